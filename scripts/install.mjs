@@ -1,0 +1,153 @@
+// Makes node_modules what package-lock.json says, once, however many launches ask for it at the same time.
+// Plain JavaScript for Node 18 and later, nothing but node: builtins: it runs before anything is installed.
+// It never writes to standard output, which is the program's, and never installs without holding the lock.
+
+import { spawn, spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { existsSync, readFileSync, readlinkSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { follow } from './child.mjs';
+
+export const ROOT = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '..');
+const RUNTIME = path.join(ROOT, 'node_modules', 'node', 'bin', 'node');
+const STAMP = path.join(ROOT, 'node_modules', '.leasehold-install');
+const LOCK = path.join(ROOT, '.leasehold-install.lock');
+const LOCK_WAIT_MS = 5 * 60_000;
+const OLDEST_NODE = '24.21.0';
+
+// WHY: a caller's npmrc or NODE_ENV may leave out what this project cannot do without. The runtime is a development
+// dependency that an install script unpacks, the tools have optional parts, and the Node in use here is not the one they get.
+const INSTALL_ARGUMENTS = [
+  'ci',
+  '--include=dev',
+  '--include=optional',
+  '--include=peer',
+  '--ignore-scripts=false',
+  '--engine-strict=false',
+  '--bin-links=true',
+  '--no-audit',
+  '--no-fund',
+  '--loglevel=warn',
+];
+
+/** The Node to run the project with: the one it brings along, else this one if it is new enough, else undefined. */
+export function findRuntime() {
+  if (existsSync(RUNTIME)) return RUNTIME;
+  const isNewEnough = process.versions.node.localeCompare(OLDEST_NODE, 'en', { numeric: true }) >= 0;
+  return isNewEnough ? process.execPath : undefined;
+}
+
+export function isInstalled() {
+  return existsSync(STAMP) && readFileSync(STAMP, 'utf8') === fingerprint() && findRuntime() !== undefined;
+}
+
+/** Changes with everything that decides what belongs into node_modules on this machine, and with nothing else. */
+function fingerprint() {
+  const read = (name) => readFileSync(path.join(ROOT, name), 'utf8');
+  const { dependencies, devDependencies, optionalDependencies, overrides, allowScripts } = JSON.parse(
+    read('package.json'),
+  );
+  const wanted = [dependencies, devDependencies, optionalDependencies, overrides, allowScripts];
+  const parts = [read('package-lock.json'), wanted, process.platform, process.arch];
+  return createHash('sha256').update(JSON.stringify(parts)).digest('hex');
+}
+
+/**
+ * Installs, unless another process has done so meanwhile. Answers the signal that ended it early, or null.
+ * @throws Error with a message for the person at the terminal.
+ */
+export async function install() {
+  await takeLock();
+  try {
+    return isInstalled() ? null : await runNpm();
+  } finally {
+    rmSync(LOCK, { force: true });
+  }
+}
+
+async function runNpm() {
+  process.stderr.write('Installing what is missing (once) …\n');
+  rmSync(STAMP, { force: true }); // ORDER: stamp away, install, stamp: whatever happens between, it is never a false one
+  const cli = process.env.npm_execpath ?? '';
+  const [command, ...first] = /^npm(-cli)?\.c?js$/.test(path.basename(cli)) ? [process.execPath, cli] : ['npm'];
+  const npm = spawn(command, [...first, ...INSTALL_ARGUMENTS], { cwd: ROOT, stdio: ['ignore', 'pipe', 'pipe'] });
+  if (npm.pid !== undefined) shareLock(npm.pid);
+  const output = [];
+  for (const stream of [npm.stdout, npm.stderr]) stream.on('data', (chunk) => output.push(chunk));
+  const { code, signal, received } = await follow(npm).catch((error) => {
+    throw new Error(`npm cannot be started (${error.code}). Install Node together with npm, or run "npm ci" by hand.`);
+  });
+  if (received !== null) return received;
+  if (code !== 0) throw new Error(`${Buffer.concat(output)}"npm ci" failed (${signal ?? `exit code ${code}`}).`);
+  // A runtime that cannot run here (made for another C library) is as good as none.
+  if (spawnSync(RUNTIME, ['--version']).status !== 0) rmSync(RUNTIME, { force: true });
+  if (findRuntime() === undefined) {
+    const mend = `Let npm run it, or start with Node ${OLDEST_NODE} or later (this is ${process.version}).`;
+    throw new Error(
+      `the install script of the package "node" did not run, or what it unpacks cannot run here. ${mend}`,
+    );
+  }
+  writeFileSync(STAMP, fingerprint());
+  return null;
+}
+
+/** The lock is a symbolic link whose text names the processes holding it: made and filled in one step, unlike a folder. */
+async function takeLock() {
+  const deadline = Date.now() + LOCK_WAIT_MS;
+  for (let isTold = false; ; ) {
+    try {
+      return symlinkSync(String(process.pid), LOCK);
+    } catch (error) {
+      if (error.code !== 'EEXIST') throw new Error(`nothing can be installed into ${ROOT}: ${error.message}`);
+    }
+    const holders = readLock(LOCK);
+    if (holders === undefined) continue; // let go just now
+    if (!holders.split('-').map(Number).some(isAlive)) {
+      breakLock(holders);
+      continue;
+    }
+    if (Date.now() > deadline) throw new Error(`another installation does not end; if none is running, remove ${LOCK}`);
+    if (!isTold) process.stderr.write('Waiting for the installation that is under way …\n');
+    isTold = true;
+    await sleep(100);
+  }
+}
+
+/** Adds npm to the holders: if this process alone is killed, npm goes on writing. */
+function shareLock(npmPid) {
+  const shared = `${LOCK}.${process.pid}`;
+  rmSync(shared, { force: true });
+  symlinkSync(`${process.pid}-${npmPid}`, shared);
+  renameSync(shared, LOCK);
+}
+
+/** Takes a lock of the dead away. Of several that try it at once, only one's rename succeeds. */
+function breakLock(holders) {
+  const caught = `${LOCK}.${process.pid}`;
+  try {
+    renameSync(LOCK, caught);
+  } catch {
+    return;
+  }
+  if (readLock(caught) === holders) rmSync(caught);
+  else renameSync(caught, LOCK); // somebody alive had just taken it: give it back
+}
+
+function readLock(link) {
+  try {
+    return readlinkSync(link);
+  } catch {
+    return undefined;
+  }
+}
+
+function isAlive(pid) {
+  if (pid === process.pid) return false; // left by an earlier process of this number, as in a restarted container
+  try {
+    return process.kill(pid, 0);
+  } catch (error) {
+    return error.code === 'EPERM';
+  }
+}

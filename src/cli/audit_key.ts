@@ -1,0 +1,18 @@
+/** `npm run audit-key -- --data-dir DIR`: prints the key with which the audit log can be verified, and nothing else opened. */
+import { readAuditKey } from '../daemon/auditkey.ts';
+import { readConfiguration, UsageError } from '../daemon/configuration.ts';
+import { StartError } from '../daemon/files.ts';
+
+const HELP = `Prints the audit key of a vault, for an auditor: it verifies the audit log and opens no value.
+
+Usage: npm run --silent audit-key -- [--data-dir DIR] [--root-key-file FILE] > audit.key
+`;
+
+try {
+  const configuration = readConfiguration(process.argv.slice(2), process.env);
+  process.stdout.write(configuration === null ? HELP : `${readAuditKey(configuration)}\n`);
+} catch (error) {
+  if (!(error instanceof UsageError || error instanceof StartError)) throw error;
+  process.stderr.write(`leasehold: ${error.message}\n`);
+  process.exit(error instanceof UsageError ? 2 : 1);
+}

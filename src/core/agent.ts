@@ -1,0 +1,77 @@
+/** Agents, their sessions and their challenges, as the rules see them. SOURCE: interface 2.5 to 2.7. */
+import type { Brand } from './brand.ts';
+import { Fault, invalid } from './fault.ts';
+import { type ActorName, ADMIN, ADMIN_ID, type AgentId, type AgentName, type TokenHash } from './names.ts';
+
+/** Base64 of the 32 raw bytes of an Ed25519 public key. */
+export type PublicKey = Brand<string, 'PublicKey'>;
+
+export interface Agent {
+  /** Immutable: a name registered again gets another id, and inherits nothing. */
+  readonly id: AgentId;
+  readonly name: AgentName;
+  readonly description: string;
+  readonly publicKey: PublicKey;
+  readonly registeredAt: number;
+}
+
+export interface Session {
+  readonly tokenHash: TokenHash;
+  readonly agentId: AgentId;
+  readonly issuedAt: number;
+  readonly expiresAt: number;
+}
+
+/** What a request showed: the administrator's token (already compared), or the hash of a session's. */
+export type Presented =
+  | { readonly kind: 'admin' }
+  /** `agentName`: whose the session was when the request came in; the turn looks again. */
+  | { readonly kind: 'session'; readonly tokenHash: TokenHash; readonly agentName: AgentName };
+
+/** Who asks, once known. */
+export type Caller =
+  | { readonly kind: 'admin' }
+  | { readonly kind: 'agent'; readonly agent: Agent; readonly session: Session };
+
+/** What `identify` looks at. */
+export interface CallerRegister {
+  session(tokenHash: TokenHash): Session | null;
+  agentById(id: AgentId): Agent | null;
+}
+
+export const MAX_DESCRIPTION_LENGTH = 1024;
+
+/** Who presents this. UNAUTHENTICATED for what is no session, or a deregistered agent's; SESSION_EXPIRED for one that has ended. */
+export function identify(register: CallerRegister, presented: Presented, now: number): Caller | Fault {
+  return presented.kind === 'admin' ? presented : identifySession(register, presented.tokenHash, now);
+}
+
+export function identifySession(
+  register: CallerRegister,
+  tokenHash: TokenHash,
+  now: number,
+): (Caller & { kind: 'agent' }) | Fault {
+  const session = register.session(tokenHash);
+  const agent = session === null ? null : register.agentById(session.agentId);
+  if (session === null || agent === null) {
+    return new Fault('UNAUTHENTICATED', 'The token is not valid. Log in at POST /auth/challenge and /auth/verify.');
+  }
+  if (now >= session.expiresAt) return new Fault('SESSION_EXPIRED', 'The session has ended. Log in again.');
+  return { kind: 'agent', agent, session };
+}
+
+export function actorName(caller: Caller): ActorName {
+  return caller.kind === 'admin' ? ADMIN : caller.agent.name;
+}
+
+export function actorId(caller: Caller): AgentId {
+  return caller.kind === 'admin' ? ADMIN_ID : caller.agent.id;
+}
+
+/** @throws INVALID_REQUEST */
+export function parseDescription(text: string): string {
+  if (text.length > MAX_DESCRIPTION_LENGTH || !text.isWellFormed()) {
+    throw invalid('description', `must be at most ${MAX_DESCRIPTION_LENGTH} characters of well-formed Unicode`);
+  }
+  return text;
+}

@@ -1,0 +1,111 @@
+/**
+ * The audit log's entries and their canonical bytes. SOURCE: interface 2.8; decisions, "Audit"; drawn in docs/formats.md.
+ * An entry never holds a value, a token, a session or a signature.
+ */
+import type { ActorName } from './names.ts';
+
+export const RESULTS = ['allowed', 'denied', 'not_found', 'error'] as const;
+export type AuditResult = (typeof RESULTS)[number];
+
+/** What a route can be; the reads among them stand in the log only where they were refused. */
+export const EVENT_TYPES = [
+  'credential.retrieve',
+  'credential.list',
+  'credential.store',
+  'credential.delete',
+  'policy.create',
+  'policy.replace',
+  'policy.delete',
+  'policy.list',
+  'policy.read',
+  'policy.simulate',
+  'agent.register',
+  'agent.deregister',
+  'agent.list',
+  'agent.read',
+  'auth.verify',
+  'session.end',
+  'session.read',
+  'lease.list',
+  'lease.read',
+  'lease.renew',
+  'lease.revoke',
+  'audit.list',
+  'audit.verify',
+  'audit.export',
+  'service.start',
+  'service.stop',
+] as const;
+export type EventType = (typeof EVENT_TYPES)[number];
+
+/** What a decision says of itself; the ledger adds ordinal, id, time and link. */
+export interface EntryDraft {
+  readonly eventType: EventType;
+  readonly agentName: ActorName;
+  /** A credential path, else `policy:<name>`, `agent:<name>`, `lease:<id>`, or `*` for a list. */
+  readonly resource: string;
+  readonly result: AuditResult;
+  readonly policyName: string | null;
+  readonly leaseId: string | null;
+  readonly reason: string | null;
+  readonly requestId: string | null;
+  readonly remoteAddr: string | null;
+}
+
+/** An entry as it is stored, its columns word for word. */
+export interface AuditEntry {
+  readonly seq: number;
+  readonly id: string;
+  /** ISO 8601 in UTC with milliseconds and `Z`. */
+  readonly timestamp: string;
+  readonly event_type: string;
+  readonly agent_name: string;
+  readonly resource: string;
+  readonly action: string;
+  readonly result: string;
+  readonly policy_name: string | null;
+  readonly lease_id: string | null;
+  readonly reason: string | null;
+  readonly request_id: string | null;
+  readonly remote_addr: string | null;
+  /** Base64 of the 32 bytes that link the entry to the one before. */
+  readonly hmac: string;
+}
+
+export type UnlinkedEntry = Omit<AuditEntry, 'hmac'>;
+
+const ENTRY_FORMAT = 'leasehold-audit-v1';
+const HEAD_FORMAT = 'leasehold-head-v1';
+
+/** Base64 of 32 zero bytes: what stands before the first entry. */
+export const FIRST_LINK = 'AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=';
+
+/** The text whose UTF-8 bytes an entry's HMAC covers: every field but `hmac`, injective because it is JSON. */
+export function canonicalEntry(entry: UnlinkedEntry): string {
+  return JSON.stringify([
+    ENTRY_FORMAT,
+    entry.seq,
+    entry.id,
+    entry.timestamp,
+    entry.event_type,
+    entry.agent_name,
+    entry.resource,
+    entry.action,
+    entry.result,
+    entry.policy_name,
+    entry.lease_id,
+    entry.reason,
+    entry.request_id,
+    entry.remote_addr,
+  ]);
+}
+
+/** The text whose UTF-8 bytes the head record's MAC covers. */
+export function canonicalHead(seq: number, hmac: string): string {
+  return JSON.stringify([HEAD_FORMAT, seq, hmac]);
+}
+
+/** The part after the dot. */
+export function actionOf(eventType: EventType): string {
+  return eventType.slice(eventType.indexOf('.') + 1);
+}

@@ -1,0 +1,25 @@
+/** Globs of the audit filter: `*` stands for any run of characters, `?` for one. */
+
+/** Costs at most the product of the lengths: only the last star is ever tried again. */
+export function globMatches(glob: string, text: string): boolean {
+  let at = 0;
+  let inGlob = 0;
+  let star = -1;
+  let resumeAt = 0;
+  while (at < text.length) {
+    if (inGlob < glob.length && glob[inGlob] === '*') {
+      star = inGlob++;
+      resumeAt = at;
+    } else if (inGlob < glob.length && (glob[inGlob] === '?' || glob[inGlob] === text[at])) {
+      inGlob++;
+      at++;
+    } else if (star !== -1) {
+      inGlob = star + 1;
+      at = ++resumeAt;
+    } else {
+      return false;
+    }
+  }
+  while (glob[inGlob] === '*') inGlob++;
+  return inGlob === glob.length;
+}

@@ -1,0 +1,36 @@
+/** ISO 8601 as a filter may give it. SOURCE: decisions, "Audit": with `Z` or an offset; without either, UTC; a bare date is its midnight. */
+import { invalid } from './fault.ts';
+
+const INSTANT = /^(\d{4})-(\d\d)-(\d\d)(?:T(\d\d):(\d\d)(?::(\d\d)(?:[.,](\d{1,9}))?)?(Z|[+-]\d\d:?\d\d)?)?$/;
+const MINUTE_MS = 60_000;
+
+/**
+ * Milliseconds since 1970. A fraction finer than that is rounded: `up` for the beginning of a range, `down` for its end.
+ * @throws INVALID_REQUEST naming `field` and the rule.
+ */
+export function parseInstant(text: string, field: string, rounding: 'up' | 'down'): number {
+  const fault = invalid(
+    field,
+    'must be ISO 8601, such as 2026-01-31, 2026-01-31T09:30:00Z or 2026-01-31T09:30:00.250+02:00',
+  );
+  const match = INSTANT.exec(text);
+  if (match === null) throw fault;
+  const [year, month, day, hour, minute, second] = match.slice(1, 7).map((digits) => Number(digits ?? 0));
+  const wall = Date.UTC(year ?? 0, (month ?? 0) - 1, day ?? 0, hour ?? 0, minute ?? 0, second ?? 0);
+  // A field out of its range would have moved another one.
+  const padded = `${match[1]}-${match[2]}-${match[3]}T${match[4] ?? '00'}:${match[5] ?? '00'}:${match[6] ?? '00'}.000Z`;
+  if (Number.isNaN(wall) || new Date(wall).toISOString() !== padded) throw fault;
+  const fractionMs = Number((match[7] ?? '0').padEnd(9, '0')) / 1_000_000;
+  const milliseconds = rounding === 'up' ? Math.ceil(fractionMs) : Math.floor(fractionMs);
+  const instant = wall + milliseconds - offsetMinutes(match[8], fault) * MINUTE_MS;
+  if (!/^\d{4}-/.test(new Date(instant).toISOString())) throw fault;
+  return instant;
+}
+
+function offsetMinutes(zone: string | undefined, fault: Error): number {
+  if (zone === undefined || zone === 'Z') return 0;
+  const digits = zone.slice(1).replace(':', '');
+  const [hours, minutes] = [Number(digits.slice(0, 2)), Number(digits.slice(2))];
+  if (hours > 23 || minutes > 59) throw fault;
+  return (zone.startsWith('-') ? -1 : 1) * (hours * 60 + minutes);
+}

@@ -1,0 +1,74 @@
+/** The grammar of names: agents, policies, types, ids. SOURCE: decisions, "Names and paths". */
+import type { Brand } from './brand.ts';
+import { invalid } from './fault.ts';
+
+export type AgentName = Brand<string, 'AgentName'>;
+export type PolicyName = Brand<string, 'PolicyName'>;
+export type CredentialType = Brand<string, 'CredentialType'>;
+/** Who an audit entry or a lease names: an agent, or one of the reserved names. */
+export type ActorName = Brand<string, 'ActorName'> | AgentName;
+
+export type AgentId = Brand<string, 'AgentId'>;
+export type CredentialId = Brand<string, 'CredentialId'>;
+export type LeaseId = Brand<string, 'LeaseId'>;
+export type ChallengeId = Brand<string, 'ChallengeId'>;
+/** Base64 of the SHA-256 of a session token. Tokens themselves are never kept. */
+export type TokenHash = Brand<string, 'TokenHash'>;
+
+const AGENT_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/;
+const POLICY_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
+const CREDENTIAL_TYPE = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
+
+const RESERVED_NAMES: ReadonlySet<string> = new Set(['admin', 'service', 'anonymous']);
+
+export const ADMIN = 'admin' as ActorName;
+export const SERVICE = 'service' as ActorName;
+/** The administrator's leases are bound to this id; agents' ids are UUIDs, so that none can be it. */
+export const ADMIN_ID = 'admin' as AgentId;
+export const DEFAULT_TYPE = 'generic' as CredentialType;
+
+const AGENT_NAME_RULE =
+  'must be 1 to 63 characters of A-Z a-z 0-9 . _ - and begin with a letter or digit; admin, service and anonymous are reserved';
+
+/** @throws INVALID_REQUEST naming `field` and the rule. */
+export function parseAgentName(text: string, field = 'name'): AgentName {
+  if (!AGENT_NAME.test(text) || RESERVED_NAMES.has(text.toLowerCase())) throw invalid(field, AGENT_NAME_RULE);
+  return text as AgentName;
+}
+
+/** An agent's name, or a reserved one: what a filter may ask for. @throws INVALID_REQUEST */
+export function parseActorName(text: string, field: string): ActorName {
+  if (!AGENT_NAME.test(text)) {
+    throw invalid(field, 'must be 1 to 63 characters of A-Z a-z 0-9 . _ - and begin with a letter or digit');
+  }
+  return text as ActorName;
+}
+
+/** @throws INVALID_REQUEST naming `field` and the rule. */
+export function parsePolicyName(text: string, field = 'name'): PolicyName {
+  if (!POLICY_NAME.test(text)) {
+    throw invalid(field, 'must be 1 to 128 characters of A-Z a-z 0-9 . _ - and begin with a letter or digit');
+  }
+  return text as PolicyName;
+}
+
+/** @throws INVALID_REQUEST naming `field` and the rule. */
+export function parseCredentialType(text: string, field = 'type'): CredentialType {
+  if (!CREDENTIAL_TYPE.test(text)) {
+    throw invalid(field, 'must be 1 to 64 characters of A-Z a-z 0-9 . _ - and begin with a letter or digit');
+  }
+  return text as CredentialType;
+}
+
+/** @throws INVALID_REQUEST */
+export function parseLeaseId(text: string): LeaseId {
+  if (!UUID.test(text)) throw invalid('lease_id', 'must be a UUID in lower case');
+  return text as LeaseId;
+}
+
+/** @throws INVALID_REQUEST */
+export function parseChallengeId(text: string): ChallengeId {
+  if (!UUID.test(text)) throw invalid('challenge_id', 'must be a UUID in lower case');
+  return text as ChallengeId;
+}

@@ -1,0 +1,120 @@
+/**
+ * What an operation is: one pure, synchronous function from what is known, who asks and the time to an outcome. No I/O, no
+ * clock, no randomness, no await. A refusal is an outcome like any other, so that it is recorded.
+ */
+import { actorName, type Caller, identify, type Presented } from './agent.ts';
+import type { AuditResult, EntryDraft, EventType } from './audit.ts';
+import type { Change } from './change.ts';
+import type { AssociatedData, Sealed } from './credential.ts';
+import { Fault, type FaultCode } from './fault.ts';
+import type { Secret } from './secret.ts';
+import type { Keys, Workspace } from './workspace.ts';
+
+/** When an operation is decided. */
+export interface Moment {
+  /** Milliseconds since 1970; never below the last entry's. */
+  readonly now: number;
+  /** The ordinal of the entry that this decision gets, if it gets one. */
+  readonly seq: number;
+}
+
+/** What is known of a request beside what it asks. */
+export interface Context {
+  readonly presented: Presented;
+  readonly requestId: string;
+  readonly remoteAddr: string | null;
+}
+
+/** A value to be opened after the decision and before chaining. If it does not authenticate, `unreadable` is the outcome. */
+export interface Opening {
+  readonly content: Sealed | Secret;
+  readonly boundTo: AssociatedData;
+  readonly unreadable: Outcome<never>;
+}
+
+export interface Outcome<R> {
+  readonly answer: { readonly reply: R } | { readonly fault: Fault };
+  /** Null for what is not recorded. */
+  readonly entry: EntryDraft | null;
+  readonly changes: readonly Change[];
+  readonly opening: Opening | null;
+  /** The counts of accesses must be in the store when this is answered. */
+  readonly needsCounts: boolean;
+}
+
+export interface Operation<R> {
+  readonly keys: Keys;
+  /** About what it holds in memory, for bounding a turn and the queue. */
+  readonly sizeBytes: number;
+  decide(known: Workspace, moment: Moment): Outcome<R>;
+}
+
+export function succeeded<R>(reply: R, entry: EntryDraft | null, changes: readonly Change[] = []): Outcome<R> {
+  return { answer: { reply }, entry, changes, opening: null, needsCounts: false };
+}
+
+export function refused(
+  code: FaultCode,
+  message: string,
+  entry: EntryDraft | null,
+  changes: readonly Change[] = [],
+): Outcome<never> {
+  return { answer: { fault: new Fault(code, message) }, entry, changes, opening: null, needsCounts: false };
+}
+
+/** What an entry may say beside its event, resource and result. */
+interface EntryDetails {
+  readonly resource?: string;
+  readonly policyName?: string | null;
+  readonly leaseId?: string | null;
+  readonly reason?: string | null;
+}
+
+/** A request whose caller is known, with what is needed to decide it. */
+export interface Asked {
+  readonly caller: Caller;
+  readonly known: Workspace;
+  readonly moment: Moment;
+  entry(result: AuditResult, details?: EntryDetails): EntryDraft;
+}
+
+interface Description {
+  readonly context: Context;
+  readonly event: EventType;
+  readonly resource: string;
+  /** `admin`: an agent is refused, and that is recorded. */
+  readonly who: 'admin' | 'agent';
+  readonly keys?: Keys;
+  readonly sizeBytes?: number;
+}
+
+/** An operation of a caller: identified within the turn, refused here where it is the administrator's alone. */
+export function operation<R>(description: Description, decide: (asked: Asked) => Outcome<R>): Operation<R> {
+  const { context, event, resource, who, keys = {}, sizeBytes = 0 } = description;
+  const { presented } = context;
+  return {
+    keys: presented.kind === 'session' ? { ...keys, session: presented.tokenHash } : keys,
+    sizeBytes,
+    decide(known, moment) {
+      const caller = identify(known, presented, moment.now);
+      if (caller instanceof Fault) return { ...refused(caller.code, caller.message, null) };
+      const entry = (result: AuditResult, details: EntryDetails = {}): EntryDraft => ({
+        eventType: event,
+        agentName: actorName(caller),
+        resource,
+        result,
+        policyName: null,
+        leaseId: null,
+        reason: null,
+        requestId: context.requestId,
+        remoteAddr: context.remoteAddr,
+        ...details,
+      });
+      if (who === 'admin' && caller.kind !== 'admin') {
+        const reason = 'only the administrator may do this';
+        return refused('ACCESS_DENIED', 'Only the administrator may do this.', entry('denied', { reason }));
+      }
+      return decide({ caller, known, moment, entry });
+    },
+  };
+}

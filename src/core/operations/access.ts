@@ -1,0 +1,35 @@
+/** Access to credentials as operations ask for it: the decision, and the administrator's own rule. */
+import type { Caller } from '../agent.ts';
+import { DENIALS, decide } from '../decision.ts';
+import { ADMIN_LEASE_SECONDS, ADMIN_POLICY } from '../lease.ts';
+import type { AgentName } from '../names.ts';
+import type { CredentialPath } from '../path.ts';
+import type { Action } from '../policy.ts';
+import type { Workspace } from '../workspace.ts';
+
+export type Access =
+  | { readonly allowed: true; readonly policyName: string; readonly ttlSeconds: number }
+  /** `reason` for the log, `message` for the caller; neither tells whether the path exists. */
+  | { readonly allowed: false; readonly reason: string; readonly message: string };
+
+const BY_ADMIN: Access = { allowed: true, policyName: ADMIN_POLICY, ttlSeconds: ADMIN_LEASE_SECONDS };
+
+export function agentAccess(known: Workspace, agent: AgentName, action: Action, path: CredentialPath): Access {
+  const decision = decide(known.control.policies, agent, action, path);
+  if (decision.allowed) return decision;
+  const reason = DENIALS[decision.denial];
+  return { allowed: false, reason, message: `Access denied: ${reason} (${action}).` };
+}
+
+export function access(known: Workspace, caller: Caller, action: Action, path: CredentialPath): Access {
+  return caller.kind === 'admin' ? BY_ADMIN : agentAccess(known, caller.agent.name, action, path);
+}
+
+/** As `access`, where a value is read: an operator may have taken that from the administrator. */
+export function mayRetrieve(known: Workspace, caller: Caller, path: CredentialPath): Access {
+  if (caller.kind === 'admin' && !known.settings.adminMayRetrieve) {
+    const reason = 'the administrator may not read values here';
+    return { allowed: false, reason, message: `Access denied: ${reason} (--admin-retrieve=deny).` };
+  }
+  return access(known, caller, 'retrieve', path);
+}

@@ -1,0 +1,40 @@
+/** Registering and deregistering agents. SOURCE: interface 4.3; decisions, "Callers". */
+import type { Agent, PublicKey } from '../agent.ts';
+import type { AgentId, AgentName } from '../names.ts';
+import { type Context, type Operation, operation, refused, succeeded } from '../operation.ts';
+
+export interface RegisterRequest {
+  readonly id: AgentId;
+  readonly name: AgentName;
+  readonly description: string;
+  readonly publicKey: PublicKey;
+}
+
+export function registerAgent(context: Context, request: RegisterRequest): Operation<Agent> {
+  const resource = `agent:${request.name}`;
+  return operation({ context, event: 'agent.register', resource, who: 'admin' }, ({ known, moment, entry }) => {
+    if (known.control.isNameTaken(request.name)) {
+      const denied = entry('denied', { reason: 'the name is taken' });
+      const message = 'An agent of this name, or of one that differs only in case, is registered already.';
+      return refused('ALREADY_EXISTS', message, denied);
+    }
+    const agent: Agent = { ...request, registeredAt: moment.now };
+    return succeeded(agent, entry('allowed'), [{ kind: 'putAgent', agent }]);
+  });
+}
+
+/** Ends the agent, its sessions (they are bound to its id) and all its leases. Replies the id that is gone. */
+export function deregisterAgent(context: Context, name: AgentName): Operation<AgentId> {
+  return operation(
+    { context, event: 'agent.deregister', resource: `agent:${name}`, who: 'admin' },
+    ({ known, moment, entry }) => {
+      const agent = known.control.agentByName(name);
+      if (agent === null) return refused('NOT_FOUND', 'The agent is not registered.', entry('not_found'));
+      const { id } = agent;
+      return succeeded(id, entry('allowed'), [
+        { kind: 'removeAgent', id, name },
+        { kind: 'markRevoked', mark: { agentId: id, credentialId: null, revokedAt: moment.now, seq: moment.seq } },
+      ]);
+    },
+  );
+}

@@ -1,0 +1,128 @@
+/** Storing, listing, looking at and deleting credentials. SOURCE: interface 4.1; decisions, "Credentials". */
+import { type Credential, type CredentialVersion, isKept } from '../credential.ts';
+import { type CredentialId, type CredentialType, DEFAULT_TYPE } from '../names.ts';
+import { type Context, type Operation, operation, refused, succeeded } from '../operation.ts';
+import type { CredentialPath } from '../path.ts';
+import { EVERYTHING, type PathRange, rangesOf } from '../pattern.ts';
+import type { Secret } from '../secret.ts';
+import type { VersionInfo } from '../workspace.ts';
+import { access } from './access.ts';
+
+export interface StoreRequest {
+  readonly path: CredentialPath;
+  readonly value: Secret;
+  /** Undefined: as it was, or the default for a new credential. */
+  readonly type: CredentialType | undefined;
+  readonly description: string | undefined;
+  /** `If-None-Match: *`: refuse where the path exists. */
+  readonly onlyIfNew: boolean;
+  /** The id that the credential gets if it is new. */
+  readonly freshId: CredentialId;
+}
+
+export function store(context: Context, request: StoreRequest): Operation<Credential> {
+  const { path, value } = request;
+  const description = {
+    context,
+    event: 'credential.store' as const,
+    resource: path,
+    who: 'agent' as const,
+    keys: { credential: path },
+    sizeBytes: value.reveal().length,
+  };
+  return operation(description, ({ caller, known, moment, entry }) => {
+    const granted = access(known, caller, 'store', path);
+    if (!granted.allowed) return refused('ACCESS_DENIED', granted.message, entry('denied', { reason: granted.reason }));
+    const { policyName } = granted;
+    const before = known.credential(path);
+    if (before !== null && request.onlyIfNew) {
+      const details = { policyName, reason: 'the path exists already' };
+      return refused('ALREADY_EXISTS', 'A credential exists at this path already.', entry('denied', details));
+    }
+    const credential: Credential = {
+      id: before?.id ?? request.freshId,
+      path,
+      type: request.type ?? before?.type ?? DEFAULT_TYPE,
+      description: request.description ?? before?.description ?? '',
+      createdAt: before?.createdAt ?? moment.now,
+      updatedAt: moment.now,
+      version: (before?.version ?? 0) + 1,
+      accessCount: before?.accessCount ?? 0,
+    };
+    const version: CredentialVersion = {
+      version: credential.version,
+      type: credential.type,
+      createdAt: moment.now,
+      content: value,
+    };
+    const through = credential.version - known.settings.versionsKept;
+    return succeeded(credential, entry('allowed', { policyName }), [
+      { kind: 'putCredential', credential },
+      { kind: 'addVersion', credential, version },
+      ...(through > 0 ? [{ kind: 'dropVersions' as const, credentialId: credential.id, through }] : []),
+    ]);
+  });
+}
+
+export function remove(context: Context, path: CredentialPath): Operation<null> {
+  return operation(
+    { context, event: 'credential.delete', resource: path, who: 'agent', keys: { credential: path } },
+    ({ caller, known, moment, entry }) => {
+      const granted = access(known, caller, 'delete', path);
+      if (!granted.allowed)
+        return refused('ACCESS_DENIED', granted.message, entry('denied', { reason: granted.reason }));
+      const { policyName } = granted;
+      const credential = known.credential(path);
+      if (credential === null) {
+        const details = { policyName, reason: 'the credential does not exist' };
+        return refused('NOT_FOUND', 'The credential does not exist.', entry('not_found', details));
+      }
+      const { id } = credential;
+      return {
+        ...succeeded(null, entry('allowed', { policyName }), [
+          { kind: 'removeCredential', id, path },
+          { kind: 'markRevoked', mark: { agentId: null, credentialId: id, revokedAt: moment.now, seq: moment.seq } },
+        ]),
+        // ORDER: recovery counts accesses from the log by path, so that counts must be in the store before a path can return.
+        needsCounts: true,
+      };
+    },
+  );
+}
+
+/** What the caller may see of the list, as ranges of paths. */
+export function list(context: Context): Operation<readonly PathRange[]> {
+  return operation({ context, event: 'credential.list', resource: '*', who: 'agent' }, ({ caller, known, entry }) => {
+    if (caller.kind === 'admin') return { ...succeeded(EVERYTHING, entry('allowed')), needsCounts: true };
+    const ranges = rangesOf(known.control.policies.granted(caller.agent.name, 'list'));
+    return { ...succeeded(ranges, entry('allowed')), needsCounts: true };
+  });
+}
+
+export interface Metadata {
+  readonly credential: Credential;
+  /** Oldest first. */
+  readonly versions: readonly VersionInfo[];
+}
+
+/** `?view=metadata`: no value and no lease; it needs `list`. */
+export function look(context: Context, path: CredentialPath): Operation<Metadata> {
+  return operation(
+    { context, event: 'credential.list', resource: path, who: 'agent', keys: { credential: path, history: true } },
+    ({ caller, known, entry }) => {
+      const granted = access(known, caller, 'list', path);
+      if (!granted.allowed)
+        return refused('ACCESS_DENIED', granted.message, entry('denied', { reason: granted.reason }));
+      const { policyName } = granted;
+      const credential = known.credential(path);
+      if (credential === null) {
+        const details = { policyName, reason: 'the credential does not exist' };
+        return refused('NOT_FOUND', 'The credential does not exist.', entry('not_found', details));
+      }
+      const kept = (known.loaded.histories.get(credential.id) ?? []).filter(({ version }) =>
+        isKept(version, credential, known.settings.versionsKept),
+      );
+      return succeeded({ credential, versions: kept }, entry('allowed', { policyName }));
+    },
+  );
+}

@@ -1,0 +1,119 @@
+/** Looking at, renewing and revoking leases. SOURCE: decisions, "Leases". An agent sees and touches only its own. */
+import { isListed, type Lease, type RevocationMark, statusOf } from '../lease.ts';
+import { type ActorName, ADMIN, ADMIN_ID, type AgentId, type AgentName, type LeaseId } from '../names.ts';
+import { type Asked, type Context, type Operation, operation, refused, succeeded } from '../operation.ts';
+import type { CredentialPath } from '../path.ts';
+import type { Workspace } from '../workspace.ts';
+import { agentAccess, mayRetrieve } from './access.ts';
+
+/** The lease as the caller may see it, or null: someone else's and one that does not exist are the same. */
+function visible({ caller, known, moment }: Asked, id: LeaseId): Lease | null {
+  const lease = known.lease(id);
+  if (lease === null || !isListed(lease, moment.now)) return null;
+  return caller.kind === 'admin' || caller.agent.id === lease.agentId ? lease : null;
+}
+
+const NOT_FOUND = 'The lease does not exist.';
+
+/** One lease and the time of the look, by which its status is told; not recorded. */
+export function readLease(context: Context, id: LeaseId): Operation<{ lease: Lease; now: number }> {
+  const resource = `lease:${id}`;
+  return operation({ context, event: 'lease.read', resource, who: 'agent', keys: { lease: id } }, (asked) => {
+    const lease = visible(asked, id);
+    return lease === null ? refused('NOT_FOUND', NOT_FOUND, null) : succeeded({ lease, now: asked.moment.now }, null);
+  });
+}
+
+/** Decided anew, from now, by the policies as they are now, for the one who holds the lease. */
+export function renewLease(context: Context, id: LeaseId): Operation<{ lease: Lease; now: number }> {
+  const resource = `lease:${id}`;
+  return operation({ context, event: 'lease.renew', resource, who: 'agent', keys: { lease: id } }, (asked) => {
+    const { known, moment, entry } = asked;
+    const { now } = moment;
+    const lease = visible(asked, id);
+    if (lease === null) return refused('NOT_FOUND', NOT_FOUND, entry('not_found', { leaseId: id }));
+    const holder = holderOf(known, lease);
+    if (statusOf(lease, now) !== 'active' || holder === null) {
+      const denied = entry('denied', { leaseId: id, reason: `the lease is ${statusOf(lease, now)}` });
+      return refused('LEASE_ENDED', 'The lease has ended; retrieve the credential again.', denied);
+    }
+    const decision =
+      holder.kind === 'admin'
+        ? mayRetrieve(known, holder, lease.path)
+        : agentAccess(known, holder.name, 'retrieve', lease.path);
+    if (!decision.allowed) {
+      return refused('ACCESS_DENIED', decision.message, entry('denied', { leaseId: id, reason: decision.reason }));
+    }
+    const { policyName } = decision;
+    const expiresAt = now + decision.ttlSeconds * 1000;
+    return succeeded(
+      { lease: { ...lease, expiresAt, policyName }, now },
+      entry('allowed', { leaseId: id, policyName }),
+      [{ kind: 'renewLease', id, expiresAt, policyName }],
+    );
+  });
+}
+
+/** Who holds the lease now; null for an agent that is no longer registered. */
+function holderOf(known: Workspace, lease: Lease): { kind: 'admin' } | { kind: 'agent'; name: AgentName } | null {
+  if (lease.agentId === ADMIN_ID) return { kind: 'admin' };
+  const agent = known.control.agentById(lease.agentId);
+  return agent === null ? null : { kind: 'agent', name: agent.name };
+}
+
+/** Idempotent: a lease that has ended already is left as it is. */
+export function revokeLease(context: Context, id: LeaseId): Operation<null> {
+  const resource = `lease:${id}`;
+  return operation({ context, event: 'lease.revoke', resource, who: 'agent', keys: { lease: id } }, (asked) => {
+    const { moment, entry } = asked;
+    const lease = visible(asked, id);
+    if (lease === null) return refused('NOT_FOUND', NOT_FOUND, entry('not_found', { leaseId: id }));
+    if (statusOf(lease, moment.now) !== 'active') {
+      return succeeded(null, entry('allowed', { leaseId: id, reason: 'the lease had ended already' }));
+    }
+    return succeeded(null, entry('allowed', { leaseId: id }), [{ kind: 'revokeLease', id, revokedAt: moment.now }]);
+  });
+}
+
+export interface RevokeManyRequest {
+  /** At least one of the two is given. */
+  readonly agentName: ActorName | null;
+  readonly path: CredentialPath | null;
+}
+
+/** Revokes all that are active for the agent, the path, or both, with one mark; replies how many. An agent revokes only its own. */
+export function revokeLeases(context: Context, request: RevokeManyRequest): Operation<number> {
+  const { path } = request;
+  const resource = path ?? `agent:${request.agentName}`;
+  const keys = {
+    activeLeases: { agentName: request.agentName, path },
+    ...(path === null ? {} : { credential: path }),
+  };
+  return operation({ context, event: 'lease.revoke', resource, who: 'agent', keys }, (asked) => {
+    const { caller, known, moment, entry } = asked;
+    const { agentName } = request;
+    if (caller.kind === 'agent' && agentName !== caller.agent.name) {
+      const denied = entry('denied', { reason: 'an agent may revoke only its own leases' });
+      return refused('ACCESS_DENIED', 'An agent may revoke only its own leases.', denied);
+    }
+    const agentId = agentName === null ? null : idOf(asked, agentName);
+    const credentialId = path === null ? null : (known.credential(path)?.id ?? null);
+    const isNobodys = (agentName !== null && agentId === null) || (path !== null && credentialId === null);
+    const revoked = isNobodys ? 0 : known.loaded.activeLeases;
+    const reason = `${revoked} active ${revoked === 1 ? 'lease' : 'leases'} revoked`;
+    if (revoked === 0) return succeeded(0, entry('allowed', { reason }));
+    const mark: RevocationMark = { agentId, credentialId, revokedAt: moment.now, seq: moment.seq };
+    return succeeded(revoked, entry('allowed', { reason }), [{ kind: 'markRevoked', mark }]);
+  });
+}
+
+function idOf({ known }: Asked, name: ActorName): AgentId | null {
+  return name === ADMIN ? ADMIN_ID : (known.control.agentByName(name as AgentName)?.id ?? null);
+}
+
+/** Whose leases the caller may list: null for everybody's; not recorded. */
+export function listLeases(context: Context): Operation<{ agentId: AgentId | null; now: number }> {
+  return operation({ context, event: 'lease.list', resource: '*', who: 'agent' }, ({ caller, moment }) =>
+    succeeded({ agentId: caller.kind === 'admin' ? null : caller.agent.id, now: moment.now }, null),
+  );
+}

@@ -1,0 +1,71 @@
+/** Creating, replacing and deleting policies, and simulation. SOURCE: interface 4.2; decisions, "Policies and decisions". */
+import { decide, explain } from '../decision.ts';
+import type { AgentName, PolicyName } from '../names.ts';
+import { type Context, type Operation, operation, refused, succeeded } from '../operation.ts';
+import type { CredentialPath } from '../path.ts';
+import type { Policy, PolicyDraft } from '../policy.ts';
+
+export function createPolicy(context: Context, draft: PolicyDraft): Operation<Policy> {
+  const resource = `policy:${draft.name}`;
+  return operation({ context, event: 'policy.create', resource, who: 'admin' }, ({ known, moment, entry }) => {
+    if (known.control.policies.get(draft.name) !== null) {
+      const denied = entry('denied', { reason: 'the name is taken' });
+      return refused('ALREADY_EXISTS', 'A policy of this name exists already; PUT replaces it.', denied);
+    }
+    const policy: Policy = { ...draft, createdAt: moment.now };
+    return succeeded(policy, entry('allowed'), [{ kind: 'putPolicy', policy }]);
+  });
+}
+
+/** Creates or replaces. */
+export function replacePolicy(context: Context, draft: PolicyDraft): Operation<Policy> {
+  const resource = `policy:${draft.name}`;
+  return operation({ context, event: 'policy.replace', resource, who: 'admin' }, ({ known, moment, entry }) => {
+    const before = known.control.policies.get(draft.name);
+    const policy: Policy = { ...draft, createdAt: before?.createdAt ?? moment.now };
+    return succeeded(policy, entry('allowed'), [{ kind: 'putPolicy', policy }]);
+  });
+}
+
+export function deletePolicy(context: Context, name: PolicyName): Operation<null> {
+  return operation(
+    { context, event: 'policy.delete', resource: `policy:${name}`, who: 'admin' },
+    ({ known, entry }) => {
+      if (known.control.policies.get(name) === null) {
+        return refused('NOT_FOUND', 'The policy does not exist.', entry('not_found'));
+      }
+      return succeeded(null, entry('allowed'), [{ kind: 'removePolicy', name }]);
+    },
+  );
+}
+
+export interface Simulated {
+  readonly allowed: boolean;
+  readonly policyName: PolicyName | null;
+  readonly leaseTtlSeconds: number | null;
+  readonly reason: string;
+}
+
+/** Asks the decision function, touches nothing and is not recorded. An agent may ask for itself. */
+export function simulate(
+  context: Context,
+  question: { readonly agent: AgentName; readonly path: CredentialPath; readonly action: string },
+): Operation<Simulated> {
+  const { agent, path, action } = question;
+  return operation({ context, event: 'policy.simulate', resource: path, who: 'agent' }, ({ caller, known, entry }) => {
+    if (caller.kind === 'agent' && caller.agent.name !== agent) {
+      const denied = entry('denied', { reason: 'an agent may simulate only for itself' });
+      return refused('ACCESS_DENIED', 'An agent may simulate only for itself.', denied);
+    }
+    const { policies } = known.control;
+    const decision = decide(policies, agent, action, path);
+    const isRegistered = known.control.agentByName(agent) !== null;
+    const simulated: Simulated = {
+      allowed: decision.allowed,
+      policyName: decision.allowed ? decision.policyName : null,
+      leaseTtlSeconds: decision.allowed ? decision.ttlSeconds : null,
+      reason: explain(decision, { policies, agent, isRegistered, action, path }),
+    };
+    return succeeded(simulated, null);
+  });
+}

@@ -1,0 +1,118 @@
+/** Logging in with a signed challenge, and ending a session. SOURCE: interface 4.4 and 5.2; decisions, "Authentication". */
+import type { PublicKey, Session } from '../agent.ts';
+import type { EntryDraft } from '../audit.ts';
+import { Fault } from '../fault.ts';
+import type { AgentId, AgentName, ChallengeId, TokenHash } from '../names.ts';
+import { ADMIN } from '../names.ts';
+import { type Context, type Operation, operation, refused, succeeded } from '../operation.ts';
+
+export const CHALLENGE_LIFE_MS = 60_000;
+export const SESSION_LIFE_MS = 3_600_000;
+
+/** A verify as it comes into the turn: the signature is checked already, and bound to the agent and key it was checked with. */
+export interface VerifyRequest {
+  readonly agentName: AgentName;
+  readonly challengeId: ChallengeId;
+  readonly challengeExpiresAt: number;
+  /** Whether the challenge was issued to an agent that was registered then. */
+  readonly wasIssuedToAgent: boolean;
+  /** Null where the name was nobody's when the signature was checked. */
+  readonly checkedWith: { readonly agentId: AgentId; readonly publicKey: PublicKey } | null;
+  readonly isSignatureValid: boolean;
+  /** The session's token, hashed; used only on success. */
+  readonly tokenHash: TokenHash;
+}
+
+export interface LoggedIn {
+  readonly agentName: AgentName;
+  readonly expiresAt: number;
+}
+
+/** One answer for every failure: which of them it was stands in the log alone. */
+export function authFailed(): Fault {
+  return new Fault(
+    'AUTH_FAILED',
+    'The challenge was not answered. Ask for a new one; each works once, for 60 seconds.',
+  );
+}
+
+/**
+ * Spends the challenge, whoever named it and whatever comes of it, so that known and unknown agents cost and take the same.
+ * Recorded where the challenge was issued to a registered agent and the name is one's: strangers must not grow the log.
+ */
+export function verify(
+  context: Pick<Context, 'requestId' | 'remoteAddr'>,
+  request: VerifyRequest,
+): Operation<LoggedIn> {
+  const { agentName, challengeId, challengeExpiresAt, checkedWith, tokenHash } = request;
+  return {
+    keys: { challenge: challengeId },
+    sizeBytes: 0,
+    decide(known, { now }) {
+      const agent = known.control.agentByName(agentName);
+      const isExpired = now >= challengeExpiresAt;
+      const isSpent = known.loaded.spentChallenges.has(challengeId);
+      const isSameAgent =
+        agent !== null && agent.id === checkedWith?.agentId && agent.publicKey === checkedWith.publicKey;
+      const reason = isExpired
+        ? 'the challenge has expired'
+        : isSpent
+          ? 'the challenge was used already'
+          : !isSameAgent || !request.isSignatureValid
+            ? 'the signature does not fit the challenge and the key'
+            : null;
+      const entry: EntryDraft | null =
+        agent === null || !request.wasIssuedToAgent
+          ? null
+          : {
+              eventType: 'auth.verify',
+              agentName: agent.name,
+              resource: `agent:${agent.name}`,
+              result: reason === null ? 'allowed' : 'denied',
+              policyName: null,
+              leaseId: null,
+              reason,
+              requestId: context.requestId,
+              remoteAddr: context.remoteAddr,
+            };
+      const spend =
+        isExpired || isSpent
+          ? []
+          : [{ kind: 'spendChallenge' as const, id: challengeId, expiresAt: challengeExpiresAt }];
+      if (agent === null || entry === null || reason !== null) {
+        const fault = authFailed();
+        return refused(fault.code, fault.message, entry, spend);
+      }
+      const session: Session = { tokenHash, agentId: agent.id, issuedAt: now, expiresAt: now + SESSION_LIFE_MS };
+      return succeeded({ agentName: agent.name, expiresAt: session.expiresAt }, entry, [
+        ...spend,
+        { kind: 'putSession', session },
+      ]);
+    },
+  };
+}
+
+export interface OwnSession {
+  readonly agentName: AgentName;
+  readonly expiresAt: number;
+}
+
+const NO_SESSION = 'The administrator has no session.';
+
+/** The caller's own session; not recorded. */
+export function readSession(context: Context): Operation<OwnSession> {
+  return operation({ context, event: 'session.read', resource: '*', who: 'agent' }, ({ caller }) => {
+    if (caller.kind === 'admin') return refused('NOT_FOUND', NO_SESSION, null);
+    return succeeded({ agentName: caller.agent.name, expiresAt: caller.session.expiresAt }, null);
+  });
+}
+
+export function endSession(context: Context): Operation<null> {
+  return operation({ context, event: 'session.end', resource: `agent:${ADMIN}`, who: 'agent' }, ({ caller, entry }) => {
+    if (caller.kind === 'admin') return refused('NOT_FOUND', NO_SESSION, entry('not_found'));
+    const resource = `agent:${caller.agent.name}`;
+    return succeeded(null, entry('allowed', { resource }), [
+      { kind: 'removeSession', tokenHash: caller.session.tokenHash },
+    ]);
+  });
+}

@@ -1,0 +1,34 @@
+/**
+ * The one grammar of credential paths. Nothing is ever normalised: what does not fit is refused.
+ * SOURCE: decisions, "Names and paths".
+ */
+import type { Brand } from './brand.ts';
+import { invalid } from './fault.ts';
+
+export type CredentialPath = Brand<string, 'CredentialPath'>;
+
+export const MAX_PATH_LENGTH = 512;
+const MAX_SEGMENTS = 32;
+const MAX_SEGMENT_LENGTH = 128;
+const CHARACTERS = /^[A-Za-z0-9._\-@:+=~/]+$/;
+
+/** The first rule that `text` breaks as a credential path, or null where it keeps them all. */
+export function brokenPathRule(text: string): string | null {
+  if (text.length === 0 || text.length > MAX_PATH_LENGTH) return `must be 1 to ${MAX_PATH_LENGTH} characters`;
+  if (!CHARACTERS.test(text)) return 'may hold only A-Z a-z 0-9 . _ - @ : + = ~ and / between segments';
+  const segments = text.split('/');
+  if (segments.length > MAX_SEGMENTS) return `must have at most ${MAX_SEGMENTS} segments`;
+  for (const segment of segments) {
+    if (segment.length === 0) return 'must not begin or end with /, nor have two in a row';
+    if (segment.length > MAX_SEGMENT_LENGTH) return `each segment must be 1 to ${MAX_SEGMENT_LENGTH} characters`;
+    if (segment === '.' || segment === '..') return 'must not have . or .. as a segment';
+  }
+  return null;
+}
+
+/** @throws INVALID_REQUEST naming `field` and the rule. */
+export function parsePath(text: string, field = 'path'): CredentialPath {
+  const rule = brokenPathRule(text);
+  if (rule !== null) throw invalid(field, rule);
+  return text as CredentialPath;
+}

@@ -1,0 +1,89 @@
+/** Policies: who may do what where, and for how long at most. SOURCE: interface 2.3; decisions, "Policies and decisions". */
+import type { Brand } from './brand.ts';
+import { invalid } from './fault.ts';
+import { type AgentName, type PolicyName, parseAgentName, parsePolicyName } from './names.ts';
+import { type Pattern, parsePattern } from './pattern.ts';
+
+export const ACTIONS = ['retrieve', 'list', 'store', 'delete'] as const;
+export type Action = (typeof ACTIONS)[number];
+
+/** `agent:<name>`, or with one trailing `*` in the name. */
+export type Principal = Brand<string, 'Principal'>;
+
+/** Seconds, 1 to 31,536,000 (a year). */
+export type TtlSeconds = Brand<number, 'TtlSeconds'>;
+
+export const MAX_TTL_SECONDS = 31_536_000;
+export const DEFAULT_TTL_SECONDS = 300 as TtlSeconds;
+const MAX_RESOURCES = 256;
+
+export interface Policy {
+  readonly name: PolicyName;
+  readonly principal: Principal;
+  readonly resources: readonly Pattern[];
+  readonly actions: readonly Action[];
+  readonly maxTtlSeconds: TtlSeconds;
+  /** Milliseconds since 1970. A replaced policy keeps it. */
+  readonly createdAt: number;
+}
+
+/** A policy as it was asked for: everything but the time. */
+export type PolicyDraft = Omit<Policy, 'createdAt'>;
+
+export function isAction(text: string): text is Action {
+  return (ACTIONS as readonly string[]).includes(text);
+}
+
+/** @throws INVALID_REQUEST naming `field` and the rule. */
+export function parseTtl(value: number, field: string): TtlSeconds {
+  if (!Number.isInteger(value) || value < 1 || value > MAX_TTL_SECONDS) {
+    throw invalid(field, `must be a whole number of seconds, 1 to ${MAX_TTL_SECONDS}`);
+  }
+  return value as TtlSeconds;
+}
+
+/** @throws INVALID_REQUEST */
+export function parsePrincipal(text: string): Principal {
+  const rule = 'must be agent:<name>, agent:<beginning of a name>* or agent:*';
+  if (!text.startsWith('agent:')) throw invalid('principal', rule);
+  const name = text.slice('agent:'.length);
+  if (name === '*') return text as Principal;
+  const stem = name.endsWith('*') ? name.slice(0, -1) : name;
+  if (stem === name) parseAgentName(stem, 'principal');
+  else if (!/^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/.test(stem)) throw invalid('principal', rule);
+  return text as Principal;
+}
+
+/** Takes a policy's fields as they came over the wire. @throws INVALID_REQUEST naming the field and the rule. */
+export function parsePolicy(fields: {
+  name: string;
+  principal: string;
+  resources: readonly string[];
+  actions: readonly string[];
+  maxTtlSeconds?: number | undefined;
+}): PolicyDraft {
+  const { resources, actions, maxTtlSeconds } = fields;
+  const name = parsePolicyName(fields.name);
+  const principal = parsePrincipal(fields.principal);
+  if (resources.length < 1 || resources.length > MAX_RESOURCES) {
+    throw invalid('resources', `must hold 1 to ${MAX_RESOURCES} patterns`);
+  }
+  if (actions.length < 1) throw invalid('actions', 'must hold at least one action');
+  const knownActions = actions.map((action) => {
+    if (!isAction(action)) throw invalid('actions', `must be of ${ACTIONS.join(', ')}`);
+    return action;
+  });
+  return {
+    name,
+    principal,
+    resources: [...new Set(resources.map((text) => parsePattern(text)))],
+    actions: [...new Set(knownActions)],
+    maxTtlSeconds: maxTtlSeconds === undefined ? DEFAULT_TTL_SECONDS : parseTtl(maxTtlSeconds, 'max_ttl'),
+  };
+}
+
+/** Whether the principal names the agent. Case-sensitive. */
+export function names(principal: Principal, agent: AgentName): boolean {
+  const text = principal.slice('agent:'.length);
+  return text.endsWith('*') ? agent.startsWith(text.slice(0, -1)) : text === agent;
+}

@@ -1,0 +1,147 @@
+/**
+ * What a turn knows: the control state, and what was loaded by key for the turn's operations. Every outcome's changes are
+ * applied here at once, so that an operation sees what the ones before it changed.
+ */
+import type { CallerRegister, Session } from './agent.ts';
+import type { Change } from './change.ts';
+import type { Control } from './control.ts';
+import type { Credential, CredentialVersion } from './credential.ts';
+import { type Lease, marked } from './lease.ts';
+import type { AgentId, ChallengeId, CredentialId, LeaseId, TokenHash } from './names.ts';
+import type { CredentialPath } from './path.ts';
+
+/** What an operation needs to be loaded. `activeLeases` wants the count of leases active now, for the agent, path or both. */
+export interface Keys {
+  readonly credential?: CredentialPath;
+  /** Loads the value of this version, or of the newest. */
+  readonly version?: number | 'newest';
+  /** Loads the times of all versions. */
+  readonly history?: true;
+  readonly session?: TokenHash;
+  readonly lease?: LeaseId;
+  readonly challenge?: ChallengeId;
+  /** An operation with it is the first of its turn, so that the count is exact. */
+  readonly activeLeases?: { readonly agentName: string | null; readonly path: CredentialPath | null };
+}
+
+export interface VersionInfo {
+  readonly version: number;
+  readonly createdAt: number;
+}
+
+/** What the store found for the keys of a turn. What is not there is not in the maps. */
+export class Loaded {
+  readonly credentials = new Map<CredentialPath, Credential>();
+  readonly histories = new Map<CredentialId, VersionInfo[]>();
+  readonly sessions = new Map<TokenHash, Session>();
+  readonly leases = new Map<LeaseId, Lease>();
+  readonly spentChallenges = new Set<ChallengeId>();
+  activeLeases = 0;
+  readonly #versions = new Map<string, CredentialVersion>();
+
+  version(id: CredentialId, version: number): CredentialVersion | null {
+    return this.#versions.get(`${id}/${version}`) ?? null;
+  }
+
+  putVersion(id: CredentialId, version: CredentialVersion): void {
+    this.#versions.set(`${id}/${version.version}`, version);
+  }
+}
+
+export interface Settings {
+  /** Whether the administrator may read values. */
+  readonly adminMayRetrieve: boolean;
+  readonly versionsKept: number;
+}
+
+export class Workspace implements CallerRegister {
+  readonly control: Control;
+  readonly loaded: Loaded;
+  readonly settings: Settings;
+
+  constructor(control: Control, loaded: Loaded, settings: Settings) {
+    this.control = control;
+    this.loaded = loaded;
+    this.settings = settings;
+  }
+
+  session(tokenHash: TokenHash): Session | null {
+    return this.loaded.sessions.get(tokenHash) ?? null;
+  }
+
+  agentById(id: AgentId) {
+    return this.control.agentById(id);
+  }
+
+  credential(path: CredentialPath): Credential | null {
+    return this.loaded.credentials.get(path) ?? null;
+  }
+
+  lease(id: LeaseId): Lease | null {
+    return this.loaded.leases.get(id) ?? null;
+  }
+
+  apply(change: Change): void {
+    const { loaded } = this;
+    switch (change.kind) {
+      case 'putAgent':
+      case 'removeAgent':
+      case 'putPolicy':
+      case 'removePolicy':
+        this.control.apply(change);
+        return;
+      case 'putSession':
+        loaded.sessions.set(change.session.tokenHash, change.session);
+        return;
+      case 'removeSession':
+        loaded.sessions.delete(change.tokenHash);
+        return;
+      case 'spendChallenge':
+        loaded.spentChallenges.add(change.id);
+        return;
+      case 'putCredential':
+        loaded.credentials.set(change.credential.path, change.credential);
+        return;
+      case 'removeCredential':
+        loaded.credentials.delete(change.path);
+        return;
+      case 'addVersion': {
+        const { credential, version } = change;
+        loaded.putVersion(credential.id, version);
+        const history = loaded.histories.get(credential.id) ?? [];
+        loaded.histories.set(credential.id, [...history, { version: version.version, createdAt: version.createdAt }]);
+        return;
+      }
+      case 'dropVersions':
+        // What is dropped is out of reach by its number already: see `isKept`.
+        return;
+      case 'countAccess': {
+        const credential = loaded.credentials.get(change.path);
+        if (credential?.id !== change.credentialId) return;
+        loaded.credentials.set(change.path, { ...credential, accessCount: credential.accessCount + 1 });
+        return;
+      }
+      case 'addLease':
+        loaded.leases.set(change.lease.id, change.lease);
+        return;
+      case 'renewLease':
+        this.#changeLease(change.id, (lease) => ({
+          ...lease,
+          expiresAt: change.expiresAt,
+          policyName: change.policyName,
+        }));
+        return;
+      case 'revokeLease':
+        this.#changeLease(change.id, (lease) => ({ ...lease, revokedAt: change.revokedAt }));
+        return;
+      case 'markRevoked':
+        for (const [id, lease] of loaded.leases) loaded.leases.set(id, marked(lease, change.mark));
+        return;
+    }
+  }
+
+  #changeLease(id: LeaseId, change: (lease: Lease) => Lease): void {
+    const lease = this.loaded.leases.get(id);
+    if (lease !== undefined) this.loaded.leases.set(id, change(lease));
+  }
+}

@@ -1,0 +1,76 @@
+/** Ed25519 keys and signatures. SOURCE: RFC 8032, RFC 8410. */
+import { createPublicKey, generateKeyPair, type KeyObject, verify } from 'node:crypto';
+import { promisify } from 'node:util';
+import type { PublicKey } from '../core/agent.ts';
+import { invalid } from '../core/fault.ts';
+import { decodeBase64 } from './keys.ts';
+
+const PUBLIC_KEY_BYTES = 32;
+const SIGNATURE_BYTES = 64;
+/** What stands before the raw key in a SubjectPublicKeyInfo. SOURCE: RFC 8410, section 4. */
+const SPKI_PREFIX = Buffer.from('302a300506032b6570032100', 'hex');
+
+/**
+ * The points of small order: signatures under them hold for anything. The sign bit is left out of the comparison; those
+ * whose coordinate is not below the prime are refused by `isCanonical`. SOURCE: eprint 2020/1244, table 3.
+ */
+const SMALL_ORDER = new Set([
+  '0000000000000000000000000000000000000000000000000000000000000000',
+  '0100000000000000000000000000000000000000000000000000000000000000',
+  '26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05',
+  'c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a',
+  'ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f',
+]);
+
+const generate = promisify(generateKeyPair);
+
+/** `privateKeyPem` is PKCS#8 in PEM, as `openssl pkeyutl -inkey` takes it. */
+export async function generateAgentKeys(): Promise<{ publicKey: PublicKey; privateKeyPem: string }> {
+  const pair = await generate('ed25519');
+  const raw = pair.publicKey.export({ type: 'spki', format: 'der' }).subarray(SPKI_PREFIX.length);
+  return {
+    publicKey: raw.toString('base64') as PublicKey,
+    privateKeyPem: pair.privateKey.export({ type: 'pkcs8', format: 'pem' }).toString(),
+  };
+}
+
+/** Whether the y coordinate is below 2^255 - 19. */
+function isCanonical(bytes: Uint8Array): boolean {
+  const isTopFull = (bytes[31] ?? 0) === 0x7f && bytes.subarray(1, 31).every((byte) => byte === 0xff);
+  return !(isTopFull && (bytes[0] ?? 0) >= 0xed);
+}
+
+/** @throws INVALID_REQUEST for what is not base64 of 32 bytes, and for points of small order. */
+export function parsePublicKey(text: string): PublicKey {
+  const bytes = decodeBase64(text);
+  if (bytes?.length !== PUBLIC_KEY_BYTES)
+    throw invalid('public_key', 'must be base64 of the 32 raw bytes of an Ed25519 key');
+  const withoutSign = Uint8Array.from(bytes);
+  withoutSign[31] = (withoutSign[31] ?? 0) & 0x7f;
+  if (!isCanonical(withoutSign) || SMALL_ORDER.has(Buffer.from(withoutSign).toString('hex'))) {
+    throw invalid('public_key', 'is not a usable Ed25519 key: a point of small order, or not in its one spelling');
+  }
+  return text as PublicKey;
+}
+
+function toKeyObject(publicKey: PublicKey): KeyObject {
+  const der = Buffer.concat([SPKI_PREFIX, Buffer.from(publicKey, 'base64')]);
+  return createPublicKey({ key: der, format: 'der', type: 'spki' });
+}
+
+/** A key that nobody holds, for checking what claims to be from nobody: it costs the same. */
+export const DECOY_KEY = Buffer.from(
+  'd75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511b',
+  'hex',
+).toString('base64') as PublicKey;
+
+/** Checks off the loop, in Node's thread pool. A signature of another length is not valid. */
+export function isSignatureValid(publicKey: PublicKey, message: Uint8Array, signature: Uint8Array): Promise<boolean> {
+  const isLengthRight = signature.length === SIGNATURE_BYTES;
+  const checked = isLengthRight ? signature : new Uint8Array(SIGNATURE_BYTES);
+  return new Promise((resolve) => {
+    verify(null, message, toKeyObject(publicKey), checked, (error, isValid) =>
+      resolve(error === null && isValid && isLengthRight),
+    );
+  });
+}

@@ -1,0 +1,48 @@
+/**
+ * Sealing of values with AES-256-GCM. Layout: format version (1 byte, 1) | key id (4) | nonce (12) | ciphertext | tag (16).
+ * The associated data is format version, key id, and JSON of credential id, path, type and version.
+ * SOURCE: NIST SP 800-38D; drawn in docs/formats.md. Nonces are random, so that one root key may seal 2^32 values.
+ */
+import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
+import type { AssociatedData, Sealed } from '../core/credential.ts';
+import { Secret } from '../core/secret.ts';
+import type { VaultKeys } from './keys.ts';
+
+const FORMAT_VERSION = 1;
+const HEADER_BYTES = 5;
+const NONCE_BYTES = 12;
+const TAG_BYTES = 16;
+
+function associatedBytes(header: Uint8Array, bound: AssociatedData): Buffer {
+  const text = JSON.stringify(['leasehold-value-v1', bound.credentialId, bound.path, bound.type, bound.version]);
+  return Buffer.concat([header, Buffer.from(text)]);
+}
+
+export function seal(keys: VaultKeys, value: Secret, bound: AssociatedData): Sealed {
+  const header = Buffer.from([FORMAT_VERSION, ...keys.sealKeyId]);
+  const nonce = randomBytes(NONCE_BYTES);
+  const cipher = createCipheriv('aes-256-gcm', keys.seal, nonce, { authTagLength: TAG_BYTES });
+  cipher.setAAD(associatedBytes(header, bound));
+  const ciphertext = cipher.update(value.reveal(), 'utf8');
+  cipher.final();
+  return Buffer.concat([header, nonce, ciphertext, cipher.getAuthTag()]);
+}
+
+/** Null where it does not authenticate: altered, moved from elsewhere, of another format, or under another key. */
+export function open(keys: VaultKeys, sealed: Sealed, bound: AssociatedData): Secret | null {
+  const bytes = Buffer.from(sealed.buffer, sealed.byteOffset, sealed.byteLength);
+  if (bytes.length < HEADER_BYTES + NONCE_BYTES + TAG_BYTES || bytes[0] !== FORMAT_VERSION) return null;
+  const header = bytes.subarray(0, HEADER_BYTES);
+  if (!header.subarray(1).equals(keys.sealKeyId)) return null;
+  const nonce = bytes.subarray(HEADER_BYTES, HEADER_BYTES + NONCE_BYTES);
+  const decipher = createDecipheriv('aes-256-gcm', keys.seal, nonce, { authTagLength: TAG_BYTES });
+  decipher.setAAD(associatedBytes(header, bound));
+  decipher.setAuthTag(bytes.subarray(-TAG_BYTES));
+  const plain = decipher.update(bytes.subarray(HEADER_BYTES + NONCE_BYTES, -TAG_BYTES));
+  try {
+    decipher.final();
+  } catch {
+    return null;
+  }
+  return new Secret(plain.toString('utf8'));
+}

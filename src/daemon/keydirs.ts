@@ -1,0 +1,78 @@
+/**
+ * The directories of agents' private keys: `agents/<name>/private_key.pem`, with the agent's immutable id beside it.
+ * A key waits in `agents/.pending/<id>` until its agent is in the log. SOURCE: interface 2.5; design, "Key files".
+ */
+import { existsSync, lstatSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Agent } from '../core/agent.ts';
+import type { AgentId, AgentName } from '../core/names.ts';
+import type { KeyFiles } from '../vault/keyfiles.ts';
+import { ensurePrivateDir, StartError, syncDir, writeNewFile } from './files.ts';
+
+const PRIVATE_KEY = 'private_key.pem';
+const AGENT_ID = 'agent_id';
+const PENDING = '.pending';
+
+export class KeyDirs implements KeyFiles {
+  readonly #root: string;
+  readonly #pending: string;
+
+  constructor(agentsDir: string) {
+    this.#root = agentsDir;
+    this.#pending = join(agentsDir, PENDING);
+    ensurePrivateDir(this.#root);
+    ensurePrivateDir(this.#pending);
+  }
+
+  async prepare(id: AgentId, privateKeyPem: string): Promise<void> {
+    const dir = join(this.#pending, id);
+    ensurePrivateDir(dir);
+    writeNewFile(join(dir, PRIVATE_KEY), privateKeyPem);
+    writeNewFile(join(dir, AGENT_ID), `${id}\n`);
+    syncDir(dir);
+  }
+
+  async publish(id: AgentId, name: AgentName): Promise<void> {
+    const dir = join(this.#root, name);
+    // Names are unique, so that what stands here is an earlier agent's stray.
+    rmSync(dir, { recursive: true, force: true });
+    renameSync(join(this.#pending, id), dir);
+    syncDir(this.#root);
+  }
+
+  async discard(id: AgentId): Promise<void> {
+    rmSync(join(this.#pending, id), { recursive: true, force: true });
+  }
+
+  async remove(id: AgentId, name: AgentName): Promise<void> {
+    if (this.#idOf(name) !== id) return;
+    rmSync(join(this.#root, name), { recursive: true, force: true });
+    syncDir(this.#root);
+  }
+
+  /**
+   * Finishes or undoes what a crash left: pending keys of registered agents are published, others removed; the directory of a
+   * deregistered agent is removed. What is not known to be either is left alone. @throws StartError for links
+   */
+  async settle(registered: readonly Agent[], isDeregistered: (id: AgentId) => Promise<boolean>): Promise<void> {
+    const namesById = new Map(registered.map(({ id, name }) => [id, name]));
+    for (const id of readdirSync(this.#pending) as AgentId[]) {
+      const name = namesById.get(id);
+      if (name === undefined) await this.discard(id);
+      else await this.publish(id, name);
+    }
+    for (const name of readdirSync(this.#root) as AgentName[]) {
+      const path = join(this.#root, name);
+      if (lstatSync(path).isSymbolicLink()) throw new StartError(`${path} must not be a link.`);
+      if (name === PENDING) continue;
+      const id = this.#idOf(name);
+      if (id !== null && !namesById.has(id) && (await isDeregistered(id))) await this.remove(id, name);
+    }
+  }
+
+  /** Whose directory it is; null where it is not there, or not ours. */
+  #idOf(name: AgentName): AgentId | null {
+    const file = join(this.#root, name, AGENT_ID);
+    return existsSync(file) ? (readFileSync(file, 'latin1').trim() as AgentId) : null;
+  }
+}

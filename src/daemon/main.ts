@@ -1,0 +1,58 @@
+/** The program: reads its arguments, starts the service, says what to do next, and stops when it is told to. */
+import { StoreFailure } from '../store/port.ts';
+import { type Configuration, help, readConfiguration, UsageError } from './configuration.ts';
+import { StartError } from './files.ts';
+import { greeting } from './greeting.ts';
+import { createLog } from './logs.ts';
+import { type Service, startService } from './service.ts';
+
+const EXIT_FAILED = 1;
+const EXIT_USAGE = 2;
+
+function fail(line: string, code: number): never {
+  process.stderr.write(`leasehold: ${line}\n`);
+  process.exit(code);
+}
+
+function configure(): Configuration {
+  try {
+    const configuration = readConfiguration(process.argv.slice(2), process.env);
+    if (configuration !== null) return configuration;
+    process.stdout.write(`${help()}\n`);
+    process.exit(0);
+  } catch (error) {
+    if (error instanceof UsageError) fail(error.message, EXIT_USAGE);
+    throw error;
+  }
+}
+
+function stopOnSignals(service: Service): void {
+  let isStopping = false;
+  const stop = async (): Promise<void> => {
+    // A terminal's Ctrl-C reaches the launcher and us: the second signal says nothing new.
+    if (isStopping) return;
+    isStopping = true;
+    process.stdout.write('\nStopping: finishing what is in flight.\n');
+    await service.stop();
+    process.exit(0);
+  };
+  for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) {
+    process.on(signal, () => stop().catch(() => process.exit(EXIT_FAILED)));
+  }
+}
+
+process.umask(0o077);
+const configuration = configure();
+const log = createLog(configuration.logLevel);
+process.on('uncaughtException', (error) => {
+  log.error('a mistake that nothing caught; stopping', error);
+  process.exit(EXIT_FAILED);
+});
+try {
+  const service = await startService(configuration, log, (line) => fail(line, EXIT_FAILED));
+  stopOnSignals(service);
+  process.stdout.write(greeting(service, configuration));
+} catch (error) {
+  if (error instanceof StartError || error instanceof StoreFailure) fail(error.message, EXIT_FAILED);
+  throw error;
+}

@@ -1,0 +1,43 @@
+/** The root key file. Made only when both it and the vault are new; otherwise what is missing or wrong is a reason not to start. */
+import { readFileSync } from 'node:fs';
+import { newRootKey } from '../crypto/ids.ts';
+import { parseRootKey } from '../crypto/keys.ts';
+import { checkPrivateFile, isReadableByOthers, StartError, writePrivateFile } from './files.ts';
+
+export interface RootKeyPlace {
+  readonly file: string;
+  /** Whether it is the data directory's own file, which is kept private; another one is only complained about. */
+  readonly isOwn: boolean;
+  /** Whether there is a vault already. */
+  readonly isVaultThere: boolean;
+}
+
+/** @throws StartError */
+export function readRootKey({ file, isOwn, isVaultThere }: RootKeyPlace, warn: (line: string) => void): Uint8Array {
+  const isThere = isOwn ? checkPrivateFile(file) : exists(file);
+  if (!isThere) {
+    if (isVaultThere) {
+      throw new StartError(
+        `The root key is missing: ${file}. The vault can't be opened without it; put it back from your backup. No new one is made.`,
+      );
+    }
+    const rootKey = newRootKey();
+    writePrivateFile(file, `${Buffer.from(rootKey).toString('base64')}\n`);
+    return rootKey;
+  }
+  if (!isOwn && isReadableByOthers(file)) warn(`Others than its owner may read ${file}: chmod 600 it.`);
+  const rootKey = parseRootKey(readFileSync(file, 'latin1'));
+  if (rootKey === null)
+    throw new StartError(`${file} is not a root key: it must hold 32 bytes as base64, on one line.`);
+  return rootKey;
+}
+
+function exists(file: string): boolean {
+  try {
+    readFileSync(file);
+    return true;
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return false;
+    throw new StartError(`${file} can't be read: ${error instanceof Error ? error.message : 'unknown error'}.`);
+  }
+}

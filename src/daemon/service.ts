@@ -1,0 +1,110 @@
+/** The service: the composition root. Starts, runs and stops; nothing else knows all the parts. */
+import { readFileSync } from 'node:fs';
+import { serviceEvent } from '../core/operations/service.ts';
+import { requestIds } from '../crypto/ids.ts';
+import { hashToken } from '../crypto/tokens.ts';
+import { createServer } from '../http/server.ts';
+import type { ServiceStatus } from '../http/status.ts';
+import { Ledger } from '../vault/ledger.ts';
+import { FailureLimiter } from '../vault/limiter.ts';
+import type { Vault } from '../vault/vault.ts';
+import { type AdminToken, chooseAdminToken, placeAdminToken } from './admintoken.ts';
+import { type Configuration, isLoopback } from './configuration.ts';
+import { StartError } from './files.ts';
+import { listen } from './listening.ts';
+import type { ServiceLog } from './logs.ts';
+import { openVault } from './opening.ts';
+import { startSweeping } from './sweeping.ts';
+
+export interface Service {
+  /** As a client would write it, such as `http://127.0.0.1:7700`. */
+  readonly address: string;
+  readonly adminToken: AdminToken;
+  /** What an operator should know, a line each. */
+  readonly warnings: readonly string[];
+  /** Finishes what is in flight within 10 s, records the stop, and closes. */
+  stop(): Promise<void>;
+}
+
+const STOP_WITHIN_MS = 10_000;
+
+/**
+ * Starts the service. `onBroken` is called when the storage failed so that the process must end.
+ * @throws StartError, UsageError, StoreFailure
+ */
+export async function startService(
+  configuration: Configuration,
+  log: ServiceLog,
+  onBroken: (line: string) => void,
+): Promise<Service> {
+  const warnings: string[] = [];
+  const warn = (line: string): void => void warnings.push(line);
+  const opened = await openVault(configuration, warn);
+  const { keys, store, memory, clock, keyDirs, tokenFile } = opened;
+  try {
+    warnings.push(...memory.warnings);
+    const adminToken = chooseAdminToken(configuration.adminTokenFile, tokenFile, warn);
+    const ledger = new Ledger({
+      store,
+      keys,
+      clock,
+      settings: { adminMayRetrieve: configuration.adminMayRetrieve, versionsKept: configuration.versionsKept },
+      memory,
+      onBroken: (failure) =>
+        onBroken(`The storage failed (${failure.message}); stopping, so that nothing is lost silently.`),
+      onFailedTurn: (error) => log.error('a turn could not be committed', error),
+    });
+    const vault: Vault = {
+      ledger,
+      store,
+      keys,
+      clock,
+      keyFiles: keyDirs,
+      limiter: new FailureLimiter(),
+      adminTokenHash: hashToken(adminToken.token.reveal()),
+    };
+    let phase: 'starting' | 'running' | 'stopping' = 'starting';
+    const status = (): ServiceStatus => (phase !== 'running' ? phase : ledger.state === 'ok' ? 'ok' : 'failing');
+    const server = createServer({
+      vault,
+      status,
+      log,
+      newRequestId: requestIds(),
+      hostRule: isLoopback(configuration.listen) ? { names: new Set(configuration.publicNames) } : null,
+      trustedProxies: configuration.trustedProxies,
+      tls: readTls(configuration.tls),
+    });
+    const address = await listen(server, configuration.listen, configuration.tls !== null);
+    placeAdminToken(adminToken, tokenFile);
+    await ledger.submit(serviceEvent('service.start', memory.warnings[0] ?? null));
+    const sweeping = startSweeping(store, clock, log);
+    phase = 'running';
+    return {
+      address,
+      adminToken,
+      warnings,
+      async stop() {
+        phase = 'stopping';
+        sweeping.stop();
+        const cut = setTimeout(() => server.server.closeAllConnections(), STOP_WITHIN_MS);
+        await server.close();
+        clearTimeout(cut);
+        await ledger.submit(serviceEvent('service.stop', null));
+        await ledger.idle();
+        await opened.close();
+      },
+    };
+  } catch (error) {
+    await opened.close();
+    throw error;
+  }
+}
+
+function readTls(files: Configuration['tls']) {
+  if (files === null) return null;
+  try {
+    return { cert: readFileSync(files.certFile), key: readFileSync(files.keyFile), minVersion: 'TLSv1.2' as const };
+  } catch (error) {
+    throw new StartError(`The TLS files can't be read: ${error instanceof Error ? error.message : 'unknown error'}.`);
+  }
+}

@@ -1,0 +1,77 @@
+/** Connections: how many, how long, and what is answered where there is no request yet. */
+import { type Server, STATUS_CODES } from 'node:http';
+import type { Socket } from 'node:net';
+import type { Fault } from '../core/fault.ts';
+import { standardFault, toErrorAnswer } from './faults.ts';
+
+export const HEADERS_TIMEOUT_MS = 10_000;
+export const REQUEST_TIMEOUT_MS = 30_000;
+const KEEP_ALIVE_TIMEOUT_MS = 60_000;
+/** A socket that neither sends nor takes anything: longer than the verification of millions of entries. */
+const SILENCE_TIMEOUT_MS = 300_000;
+const MAX_CONNECTIONS = 4096;
+const MAX_CONNECTIONS_PER_ADDRESS = 500;
+
+// SOURCE: security, "Node's HTTP defaults".
+export function setTimeouts(server: Server): void {
+  server.headersTimeout = HEADERS_TIMEOUT_MS;
+  server.requestTimeout = REQUEST_TIMEOUT_MS;
+  server.keepAliveTimeout = KEEP_ALIVE_TIMEOUT_MS;
+  server.timeout = SILENCE_TIMEOUT_MS;
+  // An expectation that is not 100-continue is ignored: the request is answered as it is.
+  server.on('checkExpectation', (request, response) => server.emit('request', request, response));
+}
+
+/** Refuses with 503 what is over the limits, and cuts sockets on which no request begins in time. */
+export function limitConnections(server: Server, newRequestId: () => string): void {
+  const byAddress = new Map<string, number>();
+  let total = 0;
+  server.on('connection', (socket: Socket) => {
+    const address = socket.remoteAddress ?? 'local';
+    const count = byAddress.get(address) ?? 0;
+    // A Unix socket has no addresses to tell apart.
+    const limit = socket.remoteAddress === undefined ? MAX_CONNECTIONS : MAX_CONNECTIONS_PER_ADDRESS;
+    if (total >= MAX_CONNECTIONS || count >= limit) {
+      writeFault(socket, standardFault('UNAVAILABLE'), newRequestId());
+      return;
+    }
+    total += 1;
+    byAddress.set(address, count + 1);
+    const silent = setTimeout(() => socket.destroy(), HEADERS_TIMEOUT_MS);
+    socket.once('data', () => clearTimeout(silent));
+    socket.once('close', () => {
+      clearTimeout(silent);
+      total -= 1;
+      const left = (byAddress.get(address) ?? 1) - 1;
+      if (left > 0) byAddress.set(address, left);
+      else byAddress.delete(address);
+    });
+  });
+}
+
+/** What the parser refuses has no request and no reply: it is answered on the socket. */
+export function writeClientError(error: Error & { code?: string }, socket: Socket, requestId: string): void {
+  if (error.code === 'ECONNRESET' || !socket.writable) {
+    socket.destroy();
+    return;
+  }
+  if (error.code === 'HPE_HEADER_OVERFLOW') writeFault(socket, standardFault('HEADERS_TOO_LARGE'), requestId);
+  else if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT') writeFault(socket, standardFault('REQUEST_TIMEOUT'), requestId);
+  else writeFault(socket, standardFault('INVALID_REQUEST'), requestId);
+}
+
+function writeFault(socket: Socket, fault: Fault, requestId: string): void {
+  const { status, body, headers } = toErrorAnswer(fault);
+  const text = JSON.stringify(body);
+  const head = [
+    `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}`,
+    'Connection: close',
+    'Content-Type: application/json; charset=utf-8',
+    `Content-Length: ${Buffer.byteLength(text)}`,
+    'Cache-Control: no-store',
+    'X-Content-Type-Options: nosniff',
+    `X-Request-Id: ${requestId}`,
+    ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`),
+  ];
+  socket.end(`${head.join('\r\n')}\r\n\r\n${text}`, () => socket.destroy());
+}

@@ -1,0 +1,66 @@
+/**
+ * What is looked at before anything else of a request: its raw target, its Host and its Authorization header.
+ * SOURCE: decisions, "HTTP"; security, "How others were broken"; RFC 9110, section 11; RFC 9112, section 3.2.
+ */
+import type { IncomingMessage } from 'node:http';
+import { isIP } from 'node:net';
+import { Fault } from '../core/fault.ts';
+import { standardFault } from './faults.ts';
+
+const MAX_TARGET_LENGTH = 8192;
+/** A path in origin form: visible ASCII without the characters that some read as another one. */
+const TARGET = /^\/(?!\/)[!$-[\]^_`a-z{|}~"]*$/;
+
+/** Checks the target as it came over the wire, before anyone decodes or resolves it. @throws URI_TOO_LONG, INVALID_REQUEST */
+export function checkTarget(target: string): void {
+  if (target.length > MAX_TARGET_LENGTH) throw standardFault('URI_TOO_LONG');
+  if (!TARGET.test(target)) throw new Fault('INVALID_REQUEST', 'target: must be a path such as /api/v1/credentials');
+}
+
+function countHeader(request: IncomingMessage, name: string): number {
+  const { rawHeaders } = request;
+  let count = 0;
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    const header = rawHeaders[i];
+    if (header !== undefined && header.length === name.length && header.toLowerCase() === name) count += 1;
+  }
+  return count;
+}
+
+/** Where a request may say that it is going. */
+export interface HostRule {
+  /** Names that are ours beside `localhost` and IP literals, in lower case. */
+  readonly names: ReadonlySet<string>;
+}
+
+/**
+ * On a loopback listener a web page of any name can be made to point here: its Host gives it away.
+ * `rule` is null where every Host is fine. @throws INVALID_REQUEST, MISDIRECTED_REQUEST
+ */
+export function checkHost(request: IncomingMessage, rule: HostRule | null): void {
+  if (countHeader(request, 'host') !== 1) throw new Fault('INVALID_REQUEST', 'Host: must be given once');
+  if (rule === null) return;
+  const host = (request.headers.host ?? '').toLowerCase();
+  const name = host.replace(/:\d{1,5}$/, '');
+  const literal = name.startsWith('[') && name.endsWith(']') ? name.slice(1, -1) : name;
+  const isLiteral = isIP(literal) === (name.startsWith('[') ? 6 : 4);
+  if (name === 'localhost' || isLiteral || rule.names.has(name)) return;
+  throw new Fault('MISDIRECTED_REQUEST', 'Host: must be localhost, an IP address, or a name given with --public-name');
+}
+
+/** The token of `Authorization: Bearer …`. @throws UNAUTHENTICATED where there is none, INVALID_REQUEST for two headers */
+export function bearerToken(request: IncomingMessage): string {
+  const { authorization } = request.headers;
+  if (authorization === undefined) {
+    throw new Fault('UNAUTHENTICATED', 'Send the header Authorization: Bearer <token>.');
+  }
+  const token = /^bearer +([A-Za-z0-9\-._~+/]+=*) *$/i.exec(authorization)?.[1];
+  if (token === undefined) throw new Fault('UNAUTHENTICATED', 'The header must be Authorization: Bearer <token>.');
+  return token;
+}
+
+/** Node keeps the first of several: a proxy in front may have read another one. @throws INVALID_REQUEST */
+export function checkAuthorizationOnce(request: IncomingMessage): void {
+  if (countHeader(request, 'authorization') > 1)
+    throw new Fault('INVALID_REQUEST', 'Authorization: must be given once');
+}

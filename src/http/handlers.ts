@@ -1,0 +1,119 @@
+/** From rows of the table to the framework's routes: the one funnel that every request of the interface goes through. */
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { type TSchema, Type } from 'typebox';
+import { Fault } from '../core/fault.ts';
+import type { Context } from '../core/operation.ts';
+import { refuseAgent } from '../vault/refusal.ts';
+import type { Vault } from '../vault/vault.ts';
+import { validationFault } from './faults.ts';
+import type { Reply, Route } from './route.ts';
+import { ROUTES } from './routes/table.ts';
+import { Data, EmptyBody, Meta } from './schemas.ts';
+
+const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE'] as const;
+
+export function addRoutes(app: FastifyInstance, vault: Vault): void {
+  const methodsByUrl = new Map<string, string[]>();
+  for (const row of ROUTES) {
+    for (const path of [row.path, ...row.aliases]) {
+      const url = toPattern(path);
+      methodsByUrl.set(url, [...(methodsByUrl.get(url) ?? []), row.method]);
+      app.route({
+        method: row.method,
+        url,
+        config: { isPublic: row.who === 'public' },
+        schema: toSchema(row),
+        attachValidation: true,
+        handler: (request, reply) => handle(vault, row, request, reply),
+      });
+    }
+  }
+  for (const [url, methods] of methodsByUrl) addRefusals(app, url, methods);
+}
+
+/** Every other method of an address is 405; HEAD among them, so that it never retrieves. */
+export function addRefusals(app: FastifyInstance, url: string, methods: readonly string[]): void {
+  const allow = methods.join(', ');
+  app.route({
+    method: METHODS.filter((method) => !methods.includes(method)),
+    url,
+    config: { isPublic: true },
+    handler: (_request, reply) => {
+      reply.header('allow', allow);
+      throw new Fault('METHOD_NOT_ALLOWED', `This address takes ${allow}.`);
+    },
+  });
+}
+
+/** `{path}` may hold slashes and stands last; other parameters are one segment. */
+function toPattern(path: string): string {
+  return path.replace('{path}', '*').replaceAll(/\{(\w+)\}/g, ':$1');
+}
+
+function toSchema(row: Route): Record<string, unknown> {
+  const schema: Record<string, unknown> = { querystring: row.query };
+  if (row.method !== 'GET') schema['body'] = row.body ?? EmptyBody;
+  // WHY not for unions: their serialiser tries one shape after the other, and costs more than plain JSON.
+  if (row.data !== null && row.data !== 'entries' && !('anyOf' in row.data))
+    schema['response'] = { [row.status]: answerSchema(row, row.data) };
+  return schema;
+}
+
+function answerSchema(row: Route, data: TSchema): TSchema {
+  return row.meta === 'always' ? Type.Object({ data, meta: Meta }) : Data(data);
+}
+
+async function handle(vault: Vault, row: Route, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+  const params = request.params as Record<string, string>;
+  const call = {
+    vault,
+    params: params['*'] === undefined ? params : { path: params['*'] },
+    query: request.query,
+    body: request.body,
+    ifNoneMatch: request.headers['if-none-match'],
+    token: request.token,
+  };
+  const origin = { requestId: request.id, remoteAddr: addressOf(request) };
+  if (row.who === 'public') {
+    checkSchemas(row, request);
+    return send(reply, row, await row.handle({ ...call, context: origin }));
+  }
+  const { presented } = request;
+  if (presented === null) throw new Error('a guarded route was reached without a caller');
+  const context: Context = { presented, ...origin };
+  try {
+    checkSchemas(row, request);
+    return send(reply, row, await row.handle({ ...call, context }));
+  } catch (error) {
+    // An agent has no business here, however it words its request: it is told that first, and it is recorded.
+    const isMalformed = error instanceof Fault && error.code === 'INVALID_REQUEST';
+    if (isMalformed && row.who === 'admin') await refuseAgent(vault, context, row.event);
+    throw error;
+  }
+}
+
+function checkSchemas(row: Route, request: FastifyRequest): void {
+  const { validationError } = request;
+  if (validationError === undefined) return;
+  const part = validationError.validationContext === 'querystring' ? 'query' : 'body';
+  const schema = part === 'query' ? row.query : row.body;
+  throw validationFault(part, validationError.validation[0], Object.keys(schema?.properties ?? {}));
+}
+
+/** As the log has it: an IPv4 address in IPv6 clothes as itself; null on a Unix socket. */
+function addressOf(request: FastifyRequest): string | null {
+  const address: string | undefined = request.ip;
+  if (address === undefined || address === '') return null;
+  return address.startsWith('::ffff:') ? address.slice('::ffff:'.length) : address;
+}
+
+function send(reply: FastifyReply, row: Route, answer: Reply): FastifyReply {
+  reply.code(row.status);
+  if (answer === null) return reply.send();
+  if ('stream' in answer)
+    return reply
+      .headers(answer.headers ?? {})
+      .type(answer.type)
+      .send(answer.stream);
+  return reply.send(answer);
+}

@@ -1,0 +1,13 @@
+/** What the HTTP layer tells the service's log: allow-listed fields, never what was sent. */
+import type { FaultCode } from '../core/fault.ts';
+
+export interface RequestLog {
+  refused(fields: {
+    readonly code: FaultCode;
+    readonly requestId: string;
+    readonly method: string;
+    readonly remoteAddr: string | undefined;
+  }): void;
+  /** Something that is no fault was thrown: a mistake of ours. */
+  bug(error: unknown, requestId: string): void;
+}

@@ -1,0 +1,70 @@
+/** Rows of the table: agents. SOURCE: interface 4.3; decisions, "Callers". */
+import { Type } from 'typebox';
+import { parseDescription } from '../../core/agent.ts';
+import { parseAgentName } from '../../core/names.ts';
+import { deregisterAgent, listAgents, readAgent, registerAgent } from '../../vault/agents.ts';
+import { parsePublicKey } from '../../vault/encodings.ts';
+import { listReply } from '../lists.ts';
+import { parseOptionalPage } from '../query.ts';
+import { type Route, route } from '../route.ts';
+import { Agent, AgentBody, PageQuery, RegisteredAgent } from '../schemas.ts';
+import { agentToWire, toTimestamp } from '../wire.ts';
+
+export const agentRoutes: readonly Route[] = [
+  route({
+    method: 'GET',
+    path: '/api/v1/agents',
+    summary: 'List agents.',
+    who: 'admin',
+    event: 'agent.list',
+    query: PageQuery,
+    data: Type.Array(Agent),
+    meta: 'paged',
+    async handle({ vault, context, query }) {
+      return listReply(await listAgents(vault, context, parseOptionalPage(query)), agentToWire);
+    },
+  }),
+  route({
+    method: 'POST',
+    path: '/api/v1/agents',
+    summary: 'Register an agent: with its own public key, or with a pair made here.',
+    who: 'admin',
+    event: 'agent.register',
+    status: 201,
+    body: AgentBody,
+    data: RegisteredAgent,
+    async handle({ vault, context, body }) {
+      const agent = await registerAgent(vault, context, {
+        name: parseAgentName(body.name),
+        description: parseDescription(body.description ?? ''),
+        publicKey: body.public_key === undefined ? null : parsePublicKey(body.public_key),
+      });
+      const { name, publicKey, registeredAt } = agent;
+      return { data: { name, public_key: publicKey, registered_at: toTimestamp(registeredAt) } };
+    },
+  }),
+  route({
+    method: 'GET',
+    path: '/api/v1/agents/{name}',
+    summary: 'Read an agent.',
+    who: 'admin',
+    event: 'agent.read',
+    data: Agent,
+    async handle({ vault, context, params }) {
+      return { data: agentToWire(await readAgent(vault, context, parseAgentName(params['name'] ?? ''))) };
+    },
+  }),
+  route({
+    method: 'DELETE',
+    path: '/api/v1/agents/{name}',
+    summary: 'Deregister an agent: its sessions and leases end at once.',
+    who: 'admin',
+    event: 'agent.deregister',
+    status: 204,
+    data: null,
+    async handle({ vault, context, params }) {
+      await deregisterAgent(vault, context, parseAgentName(params['name'] ?? ''));
+      return null;
+    },
+  }),
+];

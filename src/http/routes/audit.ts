@@ -1,0 +1,83 @@
+/** Rows of the table: the audit log. SOURCE: interface 4.5; decisions, "Audit". */
+import { Type } from 'typebox';
+import { invalid } from '../../core/fault.ts';
+import { parseInstant } from '../../core/instant.ts';
+import { parseActorName } from '../../core/names.ts';
+import { exportEntries, listEntries } from '../../vault/auditlog.ts';
+import { verifyLog } from '../../vault/verification.ts';
+import { lines } from '../lists.ts';
+import { parsePage, parseWord } from '../query.ts';
+import { type Route, route } from '../route.ts';
+import { AuditEntry, AuditQuery, Verification } from '../schemas.ts';
+import { toTimestamp, verificationToWire } from '../wire.ts';
+
+/** Longer than any resource, action or event that is ever recorded. */
+const MAX_FILTER_LENGTH = 640;
+
+const HEAD_WORDS = /^\d+ [A-Za-z0-9+/=]+ [A-Za-z0-9+/=]+$/;
+
+function parseFilter(text: string | undefined, field: string): string | null {
+  if (text === undefined) return null;
+  if (text.length < 1 || text.length > MAX_FILTER_LENGTH) {
+    throw invalid(field, `must be 1 to ${MAX_FILTER_LENGTH} characters`);
+  }
+  return text;
+}
+
+function parseTime(text: string | undefined, field: string, rounding: 'up' | 'down'): string | null {
+  return text === undefined ? null : toTimestamp(parseInstant(text, field, rounding));
+}
+
+export const auditRoutes: readonly Route[] = [
+  route({
+    method: 'GET',
+    path: '/api/v1/audit',
+    summary: 'List audit entries, newest first.',
+    who: 'admin',
+    event: 'audit.list',
+    query: AuditQuery,
+    data: Type.Array(AuditEntry),
+    meta: 'always',
+    async handle({ vault, context, query }) {
+      const page = parsePage(query);
+      const filter = {
+        agentName: query.agent === undefined ? null : parseActorName(query.agent, 'agent'),
+        resource: parseFilter(query.resource, 'resource'),
+        action: parseFilter(query.action, 'action'),
+        eventType: parseFilter(query.event_type, 'event_type'),
+        result: parseFilter(query.result, 'result'),
+        since: parseTime(query.since, 'since', 'up'),
+        until: parseTime(query.until, 'until', 'down'),
+        order: parseWord(query.order ?? 'desc', ['asc', 'desc'] as const, 'order'),
+      };
+      const { entries, total } = await listEntries(vault, context, filter, page);
+      return { data: entries, meta: { total, ...page } };
+    },
+  }),
+  route({
+    method: 'GET',
+    path: '/api/v1/audit/verify',
+    summary: 'Verify the whole chain: every entry is read and every link computed again.',
+    who: 'admin',
+    event: 'audit.verify',
+    data: Verification,
+    async handle({ vault, context }) {
+      return { data: verificationToWire(await verifyLog(vault, context)) };
+    },
+  }),
+  route({
+    method: 'GET',
+    path: '/api/v1/audit/export',
+    summary: 'Every entry as newline-delimited JSON, oldest first.',
+    who: 'admin',
+    event: 'audit.export',
+    data: 'entries',
+    async handle({ vault, context }) {
+      const { head, rows } = await exportEntries(vault, context);
+      const words = head === null ? '' : `${head.seq} ${head.hmac} ${head.mac}`;
+      // A head record that was tampered with may hold anything.
+      const headers = HEAD_WORDS.test(words) ? { 'leasehold-audit-head': words } : {};
+      return { stream: lines(rows), type: 'application/x-ndjson', headers };
+    },
+  }),
+];

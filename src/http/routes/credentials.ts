@@ -1,0 +1,103 @@
+/** Rows of the table: credentials. SOURCE: interface 4.1; decisions, "Credentials". */
+
+import { Type } from 'typebox';
+import { parseDescription } from '../../core/agent.ts';
+import { parseValue } from '../../core/credential.ts';
+import { invalid } from '../../core/fault.ts';
+import { parseCredentialType } from '../../core/names.ts';
+import { parsePath } from '../../core/path.ts';
+import {
+  deleteCredential,
+  listCredentials,
+  readCredentialMetadata,
+  retrieveCredential,
+  storeCredential,
+} from '../../vault/credentials.ts';
+import { listReply } from '../lists.ts';
+import { parseOptionalPage, parseTtlQuery, parseVersion, parseWord } from '../query.ts';
+import { type Route, route } from '../route.ts';
+import {
+  CredentialMetadata,
+  CredentialQuery,
+  CredentialsQuery,
+  ListedCredential,
+  Retrieved,
+  StoreBody,
+  StoredCredential,
+} from '../schemas.ts';
+import { credentialToWire, metadataToWire, toTimestamp } from '../wire.ts';
+
+export const credentialRoutes: readonly Route[] = [
+  route({
+    method: 'GET',
+    path: '/api/v1/credentials',
+    summary: 'List credentials, without values. An agent sees the paths it has a `list` grant on.',
+    who: 'agent',
+    event: 'credential.list',
+    query: CredentialsQuery,
+    data: Type.Array(ListedCredential),
+    meta: 'paged',
+    async handle({ vault, context, query }) {
+      const type = query.type === undefined ? null : parseCredentialType(query.type);
+      const page = parseOptionalPage(query);
+      return listReply(await listCredentials(vault, context, { type }, page), credentialToWire);
+    },
+  }),
+  route({
+    method: 'GET',
+    path: '/api/v1/credentials/{path}',
+    summary: 'Retrieve a value by lease; with view=metadata, look at the credential without its value.',
+    who: 'agent',
+    event: 'credential.retrieve',
+    query: CredentialQuery,
+    data: Type.Union([Retrieved, CredentialMetadata]),
+    async handle({ vault, context, params, query }) {
+      const path = parsePath(params['path'] ?? '');
+      if (query.view !== undefined) {
+        parseWord(query.view, ['metadata'], 'view');
+        if (query.version !== undefined) throw invalid('version', 'does not go with view=metadata');
+        if (query.ttl !== undefined) throw invalid('ttl', 'does not go with view=metadata');
+        return { data: metadataToWire(await readCredentialMetadata(vault, context, path)) };
+      }
+      const version = parseVersion(query.version);
+      const ttlSeconds = parseTtlQuery(query.ttl);
+      const { value, leaseId, expiresAt } = await retrieveCredential(vault, context, { path, version, ttlSeconds });
+      return { data: { path, value: value.reveal(), lease_id: leaseId, expires_at: toTimestamp(expiresAt) } };
+    },
+  }),
+  route({
+    method: 'POST',
+    path: '/api/v1/credentials',
+    summary: 'Store a value: a new credential, or a new version. If-None-Match: * refuses where the path exists.',
+    who: 'agent',
+    event: 'credential.store',
+    status: 201,
+    body: StoreBody,
+    data: StoredCredential,
+    async handle({ vault, context, body, ifNoneMatch }) {
+      if (ifNoneMatch !== undefined && ifNoneMatch.trim() !== '*') throw invalid('If-None-Match', 'may only be *');
+      const credential = await storeCredential(vault, context, {
+        path: parsePath(body.path),
+        value: parseValue(body.value),
+        type: body.type === undefined ? undefined : parseCredentialType(body.type),
+        description: body.description === undefined ? undefined : parseDescription(body.description),
+        onlyIfNew: ifNoneMatch !== undefined,
+      });
+      const { path, type, createdAt } = credential;
+      return { data: { path, type, created_at: toTimestamp(createdAt) } };
+    },
+  }),
+  route({
+    method: 'DELETE',
+    path: '/api/v1/credentials/{path}',
+    summary: 'Delete a credential with its versions, and revoke its leases.',
+    who: 'agent',
+    event: 'credential.delete',
+    status: 204,
+    data: null,
+    async handle({ vault, context, params }) {
+      await deleteCredential(vault, context, parsePath(params['path'] ?? ''));
+      return null;
+    },
+  }),
+];

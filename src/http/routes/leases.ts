@@ -1,0 +1,88 @@
+/** Rows of the table: leases. SOURCE: decisions, "Leases". */
+import { Type } from 'typebox';
+import { invalid } from '../../core/fault.ts';
+import { LEASE_STATUSES } from '../../core/lease.ts';
+import { parseActorName, parseLeaseId } from '../../core/names.ts';
+import { parsePath } from '../../core/path.ts';
+import { listLeases, readLease, renewLease, revokeLease, revokeLeases } from '../../vault/leases.ts';
+import { listReply } from '../lists.ts';
+import { parseOptionalPage, parseWord } from '../query.ts';
+import { type Route, route } from '../route.ts';
+import { EmptyBody, Lease, LeasesQuery, Revoked, RevokeLeasesBody } from '../schemas.ts';
+import { leaseToWire, toLeaseWire } from '../wire.ts';
+
+function parseHolder({ agent, path }: { agent?: string | undefined; path?: string | undefined }) {
+  return {
+    agentName: agent === undefined ? null : parseActorName(agent, 'agent'),
+    path: path === undefined ? null : parsePath(path),
+  };
+}
+
+export const leaseRoutes: readonly Route[] = [
+  route({
+    method: 'GET',
+    path: '/api/v1/leases',
+    summary: 'List leases, newest first; ended ones for 7 days. An agent sees its own.',
+    who: 'agent',
+    event: 'lease.list',
+    query: LeasesQuery,
+    data: Type.Array(Lease),
+    meta: 'paged',
+    async handle({ vault, context, query }) {
+      const status = query.status === undefined ? null : parseWord(query.status, LEASE_STATUSES, 'status');
+      const filter = { ...parseHolder(query), status };
+      const listing = await listLeases(vault, context, filter, parseOptionalPage(query));
+      return listReply(listing, toLeaseWire(listing.now));
+    },
+  }),
+  route({
+    method: 'POST',
+    path: '/api/v1/leases/revoke',
+    summary: 'Revoke all active leases of an agent, of a path, or both.',
+    who: 'agent',
+    event: 'lease.revoke',
+    body: RevokeLeasesBody,
+    data: Revoked,
+    async handle({ vault, context, body }) {
+      const request = parseHolder(body);
+      if (request.agentName === null && request.path === null) throw invalid('agent', 'give agent, path, or both');
+      return { data: { revoked: await revokeLeases(vault, context, request) } };
+    },
+  }),
+  route({
+    method: 'GET',
+    path: '/api/v1/leases/{lease_id}',
+    summary: 'Read a lease.',
+    who: 'agent',
+    event: 'lease.read',
+    data: Lease,
+    async handle({ vault, context, params }) {
+      return { data: leaseToWire(await readLease(vault, context, parseLeaseId(params['lease_id'] ?? ''))) };
+    },
+  }),
+  route({
+    method: 'POST',
+    path: '/api/v1/leases/{lease_id}/renew',
+    summary: 'Decide anew, from now, by the policies as they are now.',
+    who: 'agent',
+    event: 'lease.renew',
+    body: EmptyBody,
+    data: Lease,
+    async handle({ vault, context, params }) {
+      return { data: leaseToWire(await renewLease(vault, context, parseLeaseId(params['lease_id'] ?? ''))) };
+    },
+  }),
+  route({
+    method: 'DELETE',
+    path: '/api/v1/leases/{lease_id}',
+    summary: 'Revoke a lease.',
+    who: 'agent',
+    event: 'lease.revoke',
+    status: 204,
+    data: null,
+    async handle({ vault, context, params }) {
+      await revokeLease(vault, context, parseLeaseId(params['lease_id'] ?? ''));
+      return null;
+    },
+  }),
+];

@@ -1,0 +1,115 @@
+/** Rows of the table: policies and simulation. SOURCE: interface 4.2; decisions, "Policies and decisions". */
+import { Type } from 'typebox';
+import { invalid } from '../../core/fault.ts';
+import { parseAgentName, parsePolicyName } from '../../core/names.ts';
+import { parsePath } from '../../core/path.ts';
+import { type PolicyDraft, parsePolicy } from '../../core/policy.ts';
+import {
+  createPolicy,
+  deletePolicy,
+  listPolicies,
+  readPolicy,
+  replacePolicy,
+  simulateAccess,
+} from '../../vault/policies.ts';
+import { listReply } from '../lists.ts';
+import { parseOptionalPage } from '../query.ts';
+import { type Route, route } from '../route.ts';
+import { PageQuery, Policy, PolicyBody, ReplacePolicyBody, SimulateBody, Simulation } from '../schemas.ts';
+import { policyToWire } from '../wire.ts';
+
+interface PolicyFields {
+  readonly principal: string;
+  readonly resources: readonly string[];
+  readonly actions: readonly string[];
+  readonly max_ttl?: number | undefined;
+}
+
+function toDraft(name: string, { principal, resources, actions, max_ttl }: PolicyFields): PolicyDraft {
+  return parsePolicy({ name, principal, resources, actions, maxTtlSeconds: max_ttl });
+}
+
+export const policyRoutes: readonly Route[] = [
+  route({
+    method: 'GET',
+    path: '/api/v1/policies',
+    summary: 'List policies.',
+    who: 'admin',
+    event: 'policy.list',
+    query: PageQuery,
+    data: Type.Array(Policy),
+    meta: 'paged',
+    async handle({ vault, context, query }) {
+      return listReply(await listPolicies(vault, context, parseOptionalPage(query)), policyToWire);
+    },
+  }),
+  route({
+    method: 'POST',
+    path: '/api/v1/policies',
+    summary: 'Create a policy.',
+    who: 'admin',
+    event: 'policy.create',
+    status: 201,
+    body: PolicyBody,
+    data: Policy,
+    async handle({ vault, context, body }) {
+      return { data: policyToWire(await createPolicy(vault, context, toDraft(body.name, body))) };
+    },
+  }),
+  route({
+    method: 'POST',
+    path: '/api/v1/policies/simulate',
+    summary: 'Ask for a decision without an access. An agent may ask for itself.',
+    who: 'agent',
+    event: 'policy.simulate',
+    body: SimulateBody,
+    data: Simulation,
+    async handle({ vault, context, body }) {
+      const simulated = await simulateAccess(vault, context, {
+        agent: parseAgentName(body.agent, 'agent'),
+        path: parsePath(body.resource, 'resource'),
+        action: body.action,
+      });
+      const { allowed, policyName, leaseTtlSeconds, reason } = simulated;
+      return { data: { allowed, policy_name: policyName, lease_ttl: leaseTtlSeconds, reason } };
+    },
+  }),
+  route({
+    method: 'GET',
+    path: '/api/v1/policies/{name}',
+    summary: 'Read a policy.',
+    who: 'admin',
+    event: 'policy.read',
+    data: Policy,
+    async handle({ vault, context, params }) {
+      return { data: policyToWire(await readPolicy(vault, context, parsePolicyName(params['name'] ?? ''))) };
+    },
+  }),
+  route({
+    method: 'PUT',
+    path: '/api/v1/policies/{name}',
+    summary: 'Create or replace a policy.',
+    who: 'admin',
+    event: 'policy.replace',
+    body: ReplacePolicyBody,
+    data: Policy,
+    async handle({ vault, context, params, body }) {
+      const name = params['name'] ?? '';
+      if (body.name !== undefined && body.name !== name) throw invalid('name', 'must be the one in the address');
+      return { data: policyToWire(await replacePolicy(vault, context, toDraft(name, body))) };
+    },
+  }),
+  route({
+    method: 'DELETE',
+    path: '/api/v1/policies/{name}',
+    summary: 'Delete a policy; from its entry on it grants nothing.',
+    who: 'admin',
+    event: 'policy.delete',
+    status: 204,
+    data: null,
+    async handle({ vault, context, params }) {
+      await deletePolicy(vault, context, parsePolicyName(params['name'] ?? ''));
+      return null;
+    },
+  }),
+];

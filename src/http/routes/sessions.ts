@@ -1,0 +1,67 @@
+/** Rows of the table: challenges, logins, sessions. SOURCE: interface 4.4; decisions, "Authentication". */
+import { parseAgentName, parseChallengeId } from '../../core/names.ts';
+import { parseSignature } from '../../vault/encodings.ts';
+import { endSession, issueChallenge, login, readSession } from '../../vault/sessions.ts';
+import { publicRoute, type Route, route } from '../route.ts';
+import { Challenge, ChallengeBody, Session, VerifyBody } from '../schemas.ts';
+import { toTimestamp } from '../wire.ts';
+
+export const sessionRoutes: readonly Route[] = [
+  publicRoute({
+    method: 'POST',
+    path: '/auth/challenge',
+    aliases: ['/api/v1/auth/challenge'],
+    summary: 'Ask for a challenge: 32 bytes to sign within 60 seconds.',
+    body: ChallengeBody,
+    data: Challenge,
+    async handle({ vault, body }) {
+      const { challengeId, nonce, expiresAt } = issueChallenge(vault, parseAgentName(body.agent_name, 'agent_name'));
+      return {
+        data: { challenge_id: challengeId, nonce: nonce.toString('base64'), expires_at: toTimestamp(expiresAt) },
+      };
+    },
+  }),
+  publicRoute({
+    method: 'POST',
+    path: '/auth/verify',
+    aliases: ['/api/v1/auth/verify'],
+    summary: 'Answer a challenge with a signature, and get a session.',
+    body: VerifyBody,
+    data: Session,
+    async handle({ vault, context, body }) {
+      const { token, agentName, expiresAt } = await login(vault, context, {
+        challengeId: parseChallengeId(body.challenge_id),
+        agentName: parseAgentName(body.agent_name, 'agent_name'),
+        signature: parseSignature(body.signature),
+      });
+      return { data: { session_id: token.reveal(), agent_name: agentName, expires_at: toTimestamp(expiresAt) } };
+    },
+  }),
+  route({
+    method: 'GET',
+    path: '/auth/session',
+    aliases: ['/api/v1/auth/session'],
+    summary: "The caller's own session.",
+    who: 'agent',
+    event: 'session.read',
+    data: Session,
+    async handle({ vault, context, token }) {
+      const { agentName, expiresAt } = await readSession(vault, context);
+      return { data: { session_id: token, agent_name: agentName, expires_at: toTimestamp(expiresAt) } };
+    },
+  }),
+  route({
+    method: 'DELETE',
+    path: '/auth/session',
+    aliases: ['/api/v1/auth/session'],
+    summary: "End the caller's own session.",
+    who: 'agent',
+    event: 'session.end',
+    status: 204,
+    data: null,
+    async handle({ vault, context }) {
+      await endSession(vault, context);
+      return null;
+    },
+  }),
+];

@@ -1,0 +1,137 @@
+/**
+ * The HTTP server, made from THE TABLE. The way of a request: guard (target, headers, Host, state) → route → authenticate →
+ * read and parse the body → check the schema → hand over → serialise. Every exit is a reply or a fault of the one table.
+ */
+import type { IncomingMessage } from 'node:http';
+import type { SecureContextOptions } from 'node:tls';
+import fastify, { type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
+import type { Presented } from '../core/agent.ts';
+import { Fault } from '../core/fault.ts';
+import { authenticate, type Vault } from '../vault/vault.ts';
+import { limitConnections, REQUEST_TIMEOUT_MS, setTimeouts, writeClientError } from './connections.ts';
+import { standardFault, toErrorAnswer, toFault } from './faults.ts';
+import { bearerToken, checkAuthorizationOnce, checkHost, checkTarget, type HostRule } from './guard.ts';
+import { addRoutes } from './handlers.ts';
+import { parseJson } from './json.ts';
+import type { RequestLog } from './log.ts';
+import { addServiceRoutes } from './service.ts';
+import type { ServiceStatus } from './status.ts';
+
+export interface HttpParts {
+  readonly vault: Vault;
+  readonly status: () => ServiceStatus;
+  readonly log: RequestLog;
+  readonly newRequestId: () => string;
+  /** Null where every Host is fine. */
+  readonly hostRule: HostRule | null;
+  /** Proxies whose X-Forwarded-For is believed: addresses and networks. */
+  readonly trustedProxies: readonly string[];
+  readonly tls: SecureContextOptions | null;
+}
+
+/** Room for a value of 256 KiB whose every byte is escaped, and for the rest of its body. */
+const MAX_BODY_BYTES = 2 * 1024 * 1024;
+const MAX_HEADER_BYTES = 16 * 1024;
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    presented: Presented | null;
+    token: string;
+  }
+  interface FastifyContextConfig {
+    /** No token is needed. What does not say so needs one. */
+    readonly isPublic?: boolean;
+  }
+}
+
+export type HttpServer = FastifyInstance;
+
+export function createServer(parts: HttpParts): HttpServer {
+  const { tls, trustedProxies, newRequestId } = parts;
+  const http = { maxHeaderSize: MAX_HEADER_BYTES, requireHostHeader: false, connectionsCheckingInterval: 1000 };
+  const app = fastify({
+    ...(tls === null ? { http } : { https: { ...http, ...tls } as never }),
+    logger: false,
+    exposeHeadRoutes: false,
+    bodyLimit: MAX_BODY_BYTES,
+    requestTimeout: REQUEST_TIMEOUT_MS,
+    requestIdHeader: false,
+    genReqId: newRequestId,
+    return503OnClosing: false,
+    forceCloseConnections: 'idle',
+    trustProxy: trustedProxies.length === 0 ? false : [...trustedProxies],
+    routerOptions: { maxParamLength: 4096 },
+    clientErrorHandler: (error, socket) => writeClientError(error, socket, newRequestId()),
+    frameworkErrors: (error, request, reply) => void answerError(parts, error, request, reply),
+    ajv: { customOptions: { coerceTypes: false, removeAdditional: false, useDefaults: false, allErrors: false } },
+  }) as unknown as FastifyInstance;
+  setTimeouts(app.server);
+  limitConnections(app.server, newRequestId);
+
+  app.decorateRequest('presented', null);
+  app.decorateRequest('token', '');
+  app.addHook('onRequest', (request, reply, done) => {
+    reply.headers({
+      'x-request-id': request.id,
+      'cache-control': 'no-store',
+      'x-content-type-options': 'nosniff',
+    });
+    try {
+      guard(parts, request.raw, request.url === '/api/v1/health');
+      if (request.is404 || request.routeOptions.config.isPublic === true) return done();
+      request.token = bearerToken(request.raw);
+    } catch (error) {
+      return done(error instanceof Error ? error : new Error('thrown value'));
+    }
+    authenticate(parts.vault, request.token).then((presented) => {
+      request.presented = presented;
+      done();
+    }, done);
+  });
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (_request, bytes, done) => {
+    try {
+      done(null, bytes.length === 0 ? undefined : parseJson(toBytes(bytes)));
+    } catch (error) {
+      done(error instanceof Error ? error : new Error('thrown value'));
+    }
+  });
+  // What is empty has no type to be wrong.
+  app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, bytes, done) => {
+    done(bytes.length === 0 ? null : standardFault('UNSUPPORTED_MEDIA_TYPE'), undefined);
+  });
+  app.setErrorHandler((error: FastifyError, request, reply) => answerError(parts, error, request, reply));
+  app.setNotFoundHandler((request, reply) =>
+    answerError(
+      parts,
+      new Fault('NOT_FOUND', 'There is no such address; GET /openapi.json lists them.'),
+      request,
+      reply,
+    ),
+  );
+  addServiceRoutes(app, parts.status);
+  addRoutes(app, parts.vault);
+  return app;
+}
+
+function toBytes(body: string | Buffer): Uint8Array {
+  return typeof body === 'string' ? Buffer.from(body) : body;
+}
+
+function guard({ status, hostRule }: HttpParts, raw: IncomingMessage, isHealth: boolean): void {
+  checkTarget(raw.url ?? '');
+  checkAuthorizationOnce(raw);
+  checkHost(raw, hostRule);
+  const now = status();
+  if (isHealth || now === 'ok' || now === 'failing') return;
+  if (now === 'locked') throw new Fault('VAULT_LOCKED', 'The vault is locked.');
+  throw new Fault('UNAVAILABLE', `The service is ${now}. Try again in a second.`, 1);
+}
+
+function answerError({ log }: HttpParts, error: unknown, request: FastifyRequest, reply: FastifyReply) {
+  const fault = toFault(error);
+  if (fault === null) log.bug(error, request.id);
+  const answer = toErrorAnswer(fault ?? new Fault('INTERNAL_ERROR', 'The service made a mistake; its log has it.'));
+  log.refused({ code: answer.body.error.code, requestId: request.id, method: request.method, remoteAddr: request.ip });
+  return reply.code(answer.status).headers(answer.headers).type('application/json; charset=utf-8').send(answer.body);
+}

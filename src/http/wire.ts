@@ -1,0 +1,68 @@
+/** From what the vault tells to the interface's keys. Snake case and timestamps exist only from here outwards. */
+import type { Agent } from '../core/agent.ts';
+import type { Credential } from '../core/credential.ts';
+import { type Lease, statusOf } from '../core/lease.ts';
+import type { Metadata } from '../core/operations/credentials.ts';
+import type { Policy } from '../core/policy.ts';
+import type { SeenLease } from '../vault/leases.ts';
+import type { Verification } from '../vault/verification.ts';
+
+export const toTimestamp = (at: number): string => new Date(at).toISOString();
+
+export const credentialToWire = (credential: Credential) => ({
+  path: credential.path,
+  type: credential.type,
+  description: credential.description,
+  created_at: toTimestamp(credential.createdAt),
+  updated_at: toTimestamp(credential.updatedAt),
+  access_count: credential.accessCount,
+});
+
+export const metadataToWire = ({ credential, versions }: Metadata) => ({
+  ...credentialToWire(credential),
+  versions: versions.map(({ version, createdAt }) => ({ version, created_at: toTimestamp(createdAt) })),
+});
+
+export const policyToWire = (policy: Policy) => ({
+  name: policy.name,
+  principal: policy.principal,
+  resources: [...policy.resources],
+  actions: [...policy.actions],
+  max_ttl: policy.maxTtlSeconds,
+  created_at: toTimestamp(policy.createdAt),
+});
+
+export const agentToWire = (agent: Agent) => ({
+  name: agent.name,
+  description: agent.description,
+  public_key: agent.publicKey,
+  registered_at: toTimestamp(agent.registeredAt),
+});
+
+export const leaseToWire = ({ lease, now }: SeenLease) => ({
+  lease_id: lease.id,
+  agent_name: lease.agentName,
+  path: lease.path,
+  version: lease.version,
+  policy_name: lease.policyName,
+  issued_at: toTimestamp(lease.issuedAt),
+  expires_at: toTimestamp(lease.expiresAt),
+  revoked_at: lease.revokedAt === null ? null : toTimestamp(lease.revokedAt),
+  status: statusOf(lease, now),
+});
+
+export const toLeaseWire = (now: number) => (lease: Lease) => leaseToWire({ lease, now });
+
+export function verificationToWire(verification: Verification) {
+  if (verification.isValid) {
+    const { entries, firstEntry, lastEntry } = verification;
+    return { valid: true as const, entries, first_entry: firstEntry, last_entry: lastEntry };
+  }
+  const { breakAtEntry, breakAtTimestamp, why } = verification;
+  return {
+    valid: false as const,
+    break_at_entry: breakAtEntry,
+    break_at_timestamp: breakAtTimestamp,
+    message: `The audit chain is broken at entry ${breakAtEntry}: ${why}.`,
+  };
+}

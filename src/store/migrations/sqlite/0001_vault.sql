@@ -1,0 +1,125 @@
+-- The vault as it began. Times are milliseconds since 1970, but in the log, whose columns are the interface's, word for word.
+
+CREATE TABLE vault (
+  id         INTEGER PRIMARY KEY CHECK (id = 1),
+  key_check  TEXT    NOT NULL,
+  created_at INTEGER NOT NULL
+) STRICT;
+
+CREATE TABLE audit_entries (
+  seq         INTEGER PRIMARY KEY,
+  id          TEXT NOT NULL,
+  timestamp   TEXT NOT NULL,
+  event_type  TEXT NOT NULL,
+  agent_name  TEXT NOT NULL,
+  resource    TEXT NOT NULL,
+  action      TEXT NOT NULL,
+  result      TEXT NOT NULL,
+  policy_name TEXT,
+  lease_id    TEXT,
+  reason      TEXT,
+  request_id  TEXT,
+  remote_addr TEXT,
+  hmac        TEXT NOT NULL
+) STRICT;
+
+CREATE TABLE audit_head (
+  id                  INTEGER PRIMARY KEY CHECK (id = 1),
+  seq                 INTEGER NOT NULL,
+  hmac                TEXT    NOT NULL,
+  mac                 TEXT    NOT NULL,
+  epoch               INTEGER NOT NULL,
+  counted_through_seq INTEGER NOT NULL
+) STRICT;
+
+CREATE TABLE agents (
+  id            TEXT    PRIMARY KEY,
+  name          TEXT    NOT NULL,
+  description   TEXT    NOT NULL,
+  public_key    TEXT    NOT NULL,
+  registered_at INTEGER NOT NULL,
+  mac           TEXT    NOT NULL
+) STRICT;
+CREATE UNIQUE INDEX agents_by_name ON agents (lower(name));
+
+CREATE TABLE policies (
+  name       TEXT    PRIMARY KEY,
+  principal  TEXT    NOT NULL,
+  resources  TEXT    NOT NULL,
+  actions    TEXT    NOT NULL,
+  max_ttl    INTEGER NOT NULL,
+  created_at INTEGER NOT NULL,
+  mac        TEXT    NOT NULL
+) STRICT;
+
+CREATE TABLE sessions (
+  token_hash TEXT    PRIMARY KEY,
+  agent_id   TEXT    NOT NULL,
+  issued_at  INTEGER NOT NULL,
+  expires_at INTEGER NOT NULL,
+  mac        TEXT    NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE INDEX sessions_by_end ON sessions (expires_at);
+
+CREATE TABLE spent_challenges (
+  id         TEXT    PRIMARY KEY,
+  expires_at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE INDEX spent_challenges_by_end ON spent_challenges (expires_at);
+
+CREATE TABLE credentials (
+  id           TEXT    PRIMARY KEY,
+  path         TEXT    NOT NULL UNIQUE,
+  type         TEXT    NOT NULL,
+  description  TEXT    NOT NULL,
+  created_at   INTEGER NOT NULL,
+  updated_at   INTEGER NOT NULL,
+  version      INTEGER NOT NULL,
+  access_count INTEGER NOT NULL DEFAULT 0
+) STRICT;
+
+CREATE TABLE credential_versions (
+  credential_id TEXT    NOT NULL,
+  version       INTEGER NOT NULL,
+  type          TEXT    NOT NULL,
+  created_at    INTEGER NOT NULL,
+  sealed        BLOB    NOT NULL,
+  PRIMARY KEY (credential_id, version)
+) STRICT;
+
+-- By the ordinal of the entry that issued it, so that the table grows at its end.
+CREATE TABLE leases (
+  seq           INTEGER PRIMARY KEY,
+  id            TEXT    NOT NULL UNIQUE,
+  agent_id      TEXT    NOT NULL,
+  credential_id TEXT    NOT NULL,
+  agent_name    TEXT    NOT NULL,
+  path          TEXT    NOT NULL,
+  version       INTEGER NOT NULL,
+  policy_name   TEXT    NOT NULL,
+  issued_at     INTEGER NOT NULL,
+  expires_at    INTEGER NOT NULL,
+  revoked_at    INTEGER
+) STRICT;
+CREATE INDEX leases_by_agent ON leases (agent_name, seq);
+CREATE INDEX leases_by_path ON leases (path, seq);
+
+-- One row ends many leases: those issued before `seq` to the agent, for the credential, or both; '' stands for any.
+CREATE TABLE revocation_marks (
+  seq           INTEGER PRIMARY KEY,
+  agent_id      TEXT    NOT NULL,
+  credential_id TEXT    NOT NULL,
+  revoked_at    INTEGER NOT NULL
+) STRICT;
+CREATE INDEX revocation_marks_by_scope ON revocation_marks (agent_id, credential_id, seq);
+
+-- Leases with the first revocation that reached them while they lasted.
+CREATE VIEW leases_now AS
+SELECT seq, id, agent_id, credential_id, agent_name, path, version, policy_name, issued_at, expires_at,
+       coalesce(revoked_at, (
+         SELECT min(m.revoked_at) FROM revocation_marks m
+         WHERE m.seq > l.seq AND m.revoked_at < l.expires_at
+           AND ((m.agent_id = l.agent_id AND m.credential_id IN ('', l.credential_id))
+             OR (m.agent_id = '' AND m.credential_id = l.credential_id))
+       )) AS revoked_at
+FROM leases l;

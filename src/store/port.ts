@@ -1,0 +1,154 @@
+/**
+ * The store's port, with its contract; `test/contract` holds every store to it. A store keeps rows and nothing else: it decides
+ * nothing, opens no value and knows no key.
+ *
+ * Failures: a method rejects with a `StoreFailure` and with nothing else. `unavailable`: nothing was written, a later try may
+ * succeed. `unknown`: a commit may or may not have happened; read the head to know. `broken`: the storage failed under a write
+ * or a sync; what it holds can't be trusted to be durable, so that the process must stop (never retry a failed sync).
+ */
+import type { Agent, Session } from '../core/agent.ts';
+import type { AuditEntry } from '../core/audit.ts';
+import type { Change } from '../core/change.ts';
+import type { Credential, CredentialVersion, Sealed } from '../core/credential.ts';
+import type { Lease, LeaseStatus } from '../core/lease.ts';
+import type { AgentId, ChallengeId, CredentialId, TokenHash } from '../core/names.ts';
+import type { CredentialPath } from '../core/path.ts';
+import type { PathRange } from '../core/pattern.ts';
+import type { Policy } from '../core/policy.ts';
+import type { Keys, VersionInfo } from '../core/workspace.ts';
+
+export type FailureKind = 'unavailable' | 'unknown' | 'broken';
+
+export class StoreFailure extends Error {
+  readonly kind: FailureKind;
+
+  constructor(kind: FailureKind, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.name = 'StoreFailure';
+    this.kind = kind;
+  }
+}
+
+/** A row with the MAC that the vault puts on it; the store only keeps it. */
+export type Authenticated<T> = T & { readonly mac: string };
+
+/** The log's head record. `epoch` counts the turns that changed the control state. */
+export interface Head {
+  readonly seq: number;
+  readonly hmac: string;
+  readonly mac: string;
+  readonly epoch: number;
+}
+
+/** What a turn's keys found; what is not there is not in it. */
+export interface Found {
+  readonly credentials: readonly Credential[];
+  readonly versions: readonly { readonly credentialId: CredentialId; readonly version: CredentialVersion }[];
+  readonly histories: readonly { readonly credentialId: CredentialId; readonly versions: readonly VersionInfo[] }[];
+  readonly sessions: readonly Authenticated<Session>[];
+  readonly leases: readonly Lease[];
+  readonly spentChallenges: readonly ChallengeId[];
+  /** Active at `now`, for the one key that asks for it. */
+  readonly activeLeases: number;
+}
+
+/** A change as it is stored: values sealed, rows that decide with their MACs. */
+export type StoredChange =
+  | Exclude<Change, { kind: 'putAgent' | 'putPolicy' | 'putSession' | 'addVersion' | 'countAccess' }>
+  | { readonly kind: 'putAgent'; readonly agent: Authenticated<Agent> }
+  | { readonly kind: 'putPolicy'; readonly policy: Authenticated<Policy> }
+  | { readonly kind: 'putSession'; readonly session: Authenticated<Session> }
+  | {
+      readonly kind: 'addVersion';
+      readonly credentialId: CredentialId;
+      readonly version: Omit<CredentialVersion, 'content'>;
+      readonly sealed: Sealed;
+    };
+
+export interface Batch {
+  /** In order, without gap, following the head that the turn was opened with. */
+  readonly entries: readonly AuditEntry[];
+  readonly head: Head;
+  /** In the order of the decisions. */
+  readonly changes: readonly StoredChange[];
+  /** Accesses to be added to the credentials that still exist, and the ordinal up to which the log is counted then. */
+  readonly counts: { readonly added: ReadonlyMap<CredentialId, number>; readonly throughSeq: number } | null;
+}
+
+/**
+ * One turn. Between `openTurn` and `commit` or `abandon` no other turn of any node is open.
+ * `commit` writes all of the batch or nothing, and is durable when it resolves: it survives the loss of power.
+ */
+export interface Turn {
+  readonly found: Found;
+  commit(batch: Batch): Promise<void>;
+  abandon(): Promise<void>;
+}
+
+export interface LastEntry {
+  readonly seq: number;
+  readonly hmac: string;
+  readonly timestamp: string;
+}
+
+export interface AuditFilter {
+  readonly agentName: string | null;
+  /** A glob: `*` any run of characters, `?` one. */
+  readonly resource: string | null;
+  readonly action: string | null;
+  readonly eventType: string | null;
+  readonly result: string | null;
+}
+
+export interface CredentialQuery {
+  /** In order, not overlapping. */
+  readonly ranges: readonly PathRange[];
+  readonly type: string | null;
+}
+
+export interface LeaseQuery {
+  readonly agentId: AgentId | null;
+  readonly agentName: string | null;
+  readonly path: CredentialPath | null;
+  readonly status: LeaseStatus | null;
+  /** Milliseconds; tells which are active, and which ended too long ago to be listed. */
+  readonly now: number;
+}
+
+export interface Store {
+  /** The check value of the root key, or null for a new vault. */
+  readKeyCheck(): Promise<string | null>;
+  /** Makes the vault: its check value and its first head record. Once. */
+  initialise(keyCheck: string, head: Head, now: number): Promise<void>;
+
+  /** The head record (null where it was removed) and the log's last row (null where there is none). */
+  readHead(): Promise<{ head: Head | null; last: LastEntry | null }>;
+  readAgents(): Promise<Authenticated<Agent>[]>;
+  readPolicies(): Promise<Authenticated<Policy>[]>;
+  /** Accesses in the log that are not in the credentials' counts yet. */
+  readUncounted(): Promise<Map<CredentialId, number>>;
+  readSession(tokenHash: TokenHash): Promise<Authenticated<Session> | null>;
+
+  /** Whether some mark ended everything that the agent held. */
+  isAgentRevoked(agentId: AgentId): Promise<boolean>;
+
+  openTurn(keys: readonly Keys[], now: number): Promise<Turn>;
+
+  /** By path; `after` excludes what is not behind it. At most `limit` rows. */
+  listCredentials(query: CredentialQuery, after: string, offset: number, limit: number): Promise<Credential[]>;
+  countCredentials(query: CredentialQuery): Promise<number>;
+  /** Newest first; `beforeSeq` excludes what is not older. At most `limit` rows. */
+  listLeases(query: LeaseQuery, beforeSeq: number, offset: number, limit: number): Promise<Lease[]>;
+  countLeases(query: LeaseQuery): Promise<number>;
+
+  /** Entries with `fromSeq` ≤ seq ≤ `toSeq`, oldest first, at most `limit`. */
+  readEntries(fromSeq: number, toSeq: number, limit: number): Promise<AuditEntry[]>;
+  /** The ordinals in the range whose entries fit the filter, in order. The range bounds the work. */
+  matchEntries(filter: AuditFilter, fromSeq: number, toSeq: number): Promise<number[]>;
+  /** The first ordinal whose entry's time is at or after the timestamp, or null. Costs the logarithm of the log. */
+  findSeqAt(timestamp: string): Promise<number | null>;
+
+  /** Removes up to `limit` rows each of what ended long ago. Resolves to how many went. Not recorded, not part of a turn. */
+  sweep(now: number, limit: number): Promise<number>;
+  close(): Promise<void>;
+}

@@ -1,0 +1,62 @@
+/** Agents. SOURCE: interface 4.3; decisions, "Callers". */
+import type { Agent, PublicKey } from '../core/agent.ts';
+import { Fault } from '../core/fault.ts';
+import type { AgentName } from '../core/names.ts';
+import type { Context } from '../core/operation.ts';
+import { deregisterAgent as deregister, registerAgent as register } from '../core/operations/agents.ts';
+import { adminRead } from '../core/operations/service.ts';
+import { generateAgentKeys } from '../crypto/ed25519.ts';
+import { newAgentId } from '../crypto/ids.ts';
+import { type Listing, type Page, sliceListing } from './listing.ts';
+import type { Vault } from './vault.ts';
+
+export interface Registration {
+  readonly name: AgentName;
+  readonly description: string;
+  /** The agent's own key; null for a pair made here, whose private half is kept in a file. */
+  readonly publicKey: PublicKey | null;
+}
+
+export async function registerAgent(vault: Vault, context: Context, registration: Registration): Promise<Agent> {
+  const { ledger, keyFiles } = vault;
+  const { name, description } = registration;
+  const id = newAgentId();
+  if (registration.publicKey !== null) {
+    return (await ledger.submit(register(context, { id, name, description, publicKey: registration.publicKey }))).reply;
+  }
+  const { publicKey, privateKeyPem } = await generateAgentKeys();
+  const request = register(context, { id, name, description, publicKey });
+  // A caller who will be refused leaves no file, not even for a moment.
+  if (context.presented.kind !== 'admin') return (await ledger.submit(request)).reply;
+  await keyFiles.prepare(id, privateKeyPem);
+  try {
+    const { reply } = await ledger.submit(request);
+    await keyFiles.publish(id, name);
+    return reply;
+  } catch (error) {
+    // Where it is not known whether the agent was registered, the key stays for start-up to settle.
+    if (error instanceof Fault && error.code !== 'UNAVAILABLE') await keyFiles.discard(id);
+    throw error;
+  }
+}
+
+export async function deregisterAgent(vault: Vault, context: Context, name: AgentName): Promise<void> {
+  const { reply: id } = await vault.ledger.submit(deregister(context, name));
+  await vault.keyFiles.remove(id, name);
+}
+
+export async function readAgent(vault: Vault, context: Context, name: AgentName): Promise<Agent> {
+  const operation = adminRead(
+    context,
+    'agent.read',
+    `agent:${name}`,
+    ({ control }) => control.agentByName(name) ?? new Fault('NOT_FOUND', 'The agent is not registered.'),
+  );
+  return (await vault.ledger.submit(operation)).reply;
+}
+
+/** By name. */
+export async function listAgents(vault: Vault, context: Context, page: Page | null): Promise<Listing<Agent>> {
+  const operation = adminRead(context, 'agent.list', '*', ({ control }) => control.agents());
+  return sliceListing((await vault.ledger.submit(operation)).reply, page);
+}

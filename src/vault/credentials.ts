@@ -1,0 +1,53 @@
+/** Credentials: retrieving, storing, listing, deleting. SOURCE: interface 4.1. */
+import type { Credential } from '../core/credential.ts';
+import type { CredentialType } from '../core/names.ts';
+import type { Context } from '../core/operation.ts';
+import { list, look, type Metadata, remove, type StoreRequest, store } from '../core/operations/credentials.ts';
+import { type Retrieved, type RetrieveRequest, retrieve } from '../core/operations/retrieve.ts';
+import type { CredentialPath } from '../core/path.ts';
+import { Secret } from '../core/secret.ts';
+import { newCredentialId, newLeaseId } from '../crypto/ids.ts';
+import { type Listing, type Page, readListing } from './listing.ts';
+import type { Vault } from './vault.ts';
+
+export async function retrieveCredential(
+  vault: Vault,
+  context: Context,
+  request: Omit<RetrieveRequest, 'leaseId'>,
+): Promise<Retrieved & { value: Secret }> {
+  const operation = retrieve(context, { ...request, leaseId: newLeaseId() });
+  const { reply, value } = await vault.ledger.submit(operation);
+  return { ...reply, value: value ?? new Secret('') };
+}
+
+export async function storeCredential(
+  vault: Vault,
+  context: Context,
+  request: Omit<StoreRequest, 'freshId'>,
+): Promise<Credential> {
+  return (await vault.ledger.submit(store(context, { ...request, freshId: newCredentialId() }))).reply;
+}
+
+export async function deleteCredential(vault: Vault, context: Context, path: CredentialPath): Promise<void> {
+  await vault.ledger.submit(remove(context, path));
+}
+
+export async function readCredentialMetadata(vault: Vault, context: Context, path: CredentialPath): Promise<Metadata> {
+  return (await vault.ledger.submit(look(context, path))).reply;
+}
+
+/** Just the paths that the caller has a `list` grant on, by path. */
+export async function listCredentials(
+  vault: Vault,
+  context: Context,
+  filter: { type: CredentialType | null },
+  page: Page | null,
+): Promise<Listing<Credential>> {
+  const { reply: ranges } = await vault.ledger.submit(list(context));
+  const query = { ranges, type: filter.type };
+  return readListing(page, {
+    count: () => vault.store.countCredentials(query),
+    read: (after: Credential | null, offset, limit) =>
+      vault.store.listCredentials(query, after?.path ?? '', offset, limit),
+  });
+}

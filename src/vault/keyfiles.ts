@@ -1,0 +1,16 @@
+/**
+ * The port to the files of agents' private keys. ORDER: prepare → commit → publish → reply, and commit → remove → reply, so that
+ * a crash leaves either a pending key that start-up finishes or discards, or a stray one that it removes.
+ */
+import type { AgentId, AgentName } from '../core/names.ts';
+
+export interface KeyFiles {
+  /** Writes the key where nobody reads it yet; on disk when it resolves. */
+  prepare(id: AgentId, privateKeyPem: string): Promise<void>;
+  /** Moves the prepared key to its agent's directory; replaces a stray one. */
+  publish(id: AgentId, name: AgentName): Promise<void>;
+  /** Removes a prepared key. */
+  discard(id: AgentId): Promise<void>;
+  /** Removes the agent's directory if it is that of `id`. */
+  remove(id: AgentId, name: AgentName): Promise<void>;
+}

@@ -1,0 +1,92 @@
+/**
+ * What the ledger holds in memory: the control state, the head of the log, accesses not yet written, and sessions seen lately.
+ * It is read from the store at start, and again after a commit that failed.
+ */
+import type { Session } from '../core/agent.ts';
+import { FIRST_LINK } from '../core/audit.ts';
+import { Control } from '../core/control.ts';
+import type { CredentialId, TokenHash } from '../core/names.ts';
+import { isHeadAuthentic } from '../crypto/chain.ts';
+import type { VaultKeys } from '../crypto/keys.ts';
+import type { Head, LastEntry, Store } from '../store/port.ts';
+import { isAgentAuthentic, isPolicyAuthentic, isSessionAuthentic } from './rows.ts';
+import { SessionCache } from './sessioncache.ts';
+
+/** Where the log goes on. */
+export interface Tip {
+  readonly seq: number;
+  readonly hmac: string;
+  readonly epoch: number;
+}
+
+export interface Memory {
+  control: Control;
+  tip: Tip;
+  /** Accesses since the counts were last written. */
+  uncounted: Map<CredentialId, number>;
+  readonly sessions: SessionCache;
+  /** The time of the log's last entry in milliseconds, 0 where it is empty. */
+  lastEntryAt: number;
+  /** What an operator should know, a line each. */
+  warnings: string[];
+}
+
+export async function readMemory(store: Store, keys: VaultKeys): Promise<Memory> {
+  const { head, last } = await store.readHead();
+  const warnings: string[] = [];
+  const tip = findTip(head, last, keys, warnings);
+  const control = await readControl(store, keys, warnings);
+  const uncounted = await store.readUncounted();
+  const lastEntryAt = last === null ? 0 : Date.parse(last.timestamp) || 0;
+  return { control, tip, uncounted, sessions: new SessionCache(), lastEntryAt, warnings };
+}
+
+/**
+ * Goes on from the head record, so that a gap or a foreign row stays visible for ever. Where rows stand beyond it, behind them.
+ * A head record that is missing or forged costs one ordinal: the gap shows it.
+ */
+function findTip(head: Head | null, last: LastEntry | null, keys: VaultKeys, warnings: string[]): Tip {
+  const lastSeq = last?.seq ?? 0;
+  const lastLink = last?.hmac ?? FIRST_LINK;
+  if (head === null || !isHeadAuthentic(keys.audit, head)) {
+    warnings.push(
+      `The audit log's head record is ${head === null ? 'missing' : 'not authentic'}; the log goes on after a gap at entry ${lastSeq + 1}, which GET /api/v1/audit/verify names.`,
+    );
+    return { seq: lastSeq + 1, hmac: lastLink, epoch: head?.epoch ?? 0 };
+  }
+  if (head.seq !== lastSeq || head.hmac !== lastLink) {
+    warnings.push(
+      `The audit log's head record (entry ${head.seq}) and its last row (entry ${lastSeq}) disagree: entries were removed, added or altered. GET /api/v1/audit/verify names the first.`,
+    );
+  }
+  return { seq: Math.max(head.seq, lastSeq), hmac: head.hmac, epoch: head.epoch };
+}
+
+/** Rows that were altered outside are not used, so that an edit of the database grants nothing. */
+async function readControl(store: Store, keys: VaultKeys, warnings: string[]): Promise<Control> {
+  const [agents, policies] = [await store.readAgents(), await store.readPolicies()];
+  const goodAgents = agents.filter((agent) => isAgentAuthentic(keys.row, agent));
+  const goodPolicies = policies.filter((policy) => isPolicyAuthentic(keys.row, policy));
+  const ignored = agents.length - goodAgents.length + policies.length - goodPolicies.length;
+  if (ignored > 0) {
+    warnings.push(
+      `${ignored} ${ignored === 1 ? 'row' : 'rows'} of agents or policies in the database were altered outside Leasehold and are not used; register or write them anew.`,
+    );
+  }
+  return new Control(goodAgents, goodPolicies);
+}
+
+/** A session that is in the cache, or read from the store and found authentic; null for none. */
+export async function findSession(
+  memory: Memory,
+  store: Store,
+  keys: VaultKeys,
+  tokenHash: TokenHash,
+): Promise<Session | null> {
+  const cached = memory.sessions.get(tokenHash);
+  if (cached !== null) return cached;
+  const session = await store.readSession(tokenHash);
+  if (session === null || !isSessionAuthentic(keys.row, session)) return null;
+  memory.sessions.put(session);
+  return session;
+}

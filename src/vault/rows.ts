@@ -1,0 +1,56 @@
+/** MACs on the rows that decide: put on when they are stored, checked when they are read. */
+import type { Agent, Session } from '../core/agent.ts';
+import type { Policy } from '../core/policy.ts';
+import type { VaultKeys } from '../crypto/keys.ts';
+import { isRowAuthentic, type RowFields, rowMac } from '../crypto/rows.ts';
+import type { Authenticated } from '../store/port.ts';
+
+type RowKey = VaultKeys['row'];
+
+const agentFields = (agent: Agent): RowFields => [
+  agent.id,
+  agent.name,
+  agent.description,
+  agent.publicKey,
+  agent.registeredAt,
+];
+
+const policyFields = (policy: Policy): RowFields => [
+  policy.name,
+  policy.principal,
+  policy.resources,
+  policy.actions,
+  policy.maxTtlSeconds,
+  policy.createdAt,
+];
+
+const sessionFields = (session: Session): RowFields => [
+  session.tokenHash,
+  session.agentId,
+  session.issuedAt,
+  session.expiresAt,
+];
+
+export const signAgent = (key: RowKey, agent: Agent): Authenticated<Agent> => ({
+  ...agent,
+  mac: rowMac(key, 'agent', agentFields(agent)),
+});
+
+export const signPolicy = (key: RowKey, policy: Policy): Authenticated<Policy> => ({
+  ...policy,
+  mac: rowMac(key, 'policy', policyFields(policy)),
+});
+
+export const signSession = (key: RowKey, session: Session): Authenticated<Session> => ({
+  ...session,
+  mac: rowMac(key, 'session', sessionFields(session)),
+});
+
+export const isAgentAuthentic = (key: RowKey, agent: Authenticated<Agent>): boolean =>
+  isRowAuthentic(key, 'agent', agentFields(agent), agent.mac);
+
+export const isPolicyAuthentic = (key: RowKey, policy: Authenticated<Policy>): boolean =>
+  isRowAuthentic(key, 'policy', policyFields(policy), policy.mac);
+
+export const isSessionAuthentic = (key: RowKey, session: Authenticated<Session>): boolean =>
+  isRowAuthentic(key, 'session', sessionFields(session), session.mac);

@@ -1,0 +1,95 @@
+/** Challenges, logins and sessions. SOURCE: interface 4.4 and 5.2; decisions, "Authentication". */
+import { Fault } from '../core/fault.ts';
+import type { AgentName, ChallengeId } from '../core/names.ts';
+import type { Context } from '../core/operation.ts';
+import {
+  authFailed,
+  CHALLENGE_LIFE_MS,
+  endSession as end,
+  type LoggedIn,
+  type OwnSession,
+  readSession as read,
+  verify,
+} from '../core/operations/sessions.ts';
+import type { Secret } from '../core/secret.ts';
+import { newChallengeId, nonceOf, readChallengeId } from '../crypto/challenges.ts';
+import { DECOY_KEY, isSignatureValid } from '../crypto/ed25519.ts';
+import { hashToken, newToken } from '../crypto/tokens.ts';
+import type { Vault } from './vault.ts';
+
+export interface Challenge {
+  readonly challengeId: ChallengeId;
+  /** 32 bytes, to be signed. */
+  readonly nonce: Buffer;
+  readonly expiresAt: number;
+}
+
+/** An unknown agent gets a challenge of the same shape. Nothing is kept. */
+export function issueChallenge(vault: Vault, agentName: AgentName): Challenge {
+  const { keys, clock, ledger } = vault;
+  const agent = ledger.memory.control.agentByName(agentName);
+  const issuedAt = clock.now();
+  const challengeId = newChallengeId(keys.challenge, issuedAt, agent !== null);
+  const nonce = nonceOf(keys.challenge, challengeId, boundTo(agent, agentName));
+  return { challengeId, nonce, expiresAt: issuedAt + CHALLENGE_LIFE_MS };
+}
+
+export interface Proof {
+  readonly challengeId: ChallengeId;
+  readonly agentName: AgentName;
+  readonly signature: Uint8Array;
+}
+
+/**
+ * Opens a session for a challenge that was answered. Every way to fail has the same answer, and for all challenges that were
+ * issued here the same work: a signature is checked, and the challenge is spent.
+ * @throws AUTH_FAILED, RATE_LIMITED
+ */
+export async function login(
+  vault: Vault,
+  origin: Pick<Context, 'requestId' | 'remoteAddr'>,
+  proof: Proof,
+): Promise<LoggedIn & { token: Secret }> {
+  const { keys, clock, ledger, limiter } = vault;
+  const { challengeId, agentName, signature } = proof;
+  const giveBack = limiter.take(agentName, origin.remoteAddr, clock.now());
+  const challenge = readChallengeId(keys.challenge, challengeId);
+  if (challenge === null) throw authFailed();
+  const agent = ledger.memory.control.agentByName(agentName);
+  const nonce = nonceOf(keys.challenge, challengeId, boundTo(agent, agentName));
+  const publicKey = agent?.publicKey ?? DECOY_KEY;
+  const isValid =
+    (await isSignatureValid(publicKey, nonce, signature)) ||
+    (await isSignatureValid(publicKey, Buffer.from(nonce.toString('base64')), signature));
+  const token = newToken('lhs_');
+  const operation = verify(origin, {
+    agentName,
+    challengeId,
+    challengeExpiresAt: challenge.issuedAt + CHALLENGE_LIFE_MS,
+    wasIssuedToAgent: challenge.wasIssuedToAgent,
+    checkedWith: agent === null ? null : { agentId: agent.id, publicKey: agent.publicKey },
+    isSignatureValid: isValid,
+    tokenHash: hashToken(token.reveal()),
+  });
+  try {
+    const { reply } = await ledger.submit(operation);
+    giveBack();
+    return { ...reply, token };
+  } catch (error) {
+    if (!(error instanceof Fault) || error.code !== 'AUTH_FAILED') giveBack();
+    throw error;
+  }
+}
+
+export async function readSession(vault: Vault, context: Context): Promise<OwnSession> {
+  return (await vault.ledger.submit(read(context))).reply;
+}
+
+export async function endSession(vault: Vault, context: Context): Promise<void> {
+  await vault.ledger.submit(end(context));
+}
+
+/** What a nonce is bound to: the immutable id, so that a name that was registered again can't answer an old challenge. */
+function boundTo(agent: { id: string } | null, name: AgentName): string {
+  return agent === null ? `name:${name}` : `agent:${agent.id}`;
+}

@@ -1,0 +1,131 @@
+/**
+ * One turn: decides each operation in order, seeing what the ones before changed, opens and seals values, and chains the
+ * entries. What comes out is the batch to commit and what to answer after it.
+ */
+import { type AuditEntry, actionOf, type EntryDraft } from '../core/audit.ts';
+import { type Change, isControl } from '../core/change.ts';
+import { Fault } from '../core/fault.ts';
+import type { CredentialId } from '../core/names.ts';
+import type { Operation, Outcome } from '../core/operation.ts';
+import { Secret } from '../core/secret.ts';
+import type { Workspace } from '../core/workspace.ts';
+import { headMac, linkEntry } from '../crypto/chain.ts';
+import { newEntryId } from '../crypto/ids.ts';
+import type { VaultKeys } from '../crypto/keys.ts';
+import { open, seal } from '../crypto/sealing.ts';
+import type { Head, StoredChange } from '../store/port.ts';
+import type { Tip } from './memory.ts';
+import { signAgent, signPolicy, signSession } from './rows.ts';
+
+/** What one operation's caller is told once the turn is on disk. A bug is an Error that is no Fault. */
+export type Answer =
+  | { readonly kind: 'reply'; readonly reply: unknown; readonly value: Secret | null }
+  | { readonly kind: 'refusal'; readonly error: Error };
+
+export interface DecidedTurn {
+  readonly answers: readonly Answer[];
+  readonly entries: readonly AuditEntry[];
+  readonly changes: readonly StoredChange[];
+  readonly head: Head;
+  /** Accesses that this turn adds. */
+  readonly accesses: ReadonlyMap<CredentialId, number>;
+  readonly needsCounts: boolean;
+}
+
+export function decideTurn(
+  operations: readonly Operation<unknown>[],
+  workspace: Workspace,
+  tip: Tip,
+  now: number,
+  keys: VaultKeys,
+): DecidedTurn {
+  const timestamp = new Date(now).toISOString();
+  const answers: Answer[] = [];
+  const entries: AuditEntry[] = [];
+  const changes: StoredChange[] = [];
+  const accesses = new Map<CredentialId, number>();
+  let { seq, hmac, epoch } = tip;
+  let needsCounts = false;
+  let movesEpoch = false;
+
+  for (const operation of operations) {
+    let settled: { outcome: Outcome<unknown>; value: Secret | null };
+    try {
+      settled = reveal(operation.decide(workspace, { now, seq: seq + 1 }), keys);
+    } catch (error) {
+      answers.push({ kind: 'refusal', error: error instanceof Error ? error : new Error('thrown value') });
+      continue;
+    }
+    const { outcome, value } = settled;
+    for (const change of outcome.changes) {
+      workspace.apply(change);
+      movesEpoch ||= isControl(change);
+      if (change.kind === 'countAccess')
+        accesses.set(change.credentialId, (accesses.get(change.credentialId) ?? 0) + 1);
+      else changes.push(toStored(change, keys));
+    }
+    if (outcome.entry !== null) {
+      seq += 1;
+      const unlinked = unlinkedEntry(outcome.entry, seq, timestamp);
+      hmac = linkEntry(keys.audit, hmac, unlinked);
+      entries.push({ ...unlinked, hmac });
+    }
+    needsCounts ||= outcome.needsCounts;
+    answers.push(
+      'fault' in outcome.answer
+        ? { kind: 'refusal', error: outcome.answer.fault }
+        : { kind: 'reply', reply: outcome.answer.reply, value },
+    );
+  }
+  if (movesEpoch) epoch += 1;
+  const head: Head = { seq, hmac, mac: headMac(keys.audit, seq, hmac), epoch };
+  return { answers, entries, changes, head, accesses, needsCounts };
+}
+
+/** Opens the value that an outcome lends; one that does not authenticate turns it into the operation's own `error` outcome. */
+function reveal(outcome: Outcome<unknown>, keys: VaultKeys): { outcome: Outcome<unknown>; value: Secret | null } {
+  if (outcome.opening === null) return { outcome, value: null };
+  const { content, boundTo, unreadable } = outcome.opening;
+  const value = content instanceof Secret ? content : open(keys, content, boundTo);
+  return value === null ? { outcome: unreadable, value: null } : { outcome, value };
+}
+
+function unlinkedEntry(draft: EntryDraft, seq: number, timestamp: string): Omit<AuditEntry, 'hmac'> {
+  return {
+    seq,
+    id: newEntryId(),
+    timestamp,
+    event_type: draft.eventType,
+    agent_name: draft.agentName,
+    resource: draft.resource,
+    action: actionOf(draft.eventType),
+    result: draft.result,
+    policy_name: draft.policyName,
+    lease_id: draft.leaseId,
+    reason: draft.reason,
+    request_id: draft.requestId,
+    remote_addr: draft.remoteAddr,
+  };
+}
+
+function toStored(change: Exclude<Change, { kind: 'countAccess' }>, keys: VaultKeys): StoredChange {
+  switch (change.kind) {
+    case 'putAgent':
+      return { kind: 'putAgent', agent: signAgent(keys.row, change.agent) };
+    case 'putPolicy':
+      return { kind: 'putPolicy', policy: signPolicy(keys.row, change.policy) };
+    case 'putSession':
+      return { kind: 'putSession', session: signSession(keys.row, change.session) };
+    case 'addVersion': {
+      const { credential, version } = change;
+      const { content, ...rest } = version;
+      if (!(content instanceof Secret))
+        throw new Fault('INTERNAL_ERROR', 'A new version must be plain until it is sealed.');
+      const { type, version: number } = rest;
+      const sealed = seal(keys, content, { credentialId: credential.id, path: credential.path, type, version: number });
+      return { kind: 'addVersion', credentialId: credential.id, version: rest, sealed };
+    }
+    default:
+      return change;
+  }
+}

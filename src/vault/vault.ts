@@ -1,0 +1,39 @@
+/** The vault: the parts that the operations of the interface share, and who a request's token belongs to. */
+import { type CallerRegister, identifySession, type Presented } from '../core/agent.ts';
+import { Fault } from '../core/fault.ts';
+import type { TokenHash } from '../core/names.ts';
+import { isSameText, type VaultKeys } from '../crypto/keys.ts';
+import { hashToken } from '../crypto/tokens.ts';
+import type { Store } from '../store/port.ts';
+import type { Clock } from './clock.ts';
+import type { KeyFiles } from './keyfiles.ts';
+import type { Ledger } from './ledger.ts';
+import type { FailureLimiter } from './limiter.ts';
+import { findSession } from './memory.ts';
+
+export interface Vault {
+  readonly ledger: Ledger;
+  readonly store: Store;
+  readonly keys: VaultKeys;
+  readonly clock: Clock;
+  readonly keyFiles: KeyFiles;
+  readonly limiter: FailureLimiter;
+  /** The administrator's token, hashed. */
+  readonly adminTokenHash: TokenHash;
+}
+
+/**
+ * Whose token this is, before anything of the request is read further; the turn looks again.
+ * @throws UNAUTHENTICATED, SESSION_EXPIRED
+ */
+export async function authenticate(vault: Vault, token: string): Promise<Presented> {
+  const { ledger, store, keys, clock, adminTokenHash } = vault;
+  const tokenHash = hashToken(token);
+  if (isSameText(tokenHash, adminTokenHash)) return { kind: 'admin' };
+  const session = await findSession(ledger.memory, store, keys, tokenHash);
+  const { control } = ledger.memory;
+  const register: CallerRegister = { session: () => session, agentById: (id) => control.agentById(id) };
+  const caller = identifySession(register, tokenHash, clock.now());
+  if (caller instanceof Fault) throw caller;
+  return { kind: 'session', tokenHash, agentName: caller.agent.name };
+}

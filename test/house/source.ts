@@ -1,0 +1,111 @@
+// Reads the project's own source for the tests of the house: what is code, what is a literal, and what a file imports.
+// It is a reader of tokens and not a parser: enough to never take a word in a comment or a string for code.
+
+import { globSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+
+export const ROOT = path.resolve(import.meta.dirname, '../..');
+
+export interface Source {
+  /** From the top of the project, with forward slashes. */
+  readonly name: string;
+  readonly text: string;
+  /** The text without comments, each literal replaced by its index in `literals`, in quotes; lines stay where they were. */
+  readonly code: string;
+  readonly literals: readonly string[];
+}
+
+interface Import {
+  /** Undefined where it is computed, so that no reader can know it. */
+  readonly specifier: string | undefined;
+  readonly isTypeOnly: boolean;
+}
+
+/** Every file below the folders whose name ends so, in order of their names; a folder that is not there has none. */
+export function readSources(folders: readonly string[], endings: readonly string[] = ['.ts', '.mjs']): Source[] {
+  const names = folders.flatMap((folder) => globSync(`${folder}/**/*`, { cwd: ROOT }));
+  return names
+    .map((name) => name.split(path.sep).join('/'))
+    .filter((name) => endings.some((ending) => name.endsWith(ending)))
+    .sort()
+    .map((name) => toSource(name, readFileSync(path.join(ROOT, name), 'utf8')));
+}
+
+export function toSource(name: string, text: string): Source {
+  return { name, text, ...separate(text) };
+}
+
+// At the start of an expression a slash begins a regular expression; after a value it divides.
+const BEFORE_EXPRESSION =
+  /(?:^|[(,=:[!&|?{};+\-*%~^<>]|\b(?:return|typeof|case|in|of|void|throw|else|do|await|yield))\s*$/;
+const TOKEN = {
+  comment: /\/\/[^\n]*|\/\*[\s\S]*?(?:\*\/|$)/y,
+  string: /'(?:[^'\\\n]|\\[\s\S])*'|"(?:[^"\\\n]|\\[\s\S])*"/y,
+  regex: /\/(?:[^/\\[\n]|\\.|\[(?:[^\]\\\n]|\\.)*\])+\/[a-z]*/y,
+  template: /(?:[^`\\$]|\\[\s\S]|\$(?!\{))*(?:`|\$\{|$)/y,
+};
+
+function separate(text: string): { code: string; literals: string[] } {
+  const literals: string[] = [];
+  const bracesOfTemplates: number[] = []; // for each template being inside of: how many braces stand open in its ${…}
+  let code = '';
+  let at = 0;
+  const take = (token: RegExp): string | undefined => {
+    token.lastIndex = at;
+    const found = token.exec(text)?.[0];
+    at += found?.length ?? 0;
+    return found;
+  };
+  const addLiteral = (raw: string, content: string): void => {
+    code += `'${literals.push(content) - 1}'${raw.replace(/[^\n]/g, '')}`;
+  };
+  const takeTemplate = (): void => {
+    const part = take(TOKEN.template) ?? '';
+    addLiteral(part, part.replace(/`$|\$\{$/, ''));
+    if (part.endsWith('${')) bracesOfTemplates.push(0);
+  };
+  while (at < text.length) {
+    const comment = take(TOKEN.comment);
+    const string = comment === undefined ? take(TOKEN.string) : undefined;
+    const last = bracesOfTemplates.length - 1;
+    if (comment !== undefined) code += comment.replace(/[^\n]/g, ' ');
+    else if (string !== undefined) addLiteral(string, string.slice(1, -1));
+    else if (text[at] === '/' && BEFORE_EXPRESSION.test(code.slice(-80))) {
+      const regex = take(TOKEN.regex);
+      if (regex === undefined) code += text[at++];
+      else addLiteral(regex, regex);
+    } else if (text[at] === '`') {
+      at += 1;
+      takeTemplate();
+    } else if (text[at] === '}' && bracesOfTemplates[last] === 0) {
+      bracesOfTemplates.pop();
+      at += 1;
+      takeTemplate();
+    } else {
+      const open = bracesOfTemplates[last];
+      if (open !== undefined && text[at] === '{') bracesOfTemplates[last] = open + 1;
+      if (open !== undefined && text[at] === '}') bracesOfTemplates[last] = open - 1;
+      code += text[at++];
+    }
+  }
+  return { code, literals };
+}
+
+const FROM = /\b(?:import|export)\s+(type\s+)?[\w$*\s{},]*?\bfrom\s*'(\d+)'/g;
+const SIDE_EFFECT = /\bimport\s*()'(\d+)'/g;
+const CALL = /\b(?:import|require|createRequire|getBuiltinModule)\s*\(()\s*(?:'(\d+)'\s*[,)])?/g;
+
+/** Static, re-exported, for its effect alone, dynamic, in a type, or by one of the older ways. */
+export function importsOf({ code, literals }: Source): Import[] {
+  return [FROM, SIDE_EFFECT, CALL].flatMap((statement) =>
+    [...code.matchAll(statement)].map(([, type, index]) => ({
+      specifier: index === undefined ? undefined : literals[Number(index)],
+      isTypeOnly: Boolean(type),
+    })),
+  );
+}
+
+/** The file that a relative import of this one names. */
+export function resolveImport(source: Source, specifier: string): string {
+  return path.posix.join(path.posix.dirname(source.name), specifier);
+}
