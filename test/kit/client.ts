@@ -1,0 +1,77 @@
+/** A client of the service for tests: plain HTTP over a real socket, answers as they came. */
+import { createPrivateKey, type KeyObject, sign } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+/** JSON as a test reads it: it looks where it likes, and its assertion tells whether that was right. */
+type Json = ReturnType<typeof JSON.parse>;
+
+export interface Answer {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly text: string;
+  /** The parsed body; undefined where it is no JSON. Tests assert its shape. */
+  readonly body: Json;
+}
+
+export interface Client {
+  /** `body` is sent as JSON; `headers` are added. */
+  call(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Answer>;
+  get(path: string): Promise<Answer>;
+  post(path: string, body?: unknown): Promise<Answer>;
+  put(path: string, body: unknown): Promise<Answer>;
+  delete(path: string): Promise<Answer>;
+}
+
+/** `token` null sends no Authorization header. */
+export function createClient(address: string, token: string | null): Client {
+  const call: Client['call'] = async (method, path, body, headers = {}) => {
+    const response = await fetch(address + path, {
+      method,
+      headers: {
+        ...(token === null ? {} : { authorization: `Bearer ${token}` }),
+        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+        ...headers,
+      },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+    const text = await response.text();
+    return { status: response.status, headers: response.headers, text, body: parse(text) };
+  };
+  return {
+    call,
+    get: (path) => call('GET', path),
+    post: (path, body) => call('POST', path, body),
+    put: (path, body) => call('PUT', path, body),
+    delete: (path) => call('DELETE', path),
+  };
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** The agent's private key as the service keeps it. */
+export function readAgentKey(dataDir: string, name: string): KeyObject {
+  return createPrivateKey(readFileSync(join(dataDir, 'agents', name, 'private_key.pem')));
+}
+
+/** Answers a challenge; resolves to the verify's answer. */
+export async function verifyAs(address: string, name: string, key: KeyObject): Promise<Answer> {
+  const anonymous = createClient(address, null);
+  const { body } = await anonymous.post('/auth/challenge', { agent_name: name });
+  const { challenge_id, nonce } = body.data;
+  const signature = sign(null, Buffer.from(nonce, 'base64'), key).toString('base64');
+  return anonymous.post('/auth/verify', { challenge_id, agent_name: name, signature });
+}
+
+/** Logs in; resolves to the session's token. */
+export async function logIn(address: string, name: string, key: KeyObject): Promise<string> {
+  const answer = await verifyAs(address, name, key);
+  if (answer.status !== 200) throw new Error(`login of ${name} was answered ${answer.status}: ${answer.text}`);
+  return answer.body.data.session_id;
+}

@@ -1,0 +1,81 @@
+/** The real service as a process of its own, as `npm start` runs it once everything is installed. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Scope } from './folder.ts';
+
+const ROOT = join(import.meta.dirname, '../..');
+const READY_WITHIN_MS = 20_000;
+
+export interface ServiceProcess {
+  readonly address: string;
+  readonly adminToken: string;
+  readonly pid: number;
+  readonly child: ChildProcess;
+  /** Everything printed so far, both streams. */
+  output(): string;
+  /** Ends it with the signal; resolves to the exit code, or the signal that ended it. */
+  end(signal: NodeJS.Signals): Promise<number | NodeJS.Signals | null>;
+}
+
+/** Runs the program with the flags; resolves when it has ended. */
+export function runProgram(
+  flags: readonly string[],
+  environment: Record<string, string> = {},
+): Promise<{ code: number | null; output: string }> {
+  const child = spawnProgram(flags, environment);
+  let output = '';
+  child.stdout?.on('data', (chunk) => (output += chunk));
+  child.stderr?.on('data', (chunk) => (output += chunk));
+  return new Promise((resolve) => child.on('close', (code) => resolve({ code, output })));
+}
+
+/** Starts the service on the data directory; resolves when it says that it is ready. */
+export async function startProcess(
+  scope: Scope,
+  dataDir: string,
+  flags: readonly string[] = [],
+): Promise<ServiceProcess> {
+  const child = spawnProgram(['--data-dir', dataDir, '--listen', '127.0.0.1:0', ...flags], {});
+  let output = '';
+  const ended = new Promise<number | NodeJS.Signals | null>((resolve) =>
+    child.on('close', (code, signal) => resolve(code ?? signal)),
+  );
+  scope.after(async () => {
+    child.kill('SIGKILL');
+    await ended;
+  });
+  const address = await new Promise<string>((resolve, reject) => {
+    const timer = setTimeout(() => reject(new Error(`not ready in time: ${output}`)), READY_WITHIN_MS);
+    const look = (chunk: Buffer): void => {
+      output += chunk;
+      const found = /^ {2}address +(\S+)$/m.exec(output)?.[1];
+      if (found === undefined || !output.includes('Ctrl-C stops.')) return;
+      clearTimeout(timer);
+      resolve(found);
+    };
+    child.stdout?.on('data', look);
+    child.stderr?.on('data', look);
+    void ended.then(() => reject(new Error(`ended before it was ready: ${output}`)));
+  });
+  return {
+    address,
+    adminToken: readFileSync(join(dataDir, 'daemon.token'), 'utf8').trim(),
+    pid: child.pid ?? 0,
+    child,
+    output: () => output,
+    end(signal) {
+      child.kill(signal);
+      return ended;
+    },
+  };
+}
+
+function spawnProgram(flags: readonly string[], environment: Record<string, string>): ChildProcess {
+  const { PATH = '', HOME = '' } = process.env;
+  const entry = join(ROOT, 'src/daemon/main.ts');
+  return spawn(process.execPath, ['--disable-sigusr1', '--disable-proto=throw', entry, ...flags], {
+    env: { PATH, HOME, ...environment },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+}

@@ -1,0 +1,71 @@
+/** The real service in this process: a real SQLite file, a real socket on a free port of loopback. */
+import { join } from 'node:path';
+import { type Configuration, readConfiguration } from '../../src/daemon/configuration.ts';
+import { createLog } from '../../src/daemon/logs.ts';
+import { type Service, startService } from '../../src/daemon/service.ts';
+import { type Client, createClient, logIn, readAgentKey } from './client.ts';
+import { type Scope, temporaryFolder } from './folder.ts';
+
+export interface TestService {
+  readonly address: string;
+  readonly dataDir: string;
+  /** Calls as the administrator. */
+  readonly admin: Client;
+  readonly adminToken: string;
+  /** Calls without a token. */
+  readonly anonymous: Client;
+  /** Calls with any token. */
+  as(token: string): Client;
+  /** Registers the agent, logs it in, and gives it a policy a grant: `{ 'prod/*': ['retrieve'] }`. */
+  agent(name: string, grants?: Readonly<Record<string, readonly string[]>>): Promise<Client & { token: string }>;
+  /** Stops it now; the scope's end does so otherwise. */
+  stop(): Promise<void>;
+}
+
+/** Starts the service on a new folder, or on `dataDir`. `flags` are those of the command line. */
+export async function startTestService(
+  scope: Scope,
+  flags: readonly string[] = [],
+  dataDir = join(temporaryFolder(scope), 'data'),
+): Promise<TestService> {
+  const configuration = readConfiguration(
+    ['--data-dir', dataDir, '--listen', '127.0.0.1:0', '--log-level', 'silent', ...flags],
+    {},
+  ) as Configuration;
+  const service: Service = await startService(configuration, createLog(configuration.logLevel), (line) => {
+    throw new Error(line);
+  });
+  let isStopped = false;
+  const stop = async (): Promise<void> => {
+    if (isStopped) return;
+    isStopped = true;
+    await service.stop();
+  };
+  scope.after(stop);
+  const { address } = service;
+  const adminToken = service.adminToken.token.reveal();
+  const admin = createClient(address, adminToken);
+  return {
+    address,
+    dataDir,
+    admin,
+    adminToken,
+    anonymous: createClient(address, null),
+    as: (token) => createClient(address, token),
+    async agent(name, grants = {}) {
+      await expectCreated(admin.post('/api/v1/agents', { name }));
+      for (const [index, [pattern, actions]] of Object.entries(grants).entries()) {
+        const policy = { name: `${name}-${index}`, principal: `agent:${name}`, resources: [pattern], actions };
+        await expectCreated(admin.post('/api/v1/policies', policy));
+      }
+      const token = await logIn(address, name, readAgentKey(dataDir, name));
+      return { ...createClient(address, token), token };
+    },
+    stop,
+  };
+}
+
+async function expectCreated(answer: ReturnType<Client['post']>): Promise<void> {
+  const { status, text } = await answer;
+  if (status !== 201) throw new Error(`expected 201, got ${status}: ${text}`);
+}
