@@ -45,7 +45,7 @@ export async function openVault(configuration: Configuration, warn: (line: strin
     store = new SqliteStore(databaseFile);
     await checkRootKey(store, keys, rootKeyFile);
     const memory = await readMemory(store, keys);
-    const clock = openClock(memory.lastEntryAt, configuration.acceptClock);
+    const clock = openClock(memory.lastEntryAt, await store.readSeenTime(), configuration.acceptClock);
     const keyDirs = new KeyDirs(join(dataDir, 'agents'));
     const opened = store;
     await keyDirs.settle(memory.control.agents(), (id) => opened.isAgentRevoked(id));
@@ -79,7 +79,8 @@ async function checkRootKey(store: Store, keys: VaultKeys, file: string): Promis
   }
 }
 
-function openClock(lastEntryAt: number, acceptClock: boolean): Clock {
+/** A clock that goes on from the latest time known, so that what had ended stays ended. */
+function openClock(lastEntryAt: number, seenAt: number, acceptClock: boolean): Clock {
   const lag = lastEntryAt - Date.now();
   if (lag > MAX_CLOCK_LAG_MS && !acceptClock) {
     const minutes = Math.round(lag / 60_000);
@@ -87,5 +88,5 @@ function openClock(lastEntryAt: number, acceptClock: boolean): Clock {
       `The clock is ${minutes} minutes behind the last entry of the log. Set it right; or, if the log's time was the wrong one, start with --accept-clock.`,
     );
   }
-  return startClock(lastEntryAt);
+  return startClock(Math.max(lastEntryAt, seenAt));
 }

@@ -4,6 +4,7 @@ import type { Socket } from 'node:net';
 import type { Fault } from '../core/fault.ts';
 import { standardFault, toErrorAnswer } from './faults.ts';
 
+/** Also for a TLS handshake, and for a socket on which nothing comes. */
 export const HEADERS_TIMEOUT_MS = 10_000;
 export const REQUEST_TIMEOUT_MS = 30_000;
 const KEEP_ALIVE_TIMEOUT_MS = 60_000;
@@ -22,7 +23,7 @@ export function setTimeouts(server: Server): void {
   server.on('checkExpectation', (request, response) => server.emit('request', request, response));
 }
 
-/** Refuses with 503 what is over the limits, and cuts sockets on which no request begins in time. */
+/** Refuses with 503 what is over the limits. */
 export function limitConnections(server: Server, newRequestId: () => string): void {
   const byAddress = new Map<string, number>();
   let total = 0;
@@ -37,10 +38,7 @@ export function limitConnections(server: Server, newRequestId: () => string): vo
     }
     total += 1;
     byAddress.set(address, count + 1);
-    const silent = setTimeout(() => socket.destroy(), HEADERS_TIMEOUT_MS);
-    socket.once('data', () => clearTimeout(silent));
     socket.once('close', () => {
-      clearTimeout(silent);
       total -= 1;
       const left = (byAddress.get(address) ?? 1) - 1;
       if (left > 0) byAddress.set(address, left);

@@ -4,11 +4,23 @@
  */
 import type { IncomingMessage } from 'node:http';
 import type { SecureContextOptions } from 'node:tls';
-import fastify, { type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
+import fastify, {
+  type FastifyError,
+  type FastifyInstance,
+  type FastifyReply,
+  type FastifyRequest,
+  type FastifyServerOptions,
+} from 'fastify';
 import type { Presented } from '../core/agent.ts';
 import { Fault } from '../core/fault.ts';
 import { authenticate, type Vault } from '../vault/vault.ts';
-import { limitConnections, REQUEST_TIMEOUT_MS, setTimeouts, writeClientError } from './connections.ts';
+import {
+  HEADERS_TIMEOUT_MS,
+  limitConnections,
+  REQUEST_TIMEOUT_MS,
+  setTimeouts,
+  writeClientError,
+} from './connections.ts';
 import { standardFault, toErrorAnswer, toFault } from './faults.ts';
 import { bearerToken, checkAuthorizationOnce, checkHost, checkTarget, type HostRule } from './guard.ts';
 import { addRoutes } from './handlers.ts';
@@ -49,8 +61,7 @@ export type HttpServer = FastifyInstance;
 export function createServer(parts: HttpParts): HttpServer {
   const { tls, trustedProxies, newRequestId } = parts;
   const http = { maxHeaderSize: MAX_HEADER_BYTES, requireHostHeader: false, connectionsCheckingInterval: 1000 };
-  const app = fastify({
-    ...(tls === null ? { http } : { https: { ...http, ...tls } as never }),
+  const options = {
     logger: false,
     exposeHeadRoutes: false,
     bodyLimit: MAX_BODY_BYTES,
@@ -64,18 +75,22 @@ export function createServer(parts: HttpParts): HttpServer {
     clientErrorHandler: (error, socket) => writeClientError(error, socket, newRequestId()),
     frameworkErrors: (error, request, reply) => void answerError(parts, error, request, reply),
     ajv: { customOptions: { coerceTypes: false, removeAdditional: false, useDefaults: false, allErrors: false } },
-  }) as unknown as FastifyInstance;
+  } satisfies FastifyServerOptions;
+  const app: HttpServer =
+    tls === null
+      ? fastify({ ...options, http })
+      : // What is used of an HTTPS server is what it shares with an HTTP server.
+        (fastify({
+          ...options,
+          https: { ...http, ...tls, handshakeTimeout: HEADERS_TIMEOUT_MS },
+        }) as unknown as HttpServer);
   setTimeouts(app.server);
   limitConnections(app.server, newRequestId);
 
   app.decorateRequest('presented', null);
   app.decorateRequest('token', '');
   app.addHook('onRequest', (request, reply, done) => {
-    reply.headers({
-      'x-request-id': request.id,
-      'cache-control': 'no-store',
-      'x-content-type-options': 'nosniff',
-    });
+    setCommonHeaders(request, reply);
     try {
       guard(parts, request.raw, request.url === '/api/v1/health');
       if (request.is404 || request.routeOptions.config.isPublic === true) return done();
@@ -114,6 +129,14 @@ export function createServer(parts: HttpParts): HttpServer {
   return app;
 }
 
+function setCommonHeaders(request: FastifyRequest, reply: FastifyReply): void {
+  reply.headers({
+    'x-request-id': request.id,
+    'cache-control': 'no-store',
+    'x-content-type-options': 'nosniff',
+  });
+}
+
 function toBytes(body: string | Buffer): Uint8Array {
   return typeof body === 'string' ? Buffer.from(body) : body;
 }
@@ -131,6 +154,8 @@ function guard({ status, hostRule }: HttpParts, raw: IncomingMessage, isHealth: 
 function answerError({ log }: HttpParts, error: unknown, request: FastifyRequest, reply: FastifyReply) {
   const fault = toFault(error);
   if (fault === null) log.bug(error, request.id);
+  // What the framework refuses by itself has not come past the hooks.
+  setCommonHeaders(request, reply);
   const answer = toErrorAnswer(fault ?? new Fault('INTERNAL_ERROR', 'The service made a mistake; its log has it.'));
   log.refused({ code: answer.body.error.code, requestId: request.id, method: request.method, remoteAddr: request.ip });
   return reply.code(answer.status).headers(answer.headers).type('application/json; charset=utf-8').send(answer.body);

@@ -148,7 +148,12 @@ export interface Store {
   /** The first ordinal whose entry's time is at or after the timestamp, or null. Costs the logarithm of the log. */
   findSeqAt(timestamp: string): Promise<number | null>;
 
-  /** Removes up to `limit` rows each of what ended long ago. Resolves to how many went. Not recorded, not part of a turn. */
+  /** The latest time that `sweep` was told, or 0: what had ended by then must not come back with a clock that was set back. */
+  readSeenTime(): Promise<number>;
+  /**
+   * Keeps `now` for `readSeenTime`, and removes up to `limit` rows each of what ended long ago. Resolves to how many went.
+   * Not recorded, not part of a turn.
+   */
   sweep(now: number, limit: number): Promise<number>;
   close(): Promise<void>;
 }

@@ -41,7 +41,7 @@ export class SqliteStore implements Store {
   initialise(keyCheck: string, { seq, hmac, mac, epoch }: Head, now: number) {
     return run(() => {
       this.#database.exec('BEGIN IMMEDIATE');
-      this.#database.prepare('INSERT INTO vault VALUES (1, ?, ?)').run(keyCheck, now);
+      this.#database.prepare('INSERT INTO vault VALUES (1, ?, ?, ?)').run(keyCheck, now, now);
       this.#database.prepare('INSERT INTO audit_head VALUES (1, ?, ?, ?, ?, 0)').run(seq, hmac, mac, epoch);
       this.#database.exec('COMMIT');
     });
@@ -114,6 +114,10 @@ export class SqliteStore implements Store {
 
   findSeqAt(timestamp: string) {
     return run(() => this.#log.findSeqAt(timestamp));
+  }
+
+  readSeenTime() {
+    return run(() => Number(this.#database.prepare('SELECT seen_at FROM vault').get()?.['seen_at'] ?? 0));
   }
 
   sweep(now: number, limit: number) {

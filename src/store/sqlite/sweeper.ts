@@ -7,6 +7,8 @@ import { MAX_TTL_SECONDS } from '../../core/policy.ts';
 const ENDED_SESSIONS_KNOWN_MS = 24 * 3600 * 1000;
 
 export class Sweeper {
+  readonly #database: DatabaseSync;
+  readonly #seen: StatementSync;
   readonly #sessions: StatementSync;
   readonly #challenges: StatementSync;
   readonly #window: StatementSync;
@@ -16,6 +18,8 @@ export class Sweeper {
   #lookedThroughSeq = 0;
 
   constructor(database: DatabaseSync) {
+    this.#database = database;
+    this.#seen = database.prepare('UPDATE vault SET seen_at = max(seen_at, ?)');
     this.#sessions = database.prepare(
       'DELETE FROM sessions WHERE token_hash IN (SELECT token_hash FROM sessions WHERE expires_at < ? LIMIT ?)',
     );
@@ -35,6 +39,20 @@ export class Sweeper {
   }
 
   sweep(now: number, limit: number): number {
+    // One transaction: what is gone was over at a time that is kept.
+    this.#database.exec('BEGIN IMMEDIATE');
+    try {
+      this.#seen.run(now);
+      const removed = this.#remove(now, limit);
+      this.#database.exec('COMMIT');
+      return removed;
+    } catch (error) {
+      if (this.#database.isTransaction) this.#database.exec('ROLLBACK');
+      throw error;
+    }
+  }
+
+  #remove(now: number, limit: number): number {
     let removed = Number(this.#sessions.run(now - ENDED_SESSIONS_KNOWN_MS, limit).changes);
     removed += Number(this.#challenges.run(now, limit).changes);
     removed += this.#sweepLeases(now, limit);

@@ -3,7 +3,9 @@
 CREATE TABLE vault (
   id         INTEGER PRIMARY KEY CHECK (id = 1),
   key_check  TEXT    NOT NULL,
-  created_at INTEGER NOT NULL
+  created_at INTEGER NOT NULL,
+  -- The latest time that the vault has seen, so that a clock set back before a start extends nothing.
+  seen_at    INTEGER NOT NULL
 ) STRICT;
 
 CREATE TABLE audit_entries (
