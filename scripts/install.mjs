@@ -20,16 +20,8 @@ const OLDEST_NODE = '24.21.0';
 // WHY: a caller's npmrc or NODE_ENV may leave out what this project cannot do without. The runtime is a development
 // dependency that an install script unpacks, the tools have optional parts, and the Node in use here is not the one they get.
 const INSTALL_ARGUMENTS = [
-  'ci',
-  '--include=dev',
-  '--include=optional',
-  '--include=peer',
-  '--ignore-scripts=false',
-  '--engine-strict=false',
-  '--bin-links=true',
-  '--no-audit',
-  '--no-fund',
-  '--loglevel=warn',
+  ...['ci', '--include=dev', '--include=optional', '--include=peer', '--ignore-scripts=false'],
+  ...['--engine-strict=false', '--bin-links=true', '--no-audit', '--no-fund', '--loglevel=warn'],
 ];
 
 /** The Node to run the project with: the one it brings along, else this one if it is new enough, else undefined. */
@@ -68,7 +60,6 @@ export async function install() {
 }
 
 async function runNpm() {
-  process.stderr.write('Installing what is missing (once) …\n');
   rmSync(STAMP, { force: true }); // ORDER: stamp away, install, stamp: whatever happens between, it is never a false one
   const cli = process.env.npm_execpath ?? '';
   const [command, ...first] = /^npm(-cli)?\.c?js$/.test(path.basename(cli)) ? [process.execPath, cli] : ['npm'];
@@ -76,9 +67,11 @@ async function runNpm() {
   if (npm.pid !== undefined) shareLock(npm.pid);
   const output = [];
   for (const stream of [npm.stdout, npm.stderr]) stream.on('data', (chunk) => output.push(chunk));
-  const { code, signal, received } = await follow(npm).catch((error) => {
+  const ending = follow(npm).catch((error) => {
     throw new Error(`npm cannot be started (${error.code}). Install Node together with npm, or run "npm ci" by hand.`);
   });
+  process.stderr.write('Installing what is missing (once) …\n');
+  const { code, signal, received } = await ending;
   if (received !== null) return received;
   if (code !== 0) throw new Error(`${Buffer.concat(output)}"npm ci" failed (${signal ?? `exit code ${code}`}).`);
   // A runtime that cannot run here (made for another C library) is as good as none.
@@ -138,8 +131,9 @@ function breakLock(holders) {
 function readLock(link) {
   try {
     return readlinkSync(link);
-  } catch {
-    return undefined;
+  } catch (error) {
+    if (error.code === 'ENOENT') return undefined;
+    throw new Error(`${link} cannot be read (${error.code}); if no installation is running, remove it.`);
   }
 }
 

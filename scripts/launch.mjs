@@ -1,22 +1,31 @@
 // `node scripts/launch.mjs ENTRY.ts [argument …]` installs what is missing, then runs the entry on the Node that the project
 // brings along. It starts on whatever Node came with the caller's npm (18 or later): plain JavaScript, nothing but node: builtins.
-// The program gets this process's arguments, streams, folder and environment as they are (INIT_CWD too), and its signals.
+// The program gets this process's arguments, streams, folder, environment (INIT_CWD too) and signals as they are.
 
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import path from 'node:path';
 import { endAs, follow } from './child.mjs';
 import { findRuntime, install, isInstalled, ROOT } from './install.mjs';
 
 const HARDENING = ['--disable-sigusr1', '--disable-proto=throw'];
+// WHY: what TypeScript was stripped and compiled to is kept, so that the stripper is not loaded: 30 MiB less at rest.
+const COMPILE_CACHE = path.join(ROOT, 'node_modules', '.cache', 'leasehold');
+const SERVICE = 'src/daemon/main.ts';
 
 async function launch(entry, ...programArguments) {
   if (entry === undefined) throw new Error('usage: node scripts/launch.mjs ENTRY.ts [argument …]');
   if (!isInstalled()) {
     const signal = await install();
     if (signal !== null) return { code: null, signal };
+    // The cache is written when a program ends: this one loads the whole service and ends at once.
+    spawnSync(findRuntime(), [...HARDENING, path.resolve(ROOT, SERVICE), '--help'], { env: environment() });
   }
   const nodeArguments = [...HARDENING, path.resolve(ROOT, entry), ...programArguments];
-  return follow(spawn(findRuntime(), nodeArguments, { stdio: 'inherit' }));
+  return follow(spawn(findRuntime(), nodeArguments, { stdio: 'inherit', env: environment() }));
+}
+
+function environment() {
+  return { NODE_COMPILE_CACHE: COMPILE_CACHE, ...process.env };
 }
 
 launch(...process.argv.slice(2)).then(endAs, (error) => {

@@ -6,25 +6,32 @@ import type { AgentId, AgentName, ChallengeId, CredentialId, LeaseId, PolicyName
 import type { CredentialPath } from './path.ts';
 import type { Policy } from './policy.ts';
 
-export type Change =
-  | { readonly kind: 'putAgent'; readonly agent: Agent }
+/** Changes that are stored as they are. */
+export type PlainChange =
   | { readonly kind: 'removeAgent'; readonly id: AgentId; readonly name: AgentName }
-  | { readonly kind: 'putPolicy'; readonly policy: Policy }
   | { readonly kind: 'removePolicy'; readonly name: PolicyName }
-  | { readonly kind: 'putSession'; readonly session: Session }
   | { readonly kind: 'removeSession'; readonly tokenHash: TokenHash }
   | { readonly kind: 'spendChallenge'; readonly id: ChallengeId; readonly expiresAt: number }
   /** Makes the credential, or replaces what is said of it; `accessCount` is not written by it. */
   | { readonly kind: 'putCredential'; readonly credential: Credential }
   | { readonly kind: 'removeCredential'; readonly id: CredentialId; readonly path: CredentialPath }
-  | { readonly kind: 'addVersion'; readonly credential: Credential; readonly version: CredentialVersion }
   /** Drops the versions up to and with `through`. */
   | { readonly kind: 'dropVersions'; readonly credentialId: CredentialId; readonly through: number }
-  | { readonly kind: 'countAccess'; readonly credentialId: CredentialId; readonly path: CredentialPath }
   | { readonly kind: 'addLease'; readonly lease: Lease }
   | { readonly kind: 'renewLease'; readonly id: LeaseId; readonly expiresAt: number; readonly policyName: string }
   | { readonly kind: 'revokeLease'; readonly id: LeaseId; readonly revokedAt: number }
   | { readonly kind: 'markRevoked'; readonly mark: RevocationMark };
+
+export type Change =
+  | PlainChange
+  // Rows that decide: stored with a MAC.
+  | { readonly kind: 'putAgent'; readonly agent: Agent }
+  | { readonly kind: 'putPolicy'; readonly policy: Policy }
+  | { readonly kind: 'putSession'; readonly session: Session }
+  /** Stored sealed. */
+  | { readonly kind: 'addVersion'; readonly credential: Credential; readonly version: CredentialVersion }
+  /** Kept in memory, and stored now and then as a count. */
+  | { readonly kind: 'countAccess'; readonly credentialId: CredentialId; readonly path: CredentialPath };
 
 /** Changes of what is held in memory for deciding; on several nodes they move the epoch. */
 export function isControl(change: Change): boolean {

@@ -1,6 +1,7 @@
 /** What is printed at start: where it is, how to get in, and the next thing to try. */
+
+import type { Service } from './composition.ts';
 import type { Configuration } from './configuration.ts';
-import type { Service } from './service.ts';
 
 export function greeting(service: Service, { dataDir, adminTokenFile }: Configuration): string {
   const { address, adminToken, warnings } = service;

@@ -1,7 +1,10 @@
 /** The OpenAPI 3.1 document, generated from THE TABLE. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type { FastifyInstance } from 'fastify';
 import { type TSchema, Type } from 'typebox';
+import { addRefusals } from './handlers.ts';
+import { HEALTH_PATH } from './health.ts';
 import type { Route } from './route.ts';
 import { ROUTES } from './routes/table.ts';
 import { ErrorBody, Health, Meta } from './schemas.ts';
@@ -64,14 +67,25 @@ function operationOf(row: Route, path: string): Json {
   };
 }
 
-export function openApiDocument(): Json {
+const OPENAPI_PATH = '/openapi.json';
+
+/** Serves the document to everybody. */
+export function addOpenApi(app: FastifyInstance): void {
+  const document = JSON.stringify(openApiDocument(), null, 2);
+  app.get(OPENAPI_PATH, { config: { isPublic: true } }, (_request, reply) =>
+    reply.type('application/json; charset=utf-8').send(document),
+  );
+  addRefusals(app, OPENAPI_PATH, ['GET']);
+}
+
+function openApiDocument(): Json {
   const paths: Record<string, Json> = {};
   for (const row of ROUTES) {
     for (const path of [row.path, ...row.aliases]) {
       paths[path] = { ...paths[path], [row.method.toLowerCase()]: operationOf(row, path) };
     }
   }
-  paths['/api/v1/health'] = {
+  paths[HEALTH_PATH] = {
     get: {
       operationId: 'getApiV1Health',
       summary: 'Whether the service is ready; 503 while it is not.',

@@ -24,9 +24,10 @@ import {
 import { standardFault, toErrorAnswer, toFault } from './faults.ts';
 import { bearerToken, checkAuthorizationOnce, checkHost, checkTarget, type HostRule } from './guard.ts';
 import { addRoutes } from './handlers.ts';
+import { addHealth, HEALTH_PATH } from './health.ts';
 import { parseJson } from './json.ts';
 import type { RequestLog } from './log.ts';
-import { addServiceRoutes } from './service.ts';
+import { addOpenApi } from './openapi.ts';
 import type { ServiceStatus } from './status.ts';
 
 export interface HttpParts {
@@ -92,7 +93,7 @@ export function createServer(parts: HttpParts): HttpServer {
   app.addHook('onRequest', (request, reply, done) => {
     setCommonHeaders(request, reply);
     try {
-      guard(parts, request.raw, request.url === '/api/v1/health');
+      guard(parts, request.raw, request.url === HEALTH_PATH);
       if (request.is404 || request.routeOptions.config.isPublic === true) return done();
       request.token = bearerToken(request.raw);
     } catch (error) {
@@ -124,7 +125,8 @@ export function createServer(parts: HttpParts): HttpServer {
       reply,
     ),
   );
-  addServiceRoutes(app, parts.status);
+  addHealth(app, parts.status);
+  addOpenApi(app);
   addRoutes(app, parts.vault);
   return app;
 }

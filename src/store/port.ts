@@ -8,7 +8,7 @@
  */
 import type { Agent, Session } from '../core/agent.ts';
 import type { AuditEntry } from '../core/audit.ts';
-import type { Change } from '../core/change.ts';
+import type { PlainChange } from '../core/change.ts';
 import type { Credential, CredentialVersion, Sealed } from '../core/credential.ts';
 import type { Lease, LeaseStatus } from '../core/lease.ts';
 import type { AgentId, ChallengeId, CredentialId, TokenHash } from '../core/names.ts';
@@ -54,7 +54,7 @@ export interface Found {
 
 /** A change as it is stored: values sealed, rows that decide with their MACs. */
 export type StoredChange =
-  | Exclude<Change, { kind: 'putAgent' | 'putPolicy' | 'putSession' | 'addVersion' | 'countAccess' }>
+  | PlainChange
   | { readonly kind: 'putAgent'; readonly agent: Authenticated<Agent> }
   | { readonly kind: 'putPolicy'; readonly policy: Authenticated<Policy> }
   | { readonly kind: 'putSession'; readonly session: Authenticated<Session> }

@@ -1,7 +1,7 @@
 /** Reading the audit log: the filtered list, and the export. SOURCE: interface 4.5; decisions, "Audit". */
 import type { AuditEntry } from '../core/audit.ts';
 import type { Context } from '../core/operation.ts';
-import { adminRead } from '../core/operations/service.ts';
+import { adminRead } from '../core/operations/adminread.ts';
 import type { AuditFilter, Head } from '../store/port.ts';
 import { breathe, type Page, STEP_ROWS } from './listing.ts';
 import type { Vault } from './vault.ts';

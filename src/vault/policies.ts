@@ -2,6 +2,7 @@
 import { Fault } from '../core/fault.ts';
 import type { AgentName, PolicyName } from '../core/names.ts';
 import type { Context } from '../core/operation.ts';
+import { adminRead } from '../core/operations/adminread.ts';
 import {
   createPolicy as create,
   deletePolicy as remove,
@@ -9,7 +10,6 @@ import {
   type Simulated,
   simulate,
 } from '../core/operations/policies.ts';
-import { adminRead } from '../core/operations/service.ts';
 import type { CredentialPath } from '../core/path.ts';
 import type { Policy, PolicyDraft } from '../core/policy.ts';
 import { type Listing, type Page, sliceListing } from './listing.ts';

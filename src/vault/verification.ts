@@ -4,7 +4,7 @@
  */
 import { type AuditEntry, FIRST_LINK } from '../core/audit.ts';
 import type { Context } from '../core/operation.ts';
-import { adminRead } from '../core/operations/service.ts';
+import { adminRead } from '../core/operations/adminread.ts';
 import { isHeadAuthentic, linkEntry } from '../crypto/chain.ts';
 import type { VaultKeys } from '../crypto/keys.ts';
 import type { Head } from '../store/port.ts';

@@ -1,8 +1,8 @@
 /** The real service in this process: a real SQLite file, a real socket on a free port of loopback. */
 import { join } from 'node:path';
+import { type Service, startService } from '../../src/daemon/composition.ts';
 import { type Configuration, readConfiguration } from '../../src/daemon/configuration.ts';
 import { createLog } from '../../src/daemon/logs.ts';
-import { type Service, startService } from '../../src/daemon/service.ts';
 import { type Client, createClient, logIn, readAgentKey } from './client.ts';
 import { type Scope, temporaryFolder } from './folder.ts';
 

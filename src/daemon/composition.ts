@@ -1,6 +1,6 @@
 /** The service: the composition root. Starts, runs and stops; nothing else knows all the parts. */
 import { readFileSync } from 'node:fs';
-import { serviceEvent } from '../core/operations/service.ts';
+import { serviceEvent } from '../core/operations/lifecycle.ts';
 import { requestIds } from '../crypto/ids.ts';
 import { hashToken } from '../crypto/tokens.ts';
 import { createServer } from '../http/server.ts';

@@ -1,0 +1,57 @@
+// The command that checks everything, run on test files made up here: what it must call green, and what it must not.
+
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { after, test } from 'node:test';
+import { ROOT } from './source.ts';
+
+const folder = mkdtempSync(path.join(tmpdir(), 'leasehold-check-'));
+after(() => rmSync(folder, { recursive: true, force: true }));
+
+function check(name: string, body: string) {
+  const file = path.join(folder, `${name}.test.ts`);
+  writeFileSync(file, `import { test } from 'node:test';\n${body}\n`);
+  return spawnSync(process.execPath, [path.join(ROOT, 'scripts/check.ts'), file], { encoding: 'utf8' });
+}
+
+test('passing tests are green, and the output ends with the summary', () => {
+  const { status, stdout, stderr } = check('green', `test('one', () => {});`);
+  assert.equal(status, 0, stdout + stderr);
+  assert.match(stdout, /ℹ tests 1\n.*ℹ pass 1\n.*ℹ skipped 0\nℹ todo 0\nℹ duration_ms [\d.]+\n$/s);
+});
+
+test('a failing test is not green', () => {
+  assert.equal(check('failing', `test('one', () => { throw new Error('no'); });`).status, 1);
+});
+
+for (const [state, body] of [
+  ['skipped', `test('one', { skip: true }, () => {});`],
+  ['skipped', `test('one', (t) => t.skip('no server'));`],
+  ['todo', `test('one', { todo: true }, () => {});`],
+] as const) {
+  test(`a test that is ${state} is not green: ${body}`, () => {
+    const { status, stdout } = check('unfinished', body);
+    assert.equal(status, 1);
+    assert.match(stdout, new RegExp(`✖ ${state}, and nothing here may be: "one"[^]*ℹ tests 1`));
+  });
+}
+
+test('a name that is no test is refused before anything runs', () => {
+  const { status, stdout, stderr } = spawnSync(
+    process.execPath,
+    [path.join(ROOT, 'scripts/check.ts'), 'test/nowhere.test.ts'],
+    {
+      encoding: 'utf8',
+    },
+  );
+  assert.deepEqual([status, stdout, stderr], [1, '', 'no such test: test/nowhere.test.ts\n']);
+});
+
+test('tests run with the flags that the service runs with', () => {
+  const { status, stdout } = check('flags', `test('one', () => { ({}).__proto__; });`);
+  assert.equal(status, 1);
+  assert.match(stdout, /ERR_PROTO_ACCESS/);
+});

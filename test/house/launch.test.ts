@@ -1,0 +1,169 @@
+// The launcher, in a project of its own with an npm made up for the test: nothing here is downloaded, nothing real replaced.
+
+import assert from 'node:assert/strict';
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { text } from 'node:stream/consumers';
+import { type TestContext, test } from 'node:test';
+import { ROOT } from './source.ts';
+
+// Writes down that it was called and how, takes a while as npm does, and brings this very Node as the project's own.
+const NPM = `
+const fs = require('node:fs');
+fs.appendFileSync('calls', process.argv.slice(2).join(' ') + '\\n');
+if (fs.existsSync('offline')) { console.error('no such host'); process.exit(7); }
+setTimeout(() => {
+  fs.mkdirSync('node_modules/node/bin', { recursive: true });
+  fs.symlinkSync(process.execPath, 'node_modules/node/bin/node');
+}, 300);
+`;
+const ENTRY = `
+for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, () => process.exit(40 + signal.length));
+console.log(JSON.stringify({ flags: process.execArgv, words: process.argv.slice(2), cwd: process.cwd(), from: process.env.INIT_CWD }));
+if (process.argv[2] === 'exit') process.exit(Number(process.argv[3]));
+if (process.argv[2] === 'die') process.kill(process.pid, process.argv[3]);
+if (process.argv[2] === 'stay') setInterval(() => {}, 1000);
+`;
+
+function makeProject(t: TestContext): string {
+  const folder = mkdtempSync(path.join(tmpdir(), 'leasehold-launch-'));
+  t.after(() => rmSync(folder, { recursive: true, force: true }));
+  mkdirSync(path.join(folder, 'scripts'));
+  for (const name of ['child', 'install', 'launch']) {
+    cpSync(path.join(ROOT, `scripts/${name}.mjs`), path.join(folder, `scripts/${name}.mjs`));
+  }
+  const files = { 'package.json': '{"type":"module"}', 'package-lock.json': '{}', 'entry.ts': ENTRY };
+  for (const [name, content] of Object.entries(files)) writeFileSync(path.join(folder, name), content);
+  mkdirSync(path.join(folder, 'npm'));
+  writeFileSync(path.join(folder, 'npm/npm-cli.cjs'), NPM);
+  return folder;
+}
+
+function launch(folder: string, ...words: string[]): ChildProcess {
+  const env = {
+    ...process.env,
+    npm_execpath: path.join(folder, 'npm/npm-cli.cjs'),
+    INIT_CWD: 'where the caller stood',
+  };
+  return spawn(process.execPath, [path.join(folder, 'scripts/launch.mjs'), 'entry.ts', ...words], {
+    cwd: tmpdir(),
+    env,
+  });
+}
+
+async function ending(child: ChildProcess) {
+  assert.ok(child.stdout && child.stderr);
+  const [out, err, [code, signal]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')]);
+  return { out, err, code, signal };
+}
+
+const callsOf = (folder: string): number => readFileSync(path.join(folder, 'calls'), 'utf8').trim().split('\n').length;
+const lockOf = (folder: string): string => path.join(folder, '.leasehold-install.lock');
+
+test('a first launch installs, a second does not, and standard output is the program’s alone', async (t) => {
+  const folder = makeProject(t);
+  const first = await ending(launch(folder));
+  assert.equal(first.err, 'Installing what is missing (once) …\n');
+  const said = JSON.parse(first.out);
+  const second = await ending(launch(folder));
+  assert.equal(second.err, '');
+  assert.deepEqual(JSON.parse(second.out), said);
+  assert.equal(callsOf(folder), 1);
+  assert.match(readFileSync(path.join(folder, 'calls'), 'utf8'), /^ci --include=dev .*--ignore-scripts=false/);
+});
+
+test('the program gets its words, the caller’s folder, INIT_CWD and the hardening flags', async (t) => {
+  const folder = makeProject(t);
+  const { out } = await ending(launch(folder, '--data-dir', './x y'));
+  const { flags, words, cwd, from } = JSON.parse(out);
+  assert.deepEqual(words, ['--data-dir', './x y']);
+  assert.deepEqual(flags, ['--disable-sigusr1', '--disable-proto=throw']);
+  assert.equal(cwd, process.platform === 'darwin' ? cwd : tmpdir());
+  assert.equal(from, 'where the caller stood');
+});
+
+test('a changed lock file is installed again', async (t) => {
+  const folder = makeProject(t);
+  await ending(launch(folder));
+  rmSync(path.join(folder, 'node_modules/node'), { recursive: true });
+  writeFileSync(path.join(folder, 'package-lock.json'), '{"lockfileVersion":3}');
+  assert.equal((await ending(launch(folder))).code, 0);
+  assert.equal(callsOf(folder), 2);
+});
+
+test('launches at the same time install once, and all of them run', async (t) => {
+  const folder = makeProject(t);
+  const endings = await Promise.all(['a', 'b', 'c', 'd'].map((word) => ending(launch(folder, word))));
+  assert.deepEqual(
+    endings.map(({ code, out }) => [code, JSON.parse(out).words[0]]),
+    ['a', 'b', 'c', 'd'].map((word) => [0, word]),
+  );
+  assert.equal(callsOf(folder), 1);
+  assert.throws(() => readlinkSync(lockOf(folder)));
+});
+
+test('the lock of a process that is gone is taken over', async (t) => {
+  const folder = makeProject(t);
+  const gone = spawn(process.execPath, ['--version'], { stdio: 'ignore' });
+  await once(gone, 'close');
+  symlinkSync(`${gone.pid}-${gone.pid}`, lockOf(folder));
+  assert.equal((await ending(launch(folder))).code, 0);
+  assert.throws(() => readlinkSync(lockOf(folder)));
+});
+
+test('when npm fails its output is shown, the next launch tries again, and no lock is left', async (t) => {
+  const folder = makeProject(t);
+  writeFileSync(path.join(folder, 'offline'), '');
+  const { code, out, err } = await ending(launch(folder));
+  assert.deepEqual([code, out], [1, '']);
+  assert.match(err, /no such host\n"npm ci" failed \(exit code 7\)\./);
+  assert.equal(existsSync(lockOf(folder)), false);
+  rmSync(path.join(folder, 'offline'));
+  assert.equal((await ending(launch(folder))).code, 0);
+});
+
+test('the launcher ends as its program ends, by exit code or by signal', async (t) => {
+  const folder = makeProject(t);
+  assert.equal((await ending(launch(folder, 'exit', '0'))).code, 0);
+  assert.equal((await ending(launch(folder, 'exit', '9'))).code, 9);
+  assert.equal((await ending(launch(folder, 'die', 'SIGKILL'))).signal, 'SIGKILL');
+  assert.equal((await ending(launch(folder, 'die', 'SIGUSR2'))).signal, 'SIGUSR2');
+});
+
+test('SIGTERM, SIGINT and SIGHUP reach the program, whose exit code is kept', async (t) => {
+  const folder = makeProject(t);
+  await ending(launch(folder));
+  for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) {
+    const child = launch(folder, 'stay');
+    const ended = ending(child);
+    assert.ok(child.stdout);
+    await once(child.stdout, 'data');
+    child.kill(signal);
+    assert.equal((await ended).code, 40 + signal.length);
+  }
+});
+
+test('a signal during the installation ends it, and leaves no lock and no stamp', async (t) => {
+  const folder = makeProject(t);
+  const child = launch(folder);
+  assert.ok(child.stderr);
+  const ended = ending(child);
+  await once(child.stderr, 'data');
+  child.kill('SIGTERM');
+  assert.equal((await ended).signal, 'SIGTERM');
+  assert.throws(() => readlinkSync(lockOf(folder)));
+  assert.equal(existsSync(path.join(folder, 'node_modules/.leasehold-install')), false);
+});
