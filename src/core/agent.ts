@@ -39,7 +39,8 @@ export interface CallerRegister {
   agentById(id: AgentId): Agent | null;
 }
 
-export const MAX_DESCRIPTION_LENGTH = 1024;
+/** In characters, not in units of text. */
+const MAX_DESCRIPTION_LENGTH = 1024;
 
 /** Who presents this. UNAUTHENTICATED for what is no session, or a deregistered agent's; SESSION_EXPIRED for one that has ended. */
 export function identify(register: CallerRegister, presented: Presented, now: number): Caller | Fault {
@@ -70,7 +71,9 @@ export function actorId(caller: Caller): AgentId {
 
 /** @throws INVALID_REQUEST */
 export function parseDescription(text: string): string {
-  if (text.length > MAX_DESCRIPTION_LENGTH || !text.isWellFormed()) {
+  // A character beyond the basic plane is two units of text.
+  const isTooLong = text.length > 2 * MAX_DESCRIPTION_LENGTH || [...text].length > MAX_DESCRIPTION_LENGTH;
+  if (isTooLong || !text.isWellFormed()) {
     throw invalid('description', `must be at most ${MAX_DESCRIPTION_LENGTH} characters of well-formed Unicode`);
   }
   return text;

@@ -15,11 +15,11 @@ export function parseInstant(text: string, field: string, rounding: 'up' | 'down
   );
   const match = INSTANT.exec(text);
   if (match === null) throw fault;
-  const [year, month, day, hour, minute, second] = match.slice(1, 7).map((digits) => Number(digits ?? 0));
-  const wall = Date.UTC(year ?? 0, (month ?? 0) - 1, day ?? 0, hour ?? 0, minute ?? 0, second ?? 0);
-  // A field out of its range would have moved another one.
-  const padded = `${match[1]}-${match[2]}-${match[3]}T${match[4] ?? '00'}:${match[5] ?? '00'}:${match[6] ?? '00'}.000Z`;
-  if (Number.isNaN(wall) || new Date(wall).toISOString() !== padded) throw fault;
+  const [, year, month, day, hour = '00', minute = '00', second = '00'] = match;
+  const wholeSeconds = `${year}-${month}-${day}T${hour}:${minute}:${second}.000Z`;
+  const wall = Date.parse(wholeSeconds);
+  // A field out of its range is refused, or would have moved another one.
+  if (Number.isNaN(wall) || new Date(wall).toISOString() !== wholeSeconds) throw fault;
   const fractionMs = Number((match[7] ?? '0').padEnd(9, '0')) / 1_000_000;
   const milliseconds = rounding === 'up' ? Math.ceil(fractionMs) : Math.floor(fractionMs);
   const instant = wall + milliseconds - offsetMinutes(match[8], fault) * MINUTE_MS;

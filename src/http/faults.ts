@@ -31,6 +31,9 @@ export function standardFault(code: keyof typeof MESSAGES): Fault {
 /** The fault that was meant, or null for a bug. */
 export function toFault(error: unknown): Fault | null {
   if (error instanceof Fault) return error;
+  if (error instanceof Error && 'validation' in error && Array.isArray(error.validation)) {
+    return validationFault('query', error.validation[0], []);
+  }
   const status = error instanceof Error && 'statusCode' in error ? error.statusCode : undefined;
   if (status === 413) return standardFault('PAYLOAD_TOO_LARGE');
   if (status === 415) return standardFault('UNSUPPORTED_MEDIA_TYPE');

@@ -10,39 +10,28 @@ import type { Reply, Route } from './route.ts';
 import { ROUTES } from './routes/table.ts';
 import { Data, EmptyBody, Meta } from './schemas.ts';
 
-const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE'] as const;
-
 export function addRoutes(app: FastifyInstance, vault: Vault): void {
-  const methodsByUrl = new Map<string, string[]>();
   for (const row of ROUTES) {
     for (const path of [row.path, ...row.aliases]) {
-      const url = toPattern(path);
-      methodsByUrl.set(url, [...(methodsByUrl.get(url) ?? []), row.method]);
       app.route({
         method: row.method,
-        url,
+        url: toPattern(path),
         config: { isPublic: row.who === 'public' },
         schema: toSchema(row),
         attachValidation: true,
+        preValidation: (request, _reply, done) => {
+          if (!needsBody(row)) request.body ??= {};
+          done();
+        },
         handler: (request, reply) => handle(vault, row, request, reply),
       });
     }
   }
-  for (const [url, methods] of methodsByUrl) addRefusals(app, url, methods);
 }
 
-/** Every other method of an address is 405; HEAD among them, so that it never retrieves. */
-export function addRefusals(app: FastifyInstance, url: string, methods: readonly string[]): void {
-  const allow = methods.join(', ');
-  app.route({
-    method: METHODS.filter((method) => !methods.includes(method)),
-    url,
-    config: { isPublic: true },
-    handler: (_request, reply) => {
-      reply.header('allow', allow);
-      throw new Fault('METHOD_NOT_ALLOWED', `This address takes ${allow}.`);
-    },
-  });
+/** Whether a request without a body lacks something. */
+function needsBody({ body }: Route): boolean {
+  return body !== null && (body.required ?? []).length > 0;
 }
 
 /** `{path}` may hold slashes and stands last; other parameters are one segment. */

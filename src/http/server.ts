@@ -27,6 +27,7 @@ import { addRoutes } from './handlers.ts';
 import { addHealth, HEALTH_PATH } from './health.ts';
 import { parseJson } from './json.ts';
 import type { RequestLog } from './log.ts';
+import { faultOfUnrouted } from './notfound.ts';
 import { addOpenApi } from './openapi.ts';
 import type { ServiceStatus } from './status.ts';
 
@@ -117,14 +118,7 @@ export function createServer(parts: HttpParts): HttpServer {
     done(bytes.length === 0 ? null : standardFault('UNSUPPORTED_MEDIA_TYPE'), undefined);
   });
   app.setErrorHandler((error: FastifyError, request, reply) => answerError(parts, error, request, reply));
-  app.setNotFoundHandler((request, reply) =>
-    answerError(
-      parts,
-      new Fault('NOT_FOUND', 'There is no such address; GET /openapi.json lists them.'),
-      request,
-      reply,
-    ),
-  );
+  app.setNotFoundHandler((request, reply) => answerError(parts, faultOfUnrouted(request.url, reply), request, reply));
   addHealth(app, parts.status);
   addOpenApi(app);
   addRoutes(app, parts.vault);

@@ -3,6 +3,7 @@ import type { Caller } from '../agent.ts';
 import { DENIALS, decide } from '../decision.ts';
 import { ADMIN_LEASE_SECONDS, ADMIN_POLICY } from '../lease.ts';
 import type { AgentName } from '../names.ts';
+import { type Asked, type Outcome, refused } from '../operation.ts';
 import type { CredentialPath } from '../path.ts';
 import type { Action } from '../policy.ts';
 import type { Workspace } from '../workspace.ts';
@@ -11,6 +12,23 @@ export type Access =
   | { readonly allowed: true; readonly policyName: string; readonly ttlSeconds: number }
   /** `reason` for the log, `message` for the caller; neither tells whether the path exists. */
   | { readonly allowed: false; readonly reason: string; readonly message: string };
+
+type Denied = Extract<Access, { allowed: false }>;
+
+/** Refuses what the decision did not allow. `leaseId` is given where a lease is what was asked about. */
+export function refuseAccess(
+  { entry }: Asked,
+  { reason, message }: Denied,
+  leaseId: string | null = null,
+): Outcome<never> {
+  return refused('ACCESS_DENIED', message, entry('denied', { reason, leaseId }));
+}
+
+/** Tells a caller with a grant that nothing is there. */
+export function refuseMissing({ entry }: Asked, policyName: string, what: 'credential' | 'version'): Outcome<never> {
+  const details = { policyName, reason: `the ${what} does not exist` };
+  return refused('NOT_FOUND', `The ${what} does not exist.`, entry('not_found', details));
+}
 
 const BY_ADMIN: Access = { allowed: true, policyName: ADMIN_POLICY, ttlSeconds: ADMIN_LEASE_SECONDS };
 

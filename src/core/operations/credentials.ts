@@ -6,7 +6,7 @@ import type { CredentialPath } from '../path.ts';
 import { EVERYTHING, type PathRange, rangesOf } from '../pattern.ts';
 import type { Secret } from '../secret.ts';
 import type { VersionInfo } from '../workspace.ts';
-import { access } from './access.ts';
+import { access, refuseAccess, refuseMissing } from './access.ts';
 
 export interface StoreRequest {
   readonly path: CredentialPath;
@@ -30,9 +30,10 @@ export function store(context: Context, request: StoreRequest): Operation<Creden
     keys: { credential: path },
     sizeBytes: value.reveal().length,
   };
-  return operation(description, ({ caller, known, moment, entry }) => {
+  return operation(description, (asked) => {
+    const { caller, known, moment, entry } = asked;
     const granted = access(known, caller, 'store', path);
-    if (!granted.allowed) return refused('ACCESS_DENIED', granted.message, entry('denied', { reason: granted.reason }));
+    if (!granted.allowed) return refuseAccess(asked, granted);
     const { policyName } = granted;
     const before = known.credential(path);
     if (before !== null && request.onlyIfNew) {
@@ -67,16 +68,13 @@ export function store(context: Context, request: StoreRequest): Operation<Creden
 export function remove(context: Context, path: CredentialPath): Operation<null> {
   return operation(
     { context, event: 'credential.delete', resource: path, who: 'agent', keys: { credential: path } },
-    ({ caller, known, moment, entry }) => {
+    (asked) => {
+      const { caller, known, moment, entry } = asked;
       const granted = access(known, caller, 'delete', path);
-      if (!granted.allowed)
-        return refused('ACCESS_DENIED', granted.message, entry('denied', { reason: granted.reason }));
+      if (!granted.allowed) return refuseAccess(asked, granted);
       const { policyName } = granted;
       const credential = known.credential(path);
-      if (credential === null) {
-        const details = { policyName, reason: 'the credential does not exist' };
-        return refused('NOT_FOUND', 'The credential does not exist.', entry('not_found', details));
-      }
+      if (credential === null) return refuseMissing(asked, policyName, 'credential');
       const { id } = credential;
       return {
         ...succeeded(null, entry('allowed', { policyName }), [
@@ -109,16 +107,13 @@ export interface Metadata {
 export function look(context: Context, path: CredentialPath): Operation<Metadata> {
   return operation(
     { context, event: 'credential.list', resource: path, who: 'agent', keys: { credential: path, history: true } },
-    ({ caller, known, entry }) => {
+    (asked) => {
+      const { caller, known, entry } = asked;
       const granted = access(known, caller, 'list', path);
-      if (!granted.allowed)
-        return refused('ACCESS_DENIED', granted.message, entry('denied', { reason: granted.reason }));
+      if (!granted.allowed) return refuseAccess(asked, granted);
       const { policyName } = granted;
       const credential = known.credential(path);
-      if (credential === null) {
-        const details = { policyName, reason: 'the credential does not exist' };
-        return refused('NOT_FOUND', 'The credential does not exist.', entry('not_found', details));
-      }
+      if (credential === null) return refuseMissing(asked, policyName, 'credential');
       const kept = (known.loaded.histories.get(credential.id) ?? []).filter(({ version }) =>
         isKept(version, credential, known.settings.versionsKept),
       );

@@ -4,7 +4,7 @@ import { type ActorName, ADMIN, ADMIN_ID, type AgentId, type AgentName, type Lea
 import { type Asked, type Context, type Operation, operation, refused, succeeded } from '../operation.ts';
 import type { CredentialPath } from '../path.ts';
 import type { Workspace } from '../workspace.ts';
-import { agentAccess, mayRetrieve } from './access.ts';
+import { agentAccess, mayRetrieve, refuseAccess } from './access.ts';
 
 /** The lease as the caller may see it, or null: someone else's and one that does not exist are the same. */
 function visible({ caller, known, moment }: Asked, id: LeaseId): Lease | null {
@@ -41,9 +41,7 @@ export function renewLease(context: Context, id: LeaseId): Operation<{ lease: Le
       holder.kind === 'admin'
         ? mayRetrieve(known, holder, lease.path)
         : agentAccess(known, holder.name, 'retrieve', lease.path);
-    if (!decision.allowed) {
-      return refused('ACCESS_DENIED', decision.message, entry('denied', { leaseId: id, reason: decision.reason }));
-    }
+    if (!decision.allowed) return refuseAccess(asked, decision, id);
     const { policyName } = decision;
     const expiresAt = now + decision.ttlSeconds * 1000;
     return succeeded(

@@ -6,7 +6,7 @@ import type { LeaseId } from '../names.ts';
 import { type Context, type Operation, operation, refused } from '../operation.ts';
 import type { CredentialPath } from '../path.ts';
 import type { TtlSeconds } from '../policy.ts';
-import { mayRetrieve } from './access.ts';
+import { mayRetrieve, refuseAccess, refuseMissing } from './access.ts';
 
 export interface RetrieveRequest {
   readonly path: CredentialPath;
@@ -26,62 +26,57 @@ export interface Retrieved {
 export function retrieve(context: Context, request: RetrieveRequest): Operation<Retrieved> {
   const { path, leaseId } = request;
   const keys = { credential: path, version: request.version ?? ('newest' as const) };
-  return operation(
-    { context, event: 'credential.retrieve', resource: path, who: 'agent', keys },
-    ({ caller, known, moment, entry }) => {
-      const decision = mayRetrieve(known, caller, path);
-      if (!decision.allowed)
-        return refused('ACCESS_DENIED', decision.message, entry('denied', { reason: decision.reason }));
-      const { policyName } = decision;
-      const credential = known.credential(path);
-      const number = request.version ?? credential?.version ?? 0;
-      const version =
-        credential !== null && isKept(number, credential, known.settings.versionsKept)
-          ? known.loaded.version(credential.id, number)
-          : null;
-      if (credential === null || version === null) {
-        const what = credential === null ? 'credential' : 'version';
-        const details = { policyName, reason: `the ${what} does not exist` };
-        return refused('NOT_FOUND', `The ${what} does not exist.`, entry('not_found', details));
-      }
-      const ttlSeconds = Math.min(decision.ttlSeconds, request.ttlSeconds ?? decision.ttlSeconds);
-      const lease: Lease = {
-        id: leaseId,
-        agentId: actorId(caller),
-        credentialId: credential.id,
-        agentName: actorName(caller),
-        path,
-        version: number,
-        policyName,
-        issuedAt: moment.now,
-        expiresAt: moment.now + ttlSeconds * 1000,
-        revokedAt: null,
-        seq: moment.seq,
-      };
-      return {
-        answer: { reply: { path, leaseId, expiresAt: lease.expiresAt } },
-        entry: entry('allowed', { policyName, leaseId }),
-        changes: [
-          { kind: 'addLease', lease },
-          { kind: 'countAccess', credentialId: credential.id, path },
-        ],
-        opening: {
-          content: version.content,
-          boundTo: {
-            credentialId: credential.id,
-            path,
-            // The newest version's type stands in the credential's row too: an edit of either is found.
-            type: number === credential.version ? credential.type : version.type,
-            version: number,
-          },
-          unreadable: refused(
-            'INTEGRITY_FAILURE',
-            'The stored value does not authenticate: it was altered, or sealed under another key.',
-            entry('error', { policyName, reason: 'the stored value does not authenticate' }),
-          ),
+  return operation({ context, event: 'credential.retrieve', resource: path, who: 'agent', keys }, (asked) => {
+    const { caller, known, moment, entry } = asked;
+    const decision = mayRetrieve(known, caller, path);
+    if (!decision.allowed) return refuseAccess(asked, decision);
+    const { policyName } = decision;
+    const credential = known.credential(path);
+    const number = request.version ?? credential?.version ?? 0;
+    const version =
+      credential !== null && isKept(number, credential, known.settings.versionsKept)
+        ? known.loaded.version(credential.id, number)
+        : null;
+    if (credential === null || version === null) {
+      return refuseMissing(asked, policyName, credential === null ? 'credential' : 'version');
+    }
+    const ttlSeconds = Math.min(decision.ttlSeconds, request.ttlSeconds ?? decision.ttlSeconds);
+    const lease: Lease = {
+      id: leaseId,
+      agentId: actorId(caller),
+      credentialId: credential.id,
+      agentName: actorName(caller),
+      path,
+      version: number,
+      policyName,
+      issuedAt: moment.now,
+      expiresAt: moment.now + ttlSeconds * 1000,
+      revokedAt: null,
+      seq: moment.seq,
+    };
+    return {
+      answer: { reply: { path, leaseId, expiresAt: lease.expiresAt } },
+      entry: entry('allowed', { policyName, leaseId }),
+      changes: [
+        { kind: 'addLease', lease },
+        { kind: 'countAccess', credentialId: credential.id, path },
+      ],
+      opening: {
+        content: version.content,
+        boundTo: {
+          credentialId: credential.id,
+          path,
+          // The newest version's type stands in the credential's row too: an edit of either is found.
+          type: number === credential.version ? credential.type : version.type,
+          version: number,
         },
-        needsCounts: false,
-      };
-    },
-  );
+        unreadable: refused(
+          'INTEGRITY_FAILURE',
+          'The stored value does not authenticate: it was altered, or sealed under another key.',
+          entry('error', { policyName, reason: 'the stored value does not authenticate' }),
+        ),
+      },
+      needsCounts: false,
+    };
+  });
 }

@@ -63,7 +63,9 @@ export class Log {
   }
 
   matching(filter: AuditFilter, fromSeq: number, toSeq: number): number[] {
-    return this.#matching.all({ ...filter, fromSeq, toSeq }).map((row) => Number(row['seq']));
+    const { agentName, resource, action, eventType, result } = filter;
+    const values = { agentName, resource, action, eventType, result, fromSeq, toSeq };
+    return this.#matching.all(values).map((row) => Number(row['seq']));
   }
 
   /** Bisection: times never fall along the log. */

@@ -1,0 +1,35 @@
+/** What no row of the table answers: 404 for an address that does not exist, 405 with `Allow` for one that takes other methods. */
+import type { FastifyReply } from 'fastify';
+import { Fault } from '../core/fault.ts';
+import { HEALTH_PATH } from './health.ts';
+import { OPENAPI_PATH } from './openapi.ts';
+import { ROUTES } from './routes/table.ts';
+
+interface Address {
+  readonly matcher: RegExp;
+  readonly method: string;
+}
+
+function toAddress(path: string, method: string): Address {
+  const pattern = path
+    .replaceAll(/[.]/g, '\\.')
+    .replace('{path}', '.+')
+    .replaceAll(/\{\w+\}/g, '[^/]+');
+  return { matcher: new RegExp(`^${pattern}$`), method };
+}
+
+const ADDRESSES: readonly Address[] = [
+  ...ROUTES.flatMap((row) => [row.path, ...row.aliases].map((path) => toAddress(path, row.method))),
+  toAddress(HEALTH_PATH, 'GET'),
+  toAddress(OPENAPI_PATH, 'GET'),
+];
+
+/** HEAD is among the methods that no address takes, so that it never retrieves. */
+export function faultOfUnrouted(target: string, reply: FastifyReply): Fault {
+  const [path = ''] = target.split('?', 1);
+  const methods = ADDRESSES.filter(({ matcher }) => matcher.test(path)).map(({ method }) => method);
+  if (methods.length === 0) return new Fault('NOT_FOUND', 'There is no such address; GET /openapi.json lists them.');
+  const allow = methods.join(', ');
+  reply.header('allow', allow);
+  return new Fault('METHOD_NOT_ALLOWED', `This address takes ${allow}.`);
+}
