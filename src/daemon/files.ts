@@ -6,7 +6,9 @@ import {
   lstatSync,
   mkdirSync,
   openSync,
+  readdirSync,
   renameSync,
+  rmSync,
   statSync,
   writeSync,
 } from 'node:fs';
@@ -49,6 +51,13 @@ export function checkPrivateFile(path: string): boolean {
 function assertOurs(path: string, owner: number): void {
   const self = process.getuid?.();
   if (self !== undefined && owner !== self) throw new StartError(`${path} belongs to another user.`);
+}
+
+const UNFINISHED = /^\.[0-9a-f]{16}\.new$/;
+
+/** Removes what a crash left of `writePrivateFile`. */
+export function removeUnfinished(dir: string): void {
+  for (const name of readdirSync(dir)) if (UNFINISHED.test(name)) rmSync(join(dir, name));
 }
 
 /** Writes a file that is there whole or not at all: beside it first, synced, then renamed. */

@@ -25,7 +25,7 @@ export function greeting(service: Service, { dataDir, adminTokenFile }: Configur
     '',
     `  TOKEN="$(cat '${tokenFile}')"`,
     `  ${curl}/api/v1/credentials -H "Authorization: Bearer $TOKEN" \\`,
-    `    --json '{"path":"demo/api-key","value":"s3cret"}'`,
+    `    -H 'Content-Type: application/json' -d '{"path":"demo/api-key","value":"s3cret"}'`,
     '',
     "The README's tour goes on from there. Ctrl-C stops.",
     '',

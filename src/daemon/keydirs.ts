@@ -46,8 +46,12 @@ export class KeyDirs implements KeyFiles {
 
   async remove(id: AgentId, name: AgentName): Promise<void> {
     if (this.#idOf(name) !== id) return;
-    rmSync(join(this.#root, name), { recursive: true, force: true });
+    // ORDER: out of sight in one step, then away; a crash between leaves it where start-up discards what is pending.
+    const removed = join(this.#pending, id);
+    rmSync(removed, { recursive: true, force: true });
+    renameSync(join(this.#root, name), removed);
     syncDir(this.#root);
+    rmSync(removed, { recursive: true, force: true });
   }
 
   /**

@@ -8,7 +8,7 @@ import { SqliteStore } from '../store/sqlite/store.ts';
 import { type Clock, startClock } from '../vault/clock.ts';
 import { type Memory, readMemory } from '../vault/memory.ts';
 import type { Configuration } from './configuration.ts';
-import { checkPrivateFile, ensurePrivateDir, StartError } from './files.ts';
+import { checkPrivateFile, ensurePrivateDir, removeUnfinished, StartError } from './files.ts';
 import { KeyDirs } from './keydirs.ts';
 import { lockDataDir } from './lock.ts';
 import { readRootKey } from './rootkey.ts';
@@ -36,6 +36,7 @@ export async function openVault(configuration: Configuration, warn: (line: strin
   const lock = lockDataDir(lockFile, dataDir);
   let store: SqliteStore | null = null;
   try {
+    removeUnfinished(dataDir);
     const databaseFile = join(dataDir, 'leasehold.db');
     const isVaultThere = checkPrivateFile(databaseFile);
     for (const suffix of ['-wal', '-shm']) checkPrivateFile(databaseFile + suffix);

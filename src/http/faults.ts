@@ -60,6 +60,8 @@ export function validationFault(part: string, error: SchemaError | undefined, kn
   if (error?.keyword === 'required') {
     return new Fault('INVALID_REQUEST', `${String(error.params?.['missingProperty'])}: is required`);
   }
+  if (part === 'body' && (error?.instancePath ?? '') === '')
+    return new Fault('INVALID_REQUEST', 'body: must be a JSON object');
   const rule = part === 'query' ? 'must be given once' : (error?.message ?? 'is not valid');
   return new Fault('INVALID_REQUEST', `${field}: ${rule}`);
 }

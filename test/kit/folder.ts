@@ -2,10 +2,11 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { TestContext } from 'node:test';
 
-/** What a kit needs of a test or a suite: a way to clean up after it. */
-export type Scope = Pick<TestContext, 'after'>;
+/** What a kit needs of a test, a suite or a file (`{ after }` of node:test): a way to clean up after it. */
+export interface Scope {
+  after(cleanUp: () => unknown): void;
+}
 
 export function temporaryFolder(scope: Scope): string {
   const folder = mkdtempSync(join(tmpdir(), 'leasehold-test-'));

@@ -1,10 +1,14 @@
 /** Requests byte for byte over a raw socket, where a client library would tidy them. */
 import { connect } from 'node:net';
+import type { Answer } from './client.ts';
 
 export interface RawAnswer {
+  /** 0 where nothing came back that begins like an answer. */
   readonly status: number;
   readonly head: string;
   readonly body: string;
+  /** Whether the server closed the connection, or the wait was over. */
+  readonly isClosed: boolean;
 }
 
 /** Sends the bytes and resolves to everything that comes back until the server closes, or `waitMs` pass. */
@@ -13,22 +17,53 @@ export function sendRaw(address: string, bytes: string | Uint8Array, waitMs = 30
   return new Promise((resolve) => {
     const chunks: Buffer[] = [];
     const socket = connect(Number(port), hostname, () => socket.write(bytes));
-    const finish = (): void => {
+    const finish = (isClosed: boolean): void => {
       clearTimeout(timer);
       socket.destroy();
       const text = Buffer.concat(chunks).toString('utf8');
       const border = text.indexOf('\r\n\r\n');
       const head = border === -1 ? text : text.slice(0, border);
-      resolve({ status: Number(/^HTTP\/1\.1 (\d{3})/.exec(head)?.[1] ?? 0), head, body: text.slice(border + 4) });
+      const status = Number(/^HTTP\/1\.1 (\d{3})/.exec(head)?.[1] ?? 0);
+      resolve({ status, head, body: text.slice(border + 4), isClosed });
     };
-    const timer = setTimeout(finish, waitMs);
+    const timer = setTimeout(() => finish(false), waitMs);
     socket.on('data', (chunk) => chunks.push(Buffer.from(chunk)));
-    socket.on('close', finish);
-    socket.on('error', finish);
+    socket.on('close', () => finish(true));
+    socket.on('error', () => finish(true));
   });
 }
 
 /** One request with `Connection: close`, its head lines as they are given. */
 export function rawRequest(lines: readonly string[], body = ''): string {
   return `${[...lines, 'Connection: close'].join('\r\n')}\r\n\r\n${body}`;
+}
+
+/** As a client would see it: headers in a map, the chunks of a body put together, JSON parsed. */
+export function toAnswer({ status, head, body }: RawAnswer): Answer {
+  const headers = new Headers();
+  for (const line of head.split('\r\n').slice(1)) {
+    const colon = line.indexOf(':');
+    headers.append(line.slice(0, colon), line.slice(colon + 1).trim());
+  }
+  const text = headers.get('transfer-encoding') === 'chunked' ? withoutChunks(body) : body;
+  let parsed: unknown;
+  try {
+    parsed = JSON.parse(text);
+  } catch {
+    parsed = undefined;
+  }
+  return { status, headers, text, body: parsed };
+}
+
+/** Sizes are in bytes, and tests with chunked answers hold to ASCII. */
+function withoutChunks(body: string): string {
+  let text = '';
+  let rest = body;
+  for (;;) {
+    const size = Number.parseInt(rest, 16);
+    if (!(size > 0)) return text;
+    const start = rest.indexOf('\r\n') + 2;
+    text += rest.slice(start, start + size);
+    rest = rest.slice(start + size + 2);
+  }
 }

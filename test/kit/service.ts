@@ -12,6 +12,8 @@ export interface TestService {
   /** Calls as the administrator. */
   readonly admin: Client;
   readonly adminToken: string;
+  /** What an operator was told at the start, a line each. */
+  readonly warnings: readonly string[];
   /** Calls without a token. */
   readonly anonymous: Client;
   /** Calls with any token. */
@@ -50,6 +52,7 @@ export async function startTestService(
     dataDir,
     admin,
     adminToken,
+    warnings: service.warnings,
     anonymous: createClient(address, null),
     as: (token) => createClient(address, token),
     async agent(name, grants = {}) {

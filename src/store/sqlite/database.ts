@@ -38,7 +38,7 @@ export function openDatabase(file: string): DatabaseSync {
     assertOurs(database, file);
     // WHY FULL: with NORMAL, a commit that was answered can be lost with the power.
     database.exec(
-      'PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA cache_size = -65536; PRAGMA temp_store = MEMORY;',
+      'PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA fullfsync = ON; PRAGMA cache_size = -65536; PRAGMA temp_store = MEMORY;',
     );
     migrate(database, readMigrations('sqlite'));
     database.function('glob_matches', { deterministic: true }, (glob, text) =>

@@ -1,0 +1,171 @@
+/** Contract: leases as revocations leave them, held against the rules of `src/core/lease.ts` over random histories. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import {
+  ENDED_LEASES_LISTED_MS,
+  isListed,
+  LEASE_STATUSES,
+  type Lease,
+  type LeaseStatus,
+  statusOf,
+  marked as underMark,
+} from '../../src/core/lease.ts';
+import type { ActorName, AgentId, CredentialId } from '../../src/core/names.ts';
+import type { LeaseQuery, Store, StoredChange } from '../../src/store/port.ts';
+import { runs } from '../kit/property.ts';
+import { aLease, asPath, commit, find, leased, T0 } from './rows.ts';
+import type { Subject } from './store.ts';
+
+/** Between one event and the next: so that leases last from less than one event to beyond the end. */
+const STEP_MS = 1000;
+const AGENTS = ['1', '2', '3'] as const;
+const PATHS = ['a', 'b', 'c'] as const;
+
+type Event =
+  | { readonly kind: 'issue'; readonly agent: string; readonly path: string; readonly lasts: number }
+  | { readonly kind: 'mark'; readonly agent: string | null; readonly path: string | null }
+  | { readonly kind: 'renew' | 'revoke'; readonly which: number; readonly lasts: number };
+
+const agent = fc.constantFrom(...AGENTS);
+const path = fc.constantFrom(...PATHS);
+const lasts = fc.integer({ min: 1, max: 40 });
+const event: fc.Arbitrary<Event> = fc.oneof(
+  { weight: 5, arbitrary: fc.record({ kind: fc.constant('issue' as const), agent, path, lasts }) },
+  {
+    weight: 2,
+    arbitrary: fc
+      .record({ kind: fc.constant('mark' as const), agent: fc.option(agent), path: fc.option(path) })
+      .filter((mark) => mark.agent !== null || mark.path !== null),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.record({ kind: fc.constantFrom('renew' as const, 'revoke' as const), which: fc.nat(), lasts }),
+  },
+);
+
+const idOfAgent = (name: string): AgentId => `agent-${name}` as AgentId;
+const idOfPath = (name: string): CredentialId => `of ${name}` as CredentialId;
+
+/** What each event changes in the store, and all leases as the rules have them in the end. */
+function play(events: readonly Event[]): { changes: StoredChange[]; leases: Lease[] } {
+  let leases: Lease[] = [];
+  const changes = events.flatMap((happened, index): StoredChange[] => {
+    const seq = index + 1;
+    const now = T0 + seq * STEP_MS;
+    if (happened.kind === 'issue') {
+      const lease = aLease(seq, {
+        agentId: idOfAgent(happened.agent),
+        agentName: `ci-${happened.agent}` as ActorName,
+        credentialId: idOfPath(happened.path),
+        path: asPath(happened.path),
+        issuedAt: now,
+        expiresAt: now + happened.lasts * STEP_MS,
+      });
+      leases = [...leases, lease];
+      return [leased(lease)];
+    }
+    if (happened.kind === 'mark') {
+      const agentId = happened.agent === null ? null : idOfAgent(happened.agent);
+      const credentialId = happened.path === null ? null : idOfPath(happened.path);
+      const mark = { seq, agentId, credentialId, revokedAt: now };
+      leases = leases.map((lease) => underMark(lease, mark));
+      return [{ kind: 'markRevoked', mark }];
+    }
+    const lease = leases[happened.which % Math.max(1, leases.length)];
+    if (lease === undefined || statusOf(lease, now) !== 'active') return [];
+    const { id } = lease;
+    const renewal = { expiresAt: now + happened.lasts * STEP_MS, policyName: `renewed at ${seq}` };
+    const altered = happened.kind === 'renew' ? { ...lease, ...renewal } : { ...lease, revokedAt: now };
+    leases = leases.map((other) => (other.id === id ? altered : other));
+    return [
+      happened.kind === 'renew' ? { kind: 'renewLease', id, ...renewal } : { kind: 'revokeLease', id, revokedAt: now },
+    ];
+  });
+  return { changes, leases };
+}
+
+function fits(lease: Lease, { agentId, agentName, path: at, status, now }: LeaseQuery): boolean {
+  return (
+    isListed(lease, now) &&
+    (agentId === null || lease.agentId === agentId) &&
+    (agentName === null || lease.agentName === agentName) &&
+    (at === null || lease.path === at) &&
+    (status === null || statusOf(lease, now) === status)
+  );
+}
+
+const queryAt = (now: number): LeaseQuery => ({ agentId: null, agentName: null, path: null, status: null, now });
+const ALL = Number.MAX_SAFE_INTEGER;
+
+async function assertLists(store: Store, leases: readonly Lease[], query: LeaseQuery): Promise<void> {
+  const expected = leases.filter((lease) => fits(lease, query)).toReversed();
+  assert.deepEqual(await store.listLeases(query, ALL, 0, 1000), expected, JSON.stringify(query));
+  assert.equal(await store.countLeases(query), expected.length);
+  const cut = expected.filter(({ seq }) => seq < 12);
+  assert.deepEqual(await store.listLeases(query, 12, 1, 3), cut.slice(1, 4));
+}
+
+export function leaseContract({ name, newVault }: Subject): void {
+  test(`${name}: leases are as marks, revocations and renewals leave them, in turns, counts and lists`, async (t) => {
+    const histories = fc.array(event, { minLength: 30, maxLength: 60 });
+    await fc.assert(
+      fc.asyncProperty(histories, async (events) => {
+        const store = await newVault(t);
+        const { changes, leases } = play(events);
+        await commit(store, { changes });
+        const end = T0 + events.length * STEP_MS;
+        const keys = leases.map(({ id }) => ({ lease: id }));
+        assert.deepEqual((await find(store, keys, end)).leases, leases);
+        for (const now of [end, end - 5 * STEP_MS, end + 20 * STEP_MS, end - 20 * STEP_MS + ENDED_LEASES_LISTED_MS]) {
+          const isActive = (lease: Lease) => statusOf(lease, now) === 'active';
+          const agentName = 'ci-1';
+          const { activeLeases } = await find(store, [{ activeLeases: { agentName, path: asPath('a') } }], now);
+          const expected = leases.filter(
+            (lease) =>
+              isActive(lease) && fits(lease, { ...queryAt(now), agentName: 'ci-1' as ActorName, path: asPath('a') }),
+          );
+          assert.equal(activeLeases, expected.length);
+          for (const status of [null, ...LEASE_STATUSES]) {
+            await assertLists(store, leases, { ...queryAt(now), status });
+            await assertLists(store, leases, { ...queryAt(now), status, agentName: 'ci-2' as ActorName });
+            await assertLists(store, leases, { ...queryAt(now), status, path: asPath('b') });
+            await assertLists(store, leases, { ...queryAt(now), status, agentId: idOfAgent('3'), path: asPath('c') });
+          }
+        }
+      }),
+      runs(10),
+    );
+  });
+
+  const listedAt = async (store: Store, now: number, status: LeaseStatus | null = null): Promise<number[]> =>
+    (await store.listLeases({ ...queryAt(now), status }, ALL, 0, 10)).map(({ seq }) => seq);
+
+  test(`${name}: a lease is listed while it lasts and for 7 days after it ended, however it ended`, async (t) => {
+    const store = await newVault(t);
+    const ends = T0 + 100_000;
+    const leases = [1, 2, 3].map((seq) => aLease(seq, { expiresAt: ends, agentId: idOfAgent(String(seq)) }));
+    const mark = { seq: 4, agentId: idOfAgent('3'), credentialId: null, revokedAt: T0 + 20 };
+    await commit(store, {
+      changes: [
+        ...leases.map(leased),
+        { kind: 'revokeLease', id: aLease(2).id, revokedAt: T0 + 10 },
+        { kind: 'markRevoked', mark },
+      ],
+    });
+    assert.deepEqual(await listedAt(store, T0 + 30), [3, 2, 1]);
+    assert.deepEqual(await listedAt(store, T0 + 9 + ENDED_LEASES_LISTED_MS), [3, 2, 1]);
+    assert.deepEqual(await listedAt(store, T0 + 10 + ENDED_LEASES_LISTED_MS), [3, 1]);
+    assert.deepEqual(await listedAt(store, T0 + 20 + ENDED_LEASES_LISTED_MS), [1]);
+    assert.deepEqual(await listedAt(store, ends - 1 + ENDED_LEASES_LISTED_MS), [1]);
+    assert.deepEqual(await listedAt(store, ends + ENDED_LEASES_LISTED_MS), []);
+  });
+
+  test(`${name}: a lease ends with its last millisecond`, async (t) => {
+    const store = await newVault(t);
+    await commit(store, { changes: [leased(aLease(1, { expiresAt: T0 + 5 }))] });
+    assert.deepEqual(await listedAt(store, T0 + 4, 'active'), [1]);
+    assert.deepEqual(await listedAt(store, T0 + 5, 'active'), []);
+    assert.deepEqual(await listedAt(store, T0 + 5, 'expired'), [1]);
+  });
+}

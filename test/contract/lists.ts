@@ -1,0 +1,111 @@
+/** Contract: the list of credentials, range by range and page by page. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import type { CredentialType } from '../../src/core/names.ts';
+import { EVERYTHING, matches, type Pattern, rangesOf } from '../../src/core/pattern.ts';
+import type { CredentialQuery } from '../../src/store/port.ts';
+import { runs } from '../kit/property.ts';
+import { aCredential, commit, stored } from './rows.ts';
+import type { Subject } from './store.ts';
+
+// Neighbours in every order that a collation might choose otherwise: case, punctuation, prefixes of each other.
+const PATHS = [
+  ...[
+    'a',
+    'A',
+    'B',
+    'a/b',
+    'a/B',
+    'a/b/c',
+    'a/b/c/d',
+    'a/bc',
+    'a/b-c',
+    'a/b.c',
+    'a-b',
+    'a.b',
+    'a+b',
+    'a0',
+    'a@b',
+    'a:b',
+  ],
+  ...[
+    'a=b',
+    'a~b',
+    'a_b',
+    'aa',
+    'ab',
+    'b',
+    'b/a',
+    'b/a/a',
+    'prod',
+    'prod/key',
+    'prod/key/sub',
+    'prod0',
+    'prod-1',
+    '~',
+    '+',
+  ],
+  ...['0', '00', 'z/z/z', 'Z', '_', 'a/~', 'a/+', 'a/0'],
+];
+const TYPES = ['generic', 'token', 'Token'] as CredentialType[];
+const CREDENTIALS = [...new Set(PATHS)].map((path, index) =>
+  aCredential(path, { type: TYPES[index % TYPES.length] ?? TYPES[0] ?? ('generic' as CredentialType) }),
+);
+const inOrder = CREDENTIALS.toSorted((a, b) => (a.path < b.path ? -1 : 1));
+
+const pattern = fc.oneof(
+  fc.constantFrom(...PATHS),
+  fc.constantFrom(...PATHS).map((path) => `${path}/*`),
+) as fc.Arbitrary<Pattern>;
+const patterns = fc.oneof(
+  { weight: 5, arbitrary: fc.array(pattern, { maxLength: 6 }) },
+  { weight: 1, arbitrary: fc.constant(['*' as Pattern]) },
+);
+const type = fc.option(fc.constantFrom(...TYPES, 'none' as CredentialType));
+const after = fc.oneof(fc.constant(''), fc.constantFrom(...PATHS), fc.constant('a/b/zz'));
+
+export function listContract({ name, newVault }: Subject): void {
+  test(`${name}: credentials are listed by path in code-point order, within the ranges, after a path, by pages`, async (t) => {
+    const store = await newVault(t);
+    await commit(store, { changes: CREDENTIALS.map(stored) });
+    await fc.assert(
+      fc.asyncProperty(patterns, type, after, fc.nat(12), fc.nat(12), async (granted, only, behind, offset, limit) => {
+        const query: CredentialQuery = { ranges: rangesOf(granted), type: only };
+        const fitting = inOrder.filter(
+          (credential) =>
+            granted.some((each) => matches(each, credential.path)) && (only === null || credential.type === only),
+        );
+        assert.equal(await store.countCredentials(query), fitting.length);
+        const expected = fitting.filter(({ path }) => path > behind).slice(offset, offset + limit);
+        assert.deepEqual(await store.listCredentials(query, behind, offset, limit), expected);
+      }),
+      runs(300),
+    );
+  });
+
+  test(`${name}: pages follow each other without gap or overlap`, async (t) => {
+    const store = await newVault(t);
+    await commit(store, { changes: CREDENTIALS.map(stored) });
+    const query = { ranges: EVERYTHING, type: null };
+    const byOffset = [];
+    for (let offset = 0; offset < CREDENTIALS.length; offset += 7) {
+      byOffset.push(...(await store.listCredentials(query, '', offset, 7)));
+    }
+    assert.deepEqual(byOffset, inOrder);
+    const byPath = [];
+    for (let last = ''; ; last = byPath.at(-1)?.path ?? '') {
+      const page = await store.listCredentials(query, last, 0, 7);
+      if (page.length === 0) break;
+      byPath.push(...page);
+    }
+    assert.deepEqual(byPath, inOrder);
+  });
+
+  test(`${name}: without ranges nothing is listed`, async (t) => {
+    const store = await newVault(t);
+    await commit(store, { changes: CREDENTIALS.map(stored) });
+    assert.deepEqual(await store.listCredentials({ ranges: [], type: null }, '', 0, 10), []);
+    assert.equal(await store.countCredentials({ ranges: [], type: null }), 0);
+  });
+}

@@ -1,0 +1,203 @@
+/** Contract: reading, searching and finding one's place in the audit log. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import type { AuditEntry } from '../../src/core/audit.ts';
+import { globMatches } from '../../src/core/glob.ts';
+import type { AuditFilter, Store } from '../../src/store/port.ts';
+import { runs } from '../kit/property.ts';
+import { anEntry, at, commit, T0 } from './rows.ts';
+import type { Subject } from './store.ts';
+
+const NO_FILTER: AuditFilter = { agentName: null, resource: null, action: null, eventType: null, result: null };
+const numbersTo = (last: number): number[] => Array.from({ length: last }, (_, index) => index + 1);
+
+/** What a glob, LIKE, GLOB or a regular expression could take for more than itself. */
+const RESOURCES = [
+  ...['a', 'ab', 'abc', 'aXc', 'a%c', 'a_c', 'a[c', 'a]c', 'a[b]c', 'a\\c', 'a*c', 'a?c', 'a^c', 'a.c', 'a+c', 'a|c'],
+  ...[
+    '(a)',
+    '$',
+    '^',
+    '%',
+    '_',
+    '*',
+    '?',
+    '\\',
+    '[a-z]',
+    '[',
+    ']',
+    '',
+    "'",
+    "''",
+    'A',
+    'ABC',
+    'prod/db/key',
+    'prod/key',
+  ],
+  ...['policy:p', 'lease:1', 'ü', '🔑', 'a\nc', `${'a'.repeat(200)}b`],
+];
+
+async function logOf(store: Store, fields: readonly Partial<AuditEntry>[]): Promise<AuditEntry[]> {
+  const entries = fields.map((each, index) => anEntry(index + 1, each));
+  await commit(store, { entries });
+  return entries;
+}
+
+export function logContract({ name, newVault }: Subject): void {
+  test(`${name}: entries come back as they were written, every field, null apart from empty`, async (t) => {
+    const store = await newVault(t);
+    const odd = 'ü "quoted" \\ \u2028 🔑 \u0001\n';
+    const entries = await logOf(store, [
+      {},
+      { policy_name: '', lease_id: '', reason: '', request_id: '', remote_addr: '' },
+      { policy_name: 'p', lease_id: 'l', reason: odd, request_id: 'r', remote_addr: '::1', resource: odd },
+    ]);
+    assert.deepEqual(await store.readEntries(1, 3, 10), entries);
+  });
+
+  test(`${name}: entries are read in a range, oldest first, at most so many`, async (t) => {
+    const store = await newVault(t);
+    const entries = await logOf(
+      store,
+      Array.from({ length: 20 }, () => ({})),
+    );
+    for (const [from, to, limit] of [
+      [1, 20, 100],
+      [5, 8, 100],
+      [5, 5, 1],
+      [5, 20, 3],
+      [18, 99, 100],
+      [21, 99, 5],
+      [8, 5, 5],
+      [1, 20, 0],
+    ] as const) {
+      const expected = entries.slice(from - 1, to).slice(0, limit);
+      assert.deepEqual(await store.readEntries(from, to, limit), expected, `${from} to ${to}, ${limit}`);
+    }
+  });
+
+  test(`${name}: entries match by agent, action, event and result, all of what is asked for, exactly`, async (t) => {
+    const store = await newVault(t);
+    const one = <T>(...values: T[]) => fc.constantFrom(...values);
+    const field = fc.record({
+      agent_name: one('ci', 'CI', 'ci-1', 'admin'),
+      action: one('retrieve', 'list', 'store'),
+      event_type: one('credential.retrieve', 'credential.list', 'audit.list'),
+      result: one('allowed', 'denied', 'not_found'),
+    });
+    const entries = await logOf(store, fc.sample(field, 200));
+    const filter = fc.record({
+      agentName: fc.option(one('ci', 'admin', 'c%', 'nobody')),
+      resource: fc.option(one('prod/*', 'dev/*')),
+      action: fc.option(one('retrieve', 'list', 'LIST')),
+      eventType: fc.option(one('credential.retrieve', 'audit.list')),
+      result: fc.option(one('allowed', 'denied', 'error')),
+    });
+    await fc.assert(
+      fc.asyncProperty(filter, fc.integer({ min: 1, max: 210 }), fc.nat(210), async (asked, from, to) => {
+        const fitting = entries.filter(
+          (entry) =>
+            entry.seq >= from &&
+            entry.seq <= to &&
+            (asked.agentName === null || entry.agent_name === asked.agentName) &&
+            (asked.resource === null || asked.resource === 'prod/*') &&
+            (asked.action === null || entry.action === asked.action) &&
+            (asked.eventType === null || entry.event_type === asked.eventType) &&
+            (asked.result === null || entry.result === asked.result),
+        );
+        assert.deepEqual(
+          await store.matchEntries(asked, from, to),
+          fitting.map(({ seq }) => seq),
+        );
+      }),
+    );
+  });
+
+  test(`${name}: in the glob only * and ? stand for others, in any number and any order`, async (t) => {
+    const store = await newVault(t);
+    const entries = await logOf(
+      store,
+      RESOURCES.map((resource) => ({ resource })),
+    );
+    const glob = fc.string({ unit: fc.constantFrom(...'*?abc%_[]\\^.+|()$'), maxLength: 6 });
+    const expected = (wanted: string) =>
+      entries.filter(({ resource }) => globMatches(wanted, resource)).map(({ seq }) => seq);
+    await fc.assert(
+      fc.asyncProperty(fc.oneof(glob, fc.constantFrom(...RESOURCES)), async (wanted) => {
+        const found = await store.matchEntries({ ...NO_FILTER, resource: wanted }, 1, entries.length);
+        assert.deepEqual(found, expected(wanted), wanted);
+      }),
+      runs(300),
+    );
+  });
+
+  for (const [wanted, fitting] of [
+    ['a?c', ['abc', 'aXc', 'a%c', 'a_c', 'a[c', 'a]c', 'a\\c', 'a*c', 'a?c', 'a^c', 'a.c', 'a+c', 'a|c', 'a\nc']],
+    ['a_c', ['a_c']],
+    ['%', ['%']],
+    ['[a-z]', ['[a-z]']],
+    ['a[b]c', ['a[b]c']],
+    ['a\\c', ['a\\c']],
+    ['A', ['A']],
+    ['prod/*', ['prod/db/key', 'prod/key']],
+    ['prod', []],
+    ['', ['']],
+    ['*', RESOURCES],
+  ] as const) {
+    test(`${name}: the glob ${JSON.stringify(wanted)} fits what it says`, async (t) => {
+      const store = await newVault(t);
+      await logOf(
+        store,
+        RESOURCES.map((resource) => ({ resource })),
+      );
+      const found = await store.matchEntries({ ...NO_FILTER, resource: wanted }, 1, RESOURCES.length);
+      assert.deepEqual(
+        found.map((seq) => RESOURCES[seq - 1]),
+        fitting,
+      );
+    });
+  }
+
+  test(`${name}: a glob made to be slow is not`, async (t) => {
+    const store = await newVault(t);
+    await logOf(
+      store,
+      Array.from({ length: 50 }, () => ({ resource: 'a'.repeat(512) })),
+    );
+    const startedAt = performance.now();
+    for (const wanted of [
+      `${'a*'.repeat(300)}b`,
+      `${'*a'.repeat(300)}b`,
+      `${'*'.repeat(600)}b`,
+      `${'?*'.repeat(300)}b`,
+    ]) {
+      assert.deepEqual(await store.matchEntries({ ...NO_FILTER, resource: wanted }, 1, 50), []);
+    }
+    const took = performance.now() - startedAt;
+    assert.ok(took < 5000, `200 texts of 512 characters took ${took} ms`);
+  });
+
+  test(`${name}: the place of a time in the log is found, over gaps and among equal times`, async (t) => {
+    const step = fc.record({ entries: fc.nat(4), gap: fc.nat(3), later: fc.nat(2) });
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { maxLength: 12 }), async (steps) => {
+        const store = await newVault(t);
+        const entries: AuditEntry[] = [];
+        let [seq, time] = [0, T0];
+        for (const { entries: count, gap, later } of steps) {
+          time += later;
+          const batch = numbersTo(count).map((n) => anEntry(seq + n, { timestamp: at(time) }));
+          seq += count + gap;
+          entries.push(...batch);
+          await commit(store, { entries: batch, seq });
+        }
+        for (let wanted = T0 - 1; wanted <= time + 1; wanted++) {
+          const expected = entries.find(({ timestamp }) => timestamp >= at(wanted))?.seq ?? null;
+          assert.equal(await store.findSeqAt(at(wanted)), expected, `${wanted - T0} ms`);
+        }
+      }),
+      runs(25),
+    );
+  });
+}

@@ -1,0 +1,148 @@
+/** Rows for the contract of the store, and the writing of them: what every store is fed with. */
+import type { Agent, PublicKey, Session } from '../../src/core/agent.ts';
+import type { AuditEntry } from '../../src/core/audit.ts';
+import type { Credential, CredentialVersion } from '../../src/core/credential.ts';
+import type { Lease } from '../../src/core/lease.ts';
+import type {
+  ActorName,
+  AgentId,
+  AgentName,
+  ChallengeId,
+  CredentialId,
+  CredentialType,
+  LeaseId,
+  PolicyName,
+  TokenHash,
+} from '../../src/core/names.ts';
+import type { CredentialPath } from '../../src/core/path.ts';
+import type { Pattern } from '../../src/core/pattern.ts';
+import type { Policy, Principal, TtlSeconds } from '../../src/core/policy.ts';
+import type { Keys } from '../../src/core/workspace.ts';
+import type { Authenticated, Batch, Found, Head, Store, StoredChange } from '../../src/store/port.ts';
+
+export const T0 = Date.UTC(2026, 0, 31);
+export const KEY_CHECK = Buffer.alloc(32, 7).toString('base64');
+
+export const base64 = (text: string): string => Buffer.from(text.padEnd(32, '.')).toString('base64');
+export const at = (milliseconds: number): string => new Date(milliseconds).toISOString();
+export const asPath = (text: string): CredentialPath => text as CredentialPath;
+export const asChallenge = (n: number): ChallengeId =>
+  `019d2e92-a3e1-8a2b-9c4d-${String(n).padStart(12, '0')}` as ChallengeId;
+
+export const headAt = (seq: number, epoch = 0): Head => ({
+  seq,
+  hmac: base64(`hmac ${seq}`),
+  mac: base64(`mac ${seq} ${epoch}`),
+  epoch,
+});
+
+export const anEntry = (seq: number, fields: Partial<AuditEntry> = {}): AuditEntry => ({
+  seq,
+  id: `019d2e92-6fc0-7c31-9b5e-${String(seq).padStart(12, '0')}`,
+  timestamp: at(T0 + seq),
+  event_type: 'credential.retrieve',
+  agent_name: 'ci',
+  resource: 'prod/key',
+  action: 'retrieve',
+  result: 'allowed',
+  policy_name: null,
+  lease_id: null,
+  reason: null,
+  request_id: null,
+  remote_addr: null,
+  hmac: base64(`hmac ${seq}`),
+  ...fields,
+});
+
+export const anAgent = (n: number, fields: Partial<Agent> = {}): Authenticated<Agent> => ({
+  id: `agent-${n}` as AgentId,
+  name: `ci-${n}` as AgentName,
+  description: '',
+  publicKey: base64(`key ${n}`) as PublicKey,
+  registeredAt: T0 + n,
+  mac: base64(`mac of agent ${n}`),
+  ...fields,
+});
+
+export const aPolicy = (n: number, fields: Partial<Policy> = {}): Authenticated<Policy> => ({
+  name: `policy-${n}` as PolicyName,
+  principal: 'agent:ci-*' as Principal,
+  resources: ['prod/*' as Pattern],
+  actions: ['retrieve'],
+  maxTtlSeconds: 300 as TtlSeconds,
+  createdAt: T0 + n,
+  mac: base64(`mac of policy ${n}`),
+  ...fields,
+});
+
+export const aSession = (n: number, fields: Partial<Session> = {}): Authenticated<Session> => ({
+  tokenHash: base64(`token ${n}`) as TokenHash,
+  agentId: `agent-${n}` as AgentId,
+  issuedAt: T0,
+  expiresAt: T0 + 3_600_000,
+  mac: base64(`mac of session ${n}`),
+  ...fields,
+});
+
+export const aCredential = (path: string, fields: Partial<Credential> = {}): Credential => ({
+  id: `of ${path}` as CredentialId,
+  path: asPath(path),
+  type: 'generic' as CredentialType,
+  description: '',
+  createdAt: T0,
+  updatedAt: T0,
+  version: 1,
+  accessCount: 0,
+  ...fields,
+});
+
+export const aVersion = (version: number): Omit<CredentialVersion, 'content'> => ({
+  version,
+  type: `type-${version}` as CredentialType,
+  createdAt: T0 + version,
+});
+
+export const aLease = (seq: number, fields: Partial<Lease> = {}): Lease => ({
+  id: `019d2e93-1994-7e10-8a5c-${String(seq).padStart(12, '0')}` as LeaseId,
+  agentId: 'agent-1' as AgentId,
+  credentialId: 'of prod/key' as CredentialId,
+  agentName: 'ci-1' as ActorName,
+  path: asPath('prod/key'),
+  version: 1,
+  policyName: 'policy-1',
+  issuedAt: T0 + seq,
+  expiresAt: T0 + seq + 300_000,
+  revokedAt: null,
+  seq,
+  ...fields,
+});
+
+export const stored = (credential: Credential): StoredChange => ({ kind: 'putCredential', credential });
+export const versioned = (credential: Credential, version: number, sealed: Uint8Array): StoredChange => ({
+  kind: 'addVersion',
+  credentialId: credential.id,
+  version: aVersion(version),
+  sealed,
+});
+export const leased = (lease: Lease): StoredChange => ({ kind: 'addLease', lease });
+export const marked = (seq: number, agentId: AgentId | null, credentialId: CredentialId | null): StoredChange => ({
+  kind: 'markRevoked',
+  mark: { seq, agentId, credentialId, revokedAt: T0 + seq },
+});
+
+/** Commits one turn whose head record is behind its last entry, or where `seq` says. */
+export async function commit(
+  store: Store,
+  { entries = [], changes = [], counts = null, seq }: Partial<Omit<Batch, 'head'>> & { readonly seq?: number },
+): Promise<void> {
+  const { head } = await store.readHead();
+  const turn = await store.openTurn([], T0);
+  await turn.commit({ entries, changes, counts, head: headAt(seq ?? entries.at(-1)?.seq ?? head?.seq ?? 0) });
+}
+
+/** What a turn with these keys finds; it is abandoned. */
+export async function find(store: Store, keys: readonly Keys[], now = T0): Promise<Found> {
+  const turn = await store.openTurn(keys, now);
+  await turn.abandon();
+  return turn.found;
+}

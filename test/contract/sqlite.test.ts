@@ -1,0 +1,11 @@
+// The contract of the store, held by the one on SQLite.
+
+import { join } from 'node:path';
+import { SqliteStore } from '../../src/store/sqlite/store.ts';
+import { temporaryFolder } from '../kit/folder.ts';
+import { storeContract } from './store.ts';
+
+storeContract('SQLite', async (scope) => {
+  const file = join(temporaryFolder(scope), 'vault.db');
+  return async () => new SqliteStore(file);
+});

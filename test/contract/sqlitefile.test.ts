@@ -1,0 +1,249 @@
+// What is SQLite's own: its settings, its files, its migrations, and the lock between processes.
+
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { copyFileSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { type TestContext, test } from 'node:test';
+import { pathToFileURL } from 'node:url';
+import { readMigrations } from '../../src/store/migrations.ts';
+import { StoreFailure } from '../../src/store/port.ts';
+import { openDatabase } from '../../src/store/sqlite/database.ts';
+import { DatabaseLock } from '../../src/store/sqlite/lock.ts';
+import { SqliteStore } from '../../src/store/sqlite/store.ts';
+import { temporaryFolder } from '../kit/folder.ts';
+import { aCredential, anAgent, anEntry, asPath, commit, headAt, KEY_CHECK, stored, T0, versioned } from './rows.ts';
+
+const ROOT = join(import.meta.dirname, '../..');
+const newFile = (t: TestContext): string => join(temporaryFolder(t), 'vault.db');
+
+async function vaultFile(t: TestContext): Promise<string> {
+  const file = newFile(t);
+  const store = new SqliteStore(file);
+  await store.initialise(KEY_CHECK, headAt(0), T0);
+  const credential = aCredential('a');
+  await commit(store, {
+    entries: [anEntry(1)],
+    changes: [
+      { kind: 'putAgent', agent: anAgent(1) },
+      stored(credential),
+      versioned(credential, 1, Uint8Array.from({ length: 9000 })),
+    ],
+  });
+  await store.close();
+  return file;
+}
+
+/** As somebody would who has the file and another program. */
+function outside(file: string, sql: string): void {
+  const database = new DatabaseSync(file);
+  database.exec(sql);
+  database.close();
+}
+
+const settings = (database: DatabaseSync, name: string): unknown =>
+  Object.values(database.prepare(`PRAGMA ${name}`).get() ?? {})[0];
+
+for (const [pragma, expected] of [
+  ['journal_mode', 'wal'],
+  ['synchronous', 2],
+  ['trusted_schema', 0],
+  ['cell_size_check', 1],
+  ['temp_store', 2],
+] as const) {
+  test(`the setting is really on: ${pragma} = ${expected}`, (t) => {
+    const database = openDatabase(newFile(t));
+    t.after(() => database.close());
+    assert.equal(settings(database, pragma), expected);
+  });
+}
+
+test('the schema can’t be written to, and a text in double quotes is no text', (t) => {
+  const database = openDatabase(newFile(t));
+  t.after(() => database.close());
+  assert.throws(() => database.exec("PRAGMA writable_schema = ON; UPDATE sqlite_schema SET sql = ''"), /may not be/);
+  assert.throws(() => database.prepare('SELECT "nothing"'), /no such column/);
+});
+
+test('every table is strict, and refuses what has another type', (t) => {
+  const database = openDatabase(newFile(t));
+  t.after(() => database.close());
+  const tables = database.prepare("SELECT name, strict FROM pragma_table_list WHERE type = 'table'").all();
+  const own = tables.filter(({ name }) => !String(name).startsWith('sqlite_'));
+  assert.ok(own.length >= 10);
+  assert.deepEqual(
+    own.filter(({ strict }) => strict !== 1),
+    [],
+  );
+  assert.throws(() => database.exec("INSERT INTO spent_challenges VALUES ('c', 'soon')"), /cannot store/);
+});
+
+test('migrations are numbered 1, 2, 3 … without gap, and the file says which was the last', (t) => {
+  const migrations = readMigrations('sqlite');
+  const files = readdirSync(join(ROOT, 'src/store/migrations/sqlite')).sort();
+  assert.deepEqual(
+    migrations.map(({ number, name }) => `${String(number).padStart(4, '0')}_${name.slice(5)}.sql`),
+    files,
+  );
+  assert.deepEqual(
+    migrations.map(({ number }) => number),
+    files.map((_, index) => index + 1),
+  );
+  const database = openDatabase(newFile(t));
+  t.after(() => database.close());
+  assert.equal(settings(database, 'user_version'), migrations.length);
+});
+
+const REFUSED: readonly (readonly [what: string, make: (t: TestContext) => Promise<string> | string, line: RegExp])[] =
+  [
+    [
+      'a vault of a newer schema',
+      async (t) => {
+        const file = await vaultFile(t);
+        outside(file, 'PRAGMA user_version = 999');
+        return file;
+      },
+      /schema 999/,
+    ],
+    [
+      'a vault of a newer schema that keeps its journal otherwise',
+      async (t) => {
+        const file = await vaultFile(t);
+        outside(file, 'PRAGMA journal_mode = DELETE; PRAGMA user_version = 999');
+        return file;
+      },
+      /schema 999/,
+    ],
+    [
+      'a database of another program',
+      (t) => {
+        const file = newFile(t);
+        outside(file, 'CREATE TABLE theirs (a); INSERT INTO theirs VALUES (1)');
+        return file;
+      },
+      /another program/,
+    ],
+    [
+      'a database of another program that has a mark of its own, and no table yet',
+      (t) => {
+        const file = newFile(t);
+        outside(file, 'PRAGMA application_id = 77');
+        return file;
+      },
+      /another program/,
+    ],
+    [
+      'a file that is no database',
+      (t) => {
+        const file = newFile(t);
+        writeFileSync(file, 'Dear diary, '.repeat(1000));
+        return file;
+      },
+      /not a database/,
+    ],
+  ];
+
+for (const [what, make, line] of REFUSED) {
+  test(`refused with one clear line, and not changed by a byte: ${what}`, async (t) => {
+    const file = await make(t);
+    const before = readFileSync(file);
+    assert.throws(
+      () => new SqliteStore(file),
+      (error) => {
+        assert.ok(error instanceof StoreFailure, String(error));
+        assert.match(error.message, line);
+        assert.doesNotMatch(error.message, /\n/);
+        return true;
+      },
+    );
+    assert.ok(before.equals(readFileSync(file)), 'the file was changed');
+    assert.deepEqual(readdirSync(join(file, '..')), ['vault.db']);
+  });
+}
+
+test('a vault that was copied while it was open is whole, with its write-ahead log beside it', async (t) => {
+  const file = newFile(t);
+  const store = new SqliteStore(file);
+  t.after(() => store.close());
+  await store.initialise(KEY_CHECK, headAt(0), T0);
+  await commit(store, { entries: [anEntry(1)] });
+  const copy = newFile(t);
+  for (const end of ['', '-wal']) copyFileSync(file + end, copy + end);
+  const again = new SqliteStore(copy);
+  t.after(() => again.close());
+  assert.deepEqual(await again.readHead(), await store.readHead());
+});
+
+test('a damaged page is told as broken storage, never as an absent row', async (t) => {
+  const file = await vaultFile(t);
+  const database = new DatabaseSync(file);
+  const root = database.prepare("SELECT rootpage FROM sqlite_schema WHERE name = 'credential_versions'").get();
+  const pageSize = Number(settings(database, 'page_size'));
+  database.close();
+  const bytes = readFileSync(file);
+  bytes.fill(0xa5, (Number(root?.['rootpage']) - 1) * pageSize, Number(root?.['rootpage']) * pageSize);
+  writeFileSync(file, bytes);
+  const store = new SqliteStore(file);
+  t.after(() => store.close());
+  await assert.rejects(store.openTurn([{ credential: asPath('a'), version: 1 }], T0), {
+    name: 'StoreFailure',
+    kind: 'broken',
+  });
+});
+
+test('a vault that another connection is writing to is unavailable for the moment, and nothing is written', async (t) => {
+  const file = await vaultFile(t);
+  const store = new SqliteStore(file);
+  t.after(() => store.close());
+  const other = new DatabaseSync(file);
+  other.exec('BEGIN IMMEDIATE');
+  await assert.rejects(commit(store, { entries: [anEntry(2)] }), { name: 'StoreFailure', kind: 'unavailable' });
+  other.exec('ROLLBACK');
+  other.close();
+  await commit(store, { entries: [anEntry(2)] });
+  assert.equal((await store.readHead()).last?.seq, 2);
+});
+
+/** Takes the lock in a process of its own; resolves to whether it has it. */
+async function lockElsewhere(t: TestContext, file: string) {
+  const module = pathToFileURL(join(ROOT, 'src/store/sqlite/lock.ts')).href;
+  const script = `import { DatabaseLock } from ${JSON.stringify(module)};
+    const lock = DatabaseLock.take(${JSON.stringify(file)});
+    console.log(lock === null ? 'taken' : 'held');
+    if (lock !== null) setInterval(() => lock, 1000);`;
+  const child = spawn(process.execPath, ['--input-type=module', '--eval', script], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  t.after(() => child.kill('SIGKILL'));
+  const [said] = await once(child.stdout, 'data');
+  return {
+    isHeld: String(said).trim() === 'held',
+    async kill() {
+      child.kill('SIGKILL');
+      await once(child, 'close');
+    },
+  };
+}
+
+test('one process has the lock; it is free when that is killed, and when it is given back', async (t) => {
+  const file = join(temporaryFolder(t), 'lock');
+  const elsewhere = await lockElsewhere(t, file);
+  assert.equal(elsewhere.isHeld, true);
+  assert.equal(DatabaseLock.take(file), null);
+  await elsewhere.kill();
+  const own = DatabaseLock.take(file);
+  assert.ok(own !== null, 'the lock outlived its process');
+  assert.equal((await lockElsewhere(t, file)).isHeld, false);
+  assert.equal(DatabaseLock.take(file), null);
+  own.release();
+  const again = await lockElsewhere(t, file);
+  assert.equal(again.isHeld, true);
+});
+
+test('a lock on a file that is no database is an error, not a lock', (t) => {
+  const file = join(temporaryFolder(t), 'lock');
+  writeFileSync(file, 'x'.repeat(5000));
+  assert.throws(() => DatabaseLock.take(file), StoreFailure);
+});

@@ -1,0 +1,47 @@
+/**
+ * The contract of the store, sentence by sentence of `src/store/port.ts`, for every store to pass. A store's own test calls
+ * `storeContract` with a way to make a place for it and to open it there.
+ */
+import type { Store } from '../../src/store/port.ts';
+import type { Scope } from '../kit/folder.ts';
+import { beginningContract } from './beginning.ts';
+import { commitContract } from './commits.ts';
+import { leaseContract } from './leases.ts';
+import { listContract } from './lists.ts';
+import { logContract } from './log.ts';
+import { headAt, KEY_CHECK, T0 } from './rows.ts';
+import { sweepContract } from './sweeping.ts';
+import { turnContract } from './turns.ts';
+
+/** Makes a new, empty place that goes away with the scope. What it gives opens the store there, as often as it is called. */
+export type NewPlace = (scope: Scope) => Promise<() => Promise<Store>>;
+
+/** What a part of the contract gets. */
+export interface Subject {
+  /** Begins the name of every test. */
+  readonly name: string;
+  readonly newPlace: NewPlace;
+  /** A store with a vault made in it, closed with the scope. */
+  newVault(scope: Scope): Promise<Store>;
+}
+
+export function storeContract(name: string, newPlace: NewPlace): void {
+  const subject: Subject = {
+    name,
+    newPlace,
+    async newVault(scope) {
+      const open = await newPlace(scope);
+      const store = await open();
+      scope.after(() => store.close());
+      await store.initialise(KEY_CHECK, headAt(0), T0);
+      return store;
+    },
+  };
+  beginningContract(subject);
+  turnContract(subject);
+  commitContract(subject);
+  leaseContract(subject);
+  listContract(subject);
+  logContract(subject);
+  sweepContract(subject);
+}

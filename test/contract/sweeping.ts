@@ -1,0 +1,206 @@
+/** Contract: sweeping, in bounded steps, and never what is still needed. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { ENDED_LEASES_LISTED_MS, type Lease } from '../../src/core/lease.ts';
+import type { ActorName, AgentId, CredentialId } from '../../src/core/names.ts';
+import { MAX_TTL_SECONDS } from '../../src/core/policy.ts';
+import type { Store } from '../../src/store/port.ts';
+import {
+  aCredential,
+  aLease,
+  anAgent,
+  anEntry,
+  aPolicy,
+  aSession,
+  asChallenge,
+  commit,
+  find,
+  headAt,
+  KEY_CHECK,
+  leased,
+  marked,
+  stored,
+  T0,
+  versioned,
+} from './rows.ts';
+import type { Subject } from './store.ts';
+
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
+const YEAR_MS = MAX_TTL_SECONDS * 1000;
+/** Steps after which all that may go must have gone, for logs as small as these. */
+const MANY_STEPS = 40;
+
+async function sweepAll(store: Store, now: number): Promise<number> {
+  let removed = 0;
+  for (let step = 0; step < MANY_STEPS; step++) removed += await store.sweep(now, 10);
+  return removed;
+}
+
+const numbers = (count: number): number[] => Array.from({ length: count }, (_, index) => index + 1);
+const leasesOf = async (store: Store, leases: readonly Lease[], now: number): Promise<readonly Lease[]> =>
+  (
+    await find(
+      store,
+      leases.map(({ id }) => ({ lease: id })),
+      now,
+    )
+  ).leases;
+
+export function sweepContract({ name, newPlace, newVault }: Subject): void {
+  test(`${name}: a step removes at most so many rows of each kind, tells how many, and steps come to an end`, async (t) => {
+    const store = await newVault(t);
+    const [old, now] = [T0 + 1, T0 + 3 * YEAR_MS];
+    const leases = numbers(25).map((seq) => aLease(seq, { expiresAt: old }));
+    await commit(store, {
+      changes: [
+        ...leases.map(leased),
+        ...numbers(25).map((n) => ({ kind: 'putSession' as const, session: aSession(n, { expiresAt: old }) })),
+        ...numbers(25).map((n) => ({ kind: 'spendChallenge' as const, id: asChallenge(n), expiresAt: old })),
+        ...numbers(25).map((n) => marked(100 + n, 'agent-9' as AgentId, null)),
+      ],
+    });
+    const keys = numbers(25).map((n) => ({
+      lease: aLease(n).id,
+      session: aSession(n).tokenHash,
+      challenge: asChallenge(n),
+    }));
+    const left = async () => {
+      const { leases: some, sessions, spentChallenges } = await find(store, keys, now);
+      return [some.length, sessions.length, spentChallenges.length];
+    };
+    let before = await left();
+    let total = 0;
+    for (let step = 0; step < 6; step++) {
+      const removed = await store.sweep(now, 10);
+      const after = await left();
+      for (const [kind, count] of before.entries()) assert.ok(count - (after[kind] ?? 0) <= 10);
+      assert.ok(removed <= 40);
+      total += removed;
+      before = after;
+    }
+    assert.deepEqual(before, [0, 0, 0]);
+    assert.equal(total, 100);
+    assert.equal(await sweepAll(store, now), 0);
+    assert.equal(await store.isAgentRevoked('agent-9' as AgentId), false);
+  });
+
+  test(`${name}: sessions and challenges that last, and sessions that ended lately, stay`, async (t) => {
+    const store = await newVault(t);
+    const now = T0 + YEAR_MS;
+    const sessions = [now + HOUR_MS, now + 1, now - HOUR_MS].map((expiresAt, n) => aSession(n, { expiresAt }));
+    const gone = aSession(9, { expiresAt: now - 30 * DAY_MS });
+    const challenges = [now + 60_000, now].map((expiresAt, n) => ({ id: asChallenge(n), expiresAt }));
+    const spent = { id: asChallenge(9), expiresAt: now - DAY_MS };
+    await commit(store, {
+      changes: [
+        ...[...sessions, gone].map((session) => ({ kind: 'putSession' as const, session })),
+        ...[...challenges, spent].map((each) => ({ kind: 'spendChallenge' as const, ...each })),
+      ],
+    });
+    assert.equal(await sweepAll(store, now), 2);
+    const all = [...sessions, gone].map(({ tokenHash }) => ({ session: tokenHash }));
+    const found = await find(store, [...all, ...[...challenges, spent].map(({ id }) => ({ challenge: id }))], now);
+    assert.deepEqual(found.sessions, sessions);
+    assert.deepEqual(
+      found.spentChallenges,
+      challenges.map(({ id }) => id),
+    );
+  });
+
+  test(`${name}: leases stay while they last and are listed, with every mark that reaches them`, async (t) => {
+    const store = await newVault(t);
+    const now = T0 + 2 * YEAR_MS;
+    const agents = ['agent-1', 'agent-2', 'agent-3'] as AgentId[];
+    const weekAgo = now - ENDED_LEASES_LISTED_MS;
+    // Old and new, among each other: an interval of a year, ends from long ago to far away.
+    const leases = numbers(60).map((seq) =>
+      aLease(seq, {
+        agentId: agents[seq % 3] ?? ('agent-1' as AgentId),
+        agentName: `ci-${seq % 3}` as ActorName,
+        credentialId: `of ${seq % 4}` as CredentialId,
+        issuedAt: now - YEAR_MS,
+        expiresAt: [now + YEAR_MS, now + 1, now, weekAgo + 1, weekAgo, now - 30 * DAY_MS][seq % 6] ?? now,
+      }),
+    );
+    const mark = (seq: number, agentId: AgentId | null, credentialId: CredentialId | null, revokedAt: number) => ({
+      kind: 'markRevoked' as const,
+      mark: { seq, agentId, credentialId, revokedAt },
+    });
+    await commit(store, {
+      changes: [
+        ...leases.slice(0, 20).map(leased),
+        mark(20_000, agents[1] ?? null, null, now - YEAR_MS + 10),
+        ...leases.slice(20).map(leased),
+        mark(30_000, null, 'of 2' as CredentialId, weekAgo + 5),
+        mark(40_000, agents[2] ?? null, 'of 1' as CredentialId, now - 5),
+      ],
+    });
+    const query = { agentId: null, agentName: null, path: null, status: null, now };
+    const listed = await store.listLeases(query, Number.MAX_SAFE_INTEGER, 0, 100);
+    const { activeLeases } = await find(store, [{ activeLeases: { agentName: null, path: null } }], now);
+    assert.ok(activeLeases > 0 && listed.some(({ revokedAt }) => revokedAt !== null) && listed.length < 60);
+
+    assert.equal(await sweepAll(store, now), 60 - listed.length);
+
+    assert.deepEqual(await store.listLeases(query, Number.MAX_SAFE_INTEGER, 0, 100), listed);
+    assert.deepEqual(await leasesOf(store, leases, now), listed.toReversed());
+    const again = await find(store, [{ activeLeases: { agentName: null, path: null } }], now);
+    assert.equal(again.activeLeases, activeLeases);
+  });
+
+  test(`${name}: a mark outlives the longest lease that it can reach`, async (t) => {
+    const store = await newVault(t);
+    const revokedAt = T0 + 10;
+    const lease = aLease(1, { issuedAt: T0, expiresAt: T0 + YEAR_MS });
+    const { id } = anAgent(1);
+    const mark = { seq: 2, agentId: id, credentialId: null, revokedAt };
+    await commit(store, { changes: [leased(lease), { kind: 'markRevoked', mark }] });
+    await store.sweep(lease.expiresAt, 10);
+    assert.equal(await store.isAgentRevoked(id), true);
+    await sweepAll(store, lease.expiresAt + 30 * DAY_MS);
+    assert.deepEqual(await leasesOf(store, [lease], T0), []);
+    assert.equal(await store.isAgentRevoked(id), false);
+  });
+
+  test(`${name}: the latest time that sweeping was told is kept, and never falls`, async (t) => {
+    const open = await newPlace(t);
+    const store = await open();
+    assert.equal(await store.readSeenTime(), 0);
+    await store.initialise(KEY_CHECK, headAt(0), T0);
+    for (const [now, seen] of [
+      [T0 + 50, T0 + 50],
+      [T0 + 20, T0 + 50],
+      [T0 + 51, T0 + 51],
+    ] as const) {
+      await store.sweep(now, 10);
+      assert.equal(await store.readSeenTime(), seen);
+    }
+    await store.close();
+    const again = await open();
+    t.after(() => again.close());
+    assert.equal(await again.readSeenTime(), T0 + 51);
+  });
+
+  test(`${name}: sweeping touches neither log nor head record, nor agents, policies, credentials and their versions`, async (t) => {
+    const store = await newVault(t);
+    const credential = aCredential('a');
+    const entries = [anEntry(1, { resource: 'a' }), anEntry(2)];
+    await commit(store, {
+      entries,
+      changes: [
+        { kind: 'putAgent', agent: anAgent(1) },
+        { kind: 'putPolicy', policy: aPolicy(1) },
+        stored(credential),
+        versioned(credential, 1, Uint8Array.of(1)),
+      ],
+    });
+    assert.equal(await sweepAll(store, T0 + 100 * YEAR_MS), 0);
+    assert.deepEqual((await store.readHead()).head, headAt(2));
+    assert.deepEqual(await store.readEntries(1, 9, 9), entries);
+    assert.deepEqual([await store.readAgents(), await store.readPolicies()], [[anAgent(1)], [aPolicy(1)]]);
+    const found = await find(store, [{ credential: credential.path, version: 1 }]);
+    assert.deepEqual([found.credentials, found.versions.length], [[credential], 1]);
+    assert.deepEqual(await store.readUncounted(), new Map([[credential.id, 1]]));
+  });
+}

@@ -1,0 +1,168 @@
+/** Contract: what a turn finds by its keys. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { ActorName, AgentId } from '../../src/core/names.ts';
+import {
+  aCredential,
+  aLease,
+  anEntry,
+  aSession,
+  asChallenge,
+  asPath,
+  aVersion,
+  commit,
+  find,
+  headAt,
+  leased,
+  stored,
+  T0,
+  versioned,
+} from './rows.ts';
+import type { Subject } from './store.ts';
+
+const bytes = (...values: number[]): Uint8Array => Uint8Array.from(values);
+const plain = (sealed: unknown): number[] => [...(sealed as Uint8Array)];
+
+export function turnContract({ name, newVault }: Subject): void {
+  test(`${name}: a turn without keys finds nothing`, async (t) => {
+    const store = await newVault(t);
+    await commit(store, { changes: [stored(aCredential('a')), leased(aLease(1))] });
+    assert.deepEqual(await find(store, [{}]), {
+      credentials: [],
+      versions: [],
+      histories: [],
+      sessions: [],
+      leases: [],
+      spentChallenges: [],
+      activeLeases: 0,
+    });
+  });
+
+  test(`${name}: a turn finds credentials by their paths, each once, and nothing for those that are not there`, async (t) => {
+    const store = await newVault(t);
+    const [one, two] = [aCredential('a/b', { description: 'ü 🔑' }), aCredential('a/B', { version: 7 })];
+    await commit(store, { changes: [stored(one), stored(two), stored(aCredential('a'))] });
+    const keys = ['a/b', 'a/B', 'a/b', 'A/b', 'a/b/c'].map((path) => ({ credential: asPath(path) }));
+    const { credentials, versions, histories } = await find(store, keys);
+    assert.deepEqual(
+      credentials.toSorted((a, b) => a.version - b.version),
+      [one, two],
+    );
+    assert.deepEqual([versions, histories], [[], []]);
+  });
+
+  test(`${name}: a turn finds the newest version of a value, or the one with the number`, async (t) => {
+    const store = await newVault(t);
+    const credential = aCredential('a', { version: 3 });
+    const sealed = [bytes(1, 0, 255), bytes(2), bytes(3, 3)];
+    const add = sealed.map((content, index) => versioned(credential, index + 1, content));
+    await commit(store, { changes: [stored(credential), stored(aCredential('b')), ...add] });
+    const key = { credential: asPath('a') };
+    for (const [version, number] of [
+      ['newest', 3],
+      [1, 1],
+      [2, 2],
+    ] as const) {
+      const { versions } = await find(store, [{ ...key, version }]);
+      assert.equal(versions.length, 1);
+      const [only] = versions;
+      assert.ok(only);
+      const { content, ...rest } = only.version;
+      assert.deepEqual([only.credentialId, rest], [credential.id, aVersion(number)]);
+      assert.deepEqual(plain(content), plain(sealed[number - 1]));
+    }
+    assert.deepEqual((await find(store, [{ ...key, version: 4 }])).versions, []);
+    assert.deepEqual((await find(store, [{ credential: asPath('b'), version: 'newest' }])).versions, []);
+    const all = await find(store, [
+      { ...key, version: 'newest' },
+      { ...key, version: 1 },
+      { ...key, version: 3 },
+    ]);
+    assert.deepEqual(all.versions.map(({ version }) => version.version).sort(), [1, 3]);
+  });
+
+  test(`${name}: a value of 256 KiB comes back byte for byte`, async (t) => {
+    const store = await newVault(t);
+    const credential = aCredential('a');
+    const sealed = Uint8Array.from({ length: 262_144 + 33 }, (_, i) => (i * 31) & 0xff);
+    await commit(store, { changes: [stored(credential), versioned(credential, 1, sealed)] });
+    const { versions } = await find(store, [{ credential: asPath('a'), version: 'newest' }]);
+    assert.ok(Buffer.from(sealed).equals(versions[0]?.version.content as Uint8Array));
+  });
+
+  test(`${name}: a turn finds the times of all versions, oldest first`, async (t) => {
+    const store = await newVault(t);
+    const [one, two] = [aCredential('a', { version: 11 }), aCredential('b', { version: 2 })];
+    const add = [11, 2, 10, 9].map((version) => versioned(one, version, bytes(version)));
+    await commit(store, { changes: [stored(one), stored(two), ...add, versioned(two, 2, bytes(1))] });
+    const { histories } = await find(store, [{ credential: one.path, history: true }]);
+    const versions = [2, 9, 10, 11].map((version) => ({ version, createdAt: T0 + version }));
+    assert.deepEqual(histories, [{ credentialId: one.id, versions }]);
+  });
+
+  test(`${name}: a turn finds sessions, leases and spent challenges by their keys`, async (t) => {
+    const store = await newVault(t);
+    await commit(store, {
+      changes: [
+        ...[1, 2].map((n) => ({ kind: 'putSession' as const, session: aSession(n) })),
+        ...[1, 2].map((seq) => leased(aLease(seq))),
+        ...[1, 2].map((n) => ({ kind: 'spendChallenge' as const, id: asChallenge(n), expiresAt: T0 + n })),
+      ],
+    });
+    const found = await find(store, [
+      { session: aSession(2).tokenHash, lease: aLease(1).id, challenge: asChallenge(2) },
+      { session: aSession(3).tokenHash, lease: aLease(3).id, challenge: asChallenge(3) },
+      { session: aSession(2).tokenHash, lease: aLease(1).id },
+    ]);
+    assert.deepEqual(found.sessions, [aSession(2)]);
+    assert.deepEqual(found.leases, [aLease(1)]);
+    assert.deepEqual(found.spentChallenges, [asChallenge(2)]);
+  });
+
+  test(`${name}: a turn counts the leases that are active now for an agent, a path, or both`, async (t) => {
+    const store = await newVault(t);
+    const other = { agentId: 'agent-2' as AgentId, agentName: 'ci-2' as ActorName };
+    await commit(store, {
+      changes: [
+        aLease(1),
+        aLease(2, { ...other }),
+        aLease(3, { path: asPath('prod/b') }),
+        aLease(4, { ...other, path: asPath('prod/b') }),
+        aLease(5, { expiresAt: T0 + 100 }),
+        aLease(6),
+      ].map(leased),
+    });
+    await commit(store, { changes: [{ kind: 'revokeLease', id: aLease(6).id, revokedAt: T0 + 50 }] });
+    const [agentName, path] = ['ci-1', asPath('prod/key')];
+    for (const [activeLeases, now, expected] of [
+      [{ agentName, path: null }, T0 + 99, 3],
+      [{ agentName, path: null }, T0 + 100, 2],
+      [{ agentName: null, path }, T0 + 100, 2],
+      [{ agentName, path }, T0 + 100, 1],
+      [{ agentName: 'ci', path }, T0 + 100, 0],
+      [{ agentName: null, path: asPath('prod') }, T0 + 100, 0],
+      [{ agentName: null, path: null }, T0 + 100, 4],
+      [{ agentName: null, path: null }, T0 + 10_000_000, 0],
+    ] as const) {
+      assert.equal((await find(store, [{ activeLeases }], now)).activeLeases, expected, JSON.stringify(activeLeases));
+    }
+  });
+
+  test(`${name}: no turn is open while another one is`, async (t) => {
+    const store = await newVault(t);
+    const first = await store.openTurn([], T0);
+    let isOpen = false;
+    const second = store.openTurn([{ credential: asPath('a') }], T0).then((turn) => {
+      isOpen = true;
+      return turn;
+    });
+    await sleep(30);
+    const wasOpen = isOpen;
+    await first.commit({ entries: [anEntry(1)], head: headAt(1), changes: [stored(aCredential('a'))], counts: null });
+    const { found, abandon } = await second;
+    await abandon();
+    assert.equal(wasOpen, false, 'the second turn was opened beside the first');
+    assert.equal(found.credentials.length, 1, 'the second turn does not see what the first committed');
+  });
+}

@@ -1,0 +1,139 @@
+// The canonical text of entries, which their HMACs cover. SOURCE: decisions, "Audit".
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { actionOf, canonicalEntry, canonicalHead, EVENT_TYPES, type UnlinkedEntry } from '../../src/core/audit.ts';
+import { anyText, runs } from '../kit/property.ts';
+
+const FIELDS = [
+  'seq',
+  'id',
+  'timestamp',
+  'event_type',
+  'agent_name',
+  'resource',
+  'action',
+  'result',
+  'policy_name',
+  'lease_id',
+  'reason',
+  'request_id',
+  'remote_addr',
+] as const satisfies readonly (keyof UnlinkedEntry)[];
+
+const TRICKY = [
+  '',
+  'null',
+  '"',
+  '","',
+  '\\',
+  '\\"',
+  ',',
+  'a',
+  'b',
+  'a","b',
+  'null,null',
+  '\u0000',
+  '\\ud83d',
+  'é',
+  'e\u0301',
+];
+// Halves of pairs become the same bytes in careless UTF-8.
+const HALVES = ['\ud83d', '\udd11', '\ufffd', '\ud83d\udd11'];
+const texts = fc.oneof(fc.constantFrom(...TRICKY, ...HALVES), anyText(4));
+const textsOrNull = fc.option(texts, { nil: null, freq: 3 });
+
+const entries: fc.Arbitrary<UnlinkedEntry> = fc.record({
+  seq: fc.oneof(fc.nat(12), fc.maxSafeNat()),
+  id: texts,
+  timestamp: texts,
+  event_type: texts,
+  agent_name: texts,
+  resource: texts,
+  action: texts,
+  result: texts,
+  policy_name: textsOrNull,
+  lease_id: textsOrNull,
+  reason: textsOrNull,
+  request_id: textsOrNull,
+  remote_addr: textsOrNull,
+});
+
+const bytesOf = (entry: UnlinkedEntry): string => Buffer.from(canonicalEntry(entry)).toString('hex');
+
+test('an entry can be read back from its canonical bytes, so that no two have the same', () => {
+  fc.assert(
+    fc.property(entries, (entry) => {
+      const [format, ...values] = JSON.parse(Buffer.from(canonicalEntry(entry)).toString('utf8'));
+      assert.equal(format, 'leasehold-audit-v1');
+      assert.deepEqual(Object.fromEntries(FIELDS.map((field, index) => [field, values[index]])), { ...entry });
+      assert.equal(values.length, FIELDS.length);
+    }),
+    runs(2000),
+  );
+});
+
+test('two entries that differ in one field alone differ in their bytes, whichever field it is', () => {
+  fc.assert(
+    fc.property(entries, entries, fc.constantFrom(...FIELDS), (entry, other, field) => {
+      const changed = { ...entry, [field]: other[field] };
+      assert.equal(bytesOf(changed) === bytesOf(entry), entry[field] === other[field]);
+    }),
+    runs(1000),
+  );
+});
+
+test('moving a part of one field into the next changes the bytes', () => {
+  fc.assert(
+    fc.property(entries, texts, texts, fc.nat(6), (entry, left, right, at) => {
+      const words = [
+        'id',
+        'timestamp',
+        'event_type',
+        'agent_name',
+        'resource',
+        'action',
+        'result',
+        'policy_name',
+      ] as const;
+      const [first, second] = [words[at] ?? 'id', words[at + 1] ?? 'result'];
+      const apart = { ...entry, [first]: left, [second]: right };
+      const moved = { ...entry, [first]: left + right, [second]: '' };
+      assert.equal(bytesOf(apart) === bytesOf(moved), right === '');
+    }),
+    runs(1000),
+  );
+});
+
+test('what is not there differs from what is empty, and both from the word null', () => {
+  const [entry] = fc.sample(entries, { numRuns: 1, seed: 1 });
+  assert.ok(entry);
+  for (const field of ['policy_name', 'lease_id', 'reason', 'request_id', 'remote_addr'] as const) {
+    const bytes: string[] = [null, '', 'null', '"null"'].map((value) => bytesOf({ ...entry, [field]: value }));
+    assert.equal(new Set(bytes).size, 4, field);
+  }
+});
+
+test('null moves between neighbouring fields no more than text does', () => {
+  const [entry] = fc.sample(entries, { numRuns: 1, seed: 1 });
+  assert.ok(entry);
+  const places = ['policy_name', 'lease_id', 'reason', 'request_id', 'remote_addr'] as const;
+  const empty = { policy_name: null, lease_id: null, reason: null, request_id: null, remote_addr: null };
+  assert.equal(new Set(places.map((field) => bytesOf({ ...entry, ...empty, [field]: 'x' }))).size, places.length);
+});
+
+test('a head record’s canonical text is never that of an entry, and tells its two fields apart', () => {
+  fc.assert(
+    fc.property(entries, fc.nat(30), texts, fc.nat(30), texts, (entry, seq, hmac, otherSeq, otherHmac) => {
+      assert.notEqual(canonicalHead(seq, hmac), canonicalEntry(entry));
+      const isSame = seq === otherSeq && hmac === otherHmac;
+      assert.equal(canonicalHead(seq, hmac) === canonicalHead(otherSeq, otherHmac), isSame);
+    }),
+    runs(500),
+  );
+});
+
+test('the action of every event is the part after the dot', () => {
+  for (const event of EVENT_TYPES) assert.equal(`${event.split('.')[0]}.${actionOf(event)}`, event);
+  assert.equal(actionOf('credential.retrieve'), 'retrieve');
+});

@@ -1,0 +1,201 @@
+// THE decision and the index that serves it, held against a loop over a list. SOURCE: decisions, "Policies and decisions".
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { decide } from '../../src/core/decision.ts';
+import { type AgentName, parseAgentName } from '../../src/core/names.ts';
+import { type CredentialPath, parsePath } from '../../src/core/path.ts';
+import { patternsOf } from '../../src/core/pattern.ts';
+import { ACTIONS, type Policy, parsePolicy } from '../../src/core/policy.ts';
+import { PolicyIndex } from '../../src/core/policyindex.ts';
+import { runs } from '../kit/property.ts';
+import { decidePlainly, patternCovers, principalNames } from './reference.ts';
+
+const AGENTS = ['a', 'ab', 'abc', 'A', 'b', 'constructor', 'a.b-c'].map((name) => parseAgentName(name));
+const PATHS = ['p', 'p/x', 'p/x/y', 'p/xy', 'px', 'q', '__proto__/x', 'constructor'].map((path) => parsePath(path));
+const QUESTIONED = [...ACTIONS, 'destroy', 'constructor', '', 'Retrieve'];
+
+interface Fields {
+  readonly name: string;
+  readonly principal: string;
+  readonly resources: string[];
+  readonly actions: string[];
+  readonly maxTtlSeconds: number;
+}
+
+const toPolicy = (fields: Fields): Policy => ({ ...parsePolicy(fields), createdAt: 0 });
+
+// So few of each that policies meet: same names, same TTLs, overlapping patterns and principals.
+const policies = fc
+  .record<Fields>({
+    name: fc.constantFrom('p1', 'p2', 'p3', 'P1', 'p10', 'toString'),
+    principal: fc
+      .constantFrom('a', 'a*', '*', 'ab', 'ab*', 'abc*', 'A', 'b', 'constructor', 'a.b-c')
+      .map((name) => `agent:${name}`),
+    resources: fc.uniqueArray(
+      fc.constantFrom('*', 'p', 'p/*', 'p/x', 'p/x/*', 'p/x/y', 'q/*', 'px', '__proto__/*', 'constructor'),
+      { minLength: 1, maxLength: 3 },
+    ),
+    actions: fc.uniqueArray(fc.constantFrom(...ACTIONS), { minLength: 1, maxLength: 4 }),
+    maxTtlSeconds: fc.constantFrom(1, 2, 300),
+  })
+  .map(toPolicy);
+const sets = fc.uniqueArray(policies, { maxLength: 12, selector: ({ name }) => name });
+
+function indexOf(several: readonly Policy[]): PolicyIndex {
+  const index = new PolicyIndex();
+  for (const policy of several) index.put(policy);
+  return index;
+}
+
+function* questions(): Generator<[agent: AgentName, action: string, path: CredentialPath]> {
+  for (const agent of AGENTS) for (const action of QUESTIONED) for (const path of PATHS) yield [agent, action, path];
+}
+
+const decisionsOf = (index: PolicyIndex) => [...questions()].map((question) => decide(index, ...question));
+
+/** What the index must say, from the list alone. */
+function holdAgainst(index: PolicyIndex, list: readonly Policy[]): void {
+  for (const [agent, action, path] of questions()) {
+    const policy = decidePlainly(list, agent, action, path);
+    const own = list.filter(({ principal }) => principalNames(principal, agent));
+    const denial = !(ACTIONS as readonly string[]).includes(action)
+      ? 'unknown_action'
+      : own.length === 0
+        ? 'no_policy'
+        : own.some(({ actions }) => (actions as readonly string[]).includes(action))
+          ? 'no_path'
+          : 'no_action';
+    const expected =
+      policy === null
+        ? { allowed: false, denial }
+        : { allowed: true, policyName: policy.name, ttlSeconds: policy.maxTtlSeconds };
+    assert.deepEqual(decide(index, agent, action, path), expected, `${agent} ${action} ${path}`);
+  }
+}
+
+test('a decision is that of a loop over all policies', () => {
+  fc.assert(
+    fc.property(sets, (list) => holdAgainst(indexOf(list), list)),
+    runs(150),
+  );
+});
+
+test('after any putting, replacing and removing the index knows exactly what the list holds', () => {
+  const steps = fc.array(fc.oneof(policies, fc.constantFrom('p1', 'p2', 'p3', 'P1', 'p10', 'toString', 'p4')), {
+    maxLength: 30,
+  });
+  fc.assert(
+    fc.property(steps, (history) => {
+      const index = new PolicyIndex();
+      let list: Policy[] = [];
+      for (const step of history) {
+        const name = typeof step === 'string' ? step : step.name;
+        list = list.filter((policy) => policy.name !== name);
+        if (typeof step === 'string') index.remove(name as Policy['name']);
+        else {
+          list.push(step);
+          index.put(step);
+        }
+        assert.deepEqual(
+          index.all(),
+          list.toSorted((a, b) => (a.name < b.name ? -1 : 1)),
+        );
+        assert.equal(index.size, list.length);
+        assert.equal(index.get(name as Policy['name']), typeof step === 'string' ? null : step);
+      }
+      holdAgainst(index, list);
+      for (const agent of AGENTS) {
+        for (const action of ACTIONS) {
+          const granting = list.filter(
+            (policy) => principalNames(policy.principal, agent) && policy.actions.includes(action),
+          );
+          const granted = new Set(granting.flatMap(({ resources }) => resources));
+          assert.deepEqual(index.granted(agent, action), granted);
+        }
+      }
+    }),
+    runs(150),
+  );
+});
+
+test('the order of policies never matters', () => {
+  const shuffled = sets.chain((list) =>
+    fc.tuple(fc.constant(list), fc.shuffledSubarray(list, { minLength: list.length })),
+  );
+  fc.assert(
+    fc.property(shuffled, ([list, other]) => {
+      assert.deepEqual(decisionsOf(indexOf(other)), decisionsOf(indexOf(list)));
+    }),
+    runs(100),
+  );
+});
+
+test('adding a grant never denies, and never lengthens a lease', () => {
+  fc.assert(
+    fc.property(sets, policies, (list, added) => {
+      const before = decisionsOf(indexOf(list.filter(({ name }) => name !== added.name)));
+      const after = decisionsOf(indexOf([...list.filter(({ name }) => name !== added.name), added]));
+      for (const [at, decision] of before.entries()) {
+        const now = after[at];
+        if (!decision.allowed) continue;
+        assert.ok(now?.allowed === true && now.ttlSeconds <= decision.ttlSeconds);
+      }
+    }),
+    runs(100),
+  );
+});
+
+test('removing what was put restores every decision, and a policy put again replaces the one of its name', () => {
+  fc.assert(
+    fc.property(sets, policies, (list, added) => {
+      const others = list.filter(({ name }) => name !== added.name);
+      const index = indexOf(others);
+      index.put(added);
+      index.put(added);
+      index.remove(added.name);
+      assert.deepEqual(decisionsOf(index), decisionsOf(indexOf(others)));
+      const replaced = indexOf(list);
+      replaced.put(added);
+      assert.deepEqual(decisionsOf(replaced), decisionsOf(indexOf([...others, added])));
+    }),
+    runs(100),
+  );
+});
+
+test('the smallest max_ttl decides, then the name, whatever is more specific', () => {
+  const grant = (name: string, resource: string, maxTtlSeconds: number) =>
+    toPolicy({ name, principal: 'agent:a', resources: [resource], actions: ['retrieve'], maxTtlSeconds });
+  const [agent, path] = [parseAgentName('a'), parsePath('p/x')];
+  const decides = (...list: Policy[]) => decide(indexOf(list), agent, 'retrieve', path);
+  const wide = grant('wide', '*', 60);
+  const exact = grant('exact', 'p/x', 300);
+  assert.deepEqual(decides(exact, wide), { allowed: true, policyName: 'wide', ttlSeconds: 60 });
+  const names = ['b', 'B', 'a10', 'a2', 'a'].map((name) => grant(name, 'p/*', 60));
+  assert.deepEqual(decides(...names), { allowed: true, policyName: 'B', ttlSeconds: 60 });
+  assert.deepEqual(decides(...names, grant('z', 'p/*', 59)), { allowed: true, policyName: 'z', ttlSeconds: 59 });
+});
+
+test('on the deepest path every pattern that covers it is found', () => {
+  const segments = fc.array(fc.constantFrom('a', 'b', 'a.b', '~'), { minLength: 1, maxLength: 32 });
+  fc.assert(
+    fc.property(segments, segments, fc.nat(), (deep, other, at) => {
+      const path = parsePath(deep.join('/'));
+      const pattern = patternsOf(path)[at % (deep.length + 1)] ?? '*';
+      const policy = toPolicy({
+        name: 'p',
+        principal: 'agent:*',
+        resources: [pattern],
+        actions: ['list'],
+        maxTtlSeconds: 1,
+      });
+      const index = indexOf([policy]);
+      for (const asked of [path, parsePath(other.join('/'))]) {
+        const isCovered = patternCovers(pattern, asked);
+        assert.equal(decide(index, parseAgentName('a'), 'list', asked).allowed, isCovered, `${pattern} ${asked}`);
+      }
+      assert.equal(decide(index, parseAgentName('a'), 'list', path).allowed, true);
+    }),
+    runs(300),
+  );
+});

@@ -1,0 +1,93 @@
+/** What a caller and an auditor see of an operation, in plain words that a model can say too. */
+import type { Agent } from '../../../src/core/agent.ts';
+import type { EntryDraft } from '../../../src/core/audit.ts';
+import type { Credential } from '../../../src/core/credential.ts';
+import { isListed, type Lease, statusOf } from '../../../src/core/lease.ts';
+import type { Outcome } from '../../../src/core/operation.ts';
+import type { Metadata } from '../../../src/core/operations/credentials.ts';
+import type { Simulated } from '../../../src/core/operations/policies.ts';
+import type { Retrieved } from '../../../src/core/operations/retrieve.ts';
+import type { PathRange } from '../../../src/core/pattern.ts';
+import { Secret } from '../../../src/core/secret.ts';
+import type { Shelf } from './shelf.ts';
+import type { Ask, World } from './world.ts';
+
+/** What an entry says that the pages fix; reasons are for people. */
+export function plainEntry(entry: EntryDraft | null) {
+  if (entry === null) return null;
+  const { eventType, agentName, resource, result, policyName, leaseId } = entry;
+  return { event: eventType, agent: agentName, resource, result, policy: policyName, lease: leaseId };
+}
+
+const plainCredential = ({ id, version, ...rest }: Credential) => ({ ...rest, newest: version });
+
+function plainLease({ seq, agentId, credentialId, ...lease }: Lease, now: number) {
+  return { ...lease, status: statusOf(lease as Lease, now) };
+}
+
+/** The reply as the caller gets it, null for a refusal. */
+export function observe({ command, now }: Ask, { answer, opening }: Outcome<unknown>, shelf: Shelf): unknown {
+  if ('fault' in answer) return null;
+  const { reply } = answer;
+  switch (command.kind) {
+    case 'retrieve': {
+      const content = opening?.content;
+      return { value: content instanceof Secret ? content.reveal() : null, expiresAt: (reply as Retrieved).expiresAt };
+    }
+    case 'store':
+      return plainCredential(reply as Credential);
+    case 'look': {
+      const { credential, versions } = reply as Metadata;
+      return { ...plainCredential(credential), versions };
+    }
+    case 'list': {
+      const isSeen = (path: string) => (reply as PathRange[]).some(({ from, to }) => from <= path && path < to);
+      return shelf.credentials
+        .map(({ path }) => path)
+        .filter(isSeen)
+        .sort();
+    }
+    case 'readLease':
+    case 'renew': {
+      const seen = reply as { lease: Lease; now: number };
+      return plainLease(seen.lease, seen.now);
+    }
+    case 'simulate': {
+      const { reason, ...simulated } = reply as Simulated;
+      return simulated;
+    }
+    case 'register': {
+      const { publicKey, ...agent } = reply as Agent;
+      return agent;
+    }
+    case 'listLeases': {
+      const { agentId } = reply as { agentId: string | null };
+      const own = shelf.leases().filter((lease) => agentId === null || lease.agentId === agentId);
+      return own.filter((lease) => isListed(lease, now)).map(({ id }) => id);
+    }
+    default:
+      return reply;
+  }
+}
+
+/** All that is known after a turn. */
+export function plainState({ control, shelf, now }: World) {
+  const { credentials, sessions, spent } = shelf;
+  return {
+    agents: control.agents().map(({ publicKey, ...agent }) => agent),
+    policies: control.policies.all(),
+    credentials: credentials
+      .toSorted((a, b) => (a.path < b.path ? -1 : 1))
+      .map((credential) => ({
+        ...plainCredential(credential),
+        versions: shelf
+          .versionsOf(credential.id)
+          .map(({ content, ...version }) => ({ ...version, value: (content as Secret).reveal() })),
+      })),
+    sessions: sessions
+      .filter(({ agentId }) => control.agentById(agentId) !== null)
+      .map(({ tokenHash, agentId, expiresAt }) => ({ token: tokenHash, agentId, expiresAt })),
+    leases: shelf.leases().map((lease) => plainLease(lease, now)),
+    spent: [...spent],
+  };
+}

@@ -1,0 +1,116 @@
+/** Which operation of `src/core` serves a command. */
+import type { PublicKey } from '../../../src/core/agent.ts';
+import { parseValue } from '../../../src/core/credential.ts';
+import { Fault } from '../../../src/core/fault.ts';
+import type { ActorName, AgentId, CredentialId, LeaseId, TokenHash } from '../../../src/core/names.ts';
+import { parseAgentName, parseCredentialType, parsePolicyName } from '../../../src/core/names.ts';
+import type { Operation } from '../../../src/core/operation.ts';
+import { adminRead } from '../../../src/core/operations/adminread.ts';
+import { deregisterAgent, registerAgent } from '../../../src/core/operations/agents.ts';
+import * as credentials from '../../../src/core/operations/credentials.ts';
+import * as leases from '../../../src/core/operations/leases.ts';
+import { serviceEvent } from '../../../src/core/operations/lifecycle.ts';
+import * as policies from '../../../src/core/operations/policies.ts';
+import { retrieve } from '../../../src/core/operations/retrieve.ts';
+import * as sessions from '../../../src/core/operations/sessions.ts';
+import { parsePath } from '../../../src/core/path.ts';
+import { parsePolicy, parseTtl } from '../../../src/core/policy.ts';
+import { OWN } from './commands.ts';
+import type { Ask } from './world.ts';
+
+/** Every value that is stored is another one. */
+export const storedBy = (ask: Pick<Ask, 'fresh'>): string => `value of ${ask.fresh}`;
+const keyOf = (id: string): PublicKey => `key of ${id}` as PublicKey;
+
+/** The name that a request about an agent's leases is about: its own, where it says nobody's. */
+function holderOf(ask: Ask, agent: string | null): string | null {
+  if (agent !== OWN) return agent;
+  return ask.presented.kind === 'session' ? ask.presented.agentName : 'admin';
+}
+
+export function toOperation(ask: Ask): Operation<unknown> {
+  const { command, presented, fresh } = ask;
+  const context = { presented, requestId: `request ${fresh}`, remoteAddr: '192.0.2.1' };
+  switch (command.kind) {
+    case 'retrieve':
+      return retrieve(context, {
+        path: parsePath(command.path),
+        version: command.version,
+        ttlSeconds: command.ttl === null ? null : parseTtl(command.ttl, 'ttl'),
+        leaseId: fresh as LeaseId,
+      });
+    case 'store':
+      return credentials.store(context, {
+        path: parsePath(command.path),
+        value: parseValue(storedBy(ask)),
+        type: command.type === null ? undefined : parseCredentialType(command.type),
+        description: command.description ?? undefined,
+        onlyIfNew: command.onlyIfNew,
+        freshId: fresh as CredentialId,
+      });
+    case 'remove':
+      return credentials.remove(context, parsePath(command.path));
+    case 'look':
+      return credentials.look(context, parsePath(command.path));
+    case 'list':
+      return credentials.list(context);
+    case 'createPolicy':
+      return policies.createPolicy(context, parsePolicy(command.policy));
+    case 'replacePolicy':
+      return policies.replacePolicy(context, parsePolicy(command.policy));
+    case 'deletePolicy':
+      return policies.deletePolicy(context, parsePolicyName(command.name));
+    case 'readPolicy':
+      return adminRead(
+        context,
+        'policy.read',
+        `policy:${command.name}`,
+        (known) =>
+          known.control.policies.get(parsePolicyName(command.name)) ??
+          new Fault('NOT_FOUND', 'The policy does not exist.'),
+      );
+    case 'readAudit':
+      return adminRead(context, 'audit.list', '*', () => null);
+    case 'simulate': {
+      const question = { agent: parseAgentName(command.agent), path: parsePath(command.path), action: command.action };
+      return policies.simulate(context, question);
+    }
+    case 'register': {
+      const { description } = command;
+      const name = parseAgentName(command.name);
+      return registerAgent(context, { id: fresh as AgentId, name, description, publicKey: keyOf(fresh) });
+    }
+    case 'deregister':
+      return deregisterAgent(context, parseAgentName(command.name));
+    case 'verify':
+      return sessions.verify(context, {
+        agentName: parseAgentName(command.name),
+        challengeId: ask.challenge.id,
+        challengeExpiresAt: ask.challenge.expiresAt,
+        wasIssuedToAgent: ask.challenge.boundTo !== null,
+        checkedWith: ask.checked && { agentId: ask.checked.agentId, publicKey: keyOf(ask.checked.agentId) },
+        isSignatureValid: ask.checked?.isValid ?? false,
+        tokenHash: fresh as TokenHash,
+      });
+    case 'readSession':
+      return sessions.readSession(context);
+    case 'endSession':
+      return sessions.endSession(context);
+    case 'readLease':
+      return leases.readLease(context, ask.lease);
+    case 'renew':
+      return leases.renewLease(context, ask.lease);
+    case 'revoke':
+      return leases.revokeLease(context, ask.lease);
+    case 'revokeMany': {
+      const agentName = holderOf(ask, command.agent) as ActorName | null;
+      return leases.revokeLeases(context, { agentName, path: command.path === null ? null : parsePath(command.path) });
+    }
+    case 'listLeases':
+      return leases.listLeases(context);
+    case 'start':
+      return serviceEvent('service.start', null);
+    case 'challenge':
+      throw new Error('issuing a challenge is no operation: it costs no storage and is not recorded');
+  }
+}

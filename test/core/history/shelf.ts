@@ -1,0 +1,126 @@
+/** What a store does, in arrays: keeps rows, and finds what a turn's keys name. Nothing is decided here. */
+import type { Session } from '../../../src/core/agent.ts';
+import type { Change } from '../../../src/core/change.ts';
+import type { Credential, CredentialVersion } from '../../../src/core/credential.ts';
+import { type Lease, marked, type RevocationMark, statusOf } from '../../../src/core/lease.ts';
+import type { ChallengeId, CredentialId } from '../../../src/core/names.ts';
+import { type Keys, Loaded } from '../../../src/core/workspace.ts';
+
+interface VersionRow {
+  readonly credentialId: CredentialId;
+  readonly version: CredentialVersion;
+}
+
+export class Shelf {
+  credentials: Credential[] = [];
+  versions: VersionRow[] = [];
+  sessions: Session[] = [];
+  readonly spent: ChallengeId[] = [];
+  #leases: Lease[] = [];
+  readonly #marks: RevocationMark[] = [];
+
+  /** Every lease as the marks leave it, oldest first. */
+  leases(): Lease[] {
+    return this.#leases.map((lease) => this.#marks.reduce(marked, lease));
+  }
+
+  versionsOf(id: CredentialId): CredentialVersion[] {
+    return this.versions.filter(({ credentialId }) => credentialId === id).map(({ version }) => version);
+  }
+
+  load(wanted: readonly Keys[], now: number): Loaded {
+    const loaded = new Loaded();
+    const leases = this.leases();
+    for (const keys of wanted) {
+      const credential = this.credentials.find(({ path }) => path === keys.credential);
+      if (credential !== undefined) this.#loadCredential(loaded, credential, keys);
+      for (const session of this.sessions) {
+        if (session.tokenHash === keys.session) loaded.sessions.set(session.tokenHash, session);
+      }
+      for (const lease of leases) if (lease.id === keys.lease) loaded.leases.set(lease.id, lease);
+      for (const id of this.spent) if (id === keys.challenge) loaded.spentChallenges.add(id);
+      const counted = keys.activeLeases;
+      if (counted === undefined) continue;
+      loaded.activeLeases = leases.filter(
+        (lease) =>
+          statusOf(lease, now) === 'active' &&
+          (counted.agentName === null || counted.agentName === lease.agentName) &&
+          (counted.path === null || counted.path === lease.path),
+      ).length;
+    }
+    return loaded;
+  }
+
+  #loadCredential(loaded: Loaded, credential: Credential, keys: Keys): void {
+    const { id, path } = credential;
+    loaded.credentials.set(path, credential);
+    const number = keys.version === 'newest' ? credential.version : keys.version;
+    for (const version of this.versionsOf(id)) if (version.version === number) loaded.putVersion(id, version);
+    if (keys.history === undefined) return;
+    const history = this.versionsOf(id).map(({ version, createdAt }) => ({ version, createdAt }));
+    loaded.histories.set(id, history);
+  }
+
+  apply(change: Change): void {
+    switch (change.kind) {
+      case 'putSession':
+        this.sessions.push(change.session);
+        return;
+      case 'removeSession':
+        this.sessions = this.sessions.filter(({ tokenHash }) => tokenHash !== change.tokenHash);
+        return;
+      case 'spendChallenge':
+        this.spent.push(change.id);
+        return;
+      case 'putCredential': {
+        const before = this.credentials.find(({ id }) => id === change.credential.id);
+        this.credentials = this.credentials.filter(({ id }) => id !== change.credential.id);
+        this.credentials.push({ ...change.credential, accessCount: before?.accessCount ?? 0 });
+        return;
+      }
+      case 'countAccess':
+        this.credentials = this.credentials.map((credential) =>
+          credential.id === change.credentialId
+            ? { ...credential, accessCount: credential.accessCount + 1 }
+            : credential,
+        );
+        return;
+      case 'removeCredential':
+        this.credentials = this.credentials.filter(({ id }) => id !== change.id);
+        this.versions = this.versions.filter(({ credentialId }) => credentialId !== change.id);
+        return;
+      case 'addVersion':
+        this.versions.push({ credentialId: change.credential.id, version: change.version });
+        return;
+      case 'dropVersions':
+        this.versions = this.versions.filter(
+          ({ credentialId, version }) => credentialId !== change.credentialId || version.version > change.through,
+        );
+        return;
+      case 'addLease':
+        this.#leases.push(change.lease);
+        return;
+      case 'renewLease': {
+        const { expiresAt, policyName } = change;
+        this.#changeLease(change.id, { expiresAt, policyName });
+        return;
+      }
+      case 'revokeLease':
+        this.#changeLease(change.id, { revokedAt: change.revokedAt });
+        return;
+      case 'markRevoked':
+        this.#marks.push(change.mark);
+        return;
+      case 'putAgent':
+      case 'removeAgent':
+      case 'putPolicy':
+      case 'removePolicy':
+        // Control state is held in memory for as long as a history lasts.
+        return;
+    }
+  }
+
+  #changeLease(id: string, fields: Partial<Lease>): void {
+    this.#leases = this.#leases.map((lease) => (lease.id === id ? { ...lease, ...fields } : lease));
+  }
+}

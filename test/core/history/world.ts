@@ -1,0 +1,200 @@
+/**
+ * The rules of `src/core` at work: histories decided in turns on a workspace, as the ledger does it, on a shelf instead of a
+ * disk. What every command came to is kept for the claims.
+ */
+import type { Presented } from '../../../src/core/agent.ts';
+import type { EntryDraft } from '../../../src/core/audit.ts';
+import type { Change } from '../../../src/core/change.ts';
+import { Control } from '../../../src/core/control.ts';
+import {
+  ADMIN_ID,
+  type AgentId,
+  type AgentName,
+  type ChallengeId,
+  type LeaseId,
+  type TokenHash,
+} from '../../../src/core/names.ts';
+import type { Operation, Outcome } from '../../../src/core/operation.ts';
+import { CHALLENGE_LIFE_MS } from '../../../src/core/operations/sessions.ts';
+import { type Settings, Workspace } from '../../../src/core/workspace.ts';
+import type { Command, History, Turn, Wait } from './commands.ts';
+import { observe } from './observing.ts';
+import { toOperation } from './operations.ts';
+import { Shelf } from './shelf.ts';
+
+export interface Challenge {
+  readonly id: ChallengeId;
+  readonly expiresAt: number;
+  /** The agent that had the name when it was issued; null for a name that was nobody's. */
+  readonly boundTo: AgentId | null;
+}
+
+/** A command with what it refers to. */
+export interface Ask {
+  readonly command: Command;
+  readonly now: number;
+  readonly presented: Presented;
+  readonly lease: LeaseId;
+  /** An id that nothing has yet, for whatever the command makes. */
+  readonly fresh: string;
+  readonly challenge: Challenge;
+  /** Whose key the signature was checked with before the turn, and whether it fitted. */
+  readonly checked: { readonly agentId: AgentId; readonly isValid: boolean } | null;
+}
+
+export interface Happening {
+  readonly ask: Ask;
+  readonly code: string;
+  /** What a refusal says. */
+  readonly message: string | null;
+  readonly reply: unknown;
+  readonly entry: EntryDraft | null;
+  readonly changes: readonly Change[];
+}
+
+const START = Date.UTC(2026, 0, 1);
+const STRANGER = 'hash-of-nothing' as TokenHash;
+const SEVEN_DAYS = 7 * 24 * 3600 * 1000;
+
+export class World {
+  readonly control = new Control([], []);
+  readonly shelf = new Shelf();
+  readonly happened: Happening[] = [];
+  /** Of all sessions that were ever opened, the last one first. */
+  readonly tokens: Extract<Presented, { kind: 'session' }>[] = [];
+  readonly #challenges: Challenge[] = [];
+  readonly #settings: Settings;
+  #seq = 0;
+  #ids = 0;
+  now = START;
+
+  constructor(settings: Settings) {
+    this.#settings = settings;
+  }
+
+  /** Decides a command as the next would be, and changes nothing. */
+  peek(command: Command): Happening {
+    return this.#decide([this.#resolve(command)], false)[0] as Happening;
+  }
+
+  /** Lets the time pass and decides the commands, in as many turns as the queue would make of them. */
+  play({ wait, commands }: Turn): Happening[] {
+    this.now = this.#after(wait);
+    const played: Happening[] = [];
+    let waiting: Ask[] = [];
+    const take = () => {
+      played.push(...this.#decide(waiting, true));
+      waiting = [];
+    };
+    for (const command of commands) {
+      if (command.kind === 'challenge') {
+        this.#issueChallenge(command.name);
+        continue;
+      }
+      if (command.kind === 'revokeMany') take();
+      waiting.push(this.#resolve(command));
+      // What a list holds is read when its turn is on disk.
+      if (command.kind === 'list' || command.kind === 'listLeases') take();
+    }
+    take();
+    this.happened.push(...played);
+    return played;
+  }
+
+  #decide(asks: readonly Ask[], isKept: boolean): Happening[] {
+    const operations = asks.map((ask): Operation<unknown> => toOperation(ask));
+    const wanted = operations.map(({ keys }) => keys);
+    const workspace = new Workspace(this.control, this.shelf.load(wanted, this.now), this.#settings);
+    let seq = this.#seq;
+    const outcomes = operations.map((operation): Outcome<unknown> => {
+      const outcome = operation.decide(workspace, { now: this.now, seq: seq + 1 });
+      if (isKept) for (const change of outcome.changes) workspace.apply(change);
+      if (outcome.entry !== null) seq += 1;
+      return outcome;
+    });
+    if (isKept) {
+      this.#seq = seq;
+      for (const change of outcomes.flatMap(({ changes }) => changes)) this.shelf.apply(change);
+    }
+    return asks.map((ask, at) => {
+      const outcome = outcomes[at] as Outcome<unknown>;
+      const { answer, entry, changes } = outcome;
+      const fault = 'fault' in answer ? answer.fault : null;
+      const code = fault?.code ?? 'OK';
+      if (isKept && code === 'OK') this.#remember(ask);
+      return { ask, code, message: fault?.message ?? null, reply: observe(ask, outcome, this.shelf), entry, changes };
+    });
+  }
+
+  #remember({ command, fresh }: Ask): void {
+    if (command.kind !== 'verify') return;
+    this.tokens.unshift({ kind: 'session', tokenHash: fresh as TokenHash, agentName: command.name as AgentName });
+  }
+
+  #resolve(command: Command): Ask {
+    const fresh = this.#freshId();
+    const challenge = this.#challenges['challenge' in command ? command.challenge : 0];
+    const presented = this.#presented('by' in command ? command.by : 1);
+    const agent = 'name' in command ? this.control.agentByName(command.name as AgentName) : null;
+    const isValid = command.kind === 'verify' && command.isSigned && challenge?.boundTo === agent?.id;
+    return {
+      command,
+      now: this.now,
+      presented,
+      lease: this.#lease('lease' in command ? command.lease : 0, presented) ?? (this.#freshId() as LeaseId),
+      fresh,
+      challenge: challenge ?? { id: this.#freshId() as ChallengeId, expiresAt: this.now + 1, boundTo: null },
+      checked: agent === null ? null : { agentId: agent.id, isValid },
+    };
+  }
+
+  #presented(by: number): Presented {
+    if (by === 0) return { kind: 'admin' };
+    const stranger: Presented = { kind: 'session', tokenHash: STRANGER, agentName: 'a' as AgentName };
+    if (by === 1) return stranger;
+    const alive = this.tokens.filter((token) => this.#ownerOf(token) !== null);
+    const [some, at] = by < 5 && alive.length > 0 ? [alive, by - 2] : [this.tokens, Math.abs(by - 5)];
+    return some[at % Math.max(1, some.length)] ?? stranger;
+  }
+
+  /** The id of the agent whose session is alive, or null. */
+  #ownerOf(presented: Presented): AgentId | null {
+    if (presented.kind === 'admin') return ADMIN_ID;
+    const session = this.shelf.sessions.find(({ tokenHash }) => tokenHash === presented.tokenHash);
+    if (session === undefined || this.now >= session.expiresAt) return null;
+    return this.control.agentById(session.agentId)?.id ?? null;
+  }
+
+  #lease(lease: number, presented: Presented): LeaseId | undefined {
+    const all = this.shelf.leases().reverse();
+    const owner = this.#ownerOf(presented);
+    const own = all.filter(({ agentId }) => agentId === owner);
+    const some = lease < 3 && own.length > 0 ? own : all;
+    return some[lease % Math.max(1, some.length)]?.id;
+  }
+
+  #issueChallenge(name: string): void {
+    const boundTo = this.control.agentByName(name as AgentName)?.id ?? null;
+    const id = this.#freshId() as ChallengeId;
+    this.#challenges.unshift({ id, expiresAt: this.now + CHALLENGE_LIFE_MS, boundTo });
+  }
+
+  #after(wait: Wait): number {
+    if ('ms' in wait) return this.now + wait.ms;
+    const leases = this.shelf.leases().flatMap(({ expiresAt }) => [expiresAt, expiresAt + SEVEN_DAYS]);
+    const others = [...this.shelf.sessions, ...this.#challenges].map(({ expiresAt }) => expiresAt);
+    const ends = [...leases, ...others].filter((end) => end >= this.now).sort((a, b) => a - b);
+    return Math.max(this.now, (ends[wait.end] ?? this.now) + wait.delta);
+  }
+
+  #freshId(): string {
+    this.#ids += 1;
+    return `00000000-0000-7000-8000-${String(this.#ids).padStart(12, '0')}`;
+  }
+}
+
+export function play({ turns, ...settings }: History): World {
+  const world = new World(settings);
+  for (const turn of turns) world.play(turn);
+  return world;
+}

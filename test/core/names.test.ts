@@ -1,0 +1,113 @@
+// The grammar of names and ids. SOURCE: decisions, "Names and paths".
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import {
+  parseActorName,
+  parseAgentName,
+  parseChallengeId,
+  parseCredentialType,
+  parseLeaseId,
+  parsePolicyName,
+} from '../../src/core/names.ts';
+import { refusal, shown } from './refusals.ts';
+
+interface Grammar {
+  readonly what: string;
+  readonly parse: (text: string, field?: string) => string;
+  readonly longest: number;
+  readonly field: string;
+}
+
+const GRAMMARS: readonly Grammar[] = [
+  { what: 'an agent’s name', parse: parseAgentName, longest: 63, field: 'name' },
+  { what: 'a name in a filter', parse: (text) => parseActorName(text, 'agent'), longest: 63, field: 'agent' },
+  { what: 'a policy’s name', parse: parsePolicyName, longest: 128, field: 'name' },
+  { what: 'a type', parse: parseCredentialType, longest: 64, field: 'type' },
+];
+
+const REFUSED = [
+  '',
+  '.a',
+  '_a',
+  '-a',
+  '__proto__',
+  'a b',
+  ' a',
+  'a ',
+  'a\n',
+  'a/b',
+  'a:b',
+  'a@b',
+  'a*',
+  '*',
+  'a\u0000',
+  'ä',
+  '\u212a',
+  '\u0663',
+  '\ud83d\ude00',
+  '%61',
+];
+
+for (const { what, parse, longest, field } of GRAMMARS) {
+  const accepted = ['a', 'Z', '0', 'a.b_c-D9', 'a-', 'a.', 'a..b', 'constructor', 'toString', 'a'.repeat(longest)];
+  for (const text of accepted) {
+    test(`${what} may be ${shown(text)}`, () => {
+      assert.equal(parse(text), text);
+    });
+  }
+  for (const text of [...REFUSED, 'a'.repeat(longest + 1)]) {
+    test(`${what} may not be ${shown(text)}`, () => {
+      const sentence = refusal(field, () => parse(''));
+      assert.equal(
+        refusal(field, () => parse(text)),
+        sentence,
+        'the refusal depends on what was sent',
+      );
+    });
+  }
+}
+
+for (const name of ['admin', 'service', 'anonymous', 'Admin', 'SERVICE', 'aNonymous']) {
+  test(`no agent may be named ${name}`, () => {
+    refusal('name', () => parseAgentName(name));
+    refusal('agent_name', () => parseAgentName(name, 'agent_name'));
+  });
+}
+
+test('names that only begin like a reserved one are free', () => {
+  for (const name of ['administrator', 'admin.', 'service-1', 'my-admin']) assert.equal(parseAgentName(name), name);
+});
+
+test('a filter may ask for the reserved names', () => {
+  for (const name of ['admin', 'service', 'anonymous']) assert.equal(parseActorName(name, 'agent'), name);
+});
+
+test('the well-known types are types', () => {
+  for (const type of ['api_key', 'token', 'password', 'certificate', 'ssh_key', 'oauth_token', 'generic']) {
+    assert.equal(parseCredentialType(type), type);
+  }
+});
+
+const UUID = '0190c5f2-7e3a-7b1c-8d2e-0123456789ab';
+const NO_UUIDS = [
+  '',
+  `${UUID}\n`,
+  ` ${UUID}`,
+  `{${UUID}}`,
+  UUID.replaceAll('-', ''),
+  `${UUID}0`,
+  UUID.replace('0', 'g'),
+];
+const LETTERS = [...UUID].flatMap((character, at) => (/[a-f]/.test(character) ? [at] : []));
+const IN_OTHER_CASE = LETTERS.map(
+  (at) => UUID.slice(0, at) + UUID.slice(at, at + 1).toUpperCase() + UUID.slice(at + 1),
+);
+
+test('ids of leases and challenges are UUIDs in lower case, in their one spelling', () => {
+  assert.equal(parseLeaseId(UUID), UUID);
+  assert.equal(parseChallengeId(UUID), UUID);
+  for (const text of [...NO_UUIDS, ...IN_OTHER_CASE]) {
+    refusal('lease_id', () => parseLeaseId(text));
+    refusal('challenge_id', () => parseChallengeId(text));
+  }
+});

@@ -1,0 +1,154 @@
+// What histories do not come to: values that do not open, keys that change, and what a refusal tells. SOURCE: decisions.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import type { PublicKey } from '../../src/core/agent.ts';
+import type { AgentId, ChallengeId, LeaseId, TokenHash } from '../../src/core/names.ts';
+import { parseAgentName } from '../../src/core/names.ts';
+import { retrieve } from '../../src/core/operations/retrieve.ts';
+import { CHALLENGE_LIFE_MS, SESSION_LIFE_MS, type VerifyRequest, verify } from '../../src/core/operations/sessions.ts';
+import { parsePath } from '../../src/core/path.ts';
+import { parseTtl } from '../../src/core/policy.ts';
+import { Workspace } from '../../src/core/workspace.ts';
+import { runs } from '../kit/property.ts';
+import type { Command } from './history/commands.ts';
+import { histories } from './history/histories.ts';
+import { plainState } from './history/observing.ts';
+import { play, World } from './history/world.ts';
+
+const SETTINGS = { adminMayRetrieve: true, versionsKept: 10 };
+const BY_ADMIN = { presented: { kind: 'admin' }, requestId: 'r', remoteAddr: null } as const;
+const LEASE = '0190c5f2-7e3a-7b1c-8d2e-0123456789ab' as LeaseId;
+const PATH = parsePath('prod/db');
+
+const store = (path: string, type: string | null): Command => ({
+  kind: 'store',
+  by: 0,
+  path,
+  type,
+  description: null,
+  onlyIfNew: false,
+});
+
+/** A world with two versions of a credential, of different types. */
+function worldWithVersions(): World {
+  return play({ ...SETTINGS, turns: [{ wait: { ms: 0 }, commands: [store(PATH, 'token'), store(PATH, 'password')] }] });
+}
+
+function retrieved(world: World, version: number | null) {
+  const operation = retrieve(BY_ADMIN, { path: PATH, version, ttlSeconds: parseTtl(5, 'ttl'), leaseId: LEASE });
+  const known = new Workspace(world.control, world.shelf.load([operation.keys], world.now), SETTINGS);
+  return operation.decide(known, { now: world.now, seq: 3 });
+}
+
+test('a value that does not authenticate is an error in the log, and neither lent nor counted', () => {
+  const { opening } = retrieved(worldWithVersions(), null);
+  assert.ok(opening);
+  const { answer, entry, changes } = opening.unreadable;
+  assert.ok('fault' in answer);
+  assert.equal(answer.fault.code, 'INTEGRITY_FAILURE');
+  assert.deepEqual(changes, []);
+  assert.equal(opening.unreadable.opening, null);
+  assert.deepEqual([entry?.eventType, entry?.result, entry?.leaseId], ['credential.retrieve', 'error', null]);
+});
+
+test('a value is bound to its credential’s id, its path, its version and the type it was stored with', () => {
+  const world = worldWithVersions();
+  const [credential] = world.shelf.credentials;
+  assert.ok(credential);
+  const bound = { credentialId: credential.id, path: PATH };
+  assert.deepEqual(retrieved(world, null).opening?.boundTo, { ...bound, type: 'password', version: 2 });
+  assert.deepEqual(retrieved(world, 2).opening?.boundTo, { ...bound, type: 'password', version: 2 });
+  assert.deepEqual(retrieved(world, 1).opening?.boundTo, { ...bound, type: 'token', version: 1 });
+});
+
+test('a challenge lives for 60 s, a session for an hour', () => {
+  assert.equal(CHALLENGE_LIFE_MS, 60_000);
+  assert.equal(SESSION_LIFE_MS, 3_600_000);
+});
+
+test('a signature that was checked with another key, or for another agent of the name, opens no session', () => {
+  const world = play({
+    ...SETTINGS,
+    turns: [{ wait: { ms: 0 }, commands: [{ kind: 'register', by: 0, name: 'a', description: '' }] }],
+  });
+  const [agent] = world.control.agents();
+  assert.ok(agent);
+  const { id, publicKey } = agent;
+  const request: VerifyRequest = {
+    agentName: parseAgentName('a'),
+    challengeId: LEASE as string as ChallengeId,
+    challengeExpiresAt: world.now + 1,
+    wasIssuedToAgent: true,
+    checkedWith: { agentId: id, publicKey },
+    isSignatureValid: true,
+    tokenHash: 'hash' as TokenHash,
+  };
+  const outcomeOf = (fields: Partial<VerifyRequest>) => {
+    const operation = verify(BY_ADMIN, { ...request, ...fields });
+    const known = new Workspace(world.control, world.shelf.load([operation.keys], world.now), SETTINGS);
+    return operation.decide(known, { now: world.now, seq: 2 });
+  };
+  const refused: Partial<VerifyRequest>[] = [
+    { checkedWith: { agentId: 'another' as AgentId, publicKey } },
+    { checkedWith: { agentId: id, publicKey: 'another' as PublicKey } },
+    { checkedWith: null },
+    { isSignatureValid: false },
+    { wasIssuedToAgent: false },
+    { challengeExpiresAt: world.now },
+    { agentName: parseAgentName('A') },
+  ];
+  assert.ok('reply' in outcomeOf({}).answer);
+  const messages = new Set<string>();
+  for (const fields of refused) {
+    const { answer, changes } = outcomeOf(fields);
+    assert.ok('fault' in answer && answer.fault.code === 'AUTH_FAILED', JSON.stringify(fields));
+    assert.ok(changes.every(({ kind }) => kind === 'spendChallenge'));
+    messages.add(answer.fault.message);
+  }
+  assert.equal(messages.size, 1, 'the answer tells what failed');
+});
+
+test('to a caller without a grant a path that exists and one that does not are the same', () => {
+  const tries = (path: string): Command[] => [
+    { kind: 'retrieve', by: 5, path, version: null, ttl: null },
+    { kind: 'look', by: 5, path },
+    { kind: 'store', by: 5, path, type: null, description: null, onlyIfNew: true },
+    { kind: 'remove', by: 5, path },
+  ];
+  fc.assert(
+    fc.property(histories, fc.constantFrom('p/x', 'q'), (history, path) => {
+      const world = play(history);
+      const look = () =>
+        tries(path).map((command) => {
+          const { code, message, entry } = world.peek(command);
+          return { code, message, entry: entry && { ...entry, requestId: null } };
+        });
+      const before = look();
+      const exists = world.shelf.credentials.some((credential) => credential.path === path);
+      const turnOver: Command = exists ? { kind: 'remove', by: 0, path } : store(path, null);
+      world.play({ wait: { ms: 0 }, commands: [turnOver] });
+      const after = look();
+      for (const [at, answer] of before.entries()) {
+        if (answer.code === 'ACCESS_DENIED') assert.deepEqual(after[at], answer);
+        assert.equal(after[at]?.code === 'ACCESS_DENIED', answer.code === 'ACCESS_DENIED');
+      }
+    }),
+    runs(200),
+  );
+});
+
+test('deciding alone changes nothing: what an outcome changes is in its changes', () => {
+  fc.assert(
+    fc.property(histories, (history) => {
+      const world = new World(history);
+      for (const turn of history.turns) {
+        const before = plainState(world);
+        for (const command of turn.commands) if (command.kind !== 'challenge') world.peek(command);
+        assert.deepEqual(plainState(world), before);
+        world.play(turn);
+      }
+    }),
+    runs(100),
+  );
+});

@@ -1,0 +1,152 @@
+// Resource patterns and the ranges that a list reads for them. SOURCE: decisions, "Policies and decisions".
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { parsePath } from '../../src/core/path.ts';
+import {
+  EVERYTHING,
+  matches,
+  type PathRange,
+  type Pattern,
+  parsePattern,
+  patternsOf,
+  rangesOf,
+} from '../../src/core/pattern.ts';
+import { runs } from '../kit/property.ts';
+import { patternCovers } from './reference.ts';
+import { refusal, shown } from './refusals.ts';
+
+const LONGEST = [...Array<string>(3).fill('a'.repeat(128)), 'a'.repeat(125)].join('/');
+
+for (const text of ['*', 'a', 'prod/db', 'prod/*', 'a/b/c/*', '.../*', LONGEST, `${LONGEST}/*`]) {
+  test(`a pattern may be ${shown(text)}`, () => {
+    assert.equal(parsePattern(text), text);
+  });
+}
+
+const REFUSED: readonly [pattern: string, rule: RegExp][] = [
+  ...['**', '*/*', 'a*', 'a/b*', '*a', '*/a', 'a/*/b', 'a/**', 'a/*/*', 'a*/*'].map((text): [string, RegExp] => [
+    text,
+    /a \* may stand only alone/,
+  ]),
+  ['', /1 to 512/],
+  ['/*', /1 to 512/],
+  [`${LONGEST}a/*`, /1 to 512/],
+  ['a/', /begin or end/],
+  ['/a', /begin or end/],
+  ['a//*', /begin or end/],
+  ['../*', /\.\. as a segment/],
+  ['a/./*', /\.\. as a segment/],
+  ['a/?', /may hold only/],
+  ['a/* ', /a \* may stand only alone/],
+  ['[a]/*', /may hold only/],
+];
+
+for (const [text, rule] of REFUSED) {
+  test(`a pattern may not be ${shown(text)}: ${rule.source}`, () => {
+    const message = refusal('resources', () => parsePattern(text));
+    assert.match(message, rule);
+  });
+}
+
+const MATCHES: readonly [pattern: string, path: string, isMatch: boolean][] = [
+  ['prod/db', 'prod/db', true],
+  ['prod/db', 'prod/db/x', false],
+  ['prod/db', 'prod', false],
+  ['prod/db', 'Prod/db', false],
+  ['prod/*', 'prod/db', true],
+  ['prod/*', 'prod/db/x/y/z', true],
+  ['prod/*', 'prod', false],
+  ['prod/*', 'prod2/db', false],
+  ['prod/*', 'prod.db', false],
+  ['prod/*', 'x/prod/db', false],
+  ['prod/*', 'PROD/db', false],
+  ['prod/db/*', 'prod/dbx', false],
+  ['*', 'a', true],
+  ['*', 'a/b/c', true],
+];
+
+for (const [pattern, path, isMatch] of MATCHES) {
+  test(`${pattern} ${isMatch ? 'covers' : 'does not cover'} ${path}`, () => {
+    assert.equal(matches(parsePattern(pattern), parsePath(path)), isMatch);
+    assert.equal(patternsOf(parsePath(path)).includes(parsePattern(pattern)), isMatch);
+  });
+}
+
+test('a path has as many patterns as it is deep, and two', () => {
+  assert.deepEqual(patternsOf(parsePath('a/b/c')), ['*', 'a/*', 'a/b/*', 'a/b/c']);
+  assert.equal(patternsOf(parsePath(Array<string>(32).fill('a').join('/'))).length, 33);
+});
+
+// Few segments, of the characters at the ends of the order, so that ranges touch and overlap.
+const segment = fc.oneof(
+  fc.constantFrom('a', 'b', 'a0', 'a+', 'a-', 'a.', 'a~', 'A', '0', '~', '+', 'aa'),
+  fc
+    .string({ unit: fc.constantFrom(...'az09AZ._-@:+=~'), minLength: 1, maxLength: 3 })
+    .filter((text) => !/^\.{1,2}$/.test(text)),
+);
+const paths = fc.array(segment, { minLength: 1, maxLength: 4 }).map((segments) => parsePath(segments.join('/')));
+const patterns = fc.oneof(
+  { weight: 1, arbitrary: fc.constant(parsePattern('*')) },
+  { weight: 8, arbitrary: paths.map((path) => parsePattern(path)) },
+  { weight: 8, arbitrary: paths.map((path) => parsePattern(`${path}/*`)) },
+);
+
+const isWithin = (ranges: readonly PathRange[], path: string): boolean =>
+  ranges.some(({ from, to }) => from <= path && path < to);
+
+/** Of each pattern the paths at its borders, where a range could be a character too wide or too narrow. */
+function neighbours(pattern: Pattern): string[] {
+  const stem = pattern.replace(/\/?\*$/, '');
+  return [...'+-./0:=@AZ_az~']
+    .flatMap((character) => [`${stem}${character}`, `${stem}${character}a`, `${stem}/${character}`])
+    .concat(stem)
+    .filter((text) => text !== '' && !/\/$|^\/|\/\/|(?:^|\/)\.{1,2}(?:\/|$)/.test(text));
+}
+
+test('matching is what the reference says, for every pattern and path', () => {
+  fc.assert(
+    fc.property(patterns, paths, (pattern, path) => {
+      for (const near of [path, ...neighbours(pattern).map((text) => parsePath(text))]) {
+        assert.equal(matches(pattern, near), patternCovers(pattern, near), `${pattern} and ${near}`);
+        assert.equal(patternsOf(near).includes(pattern), patternCovers(pattern, near), `${pattern} and ${near}`);
+      }
+    }),
+    runs(500),
+  );
+});
+
+test('the ranges of patterns hold exactly the paths that one of the patterns covers', () => {
+  fc.assert(
+    fc.property(fc.array(patterns, { maxLength: 6 }), fc.array(paths, { maxLength: 6 }), (several, some) => {
+      const ranges = rangesOf(several);
+      for (const path of [...some, ...several.flatMap(neighbours)]) {
+        const isCovered = several.some((pattern) => patternCovers(pattern, path));
+        assert.equal(isWithin(ranges, path), isCovered, `${path} in ${JSON.stringify(several)}`);
+      }
+    }),
+    runs(500),
+  );
+});
+
+test('ranges are in order and do not overlap, so that a list shows no path twice', () => {
+  fc.assert(
+    fc.property(fc.array(patterns, { maxLength: 8 }), (several) => {
+      const ranges = rangesOf(several);
+      for (const [index, { from, to }] of ranges.entries()) {
+        assert.ok(from < to);
+        const next = ranges[index + 1];
+        assert.ok(next === undefined || to <= next.from);
+      }
+    }),
+    runs(500),
+  );
+});
+
+test('no pattern is no range, and the administrator’s range holds every path', () => {
+  assert.deepEqual(rangesOf([]), []);
+  fc.assert(
+    fc.property(paths, (path) => assert.ok(isWithin(EVERYTHING, path))),
+    runs(200),
+  );
+});

@@ -1,0 +1,136 @@
+// Policies as they come over the wire: principals, actions, TTLs. SOURCE: decisions, "Policies and decisions".
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { parseAgentName } from '../../src/core/names.ts';
+import { isAction, names, parsePolicy, parsePrincipal, parseTtl } from '../../src/core/policy.ts';
+import { principalNames } from './reference.ts';
+import { refusal, shown } from './refusals.ts';
+
+const LONGEST_NAME = 'a'.repeat(63);
+const FIELDS = { name: 'p', principal: 'agent:a', resources: ['prod/*'], actions: ['retrieve'] };
+
+const PRINCIPALS = [
+  'agent:a',
+  'agent:ci-1',
+  'agent:ci-*',
+  'agent:*',
+  'agent:A*',
+  'agent:admin*',
+  `agent:${LONGEST_NAME}`,
+  `agent:${LONGEST_NAME}*`,
+];
+
+for (const text of PRINCIPALS) {
+  test(`a principal may be ${shown(text)}`, () => {
+    assert.equal(parsePrincipal(text), text);
+  });
+}
+
+const NO_PRINCIPALS = [
+  '',
+  'a',
+  '*',
+  'agent',
+  'agent:',
+  'Agent:a',
+  'user:a',
+  ' agent:a',
+  'agent: a',
+  'agent:a ',
+  'agent:a\n',
+  'agent:**',
+  'agent:a**',
+  'agent:*a',
+  'agent:a*b',
+  'agent:-*',
+  'agent:-a',
+  'agent:a/*',
+  'agent:agent:a',
+  'agent:admin',
+  'agent:Service',
+  `agent:${LONGEST_NAME}a`,
+  `agent:${LONGEST_NAME}a*`,
+];
+
+for (const text of NO_PRINCIPALS) {
+  test(`a principal may not be ${shown(text)}`, () => {
+    refusal('principal', () => parsePrincipal(text));
+  });
+}
+
+test('a principal names an agent by its whole name, or by its beginning before the *', () => {
+  const agents = ['a', 'A', 'ab', 'ci-1', 'ci-', 'ci', 'CI-1', 'xci-1', LONGEST_NAME].map((name) =>
+    parseAgentName(name),
+  );
+  for (const principal of [...PRINCIPALS, 'agent:ci', 'agent:a-*'].map(parsePrincipal)) {
+    for (const agent of agents) {
+      assert.equal(names(principal, agent), principalNames(principal, agent), `${principal} and ${agent}`);
+    }
+  }
+  assert.equal(names(parsePrincipal('agent:ci-*'), parseAgentName('ci-1')), true);
+  assert.equal(names(parsePrincipal('agent:ci-*'), parseAgentName('ci-')), true);
+  assert.equal(names(parsePrincipal('agent:ci-*'), parseAgentName('ci')), false);
+  assert.equal(names(parsePrincipal('agent:ci'), parseAgentName('ci-1')), false);
+  assert.equal(names(parsePrincipal('agent:ci-*'), parseAgentName('CI-1')), false);
+});
+
+for (const seconds of [1, 2, 300, 31_536_000]) {
+  test(`a TTL may be ${seconds} s`, () => {
+    assert.equal(parseTtl(seconds, 'max_ttl'), seconds);
+  });
+}
+
+for (const value of [0, -1, 1.5, 31_536_001, 2 ** 31, 1e300, Number.NaN, Number.POSITIVE_INFINITY, -0]) {
+  test(`a TTL may not be ${Object.is(value, -0) ? '-0' : value}`, () => {
+    assert.match(
+      refusal('max_ttl', () => parsePolicy({ ...FIELDS, maxTtlSeconds: value })),
+      /1 to 31536000/,
+    );
+    refusal('ttl', () => parseTtl(value, 'ttl'));
+  });
+}
+
+test('max_ttl is 300 s where it is left out', () => {
+  assert.equal(parsePolicy(FIELDS).maxTtlSeconds, 300);
+  assert.equal(parsePolicy({ ...FIELDS, maxTtlSeconds: undefined }).maxTtlSeconds, 300);
+});
+
+test('a policy keeps what it was given, each pattern and action once', () => {
+  assert.deepEqual(
+    parsePolicy({
+      name: 'p.1',
+      principal: 'agent:ci-*',
+      resources: ['b/*', 'a', 'b/*', '*'],
+      actions: ['delete', 'retrieve', 'delete', 'list', 'store'],
+      maxTtlSeconds: 7,
+    }),
+    {
+      name: 'p.1',
+      principal: 'agent:ci-*',
+      resources: ['b/*', 'a', '*'],
+      actions: ['delete', 'retrieve', 'list', 'store'],
+      maxTtlSeconds: 7,
+    },
+  );
+});
+
+test('the actions are retrieve, list, store and delete, and nothing that an object has by birth', () => {
+  for (const action of ['retrieve', 'list', 'store', 'delete']) assert.equal(isAction(action), true);
+  for (const action of ['', '*', 'Retrieve', 'retrieve ', 'read', 'constructor', '__proto__', 'length', '0']) {
+    assert.equal(isAction(action), false, action);
+    refusal('actions', () => parsePolicy({ ...FIELDS, actions: ['retrieve', action] }));
+  }
+});
+
+test('a policy needs a name, at least one pattern and at least one action', () => {
+  refusal('name', () => parsePolicy({ ...FIELDS, name: '' }));
+  refusal('resources', () => parsePolicy({ ...FIELDS, resources: [] }));
+  refusal('actions', () => parsePolicy({ ...FIELDS, actions: [] }));
+  refusal('resources', () => parsePolicy({ ...FIELDS, resources: ['a', 'b*'] }));
+});
+
+test('a policy holds at most 256 patterns', () => {
+  const resources = Array.from({ length: 256 }, (_, index) => `a/${index}`);
+  assert.equal(parsePolicy({ ...FIELDS, resources }).resources.length, 256);
+  refusal('resources', () => parsePolicy({ ...FIELDS, resources: [...resources, 'b'] }));
+});

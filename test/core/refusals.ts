@@ -1,0 +1,23 @@
+/** Assertions about what the rules refuse. */
+import assert from 'node:assert/strict';
+import { Fault } from '../../src/core/fault.ts';
+
+/** The message of the INVALID_REQUEST that `parse` throws, which must name the field; anything else fails the test. */
+export function refusal(field: string, parse: () => unknown): string {
+  try {
+    parse();
+  } catch (error) {
+    assert.ok(error instanceof Fault, `not a Fault: ${error}`);
+    assert.equal(error.code, 'INVALID_REQUEST');
+    assert.ok(error.message.startsWith(`${field}: `), `does not name ${field}: ${error.message}`);
+    return error.message;
+  }
+  assert.fail(`${field} was accepted`);
+}
+
+/** Printable and short, for the name of a test. */
+export function shown(value: unknown): string {
+  const text = JSON.stringify(value) ?? String(value);
+  const characters = [...text];
+  return characters.length > 40 ? `${characters.slice(0, 30).join('')}…` : text;
+}

@@ -1,0 +1,119 @@
+// The chain of the audit log: the frozen vectors of test/vectors/audit-v1.json, and what no vector can hold: all entries.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { type AuditEntry, canonicalEntry, canonicalHead, FIRST_LINK } from '../../src/core/audit.ts';
+import { headMac, isHeadAuthentic, linkEntry } from '../../src/crypto/chain.ts';
+import { exportAuditKey } from '../../src/crypto/keys.ts';
+import { AUDIT, arbitraryEntry, chained, checkChain } from './auditvectors.ts';
+import { flipped, keysFrom, keysOf } from './vectors.ts';
+
+const keys = keysOf(AUDIT.root_key);
+
+test('the audit key is the frozen one', () => assert.equal(exportAuditKey(keys), AUDIT.audit_key));
+
+test('the canonical bytes of the frozen entries are the frozen ones', () => {
+  assert.equal(AUDIT.canonical.length, AUDIT.entries.length);
+  assert.deepEqual(AUDIT.entries.map(canonicalEntry), AUDIT.canonical);
+});
+
+test('the frozen entries are linked each to the one before, and the head record to the last', () => {
+  let previous = FIRST_LINK;
+  for (const entry of AUDIT.entries) {
+    assert.equal(linkEntry(keys.audit, previous, entry), entry.hmac, `entry ${entry.seq}`);
+    previous = entry.hmac;
+  }
+  const { seq, hmac, mac } = AUDIT.head;
+  assert.equal(hmac, previous);
+  assert.equal(headMac(keys.audit, seq, hmac), mac);
+  assert.equal(isHeadAuthentic(keys.audit, AUDIT.head), true);
+});
+
+test('the frozen log is valid, and so is each of its beginnings with its own head record', () => {
+  for (let length = 0; length <= AUDIT.entries.length; length++) {
+    const entries = AUDIT.entries.slice(0, length);
+    const hmac = entries.at(-1)?.hmac ?? FIRST_LINK;
+    const head = { seq: length, hmac, mac: headMac(keys.audit, length, hmac) };
+    assert.deepEqual(checkChain(keys, entries, head), {
+      isValid: true,
+      entries: length,
+      firstEntry: entries[0]?.timestamp ?? null,
+      lastEntry: entries.at(-1)?.timestamp ?? null,
+    });
+  }
+});
+
+for (const { name, entries, head, break_at_entry, break_at_timestamp } of AUDIT.tampered) {
+  test(`a break is found where it is: ${name}`, () => {
+    const found = checkChain(keys, entries, head);
+    assert.equal(found.isValid, false);
+    assert.deepEqual([found.breakAtEntry, found.breakAtTimestamp], [break_at_entry, break_at_timestamp]);
+    assert.notEqual(found.why, '');
+  });
+}
+
+test('a log without its head record is broken behind its last entry', () => {
+  const found = checkChain(keys, AUDIT.entries, null);
+  assert.equal(found.isValid, false);
+  assert.equal(found.breakAtEntry, AUDIT.entries.length + 1);
+});
+
+test('no two different entries have the same canonical bytes', () => {
+  fc.assert(
+    fc.property(arbitraryEntry, arbitraryEntry, (one, other) => {
+      const isSame = JSON.stringify(one) === JSON.stringify(other);
+      assert.equal(canonicalEntry(one) === canonicalEntry(other), isSame);
+    }),
+  );
+});
+
+test('a change of any field of any entry is found at that entry', () => {
+  const drafts = fc.array(arbitraryEntry, { minLength: 1, maxLength: 8 });
+  fc.assert(
+    fc.property(drafts, fc.nat(), fc.nat(), fc.string({ unit: 'binary' }), (list, at, which, text) => {
+      const { entries, head } = chained(keys, list);
+      assert.equal(checkChain(keys, entries, head).isValid, true);
+      const index = at % entries.length;
+      const original = entries[index];
+      assert.ok(original);
+      const fields = Object.keys(original).filter((field) => field !== 'seq');
+      const field = fields[which % fields.length] as Exclude<keyof AuditEntry, 'seq'>;
+      const altered = { ...original, [field]: original[field] === text ? `${text}.` : text };
+      const found = checkChain(keys, entries.with(index, altered), head);
+      assert.equal(found.isValid, false);
+      assert.equal(found.breakAtEntry, index + 1, field);
+    }),
+  );
+});
+
+test('a link is another one under another key, behind another entry, and behind any altered link', () => {
+  const [first, second] = AUDIT.entries;
+  assert.ok(first && second);
+  const links = [
+    linkEntry(keys.audit, FIRST_LINK, first),
+    linkEntry(keysFrom(3).audit, FIRST_LINK, first),
+    linkEntry(keys.audit, second.hmac, first),
+    ...[...flipped(Buffer.from(FIRST_LINK, 'base64'))].map(({ altered }) =>
+      linkEntry(keys.audit, altered.toString('base64'), first),
+    ),
+  ];
+  assert.equal(new Set(links).size, links.length);
+});
+
+test('a head record is authentic with its own ordinal, link, key and spelling alone', () => {
+  const { seq, hmac, mac } = AUDIT.head;
+  assert.equal(isHeadAuthentic(keysFrom(3).audit, AUDIT.head), false);
+  for (const head of [
+    { seq: seq - 1, hmac, mac },
+    { seq: seq + 10, hmac, mac },
+    { seq, hmac: FIRST_LINK, mac },
+    { seq, hmac: hmac.slice(0, -1), mac },
+    { seq, hmac, mac: mac.slice(0, -1) },
+    { seq, hmac, mac: '' },
+    { seq, hmac, mac: hmac },
+  ]) {
+    assert.equal(isHeadAuthentic(keys.audit, head), false, JSON.stringify(head));
+  }
+  assert.equal(canonicalHead(seq, hmac), JSON.stringify(['leasehold-head-v1', seq, hmac]));
+});

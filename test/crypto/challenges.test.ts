@@ -1,0 +1,105 @@
+// Challenges that cost no storage: an id tells by itself when it was made, and that it was made here. Frozen in
+// test/vectors/challenges-v1.json.
+
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { type ChallengeId, parseChallengeId } from '../../src/core/names.ts';
+import { newChallengeId, nonceOf, readChallengeId } from '../../src/crypto/challenges.ts';
+import { flipped, keysFrom, keysOf, readVectors } from './vectors.ts';
+
+const vectors = readVectors<{
+  root_key: string;
+  challenges: {
+    readonly name: string;
+    readonly challenge_id: ChallengeId;
+    readonly issued_at: number;
+    readonly was_issued_to_agent: boolean;
+    readonly bound_to: string;
+    readonly nonce: string;
+  }[];
+  tampered: { readonly name: string; readonly challenge_id: ChallengeId }[];
+}>('challenges-v1.json');
+const key = keysOf(vectors.root_key).challenge;
+const otherKey = keysFrom(5).challenge;
+
+const NOW = Date.UTC(2026, 0, 31);
+const toBytes = (id: string): Buffer => Buffer.from(id.replaceAll('-', ''), 'hex');
+const toId = (bytes: Buffer): ChallengeId =>
+  bytes.toString('hex').replace(/(.{8})(.{4})(.{4})(.{4})(.{12})/, '$1-$2-$3-$4-$5') as ChallengeId;
+
+test('the frozen ids tell what they were made with, and their nonces are the frozen ones', () => {
+  assert.notEqual(vectors.challenges.length, 0);
+  for (const { name, challenge_id, issued_at, was_issued_to_agent, bound_to, nonce } of vectors.challenges) {
+    const expected = { issuedAt: issued_at, wasIssuedToAgent: was_issued_to_agent };
+    assert.deepEqual(readChallengeId(key, challenge_id), expected, name);
+    assert.equal(nonceOf(key, challenge_id, bound_to).toString('base64'), nonce, name);
+  }
+});
+
+for (const { name, challenge_id } of vectors.tampered) {
+  test(`an id is known for invented: ${name}`, () => assert.equal(readChallengeId(key, challenge_id), null));
+}
+
+test('an id tells its time to the millisecond and for whom it was made, to the holder of the key alone', () => {
+  fc.assert(
+    fc.property(fc.nat(2 ** 48 - 1), fc.boolean(), (issuedAt, wasIssuedToAgent) => {
+      const id = newChallengeId(key, issuedAt, wasIssuedToAgent);
+      assert.deepEqual(readChallengeId(key, id), { issuedAt, wasIssuedToAgent });
+      assert.equal(readChallengeId(otherKey, id), null);
+    }),
+  );
+});
+
+test('an id is a UUID of version 8, as the interface has it and a request is parsed', () => {
+  for (const isForAgent of [true, false]) {
+    const id = newChallengeId(key, NOW, isForAgent);
+    assert.match(id, /^[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
+    assert.equal(parseChallengeId(id), id);
+  }
+});
+
+test('an id with any one bit altered is known for invented', () => {
+  for (const isForAgent of [true, false]) {
+    for (const { altered, bit } of flipped(toBytes(newChallengeId(key, NOW, isForAgent)))) {
+      assert.equal(readChallengeId(key, toId(altered)), null, `bit ${bit}`);
+    }
+  }
+});
+
+test('an invented id is known at once', () => {
+  for (let i = 0; i < 2000; i++) assert.equal(readChallengeId(key, randomUUID() as string as ChallengeId), null);
+});
+
+test('ids do not come twice, and no bit of an id tells without the key whether it is for an agent', () => {
+  const MADE = 2000;
+  const ones = [true, false].map((isForAgent) => {
+    const ids = Array.from({ length: MADE }, () => toBytes(newChallengeId(key, NOW, isForAgent)));
+    // 25 random bits a millisecond: some of 2,000 may be the same, nearly all are not.
+    assert.ok(new Set(ids.map((id) => id.toString('hex'))).size > MADE - 20);
+    return Array.from({ length: 128 }, (_, bit) => ids.filter((id) => ((id[bit >> 3] ?? 0) >> (bit & 7)) & 1).length);
+  });
+  const [forAgents = [], forOthers = []] = ones;
+  for (const [bit, count] of forAgents.entries()) {
+    // Ten standard deviations of the difference of two fair counts.
+    assert.ok(
+      Math.abs(count - (forOthers[bit] ?? 0)) < 320,
+      `bit ${bit}: ${count} of agents, ${forOthers[bit]} of others`,
+    );
+  }
+});
+
+test('a nonce is 32 bytes, and another one for every id, every agent id and every key', () => {
+  const [id, otherId] = [newChallengeId(key, NOW, true), newChallengeId(key, NOW + 1, true)];
+  const nonce = nonceOf(key, id, 'agent:1');
+  assert.equal(nonce.length, 32);
+  assert.deepEqual(nonceOf(key, id, 'agent:1'), nonce);
+  const others = [
+    nonceOf(key, id, 'agent:2'),
+    nonceOf(key, id, 'name:1'),
+    nonceOf(key, otherId, 'agent:1'),
+    nonceOf(otherKey, id, 'agent:1'),
+  ];
+  assert.equal(new Set([nonce, ...others].map((bytes) => bytes.toString('hex'))).size, 5);
+});

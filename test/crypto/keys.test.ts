@@ -1,0 +1,155 @@
+// The root key, the keys derived from it, strict base64, tokens and the MACs of rows.
+
+import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { decodeBase64, deriveKeys, exportAuditKey, isSameText, parseRootKey } from '../../src/crypto/keys.ts';
+import { hashToken, newToken } from '../../src/crypto/tokens.ts';
+import { runs } from '../kit/property.ts';
+import { flipped, keysOf, readVectors } from './vectors.ts';
+
+interface KeysVector {
+  readonly name: string;
+  readonly root_key: string;
+  readonly seal: string;
+  readonly audit: string;
+  readonly challenge: string;
+  readonly row: string;
+  readonly seal_key_id: string;
+  readonly check_value: string;
+}
+
+const vectors = readVectors<{
+  keys: KeysVector[];
+  tampered: { readonly name: string; readonly of: string; readonly root_key: string }[];
+}>('keys-v1.json');
+
+function derivedFrom(rootKey: string): Omit<KeysVector, 'name' | 'root_key'> {
+  const keys = keysOf(rootKey);
+  const base64 = (key: typeof keys.seal) => key.export().toString('base64');
+  return {
+    seal: base64(keys.seal),
+    audit: exportAuditKey(keys),
+    challenge: base64(keys.challenge),
+    row: base64(keys.row),
+    seal_key_id: Buffer.from(keys.sealKeyId).toString('hex'),
+    check_value: keys.checkValue,
+  };
+}
+
+test('the frozen root keys derive the frozen keys', () => {
+  assert.notEqual(vectors.keys.length, 0);
+  for (const { name, root_key, ...derived } of vectors.keys) assert.deepEqual(derivedFrom(root_key), derived, name);
+});
+
+for (const { name, of, root_key } of vectors.tampered) {
+  test(`no frozen key comes of another root key: ${name}`, () => {
+    const { name: _, root_key: __, ...derived } = vectors.keys.find((vector) => vector.name === of) ?? {};
+    assert.equal(Object.keys(derived).length, 6);
+    const others = new Set(Object.values(derivedFrom(root_key)));
+    assert.deepEqual(
+      Object.values(derived).filter((key) => others.has(key)),
+      [],
+    );
+  });
+}
+
+test('each purpose has a key of its own, and each bit of the root key changes the check value', () => {
+  const [vector] = vectors.keys;
+  assert.ok(vector);
+  const all = Object.values(derivedFrom(vector.root_key));
+  assert.equal(new Set([...all, vector.root_key]).size, 7);
+  const checks = [...flipped(Buffer.from(vector.root_key, 'base64'))].map(
+    ({ altered }) => deriveKeys(altered).checkValue,
+  );
+  assert.equal(new Set([...checks, vector.check_value]).size, 257);
+});
+
+test('a root key file holds 32 bytes as base64 on one line, and nothing else', () => {
+  const key = Buffer.from(Uint8Array.from({ length: 32 }, (_, i) => i));
+  const text = key.toString('base64');
+  for (const good of [text, `${text}\n`, `${text}\r\n`]) assert.deepEqual(parseRootKey(good), key);
+  const short = key.subarray(0, 31).toString('base64');
+  const long = Buffer.concat([key, key]).toString('base64');
+  const rawKey = key.toString('latin1');
+  for (const bad of ['', '\n', ` ${text}`, `${text} `, `${text}\n\n`, `${text}\n${text}`, short, long, rawKey]) {
+    assert.equal(parseRootKey(bad), null, JSON.stringify(bad));
+  }
+  assert.equal(parseRootKey(key.toString('hex')), null);
+});
+
+const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/';
+
+/** By the rules of RFC 4648, sections 3.5 and 4, without a decoder. */
+function isStrictBase64(text: string): boolean {
+  const [, body = '', padding = ''] = /^([A-Za-z0-9+/]*)(={0,2})$/.exec(text) ?? [];
+  if (body + padding !== text || text.length % 4 !== 0) return false;
+  const loose = ALPHABET.indexOf(body.at(-1) ?? 'A');
+  return padding === '' || (padding === '=' ? loose % 4 === 0 : loose % 16 === 0);
+}
+
+test('base64 is taken in its one spelling alone', () => {
+  const nearly = fc.string({ unit: fc.constantFrom(...ALPHABET, '=', '-', '_', '\n', ' ', 'é'), maxLength: 12 });
+  fc.assert(
+    fc.property(fc.oneof(nearly, fc.base64String()), (text) => {
+      assert.equal(decodeBase64(text) !== null, isStrictBase64(text), JSON.stringify(text));
+    }),
+    runs(2000),
+  );
+  fc.assert(
+    fc.property(fc.uint8Array(), (bytes) => {
+      assert.deepEqual(decodeBase64(Buffer.from(bytes).toString('base64')), Buffer.from(bytes));
+    }),
+  );
+});
+
+for (const text of [
+  'AA',
+  'AA=',
+  'AB==',
+  'AAB=',
+  'AA==\n',
+  ' AA==',
+  'A A=',
+  'AA===',
+  '__8=',
+  '-w==',
+  '=',
+  'A',
+  'AA==AA==',
+]) {
+  test(`base64 in another spelling is refused: ${JSON.stringify(text)}`, () => assert.equal(decodeBase64(text), null));
+}
+
+for (const prefix of ['lha_', 'lhs_'] as const) {
+  test(`a token ${prefix} has 256 bits, and never comes twice`, () => {
+    const tokens = Array.from({ length: 2000 }, () => newToken(prefix).reveal());
+    assert.equal(new Set(tokens).size, 2000);
+    for (const token of tokens) {
+      assert.ok(token.startsWith(prefix));
+      const bytes = Buffer.from(token.slice(4), 'base64url');
+      assert.equal(bytes.length, 32);
+      assert.equal(bytes.toString('base64url'), token.slice(4));
+    }
+  });
+}
+
+test('a token is shown by nothing that prints, and its hash is that of the whole token', () => {
+  const token = newToken('lhs_');
+  assert.equal(`${token} ${JSON.stringify({ token })}`, '[secret] {"token":"[secret]"}');
+  const expected = createHash('sha256').update(token.reveal()).digest('base64');
+  assert.equal(hashToken(token.reveal()), expected);
+  assert.equal(isSameText(hashToken(token.reveal()), expected), true);
+  assert.equal(isSameText(hashToken(token.reveal().slice(4)), expected), false);
+});
+
+test('texts are the same only byte for byte', () => {
+  fc.assert(
+    fc.property(fc.string({ unit: 'binary' }), fc.string({ unit: 'binary' }), (a, b) => {
+      assert.equal(isSameText(a, a), true);
+      assert.equal(isSameText(a, b), a === b);
+      assert.equal(isSameText(a, `${a}\0`), false);
+    }),
+  );
+});

@@ -1,0 +1,137 @@
+// Sealed values: what was sealed opens, and nothing else does. The layout is frozen in test/vectors/sealing-v1.json.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import type { AssociatedData } from '../../src/core/credential.ts';
+import type { CredentialId, CredentialType } from '../../src/core/names.ts';
+import type { CredentialPath } from '../../src/core/path.ts';
+import { Secret } from '../../src/core/secret.ts';
+import { open, seal } from '../../src/crypto/sealing.ts';
+import { flipped, keysFrom, keysOf, readVectors } from './vectors.ts';
+
+interface SealedVector {
+  readonly name: string;
+  readonly credential_id: CredentialId;
+  readonly path: CredentialPath;
+  readonly type: CredentialType;
+  readonly version: number;
+  readonly sealed: string;
+}
+
+const vectors = readVectors<{
+  root_key: string;
+  sealed: (SealedVector & { readonly value: string })[];
+  tampered: SealedVector[];
+}>('sealing-v1.json');
+const keys = keysOf(vectors.root_key);
+
+const boundOf = (vector: SealedVector): AssociatedData => ({
+  credentialId: vector.credential_id,
+  path: vector.path,
+  type: vector.type,
+  version: vector.version,
+});
+const bound: AssociatedData = {
+  credentialId: 'c1' as CredentialId,
+  path: 'a/b' as CredentialPath,
+  type: 'token' as CredentialType,
+  version: 3,
+};
+const sealed = Buffer.from(seal(keys, new Secret('a short value'), bound));
+
+test('the frozen values open, each to its text', () => {
+  assert.notEqual(vectors.sealed.length, 0);
+  for (const vector of vectors.sealed) {
+    const value = open(keys, Buffer.from(vector.sealed, 'base64'), boundOf(vector));
+    assert.equal(value?.reveal(), vector.value, vector.name);
+  }
+});
+
+for (const vector of vectors.tampered) {
+  test(`a frozen value does not open: ${vector.name}`, () => {
+    assert.equal(open(keys, Buffer.from(vector.sealed, 'base64'), boundOf(vector)), null);
+  });
+}
+
+test('what is sealed opens to the same text, whatever Unicode it is', () => {
+  fc.assert(
+    fc.property(fc.string({ unit: 'binary', maxLength: 300 }), fc.nat(), (text, version) => {
+      const under = { ...bound, version };
+      assert.equal(open(keys, seal(keys, new Secret(text), under), under)?.reveal(), text);
+    }),
+  );
+});
+
+for (const [name, text] of [
+  ['one NUL', '\0'],
+  ['a byte order mark', '\ufeffx'],
+  ['256 KiB of one byte each', 'x'.repeat(262_144)],
+  ['256 KiB of four bytes each', '\u{1f511}'.repeat(65_536)],
+  ['256 KiB of NUL', '\0'.repeat(262_144)],
+] as const) {
+  test(`what is sealed opens to the same text: ${name}`, () => {
+    assert.ok(open(keys, seal(keys, new Secret(text), bound), bound)?.reveal() === text);
+  });
+}
+
+test('the layout is format version, key id, nonce, ciphertext of the length of the text, tag', () => {
+  assert.equal(sealed.length, 1 + 4 + 12 + Buffer.byteLength('a short value') + 16);
+  assert.equal(sealed[0], 1);
+  assert.deepEqual(sealed.subarray(1, 5), Buffer.from(keys.sealKeyId));
+  assert.equal(sealed.includes('short'), false);
+});
+
+test('a value with any one bit altered does not open', () => {
+  for (const { altered, bit } of flipped(sealed)) assert.equal(open(keys, altered, bound), null, `bit ${bit}`);
+});
+
+test('a value of any other length does not open', () => {
+  for (let length = 0; length < sealed.length; length++) {
+    assert.equal(open(keys, sealed.subarray(0, length), bound), null, `cut to ${length}`);
+    assert.equal(open(keys, sealed.subarray(sealed.length - length), bound), null, `the last ${length}`);
+  }
+  assert.equal(open(keys, Buffer.concat([sealed, Buffer.alloc(1)]), bound), null);
+  assert.equal(open(keys, Buffer.concat([sealed, sealed]), bound), null);
+});
+
+test('every other format version and every other key id is refused before anything is opened', () => {
+  for (let version = 0; version < 256; version++) {
+    if (version === 1) continue;
+    assert.equal(open(keys, Buffer.concat([Buffer.from([version]), sealed.subarray(1)]), bound), null);
+  }
+  const renamed = Buffer.concat([sealed.subarray(0, 1), keysFrom(9).sealKeyId, sealed.subarray(5)]);
+  assert.equal(open(keys, renamed, bound), null);
+  assert.equal(open(keysFrom(9), renamed, bound), null);
+  assert.equal(open(keysFrom(9), sealed, bound), null);
+});
+
+test('a value opens only where all that it is bound to is the same', () => {
+  const text = fc.string({ unit: 'grapheme', maxLength: 12 });
+  const place = fc.record({ credentialId: text, path: text, type: text, version: fc.nat(20) });
+  fc.assert(
+    fc.property(place, place, (at, elsewhere) => {
+      const value = seal(keys, new Secret('v'), at as AssociatedData);
+      const isSame = JSON.stringify(at) === JSON.stringify(elsewhere);
+      assert.equal(open(keys, value, elsewhere as AssociatedData) !== null, isSame);
+    }),
+  );
+  for (const moved of [
+    { credentialId: 'c2' as CredentialId },
+    { path: 'a/c' as CredentialPath },
+    { type: 'tokem' as CredentialType },
+    { version: 4 },
+    { path: 'a/bt' as CredentialPath, type: 'oken' as CredentialType },
+  ]) {
+    assert.equal(open(keys, sealed, { ...bound, ...moved }), null, JSON.stringify(moved));
+  }
+});
+
+test('no two values share a nonce, and one value is never sealed alike twice', () => {
+  const nonces = new Set<string>();
+  for (let i = 0; i < 2000; i++) {
+    const value = Buffer.from(seal(keys, new Secret('same'), bound));
+    nonces.add(value.subarray(5, 17).toString('hex'));
+  }
+  assert.equal(nonces.size, 2000);
+});

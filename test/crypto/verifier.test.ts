@@ -1,0 +1,130 @@
+// The independent verifier agrees with the service: on the frozen log, on each of its tampered twins, on logs made up, and on
+// what the service itself exports.
+
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { exportAuditKey } from '../../src/crypto/keys.ts';
+import { runs } from '../kit/property.ts';
+import { startTestService } from '../kit/service.ts';
+import { AUDIT, arbitraryEntry, chained } from './auditvectors.ts';
+import { keysFrom, keysOf } from './vectors.ts';
+import { type Evidence, runVerifier, toExport, type Verdict } from './verifier.ts';
+
+const auditKey = AUDIT.audit_key;
+const intact = toExport(AUDIT.entries);
+const { head } = AUDIT;
+
+test('the frozen log is valid, with its head record and without', async (t) => {
+  for (const given of [head, null]) {
+    const { status, result } = await runVerifier(t, { text: intact, head: given, auditKey });
+    assert.equal(status, 0);
+    assert.deepEqual(result, {
+      valid: true,
+      entries: AUDIT.entries.length,
+      first_entry: AUDIT.entries[0]?.timestamp,
+      last_entry: AUDIT.entries.at(-1)?.timestamp,
+    });
+  }
+});
+
+test('each tampered twin is broken for it where it is for the service', async (t) => {
+  const twins = [...AUDIT.tampered.entries()];
+  const verdicts = new Map<number, Verdict>();
+  // Two at a time: each is a process.
+  const work = async (): Promise<void> => {
+    for (let next = twins.shift(); next !== undefined; next = twins.shift()) {
+      const [index, { entries, head: given }] = next;
+      const evidence = { text: toExport(entries), head: given, auditKey };
+      verdicts.set(index, await runVerifier(t, evidence));
+    }
+  };
+  await Promise.all([work(), work()]);
+  for (const [index, { name, break_at_entry, break_at_timestamp }] of AUDIT.tampered.entries()) {
+    const verdict = verdicts.get(index);
+    assert.equal(verdict?.status, 1, `${name}: ${verdict?.errors}`);
+    const { valid, break_at_entry: entry, break_at_timestamp: timestamp, message } = verdict?.result ?? {};
+    assert.deepEqual([valid, entry, timestamp], [false, break_at_entry, break_at_timestamp], name);
+    assert.match(message, new RegExp(`broken at entry ${break_at_entry}:`), name);
+  }
+});
+
+const line = AUDIT.entries.map((entry) => JSON.stringify(entry));
+const CANNOT_TELL: readonly (readonly [name: string, evidence: Partial<Evidence>])[] = [
+  ['the export is empty and there is no head record', { text: '', head: null }],
+  ['the last line has no end', { text: intact.slice(0, -1) }],
+  ['a line is no JSON', { text: `${line[0]}\n{"seq":2\n` }],
+  ['a line has a field too many', { text: `${line[0]?.replace('{', '{"more":1,')}\n` }],
+  ['a line lacks a field', { text: `${line[0]?.replace('"reason":null,', '')}\n` }],
+  ['a line has a key twice', { text: `${line[0]?.replace('{', '{"seq":1,')}\n` }],
+  ['a field has another type', { text: `${line[0]?.replace('"seq":1', '"seq":"1"')}\n` }],
+  ['the key is too short', { auditKey: Buffer.alloc(31).toString('base64') }],
+  ['the key is in another spelling', { auditKey: auditKey.slice(0, -1) }],
+  ['the head record is no head record', { head: 'six' }],
+];
+
+for (const [name, evidence] of CANNOT_TELL) {
+  test(`it does not pretend to know where it cannot: ${name}`, async (t) => {
+    const { status, result, errors } = await runVerifier(t, { text: intact, head, auditKey, ...evidence });
+    assert.equal(status, 2, errors);
+    assert.equal(result, undefined);
+    assert.match(errors, /^Cannot tell: .+\.\n$/);
+  });
+}
+
+test('another vault’s key calls the first entry broken', async (t) => {
+  const other = exportAuditKey(keysFrom(4));
+  const { status, result } = await runVerifier(t, { text: intact, head, auditKey: other });
+  assert.deepEqual([status, result.break_at_entry], [1, 1]);
+});
+
+test('logs of any text are valid for it, and broken where one of their fields is altered', async (t) => {
+  const keys = keysOf(AUDIT.root_key);
+  const drafts = fc.array(arbitraryEntry, { minLength: 60, maxLength: 60 });
+  await fc.assert(
+    fc.asyncProperty(drafts, fc.nat(59), async (list, at) => {
+      const log = chained(keys, list);
+      const good = await runVerifier(t, { text: toExport(log.entries), head: log.head, auditKey });
+      assert.equal(good.status, 0, good.errors);
+      assert.equal(good.result.entries, 60);
+      const altered = log.entries.map((entry, index) =>
+        index === at ? { ...entry, reason: `${entry.reason}.` } : entry,
+      );
+      const bad = await runVerifier(t, { text: toExport(altered), head: log.head, auditKey });
+      assert.deepEqual([bad.status, bad.result.break_at_entry], [1, at + 1]);
+    }),
+    runs(3),
+  );
+});
+
+test('it agrees with the service on the service’s own export, intact and altered in the database', async (t) => {
+  const service = await startTestService(t);
+  const agent = await service.agent('ci', { 'prod/*': ['retrieve', 'list'] });
+  await service.admin.post('/api/v1/credentials', { path: 'prod/key', value: 'v' });
+  for (const path of ['prod/key', 'prod/none', 'dev/key']) await agent.get(`/api/v1/credentials/${path}`);
+  const rootKey = readFileSync(join(service.dataDir, 'root.key'), 'utf8').trim();
+  const compare = async () => {
+    const exported = await service.admin.get('/api/v1/audit/export');
+    const { data } = (await service.admin.get('/api/v1/audit/verify')).body;
+    const given = exported.headers.get('leasehold-audit-head');
+    const key = exportAuditKey(keysOf(rootKey));
+    const verdict = await runVerifier(t, { text: exported.text, head: given, auditKey: key });
+    const { message: _, ...told } = data;
+    const { message: __, ...found } = verdict.result;
+    assert.deepEqual(found, told);
+    return { status: verdict.status, found };
+  };
+  const good = await compare();
+  assert.equal(good.status, 0);
+  assert.ok(good.found.entries >= 7);
+
+  const outside = new DatabaseSync(join(service.dataDir, 'leasehold.db'));
+  outside.exec("UPDATE audit_entries SET result = 'allowed' WHERE result = 'denied'");
+  const denied = outside.prepare("SELECT seq FROM audit_entries WHERE resource = 'dev/key'").get()?.['seq'];
+  outside.close();
+  const bad = await compare();
+  assert.deepEqual([bad.status, bad.found.break_at_entry], [1, denied]);
+});

@@ -1,0 +1,162 @@
+/** docs/formats.md, held against the code: each example is computed anew, each table of the database is looked up. */
+import assert from 'node:assert/strict';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join, relative } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { test } from 'node:test';
+import type { Agent, Session } from '../../src/core/agent.ts';
+import { type AuditEntry, canonicalEntry, canonicalHead, FIRST_LINK } from '../../src/core/audit.ts';
+import type { AssociatedData } from '../../src/core/credential.ts';
+import type { ChallengeId } from '../../src/core/names.ts';
+import type { Policy } from '../../src/core/policy.ts';
+import { headMac, linkEntry } from '../../src/crypto/chain.ts';
+import { nonceOf, readChallengeId } from '../../src/crypto/challenges.ts';
+import { open } from '../../src/crypto/sealing.ts';
+import { hashToken } from '../../src/crypto/tokens.ts';
+import { readMigrations } from '../../src/store/migrations.ts';
+import { signAgent, signPolicy, signSession } from '../../src/vault/rows.ts';
+import { keysOf, readVectors } from '../crypto/vectors.ts';
+import { ROOT } from '../house/source.ts';
+import { startTestService } from '../kit/service.ts';
+
+const page = readFileSync(join(ROOT, 'docs/formats.md'), 'utf8');
+const ROOT_KEY = 'AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=';
+const keys = keysOf(ROOT_KEY);
+
+function shows(...parts: readonly (string | number)[]): void {
+  const text = parts.join('');
+  assert.ok(page.includes(text), `docs/formats.md does not show ${text}`);
+}
+
+test('the derived keys on the page are those of its root key', () => {
+  shows(`For the root key \`${ROOT_KEY}\``);
+  for (const purpose of ['seal', 'audit', 'challenge', 'row'] as const) {
+    const row = page.split('\n').find((line) => line.startsWith(`| ${purpose} | \`leasehold/v1/${purpose}\` |`));
+    assert.ok(row?.includes(` \`${keys[purpose].export().toString('base64')}\` |`), purpose);
+  }
+  shows(`\`${keys.checkValue}\``);
+  shows(`\`${Buffer.from(keys.sealKeyId).toString('hex')}\``);
+});
+
+test('the sealed value on the page falls into the parts that are drawn, and opens', () => {
+  interface Sealed {
+    readonly sealed: readonly {
+      name: string;
+      credential_id: string;
+      path: string;
+      type: string;
+      version: number;
+      value: string;
+      sealed: string;
+    }[];
+  }
+  const [example] = readVectors<Sealed>('sealing-v1.json').sealed;
+  assert.ok(example);
+  const bytes = Buffer.from(example.sealed, 'base64');
+  const hex = (from: number, to: number): string => bytes.subarray(from, to).toString('hex');
+  const end = bytes.length;
+  shows('sealed           ', example.sealed);
+  shows('format           ', hex(0, 1), '\nseal key id      ', hex(1, 5), '\nnonce            ', hex(5, 17));
+  shows('ciphertext       ', hex(17, end - 16), '\ntag              ', hex(end - 16, end));
+  const { credential_id: credentialId, path, type, version } = example;
+  shows('associated JSON  ', JSON.stringify(['leasehold-value-v1', credentialId, path, type, version]));
+  shows(`version ${version} of \`${path}\`, of type \`${type}\`, holding \`${example.value}\``);
+  const boundTo = { credentialId, path, type, version } as AssociatedData;
+  assert.equal(open(keys, bytes, boundTo)?.reveal(), example.value);
+});
+
+test('the MACs of rows on the page are those of the code', () => {
+  type Row = { kind: 'agent'; row: Agent } | { kind: 'policy'; row: Policy } | { kind: 'session'; row: Session };
+  const { rows } = readVectors<{ rows: readonly Row[] }>('rows-v1.json');
+  const shown = rows.map((example) => {
+    const { row } = example;
+    const fields = Object.values(row);
+    const { mac } =
+      example.kind === 'agent'
+        ? signAgent(keys.row, example.row)
+        : example.kind === 'policy'
+          ? signPolicy(keys.row, example.row)
+          : signSession(keys.row, example.row);
+    const text = `${JSON.stringify([`leasehold-${example.kind}-v1`, ...fields])}\n${mac}`;
+    return page.includes(text) ? example.kind : null;
+  });
+  assert.deepEqual(new Set(shown.filter((kind) => kind !== null)), new Set(['agent', 'policy', 'session']));
+});
+
+test('the challenges on the page are read, and their nonces derived, as it says', () => {
+  const examples = [
+    ...page.matchAll(/id {8}(\S{36}) +made at (\d+), for (an agent|nobody)\nbound to {2}(\S+)\nnonce {5}(\S+)\n/g),
+  ];
+  assert.equal(examples.length, 2);
+  for (const [, id, at, whom, boundTo = '', nonce] of examples) {
+    const challenge = readChallengeId(keys.challenge, id as ChallengeId);
+    assert.deepEqual(challenge, { issuedAt: Number(at), wasIssuedToAgent: whom === 'an agent' });
+    assert.equal(nonceOf(keys.challenge, id as ChallengeId, boundTo).toString('base64'), nonce);
+  }
+});
+
+test('the token on the page has the hash that it says', () => {
+  const [, token = '', hash] = /token {7}(\S+)\ntoken_hash {2}(\S+)\n/.exec(page) ?? [];
+  assert.match(token, /^lhs_[\w-]{43}$/);
+  assert.equal(hashToken(token), hash);
+});
+
+test('the entries, the head record and its header on the page are linked as it says', () => {
+  interface Log {
+    readonly entries: readonly AuditEntry[];
+    readonly head: { readonly seq: number; readonly hmac: string };
+  }
+  const { entries, head } = readVectors<Log>('audit-v1.json');
+  for (const seq of [1, 4]) {
+    const entry = entries[seq - 1];
+    assert.ok(entry);
+    const previous = entries[seq - 2]?.hmac ?? FIRST_LINK;
+    shows(canonicalEntry(entry), '\n', linkEntry(keys.audit, previous, entry), '\n');
+    if (seq > 1) shows(`whose \`hmac\` is\n\`${previous}\``);
+  }
+  const mac = headMac(keys.audit, head.seq, head.hmac);
+  shows(canonicalHead(head.seq, head.hmac), '\n', mac, '\n');
+  shows(`Leasehold-Audit-Head: ${head.seq} ${head.hmac} ${mac}\n`);
+  const [first] = entries;
+  const order = /keys\n(`.*), in this order/s.exec(page)?.[1] ?? '';
+  assert.deepEqual(
+    [...order.matchAll(/`(\w+)`/g)].map(([, key]) => key),
+    Object.keys(first ?? {}),
+  );
+});
+
+test('the tables and columns on the page are those of the migrated database', () => {
+  const database = new DatabaseSync(':memory:');
+  const migrations = readMigrations('sqlite');
+  for (const { sql } of migrations) database.exec(sql);
+  const tables = database.prepare("SELECT name FROM sqlite_schema WHERE type IN ('table', 'view')").all();
+  const real = tables.map(({ name }) => {
+    const columns = database.prepare('SELECT name FROM pragma_table_info(?)').all(String(name));
+    return [name, ...columns.map((column) => column['name'])];
+  });
+  database.close();
+  const [, section = ''] = page.split('\n## The database\n');
+  const told = [...section.matchAll(/^\| (`\w+`) \| ((?:`\w+`(?:, )?)+) \|/gm)].map(([, table, columns]) =>
+    [...`${table} ${columns}`.matchAll(/\w+/g)].map(([word]) => word),
+  );
+  assert.deepEqual(told, real);
+  shows(`the number of the last\nmigration, ${migrations.length}.`);
+});
+
+test('what lies in the data directory of a running service is what the page lists', async (t) => {
+  const { dataDir, agent } = await startTestService(t);
+  await agent('deploy-bot');
+  const found = readdirSync(dataDir, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map(({ name, parentPath }) => relative(dataDir, join(parentPath, name)).replace('deploy-bot', '<name>'));
+  const [, section = ''] = page.split('\n## The data directory\n');
+  const rows = section.split('\n').filter((line) => line.startsWith('| `'));
+  for (const name of found)
+    assert.ok(
+      rows.some((row) => row.includes(`\`${name}\``)),
+      name,
+    );
+  for (const name of ['leasehold.db', 'root.key', 'lock', 'daemon.token', 'agents/<name>/agent_id']) {
+    assert.ok(found.includes(name), name);
+  }
+});

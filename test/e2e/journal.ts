@@ -1,0 +1,55 @@
+/**
+ * What the clients of the crash test know for sure: every request that leaves an audit entry, with its answer if one came.
+ * A call without an answer was in flight when the service was killed: it happened wholly, or not at all.
+ */
+import type { Answer } from '../kit/client.ts';
+
+export interface Intent {
+  /** The entry that the call leaves. */
+  readonly event: string;
+  readonly agentName: string;
+  readonly resource: string;
+  /** What the call brings along, for the replay: the log itself holds no values. */
+  readonly value?: string;
+  readonly type?: string;
+  readonly description?: string;
+  readonly resources?: readonly string[];
+  readonly path?: string;
+  readonly token?: string;
+  readonly proof?: Readonly<Record<string, string>>;
+}
+
+export interface Call extends Intent {
+  answer: Answer | null;
+}
+
+export class Journal {
+  #calls: Call[] = [];
+
+  /** Resolves to the answer, or to null where the service was gone before all of it came. */
+  async send(intent: Intent, request: () => Promise<Answer>): Promise<Answer | null> {
+    const call: Call = { ...intent, answer: null };
+    this.#calls.push(call);
+    const answer = await unlessGone(request());
+    if (answer !== null && (answer.status >= 500 || answer.status === 400)) {
+      throw new Error(`${intent.event} on ${intent.resource} was answered ${answer.status}: ${answer.text}`);
+    }
+    call.answer = answer;
+    return answer;
+  }
+
+  /** The calls since this was asked last. */
+  take(): Call[] {
+    return this.#calls.splice(0);
+  }
+}
+
+/** Null where the connection broke; `fetch` says so with a TypeError. */
+export async function unlessGone<T>(answer: Promise<T>): Promise<T | null> {
+  try {
+    return await answer;
+  } catch (error) {
+    if (error instanceof TypeError) return null;
+    throw error;
+  }
+}

@@ -1,0 +1,38 @@
+/** Reads the fenced blocks of a document, with the heading that they stand under. */
+
+export interface Block {
+  readonly heading: string;
+  /** The word behind the fence. */
+  readonly language: string;
+  /** Without the last line end. */
+  readonly text: string;
+}
+
+export function readBlocks(markdown: string): Block[] {
+  const blocks: Block[] = [];
+  let heading = '';
+  let open: { language: string; lines: string[] } | null = null;
+  for (const line of markdown.split('\n')) {
+    if (open === null && line.startsWith('#')) heading = line.replace(/^#+ /, '');
+    if (open === null && line.startsWith('```')) {
+      open = { language: line.slice(3), lines: [] };
+    } else if (open !== null && line === '```') {
+      blocks.push({ heading, language: open.language, text: open.lines.join('\n') });
+      open = null;
+    } else {
+      open?.lines.push(line);
+    }
+  }
+  if (open !== null) throw new Error(`a block under "${heading}" has no end`);
+  return blocks;
+}
+
+/** What differs from run to run, each kind under one name: ids, times, tokens, keys. */
+export function withPlaceholders(text: string): string {
+  return text
+    .replaceAll(/[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/g, '<uuid>')
+    .replaceAll(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z/g, '<time>')
+    .replaceAll(/\blh([as])_(?:…|[\w-]{43})/g, '<lh$1 token>')
+    .replaceAll(/"request_id":"[0-9a-f]{8}-[0-9a-z]+"/g, '"request_id":"<request>"')
+    .replaceAll(/"[A-Za-z0-9+/]{43}="/g, '"<32 bytes>"');
+}

@@ -1,0 +1,96 @@
+/**
+ * The README, executed as it is written: its own command starts the service in an empty home, its shell blocks run one after the
+ * other in one shell, and each prints what the README says. `UPDATE_TOUR=1` writes the transcript, docs/tour.md.
+ */
+import assert from 'node:assert/strict';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { ROOT } from '../house/source.ts';
+import { temporaryFolder } from '../kit/folder.ts';
+import { type Block, readBlocks, withPlaceholders } from './markdown.ts';
+import { Shell, startInBackground } from './shell.ts';
+
+const START = 'npm start';
+/** Runs this test: the one block that can't be executed here. */
+const TEST = 'npm test';
+const TOUR = join(ROOT, 'docs/tour.md');
+
+interface Step {
+  readonly heading: string;
+  readonly commands: string;
+  readonly output: string;
+}
+
+/** Each shell block with the output block behind it; without one it prints nothing. */
+function toSteps(blocks: readonly Block[]): Step[] {
+  return blocks.flatMap(({ heading, language, text: commands }, index) => {
+    const next = blocks[index + 1];
+    const isShown = next?.heading === heading && ['json', 'text'].includes(next.language);
+    return language === 'sh' ? [{ heading, commands, output: isShown ? next.text : '' }] : [];
+  });
+}
+
+function freePort(): Promise<number> {
+  return new Promise((resolve) => {
+    const server = createServer().listen(0, '127.0.0.1', () => {
+      const address = server.address();
+      server.close(() => resolve(typeof address === 'object' && address !== null ? address.port : 0));
+    });
+  });
+}
+
+function toTour(steps: readonly Step[]): string {
+  const parts = steps.map(({ heading, commands, output }, index) => {
+    const title = heading === steps[index - 1]?.heading ? '' : `## ${heading}\n\n`;
+    const printed = output === '' ? '' : `\n\n\`\`\`text\n${output}\n\`\`\``;
+    return `${title}\`\`\`sh\n${commands}\n\`\`\`${printed}\n`;
+  });
+  const head =
+    '# The tour, as it ran\n\n' +
+    "The README's commands and what they printed, written by `UPDATE_TOUR=1 npm test -- test/e2e/readme.test.ts` and held against\n" +
+    'the README by the same test. Tokens are cut short.\n';
+  return [head, ...parts].join('\n');
+}
+
+test('the README does what it says, word for word, and docs/tour.md is what it printed', async (t) => {
+  const steps = toSteps(readBlocks(readFileSync(join(ROOT, 'README.md'), 'utf8')));
+  const folder = temporaryFolder(t);
+  const home = temporaryFolder(t);
+  const address = `127.0.0.1:${await freePort()}`;
+  const { PATH = '' } = process.env;
+  const place = {
+    cwd: ROOT,
+    // The notifier asks the registry whether npm is new.
+    env: { PATH, HOME: home, LEASEHOLD_LISTEN: address, NO_PROXY: '*', npm_config_update_notifier: 'false' },
+  };
+  const tidy = (printed: string): string =>
+    printed
+      .replaceAll(home, '~')
+      .replaceAll(address, '127.0.0.1:7700')
+      .replaceAll(/\blh([as])_[\w-]{43}/g, 'lh$1_…');
+
+  assert.deepEqual(
+    steps.slice(0, 2).map(({ commands }) => commands),
+    [START, TEST],
+  );
+  const service = await startInBackground(t, START, 'Ctrl-C stops.', place);
+  const greeting = tidy(service.printed).slice(tidy(service.printed).indexOf('Leasehold is ready.'));
+  const shell = new Shell(t, folder, place);
+  const ran: Step[] = [];
+  for (const { heading, commands, output } of steps) {
+    if (commands === TEST) continue;
+    const printed = commands === START ? (greeting.split('\n\nTry, ')[0] ?? '') : tidy(await shell.run(commands));
+    assert.equal(withPlaceholders(printed), withPlaceholders(output), `${heading}\n${commands}`);
+    ran.push({ heading, commands, output: printed });
+  }
+  assert.equal(await service.end('SIGTERM'), 0, 'the service stops in order');
+
+  if (process.env['UPDATE_TOUR']) writeFileSync(TOUR, toTour(ran));
+  assert.equal(
+    withPlaceholders(readFileSync(TOUR, 'utf8')),
+    withPlaceholders(toTour(ran)),
+    'docs/tour.md is of another README: UPDATE_TOUR=1 npm test -- test/e2e/readme.test.ts writes it',
+  );
+});

@@ -1,0 +1,53 @@
+/**
+ * The rounds of the crash test: start the real service, inspect it, load it, kill it with SIGKILL at a moment nobody chose, and
+ * again on the same data directory. SIGKILL ends the process, not the machine: that a commit survives the loss of power is
+ * SQLite's promise (`synchronous = FULL`), which no test here can pull the plug on.
+ */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { createClient } from '../kit/client.ts';
+import type { Scope } from '../kit/folder.ts';
+import { killWhileStarting, startProcess } from '../kit/process.ts';
+import { Dice } from './dice.ts';
+import { Inspector, type Tally } from './inspect.ts';
+import { Journal } from './journal.ts';
+import { Load } from './load.ts';
+
+export const ROUNDS = 20;
+
+/** Milliseconds under load before the kill. */
+const LOAD_MS = { least: 20, more: 350 };
+/** A start takes about this long: a kill within it finds every step of it. */
+const START_MS = 400;
+
+/**
+ * Runs all rounds on the data directory, a new one. `onRound` hears of each kill. @throws what was found to be lost, half done or invented
+ */
+export async function runRounds(
+  scope: Scope,
+  dataDir: string,
+  seed: number,
+  onRound: (tally: Tally) => void = () => {},
+): Promise<Tally> {
+  const dice = new Dice(seed);
+  const journal = new Journal();
+  const load = new Load(journal, dice.fork());
+  const inspector = new Inspector(journal);
+  for (let round = 0; round <= ROUNDS; round++) {
+    if (dice.chance(0.3)) await killWhileStarting(dataDir, dice.below(START_MS));
+    const calls = journal.take();
+    const service = await startProcess(scope, dataDir);
+    const target = { address: service.address, dataDir, admin: createClient(service.address, service.adminToken) };
+    if (round === 0) await load.prepare(target);
+    else await inspector.inspect(target, calls);
+    if (round === ROUNDS) {
+      await service.end('SIGTERM');
+      break;
+    }
+    const running = load.run(target);
+    await Promise.race([running, sleep(LOAD_MS.least + dice.below(LOAD_MS.more))]);
+    await service.end('SIGKILL');
+    await running;
+    onRound(inspector.tally);
+  }
+  return inspector.tally;
+}

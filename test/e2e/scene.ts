@@ -1,0 +1,40 @@
+/** What the load of the crash test is about: who writes where, who reads, and how long each policy lends. */
+import assert from 'node:assert/strict';
+import type { Client } from '../kit/client.ts';
+
+export interface Target {
+  readonly address: string;
+  readonly dataDir: string;
+  readonly admin: Client;
+}
+
+/** A folder has one writer: the order of what happens to a path is the order of that client's calls. */
+export const FOLDERS = ['load/w0', 'load/w1', 'load/w2'] as const;
+export const NAMES = ['a', 'b', 'c', 'd'] as const;
+export const PATHS: readonly string[] = FOLDERS.flatMap((folder) => NAMES.map((name) => `${folder}/${name}`));
+export const READERS = ['reader-0', 'reader-1', 'reader-2', 'reader-3'] as const;
+
+/** Each policy's `max_ttl` follows from its name, so that an entry's policy tells how long its lease is. */
+const TTLS: Readonly<Record<string, number>> = {
+  'builtin:admin': 3600,
+  standing: 3500,
+  temps: 2000,
+  'grant-0': 3000,
+  'grant-1': 3001,
+  'grant-2': 3002,
+};
+
+export function ttlMs(policyName: string | null): number {
+  const seconds = TTLS[policyName ?? ''];
+  assert.ok(seconds, `a policy decided that nobody made: ${policyName}`);
+  return seconds * 1000;
+}
+
+export function principalOf(policyName: string): string {
+  return policyName === 'temps' ? 'agent:temp-*' : 'agent:reader-*';
+}
+
+/** As it is sent, and as it is told but for its time. */
+export function policyBody(name: string, resources: readonly string[]) {
+  return { name, principal: principalOf(name), resources, actions: ['retrieve'], max_ttl: ttlMs(name) / 1000 };
+}

@@ -1,0 +1,48 @@
+// A flood of connections costs places only while it lasts. How many there are is held in test/spec. SOURCE: decisions, "HTTP".
+
+import assert from 'node:assert/strict';
+import { connect, type Socket } from 'node:net';
+import { test } from 'node:test';
+import { startTestService } from '../kit/service.ts';
+
+const PER_ADDRESS = 500;
+const HEALTH = 'GET /api/v1/health HTTP/1.1\r\nHost: localhost\r\n\r\n';
+
+interface Held {
+  readonly socket: Socket;
+  /** Everything that came back when the first answer was there, or the server had closed. */
+  readonly text: string;
+}
+
+/** Opens a connection from that address, asks once, and leaves it open. */
+function hold(address: string, localAddress: string): Promise<Held> {
+  const { hostname, port } = new URL(address);
+  return new Promise((resolve) => {
+    let text = '';
+    const socket = connect({ host: hostname, port: Number(port), localAddress }, () => socket.write(HEALTH));
+    const finish = () => resolve({ socket, text });
+    socket.on('data', (chunk) => {
+      text += chunk;
+      if (/\r\n\r\n\{.*\}$/s.test(text)) finish();
+    });
+    socket.on('error', finish);
+    socket.on('close', finish);
+  });
+}
+
+const hasAnswer = ({ text }: Held) => text.startsWith('HTTP/1.1 200 OK');
+
+test('a refused connection takes no place, and a closed one gives its own back: it is 500 every time', async (t) => {
+  const { address } = await startTestService(t);
+  const attempt = async (): Promise<number> => {
+    const held = await Promise.all(Array.from({ length: PER_ADDRESS + 10 }, () => hold(address, '127.0.0.5')));
+    for (const { socket } of held) socket.destroy();
+    return held.filter(hasAnswer).length;
+  };
+  for (let round = 0; round < 4; round++) {
+    const deadline = Date.now() + 5000;
+    for (let served = 0; served !== PER_ADDRESS; served = await attempt()) {
+      assert.equal(served <= PER_ADDRESS && Date.now() < deadline, true, `${served} were served in round ${round}`);
+    }
+  }
+});

@@ -1,0 +1,249 @@
+// Every field of every body, and every query, of THE TABLE: wrong types, unknown and missing ones. SOURCE: decisions, "HTTP".
+
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import type { Route } from '../../src/http/route.ts';
+import { ROUTES } from '../../src/http/routes/table.ts';
+import { assertInvalid, assertRefused } from '../kit/answers.ts';
+import { startScene } from './scene.ts';
+
+const scene = await startScene({ after });
+const { admin, anonymous } = scene.service;
+const NO_LEASE = '01890000-0000-7000-8000-000000000000';
+
+/** A body of each address that takes one, with every field: so that each of them can be the one that is wrong. */
+const GOOD: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
+  'POST /api/v1/credentials': { path: 'open/fields', value: 'v', type: 'token', description: 'd' },
+  'POST /api/v1/policies': { name: 'fields', principal: 'agent:a', resources: ['a'], actions: ['list'], max_ttl: 1 },
+  'PUT /api/v1/policies/{name}': {
+    ...{ name: 'insider', principal: 'agent:a', resources: ['a'], actions: ['list'], max_ttl: 1 },
+  },
+  'POST /api/v1/policies/simulate': { agent: 'insider', resource: 'open/stored', action: 'retrieve' },
+  'POST /api/v1/agents': { name: 'fields', description: 'd', public_key: Buffer.alloc(32, 7).toString('base64') },
+  'POST /auth/challenge': { agent_name: 'insider' },
+  'POST /auth/verify': { challenge_id: NO_LEASE, agent_name: 'insider', signature: 'AAAA' },
+  'POST /api/v1/leases/revoke': { agent: 'insider', path: 'open/stored' },
+  'POST /api/v1/leases/{lease_id}/renew': {},
+};
+
+const label = ({ method, path }: Route) => `${method} ${path}`;
+const fill = ({ path }: Route, credential: string, name: string) =>
+  path.replace('{path}', credential).replace('{name}', name).replace('{lease_id}', NO_LEASE);
+const targetOf = (route: Route) => fill(route, 'open/stored', 'insider');
+const propertiesOf = (route: Route): Readonly<Record<string, { type?: string }>> => route.body?.properties ?? {};
+
+const NO_STRING = [0, 1, true, false, null, [], ['a'], [['a']], {}, { a: 'b' }, { length: 1 }, { toString: 'a' }];
+const NO_LIST = [
+  '',
+  'a',
+  'retrieve',
+  0,
+  1,
+  true,
+  null,
+  {},
+  { 0: 'a', length: 1 },
+  [],
+  [1],
+  [null],
+  [true],
+  [['a']],
+  [{}],
+  ['a', 1],
+];
+const NO_SECONDS = ['', '1', '300', true, null, [], [300], {}, 0, -1, 0.5, 1.0000001, 31_536_001, 2 ** 53, 1e308];
+const WRONG: Readonly<Record<string, readonly unknown[]>> = { string: NO_STRING, array: NO_LIST, number: NO_SECONDS };
+
+const UNKNOWN = [
+  ...[
+    'extra',
+    'Path',
+    'NAME',
+    'path ',
+    ' value',
+    'value[]',
+    'id',
+    'created_at',
+    'access_count',
+    'version',
+    'lease_ttl',
+    'ttl',
+  ],
+  ...[
+    'admin',
+    'role',
+    'token',
+    'password',
+    '$ref',
+    '$where',
+    'toString',
+    'valueOf',
+    'length',
+    '',
+    '0',
+    '\u0000',
+    'n\u00e1me',
+  ],
+];
+
+const withBody = ROUTES.filter(({ body }) => body !== null);
+
+test('every address that takes a body has its row here', () => {
+  assert.deepEqual(withBody.map(label).sort(), Object.keys(GOOD).sort());
+  for (const route of withBody)
+    assert.deepEqual(Object.keys(propertiesOf(route)), Object.keys(GOOD[label(route)] ?? {}));
+});
+
+for (const route of withBody) {
+  const good = GOOD[label(route)] ?? {};
+  const send = (body: unknown) => admin.call(route.method, targetOf(route), body);
+
+  test(`${label(route)}: a field of a wrong type is 400 and named`, () =>
+    scene.untouchedBy(async () => {
+      for (const [field, { type = '' }] of Object.entries(propertiesOf(route))) {
+        for (const wrong of WRONG[type] ?? []) assertInvalid(await send({ ...good, [field]: wrong }), field);
+      }
+    }));
+
+  test(`${label(route)}: a field that does not exist is 400, and its name is not repeated`, () =>
+    scene.untouchedBy(async () => {
+      for (const field of UNKNOWN) {
+        if (field in good) continue;
+        const message = assertRefused(await send({ ...good, [field]: 'a' }), 'INVALID_REQUEST');
+        assert.match(message, /^body: has a field that does not exist; there (?:are|is)\b/);
+      }
+    }));
+
+  test(`${label(route)}: a required field that is left out is 400 and named, and so is a body that is no object`, () =>
+    scene.untouchedBy(async () => {
+      for (const field of (route.body?.required as readonly string[] | undefined) ?? []) {
+        const { [field]: _, ...rest } = good;
+        assertInvalid(await send(rest), field);
+      }
+      for (const body of [[], [good], 'a', 1, true]) assertInvalid(await send(body), 'body');
+    }));
+}
+
+for (const route of ROUTES.filter(({ method, body }) => method !== 'GET' && body === null)) {
+  test(`${label(route)}: takes no field`, () =>
+    scene.untouchedBy(async () => {
+      for (const body of [{ a: 1 }, { name: 'insider' }, { force: true }, [], 1]) {
+        assertInvalid(await admin.call(route.method, fill(route, 'open/none', 'nobody'), body), 'body');
+      }
+    }));
+}
+
+test('null is no object, and is not taken for a body that was left out', () =>
+  scene.untouchedBy(async () => {
+    for (const route of ROUTES.filter(({ method }) => method !== 'GET')) {
+      assertInvalid(await admin.call(route.method, fill(route, 'open/none', 'nobody'), null), 'body');
+    }
+  }));
+
+for (const route of ROUTES) {
+  const good = GOOD[label(route)];
+  const send = (query: string) => admin.call(route.method, `${targetOf(route)}?${query}`, good);
+
+  test(`${label(route)}: a query parameter that does not exist, or is given twice, is 400`, () =>
+    scene.untouchedBy(async () => {
+      const unknown = [
+        ...[
+          'extra=1',
+          'extra',
+          '=1',
+          '=',
+          'Limit=1',
+          'limit%20=1',
+          'limit[]=1',
+          'limit[0]=1',
+          'limit.a=1',
+          '__proto__=1',
+        ],
+        ...[
+          '__proto__[a]=1',
+          'constructor=1',
+          'constructor.prototype=1',
+          'toString=1',
+          '%00=1',
+          '%ff=1',
+          '%=1',
+          '%zz=1',
+        ],
+        ...[
+          'access_token=a',
+          'method=DELETE',
+          '_method=DELETE',
+          'callback=a',
+          'extra=1&extra=2',
+          `${'a'.repeat(4000)}=1`,
+        ],
+      ];
+      for (const query of unknown) {
+        const message = assertRefused(await send(query), 'INVALID_REQUEST');
+        assert.match(message, /^query: has a parameter that does not exist; there (?:are|is)\b/, query);
+      }
+      for (const name of Object.keys(route.query.properties)) {
+        for (const query of [
+          `${name}=1&${name}=1`,
+          `${name}&${name}`,
+          `${name}=&${name}=`,
+          `%${name.charCodeAt(0).toString(16)}${name.slice(1)}=1&${name}=2`,
+        ]) {
+          assertInvalid(await send(query), name);
+        }
+      }
+    }));
+
+  if (route.who === 'public') continue;
+
+  test(`${label(route)}: without a token all of it is 401, and nothing is recorded`, () =>
+    scene.untouchedBy(async () => {
+      const bodies = route.method === 'GET' ? [undefined] : [undefined, {}, { extra: 1 }, [], good];
+      for (const query of ['', '?extra=1', '?limit=1&limit=1']) {
+        for (const body of bodies) {
+          assertRefused(await anonymous.call(route.method, targetOf(route) + query, body), 'UNAUTHENTICATED');
+        }
+      }
+    }));
+
+  if (route.who === 'admin') {
+    test(`${label(route)}: an agent is told first that it has no business here, however it words its request`, () =>
+      scene.untouchedBy(
+        async () => {
+          const malformed = await scene.agent.call(route.method, `${targetOf(route)}?extra=1`, good);
+          assertRefused(malformed, 'ACCESS_DENIED');
+          if (route.body === null) return;
+          assertRefused(await scene.agent.call(route.method, targetOf(route), { extra: 1 }), 'ACCESS_DENIED');
+        },
+        Array.from({ length: route.body === null ? 1 : 2 }, () => `${route.event} denied`),
+      ));
+  }
+}
+
+for (const target of ['/api/v1/health', '/openapi.json']) {
+  test(`GET ${target}: a query parameter that does not exist is 400`, () =>
+    scene.untouchedBy(async () => {
+      assertRefused(await anonymous.get(`${target}?extra=1`), 'INVALID_REQUEST');
+    }));
+}
+
+test('max_ttl is a finite number, however it is written', () =>
+  scene.untouchedBy(async () => {
+    for (const text of [
+      '1e999',
+      '-1e999',
+      '1e-999',
+      '0.1e1000',
+      '-0',
+      '31536001',
+      `1${'0'.repeat(400)}`,
+      '0x10',
+      '+1',
+      '01',
+      '.5',
+      '1.',
+    ]) {
+      const body = `{"name":"ttl","principal":"agent:a","resources":["a"],"actions":["list"],"max_ttl":${text}}`;
+      assert.equal(await scene.codeOf({ method: 'POST', target: '/api/v1/policies', body }), 'INVALID_REQUEST', text);
+    }
+  }));

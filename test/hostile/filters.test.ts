@@ -1,0 +1,274 @@
+// Filters and pages: nothing that is sent reaches SQL as text, matches more than it says, or costs more than it may.
+// SOURCE: decisions, "Audit" and "HTTP"; security, P8.
+
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import { assertInvalid, dataOf } from '../kit/answers.ts';
+import { startScene } from './scene.ts';
+
+const scene = await startScene({ after });
+const { admin } = scene.service;
+const LONG = [...Array<string>(3).fill('a'.repeat(128)), 'a'.repeat(125)].join('/');
+const BOMBED = 300;
+
+// Something for every filter to miss: denials of an agent on the longest path there is.
+for (let n = 0; n < BOMBED; n += 50) {
+  const denials = Array.from({ length: 50 }, () => scene.agent.get(`/api/v1/credentials/${LONG}`));
+  for (const { status } of await Promise.all(denials)) assert.equal(status, 403);
+}
+
+/** How many entries, leases or credentials the query finds; an `INVALID_REQUEST` that names the parameter finds none. */
+async function found(address: string, name: string, value: string): Promise<number | 'refused'> {
+  const answer = await scene.ask({ target: `${address}?${name}=${encodeURIComponent(value)}&limit=1` });
+  if (answer.status === 400) {
+    assertInvalid(answer, name);
+    return 'refused';
+  }
+  assert.equal(answer.status, 200, `${name}=${value} ${answer.text}`);
+  return answer.body.meta.total;
+}
+
+const INJECTIONS = [
+  ...[
+    "'",
+    "''",
+    '"',
+    '`',
+    '\\',
+    "\\'",
+    ';',
+    '--',
+    '/*',
+    '%',
+    '_',
+    '%%',
+    '[',
+    '[a-z]',
+    '[^x]',
+    '{a,b}',
+    '(a|b)',
+    '.*',
+    '^',
+    '$',
+  ],
+  ...[
+    "' OR '1'='1",
+    "' OR 1=1 --",
+    "x' UNION SELECT value FROM credentials --",
+    "'; DROP TABLE audit_entries; --",
+    "admin'--",
+  ],
+  ...[
+    '" OR ""="',
+    '1 OR 1=1',
+    'NULL',
+    'null',
+    'undefined',
+    'NaN',
+    'true',
+    '0',
+    '{"$ne":1}',
+    '[object Object]',
+    '$(id)',
+    '{{1+1}}',
+  ],
+  ...[
+    '%00',
+    '\u0000',
+    'allowed\u0000',
+    '\u00e9',
+    '\u{1f511}',
+    '\ufeff',
+    '\u202e',
+    'ALLOWED',
+    'Allowed',
+    ' allowed',
+    'allowed ',
+  ],
+  ...['allowe_', 'allow%', 'allo[w]ed', '*', '?', 'a*', '../..', 'a'.repeat(640)],
+];
+
+const FILTERS: Readonly<Record<string, readonly string[]>> = {
+  '/api/v1/audit': ['agent', 'action', 'event_type', 'result'],
+  '/api/v1/leases': ['agent', 'path', 'status'],
+  '/api/v1/credentials': ['type'],
+};
+
+for (const [address, names] of Object.entries(FILTERS)) {
+  for (const name of names) {
+    test(`${address}?${name}= finds what is exactly so, and nothing for an injection`, async () => {
+      for (const value of INJECTIONS) {
+        const count = await found(address, name, value);
+        assert.equal(count === 0 || count === 'refused', true, `${value}: ${count}`);
+      }
+    });
+  }
+}
+
+test('in the resource filter only * and ? are special', async () => {
+  const isSpecial = (value: string) => /[*?]/.test(value);
+  for (const value of INJECTIONS.filter((text) => !isSpecial(text))) {
+    const count = await found('/api/v1/audit', 'resource', value);
+    assert.equal(count === 0 || count === 'refused', true, `${value}: ${count}`);
+  }
+  const all = await found('/api/v1/audit', 'resource', '*');
+  assert.equal(all === 'refused' ? 0 : all >= BOMBED, true, `${all}`);
+  assert.equal(await found('/api/v1/audit', 'resource', LONG), BOMBED);
+  assert.equal(await found('/api/v1/audit', 'resource', LONG.replaceAll('a', '?')), BOMBED);
+  assert.equal(await found('/api/v1/audit', 'resource', `${LONG}?`), 0);
+  assert.equal(await found('/api/v1/audit', 'resource', 'open_stored'), 0);
+  assert.equal(await found('/api/v1/audit', 'resource', 'open?stored'), 1);
+});
+
+test('a glob costs its length times the text at most: no run of stars holds the service up', async () => {
+  const bombs = [
+    '*a'.repeat(319).concat('*b'),
+    '*'.repeat(639).concat('b'),
+    `${'a*'.repeat(319)}b`,
+    '?*'.repeat(319).concat('b'),
+    '*?'.repeat(320),
+    `${'*a?'.repeat(213)}b`,
+    '*aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaab'.repeat(12),
+  ];
+  for (const bomb of bombs) {
+    const startedAt = performance.now();
+    assert.equal(typeof (await found('/api/v1/audit', 'resource', bomb)), 'number');
+    const elapsed = performance.now() - startedAt;
+    assert.equal(elapsed < 8000, true, `${bomb.slice(0, 12)}… took ${Math.round(elapsed)} ms`);
+  }
+});
+
+const PAGED = ['/api/v1/credentials', '/api/v1/policies', '/api/v1/agents', '/api/v1/leases', '/api/v1/audit'];
+const NO_NUMBERS = [
+  ...[
+    '',
+    ' ',
+    '-1',
+    '+1',
+    '1.0',
+    '1.5',
+    '1e3',
+    '0x10',
+    '0b1',
+    '1_000',
+    '1,000',
+    ' 1',
+    '1 ',
+    '01x',
+    'NaN',
+    'Infinity',
+    'null',
+  ],
+  ...['9999999999999999', '99999999999999999999999999', '\u0661', '\uff11', '1\u0000', '1;2', "1'", '[1]'],
+];
+
+for (const address of PAGED) {
+  test(`${address}: limit and offset are whole numbers in plain digits, however large`, () =>
+    scene.untouchedBy(
+      async () => {
+        for (const name of ['limit', 'offset']) {
+          for (const value of NO_NUMBERS) {
+            assertInvalid(await admin.get(`${address}?${name}=${encodeURIComponent(value)}`), name);
+          }
+        }
+        assertInvalid(await admin.get(`${address}?limit=0`), 'limit');
+        for (const huge of ['1000', '1001', '2147483648', '4294967296', '999999999999999']) {
+          const { meta } = (await admin.get(`${address}?limit=${huge}&offset=0`)).body;
+          assert.deepEqual([meta.limit, meta.offset], [1000, 0], huge);
+          const beyond = await admin.get(`${address}?limit=${huge}&offset=999999999999999`);
+          assert.deepEqual([beyond.body.data, beyond.body.meta.limit], [[], 1000], huge);
+        }
+      },
+      // Looking at credentials is recorded: two pages for each number.
+      address === '/api/v1/credentials' ? Array<string>(10).fill('credential.list allowed') : [],
+    ));
+}
+
+test('times are ISO 8601 and nothing else', () =>
+  scene.untouchedBy(async () => {
+    const noTimes = [
+      ...[
+        '',
+        'now',
+        '0',
+        '1700000000',
+        '1700000000000',
+        '2026',
+        '2026-1-1',
+        '2026-13-01',
+        '2026-02-30',
+        '2026-00-10',
+        '26-01-01',
+      ],
+      ...[
+        '2026-01-01T',
+        '2026-01-01T24:00:00Z',
+        '2026-01-01T23:60Z',
+        '2026-01-01T23:59:60Z',
+        '2026-01-01 10:00',
+        '2026-01-01T10Z',
+      ],
+      ...[
+        '2026-01-01T10:00:00.Z',
+        '2026-01-01T10:00:00.1234567890Z',
+        '2026-01-01T10:00:00z',
+        '2026-01-01T10:00:00+24:00',
+      ],
+      ...[
+        '2026-01-01T10:00:00+1',
+        '2026-01-01T10:00:00Z+01:00',
+        '+002026-01-01',
+        '-000001-01-01',
+        '2026-W01-1',
+        '2026-001',
+      ],
+      ...[
+        'Thu, 01 Jan 2026 00:00:00 GMT',
+        '2026-01-01T10:00:00Z ',
+        ' 2026-01-01',
+        "2026-01-01'",
+        '\u0662\u0660\u0662\u0666-01-01',
+        '2026-01-01\u0000',
+      ],
+    ];
+    for (const name of ['since', 'until']) {
+      for (const value of noTimes) {
+        assertInvalid(await admin.get(`/api/v1/audit?${name}=${encodeURIComponent(value)}`), name);
+      }
+    }
+  }));
+
+test('the ends of time are times like others', async () => {
+  const total = async (query: string): Promise<number> => (await admin.get(`/api/v1/audit?${query}`)).body.meta.total;
+  const all = await total('');
+  const [first, last] = [encodeURIComponent('0001-01-01T00:00:00Z'), encodeURIComponent('9999-12-31T23:59:59.999Z')];
+  assert.equal(await total(`since=${first}`), all);
+  assert.equal(await total(`until=${last}`), all);
+  assert.equal(await total(`since=${first}&until=${last}`), all);
+  assert.equal(await total(`until=${first}`), 0);
+  assert.equal(await total(`since=${last}`), 0);
+});
+
+test('words that a filter takes are taken only as they are', () =>
+  scene.untouchedBy(async () => {
+    for (const word of ['', 'ASC', 'asc ', 'random', 'desc,asc', 'desc; DROP TABLE leases', 'asc\u0000']) {
+      assertInvalid(await admin.get(`/api/v1/audit?order=${encodeURIComponent(word)}`), 'order');
+    }
+    for (const word of ['', 'Metadata', 'value', 'metadata,value']) {
+      assertInvalid(await admin.get(`/api/v1/credentials/open/stored?view=${encodeURIComponent(word)}`), 'view');
+    }
+    for (const name of ['version', 'ttl']) {
+      for (const value of [...NO_NUMBERS, '0', '00']) {
+        const target = `/api/v1/credentials/open/stored?${name}=${encodeURIComponent(value)}`;
+        assertInvalid(await admin.get(target), name);
+      }
+    }
+  }));
+
+test('a filter that nobody has gives an empty list', async () => {
+  for (const query of ['agent=nobody', 'action=nothing', 'event_type=none.such', 'result=none', 'resource=no/such']) {
+    const answer = await admin.get(`/api/v1/audit?${query}`);
+    assert.deepEqual(dataOf(answer, 200, '', 'meta'), [], query);
+    assert.equal(answer.body.meta.total, 0);
+  }
+});

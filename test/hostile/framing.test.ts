@@ -1,0 +1,207 @@
+// Where one request ends and the next begins: smuggling, pipelining, and what comes after an error. SOURCE: RFC 9112, sections 6 to 9.
+
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import { sendRaw } from '../kit/raw.ts';
+import { type Asking, startScene } from './scene.ts';
+
+const scene = await startScene({ after });
+const { address } = scene.service;
+
+const KEPT = 'Connection: keep-alive';
+const BODY = '{"agent_name":"insider"}';
+const LENGTH = BODY.length;
+const SIZE = LENGTH.toString(16);
+/** What a smuggler hides: it deletes, so that a look at what is stored would show it. */
+const SMUGGLED = scene.bytesOf({ method: 'DELETE', target: '/api/v1/credentials/open/stored', headers: [KEPT] });
+const LAST = scene.bytesOf({ target: '/api/v1/health' });
+
+/** The status of each answer on one connection, in order. */
+async function statusesOf(...parts: readonly (string | Uint8Array)[]): Promise<number[]> {
+  const { head, body } = await sendRaw(address, Buffer.concat(parts.map((part) => Buffer.from(part))), 1500);
+  return [...`${head}\r\n\r\n${body}`.matchAll(/HTTP\/1\.1 (\d{3})/g)].map(([, status]) => Number(status));
+}
+
+function challenge(headers: readonly string[], body: string | Uint8Array = BODY, more: Asking = {}): Buffer {
+  return scene.bytesOf({ method: 'POST', target: '/auth/challenge', headers: [KEPT, ...headers], body, ...more });
+}
+
+const chunked = (text: string, size = text.length.toString(16)) => `${size}\r\n${text}\r\n0\r\n\r\n`;
+
+test('a length that can be read in two ways is refused, and nothing behind it is read', () =>
+  scene.untouchedBy(async () => {
+    const framings: readonly (readonly string[])[] = [
+      [`Content-Length: ${LENGTH}`, 'Transfer-Encoding: chunked'],
+      ['Transfer-Encoding: chunked', `Content-Length: ${LENGTH}`],
+      [`Content-Length: ${LENGTH}`, `Content-Length: ${LENGTH}`],
+      [`Content-Length: ${LENGTH}`, 'Content-Length: 0'],
+      ['Content-Length: 0', `Content-Length: ${LENGTH}`],
+      [`Content-Length: ${LENGTH}, ${LENGTH}`],
+      [`Content-Length: 0, ${LENGTH}`],
+      [`Content-Length: +${LENGTH}`],
+      [`Content-Length: -${LENGTH}`],
+      [`Content-Length: 0x${SIZE}`],
+      [`Content-Length: ${LENGTH}.0`],
+      ['Content-Length: 2e1'],
+      ['Content-Length: 2 4'],
+      ['Content-Length: 2_4'],
+      ['Content-Length: '],
+      ['Content-Length: chunked'],
+      ['Content-Length: 18446744073709551616'],
+      ['Content-Length: 99999999999999999999999999'],
+      [`Content-Length : ${LENGTH}`],
+      [`Content-Length:\r\n ${LENGTH}`],
+      [`Content-Length: ${LENGTH}\u000b`],
+    ];
+    for (const headers of framings) {
+      assert.deepEqual(await statusesOf(challenge(headers), SMUGGLED), [400], JSON.stringify(headers));
+    }
+  }));
+
+test('a transfer coding that is not chunked, once and last, is refused', () =>
+  scene.untouchedBy(async () => {
+    const codings = [
+      ...[
+        'Transfer-Encoding: identity',
+        'Transfer-Encoding: gzip',
+        'Transfer-Encoding: xchunked',
+        'Transfer-Encoding: chunkedx',
+      ],
+      ...['Transfer-Encoding: chunked, identity', 'Transfer-Encoding: chunked;q=1', 'Transfer-Encoding: "chunked"'],
+      ...[
+        'Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked',
+        'Transfer-Encoding: chunked\r\nTransfer-Encoding: identity',
+      ],
+      ...['Transfer-Encoding : chunked', 'Transfer-Encoding:\r\n chunked', 'Transfer-Encoding: \u000bchunked'],
+      ...['Transfer-Encoding: chunked\u0000', 'Transfer-Encoding: \u00e7hunked', 'Transfer-Encoding: chunk ed'],
+    ];
+    for (const line of codings) {
+      assert.deepEqual(await statusesOf(challenge([line], chunked(BODY)), SMUGGLED), [400], JSON.stringify(line));
+    }
+  }));
+
+test('chunks are measured in hexadecimal and in nothing else', () =>
+  scene.untouchedBy(async () => {
+    const sizes = [
+      'zz',
+      `0x${SIZE}`,
+      `-${SIZE}`,
+      `+${SIZE}`,
+      '',
+      ` ${SIZE}`,
+      `${SIZE}h`,
+      'fffffffffffffffff',
+      '10000000000000018',
+      '5',
+      'ff\u0000',
+    ];
+    for (const size of sizes) {
+      const answers = await statusesOf(challenge(['Transfer-Encoding: chunked'], chunked(BODY, size)), SMUGGLED);
+      assert.deepEqual(answers, [400], JSON.stringify(size));
+    }
+    for (const body of [
+      `${SIZE}\n${BODY}\n0\n\n`,
+      `${SIZE}\r\n${BODY}0\r\n\r\n`,
+      `${SIZE}\r\n${BODY}\r\n0\n\n`,
+      `${SIZE}\r${BODY}\r0\r\r`,
+    ]) {
+      const answers = await statusesOf(challenge(['Transfer-Encoding: chunked'], body), SMUGGLED);
+      assert.deepEqual(answers, [400], JSON.stringify(body));
+    }
+  }));
+
+test('an honest request in chunks is understood, and a trailer of it is no header', () =>
+  scene.untouchedBy(async () => {
+    assert.deepEqual(await statusesOf(challenge(['Transfer-Encoding: chunked'], chunked(BODY)), LAST), [200, 200]);
+    const trailer = `0\r\nAuthorization: Bearer ${scene.service.adminToken}\r\n\r\n`;
+    const guarded = scene.bytesOf({
+      ...{ method: 'DELETE', target: '/api/v1/credentials/open/stored', token: null, body: trailer },
+      headers: ['Transfer-Encoding: chunked', 'Trailer: Authorization', KEPT],
+    });
+    assert.deepEqual(await statusesOf(guarded, LAST), [401, 200]);
+  }));
+
+/** A server may end the connection with a refusal; what it must not do is answer what was smuggled. */
+function assertOnlyLast(rest: readonly number[]): void {
+  assert.deepEqual(rest, rest.length === 0 ? [] : [200]);
+}
+
+/** Refusals that come before the body is read, or after it. */
+const REFUSALS: Readonly<Record<string, { asking: Asking; status: number }>> = {
+  'no token': { asking: { token: null }, status: 401 },
+  'no such address': { asking: { target: '/nowhere', type: null }, status: 404 },
+  'no such method': { asking: { target: '/api/v1/health', type: null }, status: 405 },
+  'a wrong type': { asking: { type: 'text/plain' }, status: 415 },
+  'a wrong host': { asking: { host: 'evil.com' }, status: 421 },
+  'no JSON': { asking: {}, status: 400 },
+};
+
+for (const [what, { asking, status }] of Object.entries(REFUSALS)) {
+  test(`the body of a refused request is not read as the next request (${what})`, () =>
+    scene.untouchedBy(async () => {
+      const refused = scene.bytesOf({ method: 'POST', headers: [KEPT], body: SMUGGLED, ...asking });
+      const [first, ...rest] = await statusesOf(refused, LAST);
+      assert.equal(first, status);
+      assertOnlyLast(rest);
+    }));
+}
+
+test('the body of a request that takes none is not read as the next request', () =>
+  scene.untouchedBy(async () => {
+    for (const method of ['GET', 'HEAD', 'OPTIONS']) {
+      const asked = scene.bytesOf({ method, target: '/api/v1/agents', headers: [KEPT], body: SMUGGLED });
+      const [first, ...rest] = await statusesOf(asked, LAST);
+      assert.equal([200, 400, 405, 415].includes(first ?? 0), true, `${method} ${first}`);
+      assertOnlyLast(rest);
+    }
+  }));
+
+test('a body that is too large is 413 at once, whether its length is said or not, and ends the connection', () =>
+  scene.untouchedBy(async () => {
+    const tooLarge = 2 * 1024 * 1024 + 1;
+    assert.deepEqual(await statusesOf(challenge([`Content-Length: ${tooLarge}`], ''), LAST), [413]);
+    const body = chunked('a'.repeat(tooLarge));
+    assert.deepEqual(await statusesOf(challenge(['Transfer-Encoding: chunked'], body), SMUGGLED), [413]);
+  }));
+
+test('requests that are sent ahead are answered in order, refused ones among them', () =>
+  scene.untouchedBy(async () => {
+    const parts = Array.from({ length: 30 }, (_, n) => [
+      scene.bytesOf({ target: '/api/v1/agents', headers: [KEPT] }),
+      scene.bytesOf({ target: '/api/v1/agents', headers: [KEPT], token: n % 2 === 0 ? null : 'wrong' }),
+      scene.bytesOf({ target: '/api/v1/agents?x=1', headers: [KEPT] }),
+    ]).flat();
+    const expected = Array.from({ length: 30 }, () => [200, 401, 400]).flat();
+    assert.deepEqual(await statusesOf(...parts, LAST), [...expected, 200]);
+  }));
+
+test('what is no request ends the connection, and is never the answer to what was asked before it', () =>
+  scene.untouchedBy(async () => {
+    const honest = scene.bytesOf({ target: '/api/v1/agents', headers: [KEPT] });
+    const [first, ...rest] = await statusesOf(honest, 'no request\r\n\r\n', SMUGGLED);
+    assert.notEqual(first, 400);
+    assert.equal(
+      rest.every((status) => status === 400),
+      true,
+    );
+  }));
+
+test('an Upgrade is not taken, and an Expect changes nothing', () =>
+  scene.untouchedBy(async () => {
+    const upgrades = [
+      [
+        'Connection: Upgrade',
+        'Upgrade: websocket',
+        'Sec-WebSocket-Version: 13',
+        'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==',
+      ],
+      ['Connection: Upgrade, HTTP2-Settings', 'Upgrade: h2c', 'HTTP2-Settings: AAMAAABkAAQAAP__'],
+      ['Connection: Upgrade', 'Upgrade: TLS/1.2'],
+    ];
+    const asked = upgrades.map((headers) => scene.bytesOf({ target: '/api/v1/agents', token: null, headers }));
+    assert.deepEqual(await Promise.all(asked.map((bytes) => statusesOf(bytes, SMUGGLED))), [[401], [401], [401]]);
+    assert.deepEqual(await statusesOf(challenge(['Expect: 100-continue']), LAST), [100, 200, 200]);
+    assert.deepEqual(await statusesOf(challenge(['Expect: 200-ok']), LAST), [200, 200]);
+    const tooLarge = ['Expect: 100-continue', 'Content-Length: 99999999'];
+    assert.equal((await statusesOf(challenge(tooLarge, ''))).at(-1), 413);
+  }));

@@ -1,0 +1,130 @@
+// What JSON may hold: one reading of every body, no key twice, few levels, whole UTF-8. SOURCE: decisions, "HTTP"; security,
+// "Parsing before limiting, JSON blow-ups" (CVE-2025-6203, -12044, -59043).
+
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import { startScene } from './scene.ts';
+
+const CREDENTIALS = '/api/v1/credentials';
+const scene = await startScene({ after });
+const post = (body: string | Uint8Array, target = CREDENTIALS) => ({ method: 'POST', target, body });
+
+const bytes = (...parts: readonly (string | readonly number[])[]) =>
+  Buffer.concat(parts.map((part) => (typeof part === 'string' ? Buffer.from(part) : Buffer.from(part))));
+
+/** Each would store `open/json` if it were read with a little good will. */
+const NOT_JSON: Readonly<Record<string, string | Uint8Array>> = {
+  'nothing but space': ' \n ',
+  'an unfinished object': '{"path":"open/json","value":"v"',
+  'a comma too many': '{"path":"open/json","value":"v",}',
+  'a comment': '{"path":"open/json",/* */"value":"v"}',
+  'single quotes': "{'path':'open/json','value':'v'}",
+  'keys without quotes': '{path:"open/json",value:"v"}',
+  'something behind it': '{"path":"open/json","value":"v"}x',
+  'another object behind it': '{"path":"open/json","value":"v"}{"path":"open/json","value":"v"}',
+  'a zero byte behind it': '{"path":"open/json","value":"v"}\u0000',
+  'a byte order mark': '\ufeff{"path":"open/json","value":"v"}',
+  'a line end in a string': '{"path":"open/json","value":"a\nb"}',
+  'a tab in a string': '{"path":"open/json","value":"a\tb"}',
+  'a zero byte in a string': '{"path":"open/json","value":"a\u0000b"}',
+  'an unknown escape': '{"path":"open/json","value":"\\x41"}',
+  'a short escape': '{"path":"open/json","value":"\\u004"}',
+  'a space that JSON has not': '{\u00a0"path":"open/json","value":"v"}',
+  'an overlong slash': bytes('{"path":"open', [0xc0, 0xaf], 'json","value":"v"}'),
+  'an overlong letter': bytes('{"path":"open/json","value":"', [0xe0, 0x81, 0xa1], '"}'),
+  'half a character': bytes('{"path":"open/json","value":"', [0xc3], '"}'),
+  'a surrogate in UTF-8': bytes('{"path":"open/json","value":"', [0xed, 0xa0, 0x80], '"}'),
+  'a character beyond Unicode': bytes('{"path":"open/json","value":"', [0xf4, 0x90, 0x80, 0x80], '"}'),
+  'the byte FF': bytes('{"path":"open/json","value":"', [0xff], '"}'),
+  'UTF-16': Buffer.from('{"path":"open/json","value":"v"}', 'utf16le'),
+  'UTF-16 with its mark': bytes([0xff, 0xfe], [...Buffer.from('{"path":"open/json","value":"v"}', 'utf16le')]),
+  'a compressed body': bytes([0x1f, 0x8b, 0x08, 0, 0, 0, 0, 0, 0, 3]),
+  'half a surrogate pair': '{"path":"open/json","value":"\\ud800"}',
+  'the other half': '{"path":"open/json","value":"\\udc00\\ud800"}',
+  'half of one in a description': '{"path":"open/json","value":"v","description":"\\udfff"}',
+  'a key twice': '{"path":"open/json","value":"v","path":"open/json"}',
+  'a key twice, once in escapes': '{"path":"open/json","value":"v","\\u0070ath":"open/json"}',
+  'a key twice, all in escapes': '{"path":"open/json","\\u0076\\u0061lue":"v","valu\\u0065":"v"}',
+  'a key twice, a space before a colon': '{"path":"open/json","value":"v","value" \r\n\t:"w"}',
+  'a key twice, deep within': '{"path":"open/json","value":"v","description":{"a":1,"a":2}}',
+  'a key twice in a list': '[{"a":1,"a":2}]',
+  'the key __proto__': '{"path":"open/json","value":"v","__proto__":{"type":"x"}}',
+  '__proto__ in escapes': '{"path":"open/json","value":"v","\\u005f_proto\\u005f_":{"type":"x"}}',
+  '__proto__ alone': '{"__proto__":{"path":"open/json","value":"v"}}',
+  'the key constructor': '{"path":"open/json","value":"v","constructor":{"prototype":{"polluted":true}}}',
+  'constructor within': '{"path":"open/json","value":"v","description":[{"constructor":1}]}',
+  prototype: '{"path":"open/json","value":"v","prototype":{}}',
+  'a field of every object': '{"path":"open/json","value":"v","toString":"x"}',
+  hasOwnProperty: '{"path":"open/json","value":"v","hasOwnProperty":true}',
+  'a field without a name': '{"path":"open/json","value":"v","":""}',
+  'a field in another case': '{"Path":"open/json","value":"v"}',
+  'a list of it': '[{"path":"open/json","value":"v"}]',
+  'a string of it': '"{\\"path\\":\\"open/json\\",\\"value\\":\\"v\\"}"',
+  'a number': '1',
+  true: 'true',
+  null: 'null',
+  'a string': '"path"',
+  NaN: 'NaN',
+  Infinity: 'Infinity',
+  undefined: 'undefined',
+  '10,000 lists in one another': '['.repeat(10_000) + ']'.repeat(10_000),
+  '10,000 lists that never end': '['.repeat(10_000),
+  '10,000 objects in one another': `${'{"a":'.repeat(10_000)}1${'}'.repeat(10_000)}`,
+  'depth within a field': `{"path":"open/json","value":"v","description":${'['.repeat(9)}${']'.repeat(9)}}`,
+  '100,000 fields': `{"path":"open/json","value":"v",${Array.from({ length: 100_000 }, (_, n) => `"f${n}":0`).join()}}`,
+  'a number of a million digits': `{"path":"open/json","value":${'1'.repeat(1_000_000)}}`,
+  'a million spaces and no object': ' '.repeat(1_000_000),
+  'a million quotes': '"'.repeat(1_000_001),
+  'a million backslashes': `{"${'\\'.repeat(1_000_000)}`,
+};
+
+for (const [what, body] of Object.entries(NOT_JSON)) {
+  test(`a body is refused for ${what}`, () =>
+    scene.untouchedBy(async () => {
+      const startedAt = performance.now();
+      assert.equal(await scene.codeOf(post(body)), 'INVALID_REQUEST');
+      assert.equal(performance.now() - startedAt < 2500, true, 'it took long');
+      assert.deepEqual(Object.keys(Object.prototype), []);
+    }));
+}
+
+test('the same is true for a stranger at the one door that needs no token', () =>
+  scene.untouchedBy(async () => {
+    for (const [what, body] of Object.entries(NOT_JSON)) {
+      const code = await scene.codeOf({ ...post(body, '/auth/challenge'), token: null });
+      assert.equal(code, 'INVALID_REQUEST', what);
+    }
+  }));
+
+test('no body is read for a caller without a token', () =>
+  scene.untouchedBy(async () => {
+    for (const [what, body] of Object.entries(NOT_JSON)) {
+      assert.equal(await scene.codeOf({ ...post(body), token: null }), 'UNAUTHENTICATED', what);
+    }
+  }));
+
+test('2 MiB are read, one byte more is 413, and a value of 256 KiB fits with every byte escaped', async () => {
+  const value = '\\u0061'.repeat(262_144);
+  assert.equal(await scene.codeOf(post(`{"path":"open/large","value":"${value}"}`)), '201');
+  await scene.untouchedBy(async () => {
+    assert.equal(await scene.codeOf(post(`{"path":"open/larger","value":"${value}a"}`)), 'INVALID_REQUEST');
+    const [start, end] = ['{"path":"open/spaced","value":""', '}'];
+    const filled = (size: number) => start + ' '.repeat(size - start.length - end.length) + end;
+    assert.equal(await scene.codeOf(post(filled(2 * 1024 * 1024))), 'INVALID_REQUEST');
+    assert.equal(await scene.codeOf(post(filled(2 * 1024 * 1024 + 1))), 'PAYLOAD_TOO_LARGE');
+  });
+});
+
+test('what strict JSON allows is stored byte for byte', async () => {
+  const value = '\u0000\u0001\t\r\n"\\/\u2028\u2029\u00e9\u{1f511}\ufeff\uffff__proto__ e\u0301';
+  const path = 'open/exact';
+  const escaped = JSON.stringify(value).replaceAll(
+    /[^ -~]/g,
+    (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );
+  for (const text of [JSON.stringify(value), escaped]) {
+    assert.equal(await scene.codeOf(post(` {\t"path" : "${path}",\r\n"value":${text} } `)), '201');
+    const answer = await scene.service.admin.get(`${CREDENTIALS}/${path}`);
+    assert.equal(answer.body.data.value, value);
+  }
+});

@@ -1,0 +1,134 @@
+// Types of bodies that slip past one check to be read by another (CVE-2025-32442, CVE-2026-25223). SOURCE: decisions, "HTTP".
+
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import { dataOf } from '../kit/answers.ts';
+import { startScene } from './scene.ts';
+
+const CREDENTIALS = '/api/v1/credentials';
+const scene = await startScene({ after });
+const store = (path: string) => JSON.stringify({ path, value: 'v' });
+const post = (body: string | Uint8Array, type: string | null = 'application/json', target = CREDENTIALS) => ({
+  ...{ method: 'POST', target, body, type },
+});
+
+const JSON_TYPES = [
+  ...['application/json', 'Application/JSON', 'APPLICATION/JSON', 'application/json; charset=utf-8'],
+  ...['application/json;charset=UTF-8', 'application/json ;charset=utf-8', 'application/json; charset="utf-8"'],
+];
+
+test('JSON is JSON in any case and with a charset', async () => {
+  for (const type of JSON_TYPES) {
+    const answer = await scene.ask(post(store('open/typed'), type));
+    assert.equal(dataOf(answer, 201, 'path type created_at').path, 'open/typed', type);
+  }
+});
+
+const OTHER_TYPES = [
+  ...['text/plain', 'text/json', 'text/html', 'application/x-www-form-urlencoded', 'multipart/form-data; boundary=a'],
+  ...[
+    'application/octet-stream',
+    'application/jsonp',
+    'application/json5',
+    'application/ld+json',
+    'application/json-seq',
+  ],
+  ...[
+    'application/x-ndjson',
+    'application/problem+json',
+    'application/xml',
+    'application/javascript',
+    'application/*',
+    '*/*',
+  ],
+  ...[
+    'json',
+    '/json',
+    'application/',
+    'application',
+    ';',
+    ',',
+    '"application/json"',
+    'application json',
+    'x application/json',
+  ],
+  ...['text/plain;application/json', 'text/plain, application/json', 'text/plain; a="application/json"'],
+  ...['application/json\u00e9', 'applic\u00e4tion/json', 'application\\json', 'application//json', 'application/json/'],
+];
+
+test('a body of any other type, or of none, is 415 before it is read', () =>
+  scene.untouchedBy(async () => {
+    for (const type of [...OTHER_TYPES, null]) {
+      for (const body of [store('open/untyped'), 'no JSON', '{']) {
+        assert.equal(await scene.codeOf(post(body, type)), 'UNSUPPORTED_MEDIA_TYPE', `${type}: ${body}`);
+      }
+    }
+  }));
+
+/** One server takes them for JSON, another does not: whichever this one does, the body is checked like any other. */
+const DOUBTFUL_TYPES = [
+  ...[
+    'application/json;',
+    'application/json ;',
+    'application/json\t;charset=utf-8',
+    'application/json\t',
+    'application/json\ta',
+  ],
+  ...['application/json,', 'application/json, text/plain', 'application/json,application/json', 'application/json a'],
+  ...[
+    'application/json;charset',
+    'application/json; charset=utf-16',
+    'application/json;=',
+    'application/json;;',
+    ' application/json',
+  ],
+  ...['\tapplication/json', 'application /json', 'application/ json', 'application/json;a="', 'application/json\u00a0'],
+];
+
+test('no spelling of a type lets a body past its schema', () =>
+  scene.untouchedBy(async () => {
+    const bodies = [
+      ...[
+        '{"path":"open/x","value":"v","admin":true}',
+        '{"path":"open/x"}',
+        '{"path":"open/x","value":1}',
+        '["open/x"]',
+        'null',
+      ],
+      ...[
+        '{"path":"open/x","value":"v","value":"w"}',
+        '{"path":"open/x","value":"v","__proto__":{}}',
+        'path=open/x&value=v',
+      ],
+    ];
+    for (const type of [...DOUBTFUL_TYPES, ...OTHER_TYPES, ...JSON_TYPES]) {
+      for (const body of bodies) {
+        const code = await scene.codeOf(post(body, type));
+        assert.equal(['INVALID_REQUEST', 'UNSUPPORTED_MEDIA_TYPE'].includes(code), true, `${type}: ${body} ${code}`);
+      }
+    }
+  }));
+
+test('two types are no type', () =>
+  scene.untouchedBy(async () => {
+    for (const second of ['text/plain', 'application/json']) {
+      const code = await scene.codeOf({
+        ...post('{"path":"open/x"}', 'text/plain'),
+        headers: [`Content-Type: ${second}`],
+      });
+      assert.equal(['INVALID_REQUEST', 'UNSUPPORTED_MEDIA_TYPE'].includes(code), true, code);
+    }
+  }));
+
+test('the type of an empty body is ignored; what is no type at all is ignored or refused, and nothing else', async () => {
+  for (const type of [null, ...JSON_TYPES, ...OTHER_TYPES, ...DOUBTFUL_TYPES]) {
+    const isWellFormed = type === null || /^[\w*]+\/[\w*.+-]+(?:; ?\w+=[\w-]+)?$/.test(type);
+    for (const headers of [['Content-Length: 0'], ['Transfer-Encoding: chunked'], []]) {
+      const body = headers[0]?.startsWith('Transfer') ? '0\r\n\r\n' : '';
+      const asking = { method: 'DELETE', target: `${CREDENTIALS}/open/none`, type, headers, body };
+      const code = await scene.codeOf(asking);
+      const isRefused = !isWellFormed && code === 'UNSUPPORTED_MEDIA_TYPE';
+      assert.equal(isRefused ? 'NOT_FOUND' : code, 'NOT_FOUND', `${type} ${headers}`);
+    }
+  }
+});

@@ -1,0 +1,226 @@
+// Request lines and Hosts that some would tidy, resolve or believe. SOURCE: decisions, "HTTP"; security, "Node's HTTP defaults".
+
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import { type Asking, startScene } from './scene.ts';
+
+const scene = await startScene({ after });
+
+test('a target that is no plain path is refused before anyone resolves it', () =>
+  scene.untouchedBy(() =>
+    scene.assertCodes(
+      {
+        'http://localhost/api/v1/credentials': 'INVALID_REQUEST',
+        'https://localhost/api/v1/credentials': 'INVALID_REQUEST',
+        'http:/api/v1/credentials': 'INVALID_REQUEST',
+        '//localhost/api/v1/credentials': 'INVALID_REQUEST',
+        '//api/v1/credentials': 'INVALID_REQUEST',
+        '/\\localhost/api/v1/credentials': 'INVALID_REQUEST',
+        '\\api\\v1\\credentials': 'INVALID_REQUEST',
+        '/api\\v1\\credentials': 'INVALID_REQUEST',
+        '/api/v1/..\\v1/credentials': 'INVALID_REQUEST',
+        '*': 'INVALID_REQUEST',
+        'api/v1/credentials': 'INVALID_REQUEST',
+        'localhost:80': 'INVALID_REQUEST',
+        '?type=a': 'INVALID_REQUEST',
+        '/api/v1/credentials#part': 'INVALID_REQUEST',
+        '/api/v1/cred entials': 'INVALID_REQUEST',
+        '/api/v1/cred\tentials': 'INVALID_REQUEST',
+        '/api/v1/cred\u0000entials': 'INVALID_REQUEST',
+        '/api/v1/cred\u007fentials': 'INVALID_REQUEST',
+        '/api/v1/credentials/\u00c0\u00ae': 'INVALID_REQUEST',
+        '/api/v1/credentials/\u00e9': 'INVALID_REQUEST',
+      },
+      (target) => ({ target }),
+    ),
+  ));
+
+test('an address has one spelling: nothing is dropped, joined or resolved on the way to a route', () =>
+  scene.untouchedBy(() =>
+    scene.assertCodes(
+      {
+        '/api/v1//credentials': 'NOT_FOUND',
+        '/api//v1/credentials': 'NOT_FOUND',
+        '/api/v1/./credentials': 'NOT_FOUND',
+        '/api/v1/agents/../credentials': 'NOT_FOUND',
+        '/api/v1/health/../credentials': 'NOT_FOUND',
+        '/api/v1/%2e%2e/v1/credentials': 'NOT_FOUND',
+        '/api%2fv1%2fcredentials': 'NOT_FOUND',
+        '/api/v1/credentials;a=b': 'NOT_FOUND',
+        '/api/v1;/credentials': 'NOT_FOUND',
+        '/api/v1/credentials%20': 'NOT_FOUND',
+        '/api/v1/credentials%00': 'NOT_FOUND',
+        '/api/v1/credentials%3ftype=a': 'NOT_FOUND',
+        '/API/v1/credentials': 'NOT_FOUND',
+        '/api/V1/CREDENTIALS': 'NOT_FOUND',
+        '/api/v1/credentials.json': 'NOT_FOUND',
+        '/api/v1/health/': 'NOT_FOUND',
+        '/api/v1/agents/insider/': 'NOT_FOUND',
+        '/api/v1/agents/insider/key': 'NOT_FOUND',
+        '/api/v2/credentials': 'NOT_FOUND',
+        '/': 'NOT_FOUND',
+        '/api/v1/health%': 'INVALID_REQUEST',
+        '/api/v1/health%zz': 'INVALID_REQUEST',
+        '/api/v1/%ff': 'INVALID_REQUEST',
+      },
+      (target) => ({ target }),
+    ),
+  ));
+
+test('no spelling of an address lets a stranger past the token', () =>
+  scene.untouchedBy(async () => {
+    const spellings = ['/api/v1/credentials', '/api/v1/credential%73', '/%61pi/v1/credentials', '/api/v1/%61gents'];
+    for (const target of spellings)
+      assert.equal(await scene.codeOf({ target, token: null }), 'UNAUTHENTICATED', target);
+  }));
+
+test('a method that an address does not take is 405 with Allow, and HEAD and OPTIONS do nothing', () =>
+  scene.untouchedBy(async () => {
+    const methods = ['HEAD', 'OPTIONS', 'PATCH', 'TRACE', 'PUT', 'POST'];
+    for (const method of methods) {
+      const answer = await scene.ask({ method, target: '/api/v1/credentials/open/stored' });
+      assert.equal(answer.status, 405, method);
+      assert.equal(answer.headers.get('allow'), 'GET, DELETE', method);
+    }
+  }));
+
+test('a method of no address at all is refused, whoever asks', () =>
+  scene.untouchedBy(() =>
+    scene.assertCodes(
+      {
+        PROPFIND: 'METHOD_NOT_ALLOWED',
+        LOCK: 'METHOD_NOT_ALLOWED',
+        SEARCH: 'METHOD_NOT_ALLOWED',
+        SOURCE: 'METHOD_NOT_ALLOWED',
+        get: 'INVALID_REQUEST',
+        GETT: 'INVALID_REQUEST',
+        'G ET': 'INVALID_REQUEST',
+        'GET\t': 'INVALID_REQUEST',
+        '': 'INVALID_REQUEST',
+        CONNECT: 'closed',
+      },
+      (method) => ({ method }),
+    ),
+  ));
+
+test('no header changes what the request line says', () =>
+  scene.untouchedBy(async () => {
+    const headers = [
+      'X-HTTP-Method-Override: DELETE',
+      'X-HTTP-Method: DELETE',
+      'X-Method-Override: DELETE',
+      'X-Original-URL: /api/v1/credentials/open/stored',
+      'X-Rewrite-URL: /api/v1/credentials/open/stored',
+      'X-Forwarded-Host: evil.com',
+      'X-Forwarded-Prefix: /api',
+      'Forwarded: host=evil.com',
+    ];
+    const answer = await scene.ask({ method: 'GET', target: '/api/v1/agents', headers });
+    assert.deepEqual(
+      answer.body.data.map(({ name }: { name: string }) => name),
+      ['insider'],
+    );
+  }));
+
+test('only HTTP/1.1 and HTTP/1.0 are spoken', () =>
+  scene.untouchedBy(() =>
+    scene.assertCodes(
+      {
+        'GET /api/v1/health HTTP/1.1': '200',
+        'GET /api/v1/health HTTP/1.0': '200',
+        'GET /api/v1/health': 'INVALID_REQUEST',
+        'GET /api/v1/health HTTP/0.9': 'INVALID_REQUEST',
+        'GET /api/v1/health HTTP/2.0': 'INVALID_REQUEST',
+        'GET /api/v1/health HTTP/1.2': 'INVALID_REQUEST',
+        'GET /api/v1/health HTTP/11': 'INVALID_REQUEST',
+        'GET /api/v1/health HTTP/1.1.1': 'INVALID_REQUEST',
+        'GET /api/v1/health http/1.1': 'INVALID_REQUEST',
+        'GET /api/v1/health HTTPS/1.1': 'INVALID_REQUEST',
+        'GET /api/v1/health HTTP/1.1 HTTP/1.1': 'INVALID_REQUEST',
+        'PRI * HTTP/2.0': 'INVALID_REQUEST',
+        '\u0016\u0003\u0001\u0000\u00a5': 'INVALID_REQUEST',
+      },
+      (line) => ({ line }),
+    ),
+  ));
+
+test('a name that a web page can point at loopback is 421, however it is dressed (DNS rebinding)', () =>
+  scene.untouchedBy(() =>
+    scene.assertCodes(
+      {
+        localhost: '200',
+        'LocalHost:7700': '200',
+        '127.0.0.1': '200',
+        '127.0.0.1:65535': '200',
+        '[::1]': '200',
+        '[::1]:7700': '200',
+        'evil.com': 'MISDIRECTED_REQUEST',
+        'evil.com:7700': 'MISDIRECTED_REQUEST',
+        'localhost.evil.com': 'MISDIRECTED_REQUEST',
+        'localhost:7700.evil.com': 'MISDIRECTED_REQUEST',
+        '127.0.0.1.nip.io': 'MISDIRECTED_REQUEST',
+        '127.0.0.1.': 'MISDIRECTED_REQUEST',
+        'localhost.': 'MISDIRECTED_REQUEST',
+        'localhost:': 'MISDIRECTED_REQUEST',
+        'localhost:port': 'MISDIRECTED_REQUEST',
+        'localhost:1:2': 'MISDIRECTED_REQUEST',
+        'localhost:999999': 'MISDIRECTED_REQUEST',
+        '0x7f.1': 'MISDIRECTED_REQUEST',
+        '127.1': 'MISDIRECTED_REQUEST',
+        '2130706433': 'MISDIRECTED_REQUEST',
+        '0177.0.0.1': 'MISDIRECTED_REQUEST',
+        '::1': 'MISDIRECTED_REQUEST',
+        '[::1': 'MISDIRECTED_REQUEST',
+        '[::1].evil.com': 'MISDIRECTED_REQUEST',
+        '[127.0.0.1]': 'MISDIRECTED_REQUEST',
+        'localhost@evil.com': 'MISDIRECTED_REQUEST',
+        'evil.com@localhost': 'MISDIRECTED_REQUEST',
+        'user:word@127.0.0.1': 'MISDIRECTED_REQUEST',
+        'localhost, evil.com': 'MISDIRECTED_REQUEST',
+        'localhost evil.com': 'MISDIRECTED_REQUEST',
+        'localhost#evil.com': 'MISDIRECTED_REQUEST',
+        'localhost/evil.com': 'MISDIRECTED_REQUEST',
+        'http://localhost': 'MISDIRECTED_REQUEST',
+        'l\u00f6calhost': 'MISDIRECTED_REQUEST',
+        '': 'MISDIRECTED_REQUEST',
+      },
+      (host) => ({ target: '/api/v1/health', token: null, host }),
+    ),
+  ));
+
+test('a Host that is missing or given twice is 400, in HTTP/1.0 too', () =>
+  scene.untouchedBy(async () => {
+    const line = 'GET /api/v1/credentials HTTP/1.0';
+    assert.equal(await scene.codeOf({ host: null }), 'INVALID_REQUEST');
+    assert.equal(await scene.codeOf({ host: null, line }), 'INVALID_REQUEST');
+    for (const second of ['Host: localhost', 'HOST: localhost', 'host: evil.com']) {
+      assert.equal(await scene.codeOf({ headers: [second] }), 'INVALID_REQUEST', second);
+    }
+    for (const line of ['Host : localhost', ' Host: localhost', 'Host\t: localhost']) {
+      assert.equal(await scene.codeOf({ host: null, headers: [line] }), 'INVALID_REQUEST', line);
+    }
+  }));
+
+test('a configured name is ours too, and no part or neighbour of it', async (t) => {
+  const named = await startScene(t, ['--public-name', 'vault.example, Keys.Example']);
+  const codes = async (hosts: readonly string[]) =>
+    Promise.all(hosts.map((host) => named.codeOf({ target: '/api/v1/health', token: null, host })));
+  assert.deepEqual(await codes(['vault.example', 'VAULT.example:7700', 'keys.example']), ['200', '200', '200']);
+  assert.deepEqual(
+    new Set(await codes(['example', 'a.vault.example', 'vault.example.com', 'vaultXexample'])),
+    new Set(['MISDIRECTED_REQUEST']),
+  );
+});
+
+test('a target over 8192 characters is 414, and headers over 16 KiB are 431', () =>
+  scene.untouchedBy(async () => {
+    const codes = async (asking: Asking) => scene.codeOf({ token: null, ...asking });
+    assert.equal(await codes({ target: `/${'a'.repeat(8191)}` }), 'NOT_FOUND');
+    assert.equal(await codes({ target: `/${'a'.repeat(8192)}` }), 'URI_TOO_LONG');
+    assert.equal(await codes({ target: `/api/v1/health?${'a'.repeat(8192)}` }), 'URI_TOO_LONG');
+    assert.equal(await codes({ target: `/${'a'.repeat(100_000)}` }), 'HEADERS_TOO_LARGE');
+    assert.equal(await codes({ headers: [`X-Long: ${'a'.repeat(17_000)}`] }), 'HEADERS_TOO_LARGE');
+    assert.equal(await codes({ headers: [`${'X'.repeat(17_000)}: a`] }), 'HEADERS_TOO_LARGE');
+    const many = Array.from({ length: 2000 }, (_, n) => `X-${n}: 1`);
+    assert.equal(await codes({ headers: many }), 'HEADERS_TOO_LARGE');
+  }));

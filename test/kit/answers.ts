@@ -1,0 +1,96 @@
+/** What tests claim of answers: the whole shape at once, so that no claim overlooks a key or a header. */
+import assert from 'node:assert/strict';
+import type { Answer } from './client.ts';
+import type { TestService } from './service.ts';
+
+type Json = Answer['body'];
+
+/** Written down here once more, so that the service's own table is held against it. SOURCE: decisions, "HTTP". */
+export const STATUS_OF = {
+  INVALID_REQUEST: 400,
+  UNAUTHENTICATED: 401,
+  SESSION_EXPIRED: 401,
+  AUTH_FAILED: 401,
+  ACCESS_DENIED: 403,
+  NOT_FOUND: 404,
+  METHOD_NOT_ALLOWED: 405,
+  REQUEST_TIMEOUT: 408,
+  ALREADY_EXISTS: 409,
+  LEASE_ENDED: 409,
+  PAYLOAD_TOO_LARGE: 413,
+  URI_TOO_LONG: 414,
+  UNSUPPORTED_MEDIA_TYPE: 415,
+  MISDIRECTED_REQUEST: 421,
+  RATE_LIMITED: 429,
+  HEADERS_TOO_LARGE: 431,
+  INTERNAL_ERROR: 500,
+  INTEGRITY_FAILURE: 500,
+  VAULT_LOCKED: 503,
+  UNAVAILABLE: 503,
+} as const;
+export type ErrorCode = keyof typeof STATUS_OF;
+
+export const TIMESTAMP = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
+export const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
+/** Claims that the object has these keys, given as words, and no others. */
+export function assertKeys(object: Json, keys: string): void {
+  assert.deepEqual(Object.keys(object).sort(), keys.split(' ').filter(Boolean).sort());
+}
+
+/** What every answer carries. */
+export function assertHeaders({ headers }: Answer): void {
+  assert.match(headers.get('x-request-id') ?? '', /^[\w-]{4,64}$/);
+  assert.equal(headers.get('cache-control'), 'no-store');
+  assert.equal(headers.get('x-content-type-options'), 'nosniff');
+  assert.deepEqual(
+    [...headers.keys()].filter((name) => name.startsWith('access-control-')),
+    [],
+  );
+}
+
+/** Claims success with just `data`, whose every object has these keys; returns it. `meta` is claimed where it is asked for. */
+export function dataOf(answer: Answer, status: 200 | 201, keys: string, meta: 'meta' | '' = ''): Json {
+  assert.equal(answer.status, status, answer.text);
+  assert.match(answer.headers.get('content-type') ?? '', /^application\/json/);
+  assertHeaders(answer);
+  assertKeys(answer.body, `data ${meta}`);
+  const { data } = answer.body;
+  for (const row of Array.isArray(data) ? data : [data]) assertKeys(row, keys);
+  return data;
+}
+
+/** Claims 204 and no body. */
+export function assertNoContent(answer: Answer): void {
+  assert.equal(answer.status, 204, answer.text);
+  assert.equal(answer.text, '');
+  assertHeaders(answer);
+}
+
+/** Claims the refusal with its status, its shape and its headers; returns its message. */
+export function assertRefused(answer: Answer, code: ErrorCode): string {
+  assert.equal(answer.body?.error?.code, code, `${answer.status} ${answer.text}`);
+  assert.equal(answer.status, STATUS_OF[code]);
+  assertKeys(answer.body, 'error');
+  assertKeys(answer.body.error, 'code message');
+  assert.match(answer.headers.get('content-type') ?? '', /^application\/json/);
+  assertHeaders(answer);
+  assert.equal(answer.headers.get('www-authenticate'), answer.status === 401 ? 'Bearer' : null);
+  assert.equal(answer.headers.has('retry-after'), code === 'RATE_LIMITED' || code === 'UNAVAILABLE');
+  assert.equal(answer.headers.has('allow'), code === 'METHOD_NOT_ALLOWED');
+  return answer.body.error.message;
+}
+
+/** Claims a 400 whose message names the field. */
+export function assertInvalid(answer: Answer, field: string): void {
+  const message = assertRefused(answer, 'INVALID_REQUEST');
+  assert.equal(message.startsWith(`${field}: `), true, `"${message}" does not name ${field}`);
+}
+
+/** The audit entries that `act` adds, oldest first. Reading the log adds none. */
+export async function entriesOf({ admin }: Pick<TestService, 'admin'>, act: () => Promise<unknown>): Promise<Json[]> {
+  const before = await admin.get('/api/v1/audit?limit=1');
+  await act();
+  const after = await admin.get(`/api/v1/audit?order=asc&limit=1000&offset=${before.body.meta.total}`);
+  return after.body.data;
+}

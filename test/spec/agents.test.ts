@@ -1,0 +1,215 @@
+// Agents. SOURCE: interface 2.5 and 4.3; decisions, "Names and paths" and "Callers".
+
+import assert from 'node:assert/strict';
+import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject } from 'node:crypto';
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import { assertInvalid, assertNoContent, assertRefused, dataOf, entriesOf, TIMESTAMP } from '../kit/answers.ts';
+import { logIn, readAgentKey, verifyAs } from '../kit/client.ts';
+import { startTestService } from '../kit/service.ts';
+
+const AGENTS = '/api/v1/agents';
+const AGENT = 'name description public_key registered_at';
+
+const service = await startTestService({ after });
+const { admin, address, dataDir } = service;
+const register = (name: string, more: Record<string, unknown> = {}) => admin.post(AGENTS, { name, ...more });
+const keyDir = (name: string) => join(dataDir, 'agents', name);
+const rawPublicKey = (key: KeyObject) =>
+  Buffer.from(key.export({ format: 'jwk' }).x ?? '', 'base64url').toString('base64');
+
+test('POST /agents answers 201 with name, public_key and registered_at, and never a private key', async () => {
+  const answer = await register('posted', { description: 'builds the site' });
+  const data = dataOf(answer, 201, 'name public_key registered_at');
+  assert.equal(data.name, 'posted');
+  assert.equal(Buffer.from(data.public_key, 'base64').length, 32);
+  assert.match(data.registered_at, TIMESTAMP);
+  const pem = readFileSync(join(keyDir('posted'), 'private_key.pem'), 'utf8');
+  assert.equal(answer.text.includes(pem.split('\n')[1] ?? pem), false);
+});
+
+test('the service makes the pair and keeps the private key in the agent’s directory, as PKCS#8 PEM', async () => {
+  const { public_key } = dataOf(await register('paired'), 201, 'name public_key registered_at');
+  const file = join(keyDir('paired'), 'private_key.pem');
+  const pem = readFileSync(file, 'utf8');
+  assert.match(pem, /^-----BEGIN PRIVATE KEY-----\n/);
+  const key = createPrivateKey(pem);
+  assert.equal(key.asymmetricKeyType, 'ed25519');
+  assert.equal(rawPublicKey(createPublicKey(key)), public_key);
+  assert.deepEqual([statSync(file).mode & 0o777, statSync(keyDir('paired')).mode & 0o777], [0o600, 0o700]);
+});
+
+test('each agent gets a pair of its own', async () => {
+  const one = dataOf(await register('own-1'), 201, 'name public_key registered_at');
+  const two = dataOf(await register('own-2'), 201, 'name public_key registered_at');
+  assert.notEqual(one.public_key, two.public_key);
+});
+
+test('GET /agents answers name, description, public_key and registered_at of all', async () => {
+  const { registered_at, public_key } = (await register('listed', { description: 'the listed one' })).body.data;
+  const listed = dataOf(await admin.get(AGENTS), 200, AGENT);
+  assert.deepEqual(
+    listed.filter(({ name }: { name: string }) => name === 'listed'),
+    [{ name: 'listed', description: 'the listed one', public_key, registered_at }],
+  );
+});
+
+test('GET /agents/:name answers one agent, and 404 for a name that nobody has', async () => {
+  await register('read');
+  const listed = dataOf(await admin.get(AGENTS), 200, AGENT);
+  const read = dataOf(await admin.get(`${AGENTS}/read`), 200, AGENT);
+  assert.deepEqual(
+    read,
+    listed.find(({ name }: { name: string }) => name === 'read'),
+  );
+  assert.equal(read.description, '');
+  for (const name of ['unread', 'Read']) assertRefused(await admin.get(`${AGENTS}/${name}`), 'NOT_FOUND');
+});
+
+test('name is required, and description has up to 1,024 characters', async () => {
+  assertInvalid(await admin.post(AGENTS, { description: 'nameless' }), 'name');
+  assert.equal((await register('wordy', { description: 'd'.repeat(1024) })).status, 201);
+  assertInvalid(await register('too-wordy', { description: 'd'.repeat(1025) }), 'description');
+});
+
+test('a name that is taken is 409, also where it differs only in case, and changes nothing', async () => {
+  const before = (await register('Taken')).body.data;
+  const pem = readFileSync(join(keyDir('Taken'), 'private_key.pem'));
+  for (const name of ['Taken', 'taken', 'TAKEN']) assertRefused(await register(name), 'ALREADY_EXISTS');
+  assert.equal((await admin.get(`${AGENTS}/Taken`)).body.data.public_key, before.public_key);
+  assert.deepEqual(readFileSync(join(keyDir('Taken'), 'private_key.pem')), pem);
+  assert.equal(existsSync(keyDir('TAKEN')), false);
+});
+
+test('two registrations of one name at once: one is 201, the other 409, and the key fits the one that won', async () => {
+  const answers = await Promise.all([register('race'), register('RACE'), register('race')]);
+  const statuses = answers.map(({ status }) => status).sort();
+  assert.deepEqual(statuses, [201, 409, 409]);
+  const won = answers.find(({ status }) => status === 201)?.body.data;
+  assert.equal(rawPublicKey(createPublicKey(readAgentKey(dataDir, won.name))), won.public_key);
+  assert.deepEqual(readdirSync(join(dataDir, 'agents', '.pending')), []);
+});
+
+test('with public_key the agent keeps its own key: none is made, and it logs in', async () => {
+  const { publicKey, privateKey } = generateKeyPairSync('ed25519');
+  const public_key = rawPublicKey(publicKey);
+  const data = dataOf(await register('own-key', { public_key }), 201, 'name public_key registered_at');
+  assert.equal(data.public_key, public_key);
+  assert.equal(existsSync(keyDir('own-key')), false);
+  assert.match(await logIn(address, 'own-key', privateKey), /^lhs_/);
+});
+
+test('public_key is base64 of the raw 32 bytes, in its one spelling', async () => {
+  const { publicKey } = generateKeyPairSync('ed25519');
+  const good = rawPublicKey(publicKey);
+  const bytes = Buffer.from(good, 'base64');
+  const bad = [
+    '',
+    good.slice(0, -1),
+    ` ${good}`,
+    `${good}\n`,
+    `${good}=`,
+    bytes.subarray(1).toString('base64'),
+    Buffer.concat([bytes, bytes]).toString('base64'),
+    bytes.toString('hex'),
+    publicKey.export({ type: 'spki', format: 'der' }).toString('base64'),
+    // 32 bytes leave two bits unused in the last letter: the next one decodes to the same bytes.
+    `${good.slice(0, -2)}${String.fromCharCode(good.charCodeAt(good.length - 2) + 1)}=`,
+  ];
+  for (const public_key of bad) assertInvalid(await register('bad-key', { public_key }), 'public_key');
+  assertInvalid(await register('bad-key', { public_key: null }), 'public_key');
+  assertRefused(await admin.get(`${AGENTS}/bad-key`), 'NOT_FOUND');
+});
+
+// SOURCE: the eight points of small order, and their spellings that are not below the prime (eprint 2020/1244, table 3).
+const SMALL_ORDER = [
+  `01${'00'.repeat(31)}`,
+  `ec${'ff'.repeat(30)}7f`,
+  `${'00'.repeat(32)}`,
+  `${'00'.repeat(31)}80`,
+  '26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05',
+  '26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc85',
+  'c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a',
+  'c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac03fa',
+  `01${'00'.repeat(30)}80`,
+  `ec${'ff'.repeat(31)}`,
+  `ed${'ff'.repeat(30)}7f`,
+  `ed${'ff'.repeat(31)}`,
+  `ee${'ff'.repeat(30)}7f`,
+  `ee${'ff'.repeat(31)}`,
+];
+
+test('small-order points are refused as public keys', async () => {
+  for (const point of SMALL_ORDER) {
+    const public_key = Buffer.from(point, 'hex').toString('base64');
+    assertInvalid(await register('small-order', { public_key }), 'public_key');
+  }
+});
+
+test('DELETE /agents/:name answers 204, removes agents/<name>, and is 404 for what is not there', async () => {
+  await register('deleted');
+  assert.equal(existsSync(keyDir('deleted')), true);
+  assertNoContent(await admin.delete(`${AGENTS}/deleted`));
+  assert.equal(existsSync(keyDir('deleted')), false);
+  for (const name of ['deleted', 'never-there']) assertRefused(await admin.delete(`${AGENTS}/${name}`), 'NOT_FOUND');
+});
+
+test('deregistering revokes all of the agent’s active leases at once, and ends its sessions', async () => {
+  for (const path of ['leased/a', 'leased/b']) await admin.post('/api/v1/credentials', { path, value: 'v' });
+  const agent = await service.agent('leaving', { 'leased/*': ['retrieve'] });
+  const other = await service.agent('staying', { 'leased/*': ['retrieve'] });
+  for (const path of ['leased/a', 'leased/b']) await agent.get(`/api/v1/credentials/${path}`);
+  const kept = (await other.get('/api/v1/credentials/leased/a')).body.data.lease_id;
+  await admin.delete(`${AGENTS}/leaving`);
+  const { data } = (await admin.get('/api/v1/leases?agent=leaving')).body;
+  assert.deepEqual(
+    data.map(({ status }: { status: string }) => status),
+    ['revoked', 'revoked'],
+  );
+  assert.equal((await admin.get(`/api/v1/leases/${kept}`)).body.data.status, 'active');
+  assertRefused(await agent.get('/api/v1/credentials/leased/a'), 'UNAUTHENTICATED');
+});
+
+test('policies name agents: deregistering leaves them, and a name registered again is granted by them', async () => {
+  await admin.post('/api/v1/credentials', { path: 'back/key', value: 'v' });
+  await service.agent('back', { 'back/*': ['retrieve'] });
+  await admin.delete(`${AGENTS}/back`);
+  assert.equal((await admin.get('/api/v1/policies/back-0')).status, 200);
+  const again = await service.agent('back');
+  assert.equal((await again.get('/api/v1/credentials/back/key')).status, 200);
+});
+
+test('a name registered again inherits no session, no lease and no challenge', async () => {
+  await admin.post('/api/v1/credentials', { path: 'heir/key', value: 'v' });
+  const { publicKey, privateKey } = generateKeyPairSync('ed25519');
+  const public_key = rawPublicKey(publicKey);
+  const old = await service.agent('heir', { 'heir/*': ['retrieve'] });
+  const { lease_id } = (await old.get('/api/v1/credentials/heir/key')).body.data;
+  await admin.delete(`${AGENTS}/heir`);
+  await register('heir', { public_key });
+  const token = await logIn(address, 'heir', privateKey);
+  assertRefused(await old.get('/auth/session'), 'UNAUTHENTICATED');
+  assertRefused(await service.as(token).get(`/api/v1/leases/${lease_id}`), 'NOT_FOUND');
+  assert.deepEqual((await service.as(token).get('/api/v1/leases')).body.data, []);
+  assert.equal((await admin.get(`/api/v1/leases/${lease_id}`)).body.data.status, 'revoked');
+});
+
+test('the private key of a deregistered agent opens nothing for the name registered again', async () => {
+  await register('rekeyed');
+  const oldKey = readAgentKey(dataDir, 'rekeyed');
+  await admin.delete(`${AGENTS}/rekeyed`);
+  await register('rekeyed');
+  assertRefused(await verifyAs(address, 'rekeyed', oldKey), 'AUTH_FAILED');
+  assert.equal((await verifyAs(address, 'rekeyed', readAgentKey(dataDir, 'rekeyed'))).status, 200);
+});
+
+test('a refused registration leaves no key file behind', async () => {
+  const before = readdirSync(join(dataDir, 'agents')).sort();
+  const agent = await service.agent('no-registrar');
+  const entries = await entriesOf(service, async () => {
+    assertRefused(await agent.post(AGENTS, { name: 'smuggled' }), 'ACCESS_DENIED');
+  });
+  assert.equal(entries.length, 1);
+  assert.deepEqual(readdirSync(join(dataDir, 'agents')).sort(), [...before, 'no-registrar'].sort());
+});

@@ -1,0 +1,245 @@
+// Reading the audit log. SOURCE: interface 2.8 and 4.5; decisions, "Audit".
+
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { after, test } from 'node:test';
+import { assertHeaders, assertInvalid, assertKeys, dataOf } from '../kit/answers.ts';
+import { startTestService } from '../kit/service.ts';
+
+const AUDIT = '/api/v1/audit';
+const ENTRY =
+  'seq id timestamp event_type agent_name resource action result policy_name lease_id reason request_id remote_addr hmac';
+type Entry = Record<'timestamp' | 'resource' | 'agent_name' | 'action' | 'event_type' | 'result' | 'hmac', string> & {
+  seq: number;
+};
+
+const service = await startTestService({ after });
+const { admin } = service;
+for (const path of ['prod/db/password', 'prod/api', 'dev/db', 'prod.db']) {
+  await admin.post('/api/v1/credentials', { path, value: 'v' });
+}
+for (const name of ['ci', 'CI-2']) {
+  const agent = await service.agent(name, { 'prod/*': ['retrieve', 'delete'] });
+  for (const path of ['prod/db/password', 'prod/missing', 'dev/db']) await agent.get(`/api/v1/credentials/${path}`);
+  await agent.delete('/api/v1/credentials/prod/missing');
+}
+// Nothing below is recorded: what is there now is all there is.
+const list = async (query: string): Promise<Entry[]> =>
+  dataOf(await admin.get(`${AUDIT}?${query}`), 200, ENTRY, 'meta');
+const all = await list('order=asc&limit=1000');
+const seqs = (entries: readonly Entry[]) => entries.map(({ seq }) => seq);
+
+/** The entries that a filter should leave, oldest first, held against what the service answers. */
+async function assertFilter(query: string, isLeft: (entry: Entry) => boolean): Promise<void> {
+  const expected = all.filter(isLeft);
+  assert.deepEqual(await list(`${query}&order=asc`), expected, query);
+  assert.deepEqual(seqs(await list(query)), seqs(expected).reverse(), query);
+  const page = await admin.get(`${AUDIT}?${query}&limit=2&offset=1&order=asc`);
+  assert.deepEqual(page.body, {
+    data: expected.slice(1, 3),
+    meta: { total: expected.length, limit: 2, offset: 1 },
+  });
+}
+
+test('GET /audit answers entries and meta with total, limit and offset: newest first, 100 from 0 by default', async () => {
+  const answer = await admin.get(AUDIT);
+  const entries = dataOf(answer, 200, ENTRY, 'meta');
+  assertKeys(answer.body.meta, 'total limit offset');
+  assert.deepEqual(answer.body.meta, { total: all.length, limit: 100, offset: 0 });
+  assert.deepEqual(entries, [...all].reverse());
+});
+
+test('order=asc turns the list, desc is the default, another word is 400', async () => {
+  assert.deepEqual(
+    seqs(all),
+    [...seqs(all)].sort((a, b) => a - b),
+  );
+  assert.deepEqual(await list('order=desc'), await list(''));
+  for (const order of ['ASC', 'newest', '']) assertInvalid(await admin.get(`${AUDIT}?order=${order}`), 'order');
+});
+
+test('agent filters by agent name, the administrator’s and the service’s among them', async () => {
+  for (const name of ['ci', 'CI-2', 'admin', 'service']) {
+    await assertFilter(`agent=${name}`, ({ agent_name }) => agent_name === name);
+  }
+});
+
+test('action, event_type and result filter by what the entry says, word for word', async () => {
+  for (const field of ['action', 'event_type', 'result'] as const) {
+    const values = new Set(all.map((entry) => entry[field]));
+    assert.equal(values.size >= 3, true, field);
+    for (const value of values) await assertFilter(`${field}=${value}`, (entry) => entry[field] === value);
+  }
+});
+
+test('filters that are given together must all fit', async () => {
+  await assertFilter(
+    'agent=ci&action=retrieve&result=denied&resource=dev/*&event_type=credential.retrieve',
+    ({ agent_name, event_type, result }) =>
+      agent_name === 'ci' && event_type === 'credential.retrieve' && result === 'denied',
+  );
+});
+
+const GLOBS: Readonly<Record<string, RegExp>> = {
+  'prod/db/password': /^prod\/db\/password$/,
+  'prod/*': /^prod\/.*$/,
+  '*/db*': /^.*\/db.*$/,
+  'prod?db*': /^prod.db.*$/,
+  '*db': /^.*db$/,
+  '???/??': /^...\/..$/,
+  '*': /^.*$/,
+  'policy:*': /^policy:.*$/,
+  'agent:c?': /^agent:c.$/,
+  '*d*a*': /^.*d.*a.*$/,
+  'p**d': /^p.*d$/,
+  'prod/[ad]*': /^prod\/\[ad\].*$/,
+  'prod.db': /^prod\.db$/,
+  'PROD/*': /^PROD\/.*$/,
+  '%': /^%$/,
+  prod_db: /^prod_db$/,
+};
+
+test('resource is a glob: * stands for any run of characters, ? for one, everything else for itself', async () => {
+  for (const [glob, expected] of Object.entries(GLOBS)) {
+    await assertFilter(`resource=${encodeURIComponent(glob)}`, ({ resource }) => expected.test(resource));
+  }
+});
+
+test('a filter’s value that nobody has gives an empty list with total 0', async () => {
+  for (const query of ['agent=nobody', 'resource=nothing', 'action=fly', 'event_type=credential.fly', 'result=maybe']) {
+    const answer = await admin.get(`${AUDIT}?${query}`);
+    assert.deepEqual(answer.body, { data: [], meta: { total: 0, limit: 100, offset: 0 } }, query);
+  }
+});
+
+/** The instant in every form of ISO 8601 that is taken. */
+function formsOf(at: Date): string[] {
+  const iso = at.toISOString();
+  const shifted = (minutes: number) => new Date(at.getTime() + minutes * 60_000).toISOString().slice(0, -1);
+  return [
+    iso,
+    iso.slice(0, -1),
+    `${iso.slice(0, -1)}+00:00`,
+    `${shifted(120)}+02:00`,
+    `${shifted(120)}+0200`,
+    `${shifted(-210)}-03:30`,
+    `${shifted(845)}+14:05`,
+    iso.replace('.', ','),
+    `${iso.slice(0, -1)}000000Z`,
+  ];
+}
+
+test('since and until are inclusive, in every form: Z, an offset, or neither, which is UTC', async () => {
+  const middle = all[Math.floor(all.length / 2)]?.timestamp ?? '';
+  for (const form of formsOf(new Date(middle))) {
+    const text = encodeURIComponent(form);
+    await assertFilter(`since=${text}`, ({ timestamp }) => timestamp >= middle);
+    await assertFilter(`until=${text}`, ({ timestamp }) => timestamp <= middle);
+    await assertFilter(`since=${text}&until=${text}&action=*`, () => false);
+    await assertFilter(`since=${text}&until=${text}`, ({ timestamp }) => timestamp === middle);
+  }
+});
+
+test('a fraction finer than a millisecond takes in what lies in the range, and no more', async () => {
+  const middle = all[Math.floor(all.length / 2)]?.timestamp ?? '';
+  const finer = `${middle.slice(0, -1)}001Z`;
+  await assertFilter(`since=${finer}`, ({ timestamp }) => timestamp > middle);
+  await assertFilter(`until=${finer}`, ({ timestamp }) => timestamp <= middle);
+});
+
+test('seconds may be left out, and a bare date is its midnight', async () => {
+  const [first = '', last = ''] = [all[0]?.timestamp, all.at(-1)?.timestamp];
+  const minute = `${first.slice(0, 16)}Z`;
+  await assertFilter(`since=${minute}`, () => true);
+  await assertFilter(`until=${minute}`, ({ timestamp }) => timestamp <= `${first.slice(0, 16)}:00.000Z`);
+  const tomorrow = new Date(Date.parse(last) + 86_400_000).toISOString().slice(0, 10);
+  await assertFilter(`since=${first.slice(0, 10)}`, () => true);
+  await assertFilter(`until=${first.slice(0, 10)}`, ({ timestamp }) => timestamp <= first.slice(0, 10));
+  await assertFilter(`since=${tomorrow}`, () => false);
+  await assertFilter(`until=${tomorrow}`, () => true);
+});
+
+test('since and until with filters, and a range that is empty or turned round', async () => {
+  const [from = '', to = ''] = [all[5]?.timestamp, all.at(-5)?.timestamp];
+  const inRange = ({ timestamp }: Entry) => timestamp >= from && timestamp <= to;
+  await assertFilter(`since=${from}&until=${to}`, inRange);
+  await assertFilter(`since=${from}&until=${to}&agent=ci`, (entry) => inRange(entry) && entry.agent_name === 'ci');
+  await assertFilter(`since=${to}&until=${from}`, ({ timestamp }) => timestamp >= to && timestamp <= from);
+  await assertFilter('since=9999-12-31&until=1970-01-01', () => false);
+});
+
+test('the years 0001 and 9999, with which other languages write no time at all, are years like any other', async () => {
+  await assertFilter('since=0001-01-01T00:00:00Z&until=9999-12-31T23:59:59Z', () => true);
+});
+
+test('a time that is not ISO 8601, or no time at all, is 400', async () => {
+  const bad = [
+    '',
+    'yesterday',
+    '1700000000',
+    '2026-13-01',
+    '2026-02-30',
+    '2026-1-1',
+    '20260101',
+    '2026-01-01T25:00:00Z',
+  ];
+  bad.push(
+    '2026-01-01T00:60:00Z',
+    '2026-01-01 00:00:00',
+    '2026-01-01T00:00:00+2',
+    '2026-01-01T00:00:00%2B24:00',
+    '2026-01-01Z',
+  );
+  for (const text of bad) {
+    assertInvalid(await admin.get(`${AUDIT}?since=${text}`), 'since');
+    assertInvalid(await admin.get(`${AUDIT}?until=${text}`), 'until');
+  }
+});
+
+test('limit and offset page through the log, and total counts what matches', async () => {
+  const read: Entry[] = [];
+  for (let offset = 0; offset < all.length; offset += 4) {
+    const answer = await admin.get(`${AUDIT}?order=asc&limit=4&offset=${offset}`);
+    assert.deepEqual(answer.body.meta, { total: all.length, limit: 4, offset });
+    read.push(...answer.body.data);
+  }
+  assert.deepEqual(read, all);
+  assert.deepEqual((await admin.get(`${AUDIT}?offset=${all.length}`)).body.data, []);
+  for (const limit of ['0', '-1', '1.5', 'all', '']) assertInvalid(await admin.get(`${AUDIT}?limit=${limit}`), 'limit');
+  for (const offset of ['-1', '1.5', '']) assertInvalid(await admin.get(`${AUDIT}?offset=${offset}`), 'offset');
+});
+
+test('limit over 1000 is cut to 1000, and meta.limit says so; 100 is the default of a long log', async (t) => {
+  const other = await startTestService(t);
+  for (let n = 0; n < 11; n++)
+    await Promise.all(Array.from({ length: 100 }, () => other.admin.get('/api/v1/credentials')));
+  for (const query of ['limit=1001', 'limit=99999999', 'limit=1001&action=list']) {
+    const { data, meta } = (await other.admin.get(`${AUDIT}?${query}`)).body;
+    assert.deepEqual([data.length, meta.limit], [1000, 1000], query);
+    assert.equal(meta.total >= 1100, true);
+  }
+  assert.equal((await other.admin.get(AUDIT)).body.data.length, 100);
+});
+
+test('GET /audit/export streams every entry as newline-delimited JSON, oldest first, with the head in a header', async () => {
+  const answer = await admin.get(`${AUDIT}/export`);
+  assert.equal(answer.status, 200);
+  assertHeaders(answer);
+  assert.equal(answer.headers.get('content-type'), 'application/x-ndjson');
+  const lines = answer.text.split('\n');
+  assert.equal(lines.pop(), '');
+  const entries = lines.map((line) => JSON.parse(line));
+  assert.deepEqual(entries, all);
+  for (const entry of entries) assertKeys(entry, ENTRY);
+  const [seq, hmac, mac] = answer.headers.get('leasehold-audit-head')?.split(' ') ?? [];
+  assert.deepEqual([Number(seq), hmac], [all.length, all.at(-1)?.hmac]);
+  assert.equal(Buffer.from(mac ?? '', 'base64').length, 32);
+});
+
+test('the log is the table audit_entries, ordered by seq, with the interface’s field names as columns', () => {
+  const database = new DatabaseSync(join(service.dataDir, 'leasehold.db'), { readOnly: true });
+  const rows = database.prepare('SELECT * FROM audit_entries ORDER BY seq').all();
+  database.close();
+  assert.deepEqual(JSON.parse(JSON.stringify(rows)), all);
+});

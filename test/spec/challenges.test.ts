@@ -1,0 +1,229 @@
+// Challenges and logins. SOURCE: interface 2.6, 2.7, 4.4 and 5.2; decisions, "Authentication".
+
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { generateKeyPairSync, type KeyObject, randomUUID, sign } from 'node:crypto';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import { assertInvalid, assertRefused, dataOf, entriesOf, TIMESTAMP, UUID } from '../kit/answers.ts';
+import { readAgentKey } from '../kit/client.ts';
+import { temporaryFolder } from '../kit/folder.ts';
+import { startTestService } from '../kit/service.ts';
+
+const CHALLENGE = 'challenge_id nonce expires_at';
+const SESSION = 'session_id agent_name expires_at';
+
+const service = await startTestService({ after });
+const { admin, anonymous, dataDir } = service;
+const challenge = async (agent_name: string) =>
+  dataOf(await anonymous.post('/auth/challenge', { agent_name }), 200, CHALLENGE);
+const verify = (agent_name: string, challenge_id: string, signature: string) =>
+  anonymous.post('/auth/verify', { challenge_id, agent_name, signature });
+const signed = (key: KeyObject, nonce: string) => sign(null, Buffer.from(nonce, 'base64'), key).toString('base64');
+/** Registers the agent and returns its key. */
+const register = async (name: string): Promise<KeyObject> => {
+  assert.equal((await admin.post('/api/v1/agents', { name })).status, 201);
+  return readAgentKey(dataDir, name);
+};
+
+test('POST /auth/challenge answers 200 with challenge_id, nonce and expires_at: 32 bytes and 60 seconds', async () => {
+  await register('asked');
+  const askedAt = Date.now();
+  const { challenge_id, nonce, expires_at } = await challenge('asked');
+  assert.match(challenge_id, UUID);
+  assert.equal(Buffer.from(nonce, 'base64').length, 32);
+  assert.equal(Buffer.from(nonce, 'base64').toString('base64'), nonce);
+  assert.match(expires_at, TIMESTAMP);
+  const livesFor = Date.parse(expires_at) - askedAt;
+  assert.equal(livesFor >= 60_000 && livesFor < 65_000, true, `${livesFor} ms`);
+});
+
+test('POST /auth/verify answers 200 with session_id, agent_name and expires_at: an hour', async () => {
+  const key = await register('answers');
+  const { challenge_id, nonce } = await challenge('answers');
+  const answeredAt = Date.now();
+  const session = dataOf(await verify('answers', challenge_id, signed(key, nonce)), 200, SESSION);
+  assert.equal(session.agent_name, 'answers');
+  assert.match(session.session_id, /^lhs_[A-Za-z0-9_-]{43,}$/);
+  const livesFor = Date.parse(session.expires_at) - answeredAt;
+  assert.equal(livesFor >= 3_600_000 && livesFor < 3_605_000, true, `${livesFor} ms`);
+  dataOf(await service.as(session.session_id).get('/auth/session'), 200, SESSION);
+});
+
+test('no two challenges share an id or a nonce', async () => {
+  const challenges = await Promise.all(Array.from({ length: 50 }, () => challenge('asked')));
+  for (const field of ['challenge_id', 'nonce']) {
+    assert.equal(new Set(challenges.map((one) => one[field])).size, 50);
+  }
+});
+
+test('the signature covers the decoded nonce bytes, and one over its base64 text is accepted too', async () => {
+  const key = await register('signs');
+  const over = async (bytes: (nonce: string) => Uint8Array) => {
+    const { challenge_id, nonce } = await challenge('signs');
+    return verify('signs', challenge_id, sign(null, bytes(nonce), key).toString('base64'));
+  };
+  dataOf(await over((nonce) => Buffer.from(nonce, 'base64')), 200, SESSION);
+  dataOf(await over((nonce) => Buffer.from(nonce)), 200, SESSION);
+  assertRefused(await over((nonce) => Buffer.from(`${nonce}\n`)), 'AUTH_FAILED');
+  assertRefused(await over((nonce) => Buffer.from(nonce, 'base64').subarray(1)), 'AUTH_FAILED');
+  assertRefused(await over(() => Buffer.alloc(0)), 'AUTH_FAILED');
+});
+
+test('openssl pkeyutl -sign -rawin with the agent’s key file signs a nonce', async (t) => {
+  await register('openssl');
+  const { challenge_id, nonce } = await challenge('openssl');
+  const folder = temporaryFolder(t);
+  writeFileSync(join(folder, 'nonce'), Buffer.from(nonce, 'base64'));
+  const keyFile = join(dataDir, 'agents', 'openssl', 'private_key.pem');
+  const signature = execFileSync('openssl', [
+    'pkeyutl',
+    '-sign',
+    '-rawin',
+    '-inkey',
+    keyFile,
+    '-in',
+    join(folder, 'nonce'),
+  ]);
+  dataOf(await verify('openssl', challenge_id, signature.toString('base64')), 200, SESSION);
+});
+
+test('a challenge works once', async () => {
+  const key = await register('once');
+  const { challenge_id, nonce } = await challenge('once');
+  dataOf(await verify('once', challenge_id, signed(key, nonce)), 200, SESSION);
+  assertRefused(await verify('once', challenge_id, signed(key, nonce)), 'AUTH_FAILED');
+});
+
+test('of many verifies of one challenge at once a single one succeeds', async () => {
+  const key = await register('at-once');
+  const { challenge_id, nonce } = await challenge('at-once');
+  const signature = signed(key, nonce);
+  const answers = await Promise.all(Array.from({ length: 8 }, () => verify('at-once', challenge_id, signature)));
+  assert.deepEqual(answers.map(({ status }) => status).sort(), [200, ...Array<number>(7).fill(401)]);
+});
+
+test('a failed try spends the challenge too', async () => {
+  const key = await register('failed-once');
+  const { challenge_id, nonce } = await challenge('failed-once');
+  const wrong = signed(generateKeyPairSync('ed25519').privateKey, nonce);
+  assertRefused(await verify('failed-once', challenge_id, wrong), 'AUTH_FAILED');
+  assertRefused(await verify('failed-once', challenge_id, signed(key, nonce)), 'AUTH_FAILED');
+});
+
+test('a challenge is good for the agent that it was issued to alone', async () => {
+  await register('issued-to');
+  const key = await register('not-issued-to');
+  const { challenge_id, nonce } = await challenge('issued-to');
+  assertRefused(await verify('not-issued-to', challenge_id, signed(key, nonce)), 'AUTH_FAILED');
+});
+
+test('a challenge of a name that was nobody’s is no good once the name is registered', async () => {
+  const { challenge_id, nonce } = await challenge('registered-later');
+  const key = await register('registered-later');
+  assertRefused(await verify('registered-later', challenge_id, signed(key, nonce)), 'AUTH_FAILED');
+});
+
+test('a name registered again with the same key does not inherit an open challenge', async () => {
+  const { publicKey, privateKey } = generateKeyPairSync('ed25519');
+  const public_key = Buffer.from(publicKey.export({ format: 'jwk' }).x ?? '', 'base64url').toString('base64');
+  await admin.post('/api/v1/agents', { name: 'same-key', public_key });
+  const { challenge_id, nonce } = await challenge('same-key');
+  await admin.delete('/api/v1/agents/same-key');
+  await admin.post('/api/v1/agents', { name: 'same-key', public_key });
+  assertRefused(await verify('same-key', challenge_id, signed(privateKey, nonce)), 'AUTH_FAILED');
+});
+
+test('an unknown agent gets a challenge of the same shape, and the same 401 at verify as a known one', async () => {
+  await register('known');
+  const { privateKey } = generateKeyPairSync('ed25519');
+  const seen = await Promise.all(
+    ['known', 'unknown'].map(async (name) => {
+      const issued = await anonymous.post('/auth/challenge', { agent_name: name });
+      const { challenge_id, nonce, expires_at } = dataOf(issued, 200, CHALLENGE);
+      const failed = await verify(name, challenge_id, signed(privateKey, nonce));
+      assertRefused(failed, 'AUTH_FAILED');
+      const shape = [challenge_id[14], challenge_id.length, nonce.length, expires_at.length, issued.text.length];
+      return { shape, body: failed.body, headers: [...failed.headers.keys()] };
+    }),
+  );
+  assert.deepEqual(seen[0], seen[1]);
+});
+
+test('every way to fail has the same answer', async () => {
+  const key = await register('fails');
+  const { privateKey: wrongKey } = generateKeyPairSync('ed25519');
+  const spent = await challenge('fails');
+  await verify('fails', spent.challenge_id, signed(key, spent.nonce));
+  const [open, short, theirs] = [await challenge('fails'), await challenge('fails'), await challenge('asked')];
+  const invented = randomUUID().replace(/^(.{14})./, '$18');
+  const failures = [
+    await verify('fails', open.challenge_id, signed(wrongKey, open.nonce)),
+    await verify('fails', short.challenge_id, 'AAAA'),
+    await verify('fails', spent.challenge_id, signed(key, spent.nonce)),
+    await verify('fails', theirs.challenge_id, signed(key, theirs.nonce)),
+    await verify('fails', invented, signed(key, open.nonce)),
+    await verify('nobody-at-all', theirs.challenge_id, signed(key, theirs.nonce)),
+  ];
+  for (const answer of failures) {
+    assertRefused(answer, 'AUTH_FAILED');
+    assert.deepEqual(answer.body, failures[0]?.body);
+  }
+});
+
+test('strict base64: a signature that does not re-encode to itself is refused, and opens no session', async () => {
+  const key = await register('strict');
+  const { challenge_id, nonce } = await challenge('strict');
+  const good = signed(key, nonce);
+  const spellings = [
+    good.replaceAll('=', ''),
+    `${good}=`,
+    ` ${good}`,
+    `${good}\n`,
+    `${good.slice(0, 40)}\n${good.slice(40)}`,
+    good.replaceAll('+', '-').replaceAll('/', '_').replaceAll('=', ''),
+    // 64 bytes leave four bits unused in the last letter: the next one decodes to the same bytes.
+    `${good.slice(0, -3)}${String.fromCharCode(good.charCodeAt(good.length - 3) + 1)}==`,
+    '',
+  ];
+  for (const signature of spellings) {
+    const entries = await entriesOf(service, async () => {
+      assertInvalid(await verify('strict', challenge_id, signature), 'signature');
+    });
+    assert.deepEqual(entries, []);
+  }
+});
+
+test('challenge_id is a UUID in its one spelling', async () => {
+  const key = await register('spelled');
+  const { challenge_id, nonce } = await challenge('spelled');
+  for (const id of [
+    '',
+    challenge_id.toUpperCase(),
+    challenge_id.replaceAll('-', ''),
+    `{${challenge_id}}`,
+    ` ${challenge_id}`,
+  ]) {
+    assertInvalid(await verify('spelled', id, signed(key, nonce)), 'challenge_id');
+  }
+});
+
+test('the agent’s name counts by case at verify', async () => {
+  const key = await register('ByCase');
+  const { challenge_id, nonce } = await challenge('bycase');
+  assertRefused(await verify('bycase', challenge_id, signed(key, nonce)), 'AUTH_FAILED');
+});
+
+test('/auth/* is also served under /api/v1/auth/*', async () => {
+  const key = await register('aliased');
+  const issued = await anonymous.post('/api/v1/auth/challenge', { agent_name: 'aliased' });
+  const { challenge_id, nonce } = dataOf(issued, 200, CHALLENGE);
+  const proof = { challenge_id, agent_name: 'aliased', signature: signed(key, nonce) };
+  const { session_id } = dataOf(await anonymous.post('/api/v1/auth/verify', proof), 200, SESSION);
+  const agent = service.as(session_id);
+  const session = dataOf(await agent.get('/api/v1/auth/session'), 200, SESSION);
+  assert.deepEqual(dataOf(await agent.get('/auth/session'), 200, SESSION), session);
+  assert.equal((await agent.delete('/api/v1/auth/session')).status, 204);
+  assertRefused(await agent.get('/auth/session'), 'UNAUTHENTICATED');
+});

@@ -1,0 +1,93 @@
+// Configuration, and what the service listens on. SOURCE: decisions, "The product".
+
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { get, request } from 'node:http';
+import { get as getSecurely } from 'node:https';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { readConfiguration } from '../../src/daemon/configuration.ts';
+import { makeCertificate } from '../kit/certificate.ts';
+import { temporaryFolder } from '../kit/folder.ts';
+import { runProgram } from '../kit/process.ts';
+import { startTestService } from '../kit/service.ts';
+
+test('a flag goes before the environment, and the environment before the default', () => {
+  const listenOf = (args: string[], environment: Record<string, string>) =>
+    readConfiguration(args, environment)?.listen;
+  const at = (port: number) => ({ kind: 'tcp', host: '127.0.0.1', port });
+  assert.deepEqual(listenOf([], {}), at(7700));
+  assert.deepEqual(listenOf([], { LEASEHOLD_LISTEN: '127.0.0.1:2' }), at(2));
+  assert.deepEqual(listenOf(['--listen', '127.0.0.1:1'], { LEASEHOLD_LISTEN: '127.0.0.1:2' }), at(1));
+  assert.match(readConfiguration([], {})?.dataDir ?? '', /\/\.leasehold$/);
+});
+
+test('every flag of --help is taken from the environment too', async () => {
+  const { code, output } = await runProgram(['--help']);
+  assert.equal(code, 0);
+  const flags = [...output.matchAll(/^ {2}--([a-z-]+)/gm)]
+    .map(([, name]) => name ?? '')
+    .filter((name) => name !== 'help');
+  assert.equal(flags.length >= 10, true);
+  const values: Record<string, string> = {
+    'admin-retrieve': 'deny',
+    listen: '127.0.0.1:1',
+    'versions-kept': '3',
+    'log-level': 'error',
+    'insecure-http': '1',
+    'accept-clock': '1',
+  };
+  const given = Object.fromEntries(flags.map((name) => [name, values[name] ?? 'given']));
+  const environment = Object.fromEntries(
+    Object.entries(given).map(([name, value]) => [`LEASEHOLD_${name.toUpperCase().replaceAll('-', '_')}`, value]),
+  );
+  const args = Object.entries(given).flatMap(([name, value]) => (value === '1' ? [`--${name}`] : [`--${name}`, value]));
+  assert.deepEqual(readConfiguration([], environment), readConfiguration(args, {}));
+  assert.notDeepEqual(readConfiguration([], environment), readConfiguration([], {}));
+});
+
+test('plain HTTP on anything but loopback is refused, unless TLS is configured or --insecure-http is given', () => {
+  const start = (...args: string[]) => readConfiguration(['--listen', ...args], {});
+  for (const address of ['0.0.0.0:1', '192.0.2.1:1', '[::]:1', 'vault.example:1']) {
+    assert.throws(() => start(address), /Plain HTTP/);
+    assert.notEqual(start(address, '--insecure-http'), null);
+    assert.notEqual(start(address, '--tls-cert', 'c', '--tls-key', 'k'), null);
+  }
+  for (const address of ['127.0.0.1:1', '127.0.0.9:1', 'localhost:1', '[::1]:1', 'unix:s'])
+    assert.notEqual(start(address), null);
+});
+
+test('it listens on a Unix socket, where remote_addr is null', async (t) => {
+  const folder = temporaryFolder(t);
+  const socketPath = join(folder, 's');
+  const service = await startTestService(t, ['--listen', `unix:${socketPath}`], join(folder, 'data'));
+  const headers = { host: 'localhost', authorization: `Bearer ${service.adminToken}` };
+  const fetchOver = (path: string): Promise<string> =>
+    new Promise((resolve, reject) => {
+      request({ socketPath, path, headers }, (response) => {
+        response.setEncoding('utf8').on('data', (text) => resolve(text));
+      })
+        .on('error', reject)
+        .end();
+    });
+  await fetchOver('/api/v1/credentials');
+  const [entry] = JSON.parse(await fetchOver('/api/v1/audit?limit=1')).data;
+  assert.deepEqual([entry.event_type, entry.remote_addr], ['credential.list', null]);
+});
+
+test('with a certificate it speaks TLS, and nothing else', async (t) => {
+  const { flags, certFile } = makeCertificate(t);
+  const service = await startTestService(t, flags);
+  assert.match(service.address, /^https:/);
+  const status = await new Promise((resolve, reject) => {
+    getSecurely(`${service.address}/api/v1/health`, { ca: readFileSync(certFile), agent: false }, (response) => {
+      resolve(response.resume().statusCode);
+    }).on('error', reject);
+  });
+  assert.equal(status, 200);
+  await assert.rejects(
+    new Promise((resolve, reject) => {
+      get(`${service.address.replace('https', 'http')}/api/v1/health`, { agent: false }, resolve).on('error', reject);
+    }),
+  );
+});

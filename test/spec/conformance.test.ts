@@ -1,0 +1,106 @@
+// What the OpenAPI document says of answers is true of real ones, to the last key. SOURCE: decisions, "HTTP".
+
+import assert from 'node:assert/strict';
+import { after, suite, test } from 'node:test';
+import { Compile } from 'typebox/schema';
+import { type Answer, readAgentKey, verifyAs } from '../kit/client.ts';
+import { startTestService } from '../kit/service.ts';
+import { readDocument } from './document.ts';
+
+const service = await startTestService({ after });
+const { admin, anonymous } = service;
+const { document, operations } = await readDocument(service);
+const agent = await service.agent('ci');
+
+/** Claims that the answer has just what the document says of it, and nothing beside `data` and `meta`. */
+function assertConforms(answer: Answer, name: string): void {
+  const { operation } = operations.find((one) => one.name === name) ?? assert.fail(name);
+  const status = String(answer.status);
+  const response = operation.responses[status] ?? operation.responses.default;
+  assert.equal(answer.status < 400, operation.responses[status] !== undefined, `${name}: ${answer.text}`);
+  if (response.content === undefined) {
+    assert.equal(answer.text, '');
+    return;
+  }
+  const [type = ''] = Object.keys(response.content);
+  assert.equal(answer.headers.get('content-type')?.startsWith(type), true, name);
+  if (type !== 'application/json') return;
+  const wrapper = response.content[type].schema;
+  const schema =
+    wrapper.$ref === undefined ? { ...wrapper, additionalProperties: false } : document.components.schemas.Error;
+  const [conforms, errors] = Compile(schema).Errors(answer.body);
+  assert.equal(conforms, true, `${name}: ${JSON.stringify(errors)} ${answer.text}`);
+}
+
+suite('real answers conform', () => {
+  const policy = { principal: 'agent:ci', resources: ['a'], actions: ['retrieve'] };
+  const simulated = (path: string) => ({ agent: 'ci', resource: path, action: 'retrieve' });
+  let lease = '';
+
+  /** In order: later ones need what earlier ones made. */
+  const CALLS: readonly (readonly [name: string, call: () => Promise<Answer>, status: number])[] = [
+    ['post /api/v1/credentials', () => admin.post('/api/v1/credentials', { path: 'a', value: 'v' }), 201],
+    ['post /api/v1/agents', () => admin.post('/api/v1/agents', { name: 'other' }), 201],
+    ['post /api/v1/agents', () => admin.post('/api/v1/agents', { name: 'OTHER' }), 409],
+    ['get /api/v1/agents', () => admin.get('/api/v1/agents'), 200],
+    ['get /api/v1/agents', () => admin.get('/api/v1/agents?limit=1'), 200],
+    ['get /api/v1/agents/{name}', () => admin.get('/api/v1/agents/other'), 200],
+    ['post /api/v1/policies', () => admin.post('/api/v1/policies', { name: 'p', ...policy }), 201],
+    ['put /api/v1/policies/{name}', () => admin.put('/api/v1/policies/p', policy), 200],
+    ['get /api/v1/policies', () => admin.get('/api/v1/policies'), 200],
+    ['get /api/v1/policies', () => admin.get('/api/v1/policies?offset=0'), 200],
+    ['get /api/v1/policies/{name}', () => admin.get('/api/v1/policies/p'), 200],
+    ['post /api/v1/policies/simulate', () => admin.post('/api/v1/policies/simulate', simulated('a')), 200],
+    ['post /api/v1/policies/simulate', () => admin.post('/api/v1/policies/simulate', simulated('b')), 200],
+    ['post /auth/challenge', () => anonymous.post('/auth/challenge', { agent_name: 'ci' }), 200],
+    ['post /auth/verify', () => verifyAs(service.address, 'ci', readAgentKey(service.dataDir, 'ci')), 200],
+    ['get /auth/session', () => agent.get('/auth/session'), 200],
+    ['get /api/v1/credentials/{path}', () => agent.get('/api/v1/credentials/a'), 200],
+    ['get /api/v1/credentials/{path}', () => agent.get('/api/v1/credentials/a?view=metadata'), 403],
+    ['get /api/v1/credentials/{path}', () => admin.get('/api/v1/credentials/a?view=metadata'), 200],
+    ['get /api/v1/credentials', () => admin.get('/api/v1/credentials'), 200],
+    [
+      'get /api/v1/leases',
+      async () => {
+        const answer = await admin.get('/api/v1/leases?limit=5');
+        lease = answer.body.data[0].lease_id;
+        return answer;
+      },
+      200,
+    ],
+    ['get /api/v1/leases/{lease_id}', () => admin.get(`/api/v1/leases/${lease}`), 200],
+    ['post /api/v1/leases/{lease_id}/renew', () => agent.post(`/api/v1/leases/${lease}/renew`), 200],
+    ['post /api/v1/leases/revoke', () => admin.post('/api/v1/leases/revoke', { path: 'a' }), 200],
+    ['get /api/v1/leases/{lease_id}', () => admin.get(`/api/v1/leases/${lease}`), 200],
+    ['post /api/v1/leases/{lease_id}/renew', () => agent.post(`/api/v1/leases/${lease}/renew`), 409],
+    ['delete /api/v1/leases/{lease_id}', () => agent.delete(`/api/v1/leases/${lease}`), 204],
+    ['get /api/v1/audit', () => admin.get('/api/v1/audit'), 200],
+    ['get /api/v1/audit', () => admin.get('/api/v1/audit?result=denied'), 200],
+    ['get /api/v1/audit/verify', () => admin.get('/api/v1/audit/verify'), 200],
+    ['get /api/v1/audit/export', () => admin.get('/api/v1/audit/export'), 200],
+    ['get /api/v1/health', () => anonymous.get('/api/v1/health'), 200],
+    ['delete /auth/session', () => agent.delete('/auth/session'), 204],
+    ['delete /api/v1/policies/{name}', () => admin.delete('/api/v1/policies/p'), 204],
+    ['delete /api/v1/agents/{name}', () => admin.delete('/api/v1/agents/other'), 204],
+    ['delete /api/v1/credentials/{path}', () => admin.delete('/api/v1/credentials/a'), 204],
+    ['delete /api/v1/credentials/{path}', () => anonymous.delete('/api/v1/credentials/a'), 401],
+    ['post /auth/verify', () => anonymous.post('/auth/verify', {}), 400],
+  ];
+
+  for (const [name, call, status] of CALLS) {
+    test(`real answers conform: ${name}, ${status}`, async () => {
+      const answer = await call();
+      assert.equal(answer.status, status, answer.text);
+      assertConforms(answer, name);
+    });
+  }
+
+  test('a successful call of every operation was among them', () => {
+    const called = new Set(CALLS.flatMap(([name, , status]) => (status < 400 ? [name] : [])));
+    const missing = operations.filter(({ name, path }) => !path.startsWith('/api/v1/auth/') && !called.has(name));
+    assert.deepEqual(
+      missing.map(({ name }) => name),
+      [],
+    );
+  });
+});

@@ -1,0 +1,238 @@
+// What holds for every answer and every request. SOURCE: interface 1 and 9; decisions, "HTTP".
+
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import { FAULTS } from '../../src/core/fault.ts';
+import {
+  assertHeaders,
+  assertInvalid,
+  assertKeys,
+  assertRefused,
+  dataOf,
+  entriesOf,
+  STATUS_OF,
+} from '../kit/answers.ts';
+import { type RawAnswer, rawRequest, sendRaw } from '../kit/raw.ts';
+import { startTestService } from '../kit/service.ts';
+
+const CREDENTIALS = '/api/v1/credentials';
+const PASS = 'path type created_at';
+
+const service = await startTestService({ after });
+const { admin, anonymous, address } = service;
+const auth = `Authorization: Bearer ${service.adminToken}`;
+const raw = (lines: string[], body = ''): Promise<RawAnswer> => sendRaw(address, rawRequest(lines, body));
+const codeOf = ({ body }: RawAnswer) => JSON.parse(body).error.code;
+/** Stores with this Content-Type. */
+const storeAs = (type: string | null, body = '{"path":"typed/a","value":"v"}') =>
+  raw(
+    [
+      `POST ${CREDENTIALS} HTTP/1.1`,
+      'Host: localhost',
+      auth,
+      ...(type === null ? [] : [`Content-Type: ${type}`]),
+      `Content-Length: ${Buffer.byteLength(body)}`,
+    ],
+    body,
+  );
+
+test('one closed table of codes, each with its status', () => {
+  assert.deepEqual({ ...FAULTS }, STATUS_OF);
+});
+
+test('every answer carries an X-Request-Id of its own, no-store and nosniff', async () => {
+  const answers = [
+    await admin.get('/api/v1/agents'),
+    await anonymous.get('/api/v1/health'),
+    await anonymous.get('/openapi.json'),
+    await anonymous.get('/api/v1/agents'),
+    await admin.get('/no/such/address'),
+    await admin.get('/api/v1/agents?bad=1'),
+    await admin.call('PATCH', '/api/v1/agents'),
+    await admin.get('/api/v1/audit/export'),
+  ];
+  for (const answer of answers) assertHeaders(answer);
+  assert.equal(new Set(answers.map(({ headers }) => headers.get('x-request-id'))).size, answers.length);
+});
+
+test('an X-Request-Id that is sent is not taken over', async () => {
+  const answer = await admin.call('GET', '/api/v1/agents', undefined, { 'x-request-id': 'chosen-by-caller' });
+  assert.notEqual(answer.headers.get('x-request-id'), 'chosen-by-caller');
+});
+
+test('answers on the socket itself, before there is a request, carry the same headers', async () => {
+  for (const [bytes, status] of [
+    ['GET\r\n\r\n', 400],
+    [`GET / HTTP/1.1\r\nHost: localhost\r\nX: ${'x'.repeat(20_000)}\r\n\r\n`, 431],
+  ] as const) {
+    const answer = await sendRaw(address, bytes);
+    assert.equal(answer.status, status);
+    for (const header of [
+      /^x-request-id: \S+$/im,
+      /^cache-control: no-store$/im,
+      /^x-content-type-options: nosniff$/im,
+    ]) {
+      assert.match(answer.head, header);
+    }
+    assert.equal(codeOf(answer), status === 431 ? 'HEADERS_TOO_LARGE' : 'INVALID_REQUEST');
+  }
+});
+
+test('no CORS: an Origin changes nothing, and a preflight is 405', async () => {
+  const origin = { origin: 'https://evil.example' };
+  assertHeaders(await admin.call('GET', '/api/v1/agents', undefined, origin));
+  const preflight = await anonymous.call('OPTIONS', '/api/v1/agents', undefined, {
+    ...origin,
+    'access-control-request-method': 'POST',
+  });
+  assertRefused(preflight, 'METHOD_NOT_ALLOWED');
+});
+
+test('a body with another Content-Type, or with none, is 415 and stores nothing', async () => {
+  const types = ['text/plain', 'application/x-www-form-urlencoded', 'application/jsonx', 'application/vnd.api+json'];
+  for (const type of [...types, 'text/json', 'application/json-seq', 'xapplication/json', null]) {
+    const answer = await storeAs(type);
+    assert.equal(answer.status, 415, `${type}: ${answer.head}`);
+    assert.equal(codeOf(answer), 'UNSUPPORTED_MEDIA_TYPE');
+  }
+  assertRefused(await admin.get(`${CREDENTIALS}/typed/a`), 'NOT_FOUND');
+});
+
+test('JSON is JSON in whatever case and with a charset', async () => {
+  for (const type of ['application/json', 'Application/JSON', 'application/json; charset=utf-8']) {
+    assert.equal((await storeAs(type)).status, 201, type);
+  }
+});
+
+test('on an empty body the Content-Type is ignored', async () => {
+  await admin.post('/api/v1/policies', { name: 'empty', principal: 'agent:a', resources: ['a'], actions: ['list'] });
+  for (const type of ['text/plain', 'application/x-www-form-urlencoded', 'application/json']) {
+    const lines = ['GET /api/v1/policies/empty HTTP/1.1', 'Host: localhost', auth, `Content-Type: ${type}`];
+    assert.equal((await raw([...lines, 'Content-Length: 0'])).status, 200, type);
+  }
+  const lines = ['DELETE /api/v1/policies/empty HTTP/1.1', 'Host: localhost', auth, 'Content-Type: text/plain'];
+  assert.equal((await raw([...lines, 'Content-Length: 0'])).status, 204);
+});
+
+test('what is no JSON is 400', async () => {
+  for (const body of ['{', 'path=a', '{"path":"a",}', "{'path':'a'}", 'NaN', '{"path":"a"} x', '\ufeff{}']) {
+    const answer = await storeAs('application/json', body);
+    assert.equal(answer.status, 400, body);
+    assert.match(JSON.parse(answer.body).error.message, /^body: /);
+  }
+  for (const body of ['null', '[]', '"text"', '5', 'true']) {
+    assert.equal((await storeAs('application/json', body)).status, 400, body);
+  }
+});
+
+test('an error never repeats what was sent', async () => {
+  const sent = 'SENT-7f3a';
+  const texts = [
+    (await admin.get(`${CREDENTIALS}/${sent}%20`)).text,
+    (await admin.get(`${CREDENTIALS}/${sent}`)).text,
+    (await admin.get(`/api/v1/${sent}`)).text,
+    (await admin.get(`/api/v1/agents?${sent}=1`)).text,
+    (await admin.get(`/api/v1/agents?limit=${sent}`)).text,
+    (await admin.get(`/api/v1/audit?since=${sent}`)).text,
+    (await admin.get(`/api/v1/agents/${sent}%20`)).text,
+    (await admin.get(`/api/v1/leases?status=${sent}`)).text,
+    (await admin.post(CREDENTIALS, { path: `${sent} `, value: sent })).text,
+    (await admin.post(CREDENTIALS, { path: 'a', value: sent, [sent]: sent })).text,
+    (await admin.post('/api/v1/agents', { name: sent, public_key: sent })).text,
+    (await storeAs('application/json', `{"${sent}": ${sent}`)).body,
+    (await storeAs(sent)).body,
+    (await service.as(sent).get('/api/v1/agents')).text,
+    (await anonymous.post('/auth/verify', { challenge_id: sent, agent_name: sent, signature: sent })).text,
+    (await raw([`${sent} / HTTP/1.1`, 'Host: localhost'])).body,
+    (await raw(['GET /api/v1/agents HTTP/1.1', `Host: ${sent}.example`])).body,
+  ];
+  for (const text of texts) {
+    assert.match(text, /"error"/);
+    assert.equal(text.includes(sent), false, text);
+  }
+});
+
+test('GET /api/v1/health needs no token and says only that the status is ok', async () => {
+  const answer = await anonymous.get('/api/v1/health');
+  assert.equal(answer.status, 200);
+  assertHeaders(answer);
+  assert.deepEqual(answer.body, { data: { status: 'ok' } });
+});
+
+test('GET /openapi.json needs no token', async () => {
+  const answer = await anonymous.get('/openapi.json');
+  assert.equal(answer.status, 200);
+  assertKeys(answer.body, 'openapi info paths components');
+});
+
+test('HEAD never retrieves: 405, with no lease, no count and no entry', async () => {
+  await admin.post(CREDENTIALS, { path: 'head/a', value: 'v' });
+  const entries = await entriesOf(service, async () => {
+    const answer = await admin.call('HEAD', `${CREDENTIALS}/head/a`);
+    assert.equal(answer.status, 405);
+    assert.equal(answer.headers.get('allow'), 'GET, DELETE');
+  });
+  assert.deepEqual(entries, []);
+  assert.equal((await admin.get(`${CREDENTIALS}/head/a?view=metadata`)).body.data.access_count, 0);
+  assert.deepEqual((await admin.get('/api/v1/leases?path=head/a')).body.data, []);
+});
+
+test('on a loopback listener the Host must be localhost or an IP literal, whatever its port; else 421', async () => {
+  const statusFor = async (host: string) => (await raw(['GET /api/v1/agents HTTP/1.1', `Host: ${host}`, auth])).status;
+  for (const host of [
+    'localhost',
+    'LOCALHOST:1',
+    '127.0.0.1',
+    '127.0.0.1:9',
+    '[::1]',
+    '[::1]:7700',
+    '192.0.2.7',
+    'localhost:65535',
+  ]) {
+    assert.equal(await statusFor(host), 200, host);
+  }
+  for (const host of [
+    'evil.example',
+    'localhost.evil.example',
+    'evil.example:7700',
+    '127.0.0.1.nip.io',
+    '127.1',
+    '::1',
+    'a@localhost',
+    '',
+  ]) {
+    assert.equal(await statusFor(host), 421, host);
+  }
+  const answer = await raw(['GET /api/v1/agents HTTP/1.1', 'Host: evil.example']);
+  assert.equal(codeOf(answer), 'MISDIRECTED_REQUEST');
+});
+
+test('--public-name adds names to those a loopback listener answers to', async (t) => {
+  const named = await startTestService(t, ['--public-name', 'vault.example, Vault-2.example']);
+  for (const [host, status] of Object.entries({
+    'vault.example:1': 200,
+    'VAULT-2.EXAMPLE': 200,
+    'x.vault.example': 421,
+  })) {
+    const lines = ['GET /api/v1/health HTTP/1.1', `Host: ${host}`];
+    assert.equal((await sendRaw(named.address, rawRequest(lines))).status, status, host);
+  }
+});
+
+test('a body over the limit is 413, an address over the limit 414', async () => {
+  assertRefused(await admin.post(CREDENTIALS, { path: 'a', value: 'v'.repeat(3_000_000) }), 'PAYLOAD_TOO_LARGE');
+  assertRefused(await admin.get(`${CREDENTIALS}/${'a'.repeat(9000)}`), 'URI_TOO_LONG');
+});
+
+test('an address that does not exist is 404, with and without a token', async () => {
+  for (const path of ['/', '/api', '/api/v1', '/api/v2/agents', '/API/v1/agents', '/auth', '/api/v1/audit/none']) {
+    assertRefused(await admin.get(path), 'NOT_FOUND');
+    assertRefused(await anonymous.get(path), 'NOT_FOUND');
+  }
+});
+
+test('a refused body changes nothing: all of it is checked before any of it is done', async () => {
+  assertInvalid(await admin.post(CREDENTIALS, { path: 'half/a', value: 'v', type: 'bad type' }), 'type');
+  assertRefused(await admin.get(`${CREDENTIALS}/half/a`), 'NOT_FOUND');
+  dataOf(await admin.post(CREDENTIALS, { path: 'half/a', value: 'v' }), 201, PASS);
+});

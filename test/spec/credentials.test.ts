@@ -1,0 +1,230 @@
+// Credentials. SOURCE: interface 2.1, 4.1 and 7; decisions, "Credentials".
+
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import {
+  assertInvalid,
+  assertKeys,
+  assertNoContent,
+  assertRefused,
+  dataOf,
+  entriesOf,
+  TIMESTAMP,
+  UUID,
+} from '../kit/answers.ts';
+import { startTestService } from '../kit/service.ts';
+
+const CREDENTIALS = '/api/v1/credentials';
+const LISTED = 'path type description created_at updated_at access_count';
+
+const service = await startTestService({ after });
+const { admin } = service;
+const store = (path: string, value = 'v', more: Record<string, unknown> = {}) =>
+  admin.post(CREDENTIALS, { path, value, ...more });
+const metadata = async (path: string) => (await admin.get(`${CREDENTIALS}/${path}?view=metadata`)).body.data;
+
+test('POST /credentials answers 201 with path, type and created_at, and not the value', async () => {
+  const answer = await store('post/one', 'hidden-in-the-answer', { type: 'api_key', description: 'of the shop' });
+  const data = dataOf(answer, 201, 'path type created_at');
+  assert.equal(data.path, 'post/one');
+  assert.equal(data.type, 'api_key');
+  assert.match(data.created_at, TIMESTAMP);
+  assert.equal(answer.text.includes('hidden-in-the-answer'), false);
+});
+
+test('path and value are required, type is generic and description empty where they are left out', async () => {
+  assertInvalid(await admin.post(CREDENTIALS, { value: 'v' }), 'path');
+  assertInvalid(await admin.post(CREDENTIALS, { path: 'post/none' }), 'value');
+  await store('post/default');
+  const { type, description } = await metadata('post/default');
+  assert.deepEqual({ type, description }, { type: 'generic', description: '' });
+});
+
+test('GET /credentials/:path answers path, value, lease_id and expires_at', async () => {
+  await store('get/one', 'the value');
+  const askedAt = Date.now();
+  const data = dataOf(await admin.get(`${CREDENTIALS}/get/one`), 200, 'path value lease_id expires_at');
+  assert.equal(data.path, 'get/one');
+  assert.equal(data.value, 'the value');
+  assert.match(data.lease_id, UUID);
+  assert.match(data.expires_at, TIMESTAMP);
+  assert.equal(Date.parse(data.expires_at) - askedAt >= 3_600_000, true);
+});
+
+test('each retrieval creates a lease of its own', async () => {
+  await store('get/two');
+  const [one, two] = [await admin.get(`${CREDENTIALS}/get/two`), await admin.get(`${CREDENTIALS}/get/two`)];
+  assert.notEqual(one.body.data.lease_id, two.body.data.lease_id);
+  for (const { body } of [one, two]) {
+    const lease = await admin.get(`/api/v1/leases/${body.data.lease_id}`);
+    assert.deepEqual([lease.body.data.path, lease.body.data.expires_at], ['get/two', body.data.expires_at]);
+  }
+});
+
+test('GET /credentials/:path is 404 NOT_FOUND where the credential does not exist', async () => {
+  assertRefused(await admin.get(`${CREDENTIALS}/get/nothing`), 'NOT_FOUND');
+});
+
+test('GET /credentials/:path is 403 ACCESS_DENIED where no policy grants access', async () => {
+  await store('get/three');
+  const stranger = await service.agent('stranger', { 'elsewhere/*': ['retrieve'] });
+  assertRefused(await stranger.get(`${CREDENTIALS}/get/three`), 'ACCESS_DENIED');
+});
+
+test('GET /credentials answers path, type, description, times and access_count, and never a value', async () => {
+  await store('list/b', 'listed-value', { type: 'token', description: 'second' });
+  await store('list/a', 'listed-value', { type: 'token' });
+  const answer = await admin.get(CREDENTIALS);
+  const listed = dataOf(answer, 200, LISTED).filter(({ path }: { path: string }) => path.startsWith('list/'));
+  assert.deepEqual(
+    listed.map(({ path }: { path: string }) => path),
+    ['list/a', 'list/b'],
+  );
+  const { created_at, updated_at, ...rest } = listed[1];
+  assert.deepEqual(rest, { path: 'list/b', type: 'token', description: 'second', access_count: 0 });
+  assert.match(created_at, TIMESTAMP);
+  assert.equal(updated_at, created_at);
+  assert.equal(answer.text.includes('listed-value'), false);
+});
+
+test('GET /credentials filters by type, and a type that nobody has gives an empty list', async () => {
+  await store('filter/key', 'v', { type: 'ssh_key' });
+  const found = dataOf(await admin.get(`${CREDENTIALS}?type=ssh_key`), 200, LISTED);
+  assert.deepEqual(
+    found.map(({ path }: { path: string }) => path),
+    ['filter/key'],
+  );
+  assert.deepEqual(dataOf(await admin.get(`${CREDENTIALS}?type=certificate`), 200, ''), []);
+});
+
+test('list shows an agent just the paths with a list grant', async () => {
+  for (const path of ['shown/a', 'shown/b/c', 'shown', 'hidden/a', 'exact/a', 'exact/ab']) await store(path);
+  const agent = await service.agent('lister', { 'shown/*': ['list'], 'hidden/*': ['retrieve'], 'exact/a': ['list'] });
+  const listed = dataOf(await agent.get(CREDENTIALS), 200, LISTED);
+  const paths = listed.map(({ path }: { path: string }) => path);
+  assert.deepEqual(paths, ['exact/a', 'shown/a', 'shown/b/c']);
+  const nobody = await service.agent('lister-of-nothing');
+  assert.deepEqual(dataOf(await nobody.get(CREDENTIALS), 200, ''), []);
+});
+
+test('DELETE answers 204 without a body, and what is not there is 404', async () => {
+  await store('delete/one');
+  assertNoContent(await admin.delete(`${CREDENTIALS}/delete/one`));
+  assertRefused(await admin.get(`${CREDENTIALS}/delete/one`), 'NOT_FOUND');
+  assertRefused(await admin.delete(`${CREDENTIALS}/delete/one`), 'NOT_FOUND');
+});
+
+test('DELETE revokes the leases of the credential, and of no other', async () => {
+  await store('delete/leased');
+  await store('delete/kept');
+  const { lease_id: gone } = (await admin.get(`${CREDENTIALS}/delete/leased`)).body.data;
+  const { lease_id: kept } = (await admin.get(`${CREDENTIALS}/delete/kept`)).body.data;
+  await admin.delete(`${CREDENTIALS}/delete/leased`);
+  const status = async (id: string) => (await admin.get(`/api/v1/leases/${id}`)).body.data.status;
+  assert.deepEqual([await status(gone), await status(kept)], ['revoked', 'active']);
+});
+
+test('a path that was deleted and stored again begins anew', async () => {
+  for (const value of ['one', 'two']) await store('delete/again', value, { type: 'token', description: 'old' });
+  await admin.get(`${CREDENTIALS}/delete/again`);
+  const before = await metadata('delete/again');
+  await admin.delete(`${CREDENTIALS}/delete/again`);
+  await store('delete/again', 'three');
+  const { created_at, updated_at, versions, ...rest } = await metadata('delete/again');
+  assert.deepEqual(rest, { path: 'delete/again', type: 'generic', description: '', access_count: 0 });
+  assert.deepEqual(
+    versions.map(({ version }: { version: number }) => version),
+    [1],
+  );
+  assert.equal(created_at > before.created_at, true);
+  assert.equal(updated_at, created_at);
+  assertRefused(await admin.get(`${CREDENTIALS}/delete/again?version=2`), 'NOT_FOUND');
+});
+
+test('ttl asks for a shorter lease, and a longer one than the policy’s is cut to it', async () => {
+  await store('ttl/one');
+  const agent = await service.agent('hasty');
+  const policy = { principal: 'agent:hasty', resources: ['ttl/*'], actions: ['retrieve'], max_ttl: 100 };
+  await admin.post('/api/v1/policies', { name: 'hasty', ...policy });
+  const secondsFor = async (query: string) => {
+    const { lease_id, expires_at } = (await agent.get(`${CREDENTIALS}/ttl/one${query}`)).body.data;
+    const { issued_at } = (await agent.get(`/api/v1/leases/${lease_id}`)).body.data;
+    return (Date.parse(expires_at) - Date.parse(issued_at)) / 1000;
+  };
+  assert.equal(await secondsFor(''), 100);
+  assert.equal(await secondsFor('?ttl=7'), 7);
+  assert.equal(await secondsFor('?ttl=100'), 100);
+  assert.equal(await secondsFor('?ttl=101'), 100);
+  assert.equal(await secondsFor('?ttl=31536000'), 100);
+  for (const ttl of ['0', '-1', '1.5', '1e2', '31536001', 'abc', '', '%201', '0x10']) {
+    assertInvalid(await agent.get(`${CREDENTIALS}/ttl/one?ttl=${ttl}`), 'ttl');
+  }
+});
+
+test('view=metadata answers the list entry plus versions, with no value and no lease, and counts nothing', async () => {
+  await store('view/one', 'first-value', { type: 'token', description: 'd' });
+  await store('view/one', 'second-value');
+  const leases = (await admin.get('/api/v1/leases')).body.data.length;
+  const answer = await admin.get(`${CREDENTIALS}/view/one?view=metadata`);
+  const data = dataOf(answer, 200, `${LISTED} versions`);
+  assert.equal(data.access_count, 0);
+  for (const version of data.versions) assertKeys(version, 'version created_at');
+  assert.deepEqual(
+    data.versions.map(({ version }: { version: number }) => version),
+    [1, 2],
+  );
+  assert.equal(data.versions[0].created_at, data.created_at);
+  assert.equal(data.versions[1].created_at, data.updated_at);
+  assert.equal(answer.text.includes('-value'), false);
+  assert.equal((await admin.get('/api/v1/leases')).body.data.length, leases);
+  assertRefused(await admin.get(`${CREDENTIALS}/view/nothing?view=metadata`), 'NOT_FOUND');
+});
+
+test('view=metadata needs list, and retrieve does not stand in for it', async () => {
+  await store('view/two');
+  const lister = await service.agent('viewer', { 'view/*': ['list'] });
+  dataOf(await lister.get(`${CREDENTIALS}/view/two?view=metadata`), 200, `${LISTED} versions`);
+  assertRefused(await lister.get(`${CREDENTIALS}/view/two`), 'ACCESS_DENIED');
+  const retriever = await service.agent('retriever', { 'view/*': ['retrieve'] });
+  assertRefused(await retriever.get(`${CREDENTIALS}/view/two?view=metadata`), 'ACCESS_DENIED');
+});
+
+test('view is metadata or nothing, and goes with neither version nor ttl', async () => {
+  await store('view/three');
+  assertInvalid(await admin.get(`${CREDENTIALS}/view/three?view=value`), 'view');
+  assertInvalid(await admin.get(`${CREDENTIALS}/view/three?view=metadata&version=1`), 'version');
+  assertInvalid(await admin.get(`${CREDENTIALS}/view/three?view=metadata&ttl=5`), 'ttl');
+});
+
+test('access_count counts successful retrievals, exactly', async () => {
+  await store('count/one');
+  const stranger = await service.agent('not-counted');
+  await Promise.all(Array.from({ length: 9 }, () => admin.get(`${CREDENTIALS}/count/one`)));
+  await stranger.get(`${CREDENTIALS}/count/one`);
+  await admin.get(`${CREDENTIALS}/count/one?version=7`);
+  await admin.get(`${CREDENTIALS}/count/one?ttl=none`);
+  const listed = (await admin.get(CREDENTIALS)).body.data.find(({ path }: { path: string }) => path === 'count/one');
+  assert.equal(listed.access_count, 9);
+  assert.equal((await metadata('count/one')).access_count, 9);
+  await store('count/one', 'a new version keeps it');
+  assert.equal((await metadata('count/one')).access_count, 9);
+});
+
+test('an agent stores, deletes and retrieves as policies grant it, each by its own action', async () => {
+  const calls = {
+    store: (agent: typeof admin) => agent.post(CREDENTIALS, { path: 'by/agent', value: 'v' }),
+    retrieve: (agent: typeof admin) => agent.get(`${CREDENTIALS}/by/agent`),
+    delete: (agent: typeof admin) => agent.delete(`${CREDENTIALS}/by/agent`),
+  };
+  const expected = { store: 201, retrieve: 200, delete: 204 };
+  for (const granted of Object.keys(calls) as (keyof typeof calls)[]) {
+    const agent = await service.agent(`only-${granted}`, { 'by/*': [granted] });
+    for (const [action, call] of Object.entries(calls)) {
+      await store('by/agent');
+      const [entry] = await entriesOf(service, async () => {
+        assert.equal((await call(agent)).status, action === granted ? expected[granted] : 403, `${granted}: ${action}`);
+      });
+      assert.equal(entry.event_type, `credential.${action}`);
+    }
+  }
+});

@@ -1,0 +1,162 @@
+// docs/api.md says what the tables say, and its examples, run from the first to the last, print what stands below them.
+
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import type { TSchema } from 'typebox';
+import { EVENT_TYPES, RESULTS } from '../../src/core/audit.ts';
+import { FAULTS } from '../../src/core/fault.ts';
+import { ACTIONS } from '../../src/core/policy.ts';
+import type { Route } from '../../src/http/route.ts';
+import { ROUTES } from '../../src/http/routes/table.ts';
+import { readBlocks, withPlaceholders } from '../e2e/markdown.ts';
+import { Shell } from '../e2e/shell.ts';
+import { temporaryFolder } from '../kit/folder.ts';
+import { startTestService } from '../kit/service.ts';
+
+const page = readFileSync(join(import.meta.dirname, '../../docs/api.md'), 'utf8');
+const ROUTE = /^(?:GET|POST|PUT|DELETE) \//;
+/** The text under each heading, up to the next one. */
+const sections = new Map(
+  page
+    .split(/^#+ /m)
+    .slice(1)
+    .map((section): [string, string] => {
+      const end = section.indexOf('\n');
+      return [section.slice(0, end), section.slice(end)];
+    }),
+);
+const blocks = readBlocks(page);
+
+/** Every property that a schema names, its inner ones too. */
+function fieldsOf(schema: TSchema): string[] {
+  const {
+    properties = {},
+    items,
+    anyOf = [],
+  } = schema as Record<string, never> & {
+    properties?: Record<string, TSchema>;
+    items?: TSchema;
+    anyOf?: TSchema[];
+  };
+  const inner = [...Object.values(properties), ...(items === undefined ? [] : [items]), ...anyOf];
+  return [...Object.keys(properties), ...inner.flatMap(fieldsOf)];
+}
+
+function answerFields({ data }: Route): string[] {
+  return data === null || data === 'entries' ? [] : fieldsOf(data);
+}
+
+/** The words in backticks of a text. */
+const quoted = (text: string) => new Set([...text.matchAll(/`([^`\n]+)`/g)].map(([, word]) => word));
+
+test('every route of the table has its heading, and every heading its route', () => {
+  const headings = [...sections.keys()].filter((heading) => ROUTE.test(heading));
+  const routes = ROUTES.map(({ method, path }) => `${method} ${path}`);
+  assert.deepEqual(headings.sort(), [...routes, 'GET /api/v1/health', 'GET /openapi.json'].sort());
+});
+
+const WHO = { public: 'Who: everybody', agent: 'Who: agents and the administrator', admin: 'Who: the administrator' };
+
+for (const row of ROUTES) {
+  const name = `${row.method} ${row.path}`;
+  test(`${name}: its section names who may, every field, the status, the event and an example`, () => {
+    const section = sections.get(name) ?? '';
+    const words = quoted(section);
+    const fields = [
+      ...Object.keys(row.query.properties),
+      ...Object.keys(row.body?.properties ?? {}),
+      ...answerFields(row),
+    ];
+    assert.deepEqual(
+      fields.filter((field) => !words.has(field)),
+      [],
+    );
+    assert.match(section, new RegExp(`^- ${WHO[row.who]}[.;]`, 'm'));
+    assert.match(section, new RegExp(`Answer[,:] ${row.status}\\b`));
+    if (row.who !== 'public') assert.equal(words.has(row.event), true, row.event);
+    if (row.who === 'admin') assert.equal(words.has('ACCESS_DENIED'), true);
+    const required: readonly string[] = row.body?.['required'] ?? [];
+    const cells = [...section.matchAll(/^\| `(\w+)` \| (required|optional) \|/gm)];
+    if (cells.length > 0) {
+      assert.deepEqual(
+        cells.flatMap(([, field, need]) => (need === 'required' ? [field] : [])).sort(),
+        [...required].sort(),
+      );
+    }
+    assert.equal(
+      blocks.some(({ heading, language }) => heading === name && language === 'sh'),
+      true,
+    );
+  });
+}
+
+test('the fields in the tables of a section are fields of its route', () => {
+  for (const row of ROUTES) {
+    const known = [...Object.keys(row.query.properties), ...Object.keys(row.body?.properties ?? {})];
+    const cells = [...(sections.get(`${row.method} ${row.path}`) ?? '').matchAll(/^\| ((?:`\w+`(?:, )?)+) \|/gm)];
+    const named = cells.flatMap(([, cell = '']) => [...quoted(cell)]);
+    assert.deepEqual(
+      named.filter((field) => !known.includes(field ?? '')),
+      [],
+      `${row.method} ${row.path}`,
+    );
+  }
+});
+
+test('the table of errors is the table of faults: every code with its status, and no other', () => {
+  const rows = [...(sections.get('Errors') ?? '').matchAll(/^\| `([A-Z_]+)` \| (\d+) \| \S.* \|$/gm)];
+  assert.deepEqual(Object.fromEntries(rows.map(([, code = '', status]) => [code, Number(status)])), { ...FAULTS });
+});
+
+test('a code that the page names anywhere is a code that there is', () => {
+  const codes = [...quoted(page)].filter((word) => /^[A-Z]+(?:_[A-Z]+)+$/.test(word ?? ''));
+  assert.equal(codes.length >= 15, true);
+  assert.deepEqual(
+    codes.filter((code) => !Object.keys(FAULTS).includes(code ?? '')),
+    [],
+  );
+});
+
+test('every event type, result and action is named, and no event type that there is not', () => {
+  const words = quoted(page);
+  for (const word of [...EVENT_TYPES, ...RESULTS, ...ACTIONS]) assert.equal(words.has(word), true, word);
+  const nouns = new Set(EVENT_TYPES.map((event) => event.split('.')[0]));
+  const events = [...words].filter(
+    (word) => nouns.has(word?.split('.')[0] ?? '') && /^[a-z]+\.[a-z]+$/.test(word ?? ''),
+  );
+  assert.deepEqual(
+    events.filter((event) => !EVENT_TYPES.some((known) => known === event)),
+    [],
+  );
+});
+
+test('the entry’s fields stand in the table of the audit log', () => {
+  const { data } = ROUTES.find(({ path }) => path === '/api/v1/audit') ?? assert.fail();
+  const cells = [...(sections.get('The audit log') ?? '').matchAll(/^\| `(\w+)` \|/gm)].map(([, field]) => field);
+  assert.deepEqual(cells, data === null || data === 'entries' ? [] : fieldsOf(data));
+});
+
+test('the examples print what stands below them, from the first to the last', async (t) => {
+  const folder = temporaryFolder(t);
+  const { address, dataDir } = await startTestService(t);
+  const { PATH = '' } = process.env;
+  const env = {
+    PATH,
+    HOME: folder,
+    LEASEHOLD_DATA_DIR: dataDir,
+    LEASEHOLD_LISTEN: new URL(address).host,
+    NO_PROXY: '*',
+  };
+  const shell = new Shell(t, temporaryFolder(t), { cwd: folder, env });
+  let count = 0;
+  for (const [index, { heading, language, text }] of blocks.entries()) {
+    if (language !== 'sh') continue;
+    const next = blocks[index + 1];
+    const expected = next?.heading === heading && next.language !== 'sh' ? next.text : '';
+    assert.equal(withPlaceholders(await shell.run(text)), withPlaceholders(expected), heading);
+    count += 1;
+  }
+  assert.equal(count, ROUTES.length + 3);
+});

@@ -1,0 +1,22 @@
+/** The OpenAPI document as the service serves it. */
+import type { Answer } from '../kit/client.ts';
+import type { TestService } from '../kit/service.ts';
+
+export type Json = Answer['body'];
+
+export interface Operation {
+  /** Method in lower case and address, as the document spells them. */
+  readonly name: string;
+  readonly path: string;
+  readonly method: string;
+  readonly operation: Json;
+}
+
+export async function readDocument({ anonymous }: TestService) {
+  const answer = await anonymous.get('/openapi.json');
+  const document: Json = answer.body;
+  const operations: Operation[] = Object.entries<Json>(document.paths).flatMap(([path, item]) =>
+    Object.entries<Json>(item).map(([method, operation]) => ({ name: `${method} ${path}`, path, method, operation })),
+  );
+  return { answer, document, operations };
+}

@@ -1,0 +1,131 @@
+// Failed logins are slowed. SOURCE: decisions, "Authentication".
+
+import assert from 'node:assert/strict';
+import { sign } from 'node:crypto';
+import { type RequestOptions, request } from 'node:http';
+import { test } from 'node:test';
+import { assertRefused, entriesOf } from '../kit/answers.ts';
+import { type Answer, createClient, logIn, readAgentKey, verifyAs } from '../kit/client.ts';
+import { startTestService, type TestService } from '../kit/service.ts';
+
+const INVENTED = { challenge_id: '0190a000-0000-8000-8000-000000000000', signature: 'AAAA' };
+
+/** Fails `count` verifies of the agent, some at a time; returns the answers. */
+async function fail({ anonymous }: TestService, agent_name: string, count: number): Promise<Answer[]> {
+  const proof = { ...INVENTED, agent_name };
+  const answers: Answer[] = [];
+  while (answers.length < count) {
+    const batch = Array.from({ length: Math.min(20, count - answers.length) }, () =>
+      anonymous.post('/auth/verify', proof),
+    );
+    answers.push(...(await Promise.all(batch)));
+  }
+  return answers;
+}
+
+const countOf = (answers: readonly Answer[], status: number) =>
+  answers.filter((answer) => answer.status === status).length;
+
+/** A verify over a connection that comes from another address of loopback. */
+function verifyFrom(localAddress: string, { address }: TestService, body: unknown): Promise<number> {
+  const options: RequestOptions = { method: 'POST', localAddress, headers: { 'content-type': 'application/json' } };
+  return new Promise((resolve, reject) => {
+    const sent = request(`${address}/auth/verify`, options, (response) => {
+      response.resume().on('end', () => resolve(response.statusCode ?? 0));
+    });
+    sent.on('error', reject).end(JSON.stringify(body));
+  });
+}
+
+test('failed verifies of one agent from one address: 60 at once, then 429 with Retry-After', async (t) => {
+  const service = await startTestService(t);
+  await service.agent('guessed');
+  const startedAt = performance.now();
+  const answers = await fail(service, 'guessed', 70);
+  const seconds = Math.ceil((performance.now() - startedAt) / 1000);
+  const failed = countOf(answers, 401);
+  assert.equal(failed >= 60 && failed <= 60 + seconds, true, `${failed} were checked in ${seconds} s`);
+  assert.equal(countOf(answers, 429), 70 - failed);
+  for (const answer of answers) assertRefused(answer, answer.status === 429 ? 'RATE_LIMITED' : 'AUTH_FAILED');
+  assert.equal(answers.find(({ status }) => status === 429)?.headers.get('retry-after'), '1');
+});
+
+test('over the limit even a right signature is 429, before it is checked and without an entry; a second later it is in', async (t) => {
+  const service = await startTestService(t);
+  await service.agent('waiting');
+  const key = readAgentKey(service.dataDir, 'waiting');
+  await fail(service, 'waiting', 80);
+  const entries = await entriesOf(service, async () => {
+    const answer = await verifyAs(service.address, 'waiting', key);
+    // On a slow machine the second may be over already.
+    if (answer.status !== 200) assertRefused(answer, 'RATE_LIMITED');
+  });
+  const refused = entries.filter(({ result }) => result === 'denied');
+  assert.deepEqual(refused, []);
+  await new Promise((resolve) => setTimeout(resolve, 1100));
+  assert.match(await logIn(service.address, 'waiting', key), /^lhs_/);
+});
+
+test('the limit of one agent does not lock out another one', async (t) => {
+  const service = await startTestService(t);
+  await service.agent('attacked');
+  await service.agent('bystander');
+  assert.equal(countOf(await fail(service, 'attacked', 65), 429) > 0, true);
+  assert.match(await logIn(service.address, 'bystander', readAgentKey(service.dataDir, 'bystander')), /^lhs_/);
+});
+
+test('nobody can lock an agent out from elsewhere: another address has its own limit', async (t) => {
+  const service = await startTestService(t);
+  await service.agent('elsewhere');
+  assert.equal(countOf(await fail(service, 'elsewhere', 65), 429) > 0, true);
+  const { body } = await service.anonymous.post('/auth/challenge', { agent_name: 'elsewhere' });
+  const { challenge_id, nonce } = body.data;
+  const key = readAgentKey(service.dataDir, 'elsewhere');
+  const signature = sign(null, Buffer.from(nonce, 'base64'), key).toString('base64');
+  const proof = { challenge_id, agent_name: 'elsewhere', signature };
+  assert.equal(await verifyFrom('127.0.0.9', service, proof), 200);
+});
+
+test('one address fails 300 times at once whatever the names, then ten a second', async (t) => {
+  const service = await startTestService(t);
+  const startedAt = performance.now();
+  const answers: Answer[] = [];
+  for (const name of ['a', 'b', 'c', 'd', 'e', 'f', 'g']) answers.push(...(await fail(service, name, 50)));
+  const refill = Math.ceil(((performance.now() - startedAt) / 1000) * 10);
+  const failed = countOf(answers, 401);
+  assert.equal(failed >= 300 && failed <= 300 + refill, true, `${failed} were checked`);
+  assert.equal(failed + countOf(answers, 429), 350);
+});
+
+test('the spelling of the name makes no new limit', async (t) => {
+  const service = await startTestService(t);
+  await fail(service, 'spelled', 60);
+  const answers = await fail(service, 'SPELLED', 10);
+  assert.equal(countOf(answers, 429) > 0, true);
+});
+
+test('challenges and successes cost nothing of it', async (t) => {
+  const service = await startTestService(t);
+  await service.agent('busy');
+  const key = readAgentKey(service.dataDir, 'busy');
+  for (let n = 0; n < 70; n++) assert.equal((await verifyAs(service.address, 'busy', key)).status, 200);
+  for (let n = 0; n < 310; n++) {
+    assert.equal((await service.anonymous.post('/auth/challenge', { agent_name: 'busy' })).status, 200);
+  }
+  assert.equal(countOf(await fail(service, 'busy', 60), 401), 60);
+});
+
+test('X-Forwarded-For names the address only where a trusted proxy is configured', async (t) => {
+  const proof = (n: number) => ({ ...INVENTED, agent_name: `agent-${n}` });
+  const statusesOf = async (service: TestService) => {
+    const client = createClient(service.address, null);
+    const statuses: number[] = [];
+    for (let n = 0; n < 320; n++) {
+      const headers = { 'x-forwarded-for': `192.0.2.${n % 200}` };
+      statuses.push((await client.call('POST', '/auth/verify', proof(n), headers)).status);
+    }
+    return new Set(statuses);
+  };
+  assert.equal((await statusesOf(await startTestService(t))).has(429), true);
+  assert.deepEqual([...(await statusesOf(await startTestService(t, ['--trusted-proxy', '127.0.0.1'])))], [401]);
+});

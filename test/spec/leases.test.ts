@@ -1,0 +1,255 @@
+// Leases. SOURCE: interface 2.2; decisions, "Leases".
+
+import assert from 'node:assert/strict';
+import { after, suite, test } from 'node:test';
+import { setTimeout as wait } from 'node:timers/promises';
+import { assertInvalid, assertNoContent, assertRefused, dataOf, entriesOf, TIMESTAMP } from '../kit/answers.ts';
+import type { Client } from '../kit/client.ts';
+import { startTestService } from '../kit/service.ts';
+
+const LEASES = '/api/v1/leases';
+const LEASE = 'lease_id agent_name path version policy_name issued_at expires_at revoked_at status';
+const NO_LEASE = '0190a000-0000-7000-8000-000000000000';
+
+const service = await startTestService({ after });
+const { admin } = service;
+/** Retrieves the credential, which is stored where it is missing; returns the lease's id. */
+const lend = async (to: Client, path: string, query = ''): Promise<string> => {
+  await admin.call('POST', '/api/v1/credentials', { path, value: 'v' }, { 'if-none-match': '*' });
+  return dataOf(await to.get(`/api/v1/credentials/${path}${query}`), 200, 'path value lease_id expires_at').lease_id;
+};
+const read = async (id: string, as: Client = admin) => dataOf(await as.get(`${LEASES}/${id}`), 200, LEASE);
+const listed = async (query: string, as: Client = admin): Promise<string[]> =>
+  dataOf(await as.get(`${LEASES}${query}`), 200, LEASE).map((lease: { lease_id: string }) => lease.lease_id);
+
+test('GET /leases/:lease_id answers the whole lease', async () => {
+  const agent = await service.agent('reads-one', { 'reads/*': ['retrieve'] });
+  const id = await lend(agent, 'reads/one');
+  const { issued_at, expires_at, ...rest } = await read(id);
+  assert.deepEqual(rest, {
+    lease_id: id,
+    agent_name: 'reads-one',
+    path: 'reads/one',
+    version: 1,
+    policy_name: 'reads-one-0',
+    revoked_at: null,
+    status: 'active',
+  });
+  for (const at of [issued_at, expires_at]) assert.match(at, TIMESTAMP);
+  assert.equal(Date.parse(expires_at) - Date.parse(issued_at), 300_000);
+  assert.deepEqual(await read(id, agent), await read(id));
+  assertRefused(await admin.get(`${LEASES}/${NO_LEASE}`), 'NOT_FOUND');
+});
+
+test('GET /leases filters by agent and path, and values that nobody has give an empty list', async () => {
+  const [one, two] = [await service.agent('filter-1'), await service.agent('filter-2')];
+  await admin.post('/api/v1/policies', {
+    name: 'filter',
+    principal: 'agent:filter-*',
+    resources: ['filter/*'],
+    actions: ['retrieve'],
+  });
+  const [oneA, oneB, twoA] = [await lend(one, 'filter/a'), await lend(one, 'filter/b'), await lend(two, 'filter/a')];
+  assert.deepEqual(await listed('?agent=filter-1'), [oneB, oneA]);
+  assert.deepEqual(await listed('?path=filter/a'), [twoA, oneA]);
+  assert.deepEqual(await listed('?path=filter%2Fa&agent=filter-1'), [oneA]);
+  assert.deepEqual(await listed('?agent=filter-2&status=active'), [twoA]);
+  const byAdmin = await lend(admin, 'filter/a');
+  assert.deepEqual(await listed('?agent=admin&path=filter/a'), [byAdmin]);
+  for (const query of ['?agent=nobody', '?path=no/such', '?agent=filter-2&path=filter/b', '?agent=Filter-1']) {
+    assert.deepEqual(await listed(query), [], query);
+  }
+});
+
+test('an agent sees only its own leases, whatever it asks for', async () => {
+  const own = await service.agent('own', { 'own/*': ['retrieve'] });
+  const other = await service.agent('other', { 'own/*': ['retrieve'] });
+  const [mine, theirs] = [await lend(own, 'own/a'), await lend(other, 'own/a')];
+  assert.deepEqual(await listed('', own), [mine]);
+  assert.deepEqual(await listed('?path=own/a', own), [mine]);
+  assert.deepEqual(await listed('?agent=other', own), []);
+  assert.deepEqual(await listed('?agent=own', own), [mine]);
+  const answer = await own.get(`${LEASES}/${theirs}`);
+  assertRefused(answer, 'NOT_FOUND');
+  assert.deepEqual(answer.body, (await own.get(`${LEASES}/${NO_LEASE}`)).body);
+});
+
+test('an agent touches only its own leases: another’s is as good as none', async () => {
+  const own = await service.agent('touches', { 'touch/*': ['retrieve'] });
+  const id = await lend(admin, 'touch/a');
+  for (const call of [() => own.post(`${LEASES}/${id}/renew`), () => own.delete(`${LEASES}/${id}`)]) {
+    assertRefused(await call(), 'NOT_FOUND');
+  }
+  const { status, expires_at } = await read(id);
+  assert.equal(status, 'active');
+  const mine = await lend(own, 'touch/a');
+  assert.notEqual(dataOf(await own.post(`${LEASES}/${mine}/renew`), 200, LEASE).expires_at, expires_at);
+  assertNoContent(await own.delete(`${LEASES}/${mine}`));
+});
+
+test('DELETE /leases/:lease_id revokes: 204, and the lease says when', async () => {
+  const agent = await service.agent('revokes', { 'revoke/*': ['retrieve'] });
+  const id = await lend(agent, 'revoke/a');
+  assertNoContent(await agent.delete(`${LEASES}/${id}`));
+  const { status, revoked_at, issued_at } = await read(id);
+  assert.equal(status, 'revoked');
+  assert.equal(revoked_at >= issued_at, true);
+  assertNoContent(await agent.delete(`${LEASES}/${id}`));
+  assert.equal((await read(id)).revoked_at, revoked_at);
+  assertRefused(await agent.delete(`${LEASES}/${NO_LEASE}`), 'NOT_FOUND');
+});
+
+test('renewal is decided anew, from now, by the policies as they are now', async () => {
+  const agent = await service.agent('renews', { 'renew/*': ['retrieve'] });
+  const id = await lend(agent, 'renew/a', '?ttl=5');
+  const before = await read(id);
+  await wait(20);
+  const renewed = dataOf(await agent.post(`${LEASES}/${id}/renew`), 200, LEASE);
+  const { expires_at, ...rest } = renewed;
+  assert.deepEqual({ ...rest, expires_at: before.expires_at }, before);
+  const livesFor = Date.parse(expires_at) - Date.parse(before.issued_at);
+  assert.equal(livesFor >= 300_020 && livesFor < 330_000, true, `${livesFor} ms`);
+  const shorter = { principal: 'agent:renews', resources: ['renew/a'], actions: ['retrieve'], max_ttl: 40 };
+  await admin.put('/api/v1/policies/renew-shorter', shorter);
+  const again = dataOf(await agent.post(`${LEASES}/${id}/renew`), 200, LEASE);
+  assert.equal(again.policy_name, 'renew-shorter');
+  assert.equal(again.expires_at < expires_at, true);
+  assert.deepEqual(await read(id), again);
+});
+
+test('renewal is 403 where no policy grants retrieve any more, and the lease stays as it was', async () => {
+  const agent = await service.agent('ungranted', { 'ungranted/*': ['retrieve'] });
+  const id = await lend(agent, 'ungranted/a');
+  const before = await read(id);
+  await admin.delete('/api/v1/policies/ungranted-0');
+  assertRefused(await agent.post(`${LEASES}/${id}/renew`), 'ACCESS_DENIED');
+  assertRefused(await admin.post(`${LEASES}/${id}/renew`), 'ACCESS_DENIED');
+  assert.deepEqual(await read(id), before);
+});
+
+test('POST /leases/revoke with agent revokes all of its active leases and answers how many', async () => {
+  const one = await service.agent('bulk-1', { 'bulk/*': ['retrieve'] });
+  const two = await service.agent('bulk-2', { 'bulk/*': ['retrieve'] });
+  const ids = [await lend(one, 'bulk/a'), await lend(one, 'bulk/b')];
+  const kept = await lend(two, 'bulk/a');
+  await one.delete(`${LEASES}/${ids[0]}`);
+  assert.deepEqual(dataOf(await admin.post(`${LEASES}/revoke`, { agent: 'bulk-1' }), 200, 'revoked'), { revoked: 1 });
+  for (const id of ids) assert.equal((await read(id)).status, 'revoked');
+  assert.equal((await read(kept)).status, 'active');
+  assert.deepEqual(dataOf(await admin.post(`${LEASES}/revoke`, { agent: 'bulk-1' }), 200, 'revoked'), { revoked: 0 });
+  assert.equal((await read(await lend(one, 'bulk/a'))).status, 'active');
+});
+
+test('POST /leases/revoke with path, or with both, revokes just those', async () => {
+  const one = await service.agent('both-1', { 'both/*': ['retrieve'] });
+  const two = await service.agent('both-2', { 'both/*': ['retrieve'] });
+  const [oneA, oneB, twoA] = [await lend(one, 'both/a'), await lend(one, 'both/b'), await lend(two, 'both/a')];
+  const statuses = async () => Promise.all([oneA, oneB, twoA].map(async (id) => (await read(id)).status));
+  const revoke = async (body: unknown) => dataOf(await admin.post(`${LEASES}/revoke`, body), 200, 'revoked').revoked;
+  assert.equal(await revoke({ agent: 'both-1', path: 'both/a' }), 1);
+  assert.deepEqual(await statuses(), ['revoked', 'active', 'active']);
+  assert.equal(await revoke({ path: 'both/a' }), 1);
+  assert.deepEqual(await statuses(), ['revoked', 'active', 'revoked']);
+  for (const body of [{ agent: 'nobody' }, { path: 'no/such' }, { agent: 'both-1', path: 'no/such' }]) {
+    assert.equal(await revoke(body), 0);
+  }
+  assert.deepEqual(await statuses(), ['revoked', 'active', 'revoked']);
+});
+
+test('POST /leases/revoke with neither is 400 and revokes nothing', async () => {
+  const id = await lend(admin, 'neither/a');
+  assertInvalid(await admin.post(`${LEASES}/revoke`, {}), 'agent');
+  assert.equal((await read(id)).status, 'active');
+});
+
+test('an agent revokes many of its own, and nobody else’s', async () => {
+  const own = await service.agent('bulk-own', { 'bulkown/*': ['retrieve'] });
+  const mine = await lend(own, 'bulkown/a');
+  const theirs = await lend(admin, 'bulkown/a');
+  assertRefused(await own.post(`${LEASES}/revoke`, { agent: 'bulk-2' }), 'ACCESS_DENIED');
+  assertRefused(await own.post(`${LEASES}/revoke`, { agent: 'admin', path: 'bulkown/a' }), 'ACCESS_DENIED');
+  const { revoked } = dataOf(await own.post(`${LEASES}/revoke`, { path: 'bulkown/a' }), 200, 'revoked');
+  assert.equal(revoked, 1);
+  assert.deepEqual([(await read(mine)).status, (await read(theirs)).status], ['revoked', 'active']);
+});
+
+test('a lease_id is a UUID in its one spelling', async () => {
+  const id = await lend(admin, 'spelled/a');
+  for (const text of ['x', id.toUpperCase(), id.replaceAll('-', ''), `${id}0`]) {
+    assertInvalid(await admin.get(`${LEASES}/${text}`), 'lease_id');
+    assertInvalid(await admin.delete(`${LEASES}/${text}`), 'lease_id');
+    assertInvalid(await admin.post(`${LEASES}/${text}/renew`), 'lease_id');
+  }
+});
+
+test('looks at leases are not recorded, renewals and revocations are', async () => {
+  const agent = await service.agent('looked-at', { 'look/*': ['retrieve'] });
+  const id = await lend(agent, 'look/a');
+  const looks = await entriesOf(service, async () => {
+    for (const caller of [agent, admin]) {
+      await caller.get(LEASES);
+      await caller.get(`${LEASES}/${id}`);
+      await caller.get(`${LEASES}/${NO_LEASE}`);
+    }
+  });
+  assert.deepEqual(looks, []);
+  const changes = await entriesOf(service, async () => {
+    await agent.post(`${LEASES}/${id}/renew`);
+    await agent.delete(`${LEASES}/${id}`);
+  });
+  assert.deepEqual(
+    changes.map(({ event_type, resource, lease_id }) => [event_type, resource, lease_id]),
+    [
+      ['lease.renew', `lease:${id}`, id],
+      ['lease.revoke', `lease:${id}`, id],
+    ],
+  );
+});
+
+suite('leases that run out', { concurrency: true }, () => {
+  test('GET /leases filters by status: active, expired, revoked; another word is 400', async () => {
+    const agent = await service.agent('by-status', { 'status/*': ['retrieve'] });
+    const short = await lend(agent, 'status/a', '?ttl=1');
+    const revoked = await lend(agent, 'status/b');
+    const active = await lend(agent, 'status/c');
+    await agent.delete(`${LEASES}/${revoked}`);
+    await wait(1100);
+    const of = async (status: string) => listed(`?agent=by-status&status=${status}`);
+    assert.deepEqual([await of('active'), await of('expired'), await of('revoked')], [[active], [short], [revoked]]);
+    for (const [id, status] of [
+      [active, 'active'],
+      [short, 'expired'],
+      [revoked, 'revoked'],
+    ] as const) {
+      const lease = await read(id);
+      assert.equal(lease.status, status);
+      assert.equal(lease.revoked_at !== null, status === 'revoked');
+    }
+    assert.deepEqual(await listed('?agent=by-status'), [active, revoked, short]);
+    for (const status of ['Active', 'ended', ''])
+      assertInvalid(await admin.get(`${LEASES}?status=${status}`), 'status');
+  });
+
+  test('a lease that expired stays expired when its agent is deregistered or its credential deleted', async () => {
+    const agent = await service.agent('expires-first', { 'first/*': ['retrieve'] });
+    const id = await lend(agent, 'first/a', '?ttl=1');
+    await wait(1100);
+    await admin.delete('/api/v1/agents/expires-first');
+    await admin.delete('/api/v1/credentials/first/a');
+    const { status, revoked_at } = await read(id);
+    assert.deepEqual({ status, revoked_at }, { status: 'expired', revoked_at: null });
+  });
+
+  test('renewal of an ended lease is 409 LEASE_ENDED, whatever ended it', async () => {
+    const agent = await service.agent('ended', { 'ended/*': ['retrieve'] });
+    const expired = await lend(agent, 'ended/a', '?ttl=1');
+    const revoked = await lend(agent, 'ended/b');
+    const deleted = await lend(agent, 'ended/c');
+    await agent.delete(`${LEASES}/${revoked}`);
+    await admin.delete('/api/v1/credentials/ended/c');
+    await wait(1100);
+    for (const id of [expired, revoked, deleted])
+      assertRefused(await agent.post(`${LEASES}/${id}/renew`), 'LEASE_ENDED');
+    assertRefused(await agent.post(`${LEASES}/${NO_LEASE}/renew`), 'NOT_FOUND');
+  });
+});

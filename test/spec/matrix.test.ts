@@ -1,0 +1,206 @@
+// Who may what: every route of the table × every kind of caller, cell by cell. What has no row here fails: default deny.
+// SOURCE: decisions, "Callers" and "Audit"; security, "How others were broken".
+
+import assert from 'node:assert/strict';
+import { sign } from 'node:crypto';
+import { after, suite, test } from 'node:test';
+import { ROUTES } from '../../src/http/routes/table.ts';
+import { assertRefused, entriesOf } from '../kit/answers.ts';
+import { type Client, createClient, logIn, readAgentKey } from '../kit/client.ts';
+import { moveClock } from '../kit/moved.ts';
+import { startTestService } from '../kit/service.ts';
+
+const CREDENTIALS = '/api/v1/credentials';
+const ALL = ['retrieve', 'list', 'store', 'delete'];
+
+const clock = moveClock({ after });
+const service = await startTestService({ after });
+const { admin, address, dataDir } = service;
+await service.agent('without');
+await service.agent('with', { 'matrix/*': ALL });
+await service.agent('another', { 'other/*': ALL });
+const expired = await service.agent('expired', { 'matrix/*': ALL });
+clock.moveTo((await expired.get('/auth/session')).body.data.expires_at);
+
+const AGENTS = ['without', 'with', 'another'] as const;
+/** A session of its own for each cell, since some end it. */
+const enter = async (name: string) => createClient(address, await logIn(address, name, readAgentKey(dataDir, name)));
+const CALLERS: Readonly<Record<string, () => Promise<Client>>> = {
+  nobody: async () => service.anonymous,
+  'an invalid token': async () => service.as(`lhs_${'A'.repeat(43)}`),
+  'an expired session': async () => expired,
+  without: () => enter('without'),
+  with: () => enter('with'),
+  another: () => enter('another'),
+  admin: async () => admin,
+};
+
+let made = 0;
+const fresh = () => `fresh-${++made}`;
+const storeFresh = async () => {
+  const path = `matrix/${fresh()}`;
+  await admin.post(CREDENTIALS, { path, value: 'v' });
+  return path;
+};
+const policyOf = (name: string) => ({ name, principal: 'agent:nobody', resources: ['a'], actions: ['list'] });
+const makePolicy = async () => (await admin.post('/api/v1/policies', policyOf(fresh()))).body.data.name;
+const makeAgent = async () => (await admin.post('/api/v1/agents', { name: fresh() })).body.data.name;
+/** A lease that the agent `with` holds. */
+const lendToWith = async () => {
+  const { body } = await (await enter('with')).get(`${CREDENTIALS}/${await storeFresh()}`);
+  return body.data.lease_id;
+};
+const proofOf = async (agent_name: string) => {
+  const { challenge_id, nonce } = (await service.anonymous.post('/auth/challenge', { agent_name })).body.data;
+  const signature = sign(null, Buffer.from(nonce, 'base64'), readAgentKey(dataDir, agent_name)).toString('base64');
+  return { challenge_id, agent_name, signature };
+};
+
+interface Expected {
+  /** Statuses for an agent without grants, the one with grants (or whose it is), another one, and the administrator. */
+  readonly cells: readonly [without: number, having: number, another: number, admin: number];
+  /** What a refusal is recorded as; null where everybody may come. */
+  readonly event: string | null;
+  /** What fills the address's parameter, made anew for each cell. */
+  readonly parameter?: () => Promise<string>;
+  readonly body?: () => Promise<unknown>;
+}
+
+const FORBIDDEN = [403, 403, 403] as const;
+const MATRIX: Readonly<Record<string, Expected>> = {
+  'GET /api/v1/credentials': { cells: [200, 200, 200, 200], event: 'credential.list' },
+  'GET /api/v1/credentials/{path}': {
+    cells: [403, 200, 403, 200],
+    event: 'credential.retrieve',
+    parameter: storeFresh,
+  },
+  'POST /api/v1/credentials': {
+    cells: [403, 201, 403, 201],
+    event: 'credential.store',
+    body: async () => ({ path: `matrix/${fresh()}`, value: 'v' }),
+  },
+  'DELETE /api/v1/credentials/{path}': {
+    cells: [403, 204, 403, 204],
+    event: 'credential.delete',
+    parameter: storeFresh,
+  },
+  'GET /api/v1/policies': { cells: [...FORBIDDEN, 200], event: 'policy.list' },
+  'POST /api/v1/policies': { cells: [...FORBIDDEN, 201], event: 'policy.create', body: async () => policyOf(fresh()) },
+  'POST /api/v1/policies/simulate': {
+    cells: [403, 200, 403, 200],
+    event: 'policy.simulate',
+    body: async () => ({ agent: 'with', resource: 'matrix/a', action: 'retrieve' }),
+  },
+  'GET /api/v1/policies/{name}': { cells: [...FORBIDDEN, 200], event: 'policy.read', parameter: makePolicy },
+  'PUT /api/v1/policies/{name}': {
+    cells: [...FORBIDDEN, 200],
+    event: 'policy.replace',
+    parameter: makePolicy,
+    body: async () => ({ principal: 'agent:nobody', resources: ['a'], actions: ['list'] }),
+  },
+  'DELETE /api/v1/policies/{name}': { cells: [...FORBIDDEN, 204], event: 'policy.delete', parameter: makePolicy },
+  'GET /api/v1/agents': { cells: [...FORBIDDEN, 200], event: 'agent.list' },
+  'POST /api/v1/agents': { cells: [...FORBIDDEN, 201], event: 'agent.register', body: async () => ({ name: fresh() }) },
+  'GET /api/v1/agents/{name}': { cells: [...FORBIDDEN, 200], event: 'agent.read', parameter: makeAgent },
+  'DELETE /api/v1/agents/{name}': { cells: [...FORBIDDEN, 204], event: 'agent.deregister', parameter: makeAgent },
+  'POST /auth/challenge': { cells: [200, 200, 200, 200], event: null, body: async () => ({ agent_name: 'with' }) },
+  'POST /auth/verify': { cells: [200, 200, 200, 200], event: null, body: () => proofOf('with') },
+  'GET /auth/session': { cells: [200, 200, 200, 404], event: 'session.read' },
+  'DELETE /auth/session': { cells: [204, 204, 204, 404], event: 'session.end' },
+  'GET /api/v1/leases': { cells: [200, 200, 200, 200], event: 'lease.list' },
+  'POST /api/v1/leases/revoke': {
+    cells: [403, 200, 403, 200],
+    event: 'lease.revoke',
+    body: async () => ({ agent: 'with' }),
+  },
+  'GET /api/v1/leases/{lease_id}': { cells: [404, 200, 404, 200], event: 'lease.read', parameter: lendToWith },
+  'POST /api/v1/leases/{lease_id}/renew': { cells: [404, 200, 404, 200], event: 'lease.renew', parameter: lendToWith },
+  'DELETE /api/v1/leases/{lease_id}': { cells: [404, 204, 404, 204], event: 'lease.revoke', parameter: lendToWith },
+  'GET /api/v1/audit': { cells: [...FORBIDDEN, 200], event: 'audit.list' },
+  'GET /api/v1/audit/verify': { cells: [...FORBIDDEN, 200], event: 'audit.verify' },
+  'GET /api/v1/audit/export': { cells: [...FORBIDDEN, 200], event: 'audit.export' },
+};
+
+test('every route of the table has a row in the matrix, and every row a route', () => {
+  assert.deepEqual(ROUTES.map(({ method, path }) => `${method} ${path}`).sort(), Object.keys(MATRIX).sort());
+});
+
+/** The status that a caller gets: strangers come nowhere but where everybody may. */
+function statusOf({ cells, event }: Expected, caller: string): number {
+  const [without, having, another, administrator] = cells;
+  const known: Record<string, number> = { without, with: having, another, admin: administrator };
+  return known[caller] ?? (event === null ? administrator : 401);
+}
+
+for (const { method, path: canonical, aliases } of ROUTES) {
+  const expected = MATRIX[`${method} ${canonical}`];
+  if (expected === undefined) continue;
+  const { event } = expected;
+  for (const path of [canonical, ...aliases]) {
+    suite(`${method} ${path}`, () => {
+      for (const [caller, enterAs] of Object.entries(CALLERS)) {
+        const status = statusOf(expected, caller);
+        test(`${method} ${path} as ${caller}: ${status}`, async () => {
+          const parameter = (await expected.parameter?.()) ?? '';
+          const body = await expected.body?.();
+          const client = await enterAs();
+          let answer = { status: 0 } as Awaited<ReturnType<Client['call']>>;
+          const entries = await entriesOf(service, async () => {
+            answer = await client.call(method, path.replace(/\{\w+\}/, parameter), body);
+          });
+          assert.equal(answer.status, status, answer.text);
+          if (status === 401) {
+            assertRefused(answer, caller === 'an expired session' ? 'SESSION_EXPIRED' : 'UNAUTHENTICATED');
+            assert.deepEqual(entries, []);
+          }
+          if (status === 403) {
+            assertRefused(answer, 'ACCESS_DENIED');
+            const seen = entries.map(({ event_type, agent_name, result }) => `${event_type} ${agent_name} ${result}`);
+            assert.deepEqual(seen, [`${event} ${caller} denied`]);
+          }
+          if (status === 404) assertRefused(answer, 'NOT_FOUND');
+        });
+      }
+    });
+  }
+}
+
+suite('an agent is told 403, once and recorded, however malformed its request for what is the administrator’s', () => {
+  for (const { method, path, who, query } of ROUTES) {
+    if (who !== 'admin') continue;
+    const unknown = `${path.replace(/\{\w+\}/, 'some-name')}?unknown=1`;
+    const malformed = path.includes('{')
+      ? path.replace(/\{\w+\}/, '-bad-')
+      : `${path}?${Object.keys(query.properties)[0] ?? 'x'}=-`;
+    for (const target of [unknown, malformed]) {
+      test(`${method} ${target} as an agent: 403, recorded`, async () => {
+        const client = await enter('with');
+        const entries = await entriesOf(service, async () => {
+          const body = method === 'POST' || method === 'PUT' ? { nothing: 'of this' } : undefined;
+          assertRefused(await client.call(method, target, body), 'ACCESS_DENIED');
+        });
+        assert.deepEqual(
+          entries.map(({ event_type, result }) => [event_type, result]),
+          [[MATRIX[`${method} ${path}`]?.event, 'denied']],
+        );
+      });
+    }
+  }
+});
+
+test('a refused request changes nothing', async () => {
+  const look = async () =>
+    Promise.all(['/api/v1/policies', '/api/v1/agents', '/api/v1/leases?status=active'].map((path) => admin.get(path)));
+  const bodies = async () => (await look()).map(({ body }) => body.data.length);
+  const before = await bodies();
+  for (const name of AGENTS) {
+    const client = await enter(name);
+    await client.post('/api/v1/policies', policyOf(fresh()));
+    await client.put('/api/v1/policies/with-0', policyOf('with-0'));
+    await client.delete('/api/v1/policies/with-0');
+    await client.post('/api/v1/agents', { name: fresh() });
+    await client.delete('/api/v1/agents/with');
+  }
+  assert.deepEqual(await bodies(), before);
+  assert.equal((await admin.get('/api/v1/policies/with-0')).body.data.principal, 'agent:with');
+});

@@ -1,0 +1,160 @@
+// The OpenAPI document: well formed, and in step with the table. SOURCE: decisions, "HTTP".
+// Structure by the OpenAPI Specification 3.1.0, sections 4.8.1 to 4.8.30.
+
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import { ROUTES } from '../../src/http/routes/table.ts';
+import { assertKeys } from '../kit/answers.ts';
+import { startTestService } from '../kit/service.ts';
+import { type Json, readDocument } from './document.ts';
+
+const { document, operations, answer } = await readDocument(await startTestService({ after }));
+
+const METHODS = ['get', 'put', 'post', 'delete', 'options', 'head', 'patch', 'trace'];
+// SOURCE: JSON Schema 2020-12, those of its keywords that are used here.
+const KEYWORDS = [
+  'type',
+  'properties',
+  'required',
+  'additionalProperties',
+  'items',
+  'anyOf',
+  'const',
+  'description',
+  '$ref',
+];
+const TYPES = ['object', 'array', 'string', 'number', 'integer', 'boolean', 'null'];
+
+/** Every schema of the document with where it stands, nested ones after the ones around them. */
+function schemasIn(value: Json, at: string): { at: string; schema: Json }[] {
+  if (typeof value !== 'object' || value === null) return [];
+  if (Array.isArray(value)) return value.flatMap((item, index) => schemasIn(item, `${at}/${index}`));
+  return Object.entries<Json>(value).flatMap(([key, inner]) => {
+    const here = `${at}/${key}`;
+    if (key === 'schema') return nested(inner, here);
+    if (here === '/components/schemas')
+      return Object.entries(inner).flatMap(([name, one]) => nested(one, `${here}/${name}`));
+    return schemasIn(inner, here);
+  });
+}
+
+function nested(schema: Json, at: string): { at: string; schema: Json }[] {
+  const inner = [
+    ...Object.entries<Json>(schema.properties ?? {}).map(([name, one]) => [`properties/${name}`, one]),
+    ...(schema.items === undefined ? [] : [['items', schema.items]]),
+    ...(schema.anyOf ?? []).map((one: Json, index: number) => [`anyOf/${index}`, one]),
+  ];
+  return [{ at, schema }, ...inner.flatMap(([name, one]) => nested(one, `${at}/${name}`))];
+}
+
+test('it is a JSON document of OpenAPI 3.1 that names the product and its version', () => {
+  assert.match(answer.headers.get('content-type') ?? '', /^application\/json/);
+  assertKeys(document, 'openapi info paths components');
+  assert.match(document.openapi, /^3\.1\.\d+$/);
+  assertKeys(document.info, 'title description version license');
+  const { version } = JSON.parse(readFileSync(join(import.meta.dirname, '../../package.json'), 'utf8'));
+  assert.deepEqual([document.info.title, document.info.version], ['Leasehold', version]);
+  assert.deepEqual(document.info.license, { name: 'Apache-2.0', identifier: 'Apache-2.0' });
+});
+
+test('it holds every route of the table under every address, and health, and no other', () => {
+  const rows = ROUTES.flatMap(({ method, path, aliases }) =>
+    [path, ...aliases].map((at) => `${method.toLowerCase()} ${at}`),
+  );
+  assert.deepEqual(operations.map(({ name }) => name).sort(), [...rows, 'get /api/v1/health'].sort());
+});
+
+test('every operation has what the specification asks for, under its own id', () => {
+  const ids = operations.map(({ operation }) => operation.operationId);
+  assert.equal(new Set(ids).size, ids.length);
+  for (const { name, path, method, operation } of operations) {
+    assert.match(path, /^\/[\w/{}.]+$/);
+    assert.equal(METHODS.includes(method), true, name);
+    assert.match(operation.operationId, /^[a-z][A-Za-z0-9]*$/);
+    assert.equal(typeof operation.summary, 'string', name);
+    assert.equal(Object.keys(operation.responses).length > 0, true, name);
+    for (const [status, response] of Object.entries<Json>(operation.responses)) {
+      assert.match(status, /^(?:[1-5]\d\d|default)$/);
+      assert.equal(typeof response.description, 'string', `${name} ${status}`);
+      for (const media of Object.values<Json>(response.content ?? {})) assertKeys(media, 'schema');
+    }
+  }
+});
+
+test('every parameter is named once, has its place and its schema, and each of the path’s is declared', () => {
+  for (const { name, path, operation } of operations) {
+    const parameters: Json[] = operation.parameters ?? [];
+    const places = parameters.map((parameter) => `${parameter.in} ${parameter.name}`);
+    assert.equal(new Set(places).size, places.length, name);
+    for (const parameter of parameters) {
+      assert.equal(['path', 'query', 'header'].includes(parameter.in), true, name);
+      assert.equal(parameter.required, parameter.in === 'path', name);
+      assert.equal(typeof parameter.schema, 'object', name);
+    }
+    const inPath = parameters.filter((parameter) => parameter.in === 'path').map((parameter) => parameter.name);
+    assert.deepEqual(
+      inPath,
+      [...path.matchAll(/\{(\w+)\}/g)].map(([, parameter]) => parameter),
+      name,
+    );
+  }
+});
+
+test('the query parameters, the bodies and the statuses are those of the table', () => {
+  for (const { method, path, aliases, query, body, status, who } of ROUTES) {
+    for (const at of [path, ...aliases]) {
+      const { operation } = operations.find(({ name }) => name === `${method.toLowerCase()} ${at}`) ?? assert.fail(at);
+      const parameters: Json[] = operation.parameters;
+      assert.deepEqual(
+        parameters.filter((parameter) => parameter.in === 'query').map((parameter) => parameter.name),
+        Object.keys(query.properties),
+      );
+      const schema = operation.requestBody?.content['application/json'].schema;
+      assert.deepEqual(schema, body === null ? undefined : JSON.parse(JSON.stringify(body)));
+      assertKeys(operation.responses, `${status} default`);
+      assert.deepEqual(operation.security, who === 'public' ? [] : [{ bearer: [] }]);
+      assert.deepEqual(operation.responses.default.content['application/json'].schema, {
+        $ref: '#/components/schemas/Error',
+      });
+    }
+  }
+});
+
+test('If-None-Match of a store is a header parameter', () => {
+  const parameters: Json[] = document.paths['/api/v1/credentials'].post.parameters;
+  assert.deepEqual(
+    parameters.filter((parameter) => parameter.in === 'header').map((parameter) => parameter.name),
+    ['If-None-Match'],
+  );
+});
+
+test('every schema is one of JSON Schema 2020-12, closed where it is an object, and every reference leads somewhere', () => {
+  const schemas = schemasIn(document, '');
+  assert.equal(schemas.length > 150, true);
+  for (const { at, schema } of schemas) {
+    for (const keyword of Object.keys(schema)) assert.equal(KEYWORDS.includes(keyword), true, `${at}: ${keyword}`);
+    if (schema.type !== undefined) assert.equal(TYPES.includes(schema.type), true, at);
+    for (const name of schema.required ?? []) assert.equal(name in schema.properties, true, `${at}: ${name}`);
+    if (schema.$ref === undefined) {
+      const isTyped = ['type', 'anyOf', 'const'].some((keyword) => keyword in schema);
+      assert.equal(isTyped, true, `${at} says nothing`);
+    } else {
+      const parts: string[] = schema.$ref.replace(/^#\//, '').split('/');
+      assert.notEqual(
+        parts.reduce((inner: Json, part) => inner?.[part], document),
+        undefined,
+        at,
+      );
+    }
+    if (schema.type === 'object' && !/\/schema$/.test(at)) assert.equal(schema.additionalProperties, false, at);
+  }
+});
+
+test('one security scheme, a bearer token, is the one that operations ask for', () => {
+  assertKeys(document.components, 'schemas securitySchemes');
+  assertKeys(document.components.securitySchemes, 'bearer');
+  const { type, scheme } = document.components.securitySchemes.bearer;
+  assert.deepEqual([type, scheme], ['http', 'bearer']);
+});

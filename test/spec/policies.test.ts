@@ -1,0 +1,160 @@
+// Policies as resources. SOURCE: interface 2.3 and 4.2; decisions, "Policies and decisions".
+
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import { assertInvalid, assertNoContent, assertRefused, dataOf, entriesOf, TIMESTAMP } from '../kit/answers.ts';
+import { startTestService } from '../kit/service.ts';
+
+const POLICIES = '/api/v1/policies';
+const POLICY = 'name principal resources actions max_ttl created_at';
+const DRAFT = { principal: 'agent:someone', resources: ['some/*'], actions: ['retrieve'] };
+
+const service = await startTestService({ after });
+const { admin } = service;
+const create = (name: string, more: Record<string, unknown> = {}) => admin.post(POLICIES, { name, ...DRAFT, ...more });
+
+test('POST /policies answers 201 with the policy', async () => {
+  const given = { principal: 'agent:ci', resources: ['prod/*', 'dev/key'], actions: ['retrieve', 'list'], max_ttl: 60 };
+  const { created_at, ...rest } = dataOf(await create('posted', given), 201, POLICY);
+  assert.deepEqual(rest, { name: 'posted', ...given });
+  assert.match(created_at, TIMESTAMP);
+});
+
+test('GET /policies/:name answers the policy, and 404 for a name that nobody has', async () => {
+  const created = dataOf(await create('read'), 201, POLICY);
+  assert.deepEqual(dataOf(await admin.get(`${POLICIES}/read`), 200, POLICY), created);
+  assertRefused(await admin.get(`${POLICIES}/unread`), 'NOT_FOUND');
+});
+
+test('GET /policies answers name, principal, resources, actions, max_ttl and created_at of all', async () => {
+  const created = [dataOf(await create('listed-b'), 201, POLICY), dataOf(await create('listed-a'), 201, POLICY)];
+  const listed = dataOf(await admin.get(POLICIES), 200, POLICY);
+  for (const policy of created) {
+    assert.deepEqual(
+      listed.filter(({ name }: { name: string }) => name === policy.name),
+      [policy],
+    );
+  }
+});
+
+test('DELETE /policies/:name answers 204 without a body, and 404 for what is not there', async () => {
+  await create('deleted');
+  assertNoContent(await admin.delete(`${POLICIES}/deleted`));
+  assertRefused(await admin.delete(`${POLICIES}/deleted`), 'NOT_FOUND');
+  assertRefused(await admin.get(`${POLICIES}/deleted`), 'NOT_FOUND');
+});
+
+test('a name that is taken is 409, and the policy stays as it was', async () => {
+  const created = dataOf(await create('taken'), 201, POLICY);
+  assertRefused(await create('taken', { max_ttl: 9 }), 'ALREADY_EXISTS');
+  assert.deepEqual((await admin.get(`${POLICIES}/taken`)).body.data, created);
+  dataOf(await create('Taken'), 201, POLICY);
+});
+
+test('PUT /policies/:name creates or replaces, 200 either way', async () => {
+  const created = dataOf(await admin.put(`${POLICIES}/put`, { ...DRAFT, max_ttl: 60 }), 200, POLICY);
+  assert.equal(created.max_ttl, 60);
+  const given = { principal: 'agent:other', resources: ['*'], actions: ['list'] };
+  const replaced = dataOf(await admin.put(`${POLICIES}/put`, given), 200, POLICY);
+  assert.deepEqual(replaced, { name: 'put', ...given, max_ttl: 300, created_at: created.created_at });
+  assert.deepEqual((await admin.get(`${POLICIES}/put`)).body.data, replaced);
+});
+
+test('PUT takes the name in the body too, if it is the one in the address', async () => {
+  dataOf(await admin.put(`${POLICIES}/put-named`, { name: 'put-named', ...DRAFT }), 200, POLICY);
+  assertInvalid(await admin.put(`${POLICIES}/put-named`, { name: 'another', ...DRAFT }), 'name');
+});
+
+test('what PUT replaced grants nothing any more', async () => {
+  await admin.post('/api/v1/credentials', { path: 'replaced/key', value: 'v' });
+  const agent = await service.agent('replaced');
+  await admin.put(`${POLICIES}/moves`, { ...DRAFT, principal: 'agent:replaced', resources: ['replaced/*'] });
+  assert.equal((await agent.get('/api/v1/credentials/replaced/key')).status, 200);
+  await admin.put(`${POLICIES}/moves`, { ...DRAFT, principal: 'agent:replaced', resources: ['elsewhere/*'] });
+  assertRefused(await agent.get('/api/v1/credentials/replaced/key'), 'ACCESS_DENIED');
+});
+
+test('a policy that was deleted grants nothing any more', async () => {
+  await admin.post('/api/v1/credentials', { path: 'revoked/key', value: 'v' });
+  const agent = await service.agent('revoked', { 'revoked/*': ['retrieve'] });
+  assert.equal((await agent.get('/api/v1/credentials/revoked/key')).status, 200);
+  await admin.delete(`${POLICIES}/revoked-0`);
+  assertRefused(await agent.get('/api/v1/credentials/revoked/key'), 'ACCESS_DENIED');
+});
+
+test('name, principal, resources and actions are required', async () => {
+  for (const field of ['name', 'principal', 'resources', 'actions']) {
+    const body = Object.entries({ name: 'lacking', ...DRAFT }).filter(([key]) => key !== field);
+    assertInvalid(await admin.post(POLICIES, Object.fromEntries(body)), field);
+  }
+  assertRefused(await admin.get(`${POLICIES}/lacking`), 'NOT_FOUND');
+});
+
+test('resources and actions hold at least one', async () => {
+  assertInvalid(await create('empty', { resources: [] }), 'resources');
+  assertInvalid(await create('empty', { actions: [] }), 'actions');
+});
+
+test('actions are retrieve, list, store and delete; others are 400', async () => {
+  const all = ['retrieve', 'list', 'store', 'delete'];
+  assert.deepEqual(dataOf(await create('actions', { actions: all }), 201, POLICY).actions, all);
+  for (const action of ['read', 'Retrieve', '*', '', 'retrieve ', 'simulate']) {
+    assertInvalid(await create('actions-bad', { actions: ['list', action] }), 'actions');
+  }
+});
+
+test('max_ttl is in seconds, 1 to 31,536,000, and 300 where it is left out', async () => {
+  assert.equal(dataOf(await create('ttl-default'), 201, POLICY).max_ttl, 300);
+  for (const max_ttl of [1, 31_536_000]) {
+    assert.equal(dataOf(await create(`ttl-${max_ttl}`, { max_ttl }), 201, POLICY).max_ttl, max_ttl);
+  }
+  for (const max_ttl of [0, -1, 31_536_001, 1.5, '300', null, true, [300], 1e300]) {
+    assertInvalid(await create('ttl-bad', { max_ttl }), 'max_ttl');
+  }
+});
+
+test('a principal is agent:<name>, or with one trailing * in the name; it need not exist yet', async () => {
+  for (const [index, principal] of ['agent:nobody-yet', 'agent:ci-*', 'agent:*', 'agent:a*'].entries()) {
+    assert.equal(dataOf(await create(`principal-${index}`, { principal }), 201, POLICY).principal, principal);
+  }
+  const bad = [
+    'ci',
+    'agent:',
+    'Agent:ci',
+    'user:ci',
+    '*',
+    'agent:c*i',
+    'agent:ci**',
+    'agent:*i',
+    'agent:.*',
+    'agent: ci',
+  ];
+  for (const principal of bad) assertInvalid(await create('principal-bad', { principal }), 'principal');
+});
+
+test('a pattern is an exact path, prefix/* or *; anything else with a * in it is 400', async () => {
+  for (const [index, pattern] of ['a', 'a/b', 'a/*', 'a/b/*', '*'].entries()) {
+    assert.deepEqual(dataOf(await create(`pattern-${index}`, { resources: [pattern] }), 201, POLICY).resources, [
+      pattern,
+    ]);
+  }
+  for (const pattern of ['**', 'a*', 'a/*/b', '*/a', 'a/**', 'a/b*', '/*', 'a//*', '', 'a/../*', 'a?']) {
+    assertInvalid(await create('pattern-bad', { resources: ['a', pattern] }), 'resources');
+  }
+});
+
+test('a refused policy is not stored and grants nothing', async () => {
+  const before = (await admin.get(POLICIES)).body.data.length;
+  const entries = await entriesOf(service, async () => {
+    assertInvalid(await create('half', { resources: ['good/*', 'b*d'] }), 'resources');
+  });
+  assert.deepEqual(entries, []);
+  assert.equal((await admin.get(POLICIES)).body.data.length, before);
+});
+
+test('a policy may be named simulate, and is read, replaced and deleted like any other', async () => {
+  const created = dataOf(await create('simulate'), 201, POLICY);
+  assert.deepEqual(dataOf(await admin.get(`${POLICIES}/simulate`), 200, POLICY), created);
+  dataOf(await admin.put(`${POLICIES}/simulate`, DRAFT), 200, POLICY);
+  assertNoContent(await admin.delete(`${POLICIES}/simulate`));
+});

@@ -1,0 +1,173 @@
+// The product: starting, stopping, and what lies in the data directory. SOURCE: interface 2.5 and 5.1; decisions, "The product".
+
+import assert from 'node:assert/strict';
+import { existsSync, globSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { connect } from 'node:net';
+import { join } from 'node:path';
+import { after, suite, test } from 'node:test';
+import { setTimeout as wait } from 'node:timers/promises';
+import { createClient } from '../kit/client.ts';
+import { temporaryFolder } from '../kit/folder.ts';
+import { runProgram, startProcess } from '../kit/process.ts';
+import { startTestService, type TestService } from '../kit/service.ts';
+
+const read = (...parts: string[]) => readFileSync(join(...parts), 'utf8');
+const eventsOf = async ({ admin }: TestService): Promise<string[]> =>
+  (await admin.get('/api/v1/audit?order=asc&limit=1000')).body.data.map(
+    ({ event_type }: { event_type: string }) => event_type,
+  );
+
+suite('the service as a process', () => {
+  const folder = join(temporaryFolder({ after }), 'data');
+
+  test('started, it prints the address, the data directory and the token, and all it makes is private', async (t) => {
+    const service = await startProcess(t, folder);
+    for (const shown of [service.address, folder, service.adminToken])
+      assert.equal(service.output().includes(shown), true);
+    assert.match(service.adminToken, /^lha_[A-Za-z0-9_-]{43}$/);
+    const admin = createClient(service.address, service.adminToken);
+    await admin.post('/api/v1/agents', { name: 'ci' });
+    const found = globSync('**/*', { cwd: folder, withFileTypes: true });
+    assert.equal(found.length > 6, true);
+    for (const entry of found) {
+      const path = join(entry.parentPath, entry.name);
+      assert.equal(statSync(path).mode & 0o777, entry.isDirectory() ? 0o700 : 0o600, path);
+    }
+    assert.equal(statSync(folder).mode & 0o777, 0o700);
+  });
+
+  test('a second service on the same data directory is refused, changes nothing, and exits non-zero', async (t) => {
+    const first = await startProcess(t, folder);
+    const before = read(folder, 'daemon.token');
+    const { code, output } = await runProgram(['--data-dir', folder, '--listen', '127.0.0.1:0']);
+    assert.notEqual(code, 0);
+    assert.match(output, /^leasehold: Another Leasehold runs on [^\n]*\n$/);
+    assert.equal(read(folder, 'daemon.token'), before);
+    assert.equal((await createClient(first.address, first.adminToken).get('/api/v1/agents')).status, 200);
+  });
+
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+    test(`${signal} finishes what is in flight, waits for nothing else, and exits 0`, async (t) => {
+      const service = await startProcess(t, folder);
+      const { hostname, port } = new URL(service.address);
+      const body = JSON.stringify({ path: `in-flight/${signal}`, value: 'v' });
+      const socket = connect(Number(port), hostname);
+      let answer = '';
+      socket.on('data', (chunk) => (answer += chunk));
+      const head = ['POST /api/v1/credentials HTTP/1.1', 'Host: localhost', 'Content-Type: application/json'];
+      head.push(`Authorization: Bearer ${service.adminToken}`, `Content-Length: ${body.length}`, '', body.slice(0, 5));
+      socket.write(head.join('\r\n'));
+      await wait(200);
+      const ended = service.end(signal);
+      await wait(200);
+      socket.write(body.slice(5));
+      const sentAt = performance.now();
+      assert.equal(await ended, 0);
+      assert.match(answer, /^HTTP\/1\.1 201 /);
+      // The client keeps its connection open; nothing is in flight on it any more.
+      const seconds = (performance.now() - sentAt) / 1000;
+      assert.equal(seconds < 5, true, `it took ${seconds} s`);
+    });
+  }
+
+  test('what was in flight was stored, and starts and stops are recorded', async (t) => {
+    const service = await startTestService(t, [], folder);
+    for (const signal of ['SIGTERM', 'SIGINT']) {
+      assert.equal((await service.admin.get(`/api/v1/credentials/in-flight/${signal}`)).status, 200);
+    }
+    const events = await eventsOf(service);
+    // The first two were killed.
+    const expected = ['start', 'start', 'start', 'stop', 'start', 'stop', 'start'].map((word) => `service.${word}`);
+    assert.deepEqual(
+      events.filter((event) => event.startsWith('service.')),
+      expected,
+    );
+    assert.equal(events[events.indexOf('service.stop') - 1], 'credential.store');
+  });
+});
+
+suite('the data directory', () => {
+  test('each start makes a fresh token in daemon.token, and root.key stays: 32 bytes as base64', async (t) => {
+    const folder = join(temporaryFolder(t), 'data');
+    const first = await startTestService(t, [], folder);
+    const rootKey = read(folder, 'root.key');
+    assert.equal(Buffer.from(rootKey, 'base64').length, 32);
+    assert.equal(`${Buffer.from(rootKey, 'base64').toString('base64')}\n`, rootKey);
+    assert.equal(read(folder, 'daemon.token').trim(), first.adminToken);
+    await first.stop();
+    const second = await startTestService(t, [], folder);
+    assert.notEqual(second.adminToken, first.adminToken);
+    assert.equal(read(folder, 'daemon.token').trim(), second.adminToken);
+    assert.equal(read(folder, 'root.key'), rootKey);
+  });
+
+  test('--admin-token-file uses the given token, and none is written', async (t) => {
+    const folder = temporaryFolder(t);
+    const token = `given-${'0123456789abcdef'.repeat(4)}`;
+    writeFileSync(join(folder, 'token'), `${token}\n`, { mode: 0o600 });
+    const service = await startTestService(t, ['--admin-token-file', join(folder, 'token')], join(folder, 'data'));
+    assert.equal((await service.as(token).get('/api/v1/agents')).status, 200);
+    assert.equal(existsSync(join(folder, 'data', 'daemon.token')), false);
+  });
+
+  test('only hashes of tokens are stored, and no value in the clear', async (t) => {
+    const service = await startTestService(t);
+    const agent = await service.agent('ci', { '*': ['retrieve'] });
+    await service.admin.post('/api/v1/credentials', { path: 'a', value: 'a-value-in-the-clear' });
+    assert.equal((await agent.get('/api/v1/credentials/a')).status, 200);
+    for (const name of globSync('leasehold.db*', { cwd: service.dataDir })) {
+      const bytes = readFileSync(join(service.dataDir, name));
+      for (const secret of ['a-value-in-the-clear', agent.token, service.adminToken, agent.token.slice(4)]) {
+        assert.equal(bytes.includes(secret), false, name);
+      }
+    }
+  });
+
+  test('a root.key that is missing beside a vault: one clear line, a non-zero exit, and never a new key', async (t) => {
+    const folder = join(temporaryFolder(t), 'data');
+    const service = await startTestService(t, [], folder);
+    await service.stop();
+    const keyFile = join(folder, 'root.key');
+    renameSync(keyFile, `${keyFile}.away`);
+    const { code, output } = await runProgram(['--data-dir', folder, '--listen', '127.0.0.1:0']);
+    assert.notEqual(code, 0);
+    assert.match(output, /^leasehold: The root key is missing: [^\n]*\n$/);
+    assert.equal(existsSync(keyFile), false);
+  });
+
+  test('a root.key that is not the vault’s, or is none: refused, and nothing is changed', async (t) => {
+    const folder = join(temporaryFolder(t), 'data');
+    const service = await startTestService(t, [], folder);
+    await service.stop();
+    const [right, database] = [read(folder, 'root.key'), readFileSync(join(folder, 'leasehold.db'))];
+    for (const wrong of [`${Buffer.alloc(32, 7).toString('base64')}\n`, 'not a key\n', '']) {
+      writeFileSync(join(folder, 'root.key'), wrong);
+      await assert.rejects(startTestService(t, [], folder), /root key/);
+      assert.equal(read(folder, 'root.key'), wrong);
+    }
+    assert.deepEqual(readFileSync(join(folder, 'leasehold.db')), database);
+    writeFileSync(join(folder, 'root.key'), right);
+    assert.deepEqual(await eventsOf(await startTestService(t, [], folder)), [
+      'service.start',
+      'service.stop',
+      'service.start',
+    ]);
+  });
+
+  test('--root-key-file names another place; it is made only where both it and the vault are new', async (t) => {
+    const folder = temporaryFolder(t);
+    const [keyFile, dataDir] = [join(folder, 'elsewhere.key'), join(folder, 'data')];
+    const flags = ['--root-key-file', keyFile];
+    const first = await startTestService(t, flags, dataDir);
+    await first.admin.post('/api/v1/credentials', { path: 'a', value: 'v' });
+    await first.stop();
+    assert.equal(Buffer.from(readFileSync(keyFile, 'utf8'), 'base64').length, 32);
+    assert.equal(existsSync(join(dataDir, 'root.key')), false);
+    const second = await startTestService(t, flags, dataDir);
+    assert.equal((await second.admin.get('/api/v1/credentials/a')).body.data.value, 'v');
+    await second.stop();
+    rmSync(keyFile);
+    await assert.rejects(startTestService(t, flags, dataDir), /root key is missing/);
+    assert.equal(existsSync(keyFile), false);
+  });
+});

@@ -1,0 +1,157 @@
+// Every row of the table, and what it refuses: unknown and repeated parameters, unknown and missing fields, wrong types,
+// other methods. SOURCE: decisions, "HTTP".
+
+import assert from 'node:assert/strict';
+import { METHODS } from 'node:http';
+import { after, suite, test } from 'node:test';
+import type { Route } from '../../src/http/route.ts';
+import { ROUTES } from '../../src/http/routes/table.ts';
+import { assertInvalid, assertKeys, assertRefused, entriesOf } from '../kit/answers.ts';
+import { rawRequest, sendRaw } from '../kit/raw.ts';
+import { startTestService } from '../kit/service.ts';
+
+const service = await startTestService({ after });
+const { admin, address } = service;
+const PARAMETERS = { path: 'some/path', name: 'some-name', lease_id: '0190a000-0000-7000-8000-000000000000' };
+/** A body that every rule but the one in question lets pass. */
+const FIELDS: Readonly<Record<string, unknown>> = {
+  path: 'some/path',
+  value: 'v',
+  type: 'token',
+  description: 'd',
+  name: 'some-name',
+  principal: 'agent:some-name',
+  resources: ['some/*'],
+  actions: ['retrieve'],
+  max_ttl: 60,
+  agent: 'some-name',
+  resource: 'some/path',
+  action: 'retrieve',
+  public_key: 'cHVibGlj',
+  agent_name: 'some-name',
+  challenge_id: '0190a000-0000-8000-8000-000000000000',
+  signature: 'c2ln',
+};
+const WRONG: readonly unknown[] = [null, true, 5, { a: 1 }, ['x', 5]];
+
+const addressOf = (path: string) =>
+  path.replaceAll(/\{(\w+)\}/g, (_, name: keyof typeof PARAMETERS) => PARAMETERS[name] ?? assert.fail(name));
+const bodyOf = ({ body }: Route) =>
+  Object.fromEntries(Object.keys(body?.properties ?? {}).map((name) => [name, FIELDS[name] ?? assert.fail(name)]));
+const addresses = ROUTES.flatMap((row) => [row.path, ...row.aliases].map((path) => ({ row, path })));
+
+for (const { row, path } of addresses) {
+  const { method, query, body } = row;
+  suite(`${method} ${path}`, () => {
+    const target = addressOf(path);
+    const sent = method === 'GET' ? undefined : bodyOf(row);
+    const parameters = Object.keys(query.properties);
+    const fields = Object.keys(body?.properties ?? {});
+
+    test(`${method} ${path} refuses unknown query parameters and says which there are`, async () => {
+      const entries = await entriesOf(service, async () => {
+        for (const name of ['unknown', 'Limit', 'toString', '__proto__', '']) {
+          const message = assertRefused(await admin.call(method, `${target}?${name}=1`, sent), 'INVALID_REQUEST');
+          assert.match(message, /^query: /);
+          for (const parameter of parameters) assert.match(message, new RegExp(`\\b${parameter}\\b`));
+        }
+      });
+      assert.deepEqual(entries, []);
+    });
+
+    if (parameters.length > 0) {
+      test(`${method} ${path} refuses each query parameter given twice, naming it`, async () => {
+        for (const name of parameters) {
+          assertInvalid(await admin.call(method, `${target}?${name}=1&${name}=1`, sent), name);
+        }
+      });
+    }
+
+    if (method !== 'GET') {
+      test(`${method} ${path} refuses unknown body fields and says which there are`, async () => {
+        const entries = await entriesOf(service, async () => {
+          for (const name of ['unknown', 'Name', 'toString']) {
+            const message = assertRefused(await admin.call(method, target, { ...sent, [name]: 1 }), 'INVALID_REQUEST');
+            assert.match(message, /^body: /);
+            for (const field of fields) assert.match(message, new RegExp(`\\b${field}\\b`));
+          }
+        });
+        assert.deepEqual(entries, []);
+      });
+    }
+
+    if (fields.length > 0) {
+      test(`${method} ${path} refuses wrong types, naming the field`, async () => {
+        for (const name of fields) {
+          const isList = Array.isArray(FIELDS[name]);
+          const isNumber = typeof FIELDS[name] === 'number';
+          const wrong = [
+            ...WRONG.filter((value) => !(isNumber && value === 5)),
+            isList || isNumber ? 'text' : ['text'],
+          ];
+          for (const value of wrong) assertInvalid(await admin.call(method, target, { ...sent, [name]: value }), name);
+        }
+      });
+
+      test(`${method} ${path} names a required field that is missing, also where there is no body`, async () => {
+        for (const name of body?.['required'] ?? []) {
+          const lacking = Object.entries(sent ?? {}).filter(([key]) => key !== name);
+          assertInvalid(await admin.call(method, target, Object.fromEntries(lacking)), name);
+        }
+        assertRefused(await admin.call(method, target), 'INVALID_REQUEST');
+      });
+    }
+  });
+}
+
+/** Whether the row serves the address, also where a parameter of it stands for a fixed segment of the other one. */
+function serves(pattern: string, path: string): boolean {
+  const segments = pattern.split('/').map((segment) => (segment.startsWith('{') ? '[^/]+' : segment));
+  return new RegExp(`^${segments.join('/')}$`).test(path);
+}
+
+const COMMON = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE'];
+// CONNECT asks for a tunnel, and Node hands it to nobody.
+const UNCOMMON = METHODS.filter((method) => ![...COMMON, 'CONNECT'].includes(method));
+
+const callRaw = (method: string, path: string) => {
+  const auth = `Authorization: Bearer ${service.adminToken}`;
+  const empty = ['Content-Type: application/json', 'Content-Length: 0'];
+  return sendRaw(address, rawRequest([`${method} ${addressOf(path)} HTTP/1.1`, 'Host: localhost', auth, ...empty]));
+};
+
+for (const path of new Set([...addresses.map((one) => one.path), '/api/v1/health', '/openapi.json'])) {
+  const served = addresses.filter((one) => serves(one.path, path)).map(({ row }) => row.method as string);
+  const allowed = [...new Set(served.length === 0 ? ['GET'] : served)].sort();
+  test(`${path} is 405 with Allow for every method but ${allowed.join(' and ')}`, async () => {
+    for (const method of COMMON.filter((name) => !allowed.includes(name))) {
+      const { status, head } = await callRaw(method, path);
+      assert.equal(status, 405, method);
+      assert.deepEqual(/^allow: (.*)$/im.exec(head)?.[1]?.split(', ').sort(), allowed, method);
+    }
+  });
+}
+
+test('the methods of other protocols are 405 too', async () => {
+  for (const path of ['/api/v1/credentials', '/api/v1/agents/{name}', '/api/v1/health']) {
+    const answers = await Promise.all(
+      UNCOMMON.map(async (method) => `${method} ${(await callRaw(method, path)).status}`),
+    );
+    assert.deepEqual(
+      answers,
+      UNCOMMON.map((method) => `${method} 405`),
+      path,
+    );
+  }
+});
+
+test('health and the OpenAPI document refuse query parameters too', async () => {
+  for (const path of ['/api/v1/health', '/openapi.json']) {
+    assertRefused(await service.anonymous.get(`${path}?unknown=1`), 'INVALID_REQUEST');
+  }
+});
+
+test('the bodies here hold no field that the table does not have', () => {
+  const known = new Set(ROUTES.flatMap(({ body }) => Object.keys(body?.properties ?? {})));
+  assertKeys(FIELDS, [...known].join(' '));
+});

@@ -1,0 +1,152 @@
+// What ends with time, seen with a clock that is moved. SOURCE: decisions, "The product", "Authentication" and "Leases".
+
+import assert from 'node:assert/strict';
+import { sign } from 'node:crypto';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { setTimeout as wait } from 'node:timers/promises';
+import { assertRefused, entriesOf } from '../kit/answers.ts';
+import { logIn, readAgentKey } from '../kit/client.ts';
+import { temporaryFolder } from '../kit/folder.ts';
+import { moveClock } from '../kit/moved.ts';
+import { startTestService, type TestService } from '../kit/service.ts';
+
+const SECOND = 1000;
+const HOUR = 3600 * SECOND;
+const DAY = 24 * HOUR;
+
+/** A service with one agent that may retrieve `a`, and the clock's mover. */
+async function start(t: TestContext) {
+  const clock = moveClock(t);
+  const service = await startTestService(t);
+  await service.admin.post('/api/v1/credentials', { path: 'a', value: 'v' });
+  const agent = await service.agent('ci', { a: ['retrieve'] });
+  return { clock, service, agent };
+}
+
+/** Takes a challenge now and answers it when the returned function is called. */
+async function challenge({ anonymous, dataDir }: TestService) {
+  const { body } = await anonymous.post('/auth/challenge', { agent_name: 'ci' });
+  const { challenge_id, nonce, expires_at } = body.data;
+  const signature = sign(null, Buffer.from(nonce, 'base64'), readAgentKey(dataDir, 'ci')).toString('base64');
+  const answer = () => anonymous.post('/auth/verify', { challenge_id, agent_name: 'ci', signature });
+  return { answer, expiresAt: expires_at };
+}
+
+test('a challenge lives 60 seconds: right before its end it is answered, at its end it is 401, and recorded', async (t) => {
+  const { clock, service } = await start(t);
+  const [early, late] = [await challenge(service), await challenge(service)];
+  clock.move(58 * SECOND);
+  assert.equal((await early.answer()).status, 200);
+  clock.moveTo(late.expiresAt);
+  const [entry] = await entriesOf(service, async () => assertRefused(await late.answer(), 'AUTH_FAILED'));
+  assert.deepEqual(
+    [entry.event_type, entry.result, entry.reason],
+    ['auth.verify', 'denied', 'the challenge has expired'],
+  );
+});
+
+test('a session lives an hour, whatever its use: then it is 401 SESSION_EXPIRED, and nothing is recorded', async (t) => {
+  const { clock, service, agent } = await start(t);
+  const { expires_at } = (await agent.get('/auth/session')).body.data;
+  clock.move(HOUR - 30 * SECOND);
+  assert.equal((await agent.get('/api/v1/credentials/a')).status, 200);
+  clock.moveTo(expires_at);
+  const entries = await entriesOf(service, async () => {
+    assertRefused(await agent.get('/api/v1/credentials/a'), 'SESSION_EXPIRED');
+    assertRefused(await agent.get('/auth/session'), 'SESSION_EXPIRED');
+    assertRefused(await agent.delete('/auth/session'), 'SESSION_EXPIRED');
+  });
+  assert.deepEqual(entries, []);
+  const token = await logIn(service.address, 'ci', readAgentKey(service.dataDir, 'ci'));
+  assert.equal((await service.as(token).get('/api/v1/credentials/a')).status, 200);
+});
+
+test('an expired session whose agent is gone is no session at all', async (t) => {
+  const { clock, service, agent } = await start(t);
+  clock.move(2 * HOUR);
+  await service.admin.delete('/api/v1/agents/ci');
+  assertRefused(await agent.get('/api/v1/credentials/a'), 'UNAUTHENTICATED');
+});
+
+test('a lease ends at its expires_at, and not a millisecond later', async (t) => {
+  const { clock, service, agent } = await start(t);
+  const { lease_id, expires_at } = (await agent.get('/api/v1/credentials/a')).body.data;
+  const status = async () => (await service.admin.get(`/api/v1/leases/${lease_id}`)).body.data.status;
+  clock.move(290 * SECOND);
+  assert.equal(await status(), 'active');
+  clock.moveTo(expires_at);
+  assert.equal(await status(), 'expired');
+});
+
+test('a lease of a year does not end early', async (t) => {
+  const { clock, service } = await start(t);
+  const policy = { principal: 'agent:ci', resources: ['b'], actions: ['retrieve'], max_ttl: 31_536_000 };
+  await service.admin.put('/api/v1/policies/year', policy);
+  await service.admin.post('/api/v1/credentials', { path: 'b', value: 'v' });
+  const agent = service.as(await logIn(service.address, 'ci', readAgentKey(service.dataDir, 'ci')));
+  const { lease_id, expires_at } = (await agent.get('/api/v1/credentials/b')).body.data;
+  const status = async () => (await service.admin.get(`/api/v1/leases/${lease_id}`)).body.data.status;
+  clock.move(364 * DAY);
+  assert.equal(await status(), 'active');
+  clock.moveTo(expires_at);
+  assert.equal(await status(), 'expired');
+});
+
+test('ended leases are listed for 7 days, and then are as if they had never been', async (t) => {
+  const { clock, service, agent } = await start(t);
+  const { lease_id: expiring } = (await agent.get('/api/v1/credentials/a?ttl=1')).body.data;
+  const { lease_id: revoked } = (await agent.get('/api/v1/credentials/a')).body.data;
+  await agent.delete(`/api/v1/leases/${revoked}`);
+  const listed = async () =>
+    (await service.admin.get('/api/v1/leases')).body.data.map((lease: { lease_id: string }) => lease.lease_id);
+  clock.move(7 * DAY - 30 * SECOND);
+  assert.deepEqual(await listed(), [revoked, expiring]);
+  clock.move(32 * SECOND);
+  assert.deepEqual(await listed(), []);
+  for (const id of [expiring, revoked]) {
+    assertRefused(await service.admin.get(`/api/v1/leases/${id}`), 'NOT_FOUND');
+    assertRefused(await service.admin.post(`/api/v1/leases/${id}/renew`), 'NOT_FOUND');
+  }
+});
+
+test('a clock that jumps back extends nothing: leases, challenges and sessions end when they would have ended', async (t) => {
+  const { clock, service, agent } = await start(t);
+  const { lease_id } = (await agent.get('/api/v1/credentials/a?ttl=1')).body.data;
+  const open = await challenge(service);
+  clock.move(59 * SECOND);
+  await service.admin.get('/api/v1/credentials');
+  clock.move(-DAY);
+  await wait(1500);
+  assert.equal((await service.admin.get(`/api/v1/leases/${lease_id}`)).body.data.status, 'expired');
+  assertRefused(await open.answer(), 'AUTH_FAILED');
+  const { data } = (await service.admin.get('/api/v1/audit?order=asc')).body;
+  const times = data.map(({ timestamp }: { timestamp: string }) => timestamp);
+  assert.deepEqual(times, [...times].sort());
+  assert.equal((await service.admin.get('/api/v1/audit/verify')).body.data.valid, true);
+});
+
+test('a clock set back while the service was stopped extends nothing either', async (t) => {
+  const clock = moveClock(t);
+  const folder = join(temporaryFolder(t), 'data');
+  const first = await startTestService(t, [], folder);
+  await first.admin.post('/api/v1/credentials', { path: 'a', value: 'v' });
+  const { lease_id } = (await first.admin.get('/api/v1/credentials/a?ttl=60')).body.data;
+  clock.move(4 * 60 * SECOND);
+  await first.admin.get('/api/v1/credentials');
+  await first.stop();
+  clock.move(-4 * 60 * SECOND);
+  const second = await startTestService(t, [], folder);
+  assert.equal((await second.admin.get(`/api/v1/leases/${lease_id}`)).body.data.status, 'expired');
+});
+
+test('a clock far behind the log is a reason not to start, unless --accept-clock says otherwise', async (t) => {
+  const clock = moveClock(t);
+  const folder = join(temporaryFolder(t), 'data');
+  const first = await startTestService(t, [], folder);
+  await first.stop();
+  clock.move(-HOUR);
+  await assert.rejects(startTestService(t, [], folder), /clock is 60 minutes behind/);
+  const second = await startTestService(t, ['--accept-clock'], folder);
+  assert.equal((await second.admin.get('/api/v1/audit/verify')).body.data.valid, true);
+});

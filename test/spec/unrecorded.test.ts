@@ -1,0 +1,135 @@
+// What the audit log does not record, so that strangers cannot grow it. SOURCE: decisions, "Audit".
+
+import assert from 'node:assert/strict';
+import { randomUUID, sign } from 'node:crypto';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { after, suite, test } from 'node:test';
+import { assertRefused, entriesOf } from '../kit/answers.ts';
+import { type Answer, readAgentKey } from '../kit/client.ts';
+import { temporaryFolder } from '../kit/folder.ts';
+import { startProcess } from '../kit/process.ts';
+import { rawRequest, sendRaw } from '../kit/raw.ts';
+import { startTestService } from '../kit/service.ts';
+
+const CREDENTIALS = '/api/v1/credentials';
+
+const service = await startTestService({ after });
+const { admin, anonymous, address, dataDir } = service;
+const agent = await service.agent('worker', { 'work/*': ['retrieve'] });
+const key = readAgentKey(dataDir, 'worker');
+await admin.post('/api/v1/policies', { name: 'p', principal: 'agent:a', resources: ['a'], actions: ['list'] });
+await admin.post(CREDENTIALS, { path: 'work/key', value: 'v' });
+const { lease_id } = (await agent.get(`${CREDENTIALS}/work/key`)).body.data;
+
+const auth = `Authorization: Bearer ${service.adminToken}`;
+const raw = (method: string, path: string, headers: string[], body = '') =>
+  sendRaw(address, rawRequest([`${method} ${path} HTTP/1.1`, ...headers], body));
+/** Verifies as `name` with a challenge that was issued to `issuedTo`, or an invented one, signed by the registered agent. */
+async function verify(name: string, issuedTo: string | null): Promise<Answer> {
+  const { body } = await anonymous.post('/auth/challenge', { agent_name: issuedTo ?? name });
+  const challenge_id = issuedTo === null ? randomUUID().replace(/^(.{14})./, '$18') : body.data.challenge_id;
+  const signature = sign(null, Buffer.from(body.data.nonce, 'base64'), key).toString('base64');
+  return anonymous.post('/auth/verify', { challenge_id, agent_name: name, signature });
+}
+
+const ROWS: readonly (readonly [claim: string, act: () => Promise<{ status: number }>, status: number])[] = [
+  ['a request without a token', () => anonymous.get(`${CREDENTIALS}/work/key`), 401],
+  ['a request with an invalid token', () => service.as('lhs_invalid').get(CREDENTIALS), 401],
+  ['a malformed path, 400', () => agent.get(`${CREDENTIALS}/work//key`), 400],
+  ['a malformed query, 400', () => agent.get(`${CREDENTIALS}/work/key?ttl=x`), 400],
+  ['a malformed body of the administrator, 400', () => admin.post('/api/v1/agents', { nom: 'a' }), 400],
+  ['two Authorization headers, 400', () => raw('GET', CREDENTIALS, ['Host: localhost', auth, auth]), 400],
+  ['another method, 405', () => admin.call('PATCH', CREDENTIALS), 405],
+  ['HEAD, 405', () => admin.call('HEAD', `${CREDENTIALS}/work/key`), 405],
+  ['an address that does not exist, 404', () => admin.get('/api/v1/nothing'), 404],
+  ['a body over the limit, 413', () => admin.post(CREDENTIALS, { path: 'a', value: 'v'.repeat(3_000_000) }), 413],
+  [
+    'another Content-Type, 415',
+    () => raw('POST', CREDENTIALS, ['Host: localhost', auth, 'Content-Length: 2'], '{}'),
+    415,
+  ],
+  ['another Host, 421', () => raw('GET', CREDENTIALS, ['Host: evil.example', auth]), 421],
+  ['a verify that names an unknown agent', () => verify('unknown', 'unknown'), 401],
+  ['a verify of an unknown name with an agent’s challenge', () => verify('unknown', 'worker'), 401],
+  ['a verify of an agent with an unknown name’s challenge', () => verify('worker', 'unknown'), 401],
+  ['a verify of an invented challenge', () => verify('worker', null), 401],
+  ['a challenge', () => anonymous.post('/auth/challenge', { agent_name: 'worker' }), 200],
+  ['simulate', () => admin.post('/api/v1/policies/simulate', { agent: 'a', resource: 'a', action: 'list' }), 200],
+  ['the administrator’s look at the policies', () => admin.get('/api/v1/policies'), 200],
+  ['at a policy', () => admin.get('/api/v1/policies/p'), 200],
+  ['at a policy that is not there', () => admin.get('/api/v1/policies/none'), 404],
+  ['at the agents', () => admin.get('/api/v1/agents'), 200],
+  ['at an agent', () => admin.get('/api/v1/agents/worker'), 200],
+  ['at the leases', () => admin.get('/api/v1/leases'), 200],
+  ['at a lease', () => admin.get(`/api/v1/leases/${lease_id}`), 200],
+  ['at the log', () => admin.get('/api/v1/audit?agent=worker'), 200],
+  ['at the log’s verification', () => admin.get('/api/v1/audit/verify'), 200],
+  ['at the log’s export', () => admin.get('/api/v1/audit/export'), 200],
+  ['health', () => anonymous.get('/api/v1/health'), 200],
+  ['the OpenAPI document', () => anonymous.get('/openapi.json'), 200],
+];
+
+suite('not recorded', () => {
+  for (const [claim, act, status] of ROWS) {
+    test(`not recorded: ${claim}`, async () => {
+      const entries = await entriesOf(service, async () => assert.equal((await act()).status, status));
+      assert.deepEqual(entries, []);
+    });
+  }
+});
+
+test('not recorded: 429', async (t) => {
+  const other = await startTestService(t);
+  await other.agent('guessed');
+  const proof = { challenge_id: '0190a000-0000-8000-8000-000000000000', agent_name: 'guessed', signature: 'AAAA' };
+  const entries = await entriesOf(other, async () => {
+    const answers = await Promise.all(Array.from({ length: 90 }, () => other.anonymous.post('/auth/verify', proof)));
+    assert.equal(
+      answers.some(({ status }) => status === 429),
+      true,
+    );
+  });
+  assert.deepEqual(entries, []);
+});
+
+test('what could not be recorded is 503 UNAVAILABLE with Retry-After, and was not done; health says failing till it can', async (t) => {
+  const other = await startTestService(t);
+  const before = (await other.admin.get('/api/v1/audit')).body.meta.total;
+  const database = new DatabaseSync(join(other.dataDir, 'leasehold.db'));
+  t.after(() => database.close());
+  database.exec('BEGIN IMMEDIATE');
+  assertRefused(await other.admin.post(CREDENTIALS, { path: 'a', value: 'v' }), 'UNAVAILABLE');
+  const health = await other.anonymous.get('/api/v1/health');
+  assert.deepEqual([health.status, health.body], [503, { data: { status: 'failing' } }]);
+  database.exec('ROLLBACK');
+  assertRefused(await other.admin.get(`${CREDENTIALS}/a?view=metadata`), 'NOT_FOUND');
+  assert.equal((await other.anonymous.get('/api/v1/health')).status, 200);
+  assert.equal((await other.admin.get('/api/v1/audit')).body.meta.total, before + 1);
+});
+
+test('what is not recorded is logged: code, status and request id, and nothing that was sent', async (t) => {
+  const folder = join(temporaryFolder(t), 'data');
+  const other = await startProcess(t, folder, ['--log-level', 'info']);
+  const answer = await fetch(`${other.address}${CREDENTIALS}/a-path-that-was-sent`, {
+    headers: { authorization: 'Bearer a-token-that-was-sent' },
+  });
+  assert.equal(answer.status, 401);
+  await other.end('SIGTERM');
+  const line = other
+    .output()
+    .split('\n')
+    .find((text) => text.includes('"UNAUTHENTICATED"'));
+  const { code, status, request_id, method, remote_addr } = JSON.parse(line ?? '{}');
+  assert.deepEqual(
+    { code, status, request_id, method, remote_addr },
+    {
+      code: 'UNAUTHENTICATED',
+      status: 401,
+      request_id: answer.headers.get('x-request-id'),
+      method: 'GET',
+      remote_addr: '127.0.0.1',
+    },
+  );
+  assert.equal(other.output().includes('that-was-sent'), false);
+});

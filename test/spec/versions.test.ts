@@ -1,0 +1,134 @@
+// Versions and values of credentials. SOURCE: decisions, "Credentials" and "Names and paths".
+
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import { setTimeout as wait } from 'node:timers/promises';
+import { assertInvalid, assertRefused, dataOf } from '../kit/answers.ts';
+import { startTestService, type TestService } from '../kit/service.ts';
+
+const CREDENTIALS = '/api/v1/credentials';
+const KIB_256 = 262_144;
+
+const service = await startTestService({ after });
+const { admin } = service;
+const store = (path: string, value: string, more: Record<string, unknown> = {}) =>
+  admin.post(CREDENTIALS, { path, value, ...more });
+const metadata = async (path: string) => (await admin.get(`${CREDENTIALS}/${path}?view=metadata`)).body.data;
+const readValue = async (path: string, query = '', from: TestService = service) =>
+  dataOf(await from.admin.get(`${CREDENTIALS}/${path}${query}`), 200, 'path value lease_id expires_at').value;
+
+test('POST on an existing path stores a new version: 201, created_at stays, updated_at moves', async () => {
+  const first = dataOf(await store('new/one', 'first'), 201, 'path type created_at');
+  await wait(5);
+  const second = dataOf(await store('new/one', 'second'), 201, 'path type created_at');
+  assert.equal(second.created_at, first.created_at);
+  const { created_at, updated_at } = await metadata('new/one');
+  assert.equal(created_at, first.created_at);
+  assert.equal(updated_at > created_at, true);
+  assert.equal(await readValue('new/one'), 'second');
+});
+
+test('a type or description left out of a new version stays as it was, one that is given is taken', async () => {
+  await store('new/two', 'v', { type: 'token', description: 'the first' });
+  await store('new/two', 'v');
+  const kept = await metadata('new/two');
+  assert.deepEqual([kept.type, kept.description], ['token', 'the first']);
+  await store('new/two', 'v', { type: 'password', description: '' });
+  const changed = await metadata('new/two');
+  assert.deepEqual([changed.type, changed.description], ['password', '']);
+  assert.equal(await readValue('new/two', '?version=1'), 'v');
+});
+
+test('If-None-Match: * refuses an existing path with 409 and stores nothing', async () => {
+  const onlyIfNew = { 'if-none-match': '*' };
+  const call = (value: string) => admin.call('POST', CREDENTIALS, { path: 'new/three', value }, onlyIfNew);
+  dataOf(await call('first'), 201, 'path type created_at');
+  assertRefused(await call('second'), 'ALREADY_EXISTS');
+  assert.equal(await readValue('new/three'), 'first');
+  assert.equal((await metadata('new/three')).versions.length, 1);
+});
+
+test('If-None-Match with an entity tag is 400 and stores nothing', async () => {
+  const body = { path: 'new/four', value: 'v' };
+  assertInvalid(await admin.call('POST', CREDENTIALS, body, { 'if-none-match': '"tag"' }), 'If-None-Match');
+  assertRefused(await admin.get(`${CREDENTIALS}/new/four`), 'NOT_FOUND');
+});
+
+test('version=N reads an earlier one, and the newest 10 are kept', async () => {
+  for (let n = 1; n <= 13; n++) await store('kept/ten', `value ${n}`);
+  const { versions } = await metadata('kept/ten');
+  const numbers = versions.map(({ version }: { version: number }) => version);
+  assert.deepEqual(numbers, [4, 5, 6, 7, 8, 9, 10, 11, 12, 13]);
+  for (const n of numbers) assert.equal(await readValue('kept/ten', `?version=${n}`), `value ${n}`);
+  assert.equal(await readValue('kept/ten'), 'value 13');
+  for (const gone of [1, 3, 14]) {
+    assertRefused(await admin.get(`${CREDENTIALS}/kept/ten?version=${gone}`), 'NOT_FOUND');
+  }
+  for (const bad of ['0', '-1', '1.0', 'newest', '', '1e1']) {
+    assertInvalid(await admin.get(`${CREDENTIALS}/kept/ten?version=${bad}`), 'version');
+  }
+});
+
+test('a lease tells the version that was read', async () => {
+  for (const value of ['one', 'two']) await store('kept/leased', value);
+  const { lease_id } = (await admin.get(`${CREDENTIALS}/kept/leased?version=1`)).body.data;
+  assert.equal((await admin.get(`/api/v1/leases/${lease_id}`)).body.data.version, 1);
+});
+
+test('--versions-kept sets how many are kept', async (t) => {
+  const other = await startTestService(t, ['--versions-kept', '2']);
+  for (const value of ['one', 'two', 'three']) await other.admin.post(CREDENTIALS, { path: 'p', value });
+  assertRefused(await other.admin.get(`${CREDENTIALS}/p?version=1`), 'NOT_FOUND');
+  assert.equal(await readValue('p', '?version=2', other), 'two');
+  assert.equal(await readValue('p', '', other), 'three');
+});
+
+const VALUES: Readonly<Record<string, string>> = {
+  'one byte': 'x',
+  'line ends of all kinds': 'a\r\nb\nc\rd\n',
+  'zero bytes and controls': '\u0000\u0001\u001f\u007f\u0000',
+  'a byte order mark': '\ufeffvalue',
+  'spaces around it': '  value \t',
+  'quotes and backslashes': '"\\" \\u0041 \\n </script>',
+  'letters that compose and that are composed': 'e\u0301 \u00e9',
+  'characters beyond the first plane': '\u{1f511}\u{10ffff}',
+  'line separators': '\u2028\u2029',
+  'JSON in a value': '{"__proto__":{"a":1}}',
+};
+
+for (const [name, value] of Object.entries(VALUES)) {
+  test(`a value is returned byte for byte: ${name}`, async () => {
+    await store('bytes/one', value);
+    assert.deepEqual(Buffer.from(await readValue('bytes/one')), Buffer.from(value));
+  });
+}
+
+test('a value has 1 byte to 256 KiB of UTF-8', async () => {
+  assertInvalid(await store('size/one', ''), 'value');
+  for (const character of ['x', 'é', '€', '\u{1f511}']) {
+    const bytes = Buffer.byteLength(character);
+    const longest = character.repeat(Math.floor(KIB_256 / bytes)) + 'x'.repeat(KIB_256 % bytes);
+    dataOf(await store('size/one', longest), 201, 'path type created_at');
+    assert.equal((await readValue('size/one')) === longest, true);
+    assertInvalid(await store('size/one', `${longest}x`), 'value');
+  }
+});
+
+test('a value whose every byte is written as an escape fits too', async () => {
+  const value = '\u0001'.repeat(KIB_256);
+  dataOf(await store('size/two', value), 201, 'path type created_at');
+  assert.equal((await readValue('size/two')) === value, true);
+});
+
+test('half of a surrogate pair is no UTF-8: 400', async () => {
+  assertInvalid(await store('size/three', 'a\ud800'), 'value');
+  assertInvalid(await store('size/three', 'v', { description: '\udc00' }), 'description');
+});
+
+test('a description has up to 1,024 characters', async () => {
+  for (const character of ['d', 'é', '\u{1f511}']) {
+    dataOf(await store('size/four', 'v', { description: character.repeat(1024) }), 201, 'path type created_at');
+    assert.equal((await metadata('size/four')).description, character.repeat(1024));
+    assertInvalid(await store('size/four', 'v', { description: character.repeat(1025) }), 'description');
+  }
+});

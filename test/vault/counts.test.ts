@@ -1,0 +1,119 @@
+// The count of accesses: exact, whatever is written when, and across a stop that nobody prepared.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { deleteCredential, listCredentials, readCredentialMetadata } from '../../src/vault/credentials.ts';
+import { runs } from '../kit/property.ts';
+import { admin, get, type OpenedVault, openVault, outcomeOf, put, toPath } from './opened.ts';
+
+const PATHS = ['a', 'b', 'c'] as const;
+
+async function listed(vault: OpenedVault): Promise<Record<string, number>> {
+  const { rows } = await listCredentials(vault, admin(), { type: null }, null);
+  const credentials = (await Array.fromAsync(rows)).flat();
+  return Object.fromEntries(credentials.map(({ path, accessCount }) => [path, accessCount]));
+}
+
+async function looked(vault: OpenedVault, path: string): Promise<number> {
+  return (await readCredentialMetadata(vault, admin(), toPath(path))).credential.accessCount;
+}
+
+test('accesses are counted one by one, at once, and only those that gave a value', async (t) => {
+  const vault = await openVault(t);
+  await put(vault, 'a');
+  for (let count = 1; count <= 3; count++) {
+    await get(vault, 'a');
+    await outcomeOf(get(vault, 'none'));
+    assert.equal(await looked(vault, 'a'), count);
+  }
+  await put(vault, 'a', 'a new version');
+  assert.deepEqual(await listed(vault), { a: 3 });
+  await Promise.all(Array.from({ length: 200 }, () => get(vault, 'a')));
+  assert.equal(await looked(vault, 'a'), 203);
+  assert.deepEqual(await listed(vault), { a: 203 });
+});
+
+test('counts that were not written yet are found again after a crash, and not twice', async (t) => {
+  let vault = await openVault(t);
+  await put(vault, 'a');
+  let expected = 0;
+  for (const isListed of [false, true, false, false, true]) {
+    for (let i = 0; i < 5; i++) await get(vault, 'a');
+    expected += 5;
+    if (isListed) assert.deepEqual(await listed(vault), { a: expected });
+    vault = await openVault(t, { folder: vault.folder });
+    assert.equal(await looked(vault, 'a'), expected);
+  }
+});
+
+test('a path that was deleted and stored again counts from the beginning, in one turn as in many', async (t) => {
+  const vault = await openVault(t);
+  await put(vault, 'a');
+  await Promise.all([get(vault, 'a'), get(vault, 'a')]);
+  await Promise.all([
+    get(vault, 'a'),
+    deleteCredential(vault, admin(), toPath('a')),
+    put(vault, 'a'),
+    get(vault, 'a'),
+    get(vault, 'a'),
+  ]);
+  assert.equal(await looked(vault, 'a'), 2);
+  const again = await openVault(t, { folder: vault.folder });
+  assert.equal(await looked(again, 'a'), 2);
+  await get(again, 'a');
+  assert.deepEqual(await listed(again), { a: 3 });
+});
+
+test('counts are written by themselves after so many accesses, before anybody asks', async (t) => {
+  const vault = await openVault(t);
+  const { id } = await put(vault, 'a');
+  for (let i = 0; i < 105; i++) await Promise.all(Array.from({ length: 100 }, () => get(vault, 'a')));
+  const left = (await vault.sqlite.readUncounted()).get(id) ?? 0;
+  assert.ok(left < 1000, `${left} accesses of 10,500 are not written`);
+  assert.equal(await looked(vault, 'a'), 10_500);
+  const again = await openVault(t, { folder: vault.folder });
+  assert.equal(await looked(again, 'a'), 10_500);
+});
+
+test('over any history the counts are exact, by list and by look, before and after crashes', async (t) => {
+  const act = fc.oneof(
+    { weight: 8, arbitrary: fc.tuple(fc.constant('get' as const), fc.constantFrom(...PATHS)) },
+    { weight: 2, arbitrary: fc.tuple(fc.constantFrom('put' as const, 'remove' as const), fc.constantFrom(...PATHS)) },
+    { weight: 1, arbitrary: fc.tuple(fc.constant('list' as const), fc.constant('a' as const)) },
+  );
+  // Each inner list is asked for at once; between them the service may be killed.
+  const history = fc.array(fc.record({ acts: fc.array(act, { maxLength: 12 }), isKilled: fc.boolean() }), {
+    maxLength: 10,
+  });
+  await fc.assert(
+    fc.asyncProperty(history, async (steps) => {
+      let vault = await openVault(t);
+      const opened = [vault];
+      const counts = new Map<string, number>();
+      for (const { acts, isKilled } of steps) {
+        // The model runs in the order of the questions, which is that of the decisions.
+        const outcomes = acts.map(([kind, path]) => {
+          if (kind === 'put') return outcomeOf(put(vault, path));
+          if (kind === 'remove') return outcomeOf(deleteCredential(vault, admin(), toPath(path)));
+          return kind === 'list' ? outcomeOf(listed(vault)) : outcomeOf(get(vault, path));
+        });
+        for (const [kind, path] of acts) {
+          const before = counts.get(path);
+          if (kind === 'put') counts.set(path, before ?? 0);
+          if (kind === 'remove') counts.delete(path);
+          if (kind === 'get' && before !== undefined) counts.set(path, before + 1);
+        }
+        await Promise.all(outcomes);
+        if (isKilled) {
+          vault = await openVault(t, { folder: vault.folder });
+          opened.push(vault);
+        }
+        for (const [path, count] of counts) assert.equal(await looked(vault, path), count, path);
+      }
+      assert.deepEqual(await listed(vault), Object.fromEntries([...counts].sort()));
+      for (const { sqlite } of opened) await sqlite.close();
+    }),
+    runs(25),
+  );
+});

@@ -1,0 +1,153 @@
+// The head record and the end of the log, when somebody was at them while the service stood: it starts, says so in one line,
+// and verification names the break now and for ever, whatever is written afterwards.
+
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { type TestContext, test } from 'node:test';
+import { exportAuditKey } from '../../src/crypto/keys.ts';
+import { keysOf } from '../crypto/vectors.ts';
+import { runVerifier } from '../crypto/verifier.ts';
+import { startTestService, type TestService } from '../kit/service.ts';
+
+interface Tampering {
+  readonly what: string;
+  /** `last` is the ordinal of the log's last entry then. */
+  readonly sql: (last: number) => string;
+  /** Where the break is from then on. */
+  readonly breakAt: (last: number) => number;
+}
+
+const OLD_HEAD = 'UPDATE audit_head SET (seq, hmac, mac) = (SELECT seq, hmac, mac FROM old_head); DROP TABLE old_head;';
+const FORGED_MAC = "mac = 'AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA='";
+
+const TAMPERINGS: readonly Tampering[] = [
+  {
+    what: 'the end of the log is cut off',
+    sql: (last) => `DELETE FROM audit_entries WHERE seq > ${last - 2}`,
+    breakAt: (last) => last - 1,
+  },
+  { what: 'the head record is removed', sql: () => 'DELETE FROM audit_head', breakAt: (last) => last + 1 },
+  {
+    what: 'the head record’s MAC is forged',
+    sql: () => `UPDATE audit_head SET ${FORGED_MAC}`,
+    breakAt: (last) => last + 1,
+  },
+  {
+    what: 'the end is cut off and the head record made to fit',
+    sql: (last) =>
+      `DELETE FROM audit_entries WHERE seq > ${last - 2};
+       UPDATE audit_head SET seq = ${last - 2}, hmac = (SELECT hmac FROM audit_entries WHERE seq = ${last - 2}), ${FORGED_MAC}`,
+    breakAt: (last) => last - 1,
+  },
+  {
+    what: 'the end is cut off and the head record removed',
+    sql: (last) => `DELETE FROM audit_entries WHERE seq > ${last - 4}; DELETE FROM audit_head`,
+    breakAt: (last) => last - 3,
+  },
+  { what: 'the head record is an older one', sql: () => OLD_HEAD, breakAt: (last) => last + 1 },
+  {
+    what: 'the hmac of the last entry is altered',
+    sql: (last) => `UPDATE audit_entries SET hmac = (SELECT hmac FROM audit_entries WHERE seq = 1) WHERE seq = ${last}`,
+    breakAt: (last) => last,
+  },
+  {
+    what: 'an entry is added behind the end',
+    sql: (last) =>
+      `INSERT INTO audit_entries SELECT ${last + 1}, id, timestamp, event_type, agent_name, resource, action, result,
+         policy_name, lease_id, reason, request_id, remote_addr, hmac FROM audit_entries WHERE seq = ${last}`,
+    breakAt: (last) => last + 1,
+  },
+  { what: 'all entries are removed', sql: () => 'DELETE FROM audit_entries', breakAt: () => 1 },
+  {
+    what: 'all entries and the head record are removed',
+    sql: () => 'DELETE FROM audit_entries; DELETE FROM audit_head',
+    breakAt: () => 1,
+  },
+];
+
+/** Does it to the database file; returns the ordinal of the log's last entry before. */
+function outside(dataDir: string, sql: string): number {
+  const database = new DatabaseSync(join(dataDir, 'leasehold.db'));
+  const last = database.prepare('SELECT max(seq) AS seq FROM audit_entries').get();
+  database.exec(sql);
+  database.close();
+  return Number(last?.['seq']);
+}
+
+/** A vault with some entries, stopped; resolves to its directory and the ordinal of its last entry. */
+async function stoppedVault(t: TestContext): Promise<{ dataDir: string; last: number }> {
+  const service = await startTestService(t);
+  await service.admin.post('/api/v1/credentials', { path: 'prod/key', value: 'v' });
+  const keep = 'CREATE TABLE old_head AS SELECT seq, hmac, mac FROM audit_head';
+  outside(service.dataDir, keep);
+  for (let i = 0; i < 4; i++) await service.admin.get('/api/v1/credentials/prod/key');
+  await service.stop();
+  return { dataDir: service.dataDir, last: outside(service.dataDir, 'SELECT 1') };
+}
+
+async function verification(service: TestService) {
+  return (await service.admin.get('/api/v1/audit/verify')).body.data;
+}
+
+for (const { what, sql, breakAt } of TAMPERINGS) {
+  test(`it starts, says so once, and the break is told for ever: ${what}`, async (t) => {
+    const { dataDir, last } = await stoppedVault(t);
+    outside(dataDir, sql(last));
+    for (let start = 0; start < 2; start++) {
+      const service = await startTestService(t, [], dataDir);
+      if (start === 0) {
+        assert.equal(service.warnings.length, 1, service.warnings.join('\n'));
+        assert.match(
+          service.warnings[0] ?? '',
+          /^The audit log's head record .*GET \/api\/v1\/audit\/verify names.*\.$/,
+        );
+      }
+      const first = await verification(service);
+      assert.deepEqual([first.valid, first.break_at_entry], [false, breakAt(last)], JSON.stringify(first));
+      for (let i = 0; i < 3; i++) {
+        assert.equal((await service.admin.get('/api/v1/credentials/prod/key')).status, 200);
+      }
+      assert.deepEqual(await verification(service), first);
+      if (start === 1) await assertVerifierAgrees(t, service, first);
+      await service.stop();
+    }
+  });
+}
+
+async function assertVerifierAgrees(t: TestContext, service: TestService, told: Record<string, unknown>) {
+  const exported = await service.admin.get('/api/v1/audit/export');
+  const auditKey = exportAuditKey(keysOf(readFileSync(join(service.dataDir, 'root.key'), 'utf8').trim()));
+  const head = exported.headers.get('leasehold-audit-head');
+  assert.notEqual(head, null);
+  const { status, result } = await runVerifier(t, { text: exported.text, head, auditKey });
+  assert.equal(status, 1);
+  assert.deepEqual(
+    [result.break_at_entry, result.break_at_timestamp],
+    [told['break_at_entry'], told['break_at_timestamp']],
+  );
+}
+
+test('a log that nobody touched is valid at every start, and nothing is said', async (t) => {
+  const { dataDir, last } = await stoppedVault(t);
+  outside(dataDir, 'DROP TABLE old_head');
+  for (let start = 1; start <= 2; start++) {
+    const service = await startTestService(t, [], dataDir);
+    assert.deepEqual(service.warnings, []);
+    const { valid, entries } = await verification(service);
+    assert.deepEqual([valid, entries], [true, last + 2 * start - 1]);
+    await service.stop();
+  }
+});
+
+test('a vault whose log and own record were wiped does not begin a new log as if nothing had been', async (t) => {
+  const { dataDir } = await stoppedVault(t);
+  outside(dataDir, 'DELETE FROM audit_entries; DELETE FROM audit_head; DELETE FROM vault');
+  const starting = startTestService(t, [], dataDir);
+  const outcome = await starting.then(
+    async (service) => ((await verification(service)).valid ? 'started, and the log is valid' : 'the log is broken'),
+    () => 'refused',
+  );
+  assert.notEqual(outcome, 'started, and the log is valid');
+});

@@ -1,0 +1,199 @@
+// What was altered in the database outside Leasehold: values that do not open, rows that are not used.
+
+import assert from 'node:assert/strict';
+import { DatabaseSync } from 'node:sqlite';
+import { test } from 'node:test';
+import type { CredentialType, PolicyName } from '../../src/core/names.ts';
+import { parsePolicy } from '../../src/core/policy.ts';
+import { Secret } from '../../src/core/secret.ts';
+import { hashToken } from '../../src/crypto/tokens.ts';
+import { readCredentialMetadata, retrieveCredential, storeCredential } from '../../src/vault/credentials.ts';
+import { createPolicy, readPolicy } from '../../src/vault/policies.ts';
+import { as, enrol, logIn, newAgentKey, unchecked } from './agents.ts';
+import { admin, get, type OpenedVault, openVault, outcomeOf, put, readLog, toPath, verify } from './opened.ts';
+
+/** As somebody would who has the file and no key. */
+function outside(vault: OpenedVault, sql: string): void {
+  const database = new DatabaseSync(vault.file);
+  database.exec(sql);
+  database.close();
+}
+
+const idAt = (path: string): string => `(SELECT id FROM credentials WHERE path = '${path}')`;
+const rowOf = (path: string, version: number): string => `credential_id = ${idAt(path)} AND version = ${version}`;
+const sealedOf = (path: string, version: number): string =>
+  `(SELECT sealed FROM credential_versions WHERE ${rowOf(path, version)})`;
+const alter = (version: number, assignment: string): string =>
+  `UPDATE credential_versions SET ${assignment} WHERE ${rowOf('prod/key', version)}`;
+
+const ANOTHER_END = "CASE substr(sealed, 39) WHEN x'00' THEN x'01' ELSE x'00' END";
+
+/** `version` is the one that is asked for: null for the newest, which is 2. */
+const UNREADABLE: readonly (readonly [what: string, sql: string, version: number | null])[] = [
+  ['a byte of it is altered', alter(2, `sealed = CAST(substr(sealed, 1, 38) || ${ANOTHER_END} AS BLOB)`), null],
+  ['its last byte is cut off', alter(2, 'sealed = substr(sealed, 1, 38)'), null],
+  ['nothing of it is left', alter(2, "sealed = x''"), null],
+  ['it is another credential’s', alter(2, `sealed = ${sealedOf('prod/other', 2)}`), null],
+  ['it is an earlier version’s', alter(2, `sealed = ${sealedOf('prod/key', 1)}`), null],
+  ['it is a later version’s', alter(1, `sealed = ${sealedOf('prod/key', 2)}`), 1],
+  ['its credential has another type', "UPDATE credentials SET type = 'api_key' WHERE path = 'prod/key'", null],
+  ['its version has another type', alter(1, "type = 'api_key'"), 1],
+  [
+    'the path leads to another credential',
+    `UPDATE credentials SET path = 'x' WHERE path = 'prod/key';
+     UPDATE credentials SET path = 'prod/key' WHERE path = 'prod/other'`,
+    null,
+  ],
+  [
+    'the version is another credential’s',
+    `DELETE FROM credential_versions WHERE ${rowOf('prod/key', 2)};
+     UPDATE credential_versions SET credential_id = ${idAt('prod/key')} WHERE ${rowOf('prod/other', 2)}`,
+    null,
+  ],
+];
+
+async function vaultWithValues(t: Parameters<typeof openVault>[0]): Promise<OpenedVault> {
+  const vault = await openVault(t);
+  for (const path of ['prod/key', 'prod/other']) {
+    for (const [value, type] of [
+      ['first', 'password'],
+      ['second', 'token'],
+    ] as const) {
+      const request = { path: toPath(path), value: new Secret(value), type: type as CredentialType };
+      await storeCredential(vault, admin(), { ...request, description: undefined, onlyIfNew: false });
+    }
+  }
+  await put(vault, 'neighbour', 'fine');
+  return vault;
+}
+
+for (const [what, sql, version] of UNREADABLE) {
+  test(`a stored value that does not authenticate is an error in the log, no lease and no access: ${what}`, async (t) => {
+    const vault = await vaultWithValues(t);
+    outside(vault, sql);
+    const before = await readLog(vault.sqlite);
+    const [neighbour, error, another] = await Promise.allSettled([
+      get(vault, 'neighbour'),
+      retrieveCredential(vault, admin('unreadable'), { path: toPath('prod/key'), version, ttlSeconds: null }),
+      get(vault, 'neighbour'),
+    ]);
+    assert.deepEqual(
+      [neighbour, another].map((each) => each?.status === 'fulfilled' && each.value),
+      ['fine', 'fine'],
+    );
+    assert.equal(error?.status, 'rejected');
+    assert.equal(error.reason.code, 'INTEGRITY_FAILURE');
+    assert.doesNotMatch(error.reason.message, /first|second/);
+
+    const entries = (await readLog(vault.sqlite)).slice(before.length);
+    const own = entries.filter((entry) => entry.request_id === 'unreadable');
+    assert.deepEqual(
+      own.map((entry) => [entry.event_type, entry.resource, entry.result, entry.policy_name, entry.lease_id]),
+      [['credential.retrieve', 'prod/key', 'error', 'builtin:admin', null]],
+    );
+    assert.equal(entries.length, 3);
+    const leases = { agentId: null, agentName: null, path: null, status: null, now: vault.clock.now() };
+    assert.equal(await vault.sqlite.countLeases(leases), 2);
+    const { credential } = await readCredentialMetadata(vault, admin(), toPath('prod/key'));
+    assert.equal(credential.accessCount, 0);
+    assert.equal((await verify(vault)).isValid, true);
+    const again = await openVault(t, { folder: vault.folder });
+    assert.equal((await again.sqlite.readUncounted()).has(credential.id), false);
+  });
+}
+
+const POLICY = { principal: 'agent:ci', resources: ['prod/*'], actions: ['retrieve'], maxTtlSeconds: 60 };
+
+const ALTERED_POLICIES: readonly (readonly [what: string, sql: string])[] = [
+  ['a longer TTL', "UPDATE policies SET max_ttl = 31536000 WHERE name = 'narrow'"],
+  ['another principal', "UPDATE policies SET principal = 'agent:*' WHERE name = 'narrow'"],
+  ['wider patterns', `UPDATE policies SET resources = '["*"]' WHERE name = 'narrow'`],
+  ['patterns that are no list', "UPDATE policies SET resources = '{' WHERE name = 'narrow'"],
+  ['more actions', `UPDATE policies SET actions = '["retrieve","delete"]' WHERE name = 'narrow'`],
+  ['another name', "UPDATE policies SET name = 'narrower' WHERE name = 'narrow'"],
+  [
+    'the MAC of another',
+    "UPDATE policies SET mac = (SELECT mac FROM policies WHERE name = 'other') WHERE name = 'narrow'",
+  ],
+  ['no MAC', "UPDATE policies SET mac = '' WHERE name = 'narrow'"],
+];
+
+for (const [what, sql] of ALTERED_POLICIES) {
+  test(`a policy that was altered outside grants nothing, is told of, and can be written anew: ${what}`, async (t) => {
+    const vault = await openVault(t);
+    const key = newAgentKey();
+    await enrol(vault, 'ci', key);
+    await put(vault, 'prod/key', 'v');
+    await createPolicy(vault, admin(), parsePolicy({ ...POLICY, name: 'narrow' }));
+    await createPolicy(vault, admin(), parsePolicy({ ...POLICY, name: 'other', resources: ['other/*'] }));
+    const token = (await logIn(vault, 'ci', key)).token.reveal();
+    assert.equal(await get(vault, 'prod/key', await as(vault, token)), 'v');
+    outside(vault, sql);
+
+    const again = await openVault(t, { folder: vault.folder });
+    const { warnings } = again.ledger.memory;
+    assert.equal(warnings.length, 1);
+    assert.match(warnings[0] ?? '', /^1 row of agents or policies .+\.$/);
+    assert.equal(await outcomeOf(get(again, 'prod/key', await as(again, token))), 'ACCESS_DENIED');
+    assert.equal(await outcomeOf(readPolicy(again, admin(), 'narrow' as PolicyName)), 'NOT_FOUND');
+    assert.equal((await readPolicy(again, admin(), 'other' as PolicyName)).name, 'other');
+    await createPolicy(again, admin(), parsePolicy({ ...POLICY, name: 'narrow' }));
+    assert.equal(await get(again, 'prod/key', await as(again, token)), 'v');
+  });
+}
+
+const OWN_KEY = newAgentKey();
+const ALTERED_AGENTS: readonly (readonly [what: string, sql: string])[] = [
+  ['another public key', `UPDATE agents SET public_key = '${OWN_KEY.publicKey}' WHERE name = 'ci'`],
+  ['another name', "UPDATE agents SET name = 'root' WHERE name = 'ci'"],
+  ['another id', "UPDATE agents SET id = 'x' WHERE name = 'ci'"],
+  ['an earlier registration', "UPDATE agents SET registered_at = 0 WHERE name = 'ci'"],
+];
+
+for (const [what, sql] of ALTERED_AGENTS) {
+  test(`an agent that was altered outside is nobody, and can be registered anew: ${what}`, async (t) => {
+    const vault = await openVault(t);
+    const key = newAgentKey();
+    await enrol(vault, 'ci', key);
+    await enrol(vault, 'other', key);
+    const token = (await logIn(vault, 'ci', key)).token.reveal();
+    outside(vault, sql);
+
+    const again = await openVault(t, { folder: vault.folder });
+    assert.match(again.ledger.memory.warnings.join('\n'), /^1 row of agents or policies .+\.$/);
+    for (const name of ['ci', 'root']) {
+      for (const privateKey of [key.privateKey, OWN_KEY.privateKey]) {
+        assert.equal(await outcomeOf(logIn(again, name, { privateKey })), 'AUTH_FAILED');
+      }
+    }
+    assert.equal(await outcomeOf(as(again, token)), 'UNAUTHENTICATED');
+    assert.equal(await outcomeOf(logIn(again, 'other', key)), 'ok');
+    await enrol(again, 'ci', key);
+    assert.equal(await outcomeOf(logIn(again, 'ci', key)), 'ok');
+    assert.equal(await outcomeOf(as(again, token)), 'UNAUTHENTICATED');
+  });
+}
+
+const ALTERED_SESSIONS: readonly (readonly [what: string, sql: string])[] = [
+  ['a later end', 'UPDATE sessions SET expires_at = expires_at + 1'],
+  ['an earlier beginning', 'UPDATE sessions SET issued_at = issued_at - 1'],
+  ['another agent', "UPDATE sessions SET agent_id = (SELECT id FROM agents WHERE name = 'other')"],
+  ['another token', `UPDATE sessions SET token_hash = '${hashToken('lhs_forged')}'`],
+  ['no MAC', "UPDATE sessions SET mac = ''"],
+];
+
+for (const [what, sql] of ALTERED_SESSIONS) {
+  test(`a session that was altered outside is none: ${what}`, async (t) => {
+    const vault = await openVault(t);
+    const key = newAgentKey();
+    await enrol(vault, 'ci', key);
+    await enrol(vault, 'other', newAgentKey());
+    const token = (await logIn(vault, 'ci', key)).token.reveal();
+    outside(vault, sql);
+    for (const shown of [token, 'lhs_forged']) {
+      assert.equal(await outcomeOf(as(vault, shown)), 'UNAUTHENTICATED');
+      // Nor where it gets as far as the turn.
+      assert.equal(await outcomeOf(get(vault, 'prod/key', unchecked(shown, 'ci'))), 'UNAUTHENTICATED');
+    }
+  });
+}

@@ -1,0 +1,162 @@
+/** The vault without its doors: a ledger over a real SQLite file, with a clock and a store that a test may stand in front of. */
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type AuditEntry, FIRST_LINK } from '../../src/core/audit.ts';
+import type { Context, Operation } from '../../src/core/operation.ts';
+import type { CredentialPath } from '../../src/core/path.ts';
+import { Secret } from '../../src/core/secret.ts';
+import type { Settings } from '../../src/core/workspace.ts';
+import { headMac } from '../../src/crypto/chain.ts';
+import { deriveKeys } from '../../src/crypto/keys.ts';
+import { hashToken } from '../../src/crypto/tokens.ts';
+import { KeyDirs } from '../../src/daemon/keydirs.ts';
+import type { Batch, Store } from '../../src/store/port.ts';
+import { SqliteStore } from '../../src/store/sqlite/store.ts';
+import { SYSTEM_TIME, startClock, type TimeSource } from '../../src/vault/clock.ts';
+import { retrieveCredential, storeCredential } from '../../src/vault/credentials.ts';
+import { Ledger } from '../../src/vault/ledger.ts';
+import { FailureLimiter } from '../../src/vault/limiter.ts';
+import { readMemory } from '../../src/vault/memory.ts';
+import type { Vault } from '../../src/vault/vault.ts';
+import { verifyLog } from '../../src/vault/verification.ts';
+import { type Scope, temporaryFolder } from '../kit/folder.ts';
+
+const ROOT_KEY = new Uint8Array(32).fill(42);
+
+let requests = 0;
+/** The administrator, in a new request. */
+export function admin(requestId = `r${++requests}`): Context {
+  return { presented: { kind: 'admin' }, requestId, remoteAddr: '192.0.2.1' };
+}
+
+export interface OpenedVault extends Vault {
+  readonly folder: string;
+  readonly file: string;
+  /** The real store, without what a test stands in front of it. */
+  readonly sqlite: Store;
+  /** What made turns fail, in order. */
+  readonly failures: unknown[];
+  /** What was told to stop the process. */
+  readonly broken: unknown[];
+}
+
+export interface OpenOptions {
+  /** Of a vault that was opened before. */
+  readonly folder?: string;
+  /** Stands in front of the store; the ledger sees only what it gives. */
+  readonly inFront?: (store: Store) => Store;
+  readonly time?: TimeSource;
+  readonly settings?: Partial<Settings>;
+}
+
+/** Opens as the daemon does. Opening again without closing is what a crash does. */
+export async function openVault(scope: Scope, options: OpenOptions = {}): Promise<OpenedVault> {
+  const folder = options.folder ?? temporaryFolder(scope);
+  const file = join(folder, 'leasehold.db');
+  const keys = deriveKeys(ROOT_KEY);
+  const sqlite = new SqliteStore(file);
+  // A test may have closed it already.
+  scope.after(() => sqlite.close().catch(() => undefined));
+  if ((await sqlite.readKeyCheck()) === null) {
+    const head = { seq: 0, hmac: FIRST_LINK, mac: headMac(keys.audit, 0, FIRST_LINK), epoch: 0 };
+    await sqlite.initialise(keys.checkValue, head, 0);
+  }
+  const store = options.inFront?.(sqlite) ?? sqlite;
+  const memory = await readMemory(store, keys);
+  const notBefore = Math.max(memory.lastEntryAt, await store.readSeenTime());
+  const clock = startClock(notBefore, options.time ?? SYSTEM_TIME);
+  const failures: unknown[] = [];
+  const broken: unknown[] = [];
+  const ledger = new Ledger({
+    store,
+    keys,
+    clock,
+    memory,
+    settings: { adminMayRetrieve: true, versionsKept: 10, ...options.settings },
+    onBroken: (failure) => broken.push(failure),
+    onFailedTurn: (error) => failures.push(error),
+  });
+  const keyFiles = new KeyDirs(join(folder, 'agents'));
+  const adminTokenHash = hashToken('lha_of_this_test');
+  const limiter = new FailureLimiter();
+  return { ledger, store, keys, clock, keyFiles, limiter, adminTokenHash, folder, file, sqlite, failures, broken };
+}
+
+/** The store with a commit that a test decides about: it may wait, call the real one, or throw. */
+export function withCommit(decide: (batch: Batch, commit: () => Promise<void>) => Promise<void>) {
+  return (store: Store): Store =>
+    inFrontOf(store, {
+      async openTurn(keys, now) {
+        const turn = await store.openTurn(keys, now);
+        return {
+          found: turn.found,
+          commit: (batch) => decide(batch, () => turn.commit(batch)),
+          abandon: () => turn.abandon(),
+        };
+      },
+    });
+}
+
+/** The store with some of its methods replaced. */
+export function inFrontOf(store: Store, methods: Partial<Store>): Store {
+  return new Proxy(store, {
+    get(target, name) {
+      const own: unknown = Reflect.get(methods, name);
+      const method: unknown = own ?? Reflect.get(target, name);
+      return typeof method === 'function' ? method.bind(own === undefined ? target : methods) : method;
+    },
+  });
+}
+
+export const toPath = (text: string): CredentialPath => text as CredentialPath;
+
+export function put(vault: Vault, path: string, value = `value of ${path}`, context = admin()) {
+  const request = { path: toPath(path), value: new Secret(value), type: undefined, description: undefined };
+  return storeCredential(vault, context, { ...request, onlyIfNew: false });
+}
+
+/** Retrieves as the administrator. */
+export async function get(vault: Vault, path: string, context = admin()): Promise<string> {
+  const request = { path: toPath(path), version: null, ttlSeconds: null };
+  return (await retrieveCredential(vault, context, request)).value.reveal();
+}
+
+export function readLog(store: Store): Promise<AuditEntry[]> {
+  return store.readEntries(1, Number.MAX_SAFE_INTEGER, 100_000);
+}
+
+export const verify = (vault: Vault) => verifyLog(vault, admin());
+
+/** Submits and tells, in place of the answer, whether it was one: for many at once. */
+export async function outcomeOf(answer: Promise<unknown>): Promise<string> {
+  return answer.then(
+    () => 'ok',
+    (error: unknown) => (error instanceof Error && 'code' in error ? String(error.code) : `bug: ${error}`),
+  );
+}
+
+/** An operation that nobody records. */
+export const SILENT: Operation<null> = {
+  keys: {},
+  sizeBytes: 0,
+  decide: () => ({ answer: { reply: null }, entry: null, changes: [], opening: null, needsCounts: false }),
+};
+
+/** A gate that holds up whoever comes, until it is opened. */
+export function newGate(): { pass: Promise<void>; open(): void } {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  return { pass: promise, open: resolve };
+}
+
+/** Lets everything go on that can: rounds of the loop, not a span of time. */
+export async function settle(rounds = 20): Promise<void> {
+  for (let round = 0; round < rounds; round++) await new Promise((resolve) => setImmediate(resolve));
+}
+
+export async function until(condition: () => boolean, what: string): Promise<void> {
+  const deadline = performance.now() + 15_000;
+  while (!condition()) {
+    if (performance.now() > deadline) throw new Error(`waited in vain: ${what}`);
+    await sleep(10);
+  }
+}

@@ -1,0 +1,109 @@
+// Logging in and sessions, as the vault has them: bound to the immutable id of the agent, and over when they are over.
+
+import assert from 'node:assert/strict';
+import { sign } from 'node:crypto';
+import { test } from 'node:test';
+import type { ChallengeId } from '../../src/core/names.ts';
+import { deregisterAgent } from '../../src/vault/agents.ts';
+import { endSession, issueChallenge, login, readSession } from '../../src/vault/sessions.ts';
+import { as, enrol, logIn, newAgentKey, toName, unchecked } from './agents.ts';
+import { admin, inFrontOf, newGate, openVault, outcomeOf, readLog, settle, verify } from './opened.ts';
+
+const ORIGIN = { requestId: 'login', remoteAddr: '192.0.2.7' };
+
+test('a name that was registered again, with the same key, can’t answer the challenge of the one before', async (t) => {
+  const vault = await openVault(t);
+  const key = newAgentKey();
+  await enrol(vault, 'ci', key);
+  const { challengeId, nonce } = issueChallenge(vault, toName('ci'));
+  const token = (await logIn(vault, 'ci', key)).token.reveal();
+  await deregisterAgent(vault, admin(), toName('ci'));
+  await enrol(vault, 'ci', key);
+  const proof = { challengeId, agentName: toName('ci'), signature: sign(null, nonce, key.privateKey) };
+  assert.equal(await outcomeOf(login(vault, ORIGIN, proof)), 'AUTH_FAILED');
+  assert.equal(await outcomeOf(as(vault, token)), 'UNAUTHENTICATED');
+  assert.equal(await outcomeOf(logIn(vault, 'ci', key)), 'ok');
+});
+
+test('a challenge works once, also where it is answered several times at once', async (t) => {
+  const vault = await openVault(t);
+  const key = newAgentKey();
+  await enrol(vault, 'ci', key);
+  const { challengeId, nonce } = issueChallenge(vault, toName('ci'));
+  const proof = { challengeId, agentName: toName('ci'), signature: sign(null, nonce, key.privateKey) };
+  const outcomes = await Promise.all(Array.from({ length: 8 }, () => outcomeOf(login(vault, ORIGIN, proof))));
+  assert.deepEqual(outcomes.sort(), [...Array<string>(7).fill('AUTH_FAILED'), 'ok']);
+  const again = await openVault(t, { folder: vault.folder });
+  assert.equal(await outcomeOf(login(again, ORIGIN, proof)), 'AUTH_FAILED');
+});
+
+test('the nonce is signed as it is or as its base64 text, and nothing else is taken for it', async (t) => {
+  const vault = await openVault(t);
+  const key = newAgentKey();
+  await enrol(vault, 'ci', key);
+  const forms: readonly (readonly [outcome: string, toSign: (nonce: Buffer) => Buffer])[] = [
+    ['ok', (nonce) => nonce],
+    ['ok', (nonce) => Buffer.from(nonce.toString('base64'))],
+    ['AUTH_FAILED', (nonce) => Buffer.from(nonce.toString('hex'))],
+    ['AUTH_FAILED', (nonce) => Buffer.from(nonce.toString('base64url'))],
+    ['AUTH_FAILED', (nonce) => Buffer.from(`${nonce.toString('base64')}\n`)],
+    ['AUTH_FAILED', () => Buffer.alloc(0)],
+  ];
+  for (const [outcome, toSign] of forms) {
+    assert.equal(await outcomeOf(logIn(vault, 'ci', key, toSign)), outcome);
+  }
+});
+
+test('a try with an invented id or an unknown name fails alike, and leaves no entry', async (t) => {
+  const vault = await openVault(t);
+  const key = newAgentKey();
+  await enrol(vault, 'ci', key);
+  const before = (await readLog(vault.sqlite)).length;
+  const invented = { challengeId: '6f1c2f9e-8f52-8f0e-9f3b-1d2e3c4b5a69' as ChallengeId, agentName: toName('ci') };
+  assert.equal(await outcomeOf(login(vault, ORIGIN, { ...invented, signature: new Uint8Array(64) })), 'AUTH_FAILED');
+  assert.equal(await outcomeOf(logIn(vault, 'nobody', key)), 'AUTH_FAILED');
+  assert.equal((await readLog(vault.sqlite)).length, before);
+  assert.equal((await verify(vault)).isValid, true);
+});
+
+test('a session survives a restart, and is over for good when it was ended', async (t) => {
+  const vault = await openVault(t);
+  const key = newAgentKey();
+  await enrol(vault, 'ci', key);
+  const token = (await logIn(vault, 'ci', key)).token.reveal();
+  const again = await openVault(t, { folder: vault.folder });
+  assert.equal((await readSession(again, await as(again, token))).agentName, 'ci');
+  const caller = await as(again, token);
+  await endSession(again, caller);
+  assert.equal(await outcomeOf(as(again, token)), 'UNAUTHENTICATED');
+  assert.equal(await outcomeOf(readSession(again, caller)), 'UNAUTHENTICATED');
+  assert.equal((await readLog(again.sqlite)).filter((entry) => entry.event_type === 'session.end').length, 1);
+});
+
+test('a session that is ended while it is being looked up stays ended', async (t) => {
+  const gate = newGate();
+  let isSlow = false;
+  const vault = await openVault(t, {
+    inFront: (store) =>
+      inFrontOf(store, {
+        // As over a network: what was read is on its way while a commit overtakes it.
+        async readSession(tokenHash) {
+          const found = await store.readSession(tokenHash);
+          if (isSlow) await gate.pass;
+          return found;
+        },
+      }),
+  });
+  const key = newAgentKey();
+  await enrol(vault, 'ci', key);
+  const token = (await logIn(vault, 'ci', key)).token.reveal();
+  const own = unchecked(token, 'ci');
+  isSlow = true;
+  const late = outcomeOf(as(vault, token));
+  await settle();
+  await endSession(vault, own);
+  gate.open();
+  await late;
+  assert.equal(await outcomeOf(readSession(vault, own)), 'UNAUTHENTICATED');
+  assert.equal(await outcomeOf(as(vault, token)), 'UNAUTHENTICATED');
+});
