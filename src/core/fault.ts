@@ -28,6 +28,12 @@ export const FAULTS = {
 
 export type FaultCode = keyof typeof FAULTS;
 
+/** A refusal as plain data, as a decision gives it. */
+export interface Refusal {
+  readonly code: FaultCode;
+  readonly message: string;
+}
+
 /** A refusal with a code from the table. `retryAfterSeconds` goes with `RATE_LIMITED` and `UNAVAILABLE`. */
 export class Fault extends Error {
   readonly code: FaultCode;

@@ -6,7 +6,7 @@ import { actorName, type Caller, identify, type Presented } from './agent.ts';
 import type { AuditResult, EntryDraft, EventType } from './audit.ts';
 import type { Change } from './change.ts';
 import type { AssociatedData, Sealed } from './credential.ts';
-import { Fault, type FaultCode } from './fault.ts';
+import { Fault, type FaultCode, type Refusal } from './fault.ts';
 import type { Secret } from './secret.ts';
 import type { Keys, Workspace } from './workspace.ts';
 
@@ -29,11 +29,11 @@ export interface Context {
 export interface Opening {
   readonly content: Sealed | Secret;
   readonly boundTo: AssociatedData;
-  readonly unreadable: Outcome<never>;
+  readonly unreadable: () => Outcome<never>;
 }
 
 export interface Outcome<R> {
-  readonly answer: { readonly reply: R } | { readonly fault: Fault };
+  readonly answer: { readonly reply: R } | { readonly fault: Refusal };
   /** Null for what is not recorded. */
   readonly entry: EntryDraft | null;
   readonly changes: readonly Change[];
@@ -59,7 +59,7 @@ export function refused(
   entry: EntryDraft | null,
   changes: readonly Change[] = [],
 ): Outcome<never> {
-  return { answer: { fault: new Fault(code, message) }, entry, changes, opening: null, needsCounts: false };
+  return { answer: { fault: { code, message } }, entry, changes, opening: null, needsCounts: false };
 }
 
 /** What an entry may say beside its event, resource and result. */
@@ -97,7 +97,7 @@ export function operation<R>(description: Description, decide: (asked: Asked) =>
     sizeBytes,
     decide(known, moment) {
       const caller = identify(known, presented, moment.now);
-      if (caller instanceof Fault) return { ...refused(caller.code, caller.message, null) };
+      if (caller instanceof Fault) return refused(caller.code, caller.message, null);
       const entry = (result: AuditResult, details: EntryDetails = {}): EntryDraft => ({
         eventType: event,
         agentName: actorName(caller),

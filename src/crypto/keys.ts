@@ -51,6 +51,11 @@ export function exportAuditKey(keys: VaultKeys): string {
   return keys.audit.export().toString('base64');
 }
 
+/** The other way round. */
+export function importAuditKey(text: string): VaultKeys['audit'] {
+  return createSecretKey(text, 'base64');
+}
+
 /** The 32 bytes of a root key file: base64, with or without one line end. Null where it is not that. */
 export function parseRootKey(text: string): Uint8Array | null {
   const bytes = decodeBase64(text.replace(/\r?\n$/, ''));

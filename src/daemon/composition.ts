@@ -87,9 +87,12 @@ export async function startService(
         phase = 'stopping';
         sweeping.stop();
         const cut = setTimeout(() => server.server.closeAllConnections(), STOP_WITHIN_MS);
+        // A kept-alive connection falls idle only after its last answer.
+        const closeIdle = setInterval(() => server.server.closeIdleConnections(), 50);
         await server.close();
+        clearInterval(closeIdle);
         clearTimeout(cut);
-        await ledger.submit(serviceEvent('service.stop', null));
+        await recordStop(ledger);
         await ledger.idle();
         await opened.close();
       },
@@ -98,6 +101,12 @@ export async function startService(
     await opened.close();
     throw error;
   }
+}
+
+/** A turn that failed is followed by one that has read the store anew. */
+async function recordStop(ledger: Ledger): Promise<void> {
+  const record = () => ledger.submit(serviceEvent('service.stop', null));
+  await record().catch(record);
 }
 
 function readTls(files: Configuration['tls']) {

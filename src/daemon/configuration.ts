@@ -35,7 +35,7 @@ const FLAGS = [
     help: 'proxies whose X-Forwarded-For is believed: addresses or networks',
   },
   { name: 'accept-clock', value: null, help: 'start although the clock is behind the log' },
-  { name: 'log-level', value: 'LEVEL', help: 'debug, info, warn, error or silent (default warn)' },
+  { name: 'log-level', value: 'LEVEL', help: 'debug, info, warn, error or silent (default info)' },
 ] as const satisfies readonly Flag[];
 
 type FlagName = (typeof FLAGS)[number]['name'];
@@ -103,7 +103,7 @@ export function readConfiguration(
     publicNames: list(get('public-name')).map((name) => name.toLowerCase()),
     trustedProxies: list(get('trusted-proxy')),
     acceptClock: isOn('accept-clock', get('accept-clock')),
-    logLevel: oneOf('log-level', get('log-level') ?? 'warn', LOG_LEVELS),
+    logLevel: oneOf('log-level', get('log-level') ?? 'info', LOG_LEVELS),
   };
   assertPrivate(configuration, isOn('insecure-http', get('insecure-http')));
   return configuration;

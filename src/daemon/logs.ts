@@ -1,6 +1,6 @@
 /** The service's own log: one JSON object a line on standard error, with allow-listed fields. Bounded under a flood. */
 import { destination, pino } from 'pino';
-import { FAULTS } from '../core/fault.ts';
+import { FAULTS, type FaultCode } from '../core/fault.ts';
 import type { RequestLog } from '../http/log.ts';
 import type { LogLevel } from './configuration.ts';
 
@@ -11,6 +11,7 @@ export interface ServiceLog extends RequestLog {
 }
 
 const MAX_LINES_PER_SECOND = 50;
+const COUNT_INTERVAL_MS = 60_000;
 
 export function createLog(level: LogLevel): ServiceLog {
   const log = pino(
@@ -31,8 +32,14 @@ export function createLog(level: LogLevel): ServiceLog {
     if (linesInSecond > MAX_LINES_PER_SECOND) unlogged += 1;
     return linesInSecond <= MAX_LINES_PER_SECOND;
   };
+  const counts = new Map<FaultCode, number>();
+  setInterval(() => {
+    if (counts.size > 0) log.info({ refused: Object.fromEntries(counts) }, 'refusals in the last minute');
+    counts.clear();
+  }, COUNT_INTERVAL_MS).unref();
   return {
     refused({ code, requestId, method, remoteAddr }) {
+      counts.set(code, (counts.get(code) ?? 0) + 1);
       if (!mayWrite()) return;
       log.info({ code, status: FAULTS[code], request_id: requestId, method, remote_addr: remoteAddr }, 'refused');
     },

@@ -20,7 +20,7 @@ export function addRoutes(app: FastifyInstance, vault: Vault): void {
         schema: toSchema(row),
         attachValidation: true,
         preValidation: (request, _reply, done) => {
-          if (!needsBody(row)) request.body ??= {};
+          if (request.body === undefined && !needsBody(row)) request.body = {};
           done();
         },
         handler: (request, reply) => handle(vault, row, request, reply),

@@ -43,7 +43,14 @@ function parametersOf(row: Route): Json[] {
     required: false,
     schema,
   }));
-  return [...inPath, ...inQuery];
+  const inHeaders = Object.entries(row.headers).map(([name, description]) => ({
+    name,
+    in: 'header',
+    required: false,
+    description,
+    schema: { type: 'string' },
+  }));
+  return [...inPath, ...inQuery, ...inHeaders];
 }
 
 function operationOf(row: Route, path: string): Json {

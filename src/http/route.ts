@@ -51,6 +51,8 @@ interface RouteHead {
   readonly data: TSchema | 'entries' | null;
   /** Whether `meta` stands beside `data`. */
   readonly meta: 'always' | 'paged' | 'never';
+  /** Request headers that it looks at, with what they do. */
+  readonly headers: Readonly<Record<string, string>>;
   /** Under which other addresses it is served too. */
   readonly aliases: readonly string[];
 }
@@ -75,6 +77,7 @@ interface Defined<Q extends TObject, B extends TObject | null> {
   readonly body?: B;
   readonly data: TSchema | 'entries' | null;
   readonly meta?: 'always' | 'paged';
+  readonly headers?: Readonly<Record<string, string>>;
   readonly aliases?: readonly string[];
 }
 
@@ -115,6 +118,7 @@ function headOf<Q extends TObject, B extends TObject | null>(row: Defined<Q, B>)
     body: row.body ?? null,
     data: row.data,
     meta: row.meta ?? 'never',
+    headers: row.headers ?? {},
     aliases: row.aliases ?? [],
   };
 }

@@ -16,6 +16,7 @@ import type { CredentialPath } from '../core/path.ts';
 import type { PathRange } from '../core/pattern.ts';
 import type { Policy } from '../core/policy.ts';
 import type { Keys, VersionInfo } from '../core/workspace.ts';
+import type { LogLocation } from './logreader.ts';
 
 export type FailureKind = 'unavailable' | 'unknown' | 'broken';
 
@@ -141,6 +142,8 @@ export interface Store {
   listLeases(query: LeaseQuery, beforeSeq: number, offset: number, limit: number): Promise<Lease[]>;
   countLeases(query: LeaseQuery): Promise<number>;
 
+  /** Where a thread of its own finds the log; see `openLogReader`. */
+  readonly logLocation: LogLocation;
   /** Entries with `fromSeq` ≤ seq ≤ `toSeq`, oldest first, at most `limit`. */
   readEntries(fromSeq: number, toSeq: number, limit: number): Promise<AuditEntry[]>;
   /** The ordinals in the range whose entries fit the filter, in order. The range bounds the work. */

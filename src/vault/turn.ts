@@ -73,7 +73,7 @@ export function decideTurn(
     needsCounts ||= outcome.needsCounts;
     answers.push(
       'fault' in outcome.answer
-        ? { kind: 'refusal', error: outcome.answer.fault }
+        ? { kind: 'refusal', error: new Fault(outcome.answer.fault.code, outcome.answer.fault.message) }
         : { kind: 'reply', reply: outcome.answer.reply, value },
     );
   }
@@ -87,7 +87,7 @@ function reveal(outcome: Outcome<unknown>, keys: VaultKeys): { outcome: Outcome<
   if (outcome.opening === null) return { outcome, value: null };
   const { content, boundTo, unreadable } = outcome.opening;
   const value = content instanceof Secret ? content : open(keys, content, boundTo);
-  return value === null ? { outcome: unreadable, value: null } : { outcome, value };
+  return value === null ? { outcome: unreadable(), value: null } : { outcome, value };
 }
 
 function unlinkedEntry(draft: EntryDraft, seq: number, timestamp: string): Omit<AuditEntry, 'hmac'> {

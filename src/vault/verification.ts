@@ -1,14 +1,15 @@
 /**
  * Verification: reads the whole log, computes every link again, and holds the end against the head record.
- * SOURCE: interface 2.9; decisions, "Audit". `scripts/verify_audit.py` does the same without the service.
+ * A long log is parted into ranges that threads check side by side. SOURCE: interface 2.9; decisions, "Audit".
  */
-import { type AuditEntry, FIRST_LINK } from '../core/audit.ts';
+import { availableParallelism } from 'node:os';
+import { Worker } from 'node:worker_threads';
 import type { Context } from '../core/operation.ts';
 import { adminRead } from '../core/operations/adminread.ts';
-import { isHeadAuthentic, linkEntry } from '../crypto/chain.ts';
-import type { VaultKeys } from '../crypto/keys.ts';
-import type { Head } from '../store/port.ts';
+import { exportAuditKey } from '../crypto/keys.ts';
 import { readInSteps } from './auditlog.ts';
+import { type Break, ChainCheck, type ChainPoint, checkEnd } from './chaincheck.ts';
+import type { RangeResult, RangeTask } from './rangecheck.ts';
 import type { Vault } from './vault.ts';
 
 export type Verification =
@@ -25,71 +26,68 @@ export type Verification =
       readonly why: string;
     };
 
-/** Entries checked at a time: some milliseconds of work. */
-const STEP_ENTRIES = 1000;
+/** Entries checked at a time on the service's own thread: some milliseconds of work. */
+const STEP_ENTRIES = 500;
+/** A log that is shorter is checked before a thread would have started. */
+const WORTH_A_THREAD = 20_000;
+const MAX_THREADS = 4;
 
 export async function verifyLog(vault: Vault, context: Context): Promise<Verification> {
   await vault.ledger.submit(adminRead(context, 'audit.verify', '*', () => null));
-  const { head, last } = await vault.store.readHead();
-  const check = new ChainCheck(vault.keys, head);
-  for await (const rows of readInSteps(vault, last?.seq ?? 0, STEP_ENTRIES)) {
-    for (const entry of rows) {
+  const { keys, store } = vault;
+  const { head, last } = await store.readHead();
+  const lastSeq = last?.seq ?? 0;
+  const followed = lastSeq < WORTH_A_THREAD ? await followHere(vault, lastSeq) : await followInThreads(vault, lastSeq);
+  if ('why' in followed) return toVerification(followed);
+  const beyondHead = head !== null && head.seq < followed.seq ? await timestampAt(vault, head.seq + 1) : null;
+  const broken = checkEnd(keys, followed, head, beyondHead);
+  if (broken !== null) return toVerification(broken);
+  const firstEntry = await timestampAt(vault, 1);
+  return { isValid: true, entries: followed.seq, firstEntry, lastEntry: followed.timestamp };
+}
+
+async function timestampAt({ store }: Vault, seq: number): Promise<string | null> {
+  const [entry] = await store.readEntries(seq, seq, 1);
+  return entry?.timestamp ?? null;
+}
+
+function toVerification({ entry, timestamp, why }: Break): Verification {
+  return { isValid: false, breakAtEntry: entry, breakAtTimestamp: timestamp, why };
+}
+
+async function followHere(vault: Vault, lastSeq: number): Promise<ChainPoint | Break> {
+  const check = new ChainCheck(vault.keys);
+  for await (const entries of readInSteps(vault, lastSeq, STEP_ENTRIES)) {
+    for (const entry of entries) {
       const broken = check.next(entry);
       if (broken !== null) return broken;
     }
   }
-  return check.end();
+  return check.point;
 }
 
-/** Checks entries one by one, in the order of the log. */
-export class ChainCheck {
-  readonly #keys: Pick<VaultKeys, 'audit'>;
-  readonly #head: Head | null;
-  /** The time of the first entry beyond the head record. */
-  #beyondHead: string | null = null;
-  #seq = 0;
-  #hmac = FIRST_LINK;
-  #first: string | null = null;
-  #last: string | null = null;
-
-  constructor(keys: Pick<VaultKeys, 'audit'>, head: Head | null) {
-    this.#keys = keys;
-    this.#head = head;
-  }
-
-  /** The break that this entry shows, or null. */
-  next(entry: AuditEntry): Verification | null {
-    const expected = this.#seq + 1;
-    if (entry.seq !== expected) return broken(expected, entry.timestamp, 'the entry is missing');
-    if (this.#last !== null && entry.timestamp < this.#last) {
-      return broken(expected, entry.timestamp, 'its time is before that of the entry before');
-    }
-    if (linkEntry(this.#keys.audit, this.#hmac, entry) !== entry.hmac) {
-      return broken(expected, entry.timestamp, 'its content or its link was altered');
-    }
-    if (this.#seq === this.#head?.seq) this.#beyondHead = entry.timestamp;
-    this.#seq = expected;
-    this.#hmac = entry.hmac;
-    this.#first ??= entry.timestamp;
-    this.#last = entry.timestamp;
-    return null;
-  }
-
-  /** Holds the end against the head record. */
-  end(): Verification {
-    const head = this.#head;
-    const behind = this.#seq + 1;
-    if (head === null) return broken(behind, this.#last, 'the head record is missing');
-    if (!isHeadAuthentic(this.#keys.audit, head)) return broken(behind, this.#last, 'the head record is not authentic');
-    if (head.seq > this.#seq) return broken(behind, this.#last, 'the entry is missing: the end of the log was cut off');
-    if (head.seq < this.#seq) return broken(head.seq + 1, this.#beyondHead, 'the head record does not know the entry');
-    if (head.hmac !== this.#hmac) {
-      return broken(this.#seq, this.#last, 'the head record links to another entry');
-    }
-    return { isValid: true, entries: this.#seq, firstEntry: this.#first, lastEntry: this.#last };
-  }
+/** The first break of the first range that has one; else the end of the last range. */
+async function followInThreads({ store, keys }: Vault, lastSeq: number): Promise<ChainPoint | Break> {
+  const threads = Math.min(MAX_THREADS, availableParallelism());
+  const length = Math.ceil(lastSeq / threads);
+  const ranges = Array.from({ length: threads }, (_, index) => ({
+    log: store.logLocation,
+    auditKey: exportAuditKey(keys),
+    fromSeq: index * length + 1,
+    toSeq: Math.min(lastSeq, (index + 1) * length),
+  }));
+  const results = await Promise.all(ranges.map(checkInThread));
+  const broken = results.find((result) => result !== 'no start' && 'why' in result);
+  const end = broken ?? results.at(-1);
+  if (end === undefined || end === 'no start') throw new Error('a range had no start, and none before it was broken');
+  return end;
 }
 
-function broken(entry: number, timestamp: string | null, why: string): Verification {
-  return { isValid: false, breakAtEntry: entry, breakAtTimestamp: timestamp, why };
+function checkInThread(task: RangeTask): Promise<RangeResult> {
+  return new Promise((resolve, reject) => {
+    const worker = new Worker(new URL('./rangecheck.ts', import.meta.url), { workerData: task });
+    worker.once('message', resolve);
+    worker.once('error', reject);
+    worker.once('exit', (code) => reject(new Error(`a thread of the verification ended with ${code}`)));
+  });
 }

@@ -57,6 +57,7 @@ const inOrder = CREDENTIALS.toSorted((a, b) => (a.path < b.path ? -1 : 1));
 const pattern = fc.oneof(
   fc.constantFrom(...PATHS),
   fc.constantFrom(...PATHS).map((path) => `${path}/*`),
+  fc.constantFrom('a/*', 'b/*', 'a/b/*', 'prod/*'),
 ) as fc.Arbitrary<Pattern>;
 const patterns = fc.oneof(
   { weight: 5, arbitrary: fc.array(pattern, { maxLength: 6 }) },

@@ -23,7 +23,7 @@ import type { Authenticated, Batch, Found, Head, Store, StoredChange } from '../
 export const T0 = Date.UTC(2026, 0, 31);
 export const KEY_CHECK = Buffer.alloc(32, 7).toString('base64');
 
-export const base64 = (text: string): string => Buffer.from(text.padEnd(32, '.')).toString('base64');
+const base64 = (text: string): string => Buffer.from(text.padEnd(32, '.')).toString('base64');
 export const at = (milliseconds: number): string => new Date(milliseconds).toISOString();
 export const asPath = (text: string): CredentialPath => text as CredentialPath;
 export const asChallenge = (n: number): ChallengeId =>

@@ -44,11 +44,12 @@ function retrieved(world: World, version: number | null) {
 test('a value that does not authenticate is an error in the log, and neither lent nor counted', () => {
   const { opening } = retrieved(worldWithVersions(), null);
   assert.ok(opening);
-  const { answer, entry, changes } = opening.unreadable;
+  const unreadable = opening.unreadable();
+  const { answer, entry, changes } = unreadable;
   assert.ok('fault' in answer);
   assert.equal(answer.fault.code, 'INTEGRITY_FAILURE');
   assert.deepEqual(changes, []);
-  assert.equal(opening.unreadable.opening, null);
+  assert.equal(unreadable.opening, null);
   assert.deepEqual([entry?.eventType, entry?.result, entry?.leaseId], ['credential.retrieve', 'error', null]);
 });
 

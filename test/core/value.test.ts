@@ -26,6 +26,7 @@ const VALUES: readonly [what: string, value: string, isAccepted: boolean][] = [
   ['256 KiB in characters of 3 bytes, and a byte', `${'€'.repeat(87_381)}é`, false],
   ['256 KiB in characters of 4 bytes', '🔑'.repeat(MOST / 4), true],
   ['256 KiB in characters of 4 bytes, and a byte', `${'🔑'.repeat(MOST / 4)}a`, false],
+  ['256 KiB in characters of the outermost halves of pairs', '\u{103ff}'.repeat(MOST / 4), true],
   ['the last character before 2 bytes', '\u007f'.repeat(MOST), true],
   ['the first character of 2 bytes', '\u0080'.repeat(MOST / 2 + 1), false],
   ['the first character of 3 bytes', '\u0800'.repeat(87_382), false],

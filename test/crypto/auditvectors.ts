@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { type AuditEntry, FIRST_LINK, type UnlinkedEntry } from '../../src/core/audit.ts';
 import { headMac, linkEntry } from '../../src/crypto/chain.ts';
 import type { VaultKeys } from '../../src/crypto/keys.ts';
-import { ChainCheck, type Verification } from '../../src/vault/verification.ts';
+import { type Break, ChainCheck, checkEnd } from '../../src/vault/chaincheck.ts';
 import { readVectors } from './vectors.ts';
 
 export interface LogHead {
@@ -27,13 +27,15 @@ export const AUDIT = readVectors<
   Log & { root_key: string; audit_key: string; canonical: string[]; tampered: TamperedLog[] }
 >('audit-v1.json');
 
-export function checkChain(keys: VaultKeys, entries: readonly AuditEntry[], head: LogHead | null): Verification {
-  const check = new ChainCheck(keys, head === null ? null : { ...head, epoch: 0 });
+/** The first break, or null for a valid log. */
+export function checkChain(keys: VaultKeys, entries: readonly AuditEntry[], head: LogHead | null): Break | null {
+  const check = new ChainCheck(keys);
   for (const entry of entries) {
     const broken = check.next(entry);
     if (broken !== null) return broken;
   }
-  return check.end();
+  const beyondHead = entries.find(({ seq }) => seq === (head?.seq ?? 0) + 1)?.timestamp ?? null;
+  return checkEnd(keys, check.point, head === null ? null : { ...head, epoch: 0 }, beyondHead);
 }
 
 const text = fc.string({ unit: 'binary', maxLength: 20 });

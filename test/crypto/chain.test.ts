@@ -35,28 +35,21 @@ test('the frozen log is valid, and so is each of its beginnings with its own hea
     const entries = AUDIT.entries.slice(0, length);
     const hmac = entries.at(-1)?.hmac ?? FIRST_LINK;
     const head = { seq: length, hmac, mac: headMac(keys.audit, length, hmac) };
-    assert.deepEqual(checkChain(keys, entries, head), {
-      isValid: true,
-      entries: length,
-      firstEntry: entries[0]?.timestamp ?? null,
-      lastEntry: entries.at(-1)?.timestamp ?? null,
-    });
+    assert.equal(checkChain(keys, entries, head), null);
   }
 });
 
 for (const { name, entries, head, break_at_entry, break_at_timestamp } of AUDIT.tampered) {
   test(`a break is found where it is: ${name}`, () => {
     const found = checkChain(keys, entries, head);
-    assert.equal(found.isValid, false);
-    assert.deepEqual([found.breakAtEntry, found.breakAtTimestamp], [break_at_entry, break_at_timestamp]);
-    assert.notEqual(found.why, '');
+    assert.deepEqual([found?.entry, found?.timestamp], [break_at_entry, break_at_timestamp]);
+    assert.notEqual(found?.why, '');
   });
 }
 
 test('a log without its head record is broken behind its last entry', () => {
   const found = checkChain(keys, AUDIT.entries, null);
-  assert.equal(found.isValid, false);
-  assert.equal(found.breakAtEntry, AUDIT.entries.length + 1);
+  assert.equal(found?.entry, AUDIT.entries.length + 1);
 });
 
 test('no two different entries have the same canonical bytes', () => {
@@ -73,7 +66,7 @@ test('a change of any field of any entry is found at that entry', () => {
   fc.assert(
     fc.property(drafts, fc.nat(), fc.nat(), fc.string({ unit: 'binary' }), (list, at, which, text) => {
       const { entries, head } = chained(keys, list);
-      assert.equal(checkChain(keys, entries, head).isValid, true);
+      assert.equal(checkChain(keys, entries, head), null);
       const index = at % entries.length;
       const original = entries[index];
       assert.ok(original);
@@ -81,8 +74,7 @@ test('a change of any field of any entry is found at that entry', () => {
       const field = fields[which % fields.length] as Exclude<keyof AuditEntry, 'seq'>;
       const altered = { ...original, [field]: original[field] === text ? `${text}.` : text };
       const found = checkChain(keys, entries.with(index, altered), head);
-      assert.equal(found.isValid, false);
-      assert.equal(found.breakAtEntry, index + 1, field);
+      assert.equal(found?.entry, index + 1, field);
     }),
   );
 });

@@ -12,7 +12,7 @@ import { runs } from '../kit/property.ts';
 import { startTestService } from '../kit/service.ts';
 import { AUDIT, arbitraryEntry, chained } from './auditvectors.ts';
 import { keysFrom, keysOf } from './vectors.ts';
-import { type Evidence, runVerifier, toExport, type Verdict } from './verifier.ts';
+import { type Evidence, runVerifier, runVerifierOnMany, toExport } from './verifier.ts';
 
 const auditKey = AUDIT.audit_key;
 const intact = toExport(AUDIT.entries);
@@ -32,24 +32,24 @@ test('the frozen log is valid, with its head record and without', async (t) => {
 });
 
 test('each tampered twin is broken for it where it is for the service', async (t) => {
-  const twins = [...AUDIT.tampered.entries()];
-  const verdicts = new Map<number, Verdict>();
-  // Two at a time: each is a process.
-  const work = async (): Promise<void> => {
-    for (let next = twins.shift(); next !== undefined; next = twins.shift()) {
-      const [index, { entries, head: given }] = next;
-      const evidence = { text: toExport(entries), head: given, auditKey };
-      verdicts.set(index, await runVerifier(t, evidence));
-    }
-  };
-  await Promise.all([work(), work()]);
+  const evidence = AUDIT.tampered.map((twin) => ({ text: toExport(twin.entries), head: twin.head, auditKey }));
+  const verdicts = await runVerifierOnMany(t, evidence);
   for (const [index, { name, break_at_entry, break_at_timestamp }] of AUDIT.tampered.entries()) {
-    const verdict = verdicts.get(index);
+    const verdict = verdicts[index];
     assert.equal(verdict?.status, 1, `${name}: ${verdict?.errors}`);
-    const { valid, break_at_entry: entry, break_at_timestamp: timestamp, message } = verdict?.result ?? {};
+    const { valid, break_at_entry: entry, break_at_timestamp: timestamp, message } = verdict.result;
     assert.deepEqual([valid, entry, timestamp], [false, break_at_entry, break_at_timestamp], name);
     assert.match(message, new RegExp(`broken at entry ${break_at_entry}:`), name);
   }
+});
+
+test('its exit codes are 1 for a broken log, and 2 where it cannot tell', async (t) => {
+  const [twin] = AUDIT.tampered;
+  assert.ok(twin);
+  const broken = await runVerifier(t, { text: toExport(twin.entries), head: twin.head, auditKey });
+  assert.deepEqual([broken.status, broken.result.break_at_entry], [1, twin.break_at_entry]);
+  const unknown = await runVerifier(t, { text: intact, head, auditKey: 'no key' });
+  assert.deepEqual([unknown.status, unknown.result], [2, undefined]);
 });
 
 const line = AUDIT.entries.map((entry) => JSON.stringify(entry));
@@ -66,14 +66,15 @@ const CANNOT_TELL: readonly (readonly [name: string, evidence: Partial<Evidence>
   ['the head record is no head record', { head: 'six' }],
 ];
 
-for (const [name, evidence] of CANNOT_TELL) {
-  test(`it does not pretend to know where it cannot: ${name}`, async (t) => {
-    const { status, result, errors } = await runVerifier(t, { text: intact, head, auditKey, ...evidence });
-    assert.equal(status, 2, errors);
-    assert.equal(result, undefined);
-    assert.match(errors, /^Cannot tell: .+\.\n$/);
-  });
-}
+test('it does not pretend to know where it cannot', async (t) => {
+  const evidence = CANNOT_TELL.map(([, odd]) => ({ text: intact, head, auditKey, ...odd }));
+  const verdicts = await runVerifierOnMany(t, evidence);
+  for (const [index, [name]] of CANNOT_TELL.entries()) {
+    const verdict = verdicts[index];
+    assert.deepEqual([verdict?.status, verdict?.result], [2, undefined], `${name}: ${verdict?.errors}`);
+    assert.match(verdict?.errors ?? '', /^Cannot tell: .+\.\n$/, name);
+  }
+});
 
 test('another vault’s key calls the first entry broken', async (t) => {
   const other = exportAuditKey(keysFrom(4));
@@ -86,17 +87,15 @@ test('logs of any text are valid for it, and broken where one of their fields is
   const drafts = fc.array(arbitraryEntry, { minLength: 60, maxLength: 60 });
   await fc.assert(
     fc.asyncProperty(drafts, fc.nat(59), async (list, at) => {
-      const log = chained(keys, list);
-      const good = await runVerifier(t, { text: toExport(log.entries), head: log.head, auditKey });
-      assert.equal(good.status, 0, good.errors);
-      assert.equal(good.result.entries, 60);
-      const altered = log.entries.map((entry, index) =>
-        index === at ? { ...entry, reason: `${entry.reason}.` } : entry,
-      );
-      const bad = await runVerifier(t, { text: toExport(altered), head: log.head, auditKey });
-      assert.deepEqual([bad.status, bad.result.break_at_entry], [1, at + 1]);
+      const { entries, head: end } = chained(keys, list);
+      const altered = entries.map((entry, index) => (index === at ? { ...entry, reason: `${entry.reason}.` } : entry));
+      const logs = [entries, altered].map((log) => ({ text: toExport(log), head: end, auditKey }));
+      const [good, bad] = await runVerifierOnMany(t, logs);
+      assert.deepEqual([good?.status, good?.result?.entries], [0, 60], good?.errors);
+      assert.deepEqual([bad?.status, bad?.result?.break_at_entry], [1, at + 1], bad?.errors);
     }),
-    runs(3),
+    // Each try is a process: the first counterexample is enough.
+    { ...runs(3), endOnFailure: true },
   );
 });
 

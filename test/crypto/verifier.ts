@@ -27,17 +27,53 @@ export function toExport(entries: readonly object[]): string {
   return entries.map((entry) => `${JSON.stringify(entry)}\n`).join('');
 }
 
-export function runVerifier(scope: Scope, { text, head, auditKey }: Evidence): Promise<Verdict> {
+/** Lays the evidence down as files; returns the arguments that name it. */
+function layDown(scope: Scope, { text, head, auditKey }: Evidence): string[] {
   const folder = temporaryFolder(scope);
   const [exported, keyFile] = [join(folder, 'audit.ndjson'), join(folder, 'audit.key')];
   writeFileSync(exported, text);
   writeFileSync(keyFile, `${auditKey}\n`);
   const words = head === null || typeof head === 'string' ? head : `${head.seq} ${head.hmac} ${head.mac}`;
-  const flags = [SCRIPT, exported, '--key-file', keyFile, ...(words === null ? [] : ['--head', words])];
+  return [exported, '--key-file', keyFile, ...(words === null ? [] : ['--head', words])];
+}
+
+function toVerdict(status: number, stdout: string, errors: string): Verdict {
+  return { status, result: stdout === '' ? undefined : JSON.parse(stdout), errors };
+}
+
+export function runVerifier(scope: Scope, evidence: Evidence): Promise<Verdict> {
+  const flags = [SCRIPT, ...layDown(scope, evidence)];
   return new Promise((resolve) => {
     execFile('python3', flags, (error, stdout, stderr) => {
-      const status = error === null ? 0 : Number(error.code);
-      resolve({ status, result: stdout === '' ? undefined : JSON.parse(stdout), errors: stderr });
+      resolve(toVerdict(error === null ? 0 : Number(error.code), stdout, stderr));
     });
+  });
+}
+
+// What stands below the script's `if __name__` is left out: the status is returned there instead of ending the process.
+const MANY = `
+import contextlib, importlib.util, io, json, sys
+spec = importlib.util.spec_from_file_location('verify_audit', sys.argv[1])
+verifier = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(verifier)
+verdicts = []
+for arguments in json.load(sys.stdin):
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        status = verifier.guarded(arguments)
+    verdicts.append([status, out.getvalue(), err.getvalue()])
+print(json.dumps(verdicts))
+`;
+
+/** Many runs in one process of Python, whose start costs more than a verification. */
+export function runVerifierOnMany(scope: Scope, evidence: readonly Evidence[]): Promise<Verdict[]> {
+  const runs = evidence.map((each) => layDown(scope, each));
+  return new Promise((resolve, reject) => {
+    const child = execFile('python3', ['-B', '-c', MANY, SCRIPT], (error, stdout, stderr) => {
+      if (error !== null) return reject(new Error(stderr, { cause: error }));
+      const verdicts: [number, string, string][] = JSON.parse(stdout);
+      resolve(verdicts.map((verdict) => toVerdict(...verdict)));
+    });
+    child.stdin?.end(JSON.stringify(runs));
   });
 }

@@ -70,7 +70,7 @@ function requestsWith(mark: string): Marked[] {
     ],
     ...[`{"\\ud800${mark}":1}`, `\ufeff{"${mark}":1}`, `{"a":{"a":{"a":{"a":{"a":{"a":{"a":{"a":{"${mark}":1}}}}}}}}}`],
   ];
-  return ROUTES.flatMap(({ method, path, query, body }) => {
+  const overTheTable = ROUTES.flatMap(({ method, path, query, body }): Marked[] => {
     const plain = path.replaceAll(/\{\w+\}/g, 'insider');
     const fields = Object.keys(body?.properties ?? {});
     const values = [bad, `${mark}*`, [bad], { [mark]: mark }, [[mark]]];
@@ -106,7 +106,9 @@ function requestsWith(mark: string): Marked[] {
       { line: `${method} ${plain}?a HTTP/1.1`, headers: inHeaders.map((name) => `${name}: ${mark}`) },
       { line: `${method} ${plain}?a HTTP/1.1`, headers: [`X-${mark}: ${mark}`, `X-Long: ${mark.repeat(200)}`] },
     ];
-  }).concat([
+  });
+  return [
+    ...overTheTable,
     { line: `${mark} / HTTP/1.1` },
     { line: `GET ${mark} HTTP/1.1` },
     { line: `GET http://${mark}/ HTTP/1.1` },
@@ -119,7 +121,7 @@ function requestsWith(mark: string): Marked[] {
     { line: `GET /${mark.repeat(600)} HTTP/1.1` },
     { line: 'POST /auth/verify HTTP/1.1', headers: [`Transfer-Encoding: ${mark}`], body: mark },
     { line: 'POST /auth/verify HTTP/1.1', headers: ['Transfer-Encoding: chunked'], body: `${mark}\r\n${mark}` },
-  ]);
+  ];
 }
 
 function bytesOf(

@@ -76,7 +76,7 @@ for (const [kind, token] of Object.entries({ administrator: adminToken, session:
       ];
       for (const header of elsewhere) {
         const code = await scene.codeOf({ target: '/api/v1/leases', token: null, headers: [header] });
-        assert.equal(code, 'UNAUTHENTICATED', header.split(':')[0]);
+        assert.equal(code, 'UNAUTHENTICATED', header.slice(0, 12));
       }
       for (const name of ['access_token', 'token', 'authorization']) {
         const target = `/api/v1/leases?${name}=${token}`;

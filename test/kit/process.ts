@@ -1,6 +1,6 @@
 /** The real service as a process of its own, as `npm start` runs it once everything is installed. */
 import { type ChildProcess, spawn } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Scope } from './folder.ts';
 
@@ -18,12 +18,23 @@ export interface ServiceProcess {
   end(signal: NodeJS.Signals): Promise<number | NodeJS.Signals | null>;
 }
 
+interface Ended {
+  readonly code: number | null;
+  /** Both streams. */
+  readonly output: string;
+}
+
 /** Runs the program with the flags; resolves when it has ended. */
-export function runProgram(
-  flags: readonly string[],
-  environment: Record<string, string> = {},
-): Promise<{ code: number | null; output: string }> {
-  const child = spawnProgram(flags, environment);
+export function runProgram(flags: readonly string[], environment: Record<string, string> = {}): Promise<Ended> {
+  return runToEnd(spawnProgram(flags, environment));
+}
+
+/** Runs another entry of the project, such as `src/cli/audit_key.ts`; resolves when it has ended. */
+export function runCommand(entry: string, flags: readonly string[]): Promise<Ended> {
+  return runToEnd(spawnProgram(flags, {}, entry));
+}
+
+function runToEnd(child: ChildProcess): Promise<Ended> {
   let output = '';
   child.stdout?.on('data', (chunk) => (output += chunk));
   child.stderr?.on('data', (chunk) => (output += chunk));
@@ -60,7 +71,7 @@ export async function startProcess(
   });
   return {
     address,
-    adminToken: readFileSync(join(dataDir, 'daemon.token'), 'utf8').trim(),
+    adminToken: readToken(join(dataDir, 'daemon.token')),
     pid: child.pid ?? 0,
     child,
     output: () => output,
@@ -69,6 +80,11 @@ export async function startProcess(
       return ended;
     },
   };
+}
+
+/** Empty where none was written: then the test gave one. */
+function readToken(file: string): string {
+  return existsSync(file) ? readFileSync(file, 'utf8').trim() : '';
 }
 
 /** Starts the service and kills it after so many milliseconds, wherever it is by then; resolves when it has ended. */
@@ -85,13 +101,14 @@ export function killWhileStarting(dataDir: string, afterMs: number): Promise<voi
   });
 }
 
-function spawnProgram(flags: readonly string[], environment: Record<string, string>): ChildProcess {
-  // The launcher's cache of compiled code, under which `npm test` runs: half of a start.
-  const { PATH = '', HOME = '', NODE_COMPILE_CACHE } = process.env;
-  const cache = NODE_COMPILE_CACHE === undefined ? {} : { NODE_COMPILE_CACHE };
-  const entry = join(ROOT, 'src/daemon/main.ts');
-  return spawn(process.execPath, ['--disable-sigusr1', '--disable-proto=throw', entry, ...flags], {
-    env: { PATH, HOME, ...cache, ...environment },
+function spawnProgram(
+  flags: readonly string[],
+  environment: Record<string, string>,
+  entry = 'src/daemon/main.ts',
+): ChildProcess {
+  const { PATH = '', HOME = '' } = process.env;
+  return spawn(process.execPath, ['--disable-sigusr1', '--disable-proto=throw', join(ROOT, entry), ...flags], {
+    env: { PATH, HOME, ...environment },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
 }

@@ -4,7 +4,7 @@ import type { TestService } from '../kit/service.ts';
 
 export type Json = Answer['body'];
 
-export interface Operation {
+interface Operation {
   /** Method in lower case and address, as the document spells them. */
   readonly name: string;
   readonly path: string;

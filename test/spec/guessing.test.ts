@@ -5,7 +5,7 @@ import { sign } from 'node:crypto';
 import { type RequestOptions, request } from 'node:http';
 import { test } from 'node:test';
 import { assertRefused, entriesOf } from '../kit/answers.ts';
-import { type Answer, createClient, logIn, readAgentKey, verifyAs } from '../kit/client.ts';
+import { type Answer, logIn, readAgentKey, verifyAs } from '../kit/client.ts';
 import { startTestService, type TestService } from '../kit/service.ts';
 
 const INVENTED = { challenge_id: '0190a000-0000-8000-8000-000000000000', signature: 'AAAA' };
@@ -109,23 +109,22 @@ test('challenges and successes cost nothing of it', async (t) => {
   await service.agent('busy');
   const key = readAgentKey(service.dataDir, 'busy');
   for (let n = 0; n < 70; n++) assert.equal((await verifyAs(service.address, 'busy', key)).status, 200);
-  for (let n = 0; n < 310; n++) {
+  for (let n = 0; n < 100; n++) {
     assert.equal((await service.anonymous.post('/auth/challenge', { agent_name: 'busy' })).status, 200);
   }
   assert.equal(countOf(await fail(service, 'busy', 60), 401), 60);
 });
 
 test('X-Forwarded-For names the address only where a trusted proxy is configured', async (t) => {
-  const proof = (n: number) => ({ ...INVENTED, agent_name: `agent-${n}` });
-  const statusesOf = async (service: TestService) => {
-    const client = createClient(service.address, null);
-    const statuses: number[] = [];
-    for (let n = 0; n < 320; n++) {
-      const headers = { 'x-forwarded-for': `192.0.2.${n % 200}` };
-      statuses.push((await client.call('POST', '/auth/verify', proof(n), headers)).status);
-    }
-    return new Set(statuses);
+  const statusesOf = async ({ anonymous }: TestService) => {
+    const answers = await Promise.all(
+      Array.from({ length: 90 }, (_, n) => {
+        const headers = { 'x-forwarded-for': `192.0.2.${n}` };
+        return anonymous.call('POST', '/auth/verify', { ...INVENTED, agent_name: 'forwarded' }, headers);
+      }),
+    );
+    return [...new Set(answers.map(({ status }) => status))].sort();
   };
-  assert.equal((await statusesOf(await startTestService(t))).has(429), true);
-  assert.deepEqual([...(await statusesOf(await startTestService(t, ['--trusted-proxy', '127.0.0.1'])))], [401]);
+  assert.deepEqual(await statusesOf(await startTestService(t)), [401, 429]);
+  assert.deepEqual(await statusesOf(await startTestService(t, ['--trusted-proxy', '127.0.0.1'])), [401]);
 });

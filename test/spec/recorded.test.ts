@@ -16,12 +16,12 @@ const POLICY = { principal: 'agent:someone', resources: ['some/*'], actions: ['r
 
 const service = await startTestService({ after });
 const { admin, address, dataDir } = service;
-const agent = await service.agent('worker', { 'work/*': ['retrieve', 'list', 'store', 'delete'] });
+const agent = await service.agent('worker', { 'jobs/*': ['retrieve', 'list', 'store', 'delete'] });
 const key = readAgentKey(dataDir, 'worker');
 await admin.post('/api/v1/agents', { name: 'other' });
 const otherKey = readAgentKey(dataDir, 'other');
-await admin.post(CREDENTIALS, { path: 'work/key', value: 'a-secret-value' });
-const lend = async (): Promise<string> => (await agent.get(`${CREDENTIALS}/work/key`)).body.data.lease_id;
+await admin.post(CREDENTIALS, { path: 'jobs/key', value: 'a-secret-value' });
+const lend = async (): Promise<string> => (await agent.get(`${CREDENTIALS}/jobs/key`)).body.data.lease_id;
 /** A session that was opened before the entries are counted. */
 const spare = service.as(await logIn(address, 'worker', key));
 
@@ -36,43 +36,43 @@ const onlyIfNew = { 'if-none-match': '*' };
 
 /** What is claimed, what is done, its status, and the entry: event, agent_name, resource, result, policy_name. */
 const ROWS: readonly (readonly [claim: string, act: Act, status: number, entry: string])[] = [
-  ['a retrieval', () => get('/work/key'), 200, 'credential.retrieve worker work/key allowed worker-0'],
+  ['a retrieval', () => get('/jobs/key'), 200, 'credential.retrieve worker jobs/key allowed worker-0'],
   [
     'one by the administrator',
-    () => get('/work/key', admin),
+    () => get('/jobs/key', admin),
     200,
-    'credential.retrieve admin work/key allowed builtin:admin',
+    'credential.retrieve admin jobs/key allowed builtin:admin',
   ],
   ['a denied retrieval', () => get('/not/mine'), 403, 'credential.retrieve worker not/mine denied'],
-  ['a retrieval of nothing', () => get('/work/no'), 404, 'credential.retrieve worker work/no not_found worker-0'],
+  ['a retrieval of nothing', () => get('/jobs/no'), 404, 'credential.retrieve worker jobs/no not_found worker-0'],
   [
     'one of no version',
-    () => get('/work/key?version=9'),
+    () => get('/jobs/key?version=9'),
     404,
-    'credential.retrieve worker work/key not_found worker-0',
+    'credential.retrieve worker jobs/key not_found worker-0',
   ],
   ['a list', () => get(''), 200, 'credential.list worker * allowed'],
   ['a list by the administrator', () => get('?limit=2', admin), 200, 'credential.list admin * allowed'],
-  ['a look', () => get('/work/key?view=metadata'), 200, 'credential.list worker work/key allowed worker-0'],
+  ['a look', () => get('/jobs/key?view=metadata'), 200, 'credential.list worker jobs/key allowed worker-0'],
   ['a denied look', () => get('/not/mine?view=metadata'), 403, 'credential.list worker not/mine denied'],
-  ['a look at nothing', () => get('/work/no?view=metadata'), 404, 'credential.list worker work/no not_found worker-0'],
-  ['a store', () => store('work/new'), 201, 'credential.store worker work/new allowed worker-0'],
+  ['a look at nothing', () => get('/jobs/no?view=metadata'), 404, 'credential.list worker jobs/no not_found worker-0'],
+  ['a store', () => store('jobs/new'), 201, 'credential.store worker jobs/new allowed worker-0'],
   [
     'a store by the administrator',
-    () => store('work/new', admin),
+    () => store('jobs/new', admin),
     201,
-    'credential.store admin work/new allowed builtin:admin',
+    'credential.store admin jobs/new allowed builtin:admin',
   ],
   ['a denied store', () => store('not/mine'), 403, 'credential.store worker not/mine denied'],
   [
     'a store refused by If-None-Match',
-    () => agent.call('POST', CREDENTIALS, { path: 'work/key', value: 'v' }, onlyIfNew),
+    () => agent.call('POST', CREDENTIALS, { path: 'jobs/key', value: 'v' }, onlyIfNew),
     409,
-    'credential.store worker work/key denied worker-0',
+    'credential.store worker jobs/key denied worker-0',
   ],
-  ['a deletion', () => remove('work/new'), 204, 'credential.delete worker work/new allowed worker-0'],
+  ['a deletion', () => remove('jobs/new'), 204, 'credential.delete worker jobs/new allowed worker-0'],
   ['a denied deletion', () => remove('not/mine'), 403, 'credential.delete worker not/mine denied'],
-  ['a deletion of nothing', () => remove('work/no'), 404, 'credential.delete worker work/no not_found worker-0'],
+  ['a deletion of nothing', () => remove('jobs/no'), 404, 'credential.delete worker jobs/no not_found worker-0'],
   ['a policy created', create, 201, 'policy.create admin policy:p allowed'],
   ['a policy whose name is taken', create, 409, 'policy.create admin policy:p denied'],
   ['a policy replaced', () => admin.put('/api/v1/policies/p', POLICY), 200, 'policy.replace admin policy:p allowed'],
@@ -98,7 +98,7 @@ const ROWS: readonly (readonly [claim: string, act: Act, status: number, entry: 
     404,
     `lease.revoke worker lease:${NO_LEASE} not_found`,
   ],
-  ['leases revoked by path', () => revoke({ path: 'work/key' }), 200, 'lease.revoke admin work/key allowed'],
+  ['leases revoked by path', () => revoke({ path: 'jobs/key' }), 200, 'lease.revoke admin jobs/key allowed'],
   ['leases revoked by agent', () => revoke({ agent: 'worker' }), 200, 'lease.revoke admin agent:worker allowed'],
 ];
 
@@ -126,7 +126,7 @@ suite('recorded, exactly one entry', () => {
 test('an allowed retrieval’s entry names its lease, and request_id is the answer’s X-Request-Id', async () => {
   let answer = await agent.get('/auth/session');
   const [entry] = await entriesOf(service, async () => {
-    answer = await agent.get(`${CREDENTIALS}/work/key`);
+    answer = await agent.get(`${CREDENTIALS}/jobs/key`);
   });
   assert.equal(entry.lease_id, answer.body.data.lease_id);
   assert.equal(entry.request_id, answer.headers.get('x-request-id'));
@@ -140,21 +140,21 @@ test('a denied retrieval leaves an entry and no lease', async () => {
 });
 
 test('a stored value that does not authenticate is 500 INTEGRITY_FAILURE, recorded as error, with no lease and no count', async () => {
-  await admin.post(CREDENTIALS, { path: 'work/altered', value: 'v' });
+  await admin.post(CREDENTIALS, { path: 'jobs/altered', value: 'v' });
   const database = new DatabaseSync(join(dataDir, 'leasehold.db'));
   database.exec(
     `UPDATE credential_versions SET sealed = CAST(sealed || x'00' AS BLOB)
-     WHERE credential_id = (SELECT id FROM credentials WHERE path = 'work/altered')`,
+     WHERE credential_id = (SELECT id FROM credentials WHERE path = 'jobs/altered')`,
   );
   database.close();
   const entries = await entriesOf(service, async () => {
-    assertRefused(await agent.get(`${CREDENTIALS}/work/altered`), 'INTEGRITY_FAILURE');
+    assertRefused(await agent.get(`${CREDENTIALS}/jobs/altered`), 'INTEGRITY_FAILURE');
   });
   assert.deepEqual(
     entries.map(({ event_type, result, lease_id }) => [event_type, result, lease_id]),
     [['credential.retrieve', 'error', null]],
   );
-  assert.equal((await admin.get(`${CREDENTIALS}/work/altered?view=metadata`)).body.data.access_count, 0);
+  assert.equal((await admin.get(`${CREDENTIALS}/jobs/altered?view=metadata`)).body.data.access_count, 0);
 });
 
 test('seq is 1, 2, 3 … from the start of the service, which is recorded as service', async () => {

@@ -80,6 +80,14 @@ for (const { row, path } of addresses) {
       });
     }
 
+    if (method !== 'GET') {
+      test(`${method} ${path} refuses a body that is no object`, async () => {
+        for (const value of [null, [], 'text', 5, true]) {
+          assertRefused(await admin.call(method, target, value), 'INVALID_REQUEST');
+        }
+      });
+    }
+
     if (fields.length > 0) {
       test(`${method} ${path} refuses wrong types, naming the field`, async () => {
         for (const name of fields) {

@@ -16,11 +16,11 @@ const CREDENTIALS = '/api/v1/credentials';
 
 const service = await startTestService({ after });
 const { admin, anonymous, address, dataDir } = service;
-const agent = await service.agent('worker', { 'work/*': ['retrieve'] });
+const agent = await service.agent('worker', { 'jobs/*': ['retrieve'] });
 const key = readAgentKey(dataDir, 'worker');
 await admin.post('/api/v1/policies', { name: 'p', principal: 'agent:a', resources: ['a'], actions: ['list'] });
-await admin.post(CREDENTIALS, { path: 'work/key', value: 'v' });
-const { lease_id } = (await agent.get(`${CREDENTIALS}/work/key`)).body.data;
+await admin.post(CREDENTIALS, { path: 'jobs/key', value: 'v' });
+const { lease_id } = (await agent.get(`${CREDENTIALS}/jobs/key`)).body.data;
 
 const auth = `Authorization: Bearer ${service.adminToken}`;
 const raw = (method: string, path: string, headers: string[], body = '') =>
@@ -34,14 +34,14 @@ async function verify(name: string, issuedTo: string | null): Promise<Answer> {
 }
 
 const ROWS: readonly (readonly [claim: string, act: () => Promise<{ status: number }>, status: number])[] = [
-  ['a request without a token', () => anonymous.get(`${CREDENTIALS}/work/key`), 401],
+  ['a request without a token', () => anonymous.get(`${CREDENTIALS}/jobs/key`), 401],
   ['a request with an invalid token', () => service.as('lhs_invalid').get(CREDENTIALS), 401],
-  ['a malformed path, 400', () => agent.get(`${CREDENTIALS}/work//key`), 400],
-  ['a malformed query, 400', () => agent.get(`${CREDENTIALS}/work/key?ttl=x`), 400],
+  ['a malformed path, 400', () => agent.get(`${CREDENTIALS}/jobs//key`), 400],
+  ['a malformed query, 400', () => agent.get(`${CREDENTIALS}/jobs/key?ttl=x`), 400],
   ['a malformed body of the administrator, 400', () => admin.post('/api/v1/agents', { nom: 'a' }), 400],
   ['two Authorization headers, 400', () => raw('GET', CREDENTIALS, ['Host: localhost', auth, auth]), 400],
   ['another method, 405', () => admin.call('PATCH', CREDENTIALS), 405],
-  ['HEAD, 405', () => admin.call('HEAD', `${CREDENTIALS}/work/key`), 405],
+  ['HEAD, 405', () => admin.call('HEAD', `${CREDENTIALS}/jobs/key`), 405],
   ['an address that does not exist, 404', () => admin.get('/api/v1/nothing'), 404],
   ['a body over the limit, 413', () => admin.post(CREDENTIALS, { path: 'a', value: 'v'.repeat(3_000_000) }), 413],
   [

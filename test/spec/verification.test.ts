@@ -6,8 +6,8 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { after, suite, test } from 'node:test';
-import { FIRST_LINK } from '../../src/core/audit.ts';
-import { headMac } from '../../src/crypto/chain.ts';
+import { type AuditEntry, FIRST_LINK } from '../../src/core/audit.ts';
+import { headMac, linkEntry } from '../../src/crypto/chain.ts';
 import { deriveKeys, parseRootKey } from '../../src/crypto/keys.ts';
 import { dataOf } from '../kit/answers.ts';
 import { temporaryFolder } from '../kit/folder.ts';
@@ -24,13 +24,18 @@ const agent = await service.agent('ci', { 'prod/*': ['retrieve'] });
 await admin.post('/api/v1/credentials', { path: 'prod/key', value: 'v' });
 // Entries of one millisecond could change places unseen by the rule for times.
 for (let n = 0; n < 3; n++) await agent.get('/api/v1/credentials/prod/key');
-const entries: { seq: number; timestamp: string }[] = (await admin.get('/api/v1/audit?order=asc')).body.data;
+const entries: AuditEntry[] = (await admin.get('/api/v1/audit?order=asc')).body.data;
 const last = entries.length;
 const timeOf = (seq: number) => entries[seq - 1]?.timestamp ?? null;
 const verify = async (keys: string, of: TestService = service) => dataOf(await of.admin.get(VERIFY), 200, keys);
 
 function openDatabase({ dataDir }: Pick<TestService, 'dataDir'>): DatabaseSync {
   return new DatabaseSync(join(dataDir, 'leasehold.db'));
+}
+
+function auditKeyOf({ dataDir }: TestService) {
+  const rootKey = parseRootKey(readFileSync(join(dataDir, 'root.key'), 'utf8'));
+  return deriveKeys(rootKey ?? assert.fail('no root key')).audit;
 }
 
 /** Tampers, looks, and puts the log back as it was. */
@@ -150,6 +155,29 @@ suite('verify names the first broken entry', () => {
   }
 });
 
+test('times that fall are found, even where whoever altered them had the key and every link fits', async () => {
+  for (const [at, isValid] of [
+    [timeOf(4), true],
+    ['1999-01-01T00:00:00.000Z', false],
+  ] as const) {
+    await tamper('', async () => {
+      const database = openDatabase(service);
+      const update = database.prepare('UPDATE audit_entries SET timestamp = ?, hmac = ? WHERE seq = ?');
+      let hmac = FIRST_LINK;
+      for (const entry of entries) {
+        const timestamp = entry.seq === 4 ? (at ?? '') : entry.timestamp;
+        hmac = linkEntry(auditKeyOf(service), hmac, { ...entry, timestamp });
+        update.run(timestamp, hmac, entry.seq);
+      }
+      const mac = headMac(auditKeyOf(service), last, hmac);
+      database.prepare('UPDATE audit_head SET hmac = ?, mac = ?').run(hmac, mac);
+      database.close();
+      const { body } = await admin.get(VERIFY);
+      assert.deepEqual([body.data.valid, body.data.break_at_entry], [isValid, isValid ? undefined : 4]);
+    });
+  }
+});
+
 test('the service goes on over an altered log, and the break stays where it is', async () => {
   await tamper("UPDATE audit_entries SET resource = 'x' WHERE seq = 2", async () => {
     assert.equal((await verify(BROKEN)).break_at_entry, 2);
@@ -160,9 +188,8 @@ test('the service goes on over an altered log, and the break stays where it is',
 test('an empty log is valid: 0 entries and nulls', async (t) => {
   const other = await startTestService(t);
   const database = openDatabase(other);
-  const rootKey = parseRootKey(readFileSync(join(other.dataDir, 'root.key'), 'utf8')) ?? assert.fail('no root key');
   // The start is recorded: the head record of before it is made here.
-  const mac = headMac(deriveKeys(rootKey).audit, 0, FIRST_LINK);
+  const mac = headMac(auditKeyOf(other), 0, FIRST_LINK);
   database.exec('DELETE FROM audit_entries');
   database.prepare('UPDATE audit_head SET seq = 0, hmac = ?, mac = ?').run(FIRST_LINK, mac);
   database.close();

@@ -48,6 +48,14 @@ test('If-None-Match: * refuses an existing path with 409 and stores nothing', as
   assert.equal((await metadata('new/three')).versions.length, 1);
 });
 
+test('of two stores with If-None-Match: * at once one is 201, the other 409', async () => {
+  const call = (value: string) =>
+    admin.call('POST', CREDENTIALS, { path: 'new/race', value }, { 'if-none-match': '*' });
+  const answers = await Promise.all([call('one'), call('two'), call('three')]);
+  assert.deepEqual(answers.map(({ status }) => status).sort(), [201, 409, 409]);
+  assert.equal((await metadata('new/race')).versions.length, 1);
+});
+
 test('If-None-Match with an entity tag is 400 and stores nothing', async () => {
   const body = { path: 'new/four', value: 'v' };
   assertInvalid(await admin.call('POST', CREDENTIALS, body, { 'if-none-match': '"tag"' }), 'If-None-Match');

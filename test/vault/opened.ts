@@ -90,7 +90,19 @@ export function withCommit(decide: (batch: Batch, commit: () => Promise<void>) =
         const turn = await store.openTurn(keys, now);
         return {
           found: turn.found,
-          commit: (batch) => decide(batch, () => turn.commit(batch)),
+          async commit(batch) {
+            let isClosed = false;
+            const commit = (): Promise<void> => {
+              isClosed = true;
+              return turn.commit(batch);
+            };
+            try {
+              await decide(batch, commit);
+            } finally {
+              // A turn whose commit failed is over.
+              if (!isClosed) await turn.abandon();
+            }
+          },
           abandon: () => turn.abandon(),
         };
       },

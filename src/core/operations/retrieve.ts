@@ -70,11 +70,12 @@ export function retrieve(context: Context, request: RetrieveRequest): Operation<
           type: number === credential.version ? credential.type : version.type,
           version: number,
         },
-        unreadable: refused(
-          'INTEGRITY_FAILURE',
-          'The stored value does not authenticate: it was altered, or sealed under another key.',
-          entry('error', { policyName, reason: 'the stored value does not authenticate' }),
-        ),
+        unreadable: () =>
+          refused(
+            'INTEGRITY_FAILURE',
+            'The stored value does not authenticate: it was altered, or sealed under another key.',
+            entry('error', { policyName, reason: 'the stored value does not authenticate' }),
+          ),
       },
       needsCounts: false,
     };

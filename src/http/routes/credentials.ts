@@ -73,6 +73,7 @@ export const credentialRoutes: readonly Route[] = [
     event: 'credential.store',
     status: 201,
     body: StoreBody,
+    headers: { 'If-None-Match': '`*` refuses with 409 where the path exists.' },
     data: StoredCredential,
     async handle({ vault, context, body, ifNoneMatch }) {
       if (ifNoneMatch !== undefined && ifNoneMatch.trim() !== '*') throw invalid('If-None-Match', 'may only be *');

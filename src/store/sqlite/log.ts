@@ -3,7 +3,7 @@ import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import type { AuditEntry } from '../../core/audit.ts';
 import type { CredentialId } from '../../core/names.ts';
 import type { AuditFilter, Head, LastEntry } from '../port.ts';
-import { ENTRY_COLUMNS, toEntry } from './rows.ts';
+import { ENTRIES_IN_RANGE, toEntry } from './rows.ts';
 
 export class Log {
   readonly #head: StatementSync;
@@ -16,9 +16,7 @@ export class Log {
   constructor(database: DatabaseSync) {
     this.#head = database.prepare('SELECT seq, hmac, mac, epoch FROM audit_head');
     this.#last = database.prepare('SELECT seq, hmac, timestamp FROM audit_entries ORDER BY seq DESC LIMIT 1');
-    this.#entries = database.prepare(
-      `SELECT ${ENTRY_COLUMNS} FROM audit_entries WHERE seq BETWEEN ? AND ? ORDER BY seq LIMIT ?`,
-    );
+    this.#entries = database.prepare(ENTRIES_IN_RANGE);
     this.#entries.setReturnArrays(true);
     this.#matching = database.prepare(
       `SELECT seq FROM audit_entries WHERE seq BETWEEN :fromSeq AND :toSeq

@@ -107,9 +107,9 @@ export function toLease(row: Row): Lease {
   };
 }
 
-/** The log's columns in the order that `toEntry` takes them. */
-export const ENTRY_COLUMNS =
-  'seq, id, timestamp, event_type, agent_name, resource, action, result, policy_name, lease_id, reason, request_id, remote_addr, hmac';
+/** A range of the log; its columns stand in the order that `toEntry` takes them, as arrays. */
+export const ENTRIES_IN_RANGE = `SELECT seq, id, timestamp, event_type, agent_name, resource, action, result, policy_name,
+  lease_id, reason, request_id, remote_addr, hmac FROM audit_entries WHERE seq BETWEEN ? AND ? ORDER BY seq LIMIT ?`;
 
 type EntryRow = [
   number,

@@ -2,6 +2,7 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import type { AgentId, TokenHash } from '../../core/names.ts';
 import type { Keys } from '../../core/workspace.ts';
+import type { LogLocation } from '../logreader.ts';
 import type { AuditFilter, CredentialQuery, Head, LeaseQuery, Store, Turn } from '../port.ts';
 import { openDatabase, toFailure } from './database.ts';
 import { Lists } from './lists.ts';
@@ -12,6 +13,7 @@ import { Sweeper } from './sweeper.ts';
 import { BatchWriter } from './writer.ts';
 
 export class SqliteStore implements Store {
+  readonly logLocation: LogLocation;
   readonly #database: DatabaseSync;
   readonly #loader: KeyLoader;
   readonly #writer: BatchWriter;
@@ -22,6 +24,7 @@ export class SqliteStore implements Store {
 
   /** Opens the file, making it where it is missing. @throws StoreFailure */
   constructor(file: string) {
+    this.logLocation = { kind: 'sqlite', file };
     this.#database = openDatabase(file);
     this.#loader = new KeyLoader(this.#database);
     this.#writer = new BatchWriter(this.#database);

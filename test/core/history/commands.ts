@@ -29,7 +29,7 @@ export type Command =
   | (By & { readonly kind: 'simulate'; readonly agent: string; readonly path: string; readonly action: string })
   | (By & { readonly kind: 'register'; readonly name: string; readonly description: string })
   | (By & { readonly kind: 'deregister'; readonly name: string })
-  /** `lease`: 0 to 2 one of the caller's own, from 3 on one of all, counted from the one that was issued last. */
+  /** `lease`: 0 to 2 one under the caller's name, from 3 on one of all, counted from the one that was issued last. */
   | (By & { readonly kind: 'readLease' | 'renew' | 'revoke'; readonly lease: number })
   /** `own`: the caller's name, as the vault fills in for an agent that names nobody. */
   | (By & { readonly kind: 'revokeMany'; readonly agent: string | null; readonly path: string | null })

@@ -10,6 +10,20 @@ import { play } from './world.ts';
 
 const turn = (...commands: Command[]) => ({ wait: { ms: 0 }, commands });
 
+const store = (onlyIfNew: boolean): Command => ({
+  kind: 'store',
+  by: 0,
+  path: 'p/x',
+  type: null,
+  description: null,
+  onlyIfNew,
+});
+const lend: Command = {
+  kind: 'replacePolicy',
+  by: 0,
+  policy: { name: 'lend', principal: 'agent:a', resources: ['p/x'], actions: ['retrieve'], maxTtlSeconds: 60 },
+};
+
 test('an agent registered again has none of the sessions, challenges and leases of its name', () => {
   fc.assert(
     fc.property(histories, fc.boolean(), (history, inOneTurn) => {
@@ -23,7 +37,11 @@ test('an agent registered again has none of the sessions, challenges and leases 
         challenge,
         isSigned: true,
       }));
-      world.play(turn({ kind: 'deregister', by: 0, name: 'A' }, { kind: 'challenge', name: 'a' }));
+      world.play(turn({ kind: 'deregister', by: 0, name: 'A' }, register, lend, store(false)));
+      world.play(turn({ kind: 'challenge', name: 'a' }));
+      world.play(turn({ kind: 'verify', name: 'a', challenge: 0, isSigned: true }));
+      world.play(turn({ kind: 'retrieve', by: 2, path: 'p/x', version: null, ttl: null }));
+      world.play(turn({ kind: 'challenge', name: 'a' }));
       const tokens = [...world.tokens];
       if (inOneTurn) world.play(turn(deregister, register, ...answers));
       else for (const each of [deregister, register, ...answers]) world.play(turn(each));
@@ -41,8 +59,13 @@ test('an agent registered again has none of the sessions, challenges and leases 
       const listed = world.peek({ kind: 'listLeases', by: 2 });
       assert.equal(listed.ask.presented, token);
       assert.deepEqual(listed.reply, []);
-      for (const lease of world.shelf.leases()) {
-        if (lease.agentName === 'a') assert.notEqual(statusOf(lease, world.now), 'active');
+      const leases = world.shelf.leases().filter(({ agentName }) => agentName === 'a');
+      assert.notEqual(leases.length, 0);
+      for (const lease of leases) assert.notEqual(statusOf(lease, world.now), 'active');
+      for (const kind of ['readLease', 'renew', 'revoke'] as const) {
+        const { ask, code } = world.peek({ kind, by: 2, lease: 0 });
+        assert.equal(ask.lease, leases.at(-1)?.id);
+        assert.equal(code, 'NOT_FOUND', `${kind} of another's lease under the same name`);
       }
     }),
     runs(300),
@@ -55,10 +78,9 @@ test('a path that is stored again has no version, count, description, type or le
       const world = play({ ...history, adminMayRetrieve: true });
       const before = world.shelf.credentials.find(({ path }) => path === 'p/x');
       const remove: Command = { kind: 'remove', by: 0, path: 'p/x' };
-      const store: Command = { kind: 'store', by: 0, path: 'p/x', type: null, description: null, onlyIfNew: true };
       const [removed, stored] = inOneTurn
-        ? world.play(turn(remove, store))
-        : [...world.play(turn(remove)), ...world.play(turn(store))];
+        ? world.play(turn(remove, store(true)))
+        : [...world.play(turn(remove)), ...world.play(turn(store(true)))];
       assert.equal(removed?.code, before === undefined ? 'NOT_FOUND' : 'OK');
       const { now } = world;
       const made = {

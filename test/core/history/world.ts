@@ -6,14 +6,7 @@ import type { Presented } from '../../../src/core/agent.ts';
 import type { EntryDraft } from '../../../src/core/audit.ts';
 import type { Change } from '../../../src/core/change.ts';
 import { Control } from '../../../src/core/control.ts';
-import {
-  ADMIN_ID,
-  type AgentId,
-  type AgentName,
-  type ChallengeId,
-  type LeaseId,
-  type TokenHash,
-} from '../../../src/core/names.ts';
+import type { AgentId, AgentName, ChallengeId, LeaseId, TokenHash } from '../../../src/core/names.ts';
 import type { Operation, Outcome } from '../../../src/core/operation.ts';
 import { CHALLENGE_LIFE_MS } from '../../../src/core/operations/sessions.ts';
 import { type Settings, Workspace } from '../../../src/core/workspace.ts';
@@ -152,23 +145,21 @@ export class World {
     if (by === 0) return { kind: 'admin' };
     const stranger: Presented = { kind: 'session', tokenHash: STRANGER, agentName: 'a' as AgentName };
     if (by === 1) return stranger;
-    const alive = this.tokens.filter((token) => this.#ownerOf(token) !== null);
+    const alive = this.tokens.filter((token) => this.#isAlive(token));
     const [some, at] = by < 5 && alive.length > 0 ? [alive, by - 2] : [this.tokens, Math.abs(by - 5)];
     return some[at % Math.max(1, some.length)] ?? stranger;
   }
 
-  /** The id of the agent whose session is alive, or null. */
-  #ownerOf(presented: Presented): AgentId | null {
-    if (presented.kind === 'admin') return ADMIN_ID;
+  #isAlive(presented: Presented & { kind: 'session' }): boolean {
     const session = this.shelf.sessions.find(({ tokenHash }) => tokenHash === presented.tokenHash);
-    if (session === undefined || this.now >= session.expiresAt) return null;
-    return this.control.agentById(session.agentId)?.id ?? null;
+    return session !== undefined && this.now < session.expiresAt && this.control.agentById(session.agentId) !== null;
   }
 
   #lease(lease: number, presented: Presented): LeaseId | undefined {
     const all = this.shelf.leases().reverse();
-    const owner = this.#ownerOf(presented);
-    const own = all.filter(({ agentId }) => agentId === owner);
+    // By the name, so that one who was registered again is tried with what another had.
+    const name: string = presented.kind === 'admin' ? 'admin' : presented.agentName;
+    const own = all.filter(({ agentName }) => agentName === name);
     const some = lease < 3 && own.length > 0 ? own : all;
     return some[lease % Math.max(1, some.length)]?.id;
   }
