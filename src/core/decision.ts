@@ -50,7 +50,7 @@ export function explain(
   return `${sentence.charAt(0).toUpperCase()}${sentence.slice(1)}${stranger}`;
 }
 
-/** The pattern that has the longest beginning in common with the path; the shorter and then the smaller of equals. */
+/** The pattern that has the longest beginning in common with the path; of equals the first in code-point order. */
 function nearestPattern(patterns: Iterable<Pattern>, path: CredentialPath): Pattern | null {
   let nearest: Pattern | null = null;
   let longest = -1;

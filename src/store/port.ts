@@ -16,7 +16,6 @@ import type { CredentialPath } from '../core/path.ts';
 import type { PathRange } from '../core/pattern.ts';
 import type { Policy } from '../core/policy.ts';
 import type { Keys, VersionInfo } from '../core/workspace.ts';
-import type { LogLocation } from './logreader.ts';
 
 export type FailureKind = 'unavailable' | 'unknown' | 'broken';
 
@@ -114,6 +113,19 @@ export interface LeaseQuery {
   readonly status: LeaseStatus | null;
   /** Milliseconds; tells which are active, and which ended too long ago to be listed. */
   readonly now: number;
+}
+
+/** Where a log lies; plain data, so that it can be handed to a thread. */
+export interface LogLocation {
+  readonly kind: 'sqlite';
+  readonly file: string;
+}
+
+/** Reads the log beside the store; sees what was committed. */
+export interface LogReader {
+  /** As the store's `readEntries`. */
+  entries(fromSeq: number, toSeq: number, limit: number): AuditEntry[];
+  close(): void;
 }
 
 export interface Store {

@@ -1,7 +1,8 @@
 /** A thread of the verification: checks one range of the log over a connection of its own, in constant memory. */
 import { parentPort, workerData } from 'node:worker_threads';
 import { importAuditKey } from '../crypto/keys.ts';
-import { type LogLocation, openLogReader } from '../store/logreader.ts';
+import { openLogReader } from '../store/logreader.ts';
+import type { LogLocation } from '../store/port.ts';
 import { type Break, CHAIN_START, ChainCheck, type ChainPoint } from './chaincheck.ts';
 
 export interface RangeTask {

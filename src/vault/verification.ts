@@ -77,9 +77,15 @@ async function followInThreads({ store, keys }: Vault, lastSeq: number): Promise
     toSeq: Math.min(lastSeq, (index + 1) * length),
   }));
   const results = await Promise.all(ranges.map(checkInThread));
-  const broken = results.find((result) => result !== 'no start' && 'why' in result);
-  const end = broken ?? results.at(-1);
-  if (end === undefined || end === 'no start') throw new Error('a range had no start, and none before it was broken');
+  const broken = results.find((result): result is Break => result !== 'no start' && 'why' in result);
+  if (broken !== undefined) {
+    // Where the rest of a range is missing, what stands behind the gap is in another one.
+    const [next] = await store.readEntries(broken.entry, lastSeq, 1);
+    return { ...broken, timestamp: next?.timestamp ?? broken.timestamp };
+  }
+  const end = results.at(-1);
+  if (end === undefined || end === 'no start' || 'why' in end)
+    throw new Error('a range had no start, and none before it was broken');
   return end;
 }
 

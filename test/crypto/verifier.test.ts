@@ -91,8 +91,8 @@ test('logs of any text are valid for it, and broken where one of their fields is
       const altered = entries.map((entry, index) => (index === at ? { ...entry, reason: `${entry.reason}.` } : entry));
       const logs = [entries, altered].map((log) => ({ text: toExport(log), head: end, auditKey }));
       const [good, bad] = await runVerifierOnMany(t, logs);
-      assert.deepEqual([good?.status, good?.result?.entries], [0, 60], good?.errors);
-      assert.deepEqual([bad?.status, bad?.result?.break_at_entry], [1, at + 1], bad?.errors);
+      assert.deepEqual([good?.status, good?.result?.entries], [0, 60], String(good?.errors));
+      assert.deepEqual([bad?.status, bad?.result?.break_at_entry], [1, at + 1], String(bad?.errors));
     }),
     // Each try is a process: the first counterexample is enough.
     { ...runs(3), endOnFailure: true },

@@ -72,7 +72,7 @@ const VALUES: Readonly<Record<string, Row>> = {
   },
   'log-level': {
     seen: ({ logLevel }) => logLevel,
-    byDefault: 'warn',
+    byDefault: 'info',
     one: ['debug', 'debug'],
     other: ['silent', 'silent'],
   },

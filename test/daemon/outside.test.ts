@@ -14,7 +14,7 @@ import { runCommand, startProcess } from '../kit/process.ts';
 import { startTestService } from '../kit/service.ts';
 import { copyVault, photograph } from './vaults.ts';
 
-test('at the start the program says a few lines, with the token once and something to try, and nothing on the way', async (t) => {
+test('at the start the program says a few lines, with the token once and something to try, and nothing of what goes well', async (t) => {
   const dataDir = join(temporaryFolder(t), 'data');
   const service = await startProcess(t, dataDir);
   const said = service.output();
@@ -30,7 +30,6 @@ test('at the start the program says a few lines, with the token once and somethi
   const admin = createClient(service.address, service.adminToken);
   assert.equal((await admin.post('/api/v1/credentials', { path: 'a', value: 'v' })).status, 201);
   assert.equal((await admin.get('/api/v1/credentials/a')).status, 200);
-  assert.equal((await createClient(service.address, 'none').get('/api/v1/credentials/a')).status, 401);
   assert.equal(service.output(), said);
   assert.equal(await service.end('SIGTERM'), 0);
   assert.equal(service.output().slice(said.length).trim().split('\n').length, 1);

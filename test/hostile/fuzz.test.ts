@@ -43,7 +43,16 @@ function assertAllSound(text: string): void {
 
 const UUID = '01890000-0000-7000-8000-000000000000';
 
-const token = fc.constantFrom(undefined, undefined, lasting.token, null, 'lhs_none');
+const token = fc.constantFrom(
+  undefined,
+  undefined,
+  undefined,
+  undefined,
+  lasting.token,
+  lasting.token,
+  null,
+  'lhs_none',
+);
 const known = fc.constantFrom(
   ...[
     'open/stored',

@@ -98,7 +98,8 @@ export function revokeLeases(context: Context, request: RevokeManyRequest): Oper
     const credentialId = path === null ? null : (known.credential(path)?.id ?? null);
     const isNobodys = (agentName !== null && agentId === null) || (path !== null && credentialId === null);
     const revoked = isNobodys ? 0 : known.loaded.activeLeases;
-    const reason = `${revoked} active ${revoked === 1 ? 'lease' : 'leases'} revoked`;
+    const whose = path !== null && agentName !== null ? ` of ${agentName}` : '';
+    const reason = `${revoked} active ${revoked === 1 ? 'lease' : 'leases'}${whose} revoked`;
     if (revoked === 0) return succeeded(0, entry('allowed', { reason }));
     const mark: RevocationMark = { agentId, credentialId, revokedAt: moment.now, seq: moment.seq };
     return succeeded(revoked, entry('allowed', { reason }), [{ kind: 'markRevoked', mark }]);

@@ -1,9 +1,10 @@
 /** Reading the log of a SQLite file over a connection that can't write. */
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import type { AuditEntry } from '../../core/audit.ts';
+import type { LogReader } from '../port.ts';
 import { ENTRIES_IN_RANGE, toEntry } from './rows.ts';
 
-export class SqliteLogReader {
+export class SqliteLogReader implements LogReader {
   readonly #database: DatabaseSync;
   readonly #entries: StatementSync;
 

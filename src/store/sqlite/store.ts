@@ -2,8 +2,7 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import type { AgentId, TokenHash } from '../../core/names.ts';
 import type { Keys } from '../../core/workspace.ts';
-import type { LogLocation } from '../logreader.ts';
-import type { AuditFilter, CredentialQuery, Head, LeaseQuery, Store, Turn } from '../port.ts';
+import type { AuditFilter, CredentialQuery, Head, LeaseQuery, LogLocation, Store, Turn } from '../port.ts';
 import { openDatabase, toFailure } from './database.ts';
 import { Lists } from './lists.ts';
 import { KeyLoader } from './loader.ts';
