@@ -97,13 +97,18 @@ export function createServer(parts: HttpParts): HttpServer {
       guard(parts, request.raw, request.url === HEALTH_PATH);
       if (request.is404 || request.routeOptions.config.isPublic === true) return done();
       request.token = bearerToken(request.raw);
+      const found = authenticate(parts.vault, request.token);
+      if (!(found instanceof Promise)) {
+        request.presented = found;
+        return done();
+      }
+      found.then((presented) => {
+        request.presented = presented;
+        done();
+      }, done);
     } catch (error) {
-      return done(error instanceof Error ? error : new Error('thrown value'));
+      done(error instanceof Error ? error : new Error('thrown value'));
     }
-    authenticate(parts.vault, request.token).then((presented) => {
-      request.presented = presented;
-      done();
-    }, done);
   });
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (_request, bytes, done) => {

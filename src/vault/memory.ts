@@ -76,15 +76,13 @@ async function readControl(store: Store, keys: VaultKeys, warnings: string[]): P
   return new Control(goodAgents, goodPolicies);
 }
 
-/** A session that is in the cache, or read from the store and found authentic; null for none. */
+/** A session as it is in the store, if it is authentic; from then on it is in the cache. */
 export async function findSession(
   memory: Memory,
   store: Store,
   keys: VaultKeys,
   tokenHash: TokenHash,
 ): Promise<Session | null> {
-  const cached = memory.sessions.get(tokenHash);
-  if (cached !== null) return cached;
   const session = await store.readSession(tokenHash);
   if (session === null || !isSessionAuthentic(keys.row, session)) return null;
   memory.sessions.put(session);

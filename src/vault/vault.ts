@@ -1,5 +1,5 @@
 /** The vault: the parts that the operations of the interface share, and who a request's token belongs to. */
-import { type CallerRegister, identifySession, type Presented } from '../core/agent.ts';
+import { type CallerRegister, identifySession, type Presented, type Session } from '../core/agent.ts';
 import { Fault } from '../core/fault.ts';
 import type { TokenHash } from '../core/names.ts';
 import { isSameText, type VaultKeys } from '../crypto/keys.ts';
@@ -23,14 +23,19 @@ export interface Vault {
 }
 
 /**
- * Whose token this is, before anything of the request is read further; the turn looks again.
- * @throws UNAUTHENTICATED, SESSION_EXPIRED
+ * Whose token this is, before anything of the request is read further; the turn looks again. At once where the session was
+ * seen lately. @throws UNAUTHENTICATED, SESSION_EXPIRED
  */
-export async function authenticate(vault: Vault, token: string): Promise<Presented> {
-  const { ledger, store, keys, clock, adminTokenHash } = vault;
+export function authenticate(vault: Vault, token: string): Presented | Promise<Presented> {
+  const { ledger, store, keys, adminTokenHash } = vault;
   const tokenHash = hashToken(token);
   if (isSameText(tokenHash, adminTokenHash)) return { kind: 'admin' };
-  const session = await findSession(ledger.memory, store, keys, tokenHash);
+  const cached = ledger.memory.sessions.get(tokenHash);
+  if (cached !== null) return toPresented(vault, tokenHash, cached);
+  return findSession(ledger.memory, store, keys, tokenHash).then((session) => toPresented(vault, tokenHash, session));
+}
+
+function toPresented({ ledger, clock }: Vault, tokenHash: TokenHash, session: Session | null): Presented {
   const { control } = ledger.memory;
   const register: CallerRegister = { session: () => session, agentById: (id) => control.agentById(id) };
   const caller = identifySession(register, tokenHash, clock.now());

@@ -19,7 +19,7 @@ import type { Pattern } from '../../core/pattern.ts';
 import type { Action, Policy, Principal, TtlSeconds } from '../../core/policy.ts';
 import type { Authenticated } from '../port.ts';
 
-export type Row = Record<string, SQLOutputValue>;
+export type Row = Record<string, SQLOutputValue | undefined>;
 
 const text = (row: Row, column: string): string => String(row[column]);
 const number = (row: Row, column: string): number => Number(row[column]);
@@ -88,6 +88,12 @@ export function toVersion(row: Row): CredentialVersion {
     createdAt: number(row, 'created_at'),
     content: sealed instanceof Uint8Array ? sealed : new Uint8Array(),
   };
+}
+
+/** From a credential's row with its newest version beside it. */
+export function toNewestVersion(row: Row): CredentialVersion {
+  const { version, version_type, version_created_at, sealed } = row;
+  return toVersion({ version, type: version_type, created_at: version_created_at, sealed });
 }
 
 export function toLease(row: Row): Lease {
