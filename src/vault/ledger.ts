@@ -113,15 +113,19 @@ export class Ledger {
   }
 
   async #decideAndCommit(operations: readonly Operation<unknown>[]): Promise<readonly Answer[]> {
-    const { store, keys, clock, settings } = this.#parts;
-    const memory = this.#memory;
-    const now = Math.max(clock.now(), memory.lastEntryAt);
-    const turn = await store.openTurn(
-      operations.map(({ keys: wanted }) => this.#withoutCached(wanted)),
-      now,
-    );
-    const workspace = new Workspace(memory.control, this.#toLoaded(turn.found, operations), settings);
-    const decided = decideTurn(operations, workspace, memory.tip, now, keys);
+    const { store, clock } = this.#parts;
+    const now = Math.max(clock.now(), this.#memory.lastEntryAt);
+    const loaded = new Loaded();
+    const wanted = operations.map((operation) => this.#takeCached(operation.keys, loaded));
+    const turn = await store.openTurn(wanted, now);
+    let decided: DecidedTurn;
+    try {
+      this.#fill(loaded, turn.found);
+      decided = this.#decide(operations, loaded, now);
+    } catch (error) {
+      await turn.abandon();
+      throw error;
+    }
     const counts = this.#countsToWrite(decided);
     if (decided.entries.length === 0 && decided.changes.length === 0 && counts === null) {
       await turn.abandon();
@@ -132,20 +136,24 @@ export class Ledger {
     return decided.answers;
   }
 
-  #withoutCached(keys: Keys): Keys {
-    if (keys.session === undefined || this.#memory.sessions.get(keys.session) === null) return keys;
+  #decide(operations: readonly Operation<unknown>[], loaded: Loaded, now: number): DecidedTurn {
+    const { keys, settings } = this.#parts;
+    const { control, tip } = this.#memory;
+    return decideTurn(operations, new Workspace(control, loaded, settings), tip, now, keys);
+  }
+
+  /** What is left to load of the keys: a session that is in the cache needs no look. */
+  #takeCached(keys: Keys, loaded: Loaded): Keys {
+    const session = keys.session === undefined ? null : this.#memory.sessions.get(keys.session);
+    if (session === null) return keys;
+    loaded.sessions.set(session.tokenHash, session);
     const { session: _, ...rest } = keys;
     return rest;
   }
 
   /** What the rules see of what was found: sessions that authenticate, and counts with what is not written yet. */
-  #toLoaded(found: Found, operations: readonly Operation<unknown>[]): Loaded {
-    const { sessions, uncounted } = this.#memory;
-    const loaded = new Loaded();
-    for (const { keys } of operations) {
-      const session = keys.session === undefined ? null : sessions.get(keys.session);
-      if (session !== null) loaded.sessions.set(session.tokenHash, session);
-    }
+  #fill(loaded: Loaded, found: Found): void {
+    const { uncounted } = this.#memory;
     for (const session of found.sessions) {
       if (isSessionAuthentic(this.#parts.keys.row, session)) loaded.sessions.set(session.tokenHash, session);
     }
@@ -158,7 +166,6 @@ export class Ledger {
     for (const lease of found.leases) loaded.leases.set(lease.id, lease);
     for (const id of found.spentChallenges) loaded.spentChallenges.add(id);
     loaded.activeLeases = found.activeLeases;
-    return loaded;
   }
 
   #countsToWrite(decided: DecidedTurn): { added: ReadonlyMap<CredentialId, number>; throughSeq: number } | null {

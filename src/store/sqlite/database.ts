@@ -35,12 +35,13 @@ export function openDatabase(file: string): DatabaseSync {
   });
   try {
     database.exec('PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON;');
-    assertOurs(database, file);
+    const migrations = readMigrations('sqlite');
+    assertOurs(database, file, migrations.length);
     // WHY FULL: with NORMAL, a commit that was answered can be lost with the power.
     database.exec(
       'PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA fullfsync = ON; PRAGMA cache_size = -65536; PRAGMA temp_store = MEMORY;',
     );
-    migrate(database, readMigrations('sqlite'));
+    migrate(database, migrations);
     database.function('glob_matches', { deterministic: true }, (glob, text) =>
       Number(globMatches(String(glob), String(text))),
     );
@@ -55,26 +56,40 @@ function pragma(database: DatabaseSync, name: string): number {
   return Number(Object.values(database.prepare(`PRAGMA ${name}`).get() ?? {})[0] ?? 0);
 }
 
-function assertOurs(database: DatabaseSync, file: string): void {
-  const tables = database.prepare('SELECT count(*) AS n FROM sqlite_schema').get();
-  if (Number(tables?.['n']) > 0 && pragma(database, 'application_id') !== APPLICATION_ID) {
+/** Looks before anything is written. @throws StoreFailure for a file that must not be touched */
+function assertOurs(database: DatabaseSync, file: string, latest: number): void {
+  const mark = pragma(database, 'application_id');
+  const tables = Number(database.prepare('SELECT count(*) AS n FROM sqlite_schema').get()?.['n']);
+  if (mark !== APPLICATION_ID && (mark !== 0 || tables > 0)) {
     throw new StoreFailure('unavailable', `${file} is a database of another program`);
   }
-}
-
-function migrate(database: DatabaseSync, migrations: readonly Migration[]): void {
   const isAt = pragma(database, 'user_version');
-  const latest = migrations.length;
   if (isAt > latest) {
     throw new StoreFailure(
       'unavailable',
       `the database has schema ${isAt}, this Leasehold knows up to ${latest}: start the newer Leasehold that wrote it`,
     );
   }
-  for (const { number, sql } of migrations.slice(isAt)) {
-    database.exec(
-      `BEGIN IMMEDIATE; ${sql}; PRAGMA application_id = ${APPLICATION_ID}; PRAGMA user_version = ${number}; COMMIT;`,
-    );
+}
+
+function migrate(database: DatabaseSync, migrations: readonly Migration[]): void {
+  for (const { number, sql } of migrations.slice(pragma(database, 'user_version'))) {
+    inTransaction(database, () => {
+      database.exec(`${sql}; PRAGMA application_id = ${APPLICATION_ID}; PRAGMA user_version = ${number};`);
+    });
+  }
+}
+
+/** All of the work or nothing of it, on disk when it returns. */
+export function inTransaction<T>(database: DatabaseSync, work: () => T): T {
+  database.exec('BEGIN IMMEDIATE');
+  try {
+    const result = work();
+    database.exec('COMMIT');
+    return result;
+  } catch (error) {
+    if (database.isTransaction) database.exec('ROLLBACK');
+    throw error;
   }
 }
 

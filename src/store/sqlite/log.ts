@@ -76,7 +76,8 @@ export class Log {
       if (row === undefined || String(row['timestamp']) >= timestamp) high = middle;
       else low = Number(row['seq']) + 1;
     }
-    return this.#from.get(low) === undefined ? null : low;
+    const found = this.#from.get(low);
+    return found === undefined ? null : Number(found['seq']);
   }
 
   uncounted(): Map<CredentialId, number> {

@@ -3,7 +3,7 @@ import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import type { AgentId, TokenHash } from '../../core/names.ts';
 import type { Keys } from '../../core/workspace.ts';
 import type { AuditFilter, CredentialQuery, Head, LeaseQuery, LogLocation, Store, Turn } from '../port.ts';
-import { openDatabase, toFailure } from './database.ts';
+import { inTransaction, openDatabase, toFailure } from './database.ts';
 import { Lists } from './lists.ts';
 import { KeyLoader } from './loader.ts';
 import { Log } from './log.ts';
@@ -20,6 +20,7 @@ export class SqliteStore implements Store {
   readonly #log: Log;
   readonly #sweeper: Sweeper;
   readonly #session: StatementSync;
+  #turnClosed: Promise<void> = Promise.resolve();
 
   /** Opens the file, making it where it is missing. @throws StoreFailure */
   constructor(file: string) {
@@ -41,12 +42,12 @@ export class SqliteStore implements Store {
   }
 
   initialise(keyCheck: string, { seq, hmac, mac, epoch }: Head, now: number) {
-    return run(() => {
-      this.#database.exec('BEGIN IMMEDIATE');
-      this.#database.prepare('INSERT INTO vault VALUES (1, ?, ?, ?)').run(keyCheck, now, now);
-      this.#database.prepare('INSERT INTO audit_head VALUES (1, ?, ?, ?, ?, 0)').run(seq, hmac, mac, epoch);
-      this.#database.exec('COMMIT');
-    });
+    return run(() =>
+      inTransaction(this.#database, () => {
+        this.#database.prepare('INSERT INTO vault VALUES (1, ?, ?, ?)').run(keyCheck, now, now);
+        this.#database.prepare('INSERT INTO audit_head VALUES (1, ?, ?, ?, ?, 0)').run(seq, hmac, mac, epoch);
+      }),
+    );
   }
 
   readHead() {
@@ -79,15 +80,23 @@ export class SqliteStore implements Store {
     });
   }
 
-  openTurn(keys: readonly Keys[], now: number) {
-    return run((): Turn => {
+  /** Waits for the turn before: the ledger never does, it opens one at a time. */
+  async openTurn(keys: readonly Keys[], now: number): Promise<Turn> {
+    const before = this.#turnClosed;
+    const { promise, resolve: close } = Promise.withResolvers<void>();
+    this.#turnClosed = promise;
+    await before;
+    try {
       const found = this.#loader.load(keys, now);
       return {
         found,
-        commit: (batch) => run(() => this.#writer.commit(batch)),
-        abandon: () => Promise.resolve(),
+        commit: (batch) => run(() => this.#writer.commit(batch)).finally(close),
+        abandon: async () => close(),
       };
-    });
+    } catch (error) {
+      close();
+      throw toFailure(error);
+    }
   }
 
   listCredentials(query: CredentialQuery, after: string, offset: number, limit: number) {

@@ -2,6 +2,7 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { ENDED_LEASES_LISTED_MS } from '../../core/lease.ts';
 import { MAX_TTL_SECONDS } from '../../core/policy.ts';
+import { inTransaction } from './database.ts';
 
 /** Ended sessions are told apart from unknown ones for a day. */
 const ENDED_SESSIONS_KNOWN_MS = 24 * 3600 * 1000;
@@ -40,16 +41,10 @@ export class Sweeper {
 
   sweep(now: number, limit: number): number {
     // One transaction: what is gone was over at a time that is kept.
-    this.#database.exec('BEGIN IMMEDIATE');
-    try {
+    return inTransaction(this.#database, () => {
       this.#seen.run(now);
-      const removed = this.#remove(now, limit);
-      this.#database.exec('COMMIT');
-      return removed;
-    } catch (error) {
-      if (this.#database.isTransaction) this.#database.exec('ROLLBACK');
-      throw error;
-    }
+      return this.#remove(now, limit);
+    });
   }
 
   #remove(now: number, limit: number): number {

@@ -2,6 +2,7 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import type { Credential, CredentialVersion } from '../../core/credential.ts';
 import type { Batch, StoredChange } from '../port.ts';
+import { inTransaction } from './database.ts';
 
 export class BatchWriter {
   readonly #database: DatabaseSync;
@@ -13,14 +14,7 @@ export class BatchWriter {
 
   /** All or nothing, on disk when it returns. */
   commit(batch: Batch): void {
-    this.#database.exec('BEGIN IMMEDIATE');
-    try {
-      this.#write(batch);
-      this.#database.exec('COMMIT');
-    } catch (error) {
-      if (this.#database.isTransaction) this.#database.exec('ROLLBACK');
-      throw error;
-    }
+    inTransaction(this.#database, () => this.#write(batch));
   }
 
   #write({ entries, head, changes, counts }: Batch): void {
