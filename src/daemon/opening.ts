@@ -73,6 +73,11 @@ export async function openVault(configuration: Configuration, warn: (line: strin
 async function checkRootKey(store: Store, keys: VaultKeys, file: string): Promise<void> {
   const keyCheck = await store.readKeyCheck();
   if (keyCheck === null) {
+    if (!(await store.isEmpty())) {
+      throw new StartError(
+        "The vault's own record is missing from the database: it was altered outside. Restore a backup.",
+      );
+    }
     const head = { seq: 0, hmac: FIRST_LINK, mac: headMac(keys.audit, 0, FIRST_LINK), epoch: 0 };
     await store.initialise(keys.checkValue, head, Date.now());
   } else if (!isSameText(keyCheck, keys.checkValue)) {

@@ -134,8 +134,13 @@ export interface Store {
   /** Makes the vault: its check value and its first head record. Once. */
   initialise(keyCheck: string, head: Head, now: number): Promise<void>;
 
-  /** The head record (null where it was removed) and the log's last row (null where there is none). */
-  readHead(): Promise<{ head: Head | null; last: LastEntry | null }>;
+  /**
+   * The head record (null where it was removed), the log's last row (null where there is none), and the highest ordinal that
+   * any row of the database names (0 where none does).
+   */
+  readHead(): Promise<{ head: Head | null; last: LastEntry | null; highestSeq: number }>;
+  /** Whether there is no row of anything yet: a vault without its own record is new, or was tampered with. */
+  isEmpty(): Promise<boolean>;
   readAgents(): Promise<Authenticated<Agent>[]>;
   readPolicies(): Promise<Authenticated<Policy>[]>;
   /** Accesses in the log that are not in the credentials' counts yet. */

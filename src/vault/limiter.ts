@@ -1,9 +1,10 @@
 /**
- * Slows guessing: failed verifies are limited per agent and address together, and per address. A place is taken before the
- * signature is checked, and given back where the try did not fail. SOURCE: decisions, "Authentication".
+ * Slows guessing: failed verifies are limited per agent and address together, and per address. It is looked at before the
+ * signature is checked, and charged when the try has failed. SOURCE: decisions, "Authentication".
  */
 import { Fault } from '../core/fault.ts';
 import type { AgentName } from '../core/names.ts';
+import type { Clock } from './clock.ts';
 
 interface Limit {
   readonly burst: number;
@@ -15,55 +16,84 @@ const PER_ADDRESS: Limit = { burst: 300, perSecond: 10 };
 /** Buckets kept at most of each kind; the one that is the longest unused goes first. */
 const MAX_BUCKETS = 20_000;
 
+interface Bucket {
+  /** Failures that are still free. */
+  tokens: number;
+  /** When `tokens` was right. */
+  at: number;
+  /** Tries under way: each may turn out a failure. */
+  pending: number;
+}
+
 class Buckets {
   readonly #limit: Limit;
-  readonly #buckets = new Map<string, { tokens: number; at: number }>();
+  readonly #buckets = new Map<string, Bucket>();
 
   constructor(limit: Limit) {
     this.#limit = limit;
   }
 
-  /** Takes one; 0 where it was had, else the seconds until there is one. */
-  take(key: string, now: number): number {
+  /** The bucket as it is now. Asking makes it the one that was used last. */
+  at(key: string, now: number): Bucket {
     const { burst, perSecond } = this.#limit;
-    const before = this.#buckets.get(key) ?? { tokens: burst, at: now };
-    const tokens = Math.min(burst, before.tokens + ((now - before.at) / 1000) * perSecond);
-    const isFree = tokens >= 1;
-    // Set anew, so that the map's order is that of the last use.
+    const bucket = this.#buckets.get(key) ?? { tokens: burst, at: now, pending: 0 };
+    bucket.tokens = Math.min(burst, bucket.tokens + (Math.max(0, now - bucket.at) / 1000) * perSecond);
+    bucket.at = now;
     this.#buckets.delete(key);
-    this.#buckets.set(key, { tokens: isFree ? tokens - 1 : tokens, at: now });
+    this.#buckets.set(key, bucket);
     if (this.#buckets.size > MAX_BUCKETS) {
       const oldest = this.#buckets.keys().next();
       if (!oldest.done) this.#buckets.delete(oldest.value);
     }
-    return isFree ? 0 : Math.max(1, Math.ceil((1 - tokens) / perSecond));
+    return bucket;
   }
 
-  giveBack(key: string): void {
-    const bucket = this.#buckets.get(key);
-    if (bucket !== undefined) bucket.tokens = Math.min(this.#limit.burst, bucket.tokens + 1);
+  /** Seconds until a failure is free again. */
+  waitSeconds({ tokens }: Bucket): number {
+    return Math.max(1, Math.ceil((1 - tokens) / this.#limit.perSecond));
   }
 }
+
+/** Ends a try: only one that failed costs anything. */
+export type Settle = (hasFailed: boolean) => void;
 
 export class FailureLimiter {
   readonly #byAgent = new Buckets(PER_AGENT_AND_ADDRESS);
   readonly #byAddress = new Buckets(PER_ADDRESS);
+  #settled = Promise.withResolvers<void>();
 
-  /** Returns what gives the place back. @throws RATE_LIMITED with the seconds to wait. */
-  take(agent: AgentName, remoteAddr: string | null, now: number): () => void {
-    const address = networkOf(remoteAddr ?? 'local');
-    const both = `${agent.toLowerCase()} ${address}`;
-    const wait = this.#byAddress.take(address, now);
-    if (wait > 0) throw limited(wait);
-    const waitOfAgent = this.#byAgent.take(both, now);
-    if (waitOfAgent > 0) {
-      this.#byAddress.giveBack(address);
-      throw limited(waitOfAgent);
+  /**
+   * Admits a try, or waits for the tries under way where they might leave room for it: successes cost nothing, however many come
+   * at once. @throws RATE_LIMITED with the seconds to wait.
+   */
+  async admit(agent: AgentName, remoteAddr: string | null, clock: Clock): Promise<Settle> {
+    for (;;) {
+      const settle = this.tryAdmit(agent, remoteAddr, clock.now());
+      if (settle !== null) return settle;
+      await this.#settled.promise;
     }
-    return () => {
-      this.#byAddress.giveBack(address);
-      this.#byAgent.giveBack(both);
-    };
+  }
+
+  /** Null where it depends on the tries under way. @throws RATE_LIMITED */
+  tryAdmit(agent: AgentName, remoteAddr: string | null, now: number): Settle | null {
+    const address = networkOf(remoteAddr ?? 'local');
+    const ofAddress = this.#byAddress.at(address, now);
+    if (ofAddress.tokens < 1) throw limited(this.#byAddress.waitSeconds(ofAddress));
+    const ofAgent = this.#byAgent.at(`${agent.toLowerCase()} ${address}`, now);
+    if (ofAgent.tokens < 1) throw limited(this.#byAgent.waitSeconds(ofAgent));
+    const buckets = [ofAddress, ofAgent];
+    if (buckets.some(({ tokens, pending }) => tokens - pending < 1)) return null;
+    for (const bucket of buckets) bucket.pending += 1;
+    return (hasFailed) => this.#settle(buckets, hasFailed);
+  }
+
+  #settle(buckets: readonly Bucket[], hasFailed: boolean): void {
+    for (const bucket of buckets) {
+      bucket.pending -= 1;
+      if (hasFailed) bucket.tokens -= 1;
+    }
+    this.#settled.resolve();
+    this.#settled = Promise.withResolvers<void>();
   }
 }
 

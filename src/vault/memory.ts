@@ -32,9 +32,9 @@ export interface Memory {
 }
 
 export async function readMemory(store: Store, keys: VaultKeys): Promise<Memory> {
-  const { head, last } = await store.readHead();
+  const { head, last, highestSeq } = await store.readHead();
   const warnings: string[] = [];
-  const tip = findTip(head, last, keys, warnings);
+  const tip = findTip(head, last, highestSeq, keys, warnings);
   const control = await readControl(store, keys, warnings);
   const uncounted = await store.readUncounted();
   const lastEntryAt = last === null ? 0 : Date.parse(last.timestamp) || 0;
@@ -43,23 +43,30 @@ export async function readMemory(store: Store, keys: VaultKeys): Promise<Memory>
 
 /**
  * Goes on from the head record, so that a gap or a foreign row stays visible for ever. Where rows stand beyond it, behind them.
- * A head record that is missing or forged costs one ordinal: the gap shows it.
+ * A head record that is missing or forged costs one ordinal: the gap shows it. No ordinal is given twice, even where the entry
+ * that had it was removed: leases and marks name theirs.
  */
-function findTip(head: Head | null, last: LastEntry | null, keys: VaultKeys, warnings: string[]): Tip {
+function findTip(
+  head: Head | null,
+  last: LastEntry | null,
+  highestSeq: number,
+  keys: VaultKeys,
+  warnings: string[],
+): Tip {
   const lastSeq = last?.seq ?? 0;
   const lastLink = last?.hmac ?? FIRST_LINK;
   if (head === null || !isHeadAuthentic(keys.audit, head)) {
     warnings.push(
       `The audit log's head record is ${head === null ? 'missing' : 'not authentic'}; the log goes on after a gap at entry ${lastSeq + 1}, which GET /api/v1/audit/verify names.`,
     );
-    return { seq: lastSeq + 1, hmac: lastLink, epoch: head?.epoch ?? 0 };
+    return { seq: highestSeq + 1, hmac: lastLink, epoch: head?.epoch ?? 0 };
   }
   if (head.seq !== lastSeq || head.hmac !== lastLink) {
     warnings.push(
       `The audit log's head record (entry ${head.seq}) and its last row (entry ${lastSeq}) disagree: entries were removed, added or altered. GET /api/v1/audit/verify names the first.`,
     );
   }
-  return { seq: Math.max(head.seq, lastSeq), hmac: head.hmac, epoch: head.epoch };
+  return { seq: Math.max(head.seq, highestSeq), hmac: head.hmac, epoch: head.epoch };
 }
 
 /** Rows that were altered outside are not used, so that an edit of the database grants nothing. */
@@ -83,8 +90,10 @@ export async function findSession(
   keys: VaultKeys,
   tokenHash: TokenHash,
 ): Promise<Session | null> {
+  const { drops } = memory.sessions;
   const session = await store.readSession(tokenHash);
   if (session === null || !isSessionAuthentic(keys.row, session)) return null;
-  memory.sessions.put(session);
+  // What was read may have ended meanwhile.
+  if (memory.sessions.drops === drops) memory.sessions.put(session);
   return session;
 }

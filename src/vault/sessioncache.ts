@@ -7,6 +7,13 @@ const MAX_SESSIONS = 10_000;
 export class SessionCache {
   readonly #sessions = new Map<TokenHash, Session>();
 
+  #drops = 0;
+
+  /** How many were dropped so far: a look at the store that began before the last one may be out of date. */
+  get drops(): number {
+    return this.#drops;
+  }
+
   get(tokenHash: TokenHash): Session | null {
     return this.#sessions.get(tokenHash) ?? null;
   }
@@ -21,6 +28,7 @@ export class SessionCache {
   }
 
   drop(tokenHash: TokenHash): void {
+    this.#drops += 1;
     this.#sessions.delete(tokenHash);
   }
 }

@@ -50,9 +50,24 @@ export async function login(
   origin: Pick<Context, 'requestId' | 'remoteAddr'>,
   proof: Proof,
 ): Promise<LoggedIn & { token: Secret }> {
-  const { keys, clock, ledger, limiter } = vault;
-  const { challengeId, agentName, signature } = proof;
-  const giveBack = limiter.take(agentName, origin.remoteAddr, clock.now());
+  const { clock, limiter } = vault;
+  const { agentName } = proof;
+  const settle = await limiter.admit(agentName, origin.remoteAddr, clock);
+  try {
+    const loggedIn = await answerChallenge(vault, origin, proof);
+    settle(false);
+    return loggedIn;
+  } catch (error) {
+    settle(error instanceof Fault && error.code === 'AUTH_FAILED');
+    throw error;
+  }
+}
+
+async function answerChallenge(
+  { keys, ledger }: Vault,
+  origin: Pick<Context, 'requestId' | 'remoteAddr'>,
+  { challengeId, agentName, signature }: Proof,
+): Promise<LoggedIn & { token: Secret }> {
   const challenge = readChallengeId(keys.challenge, challengeId);
   if (challenge === null) throw authFailed();
   const agent = ledger.memory.control.agentByName(agentName);
@@ -71,14 +86,8 @@ export async function login(
     isSignatureValid: isValid,
     tokenHash: hashToken(token.reveal()),
   });
-  try {
-    const { reply } = await ledger.submit(operation);
-    giveBack();
-    return { ...reply, token };
-  } catch (error) {
-    if (!(error instanceof Fault) || error.code !== 'AUTH_FAILED') giveBack();
-    throw error;
-  }
+  const { reply } = await ledger.submit(operation);
+  return { ...reply, token };
 }
 
 export async function readSession(vault: Vault, context: Context): Promise<OwnSession> {

@@ -42,6 +42,7 @@ export function beginningContract({ name, newPlace, newVault }: Subject): void {
       keyCheck: null,
       head: null,
       last: null,
+      highestSeq: 0,
       agents: [],
       policies: [],
       session: null,
@@ -55,7 +56,7 @@ export function beginningContract({ name, newPlace, newVault }: Subject): void {
     const head = { ...headAt(3), epoch: 8 };
     await store.initialise(KEY_CHECK, head, T0);
     assert.equal(await store.readKeyCheck(), KEY_CHECK);
-    assert.deepEqual(await store.readHead(), { head, last: null });
+    assert.deepEqual(await store.readHead(), { head, last: null, highestSeq: 0 });
   });
 
   test(`${name}: a vault is made once; a second try is refused, changes nothing and harms nothing`, async (t) => {
@@ -72,9 +73,9 @@ export function beginningContract({ name, newPlace, newVault }: Subject): void {
     const store = await newVault(t);
     await commit(store, { entries: [anEntry(1), anEntry(2)] });
     const last = { seq: 2, hmac: anEntry(2).hmac, timestamp: anEntry(2).timestamp };
-    assert.deepEqual(await store.readHead(), { head: headAt(2), last });
+    assert.deepEqual(await store.readHead(), { head: headAt(2), last, highestSeq: 2 });
     await commit(store, { seq: 9 });
-    assert.deepEqual(await store.readHead(), { head: headAt(9), last });
+    assert.deepEqual(await store.readHead(), { head: headAt(9), last, highestSeq: 2 });
   });
 
   test(`${name}: agents, policies and sessions come back as they were put, with their MACs`, async (t) => {

@@ -49,6 +49,7 @@ const settings = (database: DatabaseSync, name: string): unknown =>
 for (const [pragma, expected] of [
   ['journal_mode', 'wal'],
   ['synchronous', 2],
+  ['fullfsync', 1],
   ['trusted_schema', 0],
   ['cell_size_check', 1],
   ['temp_store', 2],

@@ -16,7 +16,7 @@ const ADDRESS = '192.0.2.1';
 function tries(limiter: FailureLimiter, count: number, agent: string, address: string | null, now = NOW): number[] {
   return Array.from({ length: count }, () => {
     try {
-      limiter.take(toName(agent), address, now);
+      limiter.tryAdmit(toName(agent), address, now)?.(true);
       return 0;
     } catch (error) {
       assert.ok(error instanceof Error && 'retryAfterSeconds' in error && 'code' in error);
@@ -68,15 +68,24 @@ test('tries that were refused cost the address nothing', () => {
   assert.equal(had(others), 240);
 });
 
-test('a place that is given back can be taken again, and there are never more than at the beginning', () => {
+test('what succeeds costs nothing, and there are never more places than at the beginning', () => {
   const limiter = new FailureLimiter();
-  for (let i = 0; i < 1000; i++) limiter.take(toName('ci'), ADDRESS, NOW)();
+  for (let i = 0; i < 1000; i++) limiter.tryAdmit(toName('ci'), ADDRESS, NOW)?.(false);
   assert.equal(had(tries(limiter, 100, 'ci', ADDRESS)), 60);
   const late = new FailureLimiter();
-  const giveBack = late.take(toName('ci'), ADDRESS, NOW);
-  late.take(toName('ci'), ADDRESS, NOW + 3_600_000)();
-  giveBack();
+  const settle = late.tryAdmit(toName('ci'), ADDRESS, NOW);
+  late.tryAdmit(toName('ci'), ADDRESS, NOW + 3_600_000)?.(false);
+  settle?.(false);
   assert.equal(had(tries(late, 100, 'ci', ADDRESS, NOW + 3_600_000)), 60);
+});
+
+test('tries under way hold their places: no more than 60 are checked at once', () => {
+  const limiter = new FailureLimiter();
+  const underWay = Array.from({ length: 60 }, () => limiter.tryAdmit(toName('ci'), ADDRESS, NOW));
+  assert.ok(underWay.every((settle) => settle !== null));
+  assert.equal(limiter.tryAdmit(toName('ci'), ADDRESS, NOW), null);
+  for (const settle of underWay) settle?.(true);
+  assert.throws(() => limiter.tryAdmit(toName('ci'), ADDRESS, NOW), { code: 'RATE_LIMITED' });
 });
 
 for (const [one, other, isSame] of [

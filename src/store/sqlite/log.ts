@@ -8,6 +8,7 @@ import { ENTRIES_IN_RANGE, toEntry } from './rows.ts';
 export class Log {
   readonly #head: StatementSync;
   readonly #last: StatementSync;
+  readonly #highest: StatementSync;
   readonly #entries: StatementSync;
   readonly #matching: StatementSync;
   readonly #from: StatementSync;
@@ -16,6 +17,10 @@ export class Log {
   constructor(database: DatabaseSync) {
     this.#head = database.prepare('SELECT seq, hmac, mac, epoch FROM audit_head');
     this.#last = database.prepare('SELECT seq, hmac, timestamp FROM audit_entries ORDER BY seq DESC LIMIT 1');
+    this.#highest = database.prepare(
+      `SELECT max(coalesce((SELECT max(seq) FROM audit_entries), 0), coalesce((SELECT max(seq) FROM leases), 0),
+         coalesce((SELECT max(seq) FROM revocation_marks), 0)) AS seq`,
+    );
     this.#entries = database.prepare(ENTRIES_IN_RANGE);
     this.#entries.setReturnArrays(true);
     this.#matching = database.prepare(
@@ -36,7 +41,7 @@ export class Log {
     );
   }
 
-  head(): { head: Head | null; last: LastEntry | null } {
+  head(): { head: Head | null; last: LastEntry | null; highestSeq: number } {
     const head = this.#head.get();
     const last = this.#last.get();
     return {
@@ -53,6 +58,7 @@ export class Log {
         last === undefined
           ? null
           : { seq: Number(last['seq']), hmac: String(last['hmac']), timestamp: String(last['timestamp']) },
+      highestSeq: Number(this.#highest.get()?.['seq'] ?? 0),
     };
   }
 

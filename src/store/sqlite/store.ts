@@ -54,6 +54,13 @@ export class SqliteStore implements Store {
     return run(() => this.#log.head());
   }
 
+  isEmpty() {
+    return run(() => {
+      const tables = ['audit_entries', 'agents', 'policies', 'sessions', 'credentials', 'leases', 'revocation_marks'];
+      return tables.every((table) => this.#database.prepare(`SELECT 1 FROM ${table} LIMIT 1`).get() === undefined);
+    });
+  }
+
   readAgents() {
     return run(() => this.#database.prepare('SELECT * FROM agents').all().map(toAgent));
   }
