@@ -1,5 +1,5 @@
 /** The administrator's token: a fresh one at each start, or the one that an operator gives. */
-import { readFileSync, rmSync } from 'node:fs';
+import { readFileSync, rmSync, statSync } from 'node:fs';
 import { Secret } from '../core/secret.ts';
 import { newToken } from '../crypto/tokens.ts';
 import { checkPrivateFile, isReadableByOthers, StartError, writePrivateFile } from './files.ts';
@@ -33,8 +33,14 @@ export function chooseAdminToken(
 }
 
 /** Writes a fresh token; with a given one, removes what an earlier start wrote and is no longer true. */
-export function placeAdminToken({ token, writtenTo }: AdminToken, tokenFile: string): void {
+export function placeAdminToken({ token, writtenTo }: AdminToken, tokenFile: string, givenFile: string | null): void {
   checkPrivateFile(tokenFile);
-  if (writtenTo === null) rmSync(tokenFile, { force: true });
-  else writePrivateFile(writtenTo, `${token.reveal()}\n`);
+  if (writtenTo !== null) writePrivateFile(writtenTo, `${token.reveal()}\n`);
+  else if (givenFile === null || !isSameFile(givenFile, tokenFile)) rmSync(tokenFile, { force: true });
+}
+
+/** Whether an operator gave us our own file. */
+function isSameFile(one: string, other: string): boolean {
+  const [a, b] = [one, other].map((path) => statSync(path, { throwIfNoEntry: false }));
+  return a !== undefined && b !== undefined && a.dev === b.dev && a.ino === b.ino;
 }

@@ -1,5 +1,6 @@
 /** The service: the composition root. Starts, runs and stops; nothing else knows all the parts. */
 import { readFileSync } from 'node:fs';
+import { createSecureContext } from 'node:tls';
 import { serviceEvent } from '../core/operations/lifecycle.ts';
 import { requestIds } from '../crypto/ids.ts';
 import { hashToken } from '../crypto/tokens.ts';
@@ -75,7 +76,7 @@ export async function startService(
       tls: readTls(configuration.tls),
     });
     const address = await listen(server, configuration.listen, configuration.tls !== null);
-    placeAdminToken(adminToken, tokenFile);
+    placeAdminToken(adminToken, tokenFile, configuration.adminTokenFile);
     await ledger.submit(serviceEvent('service.start', memory.warnings[0] ?? null));
     const sweeping = startSweeping(store, clock, log);
     phase = 'running';
@@ -112,8 +113,14 @@ async function recordStop(ledger: Ledger): Promise<void> {
 function readTls(files: Configuration['tls']) {
   if (files === null) return null;
   try {
-    return { cert: readFileSync(files.certFile), key: readFileSync(files.keyFile), minVersion: 'TLSv1.2' as const };
+    const tls = {
+      cert: readFileSync(files.certFile),
+      key: readFileSync(files.keyFile),
+      minVersion: 'TLSv1.2' as const,
+    };
+    createSecureContext(tls);
+    return tls;
   } catch (error) {
-    throw new StartError(`The TLS files can't be read: ${error instanceof Error ? error.message : 'unknown error'}.`);
+    throw new StartError(`The TLS files can't be used: ${error instanceof Error ? error.message : 'unknown error'}.`);
   }
 }

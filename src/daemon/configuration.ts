@@ -1,4 +1,5 @@
 /** The service's configuration: flag over environment over default. One table, from which `--help` is written too. */
+import { isIP } from 'node:net';
 import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -101,7 +102,7 @@ export function readConfiguration(
     versionsKept: wholeNumber('versions-kept', get('versions-kept') ?? '10', 1, 1000),
     tls: tlsFiles(file('tls-cert'), file('tls-key')),
     publicNames: list(get('public-name')).map((name) => name.toLowerCase()),
-    trustedProxies: list(get('trusted-proxy')),
+    trustedProxies: list(get('trusted-proxy')).map(parseNetwork),
     acceptClock: isOn('accept-clock', get('accept-clock')),
     logLevel: oneOf('log-level', get('log-level') ?? 'info', LOG_LEVELS),
   };
@@ -119,9 +120,12 @@ function parseFlags(args: readonly string[]): Map<string, string> {
   );
   try {
     const { values } = parseArgs({ args: [...args], options: { ...options, help: { type: 'boolean', short: 'h' } } });
+    const empty = Object.entries(values).find(([, value]) => String(value) === '');
+    if (empty !== undefined) throw new UsageError(`--${empty[0]} needs a value.`);
     return new Map(Object.entries(values).map(([name, value]) => [name, value === true ? '1' : String(value)]));
   } catch (error) {
-    const [first = ''] = (error instanceof Error ? error.message : '').split('. ');
+    if (error instanceof UsageError) throw error;
+    const [first = ''] = (error instanceof Error ? error.message : '').split(/\.?\s*\n|\. /);
     throw new UsageError(`${first}. npm start -- --help lists the flags.`);
   }
 }
@@ -145,6 +149,17 @@ function wholeNumber(name: FlagName, text: string, least: number, most: number):
 
 function list(text: string | undefined): string[] {
   return (text ?? '').split(',').flatMap((item) => (item.trim() === '' ? [] : [item.trim()]));
+}
+
+/** An address, or a network such as 10.0.0.0/8. */
+function parseNetwork(text: string): string {
+  const [address = '', bits, ...more] = text.split('/');
+  const most = isIP(address) === 4 ? 32 : 128;
+  const isPrefix = bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= most);
+  if (isIP(address) === 0 || !isPrefix || more.length > 0) {
+    throw new UsageError('--trusted-proxy must be addresses or networks such as 10.0.0.0/8, parted by commas.');
+  }
+  return text;
 }
 
 function parseListen(text: string, base: string): Listen {

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import type { Agent } from '../core/agent.ts';
 import type { AgentId, AgentName } from '../core/names.ts';
 import type { KeyFiles } from '../vault/keyfiles.ts';
-import { ensurePrivateDir, StartError, syncDir, writeNewFile } from './files.ts';
+import { checkPrivateFile, ensurePrivateDir, syncDir, writeNewFile } from './files.ts';
 
 const PRIVATE_KEY = 'private_key.pem';
 const AGENT_ID = 'agent_id';
@@ -66,12 +66,21 @@ export class KeyDirs implements KeyFiles {
       else await this.publish(id, name);
     }
     for (const name of readdirSync(this.#root) as AgentName[]) {
-      const path = join(this.#root, name);
-      if (lstatSync(path).isSymbolicLink()) throw new StartError(`${path} must not be a link.`);
       if (name === PENDING) continue;
+      this.#makePrivate(join(this.#root, name));
       const id = this.#idOf(name);
       if (id !== null && !namesById.has(id) && (await isDeregistered(id))) await this.remove(id, name);
     }
+  }
+
+  /** What is in an agent's directory is ours, and private. @throws StartError for links */
+  #makePrivate(dir: string): void {
+    if (lstatSync(dir).isFile()) {
+      checkPrivateFile(dir);
+      return;
+    }
+    ensurePrivateDir(dir);
+    for (const file of [PRIVATE_KEY, AGENT_ID]) checkPrivateFile(join(dir, file));
   }
 
   /** Whose directory it is; null where it is not there, or not ours. */

@@ -14,7 +14,8 @@ export async function listen(server: HttpServer, where: Listen, isTls: boolean):
       await server.listen({ path: where.path });
       return `unix:${where.path}`;
     }
-    await server.listen({ host: where.host, port: where.port });
+    // WHY not `localhost` itself: the framework would open a second server for its other address, without our limits.
+    await server.listen({ host: where.host === 'localhost' ? '127.0.0.1' : where.host, port: where.port });
   } catch (error) {
     await server.close();
     const code = error instanceof Error && 'code' in error ? error.code : null;

@@ -41,7 +41,14 @@ function stopOnSignals(service: Service): void {
   }
 }
 
+/** A file or an address that the operating system refused. */
+function isSystemError(error: unknown): error is Error {
+  return error instanceof Error && 'syscall' in error;
+}
+
 process.umask(0o077);
+// A terminal that was closed is no reason not to stop in order.
+for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined);
 const configuration = configure();
 const log = createLog(configuration.logLevel);
 process.on('uncaughtException', (error) => {
@@ -53,6 +60,7 @@ try {
   stopOnSignals(service);
   process.stdout.write(greeting(service, configuration));
 } catch (error) {
-  if (error instanceof StartError || error instanceof StoreFailure) fail(error.message, EXIT_FAILED);
+  if (error instanceof StartError || error instanceof StoreFailure || isSystemError(error))
+    fail(error.message, EXIT_FAILED);
   throw error;
 }

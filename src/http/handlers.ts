@@ -1,4 +1,5 @@
 /** From rows of the table to the framework's routes: the one funnel that every request of the interface goes through. */
+import { isIP } from 'node:net';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { type TSchema, Type } from 'typebox';
 import { Fault } from '../core/fault.ts';
@@ -91,7 +92,8 @@ function checkSchemas(row: Route, request: FastifyRequest): void {
 
 /** As the log has it: an IPv4 address in IPv6 clothes as itself; null on a Unix socket. */
 function addressOf(request: FastifyRequest): string | null {
-  const address: string | undefined = request.ip;
+  // Behind a trusted proxy a header may hold anything.
+  const address: string | undefined = isIP(request.ip ?? '') === 0 ? request.socket.remoteAddress : request.ip;
   if (address === undefined || address === '') return null;
   return address.startsWith('::ffff:') ? address.slice('::ffff:'.length) : address;
 }

@@ -7,6 +7,7 @@ import type { TtlSeconds } from '../../src/core/policy.ts';
 import { type Store, StoreFailure } from '../../src/store/port.ts';
 import {
   aCredential,
+  aLease,
   anAgent,
   anEntry,
   aPolicy,
@@ -14,6 +15,7 @@ import {
   commit,
   headAt,
   KEY_CHECK,
+  leased,
   marked,
   stored,
   T0,
@@ -77,6 +79,37 @@ export function beginningContract({ name, newPlace, newVault }: Subject): void {
     await commit(store, { seq: 9 });
     assert.deepEqual(await store.readHead(), { head: headAt(9), last, highestSeq: 2 });
   });
+
+  test(`${name}: the highest ordinal is that of any row: an entry, a lease or a mark`, async (t) => {
+    const store = await newVault(t);
+    const highest = async () => (await store.readHead()).highestSeq;
+    await commit(store, { entries: [anEntry(1), anEntry(2)] });
+    assert.equal(await highest(), 2);
+    await commit(store, { changes: [leased(aLease(7))] });
+    assert.equal(await highest(), 7);
+    await commit(store, { changes: [marked(9, 'agent-1' as AgentId, null)] });
+    assert.equal(await highest(), 9);
+    await commit(store, { entries: [anEntry(10)] });
+    assert.equal(await highest(), 10);
+  });
+
+  const rows: Readonly<Record<string, Parameters<typeof commit>[1]>> = {
+    'an entry': { entries: [anEntry(1)] },
+    'an agent': { changes: [{ kind: 'putAgent', agent: anAgent(1) }] },
+    'a policy': { changes: [{ kind: 'putPolicy', policy: aPolicy(1) }] },
+    'a session': { changes: [{ kind: 'putSession', session: aSession(1) }] },
+    'a credential': { changes: [stored(aCredential('a'))] },
+    'a lease': { changes: [leased(aLease(1))] },
+    'a mark': { changes: [marked(1, 'agent-1' as AgentId, null)] },
+  };
+  for (const [row, batch] of Object.entries(rows)) {
+    test(`${name}: a store with ${row} in it is not empty; one in which a vault was just made is`, async (t) => {
+      const store = await newVault(t);
+      assert.equal(await store.isEmpty(), true);
+      await commit(store, batch);
+      assert.equal(await store.isEmpty(), false);
+    });
+  }
 
   test(`${name}: agents, policies and sessions come back as they were put, with their MACs`, async (t) => {
     const store = await newVault(t);

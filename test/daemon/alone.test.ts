@@ -2,15 +2,18 @@
 // SOURCE: decisions, "The product".
 
 import assert from 'node:assert/strict';
+import dns from 'node:dns';
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { request } from 'node:http';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { StartError } from '../../src/daemon/files.ts';
+import { assertRefused } from '../kit/answers.ts';
 import { createClient } from '../kit/client.ts';
 import { temporaryFolder } from '../kit/folder.ts';
 import { runProgram, startProcess } from '../kit/process.ts';
+import { sendRaw, toAnswer } from '../kit/raw.ts';
 import { startTestService } from '../kit/service.ts';
 import { copyVault, photograph } from './vaults.ts';
 
@@ -130,4 +133,23 @@ test('a socket that somebody listens on is not taken away, and a file is no sock
   writeFileSync(join(folder, 'file'), 'precious');
   await assert.rejects(startTestService(t, ['--listen', `unix:${join(folder, 'file')}`]), isOneLine(/file/));
   assert.equal(readFileSync(join(folder, 'file'), 'utf8'), 'precious');
+});
+
+test('a localhost that has two addresses is held to the same rules on both, or listened on at one', async (t) => {
+  // Whether it has two is the machine's affair; here it has.
+  const both = [
+    { address: '127.0.0.1', family: 4 },
+    { address: '::1', family: 6 },
+  ];
+  const lookup = (name: string, _options: unknown, callback: (error: null, found: typeof both) => void): void =>
+    callback(null, name === 'localhost' ? both : both.filter(({ address }) => address === name));
+  const mocked = t.mock.method(dns, 'lookup', lookup);
+  const { address } = await startTestService(t, ['--listen', 'localhost:0']);
+  mocked.mock.restore();
+  const { port } = new URL(address);
+  const answers = await Promise.all(
+    ['127.0.0.1', '[::1]'].map((host) => sendRaw(`http://${host}:${port}`, 'no request\r\n\r\n')),
+  );
+  for (const answer of answers) if (answer.head !== '') assertRefused(toAnswer(answer), 'INVALID_REQUEST');
+  assert.notEqual(answers[0]?.status, 0);
 });

@@ -34,6 +34,12 @@ test('a file that is no database any more is one clear line of the program, and 
   await assertProgramRefuses(dataDir, /not a database/);
 });
 
+test('a lock that is no lock any more is one clear line', async (t) => {
+  const dataDir = copyVault(t);
+  writeFileSync(join(dataDir, 'lock'), 'x'.repeat(5000), { mode: 0o600 });
+  await assertNoStart(t, dataDir, /not a database/);
+});
+
 /** How the start went, in a word; an end that is no clear line is none. */
 async function outcomeOf(t: Parameters<typeof startTestService>[0], dataDir: string): Promise<'refused' | 'started'> {
   try {

@@ -16,6 +16,7 @@ import {
 } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { test } from 'node:test';
+import { StartError } from '../../src/daemon/files.ts';
 import { createClient } from '../kit/client.ts';
 import { temporaryFolder } from '../kit/folder.ts';
 import { startProcess } from '../kit/process.ts';
@@ -136,6 +137,18 @@ test('a given token is neither printed nor written, and an earlier daemon.token 
   assert.equal(service.output().includes(token), false);
   assert.equal(service.output().includes(file), true);
   assert.doesNotMatch(service.output(), /lha_/);
+});
+
+test('a given token that lies in daemon.token itself is not taken away from the one who put it there', async (t) => {
+  const dataDir = copyVault(t);
+  const file = join(dataDir, 'daemon.token');
+  const token = 'given-0123456789abcdef0123456789abcdef';
+  writeFileSync(file, `${token}\n`, { mode: 0o600 });
+  // To refuse it would be an answer too.
+  await startTestService(t, ['--admin-token-file', file], dataDir).catch((error) =>
+    assert.equal(error instanceof StartError, true, String(error)),
+  );
+  assert.equal(existsSync(file) && readFileSync(file, 'utf8'), `${token}\n`);
 });
 
 test('a given token that is weak or malformed is refused in one line that does not repeat it', async (t) => {

@@ -117,6 +117,16 @@ describe('a service that is told to stop', { concurrency: true }, () => {
     assert.deepEqual(await lifeOf(t, dataDir), ['service.start', 'service.stop']);
   });
 
+  test('stops in order though nobody reads what it prints any more, as when a terminal was closed', async (t) => {
+    const dataDir = join(temporaryFolder(t), 'data');
+    const service = await startProcess(t, dataDir);
+    service.child.stdout?.destroy();
+    service.child.stderr?.destroy();
+    assert.equal((await createClient(service.address, 'none').get('/api/v1/agents')).status, 401);
+    assert.equal(await service.end('SIGHUP'), 0);
+    assert.deepEqual(await lifeOf(t, dataDir), ['service.start', 'service.stop']);
+  });
+
   test('records one start and one stop a life, and a kill is seen as a start without a stop', async (t) => {
     const dataDir = join(temporaryFolder(t), 'data');
     for (const signal of ['SIGHUP', 'SIGKILL', 'SIGINT'] as const) {

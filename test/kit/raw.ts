@@ -16,7 +16,7 @@ export function sendRaw(address: string, bytes: string | Uint8Array, waitMs = 30
   const { hostname, port } = new URL(address);
   return new Promise((resolve) => {
     const chunks: Buffer[] = [];
-    const socket = connect(Number(port), hostname, () => socket.write(bytes));
+    const socket = connect(Number(port), hostname.replace(/^\[|\]$/g, ''), () => socket.write(bytes));
     const finish = (isClosed: boolean): void => {
       clearTimeout(timer);
       socket.destroy();

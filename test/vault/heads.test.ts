@@ -19,6 +19,8 @@ interface Tampering {
   readonly breakAt: (last: number) => number;
 }
 
+/** The start and one credential stored. */
+const OLD_SEQ = 2;
 const OLD_HEAD = 'UPDATE audit_head SET (seq, hmac, mac) = (SELECT seq, hmac, mac FROM old_head); DROP TABLE old_head;';
 const FORGED_MAC = "mac = 'AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA='";
 
@@ -45,6 +47,11 @@ const TAMPERINGS: readonly Tampering[] = [
     what: 'the end is cut off and the head record removed',
     sql: (last) => `DELETE FROM audit_entries WHERE seq > ${last - 4}; DELETE FROM audit_head`,
     breakAt: (last) => last - 3,
+  },
+  {
+    what: 'the log and its head record are both of an earlier time, and only the leases are not',
+    sql: () => `DELETE FROM audit_entries WHERE seq > (SELECT seq FROM old_head); ${OLD_HEAD}`,
+    breakAt: () => OLD_SEQ + 1,
   },
   { what: 'the head record is an older one', sql: () => OLD_HEAD, breakAt: (last) => last + 1 },
   {
@@ -77,12 +84,12 @@ function outside(dataDir: string, sql: string): number {
 }
 
 /** A vault with some entries, stopped; resolves to its directory and the ordinal of its last entry. */
-async function stoppedVault(t: TestContext): Promise<{ dataDir: string; last: number }> {
+async function stoppedVault(t: TestContext, retrievals = 4): Promise<{ dataDir: string; last: number }> {
   const service = await startTestService(t);
   await service.admin.post('/api/v1/credentials', { path: 'prod/key', value: 'v' });
   const keep = 'CREATE TABLE old_head AS SELECT seq, hmac, mac FROM audit_head';
   outside(service.dataDir, keep);
-  for (let i = 0; i < 4; i++) await service.admin.get('/api/v1/credentials/prod/key');
+  for (let i = 0; i < retrievals; i++) await service.admin.get('/api/v1/credentials/prod/key');
   await service.stop();
   return { dataDir: service.dataDir, last: outside(service.dataDir, 'SELECT 1') };
 }
@@ -141,13 +148,15 @@ test('a log that nobody touched is valid at every start, and nothing is said', a
   }
 });
 
-test('a vault whose log and own record were wiped does not begin a new log as if nothing had been', async (t) => {
-  const { dataDir } = await stoppedVault(t);
-  outside(dataDir, 'DELETE FROM audit_entries; DELETE FROM audit_head; DELETE FROM vault');
-  const starting = startTestService(t, [], dataDir);
-  const outcome = await starting.then(
-    async (service) => ((await verification(service)).valid ? 'started, and the log is valid' : 'the log is broken'),
-    () => 'refused',
-  );
-  assert.notEqual(outcome, 'started, and the log is valid');
-});
+for (const [what, retrievals] of [
+  ['leases are left', 4],
+  ['a credential alone is left', 0],
+] as const) {
+  test(`a vault whose log and own record were wiped is not taken for a new one: ${what}`, async (t) => {
+    const { dataDir } = await stoppedVault(t, retrievals);
+    outside(dataDir, 'DELETE FROM audit_entries; DELETE FROM audit_head; DELETE FROM vault; DROP TABLE old_head');
+    const before = readFileSync(join(dataDir, 'leasehold.db'));
+    await assert.rejects(startTestService(t, [], dataDir), /^StartError: [^\n]+$/);
+    assert.ok(before.equals(readFileSync(join(dataDir, 'leasehold.db'))));
+  });
+}

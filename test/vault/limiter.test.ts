@@ -3,89 +3,120 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { Fault } from '../../src/core/fault.ts';
 import { StoreFailure } from '../../src/store/port.ts';
-import { FailureLimiter } from '../../src/vault/limiter.ts';
+import type { Clock } from '../../src/vault/clock.ts';
+import { FailureLimiter, type Settle } from '../../src/vault/limiter.ts';
 import { issueChallenge } from '../../src/vault/sessions.ts';
 import { enrol, logIn, newAgentKey, toName } from './agents.ts';
-import { openVault, outcomeOf, readLog, withCommit } from './opened.ts';
+import { openVault, outcomeOf, readLog, settle as settleAll, withCommit } from './opened.ts';
 
 const NOW = Date.UTC(2026, 0, 31);
 const ADDRESS = '192.0.2.1';
 
-/** Tries that all fail; tells the seconds to wait where one is refused, else 0. */
-function tries(limiter: FailureLimiter, count: number, agent: string, address: string | null, now = NOW): number[] {
-  return Array.from({ length: count }, () => {
+const at = (now: number): Clock => ({ now: () => now });
+
+/** Tries one after another that all fail; tells the seconds to wait where one is refused, else 0. */
+async function tries(
+  limiter: FailureLimiter,
+  count: number,
+  agent: string,
+  address: string | null,
+  now = NOW,
+): Promise<number[]> {
+  const waits: number[] = [];
+  for (let i = 0; i < count; i++) {
     try {
-      limiter.tryAdmit(toName(agent), address, now)?.(true);
-      return 0;
+      const settle = await limiter.admit(toName(agent), address, at(now));
+      settle(true);
+      waits.push(0);
     } catch (error) {
-      assert.ok(error instanceof Error && 'retryAfterSeconds' in error && 'code' in error);
-      assert.equal(error.code, 'RATE_LIMITED');
-      return Number(error.retryAfterSeconds);
+      assert.ok(error instanceof Fault && error.code === 'RATE_LIMITED', String(error));
+      waits.push(error.retryAfterSeconds ?? Number.NaN);
     }
-  });
+  }
+  return waits;
+}
+
+/** One try under each of so many names; tells how many were let through. */
+async function triesOfMany(limiter: FailureLimiter, count: number, stem: string, now = NOW): Promise<number> {
+  let through = 0;
+  for (let n = 0; n < count; n++) through += had(await tries(limiter, 1, `${stem}-${n}`, ADDRESS, now));
+  return through;
 }
 
 const had = (waits: readonly number[]): number => waits.filter((wait) => wait === 0).length;
 
-test('of one agent from one address 60 tries may fail at once, then one a second', () => {
+test('of one agent from one address 60 tries may fail at once, then one a second', async () => {
   const limiter = new FailureLimiter();
-  assert.deepEqual(tries(limiter, 62, 'ci', ADDRESS), [...Array<number>(60).fill(0), 1, 1]);
-  assert.equal(had(tries(limiter, 5, 'ci', ADDRESS, NOW + 999)), 0);
-  assert.equal(had(tries(limiter, 5, 'ci', ADDRESS, NOW + 1000)), 1);
-  assert.equal(had(tries(limiter, 5, 'ci', ADDRESS, NOW + 1999)), 0);
-  assert.equal(had(tries(limiter, 5, 'ci', ADDRESS, NOW + 4000)), 3);
-  assert.equal(had(tries(limiter, 100, 'ci', ADDRESS, NOW + 3_600_000)), 60);
+  assert.deepEqual(await tries(limiter, 62, 'ci', ADDRESS), [...Array<number>(60).fill(0), 1, 1]);
+  for (const [later, expected] of [
+    [999, 0],
+    [1000, 1],
+    [1999, 0],
+    [4000, 3],
+    [3_600_000, 60],
+  ] as const) {
+    assert.equal(had(await tries(limiter, 100, 'ci', ADDRESS, NOW + later)), expected, `${later} ms later`);
+  }
 });
 
-test('from one address 300 tries may fail at once, whatever the names, then ten a second', () => {
+test('from one address 300 tries may fail at once, whatever the names, then ten a second', async () => {
   const limiter = new FailureLimiter();
-  const spread = (count: number, now: number): number =>
-    had(Array.from({ length: count }, (_, n) => tries(limiter, 1, `ci-${now}-${n}`, ADDRESS, now)[0] ?? -1));
-  assert.equal(spread(400, NOW), 300);
-  assert.equal(spread(20, NOW + 99), 0);
-  assert.equal(spread(20, NOW + 100), 1);
-  assert.equal(spread(50, NOW + 2100), 20);
+  assert.equal(await triesOfMany(limiter, 400, 'a'), 300);
+  assert.equal(await triesOfMany(limiter, 20, 'b', NOW + 99), 0);
+  assert.equal(await triesOfMany(limiter, 20, 'c', NOW + 100), 1);
+  assert.equal(await triesOfMany(limiter, 50, 'd', NOW + 2100), 20);
+  assert.deepEqual(await tries(limiter, 1, 'e', ADDRESS, NOW + 2100), [1]);
 });
 
-test('nobody is limited by what comes from elsewhere, nor by what another agent does', () => {
+test('nobody is limited by what comes from elsewhere, nor by what another agent does', async () => {
   const limiter = new FailureLimiter();
-  tries(limiter, 100, 'ci', ADDRESS);
-  assert.deepEqual(tries(limiter, 1, 'ci', '192.0.2.2'), [0]);
-  assert.deepEqual(tries(limiter, 1, 'other', ADDRESS), [0]);
-  assert.deepEqual(tries(limiter, 1, 'ci', null), [0]);
+  await tries(limiter, 100, 'ci', ADDRESS);
+  assert.deepEqual(await tries(limiter, 1, 'ci', '192.0.2.2'), [0]);
+  assert.deepEqual(await tries(limiter, 1, 'other', ADDRESS), [0]);
+  assert.deepEqual(await tries(limiter, 1, 'ci', null), [0]);
 });
 
-test('the name counts in any spelling of its case', () => {
+test('the name counts in any spelling of its case', async () => {
   const limiter = new FailureLimiter();
-  assert.equal(had(tries(limiter, 40, 'ci', ADDRESS)) + had(tries(limiter, 40, 'CI', ADDRESS)), 60);
+  assert.equal(had(await tries(limiter, 40, 'ci', ADDRESS)), 40);
+  assert.equal(had(await tries(limiter, 40, 'CI', ADDRESS)), 20);
 });
 
-test('tries that were refused cost the address nothing', () => {
+test('tries that were refused cost the address nothing', async () => {
   const limiter = new FailureLimiter();
-  tries(limiter, 1000, 'ci', ADDRESS);
-  const others = Array.from({ length: 300 }, (_, n) => tries(limiter, 1, `other-${n}`, ADDRESS)[0] ?? -1);
-  assert.equal(had(others), 240);
+  await tries(limiter, 1000, 'ci', ADDRESS);
+  assert.equal(await triesOfMany(limiter, 300, 'other'), 240);
 });
 
-test('what succeeds costs nothing, and there are never more places than at the beginning', () => {
+test('a try that did not fail costs nothing, and never gives more than there was', async () => {
   const limiter = new FailureLimiter();
-  for (let i = 0; i < 1000; i++) limiter.tryAdmit(toName('ci'), ADDRESS, NOW)?.(false);
-  assert.equal(had(tries(limiter, 100, 'ci', ADDRESS)), 60);
-  const late = new FailureLimiter();
-  const settle = late.tryAdmit(toName('ci'), ADDRESS, NOW);
-  late.tryAdmit(toName('ci'), ADDRESS, NOW + 3_600_000)?.(false);
-  settle?.(false);
-  assert.equal(had(tries(late, 100, 'ci', ADDRESS, NOW + 3_600_000)), 60);
+  for (let i = 0; i < 1000; i++) (await limiter.admit(toName('ci'), ADDRESS, at(NOW)))(false);
+  const late = await limiter.admit(toName('ci'), ADDRESS, at(NOW));
+  (await limiter.admit(toName('ci'), ADDRESS, at(NOW + 3_600_000)))(false);
+  late(false);
+  assert.equal(had(await tries(limiter, 100, 'ci', ADDRESS, NOW + 3_600_000)), 60);
 });
 
-test('tries under way hold their places: no more than 60 are checked at once', () => {
+test('of many tries at once no more are under way than may fail; the others wait for what comes of those', async () => {
   const limiter = new FailureLimiter();
-  const underWay = Array.from({ length: 60 }, () => limiter.tryAdmit(toName('ci'), ADDRESS, NOW));
-  assert.ok(underWay.every((settle) => settle !== null));
-  assert.equal(limiter.tryAdmit(toName('ci'), ADDRESS, NOW), null);
-  for (const settle of underWay) settle?.(true);
-  assert.throws(() => limiter.tryAdmit(toName('ci'), ADDRESS, NOW), { code: 'RATE_LIMITED' });
+  const underWay: Settle[] = [];
+  const refused: unknown[] = [];
+  for (let i = 0; i < 100; i++) {
+    limiter.admit(toName('ci'), ADDRESS, at(NOW)).then(
+      (settle) => underWay.push(settle),
+      (fault) => refused.push(fault),
+    );
+  }
+  await settleAll();
+  assert.deepEqual([underWay.length, refused.length], [60, 0]);
+  for (const settle of underWay.splice(0, 10)) settle(false);
+  await settleAll();
+  assert.deepEqual([underWay.length, refused.length], [60, 0]);
+  for (const settle of underWay.splice(0)) settle(true);
+  await settleAll();
+  assert.deepEqual([underWay.length, refused.length], [0, 30]);
 });
 
 for (const [one, other, isSame] of [
@@ -99,23 +130,23 @@ for (const [one, other, isSame] of [
   ['fe80::1%eth0', 'fe80::2%eth0', true],
   ['192.0.2.1', '192.0.2.2', false],
 ] as const) {
-  test(`${one} and ${other} are ${isSame ? 'one address' : 'two addresses'}: of IPv6 the first 64 bits count`, () => {
+  test(`${one} and ${other} are ${isSame ? 'one address' : 'two addresses'}: of IPv6 the first 64 bits count`, async () => {
     const limiter = new FailureLimiter();
-    tries(limiter, 60, 'ci', one);
-    assert.equal(had(tries(limiter, 1, 'ci', other)), isSame ? 0 : 1);
+    await tries(limiter, 60, 'ci', one);
+    assert.equal(had(await tries(limiter, 1, 'ci', other)), isSame ? 0 : 1);
   });
 }
 
-test('it keeps a bounded number of addresses, and forgets the one that was not seen for the longest time', () => {
+test('it keeps a bounded number of addresses, and forgets the one that was not seen for the longest time', async () => {
   const limiter = new FailureLimiter();
-  tries(limiter, 60, 'ci', 'first');
-  tries(limiter, 60, 'ci', 'in use');
+  await tries(limiter, 60, 'ci', 'first');
+  await tries(limiter, 60, 'ci', 'in use');
   for (let n = 0; n < 20_000; n++) {
-    tries(limiter, 1, 'ci', `address ${n}`);
-    if (n % 1000 === 0) assert.equal(had(tries(limiter, 1, 'ci', 'in use')), 0);
+    await tries(limiter, 1, 'ci', `address ${n}`);
+    if (n % 1000 === 0) assert.equal(had(await tries(limiter, 1, 'ci', 'in use')), 0);
   }
-  assert.equal(had(tries(limiter, 1, 'ci', 'in use')), 0);
-  assert.equal(had(tries(limiter, 1, 'ci', 'first')), 1);
+  assert.equal(had(await tries(limiter, 1, 'ci', 'in use')), 0);
+  assert.equal(had(await tries(limiter, 1, 'ci', 'first')), 1);
 });
 
 test('over the limit no signature helps any more; from elsewhere the agent still gets in', async (t) => {

@@ -17,6 +17,11 @@ const SQLITE_NOTADB = 26;
 
 /** A failure of the store for what SQLite threw; what is no SQLite error is a bug and passes. */
 export function toFailure(error: unknown): unknown {
+  if (error instanceof RangeError && 'code' in error && error.code === 'ERR_OUT_OF_RANGE') {
+    return new StoreFailure('unavailable', 'SQLite: a number in the database is out of range: it was altered outside', {
+      cause: error,
+    });
+  }
   if (!(error instanceof Error) || !('errcode' in error) || typeof error.errcode !== 'number') return error;
   const code = error.errcode & PRIMARY_CODE;
   const isBroken = code === SQLITE_IOERR || code === SQLITE_CORRUPT || code === SQLITE_NOTADB;

@@ -26,12 +26,17 @@ export class SqliteStore implements Store {
   constructor(file: string) {
     this.logLocation = { kind: 'sqlite', file };
     this.#database = openDatabase(file);
-    this.#loader = new KeyLoader(this.#database);
-    this.#writer = new BatchWriter(this.#database);
-    this.#lists = new Lists(this.#database);
-    this.#log = new Log(this.#database);
-    this.#sweeper = new Sweeper(this.#database);
-    this.#session = this.#database.prepare('SELECT * FROM sessions WHERE token_hash = ?');
+    try {
+      this.#loader = new KeyLoader(this.#database);
+      this.#writer = new BatchWriter(this.#database);
+      this.#lists = new Lists(this.#database);
+      this.#log = new Log(this.#database);
+      this.#sweeper = new Sweeper(this.#database);
+      this.#session = this.#database.prepare('SELECT * FROM sessions WHERE token_hash = ?');
+    } catch (error) {
+      this.#database.close();
+      throw toFailure(error);
+    }
   }
 
   readKeyCheck() {
