@@ -1,5 +1,5 @@
 /** Connections: how many, how long, and what is answered where there is no request yet. */
-import { type Server, STATUS_CODES } from 'node:http';
+import { type Server, ServerResponse, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Fault } from '../core/fault.ts';
 import { standardFault, toErrorAnswer } from './faults.ts';
@@ -49,7 +49,10 @@ export function limitConnections(server: Server, newRequestId: () => string): vo
 
 /** What the parser refuses has no request and no reply: it is answered on the socket. */
 export function writeClientError(error: Error & { code?: string }, socket: Socket, requestId: string): void {
-  if (error.code === 'ECONNRESET' || !socket.writable) {
+  // An answer that is still under way must not be mistaken: what comes after it on the wire is cut off without a word.
+  const answer: unknown = Reflect.get(socket, '_httpMessage');
+  const isAnswering = answer instanceof ServerResponse && (answer.req.complete || answer.headersSent);
+  if (error.code === 'ECONNRESET' || !socket.writable || isAnswering) {
     socket.destroy();
     return;
   }

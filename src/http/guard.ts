@@ -17,6 +17,11 @@ export function checkTarget(target: string): void {
   if (!TARGET.test(target)) throw new Fault('INVALID_REQUEST', 'target: must be a path such as /api/v1/credentials');
 }
 
+/** The parser takes more versions than are spoken here. @throws INVALID_REQUEST */
+export function checkVersion({ httpVersion }: IncomingMessage): void {
+  if (httpVersion !== '1.1' && httpVersion !== '1.0') throw new Fault('INVALID_REQUEST', 'version: must be HTTP/1.1');
+}
+
 function countHeader(request: IncomingMessage, name: string): number {
   const { rawHeaders } = request;
   let count = 0;

@@ -22,7 +22,7 @@ import {
   writeClientError,
 } from './connections.ts';
 import { standardFault, toErrorAnswer, toFault } from './faults.ts';
-import { bearerToken, checkAuthorizationOnce, checkHost, checkTarget, type HostRule } from './guard.ts';
+import { bearerToken, checkAuthorizationOnce, checkHost, checkTarget, checkVersion, type HostRule } from './guard.ts';
 import { addRoutes } from './handlers.ts';
 import { addHealth, HEALTH_PATH } from './health.ts';
 import { parseJson } from './json.ts';
@@ -95,7 +95,9 @@ export function createServer(parts: HttpParts): HttpServer {
     setCommonHeaders(request, reply);
     try {
       guard(parts, request.raw, request.url === HEALTH_PATH);
-      if (request.is404 || request.routeOptions.config.isPublic === true) return done();
+      // Before a body is read that nobody asked for.
+      if (request.is404) return done(faultOfUnrouted(request.url, reply));
+      if (request.routeOptions.config.isPublic === true) return done();
       request.token = bearerToken(request.raw);
       const found = authenticate(parts.vault, request.token);
       if (!(found instanceof Promise)) {
@@ -143,6 +145,7 @@ function toBytes(body: string | Buffer): Uint8Array {
 }
 
 function guard({ status, hostRule }: HttpParts, raw: IncomingMessage, isHealth: boolean): void {
+  checkVersion(raw);
   checkTarget(raw.url ?? '');
   checkAuthorizationOnce(raw);
   checkHost(raw, hostRule);

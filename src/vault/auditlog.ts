@@ -26,7 +26,8 @@ export async function listEntries(
   await vault.ledger.submit(adminRead(context, 'audit.list', '*', () => null));
   const { last } = await store.readHead();
   const from = query.since === null ? 1 : await store.findSeqAt(query.since);
-  const behind = query.until === null ? null : await store.findSeqAt(nextMillisecond(query.until));
+  const afterUntil = query.until === null ? null : nextMillisecond(query.until);
+  const behind = afterUntil === null ? null : await store.findSeqAt(afterUntil);
   const to = behind === null ? (last?.seq ?? 0) : behind - 1;
   if (from === null || from > to) return { entries: [], total: 0 };
   return isUnfiltered(query) ? readPlainPage(vault, from, to, query, page) : readMatches(vault, from, to, query, page);
@@ -95,6 +96,8 @@ export async function* readInSteps(
   }
 }
 
-function nextMillisecond(timestamp: string): string {
-  return new Date(Date.parse(timestamp) + 1).toISOString();
+/** Null behind the year 9999, where no entry can be. */
+function nextMillisecond(timestamp: string): string | null {
+  const next = new Date(Date.parse(timestamp) + 1).toISOString();
+  return next.startsWith('+') ? null : next;
 }

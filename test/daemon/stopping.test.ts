@@ -12,7 +12,12 @@ import { type ServiceProcess, startProcess } from '../kit/process.ts';
 import { startTestService } from '../kit/service.ts';
 
 const BODY = '{"agent_name":"ci"}';
-const HEAD = `POST /auth/challenge HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: ${BODY.length}\r\n\r\n`;
+const HEAD = [
+  'POST /auth/challenge HTTP/1.1',
+  'Host: localhost',
+  'Content-Type: application/json',
+  'Expect: 100-continue',
+];
 const HEALTH = 'GET /api/v1/health HTTP/1.1\r\nHost: localhost\r\n\r\n';
 
 interface Line {
@@ -39,6 +44,14 @@ async function open({ address }: ServiceProcess): Promise<Line> {
   };
 }
 
+/** A request whose body is not all there; resolves when the service has begun with it. */
+async function openSlow(service: ServiceProcess): Promise<Line> {
+  const line = await open(service);
+  line.socket.write(`${[...HEAD, `Content-Length: ${BODY.length}`].join('\r\n')}\r\n\r\n${BODY.slice(0, 5)}`);
+  await line.until('100 Continue');
+  return line;
+}
+
 /** Waits for the program to say that it heard the signal. */
 async function untilStopping(service: ServiceProcess): Promise<void> {
   while (!service.output().includes('Stopping')) await wait(20);
@@ -56,15 +69,13 @@ describe('a service that is told to stop', { concurrency: true }, () => {
   test('finishes what is in flight, and takes nothing new, on a new connection or on one that it has', async (t) => {
     const dataDir = join(temporaryFolder(t), 'data');
     const service = await startProcess(t, dataDir);
-    const slow = await open(service);
-    slow.socket.write(HEAD + BODY.slice(0, 5));
-    await wait(200);
+    const slow = await openSlow(service);
     const ended = service.end('SIGTERM');
     await untilStopping(service);
     await assert.rejects(createClient(service.address, null).get('/api/v1/health'));
     slow.socket.write(BODY.slice(5) + HEALTH);
     await slow.until('nonce');
-    assert.match(slow.text(), /^HTTP\/1\.1 200 /);
+    assert.match(slow.text(), /^HTTP\/1\.1 200 /m);
     await slow.until('stopping');
     assert.equal(slow.text().split('HTTP/1.1 200 ').length, 2, slow.text());
     slow.socket.destroy();
@@ -75,10 +86,8 @@ describe('a service that is told to stop', { concurrency: true }, () => {
   test('cuts what is not finished after 10 s, and stops in order all the same', async (t) => {
     const dataDir = join(temporaryFolder(t), 'data');
     const service = await startProcess(t, dataDir);
-    const stuck = await open(service);
-    stuck.socket.write(HEAD + BODY.slice(0, 5));
+    const stuck = await openSlow(service);
     const silent = await open(service);
-    await wait(200);
     const startedAt = performance.now();
     assert.equal(await service.end('SIGINT'), 0);
     const seconds = (performance.now() - startedAt) / 1000;
@@ -100,9 +109,7 @@ describe('a service that is told to stop', { concurrency: true }, () => {
   test('is not moved by further signals: they neither hurry it nor make it forget', async (t) => {
     const dataDir = join(temporaryFolder(t), 'data');
     const service = await startProcess(t, dataDir);
-    const slow = await open(service);
-    slow.socket.write(HEAD + BODY.slice(0, 5));
-    await wait(200);
+    const slow = await openSlow(service);
     const ended = service.end('SIGTERM');
     await untilStopping(service);
     for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) service.child.kill(signal);
@@ -110,7 +117,7 @@ describe('a service that is told to stop', { concurrency: true }, () => {
     assert.equal(service.child.exitCode, null);
     slow.socket.write(BODY.slice(5));
     await slow.until('nonce');
-    assert.match(slow.text(), /^HTTP\/1\.1 200 /);
+    assert.match(slow.text(), /^HTTP\/1\.1 200 /m);
     slow.socket.destroy();
     assert.equal(await ended, 0);
     assert.equal(service.output().split('Stopping').length, 2);

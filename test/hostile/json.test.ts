@@ -95,7 +95,7 @@ for (const [what, [rule, body]] of Object.entries(NOT_JSON)) {
     scene.untouchedBy(async () => {
       const startedAt = performance.now();
       assert.match(assertRefused(await scene.ask(post(body)), 'INVALID_REQUEST'), rule);
-      assert.equal(performance.now() - startedAt < 2500, true, 'it took long');
+      assert.equal(performance.now() - startedAt < 5000, true, 'it took long');
       assert.deepEqual(Object.keys(Object.prototype), []);
     }));
 }

@@ -111,7 +111,7 @@ describe('slow callers', { concurrency: true }, () => {
       await new Promise((resolve) => setTimeout(resolve, 1000));
       const startedAt = performance.now();
       assert.equal((await plain.anonymous.get('/api/v1/health')).status, 200);
-      assert.equal(performance.now() - startedAt < 2000, true);
+      assert.equal(performance.now() - startedAt < 5000, true);
     }
   });
 });
