@@ -11,7 +11,7 @@ import type { Secret } from './secret.ts';
 import type { Keys, Workspace } from './workspace.ts';
 
 /** When an operation is decided. */
-export interface Moment {
+interface Moment {
   /** Milliseconds since 1970; never below the last entry's. */
   readonly now: number;
   /** The ordinal of the entry that this decision gets, if it gets one. */
@@ -26,7 +26,7 @@ export interface Context {
 }
 
 /** A value to be opened after the decision and before chaining. If it does not authenticate, `unreadable` is the outcome. */
-export interface Opening {
+interface Opening {
   readonly content: Sealed | Secret;
   readonly boundTo: AssociatedData;
   readonly unreadable: () => Outcome<never>;

@@ -7,7 +7,7 @@ import { invalid } from './fault.ts';
 
 export type CredentialPath = Brand<string, 'CredentialPath'>;
 
-export const MAX_PATH_LENGTH = 512;
+const MAX_PATH_LENGTH = 512;
 const MAX_SEGMENTS = 32;
 const MAX_SEGMENT_LENGTH = 128;
 const CHARACTERS = /^[A-Za-z0-9._\-@:+=~/]+$/;

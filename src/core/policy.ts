@@ -14,7 +14,7 @@ export type Principal = Brand<string, 'Principal'>;
 export type TtlSeconds = Brand<number, 'TtlSeconds'>;
 
 export const MAX_TTL_SECONDS = 31_536_000;
-export const DEFAULT_TTL_SECONDS = 300 as TtlSeconds;
+const DEFAULT_TTL_SECONDS = 300 as TtlSeconds;
 const MAX_RESOURCES = 256;
 
 export interface Policy {

@@ -27,7 +27,7 @@ export interface VaultKeys {
   readonly checkValue: string;
 }
 
-export const ROOT_KEY_BYTES = 32;
+const ROOT_KEY_BYTES = 32;
 
 function derive(rootKey: Uint8Array, purpose: keyof typeof PURPOSES): KeyObject {
   return createSecretKey(new Uint8Array(hkdfSync('sha256', rootKey, '', PURPOSES[purpose], 32)));

@@ -76,8 +76,13 @@ export async function startService(
       tls: readTls(configuration.tls),
     });
     const address = await listen(server, configuration.listen, configuration.tls !== null);
-    placeAdminToken(adminToken, tokenFile, configuration.adminTokenFile);
-    await ledger.submit(serviceEvent('service.start', memory.warnings[0] ?? null));
+    try {
+      placeAdminToken(adminToken, tokenFile, configuration.adminTokenFile);
+      await ledger.submit(serviceEvent('service.start', memory.warnings[0] ?? null));
+    } catch (error) {
+      await server.close();
+      throw error;
+    }
     const sweeping = startSweeping(store, clock, log);
     phase = 'running';
     return {

@@ -15,8 +15,8 @@ import {
 import { dirname, join } from 'node:path';
 import { randomName } from '../crypto/ids.ts';
 
-export const PRIVATE_DIR = 0o700;
-export const PRIVATE_FILE = 0o600;
+const PRIVATE_DIR = 0o700;
+const PRIVATE_FILE = 0o600;
 
 /** A reason not to start: one clear line. */
 export class StartError extends Error {}

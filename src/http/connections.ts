@@ -52,7 +52,8 @@ export function writeClientError(error: Error & { code?: string }, socket: Socke
   // An answer that is still under way must not be mistaken: what comes after it on the wire is cut off without a word.
   const answer: unknown = Reflect.get(socket, '_httpMessage');
   const isAnswering = answer instanceof ServerResponse && (answer.req.complete || answer.headersSent);
-  if (error.code === 'ECONNRESET' || !socket.writable || isAnswering) {
+  const isHandshake = /^(ERR_TLS|ERR_SSL|EPROTO)/.test(error.code ?? '');
+  if (error.code === 'ECONNRESET' || isHandshake || !socket.writable || isAnswering) {
     socket.destroy();
     return;
   }

@@ -9,10 +9,10 @@ import { EmptyBody } from './schemas.ts';
 /** No query parameters, or no fields. */
 const NOTHING: TObject = EmptyBody;
 
-export type Method = 'GET' | 'POST' | 'PUT' | 'DELETE';
+type Method = 'GET' | 'POST' | 'PUT' | 'DELETE';
 
 /** Who may come: everybody, agents and the administrator, or the administrator alone. */
-export type Who = 'public' | 'agent' | 'admin';
+type Who = 'public' | 'agent' | 'admin';
 
 export type Reply =
   | { readonly data: unknown; readonly meta?: unknown }

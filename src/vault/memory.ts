@@ -61,7 +61,7 @@ function findTip(
     );
     return { seq: highestSeq + 1, hmac: lastLink, epoch: head?.epoch ?? 0 };
   }
-  if (head.seq !== lastSeq || head.hmac !== lastLink) {
+  if (head.seq !== lastSeq || head.hmac !== lastLink || highestSeq > head.seq) {
     warnings.push(
       `The audit log's head record (entry ${head.seq}) and its last row (entry ${lastSeq}) disagree: entries were removed, added or altered. GET /api/v1/audit/verify names the first.`,
     );

@@ -66,7 +66,7 @@ export function retrieve(context: Context, request: RetrieveRequest): Operation<
         boundTo: {
           credentialId: credential.id,
           path,
-          // The newest version's type stands in the credential's row too: an edit of either is found.
+          // The newest version's type is the one in the credential's row: an edit there is found.
           type: number === credential.version ? credential.type : version.type,
           version: number,
         },
