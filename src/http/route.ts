@@ -11,9 +11,6 @@ const NOTHING: TObject = EmptyBody;
 
 type Method = 'GET' | 'POST' | 'PUT' | 'DELETE';
 
-/** Who may come: everybody, agents and the administrator, or the administrator alone. */
-type Who = 'public' | 'agent' | 'admin';
-
 export type Reply =
   | { readonly data: unknown; readonly meta?: unknown }
   | { readonly stream: Readable; readonly headers?: Readonly<Record<string, string>>; readonly type: string }
