@@ -33,6 +33,7 @@ test('every flag of --help is taken from the environment too', async () => {
     'admin-retrieve': 'deny',
     listen: '127.0.0.1:1',
     'versions-kept': '3',
+    'trusted-proxy': '10.0.0.0/8',
     'log-level': 'error',
     'insecure-http': '1',
     'accept-clock': '1',
