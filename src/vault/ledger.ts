@@ -87,13 +87,24 @@ export class Ledger {
   #wake(): void {
     if (this.#isRunning) return;
     this.#isRunning = true;
-    // WHY setImmediate: what arrived in the same round of the loop shares the turn, and its one sync.
-    setImmediate(() => void this.#run());
+    setImmediate(() => this.#gather(0));
+  }
+
+  /**
+   * WHY: what arrives in a row of rounds of the loop shares a turn, and its one sync. It begins when a round brought nothing new:
+   * a caller alone waits for one round, some microseconds.
+   */
+  #gather(before: number): void {
+    const { length } = this.#queue;
+    if (length > before && !this.#queue.isTurnFull) setImmediate(() => this.#gather(length));
+    else void this.#run();
   }
 
   async #run(): Promise<void> {
-    while (!this.#queue.isEmpty) {
-      await this.#runTurn(this.#queue.takeTurn());
+    await this.#runTurn(this.#queue.takeTurn());
+    if (!this.#queue.isEmpty) {
+      setImmediate(() => this.#gather(0));
+      return;
     }
     this.#isRunning = false;
     for (const resolve of this.#whenIdle.splice(0)) resolve();

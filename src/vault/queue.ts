@@ -23,6 +23,15 @@ export class Queue {
     return this.#waiting.length === 0;
   }
 
+  get length(): number {
+    return this.#waiting.length;
+  }
+
+  /** Whether more would have to wait for another turn. */
+  get isTurnFull(): boolean {
+    return this.#waiting.length >= MAX_TURN;
+  }
+
   /** @throws UNAVAILABLE when it is full. */
   add(waiting: Waiting): void {
     const { sizeBytes } = waiting.operation;

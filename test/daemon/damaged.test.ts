@@ -10,7 +10,7 @@ import { StoreFailure } from '../../src/store/port.ts';
 import { startTestService } from '../kit/service.ts';
 import { assertNoStart, assertProgramRefuses, copyVault, outside, photograph, sessionOfGranted } from './vaults.ts';
 
-const PAGE = 4096;
+const PAGE = 8192;
 
 test('a database of a newer schema is refused by the program in one line, and not changed by a byte', async (t) => {
   const dataDir = copyVault(t);

@@ -103,8 +103,8 @@ CREATE TABLE leases (
   expires_at    INTEGER NOT NULL,
   revoked_at    INTEGER
 ) STRICT;
+-- None by path: it would touch a page of its own for nearly every retrieval. Looks by path alone are rare, and scan.
 CREATE INDEX leases_by_agent ON leases (agent_name, seq);
-CREATE INDEX leases_by_path ON leases (path, seq);
 
 -- One row ends many leases: those issued before `seq` to the agent, for the credential, or both; '' stands for any.
 CREATE TABLE revocation_marks (
