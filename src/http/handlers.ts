@@ -11,6 +11,9 @@ import type { Reply, Route } from './route.ts';
 import { ROUTES } from './routes/table.ts';
 import { Data, EmptyBody, Meta } from './schemas.ts';
 
+/** A stranger's body is a few short fields; parsing more would cost what nobody has paid for. */
+const MAX_PUBLIC_BODY_BYTES = 32 * 1024;
+
 export function addRoutes(app: FastifyInstance, vault: Vault): void {
   for (const row of ROUTES) {
     for (const path of [row.path, ...row.aliases]) {
@@ -20,6 +23,7 @@ export function addRoutes(app: FastifyInstance, vault: Vault): void {
         config: { isPublic: row.who === 'public' },
         schema: toSchema(row),
         attachValidation: true,
+        ...(row.who === 'public' ? { bodyLimit: MAX_PUBLIC_BODY_BYTES } : {}),
         preValidation: (request, _reply, done) => {
           if (request.body === undefined && !needsBody(row)) request.body = {};
           done();

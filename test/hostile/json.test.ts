@@ -104,7 +104,9 @@ test('the same is true for a stranger at the one door that needs no token', () =
   scene.untouchedBy(async () => {
     for (const [what, [, body]] of Object.entries(NOT_JSON)) {
       const code = await scene.codeOf({ ...post(body, '/auth/challenge'), token: null });
-      assert.equal(code, 'INVALID_REQUEST', what);
+      // What is longer than a stranger's body may be is not looked at.
+      const isTooLong = Buffer.byteLength(body) > 32 * 1024;
+      assert.equal(code, isTooLong ? 'PAYLOAD_TOO_LARGE' : 'INVALID_REQUEST', what);
     }
   }));
 
