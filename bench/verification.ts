@@ -79,7 +79,7 @@ async function addEntries(dataDir: string, count: number): Promise<void> {
     }
     const head = { seq, hmac, epoch: tip.epoch, mac: headMac(keys.audit, seq, hmac) };
     const turn = await store.openTurn([], 0);
-    await turn.commit({ entries, head, changes: [], counts: { added: new Map(), throughSeq: seq } });
+    await (await turn.commit({ entries, head, changes: [], counts: { added: new Map(), throughSeq: seq } })).durable;
     tip = head;
   }
   await store.close();

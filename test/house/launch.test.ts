@@ -85,12 +85,12 @@ test('a first launch installs, a second does not, and standard output is the pro
   assert.match(readFileSync(path.join(folder, 'calls'), 'utf8'), /^ci --include=dev .*--ignore-scripts=false/);
 });
 
-test('the program gets its words, the caller’s folder, INIT_CWD and the hardening flags', async (t) => {
+test('the program gets its words, the caller’s folder, INIT_CWD and the flags of the runtime', async (t) => {
   const folder = makeProject(t);
   const { out } = await ending(launch(folder, '--data-dir', './x y'));
   const { flags, words, cwd, from } = JSON.parse(out);
   assert.deepEqual(words, ['--data-dir', './x y']);
-  assert.deepEqual(flags, ['--disable-sigusr1', '--disable-proto=throw']);
+  assert.deepEqual(flags, ['--disable-sigusr1', '--disable-proto=throw', '--min-semi-space-size=8']);
   assert.equal(cwd, process.platform === 'darwin' ? cwd : tmpdir());
   assert.equal(from, 'where the caller stood');
 });

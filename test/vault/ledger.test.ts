@@ -194,11 +194,10 @@ test('every turn that is opened is closed before the next one, whatever happens 
           assert.equal(open, 0, 'a turn was opened beside another one');
           const turn = await store.openTurn(keys, now);
           open += 1;
-          const close = async (work: Promise<void>): Promise<void> => {
-            await work.finally(() => {
+          const close = <T>(work: Promise<T>): Promise<T> =>
+            work.finally(() => {
               open -= 1;
             });
-          };
           return {
             found: turn.found,
             commit: (batch) => close(turn.commit(batch)),

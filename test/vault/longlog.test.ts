@@ -36,7 +36,7 @@ async function lengthen(vault: OpenedVault): Promise<void> {
     }
     const turn = await vault.sqlite.openTurn([], 0);
     const head = { seq, hmac, mac: headMac(vault.keys.audit, seq, hmac), epoch: 0 };
-    await turn.commit({ entries, head, changes: [], counts: null });
+    await (await turn.commit({ entries, head, changes: [], counts: null })).durable;
   }
 }
 

@@ -12,6 +12,7 @@ import { hashToken } from '../../src/crypto/tokens.ts';
 import { KeyDirs } from '../../src/daemon/keydirs.ts';
 import type { Batch, Store } from '../../src/store/port.ts';
 import { SqliteStore } from '../../src/store/sqlite/store.ts';
+import type { SyncFile } from '../../src/store/sqlite/walsync.ts';
 import { SYSTEM_TIME, startClock, type TimeSource } from '../../src/vault/clock.ts';
 import { retrieveCredential, storeCredential } from '../../src/vault/credentials.ts';
 import { Ledger } from '../../src/vault/ledger.ts';
@@ -46,6 +47,8 @@ export interface OpenOptions {
   /** Stands in front of the store; the ledger sees only what it gives. */
   readonly inFront?: (store: Store) => Store;
   readonly time?: TimeSource;
+  /** Syncs the store's file. */
+  readonly syncFile?: SyncFile;
   readonly settings?: Partial<Settings>;
 }
 
@@ -54,7 +57,7 @@ export async function openVault(scope: Scope, options: OpenOptions = {}): Promis
   const folder = options.folder ?? temporaryFolder(scope);
   const file = join(folder, 'leasehold.db');
   const keys = deriveKeys(ROOT_KEY);
-  const sqlite = new SqliteStore(file);
+  const sqlite = new SqliteStore(file, options.syncFile);
   // A test may have closed it already.
   scope.after(() => sqlite.close().catch(() => undefined));
   if ((await sqlite.readKeyCheck()) === null) {
@@ -92,12 +95,13 @@ export function withCommit(decide: (batch: Batch, commit: () => Promise<void>) =
           found: turn.found,
           async commit(batch) {
             let isClosed = false;
-            const commit = (): Promise<void> => {
+            const commit = async (): Promise<void> => {
               isClosed = true;
-              return turn.commit(batch);
+              await (await turn.commit(batch)).durable;
             };
             try {
               await decide(batch, commit);
+              return { durable: Promise.resolve() };
             } finally {
               // A turn whose commit failed is over.
               if (!isClosed) await turn.abandon();

@@ -2,13 +2,24 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import type { AgentId, TokenHash } from '../../core/names.ts';
 import type { Keys } from '../../core/workspace.ts';
-import type { AuditFilter, CredentialQuery, Head, LeaseQuery, LogLocation, Store, Turn } from '../port.ts';
+import type {
+  AuditFilter,
+  Batch,
+  Committed,
+  CredentialQuery,
+  Head,
+  LeaseQuery,
+  LogLocation,
+  Store,
+  Turn,
+} from '../port.ts';
 import { inTransaction, openDatabase, toFailure } from './database.ts';
 import { Lists } from './lists.ts';
 import { KeyLoader } from './loader.ts';
 import { Log } from './log.ts';
 import { toAgent, toPolicy, toSession } from './rows.ts';
 import { Sweeper } from './sweeper.ts';
+import { type SyncFile, WalSync } from './walsync.ts';
 import { BatchWriter } from './writer.ts';
 
 export class SqliteStore implements Store {
@@ -20,10 +31,11 @@ export class SqliteStore implements Store {
   readonly #log: Log;
   readonly #sweeper: Sweeper;
   readonly #session: StatementSync;
+  readonly #walSync: WalSync;
   #turnClosed: Promise<void> = Promise.resolve();
 
-  /** Opens the file, making it where it is missing. @throws StoreFailure */
-  constructor(file: string) {
+  /** Opens the file, making it where it is missing. `syncFile` is for a test with a disk of its own. @throws StoreFailure */
+  constructor(file: string, syncFile?: SyncFile) {
     this.logLocation = { kind: 'sqlite', file };
     this.#database = openDatabase(file);
     try {
@@ -33,6 +45,7 @@ export class SqliteStore implements Store {
       this.#log = new Log(this.#database);
       this.#sweeper = new Sweeper(this.#database);
       this.#session = this.#database.prepare('SELECT * FROM sessions WHERE token_hash = ?');
+      this.#walSync = new WalSync(file, syncFile);
     } catch (error) {
       this.#database.close();
       throw toFailure(error);
@@ -40,14 +53,14 @@ export class SqliteStore implements Store {
   }
 
   readKeyCheck() {
-    return run(() => {
+    return this.#read(() => {
       const row = this.#database.prepare('SELECT key_check FROM vault').get();
       return row === undefined ? null : String(row['key_check']);
     });
   }
 
   initialise(keyCheck: string, { seq, hmac, mac, epoch }: Head, now: number) {
-    return run(() =>
+    return this.#write(() =>
       inTransaction(this.#database, () => {
         this.#database.prepare('INSERT INTO vault VALUES (1, ?, ?, ?)').run(keyCheck, now, now);
         this.#database.prepare('INSERT INTO audit_head VALUES (1, ?, ?, ?, ?, 0)').run(seq, hmac, mac, epoch);
@@ -56,37 +69,37 @@ export class SqliteStore implements Store {
   }
 
   readHead() {
-    return run(() => this.#log.head());
+    return this.#read(() => this.#log.head());
   }
 
   isEmpty() {
-    return run(() => {
+    return this.#read(() => {
       const tables = ['audit_entries', 'agents', 'policies', 'sessions', 'credentials', 'leases', 'revocation_marks'];
       return tables.every((table) => this.#database.prepare(`SELECT 1 FROM ${table} LIMIT 1`).get() === undefined);
     });
   }
 
   readAgents() {
-    return run(() => this.#database.prepare('SELECT * FROM agents').all().map(toAgent));
+    return this.#read(() => this.#database.prepare('SELECT * FROM agents').all().map(toAgent));
   }
 
   readPolicies() {
-    return run(() => this.#database.prepare('SELECT * FROM policies').all().map(toPolicy));
+    return this.#read(() => this.#database.prepare('SELECT * FROM policies').all().map(toPolicy));
   }
 
   readUncounted() {
-    return run(() => this.#log.uncounted());
+    return this.#read(() => this.#log.uncounted());
   }
 
   readSession(tokenHash: TokenHash) {
-    return run(() => {
+    return this.#read(() => {
       const row = this.#session.get(tokenHash);
       return row === undefined ? null : toSession(row);
     });
   }
 
   isAgentRevoked(agentId: AgentId) {
-    return run(() => {
+    return this.#read(() => {
       const marks = this.#database.prepare("SELECT 1 FROM revocation_marks WHERE agent_id = ? AND credential_id = ''");
       return marks.get(agentId) !== undefined;
     });
@@ -102,7 +115,7 @@ export class SqliteStore implements Store {
       const found = this.#loader.load(keys, now);
       return {
         found,
-        commit: (batch) => run(() => this.#writer.commit(batch)).finally(close),
+        commit: (batch) => this.#commit(batch).finally(close),
         abandon: async () => close(),
       };
     } catch (error) {
@@ -112,51 +125,73 @@ export class SqliteStore implements Store {
   }
 
   listCredentials(query: CredentialQuery, after: string, offset: number, limit: number) {
-    return run(() => this.#lists.credentials(query, after, offset, limit));
+    return this.#read(() => this.#lists.credentials(query, after, offset, limit));
   }
 
   countCredentials(query: CredentialQuery) {
-    return run(() => this.#lists.countCredentials(query));
+    return this.#read(() => this.#lists.countCredentials(query));
   }
 
   listLeases(query: LeaseQuery, beforeSeq: number, offset: number, limit: number) {
-    return run(() => this.#lists.leases(query, beforeSeq, offset, limit));
+    return this.#read(() => this.#lists.leases(query, beforeSeq, offset, limit));
   }
 
   countLeases(query: LeaseQuery) {
-    return run(() => this.#lists.countLeases(query));
+    return this.#read(() => this.#lists.countLeases(query));
   }
 
   readEntries(fromSeq: number, toSeq: number, limit: number) {
-    return run(() => this.#log.entries(fromSeq, toSeq, limit));
+    return this.#read(() => this.#log.entries(fromSeq, toSeq, limit));
   }
 
   matchEntries(filter: AuditFilter, fromSeq: number, toSeq: number) {
-    return run(() => this.#log.matching(filter, fromSeq, toSeq));
+    return this.#read(() => this.#log.matching(filter, fromSeq, toSeq));
   }
 
   findSeqAt(timestamp: string) {
-    return run(() => this.#log.findSeqAt(timestamp));
+    return this.#read(() => this.#log.findSeqAt(timestamp));
   }
 
   readSeenTime() {
-    return run(() => Number(this.#database.prepare('SELECT seen_at FROM vault').get()?.['seen_at'] ?? 0));
+    return this.#read(() => Number(this.#database.prepare('SELECT seen_at FROM vault').get()?.['seen_at'] ?? 0));
   }
 
   sweep(now: number, limit: number) {
-    return run(() => this.#sweeper.sweep(now, limit));
+    return this.#write(() => this.#sweeper.sweep(now, limit));
   }
 
-  close() {
-    return run(() => this.#database.close());
+  async close() {
+    await this.#walSync.close();
+    this.#database.close();
   }
-}
 
-/** SQLite answers at once; what it throws becomes a rejection with the port's failure. */
-function run<T>(work: () => T): Promise<T> {
-  try {
-    return Promise.resolve(work());
-  } catch (error) {
-    return Promise.reject(toFailure(error));
+  async #commit(batch: Batch): Promise<Committed> {
+    try {
+      this.#writer.commit(batch);
+    } catch (error) {
+      throw toFailure(error);
+    }
+    return { durable: this.#walSync.after() };
+  }
+
+  /** What is told is on disk: a turn may have been written, and still be waiting for it. */
+  async #read<T>(work: () => T): Promise<T> {
+    try {
+      const value = work();
+      await this.#walSync.settled();
+      return value;
+    } catch (error) {
+      throw toFailure(error);
+    }
+  }
+
+  async #write<T>(work: () => T): Promise<T> {
+    try {
+      const value = work();
+      await this.#walSync.after();
+      return value;
+    } catch (error) {
+      throw toFailure(error);
+    }
   }
 }

@@ -1,0 +1,31 @@
+/** What a turn knows of its keys: sessions of the cache, and what the store found. */
+import type { Keys, Loaded } from '../core/workspace.ts';
+import type { VaultKeys } from '../crypto/keys.ts';
+import type { Found } from '../store/port.ts';
+import type { Memory } from './memory.ts';
+import { isSessionAuthentic } from './rows.ts';
+
+/** What is left to load of the keys: a session that is in the cache needs no look. */
+export function takeCached({ sessions }: Memory, keys: Keys, loaded: Loaded): Keys {
+  const session = keys.session === undefined ? null : sessions.get(keys.session);
+  if (session === null) return keys;
+  loaded.sessions.set(session.tokenHash, session);
+  const { session: _, ...rest } = keys;
+  return rest;
+}
+
+/** What the rules see of what was found: sessions that authenticate, and counts with what is not written yet. */
+export function fill({ uncounted }: Memory, keys: VaultKeys, loaded: Loaded, found: Found): void {
+  for (const session of found.sessions) {
+    if (isSessionAuthentic(keys.row, session)) loaded.sessions.set(session.tokenHash, session);
+  }
+  for (const credential of found.credentials) {
+    const accessCount = credential.accessCount + (uncounted.get(credential.id) ?? 0);
+    loaded.credentials.set(credential.path, { ...credential, accessCount });
+  }
+  for (const { credentialId, version } of found.versions) loaded.putVersion(credentialId, version);
+  for (const { credentialId, versions } of found.histories) loaded.histories.set(credentialId, [...versions]);
+  for (const lease of found.leases) loaded.leases.set(lease.id, lease);
+  for (const id of found.spentChallenges) loaded.spentChallenges.add(id);
+  loaded.activeLeases = found.activeLeases;
+}

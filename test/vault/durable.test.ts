@@ -1,0 +1,93 @@
+// Decide, lend, record, commit, then speak, where the disk is slow or fails: turns go on, and nobody is told what may be lost.
+
+import assert from 'node:assert/strict';
+import { fdatasyncSync } from 'node:fs';
+import { type TestContext, test } from 'node:test';
+import { SqliteLogReader } from '../../src/store/sqlite/logreader.ts';
+import { admin, get, newGate, openVault, outcomeOf, put, SILENT, settle, until, verify } from './opened.ts';
+
+/** A vault whose next syncs wait at a gate, or fail there. */
+async function vaultOnSlowDisk(t: TestContext) {
+  let gate: ReturnType<typeof newGate> | null = null;
+  let fails = false;
+  const vault = await openVault(t, {
+    syncFile: async (descriptor) => {
+      await gate?.pass;
+      if (fails) throw new Error('EIO');
+      fdatasyncSync(descriptor);
+    },
+  });
+  const disk = {
+    hold() {
+      gate = newGate();
+    },
+    release() {
+      gate?.open();
+      gate = null;
+    },
+    fail() {
+      fails = true;
+      gate?.open();
+    },
+  };
+  t.after(() => disk.release());
+  return { vault, disk };
+}
+
+function countWritten(file: string): number {
+  const reader = new SqliteLogReader(file);
+  const { length } = reader.entries(1, 1000, 1000);
+  reader.close();
+  return length;
+}
+
+test('while the disk works the next turns are decided and written; nobody is answered before it is done', async (t) => {
+  const { vault, disk } = await vaultOnSlowDisk(t);
+  await put(vault, 'prod/key', 'old');
+  disk.hold();
+  const answered: string[] = [];
+  const ask = (name: string, asked: Promise<unknown>) =>
+    asked.then((answer) => answered.push(typeof answer === 'string' ? `${name} ${answer}` : name));
+  const asked = [ask('put', put(vault, 'prod/key', 'new'))];
+  await until(() => countWritten(vault.file) === 2, 'the first turn is written');
+  asked.push(ask('get', get(vault, 'prod/key')));
+  await until(() => countWritten(vault.file) === 3, 'the second turn is written');
+  asked.push(ask('unrecorded', vault.ledger.submit(SILENT)));
+  await settle(50);
+  assert.deepEqual(answered, [], 'somebody was told what may be lost');
+  disk.release();
+  await Promise.all(asked);
+  assert.deepEqual(answered.sort(), ['get new', 'put', 'unrecorded']);
+  assert.equal((await verify(vault)).isValid, true);
+});
+
+test('idle is when all is answered, not when all is written', async (t) => {
+  const { vault, disk } = await vaultOnSlowDisk(t);
+  disk.hold();
+  const asked = put(vault, 'prod/key');
+  await until(() => countWritten(vault.file) === 1, 'the turn is written');
+  let isIdle = false;
+  const idle = vault.ledger.idle().then(() => {
+    isIdle = true;
+  });
+  await settle(50);
+  assert.equal(isIdle, false);
+  disk.release();
+  await Promise.all([asked, idle]);
+});
+
+test('a sync that fails: everybody who waits is refused, the process is told to stop, and nothing is done any more', async (t) => {
+  const { vault, disk } = await vaultOnSlowDisk(t);
+  await put(vault, 'prod/key');
+  disk.hold();
+  const first = outcomeOf(get(vault, 'prod/key'));
+  await until(() => countWritten(vault.file) === 2, 'the first turn is written');
+  const second = outcomeOf(get(vault, 'prod/key', admin('second')));
+  await until(() => countWritten(vault.file) === 3, 'the second turn is written');
+  disk.fail();
+  assert.deepEqual(await Promise.all([first, second]), ['UNAVAILABLE', 'UNAVAILABLE']);
+  assert.equal(vault.ledger.state, 'broken');
+  assert.equal(vault.broken.length, 1);
+  assert.equal(await outcomeOf(get(vault, 'prod/key')), 'UNAVAILABLE');
+  assert.equal(countWritten(vault.file), 3);
+});
