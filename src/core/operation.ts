@@ -7,6 +7,7 @@ import type { AuditResult, EntryDraft, EventType } from './audit.ts';
 import type { Change } from './change.ts';
 import type { AssociatedData, Sealed } from './credential.ts';
 import { Fault, type FaultCode, type Refusal } from './fault.ts';
+import type { TokenHash } from './names.ts';
 import type { Secret } from './secret.ts';
 import type { Keys, Workspace } from './workspace.ts';
 
@@ -44,6 +45,8 @@ export interface Outcome<R> {
 
 export interface Operation<R> {
   readonly keys: Keys;
+  /** The caller's, to be known when it is decided. */
+  readonly session?: TokenHash;
   /** About what it holds in memory, for bounding a turn and the queue. */
   readonly sizeBytes: number;
   decide(known: Workspace, moment: Moment): Outcome<R>;
@@ -93,7 +96,8 @@ export function operation<R>(description: Description, decide: (asked: Asked) =>
   const { context, event, resource, who, keys = {}, sizeBytes = 0 } = description;
   const { presented } = context;
   return {
-    keys: presented.kind === 'session' ? { ...keys, session: presented.tokenHash } : keys,
+    keys,
+    ...(presented.kind === 'session' ? { session: presented.tokenHash } : {}),
     sizeBytes,
     decide(known, moment) {
       const caller = identify(known, presented, moment.now);

@@ -20,11 +20,15 @@ function moreRestrictive(a: Policy | null, b: Policy | null): Policy | null {
   return compareRestriction(a, b) <= 0 ? a : b;
 }
 
+const MAX_AGENTS_KNOWN = 10_000;
+
 export class PolicyIndex {
   readonly #byName = new Map<PolicyName, Policy>();
   readonly #byPrincipal = new Map<Principal, Map<Action, Grants>>();
   /** How many principals with a trailing `*` there are of each length, so that only lengths in use are looked up. */
   readonly #stemLengths = new Map<number, number>();
+  /** What `#naming` found, until a policy changes. */
+  readonly #namingByAgent = new Map<AgentName, readonly Map<Action, Grants>[]>();
 
   get(name: PolicyName): Policy | null {
     return this.#byName.get(name) ?? null;
@@ -105,7 +109,17 @@ export class PolicyIndex {
     return this.#naming(agent).some((actions) => actions.has(action));
   }
 
-  #naming(agent: AgentName): Map<Action, Grants>[] {
+  #naming(agent: AgentName): readonly Map<Action, Grants>[] {
+    const known = this.#namingByAgent.get(agent);
+    if (known !== undefined) return known;
+    const found = this.#findNaming(agent);
+    // Simulations may ask for any name.
+    if (this.#namingByAgent.size >= MAX_AGENTS_KNOWN) this.#namingByAgent.clear();
+    this.#namingByAgent.set(agent, found);
+    return found;
+  }
+
+  #findNaming(agent: AgentName): Map<Action, Grants>[] {
     const found: Map<Action, Grants>[] = [];
     const exact = this.#byPrincipal.get(`agent:${agent}` as Principal);
     if (exact !== undefined) found.push(exact);
@@ -131,7 +145,9 @@ export class PolicyIndex {
     this.#countStem(principal, -1);
   }
 
+  /** Called where a principal comes or goes. */
   #countStem(principal: Principal, change: 1 | -1): void {
+    this.#namingByAgent.clear();
     if (!principal.endsWith('*')) return;
     const length = principal.length - 'agent:*'.length;
     const count = (this.#stemLengths.get(length) ?? 0) + change;

@@ -37,14 +37,17 @@ export class Loaded {
   readonly leases = new Map<LeaseId, Lease>();
   readonly spentChallenges = new Set<ChallengeId>();
   activeLeases = 0;
-  readonly #versions = new Map<string, CredentialVersion>();
+  /** Few of each credential: a list is looked through faster than a key is made. */
+  readonly #versions = new Map<CredentialId, CredentialVersion[]>();
 
-  version(id: CredentialId, version: number): CredentialVersion | null {
-    return this.#versions.get(`${id}/${version}`) ?? null;
+  version(id: CredentialId, number: number): CredentialVersion | null {
+    return this.#versions.get(id)?.find(({ version }) => version === number) ?? null;
   }
 
   putVersion(id: CredentialId, version: CredentialVersion): void {
-    this.#versions.set(`${id}/${version.version}`, version);
+    const others = this.#versions.get(id);
+    if (others === undefined) this.#versions.set(id, [version]);
+    else others.push(version);
   }
 }
 
@@ -122,7 +125,7 @@ export class Workspace implements CallerRegister {
         return;
       }
       case 'addLease':
-        loaded.leases.set(change.lease.id, change.lease);
+        // Nobody knows its id before the turn is answered: it can't be asked for in this one.
         return;
       case 'renewLease':
         this.#changeLease(change.id, (lease) => ({

@@ -13,9 +13,14 @@ const HEADER_BYTES = 5;
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 
+/** As long as a header. */
+const ROOM = '\0'.repeat(HEADER_BYTES);
+
 function associatedBytes(header: Uint8Array, bound: AssociatedData): Buffer {
   const text = JSON.stringify(['leasehold-value-v1', bound.credentialId, bound.path, bound.type, bound.version]);
-  return Buffer.concat([header, Buffer.from(text)]);
+  const bytes = Buffer.from(ROOM + text);
+  bytes.set(header);
+  return bytes;
 }
 
 export function seal(keys: VaultKeys, value: Secret, bound: AssociatedData): Sealed {

@@ -14,7 +14,7 @@ import { headMac } from '../crypto/chain.ts';
 import type { VaultKeys } from '../crypto/keys.ts';
 import { type Committed, type Store, StoreFailure } from '../store/port.ts';
 import type { Clock } from './clock.ts';
-import { fill, takeCached } from './loading.ts';
+import { fill, keysToLoad } from './loading.ts';
 import { type Memory, readMemory } from './memory.ts';
 import { Queue, type Waiting } from './queue.ts';
 import { type Answer, type DecidedTurn, decideTurn } from './turn.ts';
@@ -136,7 +136,7 @@ export class Ledger {
     const { store, clock } = this.#parts;
     const now = Math.max(clock.now(), this.#memory.lastEntryAt);
     const loaded = new Loaded();
-    const wanted = operations.map((operation) => takeCached(this.#memory, operation.keys, loaded));
+    const wanted = operations.map((operation) => keysToLoad(this.#memory, operation, loaded));
     const turn = await store.openTurn(wanted, now);
     let decided: DecidedTurn;
     try {

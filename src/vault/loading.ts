@@ -1,17 +1,22 @@
 /** What a turn knows of its keys: sessions of the cache, and what the store found. */
+import type { Operation } from '../core/operation.ts';
 import type { Keys, Loaded } from '../core/workspace.ts';
 import type { VaultKeys } from '../crypto/keys.ts';
 import type { Found } from '../store/port.ts';
 import type { Memory } from './memory.ts';
 import { isSessionAuthentic } from './rows.ts';
 
-/** What is left to load of the keys: a session that is in the cache needs no look. */
-export function takeCached({ sessions }: Memory, keys: Keys, loaded: Loaded): Keys {
-  const session = keys.session === undefined ? null : sessions.get(keys.session);
-  if (session === null) return keys;
-  loaded.sessions.set(session.tokenHash, session);
-  const { session: _, ...rest } = keys;
-  return rest;
+/** What is to be loaded for the operation: a session that is in the cache needs no look. */
+export function keysToLoad(
+  { sessions }: Memory,
+  { keys, session: tokenHash }: Operation<unknown>,
+  loaded: Loaded,
+): Keys {
+  if (tokenHash === undefined) return keys;
+  const session = sessions.get(tokenHash);
+  if (session === null) return { ...keys, session: tokenHash };
+  loaded.sessions.set(tokenHash, session);
+  return keys;
 }
 
 /** What the rules see of what was found: sessions that authenticate, and counts with what is not written yet. */

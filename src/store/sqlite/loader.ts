@@ -1,12 +1,30 @@
 /** Loading what a turn's keys name. */
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
-import type { Credential } from '../../core/credential.ts';
+import type { CredentialId } from '../../core/names.ts';
+import type { CredentialPath } from '../../core/path.ts';
 import type { Keys } from '../../core/workspace.ts';
 import type { Found } from '../port.ts';
-import { type Row, toCredential, toLease, toNewestVersion, toSession, toVersion } from './rows.ts';
+import {
+  CREDENTIAL_WITH_NEWEST,
+  type Row,
+  toCredential,
+  toCredentialWithNewest,
+  toLease,
+  toSession,
+  toVersion,
+} from './rows.ts';
 
 /** A list that a turn's keys fill: the port's are read-only. */
 type Filling<T> = { -readonly [Key in keyof T]: T[Key] extends readonly (infer Item)[] ? Item[] : T[Key] };
+
+/** A credential of which something is loaded already in this turn. */
+interface Seen {
+  readonly id: CredentialId;
+  readonly newest: number;
+  /** Looked for, found or not. */
+  readonly versions: number[];
+  hasHistory: boolean;
+}
 
 export class KeyLoader {
   readonly #database: DatabaseSync;
@@ -21,10 +39,8 @@ export class KeyLoader {
 
   constructor(database: DatabaseSync) {
     this.#database = database;
-    this.#newest = database.prepare(
-      `SELECT c.*, v.type AS version_type, v.created_at AS version_created_at, v.sealed FROM credentials c
-       LEFT JOIN credential_versions v ON v.credential_id = c.id AND v.version = c.version WHERE c.path = ?`,
-    );
+    this.#newest = database.prepare(CREDENTIAL_WITH_NEWEST);
+    this.#newest.setReturnArrays(true);
     this.#credential = database.prepare('SELECT * FROM credentials WHERE path = ?');
     this.#version = database.prepare('SELECT * FROM credential_versions WHERE credential_id = ? AND version = ?');
     this.#history = database.prepare(
@@ -61,11 +77,11 @@ export class KeyLoader {
       spentChallenges: [],
       activeLeases: 0,
     };
-    const credentials = new Map<string, Credential | null>();
+    const credentials = new Map<CredentialPath, Seen | null>();
     const seen = new Set<string>();
     const isNew = (key: string): boolean => !seen.has(key) && seen.add(key) !== undefined;
     for (const key of keys) {
-      if (key.credential !== undefined) this.#loadCredential(key, credentials, found, isNew);
+      if (key.credential !== undefined) this.#loadCredential(key.credential, key, credentials, found);
       if (key.session !== undefined && isNew(`session ${key.session}`)) {
         const row = this.#session.get(key.session);
         if (row !== undefined) found.sessions.push(toSession(row));
@@ -86,37 +102,50 @@ export class KeyLoader {
   }
 
   #loadCredential(
-    key: Keys,
-    credentials: Map<string, Credential | null>,
+    path: CredentialPath,
+    { version, history }: Keys,
+    seen: Map<CredentialPath, Seen | null>,
     found: Filling<Found>,
-    isNew: (key: string) => boolean,
   ): void {
-    const path = key.credential ?? '';
-    let credential = credentials.get(path);
-    if (credential === undefined) {
-      // The newest version, which nearly everyone asks for, comes along in one look.
-      const row = (key.version === 'newest' ? this.#newest : this.#credential).get(path);
-      credential = row === undefined ? null : toCredential(row);
-      credentials.set(path, credential);
-      if (credential !== null) found.credentials.push(credential);
-      if (row?.['sealed'] instanceof Uint8Array && credential !== null) {
-        isNew(`version ${credential.id} ${credential.version}`);
-        found.versions.push({ credentialId: credential.id, version: toNewestVersion(row) });
-      }
+    let known = seen.get(path);
+    if (known === undefined) {
+      known = version === 'newest' ? this.#findWithNewest(path, found) : this.#find(path, found);
+      seen.set(path, known);
     }
-    if (credential === null) return;
-    const { id } = credential;
-    if (key.version !== undefined) {
-      const version = key.version === 'newest' ? credential.version : key.version;
-      const row = isNew(`version ${id} ${version}`) ? this.#version.get(id, version) : undefined;
+    if (known === null) return;
+    const { id, newest, versions } = known;
+    const number = version === 'newest' ? newest : version;
+    if (number !== undefined && !versions.includes(number)) {
+      versions.push(number);
+      const row = this.#version.get(id, number);
       if (row !== undefined) found.versions.push({ credentialId: id, version: toVersion(row) });
     }
-    if (key.history && isNew(`history ${id}`)) {
-      const versions = this.#history.all(id).map((row: Row) => ({
+    if (history && !known.hasHistory) {
+      known.hasHistory = true;
+      const infos = this.#history.all(id).map((row: Row) => ({
         version: Number(row['version']),
         createdAt: Number(row['created_at']),
       }));
-      found.histories.push({ credentialId: id, versions });
+      found.histories.push({ credentialId: id, versions: infos });
     }
+  }
+
+  #find(path: CredentialPath, found: Filling<Found>): Seen | null {
+    const row = this.#credential.get(path);
+    if (row === undefined) return null;
+    const credential = toCredential(row);
+    found.credentials.push(credential);
+    return { id: credential.id, newest: credential.version, versions: [], hasHistory: false };
+  }
+
+  /** The newest version, which nearly everyone asks for, comes along in one look. */
+  #findWithNewest(path: CredentialPath, found: Filling<Found>): Seen | null {
+    const row: unknown = this.#newest.get(path);
+    if (row === undefined) return null;
+    const { credential, newest } = toCredentialWithNewest(row, path);
+    const { id, version } = credential;
+    found.credentials.push(credential);
+    if (newest !== null) found.versions.push({ credentialId: id, version: newest });
+    return { id, newest: version, versions: [version], hasHistory: false };
   }
 }

@@ -90,10 +90,47 @@ export function toVersion(row: Row): CredentialVersion {
   };
 }
 
-/** From a credential's row with its newest version beside it. */
-export function toNewestVersion(row: Row): CredentialVersion {
-  const { version, version_type, version_created_at, sealed } = row;
-  return toVersion({ version, type: version_type, created_at: version_created_at, sealed });
+/** A credential by its path, with its newest version beside it; the columns stand as `toCredentialWithNewest` takes them. */
+export const CREDENTIAL_WITH_NEWEST = `SELECT c.id, c.type, c.description, c.created_at, c.updated_at, c.version,
+  c.access_count, v.type, v.created_at, v.sealed FROM credentials c
+  LEFT JOIN credential_versions v ON v.credential_id = c.id AND v.version = c.version WHERE c.path = ?`;
+
+type CredentialRow = readonly [
+  string,
+  string,
+  string,
+  number,
+  number,
+  number,
+  number,
+  string | null,
+  number | null,
+  Uint8Array | null,
+];
+
+/** From a row as an array. `path` is the one that was asked for: the same text, and already known to the maps of the turn. */
+export function toCredentialWithNewest(
+  row: unknown,
+  path: CredentialPath,
+): { credential: Credential; newest: CredentialVersion | null } {
+  const [id, type, description, createdAt, updatedAt, version, accessCount, newestType, newestAt, sealed] =
+    row as CredentialRow;
+  return {
+    credential: {
+      id: id as CredentialId,
+      path,
+      type: type as CredentialType,
+      description,
+      createdAt,
+      updatedAt,
+      version,
+      accessCount,
+    },
+    newest:
+      newestType === null || newestAt === null || sealed === null
+        ? null
+        : { version, type: newestType as CredentialType, createdAt: newestAt, content: sealed },
+  };
 }
 
 export function toLease(row: Row): Lease {

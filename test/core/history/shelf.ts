@@ -4,6 +4,7 @@ import type { Change } from '../../../src/core/change.ts';
 import type { Credential, CredentialVersion } from '../../../src/core/credential.ts';
 import { type Lease, marked, type RevocationMark, statusOf } from '../../../src/core/lease.ts';
 import type { ChallengeId, CredentialId } from '../../../src/core/names.ts';
+import type { Operation } from '../../../src/core/operation.ts';
 import { type Keys, Loaded } from '../../../src/core/workspace.ts';
 
 interface VersionRow {
@@ -28,14 +29,15 @@ export class Shelf {
     return this.versions.filter(({ credentialId }) => credentialId === id).map(({ version }) => version);
   }
 
-  load(wanted: readonly Keys[], now: number): Loaded {
+  /** What the operations of a turn need. */
+  load(operations: readonly Operation<unknown>[], now: number): Loaded {
     const loaded = new Loaded();
     const leases = this.leases();
-    for (const keys of wanted) {
+    for (const { keys, session: tokenHash } of operations) {
       const credential = this.credentials.find(({ path }) => path === keys.credential);
       if (credential !== undefined) this.#loadCredential(loaded, credential, keys);
       for (const session of this.sessions) {
-        if (session.tokenHash === keys.session) loaded.sessions.set(session.tokenHash, session);
+        if (session.tokenHash === tokenHash) loaded.sessions.set(session.tokenHash, session);
       }
       for (const lease of leases) if (lease.id === keys.lease) loaded.leases.set(lease.id, lease);
       for (const id of this.spent) if (id === keys.challenge) loaded.spentChallenges.add(id);

@@ -96,8 +96,7 @@ export class World {
 
   #decide(asks: readonly Ask[], isKept: boolean): Happening[] {
     const operations = asks.map((ask): Operation<unknown> => toOperation(ask));
-    const wanted = operations.map(({ keys }) => keys);
-    const workspace = new Workspace(this.control, this.shelf.load(wanted, this.now), this.#settings);
+    const workspace = new Workspace(this.control, this.shelf.load(operations, this.now), this.#settings);
     let seq = this.#seq;
     const outcomes = operations.map((operation): Outcome<unknown> => {
       const outcome = operation.decide(workspace, { now: this.now, seq: seq + 1 });
