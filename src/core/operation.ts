@@ -45,8 +45,8 @@ export interface Outcome<R> {
 
 export interface Operation<R> {
   readonly keys: Keys;
-  /** The caller's, to be known when it is decided. */
-  readonly session?: TokenHash;
+  /** The caller's, to be known when it is decided; null for whoever has none. */
+  readonly session: TokenHash | null;
   /** About what it holds in memory, for bounding a turn and the queue. */
   readonly sizeBytes: number;
   decide(known: Workspace, moment: Moment): Outcome<R>;
@@ -97,7 +97,7 @@ export function operation<R>(description: Description, decide: (asked: Asked) =>
   const { presented } = context;
   return {
     keys,
-    ...(presented.kind === 'session' ? { session: presented.tokenHash } : {}),
+    session: presented.kind === 'session' ? presented.tokenHash : null,
     sizeBytes,
     decide(known, moment) {
       const caller = identify(known, presented, moment.now);

@@ -29,13 +29,16 @@ export function matches(pattern: Pattern, path: CredentialPath): boolean {
   return (pattern as string) === path;
 }
 
-/** All patterns that match `path`, from the widest to the exact one: as many as the path is deep, and two. */
-export function patternsOf(path: CredentialPath): Pattern[] {
-  const patterns = ['*'];
+/**
+ * All patterns that match `path`, from the widest to the exact one: as many as the path is deep, and two. Of those only the ones
+ * with a length in use.
+ */
+export function patternsOf(path: CredentialPath, inUse: { has(length: number): boolean }): Pattern[] {
+  const patterns: string[] = inUse.has(1) ? ['*'] : [];
   for (let slash = path.indexOf('/'); slash !== -1; slash = path.indexOf('/', slash + 1)) {
-    patterns.push(`${path.slice(0, slash)}/*`);
+    if (inUse.has(slash + 2)) patterns.push(`${path.slice(0, slash)}/*`);
   }
-  patterns.push(path);
+  if (inUse.has(path.length)) patterns.push(path);
   return patterns as Pattern[];
 }
 

@@ -2,31 +2,20 @@
  * The policies, compiled for deciding: by principal, action and pattern. A decision looks up the principals that name the
  * agent and the patterns that match the path, so that it costs the depth of the path and not the number of policies.
  */
+import { Grants, moreRestrictive } from './grants.ts';
+import { LengthCounts } from './lengthcounts.ts';
 import type { AgentName, PolicyName } from './names.ts';
 import type { CredentialPath } from './path.ts';
-import { type Pattern, patternsOf } from './pattern.ts';
+import type { Pattern } from './pattern.ts';
 import type { Action, Policy, Principal } from './policy.ts';
-
-/** The policies of one principal for one action: each pattern's, most restrictive first. */
-type Grants = Map<Pattern, Policy[]>;
-
-/** INVARIANT: smallest `maxTtlSeconds` first, then the name in code-point order. The first one decides. */
-function compareRestriction(a: Policy, b: Policy): number {
-  return a.maxTtlSeconds - b.maxTtlSeconds || (a.name < b.name ? -1 : a.name > b.name ? 1 : 0);
-}
-
-function moreRestrictive(a: Policy | null, b: Policy | null): Policy | null {
-  if (a === null || b === null) return a ?? b;
-  return compareRestriction(a, b) <= 0 ? a : b;
-}
 
 const MAX_AGENTS_KNOWN = 10_000;
 
 export class PolicyIndex {
   readonly #byName = new Map<PolicyName, Policy>();
   readonly #byPrincipal = new Map<Principal, Map<Action, Grants>>();
-  /** How many principals with a trailing `*` there are of each length, so that only lengths in use are looked up. */
-  readonly #stemLengths = new Map<number, number>();
+  /** Of the names before the `*` of principals. */
+  readonly #stemLengths = new LengthCounts();
   /** What `#naming` found, until a policy changes. */
   readonly #namingByAgent = new Map<AgentName, readonly Map<Action, Grants>[]>();
 
@@ -49,14 +38,9 @@ export class PolicyIndex {
     this.#byName.set(policy.name, policy);
     const actions = this.#principal(policy.principal);
     for (const action of policy.actions) {
-      const grants = actions.get(action) ?? new Map<Pattern, Policy[]>();
+      const grants = actions.get(action) ?? new Grants();
       actions.set(action, grants);
-      for (const pattern of policy.resources) {
-        const policies = grants.get(pattern) ?? [];
-        const next = policies.findIndex((other) => compareRestriction(other, policy) > 0);
-        policies.splice(next === -1 ? policies.length : next, 0, policy);
-        grants.set(pattern, policies);
-      }
+      for (const pattern of policy.resources) grants.put(pattern, policy);
     }
   }
 
@@ -68,24 +52,17 @@ export class PolicyIndex {
     if (actions === undefined) return;
     for (const action of policy.actions) {
       const grants = actions.get(action);
-      for (const pattern of policy.resources) {
-        const rest = grants?.get(pattern)?.filter((other) => other.name !== name) ?? [];
-        if (rest.length > 0) grants?.set(pattern, rest);
-        else grants?.delete(pattern);
-      }
-      if (grants?.size === 0) actions.delete(action);
+      for (const pattern of policy.resources) grants?.remove(pattern, name);
+      if (grants?.isEmpty) actions.delete(action);
     }
     if (actions.size === 0) this.#dropPrincipal(policy.principal);
   }
 
   /** The policy that decides: of all that match agent, action and path the most restrictive, or null. */
   deciding(agent: AgentName, action: Action, path: CredentialPath): Policy | null {
-    const patterns = patternsOf(path);
     let found: Policy | null = null;
     for (const actions of this.#naming(agent)) {
-      const grants = actions.get(action);
-      if (grants === undefined) continue;
-      for (const pattern of patterns) found = moreRestrictive(found, grants.get(pattern)?.[0] ?? null);
+      found = moreRestrictive(found, actions.get(action)?.mostRestrictive(path) ?? null);
     }
     return found;
   }
@@ -94,7 +71,7 @@ export class PolicyIndex {
   granted(agent: AgentName, action: Action): Set<Pattern> {
     const patterns = new Set<Pattern>();
     for (const actions of this.#naming(agent)) {
-      for (const pattern of actions.get(action)?.keys() ?? []) patterns.add(pattern);
+      for (const pattern of actions.get(action)?.patterns() ?? []) patterns.add(pattern);
     }
     return patterns;
   }
@@ -123,7 +100,7 @@ export class PolicyIndex {
     const found: Map<Action, Grants>[] = [];
     const exact = this.#byPrincipal.get(`agent:${agent}` as Principal);
     if (exact !== undefined) found.push(exact);
-    for (const length of this.#stemLengths.keys()) {
+    for (const length of this.#stemLengths.lengths()) {
       if (length > agent.length) continue;
       const actions = this.#byPrincipal.get(`agent:${agent.slice(0, length)}*` as Principal);
       if (actions !== undefined) found.push(actions);
@@ -136,22 +113,18 @@ export class PolicyIndex {
     if (known !== undefined) return known;
     const actions = new Map<Action, Grants>();
     this.#byPrincipal.set(principal, actions);
-    this.#countStem(principal, 1);
+    this.#namingByAgent.clear();
+    if (principal.endsWith('*')) this.#stemLengths.add(stemLength(principal));
     return actions;
   }
 
   #dropPrincipal(principal: Principal): void {
     this.#byPrincipal.delete(principal);
-    this.#countStem(principal, -1);
-  }
-
-  /** Called where a principal comes or goes. */
-  #countStem(principal: Principal, change: 1 | -1): void {
     this.#namingByAgent.clear();
-    if (!principal.endsWith('*')) return;
-    const length = principal.length - 'agent:*'.length;
-    const count = (this.#stemLengths.get(length) ?? 0) + change;
-    if (count > 0) this.#stemLengths.set(length, count);
-    else this.#stemLengths.delete(length);
+    if (principal.endsWith('*')) this.#stemLengths.remove(stemLength(principal));
   }
+}
+
+function stemLength(principal: Principal): number {
+  return principal.length - 'agent:*'.length;
 }

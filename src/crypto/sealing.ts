@@ -35,15 +35,14 @@ export function seal(keys: VaultKeys, value: Secret, bound: AssociatedData): Sea
 
 /** Null where it does not authenticate: altered, moved from elsewhere, of another format, or under another key. */
 export function open(keys: VaultKeys, sealed: Sealed, bound: AssociatedData): Secret | null {
-  const bytes = Buffer.from(sealed.buffer, sealed.byteOffset, sealed.byteLength);
-  if (bytes.length < HEADER_BYTES + NONCE_BYTES + TAG_BYTES || bytes[0] !== FORMAT_VERSION) return null;
-  const header = bytes.subarray(0, HEADER_BYTES);
-  if (!header.subarray(1).equals(keys.sealKeyId)) return null;
-  const nonce = bytes.subarray(HEADER_BYTES, HEADER_BYTES + NONCE_BYTES);
+  if (sealed.length < HEADER_BYTES + NONCE_BYTES + TAG_BYTES || sealed[0] !== FORMAT_VERSION) return null;
+  if (!keys.sealKeyId.every((byte, index) => sealed[1 + index] === byte)) return null;
+  const header = sealed.subarray(0, HEADER_BYTES);
+  const nonce = sealed.subarray(HEADER_BYTES, HEADER_BYTES + NONCE_BYTES);
   const decipher = createDecipheriv('aes-256-gcm', keys.seal, nonce, { authTagLength: TAG_BYTES });
   decipher.setAAD(associatedBytes(header, bound));
-  decipher.setAuthTag(bytes.subarray(-TAG_BYTES));
-  const plain = decipher.update(bytes.subarray(HEADER_BYTES + NONCE_BYTES, -TAG_BYTES));
+  decipher.setAuthTag(sealed.subarray(-TAG_BYTES));
+  const plain = decipher.update(sealed.subarray(HEADER_BYTES + NONCE_BYTES, -TAG_BYTES));
   try {
     decipher.final();
   } catch {

@@ -7,7 +7,17 @@ import type { Policy } from '../core/policy.ts';
 import type { SeenLease } from '../vault/leases.ts';
 import type { Verification } from '../vault/verification.ts';
 
-export const toTimestamp = (at: number): string => new Date(at).toISOString();
+let lastAt = Number.NaN;
+let lastTimestamp = '';
+
+/** Answers of one turn name the same few times: the last one is kept. */
+export function toTimestamp(at: number): string {
+  if (at !== lastAt) {
+    lastTimestamp = new Date(at).toISOString();
+    lastAt = at;
+  }
+  return lastTimestamp;
+}
 
 export const credentialToWire = (credential: Credential) => ({
   path: credential.path,

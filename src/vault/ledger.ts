@@ -36,7 +36,7 @@ const MAX_UNCOUNTED = 10_000;
 const UNAVAILABLE = 'The service could not record this, and so did not do it. Try again in a second.';
 
 const RECOVERY_INTERVAL_MS = 1000;
-const NOTHING: Operation<null> = { keys: {}, sizeBytes: 0, decide: () => succeeded(null, null) };
+const NOTHING: Operation<null> = { keys: {}, session: null, sizeBytes: 0, decide: () => succeeded(null, null) };
 
 export type LedgerState = 'ok' | 'failing' | 'broken';
 

@@ -12,7 +12,7 @@ export function keysToLoad(
   { keys, session: tokenHash }: Operation<unknown>,
   loaded: Loaded,
 ): Keys {
-  if (tokenHash === undefined) return keys;
+  if (tokenHash === null) return keys;
   const session = sessions.get(tokenHash);
   if (session === null) return { ...keys, session: tokenHash };
   loaded.sessions.set(tokenHash, session);

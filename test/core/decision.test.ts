@@ -11,6 +11,8 @@ import { PolicyIndex } from '../../src/core/policyindex.ts';
 import { runs } from '../kit/property.ts';
 import { decidePlainly, patternCovers, principalNames } from './reference.ts';
 
+const EVERY_LENGTH = { has: () => true };
+
 const AGENTS = ['a', 'ab', 'abc', 'A', 'b', 'constructor', 'a.b-c'].map((name) => parseAgentName(name));
 const PATHS = ['p', 'p/x', 'p/x/y', 'p/xy', 'px', 'q', '__proto__/x', 'constructor'].map((path) => parsePath(path));
 const QUESTIONED = [...ACTIONS, 'destroy', 'constructor', '', 'Retrieve'];
@@ -181,7 +183,7 @@ test('on the deepest path every pattern that covers it is found', () => {
   fc.assert(
     fc.property(segments, segments, fc.nat(), (deep, other, at) => {
       const path = parsePath(deep.join('/'));
-      const pattern = patternsOf(path)[at % (deep.length + 1)] ?? '*';
+      const pattern = patternsOf(path, EVERY_LENGTH)[at % (deep.length + 1)] ?? '*';
       const policy = toPolicy({
         name: 'p',
         principal: 'agent:*',

@@ -16,6 +16,8 @@ import { runs } from '../kit/property.ts';
 import { patternCovers } from './reference.ts';
 import { refusal, shown } from './refusals.ts';
 
+const EVERY_LENGTH = { has: () => true };
+
 const LONGEST = [...Array<string>(3).fill('a'.repeat(128)), 'a'.repeat(125)].join('/');
 
 for (const text of ['*', 'a', 'prod/db', 'prod/*', 'a/b/c/*', '.../*', LONGEST, `${LONGEST}/*`]) {
@@ -69,13 +71,15 @@ const MATCHES: readonly [pattern: string, path: string, isMatch: boolean][] = [
 for (const [pattern, path, isMatch] of MATCHES) {
   test(`${pattern} ${isMatch ? 'covers' : 'does not cover'} ${path}`, () => {
     assert.equal(matches(parsePattern(pattern), parsePath(path)), isMatch);
-    assert.equal(patternsOf(parsePath(path)).includes(parsePattern(pattern)), isMatch);
+    assert.equal(patternsOf(parsePath(path), EVERY_LENGTH).includes(parsePattern(pattern)), isMatch);
   });
 }
 
-test('a path has as many patterns as it is deep, and two', () => {
-  assert.deepEqual(patternsOf(parsePath('a/b/c')), ['*', 'a/*', 'a/b/*', 'a/b/c']);
-  assert.equal(patternsOf(parsePath(Array<string>(32).fill('a').join('/'))).length, 33);
+test('a path has as many patterns as it is deep, and two; of them those with a length in use', () => {
+  assert.deepEqual(patternsOf(parsePath('a/b/c'), EVERY_LENGTH), ['*', 'a/*', 'a/b/*', 'a/b/c']);
+  assert.deepEqual(patternsOf(parsePath('a/b/c'), new Set([3, 5])), ['a/*', 'a/b/*', 'a/b/c']);
+  assert.deepEqual(patternsOf(parsePath('a/b/c'), new Set([2, 4])), []);
+  assert.equal(patternsOf(parsePath(Array<string>(32).fill('a').join('/')), EVERY_LENGTH).length, 33);
 });
 
 // Few segments, of the characters at the ends of the order, so that ranges touch and overlap.
@@ -109,7 +113,11 @@ test('matching is what the reference says, for every pattern and path', () => {
     fc.property(patterns, paths, (pattern, path) => {
       for (const near of [path, ...neighbours(pattern).map((text) => parsePath(text))]) {
         assert.equal(matches(pattern, near), patternCovers(pattern, near), `${pattern} and ${near}`);
-        assert.equal(patternsOf(near).includes(pattern), patternCovers(pattern, near), `${pattern} and ${near}`);
+        assert.equal(
+          patternsOf(near, EVERY_LENGTH).includes(pattern),
+          patternCovers(pattern, near),
+          `${pattern} and ${near}`,
+        );
       }
     }),
     runs(500),

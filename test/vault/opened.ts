@@ -154,6 +154,7 @@ export async function outcomeOf(answer: Promise<unknown>): Promise<string> {
 /** An operation that nobody records. */
 export const SILENT: Operation<null> = {
   keys: {},
+  session: null,
   sizeBytes: 0,
   decide: () => ({ answer: { reply: null }, entry: null, changes: [], opening: null, needsCounts: false }),
 };

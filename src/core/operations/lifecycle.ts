@@ -6,6 +6,7 @@ import { type Operation, succeeded } from '../operation.ts';
 export function serviceEvent(eventType: 'service.start' | 'service.stop', reason: string | null): Operation<null> {
   return {
     keys: {},
+    session: null,
     sizeBytes: 0,
     decide: () =>
       succeeded(null, {

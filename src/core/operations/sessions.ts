@@ -47,6 +47,7 @@ export function verify(
   const { agentName, challengeId, challengeExpiresAt, checkedWith, tokenHash } = request;
   return {
     keys: { challenge: challengeId },
+    session: null,
     sizeBytes: 0,
     decide(known, { now }) {
       const agent = known.control.agentByName(agentName);

@@ -45,7 +45,7 @@ export function openDatabase(file: string): DatabaseSync {
     assertOurs(database, file, migrations.length);
     // NORMAL writes a commit without syncing it: that is the business of `WalSync`, off the loop, before anybody is answered.
     database.exec(
-      'PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA fullfsync = ON; PRAGMA cache_size = -65536; PRAGMA temp_store = MEMORY;',
+      'PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA fullfsync = ON; PRAGMA wal_autocheckpoint = 4000; PRAGMA cache_size = -65536; PRAGMA temp_store = MEMORY;',
     );
     migrate(database, migrations);
     database.function('glob_matches', { deterministic: true }, (glob, text) =>

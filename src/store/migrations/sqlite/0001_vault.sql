@@ -69,16 +69,17 @@ CREATE TABLE spent_challenges (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX spent_challenges_by_end ON spent_challenges (expires_at);
 
+-- By path, and versions by their keys: a retrieval is two looks.
 CREATE TABLE credentials (
-  id           TEXT    PRIMARY KEY,
-  path         TEXT    NOT NULL UNIQUE,
+  id           TEXT    NOT NULL UNIQUE,
+  path         TEXT    PRIMARY KEY,
   type         TEXT    NOT NULL,
   description  TEXT    NOT NULL,
   created_at   INTEGER NOT NULL,
   updated_at   INTEGER NOT NULL,
   version      INTEGER NOT NULL,
   access_count INTEGER NOT NULL DEFAULT 0
-) STRICT;
+) STRICT, WITHOUT ROWID;
 
 CREATE TABLE credential_versions (
   credential_id TEXT    NOT NULL,
@@ -87,7 +88,7 @@ CREATE TABLE credential_versions (
   created_at    INTEGER NOT NULL,
   sealed        BLOB    NOT NULL,
   PRIMARY KEY (credential_id, version)
-) STRICT;
+) STRICT, WITHOUT ROWID;
 
 -- By the ordinal of the entry that issued it, so that the table grows at its end.
 CREATE TABLE leases (
