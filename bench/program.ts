@@ -9,8 +9,7 @@ import type { Scope } from '../test/kit/folder.ts';
 import { childOf } from './measuring.ts';
 
 const ROOT = join(import.meta.dirname, '..');
-/** As the launcher gives them to the service. */
-const NODE_FLAGS = ['--disable-sigusr1', '--disable-proto=throw', '--min-semi-space-size=8'];
+const HARDENING = ['--disable-sigusr1', '--disable-proto=throw'];
 const READY_WITHIN_MS = 30_000;
 
 export interface Program {
@@ -40,7 +39,7 @@ export async function startService(scope: Scope, dataDir: string): Promise<Servi
 }
 
 export async function startBare(scope: Scope): Promise<Program> {
-  const { child, stop, waitFor } = run(scope, [...NODE_FLAGS, fileURLToPath(import.meta.resolve('./bare.ts'))]);
+  const { child, stop, waitFor } = run(scope, [...HARDENING, fileURLToPath(import.meta.resolve('./bare.ts'))]);
   return { address: await waitFor(/^(http:\S+)$/), pid: child.pid ?? 0, stop };
 }
 

@@ -44,16 +44,17 @@ const MAX_DESCRIPTION_LENGTH = 1024;
 
 /** Who presents this. UNAUTHENTICATED for what is no session, or a deregistered agent's; SESSION_EXPIRED for one that has ended. */
 export function identify(register: CallerRegister, presented: Presented, now: number): Caller | Fault {
-  return presented.kind === 'admin' ? presented : identifySession(register, presented.tokenHash, now);
+  if (presented.kind === 'admin') return presented;
+  const session = register.session(presented.tokenHash);
+  return identifySession(session, session === null ? null : register.agentById(session.agentId), now);
 }
 
+/** Whose session it is: `agent` is the one that it names. */
 export function identifySession(
-  register: CallerRegister,
-  tokenHash: TokenHash,
+  session: Session | null,
+  agent: Agent | null,
   now: number,
 ): (Caller & { kind: 'agent' }) | Fault {
-  const session = register.session(tokenHash);
-  const agent = session === null ? null : register.agentById(session.agentId);
   if (session === null || agent === null) {
     return new Fault('UNAUTHENTICATED', 'The token is not valid. Log in at POST /auth/challenge and /auth/verify.');
   }

@@ -105,7 +105,7 @@ export function canonicalHead(seq: number, hmac: string): string {
   return JSON.stringify([HEAD_FORMAT, seq, hmac]);
 }
 
-/** The part after the dot. */
-export function actionOf(eventType: EventType): string {
-  return eventType.slice(eventType.indexOf('.') + 1);
-}
+/** Of each event type the part after the dot. */
+export const ACTION_OF = Object.fromEntries(
+  EVENT_TYPES.map((eventType) => [eventType, eventType.slice(eventType.indexOf('.') + 1)]),
+) as Readonly<Record<EventType, string>>;

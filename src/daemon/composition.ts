@@ -71,7 +71,9 @@ export async function startService(
       status,
       log,
       newRequestId: requestIds(),
-      hostRule: isLoopback(configuration.listen) ? { names: new Set(configuration.publicNames) } : null,
+      hostRule: isLoopback(configuration.listen)
+        ? { names: new Set(configuration.publicNames), lastAccepted: '' }
+        : null,
       trustedProxies: configuration.trustedProxies,
       tls: readTls(configuration.tls),
     });

@@ -24,14 +24,17 @@ export function addRoutes(app: FastifyInstance, vault: Vault): void {
         schema: toSchema(row),
         attachValidation: true,
         ...(row.who === 'public' ? { bodyLimit: MAX_PUBLIC_BODY_BYTES } : {}),
-        preValidation: (request, _reply, done) => {
-          if (request.body === undefined && !needsBody(row)) request.body = {};
-          done();
-        },
+        ...(row.method === 'GET' || needsBody(row) ? {} : { preValidation: fillBody }),
         handler: (request, reply) => handle(vault, row, request, reply),
       });
     }
   }
+}
+
+/** No body is as good as an empty one. */
+function fillBody(request: FastifyRequest, _reply: FastifyReply, done: () => void): void {
+  if (request.body === undefined) request.body = {};
+  done();
 }
 
 /** Whether a request without a body lacks something. */
@@ -58,32 +61,37 @@ function answerSchema(row: Route, data: TSchema): TSchema {
 }
 
 async function handle(vault: Vault, row: Route, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
-  const params = request.params as Record<string, string>;
-  const call = {
-    vault,
-    params: params['*'] === undefined ? params : { path: params['*'] },
-    query: request.query,
-    body: request.body,
-    ifNoneMatch: request.headers['if-none-match'],
-    token: request.token,
-  };
-  const origin = { requestId: request.id, remoteAddr: addressOf(request) };
+  const requestId = request.id;
+  const remoteAddr = addressOf(request);
   if (row.who === 'public') {
     checkSchemas(row, request);
-    return send(reply, row, await row.handle({ ...call, context: origin }));
+    return send(reply, row, await row.handle(toCall(vault, request, { requestId, remoteAddr })));
   }
   const { presented } = request;
   if (presented === null) throw new Error('a guarded route was reached without a caller');
-  const context: Context = { presented, ...origin };
+  const context: Context = { presented, requestId, remoteAddr };
   try {
     checkSchemas(row, request);
-    return send(reply, row, await row.handle({ ...call, context }));
+    return send(reply, row, await row.handle(toCall(vault, request, context)));
   } catch (error) {
     // An agent has no business here, however it words its request: it is told that first, and it is recorded.
     const isMalformed = error instanceof Fault && error.code === 'INVALID_REQUEST';
     if (isMalformed && row.who === 'admin') await refuseAgent(vault, context, row.event);
     throw error;
   }
+}
+
+function toCall<C>(vault: Vault, request: FastifyRequest, context: C) {
+  const params = request.params as Record<string, string>;
+  return {
+    vault,
+    context,
+    params: params['*'] === undefined ? params : { path: params['*'] },
+    query: request.query,
+    body: request.body,
+    ifNoneMatch: request.headers['if-none-match'],
+    token: request.token,
+  };
 }
 
 function checkSchemas(row: Route, request: FastifyRequest): void {
@@ -96,8 +104,10 @@ function checkSchemas(row: Route, request: FastifyRequest): void {
 
 /** As the log has it: an IPv4 address in IPv6 clothes as itself; null on a Unix socket. */
 function addressOf(request: FastifyRequest): string | null {
+  const { remoteAddress } = request.socket;
+  const told: string | undefined = request.ip;
   // Behind a trusted proxy a header may hold anything.
-  const address: string | undefined = isIP(request.ip ?? '') === 0 ? request.socket.remoteAddress : request.ip;
+  const address = told === remoteAddress || isIP(told ?? '') !== 0 ? told : remoteAddress;
   if (address === undefined || address === '') return null;
   return address.startsWith('::ffff:') ? address.slice('::ffff:'.length) : address;
 }

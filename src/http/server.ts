@@ -15,6 +15,7 @@ import type { Presented } from '../core/agent.ts';
 import { Fault } from '../core/fault.ts';
 import { authenticate, type Vault } from '../vault/vault.ts';
 import {
+  endSilent,
   HEADERS_TIMEOUT_MS,
   limitConnections,
   REQUEST_TIMEOUT_MS,
@@ -87,6 +88,7 @@ export function createServer(parts: HttpParts): HttpServer {
           https: { ...http, ...tls, handshakeTimeout: HEADERS_TIMEOUT_MS },
         }) as unknown as HttpServer);
   setTimeouts(app.server);
+  endSilent(app.server);
   limitConnections(app.server, newRequestId);
 
   app.decorateRequest('presented', null);

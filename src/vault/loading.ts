@@ -25,8 +25,9 @@ export function fill({ uncounted }: Memory, keys: VaultKeys, loaded: Loaded, fou
     if (isSessionAuthentic(keys.row, session)) loaded.sessions.set(session.tokenHash, session);
   }
   for (const credential of found.credentials) {
-    const accessCount = credential.accessCount + (uncounted.get(credential.id) ?? 0);
-    loaded.credentials.set(credential.path, { ...credential, accessCount });
+    const more = uncounted.get(credential.id) ?? 0;
+    const accessCount = credential.accessCount + more;
+    loaded.credentials.set(credential.path, more === 0 ? credential : { ...credential, accessCount });
   }
   for (const { credentialId, version } of found.versions) loaded.putVersion(credentialId, version);
   for (const { credentialId, versions } of found.histories) loaded.histories.set(credentialId, [...versions]);

@@ -2,7 +2,7 @@
  * One turn: decides each operation in order, seeing what the ones before changed, opens and seals values, and chains the
  * entries. What comes out is the batch to commit and what to answer after it.
  */
-import { type AuditEntry, actionOf, type EntryDraft } from '../core/audit.ts';
+import { ACTION_OF, type AuditEntry, type EntryDraft } from '../core/audit.ts';
 import { type Change, isControl } from '../core/change.ts';
 import { Fault } from '../core/fault.ts';
 import type { CredentialId } from '../core/names.ts';
@@ -66,9 +66,10 @@ export function decideTurn(
     }
     if (outcome.entry !== null) {
       seq += 1;
-      const unlinked = unlinkedEntry(outcome.entry, seq, timestamp);
-      hmac = linkEntry(keys.audit, hmac, unlinked);
-      entries.push({ ...unlinked, hmac });
+      const entry = newEntry(outcome.entry, seq, timestamp);
+      hmac = linkEntry(keys.audit, hmac, entry);
+      entry.hmac = hmac;
+      entries.push(entry);
     }
     needsCounts ||= outcome.needsCounts;
     answers.push(
@@ -90,7 +91,8 @@ function reveal(outcome: Outcome<unknown>, keys: VaultKeys): { outcome: Outcome<
   return value === null ? { outcome: unreadable(), value: null } : { outcome, value };
 }
 
-function unlinkedEntry(draft: EntryDraft, seq: number, timestamp: string): Omit<AuditEntry, 'hmac'> {
+/** Still without its link. */
+function newEntry(draft: EntryDraft, seq: number, timestamp: string): Omit<AuditEntry, 'hmac'> & { hmac: string } {
   return {
     seq,
     id: newEntryId(),
@@ -98,13 +100,14 @@ function unlinkedEntry(draft: EntryDraft, seq: number, timestamp: string): Omit<
     event_type: draft.eventType,
     agent_name: draft.agentName,
     resource: draft.resource,
-    action: actionOf(draft.eventType),
+    action: ACTION_OF[draft.eventType],
     result: draft.result,
     policy_name: draft.policyName,
     lease_id: draft.leaseId,
     reason: draft.reason,
     request_id: draft.requestId,
     remote_addr: draft.remoteAddr,
+    hmac: '',
   };
 }
 

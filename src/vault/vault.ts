@@ -1,5 +1,5 @@
 /** The vault: the parts that the operations of the interface share, and who a request's token belongs to. */
-import { type CallerRegister, identifySession, type Presented, type Session } from '../core/agent.ts';
+import { identifySession, type Presented, type Session } from '../core/agent.ts';
 import { Fault } from '../core/fault.ts';
 import type { TokenHash } from '../core/names.ts';
 import { isSameText, type VaultKeys } from '../crypto/keys.ts';
@@ -29,16 +29,15 @@ export interface Vault {
 export function authenticate(vault: Vault, token: string): Presented | Promise<Presented> {
   const { ledger, store, keys, adminTokenHash } = vault;
   const tokenHash = hashToken(token);
-  if (isSameText(tokenHash, adminTokenHash)) return { kind: 'admin' };
   const cached = ledger.memory.sessions.get(tokenHash);
   if (cached !== null) return toPresented(vault, tokenHash, cached);
+  if (isSameText(tokenHash, adminTokenHash)) return { kind: 'admin' };
   return findSession(ledger.memory, store, keys, tokenHash).then((session) => toPresented(vault, tokenHash, session));
 }
 
 function toPresented({ ledger, clock }: Vault, tokenHash: TokenHash, session: Session | null): Presented {
-  const { control } = ledger.memory;
-  const register: CallerRegister = { session: () => session, agentById: (id) => control.agentById(id) };
-  const caller = identifySession(register, tokenHash, clock.now());
+  const agent = session === null ? null : ledger.memory.control.agentById(session.agentId);
+  const caller = identifySession(session, agent, clock.now());
   if (caller instanceof Fault) throw caller;
   return { kind: 'session', tokenHash, agentName: caller.agent.name };
 }

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { actionOf, canonicalEntry, canonicalHead, EVENT_TYPES, type UnlinkedEntry } from '../../src/core/audit.ts';
+import { ACTION_OF, canonicalEntry, canonicalHead, EVENT_TYPES, type UnlinkedEntry } from '../../src/core/audit.ts';
 import { anyText, runs } from '../kit/property.ts';
 
 const FIELDS = [
@@ -134,6 +134,6 @@ test('a head record’s canonical text is never that of an entry, and tells its 
 });
 
 test('the action of every event is the part after the dot', () => {
-  for (const event of EVENT_TYPES) assert.equal(`${event.split('.')[0]}.${actionOf(event)}`, event);
-  assert.equal(actionOf('credential.retrieve'), 'retrieve');
+  for (const event of EVENT_TYPES) assert.equal(`${event.split('.')[0]}.${ACTION_OF[event]}`, event);
+  assert.equal(ACTION_OF['credential.retrieve'], 'retrieve');
 });

@@ -90,7 +90,12 @@ test('the program gets its words, the caller’s folder, INIT_CWD and the flags 
   const { out } = await ending(launch(folder, '--data-dir', './x y'));
   const { flags, words, cwd, from } = JSON.parse(out);
   assert.deepEqual(words, ['--data-dir', './x y']);
-  assert.deepEqual(flags, ['--disable-sigusr1', '--disable-proto=throw', '--min-semi-space-size=8']);
+  assert.deepEqual(flags, [
+    '--disable-sigusr1',
+    '--disable-proto=throw',
+    '--min-semi-space-size=8',
+    '--no-allocation-site-pretenuring',
+  ]);
   assert.equal(cwd, process.platform === 'darwin' ? cwd : tmpdir());
   assert.equal(from, 'where the caller stood');
 });

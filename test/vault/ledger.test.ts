@@ -95,19 +95,19 @@ test('what is asked for together shares turns, and each turn is one transaction'
   const first = Array.from({ length: 30 }, () => get(vault, 'prod/key'));
   await settle();
   // What comes while a turn is being synced waits for the next one.
-  const second = Array.from({ length: 64 }, () => get(vault, 'prod/key'));
+  const second = Array.from({ length: 32 }, () => get(vault, 'prod/key'));
   await settle();
   assert.equal(batches.length, 2);
   gate.open();
   await Promise.all([...first, ...second]);
   assert.deepEqual(
     batches.map(({ entries }) => entries.length),
-    [1, 30, 64],
+    [1, 30, 32],
   );
   const many = Array.from({ length: 150 }, () => get(vault, 'prod/key'));
   await Promise.all(many);
   const sizes = batches.slice(3).map(({ entries }) => entries.length);
-  assert.ok(sizes.length <= 3, `150 at once took ${sizes.length} transactions`);
+  assert.ok(sizes.length <= 5, `150 at once took ${sizes.length} transactions`);
   assert.equal(
     sizes.reduce((sum, size) => sum + size, 0),
     150,

@@ -7,9 +7,13 @@ import { inTransaction } from './database.ts';
 export class BatchWriter {
   readonly #database: DatabaseSync;
   readonly #prepared = new Map<string, StatementSync>();
+  readonly #insertEntry: StatementSync;
+  readonly #insertLease: StatementSync;
 
   constructor(database: DatabaseSync) {
     this.#database = database;
+    this.#insertEntry = database.prepare('INSERT INTO audit_entries VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)');
+    this.#insertLease = database.prepare('INSERT INTO leases VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, NULL)');
   }
 
   /** All or nothing, on disk when it returns. */
@@ -18,9 +22,8 @@ export class BatchWriter {
   }
 
   #write({ entries, head, changes, counts }: Batch): void {
-    const insertEntry = this.#statement('INSERT INTO audit_entries VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)');
     for (const entry of entries) {
-      insertEntry.run(
+      this.#insertEntry.run(
         entry.seq,
         entry.id,
         entry.timestamp,
@@ -115,8 +118,7 @@ export class BatchWriter {
         return;
       case 'addLease': {
         const { lease } = change;
-        this.#run(
-          'INSERT INTO leases VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, NULL)',
+        this.#insertLease.run(
           lease.seq,
           lease.id,
           lease.agentId,
