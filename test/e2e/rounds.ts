@@ -1,7 +1,7 @@
 /**
  * The rounds of the crash test: start the real service, inspect it, load it, kill it with SIGKILL at a moment nobody chose, and
- * again on the same data directory. SIGKILL ends the process, not the machine: that a commit survives the loss of power is
- * SQLite's promise (`synchronous = FULL`), which no test here can pull the plug on.
+ * again on the same data directory. SIGKILL ends the process, not the machine: that a commit survives the loss of power
+ * rests on the sync that test/contract/walsync.test.ts holds, and on SQLite; no test here can pull the plug.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createClient } from '../kit/client.ts';
