@@ -14,7 +14,7 @@ async function vaultOnDisk(t: TestContext) {
   const waiting: { end(): void; fail(): void }[] = [];
   let isHeld = false;
   let begun = 0;
-  const store = new SqliteStore(file, async (descriptor) => {
+  const syncFile = async (descriptor: number): Promise<void> => {
     begun += 1;
     assert.equal(fstatSync(descriptor).ino, statSync(`${file}-wal`).ino, 'another file was synced');
     if (isHeld) {
@@ -23,7 +23,8 @@ async function vaultOnDisk(t: TestContext) {
       await promise;
     }
     fdatasyncSync(descriptor);
-  });
+  };
+  const store = new SqliteStore(file, { syncFile });
   await store.initialise(KEY_CHECK, headAt(0), T0);
   isHeld = true;
   const release = (): void => {

@@ -57,7 +57,7 @@ export async function openVault(scope: Scope, options: OpenOptions = {}): Promis
   const folder = options.folder ?? temporaryFolder(scope);
   const file = join(folder, 'leasehold.db');
   const keys = deriveKeys(ROOT_KEY);
-  const sqlite = new SqliteStore(file, options.syncFile);
+  const sqlite = new SqliteStore(file, { syncFile: options.syncFile });
   // A test may have closed it already.
   scope.after(() => sqlite.close().catch(() => undefined));
   if ((await sqlite.readKeyCheck()) === null) {

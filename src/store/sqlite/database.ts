@@ -43,9 +43,10 @@ export function openDatabase(file: string): DatabaseSync {
     database.exec('PRAGMA page_size = 8192; PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON;');
     const migrations = readMigrations('sqlite');
     assertOurs(database, file, migrations.length);
-    // NORMAL writes a commit without syncing it: that is the business of `WalSync`, off the loop, before anybody is answered.
+    // NORMAL writes a commit without syncing it, and no commit writes into the database: that is the business of `WalSync`
+    // and `Checkpointer`, beside the loop.
     database.exec(
-      'PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA fullfsync = ON; PRAGMA wal_autocheckpoint = 4000; PRAGMA cache_size = -65536; PRAGMA temp_store = MEMORY;',
+      'PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA fullfsync = ON; PRAGMA wal_autocheckpoint = 0; PRAGMA cache_size = -65536; PRAGMA temp_store = MEMORY;',
     );
     migrate(database, migrations);
     database.function('glob_matches', { deterministic: true }, (glob, text) =>

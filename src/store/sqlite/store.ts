@@ -13,6 +13,7 @@ import type {
   Store,
   Turn,
 } from '../port.ts';
+import { Checkpointer } from './checkpointer.ts';
 import { inTransaction, openDatabase, toFailure } from './database.ts';
 import { Lists } from './lists.ts';
 import { KeyLoader } from './loader.ts';
@@ -21,6 +22,13 @@ import { toAgent, toPolicy, toSession } from './rows.ts';
 import { Sweeper } from './sweeper.ts';
 import { type SyncFile, WalSync } from './walsync.ts';
 import { BatchWriter } from './writer.ts';
+
+interface SqliteOptions {
+  /** A disk of one's own. */
+  readonly syncFile?: SyncFile | undefined;
+  /** Pages in the write-ahead log that are worth a checkpoint. */
+  readonly worthFrames?: number;
+}
 
 export class SqliteStore implements Store {
   readonly logLocation: LogLocation;
@@ -32,10 +40,11 @@ export class SqliteStore implements Store {
   readonly #sweeper: Sweeper;
   readonly #session: StatementSync;
   readonly #walSync: WalSync;
+  readonly #checkpointer: Checkpointer;
   #turnClosed: Promise<void> = Promise.resolve();
 
-  /** Opens the file, making it where it is missing. `syncFile` is for a test with a disk of its own. @throws StoreFailure */
-  constructor(file: string, syncFile?: SyncFile) {
+  /** Opens the file, making it where it is missing. The options are for tests. @throws StoreFailure */
+  constructor(file: string, { syncFile, worthFrames }: SqliteOptions = {}) {
     this.logLocation = { kind: 'sqlite', file };
     this.#database = openDatabase(file);
     try {
@@ -46,6 +55,7 @@ export class SqliteStore implements Store {
       this.#sweeper = new Sweeper(this.#database);
       this.#session = this.#database.prepare('SELECT * FROM sessions WHERE token_hash = ?');
       this.#walSync = new WalSync(file, syncFile);
+      this.#checkpointer = new Checkpointer(this.#database, file, worthFrames);
     } catch (error) {
       this.#database.close();
       throw toFailure(error);
@@ -112,6 +122,7 @@ export class SqliteStore implements Store {
     this.#turnClosed = promise;
     await before;
     try {
+      await this.#checkpointer.pass();
       const found = this.#loader.load(keys, now);
       return {
         found,
@@ -162,6 +173,7 @@ export class SqliteStore implements Store {
 
   async close() {
     await this.#walSync.close();
+    await this.#checkpointer.close();
     this.#database.close();
   }
 
@@ -171,6 +183,7 @@ export class SqliteStore implements Store {
     } catch (error) {
       throw toFailure(error);
     }
+    this.#checkpointer.committed();
     return { durable: this.#walSync.after() };
   }
 
@@ -187,7 +200,9 @@ export class SqliteStore implements Store {
 
   async #write<T>(work: () => T): Promise<T> {
     try {
+      await this.#checkpointer.pass();
       const value = work();
+      this.#checkpointer.committed();
       await this.#walSync.after();
       return value;
     } catch (error) {

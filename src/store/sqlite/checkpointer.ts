@@ -1,0 +1,115 @@
+/**
+ * Keeps the write-ahead log short without stopping the loop. Its pages are written into the database by a thread, which comes
+ * when there is work and goes when there is none: first beside the turns, then what came meanwhile, while the next turn waits.
+ * After that SQLite begins the log anew. SOURCE: sqlite.org/wal.html, "Avoiding Excessively Large WAL Files".
+ */
+import type { DatabaseSync, StatementSync } from 'node:sqlite';
+import { Worker } from 'node:worker_threads';
+import { StoreFailure } from '../port.ts';
+import type { Checkpointed } from './checkpointthread.ts';
+
+/** Pages in the write-ahead log that are worth it: 32 MiB. */
+const WORTH_FRAMES = 4000;
+/** To look costs some microseconds. */
+const COMMITS_BETWEEN_LOOKS = 16;
+const THREAD_IDLE_MS = 30_000;
+
+export class Checkpointer {
+  readonly #file: string;
+  readonly #worthFrames: number;
+  /** Counts the pages, and does nothing else. */
+  readonly #frames: StatementSync;
+  #thread: Worker | null = null;
+  #idle: NodeJS.Timeout | null = null;
+  #commits = 0;
+  /** In the log when it was last written into the database. */
+  #framesLeft = 0;
+  #isRunning = false;
+  /** While the log is brought to its end: whoever would write waits. Never rejects. */
+  #hold: Promise<void> | null = null;
+  #failure: StoreFailure | null = null;
+
+  constructor(database: DatabaseSync, file: string, worthFrames: number = WORTH_FRAMES) {
+    this.#file = file;
+    this.#worthFrames = worthFrames;
+    this.#frames = database.prepare('PRAGMA wal_checkpoint(NOOP)');
+  }
+
+  /** Resolves when a turn may be opened. @throws StoreFailure `broken` where pages could not be written */
+  async pass(): Promise<void> {
+    if (this.#hold !== null) await this.#hold;
+    if (this.#failure !== null) throw this.#failure;
+  }
+
+  /** To be told of every commit. */
+  committed(): void {
+    this.#commits += 1;
+    if (this.#isRunning || this.#commits < COMMITS_BETWEEN_LOOKS) return;
+    this.#commits = 0;
+    const frames = this.#countFrames();
+    // A reader of another program can keep the log from beginning anew: then not at every look.
+    const isAnew = frames < this.#framesLeft;
+    if (frames >= (isAnew ? this.#worthFrames : this.#framesLeft + this.#worthFrames)) void this.#run(frames);
+  }
+
+  #countFrames(): number {
+    try {
+      return Number(this.#frames.get()?.['log']);
+    } catch {
+      // What was committed is committed; the next look counts again.
+      return 0;
+    }
+  }
+
+  async close(): Promise<void> {
+    if (this.#idle !== null) clearTimeout(this.#idle);
+    await this.#thread?.terminate();
+  }
+
+  async #run(frames: number): Promise<void> {
+    this.#isRunning = true;
+    this.#framesLeft = frames;
+    try {
+      await this.#write();
+      this.#hold = this.#write().catch((error: unknown) => this.#fail(error));
+      await this.#hold;
+    } catch (error) {
+      this.#fail(error);
+    } finally {
+      this.#hold = null;
+      this.#isRunning = false;
+    }
+  }
+
+  #fail(cause: unknown): void {
+    this.#failure = new StoreFailure('broken', 'the write-ahead log could not be written into the database', { cause });
+  }
+
+  /** Has the thread write all pages that are in the log now. */
+  #write(): Promise<void> {
+    if (this.#idle !== null) clearTimeout(this.#idle);
+    const thread = this.#thread ?? this.#start();
+    return new Promise((resolve, reject) => {
+      thread.once('message', ({ failure }: Checkpointed) => {
+        thread.removeAllListeners('exit');
+        this.#idle = setTimeout(() => this.#stop(), THREAD_IDLE_MS).unref();
+        if (failure === null) resolve();
+        else reject(new Error(failure));
+      });
+      thread.once('exit', () => reject(new Error('the thread has ended')));
+      thread.postMessage(null);
+    });
+  }
+
+  #start(): Worker {
+    this.#thread = new Worker(new URL('./checkpointthread.ts', import.meta.url), { workerData: this.#file });
+    this.#thread.on('error', (error) => this.#fail(error));
+    this.#thread.unref();
+    return this.#thread;
+  }
+
+  #stop(): void {
+    void this.#thread?.terminate();
+    this.#thread = null;
+  }
+}

@@ -1,0 +1,63 @@
+// The write-ahead log stays short, whatever is written and whoever reads.
+
+import assert from 'node:assert/strict';
+import { statSync } from 'node:fs';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { type TestContext, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { SqliteStore } from '../../src/store/sqlite/store.ts';
+import { temporaryFolder } from '../kit/folder.ts';
+import { anEntry, commit, headAt, KEY_CHECK, T0 } from './rows.ts';
+
+const WORTH_FRAMES = 60;
+const PAGE_BYTES = 8192;
+
+async function openVault(t: TestContext) {
+  const file = join(temporaryFolder(t), 'vault.db');
+  const store = new SqliteStore(file, { worthFrames: WORTH_FRAMES });
+  t.after(() => store.close().catch(() => undefined));
+  await store.initialise(KEY_CHECK, headAt(0), T0);
+  let seq = 0;
+  const write = async (batches: number): Promise<void> => {
+    for (let i = 0; i < batches; i++) {
+      seq += 1;
+      await commit(store, { entries: [anEntry(seq)] });
+    }
+  };
+  const pagesOfLog = (): number => Math.ceil(statSync(`${file}-wal`).size / PAGE_BYTES);
+  return { file, store, write, pagesOfLog, seq: () => seq };
+}
+
+test('the write-ahead log is written into the database beside the turns, and begins anew', async (t) => {
+  const { file, store, write, pagesOfLog, seq } = await openVault(t);
+  await write(600);
+  assert.ok(pagesOfLog() < 8 * WORTH_FRAMES, `${pagesOfLog()} pages`);
+  const all = await store.readEntries(1, 10_000, 10_000);
+  assert.equal(all.length, seq());
+  await store.close();
+  const database = new DatabaseSync(file);
+  t.after(() => database.close());
+  assert.equal(database.prepare('SELECT count(*) AS n FROM audit_entries').get()?.['n'], seq());
+  assert.equal(Object.values(database.prepare('PRAGMA integrity_check').get() ?? {})[0], 'ok');
+});
+
+test('whoever holds a look at the log open from outside makes it longer, and stops nothing', async (t) => {
+  const { file, write, pagesOfLog } = await openVault(t);
+  await write(10);
+  const other = new DatabaseSync(file);
+  other.exec('BEGIN; SELECT count(*) FROM audit_entries');
+  await write(300);
+  const held = pagesOfLog();
+  assert.ok(held > 8 * WORTH_FRAMES, `${held} pages: the log began anew under a reader`);
+  other.exec('ROLLBACK');
+  other.close();
+  await write(200);
+  await sleep(100);
+  // The file keeps its size; the log in it is short again.
+  await write(50);
+  const look = new DatabaseSync(file);
+  t.after(() => look.close());
+  const frames = Number(look.prepare('PRAGMA wal_checkpoint(NOOP)').get()?.['log']);
+  assert.ok(frames < 8 * WORTH_FRAMES, `${frames} pages are in the log still`);
+});
