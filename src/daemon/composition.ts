@@ -6,6 +6,7 @@ import { requestIds } from '../crypto/ids.ts';
 import { hashToken } from '../crypto/tokens.ts';
 import { createServer } from '../http/server.ts';
 import type { ServiceStatus } from '../http/status.ts';
+import { StoreFailure } from '../store/port.ts';
 import { Ledger } from '../vault/ledger.ts';
 import { FailureLimiter } from '../vault/limiter.ts';
 import type { Vault } from '../vault/vault.ts';
@@ -40,6 +41,8 @@ export async function startService(
 ): Promise<Service> {
   const warnings: string[] = [];
   const warn = (line: string): void => void warnings.push(line);
+  const stopBroken = (failure: StoreFailure): void =>
+    onBroken(`The storage failed (${failure.message}); stopping, so that nothing is lost silently.`);
   const opened = await openVault(configuration, warn);
   const { keys, store, memory, clock, keyDirs, tokenFile } = opened;
   try {
@@ -51,9 +54,10 @@ export async function startService(
       clock,
       settings: { adminMayRetrieve: configuration.adminMayRetrieve, versionsKept: configuration.versionsKept },
       memory,
-      onBroken: (failure) =>
-        onBroken(`The storage failed (${failure.message}); stopping, so that nothing is lost silently.`),
-      onFailedTurn: (error) => log.error('a turn could not be committed', error),
+      onBroken: stopBroken,
+      // A failure of the store is worded by us and SQLite, and holds nothing that was sent.
+      onFailedTurn: (error) =>
+        log.error(`a turn could not be committed${error instanceof StoreFailure ? `: ${error.message}` : ''}`, error),
     });
     const vault: Vault = {
       ledger,
@@ -72,7 +76,7 @@ export async function startService(
       log,
       newRequestId: requestIds(),
       hostRule: isLoopback(configuration.listen)
-        ? { names: new Set(configuration.publicNames), lastAccepted: '' }
+        ? { names: new Set(configuration.publicNames), lastAccepted: null }
         : null,
       trustedProxies: configuration.trustedProxies,
       tls: readTls(configuration.tls),
@@ -85,7 +89,7 @@ export async function startService(
       await server.close();
       throw error;
     }
-    const sweeping = startSweeping(store, clock, log);
+    const sweeping = startSweeping(store, clock, log, stopBroken);
     phase = 'running';
     return {
       address,
@@ -93,7 +97,7 @@ export async function startService(
       warnings,
       async stop() {
         phase = 'stopping';
-        sweeping.stop();
+        await sweeping.stop();
         const cut = setTimeout(() => server.server.closeAllConnections(), STOP_WITHIN_MS);
         // A kept-alive connection falls idle only after its last answer.
         const closeIdle = setInterval(() => server.server.closeIdleConnections(), 50);

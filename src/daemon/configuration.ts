@@ -84,14 +84,12 @@ export function help(): string {
 }
 
 /** Null where `--help` was asked for. @throws UsageError */
-export function readConfiguration(
-  args: readonly string[],
-  environment: Readonly<Record<string, string | undefined>>,
-): Configuration | null {
+export function readConfiguration(args: readonly string[], environment: Environment): Configuration | null {
   const given = parseFlags(args);
   if (given.has('help')) return null;
+  assertFlagsArrived(environment);
   const base = environment['INIT_CWD'] ?? process.cwd();
-  const get = (name: FlagName): string | undefined => given.get(name) ?? environment[environmentName(name)];
+  const get = (name: FlagName): string | undefined => given.get(name) ?? fromEnvironment(environment, name);
   const file = (name: FlagName): string | null => (get(name) === undefined ? null : resolve(base, get(name) ?? ''));
   const configuration: Configuration = {
     dataDir: file('data-dir') ?? join(homedir(), '.leasehold'),
@@ -110,8 +108,22 @@ export function readConfiguration(
   return configuration;
 }
 
-function environmentName(name: FlagName): string {
-  return `LEASEHOLD_${name.toUpperCase().replaceAll('-', '_')}`;
+type Environment = Readonly<Record<string, string | undefined>>;
+
+function fromEnvironment(environment: Environment, name: FlagName): string | undefined {
+  const variable = `LEASEHOLD_${name.toUpperCase().replaceAll('-', '_')}`;
+  const value = environment[variable];
+  if (value === '') throw new UsageError(`${variable} is empty: give it a value as for --${name}, or unset it.`);
+  return value;
+}
+
+/** Without `--` npm keeps a flag for itself, and the service would start on its defaults. */
+function assertFlagsArrived(environment: Environment): void {
+  const kept = FLAGS.find(({ name }) => environment[`npm_config_${name.replaceAll('-', '_')}`] !== undefined);
+  if (kept === undefined) return;
+  throw new UsageError(
+    `npm kept --${kept.name} for itself: put -- before the flags, as in npm start -- --${kept.name} …`,
+  );
 }
 
 function parseFlags(args: readonly string[]): Map<string, string> {

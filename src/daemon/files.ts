@@ -10,7 +10,7 @@ import {
   renameSync,
   rmSync,
   statSync,
-  writeSync,
+  writeFileSync,
 } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { randomName } from '../crypto/ids.ts';
@@ -29,13 +29,20 @@ function lstatOrNull(path: string) {
 export function ensurePrivateDir(path: string): void {
   const found = lstatOrNull(path);
   if (found === null) {
-    mkdirSync(path, { recursive: true, mode: PRIVATE_DIR });
-    syncDir(dirname(path));
+    makeDir(path);
     return;
   }
   if (!found.isDirectory()) throw new StartError(`${path} must be a directory, and not a link to one.`);
   assertOurs(path, found.uid);
   if ((found.mode & 0o777) !== PRIVATE_DIR) chmodSync(path, PRIVATE_DIR);
+}
+
+/** Step by step: where the system makes none, Node's own recursion does not end. */
+function makeDir(path: string): void {
+  const parent = dirname(path);
+  if (lstatOrNull(parent) === null) makeDir(parent);
+  mkdirSync(path, { mode: PRIVATE_DIR });
+  syncDir(parent);
 }
 
 /** Whether the file is there; makes it private if it was not. @throws StartError for a link or what is no file */
@@ -72,7 +79,7 @@ export function writePrivateFile(path: string, text: string): void {
 export function writeNewFile(path: string, text: string): void {
   const descriptor = openSync(path, 'wx', PRIVATE_FILE);
   try {
-    writeSync(descriptor, text);
+    writeFileSync(descriptor, text);
     fsyncSync(descriptor);
   } finally {
     closeSync(descriptor);

@@ -8,6 +8,7 @@ import { createLog } from './logs.ts';
 
 const EXIT_FAILED = 1;
 const EXIT_USAGE = 2;
+const ANSWERS_LEAVE_MS = 50;
 
 function fail(line: string, code: number): never {
   process.stderr.write(`leasehold: ${line}\n`);
@@ -56,7 +57,9 @@ process.on('uncaughtException', (error) => {
   process.exit(EXIT_FAILED);
 });
 try {
-  const service = await startService(configuration, log, (line) => fail(line, EXIT_FAILED));
+  // Whoever waits is still told that nothing happened.
+  const stopBroken = (line: string): void => void setTimeout(() => fail(line, EXIT_FAILED), ANSWERS_LEAVE_MS);
+  const service = await startService(configuration, log, stopBroken);
   stopOnSignals(service);
   process.stdout.write(greeting(service, configuration));
 } catch (error) {

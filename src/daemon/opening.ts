@@ -8,7 +8,8 @@ import { SqliteStore } from '../store/sqlite/store.ts';
 import { type Clock, startClock } from '../vault/clock.ts';
 import { type Memory, readMemory } from '../vault/memory.ts';
 import type { Configuration } from './configuration.ts';
-import { checkPrivateFile, ensurePrivateDir, removeUnfinished, StartError } from './files.ts';
+import { hasRemains, lostDatabase, openDataDir } from './datadir.ts';
+import { checkPrivateFile, removeUnfinished, StartError } from './files.ts';
 import { KeyDirs } from './keydirs.ts';
 import { lockDataDir } from './lock.ts';
 import { readRootKey } from './rootkey.ts';
@@ -30,7 +31,7 @@ export interface OpenedVault {
 /** @throws StartError, StoreFailure: then nothing is left open, and nothing of an existing vault was changed */
 export async function openVault(configuration: Configuration, warn: (line: string) => void): Promise<OpenedVault> {
   const { dataDir } = configuration;
-  ensurePrivateDir(dataDir);
+  openDataDir(dataDir);
   const lockFile = join(dataDir, 'lock');
   checkPrivateFile(lockFile);
   const lock = lockDataDir(lockFile, dataDir);
@@ -39,11 +40,16 @@ export async function openVault(configuration: Configuration, warn: (line: strin
     removeUnfinished(dataDir);
     const databaseFile = join(dataDir, 'leasehold.db');
     const isVaultThere = checkPrivateFile(databaseFile);
+    const tokenFile = join(dataDir, 'daemon.token');
+    checkPrivateFile(tokenFile);
+    const isUsed = hasRemains(dataDir);
+    if (!isVaultThere && isUsed) throw lostDatabase(databaseFile);
     for (const suffix of ['-wal', '-shm']) checkPrivateFile(databaseFile + suffix);
     const rootKeyFile = configuration.rootKeyFile ?? join(dataDir, 'root.key');
     const isOwn = configuration.rootKeyFile === null;
     const keys = deriveKeys(readRootKey({ file: rootKeyFile, isOwn, isVaultThere }, warn));
     store = new SqliteStore(databaseFile);
+    if (isUsed && (await store.readKeyCheck()) === null && (await store.isEmpty())) throw lostDatabase(databaseFile);
     await checkRootKey(store, keys, rootKeyFile);
     const memory = await readMemory(store, keys);
     const clock = openClock(memory.lastEntryAt, await store.readSeenTime(), configuration.acceptClock);
@@ -56,7 +62,7 @@ export async function openVault(configuration: Configuration, warn: (line: strin
       memory,
       clock,
       keyDirs,
-      tokenFile: join(dataDir, 'daemon.token'),
+      tokenFile,
       async close() {
         await opened.close();
         lock.release();

@@ -1,5 +1,5 @@
 /** Removes what ended long ago, in small steps beside everything else. */
-import type { Store } from '../store/port.ts';
+import { type Store, StoreFailure } from '../store/port.ts';
 import type { Clock } from '../vault/clock.ts';
 import type { ServiceLog } from './logs.ts';
 
@@ -8,22 +8,37 @@ const STEP_ROWS = 500;
 /** Steps without a pause at most, so that a backlog is worked off without standing in the way. */
 const MAX_STEPS = 20;
 
-export function startSweeping(store: Store, clock: Clock, log: ServiceLog): { stop(): void } {
-  let isSweeping = false;
+/** `stop` resolves when nothing is swept any more. `onBroken` is told when the storage failed, so that the process must end. */
+export function startSweeping(
+  store: Store,
+  clock: Clock,
+  log: ServiceLog,
+  onBroken: (failure: StoreFailure) => void,
+): { stop(): Promise<void> } {
+  let sweeping: Promise<void> | null = null;
+  let isStopped = false;
   const sweep = async (): Promise<void> => {
-    if (isSweeping) return;
-    isSweeping = true;
     try {
       for (let step = 0; step < MAX_STEPS; step++) {
-        if ((await store.sweep(clock.now(), STEP_ROWS)) < STEP_ROWS) return;
+        if (isStopped || (await store.sweep(clock.now(), STEP_ROWS)) < STEP_ROWS) return;
         await new Promise((resolve) => setImmediate(resolve));
       }
     } catch (error) {
-      log.error('sweeping failed; it is tried again', error);
-    } finally {
-      isSweeping = false;
+      if (error instanceof StoreFailure && error.kind === 'broken') onBroken(error);
+      else log.error('sweeping failed; it is tried again', error);
     }
   };
-  const timer = setInterval(() => void sweep(), INTERVAL_MS).unref();
-  return { stop: () => clearInterval(timer) };
+  const begin = (): void => {
+    sweeping ??= sweep().finally(() => {
+      sweeping = null;
+    });
+  };
+  const timer = setInterval(begin, INTERVAL_MS).unref();
+  return {
+    async stop() {
+      isStopped = true;
+      clearInterval(timer);
+      await sweeping;
+    },
+  };
 }

@@ -1,7 +1,7 @@
 /** Connections: how many, how long, and what is answered where there is no request yet. */
 import { type Server, ServerResponse, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
-import type { Fault } from '../core/fault.ts';
+import { Fault } from '../core/fault.ts';
 import { standardFault, toErrorAnswer } from './faults.ts';
 
 /** Also for a TLS handshake, and for a socket on which nothing comes. */
@@ -14,33 +14,18 @@ const MAX_CONNECTIONS = 4096;
 const MAX_CONNECTIONS_PER_ADDRESS = 500;
 
 // SOURCE: security, "Node's HTTP defaults".
-export function setTimeouts(server: Server): void {
+export function setTimeouts(server: Server, newRequestId: () => string): void {
   server.headersTimeout = HEADERS_TIMEOUT_MS;
   server.requestTimeout = REQUEST_TIMEOUT_MS;
   server.keepAliveTimeout = KEEP_ALIVE_TIMEOUT_MS;
+  server.timeout = SILENCE_TIMEOUT_MS;
+  // What asks for a tunnel has no address of ours.
+  server.on('connect', (_request, socket: Socket) => {
+    const fault = new Fault('METHOD_NOT_ALLOWED', 'No address takes CONNECT.');
+    writeFault(socket, fault, newRequestId(), ['Allow: GET, POST, PUT, DELETE']);
+  });
   // An expectation that is not 100-continue is ignored: the request is answered as it is.
   server.on('checkExpectation', (request, response) => server.emit('request', request, response));
-}
-
-/**
- * Ends sockets that neither send nor take anything. WHY not `server.timeout`: it makes a timer for every request, and drops it.
- */
-export function endSilent(server: Server, silenceMs = SILENCE_TIMEOUT_MS): void {
-  const seen = new Map<Socket, { bytes: number; at: number }>();
-  server.on('connection', (socket: Socket) => {
-    seen.set(socket, { bytes: 0, at: performance.now() });
-    socket.once('close', () => seen.delete(socket));
-  });
-  const look = (): void => {
-    const now = performance.now();
-    for (const [socket, last] of seen) {
-      const bytes = socket.bytesRead + socket.bytesWritten;
-      if (bytes !== last.bytes) seen.set(socket, { bytes, at: now });
-      else if (now - last.at > silenceMs) socket.destroy();
-    }
-  };
-  const timer = setInterval(look, silenceMs / 10).unref();
-  server.once('close', () => clearInterval(timer));
 }
 
 /** Refuses with 503 what is over the limits. */
@@ -82,7 +67,7 @@ export function writeClientError(error: Error & { code?: string }, socket: Socke
   else writeFault(socket, standardFault('INVALID_REQUEST'), requestId);
 }
 
-function writeFault(socket: Socket, fault: Fault, requestId: string): void {
+function writeFault(socket: Socket, fault: Fault, requestId: string, more: readonly string[] = []): void {
   const { status, body, headers } = toErrorAnswer(fault);
   const text = JSON.stringify(body);
   const head = [
@@ -94,6 +79,7 @@ function writeFault(socket: Socket, fault: Fault, requestId: string): void {
     'X-Content-Type-Options: nosniff',
     `X-Request-Id: ${requestId}`,
     ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`),
+    ...more,
   ];
   socket.end(`${head.join('\r\n')}\r\n\r\n${text}`, () => socket.destroy());
 }

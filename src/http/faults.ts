@@ -1,5 +1,6 @@
 /** From what was thrown to the answer: a fault keeps its code, the framework's own errors get ours, anything else is a bug. */
 import { Fault, type FaultCode } from '../core/fault.ts';
+import { isStoreFailure } from '../vault/refusal.ts';
 
 export interface ErrorAnswer {
   readonly status: number;
@@ -31,6 +32,7 @@ export function standardFault(code: keyof typeof MESSAGES): Fault {
 /** The fault that was meant, or null for a bug. */
 export function toFault(error: unknown): Fault | null {
   if (error instanceof Fault) return error;
+  if (isStoreFailure(error)) return new Fault('UNAVAILABLE', 'The storage does not answer. Try again in a second.', 1);
   if (error instanceof Error && 'validation' in error && Array.isArray(error.validation)) {
     return validationFault('query', error.validation[0], []);
   }

@@ -36,8 +36,8 @@ function countHeader(request: IncomingMessage, name: string): number {
 export interface HostRule {
   /** Names that are ours beside `localhost` and IP literals, in lower case. */
   readonly names: ReadonlySet<string>;
-  /** The last Host that was fine, as it came: most requests have the same. */
-  lastAccepted: string;
+  /** The last Host that was fine, as it came: most requests have the same. Null before the first. */
+  lastAccepted: string | null;
 }
 
 /**

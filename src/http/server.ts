@@ -15,7 +15,6 @@ import type { Presented } from '../core/agent.ts';
 import { Fault } from '../core/fault.ts';
 import { authenticate, type Vault } from '../vault/vault.ts';
 import {
-  endSilent,
   HEADERS_TIMEOUT_MS,
   limitConnections,
   REQUEST_TIMEOUT_MS,
@@ -87,8 +86,7 @@ export function createServer(parts: HttpParts): HttpServer {
           ...options,
           https: { ...http, ...tls, handshakeTimeout: HEADERS_TIMEOUT_MS },
         }) as unknown as HttpServer);
-  setTimeouts(app.server);
-  endSilent(app.server);
+  setTimeouts(app.server, newRequestId);
   limitConnections(app.server, newRequestId);
 
   app.decorateRequest('presented', null);
@@ -115,8 +113,10 @@ export function createServer(parts: HttpParts): HttpServer {
     }
   });
   app.removeAllContentTypeParsers();
-  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (_request, bytes, done) => {
+  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, bytes, done) => {
     try {
+      if ((request.headers['content-encoding'] ?? 'identity') !== 'identity')
+        throw standardFault('UNSUPPORTED_MEDIA_TYPE');
       done(null, bytes.length === 0 ? undefined : parseJson(toBytes(bytes)));
     } catch (error) {
       done(error instanceof Error ? error : new Error('thrown value'));

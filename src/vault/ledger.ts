@@ -3,9 +3,9 @@
  * they need, decide each in order, chain, commit all in one transaction; answer everybody when it is durable. While the disk
  * works the next turn is decided, on what the one before wrote.
  * INVARIANT: nothing is answered before its entry is on disk. If a commit fails every caller of the turn gets UNAVAILABLE, and
- * memory is read again from the store before the next turn. If a sync fails the process stops: nobody was told anything.
+ * memory is read again from the store before the next turn. If a sync fails everybody who waits is refused, and the process
+ * stops.
  */
-import { Fault } from '../core/fault.ts';
 import type { CredentialId } from '../core/names.ts';
 import { type Operation, succeeded } from '../core/operation.ts';
 import type { Secret } from '../core/secret.ts';
@@ -15,8 +15,8 @@ import type { VaultKeys } from '../crypto/keys.ts';
 import { type Committed, type Store, StoreFailure } from '../store/port.ts';
 import type { Clock } from './clock.ts';
 import { fill, keysToLoad } from './loading.ts';
-import { type Memory, readMemory } from './memory.ts';
-import { Queue, type Waiting } from './queue.ts';
+import { countUncounted, type Memory, readMemory } from './memory.ts';
+import { answer, Queue, refuse, unavailable, type Waiting } from './queue.ts';
 import { type Answer, type DecidedTurn, decideTurn } from './turn.ts';
 
 export interface LedgerParts {
@@ -31,9 +31,10 @@ export interface LedgerParts {
   readonly onFailedTurn: (error: unknown) => void;
 }
 
-/** A commit may cost a disk's sync; counts of accesses are written at the latest after so many. */
+/** Counts of accesses are written at the latest after so many, so that a start has no more to count. */
 const MAX_UNCOUNTED = 10_000;
-const UNAVAILABLE = 'The service could not record this, and so did not do it. Try again in a second.';
+/** Turns that are written and wait for the disk. */
+const MAX_UNANSWERED_TURNS = 4;
 
 const RECOVERY_INTERVAL_MS = 1000;
 const NOTHING: Operation<null> = { keys: {}, session: null, sizeBytes: 0, decide: () => succeeded(null, null) };
@@ -51,14 +52,17 @@ export class Ledger {
   #memory: Memory;
   #state: LedgerState = 'ok';
   #isRunning = false;
+  /** Of the turns that are written, when each is answered; oldest first. */
+  readonly #written: Promise<void>[] = [];
   /** Resolves when all that was decided so far is on disk and answered. Never rejects. */
   #durable: Promise<void> = Promise.resolve();
-  #uncountedTotal = 0;
+  #uncountedTotal: number;
   #whenIdle: ((answered: Promise<void>) => void)[] = [];
 
   constructor(parts: LedgerParts) {
     this.#parts = parts;
     this.#memory = parts.memory;
+    this.#uncountedTotal = countUncounted(parts.memory);
   }
 
   get memory(): Memory {
@@ -124,9 +128,12 @@ export class Ledger {
       if (this.#state !== 'ok') await this.#recover();
       const { answers, durable } = await this.#decideAndCommit(waiting.map(({ operation }) => operation));
       this.#durable = durable.then(
-        () => answer(waiting, answers),
+        () => (this.#state === 'broken' ? refuse(waiting) : answer(waiting, answers)),
         (error: unknown) => this.#fail(error, waiting),
       );
+      this.#written.push(this.#durable);
+      // Else a slow disk would be outrun: what waits would be answers, and no queue would refuse.
+      if (this.#written.length >= MAX_UNANSWERED_TURNS) await this.#written.shift();
     } catch (error) {
       this.#fail(error, waiting);
     }
@@ -192,12 +199,12 @@ export class Ledger {
 
   #fail(error: unknown, waiting: readonly Waiting[]): void {
     this.#parts.onFailedTurn(error);
-    for (const { settle } of waiting) settle({ kind: 'refusal', error: unavailable() });
+    refuse(waiting);
     if (this.#state === 'broken') return;
     this.#state = 'failing';
     if (error instanceof StoreFailure && error.kind === 'broken') {
       this.#state = 'broken';
-      for (const { settle } of this.#queue.takeAll()) settle({ kind: 'refusal', error: unavailable() });
+      refuse(this.#queue.takeAll());
       this.#parts.onBroken(error);
       return;
     }
@@ -215,7 +222,7 @@ export class Ledger {
     if (this.#state === 'broken') throw unavailable();
     const { store, keys } = this.#parts;
     this.#memory = await readMemory(store, keys);
-    this.#uncountedTotal = 0;
+    this.#uncountedTotal = countUncounted(this.#memory);
     const { tip } = this.#memory;
     const turn = await store.openTurn([], 0);
     const head = { ...tip, mac: headMac(keys.audit, tip.seq, tip.hmac) };
@@ -223,14 +230,4 @@ export class Ledger {
     await durable;
     this.#state = 'ok';
   }
-}
-
-function answer(waiting: readonly Waiting[], answers: readonly Answer[]): void {
-  for (const [index, { settle }] of waiting.entries()) {
-    settle(answers[index] ?? { kind: 'refusal', error: new Error('an operation was not answered') });
-  }
-}
-
-function unavailable(): Fault {
-  return new Fault('UNAVAILABLE', UNAVAILABLE, 1);
 }

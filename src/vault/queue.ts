@@ -67,3 +67,18 @@ export class Queue {
     return all;
   }
 }
+
+export function answer(waiting: readonly Waiting[], answers: readonly Answer[]): void {
+  for (const [index, { settle }] of waiting.entries()) {
+    settle(answers[index] ?? { kind: 'refusal', error: new Error('an operation was not answered') });
+  }
+}
+
+/** Nothing is lent to any of them. */
+export function refuse(waiting: readonly Waiting[]): void {
+  for (const { settle } of waiting) settle({ kind: 'refusal', error: unavailable() });
+}
+
+export function unavailable(): Fault {
+  return new Fault('UNAVAILABLE', 'The service could not record this, and lent nothing. Try again in a second.', 1);
+}

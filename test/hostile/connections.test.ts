@@ -1,12 +1,8 @@
 // A flood of connections costs places only while it lasts. How many there are is held in test/spec. SOURCE: decisions, "HTTP".
 
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
-import { createServer } from 'node:http';
-import { type AddressInfo, connect, type Socket } from 'node:net';
+import { connect, type Socket } from 'node:net';
 import { test } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
-import { endSilent } from '../../src/http/connections.ts';
 import { startTestService } from '../kit/service.ts';
 
 const PER_ADDRESS = 500;
@@ -49,33 +45,4 @@ test('a refused connection takes no place, and a closed one gives its own back: 
       assert.equal(served <= PER_ADDRESS && Date.now() < deadline, true, `${served} were served in round ${round}`);
     }
   }
-});
-
-test('a socket on which nothing moves is ended; one that is slow but moves stays', async (t) => {
-  const server = createServer((_request, response) => {
-    response.write('the beginning of an answer');
-  });
-  endSilent(server, 300);
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  t.after(() => server.close());
-  const { port } = server.address() as AddressInfo;
-  const open = async () => {
-    const socket = connect(port, '127.0.0.1').resume();
-    t.after(() => socket.destroy());
-    await once(socket, 'connect');
-    const state = { isClosed: false };
-    socket.on('close', () => {
-      state.isClosed = true;
-    });
-    return { socket, state };
-  };
-  const silent = await open();
-  silent.socket.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n');
-  const slow = await open();
-  slow.socket.write('GET / HTTP/1.1\r\nX: ');
-  const timer = setInterval(() => slow.socket.write('a'), 50);
-  t.after(() => clearInterval(timer));
-  await sleep(1000);
-  assert.deepEqual([silent.state.isClosed, slow.state.isClosed], [true, false]);
 });

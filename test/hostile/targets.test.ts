@@ -2,6 +2,8 @@
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
+import { rawRequest, sendRaw } from '../kit/raw.ts';
+import { startTestService } from '../kit/service.ts';
 import { type Asking, startScene } from './scene.ts';
 
 const scene = await startScene({ after });
@@ -97,7 +99,7 @@ test('a method of no address at all is refused, whoever asks', () =>
         'G ET': 'INVALID_REQUEST',
         'GET\t': 'INVALID_REQUEST',
         '': 'INVALID_REQUEST',
-        CONNECT: 'closed',
+        CONNECT: 'METHOD_NOT_ALLOWED',
       },
       (method) => ({ method }),
     ),
@@ -224,3 +226,9 @@ test('a target over 8192 characters is 414, and headers over 16 KiB are 431', ()
     const many = Array.from({ length: 2000 }, (_, n) => `X-${n}: 1`);
     assert.equal(await codes({ headers: many }), 'HEADERS_TOO_LARGE');
   }));
+
+test('an empty Host is nobody’s, also where it is the first that ever came', async (t) => {
+  const { address } = await startTestService(t);
+  const { status } = await sendRaw(address, rawRequest(['GET /api/v1/health HTTP/1.1', 'Host:']));
+  assert.equal(status, 421);
+});

@@ -119,7 +119,7 @@ function serves(pattern: string, path: string): boolean {
 }
 
 const COMMON = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE'];
-// CONNECT asks for a tunnel, and Node hands it to nobody.
+// CONNECT asks for a tunnel, and has no address: see test/hostile/targets.test.ts.
 const UNCOMMON = METHODS.filter((method) => ![...COMMON, 'CONNECT'].includes(method));
 
 const callRaw = (method: string, path: string) => {

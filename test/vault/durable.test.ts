@@ -84,10 +84,25 @@ test('a sync that fails: everybody who waits is refused, the process is told to 
   await until(() => countWritten(vault.file) === 2, 'the first turn is written');
   const second = outcomeOf(get(vault, 'prod/key', admin('second')));
   await until(() => countWritten(vault.file) === 3, 'the second turn is written');
+  const unrecorded = outcomeOf(vault.ledger.submit(SILENT));
+  await settle(50);
   disk.fail();
-  assert.deepEqual(await Promise.all([first, second]), ['UNAVAILABLE', 'UNAVAILABLE']);
+  assert.deepEqual(await Promise.all([first, second, unrecorded]), ['UNAVAILABLE', 'UNAVAILABLE', 'UNAVAILABLE']);
   assert.equal(vault.ledger.state, 'broken');
   assert.equal(vault.broken.length, 1);
   assert.equal(await outcomeOf(get(vault, 'prod/key')), 'UNAVAILABLE');
   assert.equal(countWritten(vault.file), 3);
+});
+
+test('a slow disk is not outrun: what is written and not answered is bounded, the rest waits in the queue', async (t) => {
+  const { vault, disk } = await vaultOnSlowDisk(t);
+  await put(vault, 'prod/key');
+  disk.hold();
+  const asked = Array.from({ length: 1000 }, () => get(vault, 'prod/key'));
+  await settle(200);
+  const written = countWritten(vault.file) - 1;
+  assert.ok(written > 0 && written <= 4 * 64, `${written} are written and unanswered`);
+  disk.release();
+  await Promise.all(asked);
+  assert.equal((await verify(vault)).isValid, true);
 });

@@ -37,6 +37,14 @@ export function retrieve(context: Context, request: RetrieveRequest): Operation<
       credential !== null && isKept(number, credential, known.settings.versionsKept)
         ? known.loaded.version(credential.id, number)
         : null;
+    if (credential !== null && version === null && request.version === null) {
+      const reason = 'the newest value is missing from the store';
+      return refused(
+        'INTEGRITY_FAILURE',
+        'The stored value is missing: it was removed.',
+        entry('error', { policyName, reason }),
+      );
+    }
     if (credential === null || version === null) {
       return refuseMissing(asked, policyName, credential === null ? 'credential' : 'version');
     }

@@ -49,14 +49,31 @@ export function openDatabase(file: string): DatabaseSync {
       'PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA fullfsync = ON; PRAGMA wal_autocheckpoint = 0; PRAGMA cache_size = -65536; PRAGMA temp_store = MEMORY;',
     );
     migrate(database, migrations);
+    beginLogAnew(database, file);
     database.function('glob_matches', { deterministic: true }, (glob, text) =>
       Number(globMatches(String(glob), String(text))),
     );
     return database;
   } catch (error) {
     database.close();
-    throw toFailure(error);
+    throw atOpening(file, toFailure(error));
   }
+}
+
+/**
+ * What a process wrote before it ended may not be on disk; after a sync that failed it never comes there by itself, because the
+ * system takes its pages for written. Here it is written again, into the database, and synced, before anything builds on it.
+ */
+function beginLogAnew(database: DatabaseSync, file: string): void {
+  const { busy } = database.prepare('PRAGMA wal_checkpoint(TRUNCATE)').get() ?? {};
+  if (busy !== 0) throw new StoreFailure('unavailable', `${file} is in use by another program; end that first`);
+}
+
+/** What SQLite says, with the file, and with what to do where that is known. */
+export function atOpening(file: string, failure: unknown): unknown {
+  if (!(failure instanceof StoreFailure) || failure.cause === undefined) return failure;
+  const mend = failure.kind === 'broken' ? ' It is damaged or no database: restore a backup.' : '';
+  return new StoreFailure(failure.kind, `${file}: ${failure.message}.${mend}`, { cause: failure.cause });
 }
 
 function pragma(database: DatabaseSync, name: string): number {
@@ -87,7 +104,7 @@ function migrate(database: DatabaseSync, migrations: readonly Migration[]): void
   }
 }
 
-/** All of the work or nothing of it, on disk when it returns. */
+/** All of the work or nothing of it; written when it returns, and not yet synced. */
 export function inTransaction<T>(database: DatabaseSync, work: () => T): T {
   database.exec('BEGIN IMMEDIATE');
   try {

@@ -63,7 +63,8 @@ export class KeyLoader {
     try {
       return this.#load(keys, now);
     } finally {
-      this.#database.exec('COMMIT');
+      // After an I/O error SQLite has ended it already.
+      if (this.#database.isTransaction) this.#database.exec('COMMIT');
     }
   }
 

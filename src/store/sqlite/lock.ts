@@ -1,6 +1,6 @@
 /** A lock between processes: an exclusive transaction on an empty database, which the operating system ends with the process. */
 import { DatabaseSync } from 'node:sqlite';
-import { isBusy, toFailure } from './database.ts';
+import { atOpening, isBusy, toFailure } from './database.ts';
 
 export class DatabaseLock {
   readonly #database: DatabaseSync;
@@ -19,7 +19,7 @@ export class DatabaseLock {
       database.close();
       const failure = toFailure(error);
       if (isBusy(failure)) return null;
-      throw failure;
+      throw atOpening(file, failure);
     }
   }
 

@@ -18,6 +18,7 @@ export class WalSync {
   readonly #syncFile: SyncFile;
   #running: Promise<void> | null = null;
   #next: Promise<void> | null = null;
+  #failure: StoreFailure | null = null;
 
   /** For the write-ahead log of the database, which must have one already. */
   constructor(databaseFile: string, syncFile: SyncFile = promisify(fdatasync)) {
@@ -31,21 +32,16 @@ export class WalSync {
 
   /** Resolves when all that is written now is on disk. @throws StoreFailure `broken`, then and ever after */
   after(): Promise<void> {
-    if (this.#running === null) {
-      this.#running = this.#sync();
-      return this.#running;
-    }
+    if (this.#failure !== null) return Promise.reject(this.#failure);
+    if (this.#running === null) return this.#begin();
     // What is under way may have begun before the last write.
-    this.#next ??= this.#running.then(() => {
-      this.#next = null;
-      this.#running = this.#sync();
-      return this.#running;
-    });
+    this.#next ??= this.#running.then(() => this.#begin());
     return this.#next;
   }
 
-  /** Resolves when nothing that is written waits for the disk any more. */
+  /** Resolves when nothing that is written waits for the disk any more. @throws as `after` */
   settled(): Promise<void> {
+    if (this.#failure !== null) return Promise.reject(this.#failure);
     return this.#next ?? this.#running ?? Promise.resolve();
   }
 
@@ -54,13 +50,22 @@ export class WalSync {
     await closeFile(this.#descriptor);
   }
 
+  #begin(): Promise<void> {
+    this.#next = null;
+    const running = this.#sync().finally(() => {
+      if (this.#next === null) this.#running = null;
+    });
+    this.#running = running;
+    return running;
+  }
+
   async #sync(): Promise<void> {
     try {
       await this.#syncFile(this.#descriptor);
     } catch (error) {
-      // A second try could succeed without the data: #running stays, and every later wait fails.
-      throw new StoreFailure('broken', 'the write-ahead log could not be synced', { cause: error });
+      // Never tried again: the system takes the pages for written, and a second sync would succeed without them.
+      this.#failure = new StoreFailure('broken', 'the write-ahead log could not be synced', { cause: error });
+      throw this.#failure;
     }
-    this.#running = null;
   }
 }

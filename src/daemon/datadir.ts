@@ -1,0 +1,46 @@
+/** The data directory: what may be taken for one, and whether there was a vault in it. */
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { ensurePrivateDir, StartError } from './files.ts';
+
+const DATABASE = 'leasehold.db';
+const TOKEN = 'daemon.token';
+const AGENTS = 'agents';
+/** What a vault's directory has. */
+const OURS: readonly string[] = [DATABASE, TOKEN, AGENTS, 'root.key', 'lock'];
+/** What a volume's own directory may hold. */
+const EMPTY_VOLUME = 'lost+found';
+
+function namesIn(dir: string): string[] {
+  try {
+    return readdirSync(dir);
+  } catch {
+    // It is not there, or is no directory: others say so.
+    return [];
+  }
+}
+
+/** Makes the directory private, unless it was meant for something else. @throws StartError, and then nothing was changed */
+export function openDataDir(dir: string): void {
+  const names = namesIn(dir).filter((name) => name !== EMPTY_VOLUME);
+  if (names.length > 0 && !names.some((name) => OURS.includes(name))) {
+    throw new StartError(
+      `${dir} holds other things and no vault; nothing was changed. Give a new or an empty --data-dir.`,
+    );
+  }
+  ensurePrivateDir(dir);
+}
+
+/** Whether something is left of a vault that was used: an administrator's token, a key of an agent, a write-ahead log. */
+export function hasRemains(dir: string): boolean {
+  const names = namesIn(dir);
+  const agents = namesIn(join(dir, AGENTS)).filter((name) => !name.startsWith('.'));
+  return names.includes(TOKEN) || names.includes(`${DATABASE}-wal`) || agents.length > 0;
+}
+
+/** The database of a vault that was used is gone. */
+export function lostDatabase(file: string): StartError {
+  return new StartError(
+    `${file} is missing or empty, but its directory has the token or the agents' keys of a vault: the database was lost. Restore a backup; or, to begin anew, give another --data-dir.`,
+  );
+}
