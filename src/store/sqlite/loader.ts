@@ -4,6 +4,7 @@ import type { CredentialId } from '../../core/names.ts';
 import type { CredentialPath } from '../../core/path.ts';
 import type { Keys } from '../../core/workspace.ts';
 import type { Found } from '../port.ts';
+import type { HotCredentials } from './hotcredentials.ts';
 import {
   CREDENTIAL_WITH_NEWEST,
   type Row,
@@ -28,6 +29,7 @@ interface Seen {
 
 export class KeyLoader {
   readonly #database: DatabaseSync;
+  readonly #hot: HotCredentials;
   readonly #newest: StatementSync;
   readonly #credential: StatementSync;
   readonly #version: StatementSync;
@@ -37,8 +39,9 @@ export class KeyLoader {
   readonly #spent: StatementSync;
   readonly #activeLeases: StatementSync;
 
-  constructor(database: DatabaseSync) {
+  constructor(database: DatabaseSync, hot: HotCredentials) {
     this.#database = database;
+    this.#hot = hot;
     this.#newest = database.prepare(CREDENTIAL_WITH_NEWEST);
     this.#newest.setReturnArrays(true);
     this.#credential = database.prepare('SELECT * FROM credentials WHERE path = ?');
@@ -61,6 +64,7 @@ export class KeyLoader {
     // WHY a transaction: outside of one, each statement takes and drops the file's lock, two system calls.
     this.#database.exec('BEGIN');
     try {
+      this.#hot.refresh();
       return this.#load(keys, now);
     } finally {
       // After an I/O error SQLite has ended it already.
@@ -141,9 +145,14 @@ export class KeyLoader {
 
   /** The newest version, which nearly everyone asks for, comes along in one look. */
   #findWithNewest(path: CredentialPath, found: Filling<Found>): Seen | null {
-    const row: unknown = this.#newest.get(path);
-    if (row === undefined) return null;
-    const { credential, newest } = toCredentialWithNewest(row, path);
+    let hot = this.#hot.get(path);
+    if (hot === null) {
+      const row: unknown = this.#newest.get(path);
+      if (row === undefined) return null;
+      hot = toCredentialWithNewest(row, path);
+      this.#hot.put(path, hot);
+    }
+    const { credential, newest } = hot;
     const { id, version } = credential;
     found.credentials.push(credential);
     if (newest !== null) found.versions.push({ credentialId: id, version: newest });

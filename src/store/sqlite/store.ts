@@ -15,6 +15,7 @@ import type {
 } from '../port.ts';
 import { Checkpointer } from './checkpointer.ts';
 import { inTransaction, openDatabase, toFailure } from './database.ts';
+import { HotCredentials } from './hotcredentials.ts';
 import { Lists } from './lists.ts';
 import { KeyLoader } from './loader.ts';
 import { Log } from './log.ts';
@@ -33,6 +34,7 @@ interface SqliteOptions {
 export class SqliteStore implements Store {
   readonly logLocation: LogLocation;
   readonly #database: DatabaseSync;
+  readonly #hot: HotCredentials;
   readonly #loader: KeyLoader;
   readonly #writer: BatchWriter;
   readonly #lists: Lists;
@@ -48,7 +50,8 @@ export class SqliteStore implements Store {
     this.logLocation = { kind: 'sqlite', file };
     this.#database = openDatabase(file);
     try {
-      this.#loader = new KeyLoader(this.#database);
+      this.#hot = new HotCredentials(this.#database);
+      this.#loader = new KeyLoader(this.#database, this.#hot);
       this.#writer = new BatchWriter(this.#database);
       this.#lists = new Lists(this.#database);
       this.#log = new Log(this.#database);
@@ -179,6 +182,7 @@ export class SqliteStore implements Store {
 
   async #commit(batch: Batch): Promise<Committed> {
     try {
+      this.#hot.forget(batch);
       this.#writer.commit(batch);
     } catch (error) {
       throw toFailure(error);

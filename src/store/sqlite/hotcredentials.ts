@@ -1,0 +1,86 @@
+/**
+ * Credentials that were retrieved lately, with their newest values as they lie in the database: sealed. A turn that names one
+ * needs no look. What this process writes is dropped here first; what another one writes empties it all.
+ */
+import type { DatabaseSync, StatementSync } from 'node:sqlite';
+import type { Credential, CredentialVersion } from '../../core/credential.ts';
+import type { CredentialId } from '../../core/names.ts';
+import type { CredentialPath } from '../../core/path.ts';
+import type { Batch } from '../port.ts';
+
+export interface HotCredential {
+  readonly credential: Credential;
+  readonly newest: CredentialVersion | null;
+}
+
+const MAX_CREDENTIALS = 20_000;
+const MAX_BYTES = 8 * 1024 * 1024;
+/** About what an entry holds beside its value. */
+const ENTRY_BYTES = 400;
+
+export class HotCredentials {
+  readonly #byPath = new Map<CredentialPath, HotCredential>();
+  readonly #pathById = new Map<CredentialId, CredentialPath>();
+  /** Changes with every commit of another connection. SOURCE: sqlite.org/pragma.html#pragma_data_version */
+  readonly #dataVersion: StatementSync;
+  #seenVersion: unknown = null;
+  #bytes = 0;
+
+  constructor(database: DatabaseSync) {
+    this.#dataVersion = database.prepare('PRAGMA data_version');
+  }
+
+  /** To be called before a turn looks. */
+  refresh(): void {
+    const version = this.#dataVersion.get()?.['data_version'];
+    if (version !== this.#seenVersion) this.#clear();
+    this.#seenVersion = version;
+  }
+
+  get(path: CredentialPath): HotCredential | null {
+    return this.#byPath.get(path) ?? null;
+  }
+
+  put(path: CredentialPath, hot: HotCredential): void {
+    const bytes = sizeOf(hot);
+    if (bytes > MAX_BYTES / 100) return;
+    this.#bytes += bytes;
+    this.#byPath.set(path, hot);
+    this.#pathById.set(hot.credential.id, path);
+    if (this.#byPath.size <= MAX_CREDENTIALS && this.#bytes <= MAX_BYTES) return;
+    // The one that came first: it comes back if it is asked for.
+    const oldest = this.#byPath.keys().next();
+    if (!oldest.done) this.#drop(oldest.value);
+  }
+
+  /** Before the batch is written: what it changes is looked for anew. */
+  forget({ changes, counts }: Batch): void {
+    if (counts !== null) this.#clear();
+    for (const change of changes) {
+      if (change.kind === 'putCredential') this.#drop(change.credential.path);
+      else if (change.kind === 'removeCredential') this.#drop(change.path);
+      else if (change.kind === 'addVersion' || change.kind === 'dropVersions') {
+        const path = this.#pathById.get(change.credentialId);
+        if (path !== undefined) this.#drop(path);
+      }
+    }
+  }
+
+  #drop(path: CredentialPath): void {
+    const hot = this.#byPath.get(path);
+    if (hot === undefined) return;
+    this.#byPath.delete(path);
+    this.#pathById.delete(hot.credential.id);
+    this.#bytes -= sizeOf(hot);
+  }
+
+  #clear(): void {
+    this.#byPath.clear();
+    this.#pathById.clear();
+    this.#bytes = 0;
+  }
+}
+
+function sizeOf({ newest }: HotCredential): number {
+  return ENTRY_BYTES + (newest?.content instanceof Uint8Array ? newest.content.length : 0);
+}
