@@ -8,8 +8,6 @@ import { standardFault, toErrorAnswer } from './faults.ts';
 export const HEADERS_TIMEOUT_MS = 10_000;
 export const REQUEST_TIMEOUT_MS = 30_000;
 const KEEP_ALIVE_TIMEOUT_MS = 60_000;
-/** A socket that neither sends nor takes anything: longer than the verification of millions of entries. */
-const SILENCE_TIMEOUT_MS = 300_000;
 const MAX_CONNECTIONS = 4096;
 const MAX_CONNECTIONS_PER_ADDRESS = 500;
 
@@ -18,7 +16,6 @@ export function setTimeouts(server: Server, newRequestId: () => string): void {
   server.headersTimeout = HEADERS_TIMEOUT_MS;
   server.requestTimeout = REQUEST_TIMEOUT_MS;
   server.keepAliveTimeout = KEEP_ALIVE_TIMEOUT_MS;
-  server.timeout = SILENCE_TIMEOUT_MS;
   // What asks for a tunnel has no address of ours.
   server.on('connect', (_request, socket: Socket) => {
     const fault = new Fault('METHOD_NOT_ALLOWED', 'No address takes CONNECT.');

@@ -29,6 +29,7 @@ import { parseJson } from './json.ts';
 import type { RequestLog } from './log.ts';
 import { faultOfUnrouted } from './notfound.ts';
 import { addOpenApi } from './openapi.ts';
+import { endSilent } from './silence.ts';
 import type { ServiceStatus } from './status.ts';
 
 export interface HttpParts {
@@ -87,6 +88,7 @@ export function createServer(parts: HttpParts): HttpServer {
           https: { ...http, ...tls, handshakeTimeout: HEADERS_TIMEOUT_MS },
         }) as unknown as HttpServer);
   setTimeouts(app.server, newRequestId);
+  endSilent(app.server);
   limitConnections(app.server, newRequestId);
 
   app.decorateRequest('presented', null);

@@ -1,0 +1,78 @@
+// Connections on which nothing moves are ended; those that are slow are not.
+
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer, type RequestListener } from 'node:http';
+import { type AddressInfo, connect } from 'node:net';
+import { type TestContext, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { endSilent } from '../../src/http/silence.ts';
+
+const SILENCE_MS = 800;
+
+async function serve(t: TestContext, answer: RequestListener) {
+  const server = createServer(answer);
+  endSilent(server, SILENCE_MS);
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  t.after(() => server.close());
+  const { port } = server.address() as AddressInfo;
+  return async () => {
+    const socket = connect(port, '127.0.0.1');
+    t.after(() => socket.destroy());
+    await once(socket, 'connect');
+    const seen = { isClosed: false, bytes: 0 };
+    socket.on('close', () => {
+      seen.isClosed = true;
+    });
+    socket.on('data', (chunk) => {
+      seen.bytes += chunk.length;
+    });
+    return { socket, seen };
+  };
+}
+
+const REQUEST = 'GET / HTTP/1.1\r\nHost: a\r\n\r\n';
+
+test('a connection on which nothing moves is ended; one whose request drips in stays', async (t) => {
+  const open = await serve(t, (_request, response) => {
+    response.write('the beginning of an answer');
+  });
+  const silent = await open();
+  silent.socket.write(REQUEST);
+  const slow = await open();
+  slow.socket.write('GET / HTTP/1.1\r\nX: ');
+  const timer = setInterval(() => slow.socket.write('a'), 50);
+  t.after(() => clearInterval(timer));
+  await sleep(2 * SILENCE_MS);
+  assert.deepEqual([silent.seen.isClosed, slow.seen.isClosed], [true, false]);
+});
+
+test('a large answer that is read slowly is read to its end; one that nobody reads is cut', async (t) => {
+  const size = 30_000_000;
+  const open = await serve(t, (_request, response) => response.end('x'.repeat(size)));
+  const [slow, stopped] = [await open(), await open()];
+  for (const { socket } of [slow, stopped]) {
+    socket.write(REQUEST);
+    socket.pause();
+  }
+  // About 10 MB a second: the kernels at both ends hold some megabytes by themselves.
+  const timer = setInterval(() => {
+    const until = slow.seen.bytes + 200_000;
+    slow.socket.resume();
+    slow.socket.on('data', function pauseAfter() {
+      if (slow.seen.bytes < until) return;
+      slow.socket.pause().off('data', pauseAfter);
+    });
+  }, 20);
+  t.after(() => clearInterval(timer));
+  const begunAt = performance.now();
+  while (slow.seen.bytes < size && !slow.seen.isClosed) await sleep(20);
+  const tookMs = performance.now() - begunAt;
+  clearInterval(timer);
+  assert.ok(slow.seen.bytes >= size, `cut after ${slow.seen.bytes} bytes`);
+  assert.ok(tookMs > 2 * SILENCE_MS, `read in ${tookMs} ms: too fast to tell`);
+  stopped.socket.resume();
+  await sleep(200);
+  assert.ok(stopped.seen.isClosed && stopped.seen.bytes < size, 'the one that nobody read was not cut');
+});
