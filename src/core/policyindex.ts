@@ -16,7 +16,7 @@ export class PolicyIndex {
   readonly #byPrincipal = new Map<Principal, Map<Action, Grants>>();
   /** Of the names before the `*` of principals. */
   readonly #stemLengths = new LengthCounts();
-  /** What `#naming` found, until a policy changes. */
+  /** What `#naming` found, until a principal comes or goes. */
   readonly #namingByAgent = new Map<AgentName, readonly Map<Action, Grants>[]>();
 
   get(name: PolicyName): Policy | null {

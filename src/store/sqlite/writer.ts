@@ -1,4 +1,4 @@
-/** Writing a turn's batch in one durable transaction. */
+/** Writing a turn's batch in one transaction. */
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import type { Credential, CredentialVersion } from '../../core/credential.ts';
 import type { Batch, StoredChange } from '../port.ts';
@@ -16,7 +16,7 @@ export class BatchWriter {
     this.#insertLease = database.prepare('INSERT INTO leases VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, NULL)');
   }
 
-  /** All or nothing, on disk when it returns. */
+  /** All or nothing; written when it returns, and not yet synced. */
   commit(batch: Batch): void {
     inTransaction(this.#database, () => this.#write(batch));
   }
