@@ -31,8 +31,10 @@ export interface LedgerParts {
   readonly onFailedTurn: (error: unknown) => void;
 }
 
-/** Counts of accesses are written at the latest after so many, so that a start has no more to count. */
-const MAX_UNCOUNTED = 10_000;
+/** Counts of accesses are written at the latest after so many, so that a start has no more to count … */
+const MAX_UNCOUNTED = 100_000;
+/** … and of so many credentials, so that a turn has no more rows to write. */
+const MAX_UNCOUNTED_CREDENTIALS = 2000;
 /** Turns that are written and wait for the disk. */
 const MAX_UNANSWERED_TURNS = 4;
 
@@ -172,7 +174,8 @@ export class Ledger {
   }
 
   #countsToWrite(decided: DecidedTurn): { added: ReadonlyMap<CredentialId, number>; throughSeq: number } | null {
-    if (!decided.needsCounts && this.#uncountedTotal < MAX_UNCOUNTED) return null;
+    const isDue = this.#uncountedTotal >= MAX_UNCOUNTED || this.#memory.uncounted.size >= MAX_UNCOUNTED_CREDENTIALS;
+    if (!decided.needsCounts && !isDue) return null;
     const added = new Map(this.#memory.uncounted);
     for (const [id, count] of decided.accesses) added.set(id, (added.get(id) ?? 0) + count);
     return added.size === 0 ? null : { added, throughSeq: decided.head.seq };
