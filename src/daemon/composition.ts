@@ -75,9 +75,7 @@ export async function startService(
       status,
       log,
       newRequestId: requestIds(),
-      hostRule: isLoopback(configuration.listen)
-        ? { names: new Set(configuration.publicNames), lastAccepted: null }
-        : null,
+      hostRule: isLoopback(configuration.listen) ? { names: new Set(configuration.publicNames) } : null,
       trustedProxies: configuration.trustedProxies,
       tls: readTls(configuration.tls),
     });

@@ -3,13 +3,28 @@ import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { ensurePrivateDir, StartError } from './files.ts';
 
-const DATABASE = 'leasehold.db';
-const TOKEN = 'daemon.token';
-const AGENTS = 'agents';
-/** What a vault's directory has. */
-const OURS: readonly string[] = [DATABASE, TOKEN, AGENTS, 'root.key', 'lock'];
+/** What a vault's directory has. SOURCE: decisions, "The product". */
+const NAMES = {
+  databaseFile: 'leasehold.db',
+  tokenFile: 'daemon.token',
+  agentsDir: 'agents',
+  rootKeyFile: 'root.key',
+  lockFile: 'lock',
+} as const;
+const OURS: readonly string[] = Object.values(NAMES);
 /** What a volume's own directory may hold. */
 const EMPTY_VOLUME = 'lost+found';
+
+/** Where each of them lies. */
+export function layOut(dir: string): Readonly<Record<keyof typeof NAMES, string>> {
+  return {
+    databaseFile: join(dir, NAMES.databaseFile),
+    tokenFile: join(dir, NAMES.tokenFile),
+    agentsDir: join(dir, NAMES.agentsDir),
+    rootKeyFile: join(dir, NAMES.rootKeyFile),
+    lockFile: join(dir, NAMES.lockFile),
+  };
+}
 
 function namesIn(dir: string): string[] {
   try {
@@ -34,8 +49,8 @@ export function openDataDir(dir: string): void {
 /** Whether something is left of a vault that was used: an administrator's token, a key of an agent, a write-ahead log. */
 export function hasRemains(dir: string): boolean {
   const names = namesIn(dir);
-  const agents = namesIn(join(dir, AGENTS)).filter((name) => !name.startsWith('.'));
-  return names.includes(TOKEN) || names.includes(`${DATABASE}-wal`) || agents.length > 0;
+  const agents = namesIn(layOut(dir).agentsDir).filter((name) => !name.startsWith('.'));
+  return names.includes(NAMES.tokenFile) || names.includes(`${NAMES.databaseFile}-wal`) || agents.length > 0;
 }
 
 /** The database of a vault that was used is gone. */

@@ -1,5 +1,4 @@
 /** Opening the vault: the data directory, its lock, the root key, the store, and what the ledger needs in memory. */
-import { join } from 'node:path';
 import { FIRST_LINK } from '../core/audit.ts';
 import { headMac } from '../crypto/chain.ts';
 import { deriveKeys, isSameText, type VaultKeys } from '../crypto/keys.ts';
@@ -8,7 +7,7 @@ import { SqliteStore } from '../store/sqlite/store.ts';
 import { type Clock, startClock } from '../vault/clock.ts';
 import { type Memory, readMemory } from '../vault/memory.ts';
 import type { Configuration } from './configuration.ts';
-import { hasRemains, lostDatabase, openDataDir } from './datadir.ts';
+import { hasRemains, layOut, lostDatabase, openDataDir } from './datadir.ts';
 import { checkPrivateFile, removeUnfinished, StartError } from './files.ts';
 import { KeyDirs } from './keydirs.ts';
 import { lockDataDir } from './lock.ts';
@@ -32,20 +31,18 @@ export interface OpenedVault {
 export async function openVault(configuration: Configuration, warn: (line: string) => void): Promise<OpenedVault> {
   const { dataDir } = configuration;
   openDataDir(dataDir);
-  const lockFile = join(dataDir, 'lock');
+  const { databaseFile, tokenFile, agentsDir, lockFile, rootKeyFile: ownRootKeyFile } = layOut(dataDir);
   checkPrivateFile(lockFile);
   const lock = lockDataDir(lockFile, dataDir);
   let store: SqliteStore | null = null;
   try {
     removeUnfinished(dataDir);
-    const databaseFile = join(dataDir, 'leasehold.db');
     const isVaultThere = checkPrivateFile(databaseFile);
-    const tokenFile = join(dataDir, 'daemon.token');
     checkPrivateFile(tokenFile);
     const isUsed = hasRemains(dataDir);
     if (!isVaultThere && isUsed) throw lostDatabase(databaseFile);
     for (const suffix of ['-wal', '-shm']) checkPrivateFile(databaseFile + suffix);
-    const rootKeyFile = configuration.rootKeyFile ?? join(dataDir, 'root.key');
+    const rootKeyFile = configuration.rootKeyFile ?? ownRootKeyFile;
     const isOwn = configuration.rootKeyFile === null;
     const keys = deriveKeys(readRootKey({ file: rootKeyFile, isOwn, isVaultThere }, warn));
     store = new SqliteStore(databaseFile);
@@ -53,7 +50,7 @@ export async function openVault(configuration: Configuration, warn: (line: strin
     await checkRootKey(store, keys, rootKeyFile);
     const memory = await readMemory(store, keys);
     const clock = openClock(memory.lastEntryAt, await store.readSeenTime(), configuration.acceptClock);
-    const keyDirs = new KeyDirs(join(dataDir, 'agents'));
+    const keyDirs = new KeyDirs(agentsDir);
     const opened = store;
     await keyDirs.settle(memory.control.agents(), (id) => opened.isAgentRevoked(id));
     return {

@@ -14,6 +14,7 @@ export function startSweeping(
   clock: Clock,
   log: ServiceLog,
   onBroken: (failure: StoreFailure) => void,
+  intervalMs: number = INTERVAL_MS,
 ): { stop(): Promise<void> } {
   let sweeping: Promise<void> | null = null;
   let isStopped = false;
@@ -33,7 +34,7 @@ export function startSweeping(
       sweeping = null;
     });
   };
-  const timer = setInterval(begin, INTERVAL_MS).unref();
+  const timer = setInterval(begin, intervalMs).unref();
   return {
     async stop() {
       isStopped = true;

@@ -12,10 +12,14 @@ const MAX_CONNECTIONS = 4096;
 const MAX_CONNECTIONS_PER_ADDRESS = 500;
 
 // SOURCE: security, "Node's HTTP defaults".
-export function setTimeouts(server: Server, newRequestId: () => string): void {
+export function setTimeouts(server: Server): void {
   server.headersTimeout = HEADERS_TIMEOUT_MS;
   server.requestTimeout = REQUEST_TIMEOUT_MS;
   server.keepAliveTimeout = KEEP_ALIVE_TIMEOUT_MS;
+}
+
+/** Answers what Node by itself would close or refuse without a word. */
+export function answerUnusual(server: Server, newRequestId: () => string): void {
   // What asks for a tunnel has no address of ours.
   server.on('connect', (_request, socket: Socket) => {
     const fault = new Fault('METHOD_NOT_ALLOWED', 'No address takes CONNECT.');

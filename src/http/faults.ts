@@ -1,6 +1,6 @@
 /** From what was thrown to the answer: a fault keeps its code, the framework's own errors get ours, anything else is a bug. */
 import { Fault, type FaultCode } from '../core/fault.ts';
-import { isStoreFailure } from '../vault/refusal.ts';
+import { isStoreFailure } from '../vault/storefailure.ts';
 
 export interface ErrorAnswer {
   readonly status: number;

@@ -36,8 +36,6 @@ function countHeader(request: IncomingMessage, name: string): number {
 export interface HostRule {
   /** Names that are ours beside `localhost` and IP literals, in lower case. */
   readonly names: ReadonlySet<string>;
-  /** The last Host that was fine, as it came: most requests have the same. Null before the first. */
-  lastAccepted: string | null;
 }
 
 /**
@@ -46,16 +44,12 @@ export interface HostRule {
  */
 export function checkHost(request: IncomingMessage, rule: HostRule | null): void {
   if (countHeader(request, 'host') !== 1) throw new Fault('INVALID_REQUEST', 'Host: must be given once');
-  const given = request.headers.host ?? '';
-  if (rule === null || given === rule.lastAccepted) return;
-  const host = given.toLowerCase();
+  if (rule === null) return;
+  const host = (request.headers.host ?? '').toLowerCase();
   const name = host.replace(/:\d{1,5}$/, '');
   const literal = name.startsWith('[') && name.endsWith(']') ? name.slice(1, -1) : name;
   const isLiteral = isIP(literal) === (name.startsWith('[') ? 6 : 4);
-  if (name === 'localhost' || isLiteral || rule.names.has(name)) {
-    rule.lastAccepted = given;
-    return;
-  }
+  if (name === 'localhost' || isLiteral || rule.names.has(name)) return;
   throw new Fault('MISDIRECTED_REQUEST', 'Host: must be localhost, an IP address, or a name given with --public-name');
 }
 

@@ -15,6 +15,7 @@ import type { Presented } from '../core/agent.ts';
 import { Fault } from '../core/fault.ts';
 import { authenticate, type Vault } from '../vault/vault.ts';
 import {
+  answerUnusual,
   HEADERS_TIMEOUT_MS,
   limitConnections,
   REQUEST_TIMEOUT_MS,
@@ -87,7 +88,8 @@ export function createServer(parts: HttpParts): HttpServer {
           ...options,
           https: { ...http, ...tls, handshakeTimeout: HEADERS_TIMEOUT_MS },
         }) as unknown as HttpServer);
-  setTimeouts(app.server, newRequestId);
+  setTimeouts(app.server);
+  answerUnusual(app.server, newRequestId);
   endSilent(app.server);
   limitConnections(app.server, newRequestId);
 

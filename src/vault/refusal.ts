@@ -3,15 +3,9 @@
 import type { EventType } from '../core/audit.ts';
 import type { Context } from '../core/operation.ts';
 import { adminRead } from '../core/operations/adminread.ts';
-import { StoreFailure } from '../store/port.ts';
 import type { Vault } from './vault.ts';
 
 /** Resolves for the administrator. @throws ACCESS_DENIED for an agent, recorded */
 export async function refuseAgent(vault: Vault, context: Context, event: EventType): Promise<void> {
   await vault.ledger.submit(adminRead(context, event, '*', () => null));
-}
-
-/** Whether the storage is why; what it says is for the operator. */
-export function isStoreFailure(error: unknown): boolean {
-  return error instanceof StoreFailure;
 }

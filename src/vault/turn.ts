@@ -66,10 +66,9 @@ export function decideTurn(
     }
     if (outcome.entry !== null) {
       seq += 1;
-      const entry = newEntry(outcome.entry, seq, timestamp);
-      hmac = linkEntry(keys.audit, hmac, entry);
-      entry.hmac = hmac;
-      entries.push(entry);
+      const unlinked = unlinkedEntry(outcome.entry, seq, timestamp);
+      hmac = linkEntry(keys.audit, hmac, unlinked);
+      entries.push({ ...unlinked, hmac });
     }
     needsCounts ||= outcome.needsCounts;
     answers.push(
@@ -91,8 +90,7 @@ function reveal(outcome: Outcome<unknown>, keys: VaultKeys): { outcome: Outcome<
   return value === null ? { outcome: unreadable(), value: null } : { outcome, value };
 }
 
-/** Still without its link. */
-function newEntry(draft: EntryDraft, seq: number, timestamp: string): Omit<AuditEntry, 'hmac'> & { hmac: string } {
+function unlinkedEntry(draft: EntryDraft, seq: number, timestamp: string): Omit<AuditEntry, 'hmac'> {
   return {
     seq,
     id: newEntryId(),
@@ -107,7 +105,6 @@ function newEntry(draft: EntryDraft, seq: number, timestamp: string): Omit<Audit
     reason: draft.reason,
     request_id: draft.requestId,
     remote_addr: draft.remoteAddr,
-    hmac: '',
   };
 }
 

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { dataOf } from '../kit/answers.ts';
+import { assertRefused, dataOf } from '../kit/answers.ts';
 import { startScene } from './scene.ts';
 
 const CREDENTIALS = '/api/v1/credentials';
@@ -131,4 +131,13 @@ test('the type of an empty body is ignored; what is no type at all is ignored or
       assert.equal(isRefused ? 'NOT_FOUND' : code, 'NOT_FOUND', `${type} ${headers}`);
     }
   }
+});
+
+test('a body in another coding than its own is 415; identity is none', async () => {
+  const coded = (coding: string) => {
+    return scene.ask({ ...post(store('open/coded')), headers: [`Content-Encoding: ${coding}`] });
+  };
+  for (const coding of ['gzip', 'br', 'deflate, gzip', 'x'])
+    assertRefused(await coded(coding), 'UNSUPPORTED_MEDIA_TYPE');
+  dataOf(await coded('identity'), 201, 'path type created_at');
 });

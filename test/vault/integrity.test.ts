@@ -197,3 +197,15 @@ for (const [what, sql] of ALTERED_SESSIONS) {
     }
   });
 }
+
+test('a newest value that was removed is an integrity failure, recorded; an earlier one that is kept still opens', async (t) => {
+  const vault = await openVault(t);
+  await put(vault, 'prod/key', 'one');
+  await put(vault, 'prod/key', 'two');
+  outside(vault, `DELETE FROM credential_versions WHERE ${rowOf('prod/key', 2)}`);
+  assert.equal(await outcomeOf(get(vault, 'prod/key')), 'INTEGRITY_FAILURE');
+  const last = (await readLog(vault.sqlite)).at(-1);
+  assert.deepEqual([last?.result, last?.lease_id], ['error', null]);
+  const first = { path: toPath('prod/key'), version: 1, ttlSeconds: null };
+  assert.equal((await retrieveCredential(vault, admin(), first)).value.reveal(), 'one');
+});

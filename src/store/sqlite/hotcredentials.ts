@@ -15,6 +15,8 @@ export interface HotCredential {
 
 const MAX_CREDENTIALS = 20_000;
 const MAX_BYTES = 8 * 1024 * 1024;
+/** A larger one would push out a hundred others. */
+const MAX_ENTRY_BYTES = MAX_BYTES / 100;
 /** About what an entry holds beside its value. */
 const ENTRY_BYTES = 400;
 
@@ -43,7 +45,7 @@ export class HotCredentials {
 
   put(path: CredentialPath, hot: HotCredential): void {
     const bytes = sizeOf(hot);
-    if (bytes > MAX_BYTES / 100) return;
+    if (bytes > MAX_ENTRY_BYTES) return;
     this.#bytes += bytes;
     this.#byPath.set(path, hot);
     this.#pathById.set(hot.credential.id, path);
