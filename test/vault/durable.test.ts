@@ -10,6 +10,8 @@ import { admin, get, newGate, openVault, outcomeOf, put, SILENT, settle, until, 
 async function vaultOnSlowDisk(t: TestContext) {
   let gate: ReturnType<typeof newGate> | null = null;
   let fails = false;
+  // Before the vault's own: a store that closes waits for the disk.
+  t.after(() => gate?.open());
   const vault = await openVault(t, {
     syncFile: async (descriptor) => {
       await gate?.pass;
@@ -30,7 +32,6 @@ async function vaultOnSlowDisk(t: TestContext) {
       gate?.open();
     },
   };
-  t.after(() => disk.release());
   return { vault, disk };
 }
 
