@@ -7,7 +7,7 @@ import type { AuditResult, EntryDraft, EventType } from './audit.ts';
 import type { Change } from './change.ts';
 import type { AssociatedData, Sealed } from './credential.ts';
 import { Fault, type FaultCode, type Refusal } from './fault.ts';
-import type { TokenHash } from './names.ts';
+import { ADMIN, type TokenHash } from './names.ts';
 import type { Secret } from './secret.ts';
 import type { Keys, Workspace } from './workspace.ts';
 
@@ -47,6 +47,8 @@ export interface Operation<R> {
   readonly keys: Keys;
   /** The caller's, to be known when it is decided; null for whoever has none. */
   readonly session: TokenHash | null;
+  /** Whose share of the service it takes: an agent's or the administrator's by name, or that of a stranger's address. */
+  readonly origin: string;
   /** About what it holds in memory, for bounding a turn and the queue. */
   readonly sizeBytes: number;
   decide(known: Workspace, moment: Moment): Outcome<R>;
@@ -98,6 +100,7 @@ export function operation<R>(description: Description, decide: (asked: Asked) =>
   return {
     keys,
     session: presented.kind === 'session' ? presented.tokenHash : null,
+    origin: presented.kind === 'session' ? presented.agentName : ADMIN,
     sizeBytes,
     decide(known, moment) {
       const caller = identify(known, presented, moment.now);

@@ -3,6 +3,7 @@ import { createPublicKey, generateKeyPair, type KeyObject, verify } from 'node:c
 import { promisify } from 'node:util';
 import type { PublicKey } from '../core/agent.ts';
 import { invalid } from '../core/fault.ts';
+import { Gate } from './gate.ts';
 import { decodeBase64 } from './keys.ts';
 
 const PUBLIC_KEY_BYTES = 32;
@@ -64,13 +65,18 @@ export const DECOY_KEY = Buffer.from(
   'hex',
 ).toString('base64') as PublicKey;
 
+/** One of the thread pool's four stays free, so that a crowd of logins never stands between a turn and its sync. */
+const checks = new Gate(3);
+
 /** Checks off the loop, in Node's thread pool. A signature of another length is not valid. */
 export function isSignatureValid(publicKey: PublicKey, message: Uint8Array, signature: Uint8Array): Promise<boolean> {
   const isLengthRight = signature.length === SIGNATURE_BYTES;
   const checked = isLengthRight ? signature : new Uint8Array(SIGNATURE_BYTES);
-  return new Promise((resolve) => {
-    verify(null, message, toKeyObject(publicKey), checked, (error, isValid) =>
-      resolve(error === null && isValid && isLengthRight),
-    );
-  });
+  const check = (): Promise<boolean> =>
+    new Promise((resolve) => {
+      verify(null, message, toKeyObject(publicKey), checked, (error, isValid) =>
+        resolve(error === null && isValid && isLengthRight),
+      );
+    });
+  return checks.pass(check);
 }

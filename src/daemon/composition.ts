@@ -7,6 +7,7 @@ import { hashToken } from '../crypto/tokens.ts';
 import { createServer } from '../http/server.ts';
 import type { ServiceStatus } from '../http/status.ts';
 import { StoreFailure } from '../store/port.ts';
+import type { SyncFile } from '../store/sqlite/walsync.ts';
 import { Ledger } from '../vault/ledger.ts';
 import { FailureLimiter } from '../vault/limiter.ts';
 import type { Vault } from '../vault/vault.ts';
@@ -31,19 +32,21 @@ export interface Service {
 const STOP_WITHIN_MS = 10_000;
 
 /**
- * Starts the service. `onBroken` is called when the storage failed so that the process must end.
+ * Starts the service. `onBroken` is called when the storage failed so that the process must end; `syncFile` is a disk of a
+ * test's own.
  * @throws StartError, UsageError, StoreFailure
  */
 export async function startService(
   configuration: Configuration,
   log: ServiceLog,
   onBroken: (line: string) => void,
+  syncFile?: SyncFile,
 ): Promise<Service> {
   const warnings: string[] = [];
   const warn = (line: string): void => void warnings.push(line);
   const stopBroken = (failure: StoreFailure): void =>
     onBroken(`The storage failed (${failure.message}); stopping, so that nothing is lost silently.`);
-  const opened = await openVault(configuration, warn);
+  const opened = await openVault(configuration, warn, syncFile);
   const { keys, store, memory, clock, keyDirs, tokenFile } = opened;
   try {
     warnings.push(...memory.warnings);

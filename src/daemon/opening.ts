@@ -4,6 +4,7 @@ import { headMac } from '../crypto/chain.ts';
 import { deriveKeys, isSameText, type VaultKeys } from '../crypto/keys.ts';
 import type { Store } from '../store/port.ts';
 import { SqliteStore } from '../store/sqlite/store.ts';
+import type { SyncFile } from '../store/sqlite/walsync.ts';
 import { type Clock, startClock } from '../vault/clock.ts';
 import { type Memory, readMemory } from '../vault/memory.ts';
 import type { Configuration } from './configuration.ts';
@@ -28,7 +29,11 @@ export interface OpenedVault {
 }
 
 /** @throws StartError, StoreFailure: then nothing is left open, and nothing of an existing vault was changed */
-export async function openVault(configuration: Configuration, warn: (line: string) => void): Promise<OpenedVault> {
+export async function openVault(
+  configuration: Configuration,
+  warn: (line: string) => void,
+  syncFile?: SyncFile,
+): Promise<OpenedVault> {
   const { dataDir } = configuration;
   openDataDir(dataDir);
   const { databaseFile, tokenFile, agentsDir, lockFile, rootKeyFile: ownRootKeyFile } = layOut(dataDir);
@@ -45,7 +50,7 @@ export async function openVault(configuration: Configuration, warn: (line: strin
     const rootKeyFile = configuration.rootKeyFile ?? ownRootKeyFile;
     const isOwn = configuration.rootKeyFile === null;
     const keys = deriveKeys(readRootKey({ file: rootKeyFile, isOwn, isVaultThere }, warn));
-    store = new SqliteStore(databaseFile);
+    store = new SqliteStore(databaseFile, { syncFile });
     if (isUsed && (await store.readKeyCheck()) === null && (await store.isEmpty())) throw lostDatabase(databaseFile);
     await checkRootKey(store, keys, rootKeyFile);
     const memory = await readMemory(store, keys);

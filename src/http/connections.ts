@@ -10,6 +10,8 @@ export const REQUEST_TIMEOUT_MS = 30_000;
 const KEEP_ALIVE_TIMEOUT_MS = 60_000;
 const MAX_CONNECTIONS = 4096;
 const MAX_CONNECTIONS_PER_ADDRESS = 500;
+/** Requests on one connection that were sent without waiting for the answers before. */
+const MAX_PIPELINED = 8;
 
 // SOURCE: security, "Node's HTTP defaults".
 export function setTimeouts(server: Server): void {
@@ -50,6 +52,23 @@ export function limitConnections(server: Server, newRequestId: () => string): vo
       if (left > 0) byAddress.set(address, left);
       else byAddress.delete(address);
     });
+  });
+}
+
+/**
+ * Cuts off who sends request after request without taking the answers: one read of such a connection would hold up everybody.
+ * What was parsed already of a connection that is gone is for the guard to drop.
+ */
+export function limitPipelining(server: Server): void {
+  const waiting = new WeakMap<Socket, number>();
+  // Before the framework's own listener.
+  server.prependListener('request', ({ socket }, response) => {
+    // Only an answer that stands behind another one has no socket yet.
+    if (response.socket !== null) return;
+    const count = (waiting.get(socket) ?? 0) + 1;
+    if (count > MAX_PIPELINED) socket.destroy();
+    waiting.set(socket, count);
+    response.once('close', () => waiting.set(socket, (waiting.get(socket) ?? 1) - 1));
   });
 }
 

@@ -18,6 +18,7 @@ import {
   answerUnusual,
   HEADERS_TIMEOUT_MS,
   limitConnections,
+  limitPipelining,
   REQUEST_TIMEOUT_MS,
   setTimeouts,
   writeClientError,
@@ -92,10 +93,12 @@ export function createServer(parts: HttpParts): HttpServer {
   answerUnusual(app.server, newRequestId);
   endSilent(app.server);
   limitConnections(app.server, newRequestId);
+  limitPipelining(app.server);
 
   app.decorateRequest('presented', null);
   app.decorateRequest('token', '');
   app.addHook('onRequest', (request, reply, done) => {
+    if (request.raw.socket.destroyed) return void reply.hijack();
     setCommonHeaders(request, reply);
     try {
       guard(parts, request.raw, request.url === HEALTH_PATH);

@@ -6,7 +6,7 @@
  * memory is read again from the store before the next turn. If a sync fails everybody who waits is refused, and the process
  * stops.
  */
-import type { CredentialId } from '../core/names.ts';
+import { type CredentialId, SERVICE } from '../core/names.ts';
 import { type Operation, succeeded } from '../core/operation.ts';
 import type { Secret } from '../core/secret.ts';
 import { Loaded, type Settings, Workspace } from '../core/workspace.ts';
@@ -16,7 +16,7 @@ import { type Committed, type Store, StoreFailure } from '../store/port.ts';
 import type { Clock } from './clock.ts';
 import { fill, keysToLoad } from './loading.ts';
 import { countUncounted, type Memory, readMemory } from './memory.ts';
-import { answer, Queue, refuse, unavailable, type Waiting } from './queue.ts';
+import { answer, overfull, Queue, refuse, unavailable, type Waiting } from './queue.ts';
 import { type Answer, type DecidedTurn, decideTurn } from './turn.ts';
 
 export interface LedgerParts {
@@ -35,11 +35,19 @@ export interface LedgerParts {
 const MAX_UNCOUNTED = 100_000;
 /** … and of so many credentials, so that a turn has no more rows to write. */
 const MAX_UNCOUNTED_CREDENTIALS = 2000;
+/** Turns between two looks at the sockets. */
+const MAX_TURNS_A_ROUND = 4;
 /** Turns that are written and wait for the disk. */
 const MAX_UNANSWERED_TURNS = 4;
 
 const RECOVERY_INTERVAL_MS = 1000;
-const NOTHING: Operation<null> = { keys: {}, session: null, sizeBytes: 0, decide: () => succeeded(null, null) };
+const NOTHING: Operation<null> = {
+  keys: {},
+  session: null,
+  origin: SERVICE,
+  sizeBytes: 0,
+  decide: () => succeeded(null, null),
+};
 
 export type LedgerState = 'ok' | 'failing' | 'broken';
 
@@ -92,6 +100,11 @@ export class Ledger {
     });
   }
 
+  /** Sheds what would be refused anyway, before anything is done for it. @throws UNAVAILABLE */
+  assertRoom(origin: string): void {
+    if (!this.#queue.hasRoomFor(origin)) throw overfull();
+  }
+
   /** Resolves when nothing waits and no turn runs. */
   idle(): Promise<void> {
     if (!this.#isRunning && this.#queue.isEmpty) return this.#durable;
@@ -115,7 +128,11 @@ export class Ledger {
   }
 
   async #run(): Promise<void> {
-    await this.#runTurn(this.#queue.takeTurn());
+    // WHY more than one: under a flood a round of the loop brings a thousand requests, and one turn answers few of them.
+    for (let turns = 0; turns < MAX_TURNS_A_ROUND; turns++) {
+      await this.#runTurn(this.#queue.takeTurn());
+      if (this.#queue.isEmpty) break;
+    }
     if (!this.#queue.isEmpty) {
       setImmediate(() => this.#gather(0));
       return;

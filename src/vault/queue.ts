@@ -1,4 +1,9 @@
-/** What waits for its turn, bounded: an overfull queue refuses at once. First come, first served. */
+/**
+ * What waits for its turn, bounded. Everyone who asks has a line of their own, and turns are filled from the lines one
+ * operation each, so that a flood of one holds up nobody else; who is alone gets whole turns. Where it is full, the newest
+ * operation of the longest line is refused.
+ * SOURCE: fair queueing with longest-queue drop: Demers, Keshav, Shenker 1989; Suter et al. 1999.
+ */
 import { Fault } from '../core/fault.ts';
 import type { Operation } from '../core/operation.ts';
 import type { Answer } from './turn.ts';
@@ -9,63 +14,131 @@ export interface Waiting {
   readonly settle: (answer: Answer) => void;
 }
 
-const MAX_WAITING = 4096;
+/** Some 60 ms of work: who comes later hears at once that it is too much. */
+const MAX_WAITING = 1024;
 const MAX_WAITING_BYTES = 64 * 1024 * 1024;
-// SOURCE: design, "What was measured": turns of 16 to 64 operations were best. With 64 callers two of 32 take turns: one is
-// decided while the disk works for the other.
+// SOURCE: design, "What was measured": turns of 16 to 64 operations were best.
 const MAX_TURN = 64;
 const MAX_TURN_BYTES = 8 * 1024 * 1024;
 
+/** What one origin has waiting, oldest first. */
+interface Line {
+  readonly origin: string;
+  readonly waiting: Waiting[];
+  bytes: number;
+}
+
 export class Queue {
-  #waiting: Waiting[] = [];
+  readonly #lines = new Map<string, Line>();
+  /** The lines in the order in which they come next. */
+  #round: Line[] = [];
+  #length = 0;
   #bytes = 0;
 
   get isEmpty(): boolean {
-    return this.#waiting.length === 0;
+    return this.#length === 0;
   }
 
   get length(): number {
-    return this.#waiting.length;
+    return this.#length;
   }
 
   /** Whether more would have to wait for another turn. */
   get isTurnFull(): boolean {
-    return this.#waiting.length >= MAX_TURN;
+    return this.#length >= MAX_TURN;
   }
 
-  /** @throws UNAVAILABLE when it is full. */
+  /** Whether something small of theirs would come in. */
+  hasRoomFor(origin: string): boolean {
+    if (this.#length < MAX_WAITING) return true;
+    const own = this.#lines.get(origin);
+    return this.#isLess(shareOf((own?.waiting.length ?? 0) + 1, own?.bytes ?? 0));
+  }
+
+  /** Refuses the newest of the longest line where there is no room. @throws UNAVAILABLE where that is the caller's own. */
   add(waiting: Waiting): void {
-    const { sizeBytes } = waiting.operation;
-    if (this.#waiting.length >= MAX_WAITING || this.#bytes + sizeBytes > MAX_WAITING_BYTES) {
-      throw new Fault('UNAVAILABLE', 'The service has more to do than it can. Try again in a second.', 1);
+    const { origin, sizeBytes } = waiting.operation;
+    const own = this.#lines.get(origin) ?? { origin, waiting: [], bytes: 0 };
+    const isRoom = (): boolean => this.#length < MAX_WAITING && this.#bytes + sizeBytes <= MAX_WAITING_BYTES;
+    while (!isRoom()) {
+      const longest = this.#longest();
+      if (longest === null || !this.#isLess(shareOf(own.waiting.length + 1, own.bytes + sizeBytes))) throw overfull();
+      this.#dropNewest(longest);
     }
-    this.#waiting.push(waiting);
+    if (own.waiting.length === 0) {
+      this.#lines.set(origin, own);
+      this.#round.push(own);
+    }
+    own.waiting.push(waiting);
+    own.bytes += sizeBytes;
+    this.#length += 1;
     this.#bytes += sizeBytes;
   }
 
-  /** Takes the next turn's operations, in order. One that counts what is active comes first in its turn. */
+  /** Takes the next turn's operations, one of each line in a round. One that counts what is active comes first in its turn. */
   takeTurn(): Waiting[] {
+    const turn: Waiting[] = [];
     let bytes = 0;
-    let count = 0;
-    for (const { operation } of this.#waiting) {
-      const mustBeFirst = operation.keys.activeLeases !== undefined;
-      const isFull = count >= MAX_TURN || bytes + operation.sizeBytes > MAX_TURN_BYTES;
-      if (count > 0 && (mustBeFirst || isFull)) break;
-      bytes += operation.sizeBytes;
-      count += 1;
+    for (let line = this.#round[0]; line !== undefined; line = this.#round[0]) {
+      const next = line.waiting[0];
+      if (next === undefined) throw new Error('a line was kept that has nothing waiting');
+      const { keys, sizeBytes } = next.operation;
+      const isFull = turn.length >= MAX_TURN || bytes + sizeBytes > MAX_TURN_BYTES;
+      if (turn.length > 0 && (keys.activeLeases !== undefined || isFull)) break;
+      turn.push(next);
+      bytes += sizeBytes;
+      line.waiting.shift();
+      this.#round.shift();
+      this.#taken(line, next);
+      if (line.waiting.length > 0) this.#round.push(line);
     }
-    const turn = this.#waiting.slice(0, count);
-    this.#waiting = this.#waiting.slice(count);
-    this.#bytes -= bytes;
     return turn;
   }
 
   takeAll(): Waiting[] {
-    const all = this.#waiting;
-    this.#waiting = [];
+    const all = this.#round.flatMap(({ waiting }) => waiting);
+    this.#lines.clear();
+    this.#round = [];
+    this.#length = 0;
     this.#bytes = 0;
     return all;
   }
+
+  #longest(): Line | null {
+    let longest: Line | null = null;
+    let most = 0;
+    for (const line of this.#round) {
+      const share = shareOf(line.waiting.length, line.bytes);
+      if (share > most) [longest, most] = [line, share];
+    }
+    return longest;
+  }
+
+  /** Whether the longest line takes more than such a share. */
+  #isLess(share: number): boolean {
+    const longest = this.#longest();
+    return longest !== null && share < shareOf(longest.waiting.length, longest.bytes);
+  }
+
+  #dropNewest(line: Line): void {
+    const dropped = line.waiting.pop();
+    if (dropped === undefined) throw new Error('a line was kept that has nothing waiting');
+    this.#taken(line, dropped);
+    if (line.waiting.length === 0) this.#round = this.#round.filter((other) => other !== line);
+    dropped.settle({ kind: 'refusal', error: overfull() });
+  }
+
+  #taken(line: Line, { operation }: Waiting): void {
+    line.bytes -= operation.sizeBytes;
+    this.#length -= 1;
+    this.#bytes -= operation.sizeBytes;
+    if (line.waiting.length === 0) this.#lines.delete(line.origin);
+  }
+}
+
+/** How much of the room so much takes. */
+function shareOf(length: number, bytes: number): number {
+  return Math.max(length / MAX_WAITING, bytes / MAX_WAITING_BYTES);
 }
 
 export function answer(waiting: readonly Waiting[], answers: readonly Answer[]): void {
@@ -81,4 +154,11 @@ export function refuse(waiting: readonly Waiting[]): void {
 
 export function unavailable(): Fault {
   return new Fault('UNAVAILABLE', 'The service could not record this, and lent nothing. Try again in a second.', 1);
+}
+
+const OVERFULL = new Fault('UNAVAILABLE', 'The service has more to do than it can. Try again in a second.', 1);
+
+/** One for all, because there are many when there is no time: what an error costs is its stack. */
+export function overfull(): Fault {
+  return OVERFULL;
 }

@@ -24,7 +24,7 @@ export interface Vault {
 
 /**
  * Whose token this is, before anything of the request is read further; the turn looks again. At once where the session was
- * seen lately. @throws UNAUTHENTICATED, SESSION_EXPIRED
+ * seen lately. @throws UNAUTHENTICATED, SESSION_EXPIRED; UNAVAILABLE where more of theirs waits than there is room for
  */
 export function authenticate(vault: Vault, token: string): Presented | Promise<Presented> {
   const { ledger, store, keys, adminTokenHash } = vault;
@@ -39,5 +39,6 @@ function toPresented({ ledger, clock }: Vault, tokenHash: TokenHash, session: Se
   const agent = session === null ? null : ledger.memory.control.agentById(session.agentId);
   const caller = identifySession(session, agent, clock.now());
   if (caller instanceof Fault) throw caller;
+  ledger.assertRoom(caller.agent.name);
   return { kind: 'session', tokenHash, agentName: caller.agent.name };
 }

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { type Service, startService } from '../../src/daemon/composition.ts';
 import { type Configuration, readConfiguration } from '../../src/daemon/configuration.ts';
 import { createLog } from '../../src/daemon/logs.ts';
+import type { SyncFile } from '../../src/store/sqlite/walsync.ts';
 import { type Client, createClient, logIn, readAgentKey } from './client.ts';
 import { type Scope, temporaryFolder } from './folder.ts';
 
@@ -24,19 +25,21 @@ export interface TestService {
   stop(): Promise<void>;
 }
 
-/** Starts the service on a new folder, or on `dataDir`. `flags` are those of the command line. */
+/** Starts the service on a new folder, or on `dataDir`. `flags` are those of the command line; `syncFile` is its disk. */
 export async function startTestService(
   scope: Scope,
   flags: readonly string[] = [],
   dataDir = join(temporaryFolder(scope), 'data'),
+  syncFile?: SyncFile,
 ): Promise<TestService> {
   const configuration = readConfiguration(
     ['--data-dir', dataDir, '--listen', '127.0.0.1:0', '--log-level', 'silent', ...flags],
     {},
   ) as Configuration;
-  const service: Service = await startService(configuration, createLog(configuration.logLevel), (line) => {
+  const stopBroken = (line: string): never => {
     throw new Error(line);
-  });
+  };
+  const service: Service = await startService(configuration, createLog(configuration.logLevel), stopBroken, syncFile);
   let isStopped = false;
   const stop = async (): Promise<void> => {
     if (isStopped) return;

@@ -1,7 +1,9 @@
 /** The vault without its doors: a ledger over a real SQLite file, with a clock and a store that a test may stand in front of. */
+
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type AuditEntry, FIRST_LINK } from '../../src/core/audit.ts';
+import { SERVICE } from '../../src/core/names.ts';
 import type { Context, Operation } from '../../src/core/operation.ts';
 import type { CredentialPath } from '../../src/core/path.ts';
 import { Secret } from '../../src/core/secret.ts';
@@ -155,6 +157,7 @@ export async function outcomeOf(answer: Promise<unknown>): Promise<string> {
 export const SILENT: Operation<null> = {
   keys: {},
   session: null,
+  origin: SERVICE,
   sizeBytes: 0,
   decide: () => ({ answer: { reply: null }, entry: null, changes: [], opening: null, needsCounts: false }),
 };

@@ -7,6 +7,7 @@ export function serviceEvent(eventType: 'service.start' | 'service.stop', reason
   return {
     keys: {},
     session: null,
+    origin: SERVICE,
     sizeBytes: 0,
     decide: () =>
       succeeded(null, {

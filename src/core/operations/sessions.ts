@@ -48,6 +48,8 @@ export function verify(
   return {
     keys: { challenge: challengeId },
     session: null,
+    // Anybody can name an agent: its own share must not suffer by it.
+    origin: `address ${context.remoteAddr}`,
     sizeBytes: 0,
     decide(known, { now }) {
       const agent = known.control.agentByName(agentName);

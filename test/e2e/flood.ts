@@ -1,0 +1,84 @@
+// A flood: many connections that ask again as soon as they are answered, and ask on at once when they are refused. A process of
+// its own: node flood.ts '{"port":…}'. Prints what it saw as JSON when it is told to end.
+import { connect } from 'node:net';
+
+export interface FloodJob {
+  readonly port: number;
+  /** Of loopback: the service takes 500 connections from each. */
+  readonly fromAddresses: readonly string[];
+  readonly connectionsEach: number;
+  /** Requests that a connection sends without waiting for the answer. */
+  readonly ahead: number;
+  readonly token: string;
+  readonly path: string;
+}
+
+export interface FloodResult {
+  readonly seconds: number;
+  readonly byStatus: Readonly<Record<string, number>>;
+  /** Refusals that did not say when to come again. */
+  readonly withoutRetryAfter: number;
+  readonly connections: number;
+  /** Of them, how many the service ended. */
+  readonly lostConnections: number;
+}
+
+const HEAD_END = '\r\n\r\n';
+
+function flood({ port, fromAddresses, connectionsEach, ahead, token, path }: FloodJob): () => FloodResult {
+  const request = Buffer.from(`GET ${path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${token}${HEAD_END}`);
+  const byStatus: Record<string, number> = {};
+  let withoutRetryAfter = 0;
+  let connections = 0;
+  let lostConnections = 0;
+  const startedAt = performance.now();
+  const take = (head: string): void => {
+    const status = head.slice(9, 12);
+    byStatus[status] = (byStatus[status] ?? 0) + 1;
+    if (status === '503' && !/\r\nretry-after: \d/i.test(head)) withoutRetryAfter += 1;
+  };
+  const open = (localAddress: string): void => {
+    const socket = connect({ port, host: '127.0.0.1', localAddress, noDelay: true });
+    let text = '';
+    socket.on('connect', () => {
+      connections += 1;
+      socket.write(Buffer.concat(Array.from({ length: ahead }, () => request)));
+    });
+    socket.on('data', (chunk) => {
+      text += chunk.toString('latin1');
+      for (;;) {
+        const headEnd = text.indexOf(HEAD_END);
+        if (headEnd === -1) return;
+        const head = text.slice(0, headEnd);
+        const length = Number(/\r\ncontent-length: (\d+)/i.exec(head)?.[1] ?? 0);
+        const end = headEnd + HEAD_END.length + length;
+        if (text.length < end) return;
+        text = text.slice(end);
+        take(head);
+        socket.write(request);
+      }
+    });
+    socket.on('error', () => undefined);
+    socket.on('close', () => {
+      lostConnections += 1;
+    });
+  };
+  for (const address of fromAddresses) for (let count = 0; count < connectionsEach; count++) open(address);
+  return () => ({
+    seconds: (performance.now() - startedAt) / 1000,
+    byStatus,
+    withoutRetryAfter,
+    connections,
+    lostConnections,
+  });
+}
+
+if (process.argv[2] !== undefined) {
+  const see = flood(JSON.parse(process.argv[2]) as FloodJob);
+  // Also where every connection was cut off.
+  setInterval(() => undefined, 1000);
+  process.on('SIGTERM', () => {
+    process.stdout.write(JSON.stringify(see()), () => process.exit(0));
+  });
+  process.stdout.write('flooding\n');
+}

@@ -1,0 +1,117 @@
+// The real service under a flood of many times what it can serve: it refuses at once what is too much, serves the rest, lets
+// nobody else suffer by it, takes no more memory as it goes on, and is itself again when it is over.
+
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { median, percentile, residentMiB } from '../../bench/measuring.ts';
+import { createClient, logIn, readAgentKey } from '../kit/client.ts';
+import { type Scope, temporaryFolder } from '../kit/folder.ts';
+import { type ServiceProcess, startProcess } from '../kit/process.ts';
+import type { FloodJob } from './flood.ts';
+import { startFlood } from './flooding.ts';
+import { type Probe, startProbe } from './probe.ts';
+
+const PATH = '/api/v1/credentials/demo/key';
+/** Full load is reached with 64: twenty times that. */
+const CONNECTIONS = 1280;
+const FLOOD_MS = 6000;
+/** Connections open, and caches fill. */
+const SETTLE_MS = 4000;
+
+interface Scene {
+  readonly service: ServiceProcess;
+  readonly tokens: { readonly flood: string; readonly ci: string };
+}
+
+async function startScene(scope: Scope): Promise<Scene> {
+  const dataDir = join(temporaryFolder(scope), 'data');
+  const service = await startProcess(scope, dataDir, ['--log-level', 'silent']);
+  const admin = createClient(service.address, service.adminToken);
+  const policy = { name: 'demo', principal: 'agent:*', resources: ['demo/*'], actions: ['retrieve'], max_ttl: 60 };
+  assert.equal((await admin.post('/api/v1/credentials', { path: 'demo/key', value: 's3cret' })).status, 201);
+  assert.equal((await admin.post('/api/v1/policies', policy)).status, 201);
+  const logInNew = async (name: string): Promise<string> => {
+    assert.equal((await admin.post('/api/v1/agents', { name })).status, 201);
+    return logIn(service.address, name, readAgentKey(dataDir, name));
+  };
+  return { service, tokens: { flood: await logInNew('flood'), ci: await logInNew('ci') } };
+}
+
+function jobFor({ service, tokens }: Scene, ahead: number): FloodJob {
+  const fromAddresses = ['127.0.0.2', '127.0.0.3', '127.0.0.4', '127.0.0.5'];
+  const connectionsEach = CONNECTIONS / fromAddresses.length;
+  return {
+    port: Number(new URL(service.address).port),
+    fromAddresses,
+    connectionsEach,
+    ahead,
+    token: tokens.flood,
+    path: PATH,
+  };
+}
+
+const timesOf = (probe: Probe, statuses: readonly number[]): number[] =>
+  probe
+    .seen()
+    .filter(({ status }) => statuses.includes(status))
+    .map(({ milliseconds }) => milliseconds)
+    .toSorted((a, b) => a - b);
+
+test('twenty times the callers of full load: shed at once, others served, memory bounded, soon over', async (t) => {
+  const scene = await startScene(t);
+  const { service, tokens } = scene;
+  const probes = {
+    flooding: startProbe(t, service.address, PATH, tokens.flood),
+    other: startProbe(t, service.address, PATH, tokens.ci),
+    health: startProbe(t, service.address, '/api/v1/health', null),
+  };
+  const flood = startFlood(t, jobFor(scene, 1));
+  await sleep(SETTLE_MS);
+  for (const probe of Object.values(probes)) probe.forget();
+  const halfway = sleep(FLOOD_MS / 2).then(() => residentMiB(service.pid));
+  await sleep(FLOOD_MS);
+  const end = residentMiB(service.pid);
+  const seen = {
+    shed: timesOf(probes.flooding, [503]),
+    other: timesOf(probes.other, [200]),
+    otherRefused: timesOf(probes.other, [0, 503]),
+    health: timesOf(probes.health, [200]),
+    unhealthy: timesOf(probes.health, [0, 503]),
+  };
+  const { byStatus, seconds, withoutRetryAfter, lostConnections } = await flood.end();
+  t.diagnostic(
+    `served ${Math.round((byStatus['200'] ?? 0) / seconds)}/s, shed ${Math.round((byStatus['503'] ?? 0) / seconds)}/s; shed in ${median(seen.shed).toFixed(1)} ms (95 %: ${percentile(seen.shed, 0.95).toFixed(1)}), another agent ${median(seen.other).toFixed(1)} ms, health ${median(seen.health).toFixed(1)} ms; memory ${(await halfway).toFixed(0)} then ${end.toFixed(0)} MiB`,
+  );
+
+  assert.deepEqual(Object.keys(byStatus).toSorted(), ['200', '503'], 'every answer is one of two');
+  assert.equal(withoutRetryAfter, 0, 'each refusal says when to come again');
+  assert.equal(lostConnections, 0);
+  assert.ok((byStatus['200'] ?? 0) / seconds > 1000, 'what can be served is served');
+  assert.ok(median(seen.shed) < 50, `it sheds within 50 ms: ${median(seen.shed)}`);
+  assert.deepEqual(seen.otherRefused, [], 'another agent is never refused for it');
+  assert.ok(median(seen.other) < 150, `nor does it wait long: ${median(seen.other)}`);
+  assert.deepEqual(seen.unhealthy, []);
+  assert.ok(median(seen.health) < 50, `nor do health checks: ${median(seen.health)}`);
+  assert.ok(end < (await halfway) * 1.25 + 16, `memory goes on growing: ${await halfway} MiB, then ${end} MiB`);
+
+  await sleep(500);
+  probes.other.forget();
+  await sleep(1000);
+  assert.ok(median(timesOf(probes.other, [200])) < 20, 'it is itself again');
+});
+
+test('requests sent ahead by the dozen on each connection are cut off or refused, and everybody else is served', async (t) => {
+  const scene = await startScene(t);
+  const other = startProbe(t, scene.service.address, PATH, scene.tokens.ci);
+  const flood = startFlood(t, jobFor(scene, 24));
+  await sleep(1500);
+  other.forget();
+  await sleep(1500);
+  const during = timesOf(other, [200]);
+  const { lostConnections } = await flood.end();
+  assert.ok(lostConnections > 0, 'connections are cut off');
+  assert.ok(median(during) < 150, `another agent waits: ${median(during)} ms`);
+  assert.deepEqual(timesOf(other, [0, 503]), []);
+});

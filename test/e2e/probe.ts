@@ -1,0 +1,51 @@
+// One caller among many: asks every few milliseconds on a connection of its own, and keeps what it saw.
+import { Agent, request } from 'node:http';
+import type { Scope } from '../kit/folder.ts';
+
+export interface Sight {
+  /** 0 where the connection failed. */
+  readonly status: number;
+  readonly milliseconds: number;
+}
+
+export interface Probe {
+  /** Since the last `forget`. */
+  seen(): readonly Sight[];
+  forget(): void;
+}
+
+const PAUSE_MS = 10;
+
+export function startProbe(scope: Scope, address: string, path: string, token: string | null): Probe {
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+  const headers = token === null ? {} : { authorization: `Bearer ${token}` };
+  let seen: Sight[] = [];
+  let next: NodeJS.Timeout | undefined;
+  let isOver = false;
+  const ask = (): void => {
+    const startedAt = performance.now();
+    const note = (status: number): void => {
+      if (isOver) return;
+      seen.push({ status, milliseconds: performance.now() - startedAt });
+      next = setTimeout(ask, PAUSE_MS);
+    };
+    request(address + path, { agent, headers }, (response) => {
+      response.resume();
+      response.on('end', () => note(response.statusCode ?? 0));
+    })
+      .on('error', () => note(0))
+      .end();
+  };
+  ask();
+  scope.after(() => {
+    isOver = true;
+    clearTimeout(next);
+    agent.destroy();
+  });
+  return {
+    seen: () => seen,
+    forget() {
+      seen = [];
+    },
+  };
+}

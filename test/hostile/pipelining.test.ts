@@ -1,0 +1,51 @@
+// Requests that are sent ahead on one connection: some are served in order; a flood of them is cut off, and asks for nobody's time.
+
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import { sendRaw } from '../kit/raw.ts';
+import { startScene } from './scene.ts';
+
+const scene = await startScene({ after });
+const { address } = scene.service;
+
+/** One answer is under way while so many wait behind it. */
+const SERVED_AHEAD = 9;
+
+function retrievals(count: number): Buffer {
+  const head = `GET /api/v1/credentials/open/stored HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${scene.agent.token}`;
+  return Buffer.from(`${head}\r\n\r\n`.repeat(count));
+}
+
+/** The look itself is not recorded. */
+async function entryCount(): Promise<number> {
+  return (await scene.service.admin.get('/api/v1/audit?limit=1')).body.meta.total;
+}
+
+async function statusesOf(bytes: Buffer): Promise<{ statuses: string[]; isClosed: boolean }> {
+  const { head, body, isClosed } = await sendRaw(address, bytes, 1000);
+  const statuses = [...`${head}\r\n\r\n${body}`.matchAll(/HTTP\/1\.1 (\d{3})/g)].map(([, status]) => status ?? '');
+  return { statuses, isClosed };
+}
+
+test('nine requests that come at once on a connection are answered, each', async () => {
+  const { statuses, isClosed } = await statusesOf(retrievals(SERVED_AHEAD));
+  assert.deepEqual(statuses, Array<string>(SERVED_AHEAD).fill('200'));
+  assert.equal(isClosed, false, 'the connection stays');
+});
+
+test('a connection with more than that is closed, and what is behind is neither decided nor recorded', async () => {
+  const before = await entryCount();
+  const { statuses, isClosed } = await statusesOf(retrievals(300));
+  assert.equal(isClosed, true);
+  assert.deepEqual(statuses, []);
+  const recorded = (await entryCount()) - before;
+  assert.ok(recorded <= SERVED_AHEAD, `${recorded} of 300 were decided`);
+  assert.deepEqual((await scene.service.anonymous.get('/api/v1/health')).body, { data: { status: 'ok' } });
+});
+
+test('a connection that takes its answers may ask as often as it likes', async () => {
+  const { agent } = scene;
+  for (let round = 0; round < 40; round++) {
+    assert.equal((await agent.get('/api/v1/credentials/open/stored')).status, 200);
+  }
+});
