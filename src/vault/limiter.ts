@@ -3,6 +3,7 @@
  * signature is checked, and charged when the try has failed. SOURCE: decisions, "Authentication".
  */
 import { Fault } from '../core/fault.ts';
+import { Fifo } from '../core/fifo.ts';
 import type { AgentName } from '../core/names.ts';
 import type { Clock } from './clock.ts';
 
@@ -27,7 +28,7 @@ interface Bucket {
 
 class Buckets {
   readonly #limit: Limit;
-  readonly #buckets = new Map<string, Bucket>();
+  readonly #buckets = new Fifo<string, Bucket>();
 
   constructor(limit: Limit) {
     this.#limit = limit;
@@ -39,12 +40,8 @@ class Buckets {
     const bucket = this.#buckets.get(key) ?? { tokens: burst, at: now, pending: 0 };
     bucket.tokens = Math.min(burst, bucket.tokens + (Math.max(0, now - bucket.at) / 1000) * perSecond);
     bucket.at = now;
-    this.#buckets.delete(key);
-    this.#buckets.set(key, bucket);
-    if (this.#buckets.size > MAX_BUCKETS) {
-      const oldest = this.#buckets.keys().next();
-      if (!oldest.done) this.#buckets.delete(oldest.value);
-    }
+    this.#buckets.put(key, bucket);
+    if (this.#buckets.size > MAX_BUCKETS) this.#buckets.shift();
     return bucket;
   }
 

@@ -1,11 +1,12 @@
 /** Sessions seen lately, so that a turn need not load them. A session that ends is dropped with the commit that ends it. */
 import type { Session } from '../core/agent.ts';
+import { Fifo } from '../core/fifo.ts';
 import type { TokenHash } from '../core/names.ts';
 
 const MAX_SESSIONS = 10_000;
 
 export class SessionCache {
-  readonly #sessions = new Map<TokenHash, Session>();
+  readonly #sessions = new Fifo<TokenHash, Session>();
 
   #drops = 0;
 
@@ -19,12 +20,9 @@ export class SessionCache {
   }
 
   put(session: Session): void {
-    if (this.#sessions.size >= MAX_SESSIONS) {
-      // The one that was put first: sessions are not extended by use, so that it is the nearest to its end.
-      const oldest = this.#sessions.keys().next();
-      if (!oldest.done) this.#sessions.delete(oldest.value);
-    }
-    this.#sessions.set(session.tokenHash, session);
+    this.#sessions.put(session.tokenHash, session);
+    // The one that was put first: sessions are not extended by use, so that it is the nearest to its end.
+    if (this.#sessions.size > MAX_SESSIONS) this.#sessions.shift();
   }
 
   drop(tokenHash: TokenHash): void {

@@ -4,6 +4,7 @@
  */
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import type { Credential, CredentialVersion } from '../../core/credential.ts';
+import { Fifo } from '../../core/fifo.ts';
 import type { CredentialId } from '../../core/names.ts';
 import type { CredentialPath } from '../../core/path.ts';
 import type { Batch } from '../port.ts';
@@ -21,7 +22,7 @@ const MAX_ENTRY_BYTES = MAX_BYTES / 100;
 const ENTRY_BYTES = 400;
 
 export class HotCredentials {
-  readonly #byPath = new Map<CredentialPath, HotCredential>();
+  readonly #byPath = new Fifo<CredentialPath, HotCredential>();
   readonly #pathById = new Map<CredentialId, CredentialPath>();
   /** Changes with every commit of another connection. SOURCE: sqlite.org/pragma.html#pragma_data_version */
   readonly #dataVersion: StatementSync;
@@ -46,13 +47,13 @@ export class HotCredentials {
   put(path: CredentialPath, hot: HotCredential): void {
     const bytes = sizeOf(hot);
     if (bytes > MAX_ENTRY_BYTES) return;
+    this.#drop(path);
     this.#bytes += bytes;
-    this.#byPath.set(path, hot);
+    this.#byPath.put(path, hot);
     this.#pathById.set(hot.credential.id, path);
     if (this.#byPath.size <= MAX_CREDENTIALS && this.#bytes <= MAX_BYTES) return;
-    // The one that came first: it comes back if it is asked for.
-    const oldest = this.#byPath.keys().next();
-    if (!oldest.done) this.#drop(oldest.value);
+    // It comes back if it is asked for.
+    this.#dropped(this.#byPath.shift());
   }
 
   /** Before the batch is written: what it changes is looked for anew. */
@@ -69,9 +70,11 @@ export class HotCredentials {
   }
 
   #drop(path: CredentialPath): void {
-    const hot = this.#byPath.get(path);
+    this.#dropped(this.#byPath.delete(path));
+  }
+
+  #dropped(hot: HotCredential | undefined): void {
     if (hot === undefined) return;
-    this.#byPath.delete(path);
     this.#pathById.delete(hot.credential.id);
     this.#bytes -= sizeOf(hot);
   }
