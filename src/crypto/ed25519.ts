@@ -3,6 +3,7 @@ import { createPublicKey, generateKeyPair, type KeyObject, verify } from 'node:c
 import { promisify } from 'node:util';
 import type { PublicKey } from '../core/agent.ts';
 import { invalid } from '../core/fault.ts';
+import { Fifo } from '../core/fifo.ts';
 import { Gate } from './gate.ts';
 import { decodeBase64 } from './keys.ts';
 
@@ -54,9 +55,18 @@ export function parsePublicKey(text: string): PublicKey {
   return text as PublicKey;
 }
 
+/** Of keys that were used lately: to read one costs a fifth of a signature's check. */
+const keyObjects = new Fifo<PublicKey, KeyObject>();
+const MAX_KEY_OBJECTS = 10_000;
+
 function toKeyObject(publicKey: PublicKey): KeyObject {
+  const known = keyObjects.get(publicKey);
+  if (known !== undefined) return known;
   const der = Buffer.concat([SPKI_PREFIX, Buffer.from(publicKey, 'base64')]);
-  return createPublicKey({ key: der, format: 'der', type: 'spki' });
+  const key = createPublicKey({ key: der, format: 'der', type: 'spki' });
+  keyObjects.put(publicKey, key);
+  if (keyObjects.size > MAX_KEY_OBJECTS) keyObjects.shift();
+  return key;
 }
 
 /** A key that nobody holds, for checking what claims to be from nobody: it costs the same. */
@@ -65,8 +75,11 @@ export const DECOY_KEY = Buffer.from(
   'hex',
 ).toString('base64') as PublicKey;
 
-/** One of the thread pool's four stays free, so that a crowd of logins never stands between a turn and its sync. */
-const checks = new Gate(3);
+/**
+ * Two for each thread of the pool: all are busy, and a turn's sync, which is done there too, waits for two checks and not for
+ * all of a crowd's.
+ */
+const checks = new Gate(8);
 
 /** Checks off the loop, in Node's thread pool. A signature of another length is not valid. */
 export function isSignatureValid(publicKey: PublicKey, message: Uint8Array, signature: Uint8Array): Promise<boolean> {
