@@ -4,6 +4,7 @@ declare module 'autocannon' {
   namespace autocannon {
     interface Request {
       readonly path: string;
+      readonly headers: Readonly<Record<string, string>>;
     }
     interface Client {
       setRequests(requests: readonly Request[]): void;
@@ -13,7 +14,6 @@ declare module 'autocannon' {
       readonly connections: number;
       /** Requests in all; each is sent and its answer awaited. */
       readonly amount: number;
-      readonly headers: Readonly<Record<string, string>>;
       readonly setupClient: (client: Client) => void;
       readonly sampleInt: number;
     }

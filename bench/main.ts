@@ -1,42 +1,132 @@
-// `npm run bench` measures what issue 2 requires, on whatever machine, and exits 1 where a figure is missed.
-// `npm run bench -- --quick` takes half a minute instead of two; `-- --json FILE` writes the figures there.
+// `npm run bench` measures what the issues require, on whatever machine, writes the report into docs, and exits 1 where a
+// required figure is missed. `-- --quick` takes a minute, leaves the curves out and writes nothing; `-- --trial` shows that every
+// part works; `-- --only PART`, `-- --curves=no`; `-- --json FILE` writes the figures there; `-- --write FOLDER` writes the
+// report into another folder than docs.
 
 import { writeFileSync } from 'node:fs';
-import { resolve } from 'node:path';
+import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import { judge, type Measured, machine, toDetails, toTable } from './report.ts';
+import { measureCurves } from './curves.ts';
+import { measureDecision } from './decision.ts';
+import { describeGenerator, startGenerator } from './generator.ts';
+import { judge } from './judging.ts';
+import { measureLarge } from './large.ts';
+import type { Findings, Part, Stage } from './parts.ts';
+import { PLANS } from './plan.ts';
+import {
+  assertWritable,
+  describeCommit,
+  describeMachine,
+  type Report,
+  readLast,
+  toJson,
+  toText,
+  writeReport,
+} from './report.ts';
 import { measureRetrieval } from './retrieval.ts';
 import { openScope } from './scope.ts';
 import { measureStart } from './startup.ts';
-import { measureVerification } from './verification.ts';
+import { measureLog } from './verification.ts';
+import { measureWriting } from './writing.ts';
 
-const FULL = { rounds: 7, seconds: 3, runs: 5, starts: 5 };
-const QUICK = { rounds: 5, seconds: 1, runs: 3, starts: 3 };
+const ROOT = join(import.meta.dirname, '..');
+const DOCS = join(ROOT, 'docs');
+const PARTS: Readonly<Record<string, Part>> = {
+  start: measureStart,
+  retrieval: measureRetrieval,
+  writing: measureWriting,
+  log: measureLog,
+  decision: measureDecision,
+  curves: measureCurves,
+  large: measureLarge,
+};
+const NEED_LARGE_VAULTS = ['curves', 'large'];
 
-const { values } = parseArgs({ options: { quick: { type: 'boolean', default: false }, json: { type: 'string' } } });
+const { values } = parseArgs({
+  options: {
+    quick: { type: 'boolean', default: false },
+    trial: { type: 'boolean', default: false },
+    only: { type: 'string' },
+    curves: { type: 'string' },
+    json: { type: 'string' },
+    write: { type: 'string' },
+  },
+});
+const asked = (name: string): string => resolve(process.env['INIT_CWD'] ?? '.', name);
+const plan = PLANS[values.trial ? 'trial' : values.quick ? 'quick' : 'full'];
+
+function chooseParts(): string[] {
+  const names = Object.keys(PARTS);
+  if (values.only !== undefined) {
+    if (!names.includes(values.only)) throw new Error(`--only takes one of ${names.join(', ')}`);
+    return [values.only];
+  }
+  const hasCurves = values.curves === undefined ? plan.name !== 'quick' : values.curves === 'yes';
+  return hasCurves ? names : names.filter((name) => !NEED_LARGE_VAULTS.includes(name));
+}
+
+/** A run that is not whole would leave a report with holes. */
+function chooseFolder(parts: readonly string[]): string | null {
+  if (values.write !== undefined) return asked(values.write);
+  return plan.name === 'full' && parts.length === Object.keys(PARTS).length ? DOCS : null;
+}
+
+/** What can't be done is said before any time is spent. */
+function choose(): { parts: string[]; folder: string | null } {
+  try {
+    const parts = chooseParts();
+    const folder = chooseFolder(parts);
+    if (folder !== null) assertWritable(folder);
+    return { parts, folder };
+  } catch (error) {
+    console.error(`bench: ${error instanceof Error ? error.message : error}`);
+    return process.exit(2);
+  }
+}
+
 const scope = openScope();
-const say = (line: string): void => void process.stderr.write(`${line}\n`);
+const startedAt = performance.now();
+const say = (line: string): void => {
+  const seconds = Math.round((performance.now() - startedAt) / 1000);
+  process.stderr.write(`${String(seconds).padStart(5)} s  ${line}\n`);
+};
 
-async function measure(): Promise<Measured> {
-  const { starts, runs, ...rounds } = values.quick ? QUICK : FULL;
-  const start = await measureStart(scope, say, starts);
-  const { figures: retrieval, service } = await measureRetrieval(scope, say, rounds);
-  const verification = await measureVerification(scope, say, service, runs);
-  return { retrieval, verification, start };
+async function measure(parts: readonly string[]): Promise<Findings> {
+  const stage: Stage = { scope, say, plan, generator: startGenerator(scope) };
+  const findings: Findings[] = [];
+  for (const name of parts) {
+    say(`Part: ${name}`);
+    const part = PARTS[name];
+    if (part !== undefined) findings.push(await part(stage));
+  }
+  return {
+    figures: findings.flatMap(({ figures }) => figures),
+    curves: findings.flatMap(({ curves }) => curves),
+    notes: findings.flatMap(({ notes }) => notes),
+  };
 }
 
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
   process.once(signal, () => void scope.end().finally(() => process.exit(1)));
 }
 try {
-  const measured = await measure();
-  const figures = judge(measured);
-  console.log(`\n${machine()}\n\n${toTable(figures)}\n\n${toDetails(measured)}`);
-  if (values.json !== undefined) {
-    const file = resolve(process.env['INIT_CWD'] ?? '.', values.json);
-    writeFileSync(file, `${JSON.stringify({ machine: machine(), figures, ...measured }, null, 2)}\n`);
-  }
-  process.exitCode = figures.every(({ isMet }) => isMet) ? 0 : 1;
+  const { parts, folder } = choose();
+  const last = readLast(folder ?? DOCS);
+  say(`A ${plan.name} run of ${parts.join(', ')}; all of it takes about ${plan.minutes} min.`);
+  const { figures, ...rest } = await measure(parts);
+  const report: Report = {
+    plan: plan.name,
+    date: new Date().toISOString().slice(0, 10),
+    commit: describeCommit(ROOT),
+    machine: describeMachine(),
+    generator: describeGenerator(process.env['PATH'] ?? ''),
+    figures: judge(figures, last),
+    ...rest,
+  };
+  console.log(`\n${toText(report)}`);
+  if (values.json !== undefined) writeFileSync(asked(values.json), toJson(report));
+  if (folder !== null) writeReport(folder, report);
+  process.exitCode = report.figures.some(({ isMet }) => isMet === false) ? 1 : 0;
 } finally {
   await scope.end();
 }

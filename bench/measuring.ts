@@ -2,10 +2,12 @@
 
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
+import type { Measure } from './parts.ts';
 
 const IS_LINUX = process.platform === 'linux';
 // SOURCE: proc(5): times in /proc/PID/stat are in ticks, a hundred a second on every Linux that Node runs on.
 const TICKS_PER_SECOND = 100;
+const MEMORY_LOOK_MS = 100;
 
 function ps(...args: string[]): string {
   return execFileSync('ps', args, { encoding: 'utf8' });
@@ -45,4 +47,21 @@ export function median(values: readonly number[]): number {
 /** The value below which that share of the values lies. */
 export function percentile(sorted: ArrayLike<number>, share: number): number {
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0;
+}
+
+/** The rounds in one: their median, and how far they lay apart. */
+export function sumUp(values: readonly number[]): Measure {
+  return { value: median(values), low: Math.min(...values), high: Math.max(...values) };
+}
+
+/** The most that the process holds from now on until it is asked, in MiB. */
+export function watchMemory(pid: number): () => number {
+  let most = residentMiB(pid);
+  const timer = setInterval(() => {
+    most = Math.max(most, residentMiB(pid));
+  }, MEMORY_LOOK_MS);
+  return () => {
+    clearInterval(timer);
+    return Math.max(most, residentMiB(pid));
+  };
 }

@@ -1,92 +1,130 @@
-// The figures, held against what is required, as a table for people.
+// The report: as a table for a terminal, as the part of docs/performance.md that runs write, and as JSON with the plots beside it.
 
+import { execFileSync } from 'node:child_process';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { availableParallelism, cpus } from 'node:os';
-import type { RetrievalFigures, Side } from './retrieval.ts';
-import type { StartFigures } from './startup.ts';
-import type { VerificationFigures } from './verification.ts';
+import { join } from 'node:path';
+import type { Earlier, Judged } from './judging.ts';
+import { readEarlier } from './judging.ts';
+import type { Bound, Curve } from './parts.ts';
+import { plot } from './plot.ts';
 
-/** Says how far the bench is. */
-export type Say = (line: string) => void;
-
-export interface Measured {
-  readonly retrieval: RetrievalFigures;
-  readonly verification: VerificationFigures;
-  readonly start: StartFigures;
+export interface Report {
+  readonly plan: string;
+  readonly date: string;
+  readonly commit: string | null;
+  readonly machine: string;
+  readonly generator: string;
+  readonly figures: readonly Judged[];
+  readonly curves: readonly Curve[];
+  readonly notes: readonly string[];
 }
 
-interface Figure {
-  readonly name: string;
-  readonly measured: string;
-  readonly required: string;
-  readonly isMet: boolean;
+const MARKDOWN = 'performance.md';
+const JSON_FILE = 'performance.json';
+const PLOTS = 'performance';
+const BEGINNING = '<!-- figures: written by npm run bench -->';
+const END = '<!-- end of figures -->';
+
+export function describeMachine(): string {
+  return `${availableParallelism()} × ${cpus()[0]?.model.trim()}, ${process.platform} ${process.arch}, Node ${process.versions.node}`;
 }
 
-const whole = (value: number): string => Math.round(value).toLocaleString('en-US');
+/** With `-dirty` where files differ; null where there is no git. */
+export function describeCommit(root: string): string | null {
+  try {
+    const args = ['describe', '--always', '--dirty', '--abbrev=12', '--exclude=*'];
+    return execFileSync('git', args, { cwd: root, encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }).trim();
+  } catch {
+    return null;
+  }
+}
 
-// SOURCE: issue 2, "Figures it must show".
-export function judge({ retrieval, verification, start }: Measured): Figure[] {
+export function readLast(folder: string): Earlier | null {
+  const file = join(folder, JSON_FILE);
+  return existsSync(file) ? readEarlier(readFileSync(file, 'utf8')) : null;
+}
+
+/** @throws where the folder has no page with the marks, before a run that could not be written down */
+export function assertWritable(folder: string): void {
+  replaceFigures(readFileSync(join(folder, MARKDOWN), 'utf8'), '');
+}
+
+export function writeReport(folder: string, report: Report): void {
+  const file = join(folder, MARKDOWN);
+  const page = replaceFigures(readFileSync(file, 'utf8'), toMarkdown(report));
+  mkdirSync(join(folder, PLOTS), { recursive: true });
+  for (const curve of report.curves) writeFileSync(join(folder, PLOTS, `${curve.name}.svg`), plot(curve));
+  writeFileSync(join(folder, JSON_FILE), toJson(report));
+  writeFileSync(file, page);
+}
+
+export function toJson(report: Report): string {
+  return `${JSON.stringify(report, null, 2)}\n`;
+}
+
+/** The page with the new figures between the marks. */
+export function replaceFigures(page: string, figures: string): string {
+  const [from, to] = [page.indexOf(BEGINNING), page.indexOf(END)];
+  if (from === -1 || to < from) throw new Error(`${MARKDOWN} needs the lines ${BEGINNING} and ${END}, in this order`);
+  return `${page.slice(0, from + BEGINNING.length)}\n\n${figures}\n\n${page.slice(to)}`;
+}
+
+const HEADINGS = ['figure', 'measured', 'rounds', 'required', 'verdict', 'last', 'change'];
+const SIGNS: Readonly<Record<Bound['kind'], string>> = { 'at least': '≥', 'at most': '≤', below: '<' };
+
+export function format(value: number): string {
+  const digits = Math.abs(value) >= 100 ? 0 : Math.abs(value) >= 10 ? 1 : Math.abs(value) >= 1 ? 2 : 3;
+  return value.toLocaleString('en-US', { maximumFractionDigits: digits, minimumFractionDigits: digits });
+}
+
+function cellsOf({ name, unit, value, low, high, rounds, required, isMet, last, changePercent }: Judged): string[] {
+  const range = rounds > 1 ? ` (${format(low)} to ${format(high)})` : '';
   return [
-    {
-      name: 'Retrieval as an agent, 64 connections, of a bare Fastify route',
-      measured: retrieval.ratio.toFixed(3),
-      required: '≥ 0.25',
-      isMet: retrieval.ratio >= 0.25,
-    },
-    {
-      name: 'Verification of the audit log, entries a second',
-      measured: whole(verification.perSecond),
-      required: '≥ 250,000',
-      isMet: verification.perSecond >= 250_000,
-    },
-    {
-      name: 'Start to ready on an empty directory, ms',
-      measured: whole(start.readyMs),
-      required: '< 1,000',
-      isMet: start.readyMs < 1000,
-    },
-    {
-      name: 'Memory at rest, MiB',
-      measured: start.restMiB.toFixed(1),
-      required: '< 120',
-      isMet: start.restMiB < 120,
-    },
+    name,
+    `${format(value)}${unit === '' ? '' : ` ${unit}`}${range}`,
+    String(rounds),
+    required === null ? '' : `${SIGNS[required.kind]} ${required.limit.toLocaleString('en-US')}`,
+    isMet === null ? '' : isMet ? 'met' : 'MISSED',
+    last === null ? '' : format(last),
+    changePercent === null ? '' : `${changePercent > 0 ? '+' : ''}${changePercent.toFixed(1)} %`,
   ];
 }
 
-export function machine(): string {
-  return `${availableParallelism()} × ${cpus()[0]?.model.trim()}, ${process.platform}, Node ${process.versions.node}`;
+function origin({ plan, date, commit, machine, generator }: Report): string {
+  return `${plan} run of ${date} at ${commit ?? 'no commit'}: ${machine}. Load: ${generator}.`;
 }
 
-export function toTable(figures: readonly Figure[]): string {
-  const rows = [
-    ['figure', 'measured', 'required', 'verdict'],
-    ...figures.map(({ name, measured, required, isMet }) => [name, measured, required, isMet ? 'met' : 'MISSED']),
-  ];
-  const widths = [0, 1, 2, 3].map((column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
-  const lines = rows.map((row) => row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join('  '));
-  return [lines[0], widths.map((width) => '-'.repeat(width)).join('  '), ...lines.slice(1)].join('\n');
+/** For a terminal. */
+export function toText(report: Report): string {
+  const rows = [HEADINGS, ...report.figures.map(cellsOf)];
+  const widths = HEADINGS.map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
+  const lines = rows.map((row) =>
+    row
+      .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+      .join('  ')
+      .trimEnd(),
+  );
+  const rule = widths.map((width) => '-'.repeat(width)).join('  ');
+  return [origin(report), '', lines[0], rule, ...lines.slice(1), '', ...report.notes].join('\n');
 }
 
-/** What stands behind the figures. */
-export function toDetails({ retrieval, verification }: Measured): string {
-  const { service, bare, ratioRange, answered } = retrieval;
-  const side = (name: string, { perSecond, p50Ms, p99Ms, cpuMicroseconds, generatorBusy }: Side): string =>
-    [
-      `${name.padEnd(13)} ${whole(perSecond)}/s, p50 ${p50Ms.toFixed(2)} ms, p99 ${p99Ms.toFixed(2)} ms`,
-      ...(cpuMicroseconds === null ? [] : [`${cpuMicroseconds.toFixed(1)} µs of processor a request`]),
-      `generator ${(generatorBusy * 100).toFixed(0)} % of a core`,
-    ].join(', ');
-  const cpu =
-    service.cpuMicroseconds === null || bare.cpuMicroseconds === null
-      ? ''
-      : `; by processor time, whatever the generator takes, ${(bare.cpuMicroseconds / service.cpuMicroseconds).toFixed(3)}`;
+/** Required figures first, and all of the others behind them. */
+export function toMarkdown(report: Report): string {
+  const table = (figures: readonly Judged[]): string[] =>
+    [HEADINGS, HEADINGS.map(() => '---'), ...figures.map(cellsOf)].map((row) => `| ${row.join(' | ')} |`);
+  const required = report.figures.filter((figure) => figure.required !== null);
+  const others = report.figures.filter((figure) => figure.required === null);
+  const text = origin(report);
   return [
-    side('Leasehold', service),
-    side('bare Fastify', bare),
-    `The ratio was ${ratioRange.map((ratio) => ratio.toFixed(3)).join(' to ')} by round${cpu}.`,
-    `All of ${whole(answered)} retrievals were answered 200; the log grew by exactly as many entries, and its chain verifies.`,
-    `Verified: ${whole(verification.entries)} entries, ${whole(verification.added)} of them added through the store's port.`,
-    'Load: autocannon, one process, 64 connections kept busy (closed loop). It shares the cores with what it measures:',
-    'on two cores each has about one, and a server faster than the generator looks slower than it is.',
+    `${text.charAt(0).toUpperCase()}${text.slice(1)} Medians of the rounds, with the smallest and the largest; \`last\` is what \`${JSON_FILE}\` held before.`,
+    '',
+    ...table(required),
+    '',
+    ...table(others),
+    '',
+    ...report.notes.map((note) => `- ${note}`),
+    '',
+    ...report.curves.map(({ name, title }) => `![${title}](${PLOTS}/${name}.svg)`),
   ].join('\n');
 }

@@ -1,142 +1,181 @@
-// Retrieval as an agent at 64 connections against a bare Fastify route, round by round in turns, so that whatever else the
-// machine does falls on both. Every answer must be 200, and the log must grow by exactly as many entries.
+// Retrieval as an agent against a bare Fastify route with the same schema, at several numbers of connections, and at half of full
+// load. Every answer must be 200, and the log must grow by exactly as many entries.
 
-import { join } from 'node:path';
-import { createClient, logIn, readAgentKey } from '../test/kit/client.ts';
-import { type Scope, temporaryFolder } from '../test/kit/folder.ts';
-import { VALUE } from './answer.ts';
-import { startGenerator } from './generator.ts';
-import type { LoadJob, LoadResult } from './load.ts';
-import { median, processorSeconds } from './measuring.ts';
-import { type Program, type ServiceProgram, startBare, startService } from './program.ts';
-import type { Say } from './report.ts';
+import { BenchVault, SMALL } from './benchvault.ts';
+import { contest, type Round, rateRatio, type Side, sumUpLoads } from './contest.ts';
+import type { LoadResult } from './loads.ts';
+import { sumUp } from './measuring.ts';
+import type { Curve, Figure, Findings, Measure, Stage } from './parts.ts';
+import { startBare } from './program.ts';
 
-const CONNECTIONS = 64;
-const CREDENTIALS = 1000;
-const WARM_UP_REQUESTS = 20_000;
-/** How many credentials are stored at a time. */
-const STORED_AT_ONCE = 50;
+export const CONNECTIONS = 64;
 
-export interface Side {
-  readonly perSecond: number;
-  readonly p50Ms: number;
-  readonly p99Ms: number;
-  readonly generatorBusy: number;
-  /** Processor time of the server for one request; null where the system does not tell. */
-  readonly cpuMicroseconds: number | null;
+interface Contest {
+  readonly connections: number;
+  readonly service: readonly Round[];
+  readonly bare: readonly Round[];
 }
 
-export interface RetrievalFigures {
-  readonly ratio: number;
-  /** Of the single rounds: the smallest and the largest ratio. */
-  readonly ratioRange: readonly [number, number];
-  readonly service: Side;
-  readonly bare: Side;
-  readonly answered: number;
-}
-
-interface Round {
-  readonly load: LoadResult;
-  readonly cpuMicroseconds: number | null;
-}
-
-export async function measureRetrieval(
-  scope: Scope,
-  say: Say,
-  { rounds, seconds }: { rounds: number; seconds: number },
-): Promise<{ figures: RetrievalFigures; service: ServiceProgram }> {
-  say(`Retrieval: storing ${CREDENTIALS} credentials …`);
-  const service = await startService(scope, join(temporaryFolder(scope), 'data'));
-  const { paths, token } = await prepare(service);
+export async function measureRetrieval(stage: Stage): Promise<Findings> {
+  const { scope, say, plan, generator } = stage;
+  const vault = await BenchVault.start(stage, SMALL);
   const bare = await startBare(scope);
-  const generator = startGenerator(scope);
-  const round = async (program: Program, amount: number): Promise<Round> => {
-    const job: LoadJob = { address: program.address, token, paths, connections: CONNECTIONS, amount };
-    const before = processorSeconds(program.pid);
-    const load = await generator.run(job);
-    const after = processorSeconds(program.pid);
-    assertAllAnswered(load, amount);
-    return {
-      load,
-      cpuMicroseconds: before === null || after === null ? null : ((after - before) / amount) * 1e6,
-    };
-  };
+  const service: Side = { name: 'Leasehold', program: vault.program, target: vault.target };
+  const other: Side = { name: 'bare Fastify', program: bare, target: { ...vault.target, address: bare.address } };
 
-  say('Retrieval: warming up …');
-  await round(bare, WARM_UP_REQUESTS);
-  await round(service, WARM_UP_REQUESTS);
-  const bareAmount = Math.round((await round(bare, WARM_UP_REQUESTS)).load.perSecond * seconds);
-  const serviceAmount = Math.round((await round(service, WARM_UP_REQUESTS)).load.perSecond * seconds);
-
-  const before = await countEntries(service);
-  const ofBare: Round[] = [];
-  const ofService: Round[] = [];
-  for (let number = 1; number <= rounds; number++) {
-    const [first, second] = [await round(bare, bareAmount), await round(service, serviceAmount)];
-    ofBare.push(first);
-    ofService.push(second);
-    const [a, b] = [first.load.perSecond, second.load.perSecond].map(Math.round);
-    say(`Retrieval: round ${number} of ${rounds}: bare Fastify ${a}/s, Leasehold ${b}/s`);
+  const contests: Contest[] = [];
+  for (const connections of plan.connections) {
+    const label = `Retrieval at ${connections}`;
+    const [ofBare = [], ofService = []] = await contest(stage, [other, service], {
+      label,
+      connections,
+      seconds: plan.seconds,
+    });
+    contests.push({ connections, service: ofService, bare: ofBare });
   }
-  const answered = serviceAmount * rounds;
-  const grown = (await countEntries(service)) - before;
+  contests.sort((a, b) => a.connections - b.connections);
+
+  const full = contests.find(({ connections }) => connections === CONNECTIONS)?.service ?? [];
+  const perSecond = sumUpLoads(full, (load) => load.perSecond).value / 2;
+  const before = await vault.countEntries();
+  const halves: LoadResult[] = [];
+  const bareHalves: LoadResult[] = [];
+  for (let round = 1; round <= plan.rounds; round++) {
+    const job = { kind: 'paced', connections: CONNECTIONS, perSecond, seconds: plan.halfSeconds } as const;
+    bareHalves.push(await generator.run({ ...job, target: other.target }));
+    halves.push(await generator.run({ ...job, target: service.target }));
+  }
+  const answered = halves.reduce((sum, load) => sum + load.answered, 0);
+  const grown = (await vault.countEntries()) - before;
   if (grown !== answered) throw new Error(`the log grew by ${grown} entries for ${answered} retrievals`);
+  say(`Retrieval: half load, ${Math.round(perSecond)}/s, done`);
 
-  const ratios = ofService.map(({ load }, index) => load.perSecond / (ofBare[index]?.load.perSecond ?? 0));
-  const [serviceSide, bareSide] = [sum(ofService), sum(ofBare)];
+  const entries = await vault.countEntries();
+  await vault.stop();
+  const rounds = plan.rounds;
+  const half = (name: string, loads: readonly LoadResult[], limit: number | null): Figure => ({
+    name,
+    unit: 'ms',
+    rounds,
+    ...sumUp(loads.map(({ p99Ms }) => p99Ms)),
+    required: limit === null ? null : { kind: 'at most', limit },
+  });
+  const bytes = (vault.bytesOnDisk() - vault.bytesWhenGrown) / (entries - SMALL.entries);
+  await bare.stop();
   return {
-    figures: {
-      ratio: serviceSide.perSecond / bareSide.perSecond,
-      ratioRange: [Math.min(...ratios), Math.max(...ratios)],
-      service: serviceSide,
-      bare: bareSide,
-      answered,
+    figures: [
+      ...contests.flatMap((each) => figuresOf(each, rounds)),
+      half('Retrieval, half of full load, p99', halves, 5),
+      half('Bare Fastify at the same rate, p99', bareHalves, null),
+      {
+        name: 'Bytes on disk for a retrieval: entry and lease',
+        unit: 'B',
+        rounds: 1,
+        value: bytes,
+        low: bytes,
+        high: bytes,
+        required: null,
+      },
+    ],
+    curves: curvesOf(contests),
+    notes: [
+      `At half load ${Math.round(perSecond)} requests a second were due over ${CONNECTIONS} connections, each timed from when it was due; the log grew by exactly the ${answered} that were answered.`,
+      generatorNote(contests),
+    ],
+  };
+}
+
+function figuresOf({ connections, service, bare }: Contest, rounds: number): Figure[] {
+  const at = `${connections} connection${connections === 1 ? '' : 's'}`;
+  const isRequired = connections === CONNECTIONS;
+  const figure = (what: string, unit: string, measure: Measure): Figure => ({
+    name: `Retrieval, ${at}, ${what}`,
+    unit,
+    rounds,
+    ...measure,
+    required: null,
+  });
+  const cpu = (played: readonly Round[]) => played.flatMap(({ cpuMicroseconds }) => cpuMicroseconds ?? []);
+  const [cpuOfService, cpuOfBare] = [cpu(service), cpu(bare)];
+  const cpuRatios = cpuOfService.map((own, index) => (cpuOfBare[index] ?? Number.NaN) / own);
+  return [
+    {
+      ...figure('of bare Fastify', '', rateRatio(service, bare)),
+      required: isRequired ? { kind: 'at least', limit: 0.5 } : null,
     },
-    service,
-  };
+    figure(
+      'rate',
+      '/s',
+      sumUpLoads(service, (load) => load.perSecond),
+    ),
+    figure(
+      'p50',
+      'ms',
+      sumUpLoads(service, (load) => load.p50Ms),
+    ),
+    figure(
+      'p99',
+      'ms',
+      sumUpLoads(service, (load) => load.p99Ms),
+    ),
+    figure(
+      'p99.9',
+      'ms',
+      sumUpLoads(service, (load) => load.p999Ms),
+    ),
+    {
+      ...figure(
+        '',
+        '/s',
+        sumUpLoads(bare, (load) => load.perSecond),
+      ),
+      name: `Bare Fastify, ${at}, rate`,
+    },
+    ...(isRequired && cpuRatios.length > 0
+      ? [
+          figure('of bare Fastify by processor time', '', sumUp(cpuRatios)),
+          figure('processor time', 'µs', sumUp(cpuOfService)),
+          { ...figure('', 'µs', sumUp(cpuOfBare)), name: `Bare Fastify, ${at}, processor time` },
+        ]
+      : []),
+  ];
 }
 
-/** One agent with a policy for everything below a prefix, and credentials there. */
-async function prepare(service: ServiceProgram): Promise<{ paths: string[]; token: string }> {
-  const { address, dataDir, adminToken } = service;
-  const admin = createClient(address, adminToken);
-  const create = async (path: string, body: unknown): Promise<void> => {
-    const { status, text } = await admin.post(path, body);
-    if (status !== 201) throw new Error(`POST ${path} was answered ${status}: ${text}`);
-  };
-  const names = Array.from({ length: CREDENTIALS }, (_, index) => `bench/team-${index % 20}/service-${index}/api-key`);
-  for (let start = 0; start < names.length; start += STORED_AT_ONCE) {
-    const some = names.slice(start, start + STORED_AT_ONCE);
-    await Promise.all(some.map((path) => create('/api/v1/credentials', { path, value: VALUE })));
-  }
-  await create('/api/v1/agents', { name: 'bench' });
-  const grant = { resources: ['bench/*'], actions: ['retrieve'], max_ttl: 3600 };
-  await create('/api/v1/policies', { name: 'bench', principal: 'agent:bench', ...grant });
-  const token = await logIn(address, 'bench', readAgentKey(dataDir, 'bench'));
-  const paths = names.map((name) => `/api/v1/credentials/${name}`);
-  const { body } = await createClient(address, token).get(paths[0] ?? '');
-  if (body?.data?.value !== VALUE) throw new Error('the service did not answer the value that was stored');
-  return { paths, token };
+function curvesOf(contests: readonly Contest[]): Curve[] {
+  const series = (name: string, of: (each: Contest) => Measure) => ({
+    name,
+    points: contests.map((each) => ({ x: each.connections, ...of(each) })),
+  });
+  const xLabel = 'connections';
+  return [
+    {
+      name: 'rate',
+      title: 'Requests a second',
+      xLabel,
+      yLabel: 'requests a second',
+      isLogarithmic: false,
+      series: [
+        series('Leasehold', ({ service }) => sumUpLoads(service, (load) => load.perSecond)),
+        series('bare Fastify', ({ bare }) => sumUpLoads(bare, (load) => load.perSecond)),
+      ],
+    },
+    {
+      name: 'latency',
+      title: 'Time of a retrieval under full load',
+      xLabel,
+      yLabel: 'milliseconds',
+      isLogarithmic: true,
+      series: [
+        series('p50', ({ service }) => sumUpLoads(service, (load) => load.p50Ms)),
+        series('p99', ({ service }) => sumUpLoads(service, (load) => load.p99Ms)),
+        series('p99.9', ({ service }) => sumUpLoads(service, (load) => load.p999Ms)),
+      ],
+    },
+  ];
 }
 
-async function countEntries({ address, adminToken }: ServiceProgram): Promise<number> {
-  const { body } = await createClient(address, adminToken).get('/api/v1/audit?limit=1');
-  return body.meta.total;
-}
-
-function assertAllAnswered({ statuses, errors }: LoadResult, amount: number): void {
-  if (errors === 0 && statuses['200'] === amount) return;
-  throw new Error(`of ${amount} requests: ${JSON.stringify(statuses)} by status, ${errors} errors`);
-}
-
-function sum(rounds: readonly Round[]): Side {
-  const middle = (get: (load: LoadResult) => number): number => median(rounds.map(({ load }) => get(load)));
-  const cpu = rounds.flatMap(({ cpuMicroseconds }) => cpuMicroseconds ?? []);
-  return {
-    perSecond: middle((load) => load.perSecond),
-    p50Ms: middle((load) => load.p50Ms),
-    p99Ms: middle((load) => load.p99Ms),
-    generatorBusy: middle((load) => load.busy),
-    cpuMicroseconds: cpu.length === 0 ? null : median(cpu),
-  };
+function generatorNote(contests: readonly Contest[]): string {
+  const found = contests.find(({ connections }) => connections === CONNECTIONS);
+  const busy = (rounds: readonly Round[]) => `${(sumUpLoads(rounds, ({ busy }) => busy).value * 100).toFixed(0)} %`;
+  return `At ${CONNECTIONS} connections the generator itself took ${busy(found?.service ?? [])} of a core beside Leasehold and ${busy(found?.bare ?? [])} beside bare Fastify. It shares the cores with what it measures: a server faster than the generator looks slower than it is.`;
 }

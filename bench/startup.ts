@@ -1,37 +1,57 @@
-// Start and rest: from starting the launcher that `npm start` runs to the first 200 of the health check, on an empty directory;
-// and what the service holds in memory when nothing has happened for two seconds.
+// Start and rest: from starting the launcher that `npm start` runs to the first 200 of the health check; and what the service
+// holds in memory when nothing has happened for a while.
 
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createClient } from '../test/kit/client.ts';
-import { type Scope, temporaryFolder } from '../test/kit/folder.ts';
-import { median, residentMiB } from './measuring.ts';
-import { startService } from './program.ts';
-import type { Say } from './report.ts';
+import { temporaryFolder } from '../test/kit/folder.ts';
+import { residentMiB, sumUp } from './measuring.ts';
+import type { Findings, Stage } from './parts.ts';
+import { type ServiceProgram, startService } from './program.ts';
 
-const REST_MS = 2000;
-
-export interface StartFigures {
-  readonly readyMs: number;
-  readonly restMiB: number;
+/** Starts the service and stops it again. `work` is done in between. */
+export async function timeStart(
+  { scope }: Stage,
+  dataDir: string,
+  work: (service: ServiceProgram) => Promise<void> = async () => undefined,
+): Promise<number> {
+  const startedAt = performance.now();
+  const service = await startService(scope, dataDir);
+  const { status, text } = await createClient(service.address, null).get('/api/v1/health');
+  const readyMs = performance.now() - startedAt;
+  if (status !== 200) throw new Error(`the health check was answered ${status}: ${text}`);
+  await work(service);
+  await service.stop();
+  return readyMs;
 }
 
-export async function measureStart(scope: Scope, say: Say, starts: number): Promise<StartFigures> {
+export async function measureStart(stage: Stage): Promise<Findings> {
+  const { scope, say, plan } = stage;
   const times: number[] = [];
   const sizes: number[] = [];
-  for (let number = 1; number <= starts; number++) {
-    const dataDir = join(temporaryFolder(scope), 'data');
-    const startedAt = performance.now();
-    const service = await startService(scope, dataDir);
-    const { status, text } = await createClient(service.address, null).get('/api/v1/health');
-    const readyMs = performance.now() - startedAt;
-    if (status !== 200) throw new Error(`the health check was answered ${status}: ${text}`);
-    await sleep(REST_MS);
-    const restMiB = residentMiB(service.pid);
-    await service.stop();
+  for (let number = 1; number <= plan.starts; number++) {
+    const readyMs = await timeStart(stage, join(temporaryFolder(scope), 'data'), async ({ pid }) => {
+      await sleep(plan.restMs);
+      sizes.push(residentMiB(pid));
+    });
     times.push(readyMs);
-    sizes.push(restMiB);
-    say(`Start: ${number} of ${starts}: ready in ${readyMs.toFixed(0)} ms, ${restMiB.toFixed(1)} MiB at rest`);
+    say(
+      `Start: ${number} of ${plan.starts}: ready in ${readyMs.toFixed(0)} ms, ${sizes.at(-1)?.toFixed(1)} MiB at rest`,
+    );
   }
-  return { readyMs: median(times), restMiB: median(sizes) };
+  const rounds = plan.starts;
+  return {
+    figures: [
+      {
+        name: 'Start to ready, empty directory',
+        unit: 'ms',
+        rounds,
+        ...sumUp(times),
+        required: { kind: 'below', limit: 1000 },
+      },
+      { name: 'Memory at rest', unit: 'MiB', rounds, ...sumUp(sizes), required: { kind: 'below', limit: 120 } },
+    ],
+    curves: [],
+    notes: [],
+  };
 }

@@ -1,86 +1,103 @@
-// Verification: how many entries a second GET /api/v1/audit/verify checks, over a log of real entries.
+// Verification: how many entries a second GET /api/v1/audit/verify checks, and what retrievals at half load notice of it.
 
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
-import type { AuditEntry } from '../src/core/audit.ts';
-import { headMac, linkEntry } from '../src/crypto/chain.ts';
-import { newEntryId } from '../src/crypto/ids.ts';
-import { deriveKeys, parseRootKey } from '../src/crypto/keys.ts';
-import { SqliteStore } from '../src/store/sqlite/store.ts';
-import { readMemory } from '../src/vault/memory.ts';
 import { createClient } from '../test/kit/client.ts';
-import type { Scope } from '../test/kit/folder.ts';
-import { median } from './measuring.ts';
-import { type ServiceProgram, startService } from './program.ts';
-import type { Say } from './report.ts';
+import { BenchVault, SMALL } from './benchvault.ts';
+import type { LoadResult } from './loads.ts';
+import { sumUp } from './measuring.ts';
+import type { Findings, Measure, Stage } from './parts.ts';
+import type { ServiceProgram } from './program.ts';
+import { measureQueries } from './queries.ts';
+import { CONNECTIONS } from './retrieval.ts';
 
-const ENTRIES_WANTED = 300_000;
-/** Entries of the log that are written again, with ordinals, ids, times and links of their own, where there are too few. */
-const TEMPLATES = 2000;
-
-export interface VerificationFigures {
-  readonly perSecond: number;
-  readonly entries: number;
-  /** Of them, written through the store's port rather than by retrievals. */
-  readonly added: number;
-}
-
-export async function measureVerification(
-  scope: Scope,
-  say: Say,
-  service: ServiceProgram,
-  runs: number,
-): Promise<VerificationFigures> {
-  const { entries: written } = await verify(service);
-  let running = service;
-  if (written < ENTRIES_WANTED) {
-    say(`Verification: the rounds wrote ${written} entries; adding to them …`);
-    await service.stop();
-    await addEntries(service.dataDir, ENTRIES_WANTED - written);
-    running = await startService(scope, service.dataDir);
-  }
-  const rates: number[] = [];
-  let entries = 0;
-  for (let run = 1; run <= runs; run++) {
-    const verified = await verify(running);
-    entries = verified.entries;
-    rates.push(entries / verified.seconds);
-    say(`Verification: run ${run} of ${runs}: ${entries} entries in ${verified.seconds.toFixed(2)} s`);
-  }
-  return { perSecond: median(rates), entries, added: Math.max(0, entries - written) };
-}
-
-async function verify({ address, adminToken }: ServiceProgram): Promise<{ entries: number; seconds: number }> {
+/** Entries a second. */
+async function verify({ address, adminToken }: ServiceProgram): Promise<number> {
   const admin = createClient(address, adminToken);
   const startedAt = performance.now();
   const { body, text } = await admin.get('/api/v1/audit/verify');
   const seconds = (performance.now() - startedAt) / 1000;
   if (body?.data?.valid !== true) throw new Error(`the chain does not verify: ${text}`);
-  return { entries: body.data.entries, seconds };
+  return body.data.entries / seconds;
 }
 
-async function addEntries(dataDir: string, count: number): Promise<void> {
-  const rootKey = parseRootKey(readFileSync(join(dataDir, 'root.key'), 'latin1'));
-  if (rootKey === null) throw new Error('the service wrote a root key that is none');
-  const keys = deriveKeys(rootKey);
-  const store = new SqliteStore(join(dataDir, 'leasehold.db'));
-  let { tip } = await readMemory(store, keys);
-  const templates = await store.readEntries(Math.max(1, tip.seq - TEMPLATES), tip.seq - 1, TEMPLATES);
-  const end = tip.seq + count;
-  while (tip.seq < end) {
-    const timestamp = new Date().toISOString();
-    const entries: AuditEntry[] = [];
-    let { seq, hmac } = tip;
-    for (const template of templates.slice(0, end - seq)) {
-      seq += 1;
-      const unlinked = { ...template, seq, id: newEntryId(), timestamp };
-      hmac = linkEntry(keys.audit, hmac, unlinked);
-      entries.push({ ...unlinked, hmac });
-    }
-    const head = { seq, hmac, epoch: tip.epoch, mac: headMac(keys.audit, seq, hmac) };
-    const turn = await store.openTurn([], 0);
-    await (await turn.commit({ entries, head, changes: [], counts: { added: new Map(), throughSeq: seq } })).durable;
-    tip = head;
+export async function measureRate({ say }: Stage, vault: BenchVault, runs: number): Promise<Measure> {
+  const rates: number[] = [];
+  for (let run = 1; run <= runs; run++) {
+    const rate = await verify(vault.program);
+    rates.push(rate);
+    say(`Verification: run ${run} of ${runs}: ${Math.round(rate)} entries a second`);
   }
-  await store.close();
+  return sumUp(rates);
+}
+
+/** The queries of the same log are measured with it: it takes a while to write. */
+export async function measureLog(stage: Stage): Promise<Findings> {
+  const { plan } = stage;
+  const vault = await BenchVault.start(stage, { ...SMALL, entries: plan.logEntries });
+  const rate = await measureRate(stage, vault, plan.verifications);
+  const queries = await measureQueries(stage, vault);
+  const { alone, beside, perSecond } = await measureBeside(stage, vault);
+  await vault.remove();
+  const entries = plan.logEntries.toLocaleString('en-US');
+  const p99s = (loads: readonly LoadResult[]) => loads.map(({ p99Ms }) => p99Ms);
+  const { rounds } = plan;
+  return {
+    figures: [
+      {
+        name: 'Verification of the log',
+        unit: 'entries/s',
+        rounds: plan.verifications,
+        ...rate,
+        required: { kind: 'at least', limit: 500_000 },
+      },
+      { name: 'Retrieval, half load, no verification, p99', unit: 'ms', rounds, ...sumUp(p99s(alone)), required: null },
+      {
+        name: 'Retrieval, half load, while verifying, p99',
+        unit: 'ms',
+        rounds,
+        ...sumUp(p99s(beside)),
+        required: null,
+      },
+      {
+        name: 'Retrieval p99 while verifying, of without',
+        unit: '',
+        rounds,
+        ...sumUp(p99s(beside).map((p99, index) => p99 / (alone[index]?.p99Ms ?? Number.NaN))),
+        required: { kind: 'at most', limit: 2 },
+      },
+      ...queries.map(({ name, ...measure }) => ({
+        name: `Audit query: ${name}`,
+        unit: 'ms',
+        ...measure,
+        required: null,
+      })),
+    ],
+    curves: [],
+    notes: [
+      `Verification and audit queries: a log of ${entries} entries. While verifying: one verification after the other, ${Math.round(perSecond)} retrievals a second due.`,
+    ],
+  };
+}
+
+async function measureBeside(stage: Stage, vault: BenchVault) {
+  const { plan, generator, say } = stage;
+  const { target } = vault;
+  const warmUp = { kind: 'full', target, connections: CONNECTIONS, amount: plan.warmUpRequests } as const;
+  await generator.run(warmUp);
+  const perSecond = (await generator.run(warmUp)).perSecond / 2;
+  const job = { kind: 'paced', target, connections: CONNECTIONS, perSecond, seconds: plan.halfSeconds } as const;
+  const alone: LoadResult[] = [];
+  const beside: LoadResult[] = [];
+  for (let round = 1; round <= plan.rounds; round++) {
+    alone.push(await generator.run(job));
+    let isLoadOver = false;
+    const verifying = (async () => {
+      while (!isLoadOver) await verify(vault.program);
+    })();
+    beside.push(await generator.run(job));
+    isLoadOver = true;
+    await verifying;
+    const [a, b] = [alone, beside].map((loads) => loads.at(-1)?.p99Ms.toFixed(2));
+    say(`Verification: round ${round} of ${plan.rounds}: p99 of retrievals ${a} ms, while verifying ${b} ms`);
+  }
+  return { alone, beside, perSecond };
 }
