@@ -10,7 +10,7 @@ import { type Lease, marked } from './lease.ts';
 import type { AgentId, ChallengeId, CredentialId, LeaseId, TokenHash } from './names.ts';
 import type { CredentialPath } from './path.ts';
 
-/** What an operation needs to be loaded. `activeLeases` wants the count of leases active now, for the agent, path or both. */
+/** What an operation needs to be loaded. */
 export interface Keys {
   readonly credential?: CredentialPath;
   /** Loads the value of this version, or of the newest. */
@@ -20,7 +20,7 @@ export interface Keys {
   readonly session?: TokenHash;
   readonly lease?: LeaseId;
   readonly challenge?: ChallengeId;
-  /** An operation with it is the first of its turn, so that the count is exact. */
+  /** An operation with it is the first of its turn. */
   readonly activeLeases?: { readonly agentName: string | null; readonly path: CredentialPath | null };
 }
 
@@ -36,7 +36,6 @@ export class Loaded {
   readonly sessions = new Map<TokenHash, Session>();
   readonly leases = new Map<LeaseId, Lease>();
   readonly spentChallenges = new Set<ChallengeId>();
-  activeLeases = 0;
   /** Few of each credential: a list is looked through faster than a key is made. */
   readonly #versions = new Map<CredentialId, CredentialVersion[]>();
 

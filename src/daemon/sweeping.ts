@@ -1,12 +1,14 @@
 /** Removes what ended long ago, in small steps beside everything else. */
+import { setTimeout as sleep } from 'node:timers/promises';
 import { type Store, StoreFailure } from '../store/port.ts';
 import type { Clock } from '../vault/clock.ts';
 import type { ServiceLog } from './logs.ts';
 
 const INTERVAL_MS = 10_000;
+/** Some milliseconds of work; the store also looks at the time. */
 const STEP_ROWS = 500;
-/** Steps without a pause at most, so that a backlog is worked off without standing in the way. */
-const MAX_STEPS = 20;
+/** Between two steps, so that callers' turns go first. It still removes more in a second than can be retrieved in one. */
+const PAUSE_MS = 10;
 
 /** `stop` resolves when nothing is swept any more. `onBroken` is told when the storage failed, so that the process must end. */
 export function startSweeping(
@@ -20,10 +22,7 @@ export function startSweeping(
   let isStopped = false;
   const sweep = async (): Promise<void> => {
     try {
-      for (let step = 0; step < MAX_STEPS; step++) {
-        if (isStopped || (await store.sweep(clock.now(), STEP_ROWS)) < STEP_ROWS) return;
-        await new Promise((resolve) => setImmediate(resolve));
-      }
+      while (!isStopped && !(await store.sweep(clock.now(), STEP_ROWS)).isDone) await sleep(PAUSE_MS);
     } catch (error) {
       if (error instanceof StoreFailure && error.kind === 'broken') onBroken(error);
       else log.error('sweeping failed; it is tried again', error);

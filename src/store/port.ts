@@ -10,8 +10,8 @@ import type { Agent, Session } from '../core/agent.ts';
 import type { AuditEntry } from '../core/audit.ts';
 import type { PlainChange } from '../core/change.ts';
 import type { Credential, CredentialVersion, Sealed } from '../core/credential.ts';
-import type { Lease, LeaseStatus } from '../core/lease.ts';
-import type { AgentId, ChallengeId, CredentialId, TokenHash } from '../core/names.ts';
+import type { Lease, LeaseStatus, RevocationMark } from '../core/lease.ts';
+import type { ActorName, AgentId, ChallengeId, CredentialId, TokenHash } from '../core/names.ts';
 import type { CredentialPath } from '../core/path.ts';
 import type { PathRange } from '../core/pattern.ts';
 import type { Policy } from '../core/policy.ts';
@@ -48,8 +48,6 @@ export interface Found {
   readonly sessions: readonly Authenticated<Session>[];
   readonly leases: readonly Lease[];
   readonly spentChallenges: readonly ChallengeId[];
-  /** Active at `now`, for the one key that asks for it. */
-  readonly activeLeases: number;
 }
 
 /** A change as it is stored: values sealed, rows that decide with their MACs. */
@@ -121,6 +119,44 @@ export interface LeaseQuery {
   readonly now: number;
 }
 
+/**
+ * A place in the list of credentials: behind the path `after` in the range of that index. What a step reached, or
+ * `FIRST_CREDENTIAL`.
+ */
+export interface CredentialPlace {
+  readonly range: number;
+  readonly after: string;
+}
+
+export const FIRST_CREDENTIAL: CredentialPlace = { range: 0, after: '' };
+/** Leases go from the newest on, each place is the ordinal of the one before it. */
+export const NEWEST_LEASE = Number.MAX_SAFE_INTEGER;
+
+/** What a step of a list found, and where the next one goes on: null where the list ends. */
+export interface Listed<Row, Place> {
+  readonly rows: readonly Row[];
+  readonly reached: Place | null;
+}
+
+/** As `Listed`, for a step that only counts. */
+export interface Counted<Place> {
+  readonly count: number;
+  readonly reached: Place | null;
+}
+
+/** The leases that a mark covers; `agentName` is that of its agent, and null where it has none. */
+export interface MarkedLeases {
+  readonly mark: RevocationMark;
+  readonly agentName: ActorName | null;
+}
+
+/** What a step of a search in the log found, and the ordinal at which the next one begins: null where the range ends. */
+export interface Matches {
+  /** Of the entries that fit, in the order that was asked for. */
+  readonly seqs: readonly number[];
+  readonly reached: number | null;
+}
+
 /** Where a log lies; plain data, so that it can be handed to a thread. */
 export interface LogLocation {
   readonly kind: 'sqlite';
@@ -132,6 +168,13 @@ export interface LogReader {
   /** As the store's `readEntries`. */
   entries(fromSeq: number, toSeq: number, limit: number): AuditEntry[];
   close(): void;
+}
+
+/** What a step of sweeping did. */
+export interface Swept {
+  /** Rows. */
+  readonly removed: number;
+  readonly isDone: boolean;
 }
 
 export interface Store {
@@ -158,28 +201,39 @@ export interface Store {
 
   openTurn(keys: readonly Keys[], now: number): Promise<Turn>;
 
-  /** By path; `after` excludes what is not behind it. At most `limit` rows. */
-  listCredentials(query: CredentialQuery, after: string, offset: number, limit: number): Promise<Credential[]>;
-  countCredentials(query: CredentialQuery): Promise<number>;
-  /** Newest first; `beforeSeq` excludes what is not older. At most `limit` rows. */
-  listLeases(query: LeaseQuery, beforeSeq: number, offset: number, limit: number): Promise<Lease[]>;
-  countLeases(query: LeaseQuery): Promise<number>;
+  // Steps: each takes some milliseconds at most, however many rows there are, and may end before it found anything.
+
+  /** By path, from the place on; at most `limit` rows, which is at least 1. */
+  listCredentials(
+    query: CredentialQuery,
+    from: CredentialPlace,
+    limit: number,
+  ): Promise<Listed<Credential, CredentialPlace>>;
+  /** Counts from the place on, and stops behind the one that makes it `atMost`, which is at least 1. */
+  countCredentials(query: CredentialQuery, from: CredentialPlace, atMost: number): Promise<Counted<CredentialPlace>>;
+  /** Newest first, of those older than `beforeSeq`; at most `limit` rows, which is at least 1. */
+  listLeases(query: LeaseQuery, beforeSeq: number, limit: number): Promise<Listed<Lease, number>>;
+  /** As `countCredentials`. */
+  countLeases(query: LeaseQuery, beforeSeq: number, atMost: number): Promise<Counted<number>>;
+  /** Counts those that the mark, which is committed, ended: they were active until then. It is the same at any later time. */
+  countEnded(marked: MarkedLeases, beforeSeq: number): Promise<Counted<number>>;
 
   /** Where a thread of its own finds the log; see `openLogReader`. */
   readonly logLocation: LogLocation;
   /** Entries with `fromSeq` ≤ seq ≤ `toSeq`, oldest first, at most `limit`. */
   readEntries(fromSeq: number, toSeq: number, limit: number): Promise<AuditEntry[]>;
-  /** The ordinals in the range whose entries fit the filter, in order. The range bounds the work. */
-  matchEntries(filter: AuditFilter, fromSeq: number, toSeq: number): Promise<number[]>;
+  /** A step, as above, through the range: from its first ordinal up, or from its last one down. */
+  matchEntries(filter: AuditFilter, fromSeq: number, toSeq: number, order: 'asc' | 'desc'): Promise<Matches>;
   /** The first ordinal whose entry's time is at or after the timestamp, or null. Costs the logarithm of the log. */
   findSeqAt(timestamp: string): Promise<number | null>;
 
   /** The latest time that `sweep` was told, or 0: what had ended by then must not come back with a clock that was set back. */
   readSeenTime(): Promise<number>;
   /**
-   * Keeps `now` for `readSeenTime`, and removes up to `limit` rows each of what ended long ago. Resolves to how many went.
-   * Not recorded, not part of a turn.
+   * Keeps `now` for `readSeenTime`, and removes up to `limit` rows of what ended long ago, in some milliseconds at most. `isDone`:
+   * nothing more has to go at that time. A lease that ended before it was meant to may stay until 7 days behind that. Not recorded,
+   * not part of a turn.
    */
-  sweep(now: number, limit: number): Promise<number>;
+  sweep(now: number, limit: number): Promise<Swept>;
   close(): Promise<void>;
 }

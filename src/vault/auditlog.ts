@@ -13,9 +13,6 @@ export interface AuditQuery extends AuditFilter {
   readonly order: 'asc' | 'desc';
 }
 
-/** Ordinals looked through at a time: some milliseconds of work. */
-const STEP_SEQS = 2000;
-
 export async function listEntries(
   vault: Vault,
   context: Context,
@@ -51,19 +48,16 @@ async function readPlainPage(vault: Vault, from: number, to: number, { order }: 
 async function readMatches(vault: Vault, from: number, to: number, query: AuditQuery, page: Page) {
   const wanted: number[] = [];
   let total = 0;
-  const steps = Math.ceil((to - from + 1) / STEP_SEQS);
-  for (let step = 0; step < steps; step++) {
-    const [low, high] =
-      query.order === 'asc'
-        ? [from + step * STEP_SEQS, Math.min(to, from + (step + 1) * STEP_SEQS - 1)]
-        : [Math.max(from, to - (step + 1) * STEP_SEQS + 1), to - step * STEP_SEQS];
-    const found = await vault.store.matchEntries(query, low, high);
-    if (query.order === 'desc') found.reverse();
-    for (const seq of found) {
+  let place: number | null = query.order === 'asc' ? from : to;
+  while (place !== null) {
+    await breathe();
+    const [low, high]: [number, number] = query.order === 'asc' ? [place, to] : [from, place];
+    const { seqs, reached } = await vault.store.matchEntries(query, low, high, query.order);
+    for (const seq of seqs) {
       if (total >= page.offset && wanted.length < page.limit) wanted.push(seq);
       total += 1;
     }
-    await breathe();
+    place = reached;
   }
   const entries: AuditEntry[] = [];
   for (const seq of wanted) entries.push(...(await vault.store.readEntries(seq, seq, 1)));

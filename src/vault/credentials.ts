@@ -7,6 +7,7 @@ import { type Retrieved, type RetrieveRequest, retrieve } from '../core/operatio
 import type { CredentialPath } from '../core/path.ts';
 import { Secret } from '../core/secret.ts';
 import { newCredentialId, newLeaseId } from '../crypto/ids.ts';
+import { FIRST_CREDENTIAL } from '../store/port.ts';
 import { type Listing, type Page, readListing } from './listing.ts';
 import type { Vault } from './vault.ts';
 
@@ -46,8 +47,8 @@ export async function listCredentials(
   const { reply: ranges } = await vault.ledger.submit(list(context));
   const query = { ranges, type: filter.type };
   return readListing(page, {
-    count: () => vault.store.countCredentials(query),
-    read: (after: Credential | null, offset, limit) =>
-      vault.store.listCredentials(query, after?.path ?? '', offset, limit),
+    start: FIRST_CREDENTIAL,
+    list: (from, limit) => vault.store.listCredentials(query, from, limit),
+    count: (from, atMost) => vault.store.countCredentials(query, from, atMost),
   });
 }

@@ -11,7 +11,8 @@ import {
   revokeLeases as revokeMany,
 } from '../core/operations/leases.ts';
 import type { CredentialPath } from '../core/path.ts';
-import { type Listing, type Page, readListing } from './listing.ts';
+import { NEWEST_LEASE } from '../store/port.ts';
+import { countFrom, type Listing, type Page, readListing, sliceListing } from './listing.ts';
 import type { Vault } from './vault.ts';
 
 /** A lease as it is told: its status depends on when that is. */
@@ -34,13 +35,20 @@ export async function listLeases(
   page: Page | null,
 ): Promise<Listing<Lease> & { now: number }> {
   const { agentId, now } = (await vault.ledger.submit(list(context))).reply;
-  const query = { ...filter, agentId, now };
+  const own = ownName(context);
+  // The name of an agent goes with its id for ever; by names leases are found.
+  if (own !== null && filter.agentName !== null && filter.agentName !== own) return { ...sliceListing([], page), now };
+  const query = { ...filter, agentName: own ?? filter.agentName, agentId, now };
   const listing = await readListing(page, {
-    count: () => vault.store.countLeases(query),
-    read: (after: Lease | null, offset, limit) =>
-      vault.store.listLeases(query, after?.seq ?? Number.MAX_SAFE_INTEGER, offset, limit),
+    start: NEWEST_LEASE,
+    list: (beforeSeq, limit) => vault.store.listLeases(query, beforeSeq, limit),
+    count: (beforeSeq, atMost) => vault.store.countLeases(query, beforeSeq, atMost),
   });
   return { ...listing, now };
+}
+
+function ownName({ presented }: Context): ActorName | null {
+  return presented.kind === 'session' ? presented.agentName : null;
 }
 
 export async function readLease(vault: Vault, context: Context, id: LeaseId): Promise<SeenLease> {
@@ -55,10 +63,15 @@ export async function revokeLease(vault: Vault, context: Context, id: LeaseId): 
   await vault.ledger.submit(revoke(context, id));
 }
 
-/** How many were revoked. An agent that names nobody means itself. */
+/**
+ * How many were revoked. An agent that names nobody means itself. They are counted when they are revoked already, in steps: what
+ * a mark ended stays the same, and no turn has to wait for a look at them all.
+ */
 export async function revokeLeases(vault: Vault, context: Context, request: RevokeManyRequest): Promise<number> {
-  const { presented } = context;
-  const own = presented.kind === 'session' ? presented.agentName : null;
-  const agentName = request.agentName ?? own;
-  return (await vault.ledger.submit(revokeMany(context, { ...request, agentName }))).reply;
+  const agentName = request.agentName ?? ownName(context);
+  const { reply: mark } = await vault.ledger.submit(revokeMany(context, { ...request, agentName }));
+  if (mark === null) return 0;
+  const ended = { mark, agentName };
+  const { count } = await countFrom(mark.seq, { count: (beforeSeq) => vault.store.countEnded(ended, beforeSeq) });
+  return count;
 }

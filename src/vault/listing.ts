@@ -1,4 +1,5 @@
 /** Lists: whole, in steps so that none holds up the others, or a page with its `meta`. */
+import type { Counted, Listed } from '../store/port.ts';
 
 /** A page that was asked for. */
 export interface Page {
@@ -13,44 +14,99 @@ export interface Listing<T> {
   readonly meta: (Page & { readonly total: number }) | null;
 }
 
-interface Source<T> {
-  count(): Promise<number>;
-  /** Rows behind `after`, the first `offset` of them skipped. */
-  read(after: T | null, offset: number, limit: number): Promise<readonly T[]>;
+/** A list of the store, in its steps. */
+interface Source<T, Place> {
+  readonly start: Place;
+  list(from: Place, limit: number): Promise<Listed<T, Place>>;
+  count(from: Place, atMost: number): Promise<Counted<Place>>;
 }
 
-/** Rows read at a time: some milliseconds of work. */
+/** Rows read at a time: about a millisecond of work. */
 export const STEP_ROWS = 500;
 
-export async function readListing<T>(page: Page | null, source: Source<T>): Promise<Listing<T>> {
-  const meta = page === null ? null : { ...page, total: await source.count() };
-  return { rows: inSteps(page ?? { limit: Number.POSITIVE_INFINITY, offset: 0 }, source), meta };
+/**
+ * A page is found by counting: first through what it skips, which tells where it begins, then through the rest, for the total.
+ * No snapshot: each step sees what is there then.
+ */
+export async function readListing<T, Place>(page: Page | null, source: Source<T, Place>): Promise<Listing<T>> {
+  const { start } = source;
+  if (page === null) return { rows: inSteps(start, Number.POSITIVE_INFINITY, source), meta: null };
+  const skipped = await countFrom(start, source, page.offset);
+  const rest = await countFrom(skipped.reached, source);
+  const meta = { ...page, total: skipped.count + rest.count };
+  return { rows: inSteps(skipped.reached, page.limit, source), meta };
 }
 
-async function* inSteps<T>({ limit, offset }: Page, source: Source<T>): AsyncGenerator<readonly T[]> {
-  let after: T | null = null;
-  let left = limit;
-  while (left > 0) {
-    const wanted = Math.min(left, STEP_ROWS);
-    const rows: readonly T[] = await source.read(after, after === null ? offset : 0, wanted);
-    if (rows.length > 0) yield rows;
-    if (rows.length < wanted) return;
-    left -= rows.length;
-    after = rows.at(-1) ?? null;
+/** Counts to the end, or to `atMost`; `reached` is where it stopped. */
+export async function countFrom<Place>(
+  start: Place | null,
+  { count: countStep }: Pick<Source<unknown, Place>, 'count'>,
+  atMost: number = Number.MAX_SAFE_INTEGER,
+): Promise<Counted<Place>> {
+  let count = 0;
+  let reached = start;
+  while (reached !== null && count < atMost) {
     await breathe();
+    const step = await countStep(reached, atMost - count);
+    count += step.count;
+    reached = step.reached;
+  }
+  return { count, reached };
+}
+
+async function* inSteps<T, Place>(
+  start: Place | null,
+  limit: number,
+  source: Source<T, Place>,
+): AsyncGenerator<readonly T[]> {
+  let place = start;
+  let left = limit;
+  while (place !== null && left > 0) {
+    await breathe();
+    const { rows, reached } = await source.list(place, Math.min(left, STEP_ROWS));
+    if (rows.length > 0) yield rows;
+    left -= rows.length;
+    place = reached;
   }
 }
 
 /** A list that is in memory already. */
 export function sliceListing<T>(all: readonly T[], page: Page | null): Listing<T> {
   const rows = page === null ? all : all.slice(page.offset, page.offset + page.limit);
-  async function* once(): AsyncGenerator<readonly T[]> {
-    yield rows;
+  async function* inBatches(): AsyncGenerator<readonly T[]> {
+    let first = 0;
+    do {
+      await breathe();
+      yield rows.slice(first, first + STEP_ROWS);
+      first += STEP_ROWS;
+    } while (first < rows.length);
   }
-  return { rows: once(), meta: page === null ? null : { ...page, total: all.length } };
+  return { rows: inBatches(), meta: page === null ? null : { ...page, total: all.length } };
 }
 
-/** Lets everything else that waits go first. */
+const waiting: (() => void)[] = [];
+/**
+ * Rounds of the loop from one step to the next. While nobody else works a round takes microseconds; under load it is a turn or
+ * more, and the steps take a small part of the time.
+ */
+const ROUNDS_APART = 4;
+
+/**
+ * To be awaited before each step of a long work. Of all that wait one goes on at a time: a hundred long lists at once slow each
+ * other down, and nobody else.
+ */
 export function breathe(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve));
+  return new Promise((resolve) => {
+    waiting.push(resolve);
+    if (waiting.length === 1) setImmediate(letOneGo, ROUNDS_APART);
+  });
+}
+
+function letOneGo(rounds: number): void {
+  if (rounds > 1) {
+    setImmediate(letOneGo, rounds - 1);
+    return;
+  }
+  waiting.shift()?.();
+  if (waiting.length > 0) setImmediate(letOneGo, ROUNDS_APART);
 }

@@ -33,5 +33,4 @@ export function fill({ uncounted }: Memory, keys: VaultKeys, loaded: Loaded, fou
   for (const { credentialId, versions } of found.histories) loaded.histories.set(credentialId, [...versions]);
   for (const lease of found.leases) loaded.leases.set(lease.id, lease);
   for (const id of found.spentChallenges) loaded.spentChallenges.add(id);
-  loaded.activeLeases = found.activeLeases;
 }

@@ -9,6 +9,7 @@ import type { AuditFilter, Store } from '../../src/store/port.ts';
 import { runs } from '../kit/property.ts';
 import { anEntry, at, commit, T0 } from './rows.ts';
 import type { Subject } from './store.ts';
+import { matchEntries } from './walking.ts';
 
 const NO_FILTER: AuditFilter = { agentName: null, resource: null, action: null, eventType: null, result: null };
 const numbersTo = (last: number): number[] => Array.from({ length: last }, (_, index) => index + 1);
@@ -120,8 +121,12 @@ export function logContract({ name, newVault }: Subject): void {
             (asked.result === null || entry.result === asked.result),
         );
         assert.deepEqual(
-          await store.matchEntries(asked, from, to),
+          await matchEntries(store, asked, from, to),
           fitting.map(({ seq }) => seq),
+        );
+        assert.deepEqual(
+          await matchEntries(store, asked, from, to, 'desc'),
+          fitting.map(({ seq }) => seq).toReversed(),
         );
       }),
     );
@@ -138,7 +143,7 @@ export function logContract({ name, newVault }: Subject): void {
       entries.filter(({ resource }) => globMatches(wanted, resource)).map(({ seq }) => seq);
     await fc.assert(
       fc.asyncProperty(fc.oneof(glob, fc.constantFrom(...RESOURCES)), async (wanted) => {
-        const found = await store.matchEntries({ ...NO_FILTER, resource: wanted }, 1, entries.length);
+        const found = await matchEntries(store, { ...NO_FILTER, resource: wanted }, 1, entries.length);
         assert.deepEqual(found, expected(wanted), wanted);
       }),
       runs(300),
@@ -164,7 +169,7 @@ export function logContract({ name, newVault }: Subject): void {
         store,
         RESOURCES.map((resource) => ({ resource })),
       );
-      const found = await store.matchEntries({ ...NO_FILTER, resource: wanted }, 1, RESOURCES.length);
+      const found = await matchEntries(store, { ...NO_FILTER, resource: wanted }, 1, RESOURCES.length);
       assert.deepEqual(
         found.map((seq) => RESOURCES[seq - 1]),
         fitting,
@@ -185,7 +190,7 @@ export function logContract({ name, newVault }: Subject): void {
       `${'*'.repeat(600)}b`,
       `${'?*'.repeat(300)}b`,
     ]) {
-      assert.deepEqual(await store.matchEntries({ ...NO_FILTER, resource: wanted }, 1, 50), []);
+      assert.deepEqual(await matchEntries(store, { ...NO_FILTER, resource: wanted }, 1, 50), []);
     }
     const took = performance.now() - startedAt;
     assert.ok(took < 5000, `200 texts of 512 characters took ${took} ms`);

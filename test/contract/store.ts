@@ -11,6 +11,7 @@ import { listContract } from './lists.ts';
 import { logContract } from './log.ts';
 import { headAt, KEY_CHECK, T0 } from './rows.ts';
 import { sweepContract } from './sweeping.ts';
+import { sweepLeaseContract } from './sweepingleases.ts';
 import { turnContract } from './turns.ts';
 
 /** Makes a new, empty place that goes away with the scope. What it gives opens the store there, as often as it is called. */
@@ -44,4 +45,5 @@ export function storeContract(name: string, newPlace: NewPlace): void {
   listContract(subject);
   logContract(subject);
   sweepContract(subject);
+  sweepLeaseContract(subject);
 }

@@ -2,7 +2,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { ActorName, AgentId } from '../../src/core/names.ts';
 import {
   aCredential,
   aLease,
@@ -35,7 +34,6 @@ export function turnContract({ name, newVault }: Subject): void {
       sessions: [],
       leases: [],
       spentChallenges: [],
-      activeLeases: 0,
     });
   });
 
@@ -118,35 +116,6 @@ export function turnContract({ name, newVault }: Subject): void {
     assert.deepEqual(found.sessions, [aSession(2)]);
     assert.deepEqual(found.leases, [aLease(1)]);
     assert.deepEqual(found.spentChallenges, [asChallenge(2)]);
-  });
-
-  test(`${name}: a turn counts the leases that are active now for an agent, a path, or both`, async (t) => {
-    const store = await newVault(t);
-    const other = { agentId: 'agent-2' as AgentId, agentName: 'ci-2' as ActorName };
-    await commit(store, {
-      changes: [
-        aLease(1),
-        aLease(2, { ...other }),
-        aLease(3, { path: asPath('prod/b') }),
-        aLease(4, { ...other, path: asPath('prod/b') }),
-        aLease(5, { expiresAt: T0 + 100 }),
-        aLease(6),
-      ].map(leased),
-    });
-    await commit(store, { changes: [{ kind: 'revokeLease', id: aLease(6).id, revokedAt: T0 + 50 }] });
-    const [agentName, path] = ['ci-1', asPath('prod/key')];
-    for (const [activeLeases, now, expected] of [
-      [{ agentName, path: null }, T0 + 99, 3],
-      [{ agentName, path: null }, T0 + 100, 2],
-      [{ agentName: null, path }, T0 + 100, 2],
-      [{ agentName, path }, T0 + 100, 1],
-      [{ agentName: 'ci', path }, T0 + 100, 0],
-      [{ agentName: null, path: asPath('prod') }, T0 + 100, 0],
-      [{ agentName: null, path: null }, T0 + 100, 4],
-      [{ agentName: null, path: null }, T0 + 10_000_000, 0],
-    ] as const) {
-      assert.equal((await find(store, [{ activeLeases }], now)).activeLeases, expected, JSON.stringify(activeLeases));
-    }
   });
 
   test(`${name}: no turn is open while another one is`, async (t) => {

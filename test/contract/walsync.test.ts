@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { fdatasyncSync, fstatSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
+import { FIRST_CREDENTIAL } from '../../src/store/port.ts';
 import { SqliteStore } from '../../src/store/sqlite/store.ts';
 import { temporaryFolder } from '../kit/folder.ts';
 import { aCredential, anEntry, asPath, commit, headAt, KEY_CHECK, stored, T0 } from './rows.ts';
@@ -106,7 +107,7 @@ test('the next turn sees what is written at once; whoever reads beside turns wai
   const looks = [
     store.readHead(),
     store.readEntries(1, 9, 9),
-    store.countCredentials({ ranges: [{ from: 'a', to: 'z' }], type: null }),
+    store.countCredentials({ ranges: [{ from: 'a', to: 'z' }], type: null }, FIRST_CREDENTIAL, 9),
   ];
   let told = 0;
   for (const look of looks) void look.then(() => (told += 1));

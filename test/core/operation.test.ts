@@ -37,7 +37,7 @@ function worldWithVersions(): World {
 
 function retrieved(world: World, version: number | null) {
   const operation = retrieve(BY_ADMIN, { path: PATH, version, ttlSeconds: parseTtl(5, 'ttl'), leaseId: LEASE });
-  const known = new Workspace(world.control, world.shelf.load([operation], world.now), SETTINGS);
+  const known = new Workspace(world.control, world.shelf.load([operation]), SETTINGS);
   return operation.decide(known, { now: world.now, seq: 3 });
 }
 
@@ -87,7 +87,7 @@ test('a signature that was checked with another key, or for another agent of the
   };
   const outcomeOf = (fields: Partial<VerifyRequest>) => {
     const operation = verify(BY_ADMIN, { ...request, ...fields });
-    const known = new Workspace(world.control, world.shelf.load([operation], world.now), SETTINGS);
+    const known = new Workspace(world.control, world.shelf.load([operation]), SETTINGS);
     return operation.decide(known, { now: world.now, seq: 2 });
   };
   const refused: Partial<VerifyRequest>[] = [

@@ -7,15 +7,18 @@ import { type TestContext, test } from 'node:test';
 import { createLog } from '../../src/daemon/logs.ts';
 import { startSweeping } from '../../src/daemon/sweeping.ts';
 import { toErrorAnswer, toFault } from '../../src/http/faults.ts';
+import type { Swept } from '../../src/store/port.ts';
 import { SqliteStore } from '../../src/store/sqlite/store.ts';
 import { startClock } from '../../src/vault/clock.ts';
+import { aLease, commit, leased, T0 } from '../contract/rows.ts';
 import { temporaryFolder } from '../kit/folder.ts';
-import { until } from '../vault/opened.ts';
+import { inFrontOf, until } from '../vault/opened.ts';
 
 const HEAD = { seq: 0, hmac: 'h', mac: 'm', epoch: 0 };
 const HEAD_AT = 1;
+const DAY_MS = 24 * 3600 * 1000;
 
-async function sweepOn(t: TestContext) {
+async function sweepOn(t: TestContext, intervalMs = 20) {
   let fails = false;
   const syncFile = async (descriptor: number): Promise<void> => {
     if (fails) throw new Error('EIO');
@@ -25,7 +28,14 @@ async function sweepOn(t: TestContext) {
   t.after(() => store.close());
   await store.initialise('check', HEAD, HEAD_AT);
   const broken: unknown[] = [];
-  const sweeping = startSweeping(store, startClock(0), createLog('silent'), (failure) => broken.push(failure), 20);
+  const sweeping = startSweeping(
+    store,
+    startClock(0),
+    createLog('silent'),
+    (failure) => broken.push(failure),
+    intervalMs,
+  );
+  t.after(() => sweeping.stop());
   return {
     store,
     broken,
@@ -60,4 +70,32 @@ test('stopping waits for the step that runs, and begins no other', async (t) => 
   await new Promise((resolve) => setTimeout(resolve, 100));
   assert.equal(await store.readSeenTime(), seen);
   assert.deepEqual(broken, []);
+});
+
+test('a backlog is worked off in one go, with a pause after each step', async (t) => {
+  const { store } = await sweepOn(t, 3_600_000);
+  const ended = Array.from({ length: 4000 }, (_, index) => leased(aLease(index + 1, { expiresAt: T0 + 1 })));
+  await commit(store, { changes: ended });
+  const steps: { startedAt: number; endedAt: number; swept: Swept }[] = [];
+  const watched = inFrontOf(store, {
+    async sweep(now, limit) {
+      const startedAt = performance.now();
+      const swept = await store.sweep(now, limit);
+      steps.push({ startedAt, endedAt: performance.now(), swept });
+      return swept;
+    },
+  });
+  const sweeping = startSweeping(watched, startClock(T0 + 30 * DAY_MS), createLog('silent'), () => undefined, 300);
+  await until(() => steps.at(-1)?.swept.isDone === true, 'all is swept');
+  await sweeping.stop();
+  assert.equal(
+    steps.reduce((sum, { swept }) => sum + swept.removed, 0),
+    4000,
+  );
+  assert.ok(steps.length >= 8, `${steps.length} steps`);
+  for (const [index, { startedAt }] of steps.entries()) {
+    const before = steps[index - 1];
+    // Timers may be a millisecond early.
+    if (before !== undefined) assert.ok(startedAt - before.endedAt >= 8, `${startedAt - before.endedAt} ms of pause`);
+  }
 });

@@ -2,7 +2,7 @@
 import { Agent, request } from 'node:http';
 import type { Scope } from '../kit/folder.ts';
 
-export interface Sight {
+interface Sight {
   /** 0 where the connection failed. */
   readonly status: number;
   readonly milliseconds: number;

@@ -7,7 +7,7 @@ import fc from 'fast-check';
 import type { AgentName, PolicyName } from '../../src/core/names.ts';
 import type { Pattern } from '../../src/core/pattern.ts';
 import type { PolicyDraft, Principal, TtlSeconds } from '../../src/core/policy.ts';
-import { StoreFailure } from '../../src/store/port.ts';
+import { NEWEST_LEASE, StoreFailure } from '../../src/store/port.ts';
 import { deregisterAgent, listAgents, registerAgent } from '../../src/vault/agents.ts';
 import { deleteCredential } from '../../src/vault/credentials.ts';
 import { readMemory } from '../../src/vault/memory.ts';
@@ -103,7 +103,7 @@ test('after a commit that failed every caller of the turn is refused, without a 
   assert.equal(await get(vault, 'prod/key'), 'the value');
   await register(vault, 'ci-1');
   const everyLease = { agentId: null, agentName: null, path: null, status: null, now: vault.clock.now() };
-  assert.equal(await vault.sqlite.countLeases(everyLease), 1);
+  assert.equal((await vault.sqlite.countLeases(everyLease, NEWEST_LEASE, 10)).count, 1);
   assert.equal((await verify(vault)).isValid, true);
 });
 

@@ -7,6 +7,7 @@ import type { CredentialType, PolicyName } from '../../src/core/names.ts';
 import { parsePolicy } from '../../src/core/policy.ts';
 import { Secret } from '../../src/core/secret.ts';
 import { hashToken } from '../../src/crypto/tokens.ts';
+import { NEWEST_LEASE } from '../../src/store/port.ts';
 import { readCredentialMetadata, retrieveCredential, storeCredential } from '../../src/vault/credentials.ts';
 import { createPolicy, readPolicy } from '../../src/vault/policies.ts';
 import { as, enrol, logIn, newAgentKey, unchecked } from './agents.ts';
@@ -93,7 +94,7 @@ for (const [what, sql, version] of UNREADABLE) {
     );
     assert.equal(entries.length, 3);
     const leases = { agentId: null, agentName: null, path: null, status: null, now: vault.clock.now() };
-    assert.equal(await vault.sqlite.countLeases(leases), 2);
+    assert.equal((await vault.sqlite.countLeases(leases, NEWEST_LEASE, 10)).count, 2);
     const { credential } = await readCredentialMetadata(vault, admin(), toPath('prod/key'));
     assert.equal(credential.accessCount, 0);
     assert.equal((await verify(vault)).isValid, true);

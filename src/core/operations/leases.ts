@@ -79,14 +79,14 @@ export interface RevokeManyRequest {
   readonly path: CredentialPath | null;
 }
 
-/** Revokes all that are active for the agent, the path, or both, with one mark; replies how many. An agent revokes only its own. */
-export function revokeLeases(context: Context, request: RevokeManyRequest): Operation<number> {
+/**
+ * Revokes all that are active for the agent, the path, or both, with one mark, and replies it: how many it ended is counted
+ * afterwards. Null where the agent or the path is nobody's. An agent revokes only its own.
+ */
+export function revokeLeases(context: Context, request: RevokeManyRequest): Operation<RevocationMark | null> {
   const { path } = request;
   const resource = path ?? `agent:${request.agentName}`;
-  const keys = {
-    activeLeases: { agentName: request.agentName, path },
-    ...(path === null ? {} : { credential: path }),
-  };
+  const keys = path === null ? {} : { credential: path };
   return operation({ context, event: 'lease.revoke', resource, who: 'agent', keys }, (asked) => {
     const { caller, known, moment, entry } = asked;
     const { agentName } = request;
@@ -96,13 +96,13 @@ export function revokeLeases(context: Context, request: RevokeManyRequest): Oper
     }
     const agentId = agentName === null ? null : idOf(asked, agentName);
     const credentialId = path === null ? null : (known.credential(path)?.id ?? null);
-    const isNobodys = (agentName !== null && agentId === null) || (path !== null && credentialId === null);
-    const revoked = isNobodys ? 0 : known.loaded.activeLeases;
+    if ((agentName !== null && agentId === null) || (path !== null && credentialId === null)) {
+      return succeeded(null, entry('allowed', { reason: 'there were no leases to revoke' }));
+    }
     const whose = path !== null && agentName !== null ? ` of ${agentName}` : '';
-    const reason = `${revoked} active ${revoked === 1 ? 'lease' : 'leases'}${whose} revoked`;
-    if (revoked === 0) return succeeded(0, entry('allowed', { reason }));
     const mark: RevocationMark = { agentId, credentialId, revokedAt: moment.now, seq: moment.seq };
-    return succeeded(revoked, entry('allowed', { reason }), [{ kind: 'markRevoked', mark }]);
+    const reason = `all active leases${whose} revoked`;
+    return succeeded(mark, entry('allowed', { reason }), [{ kind: 'markRevoked', mark }]);
   });
 }
 

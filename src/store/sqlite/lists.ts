@@ -1,87 +1,83 @@
-/** The lists of credentials and leases, page by page. */
+/** The list of credentials, step by step: each looks at a bounded number of keys, in their order, wherever it begins. */
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import type { Credential } from '../../core/credential.ts';
-import { ENDED_LEASES_LISTED_MS, type Lease, type LeaseStatus } from '../../core/lease.ts';
-import type { CredentialQuery, LeaseQuery } from '../port.ts';
-import { toCredential, toLease } from './rows.ts';
+import type { Counted, CredentialPlace, CredentialQuery, Listed } from '../port.ts';
+import { toCredential } from './rows.ts';
+import { inWindows, WINDOW_ROWS } from './windows.ts';
 
-const IN_RANGE = 'path >= :from AND path < :to AND path > :after AND (:type IS NULL OR type = :type)';
+/** Its first and last path, both in it. */
+interface Window {
+  readonly low: string;
+  readonly last: string;
+}
 
-const STATUS_RULES: Readonly<Record<LeaseStatus, string>> = {
-  active: 'revoked_at IS NULL AND expires_at > :now',
-  expired: 'revoked_at IS NULL AND expires_at <= :now',
-  revoked: 'revoked_at IS NOT NULL',
-};
+const IN_WINDOW = 'path >= :low AND path <= :last AND (:type IS NULL OR type = :type)';
 
 export class Lists {
-  readonly #database: DatabaseSync;
-  readonly #credentials: StatementSync;
-  readonly #credentialCount: StatementSync;
+  readonly #window: StatementSync;
+  readonly #rows: StatementSync;
+  readonly #count: StatementSync;
+  readonly #nth: StatementSync;
 
   constructor(database: DatabaseSync) {
-    this.#database = database;
-    this.#credentials = database.prepare(
-      `SELECT * FROM credentials WHERE ${IN_RANGE} ORDER BY path LIMIT :limit OFFSET :offset`,
+    this.#window = database.prepare(
+      `SELECT max(path) AS last, count(*) AS n FROM
+         (SELECT path FROM credentials WHERE path >= ? AND path < ? ORDER BY path LIMIT ${WINDOW_ROWS})`,
     );
-    this.#credentialCount = database.prepare(`SELECT count(*) AS n FROM credentials WHERE ${IN_RANGE}`);
+    this.#rows = database.prepare(`SELECT * FROM credentials WHERE ${IN_WINDOW} ORDER BY path LIMIT :limit`);
+    this.#count = database.prepare(`SELECT count(*) AS n FROM credentials WHERE ${IN_WINDOW}`);
+    this.#nth = database.prepare(`SELECT path FROM credentials WHERE ${IN_WINDOW} ORDER BY path LIMIT 1 OFFSET :nth`);
   }
 
-  credentials(query: CredentialQuery, after: string, offset: number, limit: number): Credential[] {
-    const found: Credential[] = [];
-    let toSkip = offset;
-    for (const { from, to } of query.ranges) {
-      if (to <= after) continue;
-      const wanted = limit - found.length;
-      if (wanted <= 0) break;
-      const range = { from, to, after, type: query.type };
-      const rows = this.#credentials.all({ ...range, limit: wanted, offset: toSkip });
-      // What a range holds is only counted where all of it was skipped.
-      if (rows.length === 0 && toSkip > 0) toSkip -= Math.min(toSkip, this.#count(range));
-      else toSkip = 0;
-      found.push(...rows.map(toCredential));
-    }
-    return found;
-  }
-
-  countCredentials(query: CredentialQuery): number {
-    return query.ranges.reduce((sum, { from, to }) => sum + this.#count({ from, to, after: '', type: query.type }), 0);
-  }
-
-  leases(query: LeaseQuery, beforeSeq: number, offset: number, limit: number): Lease[] {
-    const { where, values } = this.#leaseFilter(query);
-    return this.#database
-      .prepare(
-        `SELECT * FROM leases_now WHERE seq < :beforeSeq AND ${where} ORDER BY seq DESC LIMIT :limit OFFSET :offset`,
-      )
-      .all({ ...values, beforeSeq, limit, offset })
-      .map(toLease);
-  }
-
-  countLeases(query: LeaseQuery): number {
-    const { where, values } = this.#leaseFilter(query);
-    return Number(
-      this.#database.prepare(`SELECT count(*) AS n FROM leases_now WHERE ${where}`).get(values)?.['n'] ?? 0,
+  credentials(query: CredentialQuery, from: CredentialPlace, limit: number): Listed<Credential, CredentialPlace> {
+    const rows: Credential[] = [];
+    const reached = inWindows(
+      from,
+      (place) =>
+        this.#look(query, place, ({ low, last }) => {
+          const wanted = limit - rows.length;
+          const some = this.#rows.all({ low, last, type: query.type, limit: wanted }).map(toCredential);
+          rows.push(...some);
+          return some.length < wanted ? null : (some.at(-1)?.path ?? place.after);
+        }),
+      () => rows.length >= limit,
     );
+    return { rows, reached };
   }
 
-  #count(range: { from: string; to: string; after: string; type: string | null }): number {
-    return Number(this.#credentialCount.get(range)?.['n'] ?? 0);
+  countCredentials(query: CredentialQuery, from: CredentialPlace, atMost: number): Counted<CredentialPlace> {
+    let count = 0;
+    const reached = inWindows(
+      from,
+      (place) =>
+        this.#look(query, place, ({ low, last }) => {
+          const values = { low, last, type: query.type };
+          const left = atMost - count;
+          const found = Number(this.#count.get(values)?.['n'] ?? 0);
+          count += Math.min(found, left);
+          return found < left ? null : String(this.#nth.get({ ...values, nth: left - 1 })?.['path']);
+        }),
+      () => count >= atMost,
+    );
+    return { count, reached };
   }
 
-  /** Only the filters that are asked for, so that the planner sees which index serves. */
-  #leaseFilter(query: LeaseQuery): { where: string; values: Record<string, string | number> } {
-    const rules = ['min(expires_at, coalesce(revoked_at, expires_at)) > :listedAfter'];
-    const values: Record<string, string | number> = { listedAfter: query.now - ENDED_LEASES_LISTED_MS };
-    const equal = { agent_id: query.agentId, agent_name: query.agentName, path: query.path };
-    for (const [column, value] of Object.entries(equal)) {
-      if (value === null) continue;
-      rules.push(`${column} = :${column}`);
-      values[column] = value;
-    }
-    if (query.status !== null) {
-      rules.push(STATUS_RULES[query.status]);
-      if (query.status !== 'revoked') values['now'] = query.now;
-    }
-    return { where: rules.join(' AND '), values };
+  /** Has the next window looked at. `look` answers the path behind which it goes on, where that is not the window's last. */
+  #look(
+    { ranges }: CredentialQuery,
+    { range, after }: CredentialPlace,
+    look: (window: Window) => string | null,
+  ): CredentialPlace | null {
+    const bounds = ranges[range];
+    if (bounds === undefined) return null;
+    // '!' stands before every character a path may have.
+    const behind = after === '' ? '' : `${after}!`;
+    const low = behind > bounds.from ? behind : bounds.from;
+    const { last, n } = this.#window.get(low, bounds.to) ?? {};
+    const next = { range: range + 1, after: '' };
+    if (typeof last !== 'string') return next;
+    const stoppedAt = look({ low, last });
+    if (stoppedAt !== null) return { range, after: stoppedAt };
+    return n === WINDOW_ROWS ? { range, after: last } : next;
   }
 }

@@ -37,7 +37,6 @@ export class KeyLoader {
   readonly #session: StatementSync;
   readonly #lease: StatementSync;
   readonly #spent: StatementSync;
-  readonly #activeLeases: StatementSync;
 
   constructor(database: DatabaseSync, hot: HotCredentials) {
     this.#database = database;
@@ -52,27 +51,22 @@ export class KeyLoader {
     this.#session = database.prepare('SELECT * FROM sessions WHERE token_hash = ?');
     this.#lease = database.prepare('SELECT * FROM leases_now WHERE id = ?');
     this.#spent = database.prepare('SELECT 1 FROM spent_challenges WHERE id = ?');
-    this.#activeLeases = database.prepare(
-      `SELECT count(*) AS n FROM leases_now
-       WHERE expires_at > :now AND revoked_at IS NULL
-         AND (:agentName IS NULL OR agent_name = :agentName) AND (:path IS NULL OR path = :path)`,
-    );
   }
 
   /** Loads the union of the keys; each row once. */
-  load(keys: readonly Keys[], now: number): Found {
+  load(keys: readonly Keys[]): Found {
     // WHY a transaction: outside of one, each statement takes and drops the file's lock, two system calls.
     this.#database.exec('BEGIN');
     try {
       this.#hot.refresh();
-      return this.#load(keys, now);
+      return this.#load(keys);
     } finally {
       // After an I/O error SQLite has ended it already.
       if (this.#database.isTransaction) this.#database.exec('COMMIT');
     }
   }
 
-  #load(keys: readonly Keys[], now: number): Found {
+  #load(keys: readonly Keys[]): Found {
     const found: Filling<Found> = {
       credentials: [],
       versions: [],
@@ -80,7 +74,6 @@ export class KeyLoader {
       sessions: [],
       leases: [],
       spentChallenges: [],
-      activeLeases: 0,
     };
     const credentials = new Map<CredentialPath, Seen | null>();
     const seen = new Set<string>();
@@ -97,10 +90,6 @@ export class KeyLoader {
       }
       if (key.challenge !== undefined && this.#spent.get(key.challenge) !== undefined) {
         found.spentChallenges.push(key.challenge);
-      }
-      if (key.activeLeases !== undefined) {
-        const { agentName, path } = key.activeLeases;
-        found.activeLeases = Number(this.#activeLeases.get({ now, agentName, path })?.['n'] ?? 0);
       }
     }
     return found;

@@ -2,8 +2,12 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import type { AuditEntry } from '../../core/audit.ts';
 import type { CredentialId } from '../../core/names.ts';
-import type { AuditFilter, Head, LastEntry } from '../port.ts';
+import type { AuditFilter, Head, LastEntry, Matches } from '../port.ts';
 import { ENTRIES_IN_RANGE, toEntry } from './rows.ts';
+import { inWindows, WINDOW_ROWS } from './windows.ts';
+
+/** Fewer than of other rows: a glob made to be slow takes half a millisecond with each. */
+const WINDOW_ENTRIES = 32;
 
 export class Log {
   readonly #head: StatementSync;
@@ -12,7 +16,11 @@ export class Log {
   readonly #entries: StatementSync;
   readonly #matching: StatementSync;
   readonly #from: StatementSync;
-  readonly #uncounted: StatementSync;
+  readonly #windowEnd: StatementSync;
+  readonly #windowEndBelow: StatementSync;
+  readonly #countedThrough: StatementSync;
+  readonly #retrieved: StatementSync;
+  readonly #idAt: StatementSync;
 
   constructor(database: DatabaseSync) {
     this.#head = database.prepare('SELECT seq, hmac, mac, epoch FROM audit_head');
@@ -24,7 +32,7 @@ export class Log {
     this.#entries = database.prepare(ENTRIES_IN_RANGE);
     this.#entries.setReturnArrays(true);
     this.#matching = database.prepare(
-      `SELECT seq FROM audit_entries WHERE seq BETWEEN :fromSeq AND :toSeq
+      `SELECT seq FROM audit_entries WHERE seq BETWEEN :low AND :high
          AND (:agentName IS NULL OR agent_name = :agentName)
          AND (:action IS NULL OR action = :action)
          AND (:eventType IS NULL OR event_type = :eventType)
@@ -33,12 +41,18 @@ export class Log {
        ORDER BY seq`,
     );
     this.#from = database.prepare('SELECT seq, timestamp FROM audit_entries WHERE seq >= ? ORDER BY seq LIMIT 1');
-    this.#uncounted = database.prepare(
-      `SELECT c.id AS id, count(*) AS n FROM audit_entries e JOIN credentials c ON c.path = e.resource
-       WHERE e.seq > (SELECT counted_through_seq FROM audit_head)
-         AND e.event_type = 'credential.retrieve' AND e.result = 'allowed'
-       GROUP BY c.id`,
+    this.#windowEnd = database.prepare(
+      'SELECT seq FROM audit_entries WHERE seq >= ? AND seq <= ? ORDER BY seq LIMIT 1 OFFSET ? - 1',
     );
+    this.#windowEndBelow = database.prepare(
+      'SELECT seq FROM audit_entries WHERE seq <= ? AND seq >= ? ORDER BY seq DESC LIMIT 1 OFFSET ? - 1',
+    );
+    this.#countedThrough = database.prepare('SELECT counted_through_seq AS seq FROM audit_head');
+    this.#retrieved = database.prepare(
+      `SELECT resource FROM audit_entries WHERE seq BETWEEN ? AND ?
+         AND event_type = 'credential.retrieve' AND result = 'allowed'`,
+    );
+    this.#idAt = database.prepare('SELECT id FROM credentials WHERE path = ?');
   }
 
   head(): { head: Head | null; last: LastEntry | null; highestSeq: number } {
@@ -66,10 +80,26 @@ export class Log {
     return this.#entries.all(fromSeq, toSeq, limit).map(toEntry);
   }
 
-  matching(filter: AuditFilter, fromSeq: number, toSeq: number): number[] {
+  matching(filter: AuditFilter, fromSeq: number, toSeq: number, order: 'asc' | 'desc'): Matches {
     const { agentName, resource, action, eventType, result } = filter;
-    const values = { agentName, resource, action, eventType, result, fromSeq, toSeq };
-    return this.#matching.all(values).map((row) => Number(row['seq']));
+    const values = { agentName, resource, action, eventType, result };
+    const isRising = order === 'asc';
+    const seqs: number[] = [];
+    const reached = inWindows(
+      isRising ? fromSeq : toSeq,
+      (at) => {
+        const end = isRising
+          ? this.#windowEnd.get(at, toSeq, WINDOW_ENTRIES)
+          : this.#windowEndBelow.get(at, fromSeq, WINDOW_ENTRIES);
+        const last = end === undefined ? null : Number(end['seq']);
+        const window = isRising ? { low: at, high: last ?? toSeq } : { low: last ?? fromSeq, high: at };
+        const found = this.#matching.all({ ...values, ...window }).map((row) => Number(row['seq']));
+        for (const seq of isRising ? found : found.reverse()) seqs.push(seq);
+        return last === null ? null : last + (isRising ? 1 : -1);
+      },
+      () => false,
+    );
+    return { seqs, reached };
   }
 
   /** Bisection: times never fall along the log. */
@@ -86,7 +116,37 @@ export class Log {
     return found === undefined ? null : Number(found['seq']);
   }
 
-  uncounted(): Map<CredentialId, number> {
-    return new Map(this.#uncounted.all().map((row) => [String(row['id']) as CredentialId, Number(row['n'])]));
+  /** Step by step; for a time at which nothing is committed. */
+  *uncounted(): Generator<void, Map<CredentialId, number>> {
+    const byPath = new Map<string, number>();
+    const last = Number(this.#last.get()?.['seq'] ?? 0);
+    let place: number | null = Number(this.#countedThrough.get()?.['seq'] ?? last) + 1;
+    while (place !== null) {
+      place = inWindows(
+        place,
+        (at) => {
+          const end = this.#windowEnd.get(at, last, WINDOW_ROWS)?.['seq'];
+          for (const row of this.#retrieved.all(at, typeof end === 'number' ? end : last)) {
+            const path = String(row['resource']);
+            byPath.set(path, (byPath.get(path) ?? 0) + 1);
+          }
+          return typeof end === 'number' ? end + 1 : null;
+        },
+        () => false,
+      );
+      yield;
+    }
+    const byId = new Map<CredentialId, number>();
+    // In the order in which they lie.
+    const paths = [...byPath.keys()].sort();
+    for (let looked = 0; looked < paths.length; looked += WINDOW_ROWS) {
+      for (const path of paths.slice(looked, looked + WINDOW_ROWS)) {
+        const id = this.#idAt.get(path)?.['id'];
+        // What was deleted since has no count any more.
+        if (id !== undefined) byId.set(String(id) as CredentialId, byPath.get(path) ?? 0);
+      }
+      yield;
+    }
+    return byId;
   }
 }

@@ -1,21 +1,25 @@
 /** The store on one SQLite file. The process owns the file: a turn needs no lock but the transaction of its commit. */
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
+import { setImmediate } from 'node:timers/promises';
 import type { AgentId, TokenHash } from '../../core/names.ts';
 import type { Keys } from '../../core/workspace.ts';
 import type {
   AuditFilter,
   Batch,
   Committed,
+  CredentialPlace,
   CredentialQuery,
   Head,
   LeaseQuery,
   LogLocation,
+  MarkedLeases,
   Store,
   Turn,
 } from '../port.ts';
 import { Checkpointer } from './checkpointer.ts';
 import { inTransaction, openDatabase, toFailure } from './database.ts';
 import { HotCredentials } from './hotcredentials.ts';
+import { LeaseLists } from './leaselists.ts';
 import { Lists } from './lists.ts';
 import { KeyLoader } from './loader.ts';
 import { Log } from './log.ts';
@@ -38,6 +42,7 @@ export class SqliteStore implements Store {
   readonly #loader: KeyLoader;
   readonly #writer: BatchWriter;
   readonly #lists: Lists;
+  readonly #leaseLists: LeaseLists;
   readonly #log: Log;
   readonly #sweeper: Sweeper;
   readonly #session: StatementSync;
@@ -54,6 +59,7 @@ export class SqliteStore implements Store {
       this.#loader = new KeyLoader(this.#database, this.#hot);
       this.#writer = new BatchWriter(this.#database);
       this.#lists = new Lists(this.#database);
+      this.#leaseLists = new LeaseLists(this.#database);
       this.#log = new Log(this.#database);
       this.#sweeper = new Sweeper(this.#database);
       this.#session = this.#database.prepare('SELECT * FROM sessions WHERE token_hash = ?');
@@ -100,8 +106,13 @@ export class SqliteStore implements Store {
     return this.#read(() => this.#database.prepare('SELECT * FROM policies').all().map(toPolicy));
   }
 
-  readUncounted() {
-    return this.#read(() => this.#log.uncounted());
+  async readUncounted() {
+    const steps = this.#log.uncounted();
+    for (;;) {
+      const { done, value } = await this.#read(() => steps.next());
+      if (done) return value;
+      await setImmediate();
+    }
   }
 
   readSession(tokenHash: TokenHash) {
@@ -119,14 +130,14 @@ export class SqliteStore implements Store {
   }
 
   /** Waits for the turn before: the ledger never does, it opens one at a time. */
-  async openTurn(keys: readonly Keys[], now: number): Promise<Turn> {
+  async openTurn(keys: readonly Keys[], _now: number): Promise<Turn> {
     const before = this.#turnClosed;
     const { promise, resolve: close } = Promise.withResolvers<void>();
     this.#turnClosed = promise;
     await before;
     try {
       await this.#checkpointer.pass();
-      const found = this.#loader.load(keys, now);
+      const found = this.#loader.load(keys);
       return {
         found,
         commit: (batch) => this.#commit(batch).finally(close),
@@ -138,28 +149,32 @@ export class SqliteStore implements Store {
     }
   }
 
-  listCredentials(query: CredentialQuery, after: string, offset: number, limit: number) {
-    return this.#read(() => this.#lists.credentials(query, after, offset, limit));
+  listCredentials(query: CredentialQuery, from: CredentialPlace, limit: number) {
+    return this.#read(() => this.#lists.credentials(query, from, limit));
   }
 
-  countCredentials(query: CredentialQuery) {
-    return this.#read(() => this.#lists.countCredentials(query));
+  countCredentials(query: CredentialQuery, from: CredentialPlace, atMost: number) {
+    return this.#read(() => this.#lists.countCredentials(query, from, atMost));
   }
 
-  listLeases(query: LeaseQuery, beforeSeq: number, offset: number, limit: number) {
-    return this.#read(() => this.#lists.leases(query, beforeSeq, offset, limit));
+  listLeases(query: LeaseQuery, beforeSeq: number, limit: number) {
+    return this.#read(() => this.#leaseLists.leases(query, beforeSeq, limit));
   }
 
-  countLeases(query: LeaseQuery) {
-    return this.#read(() => this.#lists.countLeases(query));
+  countLeases(query: LeaseQuery, beforeSeq: number, atMost: number) {
+    return this.#read(() => this.#leaseLists.countLeases(query, beforeSeq, atMost));
+  }
+
+  countEnded(marked: MarkedLeases, beforeSeq: number) {
+    return this.#read(() => this.#leaseLists.countEnded(marked, beforeSeq));
   }
 
   readEntries(fromSeq: number, toSeq: number, limit: number) {
     return this.#read(() => this.#log.entries(fromSeq, toSeq, limit));
   }
 
-  matchEntries(filter: AuditFilter, fromSeq: number, toSeq: number) {
-    return this.#read(() => this.#log.matching(filter, fromSeq, toSeq));
+  matchEntries(filter: AuditFilter, fromSeq: number, toSeq: number, order: 'asc' | 'desc') {
+    return this.#read(() => this.#log.matching(filter, fromSeq, toSeq, order));
   }
 
   findSeqAt(timestamp: string) {

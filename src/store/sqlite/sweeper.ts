@@ -1,70 +1,81 @@
-/** Removing what ended long ago, a bounded step at a time. */
+/** Removing what ended long ago, in steps that are bounded in rows and in time. Every removal finds its rows by an index. */
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { ENDED_LEASES_LISTED_MS } from '../../core/lease.ts';
 import { MAX_TTL_SECONDS } from '../../core/policy.ts';
+import type { Swept } from '../port.ts';
 import { inTransaction } from './database.ts';
+import { EndedLeases } from './endedleases.ts';
 
 /** Ended sessions are told apart from unknown ones for a day. */
 const ENDED_SESSIONS_KNOWN_MS = 24 * 3600 * 1000;
+/** A mark must outlive every lease that it can cover. */
+const MARKS_KEPT_MS = MAX_TTL_SECONDS * 1000 + ENDED_LEASES_LISTED_MS;
+
+/** The commit, which writes the pages that were touched, comes on top: about as much again. */
+const STEP_MS = 2;
+/** Rows removed between two looks at the clock. Sessions and challenges lie at random, each on a page of its own. */
+const BATCH_ROWS = 32;
+
+/** Each removes what ended before the first value, at most as many as the second. */
+const REMOVALS = {
+  sessions: 'DELETE FROM sessions WHERE token_hash IN (SELECT token_hash FROM sessions WHERE expires_at < ? LIMIT ?)',
+  challenges: 'DELETE FROM spent_challenges WHERE id IN (SELECT id FROM spent_challenges WHERE expires_at < ? LIMIT ?)',
+  // Marks stand in the order of their times: where the oldest are too young, all are.
+  marks: `DELETE FROM revocation_marks WHERE revoked_at < ?
+    AND seq IN (SELECT seq FROM revocation_marks WHERE seq > 0 ORDER BY seq LIMIT ?)`,
+};
 
 export class Sweeper {
   readonly #database: DatabaseSync;
   readonly #seen: StatementSync;
   readonly #sessions: StatementSync;
   readonly #challenges: StatementSync;
-  readonly #window: StatementSync;
-  readonly #leases: StatementSync;
   readonly #marks: StatementSync;
-  /** How far the leases were looked through; from the start again after the end. */
-  #lookedThroughSeq = 0;
+  readonly #leases: EndedLeases;
 
   constructor(database: DatabaseSync) {
     this.#database = database;
     this.#seen = database.prepare('UPDATE vault SET seen_at = max(seen_at, ?)');
-    this.#sessions = database.prepare(
-      'DELETE FROM sessions WHERE token_hash IN (SELECT token_hash FROM sessions WHERE expires_at < ? LIMIT ?)',
-    );
-    this.#challenges = database.prepare(
-      'DELETE FROM spent_challenges WHERE id IN (SELECT id FROM spent_challenges WHERE expires_at < ? LIMIT ?)',
-    );
-    this.#window = database.prepare(
-      'SELECT max(seq) AS last FROM (SELECT seq FROM leases WHERE seq > ? ORDER BY seq LIMIT ?)',
-    );
-    this.#leases = database.prepare(
-      `DELETE FROM leases WHERE seq IN (
-         SELECT seq FROM leases_now WHERE seq > ? AND seq <= ? AND min(expires_at, coalesce(revoked_at, expires_at)) < ?)`,
-    );
-    this.#marks = database.prepare(
-      'DELETE FROM revocation_marks WHERE seq IN (SELECT seq FROM revocation_marks WHERE revoked_at < ? LIMIT ?)',
-    );
+    this.#sessions = database.prepare(REMOVALS.sessions);
+    this.#challenges = database.prepare(REMOVALS.challenges);
+    this.#marks = database.prepare(REMOVALS.marks);
+    this.#leases = new EndedLeases(database);
   }
 
-  sweep(now: number, limit: number): number {
-    // One transaction: what is gone was over at a time that is kept.
-    return inTransaction(this.#database, () => {
-      this.#seen.run(now);
-      return this.#remove(now, limit);
-    });
-  }
-
-  #remove(now: number, limit: number): number {
-    let removed = Number(this.#sessions.run(now - ENDED_SESSIONS_KNOWN_MS, limit).changes);
-    removed += Number(this.#challenges.run(now, limit).changes);
-    removed += this.#sweepLeases(now, limit);
-    // A mark must outlive every lease that it can cover.
-    const longest = MAX_TTL_SECONDS * 1000 + ENDED_LEASES_LISTED_MS;
-    removed += Number(this.#marks.run(now - longest, limit).changes);
-    return removed;
-  }
-
-  #sweepLeases(now: number, limit: number): number {
-    const last = this.#window.get(this.#lookedThroughSeq, limit)?.['last'];
-    if (typeof last !== 'number') {
-      this.#lookedThroughSeq = 0;
-      return 0;
+  sweep(now: number, limit: number): Swept {
+    try {
+      // One transaction: what is gone was over at a time that is kept.
+      return inTransaction(this.#database, () => {
+        this.#seen.run(now);
+        return this.#remove(now, limit);
+      });
+    } catch (error) {
+      this.#leases.beginAnew();
+      throw error;
     }
-    const { changes } = this.#leases.run(this.#lookedThroughSeq, last, now - ENDED_LEASES_LISTED_MS);
-    this.#lookedThroughSeq = last;
-    return Number(changes);
+  }
+
+  #remove(now: number, limit: number): Swept {
+    const endsAt = performance.now() + STEP_MS;
+    let removed = 0;
+    /** A batch at a time, each answering how many went, until it is null: nothing of the kind is due any more. */
+    const isAllGone = (batch: (most: number) => number | null): boolean => {
+      while (removed < limit && performance.now() < endsAt) {
+        const gone = batch(limit - removed);
+        if (gone === null) return true;
+        removed += gone;
+      }
+      return false;
+    };
+    const before =
+      (removal: StatementSync, time: number) =>
+      (most: number): number | null =>
+        Number(removal.run(time, Math.min(most, BATCH_ROWS)).changes) || null;
+    const isDone =
+      isAllGone(before(this.#sessions, now - ENDED_SESSIONS_KNOWN_MS)) &&
+      isAllGone(before(this.#challenges, now)) &&
+      isAllGone(before(this.#marks, now - MARKS_KEPT_MS)) &&
+      isAllGone((most) => this.#leases.sweep(now, most));
+    return { removed, isDone };
   }
 }

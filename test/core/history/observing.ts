@@ -2,7 +2,7 @@
 import type { Agent } from '../../../src/core/agent.ts';
 import type { EntryDraft } from '../../../src/core/audit.ts';
 import type { Credential } from '../../../src/core/credential.ts';
-import { isListed, type Lease, statusOf } from '../../../src/core/lease.ts';
+import { isListed, type Lease, type RevocationMark, statusOf } from '../../../src/core/lease.ts';
 import type { Outcome } from '../../../src/core/operation.ts';
 import type { Metadata } from '../../../src/core/operations/credentials.ts';
 import type { Simulated } from '../../../src/core/operations/policies.ts';
@@ -60,6 +60,8 @@ export function observe({ command, now }: Ask, { answer, opening }: Outcome<unkn
       const { publicKey, ...agent } = reply as Agent;
       return agent;
     }
+    case 'revokeMany':
+      return reply === null ? 0 : shelf.countEnded(reply as RevocationMark);
     case 'listLeases': {
       const { agentId } = reply as { agentId: string | null };
       const own = shelf.leases().filter((lease) => agentId === null || lease.agentId === agentId);

@@ -2,7 +2,7 @@
 import type { Session } from '../../../src/core/agent.ts';
 import type { Change } from '../../../src/core/change.ts';
 import type { Credential, CredentialVersion } from '../../../src/core/credential.ts';
-import { type Lease, marked, type RevocationMark, statusOf } from '../../../src/core/lease.ts';
+import { type Lease, marked, type RevocationMark } from '../../../src/core/lease.ts';
 import type { ChallengeId, CredentialId } from '../../../src/core/names.ts';
 import type { Operation } from '../../../src/core/operation.ts';
 import { type Keys, Loaded } from '../../../src/core/workspace.ts';
@@ -25,12 +25,19 @@ export class Shelf {
     return this.#leases.map((lease) => this.#marks.reduce(marked, lease));
   }
 
+  /** How many leases the mark ended, whatever came after it. */
+  countEnded(mark: RevocationMark): number {
+    const earlier = this.#marks.filter(({ seq }) => seq < mark.seq);
+    const before = this.#leases.map((lease) => earlier.reduce(marked, lease));
+    return before.filter((lease) => marked(lease, mark) !== lease).length;
+  }
+
   versionsOf(id: CredentialId): CredentialVersion[] {
     return this.versions.filter(({ credentialId }) => credentialId === id).map(({ version }) => version);
   }
 
   /** What the operations of a turn need. */
-  load(operations: readonly Operation<unknown>[], now: number): Loaded {
+  load(operations: readonly Operation<unknown>[]): Loaded {
     const loaded = new Loaded();
     const leases = this.leases();
     for (const { keys, session: tokenHash } of operations) {
@@ -41,14 +48,6 @@ export class Shelf {
       }
       for (const lease of leases) if (lease.id === keys.lease) loaded.leases.set(lease.id, lease);
       for (const id of this.spent) if (id === keys.challenge) loaded.spentChallenges.add(id);
-      const counted = keys.activeLeases;
-      if (counted === undefined) continue;
-      loaded.activeLeases = leases.filter(
-        (lease) =>
-          statusOf(lease, now) === 'active' &&
-          (counted.agentName === null || counted.agentName === lease.agentName) &&
-          (counted.path === null || counted.path === lease.path),
-      ).length;
     }
     return loaded;
   }

@@ -84,7 +84,6 @@ export class World {
         this.#issueChallenge(command.name);
         continue;
       }
-      if (command.kind === 'revokeMany') take();
       waiting.push(this.#resolve(command));
       // What a list holds is read when its turn is on disk.
       if (command.kind === 'list' || command.kind === 'listLeases') take();
@@ -96,7 +95,7 @@ export class World {
 
   #decide(asks: readonly Ask[], isKept: boolean): Happening[] {
     const operations = asks.map((ask): Operation<unknown> => toOperation(ask));
-    const workspace = new Workspace(this.control, this.shelf.load(operations, this.now), this.#settings);
+    const workspace = new Workspace(this.control, this.shelf.load(operations), this.#settings);
     let seq = this.#seq;
     const outcomes = operations.map((operation): Outcome<unknown> => {
       const outcome = operation.decide(workspace, { now: this.now, seq: seq + 1 });

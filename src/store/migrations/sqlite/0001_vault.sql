@@ -104,7 +104,7 @@ CREATE TABLE leases (
   expires_at    INTEGER NOT NULL,
   revoked_at    INTEGER
 ) STRICT;
--- None by path: it would touch a page of its own for nearly every retrieval. Looks by path alone are rare, and scan.
+-- None by path: it would touch a page of its own for nearly every retrieval. Looks by path alone are rare, and go through all.
 CREATE INDEX leases_by_agent ON leases (agent_name, seq);
 
 -- One row ends many leases: those issued before `seq` to the agent, for the credential, or both; '' stands for any.
@@ -116,13 +116,17 @@ CREATE TABLE revocation_marks (
 ) STRICT;
 CREATE INDEX revocation_marks_by_scope ON revocation_marks (agent_id, credential_id, seq);
 
--- Leases with the first revocation that reached them while they lasted.
+-- Leases with the first revocation that reached them while they lasted. The times of marks never fall along their ordinals, so
+-- that the first of each scope is enough, however many follow it.
 CREATE VIEW leases_now AS
 SELECT seq, id, agent_id, credential_id, agent_name, path, version, policy_name, issued_at, expires_at,
-       coalesce(revoked_at, (
-         SELECT min(m.revoked_at) FROM revocation_marks m
-         WHERE m.seq > l.seq AND m.revoked_at < l.expires_at
-           AND ((m.agent_id = l.agent_id AND m.credential_id IN ('', l.credential_id))
-             OR (m.agent_id = '' AND m.credential_id = l.credential_id))
-       )) AS revoked_at
+       coalesce(revoked_at, nullif(min(
+         expires_at,
+         coalesce((SELECT m.revoked_at FROM revocation_marks m WHERE m.agent_id = l.agent_id
+           AND m.credential_id = '' AND m.seq > l.seq ORDER BY m.seq LIMIT 1), expires_at),
+         coalesce((SELECT m.revoked_at FROM revocation_marks m WHERE m.agent_id = l.agent_id
+           AND m.credential_id = l.credential_id AND m.seq > l.seq ORDER BY m.seq LIMIT 1), expires_at),
+         coalesce((SELECT m.revoked_at FROM revocation_marks m WHERE m.agent_id = ''
+           AND m.credential_id = l.credential_id AND m.seq > l.seq ORDER BY m.seq LIMIT 1), expires_at)
+       ), expires_at)) AS revoked_at
 FROM leases l;

@@ -1,0 +1,156 @@
+/** The list of leases, newest first, step by step: each looks at a bounded number of leases, whatever is asked for. */
+import type { DatabaseSync, StatementSync } from 'node:sqlite';
+import { ENDED_LEASES_LISTED_MS, type Lease, type LeaseStatus } from '../../core/lease.ts';
+import type { Counted, LeaseQuery, Listed, MarkedLeases } from '../port.ts';
+import { toLease } from './rows.ts';
+import { inWindows, WINDOW_ROWS } from './windows.ts';
+
+type Values = Readonly<Record<string, string | number>>;
+
+/** A lease is listed while it lasts and 7 days longer. What was issued lately needs no look at its end, nor at marks. */
+const LISTED = '(issued_at > :listedAfter OR min(expires_at, coalesce(revoked_at, expires_at)) > :listedAfter)';
+
+const STATUS_RULES: Readonly<Record<LeaseStatus, string>> = {
+  active: 'expires_at > :now AND revoked_at IS NULL',
+  expired: `expires_at <= :now AND ${LISTED} AND revoked_at IS NULL`,
+  revoked: `${LISTED} AND revoked_at IS NOT NULL`,
+};
+
+/** Rules on `l`, a lease that a mark ended: it lasted until then, and nothing had ended it before. */
+const ENDED_BY_MARK = `l.revoked_at IS NULL AND l.expires_at > :revokedAt
+  AND NOT EXISTS (SELECT 1 FROM revocation_marks m
+    WHERE m.agent_id = l.agent_id AND m.credential_id = '' AND m.seq > l.seq AND m.seq < :markSeq)
+  AND NOT EXISTS (SELECT 1 FROM revocation_marks m
+    WHERE m.agent_id = l.agent_id AND m.credential_id = l.credential_id AND m.seq > l.seq AND m.seq < :markSeq)
+  AND NOT EXISTS (SELECT 1 FROM revocation_marks m
+    WHERE m.agent_id = '' AND m.credential_id = l.credential_id AND m.seq > l.seq AND m.seq < :markSeq)`;
+
+/** What is looked through: all leases by ordinal, or those of a name, which lie together in an index. */
+interface Filter {
+  readonly where: string;
+  readonly values: Values;
+}
+
+export class LeaseLists {
+  readonly #database: DatabaseSync;
+  readonly #prepared = new Map<string, StatementSync>();
+
+  constructor(database: DatabaseSync) {
+    this.#database = database;
+  }
+
+  leases(query: LeaseQuery, beforeSeq: number, limit: number): Listed<Lease, number> {
+    const { where, values } = toFilter(query);
+    const rowsOf = this.#statement(`SELECT * FROM leases_now l WHERE ${where} ORDER BY seq DESC LIMIT :limit`);
+    const rows: Lease[] = [];
+    const reached = inWindows(
+      beforeSeq,
+      (before) =>
+        this.#look(query.agentName, before, (window) => {
+          const wanted = limit - rows.length;
+          const some = rowsOf.all({ ...values, ...window, limit: wanted }).map(toLease);
+          rows.push(...some);
+          return some.length < wanted ? null : (some.at(-1)?.seq ?? before);
+        }),
+      () => rows.length >= limit,
+    );
+    return { rows, reached };
+  }
+
+  countLeases(query: LeaseQuery, beforeSeq: number, atMost: number): Counted<number> {
+    return this.#count(toFilter(query), query.agentName, 'leases_now', beforeSeq, atMost);
+  }
+
+  countEnded({ mark, agentName }: MarkedLeases, beforeSeq: number): Counted<number> {
+    const { seq, agentId, credentialId, revokedAt } = mark;
+    const rules = [inWindow(agentName), ENDED_BY_MARK];
+    const values: Record<string, string | number> = { revokedAt, markSeq: seq };
+    if (agentName !== null) values['agentName'] = agentName;
+    if (agentId !== null) {
+      rules.push('l.agent_id = :agentId');
+      values['agentId'] = agentId;
+    }
+    if (credentialId !== null) {
+      rules.push('l.credential_id = :credentialId');
+      values['credentialId'] = credentialId;
+    }
+    const filter = { where: rules.join(' AND '), values };
+    return this.#count(filter, agentName, 'leases', Math.min(beforeSeq, seq), Number.POSITIVE_INFINITY);
+  }
+
+  #count(
+    { where, values }: Filter,
+    agentName: string | null,
+    from: 'leases' | 'leases_now',
+    beforeSeq: number,
+    atMost: number,
+  ): Counted<number> {
+    const countOf = this.#statement(`SELECT count(*) AS n FROM ${from} l WHERE ${where}`);
+    let count = 0;
+    const reached = inWindows(
+      beforeSeq,
+      (before) =>
+        this.#look(agentName, before, (window) => {
+          const left = atMost - count;
+          const found = Number(countOf.get({ ...values, ...window })?.['n'] ?? 0);
+          count += Math.min(found, left);
+          if (found < left) return null;
+          const nth = this.#statement(`SELECT seq FROM ${from} l WHERE ${where} ORDER BY seq DESC LIMIT 1 OFFSET :nth`);
+          return Number(nth.get({ ...values, ...window, nth: left - 1 })?.['seq']);
+        }),
+      () => count >= atMost,
+    );
+    return { count, reached };
+  }
+
+  /** Has the next window looked at. `look` answers the ordinal before which it goes on, where that is not the window's last. */
+  #look(
+    agentName: string | null,
+    before: number,
+    look: (window: { before: number; last: number }) => number | null,
+  ): number | null {
+    const ofName = agentName === null ? '' : 'AND agent_name = :agentName';
+    const { last, n } =
+      this.#statement(
+        `SELECT min(seq) AS last, count(*) AS n FROM
+           (SELECT seq FROM leases WHERE seq < :before ${ofName} ORDER BY seq DESC LIMIT ${WINDOW_ROWS})`,
+      ).get(agentName === null ? { before } : { before, agentName }) ?? {};
+    if (typeof last !== 'number') return null;
+    return look({ before, last }) ?? (n === WINDOW_ROWS ? last : null);
+  }
+
+  #statement(sql: string): StatementSync {
+    const known = this.#prepared.get(sql);
+    if (known !== undefined) return known;
+    const statement = this.#database.prepare(sql);
+    this.#prepared.set(sql, statement);
+    return statement;
+  }
+}
+
+/** WHY a list of ordinals for a name: by their range alone SQLite might read everybody's leases between them. */
+function inWindow(agentName: string | null): string {
+  const range = 'seq >= :last AND seq < :before';
+  return agentName === null
+    ? `l.${range}`
+    : `l.seq IN (SELECT seq FROM leases WHERE agent_name = :agentName AND ${range})`;
+}
+
+/** Only the filters that are asked for. */
+function toFilter({ agentId, agentName, path, status, now }: LeaseQuery): Filter {
+  const rules = [inWindow(agentName)];
+  const values: Record<string, string | number> = {};
+  if (agentName !== null) values['agentName'] = agentName;
+  if (agentId !== null) {
+    rules.push('agent_id = :agentId');
+    values['agentId'] = agentId;
+  }
+  if (path !== null) {
+    rules.push('path = :path');
+    values['path'] = path;
+  }
+  rules.push(status === null ? LISTED : STATUS_RULES[status]);
+  if (status !== 'active') values['listedAfter'] = now - ENDED_LEASES_LISTED_MS;
+  if (status === 'active' || status === 'expired') values['now'] = now;
+  return { where: rules.join(' AND '), values };
+}

@@ -1,0 +1,67 @@
+// What sweeping leaves behind in a SQLite file: room that is used again, and nothing half done where a step failed.
+
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { type TestContext, test } from 'node:test';
+import { ENDED_LEASES_LISTED_MS } from '../../src/core/lease.ts';
+import { SqliteStore } from '../../src/store/sqlite/store.ts';
+import { temporaryFolder } from '../kit/folder.ts';
+import { aLease, aSession, asChallenge, commit, headAt, KEY_CHECK, leased, T0 } from './rows.ts';
+
+async function newVault(t: TestContext) {
+  const file = join(temporaryFolder(t), 'vault.db');
+  const store = new SqliteStore(file);
+  t.after(() => store.close());
+  await store.initialise(KEY_CHECK, headAt(0), T0);
+  const beside = new DatabaseSync(file);
+  t.after(() => beside.close());
+  return { store, beside };
+}
+
+async function sweepAll(store: SqliteStore, now: number): Promise<number> {
+  let removed = 0;
+  for (let isDone = false; !isDone; ) {
+    const swept = await store.sweep(now, 500);
+    removed += swept.removed;
+    isDone = swept.isDone;
+  }
+  return removed;
+}
+
+const numbers = (count: number): number[] => Array.from({ length: count }, (_, index) => index + 1);
+const LATER = T0 + 2 * ENDED_LEASES_LISTED_MS;
+
+test('the file does not grow where as much goes as comes', async (t) => {
+  const { store, beside } = await newVault(t);
+  const sizes: number[] = [];
+  for (let day = 0; day < 6; day++) {
+    const first = day * 3000;
+    const issuedAt = T0 + 2 * day * ENDED_LEASES_LISTED_MS;
+    const expiresAt = issuedAt + 1;
+    await commit(store, {
+      seq: first + 3000,
+      changes: numbers(3000).flatMap((n) => [
+        leased(aLease(first + n, { issuedAt, expiresAt })),
+        { kind: 'putSession' as const, session: aSession(first + n, { expiresAt }) },
+        { kind: 'spendChallenge' as const, id: asChallenge(first + n), expiresAt },
+      ]),
+    });
+    assert.equal(await sweepAll(store, expiresAt + ENDED_LEASES_LISTED_MS + 1), 9000);
+    sizes.push(Number(beside.prepare('PRAGMA page_count').get()?.['page_count']));
+  }
+  const [first = 0, ...others] = sizes;
+  for (const size of others) assert.ok(size <= first * 1.1, `${sizes} pages`);
+});
+
+test('what a step that failed did not remove is removed later', async (t) => {
+  const { store, beside } = await newVault(t);
+  await commit(store, { changes: numbers(2500).map((seq) => leased(aLease(seq, { expiresAt: T0 + 1 }))) });
+  beside.exec("CREATE TRIGGER held BEFORE DELETE ON leases WHEN old.seq = 1800 BEGIN SELECT RAISE(ABORT, 'held'); END");
+  await assert.rejects(sweepAll(store, LATER), { name: 'StoreFailure', kind: 'unavailable' });
+  beside.exec('DROP TRIGGER held');
+  const left = Number(beside.prepare('SELECT count(*) AS n FROM leases').get()?.['n']);
+  assert.ok(left >= 700, `${left} are left`);
+  assert.equal(await sweepAll(store, LATER), left);
+  assert.equal(beside.prepare('SELECT count(*) AS n FROM leases').get()?.['n'], 0);
+});

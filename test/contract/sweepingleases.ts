@@ -1,0 +1,69 @@
+/** Contract: ended leases are swept in time, whatever was issued, renewed and swept before. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { isListed, type Lease } from '../../src/core/lease.ts';
+import { runs } from '../kit/property.ts';
+import { aLease, commit, leased, T0 } from './rows.ts';
+import type { Subject } from './store.ts';
+import { leasesOf, numbers, sweepAll } from './sweeping.ts';
+
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
+
+export function sweepLeaseContract({ name, newVault }: Subject): void {
+  test(`${name}: each lease goes when it ended 7 days ago and not before, whatever was issued or renewed between the steps`, async (t) => {
+    const store = await newVault(t);
+    const wait = fc.constantFrom(1, HOUR_MS, DAY_MS, 10 * DAY_MS);
+    const round = fc.record({
+      wait,
+      ttls: fc.array(wait, { maxLength: 4 }),
+      apart: fc.constantFrom(1, 700),
+      renews: fc.nat(),
+    });
+    let [seq, now] = [0, T0];
+    let leases: Lease[] = [];
+    await fc.assert(
+      fc.asyncProperty(fc.array(round, { minLength: 3, maxLength: 6 }), async (rounds) => {
+        for (const { wait: passed, ttls, apart, renews } of rounds) {
+          now += passed;
+          const fresh = ttls.map((ttl) => {
+            seq += apart;
+            return aLease(seq, { issuedAt: now, expiresAt: now + ttl });
+          });
+          const renewed = leases.filter(({ expiresAt }) => expiresAt > now)[renews % 5];
+          const changes = fresh.map(leased);
+          leases = [...leases, ...fresh];
+          if (renewed !== undefined) {
+            // One that is made shorter may stay for as long as it would have.
+            const altered = { ...renewed, expiresAt: Math.max(renewed.expiresAt, now + DAY_MS) };
+            changes.push({ kind: 'renewLease', id: altered.id, expiresAt: altered.expiresAt, policyName: 'policy-1' });
+            leases = leases.map((lease) => (lease === renewed ? altered : lease));
+          }
+          await commit(store, { changes, seq });
+          await sweepAll(store, now);
+          const left = leases.filter((lease) => isListed(lease, now));
+          assert.deepEqual(await leasesOf(store, leases, now), left);
+          leases = left;
+        }
+      }),
+      runs(40),
+    );
+  });
+
+  test(`${name}: steps come to an end, and say so, also where much has ended that is still listed`, async (t) => {
+    const store = await newVault(t);
+    const now = T0 + DAY_MS;
+    await commit(store, { changes: numbers(3000).map((seq) => leased(aLease(seq, { expiresAt: T0 + seq }))) });
+    assert.deepEqual(await store.sweep(now, 500), { removed: 0, isDone: true });
+    let [removed, steps] = [0, 0];
+    for (let isDone = false; !isDone; steps++) {
+      const swept = await store.sweep(now + 7 * DAY_MS, 500);
+      assert.ok(swept.removed <= 500);
+      removed += swept.removed;
+      isDone = swept.isDone;
+    }
+    assert.equal(removed, 3000);
+    assert.ok(steps >= 6);
+  });
+}

@@ -1,0 +1,70 @@
+/** A vault that is large, written past the service in seconds, and how long the loop stands still while something is asked of it. */
+import { DatabaseSync } from 'node:sqlite';
+import type { TestContext } from 'node:test';
+import { ENDED_LEASES_LISTED_MS } from '../../src/core/lease.ts';
+import { type OpenedVault, openVault } from './opened.ts';
+
+export const CREDENTIALS = 200_000;
+export const LEASES = 300_000;
+const AGENTS = 10;
+/** Of the leases, how many ended so long ago that they are swept. They are the oldest. */
+export const ENDED = 50_000;
+
+const HOUR_MS = 3_600_000;
+
+/** In the log, each with a resource that makes a glob slow. */
+export const ENTRIES = 1000;
+
+/** Every tenth lease is of `agent-3`; every thousandth credential is `rare`, and lent to nobody else than the first hundred. */
+function fill(file: string, now: number): void {
+  const database = new DatabaseSync(file);
+  const numbers = (count: number): string =>
+    `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${count})`;
+  const path = "printf('prod/team%02d/key%06d', i / 10000, i)";
+  const lent = `i % ${CREDENTIALS / 100} + 1`;
+  database.exec(`BEGIN;
+    ${numbers(CREDENTIALS)} INSERT INTO credentials SELECT 'credential-' || i, ${path},
+      iif(i % 1000 = 0, 'rare', 'generic'), 'a credential', 1, 1, 1, 0 FROM n;
+    ${numbers(LEASES)} INSERT INTO leases SELECT i, printf('019d2e93-1994-7e10-8a5c-%012d', i), 'agent-' || (i % ${AGENTS}),
+      'credential-' || (${lent}), 'ci-' || (i % ${AGENTS}), printf('prod/team00/key%06d', ${lent}), 1, 'policy-1',
+      ${now} - iif(i <= ${ENDED}, ${ENDED_LEASES_LISTED_MS + HOUR_MS}, 0) - ${LEASES} + i,
+      ${now} - iif(i <= ${ENDED}, ${ENDED_LEASES_LISTED_MS}, -${HOUR_MS}) - ${LEASES} + i, NULL FROM n;
+    ${numbers(ENTRIES)} INSERT INTO audit_entries SELECT ${LEASES} + i, 'id', '2026-01-31T00:00:00.000Z', 'credential.list', 'ci-1',
+      '${'a'.repeat(500)}', 'list', 'allowed', NULL, NULL, NULL, NULL, NULL, '' FROM n;
+    COMMIT`);
+  database.close();
+}
+
+/** The log's head record does not fit what was written past it, which is nothing to a list. */
+export async function openLargeVault(t: TestContext): Promise<OpenedVault> {
+  const made = await openVault(t);
+  await made.sqlite.close();
+  fill(made.file, Date.now());
+  return openVault(t, { folder: made.folder });
+}
+
+/**
+ * The longest time for which the loop stood still under the work, in milliseconds of this thread's own processor time: so other
+ * programs on the same machine don't count.
+ */
+export async function longestBlock(work: () => Promise<unknown>): Promise<number> {
+  let longest = 0;
+  let isOver = false;
+  let before = process.threadCpuUsage();
+  const round = (): void => {
+    const { user, system } = process.threadCpuUsage(before);
+    longest = Math.max(longest, (user + system) / 1000);
+    before = process.threadCpuUsage();
+    if (!isOver) setImmediate(round);
+  };
+  await new Promise((resolve) => setImmediate(resolve));
+  before = process.threadCpuUsage();
+  setImmediate(round);
+  try {
+    await work();
+    await new Promise((resolve) => setImmediate(resolve));
+    return longest;
+  } finally {
+    isOver = true;
+  }
+}
