@@ -143,8 +143,7 @@ test('a stored value that does not authenticate is 500 INTEGRITY_FAILURE, record
   await admin.post(CREDENTIALS, { path: 'jobs/altered', value: 'v' });
   const database = new DatabaseSync(join(dataDir, 'leasehold.db'));
   database.exec(
-    `UPDATE credential_versions SET sealed = CAST(sealed || x'00' AS BLOB)
-     WHERE credential_id = (SELECT id FROM credentials WHERE path = 'jobs/altered')`,
+    `UPDATE credentials SET newest_sealed = CAST(newest_sealed || x'00' AS BLOB) WHERE path = 'jobs/altered'`,
   );
   database.close();
   const entries = await entriesOf(service, async () => {

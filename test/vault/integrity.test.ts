@@ -22,23 +22,28 @@ function outside(vault: OpenedVault, sql: string): void {
 
 const idAt = (path: string): string => `(SELECT id FROM credentials WHERE path = '${path}')`;
 const rowOf = (path: string, version: number): string => `credential_id = ${idAt(path)} AND version = ${version}`;
-const sealedOf = (path: string, version: number): string =>
+const sealedOf = (path: string, version: 1): string =>
   `(SELECT sealed FROM credential_versions WHERE ${rowOf(path, version)})`;
-const alter = (version: number, assignment: string): string =>
-  `UPDATE credential_versions SET ${assignment} WHERE ${rowOf('prod/key', version)}`;
+const newestOf = (path: string): string => `(SELECT newest_sealed FROM credentials WHERE path = '${path}')`;
+const alterFirst = (assignment: string): string =>
+  `UPDATE credential_versions SET ${assignment} WHERE ${rowOf('prod/key', 1)}`;
+const alterNewest = (value: string): string =>
+  `UPDATE credentials SET newest_sealed = ${value} WHERE path = 'prod/key'`;
 
-const ANOTHER_END = "CASE substr(sealed, 39) WHEN x'00' THEN x'01' ELSE x'00' END";
+const anotherEnd = (column: string): string =>
+  `CAST(substr(${column}, 1, 38) || CASE substr(${column}, 39) WHEN x'00' THEN x'01' ELSE x'00' END AS BLOB)`;
 
 /** `version` is the one that is asked for: null for the newest, which is 2. */
 const UNREADABLE: readonly (readonly [what: string, sql: string, version: number | null])[] = [
-  ['a byte of it is altered', alter(2, `sealed = CAST(substr(sealed, 1, 38) || ${ANOTHER_END} AS BLOB)`), null],
-  ['its last byte is cut off', alter(2, 'sealed = substr(sealed, 1, 38)'), null],
-  ['nothing of it is left', alter(2, "sealed = x''"), null],
-  ['it is another credential’s', alter(2, `sealed = ${sealedOf('prod/other', 2)}`), null],
-  ['it is an earlier version’s', alter(2, `sealed = ${sealedOf('prod/key', 1)}`), null],
-  ['it is a later version’s', alter(1, `sealed = ${sealedOf('prod/key', 2)}`), 1],
+  ['a byte of it is altered', alterNewest(anotherEnd('newest_sealed')), null],
+  ['its last byte is cut off', alterNewest('substr(newest_sealed, 1, 38)'), null],
+  ['nothing of it is left', alterNewest("x''"), null],
+  ['it is another credential’s', alterNewest(newestOf('prod/other')), null],
+  ['it is an earlier version’s', alterNewest(sealedOf('prod/key', 1)), null],
+  ['it is a later version’s', alterFirst(`sealed = ${newestOf('prod/key')}`), 1],
+  ['an older one is altered', alterFirst("sealed = CAST(substr(sealed, 1, 37) || x'00' AS BLOB)"), 1],
   ['its credential has another type', "UPDATE credentials SET type = 'api_key' WHERE path = 'prod/key'", null],
-  ['its version has another type', alter(1, "type = 'api_key'"), 1],
+  ['its version has another type', alterFirst("type = 'api_key'"), 1],
   [
     'the path leads to another credential',
     `UPDATE credentials SET path = 'x' WHERE path = 'prod/key';
@@ -47,9 +52,9 @@ const UNREADABLE: readonly (readonly [what: string, sql: string, version: number
   ],
   [
     'the version is another credential’s',
-    `DELETE FROM credential_versions WHERE ${rowOf('prod/key', 2)};
-     UPDATE credential_versions SET credential_id = ${idAt('prod/key')} WHERE ${rowOf('prod/other', 2)}`,
-    null,
+    `DELETE FROM credential_versions WHERE ${rowOf('prod/key', 1)};
+     UPDATE credential_versions SET credential_id = ${idAt('prod/key')} WHERE ${rowOf('prod/other', 1)}`,
+    1,
   ],
 ];
 
@@ -203,10 +208,24 @@ test('a newest value that was removed is an integrity failure, recorded; an earl
   const vault = await openVault(t);
   await put(vault, 'prod/key', 'one');
   await put(vault, 'prod/key', 'two');
-  outside(vault, `DELETE FROM credential_versions WHERE ${rowOf('prod/key', 2)}`);
+  outside(vault, alterNewest('NULL'));
   assert.equal(await outcomeOf(get(vault, 'prod/key')), 'INTEGRITY_FAILURE');
   const last = (await readLog(vault.sqlite)).at(-1);
   assert.deepEqual([last?.result, last?.lease_id], ['error', null]);
   const first = { path: toPath('prod/key'), version: 1, ttlSeconds: null };
   assert.equal((await retrieveCredential(vault, admin(), first)).value.reveal(), 'one');
+});
+
+test('a large newest value stands beside the older ones, and is found altered or removed there', async (t) => {
+  const vault = await openVault(t);
+  const large = 'x'.repeat(5000);
+  await put(vault, 'prod/key', 'one');
+  await put(vault, 'prod/key', large);
+  assert.equal(await get(vault, 'prod/key'), large);
+  outside(vault, `UPDATE credential_versions SET sealed = substr(sealed, 1, 4000) WHERE ${rowOf('prod/key', 2)}`);
+  assert.equal(await outcomeOf(get(vault, 'prod/key')), 'INTEGRITY_FAILURE');
+  outside(vault, `DELETE FROM credential_versions WHERE ${rowOf('prod/key', 2)}`);
+  assert.equal(await outcomeOf(get(vault, 'prod/key')), 'INTEGRITY_FAILURE');
+  await put(vault, 'prod/key', 'three');
+  assert.equal(await get(vault, 'prod/key'), 'three');
 });

@@ -15,6 +15,7 @@ export interface HotCredential {
 }
 
 const MAX_CREDENTIALS = 20_000;
+const KEPT_SHARE = 0.25;
 const MAX_BYTES = 8 * 1024 * 1024;
 /** A larger one would push out a hundred others. */
 const MAX_ENTRY_BYTES = MAX_BYTES / 100;
@@ -42,6 +43,14 @@ export class HotCredentials {
 
   get(path: CredentialPath): HotCredential | null {
     return this.#byPath.get(path) ?? null;
+  }
+
+  /**
+   * Keeps one of four that come. WHY: what is asked for again and again is kept soon; where a million are asked for at random,
+   * keeping each for nothing costs more than the look.
+   */
+  offer(path: CredentialPath, hot: HotCredential): void {
+    if (Math.random() < KEPT_SHARE) this.put(path, hot);
   }
 
   put(path: CredentialPath, hot: HotCredential): void {

@@ -1,18 +1,22 @@
 /** Loading what a turn's keys name. */
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
+import type { CredentialVersion } from '../../core/credential.ts';
 import type { CredentialId } from '../../core/names.ts';
 import type { CredentialPath } from '../../core/path.ts';
 import type { Keys } from '../../core/workspace.ts';
 import type { Found } from '../port.ts';
 import type { HotCredentials } from './hotcredentials.ts';
 import {
+  CREDENTIAL_COLUMNS,
   CREDENTIAL_WITH_NEWEST,
+  HISTORY,
   type Row,
   toCredential,
   toCredentialWithNewest,
   toLease,
   toSession,
   toVersion,
+  VERSION,
 } from './rows.ts';
 
 /** A list that a turn's keys fill: the port's are read-only. */
@@ -43,11 +47,9 @@ export class KeyLoader {
     this.#hot = hot;
     this.#newest = database.prepare(CREDENTIAL_WITH_NEWEST);
     this.#newest.setReturnArrays(true);
-    this.#credential = database.prepare('SELECT * FROM credentials WHERE path = ?');
-    this.#version = database.prepare('SELECT * FROM credential_versions WHERE credential_id = ? AND version = ?');
-    this.#history = database.prepare(
-      'SELECT version, created_at FROM credential_versions WHERE credential_id = ? ORDER BY version',
-    );
+    this.#credential = database.prepare(`SELECT ${CREDENTIAL_COLUMNS} FROM credentials WHERE path = ?`);
+    this.#version = database.prepare(VERSION);
+    this.#history = database.prepare(HISTORY);
     this.#session = database.prepare('SELECT * FROM sessions WHERE token_hash = ?');
     this.#lease = database.prepare('SELECT * FROM leases_now WHERE id = ?');
     this.#spent = database.prepare('SELECT 1 FROM spent_challenges WHERE id = ?');
@@ -111,12 +113,12 @@ export class KeyLoader {
     const number = version === 'newest' ? newest : version;
     if (number !== undefined && !versions.includes(number)) {
       versions.push(number);
-      const row = this.#version.get(id, number);
-      if (row !== undefined) found.versions.push({ credentialId: id, version: toVersion(row) });
+      const loaded = this.#findVersion(id, number);
+      if (loaded !== null) found.versions.push({ credentialId: id, version: loaded });
     }
     if (history && !known.hasHistory) {
       known.hasHistory = true;
-      const infos = this.#history.all(id).map((row: Row) => ({
+      const infos = this.#history.all(id, id).map((row: Row) => ({
         version: Number(row['version']),
         createdAt: Number(row['created_at']),
       }));
@@ -132,14 +134,20 @@ export class KeyLoader {
     return { id: credential.id, newest: credential.version, versions: [], hasHistory: false };
   }
 
+  #findVersion(id: CredentialId, number: number): CredentialVersion | null {
+    const row = this.#version.get(id, number, id, number);
+    return row === undefined ? null : toVersion(row);
+  }
+
   /** The newest version, which nearly everyone asks for, comes along in one look. */
   #findWithNewest(path: CredentialPath, found: Filling<Found>): Seen | null {
     let hot = this.#hot.get(path);
     if (hot === null) {
       const row: unknown = this.#newest.get(path);
       if (row === undefined) return null;
-      hot = toCredentialWithNewest(row, path);
-      this.#hot.put(path, hot);
+      const { credential, newest } = toCredentialWithNewest(row, path);
+      hot = { credential, newest: newest ?? this.#findVersion(credential.id, credential.version) };
+      this.#hot.offer(path, hot);
     }
     const { credential, newest } = hot;
     const { id, version } = credential;

@@ -90,10 +90,22 @@ export function toVersion(row: Row): CredentialVersion {
   };
 }
 
-/** A credential by its path, with its newest version beside it; the columns stand as `toCredentialWithNewest` takes them. */
-export const CREDENTIAL_WITH_NEWEST = `SELECT c.id, c.type, c.description, c.created_at, c.updated_at, c.version,
-  c.access_count, v.type, v.created_at, v.sealed FROM credentials c
-  LEFT JOIN credential_versions v ON v.credential_id = c.id AND v.version = c.version WHERE c.path = ?`;
+/** What is said of a credential, without its newest value. */
+export const CREDENTIAL_COLUMNS = 'id, path, type, description, created_at, updated_at, version, access_count';
+
+/** A credential by its path, with its newest version where that stands in the row; the columns as `toCredentialWithNewest` takes them. */
+export const CREDENTIAL_WITH_NEWEST = `SELECT id, type, description, created_at, updated_at, version, access_count,
+  newest_at, newest_sealed FROM credentials WHERE path = ?`;
+
+/** Any version of a credential by its number, wherever it stands; both parameters come twice. */
+export const VERSION = `SELECT version, type, created_at, sealed FROM credential_versions
+  WHERE credential_id = ? AND version = ?
+  UNION ALL SELECT version, type, newest_at, newest_sealed FROM credentials
+  WHERE id = ? AND version = ? AND newest_sealed IS NOT NULL`;
+
+/** When each version of a credential was stored; the parameter comes twice. */
+export const HISTORY = `SELECT version, created_at FROM credential_versions WHERE credential_id = ?
+  UNION ALL SELECT version, newest_at FROM credentials WHERE id = ? AND newest_sealed IS NOT NULL ORDER BY version`;
 
 type CredentialRow = readonly [
   string,
@@ -103,18 +115,19 @@ type CredentialRow = readonly [
   number,
   number,
   number,
-  string | null,
   number | null,
   Uint8Array | null,
 ];
 
-/** From a row as an array. `path` is the one that was asked for: the same text, and already known to the maps of the turn. */
+/**
+ * From a row as an array. `path` is the one that was asked for: the same text, and already known to the maps of the turn.
+ * `newest` is null where it does not stand in the row.
+ */
 export function toCredentialWithNewest(
   row: unknown,
   path: CredentialPath,
 ): { credential: Credential; newest: CredentialVersion | null } {
-  const [id, type, description, createdAt, updatedAt, version, accessCount, newestType, newestAt, sealed] =
-    row as CredentialRow;
+  const [id, type, description, createdAt, updatedAt, version, accessCount, newestAt, sealed] = row as CredentialRow;
   return {
     credential: {
       id: id as CredentialId,
@@ -127,9 +140,9 @@ export function toCredentialWithNewest(
       accessCount,
     },
     newest:
-      newestType === null || newestAt === null || sealed === null
+      newestAt === null || sealed === null
         ? null
-        : { version, type: newestType as CredentialType, createdAt: newestAt, content: sealed },
+        : { version, type: type as CredentialType, createdAt: newestAt, content: sealed },
   };
 }
 

@@ -4,6 +4,11 @@ import type { Credential, CredentialVersion } from '../../core/credential.ts';
 import type { Batch, StoredChange } from '../port.ts';
 import { inTransaction } from './database.ts';
 
+/**
+ * A larger value would make the rows around it lie far apart, and be written again with every count of accesses.
+ */
+const MAX_INLINE_BYTES = 1024;
+
 export class BatchWriter {
   readonly #database: DatabaseSync;
   readonly #prepared = new Map<string, StatementSync>();
@@ -115,6 +120,11 @@ export class BatchWriter {
           change.credentialId,
           change.through,
         );
+        this.#run(
+          'UPDATE credentials SET newest_sealed = NULL WHERE id = ? AND version <= ? AND newest_sealed IS NOT NULL',
+          change.credentialId,
+          change.through,
+        );
         return;
       case 'addLease': {
         const { lease } = change;
@@ -157,30 +167,38 @@ export class BatchWriter {
     }
   }
 
-  #putCredential(credential: Credential): void {
+  #putCredential({ id, path, type, description, createdAt, updatedAt, version }: Credential): void {
+    // What was the newest goes to the older ones.
     this.#run(
-      `INSERT INTO credentials VALUES (?, ?, ?, ?, ?, ?, ?, 0)
+      `INSERT INTO credential_versions SELECT id, version, type, newest_at, newest_sealed FROM credentials
+       WHERE id = ? AND (version <> ? OR type <> ?) AND newest_sealed IS NOT NULL`,
+      id,
+      version,
+      type,
+    );
+    this.#run(
+      `INSERT INTO credentials VALUES (?, ?, ?, ?, ?, ?, ?, 0, NULL, NULL)
        ON CONFLICT (id) DO UPDATE SET type = excluded.type, description = excluded.description,
-         updated_at = excluded.updated_at, version = excluded.version`,
-      credential.id,
-      credential.path,
-      credential.type,
-      credential.description,
-      credential.createdAt,
-      credential.updatedAt,
-      credential.version,
+         updated_at = excluded.updated_at, version = excluded.version,
+         newest_sealed = iif(version = excluded.version AND type = excluded.type, newest_sealed, NULL)`,
+      id,
+      path,
+      type,
+      description,
+      createdAt,
+      updatedAt,
+      version,
     );
   }
 
-  #addVersion(credentialId: string, version: Omit<CredentialVersion, 'content'>, sealed: Uint8Array): void {
-    this.#run(
-      'INSERT INTO credential_versions VALUES (?, ?, ?, ?, ?)',
-      credentialId,
-      version.version,
-      version.type,
-      version.createdAt,
-      sealed,
-    );
+  #addVersion(id: string, { version, type, createdAt }: Omit<CredentialVersion, 'content'>, sealed: Uint8Array): void {
+    if (sealed.length <= MAX_INLINE_BYTES) {
+      const { changes } = this.#statement(
+        'UPDATE credentials SET newest_at = ?, newest_sealed = ? WHERE id = ? AND version = ? AND type = ?',
+      ).run(createdAt, sealed, id, version, type);
+      if (changes !== 0) return;
+    }
+    this.#run('INSERT INTO credential_versions VALUES (?, ?, ?, ?, ?)', id, version, type, createdAt, sealed);
   }
 
   #run(sql: string, ...values: (string | number | Uint8Array | null)[]): void {

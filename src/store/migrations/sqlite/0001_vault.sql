@@ -69,16 +69,19 @@ CREATE TABLE spent_challenges (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX spent_challenges_by_end ON spent_challenges (expires_at);
 
--- By path, and versions by their keys: a retrieval is two looks.
+-- By path. The newest version stands in the row itself where it is small, so that a retrieval is one look; it has the row's
+-- own version and type, and was stored at `newest_at`. Else it is in `credential_versions`, as all older ones are.
 CREATE TABLE credentials (
-  id           TEXT    NOT NULL UNIQUE,
-  path         TEXT    PRIMARY KEY,
-  type         TEXT    NOT NULL,
-  description  TEXT    NOT NULL,
-  created_at   INTEGER NOT NULL,
-  updated_at   INTEGER NOT NULL,
-  version      INTEGER NOT NULL,
-  access_count INTEGER NOT NULL DEFAULT 0
+  id            TEXT    NOT NULL UNIQUE,
+  path          TEXT    PRIMARY KEY,
+  type          TEXT    NOT NULL,
+  description   TEXT    NOT NULL,
+  created_at    INTEGER NOT NULL,
+  updated_at    INTEGER NOT NULL,
+  version       INTEGER NOT NULL,
+  access_count  INTEGER NOT NULL DEFAULT 0,
+  newest_at     INTEGER,
+  newest_sealed BLOB
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE credential_versions (
