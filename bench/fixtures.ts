@@ -99,7 +99,7 @@ async function commit(
   isAwaited: boolean,
 ): Promise<void> {
   const head = { ...tip, mac: headMac(vault.keys.audit, tip.seq, tip.hmac) };
-  const turn = await vault.store.openTurn([], 0);
+  const turn = await vault.store.openTurn([]);
   const { durable } = await turn.commit({ entries, head, changes, counts: { added: new Map(), throughSeq: tip.seq } });
   vault.tip = tip;
   if (isAwaited) await durable;

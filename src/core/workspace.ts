@@ -20,8 +20,6 @@ export interface Keys {
   readonly session?: TokenHash;
   readonly lease?: LeaseId;
   readonly challenge?: ChallengeId;
-  /** An operation with it is the first of its turn. */
-  readonly activeLeases?: { readonly agentName: string | null; readonly path: CredentialPath | null };
 }
 
 export interface VersionInfo {

@@ -199,7 +199,7 @@ export interface Store {
   /** Whether some mark ended everything that the agent held. */
   isAgentRevoked(agentId: AgentId): Promise<boolean>;
 
-  openTurn(keys: readonly Keys[], now: number): Promise<Turn>;
+  openTurn(keys: readonly Keys[]): Promise<Turn>;
 
   // Steps: each takes some milliseconds at most, however many rows there are, and may end before it found anything.
 

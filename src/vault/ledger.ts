@@ -6,8 +6,9 @@
  * memory is read again from the store before the next turn. If a sync fails everybody who waits is refused, and the process
  * stops.
  */
-import { type CredentialId, SERVICE } from '../core/names.ts';
-import { type Operation, succeeded } from '../core/operation.ts';
+import type { CredentialId } from '../core/names.ts';
+import type { Operation } from '../core/operation.ts';
+import { ASKS_NOTHING } from '../core/operations/lifecycle.ts';
 import type { Secret } from '../core/secret.ts';
 import { Loaded, type Settings, Workspace } from '../core/workspace.ts';
 import { headMac } from '../crypto/chain.ts';
@@ -15,7 +16,7 @@ import type { VaultKeys } from '../crypto/keys.ts';
 import { type Committed, type Store, StoreFailure } from '../store/port.ts';
 import type { Clock } from './clock.ts';
 import { fill, keysToLoad } from './loading.ts';
-import { countUncounted, type Memory, readMemory } from './memory.ts';
+import { type Memory, readMemory } from './memory.ts';
 import { answer, overfull, Queue, refuse, unavailable, type Waiting } from './queue.ts';
 import { type Answer, type DecidedTurn, decideTurn } from './turn.ts';
 
@@ -31,8 +32,8 @@ export interface LedgerParts {
   readonly onFailedTurn: (error: unknown) => void;
 }
 
-/** Counts of accesses are written at the latest after so many, so that a start has no more to count … */
-const MAX_UNCOUNTED = 100_000;
+/** Counts of accesses are written after so many entries at the latest, so that a start has no more to count … */
+const MAX_UNCOUNTED_ENTRIES = 100_000;
 /** … and of so many credentials, so that a turn has no more rows to write. */
 const MAX_UNCOUNTED_CREDENTIALS = 2000;
 /** Turns between two looks at the sockets. */
@@ -41,13 +42,6 @@ const MAX_TURNS_A_ROUND = 4;
 const MAX_UNANSWERED_TURNS = 4;
 
 const RECOVERY_INTERVAL_MS = 1000;
-const NOTHING: Operation<null> = {
-  keys: {},
-  session: null,
-  origin: SERVICE,
-  sizeBytes: 0,
-  decide: () => succeeded(null, null),
-};
 
 export type LedgerState = 'ok' | 'failing' | 'broken';
 
@@ -66,13 +60,13 @@ export class Ledger {
   readonly #written: Promise<void>[] = [];
   /** Resolves when all that was decided so far is on disk and answered. Never rejects. */
   #durable: Promise<void> = Promise.resolve();
-  #uncountedTotal: number;
+  /** The entry up to which counts are written, as far as this process knows. */
+  #countedThroughSeq = 0;
   #whenIdle: ((answered: Promise<void>) => void)[] = [];
 
   constructor(parts: LedgerParts) {
     this.#parts = parts;
     this.#memory = parts.memory;
-    this.#uncountedTotal = countUncounted(parts.memory);
   }
 
   get memory(): Memory {
@@ -163,7 +157,7 @@ export class Ledger {
     const now = Math.max(clock.now(), this.#memory.lastEntryAt);
     const loaded = new Loaded();
     const wanted = operations.map((operation) => keysToLoad(this.#memory, operation, loaded));
-    const turn = await store.openTurn(wanted, now);
+    const turn = await store.openTurn(wanted);
     let decided: DecidedTurn;
     try {
       fill(this.#memory, this.#parts.keys, loaded, turn.found);
@@ -191,11 +185,14 @@ export class Ledger {
   }
 
   #countsToWrite(decided: DecidedTurn): { added: ReadonlyMap<CredentialId, number>; throughSeq: number } | null {
-    const isDue = this.#uncountedTotal >= MAX_UNCOUNTED || this.#memory.uncounted.size >= MAX_UNCOUNTED_CREDENTIALS;
+    const { seq: throughSeq } = decided.head;
+    const isDue =
+      throughSeq - this.#countedThroughSeq >= MAX_UNCOUNTED_ENTRIES ||
+      this.#memory.uncounted.size >= MAX_UNCOUNTED_CREDENTIALS;
     if (!decided.needsCounts && !isDue) return null;
     const added = new Map(this.#memory.uncounted);
     for (const [id, count] of decided.accesses) added.set(id, (added.get(id) ?? 0) + count);
-    return added.size === 0 ? null : { added, throughSeq: decided.head.seq };
+    return added.size === 0 && !isDue ? null : { added, throughSeq };
   }
 
   /** Takes over what was committed. */
@@ -205,11 +202,10 @@ export class Ledger {
     if (decided.entries.length > 0) memory.lastEntryAt = now;
     if (areCountsWritten) {
       memory.uncounted = new Map();
-      this.#uncountedTotal = 0;
+      this.#countedThroughSeq = decided.head.seq;
     } else {
       for (const [id, count] of decided.accesses) {
         memory.uncounted.set(id, (memory.uncounted.get(id) ?? 0) + count);
-        this.#uncountedTotal += count;
       }
     }
     for (const change of decided.changes) {
@@ -230,7 +226,7 @@ export class Ledger {
     }
     // Without callers nothing else would notice that the store is back.
     setTimeout(() => {
-      if (this.#state === 'failing') this.submit(NOTHING).catch(() => undefined);
+      if (this.#state === 'failing') this.submit(ASKS_NOTHING).catch(() => undefined);
     }, RECOVERY_INTERVAL_MS).unref();
   }
 
@@ -242,9 +238,8 @@ export class Ledger {
     if (this.#state === 'broken') throw unavailable();
     const { store, keys } = this.#parts;
     this.#memory = await readMemory(store, keys);
-    this.#uncountedTotal = countUncounted(this.#memory);
     const { tip } = this.#memory;
-    const turn = await store.openTurn([], 0);
+    const turn = await store.openTurn([]);
     const head = { ...tip, mac: headMac(keys.audit, tip.seq, tip.hmac) };
     const { durable } = await turn.commit({ entries: [], head, changes: [], counts: null });
     await durable;

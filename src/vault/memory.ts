@@ -31,13 +31,6 @@ export interface Memory {
   warnings: string[];
 }
 
-/** Accesses, of all credentials together. */
-export function countUncounted({ uncounted }: Memory): number {
-  let sum = 0;
-  for (const count of uncounted.values()) sum += count;
-  return sum;
-}
-
 export async function readMemory(store: Store, keys: VaultKeys): Promise<Memory> {
   const { head, last, highestSeq } = await store.readHead();
   const warnings: string[] = [];

@@ -75,16 +75,16 @@ export class Queue {
     this.#bytes += sizeBytes;
   }
 
-  /** Takes the next turn's operations, one of each line in a round. One that counts what is active comes first in its turn. */
+  /** Takes the next turn's operations, one of each line in a round. */
   takeTurn(): Waiting[] {
     const turn: Waiting[] = [];
     let bytes = 0;
     for (let line = this.#round[0]; line !== undefined; line = this.#round[0]) {
       const next = line.waiting[0];
       if (next === undefined) throw new Error('a line was kept that has nothing waiting');
-      const { keys, sizeBytes } = next.operation;
+      const { sizeBytes } = next.operation;
       const isFull = turn.length >= MAX_TURN || bytes + sizeBytes > MAX_TURN_BYTES;
-      if (turn.length > 0 && (keys.activeLeases !== undefined || isFull)) break;
+      if (turn.length > 0 && isFull) break;
       turn.push(next);
       bytes += sizeBytes;
       line.waiting.shift();

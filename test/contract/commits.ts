@@ -89,7 +89,7 @@ export function commitContract({ name, newVault }: Subject): void {
       const store = await newVault(t);
       await commit(store, { entries: [anEntry(1, { resource: 'a' })], changes: SETTING });
       const before = await snapshot(store);
-      const turn = await store.openTurn([], T0);
+      const turn = await store.openTurn([]);
       const counts = { added: new Map([[A.id, 5]]), throughSeq: 2 };
       const batch = { entries, head: headAt(2, 1), changes: [...OF_EVERY_KIND, ...changes], counts };
       await assert.rejects(turn.commit(batch), StoreFailure);
@@ -103,7 +103,7 @@ export function commitContract({ name, newVault }: Subject): void {
     const store = await newVault(t);
     await commit(store, { entries: [anEntry(1)], changes: SETTING });
     const before = await snapshot(store);
-    const turn = await store.openTurn([{ credential: A.path }], T0);
+    const turn = await store.openTurn([{ credential: A.path }]);
     await turn.abandon();
     assert.deepEqual(await snapshot(store), before);
   });

@@ -77,7 +77,7 @@ async function writeUnder(t: TestContext, dice: Dice, worthFrames: number, look:
     const entries = Array.from({ length: 1 + dice.below(MAX_TURN) }, (_, index) => anEntry(first + index));
     const changes = entries.flatMap((entry) => [stored(aCredential(`c${entry.seq}`)), leased(aLease(entry.seq))]);
     const seq = writtenSeq + entries.length;
-    const turn = await store.openTurn([], T0);
+    const turn = await store.openTurn([]);
     const { durable } = await turn.commit({ entries, head: headAt(seq), changes, counts: null });
     writtenSeq = seq;
     void durable.then(() => {

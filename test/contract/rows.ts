@@ -136,14 +136,14 @@ export async function commit(
   { entries = [], changes = [], counts = null, seq }: Partial<Omit<Batch, 'head'>> & { readonly seq?: number },
 ): Promise<void> {
   const { head } = await store.readHead();
-  const turn = await store.openTurn([], T0);
+  const turn = await store.openTurn([]);
   const batch = { entries, changes, counts, head: headAt(seq ?? entries.at(-1)?.seq ?? head?.seq ?? 0) };
   await (await turn.commit(batch)).durable;
 }
 
 /** What a turn with these keys finds; it is abandoned. */
-export async function find(store: Store, keys: readonly Keys[], now = T0): Promise<Found> {
-  const turn = await store.openTurn(keys, now);
+export async function find(store: Store, keys: readonly Keys[]): Promise<Found> {
+  const turn = await store.openTurn(keys);
   await turn.abandon();
   return turn.found;
 }

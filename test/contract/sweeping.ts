@@ -39,12 +39,11 @@ export async function sweepAll(store: Store, now: number): Promise<number> {
 }
 
 export const numbers = (count: number): number[] => Array.from({ length: count }, (_, index) => index + 1);
-export const leasesOf = async (store: Store, leases: readonly Lease[], now: number): Promise<readonly Lease[]> =>
+export const leasesOf = async (store: Store, leases: readonly Lease[]): Promise<readonly Lease[]> =>
   (
     await find(
       store,
       leases.map(({ id }) => ({ lease: id })),
-      now,
     )
   ).leases;
 
@@ -67,7 +66,7 @@ export function sweepContract({ name, newPlace, newVault }: Subject): void {
       challenge: asChallenge(n),
     }));
     const left = async () => {
-      const { leases: some, sessions, spentChallenges } = await find(store, keys, now);
+      const { leases: some, sessions, spentChallenges } = await find(store, keys);
       return [some.length, sessions.length, spentChallenges.length];
     };
     let before = await left();
@@ -100,7 +99,7 @@ export function sweepContract({ name, newPlace, newVault }: Subject): void {
     });
     assert.equal(await sweepAll(store, now), 2);
     const all = [...sessions, gone].map(({ tokenHash }) => ({ session: tokenHash }));
-    const found = await find(store, [...all, ...[...challenges, spent].map(({ id }) => ({ challenge: id }))], now);
+    const found = await find(store, [...all, ...[...challenges, spent].map(({ id }) => ({ challenge: id }))]);
     assert.deepEqual(found.sessions, sessions);
     assert.deepEqual(
       found.spentChallenges,
@@ -144,7 +143,7 @@ export function sweepContract({ name, newPlace, newVault }: Subject): void {
     assert.equal(await sweepAll(store, now), 60 - listed.length);
 
     assert.deepEqual(await listLeases(store, query), listed);
-    assert.deepEqual(await leasesOf(store, leases, now), listed.toReversed());
+    assert.deepEqual(await leasesOf(store, leases), listed.toReversed());
     assert.deepEqual(await listLeases(store, { ...query, status: 'active' }), active);
   });
 
@@ -158,7 +157,7 @@ export function sweepContract({ name, newPlace, newVault }: Subject): void {
     await store.sweep(lease.expiresAt, 10);
     assert.equal(await store.isAgentRevoked(id), true);
     await sweepAll(store, lease.expiresAt + 30 * DAY_MS);
-    assert.deepEqual(await leasesOf(store, [lease], T0), []);
+    assert.deepEqual(await leasesOf(store, [lease]), []);
     assert.equal(await store.isAgentRevoked(id), false);
   });
 

@@ -43,7 +43,7 @@ export function sweepLeaseContract({ name, newVault }: Subject): void {
           await commit(store, { changes, seq });
           await sweepAll(store, now);
           const left = leases.filter((lease) => isListed(lease, now));
-          assert.deepEqual(await leasesOf(store, leases, now), left);
+          assert.deepEqual(await leasesOf(store, leases), left);
           leases = left;
         }
       }),

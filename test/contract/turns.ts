@@ -120,9 +120,9 @@ export function turnContract({ name, newVault }: Subject): void {
 
   test(`${name}: no turn is open while another one is`, async (t) => {
     const store = await newVault(t);
-    const first = await store.openTurn([], T0);
+    const first = await store.openTurn([]);
     let isOpen = false;
-    const second = store.openTurn([{ credential: asPath('a') }], T0).then((turn) => {
+    const second = store.openTurn([{ credential: asPath('a') }]).then((turn) => {
       isOpen = true;
       return turn;
     });

@@ -190,9 +190,9 @@ test('every turn that is opened is closed before the next one, whatever happens 
   const vault = await openVault(t, {
     inFront: (store) =>
       inFrontOf(store, {
-        async openTurn(keys, now): Promise<Turn> {
+        async openTurn(keys): Promise<Turn> {
           assert.equal(open, 0, 'a turn was opened beside another one');
-          const turn = await store.openTurn(keys, now);
+          const turn = await store.openTurn(keys);
           open += 1;
           const close = <T>(work: Promise<T>): Promise<T> =>
             work.finally(() => {

@@ -34,7 +34,7 @@ async function lengthen(vault: OpenedVault): Promise<void> {
       hmac = linkEntry(vault.keys.audit, hmac, next);
       entries.push({ ...next, hmac });
     }
-    const turn = await vault.sqlite.openTurn([], 0);
+    const turn = await vault.sqlite.openTurn([]);
     const head = { seq, hmac, mac: headMac(vault.keys.audit, seq, hmac), epoch: 0 };
     await (await turn.commit({ entries, head, changes: [], counts: null })).durable;
   }

@@ -91,8 +91,8 @@ export async function openVault(scope: Scope, options: OpenOptions = {}): Promis
 export function withCommit(decide: (batch: Batch, commit: () => Promise<void>) => Promise<void>) {
   return (store: Store): Store =>
     inFrontOf(store, {
-      async openTurn(keys, now) {
-        const turn = await store.openTurn(keys, now);
+      async openTurn(keys) {
+        const turn = await store.openTurn(keys);
         return {
           found: turn.found,
           async commit(batch) {

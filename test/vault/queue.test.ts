@@ -2,19 +2,18 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Keys } from '../../src/core/workspace.ts';
 import { Queue, type Waiting } from '../../src/vault/queue.ts';
 import { SILENT } from './opened.ts';
 
 const MIB = 1024 * 1024;
 const REFUSED = { name: 'Fault', code: 'UNAVAILABLE', retryAfterSeconds: 1 };
 
-const waiting = (sizeBytes = 0, keys: Keys = {}, origin = 'ci'): Waiting => ({
-  operation: { ...SILENT, sizeBytes, keys, origin },
+const waiting = (sizeBytes = 0, origin = 'ci'): Waiting => ({
+  operation: { ...SILENT, sizeBytes, origin },
   settle: () => undefined,
 });
 const fill = (queue: Queue, count: number, sizeBytes = 0, origin = 'ci'): Waiting[] => {
-  const added = Array.from({ length: count }, () => waiting(sizeBytes, {}, origin));
+  const added = Array.from({ length: count }, () => waiting(sizeBytes, origin));
   for (const each of added) queue.add(each);
   return added;
 };
@@ -62,17 +61,6 @@ test('a turn holds at most 8 MiB, but always one operation', () => {
   assert.equal(large.takeTurn().length, 1);
 });
 
-test('what counts the active leases is the first of its turn, so that its count is exact', () => {
-  const queue = new Queue();
-  const before = fill(queue, 3);
-  const counting = [1, 2].map(() => waiting(0, { activeLeases: { agentName: 'ci', path: null } }));
-  for (const each of counting) queue.add(each);
-  const after = fill(queue, 2);
-  assert.deepEqual(queue.takeTurn(), before);
-  assert.deepEqual(queue.takeTurn(), counting.slice(0, 1));
-  assert.deepEqual(queue.takeTurn(), [...counting.slice(1), ...after]);
-});
-
 test('all that waits can be taken at once, and then there is room for as much again', () => {
   const queue = new Queue();
   const added = fill(queue, 256, MIB / 4);
@@ -116,7 +104,7 @@ test('where it is full the newest of the longest line is refused, and whoever as
   const refused: string[] = [];
   const add = (origin: string, name: string): void =>
     queue.add({
-      ...waiting(0, {}, origin),
+      ...waiting(0, origin),
       settle: (answer) =>
         refused.push(`${name} ${answer.kind === 'refusal' && 'code' in answer.error ? answer.error.code : ''}`),
     });

@@ -23,3 +23,12 @@ export function serviceEvent(eventType: 'service.start' | 'service.stop', reason
       }),
   };
 }
+
+/** Not recorded: shows that a turn can be taken. */
+export const ASKS_NOTHING: Operation<null> = {
+  keys: {},
+  session: null,
+  origin: SERVICE,
+  sizeBytes: 0,
+  decide: () => succeeded(null, null),
+};

@@ -2,7 +2,7 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import type { Credential } from '../../core/credential.ts';
 import type { Counted, CredentialPlace, CredentialQuery, Listed } from '../port.ts';
-import { toCredential } from './rows.ts';
+import { CREDENTIAL_COLUMNS, toCredential } from './rows.ts';
 import { inWindows, WINDOW_ROWS } from './windows.ts';
 
 /** Its first and last path, both in it. */
@@ -24,7 +24,9 @@ export class Lists {
       `SELECT max(path) AS last, count(*) AS n FROM
          (SELECT path FROM credentials WHERE path >= ? AND path < ? ORDER BY path LIMIT ${WINDOW_ROWS})`,
     );
-    this.#rows = database.prepare(`SELECT * FROM credentials WHERE ${IN_WINDOW} ORDER BY path LIMIT :limit`);
+    this.#rows = database.prepare(
+      `SELECT ${CREDENTIAL_COLUMNS} FROM credentials WHERE ${IN_WINDOW} ORDER BY path LIMIT :limit`,
+    );
     this.#count = database.prepare(`SELECT count(*) AS n FROM credentials WHERE ${IN_WINDOW}`);
     this.#nth = database.prepare(`SELECT path FROM credentials WHERE ${IN_WINDOW} ORDER BY path LIMIT 1 OFFSET :nth`);
   }

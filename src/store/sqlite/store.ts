@@ -130,7 +130,7 @@ export class SqliteStore implements Store {
   }
 
   /** Waits for the turn before: the ledger never does, it opens one at a time. */
-  async openTurn(keys: readonly Keys[], _now: number): Promise<Turn> {
+  async openTurn(keys: readonly Keys[]): Promise<Turn> {
     const before = this.#turnClosed;
     const { promise, resolve: close } = Promise.withResolvers<void>();
     this.#turnClosed = promise;
