@@ -154,6 +154,12 @@ export const Verification = Type.Union([
     message: Text,
   }),
 ]);
+export const VerificationProgress = object({
+  running: Type.Boolean(),
+  entries_checked: nullable(Type.Integer()),
+  entries_total: nullable(Type.Integer()),
+  started_at: nullable(Timestamp),
+});
 export const Health = object({ status: Text });
 export const Meta = object({ total: Type.Integer(), limit: Type.Integer(), offset: Type.Integer() });
 export const ErrorBody = object({ error: object({ code: Text, message: Text }) });

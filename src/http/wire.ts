@@ -5,7 +5,7 @@ import { type Lease, statusOf } from '../core/lease.ts';
 import type { Metadata } from '../core/operations/credentials.ts';
 import type { Policy } from '../core/policy.ts';
 import type { SeenLease } from '../vault/leases.ts';
-import type { Verification } from '../vault/verification.ts';
+import type { Verification, VerificationProgress } from '../vault/verification.ts';
 
 let lastAt = Number.NaN;
 let lastTimestamp = '';
@@ -76,3 +76,11 @@ export function verificationToWire(verification: Verification) {
     message: `The audit chain is broken at entry ${breakAtEntry}: ${why}.`,
   };
 }
+
+/** Null where none runs. */
+export const progressToWire = (progress: VerificationProgress | null) => ({
+  running: progress !== null,
+  entries_checked: progress?.entriesChecked ?? null,
+  entries_total: progress?.entriesTotal ?? null,
+  started_at: progress === null ? null : toTimestamp(progress.startedAt),
+});

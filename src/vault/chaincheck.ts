@@ -46,6 +46,11 @@ export class ChainCheck {
   }
 }
 
+/** The one nearer to the beginning. */
+export function firstOf(a: Break | null, b: Break): Break {
+  return a === null || b.entry < a.entry ? b : a;
+}
+
 /**
  * Holds the end of the chain against the head record. `beyondHead` is the time of the entry behind the head's, if there is one.
  */

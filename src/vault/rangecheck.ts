@@ -1,42 +1,74 @@
-/** A thread of the verification: checks one range of the log over a connection of its own, in constant memory. */
+/** A thread of the verification: checks ranges of the log over a connection of its own, in constant memory. */
+import { setPriority } from 'node:os';
 import { parentPort, workerData } from 'node:worker_threads';
 import { importAuditKey } from '../crypto/keys.ts';
 import { openLogReader } from '../store/logreader.ts';
-import type { LogLocation } from '../store/port.ts';
-import { type Break, CHAIN_START, ChainCheck, type ChainPoint } from './chaincheck.ts';
+import type { LogLocation, LogReader } from '../store/port.ts';
+import { type Break, CHAIN_START, ChainCheck, type ChainPoint, firstOf } from './chaincheck.ts';
+import { type Range, RangeShare, STEP_ENTRIES } from './rangeshare.ts';
 
-export interface RangeTask {
+export interface RangesTask {
   readonly log: LogLocation;
   /** Base64. */
   readonly auditKey: string;
-  readonly fromSeq: number;
-  readonly toSeq: number;
+  readonly lastSeq: number;
+  readonly shared: RangeShare['numbers'];
 }
 
-/** How far the chain was followed, or where it broke; `no start` where the entry before the range is missing. */
-export type RangeResult = ChainPoint | Break | 'no start';
+/** What a thread found in the ranges that it took. */
+export interface Findings {
+  readonly broken: Break | null;
+  /** The end of the last range that was whole; null where there was none. */
+  readonly end: ChainPoint | null;
+}
 
-const STEP_ENTRIES = 1000;
+const LOWEST_PRIORITY = 19;
 
-function checkRange({ log, auditKey, fromSeq, toSeq }: RangeTask): RangeResult {
+function checkRanges({ log, auditKey, lastSeq, shared }: RangesTask): Findings {
+  const share = new RangeShare(lastSeq, shared);
+  const keys = { audit: importAuditKey(auditKey) };
   const reader = openLogReader(log);
   try {
-    const start = fromSeq === 1 ? CHAIN_START : reader.entries(fromSeq - 1, fromSeq - 1, 1)[0];
-    if (start === undefined) return 'no start';
-    const check = new ChainCheck({ audit: importAuditKey(auditKey) }, start);
-    while (check.point.seq < toSeq) {
-      const entries = reader.entries(check.point.seq + 1, toSeq, STEP_ENTRIES);
-      if (entries.length === 0) return missingBehind(check.point);
-      for (const entry of entries) {
-        const broken = check.next(entry);
-        if (broken !== null) return broken;
+    let broken: Break | null = null;
+    let end: ChainPoint | null = null;
+    for (let range = share.take(); range !== null; range = share.take()) {
+      const found = checkRange(reader, keys, range, share);
+      if ('why' in found) {
+        broken = firstOf(broken, found);
+        share.close();
+      } else {
+        end = found;
       }
     }
-    const { seq, hmac, timestamp } = check.point;
-    return { seq, hmac, timestamp };
+    return { broken, end };
   } finally {
     reader.close();
   }
+}
+
+/** How far the chain was followed, or where it broke. */
+function checkRange(
+  reader: LogReader,
+  keys: ConstructorParameters<typeof ChainCheck>[0],
+  { fromSeq, toSeq }: Range,
+  share: RangeShare,
+): ChainPoint | Break {
+  const start = fromSeq === 1 ? CHAIN_START : reader.entries(fromSeq - 1, fromSeq - 1, 1)[0];
+  if (start === undefined) return { entry: fromSeq - 1, timestamp: null, why: 'the entry is missing' };
+  const check = new ChainCheck(keys, start);
+  while (check.point.seq < toSeq && !share.isOver) {
+    const startedAt = performance.now();
+    const entries = reader.entries(check.point.seq + 1, toSeq, STEP_ENTRIES);
+    if (entries.length === 0) return missingBehind(check.point);
+    for (const entry of entries) {
+      const broken = check.next(entry);
+      if (broken !== null) return broken;
+    }
+    share.stepDone();
+    share.rest(performance.now() - startedAt);
+  }
+  const { seq, hmac, timestamp } = check.point;
+  return { seq, hmac, timestamp };
 }
 
 /** The rest of the range is gone: a later range, or the head record, shows the time of what stands behind it. */
@@ -44,4 +76,6 @@ function missingBehind({ seq, timestamp }: ChainPoint): Break {
   return { entry: seq + 1, timestamp, why: 'the entry is missing' };
 }
 
-parentPort?.postMessage(checkRange(workerData));
+// On Linux a priority is a thread's own; elsewhere the whole service would get it.
+if (process.platform === 'linux') setPriority(0, LOWEST_PRIORITY);
+parentPort?.postMessage(checkRanges(workerData));

@@ -77,6 +77,7 @@ suite('real answers conform', () => {
     ['get /api/v1/audit', () => admin.get('/api/v1/audit'), 200],
     ['get /api/v1/audit', () => admin.get('/api/v1/audit?result=denied'), 200],
     ['get /api/v1/audit/verify', () => admin.get('/api/v1/audit/verify'), 200],
+    ['get /api/v1/audit/verify/progress', () => admin.get('/api/v1/audit/verify/progress'), 200],
     ['get /api/v1/audit/export', () => admin.get('/api/v1/audit/export'), 200],
     ['get /api/v1/health', () => anonymous.get('/api/v1/health'), 200],
     ['delete /auth/session', () => agent.delete('/auth/session'), 204],

@@ -118,6 +118,7 @@ const MATRIX: Readonly<Record<string, Expected>> = {
   'DELETE /api/v1/leases/{lease_id}': { cells: [404, 204, 404, 204], event: 'lease.revoke', parameter: lendToWith },
   'GET /api/v1/audit': { cells: [...FORBIDDEN, 200], event: 'audit.list' },
   'GET /api/v1/audit/verify': { cells: [...FORBIDDEN, 200], event: 'audit.verify' },
+  'GET /api/v1/audit/verify/progress': { cells: [...FORBIDDEN, 200], event: 'audit.verify' },
   'GET /api/v1/audit/export': { cells: [...FORBIDDEN, 200], event: 'audit.export' },
 };
 

@@ -9,12 +9,16 @@ import { after, suite, test } from 'node:test';
 import { type AuditEntry, FIRST_LINK } from '../../src/core/audit.ts';
 import { headMac, linkEntry } from '../../src/crypto/chain.ts';
 import { deriveKeys, parseRootKey } from '../../src/crypto/keys.ts';
+import { SqliteStore } from '../../src/store/sqlite/store.ts';
 import { dataOf } from '../kit/answers.ts';
-import { temporaryFolder } from '../kit/folder.ts';
+import { createClient } from '../kit/client.ts';
+import { type Scope, temporaryFolder } from '../kit/folder.ts';
 import { startProcess } from '../kit/process.ts';
 import { startTestService, type TestService } from '../kit/service.ts';
+import { lengthenLog } from '../vault/verification_log.ts';
 
 const VERIFY = '/api/v1/audit/verify';
+const PROGRESS = '/api/v1/audit/verify/progress';
 const INTACT = 'valid entries first_entry last_entry';
 const BROKEN = 'valid break_at_entry break_at_timestamp message';
 
@@ -33,7 +37,7 @@ function openDatabase({ dataDir }: Pick<TestService, 'dataDir'>): DatabaseSync {
   return new DatabaseSync(join(dataDir, 'leasehold.db'));
 }
 
-function auditKeyOf({ dataDir }: TestService) {
+function auditKeyOf({ dataDir }: Pick<TestService, 'dataDir'>) {
   const rootKey = parseRootKey(readFileSync(join(dataDir, 'root.key'), 'utf8'));
   return deriveKeys(rootKey ?? assert.fail('no root key')).audit;
 }
@@ -222,4 +226,87 @@ test('a head and a last row that disagree at start: one line, verify reports it,
   const seqs: number[] = data.map(({ seq }: { seq: number }) => seq);
   assert.equal(seqs.includes(entry) || seqs.includes(entry + 1), false);
   assert.equal(seqs.includes(entry + 2), true);
+});
+
+const LONG = 200_000;
+
+/** A vault with a long log, that no service has open. */
+async function makeLongLog(t: Scope): Promise<string> {
+  const dataDir = join(temporaryFolder(t), 'data');
+  await (await startTestService(t, [], dataDir)).stop();
+  const store = new SqliteStore(join(dataDir, 'leasehold.db'));
+  await lengthenLog(store, { audit: auditKeyOf({ dataDir }) }, LONG);
+  await store.close();
+  return dataDir;
+}
+
+test('an administrator sees how far a verification is, and whoever asks meanwhile is answered by the next one', async (t) => {
+  const { admin, anonymous, agent } = await startTestService(t, [], await makeLongLog(t));
+  const look = async () => dataOf(await admin.get(PROGRESS), 200, 'running entries_checked entries_total started_at');
+  const nothing = { running: false, entries_checked: null, entries_total: null, started_at: null };
+  assert.deepEqual(await look(), nothing);
+  let isOver = false;
+  const verifying = Promise.all([admin.get(VERIFY), admin.get(VERIFY), admin.get(VERIFY)]);
+  void verifying.then(() => (isOver = true));
+  const seen = new Map<string, number[]>();
+  while (!isOver) {
+    const { running, entries_checked: checked, entries_total: total, started_at: startedAt } = await look();
+    if (!running) continue;
+    assert.equal(checked <= total && total >= LONG, true, `${checked} of ${total}`);
+    assert.match(startedAt, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
+    seen.set(startedAt, [...(seen.get(startedAt) ?? []), checked]);
+  }
+  for (const answer of await verifying) assert.equal(dataOf(answer, 200, INTACT).valid, true);
+  assert.equal(seen.size, 2, 'the second and the third share a verification');
+  for (const checked of seen.values()) {
+    assert.equal(new Set(checked).size > 3, true, `it did not grow: ${checked}`);
+    assert.deepEqual(
+      checked,
+      checked.toSorted((a, b) => a - b),
+    );
+  }
+  assert.deepEqual(await look(), nothing);
+  assert.equal((await anonymous.get(PROGRESS)).status, 401);
+  assert.equal((await (await agent('curious')).get(PROGRESS)).status, 403);
+});
+
+test('a verification ends soon when its client goes away, and is none of the service’s mistakes', async (t) => {
+  const { address, adminToken, output, end } = await startProcess(t, await makeLongLog(t), ['--log-level', 'info']);
+  const admin = createClient(address, adminToken);
+  const look = async () => (await admin.get(PROGRESS)).body.data;
+  const leaving = new AbortController();
+  const headers = { authorization: `Bearer ${adminToken}` };
+  const asked = fetch(address + VERIFY, { headers, signal: leaving.signal });
+  while (!(await look()).running);
+  leaving.abort();
+  await assert.rejects(asked, { name: 'AbortError' });
+  let most = 0;
+  for (let progress = await look(); progress.running; progress = await look()) {
+    most = Math.max(most, progress.entries_checked);
+  }
+  assert.equal(most < LONG / 2, true, `it had checked ${most}`);
+  assert.equal((await admin.get(VERIFY)).body.data.valid, true);
+  assert.equal(await end('SIGTERM'), 0);
+  assert.doesNotMatch(output(), /mistake|"level":[56]0/);
+});
+
+test('a stop finishes a verification that runs, or ends it where its client has gone, and exits 0', async (t) => {
+  const dataDir = await makeLongLog(t);
+  for (const stays of [true, false]) {
+    const service = await startProcess(t, dataDir);
+    const admin = createClient(service.address, service.adminToken);
+    const leaving = new AbortController();
+    const headers = { authorization: `Bearer ${service.adminToken}` };
+    const asked = fetch(service.address + VERIFY, { headers, signal: leaving.signal });
+    asked.catch(() => undefined);
+    while (!(await admin.get(PROGRESS)).body.data.running);
+    const startedAt = performance.now();
+    const ended = service.end('SIGTERM');
+    if (!stays) leaving.abort();
+    assert.equal(await ended, 0);
+    assert.equal(performance.now() - startedAt < 10_000, true);
+    if (stays) assert.equal(JSON.parse(await (await asked).text()).data.valid, true);
+    else await assert.rejects(asked);
+    assert.doesNotMatch(service.output(), /mistake/);
+  }
 });

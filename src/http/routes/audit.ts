@@ -4,12 +4,13 @@ import { invalid } from '../../core/fault.ts';
 import { parseInstant } from '../../core/instant.ts';
 import { parseActorName } from '../../core/names.ts';
 import { exportEntries, listEntries } from '../../vault/auditlog.ts';
-import { verifyLog } from '../../vault/verification.ts';
+import { admitVerification, readProgress } from '../../vault/verification.ts';
+import { laterReply } from '../later.ts';
 import { lines } from '../lists.ts';
 import { parsePage, parseWord } from '../query.ts';
 import { type Route, route } from '../route.ts';
-import { AuditEntry, AuditQuery, Verification } from '../schemas.ts';
-import { toTimestamp, verificationToWire } from '../wire.ts';
+import { AuditEntry, AuditQuery, Verification, VerificationProgress } from '../schemas.ts';
+import { progressToWire, toTimestamp, verificationToWire } from '../wire.ts';
 
 /** Longer than any resource, action or event that is ever recorded. */
 const MAX_FILTER_LENGTH = 640;
@@ -62,7 +63,19 @@ export const auditRoutes: readonly Route[] = [
     event: 'audit.verify',
     data: Verification,
     async handle({ vault, context }) {
-      return { data: verificationToWire(await verifyLog(vault, context)) };
+      const verify = await admitVerification(vault, context);
+      return laterReply(async (signal) => verificationToWire(await verify(signal)));
+    },
+  }),
+  route({
+    method: 'GET',
+    path: '/api/v1/audit/verify/progress',
+    summary: 'How far the verification is that runs now, whoever asked for it.',
+    who: 'admin',
+    event: 'audit.verify',
+    data: VerificationProgress,
+    async handle({ vault, context }) {
+      return { data: progressToWire(await readProgress(vault, context)) };
     },
   }),
   route({

@@ -163,9 +163,15 @@ export function toLease(row: Row): Lease {
   };
 }
 
+const ENTRY_COLUMNS = `seq, id, timestamp, event_type, agent_name, resource, action, result, policy_name, lease_id, reason,
+  request_id, remote_addr, hmac`;
+
 /** A range of the log; its columns stand in the order that `toEntry` takes them, as arrays. */
-export const ENTRIES_IN_RANGE = `SELECT seq, id, timestamp, event_type, agent_name, resource, action, result, policy_name,
-  lease_id, reason, request_id, remote_addr, hmac FROM audit_entries WHERE seq BETWEEN ? AND ? ORDER BY seq LIMIT ?`;
+export const ENTRIES_IN_RANGE = `SELECT ${ENTRY_COLUMNS} FROM audit_entries WHERE seq BETWEEN ? AND ? ORDER BY seq LIMIT ?`;
+
+/** The same, with the function `gather` called for each row instead. */
+export const ENTRIES_GATHERED = `SELECT count(gather(${ENTRY_COLUMNS})) FROM
+  (SELECT * FROM audit_entries WHERE seq BETWEEN ? AND ? ORDER BY seq LIMIT ?)`;
 
 type EntryRow = [
   number,
