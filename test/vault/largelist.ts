@@ -29,6 +29,7 @@ function fill(file: string, now: number): void {
       'credential-' || (${lent}), 'ci-' || (i % ${AGENTS}), printf('prod/team00/key%06d', ${lent}), 1, 'policy-1',
       ${now} - iif(i <= ${ENDED}, ${ENDED_LEASES_LISTED_MS + HOUR_MS}, 0) - ${LEASES} + i,
       ${now} - iif(i <= ${ENDED}, ${ENDED_LEASES_LISTED_MS}, -${HOUR_MS}) - ${LEASES} + i, NULL FROM n;
+    INSERT INTO lease_spans SELECT DISTINCT agent_name, seq / 4096 FROM leases;
     ${numbers(ENTRIES)} INSERT INTO audit_entries SELECT ${LEASES} + i, 'id', '2026-01-31T00:00:00.000Z', 'credential.list', 'ci-1',
       '${'a'.repeat(500)}', 'list', 'allowed', NULL, NULL, NULL, NULL, NULL, '' FROM n;
     COMMIT`);

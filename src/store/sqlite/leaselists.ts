@@ -2,6 +2,7 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { ENDED_LEASES_LISTED_MS, type Lease, type LeaseStatus } from '../../core/lease.ts';
 import type { Counted, LeaseQuery, Listed, MarkedLeases } from '../port.ts';
+import { SPAN_SEQS, spanOf } from './leasespans.ts';
 import { toLease } from './rows.ts';
 import { inWindows, WINDOW_ROWS } from './windows.ts';
 
@@ -25,7 +26,7 @@ const ENDED_BY_MARK = `l.revoked_at IS NULL AND l.expires_at > :revokedAt
   AND NOT EXISTS (SELECT 1 FROM revocation_marks m
     WHERE m.agent_id = '' AND m.credential_id = l.credential_id AND m.seq > l.seq AND m.seq < :markSeq)`;
 
-/** What is looked through: all leases by ordinal, or those of a name, which lie together in an index. */
+/** What is looked through: all leases by ordinal, or the spans in which a name has some. */
 interface Filter {
   readonly where: string;
   readonly values: Values;
@@ -109,14 +110,26 @@ export class LeaseLists {
     before: number,
     look: (window: { before: number; last: number }) => number | null,
   ): number | null {
-    const ofName = agentName === null ? '' : 'AND agent_name = :agentName';
+    const span = agentName === null ? null : this.#spanBefore(agentName, before);
+    if (span === undefined) return null;
+    const [low, high] = span === null ? [0, before] : [span * SPAN_SEQS, Math.min(before, (span + 1) * SPAN_SEQS)];
     const { last, n } =
       this.#statement(
         `SELECT min(seq) AS last, count(*) AS n FROM
-           (SELECT seq FROM leases WHERE seq < :before ${ofName} ORDER BY seq DESC LIMIT ${WINDOW_ROWS})`,
-      ).get(agentName === null ? { before } : { before, agentName }) ?? {};
-    if (typeof last !== 'number') return null;
-    return look({ before, last }) ?? (n === WINDOW_ROWS ? last : null);
+           (SELECT seq FROM leases WHERE seq >= :low AND seq < :high ORDER BY seq DESC LIMIT ${WINDOW_ROWS})`,
+      ).get({ low, high }) ?? {};
+    const next = span === null ? null : low;
+    if (typeof last !== 'number') return next;
+    return look({ before: high, last }) ?? (n === WINDOW_ROWS ? last : next);
+  }
+
+  /** The last span with leases of the name and ordinals before that one; undefined where there is none. */
+  #spanBefore(agentName: string, before: number): number | undefined {
+    const spans = this.#statement(
+      'SELECT span FROM lease_spans WHERE agent_name = ? AND span <= ? ORDER BY span DESC LIMIT 1',
+    );
+    const span = spans.get(agentName, spanOf(before - 1))?.['span'];
+    return typeof span === 'number' ? span : undefined;
   }
 
   #statement(sql: string): StatementSync {
@@ -128,12 +141,9 @@ export class LeaseLists {
   }
 }
 
-/** WHY a list of ordinals for a name: by their range alone SQLite might read everybody's leases between them. */
 function inWindow(agentName: string | null): string {
-  const range = 'seq >= :last AND seq < :before';
-  return agentName === null
-    ? `l.${range}`
-    : `l.seq IN (SELECT seq FROM leases WHERE agent_name = :agentName AND ${range})`;
+  const range = 'l.seq >= :last AND l.seq < :before';
+  return agentName === null ? range : `${range} AND l.agent_name = :agentName`;
 }
 
 /** Only the filters that are asked for. */

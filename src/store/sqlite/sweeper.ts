@@ -5,6 +5,7 @@ import { MAX_TTL_SECONDS } from '../../core/policy.ts';
 import type { Swept } from '../port.ts';
 import { inTransaction } from './database.ts';
 import { EndedLeases } from './endedleases.ts';
+import { LeaseSpanSweeper } from './leasespans.ts';
 
 /** Ended sessions are told apart from unknown ones for a day. */
 const ENDED_SESSIONS_KNOWN_MS = 24 * 3600 * 1000;
@@ -32,6 +33,7 @@ export class Sweeper {
   readonly #challenges: StatementSync;
   readonly #marks: StatementSync;
   readonly #leases: EndedLeases;
+  readonly #leaseSpans: LeaseSpanSweeper;
 
   constructor(database: DatabaseSync) {
     this.#database = database;
@@ -40,6 +42,7 @@ export class Sweeper {
     this.#challenges = database.prepare(REMOVALS.challenges);
     this.#marks = database.prepare(REMOVALS.marks);
     this.#leases = new EndedLeases(database);
+    this.#leaseSpans = new LeaseSpanSweeper(database);
   }
 
   sweep(now: number, limit: number): Swept {
@@ -51,6 +54,7 @@ export class Sweeper {
       });
     } catch (error) {
       this.#leases.beginAnew();
+      this.#leaseSpans.beginAnew();
       throw error;
     }
   }
@@ -75,7 +79,8 @@ export class Sweeper {
       isAllGone(before(this.#sessions, now - ENDED_SESSIONS_KNOWN_MS)) &&
       isAllGone(before(this.#challenges, now)) &&
       isAllGone(before(this.#marks, now - MARKS_KEPT_MS)) &&
-      isAllGone((most) => this.#leases.sweep(now, most));
+      isAllGone((most) => this.#leases.sweep(now, most)) &&
+      isAllGone((most) => this.#leaseSpans.sweep(Math.min(most, BATCH_ROWS)));
     return { removed, isDone };
   }
 }

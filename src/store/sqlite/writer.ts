@@ -3,6 +3,7 @@ import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import type { Credential, CredentialVersion } from '../../core/credential.ts';
 import type { Batch, StoredChange } from '../port.ts';
 import { inTransaction } from './database.ts';
+import { LeaseSpanWriter } from './leasespans.ts';
 
 /**
  * A larger value would make the rows around it lie far apart, and be written again with every count of accesses.
@@ -14,16 +15,23 @@ export class BatchWriter {
   readonly #prepared = new Map<string, StatementSync>();
   readonly #insertEntry: StatementSync;
   readonly #insertLease: StatementSync;
+  readonly #leaseSpans: LeaseSpanWriter;
 
   constructor(database: DatabaseSync) {
     this.#database = database;
     this.#insertEntry = database.prepare('INSERT INTO audit_entries VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)');
     this.#insertLease = database.prepare('INSERT INTO leases VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, NULL)');
+    this.#leaseSpans = new LeaseSpanWriter(database);
   }
 
   /** All or nothing; written when it returns, and not yet synced. */
   commit(batch: Batch): void {
-    inTransaction(this.#database, () => this.#write(batch));
+    try {
+      inTransaction(this.#database, () => this.#write(batch));
+    } catch (error) {
+      this.#leaseSpans.forget();
+      throw error;
+    }
   }
 
   #write({ entries, head, changes, counts }: Batch): void {
@@ -140,6 +148,7 @@ export class BatchWriter {
           lease.issuedAt,
           lease.expiresAt,
         );
+        this.#leaseSpans.add(lease.agentName, lease.seq);
         return;
       }
       case 'renewLease':

@@ -107,8 +107,13 @@ CREATE TABLE leases (
   expires_at    INTEGER NOT NULL,
   revoked_at    INTEGER
 ) STRICT;
--- None by path: it would touch a page of its own for nearly every retrieval. Looks by path alone are rare, and go through all.
-CREATE INDEX leases_by_agent ON leases (agent_name, seq);
+-- No index by path or agent: it would touch a page of its own for nearly every retrieval. Looks by path alone are rare, and go
+-- through all; those by agent go through the spans of 4,096 ordinals in which it has any.
+CREATE TABLE lease_spans (
+  agent_name TEXT    NOT NULL,
+  span       INTEGER NOT NULL,
+  PRIMARY KEY (agent_name, span)
+) STRICT, WITHOUT ROWID;
 
 -- One row ends many leases: those issued before `seq` to the agent, for the credential, or both; '' stands for any.
 CREATE TABLE revocation_marks (
