@@ -20,7 +20,7 @@ export class Fifo<K, V> {
   /** What is replaced loses its place, and comes last. */
   put(key: K, value: V): void {
     this.delete(key);
-    const entry = { key, value, isGone: false };
+    const entry: Entry<K, V> = { key, value, isGone: false };
     this.#entries.set(key, entry);
     this.#order.push(entry);
   }
@@ -28,10 +28,13 @@ export class Fifo<K, V> {
   delete(key: K): V | undefined {
     const entry = this.#entries.get(key);
     if (entry === undefined) return undefined;
+    const { value } = entry;
     entry.isGone = true;
+    // What is gone is not kept by the list.
+    entry.value = undefined;
     this.#entries.delete(key);
     if (this.#order.length > 2 * this.#entries.size + MIN_ORDER) this.#tidy();
-    return entry.value;
+    return value;
   }
 
   /** Lets the oldest go, and tells what it was; undefined where nothing is left. */
@@ -58,7 +61,7 @@ export class Fifo<K, V> {
 
 interface Entry<K, V> {
   readonly key: K;
-  readonly value: V;
+  value: V | undefined;
   isGone: boolean;
 }
 
