@@ -19,6 +19,7 @@ import { fill, keysToLoad } from './loading.ts';
 import { type Memory, readMemory } from './memory.ts';
 import { answer, overfull, Queue, refuse, unavailable, type Waiting } from './queue.ts';
 import { type Answer, type DecidedTurn, decideTurn } from './turn.ts';
+import { Unanswered } from './unanswered.ts';
 
 export interface LedgerParts {
   readonly store: Store;
@@ -38,8 +39,8 @@ const MAX_UNCOUNTED_ENTRIES = 100_000;
 const MAX_UNCOUNTED_CREDENTIALS = 2000;
 /** Turns between two looks at the sockets. */
 const MAX_TURNS_A_ROUND = 4;
-/** Turns that are written and wait for the disk. */
-const MAX_UNANSWERED_TURNS = 4;
+/** Worth a turn while another waits for the disk. WHY: it would wait for the next sync anyway, and a turn costs as much as several. */
+const WORTH_A_TURN = 32;
 
 const RECOVERY_INTERVAL_MS = 1000;
 
@@ -56,10 +57,7 @@ export class Ledger {
   #memory: Memory;
   #state: LedgerState = 'ok';
   #isRunning = false;
-  /** Of the turns that are written, when each is answered; oldest first. */
-  readonly #written: Promise<void>[] = [];
-  /** Resolves when all that was decided so far is on disk and answered. Never rejects. */
-  #durable: Promise<void> = Promise.resolve();
+  readonly #unanswered = new Unanswered();
   /** The entry up to which counts are written, as far as this process knows. */
   #countedThroughSeq = 0;
   #whenIdle: ((answered: Promise<void>) => void)[] = [];
@@ -101,14 +99,18 @@ export class Ledger {
 
   /** Resolves when nothing waits and no turn runs. */
   idle(): Promise<void> {
-    if (!this.#isRunning && this.#queue.isEmpty) return this.#durable;
+    if (!this.#isRunning && this.#queue.isEmpty) return this.#unanswered.last;
     return new Promise((resolve) => this.#whenIdle.push(resolve));
   }
 
   #wake(): void {
-    if (this.#isRunning) return;
+    if (this.#isRunning || this.#queue.isEmpty || !this.#isWorthATurn) return;
     this.#isRunning = true;
     setImmediate(() => this.#gather(0));
+  }
+
+  get #isWorthATurn(): boolean {
+    return this.#unanswered.isEmpty || this.#queue.length >= WORTH_A_TURN;
   }
 
   /**
@@ -125,14 +127,15 @@ export class Ledger {
     // WHY more than one: under a flood a round of the loop brings a thousand requests, and one turn answers few of them.
     for (let turns = 0; turns < MAX_TURNS_A_ROUND; turns++) {
       await this.#runTurn(this.#queue.takeTurn());
-      if (this.#queue.isEmpty) break;
+      if (this.#queue.isEmpty || !this.#isWorthATurn) break;
     }
-    if (!this.#queue.isEmpty) {
+    if (!this.#queue.isEmpty && this.#isWorthATurn) {
       setImmediate(() => this.#gather(0));
       return;
     }
     this.#isRunning = false;
-    for (const resolve of this.#whenIdle.splice(0)) resolve(this.#durable);
+    if (!this.#queue.isEmpty) return;
+    for (const resolve of this.#whenIdle.splice(0)) resolve(this.#unanswered.last);
   }
 
   /** Ends when the turn is written: the next one may begin while this one's answers wait for the disk. */
@@ -140,13 +143,11 @@ export class Ledger {
     try {
       if (this.#state !== 'ok') await this.#recover();
       const { answers, durable } = await this.#decideAndCommit(waiting.map(({ operation }) => operation));
-      this.#durable = durable.then(
+      const answered = durable.then(
         () => (this.#state === 'broken' ? refuse(waiting) : answer(waiting, answers)),
         (error: unknown) => this.#fail(error, waiting),
       );
-      this.#written.push(this.#durable);
-      // Else a slow disk would be outrun: what waits would be answers, and no queue would refuse.
-      if (this.#written.length >= MAX_UNANSWERED_TURNS) await this.#written.shift();
+      await this.#unanswered.add(answered.finally(() => setImmediate(() => this.#wake())));
     } catch (error) {
       this.#fail(error, waiting);
     }
@@ -171,7 +172,7 @@ export class Ledger {
     if (entries.length === 0 && changes.length === 0 && counts === null) {
       await turn.abandon();
       // What it saw may be waiting for the disk.
-      return { answers, durable: this.#durable };
+      return { answers, durable: this.#unanswered.last };
     }
     const { durable } = await turn.commit({ entries, head, changes, counts });
     this.#remember(decided, counts !== null, now);
