@@ -49,6 +49,8 @@ export interface Operation<R> {
   readonly session: TokenHash | null;
   /** Whose share of the service it takes: an agent's or the administrator's by name, or that of a stranger's address. */
   readonly origin: string;
+  /** Of somebody who has shown no token: all of them together get a part of the room. */
+  readonly isOfStranger?: true;
   /** About what it holds in memory, for bounding a turn and the queue. */
   readonly sizeBytes: number;
   decide(known: Workspace, moment: Moment): Outcome<R>;

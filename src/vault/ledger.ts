@@ -60,7 +60,7 @@ export class Ledger {
   readonly #unanswered = new Unanswered();
   /** The entry up to which counts are written, as far as this process knows. */
   #countedThroughSeq = 0;
-  #whenIdle: ((answered: Promise<void>) => void)[] = [];
+  #whenIdle: ((answered?: Promise<void>) => void)[] = [];
 
   constructor(parts: LedgerParts) {
     this.#parts = parts;
@@ -222,6 +222,7 @@ export class Ledger {
     if (error instanceof StoreFailure && error.kind === 'broken') {
       this.#state = 'broken';
       refuse(this.#queue.takeAll());
+      if (!this.#isRunning) for (const resolve of this.#whenIdle.splice(0)) resolve();
       this.#parts.onBroken(error);
       return;
     }

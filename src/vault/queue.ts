@@ -17,6 +17,8 @@ export interface Waiting {
 /** Some 60 ms of work: who comes later hears at once that it is too much. */
 const MAX_WAITING = 1024;
 const MAX_WAITING_BYTES = 64 * 1024 * 1024;
+/** Of all strangers together: addresses are cheap, and each has a line. */
+const MAX_STRANGERS = 256;
 // SOURCE: design, "What was measured": turns of 16 to 64 operations were best.
 const MAX_TURN = 64;
 const MAX_TURN_BYTES = 8 * 1024 * 1024;
@@ -34,6 +36,7 @@ export class Queue {
   #round: Line[] = [];
   #length = 0;
   #bytes = 0;
+  #strangers = 0;
 
   get isEmpty(): boolean {
     return this.#length === 0;
@@ -51,18 +54,21 @@ export class Queue {
   /** Whether something small of theirs would come in. */
   hasRoomFor(origin: string): boolean {
     if (this.#length < MAX_WAITING) return true;
-    const own = this.#lines.get(origin);
-    return this.#isLess(shareOf((own?.waiting.length ?? 0) + 1, own?.bytes ?? 0));
+    const longest = this.#longest('length');
+    return longest !== null && (this.#lines.get(origin)?.waiting.length ?? 0) + 1 < longest.waiting.length;
   }
 
   /** Refuses the newest of the longest line where there is no room. @throws UNAVAILABLE where that is the caller's own. */
   add(waiting: Waiting): void {
-    const { origin, sizeBytes } = waiting.operation;
+    const { origin, sizeBytes, isOfStranger } = waiting.operation;
+    if (isOfStranger === true && this.#strangers >= MAX_STRANGERS) throw overfull();
     const own = this.#lines.get(origin) ?? { origin, waiting: [], bytes: 0 };
-    const isRoom = (): boolean => this.#length < MAX_WAITING && this.#bytes + sizeBytes <= MAX_WAITING_BYTES;
-    while (!isRoom()) {
-      const longest = this.#longest();
-      if (longest === null || !this.#isLess(shareOf(own.waiting.length + 1, own.bytes + sizeBytes))) throw overfull();
+    for (;;) {
+      const lacks = this.#length >= MAX_WAITING ? 'length' : 'bytes';
+      if (lacks === 'bytes' && this.#bytes + sizeBytes <= MAX_WAITING_BYTES) break;
+      const longest = this.#longest(lacks);
+      const would = lacks === 'length' ? own.waiting.length + 1 : own.bytes + sizeBytes;
+      if (longest === null || takenBy(longest, lacks) <= would) throw overfull();
       this.#dropNewest(longest);
     }
     if (own.waiting.length === 0) {
@@ -73,6 +79,7 @@ export class Queue {
     own.bytes += sizeBytes;
     this.#length += 1;
     this.#bytes += sizeBytes;
+    if (isOfStranger === true) this.#strangers += 1;
   }
 
   /** Takes the next turn's operations, one of each line in a round. */
@@ -101,23 +108,17 @@ export class Queue {
     this.#round = [];
     this.#length = 0;
     this.#bytes = 0;
+    this.#strangers = 0;
     return all;
   }
 
-  #longest(): Line | null {
+  /** The line that takes the most of what there is too little of. */
+  #longest(measure: Measure): Line | null {
     let longest: Line | null = null;
-    let most = 0;
     for (const line of this.#round) {
-      const share = shareOf(line.waiting.length, line.bytes);
-      if (share > most) [longest, most] = [line, share];
+      if (longest === null || takenBy(line, measure) > takenBy(longest, measure)) longest = line;
     }
     return longest;
-  }
-
-  /** Whether the longest line takes more than such a share. */
-  #isLess(share: number): boolean {
-    const longest = this.#longest();
-    return longest !== null && share < shareOf(longest.waiting.length, longest.bytes);
   }
 
   #dropNewest(line: Line): void {
@@ -132,14 +133,14 @@ export class Queue {
     line.bytes -= operation.sizeBytes;
     this.#length -= 1;
     this.#bytes -= operation.sizeBytes;
+    if (operation.isOfStranger === true) this.#strangers -= 1;
     if (line.waiting.length === 0) this.#lines.delete(line.origin);
   }
 }
 
-/** How much of the room so much takes. */
-function shareOf(length: number, bytes: number): number {
-  return Math.max(length / MAX_WAITING, bytes / MAX_WAITING_BYTES);
-}
+type Measure = 'length' | 'bytes';
+
+const takenBy = ({ waiting, bytes }: Line, measure: Measure): number => (measure === 'length' ? waiting.length : bytes);
 
 export function answer(waiting: readonly Waiting[], answers: readonly Answer[]): void {
   for (const [index, { settle }] of waiting.entries()) {

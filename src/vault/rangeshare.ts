@@ -1,6 +1,6 @@
 /**
  * How the threads of a verification share the log: each takes the next range that nobody has, in the order of the log, until
- * there is none. Four numbers in memory that all of them see, so that nobody has to be asked, least of all the service's thread.
+ * there is none. Five numbers in memory that all of them see, so that nobody has to be asked, least of all the service's thread.
  */
 
 /** Entries of a range: some hundredths of a second of work, so that no thread waits long for the last one. */
@@ -11,7 +11,8 @@ export const STEP_ENTRIES = 1000;
 /** How much longer than it worked a thread rests after a step while the service has callers. */
 const REST = 6;
 
-const [RANGES_TAKEN, STEPS_DONE, IS_OVER, IS_BUSY] = [0, 1, 2, 3] as const;
+const [RANGES_TAKEN, STEPS_DONE, IS_OVER, IS_BUSY, IS_CLOSED] = [0, 1, 2, 3, 4] as const;
+const NUMBERS = 5;
 
 export interface Range {
   readonly fromSeq: number;
@@ -23,21 +24,25 @@ export class RangeShare {
   readonly numbers: Int32Array<SharedArrayBuffer>;
   readonly #lastSeq: number;
 
-  constructor(lastSeq: number, numbers = new Int32Array(new SharedArrayBuffer(4 * Int32Array.BYTES_PER_ELEMENT))) {
+  constructor(
+    lastSeq: number,
+    numbers = new Int32Array(new SharedArrayBuffer(NUMBERS * Int32Array.BYTES_PER_ELEMENT)),
+  ) {
     this.#lastSeq = lastSeq;
     this.numbers = numbers;
   }
 
   /** The first range that nobody has taken, or null. INVARIANT: all before it have been taken, and will be checked. */
   take(): Range | null {
-    if (this.isOver) return null;
+    if (this.isOver || Atomics.load(this.numbers, IS_CLOSED) === 1) return null;
     const fromSeq = Atomics.add(this.numbers, RANGES_TAKEN, 1) * RANGE_ENTRIES + 1;
     return fromSeq > this.#lastSeq ? null : { fromSeq, toSeq: Math.min(this.#lastSeq, fromSeq + RANGE_ENTRIES - 1) };
   }
 
   /** What is behind matters no more, since something before it is broken: nobody takes another range. */
   close(): void {
-    Atomics.store(this.numbers, RANGES_TAKEN, Math.ceil(this.#lastSeq / RANGE_ENTRIES));
+    // WHY not by the number of ranges: a row that somebody put in may have an ordinal that no counter can reach.
+    Atomics.store(this.numbers, IS_CLOSED, 1);
   }
 
   /** Nobody wants to know any more: whoever checks a range leaves it. */

@@ -125,3 +125,17 @@ test('a few operations wait for the disk with the turn before them, and then go 
   await Promise.all([first, ...few]);
   assert.equal(countWritten(vault.file), 1 + WORTH_A_TURN);
 });
+
+test('idle is also when a failed sync refused all that waited for it', { timeout: 10_000 }, async (t) => {
+  const { vault, disk } = await vaultOnSlowDisk(t);
+  await put(vault, 'prod/key');
+  disk.hold();
+  const first = outcomeOf(get(vault, 'prod/key'));
+  await until(() => countWritten(vault.file) === 2, 'the first turn is written');
+  const second = outcomeOf(get(vault, 'prod/key'));
+  const idle = vault.ledger.idle();
+  await settle(20);
+  disk.fail();
+  assert.deepEqual(await Promise.all([first, second]), ['UNAVAILABLE', 'UNAVAILABLE']);
+  await idle;
+});

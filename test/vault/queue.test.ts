@@ -126,3 +126,29 @@ test('large operations of one leave room for small ones of others', () => {
   assert.equal(queue.length, 256);
   assert.throws(() => fill(queue, 1, MIB / 4, 'flood'), REFUSED);
 });
+
+test('strangers with ever so many addresses take a quarter of the room together: agents come in all the same', () => {
+  const queue = new Queue();
+  const stranger = (number: number): Waiting => {
+    const { operation, settle } = waiting(0, `address 2001:db8::${number}`);
+    return { operation: { ...operation, isOfStranger: true }, settle };
+  };
+  for (let number = 0; number < 256; number++) queue.add(stranger(number));
+  assert.throws(() => queue.add(stranger(256)), REFUSED);
+  fill(queue, 768, 0, 'ci');
+  assert.throws(() => queue.add(waiting(0, 'ci')), REFUSED);
+  queue.add(waiting(0, 'deploy'));
+  queue.takeAll();
+  queue.add(stranger(257));
+});
+
+test('room for bytes is made by whoever has the most bytes, and by nobody who has many small ones', () => {
+  const queue = new Queue();
+  const refused: string[] = [];
+  const add = (origin: string, sizeBytes: number): void =>
+    queue.add({ ...waiting(sizeBytes, origin), settle: () => refused.push(origin) });
+  for (let number = 0; number < 700; number++) add('many', 0);
+  for (let number = 0; number < 256; number++) add('large', MIB / 4);
+  add('third', MIB / 4);
+  assert.deepEqual(refused, ['large']);
+});

@@ -50,6 +50,7 @@ export function verify(
     session: null,
     // Anybody can name an agent: its own share must not suffer by it.
     origin: `address ${context.remoteAddr}`,
+    isOfStranger: true,
     sizeBytes: 0,
     decide(known, { now }) {
       const agent = known.control.agentByName(agentName);
