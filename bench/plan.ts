@@ -31,7 +31,7 @@ export interface Plan {
 
 const FULL: Plan = {
   name: 'full',
-  minutes: 25,
+  minutes: 20,
   rounds: 7,
   seconds: 2.5,
   halfSeconds: 3,
@@ -57,8 +57,8 @@ const QUICK: Plan = {
   name: 'quick',
   minutes: 1,
   rounds: 5,
-  seconds: 0.4,
-  halfSeconds: 0.6,
+  seconds: 0.3,
+  halfSeconds: 0.5,
   starts: 3,
   restMs: 1500,
   warmUpRequests: 6000,

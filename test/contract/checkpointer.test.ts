@@ -10,7 +10,7 @@ import { SqliteStore } from '../../src/store/sqlite/store.ts';
 import { temporaryFolder } from '../kit/folder.ts';
 import { anEntry, commit, headAt, KEY_CHECK, T0 } from './rows.ts';
 
-const WORTH_FRAMES = 60;
+const WORTH_FRAMES = 20;
 const PAGE_BYTES = 8192;
 
 async function openVault(t: TestContext) {

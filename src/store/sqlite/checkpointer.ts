@@ -10,6 +10,8 @@ import type { Checkpointed } from './checkpointthread.ts';
 
 /** Pages in the write-ahead log that are worth it: 32 MiB. */
 const WORTH_FRAMES = 4000;
+/** Where so many times as much has come meanwhile, turns wait: else the log of a busy service outruns its thread. */
+const MOST_BESIDE = 3;
 /** To look costs some microseconds. */
 const COMMITS_BETWEEN_LOOKS = 16;
 const THREAD_IDLE_MS = 30_000;
@@ -24,8 +26,9 @@ export class Checkpointer {
   #commits = 0;
   /** In the log when it was last written into the database. */
   #framesLeft = 0;
-  #isRunning = false;
-  /** While the log is brought to its end: whoever would write waits. Never rejects. */
+  /** While pages are written into the database. Never rejects. */
+  #running: Promise<void> | null = null;
+  /** While whoever would write waits. Never rejects. */
   #hold: Promise<void> | null = null;
   #failure: StoreFailure | null = null;
 
@@ -44,12 +47,18 @@ export class Checkpointer {
   /** To be told of every commit. */
   committed(): void {
     this.#commits += 1;
-    if (this.#isRunning || this.#commits < COMMITS_BETWEEN_LOOKS) return;
+    if (this.#commits < COMMITS_BETWEEN_LOOKS) return;
     this.#commits = 0;
     const frames = this.#countFrames();
+    if (this.#running !== null) {
+      if (frames >= this.#framesLeft + MOST_BESIDE * this.#worthFrames) this.#hold ??= this.#running;
+      return;
+    }
     // A reader of another program can keep the log from beginning anew: then not at every look.
     const isAnew = frames < this.#framesLeft;
-    if (frames >= (isAnew ? this.#worthFrames : this.#framesLeft + this.#worthFrames)) void this.#run(frames);
+    if (frames < (isAnew ? this.#worthFrames : this.#framesLeft + this.#worthFrames)) return;
+    this.#framesLeft = frames;
+    this.#running = this.#run();
   }
 
   #countFrames(): number {
@@ -66,18 +75,16 @@ export class Checkpointer {
     await this.#thread?.terminate();
   }
 
-  async #run(frames: number): Promise<void> {
-    this.#isRunning = true;
-    this.#framesLeft = frames;
+  async #run(): Promise<void> {
     try {
       await this.#write();
-      this.#hold = this.#write().catch((error: unknown) => this.#fail(error));
-      await this.#hold;
+      this.#hold ??= this.#running;
+      await this.#write();
     } catch (error) {
       this.#fail(error);
     } finally {
       this.#hold = null;
-      this.#isRunning = false;
+      this.#running = null;
     }
   }
 
