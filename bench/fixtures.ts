@@ -4,6 +4,7 @@
 
 import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import type { AuditEntry } from '../src/core/audit.ts';
 import { DEFAULT_TYPE } from '../src/core/names.ts';
 import { Secret } from '../src/core/secret.ts';
@@ -57,6 +58,14 @@ export async function grow(dataDir: string, from: Sizes, to: Sizes, say: Say): P
   } finally {
     await store.close();
   }
+  takeForCounted(databaseFile(dataDir));
+}
+
+/** The log's accesses are of no count: a vault that came to be by itself would have written those of nearly all entries. */
+function takeForCounted(file: string): void {
+  const database = new DatabaseSync(file);
+  database.exec('UPDATE audit_head SET counted_through_seq = seq');
+  database.close();
 }
 
 /** Of a vault that nobody has open. */
@@ -100,7 +109,7 @@ async function commit(
 ): Promise<void> {
   const head = { ...tip, mac: headMac(vault.keys.audit, tip.seq, tip.hmac) };
   const turn = await vault.store.openTurn([]);
-  const { durable } = await turn.commit({ entries, head, changes, counts: { added: new Map(), throughSeq: tip.seq } });
+  const { durable } = await turn.commit({ entries, head, changes, accesses: new Map() });
   vault.tip = tip;
   if (isAwaited) await durable;
   else durable.catch(() => undefined); // the store refuses all that comes after a failed sync
@@ -127,7 +136,7 @@ function credentialChanges(keys: VaultKeys, index: number, now: number): StoredC
   const times = { createdAt: now, updatedAt: now };
   const sealed = seal(keys, new Secret(VALUE), { credentialId: id, path, type, version });
   return [
-    { kind: 'putCredential', credential: { id, path, type, description: '', ...times, version, accessCount: 0 } },
+    { kind: 'putCredential', credential: { id, path, type, description: '', ...times, version } },
     { kind: 'addVersion', credentialId: id, version: { version, type, createdAt: now }, sealed },
   ];
 }

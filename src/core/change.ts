@@ -12,7 +12,7 @@ export type PlainChange =
   | { readonly kind: 'removePolicy'; readonly name: PolicyName }
   | { readonly kind: 'removeSession'; readonly tokenHash: TokenHash }
   | { readonly kind: 'spendChallenge'; readonly id: ChallengeId; readonly expiresAt: number }
-  /** Makes the credential, or replaces what is said of it; `accessCount` is not written by it. */
+  /** Makes the credential, or replaces what is said of it. */
   | { readonly kind: 'putCredential'; readonly credential: Credential }
   | { readonly kind: 'removeCredential'; readonly id: CredentialId; readonly path: CredentialPath }
   /** Drops the versions up to and with `through`. */
@@ -30,8 +30,8 @@ export type Change =
   | { readonly kind: 'putSession'; readonly session: Session }
   /** Stored sealed. */
   | { readonly kind: 'addVersion'; readonly credential: Credential; readonly version: CredentialVersion }
-  /** Kept in memory, and stored now and then as a count. */
-  | { readonly kind: 'countAccess'; readonly credentialId: CredentialId; readonly path: CredentialPath };
+  /** Added up with the others of the turn. */
+  | { readonly kind: 'countAccess'; readonly credentialId: CredentialId };
 
 /** Changes of what is held in memory for deciding; on several nodes they move the epoch. */
 export function isControl(change: Change): boolean {

@@ -14,6 +14,9 @@ export interface Credential {
   readonly updatedAt: number;
   /** The newest version: 1, 2, 3 … */
   readonly version: number;
+}
+
+export interface CountedCredential extends Credential {
   /** Successful retrievals so far, exactly. */
   readonly accessCount: number;
 }

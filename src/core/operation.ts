@@ -39,8 +39,6 @@ export interface Outcome<R> {
   readonly entry: EntryDraft | null;
   readonly changes: readonly Change[];
   readonly opening: Opening | null;
-  /** The counts of accesses must be in the store when this is answered. */
-  readonly needsCounts: boolean;
 }
 
 export interface Operation<R> {
@@ -57,7 +55,7 @@ export interface Operation<R> {
 }
 
 export function succeeded<R>(reply: R, entry: EntryDraft | null, changes: readonly Change[] = []): Outcome<R> {
-  return { answer: { reply }, entry, changes, opening: null, needsCounts: false };
+  return { answer: { reply }, entry, changes, opening: null };
 }
 
 export function refused(
@@ -66,7 +64,7 @@ export function refused(
   entry: EntryDraft | null,
   changes: readonly Change[] = [],
 ): Outcome<never> {
-  return { answer: { fault: { code, message } }, entry, changes, opening: null, needsCounts: false };
+  return { answer: { fault: { code, message } }, entry, changes, opening: null };
 }
 
 /** What an entry may say beside its event, resource and result. */

@@ -17,6 +17,8 @@ export interface Keys {
   readonly version?: number | 'newest';
   /** Loads the times of all versions. */
   readonly history?: true;
+  /** Loads how often it was retrieved. */
+  readonly accessCount?: true;
   readonly session?: TokenHash;
   readonly lease?: LeaseId;
   readonly challenge?: ChallengeId;
@@ -31,6 +33,8 @@ export interface VersionInfo {
 export class Loaded {
   readonly credentials = new Map<CredentialPath, Credential>();
   readonly histories = new Map<CredentialId, VersionInfo[]>();
+  /** Of those whose count is asked for, and of those that are made in the turn. */
+  readonly accessCounts = new Map<CredentialId, number>();
   readonly sessions = new Map<TokenHash, Session>();
   readonly leases = new Map<LeaseId, Lease>();
   readonly spentChallenges = new Set<ChallengeId>();
@@ -101,6 +105,8 @@ export class Workspace implements CallerRegister {
         return;
       case 'putCredential':
         loaded.credentials.set(change.credential.path, change.credential);
+        // Whoever stores one has its count loaded: where there is none it is new.
+        if (!loaded.accessCounts.has(change.credential.id)) loaded.accessCounts.set(change.credential.id, 0);
         return;
       case 'removeCredential':
         loaded.credentials.delete(change.path);
@@ -116,9 +122,8 @@ export class Workspace implements CallerRegister {
         // What is dropped is out of reach by its number already: see `isKept`.
         return;
       case 'countAccess': {
-        const credential = loaded.credentials.get(change.path);
-        if (credential?.id !== change.credentialId) return;
-        loaded.credentials.set(change.path, { ...credential, accessCount: credential.accessCount + 1 });
+        const count = loaded.accessCounts.get(change.credentialId);
+        if (count !== undefined) loaded.accessCounts.set(change.credentialId, count + 1);
         return;
       }
       case 'addLease':

@@ -11,6 +11,7 @@ import type { SyncFile } from '../store/sqlite/walsync.ts';
 import { Ledger } from '../vault/ledger.ts';
 import { FailureLimiter } from '../vault/limiter.ts';
 import type { Vault } from '../vault/vault.ts';
+import { Verifier } from '../vault/verifier.ts';
 import { type AdminToken, chooseAdminToken, placeAdminToken } from './admintoken.ts';
 import { type Configuration, isLoopback } from './configuration.ts';
 import { StartError } from './files.ts';
@@ -69,6 +70,7 @@ export async function startService(
       clock,
       keyFiles: keyDirs,
       limiter: new FailureLimiter(),
+      verifier: new Verifier({ store, keys, clock }),
       adminTokenHash: hashToken(adminToken.token.reveal()),
     };
     let phase: 'starting' | 'running' | 'stopping' = 'starting';

@@ -57,7 +57,7 @@ export async function openVault(
     const clock = openClock(memory.lastEntryAt, await store.readSeenTime(), configuration.acceptClock);
     const keyDirs = new KeyDirs(agentsDir);
     const opened = store;
-    await keyDirs.settle(memory.control.agents(), (id) => opened.isAgentRevoked(id));
+    await keyDirs.settle(memory.control.agents(), (id) => opened.isDeregistered(id));
     return {
       keys,
       store: opened,

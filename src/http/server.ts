@@ -98,6 +98,7 @@ export function createServer(parts: HttpParts): HttpServer {
   app.decorateRequest('presented', null);
   app.decorateRequest('token', '');
   app.addHook('onRequest', (request, reply, done) => {
+    // Cut off for what it sent ahead: nobody hears an answer, and nothing is decided for nobody.
     if (request.raw.socket.destroyed) return void reply.hijack();
     setCommonHeaders(request, reply);
     try {

@@ -1,11 +1,11 @@
 /** From what the vault tells to the interface's keys. Snake case and timestamps exist only from here outwards. */
 import type { Agent } from '../core/agent.ts';
-import type { Credential } from '../core/credential.ts';
+import type { CountedCredential } from '../core/credential.ts';
 import { type Lease, statusOf } from '../core/lease.ts';
 import type { Metadata } from '../core/operations/credentials.ts';
 import type { Policy } from '../core/policy.ts';
 import type { SeenLease } from '../vault/leases.ts';
-import type { Verification, VerificationProgress } from '../vault/verification.ts';
+import type { Verification, VerificationProgress } from '../vault/verifier.ts';
 
 let lastAt = Number.NaN;
 let lastTimestamp = '';
@@ -19,7 +19,7 @@ export function toTimestamp(at: number): string {
   return lastTimestamp;
 }
 
-export const credentialToWire = (credential: Credential) => ({
+export const credentialToWire = (credential: CountedCredential) => ({
   path: credential.path,
   type: credential.type,
   description: credential.description,

@@ -9,7 +9,7 @@
 import type { Agent, Session } from '../core/agent.ts';
 import type { AuditEntry } from '../core/audit.ts';
 import type { PlainChange } from '../core/change.ts';
-import type { Credential, CredentialVersion, Sealed } from '../core/credential.ts';
+import type { CountedCredential, Credential, CredentialVersion, Sealed } from '../core/credential.ts';
 import type { Lease, LeaseStatus, RevocationMark } from '../core/lease.ts';
 import type { ActorName, AgentId, ChallengeId, CredentialId, TokenHash } from '../core/names.ts';
 import type { CredentialPath } from '../core/path.ts';
@@ -45,6 +45,7 @@ export interface Found {
   readonly credentials: readonly Credential[];
   readonly versions: readonly { readonly credentialId: CredentialId; readonly version: CredentialVersion }[];
   readonly histories: readonly { readonly credentialId: CredentialId; readonly versions: readonly VersionInfo[] }[];
+  readonly accessCounts: readonly { readonly credentialId: CredentialId; readonly count: number }[];
   readonly sessions: readonly Authenticated<Session>[];
   readonly leases: readonly Lease[];
   readonly spentChallenges: readonly ChallengeId[];
@@ -69,8 +70,11 @@ export interface Batch {
   readonly head: Head;
   /** In the order of the decisions. */
   readonly changes: readonly StoredChange[];
-  /** Accesses to be added to the credentials that still exist, and the ordinal up to which the log is counted then. */
-  readonly counts: { readonly added: ReadonlyMap<CredentialId, number>; readonly throughSeq: number } | null;
+  /**
+   * Successful retrievals of each credential, each of which is an entry: the store adds them up, when and where it likes, and tells
+   * counts that are exact whenever they are asked for.
+   */
+  readonly accesses: ReadonlyMap<CredentialId, number>;
 }
 
 /** `durable` resolves when the batch survives the loss of power, and rejects with `broken` and nothing else. */
@@ -192,12 +196,10 @@ export interface Store {
   isEmpty(): Promise<boolean>;
   readAgents(): Promise<Authenticated<Agent>[]>;
   readPolicies(): Promise<Authenticated<Policy>[]>;
-  /** Accesses in the log that are not in the credentials' counts yet. */
-  readUncounted(): Promise<Map<CredentialId, number>>;
   readSession(tokenHash: TokenHash): Promise<Authenticated<Session> | null>;
 
-  /** Whether some mark ended everything that the agent held. */
-  isAgentRevoked(agentId: AgentId): Promise<boolean>;
+  /** Whether a mark ended everything that the agent held, and there is no row of it: altered or not, a row means that it is not. */
+  isDeregistered(agentId: AgentId): Promise<boolean>;
 
   openTurn(keys: readonly Keys[]): Promise<Turn>;
 
@@ -208,7 +210,7 @@ export interface Store {
     query: CredentialQuery,
     from: CredentialPlace,
     limit: number,
-  ): Promise<Listed<Credential, CredentialPlace>>;
+  ): Promise<Listed<CountedCredential, CredentialPlace>>;
   /** Counts from the place on, and stops behind the one that makes it `atMost`, which is at least 1. */
   countCredentials(query: CredentialQuery, from: CredentialPlace, atMost: number): Promise<Counted<CredentialPlace>>;
   /** Newest first, of those older than `beforeSeq`; at most `limit` rows, which is at least 1. */

@@ -4,6 +4,7 @@ import type { Context } from '../core/operation.ts';
 import { adminRead } from '../core/operations/adminread.ts';
 import type { AuditFilter, Head } from '../store/port.ts';
 import { breathe, type Page, STEP_ROWS } from './listing.ts';
+import { readInSteps } from './logsteps.ts';
 import type { Vault } from './vault.ts';
 
 export interface AuditQuery extends AuditFilter {
@@ -71,23 +72,7 @@ export async function exportEntries(
 ): Promise<{ head: Head | null; rows: AsyncIterable<readonly AuditEntry[]> }> {
   await vault.ledger.submit(adminRead(context, 'audit.export', '*', () => null));
   const { head, last } = await vault.store.readHead();
-  return { head, rows: readInSteps(vault, last?.seq ?? 0, STEP_ROWS) };
-}
-
-export async function* readInSteps(
-  { store }: Pick<Vault, 'store'>,
-  lastSeq: number,
-  stepRows: number,
-): AsyncGenerator<readonly AuditEntry[]> {
-  let next = 1;
-  while (next <= lastSeq) {
-    const rows = await store.readEntries(next, lastSeq, stepRows);
-    const last = rows.at(-1);
-    if (last === undefined) return;
-    yield rows;
-    next = last.seq + 1;
-    await breathe();
-  }
+  return { head, rows: readInSteps(vault.store, last?.seq ?? 0, STEP_ROWS) };
 }
 
 /** Null behind the year 9999, where no entry can be. */

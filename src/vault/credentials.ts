@@ -1,5 +1,5 @@
 /** Credentials: retrieving, storing, listing, deleting. SOURCE: interface 4.1. */
-import type { Credential } from '../core/credential.ts';
+import type { CountedCredential } from '../core/credential.ts';
 import type { CredentialType } from '../core/names.ts';
 import type { Context } from '../core/operation.ts';
 import { list, look, type Metadata, remove, type StoreRequest, store } from '../core/operations/credentials.ts';
@@ -25,7 +25,7 @@ export async function storeCredential(
   vault: Vault,
   context: Context,
   request: Omit<StoreRequest, 'freshId'>,
-): Promise<Credential> {
+): Promise<CountedCredential> {
   return (await vault.ledger.submit(store(context, { ...request, freshId: newCredentialId() }))).reply;
 }
 
@@ -43,7 +43,7 @@ export async function listCredentials(
   context: Context,
   filter: { type: CredentialType | null },
   page: Page | null,
-): Promise<Listing<Credential>> {
+): Promise<Listing<CountedCredential>> {
   const { reply: ranges } = await vault.ledger.submit(list(context));
   const query = { ranges, type: filter.type };
   return readListing(page, {

@@ -6,7 +6,6 @@
  * memory is read again from the store before the next turn. If a sync fails everybody who waits is refused, and the process
  * stops.
  */
-import type { CredentialId } from '../core/names.ts';
 import type { Operation } from '../core/operation.ts';
 import { ASKS_NOTHING } from '../core/operations/lifecycle.ts';
 import type { Secret } from '../core/secret.ts';
@@ -17,7 +16,7 @@ import { type Committed, type Store, StoreFailure } from '../store/port.ts';
 import type { Clock } from './clock.ts';
 import { fill, keysToLoad } from './loading.ts';
 import { type Memory, readMemory } from './memory.ts';
-import { answer, overfull, Queue, refuse, unavailable, type Waiting } from './queue.ts';
+import { answer, OVERFULL, Queue, refuse, unavailable, type Waiting } from './queue.ts';
 import { type Answer, type DecidedTurn, decideTurn } from './turn.ts';
 import { Unanswered } from './unanswered.ts';
 
@@ -33,10 +32,6 @@ export interface LedgerParts {
   readonly onFailedTurn: (error: unknown) => void;
 }
 
-/** Counts of accesses are written after so many entries at the latest, so that a start has no more to count … */
-const MAX_UNCOUNTED_ENTRIES = 100_000;
-/** … and of so many credentials, so that a turn has no more rows to write. */
-const MAX_UNCOUNTED_CREDENTIALS = 2000;
 /** Turns between two looks at the sockets. */
 const MAX_TURNS_A_ROUND = 4;
 /** Worth a turn while another waits for the disk. WHY: it would wait for the next sync anyway, and a turn costs as much as several. */
@@ -57,10 +52,8 @@ export class Ledger {
   #memory: Memory;
   #state: LedgerState = 'ok';
   #isRunning = false;
-  readonly #unanswered = new Unanswered();
-  /** The entry up to which counts are written, as far as this process knows. */
-  #countedThroughSeq = 0;
-  #whenIdle: ((answered?: Promise<void>) => void)[] = [];
+  readonly #unanswered = new Unanswered(() => this.#wake());
+  #whenIdle: ((answered: Promise<void>) => void)[] = [];
 
   constructor(parts: LedgerParts) {
     this.#parts = parts;
@@ -94,7 +87,7 @@ export class Ledger {
 
   /** Sheds what would be refused anyway, before anything is done for it. @throws UNAVAILABLE */
   assertRoom(origin: string): void {
-    if (!this.#queue.hasRoomFor(origin)) throw overfull();
+    if (!this.#queue.hasRoomFor(origin)) throw OVERFULL;
   }
 
   /** Resolves when nothing waits and no turn runs. */
@@ -129,12 +122,13 @@ export class Ledger {
       await this.#runTurn(this.#queue.takeTurn());
       if (this.#queue.isEmpty || !this.#isWorthATurn) break;
     }
-    if (!this.#queue.isEmpty && this.#isWorthATurn) {
-      setImmediate(() => this.#gather(0));
-      return;
-    }
     this.#isRunning = false;
-    if (!this.#queue.isEmpty) return;
+    this.#wake();
+    this.#settleIdle();
+  }
+
+  #settleIdle(): void {
+    if (this.#isRunning || !this.#queue.isEmpty) return;
     for (const resolve of this.#whenIdle.splice(0)) resolve(this.#unanswered.last);
   }
 
@@ -147,7 +141,7 @@ export class Ledger {
         () => (this.#state === 'broken' ? refuse(waiting) : answer(waiting, answers)),
         (error: unknown) => this.#fail(error, waiting),
       );
-      await this.#unanswered.add(answered.finally(() => setImmediate(() => this.#wake())));
+      await this.#unanswered.add(answered);
     } catch (error) {
       this.#fail(error, waiting);
     }
@@ -161,21 +155,20 @@ export class Ledger {
     const turn = await store.openTurn(wanted);
     let decided: DecidedTurn;
     try {
-      fill(this.#memory, this.#parts.keys, loaded, turn.found);
+      fill(this.#parts.keys, loaded, turn.found);
       decided = this.#decide(operations, loaded, now);
     } catch (error) {
       await turn.abandon();
       throw error;
     }
-    const { answers, entries, head, changes } = decided;
-    const counts = this.#countsToWrite(decided);
-    if (entries.length === 0 && changes.length === 0 && counts === null) {
+    const { answers, entries, head, changes, accesses } = decided;
+    if (entries.length === 0 && changes.length === 0) {
       await turn.abandon();
       // What it saw may be waiting for the disk.
       return { answers, durable: this.#unanswered.last };
     }
-    const { durable } = await turn.commit({ entries, head, changes, counts });
-    this.#remember(decided, counts !== null, now);
+    const { durable } = await turn.commit({ entries, head, changes, accesses });
+    this.#remember(decided, now);
     return { answers, durable };
   }
 
@@ -185,31 +178,12 @@ export class Ledger {
     return decideTurn(operations, new Workspace(control, loaded, settings), tip, now, keys);
   }
 
-  #countsToWrite(decided: DecidedTurn): { added: ReadonlyMap<CredentialId, number>; throughSeq: number } | null {
-    const { seq: throughSeq } = decided.head;
-    const isDue =
-      throughSeq - this.#countedThroughSeq >= MAX_UNCOUNTED_ENTRIES ||
-      this.#memory.uncounted.size >= MAX_UNCOUNTED_CREDENTIALS;
-    if (!decided.needsCounts && !isDue) return null;
-    const added = new Map(this.#memory.uncounted);
-    for (const [id, count] of decided.accesses) added.set(id, (added.get(id) ?? 0) + count);
-    return added.size === 0 && !isDue ? null : { added, throughSeq };
-  }
-
   /** Takes over what was committed. */
-  #remember(decided: DecidedTurn, areCountsWritten: boolean, now: number): void {
+  #remember({ head, entries, changes }: DecidedTurn, now: number): void {
     const memory = this.#memory;
-    memory.tip = decided.head;
-    if (decided.entries.length > 0) memory.lastEntryAt = now;
-    if (areCountsWritten) {
-      memory.uncounted = new Map();
-      this.#countedThroughSeq = decided.head.seq;
-    } else {
-      for (const [id, count] of decided.accesses) {
-        memory.uncounted.set(id, (memory.uncounted.get(id) ?? 0) + count);
-      }
-    }
-    for (const change of decided.changes) {
+    memory.tip = head;
+    if (entries.length > 0) memory.lastEntryAt = now;
+    for (const change of changes) {
       if (change.kind === 'removeSession') memory.sessions.drop(change.tokenHash);
     }
   }
@@ -222,7 +196,7 @@ export class Ledger {
     if (error instanceof StoreFailure && error.kind === 'broken') {
       this.#state = 'broken';
       refuse(this.#queue.takeAll());
-      if (!this.#isRunning) for (const resolve of this.#whenIdle.splice(0)) resolve();
+      this.#settleIdle();
       this.#parts.onBroken(error);
       return;
     }
@@ -243,7 +217,7 @@ export class Ledger {
     const { tip } = this.#memory;
     const turn = await store.openTurn([]);
     const head = { ...tip, mac: headMac(keys.audit, tip.seq, tip.hmac) };
-    const { durable } = await turn.commit({ entries: [], head, changes: [], counts: null });
+    const { durable } = await turn.commit({ entries: [], head, changes: [], accesses: new Map() });
     await durable;
     this.#state = 'ok';
   }

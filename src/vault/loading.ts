@@ -19,18 +19,15 @@ export function keysToLoad(
   return keys;
 }
 
-/** What the rules see of what was found: sessions that authenticate, and counts with what is not written yet. */
-export function fill({ uncounted }: Memory, keys: VaultKeys, loaded: Loaded, found: Found): void {
+/** What the rules see of what was found: of sessions those that authenticate. */
+export function fill(keys: VaultKeys, loaded: Loaded, found: Found): void {
   for (const session of found.sessions) {
     if (isSessionAuthentic(keys.row, session)) loaded.sessions.set(session.tokenHash, session);
   }
-  for (const credential of found.credentials) {
-    const more = uncounted.get(credential.id) ?? 0;
-    const accessCount = credential.accessCount + more;
-    loaded.credentials.set(credential.path, more === 0 ? credential : { ...credential, accessCount });
-  }
+  for (const credential of found.credentials) loaded.credentials.set(credential.path, credential);
   for (const { credentialId, version } of found.versions) loaded.putVersion(credentialId, version);
   for (const { credentialId, versions } of found.histories) loaded.histories.set(credentialId, [...versions]);
+  for (const { credentialId, count } of found.accessCounts) loaded.accessCounts.set(credentialId, count);
   for (const lease of found.leases) loaded.leases.set(lease.id, lease);
   for (const id of found.spentChallenges) loaded.spentChallenges.add(id);
 }

@@ -1,11 +1,11 @@
 /**
- * What the ledger holds in memory: the control state, the head of the log, accesses not yet written, and sessions seen lately.
+ * What the ledger holds in memory: the control state, the head of the log, and sessions seen lately.
  * It is read from the store at start, and again after a commit that failed.
  */
 import type { Session } from '../core/agent.ts';
 import { FIRST_LINK } from '../core/audit.ts';
 import { Control } from '../core/control.ts';
-import type { CredentialId, TokenHash } from '../core/names.ts';
+import type { TokenHash } from '../core/names.ts';
 import { isHeadAuthentic } from '../crypto/chain.ts';
 import type { VaultKeys } from '../crypto/keys.ts';
 import type { Head, LastEntry, Store } from '../store/port.ts';
@@ -22,8 +22,6 @@ export interface Tip {
 export interface Memory {
   control: Control;
   tip: Tip;
-  /** Accesses since the counts were last written. */
-  uncounted: Map<CredentialId, number>;
   readonly sessions: SessionCache;
   /** The time of the log's last entry in milliseconds, 0 where it is empty. */
   lastEntryAt: number;
@@ -36,9 +34,8 @@ export async function readMemory(store: Store, keys: VaultKeys): Promise<Memory>
   const warnings: string[] = [];
   const tip = findTip(head, last, highestSeq, keys, warnings);
   const control = await readControl(store, keys, warnings);
-  const uncounted = await store.readUncounted();
   const lastEntryAt = last === null ? 0 : Date.parse(last.timestamp) || 0;
-  return { control, tip, uncounted, sessions: new SessionCache(), lastEntryAt, warnings };
+  return { control, tip, sessions: new SessionCache(), lastEntryAt, warnings };
 }
 
 /**

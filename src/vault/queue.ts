@@ -54,22 +54,20 @@ export class Queue {
   /** Whether something small of theirs would come in. */
   hasRoomFor(origin: string): boolean {
     if (this.#length < MAX_WAITING) return true;
-    const longest = this.#longest('length');
-    return longest !== null && (this.#lines.get(origin)?.waiting.length ?? 0) + 1 < longest.waiting.length;
+    return this.#longerThan((this.#lines.get(origin)?.waiting.length ?? 0) + 1, 'length') !== null;
   }
 
   /** Refuses the newest of the longest line where there is no room. @throws UNAVAILABLE where that is the caller's own. */
   add(waiting: Waiting): void {
     const { origin, sizeBytes, isOfStranger } = waiting.operation;
-    if (isOfStranger === true && this.#strangers >= MAX_STRANGERS) throw overfull();
+    if (isOfStranger === true && this.#strangers >= MAX_STRANGERS) throw OVERFULL;
     const own = this.#lines.get(origin) ?? { origin, waiting: [], bytes: 0 };
     for (;;) {
       const lacks = this.#length >= MAX_WAITING ? 'length' : 'bytes';
       if (lacks === 'bytes' && this.#bytes + sizeBytes <= MAX_WAITING_BYTES) break;
-      const longest = this.#longest(lacks);
-      const would = lacks === 'length' ? own.waiting.length + 1 : own.bytes + sizeBytes;
-      if (longest === null || takenBy(longest, lacks) <= would) throw overfull();
-      this.#dropNewest(longest);
+      const longer = this.#longerThan(lacks === 'length' ? own.waiting.length + 1 : own.bytes + sizeBytes, lacks);
+      if (longer === null) throw OVERFULL;
+      this.#dropNewest(longer);
     }
     if (own.waiting.length === 0) {
       this.#lines.set(origin, own);
@@ -112,11 +110,11 @@ export class Queue {
     return all;
   }
 
-  /** The line that takes the most of what there is too little of. */
-  #longest(measure: Measure): Line | null {
+  /** The line that takes the most of what there is too little of, where that is more than the caller would. */
+  #longerThan(would: number, measure: Measure): Line | null {
     let longest: Line | null = null;
     for (const line of this.#round) {
-      if (longest === null || takenBy(line, measure) > takenBy(longest, measure)) longest = line;
+      if (takenBy(line, measure) > (longest === null ? would : takenBy(longest, measure))) longest = line;
     }
     return longest;
   }
@@ -126,7 +124,7 @@ export class Queue {
     if (dropped === undefined) throw new Error('a line was kept that has nothing waiting');
     this.#taken(line, dropped);
     if (line.waiting.length === 0) this.#round = this.#round.filter((other) => other !== line);
-    dropped.settle({ kind: 'refusal', error: overfull() });
+    dropped.settle({ kind: 'refusal', error: OVERFULL });
   }
 
   #taken(line: Line, { operation }: Waiting): void {
@@ -157,9 +155,5 @@ export function unavailable(): Fault {
   return new Fault('UNAVAILABLE', 'The service could not record this, and lent nothing. Try again in a second.', 1);
 }
 
-const OVERFULL = new Fault('UNAVAILABLE', 'The service has more to do than it can. Try again in a second.', 1);
-
 /** One for all, because there are many when there is no time: what an error costs is its stack. */
-export function overfull(): Fault {
-  return OVERFULL;
-}
+export const OVERFULL = new Fault('UNAVAILABLE', 'The service has more to do than it can. Try again in a second.', 1);

@@ -4,11 +4,11 @@
  */
 import { availableParallelism } from 'node:os';
 import { Worker } from 'node:worker_threads';
-import { exportAuditKey } from '../crypto/keys.ts';
+import { exportAuditKey, type VaultKeys } from '../crypto/keys.ts';
+import type { Store } from '../store/port.ts';
 import { type Break, type ChainPoint, firstOf } from './chaincheck.ts';
 import type { Findings, RangesTask } from './rangecheck.ts';
 import { RANGE_ENTRIES, RangeShare } from './rangeshare.ts';
-import type { Vault } from './vault.ts';
 
 const MAX_THREADS = 4;
 /** A step's entries die young: a larger nursery would only be more memory. */
@@ -23,7 +23,7 @@ const BUSY = 0.1;
  * Every thread has ended when this settles. @throws the signal's reason; what a thread throws
  */
 export async function followInThreads(
-  { store, keys }: Pick<Vault, 'store' | 'keys'>,
+  { store, keys }: { readonly store: Store; readonly keys: VaultKeys },
   lastSeq: number,
   signal: AbortSignal,
   watch: (checked: () => number) => void,

@@ -27,9 +27,8 @@ export interface DecidedTurn {
   readonly entries: readonly AuditEntry[];
   readonly changes: readonly StoredChange[];
   readonly head: Head;
-  /** Accesses that this turn adds. */
+  /** Successful retrievals of each credential. */
   readonly accesses: ReadonlyMap<CredentialId, number>;
-  readonly needsCounts: boolean;
 }
 
 export function decideTurn(
@@ -45,7 +44,6 @@ export function decideTurn(
   const changes: StoredChange[] = [];
   const accesses = new Map<CredentialId, number>();
   let { seq, hmac, epoch } = tip;
-  let needsCounts = false;
   let movesEpoch = false;
 
   for (const operation of operations) {
@@ -70,7 +68,6 @@ export function decideTurn(
       hmac = linkEntry(keys.audit, hmac, unlinked);
       entries.push({ ...unlinked, hmac });
     }
-    needsCounts ||= outcome.needsCounts;
     answers.push(
       'fault' in outcome.answer
         ? { kind: 'refusal', error: new Fault(outcome.answer.fault.code, outcome.answer.fault.message) }
@@ -79,7 +76,7 @@ export function decideTurn(
   }
   if (movesEpoch) epoch += 1;
   const head: Head = { seq, hmac, mac: headMac(keys.audit, seq, hmac), epoch };
-  return { answers, entries, changes, head, accesses, needsCounts };
+  return { answers, entries, changes, head, accesses };
 }
 
 /** Opens the value that an outcome lends; one that does not authenticate turns it into the operation's own `error` outcome. */

@@ -7,6 +7,12 @@ export class Unanswered {
   readonly #turns: Promise<void>[] = [];
   #count = 0;
   #last: Promise<void> = Promise.resolve();
+  readonly #onAnswered: () => void;
+
+  /** `onAnswered` is called in a round of the loop after a turn was answered. */
+  constructor(onAnswered: () => void) {
+    this.#onAnswered = onAnswered;
+  }
 
   /** Whether the disk has nothing to do. */
   get isEmpty(): boolean {
@@ -23,6 +29,8 @@ export class Unanswered {
     this.#count += 1;
     this.#last = answered.then(() => {
       this.#count -= 1;
+      // WHY later: those who were answered may ask on, and share a turn with who waits.
+      setImmediate(this.#onAnswered);
     });
     this.#turns.push(this.#last);
     if (this.#turns.length >= MAX_TURNS) await this.#turns.shift();

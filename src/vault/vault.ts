@@ -10,6 +10,7 @@ import type { KeyFiles } from './keyfiles.ts';
 import type { Ledger } from './ledger.ts';
 import type { FailureLimiter } from './limiter.ts';
 import { findSession } from './memory.ts';
+import type { Verifier } from './verifier.ts';
 
 export interface Vault {
   readonly ledger: Ledger;
@@ -18,6 +19,7 @@ export interface Vault {
   readonly clock: Clock;
   readonly keyFiles: KeyFiles;
   readonly limiter: FailureLimiter;
+  readonly verifier: Verifier;
   /** The administrator's token, hashed. */
   readonly adminTokenHash: TokenHash;
 }

@@ -27,17 +27,21 @@ const ONE = Uint8Array.of(1);
 
 /** All that the port tells of a store; a test's paths, leases and challenges are few and known. */
 async function snapshot(store: Store) {
-  const paths = ['a', 'b', 'c'].map((path) => ({ credential: asPath(path), version: 1, history: true as const }));
+  const paths = ['a', 'b', 'c'].map((path) => ({
+    credential: asPath(path),
+    version: 1,
+    history: true as const,
+    accessCount: true as const,
+  }));
   const leases = [1, 2, 3].map((seq) => ({ lease: aLease(seq).id, challenge: asChallenge(seq) }));
   const sessions = [1, 2].map((n) => ({ session: aSession(n).tokenHash }));
   return {
     ...(await store.readHead()),
     agents: await store.readAgents(),
     policies: await store.readPolicies(),
-    uncounted: await store.readUncounted(),
     entries: await store.readEntries(1, 100, 100),
     found: await find(store, [...paths, ...leases, ...sessions]),
-    isRevoked: await store.isAgentRevoked(anAgent(1).id),
+    isDeregistered: await store.isDeregistered(anAgent(1).id),
   };
 }
 
@@ -90,8 +94,8 @@ export function commitContract({ name, newVault }: Subject): void {
       await commit(store, { entries: [anEntry(1, { resource: 'a' })], changes: SETTING });
       const before = await snapshot(store);
       const turn = await store.openTurn([]);
-      const counts = { added: new Map([[A.id, 5]]), throughSeq: 2 };
-      const batch = { entries, head: headAt(2, 1), changes: [...OF_EVERY_KIND, ...changes], counts };
+      const accesses = new Map([[A.id, 5]]);
+      const batch = { entries, head: headAt(2, 1), changes: [...OF_EVERY_KIND, ...changes], accesses };
       await assert.rejects(turn.commit(batch), StoreFailure);
       assert.deepEqual(await snapshot(store), before);
       await commit(store, { entries: [anEntry(2)], changes: OF_EVERY_KIND });
@@ -165,62 +169,18 @@ export function commitContract({ name, newVault }: Subject): void {
   test(`${name}: a credential is replaced but for what it counts, and versions are dropped up to a number`, async (t) => {
     const store = await newVault(t);
     await commit(store, { changes: [stored(A), stored(aCredential('b')), versioned(aCredential('b'), 1, ONE)] });
-    await commit(store, { counts: { added: new Map([[A.id, 4]]), throughSeq: 0 } });
-    const later = { ...A, description: 'later', updatedAt: T0 + 5, version: 4, accessCount: 77 };
+    await commit(store, { accesses: new Map([[A.id, 4]]) });
+    const later = { ...A, description: 'later', updatedAt: T0 + 5, version: 4 };
     const versions = [1, 2, 3, 4].map((version) => versioned(A, version, ONE));
     const drop = { kind: 'dropVersions' as const, credentialId: A.id, through: 2 };
     await commit(store, { changes: [stored(later), ...versions, drop] });
-    const { credentials, histories } = (await snapshot(store)).found;
+    const { credentials, histories, accessCounts } = (await snapshot(store)).found;
     assert.deepEqual(
       credentials.find(({ id }) => id === A.id),
-      { ...later, accessCount: 4 },
+      later,
     );
+    assert.equal(accessCounts.find(({ credentialId }) => credentialId === A.id)?.count, 4);
     const numbers = histories.map((history) => history.versions.map(({ version }) => version));
     assert.deepEqual(numbers.sort(), [[1], [3, 4]]);
-  });
-
-  test(`${name}: counts are added to the credentials that still exist`, async (t) => {
-    const store = await newVault(t);
-    const [b, gone] = [aCredential('b'), 'gone' as CredentialId];
-    await commit(store, { changes: [stored(A), stored(b)] });
-    for (const [first, second] of [
-      [3, 1],
-      [2, 0],
-    ] as const) {
-      const added = new Map([
-        [A.id, first],
-        [b.id, second],
-        [gone, 1],
-      ]);
-      await commit(store, { counts: { added, throughSeq: 0 } });
-    }
-    const { credentials } = await find(store, [{ credential: A.path }, { credential: b.path }]);
-    assert.deepEqual(credentials.map(({ accessCount }) => accessCount).sort(), [1, 5]);
-  });
-
-  test(`${name}: accesses in the log that are not counted yet are told by credential`, async (t) => {
-    const store = await newVault(t);
-    const b = aCredential('b');
-    const look = (seq: number, resource: string, fields = {}) => anEntry(seq, { resource, ...fields });
-    await commit(store, {
-      entries: [
-        look(1, 'a'),
-        look(2, 'b'),
-        look(3, 'a'),
-        look(4, 'gone'),
-        look(5, 'a', { result: 'denied' }),
-        look(6, 'a', { event_type: 'credential.store', action: 'store' }),
-        look(7, 'A'),
-      ],
-      changes: [stored(A), stored(b)],
-    });
-    const uncounted = async () => Object.fromEntries(await store.readUncounted());
-    assert.deepEqual(await uncounted(), { [A.id]: 2, [b.id]: 1 });
-    await commit(store, { counts: { added: new Map([[A.id, 1]]), throughSeq: 2 } });
-    assert.deepEqual(await uncounted(), { [A.id]: 1 });
-    await commit(store, { entries: [look(8, 'b')] });
-    assert.deepEqual(await uncounted(), { [A.id]: 1, [b.id]: 1 });
-    await commit(store, { counts: { added: new Map(), throughSeq: 8 } });
-    assert.deepEqual(await uncounted(), {});
   });
 }

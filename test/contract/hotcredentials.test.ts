@@ -11,7 +11,7 @@ import { temporaryFolder } from '../kit/folder.ts';
 import { aCredential, asPath, aVersion, commit, find, headAt, KEY_CHECK, stored, T0, versioned } from './rows.ts';
 
 const bytes = (...values: number[]): Uint8Array => Uint8Array.from(values);
-const key = { credential: asPath('a'), version: 'newest' } as const;
+const key = { credential: asPath('a'), version: 'newest', accessCount: true } as const;
 
 async function openVault(t: TestContext) {
   const file = join(temporaryFolder(t), 'vault.db');
@@ -19,8 +19,8 @@ async function openVault(t: TestContext) {
   t.after(() => store.close());
   await store.initialise(KEY_CHECK, headAt(0), T0);
   const look = async () => {
-    const { credentials, versions } = await find(store, [key]);
-    return [credentials[0]?.accessCount ?? null, [...((versions[0]?.version.content as Uint8Array) ?? [])]];
+    const { accessCounts, versions } = await find(store, [key]);
+    return [accessCounts[0]?.count ?? null, [...((versions[0]?.version.content as Uint8Array) ?? [])]];
   };
   const credential = aCredential('a');
   await commit(store, { changes: [stored(credential), versioned(credential, 1, bytes(1))] });
@@ -32,7 +32,7 @@ test('what this process changes is seen by the next turn: a new version, a count
   const { store, look, credential } = await openVault(t);
   await commit(store, { changes: [stored({ ...credential, version: 2 }), versioned(credential, 2, bytes(2))] });
   assert.deepEqual(await look(), [0, [2]]);
-  await commit(store, { counts: { added: new Map([[credential.id, 7]]), throughSeq: 0 } });
+  await commit(store, { accesses: new Map([[credential.id, 7]]) });
   assert.deepEqual(await look(), [7, [2]]);
   await commit(store, { changes: [{ kind: 'dropVersions', credentialId: credential.id, through: 2 }] });
   assert.deepEqual(await look(), [7, []]);
@@ -59,7 +59,7 @@ test('what is kept is bounded, by number and by bytes; what came first goes firs
   const hot = new HotCredentials(database);
   const put = (n: number, size: number): void => {
     const credential = { ...aCredential(`p${n}`) };
-    hot.put(credential.path, { credential, newest: { ...aVersion(1), content: new Uint8Array(size) } });
+    hot.put(credential.path, { credential, number: n, newest: { ...aVersion(1), content: new Uint8Array(size) } });
   };
   const kept = (count: number) => Array.from({ length: count }, (_, n) => n).filter((n) => hot.get(asPath(`p${n}`)));
   for (let n = 0; n < 200; n++) put(n, 80_000);

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import type { Credential } from '../../src/core/credential.ts';
+import type { CountedCredential } from '../../src/core/credential.ts';
 import type { CredentialType } from '../../src/core/names.ts';
 import { EVERYTHING, matches, type Pattern, rangesOf } from '../../src/core/pattern.ts';
 import { type CredentialPlace, type CredentialQuery, FIRST_CREDENTIAL, type Listed } from '../../src/store/port.ts';
@@ -54,7 +54,7 @@ const TYPES = ['generic', 'token', 'Token'] as CredentialType[];
 const CREDENTIALS = [...new Set(PATHS)].map((path, index) =>
   aCredential(path, { type: TYPES[index % TYPES.length] ?? TYPES[0] ?? ('generic' as CredentialType) }),
 );
-const inOrder = CREDENTIALS.toSorted((a, b) => (a.path < b.path ? -1 : 1));
+const inOrder = CREDENTIALS.toSorted((a, b) => (a.path < b.path ? -1 : 1)).map((each) => ({ ...each, accessCount: 0 }));
 
 const pattern = fc.oneof(
   fc.constantFrom(...PATHS),
@@ -104,7 +104,7 @@ export function listContract({ name, newVault }: Subject): void {
     assert.deepEqual(byOffset, inOrder);
     const byPlace = [];
     for (let place: CredentialPlace | null = FIRST_CREDENTIAL; place !== null; ) {
-      const step: Listed<Credential, CredentialPlace> = await store.listCredentials(query, place, 7);
+      const step: Listed<CountedCredential, CredentialPlace> = await store.listCredentials(query, place, 7);
       assert.ok(step.rows.length <= 7);
       byPlace.push(...step.rows);
       place = step.reached;

@@ -6,11 +6,13 @@ import type { DatabaseSync } from 'node:sqlite';
 import { type TestContext, test } from 'node:test';
 import { EVERYTHING } from '../../src/core/pattern.ts';
 import { FIRST_CREDENTIAL, NEWEST_LEASE } from '../../src/store/port.ts';
+import { AccessCounts } from '../../src/store/sqlite/accesscounts.ts';
 import { openDatabase } from '../../src/store/sqlite/database.ts';
 import { LeaseLists } from '../../src/store/sqlite/leaselists.ts';
 import { Lists } from '../../src/store/sqlite/lists.ts';
 import { Log } from '../../src/store/sqlite/log.ts';
 import { Sweeper } from '../../src/store/sqlite/sweeper.ts';
+import { uncountedAccesses } from '../../src/store/sqlite/uncounted.ts';
 import { temporaryFolder } from '../kit/folder.ts';
 import { aLease, T0 } from './rows.ts';
 
@@ -46,7 +48,7 @@ const LOOKS: readonly (readonly [what: string, look: (database: DatabaseSync) =>
   [
     'the list of credentials',
     (database) => {
-      const lists = new Lists(database);
+      const lists = new Lists(database, new AccessCounts(database));
       lists.credentials({ ranges: EVERYTHING, type: null }, FIRST_CREDENTIAL, 10);
       lists.countCredentials({ ranges: EVERYTHING, type: null }, FIRST_CREDENTIAL, 10);
     },
@@ -80,7 +82,7 @@ const LOOKS: readonly (readonly [what: string, look: (database: DatabaseSync) =>
       const log = new Log(database);
       log.head();
       log.findSeqAt('2026');
-      [...log.uncounted()];
+      [...uncountedAccesses(database, 0, 9)];
     },
   ],
 ];

@@ -92,7 +92,6 @@ export const aCredential = (path: string, fields: Partial<Credential> = {}): Cre
   createdAt: T0,
   updatedAt: T0,
   version: 1,
-  accessCount: 0,
   ...fields,
 });
 
@@ -133,11 +132,11 @@ export const marked = (seq: number, agentId: AgentId | null, credentialId: Crede
 /** Commits one turn whose head record is behind its last entry, or where `seq` says. */
 export async function commit(
   store: Store,
-  { entries = [], changes = [], counts = null, seq }: Partial<Omit<Batch, 'head'>> & { readonly seq?: number },
+  { entries = [], changes = [], accesses = new Map(), seq }: Partial<Omit<Batch, 'head'>> & { readonly seq?: number },
 ): Promise<void> {
   const { head } = await store.readHead();
   const turn = await store.openTurn([]);
-  const batch = { entries, changes, counts, head: headAt(seq ?? entries.at(-1)?.seq ?? head?.seq ?? 0) };
+  const batch = { entries, changes, accesses, head: headAt(seq ?? entries.at(-1)?.seq ?? head?.seq ?? 0) };
   await (await turn.commit(batch)).durable;
 }
 

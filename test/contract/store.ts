@@ -6,6 +6,7 @@ import type { Store } from '../../src/store/port.ts';
 import type { Scope } from '../kit/folder.ts';
 import { beginningContract } from './beginning.ts';
 import { commitContract } from './commits.ts';
+import { countContract } from './counts.ts';
 import { leaseContract } from './leases.ts';
 import { listContract } from './lists.ts';
 import { logContract } from './log.ts';
@@ -41,6 +42,7 @@ export function storeContract(name: string, newPlace: NewPlace): void {
   beginningContract(subject);
   turnContract(subject);
   commitContract(subject);
+  countContract(subject);
   leaseContract(subject);
   listContract(subject);
   logContract(subject);

@@ -81,7 +81,7 @@ export function sweepContract({ name, newPlace, newVault }: Subject): void {
     assert.deepEqual(before, [0, 0, 0]);
     assert.equal(total, 100);
     assert.equal(await sweepAll(store, now), 0);
-    assert.equal(await store.isAgentRevoked('agent-9' as AgentId), false);
+    assert.equal(await store.isDeregistered('agent-9' as AgentId), false);
   });
 
   test(`${name}: sessions and challenges that last, and sessions that ended lately, stay`, async (t) => {
@@ -155,10 +155,10 @@ export function sweepContract({ name, newPlace, newVault }: Subject): void {
     const mark = { seq: 2, agentId: id, credentialId: null, revokedAt };
     await commit(store, { changes: [leased(lease), { kind: 'markRevoked', mark }] });
     await store.sweep(lease.expiresAt, 10);
-    assert.equal(await store.isAgentRevoked(id), true);
+    assert.equal(await store.isDeregistered(id), true);
     await sweepAll(store, lease.expiresAt + 30 * DAY_MS);
     assert.deepEqual(await leasesOf(store, [lease]), []);
-    assert.equal(await store.isAgentRevoked(id), false);
+    assert.equal(await store.isDeregistered(id), false);
   });
 
   test(`${name}: the latest time that sweeping was told is kept, and never falls`, async (t) => {
@@ -192,13 +192,14 @@ export function sweepContract({ name, newPlace, newVault }: Subject): void {
         stored(credential),
         versioned(credential, 1, Uint8Array.of(1)),
       ],
+      accesses: new Map([[credential.id, 1]]),
     });
     assert.equal(await sweepAll(store, T0 + 100 * YEAR_MS), 0);
     assert.deepEqual((await store.readHead()).head, headAt(2));
     assert.deepEqual(await store.readEntries(1, 9, 9), entries);
     assert.deepEqual([await store.readAgents(), await store.readPolicies()], [[anAgent(1)], [aPolicy(1)]]);
-    const found = await find(store, [{ credential: credential.path, version: 1 }]);
+    const found = await find(store, [{ credential: credential.path, version: 1, accessCount: true }]);
     assert.deepEqual([found.credentials, found.versions.length], [[credential], 1]);
-    assert.deepEqual(await store.readUncounted(), new Map([[credential.id, 1]]));
+    assert.deepEqual(found.accessCounts, [{ credentialId: credential.id, count: 1 }]);
   });
 }

@@ -31,6 +31,7 @@ export function turnContract({ name, newVault }: Subject): void {
       credentials: [],
       versions: [],
       histories: [],
+      accessCounts: [],
       sessions: [],
       leases: [],
       spentChallenges: [],
@@ -128,7 +129,12 @@ export function turnContract({ name, newVault }: Subject): void {
     });
     await sleep(30);
     const wasOpen = isOpen;
-    await first.commit({ entries: [anEntry(1)], head: headAt(1), changes: [stored(aCredential('a'))], counts: null });
+    await first.commit({
+      entries: [anEntry(1)],
+      head: headAt(1),
+      changes: [stored(aCredential('a'))],
+      accesses: new Map(),
+    });
     const { found, abandon } = await second;
     await abandon();
     assert.equal(wasOpen, false, 'the second turn was opened beside the first');

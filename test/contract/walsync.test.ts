@@ -48,7 +48,7 @@ async function vaultOnDisk(t: TestContext) {
 async function write(store: SqliteStore, seq: number) {
   const turn = await store.openTurn([]);
   const changes = [stored(aCredential(`c${seq}`))];
-  const { durable } = await turn.commit({ entries: [anEntry(seq)], head: headAt(seq), changes, counts: null });
+  const { durable } = await turn.commit({ entries: [anEntry(seq)], head: headAt(seq), changes, accesses: new Map() });
   const state = { is: 'waiting' };
   durable.then(
     () => {

@@ -8,7 +8,7 @@ import { type TestContext, test } from 'node:test';
 import { StartError } from '../../src/daemon/files.ts';
 import { readAgentKey, verifyAs } from '../kit/client.ts';
 import { startTestService, type TestService } from '../kit/service.ts';
-import { agentIdOf, copyVault, photograph } from './vaults.ts';
+import { agentIdOf, copyVault, outside, photograph } from './vaults.ts';
 
 const KEPT = ['agent_id', 'private_key.pem'];
 const agents = (dataDir: string, ...parts: string[]) => join(dataDir, 'agents', ...parts);
@@ -67,6 +67,18 @@ test('the directory of an agent that was deregistered is removed, if a crash lef
   await startTestService(t, [], dataDir);
   assert.deepEqual(names(dataDir), ['.pending', 'granted']);
   assert.deepEqual(names(dataDir, '.pending'), []);
+});
+
+test('the key of an agent whose row was altered outside stays, even where all its leases were revoked', async (t) => {
+  const dataDir = copyVault(t);
+  const before = photograph(agents(dataDir, 'kept'));
+  await during(t, dataDir, async ({ admin }) => {
+    assert.equal((await admin.post('/api/v1/leases/revoke', { agent_name: 'kept' })).status, 200);
+  });
+  outside(dataDir, "UPDATE agents SET description = 'x' WHERE name = 'kept'");
+  const { warnings } = await startTestService(t, [], dataDir);
+  assert.match(warnings.join(), /^1 row of agents or policies/);
+  assert.deepEqual(photograph(agents(dataDir, 'kept')), before);
 });
 
 test('a stray of an earlier agent makes room for the key of the one that has the name now', async (t) => {

@@ -23,8 +23,9 @@ function fill(file: string, now: number): void {
   const path = "printf('prod/team%02d/key%06d', i / 10000, i)";
   const lent = `i % ${CREDENTIALS / 100} + 1`;
   database.exec(`BEGIN;
-    ${numbers(CREDENTIALS)} INSERT INTO credentials (id, path, type, description, created_at, updated_at, version, access_count) SELECT 'credential-' || i, ${path},
-      iif(i % 1000 = 0, 'rare', 'generic'), 'a credential', 1, 1, 1, 0 FROM n;
+    ${numbers(CREDENTIALS)} INSERT INTO credentials (id, path, type, description, created_at, updated_at, version, number) SELECT 'credential-' || i, ${path},
+      iif(i % 1000 = 0, 'rare', 'generic'), 'a credential', 1, 1, 1, i FROM n;
+    ${numbers(CREDENTIALS)} INSERT INTO access_counts SELECT i, 0, 0 FROM n;
     ${numbers(LEASES)} INSERT INTO leases SELECT i, printf('019d2e93-1994-7e10-8a5c-%012d', i), 'agent-' || (i % ${AGENTS}),
       'credential-' || (${lent}), 'ci-' || (i % ${AGENTS}), printf('prod/team00/key%06d', ${lent}), 1, 'policy-1',
       ${now} - iif(i <= ${ENDED}, ${ENDED_LEASES_LISTED_MS + HOUR_MS}, 0) - ${LEASES} + i,

@@ -6,7 +6,7 @@ import { after, before, describe, test } from 'node:test';
 import type { AuditEntry } from '../../src/core/audit.ts';
 import { headMac, linkEntry } from '../../src/crypto/chain.ts';
 import { ChainCheck } from '../../src/vault/chaincheck.ts';
-import type { Verification } from '../../src/vault/verification.ts';
+import type { Verification } from '../../src/vault/verifier.ts';
 import { type OpenedVault, openVault, put, readLog, verify } from './opened.ts';
 
 const ENTRIES = 24_000;
@@ -36,7 +36,7 @@ async function lengthen(vault: OpenedVault): Promise<void> {
     }
     const turn = await vault.sqlite.openTurn([]);
     const head = { seq, hmac, mac: headMac(vault.keys.audit, seq, hmac), epoch: 0 };
-    await (await turn.commit({ entries, head, changes: [], counts: null })).durable;
+    await (await turn.commit({ entries, head, changes: [], accesses: new Map() })).durable;
   }
 }
 

@@ -22,6 +22,7 @@ import { FailureLimiter } from '../../src/vault/limiter.ts';
 import { readMemory } from '../../src/vault/memory.ts';
 import type { Vault } from '../../src/vault/vault.ts';
 import { verifyLog } from '../../src/vault/verification.ts';
+import { Verifier } from '../../src/vault/verifier.ts';
 import { type Scope, temporaryFolder } from '../kit/folder.ts';
 
 const ROOT_KEY = new Uint8Array(32).fill(42);
@@ -84,7 +85,9 @@ export async function openVault(scope: Scope, options: OpenOptions = {}): Promis
   const keyFiles = new KeyDirs(join(folder, 'agents'));
   const adminTokenHash = hashToken('lha_of_this_test');
   const limiter = new FailureLimiter();
-  return { ledger, store, keys, clock, keyFiles, limiter, adminTokenHash, folder, file, sqlite, failures, broken };
+  const verifier = new Verifier({ store, keys, clock });
+  const vault = { ledger, store, keys, clock, keyFiles, limiter, verifier, adminTokenHash };
+  return { ...vault, folder, file, sqlite, failures, broken };
 }
 
 /** The store with a commit that a test decides about: it may wait, call the real one, or throw. */

@@ -26,7 +26,7 @@ export async function lengthenLog(store: Store, keys: Pick<VaultKeys, 'audit'>, 
     }
     const turn = await store.openTurn([]);
     const mac = headMac(keys.audit, seq, hmac);
-    await (await turn.commit({ entries, head: { ...head, seq, hmac, mac }, changes: [], counts: null })).durable;
+    await (await turn.commit({ entries, head: { ...head, seq, hmac, mac }, changes: [], accesses: new Map() })).durable;
   }
 }
 

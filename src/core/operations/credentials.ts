@@ -1,5 +1,5 @@
 /** Storing, listing, looking at and deleting credentials. SOURCE: interface 4.1; decisions, "Credentials". */
-import { type Credential, type CredentialVersion, isKept } from '../credential.ts';
+import { type CountedCredential, type Credential, type CredentialVersion, isKept } from '../credential.ts';
 import { type CredentialId, type CredentialType, DEFAULT_TYPE } from '../names.ts';
 import { type Context, type Operation, operation, refused, succeeded } from '../operation.ts';
 import type { CredentialPath } from '../path.ts';
@@ -20,14 +20,14 @@ export interface StoreRequest {
   readonly freshId: CredentialId;
 }
 
-export function store(context: Context, request: StoreRequest): Operation<Credential> {
+export function store(context: Context, request: StoreRequest): Operation<CountedCredential> {
   const { path, value } = request;
   const description = {
     context,
     event: 'credential.store' as const,
     resource: path,
     who: 'agent' as const,
-    keys: { credential: path },
+    keys: { credential: path, accessCount: true as const },
     sizeBytes: value.reveal().length,
   };
   return operation(description, (asked) => {
@@ -48,7 +48,6 @@ export function store(context: Context, request: StoreRequest): Operation<Creden
       createdAt: before?.createdAt ?? moment.now,
       updatedAt: moment.now,
       version: (before?.version ?? 0) + 1,
-      accessCount: before?.accessCount ?? 0,
     };
     const version: CredentialVersion = {
       version: credential.version,
@@ -57,7 +56,8 @@ export function store(context: Context, request: StoreRequest): Operation<Creden
       content: value,
     };
     const through = credential.version - known.settings.versionsKept;
-    return succeeded(credential, entry('allowed', { policyName }), [
+    const accessCount = known.loaded.accessCounts.get(credential.id) ?? 0;
+    return succeeded({ ...credential, accessCount }, entry('allowed', { policyName }), [
       { kind: 'putCredential', credential },
       { kind: 'addVersion', credential, version },
       ...(through > 0 ? [{ kind: 'dropVersions' as const, credentialId: credential.id, through }] : []),
@@ -76,14 +76,10 @@ export function remove(context: Context, path: CredentialPath): Operation<null> 
       const credential = known.credential(path);
       if (credential === null) return refuseMissing(asked, policyName, 'credential');
       const { id } = credential;
-      return {
-        ...succeeded(null, entry('allowed', { policyName }), [
-          { kind: 'removeCredential', id, path },
-          { kind: 'markRevoked', mark: { agentId: null, credentialId: id, revokedAt: moment.now, seq: moment.seq } },
-        ]),
-        // ORDER: recovery counts accesses from the log by path, so that counts must be in the store before a path can return.
-        needsCounts: true,
-      };
+      return succeeded(null, entry('allowed', { policyName }), [
+        { kind: 'removeCredential', id, path },
+        { kind: 'markRevoked', mark: { agentId: null, credentialId: id, revokedAt: moment.now, seq: moment.seq } },
+      ]);
     },
   );
 }
@@ -91,14 +87,13 @@ export function remove(context: Context, path: CredentialPath): Operation<null> 
 /** What the caller may see of the list, as ranges of paths. */
 export function list(context: Context): Operation<readonly PathRange[]> {
   return operation({ context, event: 'credential.list', resource: '*', who: 'agent' }, ({ caller, known, entry }) => {
-    if (caller.kind === 'admin') return { ...succeeded(EVERYTHING, entry('allowed')), needsCounts: true };
-    const ranges = rangesOf(known.control.policies.granted(caller.agent.name, 'list'));
-    return { ...succeeded(ranges, entry('allowed')), needsCounts: true };
+    if (caller.kind === 'admin') return succeeded(EVERYTHING, entry('allowed'));
+    return succeeded(rangesOf(known.control.policies.granted(caller.agent.name, 'list')), entry('allowed'));
   });
 }
 
 export interface Metadata {
-  readonly credential: Credential;
+  readonly credential: CountedCredential;
   /** Oldest first. */
   readonly versions: readonly VersionInfo[];
 }
@@ -106,7 +101,13 @@ export interface Metadata {
 /** `?view=metadata`: no value and no lease; it needs `list`. */
 export function look(context: Context, path: CredentialPath): Operation<Metadata> {
   return operation(
-    { context, event: 'credential.list', resource: path, who: 'agent', keys: { credential: path, history: true } },
+    {
+      context,
+      event: 'credential.list',
+      resource: path,
+      who: 'agent',
+      keys: { credential: path, history: true, accessCount: true },
+    },
     (asked) => {
       const { caller, known, entry } = asked;
       const granted = access(known, caller, 'list', path);
@@ -117,7 +118,11 @@ export function look(context: Context, path: CredentialPath): Operation<Metadata
       const kept = (known.loaded.histories.get(credential.id) ?? []).filter(({ version }) =>
         isKept(version, credential, known.settings.versionsKept),
       );
-      return succeeded({ credential, versions: kept }, entry('allowed', { policyName }));
+      const accessCount = known.loaded.accessCounts.get(credential.id) ?? 0;
+      return succeeded(
+        { credential: { ...credential, accessCount }, versions: kept },
+        entry('allowed', { policyName }),
+      );
     },
   );
 }

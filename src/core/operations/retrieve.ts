@@ -67,7 +67,7 @@ export function retrieve(context: Context, request: RetrieveRequest): Operation<
       entry: entry('allowed', { policyName, leaseId }),
       changes: [
         { kind: 'addLease', lease },
-        { kind: 'countAccess', credentialId: credential.id, path },
+        { kind: 'countAccess', credentialId: credential.id },
       ],
       opening: {
         content: version.content,
@@ -85,7 +85,6 @@ export function retrieve(context: Context, request: RetrieveRequest): Operation<
             entry('error', { policyName, reason: 'the stored value does not authenticate' }),
           ),
       },
-      needsCounts: false,
     };
   });
 }

@@ -8,14 +8,21 @@ import { Fifo } from '../../core/fifo.ts';
 import type { CredentialId } from '../../core/names.ts';
 import type { CredentialPath } from '../../core/path.ts';
 import type { Batch } from '../port.ts';
+import type { CountNumber } from './accesscounts.ts';
 
 export interface HotCredential {
   readonly credential: Credential;
+  readonly number: CountNumber;
   readonly newest: CredentialVersion | null;
 }
 
 const MAX_CREDENTIALS = 20_000;
+/** Of those that come while there is room: what is asked for again and again is kept soon. */
 const KEPT_SHARE = 0.25;
+/** Of those that come when it is full and nobody has asked for what is kept. */
+const LEAST_KEPT_SHARE = 1 / 64;
+/** A hit counts so much in the share of hits. */
+const HIT_WEIGHT = 1 / 1024;
 const MAX_BYTES = 8 * 1024 * 1024;
 /** A larger one would push out a hundred others. */
 const MAX_ENTRY_BYTES = MAX_BYTES / 100;
@@ -29,6 +36,9 @@ export class HotCredentials {
   readonly #dataVersion: StatementSync;
   #seenVersion: unknown = null;
   #bytes = 0;
+  /** Of late, about. */
+  #hitShare = 0;
+  #isFull = false;
 
   constructor(database: DatabaseSync) {
     this.#dataVersion = database.prepare('PRAGMA data_version');
@@ -42,15 +52,18 @@ export class HotCredentials {
   }
 
   get(path: CredentialPath): HotCredential | null {
-    return this.#byPath.get(path) ?? null;
+    const hot = this.#byPath.get(path) ?? null;
+    this.#hitShare += ((hot === null ? 0 : 1) - this.#hitShare) * HIT_WEIGHT;
+    return hot;
   }
 
   /**
-   * Keeps one of four that come. WHY: what is asked for again and again is kept soon; where a million are asked for at random,
-   * keeping each for nothing costs more than the look.
+   * Keeps a share of what comes: when it is full, the less the fewer hits there are. WHY: where a million are asked for at random,
+   * keeping what nobody asks for again costs more than the look.
    */
   offer(path: CredentialPath, hot: HotCredential): void {
-    if (Math.random() < KEPT_SHARE) this.put(path, hot);
+    const share = this.#isFull ? Math.max(LEAST_KEPT_SHARE, KEPT_SHARE * this.#hitShare) : KEPT_SHARE;
+    if (Math.random() < share) this.put(path, hot);
   }
 
   put(path: CredentialPath, hot: HotCredential): void {
@@ -61,13 +74,13 @@ export class HotCredentials {
     this.#byPath.put(path, hot);
     this.#pathById.set(hot.credential.id, path);
     if (this.#byPath.size <= MAX_CREDENTIALS && this.#bytes <= MAX_BYTES) return;
+    this.#isFull = true;
     // It comes back if it is asked for.
     this.#dropped(this.#byPath.shift());
   }
 
   /** Before the batch is written: what it changes is looked for anew. */
-  forget({ changes, counts }: Batch): void {
-    if (counts !== null) this.#clear();
+  forget({ changes }: Batch): void {
     for (const change of changes) {
       if (change.kind === 'putCredential') this.#drop(change.credential.path);
       else if (change.kind === 'removeCredential') this.#drop(change.path);
@@ -92,6 +105,7 @@ export class HotCredentials {
     this.#byPath.clear();
     this.#pathById.clear();
     this.#bytes = 0;
+    this.#isFull = false;
   }
 }
 

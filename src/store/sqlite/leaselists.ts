@@ -1,9 +1,10 @@
 /** The list of leases, newest first, step by step: each looks at a bounded number of leases, whatever is asked for. */
-import type { DatabaseSync, StatementSync } from 'node:sqlite';
+import type { DatabaseSync } from 'node:sqlite';
 import { ENDED_LEASES_LISTED_MS, type Lease, type LeaseStatus } from '../../core/lease.ts';
 import type { Counted, LeaseQuery, Listed, MarkedLeases } from '../port.ts';
 import { SPAN_SEQS, spanOf } from './leasespans.ts';
 import { toLease } from './rows.ts';
+import { Statements } from './statements.ts';
 import { inWindows, WINDOW_ROWS } from './windows.ts';
 
 type Values = Readonly<Record<string, string | number>>;
@@ -33,16 +34,15 @@ interface Filter {
 }
 
 export class LeaseLists {
-  readonly #database: DatabaseSync;
-  readonly #prepared = new Map<string, StatementSync>();
+  readonly #statements: Statements;
 
   constructor(database: DatabaseSync) {
-    this.#database = database;
+    this.#statements = new Statements(database);
   }
 
   leases(query: LeaseQuery, beforeSeq: number, limit: number): Listed<Lease, number> {
     const { where, values } = toFilter(query);
-    const rowsOf = this.#statement(`SELECT * FROM leases_now l WHERE ${where} ORDER BY seq DESC LIMIT :limit`);
+    const rowsOf = this.#statements.of(`SELECT * FROM leases_now l WHERE ${where} ORDER BY seq DESC LIMIT :limit`);
     const rows: Lease[] = [];
     const reached = inWindows(
       beforeSeq,
@@ -64,18 +64,8 @@ export class LeaseLists {
 
   countEnded({ mark, agentName }: MarkedLeases, beforeSeq: number): Counted<number> {
     const { seq, agentId, credentialId, revokedAt } = mark;
-    const rules = [inWindow(agentName), ENDED_BY_MARK];
-    const values: Record<string, string | number> = { revokedAt, markSeq: seq };
-    if (agentName !== null) values['agentName'] = agentName;
-    if (agentId !== null) {
-      rules.push('l.agent_id = :agentId');
-      values['agentId'] = agentId;
-    }
-    if (credentialId !== null) {
-      rules.push('l.credential_id = :credentialId');
-      values['credentialId'] = credentialId;
-    }
-    const filter = { where: rules.join(' AND '), values };
+    const columns = { agent_name: agentName, agent_id: agentId, credential_id: credentialId };
+    const filter = allOf(columns, ENDED_BY_MARK, { revokedAt, markSeq: seq });
     return this.#count(filter, agentName, 'leases', Math.min(beforeSeq, seq), Number.POSITIVE_INFINITY);
   }
 
@@ -86,7 +76,7 @@ export class LeaseLists {
     beforeSeq: number,
     atMost: number,
   ): Counted<number> {
-    const countOf = this.#statement(`SELECT count(*) AS n FROM ${from} l WHERE ${where}`);
+    const countOf = this.#statements.of(`SELECT count(*) AS n FROM ${from} l WHERE ${where}`);
     let count = 0;
     const reached = inWindows(
       beforeSeq,
@@ -96,7 +86,9 @@ export class LeaseLists {
           const found = Number(countOf.get({ ...values, ...window })?.['n'] ?? 0);
           count += Math.min(found, left);
           if (found < left) return null;
-          const nth = this.#statement(`SELECT seq FROM ${from} l WHERE ${where} ORDER BY seq DESC LIMIT 1 OFFSET :nth`);
+          const nth = this.#statements.of(
+            `SELECT seq FROM ${from} l WHERE ${where} ORDER BY seq DESC LIMIT 1 OFFSET :nth`,
+          );
           return Number(nth.get({ ...values, ...window, nth: left - 1 })?.['seq']);
         }),
       () => count >= atMost,
@@ -114,10 +106,12 @@ export class LeaseLists {
     if (span === undefined) return null;
     const [low, high] = span === null ? [0, before] : [span * SPAN_SEQS, Math.min(before, (span + 1) * SPAN_SEQS)];
     const { last, n } =
-      this.#statement(
-        `SELECT min(seq) AS last, count(*) AS n FROM
+      this.#statements
+        .of(
+          `SELECT min(seq) AS last, count(*) AS n FROM
            (SELECT seq FROM leases WHERE seq >= :low AND seq < :high ORDER BY seq DESC LIMIT ${WINDOW_ROWS})`,
-      ).get({ low, high }) ?? {};
+        )
+        .get({ low, high }) ?? {};
     const next = span === null ? null : low;
     if (typeof last !== 'number') return next;
     return look({ before: high, last }) ?? (n === WINDOW_ROWS ? last : next);
@@ -125,42 +119,27 @@ export class LeaseLists {
 
   /** The last span with leases of the name and ordinals before that one; undefined where there is none. */
   #spanBefore(agentName: string, before: number): number | undefined {
-    const spans = this.#statement(
+    const spans = this.#statements.of(
       'SELECT span FROM lease_spans WHERE agent_name = ? AND span <= ? ORDER BY span DESC LIMIT 1',
     );
     const span = spans.get(agentName, spanOf(before - 1))?.['span'];
     return typeof span === 'number' ? span : undefined;
   }
-
-  #statement(sql: string): StatementSync {
-    const known = this.#prepared.get(sql);
-    if (known !== undefined) return known;
-    const statement = this.#database.prepare(sql);
-    this.#prepared.set(sql, statement);
-    return statement;
-  }
 }
 
-function inWindow(agentName: string | null): string {
-  const range = 'l.seq >= :last AND l.seq < :before';
-  return agentName === null ? range : `${range} AND l.agent_name = :agentName`;
+/** Within a window; of the columns those are held to a value that have one. */
+function allOf(columns: Readonly<Record<string, string | null>>, rule: string, ofRule: Values): Filter {
+  const asked = Object.entries(columns).filter((each): each is [string, string] => each[1] !== null);
+  const equal = asked.map(([column]) => `l.${column} = :${column}`);
+  const where = ['l.seq >= :last AND l.seq < :before', ...equal, rule].join(' AND ');
+  return { where, values: { ...Object.fromEntries(asked), ...ofRule } };
 }
 
-/** Only the filters that are asked for. */
 function toFilter({ agentId, agentName, path, status, now }: LeaseQuery): Filter {
-  const rules = [inWindow(agentName)];
-  const values: Record<string, string | number> = {};
-  if (agentName !== null) values['agentName'] = agentName;
-  if (agentId !== null) {
-    rules.push('agent_id = :agentId');
-    values['agentId'] = agentId;
-  }
-  if (path !== null) {
-    rules.push('path = :path');
-    values['path'] = path;
-  }
-  rules.push(status === null ? LISTED : STATUS_RULES[status]);
-  if (status !== 'active') values['listedAfter'] = now - ENDED_LEASES_LISTED_MS;
-  if (status === 'active' || status === 'expired') values['now'] = now;
-  return { where: rules.join(' AND '), values };
+  const rule = status === null ? LISTED : STATUS_RULES[status];
+  const listedAfter = now - ENDED_LEASES_LISTED_MS;
+  return allOf({ agent_name: agentName, agent_id: agentId, path }, rule, {
+    ...(rule.includes(':now') ? { now } : {}),
+    ...(rule.includes(':listedAfter') ? { listedAfter } : {}),
+  });
 }

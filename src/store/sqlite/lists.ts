@@ -1,7 +1,8 @@
 /** The list of credentials, step by step: each looks at a bounded number of keys, in their order, wherever it begins. */
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
-import type { Credential } from '../../core/credential.ts';
+import type { CountedCredential } from '../../core/credential.ts';
 import type { Counted, CredentialPlace, CredentialQuery, Listed } from '../port.ts';
+import type { AccessCounts } from './accesscounts.ts';
 import { CREDENTIAL_COLUMNS, toCredential } from './rows.ts';
 import { inWindows, WINDOW_ROWS } from './windows.ts';
 
@@ -14,12 +15,14 @@ interface Window {
 const IN_WINDOW = 'path >= :low AND path <= :last AND (:type IS NULL OR type = :type)';
 
 export class Lists {
+  readonly #counts: AccessCounts;
   readonly #window: StatementSync;
   readonly #rows: StatementSync;
   readonly #count: StatementSync;
   readonly #nth: StatementSync;
 
-  constructor(database: DatabaseSync) {
+  constructor(database: DatabaseSync, counts: AccessCounts) {
+    this.#counts = counts;
     this.#window = database.prepare(
       `SELECT max(path) AS last, count(*) AS n FROM
          (SELECT path FROM credentials WHERE path >= ? AND path < ? ORDER BY path LIMIT ${WINDOW_ROWS})`,
@@ -31,16 +34,21 @@ export class Lists {
     this.#nth = database.prepare(`SELECT path FROM credentials WHERE ${IN_WINDOW} ORDER BY path LIMIT 1 OFFSET :nth`);
   }
 
-  credentials(query: CredentialQuery, from: CredentialPlace, limit: number): Listed<Credential, CredentialPlace> {
-    const rows: Credential[] = [];
+  credentials(
+    query: CredentialQuery,
+    from: CredentialPlace,
+    limit: number,
+  ): Listed<CountedCredential, CredentialPlace> {
+    const rows: CountedCredential[] = [];
     const reached = inWindows(
       from,
       (place) =>
         this.#look(query, place, ({ low, last }) => {
           const wanted = limit - rows.length;
-          const some = this.#rows.all({ low, last, type: query.type, limit: wanted }).map(toCredential);
-          rows.push(...some);
-          return some.length < wanted ? null : (some.at(-1)?.path ?? place.after);
+          const some = this.#rows.all({ low, last, type: query.type, limit: wanted });
+          for (const row of some)
+            rows.push({ ...toCredential(row), accessCount: this.#counts.of(Number(row['number'])) });
+          return some.length < wanted ? null : (rows.at(-1)?.path ?? place.after);
         }),
       () => rows.length >= limit,
     );

@@ -1,10 +1,11 @@
 /** Loading what a turn's keys name. */
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
-import type { CredentialVersion } from '../../core/credential.ts';
+import type { Credential, CredentialVersion } from '../../core/credential.ts';
 import type { CredentialId } from '../../core/names.ts';
 import type { CredentialPath } from '../../core/path.ts';
 import type { Keys } from '../../core/workspace.ts';
 import type { Found } from '../port.ts';
+import type { AccessCounts, CountNumber } from './accesscounts.ts';
 import type { HotCredentials } from './hotcredentials.ts';
 import {
   CREDENTIAL_COLUMNS,
@@ -25,15 +26,24 @@ type Filling<T> = { -readonly [Key in keyof T]: T[Key] extends readonly (infer I
 /** A credential of which something is loaded already in this turn. */
 interface Seen {
   readonly id: CredentialId;
+  readonly number: CountNumber;
   readonly newest: number;
   /** Looked for, found or not. */
   readonly versions: number[];
   hasHistory: boolean;
+  hasCount: boolean;
+}
+
+export interface LoadedKeys {
+  readonly found: Found;
+  /** Of the credentials in it. */
+  readonly numbers: ReadonlyMap<CredentialId, CountNumber>;
 }
 
 export class KeyLoader {
   readonly #database: DatabaseSync;
   readonly #hot: HotCredentials;
+  readonly #counts: AccessCounts;
   readonly #newest: StatementSync;
   readonly #credential: StatementSync;
   readonly #version: StatementSync;
@@ -42,9 +52,10 @@ export class KeyLoader {
   readonly #lease: StatementSync;
   readonly #spent: StatementSync;
 
-  constructor(database: DatabaseSync, hot: HotCredentials) {
+  constructor(database: DatabaseSync, hot: HotCredentials, counts: AccessCounts) {
     this.#database = database;
     this.#hot = hot;
+    this.#counts = counts;
     this.#newest = database.prepare(CREDENTIAL_WITH_NEWEST);
     this.#newest.setReturnArrays(true);
     this.#credential = database.prepare(`SELECT ${CREDENTIAL_COLUMNS} FROM credentials WHERE path = ?`);
@@ -56,7 +67,7 @@ export class KeyLoader {
   }
 
   /** Loads the union of the keys; each row once. */
-  load(keys: readonly Keys[]): Found {
+  load(keys: readonly Keys[]): LoadedKeys {
     // WHY a transaction: outside of one, each statement takes and drops the file's lock, two system calls.
     this.#database.exec('BEGIN');
     try {
@@ -68,11 +79,12 @@ export class KeyLoader {
     }
   }
 
-  #load(keys: readonly Keys[]): Found {
+  #load(keys: readonly Keys[]): LoadedKeys {
     const found: Filling<Found> = {
       credentials: [],
       versions: [],
       histories: [],
+      accessCounts: [],
       sessions: [],
       leases: [],
       spentChallenges: [],
@@ -94,12 +106,15 @@ export class KeyLoader {
         found.spentChallenges.push(key.challenge);
       }
     }
-    return found;
+    const numbers = new Map<CredentialId, CountNumber>();
+    for (const credential of credentials.values())
+      if (credential !== null) numbers.set(credential.id, credential.number);
+    return { found, numbers };
   }
 
   #loadCredential(
     path: CredentialPath,
-    { version, history }: Keys,
+    { version, history, accessCount }: Keys,
     seen: Map<CredentialPath, Seen | null>,
     found: Filling<Found>,
   ): void {
@@ -110,10 +125,10 @@ export class KeyLoader {
     }
     if (known === null) return;
     const { id, newest, versions } = known;
-    const number = version === 'newest' ? newest : version;
-    if (number !== undefined && !versions.includes(number)) {
-      versions.push(number);
-      const loaded = this.#findVersion(id, number);
+    const wanted = version === 'newest' ? newest : version;
+    if (wanted !== undefined && !versions.includes(wanted)) {
+      versions.push(wanted);
+      const loaded = this.#findVersion(id, wanted);
       if (loaded !== null) found.versions.push({ credentialId: id, version: loaded });
     }
     if (history && !known.hasHistory) {
@@ -124,6 +139,10 @@ export class KeyLoader {
       }));
       found.histories.push({ credentialId: id, versions: infos });
     }
+    if (accessCount && !known.hasCount) {
+      known.hasCount = true;
+      found.accessCounts.push({ credentialId: id, count: this.#counts.of(known.number) });
+    }
   }
 
   #find(path: CredentialPath, found: Filling<Found>): Seen | null {
@@ -131,7 +150,7 @@ export class KeyLoader {
     if (row === undefined) return null;
     const credential = toCredential(row);
     found.credentials.push(credential);
-    return { id: credential.id, newest: credential.version, versions: [], hasHistory: false };
+    return seen(credential, Number(row['number']), []);
   }
 
   #findVersion(id: CredentialId, number: number): CredentialVersion | null {
@@ -145,14 +164,18 @@ export class KeyLoader {
     if (hot === null) {
       const row: unknown = this.#newest.get(path);
       if (row === undefined) return null;
-      const { credential, newest } = toCredentialWithNewest(row, path);
-      hot = { credential, newest: newest ?? this.#findVersion(credential.id, credential.version) };
+      const { credential, number, newest } = toCredentialWithNewest(row, path);
+      hot = { credential, number, newest: newest ?? this.#findVersion(credential.id, credential.version) };
       this.#hot.offer(path, hot);
     }
-    const { credential, newest } = hot;
+    const { credential, number, newest } = hot;
     const { id, version } = credential;
     found.credentials.push(credential);
     if (newest !== null) found.versions.push({ credentialId: id, version: newest });
-    return { id, newest: version, versions: [version], hasHistory: false };
+    return seen(credential, number, [version]);
   }
+}
+
+function seen({ id, version }: Credential, number: CountNumber, versions: number[]): Seen {
+  return { id, number, newest: version, versions, hasHistory: false, hasCount: false };
 }

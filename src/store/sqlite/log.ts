@@ -1,10 +1,9 @@
 /** Reading the audit log. */
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import type { AuditEntry } from '../../core/audit.ts';
-import type { CredentialId } from '../../core/names.ts';
 import type { AuditFilter, Head, LastEntry, Matches } from '../port.ts';
 import { ENTRIES_IN_RANGE, toEntry } from './rows.ts';
-import { inWindows, WINDOW_ROWS } from './windows.ts';
+import { inWindows } from './windows.ts';
 
 /** Fewer than of other rows: a glob made to be slow takes half a millisecond with each. */
 const WINDOW_ENTRIES = 32;
@@ -18,9 +17,6 @@ export class Log {
   readonly #from: StatementSync;
   readonly #windowEnd: StatementSync;
   readonly #windowEndBelow: StatementSync;
-  readonly #countedThrough: StatementSync;
-  readonly #retrieved: StatementSync;
-  readonly #idAt: StatementSync;
 
   constructor(database: DatabaseSync) {
     this.#head = database.prepare('SELECT seq, hmac, mac, epoch FROM audit_head');
@@ -47,12 +43,6 @@ export class Log {
     this.#windowEndBelow = database.prepare(
       'SELECT seq FROM audit_entries WHERE seq <= ? AND seq >= ? ORDER BY seq DESC LIMIT 1 OFFSET ? - 1',
     );
-    this.#countedThrough = database.prepare('SELECT counted_through_seq AS seq FROM audit_head');
-    this.#retrieved = database.prepare(
-      `SELECT resource FROM audit_entries WHERE seq BETWEEN ? AND ?
-         AND event_type = 'credential.retrieve' AND result = 'allowed'`,
-    );
-    this.#idAt = database.prepare('SELECT id FROM credentials WHERE path = ?');
   }
 
   head(): { head: Head | null; last: LastEntry | null; highestSeq: number } {
@@ -114,39 +104,5 @@ export class Log {
     }
     const found = this.#from.get(low);
     return found === undefined ? null : Number(found['seq']);
-  }
-
-  /** Step by step; for a time at which nothing is committed. */
-  *uncounted(): Generator<void, Map<CredentialId, number>> {
-    const byPath = new Map<string, number>();
-    const last = Number(this.#last.get()?.['seq'] ?? 0);
-    let place: number | null = Number(this.#countedThrough.get()?.['seq'] ?? last) + 1;
-    while (place !== null) {
-      place = inWindows(
-        place,
-        (at) => {
-          const end = this.#windowEnd.get(at, last, WINDOW_ROWS)?.['seq'];
-          for (const row of this.#retrieved.all(at, typeof end === 'number' ? end : last)) {
-            const path = String(row['resource']);
-            byPath.set(path, (byPath.get(path) ?? 0) + 1);
-          }
-          return typeof end === 'number' ? end + 1 : null;
-        },
-        () => false,
-      );
-      yield;
-    }
-    const byId = new Map<CredentialId, number>();
-    // In the order in which they lie.
-    const paths = [...byPath.keys()].sort();
-    for (let looked = 0; looked < paths.length; looked += WINDOW_ROWS) {
-      for (const path of paths.slice(looked, looked + WINDOW_ROWS)) {
-        const id = this.#idAt.get(path)?.['id'];
-        // What was deleted since has no count any more.
-        if (id !== undefined) byId.set(String(id) as CredentialId, byPath.get(path) ?? 0);
-      }
-      yield;
-    }
-    return byId;
   }
 }

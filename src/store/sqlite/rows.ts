@@ -76,7 +76,6 @@ export function toCredential(row: Row): Credential {
     createdAt: number(row, 'created_at'),
     updatedAt: number(row, 'updated_at'),
     version: number(row, 'version'),
-    accessCount: number(row, 'access_count'),
   };
 }
 
@@ -91,10 +90,10 @@ export function toVersion(row: Row): CredentialVersion {
 }
 
 /** What is said of a credential, without its newest value. */
-export const CREDENTIAL_COLUMNS = 'id, path, type, description, created_at, updated_at, version, access_count';
+export const CREDENTIAL_COLUMNS = 'id, path, type, description, created_at, updated_at, version, number';
 
 /** A credential by its path, with its newest version where that stands in the row; the columns as `toCredentialWithNewest` takes them. */
-export const CREDENTIAL_WITH_NEWEST = `SELECT id, type, description, created_at, updated_at, version, access_count,
+export const CREDENTIAL_WITH_NEWEST = `SELECT id, type, description, created_at, updated_at, version, number,
   newest_at, newest_sealed FROM credentials WHERE path = ?`;
 
 /** Any version of a credential by its number, wherever it stands; both parameters come twice. */
@@ -126,8 +125,8 @@ type CredentialRow = readonly [
 export function toCredentialWithNewest(
   row: unknown,
   path: CredentialPath,
-): { credential: Credential; newest: CredentialVersion | null } {
-  const [id, type, description, createdAt, updatedAt, version, accessCount, newestAt, sealed] = row as CredentialRow;
+): { credential: Credential; number: number; newest: CredentialVersion | null } {
+  const [id, type, description, createdAt, updatedAt, version, number, newestAt, sealed] = row as CredentialRow;
   return {
     credential: {
       id: id as CredentialId,
@@ -137,8 +136,8 @@ export function toCredentialWithNewest(
       createdAt,
       updatedAt,
       version,
-      accessCount,
     },
+    number,
     newest:
       newestAt === null || sealed === null
         ? null

@@ -1,7 +1,6 @@
 /** The store on one SQLite file. The process owns the file: a turn needs no lock but the transaction of its commit. */
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
-import { setImmediate } from 'node:timers/promises';
-import type { AgentId, TokenHash } from '../../core/names.ts';
+import type { AgentId, CredentialId, TokenHash } from '../../core/names.ts';
 import type { Keys } from '../../core/workspace.ts';
 import type {
   AuditFilter,
@@ -16,6 +15,7 @@ import type {
   Store,
   Turn,
 } from '../port.ts';
+import { AccessCounts, type CountingOptions, type CountNumber } from './accesscounts.ts';
 import { Checkpointer } from './checkpointer.ts';
 import { inTransaction, openDatabase, toFailure } from './database.ts';
 import { HotCredentials } from './hotcredentials.ts';
@@ -33,11 +33,13 @@ interface SqliteOptions {
   readonly syncFile?: SyncFile | undefined;
   /** Pages in the write-ahead log that are worth a checkpoint. */
   readonly worthFrames?: number;
+  readonly counting?: CountingOptions;
 }
 
 export class SqliteStore implements Store {
   readonly logLocation: LogLocation;
   readonly #database: DatabaseSync;
+  readonly #counts: AccessCounts;
   readonly #hot: HotCredentials;
   readonly #loader: KeyLoader;
   readonly #writer: BatchWriter;
@@ -51,14 +53,15 @@ export class SqliteStore implements Store {
   #turnClosed: Promise<void> = Promise.resolve();
 
   /** Opens the file, making it where it is missing. The options are for tests. @throws StoreFailure */
-  constructor(file: string, { syncFile, worthFrames }: SqliteOptions = {}) {
+  constructor(file: string, { syncFile, worthFrames, counting }: SqliteOptions = {}) {
     this.logLocation = { kind: 'sqlite', file };
     this.#database = openDatabase(file);
     try {
+      this.#counts = new AccessCounts(this.#database, counting);
       this.#hot = new HotCredentials(this.#database);
-      this.#loader = new KeyLoader(this.#database, this.#hot);
-      this.#writer = new BatchWriter(this.#database);
-      this.#lists = new Lists(this.#database);
+      this.#loader = new KeyLoader(this.#database, this.#hot, this.#counts);
+      this.#writer = new BatchWriter(this.#database, this.#counts);
+      this.#lists = new Lists(this.#database, this.#counts);
       this.#leaseLists = new LeaseLists(this.#database);
       this.#log = new Log(this.#database);
       this.#sweeper = new Sweeper(this.#database);
@@ -106,15 +109,6 @@ export class SqliteStore implements Store {
     return this.#read(() => this.#database.prepare('SELECT * FROM policies').all().map(toPolicy));
   }
 
-  async readUncounted() {
-    const steps = this.#log.uncounted();
-    for (;;) {
-      const { done, value } = await this.#read(() => steps.next());
-      if (done) return value;
-      await setImmediate();
-    }
-  }
-
   readSession(tokenHash: TokenHash) {
     return this.#read(() => {
       const row = this.#session.get(tokenHash);
@@ -122,10 +116,13 @@ export class SqliteStore implements Store {
     });
   }
 
-  isAgentRevoked(agentId: AgentId) {
+  isDeregistered(agentId: AgentId) {
     return this.#read(() => {
-      const marks = this.#database.prepare("SELECT 1 FROM revocation_marks WHERE agent_id = ? AND credential_id = ''");
-      return marks.get(agentId) !== undefined;
+      const marked = this.#database.prepare(
+        `SELECT 1 FROM revocation_marks WHERE agent_id = :agentId AND credential_id = ''
+           AND NOT EXISTS (SELECT 1 FROM agents WHERE id = :agentId)`,
+      );
+      return marked.get({ agentId }) !== undefined;
     });
   }
 
@@ -137,10 +134,11 @@ export class SqliteStore implements Store {
     await before;
     try {
       await this.#checkpointer.pass();
-      const found = this.#loader.load(keys);
+      if (keys.some(({ accessCount }) => accessCount)) await this.#counts.recovered();
+      const { found, numbers } = this.#loader.load(keys);
       return {
         found,
-        commit: (batch) => this.#commit(batch).finally(close),
+        commit: (batch) => this.#commit(batch, numbers).finally(close),
         abandon: async () => close(),
       };
     } catch (error) {
@@ -149,7 +147,10 @@ export class SqliteStore implements Store {
     }
   }
 
-  listCredentials(query: CredentialQuery, from: CredentialPlace, limit: number) {
+  async listCredentials(query: CredentialQuery, from: CredentialPlace, limit: number) {
+    await this.#counts.recovered().catch((error: unknown) => {
+      throw toFailure(error);
+    });
     return this.#read(() => this.#lists.credentials(query, from, limit));
   }
 
@@ -192,13 +193,14 @@ export class SqliteStore implements Store {
   async close() {
     await this.#walSync.close();
     await this.#checkpointer.close();
+    this.#counts.close();
     this.#database.close();
   }
 
-  async #commit(batch: Batch): Promise<Committed> {
+  async #commit(batch: Batch, numbers: ReadonlyMap<CredentialId, CountNumber>): Promise<Committed> {
     try {
       this.#hot.forget(batch);
-      this.#writer.commit(batch);
+      this.#writer.commit(batch, numbers);
     } catch (error) {
       throw toFailure(error);
     }

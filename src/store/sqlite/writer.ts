@@ -1,40 +1,47 @@
 /** Writing a turn's batch in one transaction. */
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
-import type { Credential, CredentialVersion } from '../../core/credential.ts';
+import type { CredentialId } from '../../core/names.ts';
 import type { Batch, StoredChange } from '../port.ts';
+import type { AccessCounts, CountNumber } from './accesscounts.ts';
+import { CredentialWriter } from './credentialwriter.ts';
 import { inTransaction } from './database.ts';
 import { LeaseSpanWriter } from './leasespans.ts';
-
-/**
- * A larger value would make the rows around it lie far apart, and be written again with every count of accesses.
- */
-const MAX_INLINE_BYTES = 1024;
+import { Statements } from './statements.ts';
 
 export class BatchWriter {
   readonly #database: DatabaseSync;
-  readonly #prepared = new Map<string, StatementSync>();
+  readonly #counts: AccessCounts;
+  readonly #statements: Statements;
+  readonly #credentials: CredentialWriter;
   readonly #insertEntry: StatementSync;
   readonly #insertLease: StatementSync;
   readonly #leaseSpans: LeaseSpanWriter;
 
-  constructor(database: DatabaseSync) {
+  constructor(database: DatabaseSync, counts: AccessCounts) {
     this.#database = database;
+    this.#counts = counts;
+    this.#statements = new Statements(database);
+    this.#credentials = new CredentialWriter(this.#statements, counts);
     this.#insertEntry = database.prepare('INSERT INTO audit_entries VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)');
     this.#insertLease = database.prepare('INSERT INTO leases VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, NULL)');
     this.#leaseSpans = new LeaseSpanWriter(database);
   }
 
-  /** All or nothing; written when it returns, and not yet synced. */
-  commit(batch: Batch): void {
+  /** All or nothing; written when it returns, and not yet synced. `numbers`: of credentials that the turn loaded. */
+  commit(batch: Batch, numbers: ReadonlyMap<CredentialId, CountNumber>): void {
     try {
-      inTransaction(this.#database, () => this.#write(batch));
+      const added = inTransaction(this.#database, () => this.#write(batch, numbers));
+      this.#counts.committed(added, batch.head.seq);
     } catch (error) {
       this.#leaseSpans.forget();
       throw error;
     }
   }
 
-  #write({ entries, head, changes, counts }: Batch): void {
+  #write(batch: Batch, numbers: ReadonlyMap<CredentialId, CountNumber>): [CountNumber, number][] {
+    const { entries, head, changes, accesses } = batch;
+    const countedThroughSeq = this.#counts.step();
+    const added = this.#countable(accesses, numbers);
     for (const entry of entries) {
       this.#insertEntry.run(
         entry.seq,
@@ -53,19 +60,32 @@ export class BatchWriter {
         entry.hmac,
       );
     }
-    for (const change of changes) this.#apply(change);
-    if (counts !== null) {
-      const add = this.#statement('UPDATE credentials SET access_count = access_count + ? WHERE id = ?');
-      for (const [id, count] of counts.added) add.run(count, id);
-    }
-    this.#statement(
-      `INSERT INTO audit_head VALUES (1, :seq, :hmac, :mac, :epoch, coalesce(:counted, 0))
-       ON CONFLICT (id) DO UPDATE SET seq = :seq, hmac = :hmac, mac = :mac, epoch = :epoch,
-         counted_through_seq = coalesce(:counted, counted_through_seq)`,
-    ).run({ ...head, counted: counts?.throughSeq ?? null });
+    for (const change of changes) this.#apply(change, batch);
+    this.#run(
+      'INSERT OR REPLACE INTO audit_head VALUES (1, ?, ?, ?, ?, ?)',
+      head.seq,
+      head.hmac,
+      head.mac,
+      head.epoch,
+      countedThroughSeq,
+    );
+    return added;
   }
 
-  #apply(change: StoredChange): void {
+  /** Accesses of credentials that have a row of counts: those that are made in this batch get theirs with them. */
+  #countable(
+    accesses: ReadonlyMap<CredentialId, number>,
+    numbers: ReadonlyMap<CredentialId, CountNumber>,
+  ): [CountNumber, number][] {
+    const added: [CountNumber, number][] = [];
+    for (const [id, count] of accesses) {
+      const number = numbers.get(id) ?? this.#credentials.numberOf(id);
+      if (number !== null) added.push([number, count]);
+    }
+    return added;
+  }
+
+  #apply(change: StoredChange, batch: Batch): void {
     switch (change.kind) {
       case 'putAgent': {
         const { id, name, description, publicKey, registeredAt, mac } = change.agent;
@@ -113,26 +133,16 @@ export class BatchWriter {
         this.#run('INSERT INTO spent_challenges VALUES (?, ?)', change.id, change.expiresAt);
         return;
       case 'putCredential':
-        this.#putCredential(change.credential);
+        this.#credentials.put(change.credential, batch);
         return;
       case 'removeCredential':
-        this.#run('DELETE FROM credentials WHERE id = ?', change.id);
-        this.#run('DELETE FROM credential_versions WHERE credential_id = ?', change.id);
+        this.#credentials.remove(change.id);
         return;
       case 'addVersion':
-        this.#addVersion(change.credentialId, change.version, change.sealed);
+        this.#credentials.addVersion(change.credentialId, change.version, change.sealed);
         return;
       case 'dropVersions':
-        this.#run(
-          'DELETE FROM credential_versions WHERE credential_id = ? AND version <= ?',
-          change.credentialId,
-          change.through,
-        );
-        this.#run(
-          'UPDATE credentials SET newest_sealed = NULL WHERE id = ? AND version <= ? AND newest_sealed IS NOT NULL',
-          change.credentialId,
-          change.through,
-        );
+        this.#credentials.dropVersions(change.credentialId, change.through);
         return;
       case 'addLease': {
         const { lease } = change;
@@ -176,49 +186,7 @@ export class BatchWriter {
     }
   }
 
-  #putCredential({ id, path, type, description, createdAt, updatedAt, version }: Credential): void {
-    // What was the newest goes to the older ones.
-    this.#run(
-      `INSERT INTO credential_versions SELECT id, version, type, newest_at, newest_sealed FROM credentials
-       WHERE id = ? AND (version <> ? OR type <> ?) AND newest_sealed IS NOT NULL`,
-      id,
-      version,
-      type,
-    );
-    this.#run(
-      `INSERT INTO credentials VALUES (?, ?, ?, ?, ?, ?, ?, 0, NULL, NULL)
-       ON CONFLICT (id) DO UPDATE SET type = excluded.type, description = excluded.description,
-         updated_at = excluded.updated_at, version = excluded.version,
-         newest_sealed = iif(version = excluded.version AND type = excluded.type, newest_sealed, NULL)`,
-      id,
-      path,
-      type,
-      description,
-      createdAt,
-      updatedAt,
-      version,
-    );
-  }
-
-  #addVersion(id: string, { version, type, createdAt }: Omit<CredentialVersion, 'content'>, sealed: Uint8Array): void {
-    if (sealed.length <= MAX_INLINE_BYTES) {
-      const { changes } = this.#statement(
-        'UPDATE credentials SET newest_at = ?, newest_sealed = ? WHERE id = ? AND version = ? AND type = ?',
-      ).run(createdAt, sealed, id, version, type);
-      if (changes !== 0) return;
-    }
-    this.#run('INSERT INTO credential_versions VALUES (?, ?, ?, ?, ?)', id, version, type, createdAt, sealed);
-  }
-
   #run(sql: string, ...values: (string | number | Uint8Array | null)[]): void {
-    this.#statement(sql).run(...values);
-  }
-
-  #statement(sql: string): StatementSync {
-    const known = this.#prepared.get(sql);
-    if (known !== undefined) return known;
-    const statement = this.#database.prepare(sql);
-    this.#prepared.set(sql, statement);
-    return statement;
+    this.#statements.of(sql).run(...values);
   }
 }

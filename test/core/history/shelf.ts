@@ -1,7 +1,7 @@
 /** What a store does, in arrays: keeps rows, and finds what a turn's keys name. Nothing is decided here. */
 import type { Session } from '../../../src/core/agent.ts';
 import type { Change } from '../../../src/core/change.ts';
-import type { Credential, CredentialVersion } from '../../../src/core/credential.ts';
+import type { CountedCredential, CredentialVersion } from '../../../src/core/credential.ts';
 import { type Lease, marked, type RevocationMark } from '../../../src/core/lease.ts';
 import type { ChallengeId, CredentialId } from '../../../src/core/names.ts';
 import type { Operation } from '../../../src/core/operation.ts';
@@ -13,7 +13,7 @@ interface VersionRow {
 }
 
 export class Shelf {
-  credentials: Credential[] = [];
+  credentials: CountedCredential[] = [];
   versions: VersionRow[] = [];
   sessions: Session[] = [];
   readonly spent: ChallengeId[] = [];
@@ -52,9 +52,11 @@ export class Shelf {
     return loaded;
   }
 
-  #loadCredential(loaded: Loaded, credential: Credential, keys: Keys): void {
+  #loadCredential(loaded: Loaded, counted: CountedCredential, keys: Keys): void {
+    const { accessCount, ...credential } = counted;
     const { id, path } = credential;
     loaded.credentials.set(path, credential);
+    if (keys.accessCount !== undefined) loaded.accessCounts.set(id, accessCount);
     const number = keys.version === 'newest' ? credential.version : keys.version;
     for (const version of this.versionsOf(id)) if (version.version === number) loaded.putVersion(id, version);
     if (keys.history === undefined) return;

@@ -31,6 +31,7 @@ CREATE TABLE audit_head (
   hmac                TEXT    NOT NULL,
   mac                 TEXT    NOT NULL,
   epoch               INTEGER NOT NULL,
+  -- Accesses up to here are in `access_counts`.
   counted_through_seq INTEGER NOT NULL
 ) STRICT;
 
@@ -79,10 +80,19 @@ CREATE TABLE credentials (
   created_at    INTEGER NOT NULL,
   updated_at    INTEGER NOT NULL,
   version       INTEGER NOT NULL,
-  access_count  INTEGER NOT NULL DEFAULT 0,
+  number        INTEGER NOT NULL,
   newest_at     INTEGER,
   newest_sealed BLOB
 ) STRICT, WITHOUT ROWID;
+
+-- How often the credential of that number was retrieved, as far as the entry `through_seq`. Small rows close together: where a
+-- million credentials are asked for, dozens of counts are written with one page. No number is given twice, so that what is
+-- counted late is never another's.
+CREATE TABLE access_counts (
+  number      INTEGER PRIMARY KEY AUTOINCREMENT,
+  count       INTEGER NOT NULL,
+  through_seq INTEGER NOT NULL
+) STRICT;
 
 CREATE TABLE credential_versions (
   credential_id TEXT    NOT NULL,

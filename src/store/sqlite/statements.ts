@@ -1,0 +1,19 @@
+/** Statements by their text, each prepared when it is first needed. For texts that are few and our own. */
+import type { DatabaseSync, StatementSync } from 'node:sqlite';
+
+export class Statements {
+  readonly #database: DatabaseSync;
+  readonly #prepared = new Map<string, StatementSync>();
+
+  constructor(database: DatabaseSync) {
+    this.#database = database;
+  }
+
+  of(sql: string): StatementSync {
+    const known = this.#prepared.get(sql);
+    if (known !== undefined) return known;
+    const statement = this.#database.prepare(sql);
+    this.#prepared.set(sql, statement);
+    return statement;
+  }
+}

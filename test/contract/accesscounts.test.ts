@@ -1,0 +1,135 @@
+// Counts of accesses in SQLite: written a few with each commit, and exact wherever the process ended.
+
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import type { CredentialId } from '../../src/core/names.ts';
+import { EVERYTHING } from '../../src/core/pattern.ts';
+import { FIRST_CREDENTIAL, type StoredChange } from '../../src/store/port.ts';
+import { SqliteStore } from '../../src/store/sqlite/store.ts';
+import { type Scope, temporaryFolder } from '../kit/folder.ts';
+import { runs } from '../kit/property.ts';
+import { aCredential, anEntry, commit, headAt, KEY_CHECK, stored, T0 } from './rows.ts';
+
+const PATHS = ['a', 'b', 'c', 'd', 'e', 'f'] as const;
+
+/** Passes begin with 3 credentials and take 2 with each commit. */
+async function newVault(scope: Scope) {
+  const file = join(temporaryFolder(scope), 'vault.db');
+  const open = (): SqliteStore => {
+    const store = new SqliteStore(file, { counting: { worthCredentials: 3, rowsACommit: 2 } });
+    scope.after(() => store.close().catch(() => undefined));
+    return store;
+  };
+  const store = open();
+  await store.initialise(KEY_CHECK, headAt(0), T0);
+  return { file, open, store };
+}
+
+async function countsOf(store: SqliteStore): Promise<Map<string, number>> {
+  const { rows } = await store.listCredentials({ ranges: EVERYTHING, type: null }, FIRST_CREDENTIAL, 100);
+  return new Map(rows.map(({ path, accessCount }) => [path, accessCount]));
+}
+
+/** What the rows say, and up to which entry. */
+function written(file: string): { readonly counts: number[]; readonly throughSeq: number } {
+  const database = new DatabaseSync(file);
+  try {
+    const counts = database.prepare('SELECT count FROM access_counts ORDER BY number').all();
+    const head = database.prepare('SELECT counted_through_seq AS seq FROM audit_head').get();
+    return { counts: counts.map(({ count }) => Number(count)), throughSeq: Number(head?.['seq']) };
+  } finally {
+    database.close();
+  }
+}
+
+test('counts are written when there are many, some with each commit, and then the log is counted', async (t) => {
+  const { file, store } = await newVault(t);
+  const credentials = PATHS.map((path) => aCredential(path));
+  await commit(store, { changes: credentials.map(stored) });
+  const retrieveAll = async (firstSeq: number, some: typeof credentials): Promise<void> => {
+    const entries = some.map(({ path }, index) => anEntry(firstSeq + index, { resource: path }));
+    await commit(store, { entries, accesses: new Map(some.map(({ id }) => [id, 1])) });
+  };
+  await retrieveAll(1, credentials.slice(0, 2));
+  await commit(store, {});
+  assert.deepEqual(written(file), { counts: [0, 0, 0, 0, 0, 0], throughSeq: 0 }, 'two are not worth it');
+  await retrieveAll(3, credentials);
+  assert.deepEqual(written(file), { counts: [0, 0, 0, 0, 0, 0], throughSeq: 0 });
+  await commit(store, {});
+  assert.deepEqual(written(file), { counts: [2, 2, 0, 0, 0, 0], throughSeq: 0 });
+  await commit(store, {});
+  assert.deepEqual(written(file), { counts: [2, 2, 1, 1, 0, 0], throughSeq: 0 });
+  await commit(store, {});
+  assert.deepEqual(written(file), { counts: [2, 2, 1, 1, 1, 1], throughSeq: 8 });
+});
+
+test('a commit that fails takes no step and counts nothing', async (t) => {
+  const { file, store } = await newVault(t);
+  const credentials = PATHS.map((path) => aCredential(path));
+  const accesses = new Map(credentials.map(({ id }) => [id, 1]));
+  const entries = credentials.map(({ path }, index) => anEntry(1 + index, { resource: path }));
+  await commit(store, { changes: credentials.map(stored) });
+  await commit(store, { entries, accesses });
+  const before = written(file);
+  const turn = await store.openTurn([]);
+  await assert.rejects(turn.commit({ entries: [anEntry(6)], head: headAt(6), changes: [], accesses }));
+  assert.deepEqual(written(file), before);
+  assert.deepEqual([...(await countsOf(store)).values()], [1, 1, 1, 1, 1, 1]);
+  for (let i = 0; i < 3; i++) await commit(store, {});
+  assert.deepEqual(written(file), { counts: [1, 1, 1, 1, 1, 1], throughSeq: 6 });
+});
+
+test('over any history the counts are exact, wherever the process ended in a pass', async () => {
+  const act = fc.oneof(
+    { weight: 10, arbitrary: fc.record({ kind: fc.constant('get' as const), path: fc.constantFrom(...PATHS) }) },
+    { weight: 2, arbitrary: fc.record({ kind: fc.constant('put' as const), path: fc.constantFrom(...PATHS) }) },
+    { weight: 1, arbitrary: fc.record({ kind: fc.constant('remove' as const), path: fc.constantFrom(...PATHS) }) },
+  );
+  const turns = fc.array(
+    fc.record({ acts: fc.array(act, { maxLength: 6 }), isEnded: fc.boolean(), isLooked: fc.boolean() }),
+    { maxLength: 25 },
+  );
+  await fc.assert(
+    fc.asyncProperty(turns, async (history) => {
+      await using after = new AsyncDisposableStack();
+      const { open, store: first } = await newVault({ after: (end) => after.defer(async () => void (await end())) });
+      let store = first;
+      const ids = new Map<string, CredentialId>();
+      const expected = new Map<string, number>();
+      let [seq, made] = [0, 0];
+      for (const { acts, isEnded, isLooked } of history) {
+        const changes: StoredChange[] = [];
+        const entries = [];
+        const accesses = new Map<CredentialId, number>();
+        for (const { kind, path } of acts) {
+          const id = ids.get(path);
+          if (kind === 'put' && id === undefined) {
+            made += 1;
+            const credential = { ...aCredential(path), id: `made-${made}` as CredentialId };
+            changes.push(stored(credential));
+            ids.set(path, credential.id);
+            expected.set(path, 0);
+          } else if (kind === 'remove' && id !== undefined) {
+            changes.push({ kind: 'removeCredential', id, path: aCredential(path).path });
+            ids.delete(path);
+            expected.delete(path);
+          } else if (kind === 'get' && id !== undefined) {
+            seq += 1;
+            entries.push(anEntry(seq, { resource: path }));
+            accesses.set(id, (accesses.get(id) ?? 0) + 1);
+            expected.set(path, (expected.get(path) ?? 0) + 1);
+          }
+        }
+        await commit(store, { entries, changes, accesses, seq });
+        // What is not closed has written what it committed, and nothing more: as a process that was killed.
+        if (isEnded) store = open();
+        if (isLooked) assert.deepEqual(await countsOf(store), new Map([...expected].sort()));
+      }
+      assert.deepEqual(await countsOf(store), new Map([...expected].sort()));
+    }),
+    runs(100),
+  );
+});
