@@ -73,7 +73,7 @@ test('the key of an agent whose row was altered outside stays, even where all it
   const dataDir = copyVault(t);
   const before = photograph(agents(dataDir, 'kept'));
   await during(t, dataDir, async ({ admin }) => {
-    assert.equal((await admin.post('/api/v1/leases/revoke', { agent_name: 'kept' })).status, 200);
+    assert.equal((await admin.post('/api/v1/leases/revoke', { agent: 'kept' })).status, 200);
   });
   outside(dataDir, "UPDATE agents SET description = 'x' WHERE name = 'kept'");
   const { warnings } = await startTestService(t, [], dataDir);
