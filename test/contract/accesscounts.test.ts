@@ -11,7 +11,7 @@ import { FIRST_CREDENTIAL, type StoredChange } from '../../src/store/port.ts';
 import { SqliteStore } from '../../src/store/sqlite/store.ts';
 import { type Scope, temporaryFolder } from '../kit/folder.ts';
 import { runs } from '../kit/property.ts';
-import { aCredential, anEntry, commit, headAt, KEY_CHECK, stored, T0 } from './rows.ts';
+import { aCredential, anEntry, asPath, commit, find, headAt, KEY_CHECK, stored, T0 } from './rows.ts';
 
 const PATHS = ['a', 'b', 'c', 'd', 'e', 'f'] as const;
 
@@ -80,6 +80,45 @@ test('a commit that fails takes no step and counts nothing', async (t) => {
   assert.deepEqual([...(await countsOf(store)).values()], [1, 1, 1, 1, 1, 1]);
   for (let i = 0; i < 3; i++) await commit(store, {});
   assert.deepEqual(written(file), { counts: [1, 1, 1, 1, 1, 1], throughSeq: 6 });
+});
+
+test('while a start counts what the log holds, counts wait for it, retrievals and passes do not spoil it', async (t) => {
+  const file = join(temporaryFolder(t), 'vault.db');
+  const first = new SqliteStore(file);
+  await first.initialise(KEY_CHECK, headAt(0), T0);
+  const credentials = PATHS.map((path) => aCredential(path));
+  await commit(first, { changes: credentials.map(stored) });
+  const each = 5000;
+  const entries = Array.from({ length: each * PATHS.length }, (_, index) =>
+    anEntry(index + 1, { resource: PATHS[index % PATHS.length] ?? '' }),
+  );
+  await commit(first, { entries, accesses: new Map(credentials.map(({ id }) => [id, each])) });
+  await first.close();
+  const open = () => new SqliteStore(file, { counting: { worthCredentials: 3, rowsACommit: 2 } });
+
+  const [byKey, byList] = [open(), open()];
+  const { accessCounts } = await find(byKey, [{ credential: asPath('f'), accessCount: true }]);
+  assert.deepEqual(accessCounts, [{ credentialId: credentials[5]?.id, count: each }]);
+  assert.deepEqual(
+    [...(await countsOf(byList)).values()],
+    PATHS.map(() => each),
+  );
+  await byKey.close();
+  await byList.close();
+
+  const store = open();
+  let [seq, asked] = [entries.length, 0];
+  for (; asked < 8; asked++) {
+    const more = credentials.map(({ path }, index) => anEntry(seq + index + 1, { resource: path }));
+    await commit(store, { entries: more, accesses: new Map(credentials.map(({ id }) => [id, 1])) });
+    seq += more.length;
+  }
+  const again = open();
+  t.after(() => Promise.all([store.close(), again.close()]));
+  assert.deepEqual(
+    [...(await countsOf(again)).values()],
+    PATHS.map(() => each + asked),
+  );
 });
 
 test('over any history the counts are exact, wherever the process ended in a pass', async () => {
