@@ -86,7 +86,17 @@ test('a round that all have left is told so, and the next one begins only when i
   assert.equal(await next, 'second');
 });
 
-test('a round that nobody waits for any more is not begun; who comes after that gets a new one', async () => {
+test('a round that nobody waits for any more is not begun', async () => {
+  const { rounds, begun } = controlled();
+  const running = rounds.ask(STAY);
+  await askToLeave(rounds).leave();
+  begun[0]?.end('first');
+  await running;
+  await settle();
+  assert.equal(begun.length, 1);
+});
+
+test('who comes after all had left the next round gets a new one', async () => {
   const { rounds, begun } = controlled();
   const running = rounds.ask(STAY);
   await askToLeave(rounds).leave();
