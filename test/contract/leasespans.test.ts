@@ -11,6 +11,7 @@ import { SPAN_SEQS } from '../../src/store/sqlite/leasespans.ts';
 import { SqliteStore } from '../../src/store/sqlite/store.ts';
 import { temporaryFolder } from '../kit/folder.ts';
 import { aLease, commit, headAt, KEY_CHECK, leased, T0 } from './rows.ts';
+import { rowsFrom } from './walking.ts';
 
 async function openVault(t: TestContext) {
   const file = join(temporaryFolder(t), 'vault.db');
@@ -20,14 +21,11 @@ async function openVault(t: TestContext) {
   const add = (...leases: Lease[]) => commit(store, { changes: leases.map(leased) });
   const seqsOf = async (agentName: ActorName): Promise<number[]> => {
     const query = { agentId: null, agentName, path: null, status: null, now: T0 };
-    const seqs: number[] = [];
-    for (let place: number | null = NEWEST_LEASE; place !== null; ) {
-      const step = await store.listLeases(query, place, 2);
-      seqs.push(...step.rows.map(({ seq }) => seq));
-      place = step.reached;
-    }
-    assert.equal((await store.countLeases(query, NEWEST_LEASE, 1e9)).count, seqs.length);
-    return seqs;
+    const leases = await rowsFrom(NEWEST_LEASE, (from, most) => store.listLeases(query, from, most), {
+      stepRows: 2,
+    });
+    assert.equal((await store.countLeases(query, NEWEST_LEASE, 1e9)).count, leases.length);
+    return leases.map(({ seq }) => seq);
   };
   const spans = (): number => {
     const beside = new DatabaseSync(file, { readOnly: true });
