@@ -9,6 +9,7 @@ import { listEntries } from '../../src/vault/auditlog.ts';
 import { listCredentials } from '../../src/vault/credentials.ts';
 import { type LeaseFilter, listLeases, revokeLeases } from '../../src/vault/leases.ts';
 import type { Listing, Page } from '../../src/vault/listing.ts';
+import { sweepAll } from '../contract/sweeping.ts';
 import { CREDENTIALS, ENDED, ENTRIES, LEASES, longestBlock, openLargeVault } from './largelist.ts';
 import { admin, get, openVault, outside, put, toPath } from './opened.ts';
 
@@ -133,12 +134,7 @@ test('a vault with 200,000 credentials and 300,000 leases', async (t) => {
 
   await t.test('sweeping a backlog', () =>
     assertFlows('sweeping', async () => {
-      let removed = 0;
-      for (let isDone = false; !isDone; ) {
-        const swept = await vault.store.sweep(vault.clock.now(), 500);
-        removed += swept.removed;
-        isDone = swept.isDone;
-      }
+      const removed = await sweepAll(vault.store, vault.clock.now(), 500);
       assert.ok(removed === ENDED || removed === 0, `${removed} were removed`);
     }),
   );
