@@ -16,14 +16,14 @@ import { admin, get, openVault, outside, put, toPath } from './opened.ts';
 /** A step takes about 1 ms, or 16 with the slowest glob; what is 50 ms for a caller leaves room for a slower machine. */
 const MAX_BLOCK_MS = 35;
 
-test('a vault with 200,000 credentials and 300,000 leases', async (t) => {
+test('a vault with 200,000 credentials and more than 300,000 leases', async (t) => {
   const vault = await openLargeVault(t);
   const listed = LEASES - ENDED;
 
-  /** One try may fall together with a large collection of garbage. */
-  const assertFlows = async (what: string, work: () => Promise<unknown>): Promise<void> => {
-    const first = await longestBlock(work);
-    const block = first < MAX_BLOCK_MS ? first : await longestBlock(work);
+  /** One try may fall together with a large collection of garbage. The second must have as much to do. */
+  const assertFlows = async (what: string, work: (isSecond: boolean) => Promise<unknown>): Promise<void> => {
+    const first = await longestBlock(() => work(false));
+    const block = first < MAX_BLOCK_MS ? first : await longestBlock(() => work(true));
     assert.ok(block < MAX_BLOCK_MS, `${what}: the loop stood still for ${block} ms`);
   };
   const whole = async <T>(listing: Promise<Listing<T>>): Promise<{ rows: T[]; total: number | undefined }> => {
@@ -133,9 +133,10 @@ test('a vault with 200,000 credentials and 300,000 leases', async (t) => {
   );
 
   await t.test('sweeping a backlog', () =>
-    assertFlows('sweeping', async () => {
-      const removed = await sweepAll(vault.store, vault.clock.now(), 500);
-      assert.ok(removed === ENDED || removed === 0, `${removed} were removed`);
+    assertFlows('sweeping', async (isSecond) => {
+      // A millisecond lies between the ends of two: each try has half of them.
+      const now = isSecond ? vault.filledAt : vault.filledAt - LEASES + ENDED / 2;
+      assert.equal(await sweepAll(vault.store, now, Number.MAX_SAFE_INTEGER), ENDED / 2);
     }),
   );
 });
