@@ -3,9 +3,10 @@ import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { after, test } from 'node:test';
+import { followInThreads } from '../../src/vault/rangethreads.ts';
 import { admitVerification, readProgress } from '../../src/vault/verification.ts';
 import { admin, inFrontOf, put, verify } from './opened.ts';
-import { openLongVault } from './verification_log.ts';
+import { damagePage, openLongVault } from './verification_log.ts';
 
 const ENTRIES = 200_500;
 /** Of one verification. */
@@ -105,12 +106,25 @@ test('two who ask at once: one verification runs after the other, never two side
   assert.equal(most >= 1 && most <= MOST_THREADS, true, `${most} threads`);
 });
 
-test('a thread that can’t read fails the verification, ends the others, and leaves the next one alone', async () => {
+test('threads that can’t read fail the verification, and leave the next one alone', async () => {
   const elsewhere = { ...vault.sqlite.logLocation, file: `${vault.file}.not-there` };
   const astray = { ...vault, store: inFrontOf(vault.sqlite, { logLocation: elsewhere }) };
   await assert.rejects(verify(astray), /unable to open database file/);
   assert.equal(await readProgress(astray, admin()), null);
   if (isLinux) assert.equal(countThreadsAt(LOWEST), 0);
+  assert.equal((await verify(vault)).isValid, true);
+});
+
+test('a thread that fails ends the others, whatever they have before them', async () => {
+  const repair = damagePage(vault, 500);
+  let checked = () => 0;
+  try {
+    const verification = followInThreads(vault, ENTRIES, stay, (tell) => (checked = tell));
+    await assert.rejects(verification, /malformed/);
+  } finally {
+    repair();
+  }
+  assert.equal(checked() < ENTRIES / 2, true, `${checked()} were checked all the same`);
   assert.equal((await verify(vault)).isValid, true);
 });
 

@@ -1,5 +1,6 @@
 /** A long log: written through the store's port, tampered with, and what one look from its first entry to its last says of it. */
 import assert from 'node:assert/strict';
+import { closeSync, openSync, readFileSync, writeSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import type { AuditEntry } from '../../src/core/audit.ts';
 import { headMac, linkEntry } from '../../src/crypto/chain.ts';
@@ -64,6 +65,28 @@ export async function tamper(vault: OpenedVault, how: string, which: string, loo
     database.exec(`DELETE FROM audit_entries WHERE ${which}; INSERT INTO audit_entries SELECT * FROM kept`);
     database.close();
   }
+}
+
+/** The first byte of a page with rows of a table. SOURCE: the file format of SQLite, 1.6, "B-tree Pages". */
+const TABLE_LEAF = 0x0d;
+
+/** Damages the page of the file on which the entry lies, so that nobody can read it; gives back what repairs it. */
+export function damagePage(vault: OpenedVault, seq: number): () => void {
+  const database = new DatabaseSync(vault.file);
+  database.exec('PRAGMA wal_checkpoint(TRUNCATE)');
+  const pageSize = Number(database.prepare('PRAGMA page_size').get()?.['page_size']);
+  const id = String(database.prepare('SELECT id FROM audit_entries WHERE seq = ?').get(seq)?.['id']);
+  database.close();
+  const file = openSync(vault.file, 'r+');
+  const bytes = readFileSync(file);
+  const page = Math.floor(bytes.indexOf(id) / pageSize) * pageSize;
+  assert.equal(bytes[page], TABLE_LEAF);
+  const writeFirst = (byte: number): void => void writeSync(file, Uint8Array.of(byte), 0, 1, page);
+  writeFirst(0xff);
+  return () => {
+    writeFirst(TABLE_LEAF);
+    closeSync(file);
+  };
 }
 
 type Place = readonly [entry: number, timestamp: string | null];
