@@ -10,6 +10,13 @@ import { startBare } from './program.ts';
 
 export const CONNECTIONS = 64;
 
+/** Of the times of a load. */
+const PERCENTILES: readonly (readonly [name: string, of: (load: LoadResult) => number])[] = [
+  ['p50', ({ p50Ms }) => p50Ms],
+  ['p99', ({ p99Ms }) => p99Ms],
+  ['p99.9', ({ p999Ms }) => p999Ms],
+];
+
 interface Contest {
   readonly connections: number;
   readonly service: readonly Round[];
@@ -108,21 +115,7 @@ function figuresOf({ connections, service, bare }: Contest, rounds: number): Fig
       '/s',
       sumUpLoads(service, (load) => load.perSecond),
     ),
-    figure(
-      'p50',
-      'ms',
-      sumUpLoads(service, (load) => load.p50Ms),
-    ),
-    figure(
-      'p99',
-      'ms',
-      sumUpLoads(service, (load) => load.p99Ms),
-    ),
-    figure(
-      'p99.9',
-      'ms',
-      sumUpLoads(service, (load) => load.p999Ms),
-    ),
+    ...PERCENTILES.map(([name, of]) => figure(name, 'ms', sumUpLoads(service, of))),
     {
       ...figure(
         '',
@@ -165,11 +158,7 @@ function curvesOf(contests: readonly Contest[]): Curve[] {
       xLabel,
       yLabel: 'milliseconds',
       isLogarithmic: true,
-      series: [
-        series('p50', ({ service }) => sumUpLoads(service, (load) => load.p50Ms)),
-        series('p99', ({ service }) => sumUpLoads(service, (load) => load.p99Ms)),
-        series('p99.9', ({ service }) => sumUpLoads(service, (load) => load.p999Ms)),
-      ],
+      series: PERCENTILES.map(([name, of]) => series(name, ({ service }) => sumUpLoads(service, of))),
     },
   ];
 }

@@ -40,7 +40,7 @@ export interface VerificationProgress {
 /** Entries checked at a time on the service's own thread: some milliseconds of work. */
 const STEP_ENTRIES = 500;
 /** A log that is shorter is checked before a thread would have started. */
-const WORTH_A_THREAD = 20_000;
+export const WORTH_A_THREAD = 20_000;
 
 /** The parts of a vault that its verification needs. */
 export interface VerifierParts {

@@ -11,6 +11,8 @@ import { SPAN_SEQS } from '../../src/store/sqlite/leasespans.ts';
 import { SqliteStore } from '../../src/store/sqlite/store.ts';
 import { temporaryFolder } from '../kit/folder.ts';
 import { aLease, commit, headAt, KEY_CHECK, leased, T0 } from './rows.ts';
+import { sweepAll } from './sweeping.ts';
+import { rowsFrom } from './walking.ts';
 
 async function openVault(t: TestContext) {
   const file = join(temporaryFolder(t), 'vault.db');
@@ -20,14 +22,11 @@ async function openVault(t: TestContext) {
   const add = (...leases: Lease[]) => commit(store, { changes: leases.map(leased) });
   const seqsOf = async (agentName: ActorName): Promise<number[]> => {
     const query = { agentId: null, agentName, path: null, status: null, now: T0 };
-    const seqs: number[] = [];
-    for (let place: number | null = NEWEST_LEASE; place !== null; ) {
-      const step = await store.listLeases(query, place, 2);
-      seqs.push(...step.rows.map(({ seq }) => seq));
-      place = step.reached;
-    }
-    assert.equal((await store.countLeases(query, NEWEST_LEASE, 1e9)).count, seqs.length);
-    return seqs;
+    const leases = await rowsFrom(NEWEST_LEASE, (from, most) => store.listLeases(query, from, most), {
+      stepRows: 2,
+    });
+    assert.equal((await store.countLeases(query, NEWEST_LEASE, 1e9)).count, leases.length);
+    return leases.map(({ seq }) => seq);
   };
   const spans = (): number => {
     const beside = new DatabaseSync(file, { readOnly: true });
@@ -68,7 +67,7 @@ test('spans that lie before all leases are swept; those with leases stay', async
   const ended = { issuedAt: T0 - 2 * ENDED_LEASES_LISTED_MS, expiresAt: T0 - 2 * ENDED_LEASES_LISTED_MS + 1 };
   await add(...old.map((seq) => lease(CI, seq, ended)), lease(DEPLOY, 7, ended), lease(CI, stays));
   assert.equal(spans(), 32);
-  for (let step = 0; !(await store.sweep(T0, 500)).isDone; step++) assert.ok(step < 100, 'sweeping comes to an end');
+  await sweepAll(store, T0, 500);
   assert.deepEqual(await seqsOf(CI), [stays]);
   assert.equal(spans(), 1);
 });

@@ -2,14 +2,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import type { CountedCredential } from '../../src/core/credential.ts';
 import type { CredentialType } from '../../src/core/names.ts';
 import { EVERYTHING, matches, type Pattern, rangesOf } from '../../src/core/pattern.ts';
-import { type CredentialPlace, type CredentialQuery, FIRST_CREDENTIAL, type Listed } from '../../src/store/port.ts';
+import { type CredentialPlace, type CredentialQuery, FIRST_CREDENTIAL } from '../../src/store/port.ts';
 import { runs } from '../kit/property.ts';
 import { aCredential, commit, stored } from './rows.ts';
 import type { Subject } from './store.ts';
-import { countCredentials, listCredentials } from './walking.ts';
+import { countCredentials, listCredentials, rowsFrom } from './walking.ts';
 
 // Neighbours in every order that a collation might choose otherwise: case, punctuation, prefixes of each other.
 const PATHS = [
@@ -102,14 +101,8 @@ export function listContract({ name, newVault }: Subject): void {
       byOffset.push(...(await listCredentials(store, query, offset, 7)));
     }
     assert.deepEqual(byOffset, inOrder);
-    const byPlace = [];
-    for (let place: CredentialPlace | null = FIRST_CREDENTIAL; place !== null; ) {
-      const step: Listed<CountedCredential, CredentialPlace> = await store.listCredentials(query, place, 7);
-      assert.ok(step.rows.length <= 7);
-      byPlace.push(...step.rows);
-      place = step.reached;
-    }
-    assert.deepEqual(byPlace, inOrder);
+    const step = (from: CredentialPlace, most: number) => store.listCredentials(query, from, most);
+    assert.deepEqual(await rowsFrom(FIRST_CREDENTIAL, step, { stepRows: 7 }), inOrder);
   });
 
   test(`${name}: without ranges nothing is listed`, async (t) => {

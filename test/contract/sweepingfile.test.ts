@@ -8,6 +8,7 @@ import { ENDED_LEASES_LISTED_MS } from '../../src/core/lease.ts';
 import { SqliteStore } from '../../src/store/sqlite/store.ts';
 import { temporaryFolder } from '../kit/folder.ts';
 import { aLease, aSession, asChallenge, commit, headAt, KEY_CHECK, leased, T0 } from './rows.ts';
+import { numbers, sweepAll } from './sweeping.ts';
 
 async function newVault(t: TestContext) {
   const file = join(temporaryFolder(t), 'vault.db');
@@ -19,17 +20,7 @@ async function newVault(t: TestContext) {
   return { store, beside };
 }
 
-async function sweepAll(store: SqliteStore, now: number): Promise<number> {
-  let removed = 0;
-  for (let isDone = false; !isDone; ) {
-    const swept = await store.sweep(now, 500);
-    removed += swept.removed;
-    isDone = swept.isDone;
-  }
-  return removed;
-}
-
-const numbers = (count: number): number[] => Array.from({ length: count }, (_, index) => index + 1);
+const STEP_ROWS = 500;
 const LATER = T0 + 2 * ENDED_LEASES_LISTED_MS;
 
 test('the file does not grow where as much goes as comes', async (t) => {
@@ -47,7 +38,7 @@ test('the file does not grow where as much goes as comes', async (t) => {
         { kind: 'spendChallenge' as const, id: asChallenge(first + n), expiresAt },
       ]),
     });
-    assert.equal(await sweepAll(store, expiresAt + ENDED_LEASES_LISTED_MS + 1), 9000);
+    assert.equal(await sweepAll(store, expiresAt + ENDED_LEASES_LISTED_MS + 1, STEP_ROWS), 9000);
     sizes.push(Number(beside.prepare('PRAGMA page_count').get()?.['page_count']));
   }
   const [first = 0, ...others] = sizes;
@@ -58,10 +49,10 @@ test('what a step that failed did not remove is removed later', async (t) => {
   const { store, beside } = await newVault(t);
   await commit(store, { changes: numbers(2500).map((seq) => leased(aLease(seq, { expiresAt: T0 + 1 }))) });
   beside.exec("CREATE TRIGGER held BEFORE DELETE ON leases WHEN old.seq = 1800 BEGIN SELECT RAISE(ABORT, 'held'); END");
-  await assert.rejects(sweepAll(store, LATER), { name: 'StoreFailure', kind: 'unavailable' });
+  await assert.rejects(sweepAll(store, LATER, STEP_ROWS), { name: 'StoreFailure', kind: 'unavailable' });
   beside.exec('DROP TRIGGER held');
   const left = Number(beside.prepare('SELECT count(*) AS n FROM leases').get()?.['n']);
   assert.ok(left >= 700, `${left} are left`);
-  assert.equal(await sweepAll(store, LATER), left);
+  assert.equal(await sweepAll(store, LATER, STEP_ROWS), left);
   assert.equal(beside.prepare('SELECT count(*) AS n FROM leases').get()?.['n'], 0);
 });

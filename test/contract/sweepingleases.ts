@@ -6,7 +6,7 @@ import { isListed, type Lease } from '../../src/core/lease.ts';
 import { runs } from '../kit/property.ts';
 import { aLease, commit, leased, T0 } from './rows.ts';
 import type { Subject } from './store.ts';
-import { leasesOf, numbers, sweepAll } from './sweeping.ts';
+import { leasesOf, numbers, sum, sweepAll, sweepInSteps } from './sweeping.ts';
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
@@ -55,15 +55,10 @@ export function sweepLeaseContract({ name, newVault }: Subject): void {
     const store = await newVault(t);
     const now = T0 + DAY_MS;
     await commit(store, { changes: numbers(3000).map((seq) => leased(aLease(seq, { expiresAt: T0 + seq }))) });
-    assert.deepEqual(await store.sweep(now, 500), { removed: 0, isDone: true });
-    let [removed, steps] = [0, 0];
-    for (let isDone = false; !isDone; steps++) {
-      const swept = await store.sweep(now + 7 * DAY_MS, 500);
-      assert.ok(swept.removed <= 500);
-      removed += swept.removed;
-      isDone = swept.isDone;
-    }
-    assert.equal(removed, 3000);
-    assert.ok(steps >= 6);
+    assert.equal(await sweepAll(store, now, 500), 0);
+    const steps = await sweepInSteps(store, now + 7 * DAY_MS, 500);
+    assert.equal(sum(steps), 3000);
+    assert.ok(steps.length >= 6, `${steps.length} steps`);
+    assert.deepEqual(await store.sweep(now + 7 * DAY_MS, 500), { removed: 0, isDone: true });
   });
 }

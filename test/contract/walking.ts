@@ -1,4 +1,5 @@
 /** Going through a store's lists to their end, step by step, as whoever lists does. */
+import assert from 'node:assert/strict';
 import type { Credential } from '../../src/core/credential.ts';
 import type { Lease } from '../../src/core/lease.ts';
 import {
@@ -14,37 +15,44 @@ import {
   type Store,
 } from '../../src/store/port.ts';
 
-async function rowsFrom<Row, Place>(
-  start: Place | null,
-  limit: number,
-  step: (from: Place, limit: number) => Promise<Listed<Row, Place>>,
-): Promise<Row[]> {
-  const rows: Row[] = [];
-  let place = start;
-  while (place !== null && rows.length < limit) {
-    const listed: Listed<Row, Place> = await step(place, limit - rows.length);
-    rows.push(...listed.rows);
-    place = listed.reached;
-  }
-  return rows;
-}
+const ALL = Number.MAX_SAFE_INTEGER;
+/** Many times what the lists of these tests need: one that does not come to an end fails, and does not hang. */
+const MANY_STEPS = 10_000;
 
+/** Goes on from where each step stopped, until the list ends or `atMost` were found. */
 async function countFrom<Place>(
-  start: Place,
+  start: Place | null,
   step: (from: Place, atMost: number) => Promise<Counted<Place>>,
-  atMost: number,
+  atMost = ALL,
 ): Promise<Counted<Place>> {
   let count = 0;
-  let place: Place | null = start;
-  while (place !== null && count < atMost) {
-    const counted: Counted<Place> = await step(place, atMost - count);
+  let place = start;
+  for (let steps = 0; place !== null && count < atMost; steps++) {
+    assert.ok(steps < MANY_STEPS, 'the list does not come to an end');
+    const counted = await step(place, atMost - count);
     count += counted.count;
     place = counted.reached;
   }
   return { count, reached: place };
 }
 
-const ALL = Number.MAX_SAFE_INTEGER;
+/** Rows in steps of at most `stepRows`, until there are `limit`. */
+export async function rowsFrom<Row, Place>(
+  start: Place | null,
+  step: (from: Place, limit: number) => Promise<Listed<Row, Place>>,
+  { limit = ALL, stepRows = ALL }: { readonly limit?: number; readonly stepRows?: number } = {},
+): Promise<Row[]> {
+  const all: Row[] = [];
+  const readStep = async (from: Place, left: number): Promise<Counted<Place>> => {
+    const most = Math.min(left, stepRows);
+    const { rows, reached } = await step(from, most);
+    assert.ok(rows.length <= most, `${rows.length} rows, and ${most} were asked for`);
+    all.push(...rows);
+    return { count: rows.length, reached };
+  };
+  await countFrom(start, readStep, limit);
+  return all;
+}
 
 export function countCredentials(
   store: Store,
@@ -62,7 +70,7 @@ export async function listCredentials(
   limit = ALL,
 ): Promise<Credential[]> {
   const { reached } = await countCredentials(store, query, offset);
-  return rowsFrom(reached, limit, (from, most) => store.listCredentials(query, from, most));
+  return rowsFrom(reached, (from, most) => store.listCredentials(query, from, most), { limit });
 }
 
 export function countLeases(
@@ -83,11 +91,11 @@ export async function listLeases(
   limit = ALL,
 ): Promise<Lease[]> {
   const { reached } = await countLeases(store, query, beforeSeq, offset);
-  return rowsFrom(reached, limit, (from, most) => store.listLeases(query, from, most));
+  return rowsFrom(reached, (from, most) => store.listLeases(query, from, most), { limit });
 }
 
 export async function countEnded(store: Store, marked: MarkedLeases): Promise<number> {
-  return (await countFrom(marked.mark.seq, (from) => store.countEnded(marked, from), ALL)).count;
+  return (await countFrom(marked.mark.seq, (from) => store.countEnded(marked, from))).count;
 }
 
 /** The ordinals that fit, in that order. */
@@ -98,7 +106,7 @@ export async function matchEntries(
   to: number,
   order: 'asc' | 'desc' = 'asc',
 ): Promise<number[]> {
-  return rowsFrom(order === 'asc' ? from : to, ALL, async (place: number) => {
+  return rowsFrom(order === 'asc' ? from : to, async (place: number) => {
     const range = order === 'asc' ? ([place, to] as const) : ([from, place] as const);
     const { seqs, reached } = await store.matchEntries(filter, ...range, order);
     return { rows: seqs, reached };

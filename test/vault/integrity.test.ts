@@ -1,7 +1,6 @@
 // What was altered in the database outside Leasehold: values that do not open, rows that are not used.
 
 import assert from 'node:assert/strict';
-import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
 import type { CredentialType, PolicyName } from '../../src/core/names.ts';
 import { parsePolicy } from '../../src/core/policy.ts';
@@ -11,14 +10,7 @@ import { NEWEST_LEASE } from '../../src/store/port.ts';
 import { readCredentialMetadata, retrieveCredential, storeCredential } from '../../src/vault/credentials.ts';
 import { createPolicy, readPolicy } from '../../src/vault/policies.ts';
 import { as, enrol, logIn, newAgentKey, unchecked } from './agents.ts';
-import { admin, get, type OpenedVault, openVault, outcomeOf, put, readLog, toPath, verify } from './opened.ts';
-
-/** As somebody would who has the file and no key. */
-function outside(vault: OpenedVault, sql: string): void {
-  const database = new DatabaseSync(vault.file);
-  database.exec(sql);
-  database.close();
-}
+import { admin, get, type OpenedVault, openVault, outcomeOf, outside, put, readLog, toPath, verify } from './opened.ts';
 
 const idAt = (path: string): string => `(SELECT id FROM credentials WHERE path = '${path}')`;
 const rowOf = (path: string, version: number): string => `credential_id = ${idAt(path)} AND version = ${version}`;

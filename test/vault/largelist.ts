@@ -5,10 +5,10 @@ import { ENDED_LEASES_LISTED_MS } from '../../src/core/lease.ts';
 import { type OpenedVault, openVault } from './opened.ts';
 
 export const CREDENTIALS = 200_000;
-export const LEASES = 300_000;
+export const LEASES = 314_000;
 const AGENTS = 10;
-/** Of the leases, how many ended so long ago that they are swept. They are the oldest. */
-export const ENDED = 50_000;
+/** Of the leases the oldest, which ended so long ago that they are swept. WHY not more: spans would go with them, and be counted. */
+export const ENDED = 64_000;
 
 const HOUR_MS = 3_600_000;
 
@@ -37,12 +37,18 @@ function fill(file: string, now: number): void {
   database.close();
 }
 
+/** `filledAt` is the time by which `ENDED` leases are due. */
+interface LargeVault extends OpenedVault {
+  readonly filledAt: number;
+}
+
 /** The log's head record does not fit what was written past it, which is nothing to a list. */
-export async function openLargeVault(t: TestContext): Promise<OpenedVault> {
+export async function openLargeVault(t: TestContext): Promise<LargeVault> {
   const made = await openVault(t);
   await made.sqlite.close();
-  fill(made.file, Date.now());
-  return openVault(t, { folder: made.folder });
+  const filledAt = Date.now();
+  fill(made.file, filledAt);
+  return { ...(await openVault(t, { folder: made.folder })), filledAt };
 }
 
 /**

@@ -1,6 +1,7 @@
 /** The vault without its doors: a ledger over a real SQLite file, with a clock and a store that a test may stand in front of. */
 
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type AuditEntry, FIRST_LINK } from '../../src/core/audit.ts';
 import { SERVICE } from '../../src/core/names.ts';
@@ -144,6 +145,13 @@ export async function get(vault: Vault, path: string, context = admin()): Promis
 
 export function readLog(store: Store): Promise<AuditEntry[]> {
   return store.readEntries(1, Number.MAX_SAFE_INTEGER, 100_000);
+}
+
+/** Does it to the vault's database, as somebody would who has the file and no key. */
+export function outside({ file }: Pick<OpenedVault, 'file'>, sql: string): void {
+  const database = new DatabaseSync(file);
+  database.exec(sql);
+  database.close();
 }
 
 export const verify = (vault: Vault) => verifyLog(vault, admin());

@@ -1,128 +1,143 @@
 /** Verification in threads: how far it is, how it gives way to others, how it ends, and what happens meanwhile. */
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
+import { readdirSync, readFileSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
+import { after, test } from 'node:test';
+import { followInThreads } from '../../src/vault/rangethreads.ts';
 import { admitVerification, readProgress } from '../../src/vault/verification.ts';
-import { admin, type OpenedVault, openVault, put, verify } from './opened.ts';
-import { countThreadsAt, lengthenLog } from './verification_log.ts';
+import { Verifier } from '../../src/vault/verifier.ts';
+import { admin, inFrontOf, put, verify } from './opened.ts';
+import { damagePage, openLongVault } from './verification_log.ts';
 
 const ENTRIES = 200_500;
+/** Of one verification. */
+const MOST_THREADS = Math.min(4, availableParallelism());
 const LOWEST = 19;
 /** Elsewhere a thread has no priority of its own. */
 const isLinux = process.platform === 'linux';
 
-describe('verification in threads', { concurrency: false }, () => {
-  let vault: OpenedVault;
-  const cleaning: (() => unknown)[] = [];
-  before(async () => {
-    vault = await openVault({ after: (work) => void cleaning.push(work as () => unknown) });
-    await put(vault, 'a/b');
-    await lengthenLog(vault.sqlite, vault.keys, ENTRIES);
-    vault.ledger.memory.tip = (await vault.sqlite.readHead()).head ?? assert.fail();
-    vault.ledger.memory.lastEntryAt = Date.parse((await vault.sqlite.readHead()).last?.timestamp ?? '');
-  });
-  after(async () => {
-    for (const work of cleaning.reverse()) await work();
-  });
+const vault = await openLongVault({ after }, ENTRIES);
 
-  /** Entries checked so far; null where no verification runs. */
-  const checked = async (): Promise<number | null> => (await readProgress(vault, admin()))?.entriesChecked ?? null;
-  /** Begins a verification; resolves when it has checked something. */
-  async function begin(signal: AbortSignal) {
-    const verification = (await admitVerification(vault, admin()))(signal);
-    verification.catch(() => undefined);
-    while ((await checked()) === 0) await new Promise((resolve) => setImmediate(resolve));
-    // An object, since a promise would be awaited here.
-    return { verification };
+/** How many threads of this process have the priority; SOURCE: proc(5), field 19 of `stat`. Linux. */
+function countThreadsAt(priority: number): number {
+  const stats = readdirSync('/proc/self/task').map((task) => {
+    try {
+      return readFileSync(`/proc/self/task/${task}/stat`, 'latin1');
+    } catch {
+      return ''; // it has ended since
+    }
+  });
+  // The second field may hold anything, in parentheses; behind it stands the third.
+  return stats.filter((stat) => stat.slice(stat.lastIndexOf(')') + 2).split(' ')[16] === String(priority)).length;
+}
+
+/** Entries checked so far; null where no verification runs. */
+const checked = async (): Promise<number | null> => (await readProgress(vault, admin()))?.entriesChecked ?? null;
+/** Begins a verification; resolves when it has checked something. */
+async function begin(signal: AbortSignal) {
+  const verification = (await admitVerification(vault, admin()))(signal);
+  verification.catch(() => undefined);
+  while ((await checked()) === 0) await new Promise((resolve) => setImmediate(resolve));
+  // An object, since a promise would be awaited here.
+  return { verification };
+}
+const stay = new AbortController().signal;
+
+test('its progress is seen while it runs: it grows to the whole, and there is none before and after', async () => {
+  assert.equal(await readProgress(vault, admin()), null);
+  const startedAfter = vault.clock.now();
+  const { verification } = await begin(stay);
+  const seen: number[] = [];
+  for (;;) {
+    const progress = await readProgress(vault, admin());
+    if (progress === null) break;
+    const { entriesChecked, entriesTotal, startedAt } = progress;
+    assert.equal(entriesTotal, ENTRIES);
+    assert.equal(startedAt >= startedAfter && startedAt <= vault.clock.now(), true);
+    seen.push(entriesChecked);
   }
-  const stay = new AbortController().signal;
+  assert.equal((await verification).isValid, true);
+  assert.equal(new Set(seen).size > 10, true, `${seen}`);
+  assert.deepEqual(
+    seen,
+    seen.toSorted((a, b) => a - b),
+  );
+  assert.equal((seen.at(-1) ?? 0) <= ENTRIES, true);
+});
 
-  test('its progress is seen while it runs: it grows to the whole, and there is none before and after', async () => {
-    assert.equal(await readProgress(vault, admin()), null);
-    const startedAfter = vault.clock.now();
-    const { verification } = await begin(stay);
-    const seen: number[] = [];
-    for (;;) {
-      const progress = await readProgress(vault, admin());
-      if (progress === null) break;
-      const { entriesChecked, entriesTotal, startedAt } = progress;
-      assert.equal(entriesTotal, ENTRIES);
-      assert.equal(startedAt >= startedAfter && startedAt <= vault.clock.now(), true);
-      seen.push(entriesChecked);
-    }
-    assert.equal((await verification).isValid, true);
-    assert.equal(new Set(seen).size > 10, true, `${seen}`);
-    assert.deepEqual(
-      seen,
-      seen.toSorted((a, b) => a - b),
-    );
-    assert.equal((seen.at(-1) ?? 0) <= ENTRIES, true);
-  });
+test('its threads run at the lowest priority, and the others keep theirs', async () => {
+  const before = isLinux ? countThreadsAt(0) : 0;
+  const { verification } = await begin(stay);
+  const [lowered, kept] = isLinux ? [countThreadsAt(LOWEST), countThreadsAt(0)] : [1, 0];
+  await verification;
+  assert.equal(lowered >= 1 && lowered <= MOST_THREADS, true, `${lowered} threads`);
+  assert.equal(kept >= before, true, `${kept} of ${before} threads kept their priority`);
+});
 
-  test('its threads run at the lowest priority, and the others keep theirs', async () => {
-    const before = isLinux ? countThreadsAt(0) : 0;
-    const { verification } = await begin(stay);
-    const [lowered, kept] = isLinux ? [countThreadsAt(LOWEST), countThreadsAt(0)] : [1, 0];
-    await verification;
-    assert.equal(lowered >= 1 && lowered <= 4, true, `${lowered} threads`);
-    assert.equal(kept >= before, true, `${kept} of ${before} threads kept their priority`);
-  });
+test('it ends soon after its caller has gone, with its threads, and another one can follow', async () => {
+  const leaving = new AbortController();
+  const { verification } = await begin(leaving.signal);
+  leaving.abort(new Error('gone'));
+  await assert.rejects(verification, /gone/);
+  const at = (await checked()) ?? 0;
+  assert.equal(at < ENTRIES / 2, true, `${at} were checked`);
+  let last = at;
+  while (last !== null) {
+    assert.equal(last < ENTRIES, true);
+    const now = await checked();
+    if (now === null) break;
+    last = now;
+  }
+  if (isLinux) assert.equal(countThreadsAt(LOWEST), 0);
+  assert.equal(last < ENTRIES, true, `${last} were checked`);
+  assert.equal((await verify(vault)).isValid, true);
+});
 
-  test('it ends soon after its caller has gone, with its threads, and another one can follow', async () => {
-    const leaving = new AbortController();
-    const { verification } = await begin(leaving.signal);
-    leaving.abort(new Error('gone'));
-    await assert.rejects(verification, /gone/);
-    const at = (await checked()) ?? 0;
-    assert.equal(at < ENTRIES / 2, true, `${at} were checked`);
-    let last = at;
-    while (last !== null) {
-      assert.equal(last < ENTRIES, true);
-      const now = await checked();
-      if (now === null) break;
-      last = now;
-    }
-    if (isLinux) assert.equal(countThreadsAt(LOWEST), 0);
-    assert.equal(last < ENTRIES, true, `${last} were checked`);
-    assert.equal((await verify(vault)).isValid, true);
-  });
+test('two who ask at once: one verification runs after the other, never two side by side', async () => {
+  const { verification } = await begin(stay);
+  const second = verify(vault);
+  let most = 0;
+  let isOver = false;
+  void second.then(() => (isOver = true));
+  while (!isOver) {
+    most = Math.max(most, isLinux ? countThreadsAt(LOWEST) : 1);
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+  assert.deepEqual(await verification, await second);
+  assert.equal(most >= 1 && most <= MOST_THREADS, true, `${most} threads`);
+});
 
-  test('two who ask at once: one verification runs after the other, never two side by side', async () => {
-    const { verification } = await begin(stay);
-    const second = verify(vault);
-    let most = 0;
-    let isOver = false;
-    void second.then(() => (isOver = true));
-    while (!isOver) {
-      most = Math.max(most, isLinux ? countThreadsAt(LOWEST) : 1);
-      await new Promise((resolve) => setTimeout(resolve, 5));
-    }
-    assert.deepEqual(await verification, await second);
-    assert.equal(most >= 1 && most <= 4, true, `${most} threads`);
-  });
+test('threads that can’t read fail the verification, and leave the next one alone', async () => {
+  const elsewhere = { ...vault.sqlite.logLocation, file: `${vault.file}.not-there` };
+  const { keys, clock } = vault;
+  const store = inFrontOf(vault.sqlite, { logLocation: elsewhere });
+  const astray = { ...vault, verifier: new Verifier({ store, keys, clock }) };
+  await assert.rejects(verify(astray), /unable to open database file/);
+  assert.equal(await readProgress(astray, admin()), null);
+  if (isLinux) assert.equal(countThreadsAt(LOWEST), 0);
+  assert.equal((await verify(vault)).isValid, true);
+});
 
-  test('a thread that can’t read fails the verification, ends the others, and leaves the next one alone', async () => {
-    const elsewhere = { ...vault.sqlite.logLocation, file: `${vault.file}.not-there` };
-    const store = new Proxy(vault.sqlite, {
-      get(target, name) {
-        const value: unknown = name === 'logLocation' ? elsewhere : Reflect.get(target, name);
-        return typeof value === 'function' ? value.bind(target) : value;
-      },
-    });
-    const astray = { ...vault, store };
-    await assert.rejects(verify(astray), /unable to open database file/);
-    assert.equal(await readProgress(astray, admin()), null);
-    if (isLinux) assert.equal(countThreadsAt(LOWEST), 0);
-    assert.equal((await verify(vault)).isValid, true);
-  });
+test('a thread that fails ends the others, whatever they have before them', async () => {
+  const repair = damagePage(vault, 500);
+  let checked = () => 0;
+  try {
+    const verification = followInThreads(vault, ENTRIES, stay, (tell) => (checked = tell));
+    await assert.rejects(verification, /malformed/);
+  } finally {
+    repair();
+  }
+  assert.equal(checked() < ENTRIES / 2, true, `${checked()} were checked all the same`);
+  assert.equal((await verify(vault)).isValid, true);
+});
 
-  // The last one: the log is longer afterwards.
-  test('what is appended while it runs is not looked at, and is by the next one', async () => {
-    const { verification } = await begin(stay);
-    for (let n = 0; n < 5; n++) await put(vault, `a/${n}`);
-    assert.notEqual(await checked(), null, 'it was over before anything was appended');
-    const found = await verification;
-    assert.equal(found.isValid ? found.entries : found.why, ENTRIES);
-    const next = await verify(vault);
-    assert.equal(next.isValid ? next.entries : next.why, ENTRIES + 5);
-  });
+// The last one: the log is longer afterwards.
+test('what is appended while it runs is not looked at, and is by the next one', async () => {
+  const { verification } = await begin(stay);
+  for (let n = 0; n < 5; n++) await put(vault, `a/${n}`);
+  assert.notEqual(await checked(), null, 'it was over before anything was appended');
+  const found = await verification;
+  assert.equal(found.isValid ? found.entries : found.why, ENTRIES);
+  const next = await verify(vault);
+  assert.equal(next.isValid ? next.entries : next.why, ENTRIES + 5);
 });

@@ -1,21 +1,22 @@
 // A row that somebody put in far beyond the log: whatever its ordinal, the gap before it is found, and at once.
 
 import assert from 'node:assert/strict';
-import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
-import { openVault, put, verify } from './opened.ts';
+import { RANGE_ENTRIES } from '../../src/vault/rangeshare.ts';
+import { openVault, outside, put, verify } from './opened.ts';
 
-/** Around where counters of 32 bits end, in entries and in ranges of 10,000; and the largest that the service reads. */
-const ORDINALS = [1e12, 2 ** 31 * 10_000, 3e13, 2 ** 32 * 10_000, Number.MAX_SAFE_INTEGER];
+/** Around where counters of 32 bits end, in entries and in ranges; and the largest that the service reads. */
+const ORDINALS = [1e12, 2 ** 31 * RANGE_ENTRIES, 3e13, 2 ** 32 * RANGE_ENTRIES, Number.MAX_SAFE_INTEGER];
 
 for (const seq of ORDINALS) {
   test(`a foreign entry ${seq} is told as a gap behind the last that is whole`, { timeout: 20_000 }, async (t) => {
     const vault = await openVault(t);
     await put(vault, 'prod/key');
-    const database = new DatabaseSync(vault.file);
-    database.exec(`INSERT INTO audit_entries SELECT ${seq}, id, timestamp, event_type, agent_name, resource, action, result,
-      policy_name, lease_id, reason, request_id, remote_addr, hmac FROM audit_entries WHERE seq = 1`);
-    database.close();
+    outside(
+      vault,
+      `INSERT INTO audit_entries SELECT ${seq}, id, timestamp, event_type, agent_name, resource, action, result,
+      policy_name, lease_id, reason, request_id, remote_addr, hmac FROM audit_entries WHERE seq = 1`,
+    );
     const verification = await verify(vault);
     assert.equal(verification.isValid, false);
     assert.equal(verification.breakAtEntry, 2);

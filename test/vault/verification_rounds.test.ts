@@ -17,6 +17,18 @@ function controlled() {
   return { rounds, begun };
 }
 
+/** Asks, and goes away when `leave` is called, which resolves when he was told. */
+function askToLeave(rounds: Rounds<string>): { leave(): Promise<void> } {
+  const leaving = new AbortController();
+  const left = rounds.ask(leaving.signal);
+  return {
+    async leave() {
+      leaving.abort(new Error('gone'));
+      await assert.rejects(left, /gone/);
+    },
+  };
+}
+
 test('who asks alone is answered by a round of his own, each time', async () => {
   const { rounds, begun } = controlled();
   for (const word of ['first', 'second']) {
@@ -49,13 +61,12 @@ test('all who ask while a round runs share the next one, which begins when that 
 test('who leaves is told at once, and the round goes on for those who stay', async () => {
   const { rounds, begun } = controlled();
   const running = rounds.ask(STAY);
-  const leaving = new AbortController();
-  const [left, stayed] = [rounds.ask(leaving.signal), rounds.ask(STAY)];
+  const leaving = askToLeave(rounds);
+  const stayed = rounds.ask(STAY);
   begun[0]?.end('first');
   await running;
   await settle();
-  leaving.abort(new Error('gone'));
-  await assert.rejects(left, /gone/);
+  await leaving.leave();
   assert.equal(begun[1]?.signal.aborted, false);
   begun[1]?.end('second');
   assert.equal(await stayed, 'second');
@@ -63,10 +74,7 @@ test('who leaves is told at once, and the round goes on for those who stay', asy
 
 test('a round that all have left is told so, and the next one begins only when it has ended', async () => {
   const { rounds, begun } = controlled();
-  const leaving = new AbortController();
-  const left = rounds.ask(leaving.signal);
-  leaving.abort(new Error('gone'));
-  await assert.rejects(left, /gone/);
+  await askToLeave(rounds).leave();
   assert.equal(begun[0]?.signal.aborted, true);
   const next = rounds.ask(STAY);
   await settle();
@@ -78,13 +86,20 @@ test('a round that all have left is told so, and the next one begins only when i
   assert.equal(await next, 'second');
 });
 
-test('a round that nobody waits for any more is not begun; who comes after that gets a new one', async () => {
+test('a round that nobody waits for any more is not begun', async () => {
   const { rounds, begun } = controlled();
   const running = rounds.ask(STAY);
-  const leaving = new AbortController();
-  const left = rounds.ask(leaving.signal);
-  leaving.abort(new Error('gone'));
-  await assert.rejects(left, /gone/);
+  await askToLeave(rounds).leave();
+  begun[0]?.end('first');
+  await running;
+  await settle();
+  assert.equal(begun.length, 1);
+});
+
+test('who comes after all had left the next round gets a new one', async () => {
+  const { rounds, begun } = controlled();
+  const running = rounds.ask(STAY);
+  await askToLeave(rounds).leave();
   const late = rounds.ask(STAY);
   begun[0]?.end('first');
   await running;
