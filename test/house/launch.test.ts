@@ -94,6 +94,7 @@ test('the program gets its words, the caller’s folder, INIT_CWD and the flags 
     '--disable-sigusr1',
     '--disable-proto=throw',
     '--min-semi-space-size=8',
+    '--max-semi-space-size=8',
     '--no-allocation-site-pretenuring',
   ]);
   assert.equal(cwd, process.platform === 'darwin' ? cwd : tmpdir());
