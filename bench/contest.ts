@@ -62,7 +62,7 @@ async function playRound(
   const before = processorSeconds(program.pid);
   const load = await generator.run({ kind: 'full', target, connections, amount });
   const after = processorSeconds(program.pid);
-  return { load, cpuMicroseconds: before === null || after === null ? null : ((after - before) / amount) * 1e6 };
+  return { load, cpuMicroseconds: before === null || after === null ? null : ((after - before) / load.answered) * 1e6 };
 }
 
 export function sumUpLoads(rounds: readonly Round[], get: (load: LoadResult) => number): Measure {

@@ -12,16 +12,19 @@ export interface Generator {
   run(job: LoadJob): Promise<LoadResult>;
 }
 
-const OTHERS = ['oha', 'wrk'];
+/** Where wrk is installed, from which full load comes then; null where it is not. `path` is as in the environment. */
+export function findWrk(
+  path = process.env['PATH'] ?? '',
+  isThere: (file: string) => boolean = existsSync,
+): string | null {
+  const files = path.split(delimiter).map((folder) => join(folder, 'wrk'));
+  return files.find(isThere) ?? null;
+}
 
-/** Which generator the figures come from, and why. `path` is as in the environment. */
-export function describeGenerator(path: string, isThere: (file: string) => boolean = existsSync): string {
-  const found = OTHERS.filter((name) => path.split(delimiter).some((folder) => isThere(join(folder, name))));
-  const why =
-    found.length === 0
-      ? `neither ${OTHERS.join(' nor ')} is installed`
-      : `${found.join(' and ')} is installed, but the bench knows to read autocannon alone`;
-  return `autocannon (${why}); half load, logins and stores by a generator of our own`;
+/** Which generator the figures come from, and why. oha is none: it can't send each request with a token of its own. */
+export function describeGenerator(wrk: string | null): string {
+  const full = wrk !== null ? 'wrk' : 'autocannon (wrk is not installed)';
+  return `${full}; half load, logins and stores by a generator of our own`;
 }
 
 export function startGenerator(scope: Scope): Generator {

@@ -4,6 +4,8 @@ import type { Bound, Figure } from './parts.ts';
 
 /** What is read of an earlier report; it may be of any age. */
 export interface Earlier {
+  /** Null where the report does not say. */
+  readonly generator: string | null;
   readonly figures: readonly Pick<Figure, 'name' | 'value'>[];
 }
 
@@ -39,12 +41,20 @@ export function judge(figures: readonly Figure[], earlier: Earlier | null): Judg
   });
 }
 
+/** What a reader of the changes must know; null where there is nothing. */
+export function warnOfChange(generator: string, earlier: Earlier | null): string | null {
+  if (earlier === null || earlier.generator === generator) return null;
+  return `The load of the report before came from another generator (${earlier.generator ?? 'unknown'}): changes of full load say little.`;
+}
+
 /** Null for what is no report. */
 export function readEarlier(text: string): Earlier | null {
   try {
     const report: unknown = JSON.parse(text);
     if (typeof report !== 'object' || report === null || !('figures' in report)) return null;
-    return Array.isArray(report.figures) ? { figures: report.figures.filter(isFigure) } : null;
+    if (!Array.isArray(report.figures)) return null;
+    const generator = 'generator' in report && typeof report.generator === 'string' ? report.generator : null;
+    return { generator, figures: report.figures.filter(isFigure) };
   } catch {
     return null;
   }

@@ -1,17 +1,21 @@
 // The load generator, in a process of its own. It takes a job a message and answers what it saw.
-// Its limits: it is one thread, parses answers in JavaScript and shares the cores with what it measures, so that it takes about
-// a core itself under full load.
+// Its limits: it is one thread and shares the cores with what it measures. Where it is autocannon it parses answers in JavaScript,
+// and takes about a core itself under full load of a fast server.
 
-import { runFull } from './fullload.ts';
+import { runAutocannon } from './autocannonload.ts';
+import { findWrk } from './generator.ts';
 import type { LoadJob, LoadResult } from './loads.ts';
 import { runLogins } from './loginload.ts';
 import { runPaced } from './pacedload.ts';
 import { runStores } from './storeload.ts';
+import { runWrk } from './wrkload.ts';
+
+const wrk = findWrk();
 
 function run(job: LoadJob): Promise<LoadResult> {
   switch (job.kind) {
     case 'full':
-      return runFull(job);
+      return wrk === null ? runAutocannon(job) : runWrk(wrk, job);
     case 'paced':
       return runPaced(job);
     case 'logins':

@@ -7,9 +7,16 @@ export interface Target {
   readonly agents: number;
 }
 
+/** Retrievals: each connection sends its next request when it has its answer. */
+export interface FullJob {
+  readonly kind: 'full';
+  readonly target: Target;
+  readonly connections: number;
+  readonly amount: number;
+}
+
 export type LoadJob =
-  /** Retrievals: each connection sends its next request when it has its answer. */
-  | { readonly kind: 'full'; readonly target: Target; readonly connections: number; readonly amount: number }
+  | FullJob
   /** Retrievals at moments that were set before, whatever the server does. */
   | {
       readonly kind: 'paced';

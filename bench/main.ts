@@ -8,8 +8,8 @@ import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { measureCurves } from './curves.ts';
 import { measureDecision } from './decision.ts';
-import { describeGenerator, startGenerator } from './generator.ts';
-import { judge } from './judging.ts';
+import { describeGenerator, findWrk, startGenerator } from './generator.ts';
+import { judge, warnOfChange } from './judging.ts';
 import { measureLarge } from './large.ts';
 import type { Findings, Part, Stage } from './parts.ts';
 import { PLANS } from './plan.ts';
@@ -113,15 +113,17 @@ try {
   const { parts, folder } = choose();
   const last = readLast(folder ?? DOCS);
   say(`A ${plan.name} run of ${parts.join(', ')}; all of it takes about ${plan.minutes} min.`);
-  const { figures, ...rest } = await measure(parts);
+  const { figures, curves, notes } = await measure(parts);
+  const generator = describeGenerator(findWrk());
   const report: Report = {
     plan: plan.name,
     date: new Date().toISOString().slice(0, 10),
     commit: describeCommit(ROOT),
     machine: describeMachine(),
-    generator: describeGenerator(process.env['PATH'] ?? ''),
+    generator,
     figures: judge(figures, last),
-    ...rest,
+    curves,
+    notes: [warnOfChange(generator, last), ...notes].filter((note) => note !== null),
   };
   console.log(`\n${toText(report)}`);
   if (values.json !== undefined) writeFileSync(asked(values.json), toJson(report));

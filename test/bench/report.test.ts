@@ -2,14 +2,11 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { describeGenerator } from '../../bench/generator.ts';
-import { isMet, judge, readEarlier } from '../../bench/judging.ts';
+import { isMet, judge, readEarlier, warnOfChange } from '../../bench/judging.ts';
 import { median, percentile, sumUp } from '../../bench/measuring.ts';
 import type { Curve, Figure } from '../../bench/parts.ts';
 import { plot } from '../../bench/plot.ts';
 import { format, type Report, replaceFigures, toJson, toMarkdown, toText } from '../../bench/report.ts';
-import { benchKey, benchPath, benchPolicy, benchPublicKey, benchToken } from '../../bench/subjects.ts';
-import { parsePublicKey } from '../../src/crypto/ed25519.ts';
 
 const MARKS = ['<!-- figures: written by npm run bench -->', '<!-- end of figures -->'] as const;
 
@@ -204,23 +201,10 @@ test('a higher value stands higher, and a place further right is of a larger x',
   }
 });
 
-test('the report says which generator it was, and why', () => {
-  const at = (there: string) => describeGenerator('/a:/b', (file) => file === there);
-  assert.match(at(''), /^autocannon \(neither oha nor wrk is installed\)/);
-  assert.match(at('/b/wrk'), /^autocannon \(wrk is installed, but the bench knows to read autocannon alone\)/);
-});
-
-test('what fixtures are made of follows from the number alone, and is what the service takes', () => {
-  assert.equal(benchPath(1234), 'bench/team-24/service-1234/api-key');
-  assert.match(benchToken(7), /^lhs_[\w-]{43}$/);
-  assert.equal(benchToken(7), benchToken(7));
-  assert.notEqual(benchToken(7), benchToken(8));
-  assert.equal(parsePublicKey(benchPublicKey(3)), benchPublicKey(3));
-  assert.equal(benchKey(3).asymmetricKeyType, 'ed25519');
-  assert.equal(benchPolicy(0).resources[0], 'bench/*');
-  const lengths = (from: number) =>
-    benchPolicy(from)
-      .resources.slice(-2)
-      .map(({ length }) => length);
-  assert.deepEqual(lengths(0), lengths(9999));
+test('changes are warned of where the load came from another generator', () => {
+  const earlier = readEarlier('{"generator":"wrk","figures":[]}');
+  assert.equal(warnOfChange('wrk', earlier), null);
+  assert.equal(warnOfChange('wrk', null), null);
+  assert.match(warnOfChange('autocannon', earlier) ?? '', /another generator \(wrk\)/);
+  assert.match(warnOfChange('wrk', readEarlier('{"figures":[]}')) ?? '', /another generator \(unknown\)/);
 });

@@ -2,28 +2,27 @@
 // sees no queue of strangers.
 
 import autocannon from 'autocannon';
-import type { LoadJob, LoadResult, Target } from './loads.ts';
+import type { FullJob, LoadResult } from './loads.ts';
+import { pickRetrievals } from './picking.ts';
 import { Stopwatch } from './stopwatch.ts';
-import { benchPath, benchToken, randomBelow } from './subjects.ts';
 
-/** Each connection goes round requests of its own, picked at random: so many in all that few come twice, as long as that is cheap. */
-const MOST_PICKED = 32_000;
-
-function pick({ credentials, agents }: Target, count: number): autocannon.Request[] {
-  return Array.from({ length: count }, () => ({
-    path: `/api/v1/credentials/${benchPath(randomBelow(credentials))}`,
-    headers: { authorization: `Bearer ${benchToken(randomBelow(agents))}` },
-  }));
-}
-
-export async function runFull({ target, connections, amount }: LoadJob & { kind: 'full' }): Promise<LoadResult> {
+export async function runAutocannon({ target, connections, amount }: FullJob): Promise<LoadResult> {
   const watch = new Stopwatch();
-  const each = Math.ceil(Math.min(amount, MOST_PICKED) / connections);
+  // Each connection goes round requests of its own.
+  const picked = pickRetrievals(target, { amount, connections }).map(({ path, token }) => ({
+    path,
+    headers: { authorization: `Bearer ${token}` },
+  }));
+  const each = picked.length / connections;
+  let clients = 0;
   const run = autocannon({
     url: target.address,
     connections,
     amount,
-    setupClient: (client) => client.setRequests(pick(target, each)),
+    setupClient: (client) => {
+      client.setRequests(picked.slice(clients * each, (clients + 1) * each));
+      clients += 1;
+    },
     sampleInt: 100,
   });
   // WHY not autocannon's own rate and percentiles: it counts its preparations, and rounds to milliseconds.
