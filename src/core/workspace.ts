@@ -17,8 +17,6 @@ export interface Keys {
   readonly version?: number | 'newest';
   /** Loads the times of all versions. */
   readonly history?: true;
-  /** Loads how often it was retrieved. */
-  readonly accessCount?: true;
   readonly session?: TokenHash;
   readonly lease?: LeaseId;
   readonly challenge?: ChallengeId;
@@ -33,8 +31,6 @@ export interface VersionInfo {
 export class Loaded {
   readonly credentials = new Map<CredentialPath, Credential>();
   readonly histories = new Map<CredentialId, VersionInfo[]>();
-  /** Of those whose count is asked for, and of those that are made in the turn. */
-  readonly accessCounts = new Map<CredentialId, number>();
   readonly sessions = new Map<TokenHash, Session>();
   readonly leases = new Map<LeaseId, Lease>();
   readonly spentChallenges = new Set<ChallengeId>();
@@ -105,8 +101,6 @@ export class Workspace implements CallerRegister {
         return;
       case 'putCredential':
         loaded.credentials.set(change.credential.path, change.credential);
-        // Whoever stores one has its count loaded: where there is none it is new.
-        if (!loaded.accessCounts.has(change.credential.id)) loaded.accessCounts.set(change.credential.id, 0);
         return;
       case 'removeCredential':
         loaded.credentials.delete(change.path);
@@ -121,11 +115,9 @@ export class Workspace implements CallerRegister {
       case 'dropVersions':
         // What is dropped is out of reach by its number already: see `isKept`.
         return;
-      case 'countAccess': {
-        const count = loaded.accessCounts.get(change.credentialId);
-        if (count !== undefined) loaded.accessCounts.set(change.credentialId, count + 1);
+      case 'countAccess':
+        // Counts are told behind the turns.
         return;
-      }
       case 'addLease':
         // Nobody knows its id before the turn is answered: it can't be asked for in this one.
         return;

@@ -2,8 +2,8 @@
 import type { Agent } from '../core/agent.ts';
 import type { CountedCredential } from '../core/credential.ts';
 import { type Lease, statusOf } from '../core/lease.ts';
-import type { Metadata } from '../core/operations/credentials.ts';
 import type { Policy } from '../core/policy.ts';
+import type { CountedMetadata } from '../vault/credentials.ts';
 import type { SeenLease } from '../vault/leases.ts';
 import type { Verification, VerificationProgress } from '../vault/verifier.ts';
 
@@ -28,7 +28,7 @@ export const credentialToWire = (credential: CountedCredential) => ({
   access_count: credential.accessCount,
 });
 
-export const metadataToWire = ({ credential, versions }: Metadata) => ({
+export const metadataToWire = ({ credential, versions }: CountedMetadata) => ({
   ...credentialToWire(credential),
   versions: versions.map(({ version, createdAt }) => ({ version, created_at: toTimestamp(createdAt) })),
 });

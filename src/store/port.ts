@@ -45,7 +45,6 @@ export interface Found {
   readonly credentials: readonly Credential[];
   readonly versions: readonly { readonly credentialId: CredentialId; readonly version: CredentialVersion }[];
   readonly histories: readonly { readonly credentialId: CredentialId; readonly versions: readonly VersionInfo[] }[];
-  readonly accessCounts: readonly { readonly credentialId: CredentialId; readonly count: number }[];
   readonly sessions: readonly Authenticated<Session>[];
   readonly leases: readonly Lease[];
   readonly spentChallenges: readonly ChallengeId[];
@@ -71,8 +70,8 @@ export interface Batch {
   /** In the order of the decisions. */
   readonly changes: readonly StoredChange[];
   /**
-   * Successful retrievals of each credential, each of which is an entry: the store adds them up, when and where it likes, and tells
-   * counts that are exact whenever they are asked for.
+   * Successful retrievals of each credential, each of which is an entry: the store adds them up, when and where it likes, with those
+   * of every other node, and tells exact counts to whoever asks.
    */
   readonly accesses: ReadonlyMap<CredentialId, number>;
 }
@@ -188,8 +187,8 @@ export interface Store {
   initialise(keyCheck: string, head: Head, now: number): Promise<void>;
 
   /**
-   * The head record (null where it was removed), the log's last row (null where there is none), and the highest ordinal that
-   * any row of the database names (0 where none does).
+   * The head record (null where it was removed), the log's last row (null where there is none), and the highest ordinal that an
+   * entry, a lease or a mark has (0 where there is none).
    */
   readHead(): Promise<{ head: Head | null; last: LastEntry | null; highestSeq: number }>;
   /** Whether there is no row of anything yet: a vault without its own record is new, or was tampered with. */
@@ -203,7 +202,11 @@ export interface Store {
 
   openTurn(keys: readonly Keys[]): Promise<Turn>;
 
-  // Steps: each takes some milliseconds at most, however many rows there are, and may end before it found anything.
+  /** How often the credential was retrieved, as far as was committed; 0 where there is none. Soon after a start it may take a while. */
+  readAccessCount(credentialId: CredentialId): Promise<number>;
+
+  // Steps: each takes some milliseconds at most, however many rows there are, and may end before it found anything. Those that tell
+  // counts of accesses may wait for them soon after a start.
 
   /** By path, from the place on; at most `limit` rows, which is at least 1. */
   listCredentials(

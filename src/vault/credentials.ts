@@ -1,5 +1,5 @@
 /** Credentials: retrieving, storing, listing, deleting. SOURCE: interface 4.1. */
-import type { CountedCredential } from '../core/credential.ts';
+import type { CountedCredential, Credential } from '../core/credential.ts';
 import type { CredentialType } from '../core/names.ts';
 import type { Context } from '../core/operation.ts';
 import { list, look, type Metadata, remove, type StoreRequest, store } from '../core/operations/credentials.ts';
@@ -25,7 +25,7 @@ export async function storeCredential(
   vault: Vault,
   context: Context,
   request: Omit<StoreRequest, 'freshId'>,
-): Promise<CountedCredential> {
+): Promise<Credential> {
   return (await vault.ledger.submit(store(context, { ...request, freshId: newCredentialId() }))).reply;
 }
 
@@ -33,8 +33,19 @@ export async function deleteCredential(vault: Vault, context: Context, path: Cre
   await vault.ledger.submit(remove(context, path));
 }
 
-export async function readCredentialMetadata(vault: Vault, context: Context, path: CredentialPath): Promise<Metadata> {
-  return (await vault.ledger.submit(look(context, path))).reply;
+export interface CountedMetadata extends Metadata {
+  readonly credential: CountedCredential;
+}
+
+/** Decided in a turn, and counted behind it. */
+export async function readCredentialMetadata(
+  vault: Vault,
+  context: Context,
+  path: CredentialPath,
+): Promise<CountedMetadata> {
+  const { credential, versions } = (await vault.ledger.submit(look(context, path))).reply;
+  const accessCount = await vault.store.readAccessCount(credential.id);
+  return { credential: { ...credential, accessCount }, versions };
 }
 
 /** Just the paths that the caller has a `list` grant on, by path. */

@@ -27,7 +27,6 @@ export function fill(keys: VaultKeys, loaded: Loaded, found: Found): void {
   for (const credential of found.credentials) loaded.credentials.set(credential.path, credential);
   for (const { credentialId, version } of found.versions) loaded.putVersion(credentialId, version);
   for (const { credentialId, versions } of found.histories) loaded.histories.set(credentialId, [...versions]);
-  for (const { credentialId, count } of found.accessCounts) loaded.accessCounts.set(credentialId, count);
   for (const lease of found.leases) loaded.leases.set(lease.id, lease);
   for (const id of found.spentChallenges) loaded.spentChallenges.add(id);
 }

@@ -97,8 +97,12 @@ test('while a start counts what the log holds, counts wait for it, retrievals an
   const open = () => new SqliteStore(file, { counting: { worthCredentials: 3, rowsACommit: 2 } });
 
   const [byKey, byList] = [open(), open()];
-  const { accessCounts } = await find(byKey, [{ credential: asPath('f'), accessCount: true }]);
-  assert.deepEqual(accessCounts, [{ credentialId: credentials[5]?.id, count: each }]);
+  const told: string[] = [];
+  const counted = byKey.readAccessCount(aCredential('f').id).finally(() => told.push('the count'));
+  await find(byKey, [{ credential: asPath('f'), history: true }]);
+  told.push('a turn');
+  assert.equal(await counted, each);
+  assert.deepEqual(told, ['a turn', 'the count'], 'no turn waits for counts');
   assert.deepEqual(
     [...(await countsOf(byList)).values()],
     PATHS.map(() => each),
@@ -120,6 +124,51 @@ test('while a start counts what the log holds, counts wait for it, retrievals an
     PATHS.map(() => each + asked),
   );
 });
+
+const ALTERED: Readonly<Record<string, string>> = {
+  'a count as large as can be': 'UPDATE access_counts SET count = 9223372036854775807 WHERE number = 1',
+  'a count below zero': 'UPDATE access_counts SET count = -9223372036854775808 WHERE number = 1',
+  'a mark beyond every log': 'UPDATE access_counts SET through_seq = 9223372036854775807 WHERE number = 1',
+  'a mark below zero': 'UPDATE access_counts SET through_seq = -9223372036854775808 WHERE number = 1',
+  'a row that is gone': 'DELETE FROM access_counts WHERE number = 1',
+  'numbers given again': 'DELETE FROM sqlite_sequence',
+  'the log counted beyond its end': 'UPDATE audit_head SET counted_through_seq = 9223372036854775807',
+};
+
+for (const [what, sql] of Object.entries(ALTERED)) {
+  test(`whoever alters counts outside spoils that count, and nothing else: ${what}`, async (t) => {
+    const { file, open, store } = await newVault(t);
+    const credentials = PATHS.map((path) => aCredential(path));
+    const retrieveAll = async (to: SqliteStore, firstSeq: number): Promise<void> => {
+      const entries = credentials.map(({ path }, index) => anEntry(firstSeq + index, { resource: path }));
+      await commit(to, { entries, accesses: new Map(credentials.map(({ id }) => [id, 1])) });
+    };
+    await commit(store, { changes: credentials.map(stored) });
+    await retrieveAll(store, 1);
+    for (let i = 0; i < 3; i++) await commit(store, {});
+    // Too few for a pass: the next start counts them.
+    const few = credentials.slice(0, 2);
+    await commit(store, {
+      entries: few.map(({ path }, index) => anEntry(7 + index, { resource: path })),
+      accesses: new Map(few.map(({ id }) => [id, 1])),
+    });
+    const database = new DatabaseSync(file);
+    database.exec(sql);
+    database.close();
+    for (let start = 0; start < 3; start++) {
+      const again = open();
+      const { a, b, ...others } = Object.fromEntries(await countsOf(again));
+      assert.ok(Number.isSafeInteger(a) && Number(a) >= 0, `${a}`);
+      const expected = 1 + start * 5;
+      assert.deepEqual(others, { c: expected, d: expected, e: expected, f: expected });
+      assert.equal(await again.readAccessCount(aCredential('c').id), expected);
+      // Where all is taken for counted, what was not is lost, and that once.
+      assert.equal(b, what.startsWith('the log') ? expected : expected + 1);
+      for (let i = 0; i < 5; i++) await retrieveAll(again, 9 + start * 30 + i * 6);
+      for (let i = 0; i < 3; i++) await commit(again, {});
+    }
+  });
+}
 
 test('over any history the counts are exact, wherever the process ended in a pass', async () => {
   const act = fc.oneof(

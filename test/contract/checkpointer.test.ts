@@ -1,11 +1,14 @@
 // The write-ahead log stays short, whatever is written and whoever reads.
 
 import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
 import { SqliteStore } from '../../src/store/sqlite/store.ts';
 import { temporaryFolder } from '../kit/folder.ts';
 import { anEntry, commit, headAt, KEY_CHECK, T0 } from './rows.ts';
@@ -60,4 +63,17 @@ test('whoever holds a look at the log open from outside makes it longer, and sto
   t.after(() => look.close());
   const frames = Number(look.prepare('PRAGMA wal_checkpoint(NOOP)').get()?.['log']);
   assert.ok(frames < 8 * WORTH_FRAMES, `${frames} pages are in the log still`);
+});
+
+test('a process that runs out of file descriptors goes on, and writes the log into the database when it has some again', async (t) => {
+  const file = join(temporaryFolder(t), 'vault.db');
+  const program = fileURLToPath(import.meta.resolve('./exhausted.ts'));
+  const command = 'ulimit -n 80 && exec "$@"';
+  const args = ['-c', command, 'sh', process.execPath, '--disable-proto=throw', program, file];
+  const { stdout } = await promisify(execFile)('sh', args, { timeout: 30_000 });
+  const { taken, during, after, seq } = JSON.parse(stdout);
+  assert.ok(taken > 10, `${taken} descriptors were left to take`);
+  assert.ok(during > 8 * WORTH_FRAMES, `${during} pages: it was written all the same`);
+  assert.ok(after < 8 * WORTH_FRAMES, `${after} pages`);
+  assert.equal(seq, 600);
 });

@@ -11,7 +11,7 @@ import { temporaryFolder } from '../kit/folder.ts';
 import { aCredential, asPath, aVersion, commit, find, headAt, KEY_CHECK, stored, T0, versioned } from './rows.ts';
 
 const bytes = (...values: number[]): Uint8Array => Uint8Array.from(values);
-const key = { credential: asPath('a'), version: 'newest', accessCount: true } as const;
+const key = { credential: asPath('a'), version: 'newest' } as const;
 
 async function openVault(t: TestContext) {
   const file = join(temporaryFolder(t), 'vault.db');
@@ -19,8 +19,12 @@ async function openVault(t: TestContext) {
   t.after(() => store.close());
   await store.initialise(KEY_CHECK, headAt(0), T0);
   const look = async () => {
-    const { accessCounts, versions } = await find(store, [key]);
-    return [accessCounts[0]?.count ?? null, [...((versions[0]?.version.content as Uint8Array) ?? [])]];
+    const { credentials, versions } = await find(store, [key]);
+    const id = credentials[0]?.id;
+    return [
+      id === undefined ? null : await store.readAccessCount(id),
+      [...((versions[0]?.version.content as Uint8Array) ?? [])],
+    ];
   };
   const credential = aCredential('a');
   await commit(store, { changes: [stored(credential), versioned(credential, 1, bytes(1))] });

@@ -31,7 +31,6 @@ export function turnContract({ name, newVault }: Subject): void {
       credentials: [],
       versions: [],
       histories: [],
-      accessCounts: [],
       sessions: [],
       leases: [],
       spentChallenges: [],

@@ -170,7 +170,7 @@ export const SILENT: Operation<null> = {
   session: null,
   origin: SERVICE,
   sizeBytes: 0,
-  decide: () => ({ answer: { reply: null }, entry: null, changes: [], opening: null, needsCounts: false }),
+  decide: () => ({ answer: { reply: null }, entry: null, changes: [], opening: null }),
 };
 
 /** A gate that holds up whoever comes, until it is opened. */

@@ -1,5 +1,5 @@
 /** Storing, listing, looking at and deleting credentials. SOURCE: interface 4.1; decisions, "Credentials". */
-import { type CountedCredential, type Credential, type CredentialVersion, isKept } from '../credential.ts';
+import { type Credential, type CredentialVersion, isKept } from '../credential.ts';
 import { type CredentialId, type CredentialType, DEFAULT_TYPE } from '../names.ts';
 import { type Context, type Operation, operation, refused, succeeded } from '../operation.ts';
 import type { CredentialPath } from '../path.ts';
@@ -20,14 +20,14 @@ export interface StoreRequest {
   readonly freshId: CredentialId;
 }
 
-export function store(context: Context, request: StoreRequest): Operation<CountedCredential> {
+export function store(context: Context, request: StoreRequest): Operation<Credential> {
   const { path, value } = request;
   const description = {
     context,
     event: 'credential.store' as const,
     resource: path,
     who: 'agent' as const,
-    keys: { credential: path, accessCount: true as const },
+    keys: { credential: path },
     sizeBytes: value.reveal().length,
   };
   return operation(description, (asked) => {
@@ -56,8 +56,7 @@ export function store(context: Context, request: StoreRequest): Operation<Counte
       content: value,
     };
     const through = credential.version - known.settings.versionsKept;
-    const accessCount = known.loaded.accessCounts.get(credential.id) ?? 0;
-    return succeeded({ ...credential, accessCount }, entry('allowed', { policyName }), [
+    return succeeded(credential, entry('allowed', { policyName }), [
       { kind: 'putCredential', credential },
       { kind: 'addVersion', credential, version },
       ...(through > 0 ? [{ kind: 'dropVersions' as const, credentialId: credential.id, through }] : []),
@@ -93,7 +92,7 @@ export function list(context: Context): Operation<readonly PathRange[]> {
 }
 
 export interface Metadata {
-  readonly credential: CountedCredential;
+  readonly credential: Credential;
   /** Oldest first. */
   readonly versions: readonly VersionInfo[];
 }
@@ -101,13 +100,7 @@ export interface Metadata {
 /** `?view=metadata`: no value and no lease; it needs `list`. */
 export function look(context: Context, path: CredentialPath): Operation<Metadata> {
   return operation(
-    {
-      context,
-      event: 'credential.list',
-      resource: path,
-      who: 'agent',
-      keys: { credential: path, history: true, accessCount: true },
-    },
+    { context, event: 'credential.list', resource: path, who: 'agent', keys: { credential: path, history: true } },
     (asked) => {
       const { caller, known, entry } = asked;
       const granted = access(known, caller, 'list', path);
@@ -118,11 +111,7 @@ export function look(context: Context, path: CredentialPath): Operation<Metadata
       const kept = (known.loaded.histories.get(credential.id) ?? []).filter(({ version }) =>
         isKept(version, credential, known.settings.versionsKept),
       );
-      const accessCount = known.loaded.accessCounts.get(credential.id) ?? 0;
-      return succeeded(
-        { credential: { ...credential, accessCount }, versions: kept },
-        entry('allowed', { policyName }),
-      );
+      return succeeded({ credential, versions: kept }, entry('allowed', { policyName }));
     },
   );
 }

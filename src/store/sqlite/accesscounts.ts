@@ -5,6 +5,7 @@
  */
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { setImmediate } from 'node:timers/promises';
+import { StoreFailure } from '../port.ts';
 import { uncountedAccesses } from './uncounted.ts';
 
 /** The number of a credential's row in `access_counts`. */
@@ -59,14 +60,23 @@ export class AccessCounts {
     this.#worthCredentials = worthCredentials;
     this.#rowsACommit = rowsACommit;
     this.#insert = database.prepare('INSERT INTO access_counts (count, through_seq) VALUES (?, ?)');
-    this.#add = database.prepare('UPDATE access_counts SET count = count + ?, through_seq = ? WHERE number = ?');
+    // Within what a number can hold, whatever somebody wrote there: a count that was altered costs nobody else anything.
+    this.#add = database.prepare(
+      `UPDATE access_counts SET count = min(max(count, 0), ${Number.MAX_SAFE_INTEGER} - :count) + :count, through_seq = :throughSeq
+       WHERE number = :number`,
+    );
     this.#remove = database.prepare('DELETE FROM access_counts WHERE number = ?');
-    this.#count = database.prepare('SELECT count FROM access_counts WHERE number = ?');
-    const last = database.prepare('SELECT max(seq) AS seq FROM audit_entries').get()?.['seq'];
-    const head = database.prepare('SELECT counted_through_seq AS seq FROM audit_head').get();
-    this.#lastSeqBefore = Number(last ?? 0);
+    this.#count = database.prepare(
+      `SELECT min(max(count, 0), ${Number.MAX_SAFE_INTEGER}) AS count FROM access_counts WHERE number = ?`,
+    );
     // Without a head record the log was tampered with; not all of it is read again for that.
-    this.#throughSeq = Number(head?.['seq'] ?? this.#lastSeqBefore);
+    const begin = database.prepare(
+      `SELECT last, min(max(coalesce((SELECT counted_through_seq FROM audit_head), last), 0), last) AS through
+       FROM (SELECT coalesce(max(seq), 0) AS last FROM audit_entries)`,
+    );
+    const { last, through } = begin.get() ?? {};
+    this.#lastSeqBefore = Number(last);
+    this.#throughSeq = Number(through);
     // Whoever needs a count waits for it, and hears of a failure.
     this.recovered().catch(() => undefined);
   }
@@ -84,12 +94,14 @@ export class AccessCounts {
     const steps = uncountedAccesses(this.#database, this.#throughSeq, this.#lastSeqBefore);
     for (let step = steps.next(); ; step = steps.next()) {
       if (step.done) {
-        for (const [number, count] of step.value) this.#addFresh(number, count);
+        const since = this.#fresh;
+        this.#fresh = step.value;
+        for (const [number, count] of since) this.#addFresh(number, count);
         this.#isRecovered = true;
         return;
       }
       await setImmediate();
-      if (this.#isClosed) throw new Error('the store was closed');
+      if (this.#isClosed) throw new StoreFailure('unavailable', 'the store was closed');
     }
   }
 
@@ -99,7 +111,8 @@ export class AccessCounts {
 
   of(number: CountNumber): number {
     const written = Number(this.#count.get(number)?.['count'] ?? 0);
-    return written + (this.#pass?.added.get(number) ?? 0) + (this.#fresh.get(number) ?? 0);
+    const unwritten = (this.#pass?.added.get(number) ?? 0) + (this.#fresh.get(number) ?? 0);
+    return Math.min(written + unwritten, Number.MAX_SAFE_INTEGER);
   }
 
   /** Within a commit: makes the row of a new credential, with its accesses up to and with that entry. */
@@ -118,7 +131,7 @@ export class AccessCounts {
     const { numbers, added, next, throughSeq } = pass;
     for (const number of numbers.subarray(next, next + this.#rowsACommit)) {
       // One that was removed has no row any more.
-      this.#add.run(added.get(number) ?? 0, throughSeq, number);
+      this.#add.run({ count: added.get(number) ?? 0, throughSeq, number });
     }
     return next + this.#rowsACommit >= numbers.length ? throughSeq : this.#throughSeq;
   }

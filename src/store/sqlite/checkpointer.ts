@@ -15,6 +15,8 @@ const MOST_BESIDE = 3;
 /** To look costs some microseconds. */
 const COMMITS_BETWEEN_LOOKS = 16;
 const THREAD_IDLE_MS = 30_000;
+/** In a row: whoever takes all file descriptors for a while only makes the log longer. */
+const MOST_LOST_THREADS = 100;
 
 export class Checkpointer {
   readonly #file: string;
@@ -23,6 +25,7 @@ export class Checkpointer {
   readonly #frames: StatementSync;
   #thread: Worker | null = null;
   #idle: NodeJS.Timeout | null = null;
+  #lostThreads = 0;
   #commits = 0;
   /** In the log when it was last written into the database. */
   #framesLeft = 0;
@@ -92,27 +95,44 @@ export class Checkpointer {
     this.#failure = new StoreFailure('broken', 'the write-ahead log could not be written into the database', { cause });
   }
 
-  /** Has the thread write all pages that are in the log now. */
-  #write(): Promise<void> {
+  /** Has the thread write all pages that are in the log now. Where it can't even begin, they are left to the next time. */
+  async #write(): Promise<void> {
     if (this.#idle !== null) clearTimeout(this.#idle);
-    const thread = this.#thread ?? this.#start();
-    return new Promise((resolve, reject) => {
-      thread.once('message', ({ failure }: Checkpointed) => {
-        thread.removeAllListeners('exit');
-        this.#idle = setTimeout(() => this.#stop(), THREAD_IDLE_MS).unref();
-        if (failure === null) resolve();
-        else reject(new Error(failure));
+    const answer = await this.#ask();
+    this.#lostThreads = answer === null ? this.#lostThreads + 1 : 0;
+    const failure = this.#lostThreads < MOST_LOST_THREADS ? answer?.failure : 'its thread ends again and again';
+    if (typeof failure === 'string') throw new Error(failure);
+    this.#idle = setTimeout(() => this.#stop(), THREAD_IDLE_MS).unref();
+  }
+
+  /** Null where no thread could be had, or it ended before it answered. */
+  async #ask(): Promise<Checkpointed | null> {
+    try {
+      this.#thread ??= this.#start();
+    } catch {
+      return null;
+    }
+    const thread = this.#thread;
+    return new Promise((resolve) => {
+      const lost = (): void => {
+        this.#thread = null;
+        resolve(null);
+      };
+      thread.once('exit', lost);
+      thread.once('message', (answer: Checkpointed) => {
+        thread.off('exit', lost);
+        resolve(answer);
       });
-      thread.once('exit', () => reject(new Error('the thread has ended')));
       thread.postMessage(null);
     });
   }
 
   #start(): Worker {
-    this.#thread = new Worker(new URL('./checkpointthread.ts', import.meta.url), { workerData: this.#file });
-    this.#thread.on('error', (error) => this.#fail(error));
-    this.#thread.unref();
-    return this.#thread;
+    const thread = new Worker(new URL('./checkpointthread.ts', import.meta.url), { workerData: this.#file });
+    // It ends after it.
+    thread.on('error', () => undefined);
+    thread.unref();
+    return thread;
   }
 
   #stop(): void {

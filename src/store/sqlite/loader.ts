@@ -5,7 +5,7 @@ import type { CredentialId } from '../../core/names.ts';
 import type { CredentialPath } from '../../core/path.ts';
 import type { Keys } from '../../core/workspace.ts';
 import type { Found } from '../port.ts';
-import type { AccessCounts, CountNumber } from './accesscounts.ts';
+import type { CountNumber } from './accesscounts.ts';
 import type { HotCredentials } from './hotcredentials.ts';
 import {
   CREDENTIAL_COLUMNS,
@@ -31,7 +31,6 @@ interface Seen {
   /** Looked for, found or not. */
   readonly versions: number[];
   hasHistory: boolean;
-  hasCount: boolean;
 }
 
 export interface LoadedKeys {
@@ -43,7 +42,6 @@ export interface LoadedKeys {
 export class KeyLoader {
   readonly #database: DatabaseSync;
   readonly #hot: HotCredentials;
-  readonly #counts: AccessCounts;
   readonly #newest: StatementSync;
   readonly #credential: StatementSync;
   readonly #version: StatementSync;
@@ -52,10 +50,9 @@ export class KeyLoader {
   readonly #lease: StatementSync;
   readonly #spent: StatementSync;
 
-  constructor(database: DatabaseSync, hot: HotCredentials, counts: AccessCounts) {
+  constructor(database: DatabaseSync, hot: HotCredentials) {
     this.#database = database;
     this.#hot = hot;
-    this.#counts = counts;
     this.#newest = database.prepare(CREDENTIAL_WITH_NEWEST);
     this.#newest.setReturnArrays(true);
     this.#credential = database.prepare(`SELECT ${CREDENTIAL_COLUMNS} FROM credentials WHERE path = ?`);
@@ -84,7 +81,6 @@ export class KeyLoader {
       credentials: [],
       versions: [],
       histories: [],
-      accessCounts: [],
       sessions: [],
       leases: [],
       spentChallenges: [],
@@ -114,7 +110,7 @@ export class KeyLoader {
 
   #loadCredential(
     path: CredentialPath,
-    { version, history, accessCount }: Keys,
+    { version, history }: Keys,
     seen: Map<CredentialPath, Seen | null>,
     found: Filling<Found>,
   ): void {
@@ -138,10 +134,6 @@ export class KeyLoader {
         createdAt: Number(row['created_at']),
       }));
       found.histories.push({ credentialId: id, versions: infos });
-    }
-    if (accessCount && !known.hasCount) {
-      known.hasCount = true;
-      found.accessCounts.push({ credentialId: id, count: this.#counts.of(known.number) });
     }
   }
 
@@ -177,5 +169,5 @@ export class KeyLoader {
 }
 
 function seen({ id, version }: Credential, number: CountNumber, versions: number[]): Seen {
-  return { id, number, newest: version, versions, hasHistory: false, hasCount: false };
+  return { id, number, newest: version, versions, hasHistory: false };
 }

@@ -48,6 +48,7 @@ export class SqliteStore implements Store {
   readonly #log: Log;
   readonly #sweeper: Sweeper;
   readonly #session: StatementSync;
+  readonly #numberOf: StatementSync;
   readonly #walSync: WalSync;
   readonly #checkpointer: Checkpointer;
   #turnClosed: Promise<void> = Promise.resolve();
@@ -59,13 +60,14 @@ export class SqliteStore implements Store {
     try {
       this.#counts = new AccessCounts(this.#database, counting);
       this.#hot = new HotCredentials(this.#database);
-      this.#loader = new KeyLoader(this.#database, this.#hot, this.#counts);
+      this.#loader = new KeyLoader(this.#database, this.#hot);
       this.#writer = new BatchWriter(this.#database, this.#counts);
       this.#lists = new Lists(this.#database, this.#counts);
       this.#leaseLists = new LeaseLists(this.#database);
       this.#log = new Log(this.#database);
       this.#sweeper = new Sweeper(this.#database);
       this.#session = this.#database.prepare('SELECT * FROM sessions WHERE token_hash = ?');
+      this.#numberOf = this.#database.prepare('SELECT number FROM credentials WHERE id = ?');
       this.#walSync = new WalSync(file, syncFile);
       this.#checkpointer = new Checkpointer(this.#database, file, worthFrames);
     } catch (error) {
@@ -134,7 +136,6 @@ export class SqliteStore implements Store {
     await before;
     try {
       await this.#checkpointer.pass();
-      if (keys.some(({ accessCount }) => accessCount)) await this.#counts.recovered();
       const { found, numbers } = this.#loader.load(keys);
       return {
         found,
@@ -147,10 +148,16 @@ export class SqliteStore implements Store {
     }
   }
 
-  async listCredentials(query: CredentialQuery, from: CredentialPlace, limit: number) {
-    await this.#counts.recovered().catch((error: unknown) => {
-      throw toFailure(error);
+  async readAccessCount(credentialId: CredentialId) {
+    await this.#recovered();
+    return this.#read(() => {
+      const number = this.#numberOf.get(credentialId)?.['number'];
+      return typeof number === 'number' ? this.#counts.of(number) : 0;
     });
+  }
+
+  async listCredentials(query: CredentialQuery, from: CredentialPlace, limit: number) {
+    await this.#recovered();
     return this.#read(() => this.#lists.credentials(query, from, limit));
   }
 
@@ -195,6 +202,13 @@ export class SqliteStore implements Store {
     await this.#checkpointer.close();
     this.#counts.close();
     this.#database.close();
+  }
+
+  /** Resolves when counts of accesses are as the log has them. */
+  #recovered(): Promise<void> {
+    return this.#counts.recovered().catch((error: unknown) => {
+      throw toFailure(error);
+    });
   }
 
   async #commit(batch: Batch, numbers: ReadonlyMap<CredentialId, CountNumber>): Promise<Committed> {

@@ -25,7 +25,10 @@ export function* uncountedAccesses(
        AND event_type = 'credential.retrieve' AND result = 'allowed'`,
   );
   const countAt = database.prepare(
-    'SELECT number, through_seq FROM access_counts WHERE number = (SELECT number FROM credentials WHERE path = ?)',
+    // Within what a number can hold, whatever somebody wrote there.
+    `SELECT min(max(number, 0), ${Number.MAX_SAFE_INTEGER}) AS number,
+       min(max(through_seq, 0), ${Number.MAX_SAFE_INTEGER}) AS through_seq
+     FROM access_counts WHERE number = (SELECT number FROM credentials WHERE path = ?)`,
   );
   const find = (path: string): Counted | null => {
     const row = countAt.get(path);

@@ -90,7 +90,6 @@ test('a path that is stored again has no version, count, description, type or le
         createdAt: now,
         updatedAt: now,
         newest: 1,
-        accessCount: 0,
       };
       assert.deepEqual(stored?.reply, made);
       const versions = [{ version: 1, createdAt: now }];

@@ -103,6 +103,7 @@ export function plainLease(lease: Lease, now: number) {
   return { ...rest, agentName: nameOf(holder), path: credential.path, status: statusAt(lease, now) };
 }
 
-export function plainCredential({ versions, ...rest }: Credential) {
+/** As a reply tells it: counts of accesses are told behind the turns. */
+export function plainCredential({ versions, accessCount, ...rest }: Credential) {
   return { ...rest };
 }

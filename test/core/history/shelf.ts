@@ -52,11 +52,9 @@ export class Shelf {
     return loaded;
   }
 
-  #loadCredential(loaded: Loaded, counted: CountedCredential, keys: Keys): void {
-    const { accessCount, ...credential } = counted;
+  #loadCredential(loaded: Loaded, { accessCount, ...credential }: CountedCredential, keys: Keys): void {
     const { id, path } = credential;
     loaded.credentials.set(path, credential);
-    if (keys.accessCount !== undefined) loaded.accessCounts.set(id, accessCount);
     const number = keys.version === 'newest' ? credential.version : keys.version;
     for (const version of this.versionsOf(id)) if (version.version === number) loaded.putVersion(id, version);
     if (keys.history === undefined) return;
