@@ -1,11 +1,8 @@
-// `npm run bench` measures what the issues require, on whatever machine, writes the report into docs, and exits 1 where a
-// required figure is missed. `-- --quick` takes a minute, leaves the curves out and writes nothing; `-- --trial` shows that every
-// part works; `-- --only PART`, `-- --curves=no`; `-- --json FILE` writes the figures there; `-- --write FOLDER` writes the
-// report into another folder than docs.
+// `npm run bench`: measures, part by part, and reports. What it takes and does: `-- --help`.
 
 import { writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { parseArgs } from 'node:util';
+import { type BenchArguments, parseArguments, USAGE } from './arguments.ts';
 import { measureCurves } from './curves.ts';
 import { measureDecision } from './decision.ts';
 import { describeGenerator, findWrk, startGenerator } from './generator.ts';
@@ -42,16 +39,20 @@ const PARTS: Readonly<Record<string, Part>> = {
 };
 const NEED_LARGE_VAULTS = ['curves', 'large'];
 
-const { values } = parseArgs({
-  options: {
-    quick: { type: 'boolean', default: false },
-    trial: { type: 'boolean', default: false },
-    only: { type: 'string' },
-    curves: { type: 'string' },
-    json: { type: 'string' },
-    write: { type: 'string' },
-  },
-});
+function readArguments(): BenchArguments {
+  try {
+    return parseArguments(process.argv.slice(2));
+  } catch (error) {
+    console.error(`bench: ${error instanceof Error ? error.message : error}\n\n${USAGE}`);
+    return process.exit(2);
+  }
+}
+
+const values = readArguments();
+if (values.help) {
+  console.log(USAGE);
+  process.exit(0);
+}
 const asked = (name: string): string => resolve(process.env['INIT_CWD'] ?? '.', name);
 const plan = PLANS[values.trial ? 'trial' : values.quick ? 'quick' : 'full'];
 

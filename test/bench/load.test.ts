@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { parseArguments, USAGE } from '../../bench/arguments.ts';
 import { describeGenerator, findWrk } from '../../bench/generator.ts';
 import { pickRetrievals } from '../../bench/picking.ts';
 import { benchKey, benchPath, benchPolicy, benchPublicKey, benchToken } from '../../bench/subjects.ts';
@@ -59,4 +60,11 @@ test('what fixtures are made of follows from the number alone, and is what the s
       .resources.slice(-2)
       .map(({ length }) => length);
   assert.deepEqual(lengths(0), lengths(9999));
+});
+
+test('a flag that is none is named, and help tells of every one that is', () => {
+  assert.deepEqual(parseArguments(['--quick', '--only', 'log']).only, 'log');
+  assert.throws(() => parseArguments(['--quik']), /Unknown option '--quik'/);
+  assert.throws(() => parseArguments(['--curves=some']), /--curves takes yes or no/);
+  for (const flag of Object.keys(parseArguments([]))) if (flag !== 'help') assert.ok(USAGE.includes(`--${flag}`), flag);
 });
