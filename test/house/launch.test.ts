@@ -95,6 +95,7 @@ test('the program gets its words, the caller’s folder, INIT_CWD and the flags 
     '--disable-proto=throw',
     '--min-semi-space-size=8',
     '--max-semi-space-size=8',
+    '--initial-old-space-size=64',
     '--no-allocation-site-pretenuring',
   ]);
   assert.equal(cwd, process.platform === 'darwin' ? cwd : tmpdir());
