@@ -96,6 +96,7 @@ test('the program gets its words, the caller’s folder, INIT_CWD and the flags 
     '--min-semi-space-size=8',
     '--max-semi-space-size=8',
     '--initial-old-space-size=64',
+    '--heap-growing-percent=40',
     '--no-allocation-site-pretenuring',
   ]);
   assert.equal(cwd, process.platform === 'darwin' ? cwd : tmpdir());
