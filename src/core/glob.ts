@@ -1,4 +1,4 @@
-/** Globs of the audit filter: `*` stands for any run of characters, `?` for one. */
+/** Globs of the audit filter: `*` stands for any run of characters, `?` for one. A character is a code point. */
 
 /** Costs at most the product of the lengths: only the last star is ever tried again. */
 export function globMatches(glob: string, text: string): boolean {
@@ -10,12 +10,16 @@ export function globMatches(glob: string, text: string): boolean {
     if (inGlob < glob.length && glob[inGlob] === '*') {
       star = inGlob++;
       resumeAt = at;
-    } else if (inGlob < glob.length && (glob[inGlob] === '?' || glob[inGlob] === text[at])) {
+    } else if (inGlob < glob.length && glob[inGlob] === '?') {
+      inGlob++;
+      at += unitsAt(text, at);
+    } else if (inGlob < glob.length && glob[inGlob] === text[at]) {
       inGlob++;
       at++;
     } else if (star !== -1) {
       inGlob = star + 1;
-      at = ++resumeAt;
+      resumeAt += unitsAt(text, resumeAt);
+      at = resumeAt;
     } else {
       return false;
     }
@@ -23,3 +27,6 @@ export function globMatches(glob: string, text: string): boolean {
   while (glob[inGlob] === '*') inGlob++;
   return inGlob === glob.length;
 }
+
+/** How many units of text the character there has. */
+const unitsAt = (text: string, at: number): number => ((text.codePointAt(at) ?? 0) > 0xffff ? 2 : 1);

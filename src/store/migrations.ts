@@ -9,7 +9,7 @@ export interface Migration {
 }
 
 /** In order; the numbers are 1, 2, 3 … without gap. */
-export function readMigrations(dialect: 'sqlite'): Migration[] {
+export function readMigrations(dialect: 'sqlite' | 'postgres'): Migration[] {
   const folder = join(import.meta.dirname, 'migrations', dialect);
   return readdirSync(folder)
     .filter((file) => file.endsWith('.sql'))

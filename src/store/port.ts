@@ -10,12 +10,21 @@ import type { Agent, Session } from '../core/agent.ts';
 import type { AuditEntry } from '../core/audit.ts';
 import type { PlainChange } from '../core/change.ts';
 import type { CountedCredential, Credential, CredentialVersion, Sealed } from '../core/credential.ts';
-import type { Lease, LeaseStatus, RevocationMark } from '../core/lease.ts';
-import type { ActorName, AgentId, ChallengeId, CredentialId, TokenHash } from '../core/names.ts';
-import type { CredentialPath } from '../core/path.ts';
-import type { PathRange } from '../core/pattern.ts';
+import type { Lease } from '../core/lease.ts';
+import type { AgentId, AgentName, ChallengeId, CredentialId, PolicyName, TokenHash } from '../core/names.ts';
 import type { Policy } from '../core/policy.ts';
 import type { Keys, VersionInfo } from '../core/workspace.ts';
+import type { PostgresAddress } from './postgres/address.ts';
+import type {
+  AuditFilter,
+  Counted,
+  CredentialPlace,
+  CredentialQuery,
+  LeaseQuery,
+  Listed,
+  MarkedLeases,
+  Matches,
+} from './queries.ts';
 
 export type FailureKind = 'unavailable' | 'unknown' | 'broken';
 
@@ -70,8 +79,8 @@ export interface Batch {
   /** In the order of the decisions. */
   readonly changes: readonly StoredChange[];
   /**
-   * Successful retrievals of each credential, each of which is an entry: the store adds them up, when and where it likes, with those
-   * of every other node, and tells exact counts to whoever asks.
+   * Successful retrievals of each credential, each of which is an entry and a new lease: the store adds them up, when and where it
+   * likes, with those of every other node, and tells exact counts to whoever asks.
    */
   readonly accesses: ReadonlyMap<CredentialId, number>;
 }
@@ -81,6 +90,30 @@ export interface Committed {
   readonly durable: Promise<void>;
 }
 
+/** Agents and policies that other nodes changed: first what is gone, then what is there now. */
+export interface ControlChanges {
+  readonly removedAgents: readonly { readonly id: AgentId; readonly name: AgentName }[];
+  readonly removedPolicies: readonly PolicyName[];
+  readonly agents: readonly Authenticated<Agent>[];
+  readonly policies: readonly Authenticated<Policy>[];
+}
+
+/** What several nodes share, as it stands for the length of a turn. */
+export interface Shared {
+  /** Null where it was removed. */
+  readonly head: Head | null;
+  /** The database's clock, which decides for all nodes: milliseconds since 1970. */
+  readonly now: number;
+  /** As `readSeenTime`. */
+  readonly seenAt: number;
+  /** The time of the log's last entry, in milliseconds; 0 where there is none. */
+  readonly lastEntryAt: number;
+  /** The link of the entry that the turn was opened with as the last one known; null where there is none of that ordinal. */
+  readonly knownLink: string | null;
+  /** What was changed by turns behind that epoch; null where that is so long ago that all must be read anew. */
+  readControl(behindEpoch: number): Promise<ControlChanges | null>;
+}
+
 /**
  * One turn. Between `openTurn` and `commit` or `abandon` no other turn of any node is open.
  * `commit` writes all of the batch or nothing; the next turn sees it. It is told to nobody before it is `durable`, and what is
@@ -88,6 +121,8 @@ export interface Committed {
  */
 export interface Turn {
   readonly found: Found;
+  /** Null where the process has the store to itself: then nothing changes between its turns, and its own clock decides. */
+  readonly shared: Shared | null;
   commit(batch: Batch): Promise<Committed>;
   abandon(): Promise<void>;
 }
@@ -98,78 +133,15 @@ export interface LastEntry {
   readonly timestamp: string;
 }
 
-export interface AuditFilter {
-  readonly agentName: string | null;
-  /** A glob: `*` any run of characters, `?` one. */
-  readonly resource: string | null;
-  readonly action: string | null;
-  readonly eventType: string | null;
-  readonly result: string | null;
-}
-
-export interface CredentialQuery {
-  /** In order, not overlapping. */
-  readonly ranges: readonly PathRange[];
-  readonly type: string | null;
-}
-
-export interface LeaseQuery {
-  readonly agentId: AgentId | null;
-  readonly agentName: string | null;
-  readonly path: CredentialPath | null;
-  readonly status: LeaseStatus | null;
-  /** Milliseconds; tells which are active, and which ended too long ago to be listed. */
-  readonly now: number;
-}
-
-/**
- * A place in the list of credentials: behind the path `after` in the range of that index. What a step reached, or
- * `FIRST_CREDENTIAL`.
- */
-export interface CredentialPlace {
-  readonly range: number;
-  readonly after: string;
-}
-
-export const FIRST_CREDENTIAL: CredentialPlace = { range: 0, after: '' };
-/** Leases go from the newest on, each place is the ordinal of the one before it. */
-export const NEWEST_LEASE = Number.MAX_SAFE_INTEGER;
-
-/** What a step of a list found, and where the next one goes on: null where the list ends. */
-export interface Listed<Row, Place> {
-  readonly rows: readonly Row[];
-  readonly reached: Place | null;
-}
-
-/** As `Listed`, for a step that only counts. */
-export interface Counted<Place> {
-  readonly count: number;
-  readonly reached: Place | null;
-}
-
-/** The leases that a mark covers; `agentName` is that of its agent, and null where it has none. */
-export interface MarkedLeases {
-  readonly mark: RevocationMark;
-  readonly agentName: ActorName | null;
-}
-
-/** What a step of a search in the log found, and the ordinal at which the next one begins: null where the range ends. */
-export interface Matches {
-  /** Of the entries that fit, in the order that was asked for. */
-  readonly seqs: readonly number[];
-  readonly reached: number | null;
-}
-
 /** Where a log lies; plain data, so that it can be handed to a thread. */
-export interface LogLocation {
-  readonly kind: 'sqlite';
-  readonly file: string;
-}
+export type LogLocation =
+  | { readonly kind: 'sqlite'; readonly file: string }
+  | { readonly kind: 'postgres'; readonly address: PostgresAddress };
 
 /** Reads the log beside the store; sees what was committed. */
 export interface LogReader {
   /** As the store's `readEntries`. */
-  entries(fromSeq: number, toSeq: number, limit: number): AuditEntry[];
+  entries(fromSeq: number, toSeq: number, limit: number): Promise<AuditEntry[]>;
   close(): void;
 }
 
@@ -181,6 +153,9 @@ export interface Swept {
 }
 
 export interface Store {
+  /** Whether other processes may write to it too: then what a turn says of itself goes before what is remembered. */
+  readonly isShared: boolean;
+
   /** The check value of the root key, or null for a new vault. */
   readKeyCheck(): Promise<string | null>;
   /** Makes the vault: its check value and its first head record. Once. */
@@ -200,7 +175,10 @@ export interface Store {
   /** Whether a mark ended everything that the agent held, and there is no row of it: altered or not, a row means that it is not. */
   isDeregistered(agentId: AgentId): Promise<boolean>;
 
-  openTurn(keys: readonly Keys[]): Promise<Turn>;
+  /** `knownSeq`: the last entry that this process knows of, to be looked for where others write too. */
+  openTurn(keys: readonly Keys[], knownSeq?: number): Promise<Turn>;
+  /** The epoch as it is now, without a turn. Control state of that epoch is what decides. */
+  readEpoch(): Promise<number>;
 
   /** How often the credential was retrieved, as far as was committed; 0 where there is none. Soon after a start it may take a while. */
   readAccessCount(credentialId: CredentialId): Promise<number>;

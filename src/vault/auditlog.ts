@@ -2,7 +2,8 @@
 import type { AuditEntry } from '../core/audit.ts';
 import type { Context } from '../core/operation.ts';
 import { adminRead } from '../core/operations/adminread.ts';
-import type { AuditFilter, Head } from '../store/port.ts';
+import type { Head } from '../store/port.ts';
+import type { AuditFilter } from '../store/queries.ts';
 import { breathe, type Page, STEP_ROWS } from './listing.ts';
 import { readInSteps } from './logsteps.ts';
 import type { Vault } from './vault.ts';

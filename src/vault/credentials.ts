@@ -7,7 +7,7 @@ import { type Retrieved, type RetrieveRequest, retrieve } from '../core/operatio
 import type { CredentialPath } from '../core/path.ts';
 import { Secret } from '../core/secret.ts';
 import { newCredentialId, newLeaseId } from '../crypto/ids.ts';
-import { FIRST_CREDENTIAL } from '../store/port.ts';
+import { FIRST_CREDENTIAL } from '../store/queries.ts';
 import { type Listing, type Page, readListing } from './listing.ts';
 import type { Vault } from './vault.ts';
 

@@ -11,7 +11,7 @@ import {
   revokeLeases as revokeMany,
 } from '../core/operations/leases.ts';
 import type { CredentialPath } from '../core/path.ts';
-import { NEWEST_LEASE } from '../store/port.ts';
+import { NEWEST_LEASE } from '../store/queries.ts';
 import { countFrom, type Listing, type Page, readListing, sliceListing } from './listing.ts';
 import type { Vault } from './vault.ts';
 

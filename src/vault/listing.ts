@@ -1,5 +1,5 @@
 /** Lists: whole, in steps so that none holds up the others, or a page with its `meta`. */
-import type { Counted, Listed } from '../store/port.ts';
+import type { Counted, Listed } from '../store/queries.ts';
 
 /** A page that was asked for. */
 export interface Page {

@@ -24,15 +24,15 @@ export interface Findings {
 
 const LOWEST_PRIORITY = 19;
 
-function checkRanges({ log, auditKey, lastSeq, shared }: RangesTask): Findings {
+async function checkRanges({ log, auditKey, lastSeq, shared }: RangesTask): Promise<Findings> {
   const share = new RangeShare(lastSeq, shared);
   const keys = { audit: importAuditKey(auditKey) };
-  const reader = openLogReader(log);
+  const reader = await openLogReader(log);
   try {
     let broken: Break | null = null;
     let end: ChainPoint | null = null;
     for (let range = share.take(); range !== null; range = share.take()) {
-      const found = checkRange(reader, keys, range, share);
+      const found = await checkRange(reader, keys, range, share);
       if ('why' in found) {
         broken = firstOf(broken, found);
         share.close();
@@ -47,18 +47,18 @@ function checkRanges({ log, auditKey, lastSeq, shared }: RangesTask): Findings {
 }
 
 /** How far the chain was followed, or where it broke. */
-function checkRange(
+async function checkRange(
   reader: LogReader,
   keys: ConstructorParameters<typeof ChainCheck>[0],
   { fromSeq, toSeq }: Range,
   share: RangeShare,
-): ChainPoint | Break {
-  const start = fromSeq === 1 ? CHAIN_START : reader.entries(fromSeq - 1, fromSeq - 1, 1)[0];
+): Promise<ChainPoint | Break> {
+  const [start] = fromSeq === 1 ? [CHAIN_START] : await reader.entries(fromSeq - 1, fromSeq - 1, 1);
   if (start === undefined) return { entry: fromSeq - 1, timestamp: null, why: 'the entry is missing' };
   const check = new ChainCheck(keys, start);
   while (check.point.seq < toSeq && !share.isOver) {
     const startedAt = performance.now();
-    const entries = reader.entries(check.point.seq + 1, toSeq, STEP_ENTRIES);
+    const entries = await reader.entries(check.point.seq + 1, toSeq, STEP_ENTRIES);
     if (entries.length === 0) return missingBehind(check.point);
     for (const entry of entries) {
       const broken = check.next(entry);
@@ -78,4 +78,4 @@ function missingBehind({ seq, timestamp }: ChainPoint): Break {
 
 // On Linux a priority is a thread's own; elsewhere the whole service would get it.
 if (process.platform === 'linux') setPriority(0, LOWEST_PRIORITY);
-parentPort?.postMessage(checkRanges(workerData));
+parentPort?.postMessage(await checkRanges(workerData));

@@ -17,6 +17,7 @@ import {
   headAt,
   leased,
   marked,
+  retrievals,
   stored,
   T0,
   versioned,
@@ -169,7 +170,7 @@ export function commitContract({ name, newVault }: Subject): void {
   test(`${name}: a credential is replaced but for what it counts, and versions are dropped up to a number`, async (t) => {
     const store = await newVault(t);
     await commit(store, { changes: [stored(A), stored(aCredential('b')), versioned(aCredential('b'), 1, ONE)] });
-    await commit(store, { accesses: new Map([[A.id, 4]]) });
+    await commit(store, retrievals(1, [A, A, A, A]));
     const later = { ...A, description: 'later', updatedAt: T0 + 5, version: 4 };
     const versions = [1, 2, 3, 4].map((version) => versioned(A, version, ONE));
     const drop = { kind: 'dropVersions' as const, credentialId: A.id, through: 2 };

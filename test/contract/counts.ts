@@ -1,11 +1,11 @@
 /** Contract: accesses are added up, exactly, whoever asks and whenever the store was closed or left. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Credential } from '../../src/core/credential.ts';
 import type { CredentialId } from '../../src/core/names.ts';
 import { EVERYTHING } from '../../src/core/pattern.ts';
-import { FIRST_CREDENTIAL, type Store } from '../../src/store/port.ts';
-import { aCredential, anEntry, commit, stored } from './rows.ts';
+import type { Store } from '../../src/store/port.ts';
+import { FIRST_CREDENTIAL } from '../../src/store/queries.ts';
+import { aCredential, anEntry, commit, retrievals, stored } from './rows.ts';
 import type { Subject } from './store.ts';
 
 const [A, B] = [aCredential('a'), aCredential('b')];
@@ -20,36 +20,28 @@ async function countsOf(store: Store): Promise<Record<string, number>> {
   return Object.fromEntries(listed.map(({ path, accessCount }) => [path, accessCount]));
 }
 
-/** A batch in which the credentials are retrieved, in that order. */
-function retrievals(firstSeq: number, ...credentials: readonly Credential[]) {
-  const accesses = new Map<CredentialId, number>();
-  for (const { id } of credentials) accesses.set(id, (accesses.get(id) ?? 0) + 1);
-  return { entries: credentials.map(({ path }, index) => anEntry(firstSeq + index, { resource: path })), accesses };
-}
-
 export function countContract({ name, newPlace, newVault }: Subject): void {
   test(`${name}: accesses are added to the credentials that exist, and told by list and by key`, async (t) => {
     const store = await newVault(t);
     await commit(store, { changes: [stored(A), stored(B)] });
     assert.deepEqual(await countsOf(store), { a: 0, b: 0 });
-    await commit(store, retrievals(1, A, B, A));
+    await commit(store, retrievals(1, [A, B, A]));
     assert.deepEqual(await countsOf(store), { a: 2, b: 1 });
     await commit(store, { accesses: new Map([['gone' as CredentialId, 1]]) });
     assert.equal(await store.readAccessCount('gone' as CredentialId), 0);
-    await commit(store, { changes: [stored({ ...A, version: 2 })], ...retrievals(4, A) });
+    await commit(store, retrievals(4, [A], [stored({ ...A, version: 2 })]));
     assert.deepEqual(await countsOf(store), { a: 3, b: 1 });
   });
 
   test(`${name}: what comes back at a path counts from the beginning, in one batch and later`, async (t) => {
     const store = await newVault(t);
     const again = { ...A, id: 'again' as CredentialId };
-    await commit(store, { changes: [stored(A)], ...retrievals(1, A, A) });
+    await commit(store, retrievals(1, [A, A], [stored(A)]));
     assert.deepEqual(await countsOf(store), { a: 2 });
-    const { entries, accesses } = retrievals(3, A, again, again);
     const changes = [{ kind: 'removeCredential' as const, id: A.id, path: A.path }, stored(again)];
-    await commit(store, { entries, accesses, changes });
+    await commit(store, retrievals(3, [A, again, again], changes));
     assert.deepEqual(await countsOf(store), { a: 2 });
-    await commit(store, retrievals(6, again));
+    await commit(store, retrievals(6, [again]));
     assert.deepEqual(await countsOf(store), { a: 3 });
   });
 
@@ -58,7 +50,7 @@ export function countContract({ name, newPlace, newVault }: Subject): void {
     const first = await open();
     await first.initialise('check', { seq: 0, hmac: '', mac: '', epoch: 0 }, 0);
     await commit(first, { changes: [stored(A), stored(B)] });
-    await commit(first, retrievals(1, A, B, A));
+    await commit(first, retrievals(1, [A, B, A]));
     await commit(first, {
       entries: [
         anEntry(4, { resource: 'a', result: 'denied' }),
@@ -75,7 +67,7 @@ export function countContract({ name, newPlace, newVault }: Subject): void {
     }
     const last = await open();
     t.after(() => last.close());
-    await commit(last, retrievals(8, B));
+    await commit(last, retrievals(8, [B]));
     assert.deepEqual(await countsOf(last), { a: 2, b: 2 });
   });
 }

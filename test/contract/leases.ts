@@ -13,7 +13,9 @@ import {
   marked as underMark,
 } from '../../src/core/lease.ts';
 import type { ActorName, AgentId, CredentialId } from '../../src/core/names.ts';
-import type { LeaseQuery, Store, StoredChange } from '../../src/store/port.ts';
+import type { Store, StoredChange } from '../../src/store/port.ts';
+import type { LeaseQuery } from '../../src/store/queries.ts';
+import { inOwnScope } from '../kit/folder.ts';
 import { runs } from '../kit/property.ts';
 import { aLease, asPath, commit, find, leased, T0 } from './rows.ts';
 import type { Subject } from './store.ts';
@@ -118,29 +120,31 @@ async function assertLists(store: Store, leases: readonly Lease[], query: LeaseQ
 }
 
 export function leaseContract({ name, newVault }: Subject): void {
-  test(`${name}: leases are as marks, revocations and renewals leave them, in turns, counts and lists; what each mark ended can be told later`, async (t) => {
+  test(`${name}: leases are as marks, revocations and renewals leave them, in turns, counts and lists; what each mark ended can be told later`, async () => {
     const histories = fc.array(event, { minLength: 30, maxLength: 60 });
     await fc.assert(
-      fc.asyncProperty(histories, async (events) => {
-        const store = await newVault(t);
-        const { changes, leases, ended } = play(events);
-        await commit(store, { changes });
-        const end = T0 + events.length * STEP_MS;
-        const keys = leases.map(({ id }) => ({ lease: id }));
-        assert.deepEqual((await find(store, keys)).leases, leases);
-        for (const [mark, count] of ended) {
-          const agentName = mark.agentId === null ? null : nameOf(mark.agentId);
-          assert.equal(await countEnded(store, { mark, agentName }), count, JSON.stringify(mark));
-        }
-        for (const now of [end, end - 5 * STEP_MS, end + 20 * STEP_MS, end - 20 * STEP_MS + ENDED_LEASES_LISTED_MS]) {
-          for (const status of [null, ...LEASE_STATUSES]) {
-            await assertLists(store, leases, { ...queryAt(now), status });
-            await assertLists(store, leases, { ...queryAt(now), status, agentName: 'ci-2' as ActorName });
-            await assertLists(store, leases, { ...queryAt(now), status, path: asPath('b') });
-            await assertLists(store, leases, { ...queryAt(now), status, agentId: idOfAgent('3'), path: asPath('c') });
+      fc.asyncProperty(histories, (events) =>
+        inOwnScope(async (scope) => {
+          const store = await newVault(scope);
+          const { changes, leases, ended } = play(events);
+          await commit(store, { changes });
+          const end = T0 + events.length * STEP_MS;
+          const keys = leases.map(({ id }) => ({ lease: id }));
+          assert.deepEqual((await find(store, keys)).leases, leases);
+          for (const [mark, count] of ended) {
+            const agentName = mark.agentId === null ? null : nameOf(mark.agentId);
+            assert.equal(await countEnded(store, { mark, agentName }), count, JSON.stringify(mark));
           }
-        }
-      }),
+          for (const now of [end, end - 5 * STEP_MS, end + 20 * STEP_MS, end - 20 * STEP_MS + ENDED_LEASES_LISTED_MS]) {
+            for (const status of [null, ...LEASE_STATUSES]) {
+              await assertLists(store, leases, { ...queryAt(now), status });
+              await assertLists(store, leases, { ...queryAt(now), status, agentName: 'ci-2' as ActorName });
+              await assertLists(store, leases, { ...queryAt(now), status, path: asPath('b') });
+              await assertLists(store, leases, { ...queryAt(now), status, agentId: idOfAgent('3'), path: asPath('c') });
+            }
+          }
+        }),
+      ),
       runs(10),
     );
   });

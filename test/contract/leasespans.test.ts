@@ -6,7 +6,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { type TestContext, test } from 'node:test';
 import { ENDED_LEASES_LISTED_MS, type Lease } from '../../src/core/lease.ts';
 import type { ActorName } from '../../src/core/names.ts';
-import { NEWEST_LEASE } from '../../src/store/port.ts';
+import { NEWEST_LEASE } from '../../src/store/queries.ts';
 import { SPAN_SEQS } from '../../src/store/sqlite/leasespans.ts';
 import { SqliteStore } from '../../src/store/sqlite/store.ts';
 import { temporaryFolder } from '../kit/folder.ts';

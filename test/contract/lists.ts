@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import type { CredentialType } from '../../src/core/names.ts';
 import { EVERYTHING, matches, type Pattern, rangesOf } from '../../src/core/pattern.ts';
-import { type CredentialPlace, type CredentialQuery, FIRST_CREDENTIAL } from '../../src/store/port.ts';
+import { type CredentialPlace, type CredentialQuery, FIRST_CREDENTIAL } from '../../src/store/queries.ts';
 import { runs } from '../kit/property.ts';
 import { aCredential, commit, stored } from './rows.ts';
 import type { Subject } from './store.ts';

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
 import { type TestContext, test } from 'node:test';
 import { EVERYTHING } from '../../src/core/pattern.ts';
-import { FIRST_CREDENTIAL, NEWEST_LEASE } from '../../src/store/port.ts';
+import { FIRST_CREDENTIAL, NEWEST_LEASE } from '../../src/store/queries.ts';
 import { AccessCounts } from '../../src/store/sqlite/accesscounts.ts';
 import { openDatabase } from '../../src/store/sqlite/database.ts';
 import { LeaseLists } from '../../src/store/sqlite/leaselists.ts';

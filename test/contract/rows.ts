@@ -129,6 +129,24 @@ export const marked = (seq: number, agentId: AgentId | null, credentialId: Crede
   mark: { seq, agentId, credentialId, revokedAt: T0 + seq },
 });
 
+/** A batch in which the credentials are retrieved, in that order, behind the changes. */
+export function retrievals(
+  firstSeq: number,
+  credentials: readonly Credential[],
+  changes: readonly StoredChange[] = [],
+): Pick<Batch, 'entries' | 'changes' | 'accesses'> {
+  const accesses = new Map<CredentialId, number>();
+  for (const { id } of credentials) accesses.set(id, (accesses.get(id) ?? 0) + 1);
+  return {
+    entries: credentials.map(({ path }, index) => anEntry(firstSeq + index, { resource: path })),
+    changes: [
+      ...changes,
+      ...credentials.map(({ id, path }, index) => leased(aLease(firstSeq + index, { credentialId: id, path }))),
+    ],
+    accesses,
+  };
+}
+
 /** Commits one turn whose head record is behind its last entry, or where `seq` says. */
 export async function commit(
   store: Store,
@@ -144,5 +162,7 @@ export async function commit(
 export async function find(store: Store, keys: readonly Keys[]): Promise<Found> {
   const turn = await store.openTurn(keys);
   await turn.abandon();
-  return turn.found;
+  const { found } = turn;
+  // In no order that is promised.
+  return { ...found, leases: found.leases.toSorted((a, b) => a.seq - b.seq) };
 }

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import type { Credential } from '../../src/core/credential.ts';
 import type { Lease } from '../../src/core/lease.ts';
+import type { Store } from '../../src/store/port.ts';
 import {
   type AuditFilter,
   type Counted,
@@ -12,8 +13,7 @@ import {
   type Listed,
   type MarkedLeases,
   NEWEST_LEASE,
-  type Store,
-} from '../../src/store/port.ts';
+} from '../../src/store/queries.ts';
 
 const ALL = Number.MAX_SAFE_INTEGER;
 /** Many times what the lists of these tests need: one that does not come to an end fails, and does not hang. */

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { fdatasyncSync, fstatSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { FIRST_CREDENTIAL } from '../../src/store/port.ts';
+import { FIRST_CREDENTIAL } from '../../src/store/queries.ts';
 import { SqliteStore } from '../../src/store/sqlite/store.ts';
 import { temporaryFolder } from '../kit/folder.ts';
 import { aCredential, anEntry, asPath, commit, headAt, KEY_CHECK, stored, T0 } from './rows.ts';

@@ -8,6 +8,12 @@ export interface Scope {
   after(cleanUp: () => unknown): void;
 }
 
+/** A scope of its own, cleaned up in the end: for one run of a property, of which a test has many. */
+export async function inOwnScope<T>(work: (scope: Scope) => Promise<T>): Promise<T> {
+  await using cleaning = new AsyncDisposableStack();
+  return await work({ after: (cleanUp) => cleaning.defer(async () => void (await cleanUp())) });
+}
+
 export function temporaryFolder(scope: Scope): string {
   const folder = mkdtempSync(join(tmpdir(), 'leasehold-test-'));
   scope.after(() => rmSync(folder, { recursive: true, force: true }));

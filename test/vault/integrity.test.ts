@@ -6,7 +6,7 @@ import type { CredentialType, PolicyName } from '../../src/core/names.ts';
 import { parsePolicy } from '../../src/core/policy.ts';
 import { Secret } from '../../src/core/secret.ts';
 import { hashToken } from '../../src/crypto/tokens.ts';
-import { NEWEST_LEASE } from '../../src/store/port.ts';
+import { NEWEST_LEASE } from '../../src/store/queries.ts';
 import { readCredentialMetadata, retrieveCredential, storeCredential } from '../../src/vault/credentials.ts';
 import { createPolicy, readPolicy } from '../../src/vault/policies.ts';
 import { as, enrol, logIn, newAgentKey, unchecked } from './agents.ts';

@@ -190,9 +190,9 @@ test('every turn that is opened is closed before the next one, whatever happens 
   const vault = await openVault(t, {
     inFront: (store) =>
       inFrontOf(store, {
-        async openTurn(keys): Promise<Turn> {
+        async openTurn(keys, knownSeq): Promise<Turn> {
           assert.equal(open, 0, 'a turn was opened beside another one');
-          const turn = await store.openTurn(keys);
+          const turn = await store.openTurn(keys, knownSeq);
           open += 1;
           const close = <T>(work: Promise<T>): Promise<T> =>
             work.finally(() => {
@@ -200,6 +200,7 @@ test('every turn that is opened is closed before the next one, whatever happens 
             });
           return {
             found: turn.found,
+            shared: turn.shared,
             commit: (batch) => close(turn.commit(batch)),
             abandon: () => close(turn.abandon()),
           };

@@ -95,10 +95,11 @@ export async function openVault(scope: Scope, options: OpenOptions = {}): Promis
 export function withCommit(decide: (batch: Batch, commit: () => Promise<void>) => Promise<void>) {
   return (store: Store): Store =>
     inFrontOf(store, {
-      async openTurn(keys) {
-        const turn = await store.openTurn(keys);
+      async openTurn(keys, knownSeq) {
+        const turn = await store.openTurn(keys, knownSeq);
         return {
           found: turn.found,
+          shared: turn.shared,
           async commit(batch) {
             let isClosed = false;
             const commit = async (): Promise<void> => {

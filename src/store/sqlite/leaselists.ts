@@ -1,9 +1,9 @@
 /** The list of leases, newest first, step by step: each looks at a bounded number of leases, whatever is asked for. */
 import type { DatabaseSync } from 'node:sqlite';
 import { ENDED_LEASES_LISTED_MS, type Lease, type LeaseStatus } from '../../core/lease.ts';
-import type { Counted, LeaseQuery, Listed, MarkedLeases } from '../port.ts';
+import type { Counted, LeaseQuery, Listed, MarkedLeases } from '../queries.ts';
+import { toLease } from '../rows.ts';
 import { SPAN_SEQS, spanOf } from './leasespans.ts';
-import { toLease } from './rows.ts';
 import { Statements } from './statements.ts';
 import { inWindows, WINDOW_ROWS } from './windows.ts';
 

@@ -1,9 +1,10 @@
 /** The list of credentials, step by step: each looks at a bounded number of keys, in their order, wherever it begins. */
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import type { CountedCredential } from '../../core/credential.ts';
-import type { Counted, CredentialPlace, CredentialQuery, Listed } from '../port.ts';
+import type { Counted, CredentialPlace, CredentialQuery, Listed } from '../queries.ts';
+import { toCredential } from '../rows.ts';
 import type { AccessCounts } from './accesscounts.ts';
-import { CREDENTIAL_COLUMNS, toCredential } from './rows.ts';
+import { CREDENTIAL_COLUMNS } from './rows.ts';
 import { inWindows, WINDOW_ROWS } from './windows.ts';
 
 /** Its first and last path, both in it. */

@@ -5,20 +5,10 @@ import type { CredentialId } from '../../core/names.ts';
 import type { CredentialPath } from '../../core/path.ts';
 import type { Keys } from '../../core/workspace.ts';
 import type { Found } from '../port.ts';
+import { type Row, toCredential, toLease, toSession, toVersion } from '../rows.ts';
 import type { CountNumber } from './accesscounts.ts';
 import type { HotCredentials } from './hotcredentials.ts';
-import {
-  CREDENTIAL_COLUMNS,
-  CREDENTIAL_WITH_NEWEST,
-  HISTORY,
-  type Row,
-  toCredential,
-  toCredentialWithNewest,
-  toLease,
-  toSession,
-  toVersion,
-  VERSION,
-} from './rows.ts';
+import { CREDENTIAL_COLUMNS, CREDENTIAL_WITH_NEWEST, HISTORY, toCredentialWithNewest, VERSION } from './rows.ts';
 
 /** A list that a turn's keys fill: the port's are read-only. */
 type Filling<T> = { -readonly [Key in keyof T]: T[Key] extends readonly (infer Item)[] ? Item[] : T[Key] };

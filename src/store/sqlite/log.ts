@@ -1,7 +1,8 @@
 /** Reading the audit log. */
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import type { AuditEntry } from '../../core/audit.ts';
-import type { AuditFilter, Head, LastEntry, Matches } from '../port.ts';
+import type { Head, LastEntry } from '../port.ts';
+import type { AuditFilter, Matches } from '../queries.ts';
 import { ENTRIES_IN_RANGE, toEntry } from './rows.ts';
 import { inWindows } from './windows.ts';
 

@@ -20,7 +20,7 @@ export class SqliteLogReader implements LogReader {
     this.#gather = this.#database.prepare(ENTRIES_GATHERED);
   }
 
-  entries(fromSeq: number, toSeq: number, limit: number): AuditEntry[] {
+  async entries(fromSeq: number, toSeq: number, limit: number): Promise<AuditEntry[]> {
     this.#gathered = [];
     this.#gather.get(fromSeq, toSeq, limit);
     return this.#gathered;

@@ -2,19 +2,9 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import type { AgentId, CredentialId, TokenHash } from '../../core/names.ts';
 import type { Keys } from '../../core/workspace.ts';
-import type {
-  AuditFilter,
-  Batch,
-  Committed,
-  CredentialPlace,
-  CredentialQuery,
-  Head,
-  LeaseQuery,
-  LogLocation,
-  MarkedLeases,
-  Store,
-  Turn,
-} from '../port.ts';
+import type { Batch, Committed, Head, LogLocation, Store, Turn } from '../port.ts';
+import type { AuditFilter, CredentialPlace, CredentialQuery, LeaseQuery, MarkedLeases } from '../queries.ts';
+import { toAgent, toPolicy, toSession } from '../rows.ts';
 import { AccessCounts, type CountingOptions, type CountNumber } from './accesscounts.ts';
 import { Checkpointer } from './checkpointer.ts';
 import { inTransaction, openDatabase, toFailure } from './database.ts';
@@ -23,7 +13,6 @@ import { LeaseLists } from './leaselists.ts';
 import { Lists } from './lists.ts';
 import { KeyLoader } from './loader.ts';
 import { Log } from './log.ts';
-import { toAgent, toPolicy, toSession } from './rows.ts';
 import { Sweeper } from './sweeper.ts';
 import { type SyncFile, WalSync } from './walsync.ts';
 import { BatchWriter } from './writer.ts';
@@ -37,6 +26,7 @@ interface SqliteOptions {
 }
 
 export class SqliteStore implements Store {
+  readonly isShared = false;
   readonly logLocation: LogLocation;
   readonly #database: DatabaseSync;
   readonly #counts: AccessCounts;
@@ -139,6 +129,7 @@ export class SqliteStore implements Store {
       const { found, numbers } = this.#loader.load(keys);
       return {
         found,
+        shared: null,
         commit: (batch) => this.#commit(batch, numbers).finally(close),
         abandon: async () => close(),
       };
@@ -146,6 +137,10 @@ export class SqliteStore implements Store {
       close();
       throw toFailure(error);
     }
+  }
+
+  readEpoch() {
+    return this.#read(() => Number(this.#database.prepare('SELECT epoch FROM audit_head').get()?.['epoch'] ?? 0));
   }
 
   async readAccessCount(credentialId: CredentialId) {

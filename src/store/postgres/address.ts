@@ -1,0 +1,131 @@
+/**
+ * Where a PostgreSQL is and how it is reached, from a connection URL. Strict: what is not understood is refused, and nothing of the
+ * URL is repeated, because it may hold a password. SOURCE: postgresql.org/docs/current/libpq-connect.html, "Connection URIs".
+ */
+import { readFileSync } from 'node:fs';
+import { isIP } from 'node:net';
+
+export type Host =
+  | { readonly kind: 'tcp'; readonly host: string; readonly port: number }
+  | { readonly kind: 'unix'; readonly socket: string };
+
+/** `verify-full` holds the server's certificate against its name, `verify-ca` only against the roots, `require` against nothing. */
+const SSL_MODES = ['disable', 'require', 'verify-ca', 'verify-full'] as const;
+export type SslMode = (typeof SSL_MODES)[number];
+
+/** Plain data, so that it can be handed to a thread. It may hold a password: never to be printed. */
+export interface PostgresAddress {
+  /** At least one; tried in order. */
+  readonly hosts: readonly Host[];
+  readonly database: string;
+  readonly user: string;
+  readonly password: string | null;
+  /** Null: `verify-full`, but plain to loopback and Unix sockets. */
+  readonly sslMode: SslMode | null;
+  /** Of certificates in PEM, instead of the system's. */
+  readonly rootCertificates: string | null;
+  /** `any`: also a server that does not take writes, which is of no use but for looking. */
+  readonly sessionAttributes: 'any' | 'read-write';
+  readonly applicationName: string;
+}
+
+const PARAMETERS = [
+  'sslmode',
+  'sslrootcert',
+  'target_session_attrs',
+  'application_name',
+  'host',
+  'connect_timeout',
+] as const;
+const DEFAULT_PORT = 5432;
+
+/** What is wrong with a URL, in a sentence that can be shown. */
+export class AddressError extends Error {}
+
+/** @throws AddressError */
+export function parseAddress(url: string): PostgresAddress {
+  const match = /^postgres(?:ql)?:\/\/(?:([^@/?#]*)@)?([^/?#@]*)(?:\/([^?#]*))?(?:\?([^#]*))?$/.exec(url);
+  if (match === null) throw new AddressError('must be postgres://USER:PASSWORD@HOST:PORT/DATABASE');
+  const [, userInfo = '', authority = '', path = '', query = ''] = match;
+  const [user = '', password, ...more] = userInfo.split(':').map((part) => decode(part, 'user and password'));
+  if (user === '' || more.length > 0)
+    throw new AddressError('must name a user, as in postgres://USER:PASSWORD@HOST/DATABASE');
+  const parameters = parseParameters(query);
+  const given = parameters.get('host') ?? decode(authority, 'host');
+  const sslMode = parameters.get('sslmode') ?? null;
+  if (sslMode !== null && !isSslMode(sslMode)) throw new AddressError(`sslmode must be one of ${SSL_MODES.join(', ')}`);
+  const attributes = parameters.get('target_session_attrs') ?? 'read-write';
+  if (attributes !== 'any' && attributes !== 'read-write' && attributes !== 'primary') {
+    throw new AddressError('target_session_attrs must be read-write, primary or any');
+  }
+  return {
+    hosts: given.split(',').map(parseHost),
+    database: decode(path, 'database') || user,
+    user,
+    password: password ?? null,
+    sslMode,
+    rootCertificates: readRoots(parameters.get('sslrootcert')),
+    sessionAttributes: attributes === 'any' ? 'any' : 'read-write',
+    applicationName: parameters.get('application_name') ?? 'leasehold',
+  };
+}
+
+function decode(text: string, what: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    throw new AddressError(`the ${what} must be percent-encoded`);
+  }
+}
+
+function parseParameters(query: string): Map<string, string> {
+  const parameters = new Map<string, string>();
+  for (const pair of query.split('&').filter((text) => text !== '')) {
+    const [name = '', value = ''] = pair.split(/=(.*)/s).map((part) => decode(part, 'parameters'));
+    if (!PARAMETERS.some((known) => known === name)) {
+      throw new AddressError(`has a parameter that is not known; there are ${PARAMETERS.join(', ')}`);
+    }
+    if (parameters.has(name) || value === '') throw new AddressError(`${name} must be given once, with a value`);
+    parameters.set(name, value);
+  }
+  return parameters;
+}
+
+function parseHost(text: string): Host {
+  if (text.startsWith('/')) return { kind: 'unix', socket: `${text}/.s.PGSQL.${DEFAULT_PORT}` };
+  const match = /^(?:\[([0-9A-Fa-f:.]+)\]|([A-Za-z0-9._-]+))(?::(\d{1,5}))?$/.exec(text);
+  const port = Number(match?.[3] ?? DEFAULT_PORT);
+  if (match === null || port < 1 || port > 65_535) {
+    throw new AddressError('each host must be HOST, HOST:PORT, [IPV6]:PORT or the folder of a Unix socket');
+  }
+  return { kind: 'tcp', host: match[1] ?? match[2] ?? '', port };
+}
+
+function isSslMode(text: string): text is SslMode {
+  return SSL_MODES.some((mode) => mode === text);
+}
+
+function readRoots(file: string | undefined): string | null {
+  if (file === undefined || file === 'system') return null;
+  try {
+    return readFileSync(file, 'latin1');
+  } catch {
+    throw new AddressError('sslrootcert must be a file of certificates in PEM that can be read');
+  }
+}
+
+function isLoopback(host: string): boolean {
+  return host === 'localhost' || host === '::1' || (isIP(host) === 4 && host.startsWith('127.'));
+}
+
+/** What holds for this host: where no mode is given, a network that others share is never trusted. */
+export function sslModeFor({ sslMode }: PostgresAddress, host: Host): SslMode {
+  if (host.kind === 'unix') return 'disable';
+  return sslMode ?? (isLoopback(host.host) ? 'disable' : 'verify-full');
+}
+
+/** For people: where it is, without who and with what. */
+export function describeAddress({ hosts, database }: PostgresAddress): string {
+  const shown = hosts.map((host) => (host.kind === 'unix' ? host.socket : `${host.host}:${host.port}`));
+  return `PostgreSQL at ${shown.join(', ')}, database ${database}`;
+}

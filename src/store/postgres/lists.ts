@@ -1,0 +1,83 @@
+/** The list of credentials, step by step: each looks at a bounded number of paths, in their order, wherever it begins. */
+import type { CountedCredential } from '../../core/credential.ts';
+import type { Counted, CredentialPlace, CredentialQuery, Listed } from '../queries.ts';
+import { toCredential } from '../rows.ts';
+import type { Connection } from './connection.ts';
+
+/** Paths looked at in a step: some milliseconds of the server. */
+const STEP_PATHS = 5000;
+
+/** The paths of a step: those from `low` up to and with `last`; null where the range has none. */
+interface Window {
+  readonly low: string;
+  readonly last: string;
+  readonly isFull: boolean;
+}
+
+export async function listCredentials(
+  connection: Connection,
+  query: CredentialQuery,
+  place: CredentialPlace,
+  limit: number,
+): Promise<Listed<CountedCredential, CredentialPlace>> {
+  const next = { range: place.range + 1, after: '' };
+  const window = await findWindow(connection, query, place);
+  if (window === null) return { rows: [], reached: next.range < query.ranges.length ? next : null };
+  const { low, last, isFull } = window;
+  const some = await connection.query`
+    WITH page AS (
+      SELECT * FROM credentials WHERE path >= ${low} AND path <= ${last} AND (${query.type}::text IS NULL OR type = ${query.type})
+      ORDER BY path LIMIT ${limit}::bigint
+    ), since AS (
+      SELECT credential_id, count(*) AS n FROM leases WHERE seq > (SELECT through_seq FROM access_counted)
+      AND credential_id IN (SELECT id FROM page) GROUP BY credential_id
+    )
+    SELECT page.*, coalesce(access_counts.count, 0) + coalesce(since.n, 0) AS access_count FROM page
+    LEFT JOIN access_counts ON access_counts.credential_id = page.id
+    LEFT JOIN since ON since.credential_id = page.id ORDER BY path`;
+  const rows = some.map((row) => ({ ...toCredential(row), accessCount: Number(row['access_count']) }));
+  const stoppedAt = rows.length < limit ? null : (rows.at(-1)?.path ?? null);
+  if (stoppedAt !== null) return { rows, reached: { range: place.range, after: stoppedAt } };
+  return { rows, reached: behind(query, place, isFull ? last : null) };
+}
+
+export async function countCredentials(
+  connection: Connection,
+  query: CredentialQuery,
+  place: CredentialPlace,
+  atMost: number,
+): Promise<Counted<CredentialPlace>> {
+  const window = await findWindow(connection, query, place);
+  if (window === null) return { count: 0, reached: behind(query, place, null) };
+  const { low, last, isFull } = window;
+  const [row] = await connection.query`
+    SELECT count(*) AS n, max(path) AS nth FROM (
+      SELECT path FROM credentials WHERE path >= ${low} AND path <= ${last} AND (${query.type}::text IS NULL OR type = ${query.type})
+      ORDER BY path LIMIT ${atMost}::bigint) AS counted`;
+  const count = Number(row?.['n'] ?? 0);
+  if (count === atMost) return { count, reached: { range: place.range, after: String(row?.['nth']) } };
+  return { count, reached: behind(query, place, isFull ? last : null) };
+}
+
+/** The place behind a path, or behind the range; null behind them all. */
+function behind({ ranges }: CredentialQuery, { range }: CredentialPlace, path: string | null): CredentialPlace | null {
+  if (path !== null) return { range, after: path };
+  return range + 1 < ranges.length ? { range: range + 1, after: '' } : null;
+}
+
+async function findWindow(
+  connection: Connection,
+  { ranges }: CredentialQuery,
+  { range, after }: CredentialPlace,
+): Promise<Window | null> {
+  const bounds = ranges[range];
+  if (bounds === undefined) return null;
+  // '!' stands before every character a path may have.
+  const behindAfter = after === '' ? '' : `${after}!`;
+  const low = behindAfter > bounds.from ? behindAfter : bounds.from;
+  const [row] = await connection.query`
+    SELECT max(path) AS last, count(*) AS n FROM (
+      SELECT path FROM credentials WHERE path >= ${low} AND path < ${bounds.to} ORDER BY path LIMIT ${STEP_PATHS}) AS step`;
+  if (typeof row?.['last'] !== 'string') return null;
+  return { low, last: row['last'], isFull: row['n'] === STEP_PATHS };
+}

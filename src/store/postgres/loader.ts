@@ -1,0 +1,131 @@
+/** Loading what a turn's keys name: one statement a kind, however many keys there are. */
+import type { ChallengeId, CredentialId } from '../../core/names.ts';
+import type { Keys } from '../../core/workspace.ts';
+import type { Found } from '../port.ts';
+import { type Row, toCredential, toLease, toSession, toVersion } from '../rows.ts';
+import { numberArray, textArray } from './arrays.ts';
+import type { Connection } from './connection.ts';
+
+/** The keys of a turn by their kinds, each once. */
+interface Wanted {
+  readonly sessions: Set<string>;
+  readonly leases: Set<string>;
+  readonly challenges: Set<string>;
+  /** All paths, and among them those whose newest value, or whose times of all versions, are wanted. */
+  readonly paths: Set<string>;
+  readonly newest: Set<string>;
+  readonly histories: Set<string>;
+  /** By path and number. */
+  readonly versions: Map<string, { readonly path: string; readonly version: number }>;
+}
+
+function sortKeys(keys: readonly Keys[]): Wanted {
+  const wanted: Wanted = {
+    sessions: new Set(),
+    leases: new Set(),
+    challenges: new Set(),
+    paths: new Set(),
+    newest: new Set(),
+    histories: new Set(),
+    versions: new Map(),
+  };
+  for (const { credential, version, history, session, lease, challenge } of keys) {
+    if (session !== undefined) wanted.sessions.add(session);
+    if (lease !== undefined) wanted.leases.add(lease);
+    if (challenge !== undefined) wanted.challenges.add(challenge);
+    if (credential === undefined) continue;
+    wanted.paths.add(credential);
+    if (history === true) wanted.histories.add(credential);
+    if (version === 'newest') wanted.newest.add(credential);
+    else if (version !== undefined) wanted.versions.set(`${version} ${credential}`, { path: credential, version });
+  }
+  return wanted;
+}
+
+/** Loads the union of the keys in one round trip, each row once. To be called before anything is awaited in the transaction. */
+export async function loadKeys(connection: Connection, keys: readonly Keys[]): Promise<Found> {
+  const wanted = sortKeys(keys);
+  const [credentials, versions, histories, sessions, leases, challenges] = await Promise.all([
+    loadCredentials(connection, wanted),
+    loadVersions(connection, wanted),
+    loadHistories(connection, wanted),
+    wanted.sessions.size === 0
+      ? []
+      : connection.query`SELECT * FROM sessions WHERE token_hash = ANY(${textArray(wanted.sessions)}::text[])`,
+    wanted.leases.size === 0
+      ? []
+      : connection.query`SELECT * FROM leases_now WHERE id = ANY(${textArray(wanted.leases)}::text[])`,
+    wanted.challenges.size === 0
+      ? []
+      : connection.query`SELECT id FROM spent_challenges WHERE id = ANY(${textArray(wanted.challenges)}::text[])`,
+  ]);
+  const newest = credentials.filter(({ sealed }) => sealed !== null && sealed !== undefined);
+  const others = versions.filter(({ credential_id: id, version }) =>
+    newest.every((row) => row['id'] !== id || row['version'] !== version),
+  );
+  return {
+    credentials: credentials.map(toCredential),
+    versions: [
+      ...newest.map((row) => toLoadedVersion(row, row['id'], row['version_type'])),
+      ...others.map((row) => toLoadedVersion(row, row['credential_id'], row['type'])),
+    ],
+    histories: gatherHistories(histories),
+    sessions: sessions.map(toSession),
+    leases: leases.map(toLease),
+    spentChallenges: challenges.map(({ id }) => String(id) as ChallengeId),
+  };
+}
+
+async function loadCredentials(connection: Connection, { paths, newest }: Wanted): Promise<readonly Row[]> {
+  const without = [...paths].filter((path) => !newest.has(path));
+  const [some, others] = await Promise.all([
+    newest.size === 0
+      ? []
+      : connection.query`
+          SELECT c.*, v.type AS version_type, v.created_at AS version_at, v.sealed FROM credentials c
+          LEFT JOIN credential_versions v ON v.credential_id = c.id AND v.version = c.version
+          WHERE c.path = ANY(${textArray(newest)}::text[])`,
+    without.length === 0
+      ? []
+      : connection.query`SELECT * FROM credentials WHERE path = ANY(${textArray(without)}::text[])`,
+  ]);
+  return [...some, ...others];
+}
+
+async function loadVersions(connection: Connection, { versions }: Wanted): Promise<readonly Row[]> {
+  if (versions.size === 0) return [];
+  const wanted = [...versions.values()];
+  return connection.query`
+    SELECT v.* FROM unnest(${textArray(wanted.map(({ path }) => path))}::text[],
+                           ${numberArray(wanted.map(({ version }) => version))}::bigint[]) AS w (path, version)
+    JOIN credentials c ON c.path = w.path COLLATE "C"
+    JOIN credential_versions v ON v.credential_id = c.id AND v.version = w.version`;
+}
+
+async function loadHistories(connection: Connection, { histories }: Wanted): Promise<readonly Row[]> {
+  if (histories.size === 0) return [];
+  return connection.query`
+    SELECT c.id, v.version, v.created_at FROM credentials c
+    LEFT JOIN credential_versions v ON v.credential_id = c.id
+    WHERE c.path = ANY(${textArray(histories)}::text[]) ORDER BY c.id, v.version`;
+}
+
+/** Each credential's versions, oldest first. */
+function gatherHistories(rows: readonly Row[]): Found['histories'] {
+  const byId = new Map<CredentialId, { version: number; createdAt: number }[]>();
+  for (const row of rows) {
+    const id = String(row['id']) as CredentialId;
+    const versions = byId.get(id) ?? [];
+    byId.set(id, versions);
+    if (row['version'] !== null) {
+      versions.push({ version: Number(row['version']), createdAt: Number(row['created_at']) });
+    }
+  }
+  return Array.from(byId, ([credentialId, versions]) => ({ credentialId, versions }));
+}
+
+function toLoadedVersion(row: Row, id: unknown, type: unknown): Found['versions'][number] {
+  const createdAt = row['version_at'] ?? row['created_at'];
+  const version = toVersion({ ...row, created_at: createdAt, type });
+  return { credentialId: String(id) as CredentialId, version };
+}

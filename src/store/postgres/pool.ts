@@ -1,0 +1,75 @@
+/**
+ * Connections for what is read beside the turns. As many as there are places; who comes more waits, and is refused when he has
+ * waited for long. One that failed is not used again.
+ */
+import { StoreFailure } from '../port.ts';
+import type { PostgresAddress } from './address.ts';
+import { Connection } from './connection.ts';
+import { toFailure } from './failures.ts';
+
+const WAITS_AT_MOST_MS = 5000;
+
+export class Pool {
+  readonly #address: PostgresAddress;
+  #places: number;
+  readonly #idle: Connection[] = [];
+  readonly #waiting: (() => void)[] = [];
+  #isClosed = false;
+
+  constructor(address: PostgresAddress, places: number) {
+    this.#address = address;
+    this.#places = places;
+  }
+
+  /** Has the work done on a connection of its own. @throws StoreFailure, and what the work throws that is none of the driver's */
+  async use<T>(work: (connection: Connection) => Promise<T>): Promise<T> {
+    await this.#takePlace();
+    let connection: Connection | null = null;
+    try {
+      connection = await this.#take();
+      return await work(connection);
+    } catch (error) {
+      throw toFailure(error);
+    } finally {
+      if (connection !== null) this.#giveBack(connection);
+      this.#freePlace();
+    }
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    for (const connection of this.#idle.splice(0)) connection.close();
+  }
+
+  async #takePlace(): Promise<void> {
+    if (this.#isClosed) throw new StoreFailure('unavailable', 'PostgreSQL: the store was closed');
+    if (this.#places > 0) {
+      this.#places -= 1;
+      return;
+    }
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    const timer = setTimeout(() => {
+      this.#waiting.splice(this.#waiting.indexOf(resolve), 1);
+      reject(new StoreFailure('unavailable', 'PostgreSQL: all connections for reading are in use'));
+    }, WAITS_AT_MOST_MS);
+    this.#waiting.push(resolve);
+    await promise;
+    clearTimeout(timer);
+  }
+
+  #freePlace(): void {
+    const next = this.#waiting.shift();
+    if (next === undefined) this.#places += 1;
+    else next();
+  }
+
+  async #take(): Promise<Connection> {
+    for (let idle = this.#idle.pop(); idle !== undefined; idle = this.#idle.pop()) if (idle.isOpen) return idle;
+    return Connection.open(this.#address);
+  }
+
+  #giveBack(connection: Connection): void {
+    if (this.#isClosed) connection.close();
+    else if (connection.isOpen) this.#idle.push(connection);
+  }
+}

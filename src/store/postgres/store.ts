@@ -1,0 +1,198 @@
+/** The store on PostgreSQL, which several nodes share: turns of all of them go one after the other, under the lock of the head's row. */
+import type { AuditEntry } from '../../core/audit.ts';
+import type { CountedCredential } from '../../core/credential.ts';
+import type { Lease } from '../../core/lease.ts';
+import type { AgentId, CredentialId, TokenHash } from '../../core/names.ts';
+import type { Keys } from '../../core/workspace.ts';
+import { type Head, type LogLocation, type Store, StoreFailure, type Swept, type Turn } from '../port.ts';
+import type {
+  AuditFilter,
+  Counted,
+  CredentialPlace,
+  CredentialQuery,
+  LeaseQuery,
+  Listed,
+  MarkedLeases,
+  Matches,
+} from '../queries.ts';
+import { toAgent, toPolicy, toSession } from '../rows.ts';
+import type { PostgresAddress } from './address.ts';
+import { Connection } from './connection.ts';
+import { readAccessCount } from './counting.ts';
+import { countEnded, countLeases, listLeases } from './leaselists.ts';
+import { countCredentials, listCredentials } from './lists.ts';
+import { findSeqAt, matchEntries, readEntries, readHead } from './log.ts';
+import { migrate } from './migrating.ts';
+import { Pool } from './pool.ts';
+import { sweep } from './sweeper.ts';
+import { openTurn } from './turn.ts';
+
+/** Beside the one for turns. */
+const READ_CONNECTIONS = 4;
+
+export class PostgresStore implements Store {
+  readonly isShared = true;
+  readonly logLocation: LogLocation;
+  readonly #address: PostgresAddress;
+  readonly #pool: Pool;
+  #connection: Connection | null = null;
+  #turnClosed: Promise<void> = Promise.resolve();
+  #isClosed = false;
+
+  private constructor(address: PostgresAddress) {
+    this.#address = address;
+    this.logLocation = { kind: 'postgres', address };
+    this.#pool = new Pool(address, READ_CONNECTIONS);
+  }
+
+  /** Connects, and brings the schema up to date. @throws StoreFailure */
+  static async open(address: PostgresAddress): Promise<PostgresStore> {
+    const store = new PostgresStore(address);
+    await store.#pool.use((connection) => migrate(connection));
+    return store;
+  }
+
+  readKeyCheck(): Promise<string | null> {
+    return this.#pool.use(async (connection) => {
+      const [row] = await connection.query`SELECT key_check FROM vault`;
+      return row === undefined ? null : String(row['key_check']);
+    });
+  }
+
+  async initialise(keyCheck: string, { seq, hmac, mac, epoch }: Head, now: number): Promise<void> {
+    await this.#pool.use(
+      (connection) => connection.query`
+        WITH made AS (INSERT INTO vault (id, key_check, created_at, seen_at) VALUES (1, ${keyCheck}, ${now}, ${now})),
+          counted AS (INSERT INTO access_counted (id, through_seq) VALUES (1, 0))
+        INSERT INTO audit_head (id, seq, hmac, mac, epoch) VALUES (1, ${seq}, ${hmac}, ${mac}, ${epoch})`,
+    );
+  }
+
+  readHead() {
+    return this.#pool.use(readHead);
+  }
+
+  isEmpty(): Promise<boolean> {
+    return this.#pool.use(async (connection) => {
+      const [row] = await connection.query`
+        SELECT EXISTS (SELECT 1 FROM audit_entries) OR EXISTS (SELECT 1 FROM agents) OR EXISTS (SELECT 1 FROM policies)
+          OR EXISTS (SELECT 1 FROM sessions) OR EXISTS (SELECT 1 FROM credentials) OR EXISTS (SELECT 1 FROM leases)
+          OR EXISTS (SELECT 1 FROM revocation_marks) AS is_used`;
+      return row?.['is_used'] === false;
+    });
+  }
+
+  readAgents() {
+    return this.#pool.use(async (connection) => (await connection.query`SELECT * FROM agents`).map(toAgent));
+  }
+
+  readPolicies() {
+    return this.#pool.use(async (connection) => (await connection.query`SELECT * FROM policies`).map(toPolicy));
+  }
+
+  readSession(tokenHash: TokenHash) {
+    return this.#pool.use(async (connection) => {
+      const [row] = await connection.query`SELECT * FROM sessions WHERE token_hash = ${tokenHash}`;
+      return row === undefined ? null : toSession(row);
+    });
+  }
+
+  isDeregistered(agentId: AgentId): Promise<boolean> {
+    return this.#pool.use(async (connection) => {
+      const marked =
+        await connection.query`SELECT 1 FROM revocation_marks WHERE agent_id = ${agentId} AND credential_id = ''
+        AND NOT EXISTS (SELECT 1 FROM agents WHERE id = ${agentId})`;
+      return marked.length > 0;
+    });
+  }
+
+  /** Waits for the turn before: the ledger never does, it opens one at a time. */
+  async openTurn(keys: readonly Keys[], knownSeq = 0): Promise<Turn> {
+    const before = this.#turnClosed;
+    const { promise, resolve: close } = Promise.withResolvers<void>();
+    this.#turnClosed = promise;
+    await before;
+    try {
+      const turn = await openTurn(await this.#turnConnection(), keys, knownSeq);
+      return {
+        ...turn,
+        commit: (batch) => turn.commit(batch).finally(close),
+        abandon: () => turn.abandon().finally(close),
+      };
+    } catch (error) {
+      close();
+      throw error;
+    }
+  }
+
+  async #turnConnection(): Promise<Connection> {
+    if (this.#isClosed) throw new StoreFailure('unavailable', 'PostgreSQL: the store was closed');
+    if (this.#connection?.isOpen !== true) this.#connection = await Connection.open(this.#address);
+    return this.#connection;
+  }
+
+  readEpoch(): Promise<number> {
+    return this.#pool.use(async (connection) => {
+      const [row] = await connection.query`SELECT epoch FROM audit_head`;
+      return Number(row?.['epoch'] ?? 0);
+    });
+  }
+
+  readAccessCount(credentialId: CredentialId): Promise<number> {
+    return this.#pool.use((connection) => readAccessCount(connection, credentialId));
+  }
+
+  listCredentials(
+    query: CredentialQuery,
+    from: CredentialPlace,
+    limit: number,
+  ): Promise<Listed<CountedCredential, CredentialPlace>> {
+    return this.#pool.use((connection) => listCredentials(connection, query, from, limit));
+  }
+
+  countCredentials(query: CredentialQuery, from: CredentialPlace, atMost: number): Promise<Counted<CredentialPlace>> {
+    return this.#pool.use((connection) => countCredentials(connection, query, from, atMost));
+  }
+
+  listLeases(query: LeaseQuery, beforeSeq: number, limit: number): Promise<Listed<Lease, number>> {
+    return this.#pool.use((connection) => listLeases(connection, query, beforeSeq, limit));
+  }
+
+  countLeases(query: LeaseQuery, beforeSeq: number, atMost: number): Promise<Counted<number>> {
+    return this.#pool.use((connection) => countLeases(connection, query, beforeSeq, atMost));
+  }
+
+  countEnded(marked: MarkedLeases, beforeSeq: number): Promise<Counted<number>> {
+    return this.#pool.use((connection) => countEnded(connection, marked, beforeSeq));
+  }
+
+  readEntries(fromSeq: number, toSeq: number, limit: number): Promise<AuditEntry[]> {
+    return this.#pool.use((connection) => readEntries(connection, fromSeq, toSeq, limit));
+  }
+
+  matchEntries(filter: AuditFilter, fromSeq: number, toSeq: number, order: 'asc' | 'desc'): Promise<Matches> {
+    return this.#pool.use((connection) => matchEntries(connection, filter, fromSeq, toSeq, order));
+  }
+
+  findSeqAt(timestamp: string): Promise<number | null> {
+    return this.#pool.use((connection) => findSeqAt(connection, timestamp));
+  }
+
+  readSeenTime(): Promise<number> {
+    return this.#pool.use(async (connection) => {
+      const [row] = await connection.query`SELECT seen_at FROM vault`;
+      return Number(row?.['seen_at'] ?? 0);
+    });
+  }
+
+  sweep(now: number, limit: number): Promise<Swept> {
+    return this.#pool.use((connection) => sweep(connection, now, limit));
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    await this.#turnClosed;
+    this.#connection?.close();
+    this.#pool.close();
+  }
+}

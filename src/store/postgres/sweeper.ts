@@ -1,0 +1,73 @@
+/** Removing what ended long ago, in bounded steps, by one node at a time, beside the turns. */
+import { ENDED_LEASES_LISTED_MS } from '../../core/lease.ts';
+import { MAX_TTL_SECONDS } from '../../core/policy.ts';
+import type { Swept } from '../port.ts';
+import type { Row } from '../rows.ts';
+import type { Connection } from './connection.ts';
+import { EPOCHS_REMEMBERED } from './control.ts';
+import { addUp } from './counting.ts';
+
+/** Ended sessions are told apart from unknown ones for a day. */
+const ENDED_SESSIONS_KNOWN_MS = 24 * 3600 * 1000;
+/** A mark must outlive every lease that it can cover. */
+const MARKS_KEPT_MS = MAX_TTL_SECONDS * 1000 + ENDED_LEASES_LISTED_MS;
+/** Any number that nobody else takes: 'swee'. */
+const SWEEP_LOCK = 0x73776565;
+
+/** Where another node sweeps, nothing is left to do here. */
+export async function sweep(connection: Connection, now: number, limit: number): Promise<Swept> {
+  const isCounted = await addUp(connection);
+  try {
+    const [, , [lock]] = await Promise.all([
+      connection.query`BEGIN`,
+      connection.query`UPDATE vault SET seen_at = ${now} WHERE seen_at < ${now}`,
+      connection.query`SELECT pg_try_advisory_xact_lock(${SWEEP_LOCK}::integer, 0) AS is_mine`,
+    ]);
+    const isMine = lock?.['is_mine'] === true;
+    const removed = isMine ? await remove(connection, now, limit) : 0;
+    await connection.query`COMMIT`;
+    return { removed, isDone: isCounted && removed < limit };
+  } catch (error) {
+    await connection.query`ROLLBACK`.catch(() => connection.close());
+    throw error;
+  }
+}
+
+async function remove(connection: Connection, now: number, limit: number): Promise<number> {
+  let left = limit;
+  for (const removal of [removeSessions, removeChallenges, removeMarks, removeLeases, forgetRemovals]) {
+    if (left > 0) left -= Number((await removal(connection, now, left))[0]?.['n'] ?? 0);
+  }
+  return limit - left;
+}
+
+type Removal = (connection: Connection, now: number, limit: number) => Promise<readonly Row[]>;
+
+const removeSessions: Removal = (connection, now, limit) => connection.query`
+  WITH gone AS (DELETE FROM sessions WHERE token_hash IN (
+    SELECT token_hash FROM sessions WHERE expires_at < ${now - ENDED_SESSIONS_KNOWN_MS} ORDER BY expires_at LIMIT ${limit}) RETURNING 1)
+  SELECT count(*) AS n FROM gone`;
+
+const removeChallenges: Removal = (connection, now, limit) => connection.query`
+  WITH gone AS (DELETE FROM spent_challenges WHERE id IN (
+    SELECT id FROM spent_challenges WHERE expires_at < ${now} ORDER BY expires_at LIMIT ${limit}) RETURNING 1)
+  SELECT count(*) AS n FROM gone`;
+
+/** Marks stand in the order of their times: where the oldest are too young, all are. */
+const removeMarks: Removal = (connection, now, limit) => connection.query`
+  WITH gone AS (DELETE FROM revocation_marks WHERE revoked_at < ${now - MARKS_KEPT_MS} AND seq IN (
+    SELECT seq FROM revocation_marks ORDER BY seq LIMIT ${limit}) RETURNING 1)
+  SELECT count(*) AS n FROM gone`;
+
+/** One that was not added up yet is a retrieval that nothing else tells of. */
+const removeLeases: Removal = (connection, now, limit) => connection.query`
+  WITH gone AS (DELETE FROM leases WHERE seq IN (
+    SELECT seq FROM leases WHERE expires_at <= ${now - ENDED_LEASES_LISTED_MS}
+      AND seq <= (SELECT through_seq FROM access_counted) ORDER BY expires_at LIMIT ${limit}) RETURNING 1)
+  SELECT count(*) AS n FROM gone`;
+
+const forgetRemovals: Removal = (connection, _now, limit) => connection.query`
+  WITH gone AS (DELETE FROM control_removals WHERE (epoch, agent_id, name) IN (
+    SELECT epoch, agent_id, name FROM control_removals
+    WHERE epoch < (SELECT epoch FROM audit_head) - ${EPOCHS_REMEMBERED}::bigint ORDER BY epoch LIMIT ${limit}) RETURNING 1)
+  SELECT count(*) AS n FROM gone`;

@@ -1,0 +1,91 @@
+/**
+ * A turn: a transaction that has the head's row locked from its beginning. Two round trips, whatever its size: one that locks and
+ * loads, one that writes and commits. INVARIANT: nothing of it ever runs on another connection, and the head is written only where
+ * it is what the turn was opened with.
+ */
+import type { Keys } from '../../core/workspace.ts';
+import { type Batch, type Head, type Shared, StoreFailure, type Turn } from '../port.ts';
+import type { Row } from '../rows.ts';
+import type { Connection } from './connection.ts';
+import { readControl } from './control.ts';
+import { toFailure } from './failures.ts';
+import { loadKeys } from './loader.ts';
+import { BatchWriter } from './writer.ts';
+
+/** Longer than any time-out of the server: then it does not answer at all. */
+const TURN_WITHIN_MS = 15_000;
+/** A standby did not confirm: what is committed here may be lost with this server. SOURCE: syncrep.c, SyncRepWaitForLSN. */
+const NOT_REPLICATED = 'canceling wait for synchronous replication';
+
+/** @throws StoreFailure; then no turn is open */
+export async function openTurn(connection: Connection, keys: readonly Keys[], knownSeq: number): Promise<Turn> {
+  const watch = setTimeout(() => connection.close(), TURN_WITHIN_MS);
+  const end = (): void => clearTimeout(watch);
+  try {
+    const [, heads, [state], found] = await Promise.all([
+      connection.query`BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE`,
+      connection.query`SELECT seq, hmac, mac, epoch FROM audit_head WHERE id = 1 FOR UPDATE`,
+      // WHY its own statement: it must see what was committed while this turn waited for the lock.
+      connection.query`
+        SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now,
+          (SELECT seen_at FROM vault) AS seen_at,
+          (SELECT timestamp FROM audit_entries ORDER BY seq DESC LIMIT 1) AS last_at,
+          (SELECT hmac FROM audit_entries WHERE seq = ${knownSeq}::bigint) AS known_link`,
+      loadKeys(connection, keys),
+    ]);
+    const head = toHead(heads[0]);
+    return {
+      found,
+      shared: toShared(connection, head, state ?? {}),
+      commit: (batch) => commit(connection, batch, head).finally(end),
+      abandon: () => rollBack(connection).finally(end),
+    };
+  } catch (error) {
+    await rollBack(connection).finally(end);
+    throw toFailure(error);
+  }
+}
+
+export function toHead(row: Row | undefined): Head | null {
+  return row === undefined
+    ? null
+    : { seq: Number(row['seq']), hmac: String(row['hmac']), mac: String(row['mac']), epoch: Number(row['epoch']) };
+}
+
+function toShared(connection: Connection, head: Head | null, state: Row): Shared {
+  return {
+    head,
+    now: Number(state['now']),
+    seenAt: Number(state['seen_at'] ?? 0),
+    lastEntryAt: Date.parse(String(state['last_at'] ?? '')) || 0,
+    knownLink: typeof state['known_link'] === 'string' ? state['known_link'] : null,
+    async readControl(behindEpoch) {
+      try {
+        return await readControl(connection, behindEpoch, head?.epoch ?? 0);
+      } catch (error) {
+        throw toFailure(error);
+      }
+    },
+  };
+}
+
+async function commit(connection: Connection, batch: Batch, before: Head | null) {
+  const writer = new BatchWriter(connection, batch);
+  connection.takeNotices();
+  try {
+    await writer.commit(before);
+  } catch (error) {
+    await rollBack(connection);
+    throw toFailure(error, true);
+  }
+  if (connection.takeNotices().some((notice) => notice.includes(NOT_REPLICATED))) {
+    throw new StoreFailure('unknown', 'PostgreSQL: committed, but no standby has confirmed it');
+  }
+  return { durable: Promise.resolve() };
+}
+
+/** Where that fails the connection is no longer used, and the server ends the transaction with it. */
+async function rollBack(connection: Connection): Promise<void> {
+  if (!connection.isOpen) return;
+  await connection.query`ROLLBACK`.catch(() => connection.close());
+}

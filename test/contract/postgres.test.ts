@@ -1,0 +1,11 @@
+// The contract of the store, held by the one on PostgreSQL.
+
+import { parseAddress } from '../../src/store/postgres/address.ts';
+import { PostgresStore } from '../../src/store/postgres/store.ts';
+import { newDatabase } from '../kit/database.ts';
+import { storeContract } from './store.ts';
+
+storeContract('PostgreSQL', async (scope) => {
+  const address = parseAddress(await newDatabase(scope));
+  return () => PostgresStore.open(address);
+});
