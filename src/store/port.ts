@@ -106,8 +106,8 @@ export interface Shared {
   readonly now: number;
   /** As `readSeenTime`. */
   readonly seenAt: number;
-  /** The time of the log's last entry, in milliseconds; 0 where there is none. */
-  readonly lastEntryAt: number;
+  /** The log's last entry; null where there is none. */
+  readonly last: LastEntry | null;
   /** The link of the entry that the turn was opened with as the last one known; null where there is none of that ordinal. */
   readonly knownLink: string | null;
   /** What was changed by turns behind that epoch; null where that is so long ago that all must be read anew. */
@@ -210,6 +210,8 @@ export interface Store {
   /** The first ordinal whose entry's time is at or after the timestamp, or null. Costs the logarithm of the log. */
   findSeqAt(timestamp: string): Promise<number | null>;
 
+  /** The clock that decides for all who share the store, in milliseconds since 1970; null where that is the process's own. */
+  readTime(): Promise<number | null>;
   /** The latest time that `sweep` was told, or 0: what had ended by then must not come back with a clock that was set back. */
   readSeenTime(): Promise<number>;
   /**

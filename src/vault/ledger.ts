@@ -9,23 +9,14 @@
 import type { Operation } from '../core/operation.ts';
 import { ASKS_NOTHING } from '../core/operations/lifecycle.ts';
 import type { Secret } from '../core/secret.ts';
-import { Loaded, type Settings, Workspace } from '../core/workspace.ts';
-import { headMac } from '../crypto/chain.ts';
-import type { VaultKeys } from '../crypto/keys.ts';
-import { type Committed, type Store, StoreFailure } from '../store/port.ts';
-import type { Clock } from './clock.ts';
-import { fill, keysToLoad } from './loading.ts';
-import { type Memory, readMemory } from './memory.ts';
+import { StoreFailure } from '../store/port.ts';
+import type { Memory } from './memory.ts';
 import { answer, OVERFULL, Queue, refuse, unavailable, type Waiting } from './queue.ts';
-import { type Answer, type DecidedTurn, decideTurn } from './turn.ts';
+import type { Answer } from './turn.ts';
+import { type TurnParts, Turns } from './turns.ts';
 import { Unanswered } from './unanswered.ts';
 
-export interface LedgerParts {
-  readonly store: Store;
-  readonly keys: VaultKeys;
-  readonly clock: Clock;
-  readonly settings: Settings;
-  readonly memory: Memory;
+export interface LedgerParts extends TurnParts {
   /** Called once when the storage failed so that the process must stop. */
   readonly onBroken: (failure: StoreFailure) => void;
   /** Called for each turn that could not be committed, with the cause, for the service's log. */
@@ -41,15 +32,10 @@ const RECOVERY_INTERVAL_MS = 1000;
 
 export type LedgerState = 'ok' | 'failing' | 'broken';
 
-/** A turn that the next one builds on; nobody is answered before it is durable. */
-interface Written extends Committed {
-  readonly answers: readonly Answer[];
-}
-
 export class Ledger {
   readonly #parts: LedgerParts;
   readonly #queue = new Queue();
-  #memory: Memory;
+  readonly #turns: Turns;
   #state: LedgerState = 'ok';
   #isRunning = false;
   readonly #unanswered = new Unanswered(() => this.#wake());
@@ -57,11 +43,11 @@ export class Ledger {
 
   constructor(parts: LedgerParts) {
     this.#parts = parts;
-    this.#memory = parts.memory;
+    this.#turns = new Turns(parts);
   }
 
   get memory(): Memory {
-    return this.#memory;
+    return this.#turns.memory;
   }
 
   get state(): LedgerState {
@@ -88,6 +74,14 @@ export class Ledger {
   /** Sheds what would be refused anyway, before anything is done for it. @throws UNAVAILABLE */
   assertRoom(origin: string): void {
     if (!this.#queue.hasRoomFor(origin)) throw OVERFULL;
+  }
+
+  /**
+   * Resolves when agents and policies in memory are as new as what was committed when this was asked. At once where nobody else
+   * writes to the store. @throws StoreFailure, UNAVAILABLE
+   */
+  async refresh(): Promise<void> {
+    if (!(await this.#turns.isFresh())) await this.submit(ASKS_NOTHING);
   }
 
   /** Resolves when nothing waits and no turn runs. */
@@ -135,56 +129,20 @@ export class Ledger {
   /** Ends when the turn is written: the next one may begin while this one's answers wait for the disk. */
   async #runTurn(waiting: readonly Waiting[]): Promise<void> {
     try {
-      if (this.#state !== 'ok') await this.#recover();
-      const { answers, durable } = await this.#decideAndCommit(waiting.map(({ operation }) => operation));
-      const answered = durable.then(
+      if (this.#state === 'broken') throw unavailable();
+      if (this.#state === 'failing') {
+        await this.#turns.recover();
+        this.#state = 'ok';
+      }
+      const { answers, durable } = await this.#turns.take(waiting.map(({ operation }) => operation));
+      // Where nothing was written, what was seen may be waiting for the disk.
+      const answered = (durable ?? this.#unanswered.last).then(
         () => (this.#state === 'broken' ? refuse(waiting) : answer(waiting, answers)),
         (error: unknown) => this.#fail(error, waiting),
       );
       await this.#unanswered.add(answered);
     } catch (error) {
       this.#fail(error, waiting);
-    }
-  }
-
-  async #decideAndCommit(operations: readonly Operation<unknown>[]): Promise<Written> {
-    const { store, clock } = this.#parts;
-    const now = Math.max(clock.now(), this.#memory.lastEntryAt);
-    const loaded = new Loaded();
-    const wanted = operations.map((operation) => keysToLoad(this.#memory, operation, loaded));
-    const turn = await store.openTurn(wanted);
-    let decided: DecidedTurn;
-    try {
-      fill(this.#parts.keys, loaded, turn.found);
-      decided = this.#decide(operations, loaded, now);
-    } catch (error) {
-      await turn.abandon();
-      throw error;
-    }
-    const { answers, entries, head, changes, accesses } = decided;
-    if (entries.length === 0 && changes.length === 0) {
-      await turn.abandon();
-      // What it saw may be waiting for the disk.
-      return { answers, durable: this.#unanswered.last };
-    }
-    const { durable } = await turn.commit({ entries, head, changes, accesses });
-    this.#remember(decided, now);
-    return { answers, durable };
-  }
-
-  #decide(operations: readonly Operation<unknown>[], loaded: Loaded, now: number): DecidedTurn {
-    const { keys, settings } = this.#parts;
-    const { control, tip } = this.#memory;
-    return decideTurn(operations, new Workspace(control, loaded, settings), tip, now, keys);
-  }
-
-  /** Takes over what was committed. */
-  #remember({ head, entries, changes }: DecidedTurn, now: number): void {
-    const memory = this.#memory;
-    memory.tip = head;
-    if (entries.length > 0) memory.lastEntryAt = now;
-    for (const change of changes) {
-      if (change.kind === 'removeSession') memory.sessions.drop(change.tokenHash);
     }
   }
 
@@ -204,21 +162,5 @@ export class Ledger {
     setTimeout(() => {
       if (this.#state === 'failing') this.submit(ASKS_NOTHING).catch(() => undefined);
     }, RECOVERY_INTERVAL_MS).unref();
-  }
-
-  /**
-   * Reads memory again: what a failed turn changed in it is gone, and what a commit did all the same is in it. Then writes the
-   * head record as it stands, so that `ok` means that a commit succeeds.
-   */
-  async #recover(): Promise<void> {
-    if (this.#state === 'broken') throw unavailable();
-    const { store, keys } = this.#parts;
-    this.#memory = await readMemory(store, keys);
-    const { tip } = this.#memory;
-    const turn = await store.openTurn([]);
-    const head = { ...tip, mac: headMac(keys.audit, tip.seq, tip.hmac) };
-    const { durable } = await turn.commit({ entries: [], head, changes: [], accesses: new Map() });
-    await durable;
-    this.#state = 'ok';
   }
 }

@@ -6,14 +6,15 @@ import type { Found } from '../store/port.ts';
 import type { Memory } from './memory.ts';
 import { isSessionAuthentic } from './rows.ts';
 
-/** What is to be loaded for the operation: a session that is in the cache needs no look. */
+/** What is to be loaded for the operation: a session that is in the cache needs no look, but where another node may have ended it. */
 export function keysToLoad(
   { sessions }: Memory,
   { keys, session: tokenHash }: Operation<unknown>,
   loaded: Loaded,
+  isShared: boolean,
 ): Keys {
   if (tokenHash === null) return keys;
-  const session = sessions.get(tokenHash);
+  const session = isShared ? null : sessions.get(tokenHash);
   if (session === null) return { ...keys, session: tokenHash };
   loaded.sessions.set(tokenHash, session);
   return keys;

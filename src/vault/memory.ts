@@ -22,6 +22,10 @@ export interface Tip {
 export interface Memory {
   control: Control;
   tip: Tip;
+  /** The head record as it was read or written last: another one is another node's. */
+  head: Head | null;
+  /** The last entry that was read or written; null where there was none. It must never be gone. */
+  known: Pick<LastEntry, 'seq' | 'hmac'> | null;
   readonly sessions: SessionCache;
   /** The time of the log's last entry in milliseconds, 0 where it is empty. */
   lastEntryAt: number;
@@ -35,7 +39,7 @@ export async function readMemory(store: Store, keys: VaultKeys): Promise<Memory>
   const tip = findTip(head, last, highestSeq, keys, warnings);
   const control = await readControl(store, keys, warnings);
   const lastEntryAt = last === null ? 0 : Date.parse(last.timestamp) || 0;
-  return { control, tip, sessions: new SessionCache(), lastEntryAt, warnings };
+  return { control, tip, head, known: last, sessions: new SessionCache(), lastEntryAt, warnings };
 }
 
 /**
@@ -67,7 +71,7 @@ function findTip(
 }
 
 /** Rows that were altered outside are not used, so that an edit of the database grants nothing. */
-async function readControl(store: Store, keys: VaultKeys, warnings: string[]): Promise<Control> {
+export async function readControl(store: Store, keys: VaultKeys, warnings: string[]): Promise<Control> {
   const [agents, policies] = [await store.readAgents(), await store.readPolicies()];
   const goodAgents = agents.filter((agent) => isAgentAuthentic(keys.row, agent));
   const goodPolicies = policies.filter((policy) => isPolicyAuthentic(keys.row, policy));

@@ -24,9 +24,10 @@ export interface Challenge {
   readonly expiresAt: number;
 }
 
-/** An unknown agent gets a challenge of the same shape. Nothing is kept. */
-export function issueChallenge(vault: Vault, agentName: AgentName): Challenge {
+/** An unknown agent gets a challenge of the same shape. Nothing is kept. @throws StoreFailure, UNAVAILABLE */
+export async function issueChallenge(vault: Vault, agentName: AgentName): Promise<Challenge> {
   const { keys, clock, ledger } = vault;
+  await ledger.refresh();
   const agent = ledger.memory.control.agentByName(agentName);
   const issuedAt = clock.now();
   const challengeId = newChallengeId(keys.challenge, issuedAt, agent !== null);
@@ -70,6 +71,7 @@ async function answerChallenge(
 ): Promise<LoggedIn & { token: Secret }> {
   const challenge = readChallengeId(keys.challenge, challengeId);
   if (challenge === null) throw authFailed();
+  await ledger.refresh();
   const agent = ledger.memory.control.agentByName(agentName);
   const nonce = nonceOf(keys.challenge, challengeId, boundTo(agent, agentName));
   const publicKey = agent?.publicKey ?? DECOY_KEY;

@@ -34,7 +34,11 @@ export function authenticate(vault: Vault, token: string): Presented | Promise<P
   const cached = ledger.memory.sessions.get(tokenHash);
   if (cached !== null) return toPresented(vault, tokenHash, cached);
   if (isSameText(tokenHash, adminTokenHash)) return { kind: 'admin' };
-  return findSession(ledger.memory, store, keys, tokenHash).then((session) => toPresented(vault, tokenHash, session));
+  return findSession(ledger.memory, store, keys, tokenHash).then(async (session) => {
+    // Its agent may have been registered on another node just now.
+    if (session !== null && ledger.memory.control.agentById(session.agentId) === null) await ledger.refresh();
+    return toPresented(vault, tokenHash, session);
+  });
 }
 
 function toPresented({ ledger, clock }: Vault, tokenHash: TokenHash, session: Session | null): Presented {

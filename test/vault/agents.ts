@@ -35,7 +35,7 @@ export async function logIn(
   toSign = (nonce: Buffer): Buffer => nonce,
   remoteAddr = '192.0.2.1',
 ) {
-  const { challengeId, nonce } = issueChallenge(vault, toName(name));
+  const { challengeId, nonce } = await issueChallenge(vault, toName(name));
   const signature = sign(null, toSign(nonce), privateKey);
   const { requestId } = admin();
   return login(vault, { requestId, remoteAddr }, { challengeId, agentName: toName(name), signature });

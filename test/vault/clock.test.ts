@@ -89,7 +89,7 @@ test('a wall clock set back extends no lease, no session and no challenge', asyn
   const grant = { principal: 'agent:ci', resources: ['prod/*'], actions: ['retrieve'], maxTtlSeconds: 300 };
   await createPolicy(vault, admin(), parsePolicy({ ...grant, name: 'p' }));
   const token = (await logIn(vault, 'ci', key)).token.reveal();
-  const { challengeId, nonce } = issueChallenge(vault, toName('ci'));
+  const { challengeId, nonce } = await issueChallenge(vault, toName('ci'));
   const request = { path: toPath('prod/key'), version: null, ttlSeconds: null };
   const { leaseId, expiresAt } = await retrieveCredential(vault, await as(vault, token), request);
   assert.equal(expiresAt, NOW + 300_000);

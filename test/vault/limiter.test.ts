@@ -165,7 +165,7 @@ test('challenges and logins that succeed cost nothing, one after another', async
   const vault = await openVault(t);
   const key = newAgentKey();
   await enrol(vault, 'ci', key);
-  for (let i = 0; i < 500; i++) issueChallenge(vault, toName('ci'));
+  for (let i = 0; i < 500; i++) await issueChallenge(vault, toName('ci'));
   for (let i = 0; i < 80; i++) assert.equal(await outcomeOf(logIn(vault, 'ci', key)), 'ok');
 });
 

@@ -15,7 +15,7 @@ test('a name that was registered again, with the same key, can’t answer the ch
   const vault = await openVault(t);
   const key = newAgentKey();
   await enrol(vault, 'ci', key);
-  const { challengeId, nonce } = issueChallenge(vault, toName('ci'));
+  const { challengeId, nonce } = await issueChallenge(vault, toName('ci'));
   const token = (await logIn(vault, 'ci', key)).token.reveal();
   await deregisterAgent(vault, admin(), toName('ci'));
   await enrol(vault, 'ci', key);
@@ -29,7 +29,7 @@ test('a challenge works once, also where it is answered several times at once', 
   const vault = await openVault(t);
   const key = newAgentKey();
   await enrol(vault, 'ci', key);
-  const { challengeId, nonce } = issueChallenge(vault, toName('ci'));
+  const { challengeId, nonce } = await issueChallenge(vault, toName('ci'));
   const proof = { challengeId, agentName: toName('ci'), signature: sign(null, nonce, key.privateKey) };
   const outcomes = await Promise.all(Array.from({ length: 8 }, () => outcomeOf(login(vault, ORIGIN, proof))));
   assert.deepEqual(outcomes.sort(), [...Array<string>(7).fill('AUTH_FAILED'), 'ok']);

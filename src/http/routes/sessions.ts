@@ -15,7 +15,10 @@ export const sessionRoutes: readonly Route[] = [
     body: ChallengeBody,
     data: Challenge,
     async handle({ vault, body }) {
-      const { challengeId, nonce, expiresAt } = issueChallenge(vault, parseAgentName(body.agent_name, 'agent_name'));
+      const { challengeId, nonce, expiresAt } = await issueChallenge(
+        vault,
+        parseAgentName(body.agent_name, 'agent_name'),
+      );
       return {
         data: { challenge_id: challengeId, nonce: nonce.toString('base64'), expires_at: toTimestamp(expiresAt) },
       };

@@ -4,7 +4,7 @@ import type { Head, LastEntry } from '../port.ts';
 import type { AuditFilter, Matches } from '../queries.ts';
 import type { Row } from '../rows.ts';
 import type { Connection } from './connection.ts';
-import { toHead } from './turn.ts';
+import { toHead, toLast } from './turn.ts';
 
 /** Entries looked at in a step: some milliseconds of the server. */
 const STEP_ENTRIES = 5000;
@@ -21,10 +21,7 @@ export async function readHead(
     LEFT JOIN (SELECT seq, hmac, timestamp FROM audit_entries ORDER BY seq DESC LIMIT 1) e ON true`;
   return {
     head: toHead(row['seq'] === null ? undefined : row),
-    last:
-      row['last_seq'] === null
-        ? null
-        : { seq: Number(row['last_seq']), hmac: String(row['last_hmac']), timestamp: String(row['last_timestamp']) },
+    last: toLast(row),
     highestSeq: Number(row['highest_seq'] ?? 0),
   };
 }

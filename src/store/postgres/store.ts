@@ -113,7 +113,7 @@ export class PostgresStore implements Store {
     this.#turnClosed = promise;
     await before;
     try {
-      const turn = await openTurn(await this.#turnConnection(), keys, knownSeq);
+      const turn = await this.#open(keys, knownSeq);
       return {
         ...turn,
         commit: (batch) => turn.commit(batch).finally(close),
@@ -122,6 +122,17 @@ export class PostgresStore implements Store {
     } catch (error) {
       close();
       throw error;
+    }
+  }
+
+  /** Once more where the connection was lost: nothing was done on it yet, and another server may be there already. */
+  async #open(keys: readonly Keys[], knownSeq: number): Promise<Turn> {
+    const connection = await this.#turnConnection();
+    try {
+      return await openTurn(connection, keys, knownSeq);
+    } catch (error) {
+      if (connection.isOpen) throw error;
+      return openTurn(await this.#turnConnection(), keys, knownSeq);
     }
   }
 
@@ -176,6 +187,13 @@ export class PostgresStore implements Store {
 
   findSeqAt(timestamp: string): Promise<number | null> {
     return this.#pool.use((connection) => findSeqAt(connection, timestamp));
+  }
+
+  readTime(): Promise<number> {
+    return this.#pool.use(async (connection) => {
+      const [row] = await connection.query`SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now`;
+      return Number(row?.['now']);
+    });
   }
 
   readSeenTime(): Promise<number> {

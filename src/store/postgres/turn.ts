@@ -4,7 +4,7 @@
  * it is what the turn was opened with.
  */
 import type { Keys } from '../../core/workspace.ts';
-import { type Batch, type Head, type Shared, StoreFailure, type Turn } from '../port.ts';
+import { type Batch, type Head, type LastEntry, type Shared, StoreFailure, type Turn } from '../port.ts';
 import type { Row } from '../rows.ts';
 import type { Connection } from './connection.ts';
 import { readControl } from './control.ts';
@@ -29,8 +29,10 @@ export async function openTurn(connection: Connection, keys: readonly Keys[], kn
       connection.query`
         SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now,
           (SELECT seen_at FROM vault) AS seen_at,
-          (SELECT timestamp FROM audit_entries ORDER BY seq DESC LIMIT 1) AS last_at,
-          (SELECT hmac FROM audit_entries WHERE seq = ${knownSeq}::bigint) AS known_link`,
+          (SELECT hmac FROM audit_entries WHERE seq = ${knownSeq}::bigint) AS known_link,
+          last.seq AS last_seq, last.hmac AS last_hmac, last.timestamp AS last_timestamp
+        FROM (VALUES (1)) AS one
+        LEFT JOIN (SELECT seq, hmac, timestamp FROM audit_entries ORDER BY seq DESC LIMIT 1) AS last ON true`,
       loadKeys(connection, keys),
     ]);
     const head = toHead(heads[0]);
@@ -46,6 +48,12 @@ export async function openTurn(connection: Connection, keys: readonly Keys[], kn
   }
 }
 
+/** Of columns with `last_` in front. */
+export function toLast(row: Row): LastEntry | null {
+  const { last_seq: seq, last_hmac: hmac, last_timestamp: timestamp } = row;
+  return typeof seq === 'number' ? { seq, hmac: String(hmac), timestamp: String(timestamp) } : null;
+}
+
 export function toHead(row: Row | undefined): Head | null {
   return row === undefined
     ? null
@@ -57,7 +65,7 @@ function toShared(connection: Connection, head: Head | null, state: Row): Shared
     head,
     now: Number(state['now']),
     seenAt: Number(state['seen_at'] ?? 0),
-    lastEntryAt: Date.parse(String(state['last_at'] ?? '')) || 0,
+    last: toLast(state),
     knownLink: typeof state['known_link'] === 'string' ? state['known_link'] : null,
     async readControl(behindEpoch) {
       try {

@@ -184,6 +184,10 @@ export class SqliteStore implements Store {
     return this.#read(() => this.#log.findSeqAt(timestamp));
   }
 
+  async readTime() {
+    return null;
+  }
+
   readSeenTime() {
     return this.#read(() => Number(this.#database.prepare('SELECT seen_at FROM vault').get()?.['seen_at'] ?? 0));
   }

@@ -1,0 +1,47 @@
+/**
+ * The database's clock, as a node that shares it knows it: what it said last, and the time that has passed here since then. It
+ * decides all ends. It never goes back: where the database's clock was set back, as by a standby that took over, this one goes on
+ * by itself, so that no lease lasts longer for it.
+ */
+import type { Clock, TimeSource } from './clock.ts';
+import { SYSTEM_TIME } from './clock.ts';
+
+/** Two clocks may drift apart by so much without one of them having been set … */
+const DRIFT = 0.001;
+/** … and an answer may take so long on its way. */
+const ON_THE_WAY_MS = 250;
+
+export class SharedClock implements Clock {
+  readonly #source: Pick<TimeSource, 'monotonic'>;
+  /** What the database said, and when that was here. */
+  #said: number;
+  #heardAt: number;
+  /** What was told last. */
+  #told: number;
+
+  /** Goes on from `notBefore` where the database's clock is behind it. */
+  constructor(databaseTime: number, notBefore: number, source: Pick<TimeSource, 'monotonic'> = SYSTEM_TIME) {
+    this.#source = source;
+    this.#said = Math.max(databaseTime, notBefore);
+    this.#heardAt = source.monotonic();
+    this.#told = this.#said;
+  }
+
+  now(): number {
+    this.#told = Math.max(this.#told, this.#said + this.#elapsed());
+    return Math.floor(this.#told);
+  }
+
+  /** Takes over what the database says now, in milliseconds since 1970. */
+  follow(databaseTime: number): void {
+    const elapsed = this.#elapsed();
+    const expected = this.#said + elapsed;
+    const isSetBack = databaseTime < expected - ON_THE_WAY_MS - elapsed * DRIFT;
+    this.#said = isSetBack ? expected : databaseTime;
+    this.#heardAt = this.#source.monotonic();
+  }
+
+  #elapsed(): number {
+    return Math.max(0, this.#source.monotonic() - this.#heardAt);
+  }
+}
