@@ -1,0 +1,23 @@
+/** Ports for servers that are stopped and started again on the same one. */
+import { randomInt } from 'node:crypto';
+import { createServer } from 'node:net';
+
+// WHY not port 0: the system would give one of those that it also gives to clients. While the server is away one of its own clients
+// could get it, or even be connected to itself.
+const [FIRST, END] = [20_000, 32_000];
+
+/** One that is free on 127.0.0.1 now; somebody else may still be faster. */
+export async function findPort(): Promise<number> {
+  for (;;) {
+    const port = randomInt(FIRST, END);
+    if (await isFree(port)) return port;
+  }
+}
+
+function isFree(port: number): Promise<boolean> {
+  const server = createServer();
+  return new Promise((resolve) => {
+    server.once('error', () => resolve(false));
+    server.listen(port, '127.0.0.1', () => server.close(() => resolve(true)));
+  });
+}

@@ -1,0 +1,137 @@
+/** Processes by their ids: whose children there are, signals to those who may be gone, and a guard that outlives this process. */
+import { execFileSync, spawn } from 'node:child_process';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+const LOOK_AGAIN_MS = 10;
+
+interface Listed {
+  readonly pid: number;
+  readonly parent: number;
+  /** A letter: `T` is stopped, `Z` is dead and not yet collected by its parent. */
+  readonly state: string;
+}
+
+function listProcesses(): Listed[] {
+  // WHY not ps alone: images of containers often lack it.
+  const lines = existsSync('/proc/self/stat') ? readProc() : runPs();
+  return lines.flatMap((line) => {
+    const [, pid, state = '', parent] = /^\s*(\d+) (?:\(.*\) )?(\w)\S* +(\d+)/s.exec(line) ?? [];
+    return pid === undefined ? [] : [{ pid: Number(pid), state, parent: Number(parent) }];
+  });
+}
+
+function readProc(): string[] {
+  return readdirSync('/proc').flatMap((name) => {
+    try {
+      return /^\d+$/.test(name) ? [readFileSync(`/proc/${name}/stat`, 'utf8')] : [];
+    } catch {
+      return []; // it ended just now
+    }
+  });
+}
+
+function runPs(): string[] {
+  return execFileSync('ps', ['-A', '-o', 'pid=,stat=,ppid='], { encoding: 'utf8' }).replace(/ +/g, ' ').split('\n');
+}
+
+const isAlive = ({ state }: Listed): boolean => !/[ZX]/.test(state);
+
+export function childrenOf(pid: number): number[] {
+  return listProcesses()
+    .filter((listed) => listed.parent === pid && isAlive(listed))
+    .map((child) => child.pid);
+}
+
+export function areGone(pids: readonly number[]): boolean {
+  return !listProcesses().some((listed) => pids.includes(listed.pid) && isAlive(listed));
+}
+
+/** Sends the signal to those of them who are still there. */
+export function signal(pids: readonly number[], name: NodeJS.Signals): void {
+  for (const pid of pids) {
+    try {
+      process.kill(pid, name);
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
+    }
+  }
+}
+
+/** Stops a process so that it can't make any more children; resolves when it stands still. */
+export async function freeze(pid: number): Promise<void> {
+  signal([pid], 'SIGSTOP');
+  const isStill = () =>
+    !listProcesses().some((listed) => listed.pid === pid && isAlive(listed) && listed.state !== 'T');
+  await until(isStill, 10_000, () => `process ${pid} does not stop`);
+}
+
+/** Looks until it is so. @throws Error with the message after that time */
+export async function until(
+  isSo: () => boolean | Promise<boolean>,
+  withinMs: number,
+  message: () => string,
+): Promise<void> {
+  const deadline = performance.now() + withinMs;
+  while (!(await isSo())) {
+    if (performance.now() > deadline) throw new Error(message());
+    await sleep(LOOK_AGAIN_MS);
+  }
+}
+
+/**
+ * At the end of its input, which comes even if this process is killed, it ends the process that it was last told of and removes the
+ * folder. SIGQUIT, so that PostgreSQL ends its children itself, by force after five seconds, and leaves no shared memory; the last
+ * thing that goes is postmaster.pid. WHY not the id alone: in a container nobody may collect the dead.
+ * WHY again and again: initdb may still be writing.
+ */
+const GUARD = `
+pid=
+while IFS= read -r line; do pid=$line; done
+if [ -n "$pid" ]; then
+  kill -QUIT "$pid"
+  kill -CONT "$pid"
+  tries=0
+  while [ "$tries" -lt 100 ] && [ -e "$1/data/postmaster.pid" ] && kill -0 "$pid"; do sleep 0.1; tries=$((tries + 1)); done
+fi
+tries=0
+while rm -rf -- "$1"; [ -e "$1" ] && [ "$tries" -lt 100 ]; do sleep 0.1; tries=$((tries + 1)); done
+`;
+
+export interface Guard {
+  /** Of this process from now on; null where it has ended, because its id may then be given to another. */
+  watch(pid: number | null): void;
+  /** Lets go; resolves when the guard has ended. The folder is gone then. */
+  dismiss(): Promise<void>;
+}
+
+/** WHY a shell: it takes no memory to speak of, and nothing of the runner can take it down. */
+export function guardFolder(folder: string): Guard {
+  const guard = spawn('sh', ['-c', GUARD, 'guard', folder], {
+    stdio: ['pipe', 'ignore', 'ignore'],
+    detached: true, // a terminal's Ctrl-C is not for the guard
+    cwd: '/',
+  });
+  let hasEnded = false;
+  guard.once('exit', () => {
+    hasEnded = true;
+  });
+  guard.once('error', () => {
+    hasEnded = true;
+  });
+  guard.stdin.on('error', () => {}); // it was killed: then it can't be told anything
+  guard.unref();
+  if (guard.stdin instanceof Socket) guard.stdin.unref();
+  return {
+    watch: (pid) => void guard.stdin.write(`${pid ?? ''}\n`),
+    async dismiss() {
+      guard.stdin.end();
+      await until(
+        () => hasEnded,
+        30_000,
+        () => `the guard of ${folder} does not end`,
+      );
+    },
+  };
+}

