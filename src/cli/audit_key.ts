@@ -1,7 +1,8 @@
 /** `npm run audit-key -- --data-dir DIR`: prints the key with which the audit log can be verified, and nothing else opened. */
 import { readAuditKey } from '../daemon/auditkey.ts';
-import { readConfiguration, UsageError } from '../daemon/configuration.ts';
+import { readConfiguration } from '../daemon/configuration.ts';
 import { StartError } from '../daemon/files.ts';
+import { UsageError } from '../daemon/usage.ts';
 
 const HELP = `Prints the audit key of a vault, for an auditor: it verifies the audit log and opens no value.
 

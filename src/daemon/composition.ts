@@ -31,6 +31,8 @@ export interface Service {
 }
 
 const STOP_WITHIN_MS = 10_000;
+/** How often the last entry that was seen of a shared log is kept. */
+const SEEN_KEPT_MS = 10_000;
 
 /**
  * Starts the service. `onBroken` is called when the storage failed so that the process must end; `syncFile` is a disk of a
@@ -92,6 +94,15 @@ export async function startService(
       await server.close();
       throw error;
     }
+    const keepSeen = (): void => {
+      try {
+        opened.seenLog?.write(ledger.memory.known);
+      } catch (error) {
+        log.error('the last entry that was seen could not be kept; it is tried again', error);
+      }
+    };
+    keepSeen();
+    const seeing = setInterval(keepSeen, SEEN_KEPT_MS).unref();
     const sweeping = startSweeping(store, clock, log, stopBroken);
     phase = 'running';
     return {
@@ -109,6 +120,8 @@ export async function startService(
         clearTimeout(cut);
         await recordStop(ledger);
         await ledger.idle();
+        clearInterval(seeing);
+        keepSeen();
         await opened.close();
       },
     };

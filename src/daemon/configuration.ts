@@ -3,6 +3,8 @@ import { isIP } from 'node:net';
 import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
+import { chooseDatabase, type DatabaseChoice } from './database.ts';
+import { UsageError } from './usage.ts';
 
 interface Flag {
   readonly name: string;
@@ -18,6 +20,13 @@ const FLAGS = [
     value: 'ADDRESS',
     help: 'HOST:PORT, [IPV6]:PORT or unix:PATH (default 127.0.0.1:7700); port 0 takes a free one',
   },
+  {
+    name: 'database',
+    value: 'URL',
+    help: 'postgres://… for several nodes; without it the vault lies in DIR (also LEASEHOLD_DATABASE_URL)',
+  },
+  { name: 'database-file', value: 'FILE', help: 'a file that holds that URL, so that nobody sees its password' },
+  { name: 'no-migrate', value: null, help: 'change no schema: refuse to start where it is not up to date' },
   { name: 'root-key-file', value: 'FILE', help: 'the root key, 32 bytes as base64 (default DIR/root.key)' },
   {
     name: 'admin-token-file',
@@ -36,6 +45,11 @@ const FLAGS = [
     help: 'proxies whose X-Forwarded-For is believed: addresses or networks',
   },
   { name: 'accept-clock', value: null, help: 'start although the clock is behind the log' },
+  {
+    name: 'accept-rollback',
+    value: null,
+    help: 'start although the database has lost entries of the log that this node has seen',
+  },
   { name: 'log-level', value: 'LEVEL', help: 'debug, info, warn, error or silent (default info)' },
 ] as const satisfies readonly Flag[];
 
@@ -50,6 +64,8 @@ export type LogLevel = (typeof LOG_LEVELS)[number];
 
 export interface Configuration {
   readonly dataDir: string;
+  /** Null for the embedded store. */
+  readonly database: DatabaseChoice | null;
   readonly listen: Listen;
   readonly rootKeyFile: string | null;
   readonly adminTokenFile: string | null;
@@ -59,11 +75,9 @@ export interface Configuration {
   readonly publicNames: readonly string[];
   readonly trustedProxies: readonly string[];
   readonly acceptClock: boolean;
+  readonly acceptRollback: boolean;
   readonly logLevel: LogLevel;
 }
-
-/** A mistake in how the program was called: one clear line, exit code 2. */
-export class UsageError extends Error {}
 
 export function help(): string {
   const rows = FLAGS.map(({ name, value, help: text }) => {
@@ -93,6 +107,10 @@ export function readConfiguration(args: readonly string[], environment: Environm
   const file = (name: FlagName): string | null => (get(name) === undefined ? null : resolve(base, get(name) ?? ''));
   const configuration: Configuration = {
     dataDir: file('data-dir') ?? join(homedir(), '.leasehold'),
+    database: chooseDatabase(
+      { flag: given.get('database'), environment: databaseVariable(environment), file: file('database-file') },
+      !isOn('no-migrate', get('no-migrate')),
+    ),
     listen: parseListen(get('listen') ?? '127.0.0.1:7700', base),
     rootKeyFile: file('root-key-file'),
     adminTokenFile: file('admin-token-file'),
@@ -102,6 +120,7 @@ export function readConfiguration(args: readonly string[], environment: Environm
     publicNames: list(get('public-name')).map((name) => name.toLowerCase()),
     trustedProxies: list(get('trusted-proxy')).map(parseNetwork),
     acceptClock: isOn('accept-clock', get('accept-clock')),
+    acceptRollback: isOn('accept-rollback', get('accept-rollback')),
     logLevel: oneOf('log-level', get('log-level') ?? 'info', LOG_LEVELS),
   };
   assertPrivate(configuration, isOn('insecure-http', get('insecure-http')));
@@ -109,6 +128,17 @@ export function readConfiguration(args: readonly string[], environment: Environm
 }
 
 type Environment = Readonly<Record<string, string | undefined>>;
+
+/** By the general rule, or by the name that others use. */
+function databaseVariable(environment: Environment): string | undefined {
+  const [byRule, usual] = [fromEnvironment(environment, 'database'), environment['LEASEHOLD_DATABASE_URL']];
+  if (usual === '')
+    throw new UsageError('LEASEHOLD_DATABASE_URL is empty: give it a value as for --database, or unset it.');
+  if (byRule !== undefined && usual !== undefined && byRule !== usual) {
+    throw new UsageError('LEASEHOLD_DATABASE and LEASEHOLD_DATABASE_URL name different databases: unset one.');
+  }
+  return byRule ?? usual;
+}
 
 function fromEnvironment(environment: Environment, name: FlagName): string | undefined {
   const variable = `LEASEHOLD_${name.toUpperCase().replaceAll('-', '_')}`;

@@ -10,6 +10,7 @@ const NAMES = {
   agentsDir: 'agents',
   rootKeyFile: 'root.key',
   lockFile: 'lock',
+  seenFile: 'seen_entry.json',
 } as const;
 const OURS: readonly string[] = Object.values(NAMES);
 /** What a volume's own directory may hold. */
@@ -23,6 +24,7 @@ export function layOut(dir: string): Readonly<Record<keyof typeof NAMES, string>
     agentsDir: join(dir, NAMES.agentsDir),
     rootKeyFile: join(dir, NAMES.rootKeyFile),
     lockFile: join(dir, NAMES.lockFile),
+    seenFile: join(dir, NAMES.seenFile),
   };
 }
 
@@ -56,6 +58,6 @@ export function hasRemains(dir: string): boolean {
 /** The database of a vault that was used is gone. */
 export function lostDatabase(file: string): StartError {
   return new StartError(
-    `${file} is missing or empty, but its directory has the token or the agents' keys of a vault: the database was lost. Restore a backup; or, to begin anew, give another --data-dir.`,
+    `${file} is missing or empty, but its directory has the token or the agents' keys of a vault: the database was lost, or it is a PostgreSQL and --database is missing. Restore a backup; or, to begin anew, give another --data-dir.`,
   );
 }

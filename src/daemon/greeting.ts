@@ -1,9 +1,10 @@
 /** What is printed at start: where it is, how to get in, and the next thing to try. */
 
+import { describeAddress } from '../store/postgres/address.ts';
 import type { Service } from './composition.ts';
 import type { Configuration } from './configuration.ts';
 
-export function greeting(service: Service, { dataDir, adminTokenFile }: Configuration): string {
+export function greeting(service: Service, { dataDir, database, adminTokenFile }: Configuration): string {
   const { address, adminToken, warnings } = service;
   const token =
     adminToken.writtenTo === null
@@ -19,6 +20,7 @@ export function greeting(service: Service, { dataDir, adminTokenFile }: Configur
     '',
     `  address         ${address}`,
     `  data directory  ${dataDir}`,
+    ...(database === null ? [] : [`  vault           ${describeAddress(database.address)}`]),
     `  admin token     ${token}`,
     '',
     'Try, in another terminal:',

@@ -1,10 +1,11 @@
 /** The program: reads its arguments, starts the service, says what to do next, and stops when it is told to. */
 import { StoreFailure } from '../store/port.ts';
 import { type Service, startService } from './composition.ts';
-import { type Configuration, help, readConfiguration, UsageError } from './configuration.ts';
+import { type Configuration, help, readConfiguration } from './configuration.ts';
 import { StartError } from './files.ts';
 import { greeting } from './greeting.ts';
 import { createLog } from './logs.ts';
+import { UsageError } from './usage.ts';
 
 const EXIT_FAILED = 1;
 const EXIT_USAGE = 2;

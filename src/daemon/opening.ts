@@ -1,19 +1,22 @@
 /** Opening the vault: the data directory, its lock, the root key, the store, and what the ledger needs in memory. */
 import { FIRST_LINK } from '../core/audit.ts';
 import { headMac } from '../crypto/chain.ts';
-import { deriveKeys, isSameText, type VaultKeys } from '../crypto/keys.ts';
+import { isSameText, type VaultKeys } from '../crypto/keys.ts';
 import type { Store } from '../store/port.ts';
-import { SqliteStore } from '../store/sqlite/store.ts';
 import type { SyncFile } from '../store/sqlite/walsync.ts';
 import { type Clock, startClock } from '../vault/clock.ts';
 import { type Memory, readMemory } from '../vault/memory.ts';
+import { SharedClock } from '../vault/sharedclock.ts';
 import type { Configuration } from './configuration.ts';
-import { hasRemains, layOut, lostDatabase, openDataDir } from './datadir.ts';
+import { layOut, openDataDir } from './datadir.ts';
 import { checkPrivateFile, removeUnfinished, StartError } from './files.ts';
 import { KeyDirs } from './keydirs.ts';
 import { lockDataDir } from './lock.ts';
-import { readRootKey } from './rootkey.ts';
+import { SeenLog } from './seenlog.ts';
+import { type OpenedStore, openStore } from './stores.ts';
 
+/** How far a node's own clock may be from the database's. */
+const MAX_CLOCK_APART_MS = 60_000;
 /** How far the clock may be behind the log's last entry. */
 const MAX_CLOCK_LAG_MS = 5 * 60_000;
 
@@ -23,6 +26,8 @@ export interface OpenedVault {
   readonly memory: Memory;
   readonly clock: Clock;
   readonly keyDirs: KeyDirs;
+  /** Null where the process has the store to itself. */
+  readonly seenLog: SeenLog | null;
   readonly tokenFile: string;
   /** Closes the store and gives the data directory free. */
   close(): Promise<void>;
@@ -34,44 +39,40 @@ export async function openVault(
   warn: (line: string) => void,
   syncFile?: SyncFile,
 ): Promise<OpenedVault> {
-  const { dataDir } = configuration;
+  const { dataDir, acceptClock, acceptRollback } = configuration;
   openDataDir(dataDir);
-  const { databaseFile, tokenFile, agentsDir, lockFile, rootKeyFile: ownRootKeyFile } = layOut(dataDir);
+  const { tokenFile, agentsDir, lockFile, seenFile } = layOut(dataDir);
   checkPrivateFile(lockFile);
   const lock = lockDataDir(lockFile, dataDir);
-  let store: SqliteStore | null = null;
+  let opened: OpenedStore | null = null;
   try {
     removeUnfinished(dataDir);
-    const isVaultThere = checkPrivateFile(databaseFile);
     checkPrivateFile(tokenFile);
-    const isUsed = hasRemains(dataDir);
-    if (!isVaultThere && isUsed) throw lostDatabase(databaseFile);
-    for (const suffix of ['-wal', '-shm']) checkPrivateFile(databaseFile + suffix);
-    const rootKeyFile = configuration.rootKeyFile ?? ownRootKeyFile;
-    const isOwn = configuration.rootKeyFile === null;
-    const keys = deriveKeys(readRootKey({ file: rootKeyFile, isOwn, isVaultThere }, warn));
-    store = new SqliteStore(databaseFile, { syncFile });
-    if (isUsed && (await store.readKeyCheck()) === null && (await store.isEmpty())) throw lostDatabase(databaseFile);
+    opened = await openStore(configuration, warn, syncFile);
+    const { store, keys, rootKeyFile } = opened;
     await checkRootKey(store, keys, rootKeyFile);
+    const seenLog = store.isShared ? new SeenLog(seenFile) : null;
+    const loss = (await seenLog?.check(store, acceptRollback)) ?? null;
     const memory = await readMemory(store, keys);
-    const clock = openClock(memory.lastEntryAt, await store.readSeenTime(), configuration.acceptClock);
+    if (loss !== null) memory.warnings.unshift(loss);
+    const clock = await openClock(store, memory.lastEntryAt, acceptClock);
     const keyDirs = new KeyDirs(agentsDir);
-    const opened = store;
-    await keyDirs.settle(memory.control.agents(), (id) => opened.isDeregistered(id));
+    await keyDirs.settle(memory.control.agents(), (id) => store.isDeregistered(id));
     return {
       keys,
-      store: opened,
+      store,
       memory,
       clock,
       keyDirs,
+      seenLog,
       tokenFile,
       async close() {
-        await opened.close();
+        await store.close();
         lock.release();
       },
     };
   } catch (error) {
-    await store?.close();
+    await opened?.store.close();
     lock.release();
     throw error;
   }
@@ -93,14 +94,26 @@ async function checkRootKey(store: Store, keys: VaultKeys, file: string): Promis
   }
 }
 
-/** A clock that goes on from the latest time known, so that what had ended stays ended. */
-function openClock(lastEntryAt: number, seenAt: number, acceptClock: boolean): Clock {
-  const lag = lastEntryAt - Date.now();
+/** A clock that goes on from the latest time known, so that what had ended stays ended. @throws StartError */
+async function openClock(store: Store, lastEntryAt: number, acceptClock: boolean): Promise<Clock> {
+  const askedAt = Date.now();
+  const shared = await store.readTime();
+  const own = (askedAt + Date.now()) / 2;
+  if (shared !== null && Math.abs(own - shared) > MAX_CLOCK_APART_MS) {
+    const seconds = Math.round((own - shared) / 1000);
+    const which = seconds > 0 ? 'ahead of' : 'behind';
+    throw new StartError(
+      `This node's clock is ${Math.abs(seconds)} seconds ${which} the database's. Set it right first.`,
+    );
+  }
+  const now = shared ?? Date.now();
+  const lag = lastEntryAt - now;
   if (lag > MAX_CLOCK_LAG_MS && !acceptClock) {
     const minutes = Math.round(lag / 60_000);
     throw new StartError(
-      `The clock is ${minutes} minutes behind the last entry of the log. Set it right; or, if the log's time was the wrong one, start with --accept-clock.`,
+      `The ${shared === null ? '' : "database's "}clock is ${minutes} minutes behind the last entry of the log. Set it right; or, if the log's time was the wrong one, start with --accept-clock.`,
     );
   }
-  return startClock(Math.max(lastEntryAt, seenAt));
+  const notBefore = Math.max(lastEntryAt, await store.readSeenTime());
+  return shared === null ? startClock(notBefore) : new SharedClock(shared, notBefore);
 }

@@ -22,8 +22,9 @@ import { readAccessCount } from './counting.ts';
 import { countEnded, countLeases, listLeases } from './leaselists.ts';
 import { countCredentials, listCredentials } from './lists.ts';
 import { findSeqAt, matchEntries, readEntries, readHead } from './log.ts';
-import { migrate } from './migrating.ts';
+import { prepareSchema } from './migrating.ts';
 import { Pool } from './pool.ts';
+import { assertPrivileges } from './privileges.ts';
 import { sweep } from './sweeper.ts';
 import { openTurn } from './turn.ts';
 
@@ -45,11 +46,17 @@ export class PostgresStore implements Store {
     this.#pool = new Pool(address, READ_CONNECTIONS);
   }
 
-  /** Connects, and brings the schema up to date. @throws StoreFailure */
-  static async open(address: PostgresAddress): Promise<PostgresStore> {
+  /** Connects, brings the schema up to date, and sees that all that is needed is allowed. @throws StoreFailure */
+  static async open(address: PostgresAddress, mayMigrate = true): Promise<PostgresStore> {
     const store = new PostgresStore(address);
-    await store.#pool.use((connection) => migrate(connection));
-    return store;
+    try {
+      await store.#pool.use((connection) => prepareSchema(connection, mayMigrate));
+      await store.#pool.use(assertPrivileges);
+      return store;
+    } catch (error) {
+      await store.close();
+      throw error;
+    }
   }
 
   readKeyCheck(): Promise<string | null> {

@@ -1,0 +1,80 @@
+/** Opening the store that was chosen, with the keys of the vault in it: the embedded one, or one that several nodes share. */
+import { deriveKeys, type VaultKeys } from '../crypto/keys.ts';
+import type { Store } from '../store/port.ts';
+import { describeAddress } from '../store/postgres/address.ts';
+import { PostgresStore } from '../store/postgres/store.ts';
+import { SqliteStore } from '../store/sqlite/store.ts';
+import type { SyncFile } from '../store/sqlite/walsync.ts';
+import type { Configuration } from './configuration.ts';
+import type { DatabaseChoice } from './database.ts';
+import { hasRemains, layOut, lostDatabase } from './datadir.ts';
+import { checkPrivateFile, isReadableByOthers, StartError } from './files.ts';
+import { readRootKey } from './rootkey.ts';
+
+export interface OpenedStore {
+  readonly store: Store;
+  readonly keys: VaultKeys;
+  readonly rootKeyFile: string;
+}
+
+type Warn = (line: string) => void;
+
+/** @throws StartError, StoreFailure; then nothing is left open, and nothing of an existing vault was changed */
+export function openStore(configuration: Configuration, warn: Warn, syncFile?: SyncFile): Promise<OpenedStore> {
+  const { database } = configuration;
+  return database === null ? openEmbedded(configuration, warn, syncFile) : openShared(configuration, database, warn);
+}
+
+async function openEmbedded(configuration: Configuration, warn: Warn, syncFile?: SyncFile): Promise<OpenedStore> {
+  const { dataDir } = configuration;
+  const { databaseFile } = layOut(dataDir);
+  const isVaultThere = checkPrivateFile(databaseFile);
+  const isUsed = hasRemains(dataDir);
+  if (!isVaultThere && isUsed) throw lostDatabase(databaseFile);
+  for (const suffix of ['-wal', '-shm']) checkPrivateFile(databaseFile + suffix);
+  const { keys, rootKeyFile } = readKeys(configuration, isVaultThere, warn);
+  const store = new SqliteStore(databaseFile, { syncFile });
+  try {
+    if (isUsed && (await isNew(store))) throw lostDatabase(databaseFile);
+    return { store, keys, rootKeyFile };
+  } catch (error) {
+    await store.close();
+    throw error;
+  }
+}
+
+async function openShared(configuration: Configuration, database: DatabaseChoice, warn: Warn): Promise<OpenedStore> {
+  const { dataDir } = configuration;
+  const { databaseFile } = layOut(dataDir);
+  const { address, mayMigrate, showsPassword, file } = database;
+  if (showsPassword) {
+    warn("The database's password stands on the command line, for everybody on this machine: use --database-file.");
+  }
+  if (file !== null && isReadableByOthers(file)) warn(`Others than its owner may read ${file}: chmod 600 it.`);
+  if (checkPrivateFile(databaseFile)) warn(`${databaseFile} is not used: the vault is that of --database.`);
+  const store = await PostgresStore.open(address, mayMigrate);
+  try {
+    const isVaultNew = await isNew(store);
+    if (isVaultNew && hasRemains(dataDir)) {
+      throw new StartError(
+        `${describeAddress(address)}, holds no vault, but ${dataDir} has the token or the agents' keys of one. Is it the right database? To begin anew, give another --data-dir.`,
+      );
+    }
+    return { store, ...readKeys(configuration, !isVaultNew, warn) };
+  } catch (error) {
+    await store.close();
+    throw error;
+  }
+}
+
+function readKeys(configuration: Configuration, isVaultThere: boolean, warn: Warn) {
+  const rootKeyFile = configuration.rootKeyFile ?? layOut(configuration.dataDir).rootKeyFile;
+  const isOwn = configuration.rootKeyFile === null;
+  const keys = deriveKeys(readRootKey({ file: rootKeyFile, isOwn, isVaultThere }, warn));
+  return { keys, rootKeyFile };
+}
+
+/** Whether there is no vault in it, nor what is left of one. */
+async function isNew(store: Store): Promise<boolean> {
+  return (await store.readKeyCheck()) === null && (await store.isEmpty());
+}

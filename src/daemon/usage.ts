@@ -1,0 +1,2 @@
+/** A mistake in how the program was called: one clear line, exit code 2. */
+export class UsageError extends Error {}
