@@ -6,7 +6,8 @@ import { existsSync, mkdirSync, readdirSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { test } from 'node:test';
-import { type Configuration, readConfiguration, UsageError } from '../../src/daemon/configuration.ts';
+import { type Configuration, readConfiguration } from '../../src/daemon/configuration.ts';
+import { UsageError } from '../../src/daemon/usage.ts';
 import { temporaryFolder } from '../kit/folder.ts';
 import { runProgram } from '../kit/process.ts';
 

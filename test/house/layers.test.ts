@@ -20,6 +20,7 @@ const HOUSE = {
   belongsTo: {
     'node:crypto': ['crypto'],
     'node:sqlite': ['store'],
+    postgres: ['store'],
     fastify: ['http'],
     typebox: ['http'],
     pino: ['daemon'],
