@@ -39,7 +39,7 @@ test('every flag of --help is taken from the environment too', async () => {
     'accept-clock': '1',
     'accept-rollback': '1',
     'no-migrate': '1',
-    database: 'postgres://a:b@127.0.0.1/c',
+    database: 'postgres://a@127.0.0.1/c',
   };
   // It goes with --database only the one or the other.
   const given = Object.fromEntries(flags.map((name) => [name, values[name] ?? 'given']));
