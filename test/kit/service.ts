@@ -1,4 +1,4 @@
-/** The real service in this process: a real SQLite file, a real socket on a free port of loopback. */
+/** The real service in this process: on the store that was chosen, with a real socket on a free port of loopback. */
 import { join } from 'node:path';
 import { type Service, startService } from '../../src/daemon/composition.ts';
 import { type Configuration, readConfiguration } from '../../src/daemon/configuration.ts';
@@ -6,6 +6,7 @@ import { createLog } from '../../src/daemon/logs.ts';
 import type { SyncFile } from '../../src/store/sqlite/walsync.ts';
 import { type Client, createClient, logIn, readAgentKey } from './client.ts';
 import { type Scope, temporaryFolder } from './folder.ts';
+import { assertNoFile, databaseOf, keepDatabase } from './stores.ts';
 
 export interface TestService {
   readonly address: string;
@@ -25,16 +26,18 @@ export interface TestService {
   stop(): Promise<void>;
 }
 
-/** Starts the service on a new folder, or on `dataDir`. `flags` are those of the command line; `syncFile` is its disk. */
+/** Starts the service on a new folder, or on `dataDir`. `flags` are those of the command line; `syncFile` is its disk, SQLite's alone. */
 export async function startTestService(
   scope: Scope,
   flags: readonly string[] = [],
   dataDir = join(temporaryFolder(scope), 'data'),
   syncFile?: SyncFile,
 ): Promise<TestService> {
+  const url = flags.includes('--database') ? null : await databaseOf(dataDir);
+  if (url !== null) assertNoFile(syncFile);
   const configuration = readConfiguration(
     ['--data-dir', dataDir, '--listen', '127.0.0.1:0', '--log-level', 'silent', ...flags],
-    {},
+    url === null ? {} : { LEASEHOLD_DATABASE_URL: url },
   ) as Configuration;
   const stopBroken = (line: string): never => {
     throw new Error(line);
@@ -47,6 +50,7 @@ export async function startTestService(
     await service.stop();
   };
   scope.after(stop);
+  keepDatabase(scope, dataDir);
   const { address } = service;
   const adminToken = service.adminToken.token.reveal();
   const admin = createClient(address, adminToken);

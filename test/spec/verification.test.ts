@@ -4,17 +4,17 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { DatabaseSync } from 'node:sqlite';
 import { after, suite, test } from 'node:test';
 import { type AuditEntry, FIRST_LINK } from '../../src/core/audit.ts';
 import { headMac, linkEntry } from '../../src/crypto/chain.ts';
 import { deriveKeys, parseRootKey } from '../../src/crypto/keys.ts';
-import { SqliteStore } from '../../src/store/sqlite/store.ts';
 import { dataOf } from '../kit/answers.ts';
 import { createClient } from '../kit/client.ts';
 import { type Scope, temporaryFolder } from '../kit/folder.ts';
+import { openOutside, rowsOutside, runOutside } from '../kit/outside.ts';
 import { startProcess } from '../kit/process.ts';
 import { startTestService, type TestService } from '../kit/service.ts';
+import { openStore } from '../kit/stores.ts';
 import { lengthenLog } from '../vault/verification_log.ts';
 
 const VERIFY = '/api/v1/audit/verify';
@@ -33,10 +33,6 @@ const last = entries.length;
 const timeOf = (seq: number) => entries[seq - 1]?.timestamp ?? null;
 const verify = async (keys: string, of: TestService = service) => dataOf(await of.admin.get(VERIFY), 200, keys);
 
-function openDatabase({ dataDir }: Pick<TestService, 'dataDir'>): DatabaseSync {
-  return new DatabaseSync(join(dataDir, 'leasehold.db'));
-}
-
 function auditKeyOf({ dataDir }: Pick<TestService, 'dataDir'>) {
   const rootKey = parseRootKey(readFileSync(join(dataDir, 'root.key'), 'utf8'));
   return deriveKeys(rootKey ?? assert.fail('no root key')).audit;
@@ -44,16 +40,16 @@ function auditKeyOf({ dataDir }: Pick<TestService, 'dataDir'>) {
 
 /** Tampers, looks, and puts the log back as it was. */
 async function tamper(sql: string, look: () => Promise<void>): Promise<void> {
-  const database = openDatabase(service);
-  database.exec('CREATE TEMP TABLE kept_entries AS SELECT * FROM audit_entries');
-  database.exec('CREATE TEMP TABLE kept_head AS SELECT * FROM audit_head');
+  const outside = await openOutside(service.dataDir);
+  await outside.run('CREATE TEMP TABLE kept_entries AS SELECT * FROM audit_entries ORDER BY seq');
+  await outside.run('CREATE TEMP TABLE kept_head AS SELECT * FROM audit_head');
   try {
-    database.exec(sql);
+    await outside.run(sql);
     await look();
   } finally {
-    database.exec('DELETE FROM audit_entries; INSERT INTO audit_entries SELECT * FROM kept_entries');
-    database.exec('DELETE FROM audit_head; INSERT INTO audit_head SELECT * FROM kept_head');
-    database.close();
+    await outside.run('DELETE FROM audit_entries; INSERT INTO audit_entries SELECT * FROM kept_entries');
+    await outside.run('DELETE FROM audit_head; INSERT INTO audit_head SELECT * FROM kept_head');
+    await outside.close();
   }
 }
 
@@ -165,17 +161,16 @@ test('times that fall are found, even where whoever altered them had the key and
     ['1999-01-01T00:00:00.000Z', false],
   ] as const) {
     await tamper('', async () => {
-      const database = openDatabase(service);
-      const update = database.prepare('UPDATE audit_entries SET timestamp = ?, hmac = ? WHERE seq = ?');
+      const updates: string[] = [];
       let hmac = FIRST_LINK;
       for (const entry of entries) {
         const timestamp = entry.seq === 4 ? (at ?? '') : entry.timestamp;
         hmac = linkEntry(auditKeyOf(service), hmac, { ...entry, timestamp });
-        update.run(timestamp, hmac, entry.seq);
+        updates.push(`UPDATE audit_entries SET timestamp = '${timestamp}', hmac = '${hmac}' WHERE seq = ${entry.seq}`);
       }
       const mac = headMac(auditKeyOf(service), last, hmac);
-      database.prepare('UPDATE audit_head SET hmac = ?, mac = ?').run(hmac, mac);
-      database.close();
+      updates.push(`UPDATE audit_head SET hmac = '${hmac}', mac = '${mac}'`);
+      await runOutside(service.dataDir, updates.join(';'));
       const { body } = await admin.get(VERIFY);
       assert.deepEqual([body.data.valid, body.data.break_at_entry], [isValid, isValid ? undefined : 4]);
     });
@@ -191,12 +186,10 @@ test('the service goes on over an altered log, and the break stays where it is',
 
 test('an empty log is valid: 0 entries and nulls', async (t) => {
   const other = await startTestService(t);
-  const database = openDatabase(other);
   // The start is recorded: the head record of before it is made here.
   const mac = headMac(auditKeyOf(other), 0, FIRST_LINK);
-  database.exec('DELETE FROM audit_entries');
-  database.prepare('UPDATE audit_head SET seq = 0, hmac = ?, mac = ?').run(FIRST_LINK, mac);
-  database.close();
+  const head = `UPDATE audit_head SET seq = 0, hmac = '${FIRST_LINK}', mac = '${mac}'`;
+  await runOutside(other.dataDir, `DELETE FROM audit_entries; ${head}`);
   assert.deepEqual(await verify(INTACT, other), { valid: true, entries: 0, first_entry: null, last_entry: null });
 });
 
@@ -205,10 +198,8 @@ test('a head and a last row that disagree at start: one line, verify reports it,
   const first = await startTestService(t, [], folder);
   for (let n = 0; n < 4; n++) await first.admin.get('/api/v1/credentials');
   await first.stop();
-  const database = openDatabase(first);
-  const { n } = { n: 0, ...database.prepare('SELECT count(*) AS n FROM audit_entries').get() };
-  database.exec(`DELETE FROM audit_entries WHERE seq > ${Number(n) - 2}`);
-  database.close();
+  const [{ n } = { n: 0 }] = await rowsOutside(folder, 'SELECT count(*) AS n FROM audit_entries');
+  await runOutside(folder, `DELETE FROM audit_entries WHERE seq > ${Number(n) - 2}`);
   const second = await startProcess(t, folder);
   const warnings = second
     .output()
@@ -234,7 +225,7 @@ const LONG = 200_000;
 async function makeLongLog(t: Scope): Promise<string> {
   const dataDir = join(temporaryFolder(t), 'data');
   await (await startTestService(t, [], dataDir)).stop();
-  const store = new SqliteStore(join(dataDir, 'leasehold.db'));
+  const store = await openStore(dataDir);
   await lengthenLog(store, { audit: auditKeyOf({ dataDir }) }, LONG);
   await store.close();
   return dataDir;

@@ -4,12 +4,12 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { DatabaseSync } from 'node:sqlite';
 import { type TestContext, test } from 'node:test';
 import { exportAuditKey } from '../../src/crypto/keys.ts';
 import { StartError } from '../../src/daemon/files.ts';
 import { keysOf } from '../crypto/vectors.ts';
 import { runVerifier } from '../crypto/verifier.ts';
+import { dumpOutside, rowsOutside, runOutside } from '../kit/outside.ts';
 import { startTestService, type TestService } from '../kit/service.ts';
 
 interface Tampering {
@@ -75,12 +75,8 @@ const TAMPERINGS: readonly Tampering[] = [
   },
 ];
 
-/** Does it to the database file; returns the ordinal of the log's last entry before. */
-function outside(dataDir: string, sql: string): number {
-  const database = new DatabaseSync(join(dataDir, 'leasehold.db'));
-  const last = database.prepare('SELECT max(seq) AS seq FROM audit_entries').get();
-  database.exec(sql);
-  database.close();
+async function lastEntry(dataDir: string): Promise<number> {
+  const [last] = await rowsOutside(dataDir, 'SELECT max(seq) AS seq FROM audit_entries');
   return Number(last?.['seq']);
 }
 
@@ -89,10 +85,10 @@ async function stoppedVault(t: TestContext, retrievals = 4): Promise<{ dataDir: 
   const service = await startTestService(t);
   await service.admin.post('/api/v1/credentials', { path: 'prod/key', value: 'v' });
   const keep = 'CREATE TABLE old_head AS SELECT seq, hmac, mac FROM audit_head';
-  outside(service.dataDir, keep);
+  await runOutside(service.dataDir, keep);
   for (let i = 0; i < retrievals; i++) await service.admin.get('/api/v1/credentials/prod/key');
   await service.stop();
-  return { dataDir: service.dataDir, last: outside(service.dataDir, 'SELECT 1') };
+  return { dataDir: service.dataDir, last: await lastEntry(service.dataDir) };
 }
 
 async function verification(service: TestService) {
@@ -102,7 +98,7 @@ async function verification(service: TestService) {
 for (const { what, sql, breakAt } of TAMPERINGS) {
   test(`it starts, says so once, and the break is told for ever: ${what}`, async (t) => {
     const { dataDir, last } = await stoppedVault(t);
-    outside(dataDir, sql(last));
+    await runOutside(dataDir, sql(last));
     for (let start = 0; start < 2; start++) {
       const service = await startTestService(t, [], dataDir);
       if (start === 0) {
@@ -139,7 +135,7 @@ async function assertVerifierAgrees(t: TestContext, service: TestService, told: 
 
 test('a log that nobody touched is valid at every start, and nothing is said', async (t) => {
   const { dataDir, last } = await stoppedVault(t);
-  outside(dataDir, 'DROP TABLE old_head');
+  await runOutside(dataDir, 'DROP TABLE old_head');
   for (let start = 1; start <= 2; start++) {
     const service = await startTestService(t, [], dataDir);
     assert.deepEqual(service.warnings, []);
@@ -155,12 +151,15 @@ for (const [what, retrievals] of [
 ] as const) {
   test(`a vault whose log and own record were wiped is not taken for a new one: ${what}`, async (t) => {
     const { dataDir } = await stoppedVault(t, retrievals);
-    outside(dataDir, 'DELETE FROM audit_entries; DELETE FROM audit_head; DELETE FROM vault; DROP TABLE old_head');
-    const before = readFileSync(join(dataDir, 'leasehold.db'));
+    await runOutside(
+      dataDir,
+      'DELETE FROM audit_entries; DELETE FROM audit_head; DELETE FROM vault; DROP TABLE old_head',
+    );
+    const before = await dumpOutside(dataDir);
     await assert.rejects(
       startTestService(t, [], dataDir),
       (error) => error instanceof StartError && !error.message.includes('\n'),
     );
-    assert.ok(before.equals(readFileSync(join(dataDir, 'leasehold.db'))));
+    assert.deepEqual(await dumpOutside(dataDir), before);
   });
 }

@@ -43,14 +43,14 @@ test('nothing is answered before its entry is on disk', async (t) => {
   await settle();
   assert.equal(answer, null);
   assert.equal(
-    (await readLog(vault.sqlite)).some((entry) => entry.request_id === 'held'),
+    (await readLog(vault.real)).some((entry) => entry.request_id === 'held'),
     false,
   );
   gate.open();
   await retrieved;
   assert.equal(answer, 'the value');
   assert.equal(
-    (await readLog(vault.sqlite)).some((entry) => entry.request_id === 'held'),
+    (await readLog(vault.real)).some((entry) => entry.request_id === 'held'),
     true,
   );
 });
@@ -72,7 +72,7 @@ test('nothing is answered before the commit has come back, though it is on disk'
   );
   await settle();
   assert.equal(
-    (await readLog(vault.sqlite)).some((entry) => entry.request_id === 'late'),
+    (await readLog(vault.real)).some((entry) => entry.request_id === 'late'),
     true,
   );
   assert.deepEqual(answers, []);
@@ -139,7 +139,7 @@ test('answers come in the order of the questions, and so do the entries', async 
     }),
   );
   assert.deepEqual(answered, ids);
-  const entries = await readLog(vault.sqlite);
+  const entries = await readLog(vault.real);
   assert.deepEqual(
     entries.slice(1).map(({ request_id }) => request_id),
     ids,
@@ -173,14 +173,14 @@ test('a bug in one operation is its own caller’s alone', async (t) => {
       throw new TypeError('a bug');
     },
   };
-  const before = await readLog(vault.sqlite);
+  const before = await readLog(vault.real);
   const outcomes = await Promise.all([
     get(vault, 'prod/key'),
     outcomeOf(vault.ledger.submit(buggy)),
     get(vault, 'prod/key'),
   ]);
   assert.deepEqual(outcomes, ['v', 'bug: TypeError: a bug', 'v']);
-  assert.equal((await readLog(vault.sqlite)).length, before.length + 2);
+  assert.equal((await readLog(vault.real)).length, before.length + 2);
   assert.deepEqual([vault.failures, vault.ledger.state], [[], 'ok']);
   assert.equal((await verify(vault)).isValid, true);
 });

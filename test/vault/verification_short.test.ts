@@ -21,7 +21,7 @@ async function openShortVault(scope: Scope, onReading: () => void) {
     };
   const vault = await openVault(scope, { inFront: (store) => inFrontOf(store, { readEntries: readEntries(store) }) });
   await put(vault, 'a/b');
-  await lengthenLog(vault.sqlite, vault.keys, ENTRIES);
+  await lengthenLog(vault.real, vault.keys, ENTRIES);
   return vault;
 }
 
