@@ -15,6 +15,7 @@ import {
   toCredential,
   toCredentialWithNewest,
   toLease,
+  toReply,
   toSession,
   toVersion,
   VERSION,
@@ -49,6 +50,7 @@ export class KeyLoader {
   readonly #session: StatementSync;
   readonly #lease: StatementSync;
   readonly #spent: StatementSync;
+  readonly #reply: StatementSync;
 
   constructor(database: DatabaseSync, hot: HotCredentials) {
     this.#database = database;
@@ -61,6 +63,7 @@ export class KeyLoader {
     this.#session = database.prepare('SELECT * FROM sessions WHERE token_hash = ?');
     this.#lease = database.prepare('SELECT * FROM leases_now WHERE id = ?');
     this.#spent = database.prepare('SELECT 1 FROM spent_challenges WHERE id = ?');
+    this.#reply = database.prepare('SELECT * FROM kept_replies WHERE id = ?');
   }
 
   /** Loads the union of the keys; each row once. */
@@ -84,6 +87,7 @@ export class KeyLoader {
       sessions: [],
       leases: [],
       spentChallenges: [],
+      keptReplies: [],
     };
     const credentials = new Map<CredentialPath, Seen | null>();
     const seen = new Set<string>();
@@ -100,6 +104,10 @@ export class KeyLoader {
       }
       if (key.challenge !== undefined && this.#spent.get(key.challenge) !== undefined) {
         found.spentChallenges.push(key.challenge);
+      }
+      if (key.idempotency !== undefined && isNew(`reply ${key.idempotency}`)) {
+        const row = this.#reply.get(key.idempotency);
+        if (row !== undefined) found.keptReplies.push(toReply(row));
       }
     }
     const numbers = new Map<CredentialId, CountNumber>();
