@@ -16,7 +16,7 @@ import { type Committed, type Store, StoreFailure } from '../store/port.ts';
 import type { Clock } from './clock.ts';
 import { fill, keysToLoad } from './loading.ts';
 import { type Memory, readMemory } from './memory.ts';
-import { answer, OVERFULL, Queue, refuse, unavailable, type Waiting } from './queue.ts';
+import { answer, OVERFULL, Queue, refuse, unavailable, uncertain, type Waiting } from './queue.ts';
 import { type Answer, type DecidedTurn, decideTurn } from './turn.ts';
 import { Unanswered } from './unanswered.ts';
 
@@ -138,7 +138,7 @@ export class Ledger {
       if (this.#state !== 'ok') await this.#recover();
       const { answers, durable } = await this.#decideAndCommit(waiting.map(({ operation }) => operation));
       const answered = durable.then(
-        () => (this.#state === 'broken' ? refuse(waiting) : answer(waiting, answers)),
+        () => (this.#state === 'broken' ? refuse(waiting, uncertain) : answer(waiting, answers)),
         (error: unknown) => this.#fail(error, waiting),
       );
       await this.#unanswered.add(answered);
@@ -190,7 +190,9 @@ export class Ledger {
 
   #fail(error: unknown, waiting: readonly Waiting[]): void {
     this.#parts.onFailedTurn(error);
-    refuse(waiting);
+    // What reached the disk, or the server, before it failed may be there at the next start.
+    const isKnown = !(error instanceof StoreFailure) || error.kind === 'unavailable';
+    refuse(waiting, isKnown ? unavailable : uncertain);
     if (this.#state === 'broken') return;
     this.#state = 'failing';
     if (error instanceof StoreFailure && error.kind === 'broken') {
