@@ -13,6 +13,7 @@ const NEEDED: Readonly<Record<string, string>> = {
   control_removals: 'SELECT, INSERT, DELETE',
   sessions: 'SELECT, INSERT, DELETE',
   spent_challenges: 'SELECT, INSERT, DELETE',
+  kept_replies: 'SELECT, INSERT, UPDATE, DELETE',
   credentials: 'SELECT, INSERT, UPDATE, DELETE',
   credential_versions: 'SELECT, INSERT, DELETE',
   access_counts: 'SELECT, INSERT, UPDATE, DELETE',
