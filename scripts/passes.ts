@@ -10,6 +10,7 @@ const ROOT = path.resolve(import.meta.dirname, '..');
 /** Folders of `test` whose files run once, and why. */
 export const ONCE: Readonly<Record<string, string>> = {
   bench: 'no store',
+  cluster: 'nodes that share a PostgreSQL',
   contract: 'every store by itself, in one run',
   core: 'no store',
   crypto: 'no store',
@@ -34,12 +35,12 @@ function folderOf(file: string): string | undefined {
 /** Whether the file runs on both stores. What lies outside of `test`, such as a sample of a test of the runner, runs once. */
 export function runsOnBoth(file: string): boolean {
   const folder = folderOf(file);
-  return folder !== undefined && !(folder in ONCE);
+  return folder !== undefined && !Object.hasOwn(ONCE, folder);
 }
 
 /** Whether any of them asks for a database, whatever store it was told to run on. */
 export function needsServer(passes: readonly Pass[]): boolean {
-  const folders = ['contract', 'kit', 'postgres'];
+  const folders = ['cluster', 'contract', 'kit', 'postgres'];
   return passes.some(
     ({ store, files }) => store === 'postgres' || files.some((file) => folders.includes(folderOf(file) ?? '')),
   );

@@ -74,8 +74,12 @@ export function actorId(caller: Caller): AgentId {
 export function parseDescription(text: string): string {
   // A character beyond the basic plane is two units of text.
   const isTooLong = text.length > 2 * MAX_DESCRIPTION_LENGTH || [...text].length > MAX_DESCRIPTION_LENGTH;
-  if (isTooLong || !text.isWellFormed()) {
-    throw invalid('description', `must be at most ${MAX_DESCRIPTION_LENGTH} characters of well-formed Unicode`);
+  // WHY no U+0000: it is the one character that not every store can hold as text.
+  if (isTooLong || !text.isWellFormed() || text.includes('\u0000')) {
+    throw invalid(
+      'description',
+      `must be at most ${MAX_DESCRIPTION_LENGTH} characters of well-formed Unicode without U+0000`,
+    );
   }
   return text;
 }

@@ -1,6 +1,7 @@
 /** What an outcome changes, as plain data: the closed union that the ledger applies in memory and commits to the store. */
 import type { Agent, Session } from './agent.ts';
 import type { Credential, CredentialVersion } from './credential.ts';
+import type { KeptReply } from './idempotency.ts';
 import type { Lease, RevocationMark } from './lease.ts';
 import type { AgentId, AgentName, ChallengeId, CredentialId, LeaseId, PolicyName, TokenHash } from './names.ts';
 import type { CredentialPath } from './path.ts';
@@ -28,6 +29,8 @@ export type Change =
   | { readonly kind: 'putAgent'; readonly agent: Agent }
   | { readonly kind: 'putPolicy'; readonly policy: Policy }
   | { readonly kind: 'putSession'; readonly session: Session }
+  /** In place of one that has the id and is of no use any more. */
+  | { readonly kind: 'keepReply'; readonly reply: KeptReply }
   /** Stored sealed. */
   | { readonly kind: 'addVersion'; readonly credential: Credential; readonly version: CredentialVersion }
   /** Added up with the others of the turn. */

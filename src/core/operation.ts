@@ -7,6 +7,7 @@ import type { AuditResult, EntryDraft, EventType } from './audit.ts';
 import type { Change } from './change.ts';
 import type { AssociatedData, Sealed } from './credential.ts';
 import { Fault, type FaultCode, type Refusal } from './fault.ts';
+import type { Idempotency } from './idempotency.ts';
 import { ADMIN, type TokenHash } from './names.ts';
 import type { Secret } from './secret.ts';
 import type { Keys, Workspace } from './workspace.ts';
@@ -24,6 +25,8 @@ export interface Context {
   readonly presented: Presented;
   readonly requestId: string;
   readonly remoteAddr: string | null;
+  /** Left out where the caller gave no key, or the route takes none. */
+  readonly idempotency?: Idempotency;
 }
 
 /** A value to be opened after the decision and before chaining. If it does not authenticate, `unreadable` is the outcome. */

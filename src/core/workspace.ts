@@ -6,6 +6,7 @@ import type { CallerRegister, Session } from './agent.ts';
 import type { Change } from './change.ts';
 import type { Control } from './control.ts';
 import type { Credential, CredentialVersion } from './credential.ts';
+import type { IdempotencyId, KeptReply } from './idempotency.ts';
 import { type Lease, marked } from './lease.ts';
 import type { AgentId, ChallengeId, CredentialId, LeaseId, TokenHash } from './names.ts';
 import type { CredentialPath } from './path.ts';
@@ -20,6 +21,7 @@ export interface Keys {
   readonly session?: TokenHash;
   readonly lease?: LeaseId;
   readonly challenge?: ChallengeId;
+  readonly idempotency?: IdempotencyId;
 }
 
 export interface VersionInfo {
@@ -34,6 +36,7 @@ export class Loaded {
   readonly sessions = new Map<TokenHash, Session>();
   readonly leases = new Map<LeaseId, Lease>();
   readonly spentChallenges = new Set<ChallengeId>();
+  readonly keptReplies = new Map<IdempotencyId, KeptReply>();
   /** Few of each credential: a list is looked through faster than a key is made. */
   readonly #versions = new Map<CredentialId, CredentialVersion[]>();
 
@@ -81,6 +84,10 @@ export class Workspace implements CallerRegister {
     return this.loaded.leases.get(id) ?? null;
   }
 
+  keptReply(id: IdempotencyId): KeptReply | null {
+    return this.loaded.keptReplies.get(id) ?? null;
+  }
+
   apply(change: Change): void {
     const { loaded } = this;
     switch (change.kind) {
@@ -98,6 +105,9 @@ export class Workspace implements CallerRegister {
         return;
       case 'spendChallenge':
         loaded.spentChallenges.add(change.id);
+        return;
+      case 'keepReply':
+        loaded.keptReplies.set(change.reply.id, change.reply);
         return;
       case 'putCredential':
         loaded.credentials.set(change.credential.path, change.credential);

@@ -118,11 +118,17 @@ export async function startService(
         await server.close();
         clearInterval(closeIdle);
         clearTimeout(cut);
-        await recordStop(ledger);
-        await ledger.idle();
-        clearInterval(seeing);
-        keepSeen();
-        await opened.close();
+        try {
+          await recordStop(ledger);
+          await ledger.idle();
+        } catch (error) {
+          log.error('the stop could not be recorded', error);
+          throw error;
+        } finally {
+          clearInterval(seeing);
+          keepSeen();
+          await opened.close();
+        }
       },
     };
   } catch (error) {

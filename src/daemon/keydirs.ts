@@ -34,9 +34,12 @@ export class KeyDirs implements KeyFiles {
 
   async publish(id: AgentId, name: AgentName): Promise<void> {
     const dir = join(this.#root, name);
+    const prepared = join(this.#pending, id);
+    // ORDER: before anything is removed. Of a request that is repeated the key was published by the first one.
+    if (!existsSync(prepared)) return;
     // Names are unique, so that what stands here is an earlier agent's stray.
     rmSync(dir, { recursive: true, force: true });
-    renameSync(join(this.#pending, id), dir);
+    renameSync(prepared, dir);
     syncDir(this.#root);
   }
 
@@ -45,10 +48,10 @@ export class KeyDirs implements KeyFiles {
   }
 
   async remove(id: AgentId, name: AgentName): Promise<void> {
-    if (this.#idOf(name) !== id) return;
-    // ORDER: out of sight in one step, then away; a crash between leaves it where start-up discards what is pending.
     const removed = join(this.#pending, id);
     rmSync(removed, { recursive: true, force: true });
+    if (this.#idOf(name) !== id) return;
+    // ORDER: out of sight in one step, then away; a crash between leaves it where start-up discards what is pending.
     renameSync(join(this.#root, name), removed);
     syncDir(this.#root);
     rmSync(removed, { recursive: true, force: true });

@@ -22,7 +22,8 @@ export function checkVersion({ httpVersion }: IncomingMessage): void {
   if (httpVersion !== '1.1' && httpVersion !== '1.0') throw new Fault('INVALID_REQUEST', 'version: must be HTTP/1.1');
 }
 
-function countHeader(request: IncomingMessage, name: string): number {
+/** `name` in lower case. */
+export function countHeader(request: IncomingMessage, name: string): number {
   const { rawHeaders } = request;
   let count = 0;
   for (let i = 0; i < rawHeaders.length; i += 2) {

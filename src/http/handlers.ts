@@ -4,10 +4,12 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { type TSchema, Type } from 'typebox';
 import { Fault } from '../core/fault.ts';
 import type { Context } from '../core/operation.ts';
+import { toIdempotency } from '../vault/idempotency.ts';
 import { refuseAgent } from '../vault/refusal.ts';
 import type { Vault } from '../vault/vault.ts';
 import { validationFault } from './faults.ts';
-import type { Reply, Route } from './route.ts';
+import { readIdempotencyKey, requestTexts } from './retries.ts';
+import type { Call, Reply, Route } from './route.ts';
 import { ROUTES } from './routes/table.ts';
 import { Data, EmptyBody, Meta } from './schemas.ts';
 
@@ -72,13 +74,22 @@ async function handle(vault: Vault, row: Route, request: FastifyRequest, reply: 
   const context: Context = { presented, requestId, remoteAddr };
   try {
     checkSchemas(row, request);
-    return send(reply, row, await row.handle(toCall(vault, request, context)));
+    return send(reply, row, await row.handle(withIdempotency(row, request, toCall(vault, request, context))));
   } catch (error) {
     // An agent has no business here, however it words its request: it is told that first, and it is recorded.
     const isMalformed = error instanceof Fault && error.code === 'INVALID_REQUEST';
     if (isMalformed && row.who === 'admin') await refuseAgent(vault, context, row.event);
     throw error;
   }
+}
+
+/** The call with what its Idempotency-Key says, where it has one and the row honours it. @throws INVALID_REQUEST */
+function withIdempotency(row: Route, request: FastifyRequest, call: Call<unknown, unknown>): Call<unknown, unknown> {
+  const key = row.isRepeatable ? readIdempotencyKey(request.raw) : null;
+  if (key === null) return call;
+  const { vault, context } = call;
+  const idempotency = toIdempotency(vault, context.presented, key, requestTexts(row, call));
+  return { ...call, context: { ...context, idempotency } };
 }
 
 function toCall<C>(vault: Vault, request: FastifyRequest, context: C) {

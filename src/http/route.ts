@@ -4,6 +4,7 @@ import type { Static, TObject, TSchema } from 'typebox';
 import type { EventType } from '../core/audit.ts';
 import type { Context } from '../core/operation.ts';
 import type { Vault } from '../vault/vault.ts';
+import { RETRY_HEADER } from './retries.ts';
 import { EmptyBody } from './schemas.ts';
 
 /** No query parameters, or no fields. */
@@ -52,6 +53,8 @@ interface RouteHead {
   readonly headers: Readonly<Record<string, string>>;
   /** Under which other addresses it is served too. */
   readonly aliases: readonly string[];
+  /** Whether an Idempotency-Key is honoured. */
+  readonly isRepeatable: boolean;
 }
 
 export type Route = RouteHead &
@@ -76,6 +79,7 @@ interface Defined<Q extends TObject, B extends TObject | null> {
   readonly meta?: 'always' | 'paged';
   readonly headers?: Readonly<Record<string, string>>;
   readonly aliases?: readonly string[];
+  readonly isRepeatable?: true;
 }
 
 type QueryOf<Q extends TObject> = Static<Q>;
@@ -115,7 +119,8 @@ function headOf<Q extends TObject, B extends TObject | null>(row: Defined<Q, B>)
     body: row.body ?? null,
     data: row.data,
     meta: row.meta ?? 'never',
-    headers: row.headers ?? {},
+    headers: { ...row.headers, ...(row.isRepeatable ? RETRY_HEADER : {}) },
     aliases: row.aliases ?? [],
+    isRepeatable: row.isRepeatable ?? false,
   };
 }

@@ -10,6 +10,7 @@ import type { Agent, Session } from '../core/agent.ts';
 import type { AuditEntry } from '../core/audit.ts';
 import type { PlainChange } from '../core/change.ts';
 import type { CountedCredential, Credential, CredentialVersion, Sealed } from '../core/credential.ts';
+import type { KeptReply } from '../core/idempotency.ts';
 import type { Lease } from '../core/lease.ts';
 import type { AgentId, AgentName, ChallengeId, CredentialId, PolicyName, TokenHash } from '../core/names.ts';
 import type { Policy } from '../core/policy.ts';
@@ -57,6 +58,7 @@ export interface Found {
   readonly sessions: readonly Authenticated<Session>[];
   readonly leases: readonly Lease[];
   readonly spentChallenges: readonly ChallengeId[];
+  readonly keptReplies: readonly Authenticated<KeptReply>[];
 }
 
 /** A change as it is stored: values sealed, rows that decide with their MACs. */
@@ -65,6 +67,8 @@ export type StoredChange =
   | { readonly kind: 'putAgent'; readonly agent: Authenticated<Agent> }
   | { readonly kind: 'putPolicy'; readonly policy: Authenticated<Policy> }
   | { readonly kind: 'putSession'; readonly session: Authenticated<Session> }
+  /** Takes the place of one with the same id. */
+  | { readonly kind: 'keepReply'; readonly reply: Authenticated<KeptReply> }
   | {
       readonly kind: 'addVersion';
       readonly credentialId: CredentialId;

@@ -4,6 +4,7 @@
  */
 import type { Agent, PublicKey, Session } from '../core/agent.ts';
 import type { Credential, CredentialVersion } from '../core/credential.ts';
+import type { IdempotencyId, KeptReply } from '../core/idempotency.ts';
 import type { Lease } from '../core/lease.ts';
 import type {
   ActorName,
@@ -64,6 +65,17 @@ export function toSession(row: Row): Authenticated<Session> {
     tokenHash: text(row, 'token_hash') as TokenHash,
     agentId: text(row, 'agent_id') as AgentId,
     issuedAt: number(row, 'issued_at'),
+    expiresAt: number(row, 'expires_at'),
+    mac: text(row, 'mac'),
+  };
+}
+
+export function toReply(row: Row): Authenticated<KeptReply> {
+  return {
+    id: text(row, 'id') as IdempotencyId,
+    agentId: text(row, 'agent_id') as AgentId,
+    requestMac: text(row, 'request_mac'),
+    reply: text(row, 'reply'),
     expiresAt: number(row, 'expires_at'),
     mac: text(row, 'mac'),
   };

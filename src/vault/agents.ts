@@ -1,10 +1,11 @@
 /** Agents. SOURCE: interface 4.3; decisions, "Callers". */
 import type { Agent, PublicKey } from '../core/agent.ts';
 import { Fault } from '../core/fault.ts';
-import type { AgentName } from '../core/names.ts';
+import type { AgentId, AgentName } from '../core/names.ts';
 import type { Context } from '../core/operation.ts';
 import { adminRead } from '../core/operations/adminread.ts';
 import { deregisterAgent as deregister, registerAgent as register } from '../core/operations/agents.ts';
+import { idempotent } from '../core/operations/idempotent.ts';
 import { generateAgentKeys } from '../crypto/ed25519.ts';
 import { newAgentId } from '../crypto/ids.ts';
 import { type Listing, type Page, sliceListing } from './listing.ts';
@@ -21,23 +22,33 @@ export async function registerAgent(vault: Vault, context: Context, registration
   const { ledger, keyFiles } = vault;
   const { name, description } = registration;
   const id = newAgentId();
-  if (registration.publicKey !== null) {
-    return (await ledger.submit(register(context, { id, name, description, publicKey: registration.publicKey }))).reply;
-  }
+  const toOperation = (publicKey: PublicKey) =>
+    idempotent(context, register(context, { id, name, description, publicKey }));
+  if (registration.publicKey !== null) return (await ledger.submit(toOperation(registration.publicKey))).reply;
   const { publicKey, privateKeyPem } = await generateAgentKeys();
-  const request = register(context, { id, name, description, publicKey });
+  const request = toOperation(publicKey);
   // A caller who will be refused leaves no file, not even for a moment.
   if (context.presented.kind !== 'admin') return (await ledger.submit(request)).reply;
   await keyFiles.prepare(id, privateKeyPem);
   try {
     const { reply } = await ledger.submit(request);
-    await keyFiles.publish(id, name);
+    if (reply.id === id) await keyFiles.publish(id, name);
+    else await settleRepeat(vault, reply, id);
     return reply;
   } catch (error) {
     // Where it is not known whether the agent was registered, the key stays for start-up to settle.
     if (error instanceof Fault && error.code !== 'UNAVAILABLE') await keyFiles.discard(id);
     throw error;
   }
+}
+
+/**
+ * The agent was registered by the first of the requests, and has the key that was made for that one: it may still be pending where
+ * nobody knew what came of the commit. Not published for an agent that is gone: its name may be another's.
+ */
+async function settleRepeat({ ledger, keyFiles }: Vault, { id, name }: Agent, unused: AgentId): Promise<void> {
+  await keyFiles.discard(unused);
+  if (ledger.memory.control.agentById(id) !== null) await keyFiles.publish(id, name);
 }
 
 export async function deregisterAgent(vault: Vault, context: Context, name: AgentName): Promise<void> {

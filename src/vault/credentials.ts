@@ -3,6 +3,7 @@ import type { CountedCredential, Credential } from '../core/credential.ts';
 import type { CredentialType } from '../core/names.ts';
 import type { Context } from '../core/operation.ts';
 import { list, look, type Metadata, remove, type StoreRequest, store } from '../core/operations/credentials.ts';
+import { idempotent } from '../core/operations/idempotent.ts';
 import { type Retrieved, type RetrieveRequest, retrieve } from '../core/operations/retrieve.ts';
 import type { CredentialPath } from '../core/path.ts';
 import { Secret } from '../core/secret.ts';
@@ -26,7 +27,8 @@ export async function storeCredential(
   context: Context,
   request: Omit<StoreRequest, 'freshId'>,
 ): Promise<Credential> {
-  return (await vault.ledger.submit(store(context, { ...request, freshId: newCredentialId() }))).reply;
+  const operation = store(context, { ...request, freshId: newCredentialId() });
+  return (await vault.ledger.submit(idempotent(context, operation))).reply;
 }
 
 export async function deleteCredential(vault: Vault, context: Context, path: CredentialPath): Promise<void> {

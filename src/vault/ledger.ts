@@ -11,7 +11,7 @@ import { ASKS_NOTHING } from '../core/operations/lifecycle.ts';
 import type { Secret } from '../core/secret.ts';
 import { StoreFailure } from '../store/port.ts';
 import type { Memory } from './memory.ts';
-import { answer, OVERFULL, Queue, refuse, unavailable, type Waiting } from './queue.ts';
+import { answer, OVERFULL, Queue, refuse, unavailable, uncertain, type Waiting } from './queue.ts';
 import type { Answer } from './turn.ts';
 import { type TurnParts, Turns } from './turns.ts';
 import { Unanswered } from './unanswered.ts';
@@ -137,7 +137,7 @@ export class Ledger {
       const { answers, durable } = await this.#turns.take(waiting.map(({ operation }) => operation));
       // Where nothing was written, what was seen may be waiting for the disk.
       const answered = (durable ?? this.#unanswered.last).then(
-        () => (this.#state === 'broken' ? refuse(waiting) : answer(waiting, answers)),
+        () => (this.#state === 'broken' ? refuse(waiting, uncertain) : answer(waiting, answers)),
         (error: unknown) => this.#fail(error, waiting),
       );
       await this.#unanswered.add(answered);
@@ -148,7 +148,9 @@ export class Ledger {
 
   #fail(error: unknown, waiting: readonly Waiting[]): void {
     this.#parts.onFailedTurn(error);
-    refuse(waiting);
+    // What reached the disk, or the server, before it failed may be there at the next start.
+    const isKnown = !(error instanceof StoreFailure) || error.kind === 'unavailable';
+    refuse(waiting, isKnown ? unavailable : uncertain);
     if (this.#state === 'broken') return;
     this.#state = 'failing';
     if (error instanceof StoreFailure && error.kind === 'broken') {

@@ -4,7 +4,7 @@ import type { Keys, Loaded } from '../core/workspace.ts';
 import type { VaultKeys } from '../crypto/keys.ts';
 import type { Found } from '../store/port.ts';
 import type { Memory } from './memory.ts';
-import { isSessionAuthentic } from './rows.ts';
+import { isReplyAuthentic, isSessionAuthentic } from './rows.ts';
 
 /** What is to be loaded for the operation: a session that is in the cache needs no look, but where another node may have ended it. */
 export function keysToLoad(
@@ -20,7 +20,7 @@ export function keysToLoad(
   return keys;
 }
 
-/** What the rules see of what was found: of sessions those that authenticate. */
+/** What the rules see of what was found: of sessions and kept replies those that authenticate. */
 export function fill(keys: VaultKeys, loaded: Loaded, found: Found): void {
   for (const session of found.sessions) {
     if (isSessionAuthentic(keys.row, session)) loaded.sessions.set(session.tokenHash, session);
@@ -30,4 +30,7 @@ export function fill(keys: VaultKeys, loaded: Loaded, found: Found): void {
   for (const { credentialId, versions } of found.histories) loaded.histories.set(credentialId, [...versions]);
   for (const lease of found.leases) loaded.leases.set(lease.id, lease);
   for (const id of found.spentChallenges) loaded.spentChallenges.add(id);
+  for (const reply of found.keptReplies) {
+    if (isReplyAuthentic(keys.row, reply)) loaded.keptReplies.set(reply.id, reply);
+  }
 }

@@ -3,6 +3,7 @@ import { Fault } from '../core/fault.ts';
 import type { AgentName, PolicyName } from '../core/names.ts';
 import type { Context } from '../core/operation.ts';
 import { adminRead } from '../core/operations/adminread.ts';
+import { idempotent } from '../core/operations/idempotent.ts';
 import {
   createPolicy as create,
   deletePolicy as remove,
@@ -16,7 +17,7 @@ import { type Listing, type Page, sliceListing } from './listing.ts';
 import type { Vault } from './vault.ts';
 
 export async function createPolicy(vault: Vault, context: Context, draft: PolicyDraft): Promise<Policy> {
-  return (await vault.ledger.submit(create(context, draft))).reply;
+  return (await vault.ledger.submit(idempotent(context, create(context, draft)))).reply;
 }
 
 export async function replacePolicy(vault: Vault, context: Context, draft: PolicyDraft): Promise<Policy> {

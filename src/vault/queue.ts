@@ -147,12 +147,19 @@ export function answer(waiting: readonly Waiting[], answers: readonly Answer[]):
 }
 
 /** Nothing is lent to any of them. */
-export function refuse(waiting: readonly Waiting[]): void {
-  for (const { settle } of waiting) settle({ kind: 'refusal', error: unavailable() });
+export function refuse(waiting: readonly Waiting[], toFault: () => Fault = unavailable): void {
+  for (const { settle } of waiting) settle({ kind: 'refusal', error: toFault() });
 }
 
 export function unavailable(): Fault {
   return new Fault('UNAVAILABLE', 'The service could not record this, and lent nothing. Try again in a second.', 1);
+}
+
+/** For a commit of which nobody saw what came of it. */
+export function uncertain(): Fault {
+  const message =
+    'It is not known whether this was recorded; nothing was lent. A POST with an Idempotency-Key can be sent again safely.';
+  return new Fault('UNAVAILABLE', message, 1);
 }
 
 /** One for all, because there are many when there is no time: what an error costs is its stack. */

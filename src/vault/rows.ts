@@ -1,5 +1,6 @@
 /** MACs on the rows that decide: put on when they are stored, checked when they are read. */
 import type { Agent, Session } from '../core/agent.ts';
+import type { KeptReply } from '../core/idempotency.ts';
 import type { Policy } from '../core/policy.ts';
 import type { VaultKeys } from '../crypto/keys.ts';
 import { isRowAuthentic, type RowFields, rowMac } from '../crypto/rows.ts';
@@ -31,6 +32,14 @@ const sessionFields = (session: Session): RowFields => [
   session.expiresAt,
 ];
 
+const replyFields = (reply: KeptReply): RowFields => [
+  reply.id,
+  reply.agentId,
+  reply.requestMac,
+  reply.reply,
+  reply.expiresAt,
+];
+
 export const signAgent = (key: RowKey, agent: Agent): Authenticated<Agent> => ({
   ...agent,
   mac: rowMac(key, 'agent', agentFields(agent)),
@@ -46,6 +55,11 @@ export const signSession = (key: RowKey, session: Session): Authenticated<Sessio
   mac: rowMac(key, 'session', sessionFields(session)),
 });
 
+export const signReply = (key: RowKey, reply: KeptReply): Authenticated<KeptReply> => ({
+  ...reply,
+  mac: rowMac(key, 'reply', replyFields(reply)),
+});
+
 export const isAgentAuthentic = (key: RowKey, agent: Authenticated<Agent>): boolean =>
   isRowAuthentic(key, 'agent', agentFields(agent), agent.mac);
 
@@ -54,3 +68,6 @@ export const isPolicyAuthentic = (key: RowKey, policy: Authenticated<Policy>): b
 
 export const isSessionAuthentic = (key: RowKey, session: Authenticated<Session>): boolean =>
   isRowAuthentic(key, 'session', sessionFields(session), session.mac);
+
+export const isReplyAuthentic = (key: RowKey, reply: Authenticated<KeptReply>): boolean =>
+  isRowAuthentic(key, 'reply', replyFields(reply), reply.mac);

@@ -9,12 +9,14 @@ import {
   anAgent,
   anEntry,
   aPolicy,
+  aReply,
   aSession,
   asChallenge,
   asPath,
   commit,
   find,
   headAt,
+  keptReply,
   leased,
   marked,
   retrievals,
@@ -34,7 +36,7 @@ async function snapshot(store: Store) {
     history: true as const,
   }));
   const leases = [1, 2, 3].map((seq) => ({ lease: aLease(seq).id, challenge: asChallenge(seq) }));
-  const sessions = [1, 2].map((n) => ({ session: aSession(n).tokenHash }));
+  const sessions = [1, 2].map((n) => ({ session: aSession(n).tokenHash, idempotency: aReply(n).id }));
   return {
     ...(await store.readHead()),
     agents: await store.readAgents(),
@@ -55,6 +57,7 @@ const SETTING: StoredChange[] = [
   { kind: 'putAgent', agent: anAgent(1) },
   { kind: 'putPolicy', policy: aPolicy(1) },
   { kind: 'putSession', session: aSession(1) },
+  keptReply(aReply(1)),
 ];
 
 /** One of every kind: none of it may be left. */
@@ -66,6 +69,8 @@ const OF_EVERY_KIND: StoredChange[] = [
   { kind: 'putSession', session: aSession(2) },
   { kind: 'removeSession', tokenHash: aSession(1).tokenHash },
   { kind: 'spendChallenge', id: asChallenge(2), expiresAt: T0 },
+  keptReply(aReply(1, { reply: '"another"' })),
+  keptReply(aReply(2)),
   stored(aCredential('b')),
   stored({ ...A, description: 'new', version: 2 }),
   versioned(A, 2, ONE),

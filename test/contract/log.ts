@@ -178,6 +178,23 @@ export function logContract({ name, newVault }: Subject): void {
     });
   }
 
+  for (const field of ['agentName', 'resource', 'action', 'eventType', 'result'] as const) {
+    test(`${name}: a filter with U+0000 finds nothing, and is no error: ${field}`, async (t) => {
+      const store = await newVault(t);
+      await logOf(store, [{}, {}]);
+      const { agent_name: agentName, resource, action, event_type: eventType, result } = anEntry(1);
+      const word = { agentName, resource, action, eventType, result }[field];
+      for (const wanted of ['\u0000', `${word}\u0000`, `\u0000${word}`, `${word}\u0000${word}`, `*\u0000*`]) {
+        assert.deepEqual(
+          await matchEntries(store, { ...NO_FILTER, [field]: wanted }, 1, 2),
+          [],
+          JSON.stringify(wanted),
+        );
+      }
+      assert.deepEqual(await matchEntries(store, { ...NO_FILTER, [field]: word }, 1, 2), [1, 2]);
+    });
+  }
+
   test(`${name}: a glob made to be slow is not`, async (t) => {
     const store = await newVault(t);
     await logOf(

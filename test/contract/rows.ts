@@ -2,6 +2,7 @@
 import type { Agent, PublicKey, Session } from '../../src/core/agent.ts';
 import type { AuditEntry } from '../../src/core/audit.ts';
 import type { Credential, CredentialVersion } from '../../src/core/credential.ts';
+import type { IdempotencyId, KeptReply } from '../../src/core/idempotency.ts';
 import type { Lease } from '../../src/core/lease.ts';
 import type {
   ActorName,
@@ -84,6 +85,16 @@ export const aSession = (n: number, fields: Partial<Session> = {}): Authenticate
   ...fields,
 });
 
+export const aReply = (n: number, fields: Partial<KeptReply> = {}): Authenticated<KeptReply> => ({
+  id: base64(`id ${n}`) as IdempotencyId,
+  agentId: `agent-${n}` as AgentId,
+  requestMac: base64(`request ${n}`),
+  reply: `{"n":${n}}`,
+  expiresAt: T0 + 86_400_000 + n,
+  mac: base64(`mac of reply ${n}`),
+  ...fields,
+});
+
 export const aCredential = (path: string, fields: Partial<Credential> = {}): Credential => ({
   id: `of ${path}` as CredentialId,
   path: asPath(path),
@@ -123,6 +134,7 @@ export const versioned = (credential: Credential, version: number, sealed: Uint8
   version: aVersion(version),
   sealed,
 });
+export const keptReply = (reply: Authenticated<KeptReply>): StoredChange => ({ kind: 'keepReply', reply });
 export const leased = (lease: Lease): StoredChange => ({ kind: 'addLease', lease });
 export const marked = (seq: number, agentId: AgentId | null, credentialId: CredentialId | null): StoredChange => ({
   kind: 'markRevoked',

@@ -7,6 +7,7 @@ import type { Scope } from '../kit/folder.ts';
 import { beginningContract } from './beginning.ts';
 import { commitContract } from './commits.ts';
 import { countContract } from './counts.ts';
+import { keptReplyContract } from './keptreplies.ts';
 import { leaseContract } from './leases.ts';
 import { listContract } from './lists.ts';
 import { logContract } from './log.ts';
@@ -43,6 +44,7 @@ export function storeContract(name: string, newPlace: NewPlace): void {
   turnContract(subject);
   commitContract(subject);
   countContract(subject);
+  keptReplyContract(subject);
   leaseContract(subject);
   listContract(subject);
   logContract(subject);

@@ -70,6 +70,10 @@ const DESCRIPTIONS: readonly [text: string, isAccepted: boolean][] = [
   ['🔑'.repeat(1025), false],
   ['\ud83d', false],
   ['\udd11a', false],
+  // Every other control character is one that a store can hold.
+  ['\u0001\t\u001f\u007f', true],
+  ['\u0000', false],
+  ['for the build\u0000', false],
 ];
 
 for (const [text, isAccepted] of DESCRIPTIONS) {

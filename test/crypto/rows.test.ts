@@ -3,13 +3,16 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Agent, Session } from '../../src/core/agent.ts';
+import type { KeptReply } from '../../src/core/idempotency.ts';
 import type { Policy } from '../../src/core/policy.ts';
 import {
   isAgentAuthentic,
   isPolicyAuthentic,
+  isReplyAuthentic,
   isSessionAuthentic,
   signAgent,
   signPolicy,
+  signReply,
   signSession,
 } from '../../src/vault/rows.ts';
 import { keysFrom, keysOf, readVectors } from './vectors.ts';
@@ -18,6 +21,7 @@ type RowVector = { readonly mac: string } & (
   | { readonly kind: 'agent'; readonly row: Agent }
   | { readonly kind: 'policy'; readonly row: Policy }
   | { readonly kind: 'session'; readonly row: Session }
+  | { readonly kind: 'reply'; readonly row: KeptReply }
 );
 
 const vectors = readVectors<{
@@ -35,6 +39,8 @@ function sign(vector: RowVector, key = keys.row): string {
       return signPolicy(key, vector.row).mac;
     case 'session':
       return signSession(key, vector.row).mac;
+    case 'reply':
+      return signReply(key, vector.row).mac;
   }
 }
 
@@ -47,11 +53,13 @@ function isAuthentic(vector: RowVector, key = keys.row): boolean {
       return isPolicyAuthentic(key, { ...vector.row, mac });
     case 'session':
       return isSessionAuthentic(key, { ...vector.row, mac });
+    case 'reply':
+      return isReplyAuthentic(key, { ...vector.row, mac });
   }
 }
 
 test('the frozen rows have their frozen MACs', () => {
-  assert.deepEqual(new Set(vectors.rows.map(({ kind }) => kind)), new Set(['agent', 'policy', 'session']));
+  assert.deepEqual(new Set(vectors.rows.map(({ kind }) => kind)), new Set(['agent', 'policy', 'session', 'reply']));
   for (const vector of vectors.rows) {
     assert.equal(sign(vector), vector.mac);
     assert.equal(isAuthentic(vector), true);

@@ -6,13 +6,15 @@ import { test } from 'node:test';
 import type { Agent, Session } from '../../src/core/agent.ts';
 import { type AuditEntry, canonicalEntry, canonicalHead, FIRST_LINK } from '../../src/core/audit.ts';
 import type { AssociatedData } from '../../src/core/credential.ts';
+import { type KeptReply, parseIdempotencyKey } from '../../src/core/idempotency.ts';
 import type { ChallengeId } from '../../src/core/names.ts';
 import type { Policy } from '../../src/core/policy.ts';
 import { headMac, linkEntry } from '../../src/crypto/chain.ts';
 import { nonceOf, readChallengeId } from '../../src/crypto/challenges.ts';
+import { rowMac } from '../../src/crypto/rows.ts';
 import { open } from '../../src/crypto/sealing.ts';
 import { hashToken } from '../../src/crypto/tokens.ts';
-import { signAgent, signPolicy, signSession } from '../../src/vault/rows.ts';
+import { signAgent, signPolicy, signReply, signSession } from '../../src/vault/rows.ts';
 import { keysOf, readVectors } from '../crypto/vectors.ts';
 import { ROOT } from '../house/source.ts';
 import { startTestService } from '../kit/service.ts';
@@ -65,7 +67,11 @@ test('the sealed value on the page falls into the parts that are drawn, and open
 });
 
 test('the MACs of rows on the page are those of the code', () => {
-  type Row = { kind: 'agent'; row: Agent } | { kind: 'policy'; row: Policy } | { kind: 'session'; row: Session };
+  type Row =
+    | { kind: 'agent'; row: Agent }
+    | { kind: 'policy'; row: Policy }
+    | { kind: 'session'; row: Session }
+    | { kind: 'reply'; row: KeptReply };
   const { rows } = readVectors<{ rows: readonly Row[] }>('rows-v1.json');
   const shown = rows.map((example) => {
     const { row } = example;
@@ -75,11 +81,22 @@ test('the MACs of rows on the page are those of the code', () => {
         ? signAgent(keys.row, example.row)
         : example.kind === 'policy'
           ? signPolicy(keys.row, example.row)
-          : signSession(keys.row, example.row);
+          : example.kind === 'session'
+            ? signSession(keys.row, example.row)
+            : signReply(keys.row, example.row);
     const text = `${JSON.stringify([`leasehold-${example.kind}-v1`, ...fields])}\n${mac}`;
     return page.includes(text) ? example.kind : null;
   });
-  assert.deepEqual(new Set(shown.filter((kind) => kind !== null)), new Set(['agent', 'policy', 'session']));
+  assert.deepEqual(new Set(shown.filter((kind) => kind !== null)), new Set(['agent', 'policy', 'session', 'reply']));
+});
+
+test('the id of a kept reply and the MAC of its request on the page are those of the code', () => {
+  const [, name = '', key = '', id] = /\["leasehold-idempotency-v1","([^"]+)","([^"]+)"\]\n(\S+)\n/.exec(page) ?? [];
+  assert.equal(rowMac(keys.row, 'idempotency', [name, parseIdempotencyKey(key)]), id);
+  const [, array = '', mac] = /(\["leasehold-request-v1".*\])\n(\S+)\n/.exec(page) ?? [];
+  assert.equal(rowMac(keys.row, 'request', JSON.parse(array).slice(1)), mac);
+  shows(`["leasehold-reply-v1","${id}",`);
+  shows(`,"${mac}","{`);
 });
 
 test('the challenges on the page are read, and their nonces derived, as it says', () => {

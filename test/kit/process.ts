@@ -3,7 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Scope } from './folder.ts';
-import { databaseOf, keepDatabase } from './stores.ts';
+import { databaseFor, keepDatabase } from './stores.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 const READY_WITHIN_MS = 20_000;
@@ -28,13 +28,13 @@ interface Ended {
 /** Runs the program with the flags; resolves when it has ended. */
 export async function runProgram(flags: readonly string[], environment: Record<string, string> = {}): Promise<Ended> {
   const dataDir = flags[flags.indexOf('--data-dir') + 1];
-  const own = flags.includes('--data-dir') ? await storeVariables(dataDir ?? '') : {};
+  const own = flags.includes('--data-dir') ? await storeVariables(dataDir ?? '', flags) : {};
   return runToEnd(spawnProgram(flags, { ...own, ...environment }));
 }
 
 /** What a service on the data directory has in its environment. */
-export async function storeVariables(dataDir: string): Promise<Record<string, string>> {
-  const url = await databaseOf(dataDir);
+export async function storeVariables(dataDir: string, flags: readonly string[]): Promise<Record<string, string>> {
+  const url = await databaseFor(dataDir, flags);
   return url === null ? {} : { LEASEHOLD_DATABASE_URL: url };
 }
 
@@ -56,7 +56,7 @@ export async function startProcess(
   dataDir: string,
   flags: readonly string[] = [],
 ): Promise<ServiceProcess> {
-  const environment = await storeVariables(dataDir);
+  const environment = await storeVariables(dataDir, flags);
   const child = spawnProgram(['--data-dir', dataDir, '--listen', '127.0.0.1:0', ...flags], environment);
   let output = '';
   const ended = new Promise<number | NodeJS.Signals | null>((resolve) =>
@@ -100,7 +100,7 @@ function readToken(file: string): string {
 
 /** Starts the service and kills it after so many milliseconds, wherever it is by then; resolves when it has ended. */
 export async function killWhileStarting(dataDir: string, afterMs: number): Promise<void> {
-  const environment = await storeVariables(dataDir);
+  const environment = await storeVariables(dataDir, []);
   const child = spawnProgram(['--data-dir', dataDir, '--listen', '127.0.0.1:0'], environment);
   child.stdout?.resume();
   child.stderr?.resume();

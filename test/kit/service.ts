@@ -6,7 +6,7 @@ import { createLog } from '../../src/daemon/logs.ts';
 import type { SyncFile } from '../../src/store/sqlite/walsync.ts';
 import { type Client, createClient, logIn, readAgentKey } from './client.ts';
 import { type Scope, temporaryFolder } from './folder.ts';
-import { assertNoFile, databaseOf, keepDatabase } from './stores.ts';
+import { assertNoFile, databaseFor, keepDatabase } from './stores.ts';
 
 export interface TestService {
   readonly address: string;
@@ -33,7 +33,7 @@ export async function startTestService(
   dataDir = join(temporaryFolder(scope), 'data'),
   syncFile?: SyncFile,
 ): Promise<TestService> {
-  const url = flags.includes('--database') ? null : await databaseOf(dataDir);
+  const url = await databaseFor(dataDir, flags);
   if (url !== null) assertNoFile(syncFile);
   const configuration = readConfiguration(
     ['--data-dir', dataDir, '--listen', '127.0.0.1:0', '--log-level', 'silent', ...flags],

@@ -40,6 +40,11 @@ export async function databaseOf(dataDir: string): Promise<string | null> {
   return STORE === 'sqlite' ? null : placeOf(dataDir, createMigrated).url;
 }
 
+/** The same for a service that is started with the flags: null where they name a database. */
+export async function databaseFor(dataDir: string, flags: readonly string[]): Promise<string | null> {
+  return flags.some((flag) => flag.startsWith('--database')) ? null : databaseOf(dataDir);
+}
+
 /** Keeps the data directory's database until the scope has ended. To be said after what uses it: scopes clean up in that order. */
 export function keepDatabase(scope: Scope, dataDir: string): void {
   const place = places.get(resolve(dataDir));

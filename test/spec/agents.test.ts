@@ -67,10 +67,11 @@ test('GET /agents/:name answers one agent, and 404 for a name that nobody has', 
   for (const name of ['unread', 'Read']) assertRefused(await admin.get(`${AGENTS}/${name}`), 'NOT_FOUND');
 });
 
-test('name is required, and description has up to 1,024 characters', async () => {
+test('name is required, and description has up to 1,024 characters, none of them U+0000', async () => {
   assertInvalid(await admin.post(AGENTS, { description: 'nameless' }), 'name');
   assert.equal((await register('wordy', { description: 'd'.repeat(1024) })).status, 201);
   assertInvalid(await register('too-wordy', { description: 'd'.repeat(1025) }), 'description');
+  assertInvalid(await register('zero', { description: 'd\u0000' }), 'description');
 });
 
 test('a name that is taken is 409, also where it differs only in case, and changes nothing', async () => {

@@ -122,11 +122,11 @@ test('the query parameters, the bodies and the statuses are those of the table',
   }
 });
 
-test('If-None-Match of a store is a header parameter', () => {
+test('If-None-Match and Idempotency-Key of a store are header parameters', () => {
   const parameters: Json[] = document.paths['/api/v1/credentials'].post.parameters;
   assert.deepEqual(
     parameters.filter((parameter) => parameter.in === 'header').map((parameter) => parameter.name),
-    ['If-None-Match'],
+    ['If-None-Match', 'Idempotency-Key'],
   );
 });
 

@@ -133,7 +133,11 @@ test('half of a surrogate pair is no UTF-8: 400', async () => {
   assertInvalid(await store('size/three', 'v', { description: '\udc00' }), 'description');
 });
 
-test('a description has up to 1,024 characters', async () => {
+test('a description has up to 1,024 characters, none of them U+0000, and a refused one stores nothing', async () => {
+  for (const description of ['\u0000', 'd\u0000d']) {
+    assertInvalid(await store('size/zero', 'v', { description }), 'description');
+  }
+  assertRefused(await admin.get('/api/v1/credentials/size/zero'), 'NOT_FOUND');
   for (const character of ['d', 'é', '\u{1f511}']) {
     dataOf(await store('size/four', 'v', { description: character.repeat(1024) }), 201, 'path type created_at');
     assert.equal((await metadata('size/four')).description, character.repeat(1024));

@@ -37,7 +37,9 @@ const checked = async (): Promise<number | null> => (await readProgress(vault, a
 async function begin(signal: AbortSignal) {
   const verification = (await admitVerification(vault, admin()))(signal);
   let isOver = false;
-  const end = (): void => void (isOver = true);
+  const end = (): void => {
+    isOver = true;
+  };
   verification.then(end, end);
   while (!isOver && ((await checked()) ?? 0) === 0) await new Promise((resolve) => setImmediate(resolve));
   // An object, since a promise would be awaited here.

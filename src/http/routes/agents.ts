@@ -33,6 +33,7 @@ export const agentRoutes: readonly Route[] = [
     status: 201,
     body: AgentBody,
     data: RegisteredAgent,
+    isRepeatable: true,
     async handle({ vault, context, body }) {
       const agent = await registerAgent(vault, context, {
         name: parseAgentName(body.name),

@@ -75,6 +75,7 @@ export const credentialRoutes: readonly Route[] = [
     body: StoreBody,
     headers: { 'If-None-Match': '`*` refuses with 409 where the path exists.' },
     data: StoredCredential,
+    isRepeatable: true,
     async handle({ vault, context, body, ifNoneMatch }) {
       if (ifNoneMatch !== undefined && ifNoneMatch.trim() !== '*') throw invalid('If-None-Match', 'may only be *');
       const credential = await storeCredential(vault, context, {

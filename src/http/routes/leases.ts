@@ -43,6 +43,7 @@ export const leaseRoutes: readonly Route[] = [
     event: 'lease.revoke',
     body: RevokeLeasesBody,
     data: Revoked,
+    isRepeatable: true,
     async handle({ vault, context, body }) {
       const request = parseHolder(body);
       if (request.agentName === null && request.path === null) throw invalid('agent', 'give agent, path, or both');
@@ -68,6 +69,7 @@ export const leaseRoutes: readonly Route[] = [
     event: 'lease.renew',
     body: EmptyBody,
     data: Lease,
+    isRepeatable: true,
     async handle({ vault, context, params }) {
       return { data: leaseToWire(await renewLease(vault, context, parseLeaseId(params['lease_id'] ?? ''))) };
     },

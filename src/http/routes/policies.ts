@@ -52,6 +52,7 @@ export const policyRoutes: readonly Route[] = [
     status: 201,
     body: PolicyBody,
     data: Policy,
+    isRepeatable: true,
     async handle({ vault, context, body }) {
       return { data: policyToWire(await createPolicy(vault, context, toDraft(body.name, body))) };
     },

@@ -6,6 +6,7 @@
 import { type ConnectionOptions, checkServerIdentity } from 'node:tls';
 import postgres from 'postgres';
 import { StoreFailure } from '../port.ts';
+import type { Row } from '../rows.ts';
 import { type Host, type PostgresAddress, type SslMode, sslModeFor } from './address.ts';
 import { toFailure } from './failures.ts';
 
@@ -30,8 +31,6 @@ type Types = { number: postgres.PostgresType<number> };
 type Rows = readonly Row[];
 /** What a statement can be given. */
 export type Value = string | number | Uint8Array | null;
-/** A row as the driver gives it: text, numbers, bytes or null by the column's type. */
-export type Row = Readonly<Record<string, unknown>>;
 
 export class Connection {
   readonly #pool: postgres.Sql<{ number: number }>;

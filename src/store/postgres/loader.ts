@@ -2,7 +2,7 @@
 import type { ChallengeId, CredentialId } from '../../core/names.ts';
 import type { Keys } from '../../core/workspace.ts';
 import type { Found } from '../port.ts';
-import { type Row, toCredential, toLease, toSession, toVersion } from '../rows.ts';
+import { type Row, toCredential, toLease, toReply, toSession, toVersion } from '../rows.ts';
 import { numberArray, textArray } from './arrays.ts';
 import type { Connection } from './connection.ts';
 
@@ -11,6 +11,7 @@ interface Wanted {
   readonly sessions: Set<string>;
   readonly leases: Set<string>;
   readonly challenges: Set<string>;
+  readonly replies: Set<string>;
   /** All paths, and among them those whose newest value, or whose times of all versions, are wanted. */
   readonly paths: Set<string>;
   readonly newest: Set<string>;
@@ -24,15 +25,17 @@ function sortKeys(keys: readonly Keys[]): Wanted {
     sessions: new Set(),
     leases: new Set(),
     challenges: new Set(),
+    replies: new Set(),
     paths: new Set(),
     newest: new Set(),
     histories: new Set(),
     versions: new Map(),
   };
-  for (const { credential, version, history, session, lease, challenge } of keys) {
+  for (const { credential, version, history, session, lease, challenge, idempotency } of keys) {
     if (session !== undefined) wanted.sessions.add(session);
     if (lease !== undefined) wanted.leases.add(lease);
     if (challenge !== undefined) wanted.challenges.add(challenge);
+    if (idempotency !== undefined) wanted.replies.add(idempotency);
     if (credential === undefined) continue;
     wanted.paths.add(credential);
     if (history === true) wanted.histories.add(credential);
@@ -45,7 +48,7 @@ function sortKeys(keys: readonly Keys[]): Wanted {
 /** Loads the union of the keys in one round trip, each row once. To be called before anything is awaited in the transaction. */
 export async function loadKeys(connection: Connection, keys: readonly Keys[]): Promise<Found> {
   const wanted = sortKeys(keys);
-  const [credentials, versions, histories, sessions, leases, challenges] = await Promise.all([
+  const [credentials, versions, histories, sessions, leases, challenges, replies] = await Promise.all([
     loadCredentials(connection, wanted),
     loadVersions(connection, wanted),
     loadHistories(connection, wanted),
@@ -58,6 +61,9 @@ export async function loadKeys(connection: Connection, keys: readonly Keys[]): P
     wanted.challenges.size === 0
       ? []
       : connection.query`SELECT id FROM spent_challenges WHERE id = ANY(${textArray(wanted.challenges)}::text[])`,
+    wanted.replies.size === 0
+      ? []
+      : connection.query`SELECT * FROM kept_replies WHERE id = ANY(${textArray(wanted.replies)}::text[])`,
   ]);
   const newest = credentials.filter(({ sealed }) => sealed !== null && sealed !== undefined);
   const others = versions.filter(({ credential_id: id, version }) =>
@@ -72,6 +78,7 @@ export async function loadKeys(connection: Connection, keys: readonly Keys[]): P
     histories: gatherHistories(histories),
     sessions: sessions.map(toSession),
     leases: leases.map(toLease),
+    keptReplies: replies.map(toReply),
     spentChallenges: challenges.map(({ id }) => String(id) as ChallengeId),
   };
 }

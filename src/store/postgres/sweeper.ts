@@ -35,7 +35,7 @@ export async function sweep(connection: Connection, now: number, limit: number):
 
 async function remove(connection: Connection, now: number, limit: number): Promise<number> {
   let left = limit;
-  for (const removal of [removeSessions, removeChallenges, removeMarks, removeLeases, forgetRemovals]) {
+  for (const removal of [removeSessions, removeChallenges, removeReplies, removeMarks, removeLeases, forgetRemovals]) {
     if (left > 0) left -= Number((await removal(connection, now, left))[0]?.['n'] ?? 0);
   }
   return limit - left;
@@ -51,6 +51,11 @@ const removeSessions: Removal = (connection, now, limit) => connection.query`
 const removeChallenges: Removal = (connection, now, limit) => connection.query`
   WITH gone AS (DELETE FROM spent_challenges WHERE id IN (
     SELECT id FROM spent_challenges WHERE expires_at < ${now} ORDER BY expires_at LIMIT ${limit}) RETURNING 1)
+  SELECT count(*) AS n FROM gone`;
+
+const removeReplies: Removal = (connection, now, limit) => connection.query`
+  WITH gone AS (DELETE FROM kept_replies WHERE id IN (
+    SELECT id FROM kept_replies WHERE expires_at < ${now} ORDER BY expires_at LIMIT ${limit}) RETURNING 1)
   SELECT count(*) AS n FROM gone`;
 
 /** Marks stand in the order of their times: where the oldest are too young, all are. */

@@ -93,6 +93,15 @@ export class BatchWriter {
       case 'removeSession':
         this.#write(connection.query`DELETE FROM sessions WHERE token_hash = ${change.tokenHash}`);
         return;
+      case 'keepReply': {
+        const { id, agentId, requestMac, reply, expiresAt, mac } = change.reply;
+        // One that ended, or that was altered outside, is replaced.
+        this.#write(connection.query`INSERT INTO kept_replies (id, agent_id, request_mac, reply, expires_at, mac)
+          VALUES (${id}, ${agentId}, ${requestMac}, ${reply}, ${expiresAt}, ${mac})
+          ON CONFLICT (id) DO UPDATE SET agent_id = excluded.agent_id, request_mac = excluded.request_mac,
+            reply = excluded.reply, expires_at = excluded.expires_at, mac = excluded.mac`);
+        return;
+      }
       case 'putCredential':
         for (const statement of putCredential(connection, change.credential)) this.#write(statement);
         return;

@@ -5,7 +5,7 @@ import type { CredentialId } from '../../core/names.ts';
 import type { CredentialPath } from '../../core/path.ts';
 import type { Keys } from '../../core/workspace.ts';
 import type { Found } from '../port.ts';
-import { type Row, toCredential, toLease, toSession, toVersion } from '../rows.ts';
+import { type Row, toCredential, toLease, toReply, toSession, toVersion } from '../rows.ts';
 import type { CountNumber } from './accesscounts.ts';
 import type { HotCredentials } from './hotcredentials.ts';
 import { CREDENTIAL_COLUMNS, CREDENTIAL_WITH_NEWEST, HISTORY, toCredentialWithNewest, VERSION } from './rows.ts';
@@ -39,6 +39,7 @@ export class KeyLoader {
   readonly #session: StatementSync;
   readonly #lease: StatementSync;
   readonly #spent: StatementSync;
+  readonly #reply: StatementSync;
 
   constructor(database: DatabaseSync, hot: HotCredentials) {
     this.#database = database;
@@ -51,6 +52,7 @@ export class KeyLoader {
     this.#session = database.prepare('SELECT * FROM sessions WHERE token_hash = ?');
     this.#lease = database.prepare('SELECT * FROM leases_now WHERE id = ?');
     this.#spent = database.prepare('SELECT 1 FROM spent_challenges WHERE id = ?');
+    this.#reply = database.prepare('SELECT * FROM kept_replies WHERE id = ?');
   }
 
   /** Loads the union of the keys; each row once. */
@@ -74,6 +76,7 @@ export class KeyLoader {
       sessions: [],
       leases: [],
       spentChallenges: [],
+      keptReplies: [],
     };
     const credentials = new Map<CredentialPath, Seen | null>();
     const seen = new Set<string>();
@@ -90,6 +93,10 @@ export class KeyLoader {
       }
       if (key.challenge !== undefined && this.#spent.get(key.challenge) !== undefined) {
         found.spentChallenges.push(key.challenge);
+      }
+      if (key.idempotency !== undefined && isNew(`reply ${key.idempotency}`)) {
+        const row = this.#reply.get(key.idempotency);
+        if (row !== undefined) found.keptReplies.push(toReply(row));
       }
     }
     const numbers = new Map<CredentialId, CountNumber>();

@@ -14,13 +14,14 @@ const MARKS_KEPT_MS = MAX_TTL_SECONDS * 1000 + ENDED_LEASES_LISTED_MS;
 
 /** The commit, which writes the pages that were touched, comes on top: about as much again. */
 const STEP_MS = 2;
-/** Rows removed between two looks at the clock. Sessions and challenges lie at random, each on a page of its own. */
+/** Rows removed between two looks at the clock. Sessions, challenges and ids of kept replies lie at random, each on a page of its own. */
 const BATCH_ROWS = 32;
 
 /** Each removes what ended before the first value, at most as many as the second. */
 const REMOVALS = {
   sessions: 'DELETE FROM sessions WHERE token_hash IN (SELECT token_hash FROM sessions WHERE expires_at < ? LIMIT ?)',
   challenges: 'DELETE FROM spent_challenges WHERE id IN (SELECT id FROM spent_challenges WHERE expires_at < ? LIMIT ?)',
+  replies: 'DELETE FROM kept_replies WHERE rowid IN (SELECT rowid FROM kept_replies WHERE expires_at < ? LIMIT ?)',
   // Marks stand in the order of their times: where the oldest are too young, all are.
   marks: `DELETE FROM revocation_marks WHERE revoked_at < ?
     AND seq IN (SELECT seq FROM revocation_marks WHERE seq > 0 ORDER BY seq LIMIT ?)`,
@@ -31,6 +32,7 @@ export class Sweeper {
   readonly #seen: StatementSync;
   readonly #sessions: StatementSync;
   readonly #challenges: StatementSync;
+  readonly #replies: StatementSync;
   readonly #marks: StatementSync;
   readonly #leases: EndedLeases;
   readonly #leaseSpans: LeaseSpanSweeper;
@@ -40,6 +42,7 @@ export class Sweeper {
     this.#seen = database.prepare('UPDATE vault SET seen_at = max(seen_at, ?)');
     this.#sessions = database.prepare(REMOVALS.sessions);
     this.#challenges = database.prepare(REMOVALS.challenges);
+    this.#replies = database.prepare(REMOVALS.replies);
     this.#marks = database.prepare(REMOVALS.marks);
     this.#leases = new EndedLeases(database);
     this.#leaseSpans = new LeaseSpanSweeper(database);
@@ -78,6 +81,7 @@ export class Sweeper {
     const isDone =
       isAllGone(before(this.#sessions, now - ENDED_SESSIONS_KNOWN_MS)) &&
       isAllGone(before(this.#challenges, now)) &&
+      isAllGone(before(this.#replies, now)) &&
       isAllGone(before(this.#marks, now - MARKS_KEPT_MS)) &&
       isAllGone((most) => this.#leases.sweep(now, most)) &&
       isAllGone((most) => this.#leaseSpans.sweep(Math.min(most, BATCH_ROWS)));

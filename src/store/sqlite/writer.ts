@@ -132,6 +132,19 @@ export class BatchWriter {
       case 'spendChallenge':
         this.#run('INSERT INTO spent_challenges VALUES (?, ?)', change.id, change.expiresAt);
         return;
+      case 'keepReply': {
+        const { id, agentId, requestMac, reply, expiresAt, mac } = change.reply;
+        this.#run(
+          'INSERT OR REPLACE INTO kept_replies VALUES (?, ?, ?, ?, ?, ?)',
+          id,
+          agentId,
+          requestMac,
+          reply,
+          expiresAt,
+          mac,
+        );
+        return;
+      }
       case 'putCredential':
         this.#credentials.put(change.credential, batch);
         return;

@@ -2,6 +2,7 @@
 import type { Session } from '../../../src/core/agent.ts';
 import type { Change } from '../../../src/core/change.ts';
 import type { CountedCredential, CredentialVersion } from '../../../src/core/credential.ts';
+import type { KeptReply } from '../../../src/core/idempotency.ts';
 import { type Lease, marked, type RevocationMark } from '../../../src/core/lease.ts';
 import type { ChallengeId, CredentialId } from '../../../src/core/names.ts';
 import type { Operation } from '../../../src/core/operation.ts';
@@ -17,6 +18,7 @@ export class Shelf {
   versions: VersionRow[] = [];
   sessions: Session[] = [];
   readonly spent: ChallengeId[] = [];
+  replies: KeptReply[] = [];
   #leases: Lease[] = [];
   readonly #marks: RevocationMark[] = [];
 
@@ -48,6 +50,7 @@ export class Shelf {
       }
       for (const lease of leases) if (lease.id === keys.lease) loaded.leases.set(lease.id, lease);
       for (const id of this.spent) if (id === keys.challenge) loaded.spentChallenges.add(id);
+      for (const reply of this.replies) if (reply.id === keys.idempotency) loaded.keptReplies.set(reply.id, reply);
     }
     return loaded;
   }
@@ -72,6 +75,9 @@ export class Shelf {
         return;
       case 'spendChallenge':
         this.spent.push(change.id);
+        return;
+      case 'keepReply':
+        this.replies = [...this.replies.filter(({ id }) => id !== change.reply.id), change.reply];
         return;
       case 'putCredential': {
         const before = this.credentials.find(({ id }) => id === change.credential.id);

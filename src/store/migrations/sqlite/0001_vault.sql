@@ -70,6 +70,18 @@ CREATE TABLE spent_challenges (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX spent_challenges_by_end ON spent_challenges (expires_at);
 
+-- What a POST with an Idempotency-Key was answered, for a day. By row number, so that the table grows at its end: ids are MACs, and
+-- lie at random.
+CREATE TABLE kept_replies (
+  id          TEXT    PRIMARY KEY,
+  agent_id    TEXT    NOT NULL,
+  request_mac TEXT    NOT NULL,
+  reply       TEXT    NOT NULL,
+  expires_at  INTEGER NOT NULL,
+  mac         TEXT    NOT NULL
+) STRICT;
+CREATE INDEX kept_replies_by_end ON kept_replies (expires_at);
+
 -- By path. The newest version stands in the row itself where it is small, so that a retrieval is one look; it has the row's
 -- own version and type, and was stored at `newest_at`. Else it is in `credential_versions`, as all older ones are.
 CREATE TABLE credentials (

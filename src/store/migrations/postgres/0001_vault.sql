@@ -83,6 +83,17 @@ CREATE TABLE spent_challenges (
 );
 CREATE INDEX spent_challenges_by_end ON spent_challenges (expires_at);
 
+-- What callers with an Idempotency-Key were told, as text that its MAC covers.
+CREATE TABLE kept_replies (
+  id          text COLLATE "C" PRIMARY KEY,
+  agent_id    text   NOT NULL,
+  request_mac text   NOT NULL,
+  reply       text   NOT NULL,
+  expires_at  bigint NOT NULL,
+  mac         text   NOT NULL
+);
+CREATE INDEX kept_replies_by_end ON kept_replies (expires_at);
+
 CREATE TABLE credentials (
   id          text COLLATE "C" NOT NULL UNIQUE,
   path        text COLLATE "C" PRIMARY KEY,

@@ -1,0 +1,51 @@
+// Immediate revocation on every node: after the 204 of a deletion, no node answers 200 on the strength of what was deleted.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { startCluster } from '../kit/cluster.ts';
+import { keepAlive } from '../kit/keptalive.ts';
+import { grant, logIn, newLane, RACES, register, run } from './races.ts';
+
+const FACTOR = process.env['SLOW'] ? 10 : 1;
+const LANES = 16;
+const RACES_OF_EACH_KIND = 2500 * FACTOR;
+
+test('of ten thousand races between a deletion and its use on three nodes none is late', async (t) => {
+  const { nodes, adminToken } = await startCluster(t, { nodes: 3 });
+  const calls = nodes.map(({ address }) => keepAlive(t, address));
+  const [first] = calls;
+  assert.ok(first);
+  for (const race of RACES) {
+    const lanes = Array.from({ length: LANES }, (_, lane) =>
+      newLane(`${race.what.split(' ')[1]}-${lane}`, adminToken, calls),
+    );
+    for (const lane of lanes) {
+      const value = { path: lane.path, value: `of ${lane.name}` };
+      assert.equal((await first('POST', '/api/v1/credentials', adminToken, value)).status, 201);
+      if (race.what !== 'an agent') {
+        await register(lane, first);
+        await logIn(lane, first, first);
+      }
+      if (race.what !== 'a policy') await grant(lane, first);
+    }
+    let left = RACES_OF_EACH_KIND;
+    let beside = 0;
+    await Promise.all(
+      lanes.map(async (lane) => {
+        while (left > 0) {
+          left -= 1;
+          const { late, beside: came } = await run(race, lane, left % 3, (left + 1) % 3);
+          assert.ok(
+            late.every((status) => status === 401 || status === 403 || status === 409),
+            `${race.what}, deleted on node ${left % 3}, was answered ${late.join(', ')} afterwards`,
+          );
+          beside += came;
+        }
+      }),
+    );
+    t.diagnostic(`${race.what}: ${RACES_OF_EACH_KIND} races, ${beside} uses came in before the deletion`);
+    assert.ok(beside > RACES_OF_EACH_KIND / 20, `only ${beside} uses raced with the deletion of ${race.what}`);
+  }
+  const logs = await Promise.all(nodes.map(({ admin }) => admin.get('/api/v1/audit/verify')));
+  for (const { body } of logs) assert.equal(body.data.valid, true, JSON.stringify(body));
+});

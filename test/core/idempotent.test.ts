@@ -1,0 +1,219 @@
+// An operation whose caller gave an Idempotency-Key: once done, its repeats are told the same and do nothing.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Agent, PublicKey, Session } from '../../src/core/agent.ts';
+import { Control } from '../../src/core/control.ts';
+import type { Credential } from '../../src/core/credential.ts';
+import {
+  type Idempotency,
+  type IdempotencyId,
+  type Keepable,
+  type KeptReply,
+  parseIdempotencyKey,
+  REPLIES_KEPT_MS,
+} from '../../src/core/idempotency.ts';
+import type { AgentId, AgentName, CredentialId, LeaseId, TokenHash } from '../../src/core/names.ts';
+import type { Context, Operation } from '../../src/core/operation.ts';
+import { store } from '../../src/core/operations/credentials.ts';
+import { idempotent } from '../../src/core/operations/idempotent.ts';
+import { retrieve } from '../../src/core/operations/retrieve.ts';
+import { parsePath } from '../../src/core/path.ts';
+import { parsePolicy } from '../../src/core/policy.ts';
+import { Secret } from '../../src/core/secret.ts';
+import { Loaded, Workspace } from '../../src/core/workspace.ts';
+import { refusal, shown } from './refusals.ts';
+
+const NOW = Date.UTC(2026, 0, 1);
+const ONE: Idempotency = { id: 'id of one' as IdempotencyId, requestMac: 'mac of one' };
+const HASH = 'hash' as TokenHash;
+
+const anAgent = (id: string): Agent => ({
+  id: id as AgentId,
+  name: 'ci' as AgentName,
+  description: '',
+  publicKey: 'key' as PublicKey,
+  registeredAt: 0,
+});
+
+const admin = (idempotency?: Idempotency): Context => ({
+  ...{ presented: { kind: 'admin' }, requestId: 'r', remoteAddr: null },
+  ...(idempotency === undefined ? {} : { idempotency }),
+});
+
+const agent = (idempotency: Idempotency): Context => ({
+  ...{ requestId: 'r', remoteAddr: null, idempotency },
+  presented: { kind: 'session', tokenHash: HASH, agentName: 'ci' as AgentName },
+});
+
+/** What is known to a turn: the agent of that id, logged in, with a policy that lets it store. */
+function known({ agentId = 'agent-1', expiresAt = NOW + 1e9 } = {}): Workspace {
+  const draft = parsePolicy({ name: 'p', principal: 'agent:ci', resources: ['prod/*'], actions: ['store'] });
+  const control = new Control([anAgent(agentId)], [{ ...draft, createdAt: 0 }]);
+  const loaded = new Loaded();
+  const session: Session = { tokenHash: HASH, agentId: agentId as AgentId, issuedAt: 0, expiresAt };
+  loaded.sessions.set(HASH, session);
+  return new Workspace(control, loaded, { adminMayRetrieve: true, versionsKept: 10 });
+}
+
+function storing(context: Context, path = 'prod/key', onlyIfNew = false): Operation<Credential> {
+  const more = { type: undefined, description: undefined, onlyIfNew, freshId: 'fresh' as CredentialId };
+  return idempotent(context, store(context, { path: parsePath(path), value: new Secret('hidden'), ...more }));
+}
+
+/** Decides, and lets the workspace see what changed, as a turn does. */
+function decide<R>(operation: Operation<R>, workspace: Workspace, now = NOW) {
+  const outcome = operation.decide(workspace, { now, seq: 7 });
+  for (const change of outcome.changes) workspace.apply(change);
+  const { answer, entry, changes } = outcome;
+  return {
+    reply: 'reply' in answer ? answer.reply : null,
+    fault: 'fault' in answer ? answer.fault : null,
+    result: entry?.result ?? null,
+    changes,
+    kinds: changes.map(({ kind }) => kind),
+  };
+}
+
+const DONE = ['putCredential', 'addVersion', 'keepReply'];
+
+test('a success keeps its reply with its changes, for 24 hours, under its caller’s immutable id', () => {
+  for (const [context, agentId] of [
+    [admin(ONE), 'admin'],
+    [agent(ONE), 'agent-1'],
+  ] as const) {
+    const { reply, changes, kinds, result } = decide(storing(context), known());
+    assert.deepEqual([kinds, result], [DONE, 'allowed']);
+    const kept: KeptReply = { ...ONE, agentId: agentId as AgentId, reply: JSON.stringify(reply), expiresAt: 0 };
+    assert.deepEqual(changes.at(-1), { kind: 'keepReply', reply: { ...kept, expiresAt: NOW + 86_400_000 } });
+    assert.doesNotMatch(JSON.stringify(changes.at(-1)), /hidden|secret/);
+  }
+});
+
+test('a repeat is told the same, changes nothing and has no entry, in the same turn and in a later one', () => {
+  const workspace = known();
+  const first = decide(storing(agent(ONE)), workspace);
+  for (const now of [NOW, NOW + 1, NOW + REPLIES_KEPT_MS - 1]) {
+    const repeat = decide(storing(agent(ONE)), workspace, now);
+    assert.deepEqual(repeat.reply, first.reply);
+    assert.deepEqual([repeat.kinds, repeat.result], [[], null]);
+  }
+});
+
+test('a reply that has ended is as if it had never been kept', () => {
+  const workspace = known({ expiresAt: NOW + 2 * REPLIES_KEPT_MS });
+  decide(storing(agent(ONE)), workspace);
+  const later = decide(storing(agent(ONE)), workspace, NOW + REPLIES_KEPT_MS);
+  assert.deepEqual([later.kinds, later.reply?.version], [DONE, 2]);
+  const repeat = decide(storing(agent(ONE)), workspace, NOW + REPLIES_KEPT_MS + 1);
+  assert.deepEqual([repeat.kinds, repeat.reply?.version], [[], 2]);
+});
+
+test('another request under the key is 400 that names the header and the rule, is not recorded and changes nothing', () => {
+  const workspace = known();
+  const first = decide(storing(agent(ONE)), workspace);
+  const other = decide(storing(agent({ ...ONE, requestMac: 'mac of two' }), 'prod/other'), workspace);
+  assert.equal(other.fault?.code, 'INVALID_REQUEST');
+  assert.match(other.fault?.message ?? '', /^Idempotency-Key: \w/);
+  assert.deepEqual([other.kinds, other.result], [[], null]);
+  assert.deepEqual(decide(storing(agent(ONE)), workspace).reply, first.reply);
+});
+
+test('another key is another request', () => {
+  const workspace = known();
+  decide(storing(agent(ONE)), workspace);
+  const other = decide(storing(agent({ ...ONE, id: 'id of two' as IdempotencyId })), workspace);
+  assert.deepEqual([other.kinds, other.reply?.version], [DONE, 2]);
+});
+
+test('a refusal is not kept: it is decided anew, and a success under the key is kept then', () => {
+  const workspace = known();
+  decide(storing(admin()), workspace);
+  const refused = decide(storing(admin(ONE), 'prod/key', true), workspace);
+  assert.deepEqual([refused.fault?.code, refused.kinds, refused.result], ['ALREADY_EXISTS', [], 'denied']);
+  const again = decide(storing(admin(ONE), 'prod/key', true), workspace);
+  assert.deepEqual([again.fault?.code, again.result], ['ALREADY_EXISTS', 'denied']);
+  workspace.apply({ kind: 'removeCredential', id: 'fresh' as CredentialId, path: parsePath('prod/key') });
+  assert.deepEqual(decide(storing(admin(ONE), 'prod/key', true), workspace).kinds, DONE);
+});
+
+test('an agent that has the name again is not told what the one before it was, and has its own reply kept', () => {
+  const before = known();
+  decide(storing(agent(ONE)), before);
+  const after = known({ agentId: 'agent-2' });
+  const kept = before.keptReply(ONE.id);
+  assert.ok(kept);
+  after.apply({ kind: 'keepReply', reply: kept });
+  const { kinds, changes } = decide(storing(agent({ ...ONE, requestMac: 'another' })), after);
+  assert.deepEqual(kinds, DONE);
+  const change = changes.at(-1);
+  assert.equal(change?.kind === 'keepReply' && change.reply.agentId, 'agent-2');
+});
+
+test('a session that has ended is told nothing again', () => {
+  const workspace = known({ expiresAt: NOW + 10 });
+  decide(storing(agent(ONE)), workspace);
+  assert.equal(decide(storing(agent(ONE)), workspace, NOW + 10).fault?.code, 'SESSION_EXPIRED');
+  workspace.apply({ kind: 'removeSession', tokenHash: HASH });
+  assert.equal(decide(storing(agent(ONE)), workspace).fault?.code, 'UNAUTHENTICATED');
+});
+
+test('without a key an operation is the one that it was', () => {
+  const operation = storing(admin());
+  assert.equal(idempotent(admin(), operation), operation);
+  assert.deepEqual(decide(operation, known()).kinds, ['putCredential', 'addVersion']);
+});
+
+test('an operation keeps its keys, its caller and its size, and asks for its kept reply', () => {
+  const [plain, keyed] = [storing(admin()), storing(admin(ONE))];
+  assert.deepEqual(
+    { ...keyed, decide: null },
+    { ...plain, keys: { ...plain.keys, idempotency: ONE.id }, decide: null },
+  );
+  assert.equal(storing(agent(ONE)).session, HASH);
+});
+
+test('what lends a value is never kept', () => {
+  const workspace = known();
+  decide(storing(admin()), workspace);
+  const request = { path: parsePath('prod/key'), version: null, ttlSeconds: null, leaseId: 'lease' as LeaseId };
+  const { kinds } = decide(idempotent(admin(ONE), retrieve(admin(ONE), request)), workspace);
+  assert.deepEqual(kinds, ['addLease', 'countAccess']);
+});
+
+test('a type that holds a secret, or anything that is not plain data, is not one that can be kept', () => {
+  type Can<R> = [R] extends [Keepable<R>] ? true : false;
+  // The compiler is who tests it.
+  const plain: [Can<Credential>, Can<readonly string[]>, Can<{ a: { b: number | null }[] } | null>] = [
+    true,
+    true,
+    true,
+  ];
+  const secret: [Can<Secret>, Can<{ a: Secret[] }>] = [false, false];
+  const other: [Can<Date>, Can<Uint8Array>, Can<Map<string, string>>, Can<{ a: undefined }>] = [
+    ...([false, false, false, false] as const),
+  ];
+  assert.deepEqual([plain.length, secret.length, other.length], [3, 2, 4]);
+});
+
+for (const text of ['a', '!', '~', 'k'.repeat(255), '"8e03978e-40d5-43dd-bc93-6894a57f9324"', 'a,b', ';\\/']) {
+  test(`an idempotency key may be ${shown(text)}`, () => assert.equal(parseIdempotencyKey(text), text));
+}
+
+for (const text of [
+  '',
+  'k'.repeat(256),
+  'a b',
+  ' a',
+  'a\t',
+  'a\n',
+  '\u007f',
+  'é',
+  '\u0000',
+  'a\u0000',
+  '🔑',
+  '\u00a0',
+]) {
+  test(`an idempotency key may not be ${shown(text)}`, () => {
+    refusal('Idempotency-Key', () => parseIdempotencyKey(text));
+  });
+}

@@ -1,0 +1,141 @@
+// Keys of retries in hostile hands: what is kept tells nobody anything, and nobody comes upon another's.
+// SOURCE: security, P4, P5, P9 and "Different answers or times for known and unknown names".
+
+import assert from 'node:assert/strict';
+import { createHash, randomBytes } from 'node:crypto';
+import { globSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { after, test } from 'node:test';
+import { assertInvalid, assertRefused } from '../kit/answers.ts';
+import type { Client } from '../kit/client.ts';
+import { rawRequest, sendRaw } from '../kit/raw.ts';
+import { startTestService } from '../kit/service.ts';
+
+const CREDENTIALS = '/api/v1/credentials';
+const service = await startTestService({ after });
+const { admin } = service;
+const one = await service.agent('one', { 'one/*': ['store', 'retrieve'], 'shared/*': ['store'] });
+const two = await service.agent('two', { 'two/*': ['store'], 'shared/*': ['store'] });
+
+const newMark = () => `mk${randomBytes(8).toString('hex')}`;
+const store = (as: Client, key: string, path: string, value: string) =>
+  as.call('POST', CREDENTIALS, { path, value }, { 'idempotency-key': key });
+const filesWith = (bytes: string | Uint8Array) =>
+  globSync('**/{*,.*}', { cwd: service.dataDir, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name))
+    .filter((path) => readFileSync(path).includes(bytes));
+
+test('neither key nor value nor body of a repeatable request lies in any file, nor a plain hash of one', async () => {
+  const [key, value] = [newMark(), newMark()];
+  const path = 'one/kept';
+  for (let i = 0; i < 2; i++) assert.equal((await store(one, key, path, value)).status, 201);
+  assertInvalid(await store(one, key, path, `${value}2`), 'Idempotency-Key');
+  const pairs = JSON.stringify([
+    ['path', path],
+    ['value', value],
+  ]);
+  const body = JSON.stringify({ path, value });
+  for (const text of [key, value, body, pairs, `one${key}`, JSON.stringify(['one', key])]) {
+    const hash = createHash('sha256').update(text).digest();
+    const shapes = [text, hash, hash.toString('hex'), hash.toString('base64'), hash.toString('base64url')];
+    for (const shape of shapes) assert.deepEqual(filesWith(shape), [], text);
+  }
+  assert.notDeepEqual(filesWith(path), [], 'the search finds what is there');
+  const log = (await admin.get('/api/v1/audit/export')).text;
+  assert.equal(log.includes(key) || log.includes(value), false);
+});
+
+test('a key never comes back in an answer, whatever is wrong with it', async () => {
+  const mark = newMark();
+  await store(one, mark, 'one/echo', 'v');
+  const body = JSON.stringify({ path: 'one/echo', value: 'w' });
+  const ask = (...lines: string[]) => {
+    const head = [`POST ${CREDENTIALS} HTTP/1.1`, 'Host: localhost', `Authorization: Bearer ${one.token}`];
+    const type = ['Content-Type: application/json', `Content-Length: ${body.length}`];
+    return sendRaw(service.address, rawRequest([...head, ...type, ...lines], body));
+  };
+  for (const lines of [
+    [`Idempotency-Key: ${mark}`],
+    [`Idempotency-Key: ${mark} ${mark}`],
+    [`Idempotency-Key: ${mark.repeat(20)}`],
+    [`Idempotency-Key: ${mark}`, `Idempotency-Key: ${mark}`],
+    [`Idempotency-Key: ${mark}`, `Idempotency-Key: other-${mark}`],
+    [`Idempotency-Key: ${mark}\u00e9`],
+  ]) {
+    const answer = await ask(...lines);
+    assert.equal(answer.status, 400, lines.join());
+    assert.equal((answer.head + answer.body).includes(mark), false, lines.join());
+  }
+  assert.deepEqual(filesWith(mark), []);
+});
+
+test('a key that another caller has used answers in every way like one that nobody has', async () => {
+  const used = newMark();
+  for (const caller of [one, admin]) assert.equal((await store(caller, used, 'shared/a', 'theirs')).status, 201);
+  const shapes = await Promise.all(
+    [used, newMark()].map(async (key) => {
+      const same = await store(two, key, 'shared/a', 'theirs');
+      const other = await store(two, key, 'shared/a', 'another');
+      const denied = await store(two, newMark() + key, 'one/kept', 'v');
+      return [same, other, denied].map(({ status, text, headers }) => [
+        status,
+        text.replaceAll(/\d{4}-\S+Z/g, 'time'),
+        [...headers.keys()].sort(),
+      ]);
+    }),
+  );
+  assert.deepEqual(shapes[0], shapes[1]);
+});
+
+test('no two callers’ rows have an id in common, so that a look for one’s own never reads another’s', async () => {
+  const key = newMark();
+  const idsOf = () => {
+    const database = new DatabaseSync(join(service.dataDir, 'leasehold.db'), { readOnly: true });
+    const rows = database.prepare('SELECT id, agent_id FROM kept_replies').all();
+    database.close();
+    return rows.map(({ id, agent_id }) => ({ id: String(id), agentId: String(agent_id) }));
+  };
+  const before = new Set(idsOf().map(({ id }) => id));
+  for (const caller of [admin, one, two]) await store(caller, key, 'shared/b', 'v');
+  const added = idsOf().filter(({ id }) => !before.has(id));
+  assert.deepEqual([added.length, new Set(added.map(({ agentId }) => agentId)).size], [3, 3]);
+});
+
+test('only successes are kept: refusals of every kind leave no row, however many keys they come with', async () => {
+  const count = () => {
+    const database = new DatabaseSync(join(service.dataDir, 'leasehold.db'), { readOnly: true });
+    const rows = Number(database.prepare('SELECT count(*) AS n FROM kept_replies').get()?.['n']);
+    database.close();
+    return rows;
+  };
+  const before = count();
+  await Promise.all(
+    Array.from({ length: 50 }, async () => {
+      assertRefused(await store(two, newMark(), 'one/denied', 'v'), 'ACCESS_DENIED');
+      assertRefused(await store(service.anonymous, newMark(), 'one/denied', 'v'), 'UNAUTHENTICATED');
+      assertInvalid(await store(two, newMark(), '../denied', 'v'), 'path');
+    }),
+  );
+  assert.equal(count(), before);
+});
+
+test('a repeat gives back no right: what was taken away since stays taken', async () => {
+  const [storeKey, renewKey] = [newMark(), newMark()];
+  const first = await store(one, storeKey, 'one/right', 'v');
+  const { lease_id } = (await one.get(`${CREDENTIALS}/one/right`)).body.data;
+  const renew = () => one.call('POST', `/api/v1/leases/${lease_id}/renew`, undefined, { 'idempotency-key': renewKey });
+  const renewed = await renew();
+  assert.equal(renewed.status, 200);
+  await admin.delete(`/api/v1/leases/${lease_id}`);
+  await admin.delete('/api/v1/policies/one-0');
+  await admin.delete(`${CREDENTIALS}/one/right`);
+  // Told as it was then, and nothing is done.
+  assert.equal((await renew()).text, renewed.text);
+  assert.equal((await store(one, storeKey, 'one/right', 'v')).text, first.text);
+  assert.equal((await admin.get(`/api/v1/leases/${lease_id}`)).body.data.status, 'revoked');
+  assertRefused(await admin.get(`${CREDENTIALS}/one/right`), 'NOT_FOUND');
+  assertRefused(await one.get(`${CREDENTIALS}/one/right`), 'ACCESS_DENIED');
+  assertRefused(await store(one, newMark(), 'one/right', 'v'), 'ACCESS_DENIED');
+});

@@ -1,0 +1,167 @@
+/**
+ * A proxy between a service and PostgreSQL, which a test makes slow, cuts, or has watch for a commit. It reads just enough of the
+ * protocol to know a statement when it passes. SOURCE: postgresql.org/docs/current/protocol-message-formats.html.
+ */
+import { connect, createServer, type Socket } from 'node:net';
+import type { Scope } from './folder.ts';
+
+/** What happens to the connection of a commit that is asked for. */
+export type CutAt =
+  /** The server never hears of it. */
+  | 'before'
+  /** The server gets it, and the connection is gone before it answers. */
+  | 'during'
+  /** The server has answered, and nobody hears it. */
+  | 'after';
+
+export interface Proxy {
+  /** The URL with the proxy in place of the server. */
+  readonly url: string;
+  /** Delays every piece in each direction from now on. */
+  delay(milliseconds: number): void;
+  /** Cuts all connections, and refuses new ones until `open`. */
+  close(): void;
+  open(): void;
+  /** Lets nothing through any more, and answers nobody: as a network that swallows. */
+  swallow(): void;
+  /** Cuts the next commit that passes; resolves when that has happened. */
+  cutNextCommit(at: CutAt): Promise<void>;
+  /** Commits that were passed on so far. */
+  readonly commits: number;
+}
+
+/** Frontend messages of a stream, whole; the first one, of a connection that begins, has no type. */
+class Messages {
+  #rest = Buffer.alloc(0);
+  #hasBegun = false;
+  /** Names of prepared statements that commit. */
+  readonly #commits = new Set<string>();
+
+  /** Splits what came: how many bytes stand before a commit, or null where there is none in it. */
+  findCommit(chunk: Buffer): number | null {
+    const before = this.#rest.length;
+    this.#rest = Buffer.concat([this.#rest, chunk]);
+    let at = 0;
+    for (;;) {
+      const lengthAt = at + (this.#hasBegun ? 1 : 0);
+      if (this.#rest.length < lengthAt + 4) break;
+      const end = lengthAt + this.#rest.readUInt32BE(lengthAt);
+      if (this.#rest.length < end) break;
+      const message = this.#rest.subarray(at, end);
+      if (this.#hasBegun && this.#isCommit(message)) {
+        this.#rest = this.#rest.subarray(end);
+        return Math.max(0, at - before);
+      }
+      this.#hasBegun = true;
+      at = end;
+    }
+    this.#rest = this.#rest.subarray(at);
+    return null;
+  }
+
+  #isCommit(message: Buffer): boolean {
+    const type = String.fromCharCode(message[0] ?? 0);
+    const [first = '', second = ''] = message.subarray(5).toString('latin1').split('\0');
+    // Parse has the statement's name and its text; Bind the portal's name and the statement's.
+    if (type === 'P' && second === 'COMMIT') this.#commits.add(first);
+    return (type === 'B' && this.#commits.has(second)) || (type === 'Q' && first === 'COMMIT');
+  }
+}
+
+export async function startProxy(scope: Scope, serverUrl: string): Promise<Proxy> {
+  const target = new URL(serverUrl);
+  const pairs = new Set<readonly [Socket, Socket]>();
+  let delayMs = 0;
+  let isOpen = true;
+  let isSwallowing = false;
+  let cut: { readonly at: CutAt; readonly done: () => void } | null = null;
+  let commits = 0;
+
+  const end = (pair: readonly [Socket, Socket]): void => {
+    pairs.delete(pair);
+    for (const socket of pair) socket.destroy();
+  };
+  const send = (to: Socket, chunk: Buffer): void => {
+    if (isSwallowing || chunk.length === 0) return;
+    if (delayMs === 0) to.write(chunk);
+    else setTimeout(() => to.writable && to.write(chunk), delayMs);
+  };
+  const server = createServer((client) => {
+    if (!isOpen) {
+      client.destroy();
+      return;
+    }
+    const upstream = connect(Number(target.port), target.hostname);
+    const pair = [client, upstream] as const;
+    pairs.add(pair);
+    const messages = new Messages();
+    let isCutAfter = false;
+    for (const socket of pair) {
+      socket.setNoDelay(true);
+      socket.on('error', () => end(pair));
+      socket.on('close', () => end(pair));
+    }
+    client.on('data', (chunk: Buffer) => {
+      const commitAt = messages.findCommit(chunk);
+      if (commitAt !== null) commits += 1;
+      if (commitAt === null || cut === null) {
+        send(upstream, chunk);
+        return;
+      }
+      const { at, done } = cut;
+      cut = null;
+      if (at === 'after') {
+        isCutAfter = true;
+        send(upstream, chunk);
+        upstream.once('data', () => {
+          end(pair);
+          done();
+        });
+        return;
+      }
+      upstream.write(at === 'during' ? chunk : chunk.subarray(0, commitAt), () => {
+        end(pair);
+        done();
+      });
+    });
+    upstream.on('data', (chunk: Buffer) => {
+      if (!isCutAfter) send(client, chunk);
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const address = server.address();
+  if (address === null || typeof address === 'string') throw new Error('the proxy has no port');
+  const url = new URL(serverUrl);
+  url.port = String(address.port);
+  const cutAll = (): void => {
+    for (const pair of [...pairs]) end(pair);
+  };
+  scope.after(() => {
+    cutAll();
+    server.close();
+  });
+  return {
+    url: url.href,
+    delay: (milliseconds) => {
+      delayMs = milliseconds;
+    },
+    close: () => {
+      isOpen = false;
+      cutAll();
+    },
+    open: () => {
+      isOpen = true;
+      isSwallowing = false;
+    },
+    swallow: () => {
+      isSwallowing = true;
+    },
+    cutNextCommit: (at) =>
+      new Promise((done) => {
+        cut = { at, done };
+      }),
+    get commits() {
+      return commits;
+    },
+  };
+}

@@ -1,0 +1,126 @@
+// Retries where it matters: after commits whose end nobody saw, and with rows that were altered outside.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Context } from '../../src/core/operation.ts';
+import { parsePolicy } from '../../src/core/policy.ts';
+import { StoreFailure } from '../../src/store/port.ts';
+import { readCredentialMetadata } from '../../src/vault/credentials.ts';
+import { renewLease, revokeLeases } from '../../src/vault/leases.ts';
+import { createPolicy } from '../../src/vault/policies.ts';
+import type { Vault } from '../../src/vault/vault.ts';
+import { runOutside } from '../kit/outside.ts';
+import {
+  admin,
+  get,
+  type OpenedVault,
+  openVault,
+  outcomeOf,
+  put,
+  readLog,
+  toPath,
+  verify,
+  withCommit,
+} from './opened.ts';
+import { keyed, vaultWithLoss } from './retrying.ts';
+
+const versionsOf = async (vault: Vault, path: string): Promise<number> =>
+  (await readCredentialMetadata(vault, admin(), toPath(path))).versions.length;
+const entriesOf = async ({ real }: OpenedVault, event: string): Promise<number> =>
+  (await readLog(real)).filter(({ event_type }) => event_type === event).length;
+
+for (const [mishap, what] of [
+  ['after', 'happened'],
+  ['before', 'did not happen'],
+] as const) {
+  test(`a store whose commit ${what}, and nobody knew, is there once after the retry`, async (t) => {
+    const { vault, lose } = await vaultWithLoss(t);
+    lose(mishap);
+    assert.equal(await outcomeOf(put(vault, 'a', 'v', keyed(vault))), 'UNAVAILABLE');
+    const credential = await put(vault, 'a', 'v', keyed(vault));
+    assert.equal(credential.version, 1);
+    assert.deepEqual(await put(vault, 'a', 'v', keyed(vault)), credential);
+    assert.equal(await entriesOf(vault, 'credential.store'), 1);
+    assert.equal(await versionsOf(vault, 'a'), 1);
+    assert.equal(await get(vault, 'a'), 'v');
+    assert.equal((await verify(vault)).isValid, true);
+  });
+
+  test(`every operation with a key is done once where its commit ${what}, and nobody knew`, async (t) => {
+    const { vault, lose } = await vaultWithLoss(t);
+    await put(vault, 'a');
+    await get(vault, 'a');
+    const { lease_id: leaseId } = (await readLog(vault.real)).at(-1) ?? assert.fail();
+    const policy = parsePolicy({ name: 'p', principal: 'agent:*', resources: ['a'], actions: ['retrieve'] });
+    const everyLease = { agentName: null, path: toPath('a') };
+    const operations = {
+      'policy.create': (context: Context) => createPolicy(vault, context, policy),
+      'lease.renew': (context: Context) => renewLease(vault, context, leaseId as Parameters<typeof renewLease>[2]),
+      'lease.revoke': (context: Context) => revokeLeases(vault, context, everyLease),
+    };
+    for (const [event, operation] of Object.entries(operations)) {
+      lose(mishap);
+      const outcome = await outcomeOf(operation(keyed(vault, event)));
+      assert.equal(outcome, 'UNAVAILABLE');
+      const retried = await operation(keyed(vault, event));
+      assert.deepEqual(await operation(keyed(vault, event)), retried);
+      assert.equal(await entriesOf(vault, event), 1, event);
+      if (event === 'lease.revoke') assert.equal(retried, 1);
+    }
+  });
+}
+
+test('who is refused after a commit that nobody saw the end of is told so, and how to retry; else that nothing was recorded', async (t) => {
+  const messageOf = (answer: Promise<unknown>) =>
+    answer.then(
+      () => 'ok',
+      (error: Error) => error.message,
+    );
+  for (const [kind, message] of [
+    ['unknown', /^It is not known whether this was recorded; nothing was lent\. .*Idempotency-Key.* safely\.$/],
+    ['broken', /^It is not known whether this was recorded; nothing was lent\./],
+    ['unavailable', /^The service could not record this, and lent nothing\./],
+  ] as const) {
+    const vault = await openVault(t, {
+      inFront: withCommit(async () => {
+        throw new StoreFailure(kind, 'made up');
+      }),
+    });
+    assert.match(await messageOf(put(vault, 'a')), message);
+  }
+});
+
+/** What a writer of the database may try. */
+const ALTERED: readonly (readonly [what: string, sql: string])[] = [
+  ['another reply', `UPDATE kept_replies SET reply = replace(reply, '"version":1', '"version":9')`],
+  ['no reply', "UPDATE kept_replies SET reply = ''"],
+  ['another agent', "UPDATE kept_replies SET agent_id = 'x'"],
+  ['another request', "UPDATE kept_replies SET request_mac = 'x'"],
+  ['a later end', 'UPDATE kept_replies SET expires_at = expires_at + 1'],
+  ['no MAC', "UPDATE kept_replies SET mac = ''"],
+  [
+    'the MAC of another',
+    "UPDATE kept_replies SET mac = (SELECT mac FROM kept_replies WHERE reply LIKE '%other%') WHERE reply LIKE '%\"a\"%'",
+  ],
+];
+
+for (const [what, sql] of ALTERED) {
+  test(`a kept reply that was altered outside is as good as none, and is replaced: ${what}`, async (t) => {
+    const vault = await openVault(t);
+    await put(vault, 'a', 'v', keyed(vault));
+    await put(vault, 'other', 'v', keyed(vault, 'another'));
+    await runOutside(vault.folder, sql);
+    const again = await put(vault, 'a', 'v', keyed(vault));
+    assert.equal(again.version, 2);
+    assert.deepEqual(await put(vault, 'a', 'v', keyed(vault)), again);
+    assert.equal(await entriesOf(vault, 'credential.store'), 3);
+  });
+}
+
+test('a kept reply that was moved to another id is none', async (t) => {
+  const vault = await openVault(t);
+  await put(vault, 'a', 'v', keyed(vault, 'one'));
+  const { id } = keyed(vault, 'two').idempotency ?? assert.fail();
+  await runOutside(vault.folder, `UPDATE kept_replies SET id = '${id}'`);
+  assert.equal((await put(vault, 'a', 'v', keyed(vault, 'two'))).version, 2);
+});

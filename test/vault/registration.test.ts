@@ -1,0 +1,82 @@
+// Registrations that are sent again, and the files of private keys: each agent has the key that was made for it, and no other.
+
+import assert from 'node:assert/strict';
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import type { PolicyName } from '../../src/core/names.ts';
+import { parsePolicy } from '../../src/core/policy.ts';
+import { KeyDirs } from '../../src/daemon/keydirs.ts';
+import { deregisterAgent, registerAgent } from '../../src/vault/agents.ts';
+import { createPolicy } from '../../src/vault/policies.ts';
+import type { Vault } from '../../src/vault/vault.ts';
+import { toName } from './agents.ts';
+import { admin, type OpenedVault, openVault, outcomeOf } from './opened.ts';
+import { keyed, vaultWithLoss } from './retrying.ts';
+
+const keyFile = (vault: OpenedVault, ...parts: string[]) => join(vault.folder, 'agents', ...parts);
+const namesIn = (vault: OpenedVault, ...parts: string[]) => readdirSync(keyFile(vault, ...parts)).sort();
+const register = (vault: Vault, context = keyed(vault), name = 'ci') =>
+  registerAgent(vault, context, { name: toName(name), description: '', publicKey: null });
+
+test('the retry of a registration that nobody saw the end of publishes the key of the first try', async (t) => {
+  const { vault, lose } = await vaultWithLoss(t);
+  lose('after');
+  assert.equal(await outcomeOf(register(vault)), 'UNAVAILABLE');
+  assert.deepEqual(namesIn(vault), ['.pending']);
+  const [pending = ''] = namesIn(vault, '.pending');
+  const pem = readFileSync(keyFile(vault, '.pending', pending, 'private_key.pem'), 'utf8');
+  const agent = await register(vault);
+  assert.equal(agent.id, pending);
+  assert.equal(readFileSync(keyFile(vault, 'ci', 'private_key.pem'), 'utf8'), pem);
+  assert.deepEqual(namesIn(vault, '.pending'), []);
+  assert.deepEqual(await register(vault), agent);
+  assert.equal(readFileSync(keyFile(vault, 'ci', 'private_key.pem'), 'utf8'), pem);
+});
+
+test('the retry of a registration that did not happen registers, and what was prepared for the first try harms nobody', async (t) => {
+  const { vault, lose } = await vaultWithLoss(t);
+  lose('before');
+  assert.equal(await outcomeOf(register(vault)), 'UNAVAILABLE');
+  const agent = await register(vault);
+  assert.equal(readFileSync(keyFile(vault, 'ci', 'agent_id'), 'utf8').trim(), agent.id);
+  await new KeyDirs(keyFile(vault)).settle([agent], async () => false);
+  assert.deepEqual([namesIn(vault), namesIn(vault, '.pending')], [['.pending', 'ci'], []]);
+});
+
+test('a repeat touches nothing of an agent that has the name since', async (t) => {
+  const { vault, lose } = await vaultWithLoss(t);
+  lose('after');
+  assert.equal(await outcomeOf(register(vault)), 'UNAVAILABLE');
+  const [first = ''] = namesIn(vault, '.pending');
+  const kept = join(vault.folder, 'kept');
+  cpSync(keyFile(vault, '.pending', first), kept, { recursive: true });
+  await deregisterAgent(vault, admin(), toName('ci'));
+  assert.deepEqual(namesIn(vault, '.pending'), [], 'the key of an agent that is gone waits no more');
+  const second = await register(vault, admin());
+  const pem = readFileSync(keyFile(vault, 'ci', 'private_key.pem'), 'utf8');
+  // As another node has it, that did not see the agent go.
+  mkdirSync(keyFile(vault, '.pending'), { recursive: true });
+  cpSync(kept, keyFile(vault, '.pending', first), { recursive: true });
+  assert.equal((await register(vault)).id, first);
+  assert.equal(readFileSync(keyFile(vault, 'ci', 'agent_id'), 'utf8').trim(), second.id);
+  assert.equal(readFileSync(keyFile(vault, 'ci', 'private_key.pem'), 'utf8'), pem);
+});
+
+test('a key that is published again, or never was prepared, leaves every directory as it is', async (t) => {
+  const vault = await openVault(t);
+  const { id, name } = await register(vault);
+  const pem = readFileSync(keyFile(vault, 'ci', 'private_key.pem'), 'utf8');
+  await vault.keyFiles.publish(id, name);
+  await vault.keyFiles.publish('01890000-0000-7000-8000-000000000001' as typeof id, name);
+  assert.equal(readFileSync(keyFile(vault, 'ci', 'private_key.pem'), 'utf8'), pem);
+  assert.equal(existsSync(keyFile(vault, 'ci', 'agent_id')), true);
+});
+
+test('a registration that is refused after its key was used for another policy leaves no file', async (t) => {
+  const vault = await openVault(t);
+  const policy = parsePolicy({ name: 'p', principal: 'agent:*', resources: ['a'], actions: ['retrieve'] });
+  assert.equal((await createPolicy(vault, keyed(vault, 'k', 'one'), policy)).name, 'p' as PolicyName);
+  assert.equal(await outcomeOf(register(vault, keyed(vault, 'k', 'two'))), 'INVALID_REQUEST');
+  assert.deepEqual([namesIn(vault), namesIn(vault, '.pending')], [['.pending'], []]);
+});
