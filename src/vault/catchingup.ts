@@ -39,6 +39,8 @@ export async function catchUp(memory: Memory, shared: Shared, store: Store, keys
     else apply(memory, changes, keys);
     memory.tip = { ...memory.tip, epoch };
   }
+  // One beyond the head was told to nobody: somebody put it there, and may take it away again.
+  if (last !== null && last.seq > memory.tip.seq) return;
   memory.known = last;
   memory.lastEntryAt = last === null ? 0 : Date.parse(last.timestamp) || 0;
 }

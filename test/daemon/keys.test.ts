@@ -19,8 +19,10 @@ import { test } from 'node:test';
 import { StartError } from '../../src/daemon/files.ts';
 import { createClient } from '../kit/client.ts';
 import { temporaryFolder } from '../kit/folder.ts';
+import { dumpOutside } from '../kit/outside.ts';
 import { startProcess } from '../kit/process.ts';
 import { startTestService } from '../kit/service.ts';
+import { STORE } from '../kit/stores.ts';
 import { assertNoStart, assertProgramRefuses, copyVault, photograph } from './vaults.ts';
 
 const newKey = () => randomBytes(32).toString('base64');
@@ -90,6 +92,7 @@ test('a root key that is none is refused before there is a vault too, and no vau
   writeFileSync(join(dataDir, 'root.key'), 'no key');
   await assert.rejects(startTestService(t, [], dataDir), /is not a root key/);
   assert.equal(existsSync(join(dataDir, 'leasehold.db')), false);
+  if (STORE === 'postgres') assert.deepEqual((await dumpOutside(dataDir))['vault'], []);
   assert.equal(readFileSync(join(dataDir, 'root.key'), 'utf8'), 'no key');
 });
 

@@ -19,7 +19,13 @@ import { createClient } from '../kit/client.ts';
 import { temporaryFolder } from '../kit/folder.ts';
 import { runProgram, startProcess } from '../kit/process.ts';
 import { startTestService } from '../kit/service.ts';
+import { STORE } from '../kit/stores.ts';
 import { assertNoStart, assertProgramRefuses, copyVault, photograph } from './vaults.ts';
+
+/** What lies in the data directory for the store alone, once it was used. */
+const OF_STORE = { sqlite: ['leasehold.db', 'leasehold.db-wal', 'leasehold.db-shm'], postgres: ['seen_entry.json'] }[
+  STORE
+];
 
 /** Every path below the directory, itself included, with what it lets others do. */
 function loosePaths(dir: string): string[] {
@@ -46,7 +52,7 @@ test('a new data directory is private although the umask hides nothing, the writ
   const admin = createClient(service.address, service.adminToken);
   assert.equal((await admin.post('/api/v1/agents', { name: 'ci' })).status, 201);
   const names = Object.keys(photograph(dataDir)).map((name) => basename(name));
-  for (const name of ['leasehold.db', 'leasehold.db-wal', 'root.key', 'daemon.token', 'lock', 'private_key.pem']) {
+  for (const name of [...OF_STORE, 'root.key', 'daemon.token', 'lock', 'private_key.pem']) {
     assert.equal(names.includes(name), true, name);
   }
   assert.deepEqual(loosePaths(dataDir), []);
@@ -74,7 +80,7 @@ test('a Unix socket in the data directory lets nobody else in', async (t) => {
 });
 
 const LINKED = [
-  ...['leasehold.db', 'leasehold.db-wal', 'leasehold.db-shm', 'root.key', 'daemon.token', 'lock'],
+  ...[...new Set(['leasehold.db', ...OF_STORE]), 'root.key', 'daemon.token', 'lock'],
   ...['agents', 'agents/.pending', 'agents/kept', 'agents/kept/private_key.pem', 'agents/kept/agent_id'],
 ];
 
@@ -126,7 +132,7 @@ test('a link that leads nowhere is a link: a token or a key is never written thr
 test('a directory that stands where a file should, and the other way round, is a reason not to start', async (t) => {
   for (const name of ['root.key', 'leasehold.db', 'lock']) {
     const dataDir = await copyVault(t);
-    rmSync(join(dataDir, name));
+    rmSync(join(dataDir, name), { force: true });
     mkdirSync(join(dataDir, name), { mode: 0o700 });
     await assertNoStart(t, dataDir, /must be a file/);
   }

@@ -2,6 +2,7 @@
  * SQL behind the service's back, as somebody would do it who has the database and no key. Tables and columns are called the same in
  * every store; where a store keeps things otherwise, or says them otherwise, it is hidden here.
  */
+import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import postgres from 'postgres';
@@ -84,6 +85,16 @@ export function dumpOutside(dataDir: string): Promise<Readonly<Record<string, re
 
 const textOf = (row: OutsideRow): string =>
   JSON.stringify(row, (_, value) => (value instanceof Uint8Array ? [...value] : value));
+
+/** All that the store holds, as it lies there. */
+export async function bytesOutside(dataDir: string): Promise<Buffer> {
+  if (STORE === 'sqlite') {
+    const files = globSync('leasehold.db*', { cwd: dataDir });
+    return Buffer.concat(files.map((name) => readFileSync(join(dataDir, name))));
+  }
+  const values = Object.values(await dumpOutside(dataDir)).flatMap((rows) => rows.flatMap((row) => Object.values(row)));
+  return Buffer.concat(values.map((value) => Buffer.from(value instanceof Uint8Array ? value : `${value}\n`)));
+}
 
 /** Lets nobody write until it is released. */
 export async function lockOutside(dataDir: string): Promise<{ release(): Promise<void> }> {

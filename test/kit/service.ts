@@ -1,4 +1,5 @@
 /** The real service in this process: on the store that was chosen, with a real socket on a free port of loopback. */
+import { copyFileSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Service, startService } from '../../src/daemon/composition.ts';
 import { type Configuration, readConfiguration } from '../../src/daemon/configuration.ts';
@@ -6,7 +7,7 @@ import { createLog } from '../../src/daemon/logs.ts';
 import type { SyncFile } from '../../src/store/sqlite/walsync.ts';
 import { type Client, createClient, logIn, readAgentKey } from './client.ts';
 import { type Scope, temporaryFolder } from './folder.ts';
-import { assertNoFile, databaseFor, keepDatabase } from './stores.ts';
+import { assertNoFile, databaseFor, keepDatabase, shareDatabaseOf } from './stores.ts';
 
 export interface TestService {
   readonly address: string;
@@ -73,6 +74,15 @@ export async function startTestService(
     },
     stop,
   };
+}
+
+/** Another node of its vault, which has seen nothing of its log yet: on the database that they share, with the same root key. */
+export async function startAnotherNode(scope: Scope, { dataDir }: Pick<TestService, 'dataDir'>): Promise<TestService> {
+  const other = join(temporaryFolder(scope), 'data');
+  mkdirSync(other, { mode: 0o700 });
+  copyFileSync(join(dataDir, 'root.key'), join(other, 'root.key'));
+  shareDatabaseOf(dataDir, other);
+  return startTestService(scope, [], other);
 }
 
 async function expectCreated(answer: ReturnType<Client['post']>): Promise<void> {

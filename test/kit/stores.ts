@@ -63,6 +63,13 @@ export async function copyDatabaseOf(from: string, to: string): Promise<void> {
   if (url !== null) await placeOf(to, () => copyDatabase(url)).url;
 }
 
+/** Gives another data directory the same database, as another node has it. */
+export function shareDatabaseOf(from: string, to: string): void {
+  const place = places.get(resolve(from));
+  if (place === undefined) throw new Error('no database was made for it: several nodes are PostgreSQL’s alone');
+  places.set(resolve(to), place);
+}
+
 /** Has each database that is made from now on prepared before anybody opens it. */
 export function prepareDatabases(scope: Scope, prepare: (url: string) => Promise<void>): void {
   preparations.add(prepare);
@@ -110,5 +117,7 @@ function dropUnused(): void {
 async function drop(isMeant: (entry: [string, Place]) => boolean): Promise<void> {
   const dropped = [...places].filter(isMeant);
   for (const [dataDir] of dropped) places.delete(dataDir);
-  await Promise.all(dropped.map(async ([, { url }]) => dropDatabase(await url)));
+  const kept = new Set(places.values());
+  const ofNobody = new Set(dropped.map(([, place]) => place)).difference(kept);
+  await Promise.all([...ofNobody].map(async ({ url }) => dropDatabase(await url)));
 }

@@ -52,3 +52,7 @@ test('who has gone before it begins makes it read one step at most', async (t) =
   assert.equal(readings <= 1, true, `${readings} readings`);
   assert.equal(await readProgress(vault, admin()), null);
 });
+
+test('a log without an entry is valid, and has no first and no last', async (t) => {
+  assert.deepEqual(await verify(await openVault(t)), { isValid: true, entries: 0, firstEntry: null, lastEntry: null });
+});
