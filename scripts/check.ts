@@ -72,9 +72,9 @@ interface Result {
 
 function runPass({ store, files }: Pass, server: RunServer | null, namePattern: string | undefined): Promise<Result> {
   const startedAt = performance.now();
-  const { NODE_TEST_CONTEXT: _, ...environment } = process.env; // set when a test runs this file: node:test would then run nothing
+  delete process.env['NODE_TEST_CONTEXT']; // set when a test runs this file: node:test would then run nothing
   const stream = run({
-    env: { ...environment, ...server?.environment, LEASEHOLD_TEST_STORE: store },
+    env: { ...process.env, ...server?.environment, LEASEHOLD_TEST_STORE: store },
     files: files.toSorted().toSorted((a, b) => Number(b.endsWith(WAITS_LONGEST)) - Number(a.endsWith(WAITS_LONGEST))),
     cwd: ROOT,
     execArgv: HARDENING,

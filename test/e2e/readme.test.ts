@@ -20,7 +20,7 @@ const TEST = 'npm test';
 const TOUR = join(ROOT, 'docs/tour.md');
 
 /** What the page does to the file of SQLite, done to a database. */
-const BLAME_IN_FILE = /^blame\(\) \{\n[^]*?leasehold\.db[^]*?\n\}\n/m;
+const BLAME_IN_FILE = /^blame\(\) \{\n[\s\S]*?leasehold\.db[\s\S]*?\n\}\n/m;
 const BLAME_IN_DATABASE = `blame() {
   node_modules/.bin/node --input-type=module -e '
     import postgres from "postgres";

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { assertHeaders, assertRefused, type ErrorCode } from '../kit/answers.ts';
 import type { Answer, Client } from '../kit/client.ts';
 import type { Scope } from '../kit/folder.ts';
-import { dumpOutside } from '../kit/outside.ts';
+import { dumpCalled } from '../kit/outside.ts';
 import { sendRaw, toAnswer } from '../kit/raw.ts';
 import { startTestService, type TestService } from '../kit/service.ts';
 
@@ -116,10 +116,10 @@ function toBytes(asking: Asking, adminToken: string): Buffer {
 
 /** Everything that is stored, read past the service: rows but those of the log and its head, key files, and the log itself. */
 async function look(dataDir: string): Promise<{ rows: Record<string, unknown>; files: string[]; entries: string[] }> {
-  const dump = await dumpOutside(dataDir);
+  const dump = await dumpCalled(dataDir);
   const log = (dump['audit_entries'] ?? []).toSorted((a, b) => Number(a['seq']) - Number(b['seq']));
   return {
-    rows: Object.fromEntries(Object.entries(dump).filter(([table]) => !/^(?:audit_|vault$)/.test(table))),
+    rows: Object.fromEntries(Object.entries(dump).filter(([table]) => !table.startsWith('audit_'))),
     files: globSync('**/{*,.*}', { cwd: join(dataDir, 'agents') }).sort(),
     entries: log.map(({ event_type, result }) => `${event_type} ${result}`),
   };

@@ -3,7 +3,7 @@
  * every store; where a store keeps things otherwise, or says them otherwise, it is hidden here.
  */
 import { globSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import postgres from 'postgres';
 import { databaseOf, STORE } from './stores.ts';
@@ -83,6 +83,15 @@ export function dumpOutside(dataDir: string): Promise<Readonly<Record<string, re
   });
 }
 
+/** What a service writes by itself, beside its callers: the time that it has seen, and on PostgreSQL what it has added up. */
+const BESIDES = { sqlite: ['vault'], postgres: ['vault', 'access_counts', 'access_counted'] };
+
+/** The same, without that. */
+export async function dumpCalled(dataDir: string): Promise<Readonly<Record<string, readonly OutsideRow[]>>> {
+  const dump = await dumpOutside(dataDir);
+  return Object.fromEntries(Object.entries(dump).filter(([table]) => !BESIDES[STORE].includes(table)));
+}
+
 const textOf = (row: OutsideRow): string =>
   JSON.stringify(row, (_, value) => (value instanceof Uint8Array ? [...value] : value));
 
@@ -94,6 +103,15 @@ export async function bytesOutside(dataDir: string): Promise<Buffer> {
   }
   const values = Object.values(await dumpOutside(dataDir)).flatMap((rows) => rows.flatMap((row) => Object.values(row)));
   return Buffer.concat(values.map((value) => Buffer.from(value instanceof Uint8Array ? value : `${value}\n`)));
+}
+
+/** What has the bytes in it: files of the data directory, and the database where that lies elsewhere. */
+export async function placesWith(dataDir: string, bytes: string | Uint8Array): Promise<string[]> {
+  const files = globSync('**/{*,.*}', { cwd: dataDir, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name));
+  const found = files.filter((path) => readFileSync(path).includes(bytes)).map((path) => relative(dataDir, path));
+  return STORE === 'postgres' && (await bytesOutside(dataDir)).includes(bytes) ? [...found, 'the database'] : found;
 }
 
 /** Lets nobody write until it is released. */
