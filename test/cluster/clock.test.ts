@@ -34,4 +34,6 @@ test("of a node whose clock is off by less, times and ends are the database's", 
   clock.move(3_600_000);
   const [lease] = (await service.admin.get('/api/v1/leases')).body.data;
   assert.equal(lease.status, 'active');
+  // Before its database is dropped.
+  await service.stop();
 });
