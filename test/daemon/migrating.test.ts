@@ -6,6 +6,7 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { parseAddress } from '../../src/store/postgres/address.ts';
+import { needsOf } from '../../src/store/postgres/migrating.ts';
 import { updateSchema } from '../../src/store/postgres/owning.ts';
 import { NEEDED } from '../../src/store/postgres/privileges.ts';
 import { ROOT } from '../house/source.ts';
@@ -129,4 +130,10 @@ test('a migration that waits for somebody’s long transaction gives up, changes
   await querySql(url, `SELECT pg_terminate_backend(pid) ${findHolder}`);
   await held;
   assert.equal((await querySql(url, `SELECT ${table}`)).length, 0);
+});
+
+test('a migration takes newer nodes, unless it says that it leaves older ones working', () => {
+  const migration = { number: 7, name: '0007_more', sql: 'CREATE TABLE more (id text);\n-- It -- needs 2 words.\n' };
+  assert.equal(needsOf(migration), 7);
+  assert.equal(needsOf({ ...migration, sql: `-- Of more.\n-- needs 5\n${migration.sql}` }), 5);
 });
