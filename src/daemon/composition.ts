@@ -61,6 +61,13 @@ export async function startService(
       clock,
       settings: { adminMayRetrieve: configuration.adminMayRetrieve, versionsKept: configuration.versionsKept },
       memory,
+      onDeregistered: (agents) => {
+        for (const { id, name } of agents) {
+          keyDirs
+            .remove(id, name)
+            .catch((error) => log.error('the key of an agent that is gone could not be removed', error));
+        }
+      },
       onBroken: stopBroken,
       // A failure of the store is worded by us and SQLite, and holds nothing that was sent.
       onFailedTurn: (error) => {

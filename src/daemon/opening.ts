@@ -2,7 +2,7 @@
 import { FIRST_LINK } from '../core/audit.ts';
 import { headMac } from '../crypto/chain.ts';
 import { isSameText, type VaultKeys } from '../crypto/keys.ts';
-import type { Store } from '../store/port.ts';
+import type { Head, Store } from '../store/port.ts';
 import type { SyncFile } from '../store/sqlite/walsync.ts';
 import { type Clock, startClock } from '../vault/clock.ts';
 import { type Memory, readMemory } from '../vault/memory.ts';
@@ -15,8 +15,6 @@ import { lockDataDir } from './lock.ts';
 import { SeenLog } from './seenlog.ts';
 import { type OpenedStore, openStore } from './stores.ts';
 
-/** How far a node's own clock may be from the database's. */
-const MAX_CLOCK_APART_MS = 60_000;
 /** How far the clock may be behind the log's last entry. */
 const MAX_CLOCK_LAG_MS = 5 * 60_000;
 
@@ -88,24 +86,32 @@ async function checkRootKey(store: Store, keys: VaultKeys, file: string): Promis
       );
     }
     const head = { seq: 0, hmac: FIRST_LINK, mac: headMac(keys.audit, 0, FIRST_LINK), epoch: 0 };
-    await store.initialise(keys.checkValue, head, Date.now());
-  } else if (!isSameText(keyCheck, keys.checkValue)) {
-    throw new StartError(`${file} is not the root key of this vault. Put the right one back; nothing was changed.`);
+    await makeVault(store, keys, head, file);
+  } else {
+    assertItsKey(keyCheck, keys, file);
   }
+}
+
+/** Of several nodes that start at once, one makes it, and the others find it. */
+async function makeVault(store: Store, keys: VaultKeys, head: Head, file: string): Promise<void> {
+  try {
+    await store.initialise(keys.checkValue, head, (await store.readTime()) ?? Date.now());
+  } catch (error) {
+    const made = await store.readKeyCheck();
+    if (made === null) throw error;
+    assertItsKey(made, keys, file);
+  }
+}
+
+/** @throws StartError */
+function assertItsKey(keyCheck: string, keys: VaultKeys, file: string): void {
+  if (isSameText(keyCheck, keys.checkValue)) return;
+  throw new StartError(`${file} is not the root key of this vault. Put the right one back; nothing was changed.`);
 }
 
 /** A clock that goes on from the latest time known, so that what had ended stays ended. @throws StartError */
 async function openClock(store: Store, lastEntryAt: number, acceptClock: boolean): Promise<Clock> {
-  const askedAt = Date.now();
   const shared = await store.readTime();
-  const own = (askedAt + Date.now()) / 2;
-  if (shared !== null && Math.abs(own - shared) > MAX_CLOCK_APART_MS) {
-    const seconds = Math.round((own - shared) / 1000);
-    const which = seconds > 0 ? 'ahead of' : 'behind';
-    throw new StartError(
-      `This node's clock is ${Math.abs(seconds)} seconds ${which} the database's. Set it right first.`,
-    );
-  }
   const now = shared ?? Date.now();
   const lag = lastEntryAt - now;
   if (lag > MAX_CLOCK_LAG_MS && !acceptClock) {

@@ -18,14 +18,25 @@ const SETTINGS = {
   /** A node that was stopped must not hold the turn. */
   idle_in_transaction_session_timeout: 2000,
   /** Longer: who waits behind such a node gets the turn after it. */
-  lock_timeout: 5000,
-  statement_timeout: 10_000,
+  lock_timeout: 3000,
 } as const;
 
-const OPENS_WITHIN_S = 4;
+/** What a connection is for decides how long a statement may take. */
+const SETTINGS_OF = {
+  // INVARIANT: none for a commit. One that waits for a standby would be cut short, be seen by all, and be lost with this server.
+  turns: { statement_timeout: 0 },
+  // Each look is planned for what it asks: one plan for all would go through everything for the one who has little.
+  reading: { statement_timeout: 10_000, plan_cache_mode: 'force_custom_plan' },
+} as const;
+
+type Purpose = keyof typeof SETTINGS_OF;
+
+const OPENS_WITHIN_S = 3;
 const KEEP_ALIVE_S = 5;
 /** In the driver's own words, a reason to look at the next host. */
 const READ_ONLY = 'it takes no writes: it is a standby';
+const NO_TLS =
+  'PostgreSQL: the server broke off where TLS begins. Does it speak it (ssl = on)? On a network that you trust say sslmode=disable';
 
 type Types = { number: postgres.PostgresType<number> };
 type Rows = readonly Row[];
@@ -36,11 +47,12 @@ export class Connection {
   readonly #pool: postgres.Sql<{ number: number }>;
   #sql: postgres.ReservedSql<{ number: number }> | null = null;
   readonly #waiting = new Set<(error: unknown) => void>();
+  #isPreparing = false;
   #lost: unknown = null;
   /** Since the last look: what the server said beside its answers. */
   #notices: string[] = [];
 
-  private constructor(address: PostgresAddress, host: Host) {
+  private constructor(address: PostgresAddress, host: Host, purpose: Purpose) {
     const options: postgres.Options<Types> = {
       path: host.kind === 'unix' ? host.socket : undefined,
       host: host.kind === 'unix' ? undefined : host.host,
@@ -55,7 +67,7 @@ export class Connection {
       keep_alive: KEEP_ALIVE_S,
       idle_timeout: 0,
       max_lifetime: null,
-      connection: { application_name: address.applicationName, ...SETTINGS },
+      connection: { application_name: address.applicationName, ...SETTINGS, ...SETTINGS_OF[purpose] },
       // Ordinals and times fit a number.
       types: { number: { to: 20, from: [20], parse: Number, serialize: String } },
       // Not from the environment.
@@ -67,26 +79,39 @@ export class Connection {
     this.#pool = postgres(options);
   }
 
-  /** To the first host that is there and, where that is asked for, takes writes. @throws StoreFailure */
-  static async open(address: PostgresAddress): Promise<Connection> {
-    const failures: StoreFailure[] = [];
-    for (const host of address.hosts) {
-      const connection = new Connection(address, host);
-      try {
-        await connection.#begin(address);
-        return connection;
-      } catch (error) {
-        connection.close();
-        const failure = toFailure(error);
-        if (!(failure instanceof StoreFailure)) throw failure;
-        failures.push(failure);
-      }
+  /**
+   * To the host that first answers and, where that is asked for, takes writes. All are asked at once: one that is gone without a
+   * word must not hold up the one that took over. @throws StoreFailure
+   */
+  static async open(address: PostgresAddress, purpose: Purpose): Promise<Connection> {
+    const tried = address.hosts.map((host) => Connection.#openTo(address, host, purpose));
+    try {
+      const first = await Promise.any(tried);
+      for (const other of tried) void other.then((late) => late !== first && late.close()).catch(() => undefined);
+      return first;
+    } catch (error) {
+      const failures: unknown[] = error instanceof AggregateError ? error.errors : [error];
+      const [first] = failures;
+      if (failures.length === 1 || !failures.every((failure) => failure instanceof StoreFailure)) throw first;
+      const said = failures.map(({ message }) => message.replace(/^PostgreSQL: /, '')).join('; ');
+      throw new StoreFailure('unavailable', `PostgreSQL: no host takes writes (${said})`, {
+        cause: failures[0]?.cause,
+      });
     }
-    const [first] = failures;
-    if (first === undefined) throw new Error('an address without hosts');
-    if (failures.length === 1) throw first;
-    const said = failures.map(({ message }) => message.replace(/^PostgreSQL: /, '')).join('; ');
-    throw new StoreFailure('unavailable', `PostgreSQL: no host takes writes (${said})`, { cause: first.cause });
+  }
+
+  static async #openTo(address: PostgresAddress, host: Host, purpose: Purpose): Promise<Connection> {
+    const connection = new Connection(address, host, purpose);
+    try {
+      await connection.#begin(address);
+      return connection;
+    } catch (error) {
+      connection.close();
+      const isEncrypted = sslModeFor(address, host) !== 'disable';
+      throw isEncrypted && isCutOff(error)
+        ? new StoreFailure('unavailable', NO_TLS, { cause: error })
+        : toFailure(error);
+    }
   }
 
   async #begin({ sessionAttributes }: PostgresAddress): Promise<void> {
@@ -114,9 +139,19 @@ export class Connection {
    * @throws what the driver throws; see `toFailure`
    */
   query(text: TemplateStringsArray, ...values: readonly Value[]): Promise<Rows> {
-    return this.#lost === null && this.#sql !== null
-      ? this.#watch(this.#sql<Row[]>(text, ...values))
-      : Promise.reject(this.#lost);
+    if (this.#lost !== null || this.#sql === null) return Promise.reject(this.#lost);
+    const query = this.#sql<Row[]>(text, ...values);
+    return this.#watch(this.#isPreparing ? query.describe().then(() => []) : query);
+  }
+
+  /** What the work asks is not done but prepared: from then on each such statement is one message, and waits for nothing. */
+  async prepare(work: () => Promise<unknown>): Promise<void> {
+    this.#isPreparing = true;
+    try {
+      await work();
+    } finally {
+      this.#isPreparing = false;
+    }
   }
 
   /** Several statements of our own, without values, in one go. @throws as `query` */
@@ -164,6 +199,21 @@ export class Connection {
     });
     void this.#pool.end({ timeout: 0 }).catch(() => undefined);
   }
+}
+
+/** Gives the connection up where the answer takes longer: whoever waits for it is told. */
+export async function within<T>(connection: Connection, milliseconds: number, answer: Promise<T>): Promise<T> {
+  const watch = setTimeout(() => connection.close(), milliseconds);
+  try {
+    return await answer;
+  } finally {
+    clearTimeout(watch);
+  }
+}
+
+/** A server without TLS says so by one letter, which the driver takes no notice of. */
+function isCutOff(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === 'ECONNRESET';
 }
 
 function tlsOptions(mode: SslMode, host: Host, { rootCertificates }: PostgresAddress): ConnectionOptions | false {

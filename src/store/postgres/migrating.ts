@@ -86,7 +86,8 @@ export function takeLock(number = MIGRATION_LOCK): string {
   return `SET LOCAL lock_timeout = 0; SELECT pg_advisory_xact_lock(${number}, 0); SET LOCAL lock_timeout = '5s';`;
 }
 
-function needsOf({ number, sql }: Migration): number {
+/** The least that a node must know to work with the schema that this migration leaves. */
+export function needsOf({ number, sql }: Migration): number {
   return Number(/^-- needs (\d+)$/m.exec(sql)?.[1] ?? number);
 }
 
