@@ -6,7 +6,8 @@ import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { runOutside } from '../kit/outside.ts';
+import { lockOutside, runOutside } from '../kit/outside.ts';
+import { runProgram } from '../kit/process.ts';
 import { startTestService } from '../kit/service.ts';
 import { assertNoStart, copyVault, outcomeOfStart, photograph, sessionOfGranted } from './vaults.ts';
 
@@ -65,4 +66,22 @@ test('rows of agents and policies that were altered outside are not used, and th
   );
   assert.equal((await as(sessionOfGranted).get('/api/v1/credentials/a/b')).status, 403);
   assert.equal((await admin.get('/api/v1/agents/kept')).status, 404);
+});
+
+test('a start that can’t be recorded is one clear line in the store’s own words, and the next one is fine', async (t) => {
+  const dataDir = await copyVault(t);
+  const lock = await lockOutside(dataDir);
+  const { code, output } = await runProgram([
+    '--data-dir',
+    dataDir,
+    '--listen',
+    '127.0.0.1:0',
+    '--log-level',
+    'silent',
+  ]);
+  await lock.release();
+  assert.match(output, /^leasehold: [^\n]*(?:is in use by another program|lock timeout)[^\n]*\n$/);
+  assert.equal(code, 1);
+  const { admin } = await startTestService(t, [], dataDir);
+  assert.equal((await admin.get('/api/v1/audit/verify')).body.data.valid, true);
 });
