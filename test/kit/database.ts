@@ -20,8 +20,6 @@ const LET_GO_WITHIN_MS = 10_000;
 
 let own: Promise<PostgresServer> | undefined;
 let migrated: Promise<string> | undefined;
-/** Databases of this process that were not dropped yet. */
-const there = new Set<string>();
 
 /** The URL of an empty database, as the superuser who owns it. It is dropped with its scope, under whoever is still connected. */
 export async function newDatabase(scope: Scope): Promise<string> {
@@ -44,7 +42,6 @@ export function copyDatabase(url: string): Promise<string> {
 /** Under whoever is still connected. */
 export async function dropDatabase(url: string): Promise<void> {
   await querySql(await findServer(), `drop database if exists ${nameOf(url)} with (force)`);
-  there.delete(nameOf(url));
 }
 
 const nameOf = (url: string): string => new URL(url).pathname.slice(1);
@@ -54,7 +51,6 @@ async function createDatabase(template: string): Promise<string> {
   const name = `test_${process.pid}_${randomBytes(6).toString('hex')}`;
   // WHY not file_copy: no faster here, and it makes the whole server write a checkpoint, twice, which a server with fsync feels.
   await querySql(server, `create database ${name} template ${template} strategy wal_log`);
-  there.add(name);
   return urlOf(server, name);
 }
 
@@ -80,7 +76,6 @@ async function findMigrated(): Promise<string> {
         () => false,
       );
     await until(isRenamed, LET_GO_WITHIN_MS, () => 'the template is still in use');
-    there.delete(nameOf(made));
     return name;
   } finally {
     await session.end({ timeout: 1 });
@@ -98,10 +93,8 @@ function urlOf(server: string, database: string): string {
 function startOwn(): Promise<PostgresServer> {
   own ??= createPostgres().then((server) => {
     // WHY not `after` of node:test: within a test it would belong to that test. The guard does it where the process is killed.
-    // ORDER: the file's own `after` comes with this event too, and stops what uses a database; then the event comes once more.
-    process.on('beforeExit', () => {
-      if (there.size === 0 && server.isRunning) void server.end();
-    });
+    // ORDER: the file's own `after` begins with this event too, and stops what uses a database; the next one comes behind that.
+    process.once('beforeExit', () => setImmediate(() => process.once('beforeExit', () => void server.end())));
     return server;
   });
   return own;
