@@ -25,8 +25,7 @@ const numbers = (count: number): string =>
 
 /** What each store has of its own for what is the same in both. */
 const OWN = {
-  sqlite: `UPDATE credentials SET number = CAST(substr(id, 12) AS INTEGER);
-    INSERT INTO access_counts SELECT number, 0, 0 FROM credentials;
+  sqlite: `INSERT INTO access_counts SELECT number, 0, 0 FROM credentials;
     INSERT INTO lease_spans SELECT DISTINCT agent_name, seq / 4096 FROM leases;`,
   // As the server's own housekeeping would, before long.
   postgres: `INSERT INTO access_counts SELECT id, 0 FROM credentials; UPDATE access_counted SET through_seq = ${LEASES}; ANALYZE;`,
@@ -35,12 +34,13 @@ const OWN = {
 /** Every tenth lease is of `agent-3`; every thousandth credential is `rare`, and lent to nobody else than the first hundred. */
 function fill(folder: string, now: number): Promise<void> {
   const path = `'prod/team' || ${padded('i / 10000', 2)} || '/key' || ${padded('i', 6)}`;
+  const number = STORE === 'sqlite' ? { column: ', number', value: ', i' } : { column: '', value: '' };
   const lent = `i % ${CREDENTIALS / 100} + 1`;
   return runOutside(
     folder,
     `BEGIN;
-    ${numbers(CREDENTIALS)} INSERT INTO credentials (id, path, type, description, created_at, updated_at, version) SELECT 'credential-' || i, ${path},
-      CASE WHEN i % 1000 = 0 THEN 'rare' ELSE 'generic' END, 'a credential', 1, 1, 1 FROM n;
+    ${numbers(CREDENTIALS)} INSERT INTO credentials (id, path, type, description, created_at, updated_at, version${number.column}) SELECT 'credential-' || i, ${path},
+      CASE WHEN i % 1000 = 0 THEN 'rare' ELSE 'generic' END, 'a credential', 1, 1, 1${number.value} FROM n;
     ${numbers(LEASES)} INSERT INTO leases SELECT i, '019d2e93-1994-7e10-8a5c-' || ${padded('i', 12)}, 'agent-' || (i % ${AGENTS}),
       'credential-' || (${lent}), 'ci-' || (i % ${AGENTS}), 'prod/team00/key' || ${padded(lent, 6)}, 1, 'policy-1',
       ${now} - CASE WHEN i <= ${ENDED} THEN ${ENDED_LEASES_LISTED_MS + HOUR_MS} ELSE 0 END - ${LEASES} + i,
