@@ -2,7 +2,6 @@
 
 import assert from 'node:assert/strict';
 import { cpSync, readdirSync, readFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { after, test } from 'node:test';
@@ -25,6 +24,8 @@ const ENTRIES = 21_000;
 
 const scope = { after };
 const house = join(temporaryFolder(scope), 'data');
+/** Of its own: other tests move at the same time. */
+const TMPDIR = temporaryFolder(scope);
 const service = await startTestService(scope, [], house);
 await fillVault(service);
 await service.stop();
@@ -41,7 +42,7 @@ database.close();
 
 /** Begins it and kills it, some time after it began to write; whether it was still at it. */
 async function killOnce(flags: readonly string[], afterMs: number): Promise<boolean> {
-  const move = beginMove(flags);
+  const move = beginMove(flags, { TMPDIR });
   await move.tells('Moving into');
   await sleep(afterMs);
   move.child.kill('SIGKILL');
@@ -63,7 +64,7 @@ async function killOften(kills: number, begin: () => Promise<string[]>, look: ()
   return flags;
 }
 
-const temporaries = () => readdirSync(tmpdir()).filter((name) => name.startsWith('leasehold-migrate-'));
+const temporaries = () => readdirSync(TMPDIR);
 const copyHome = (t: Scope): string => {
   const home = join(temporaryFolder(t), 'home');
   cpSync(house, home, { recursive: true, filter: (from) => !/leasehold\.db/.test(from) });
@@ -78,7 +79,7 @@ test('killed again and again on its way into PostgreSQL, it brings everything, o
     return ['--from', house, '--database-file', urlFile(t, url)];
   };
   const flags = await killOften(10 * FACTOR, begin, async () => assert.deepEqual(photograph(house), before));
-  const { code, out } = await beginMove(flags).ended;
+  const { code, out } = await beginMove(flags, { TMPDIR }).ended;
   assert.equal(code, 0);
   assert.match(out, /^(?:Moved into|It was moved already)/);
   const home = copyHome(t);
@@ -128,7 +129,7 @@ function countEntries(dataDir: string): number {
 
 test('a move that is told to stop does so, says how to go on, and leaves no copy', async (t) => {
   const url = await newDatabase(t);
-  const move = beginMove(['--from', house, '--to', url]);
+  const move = beginMove(['--from', house, '--to', url], { TMPDIR });
   await move.tells('Moving into');
   move.child.kill('SIGTERM');
   const { code, told } = await move.ended;

@@ -25,10 +25,10 @@ export interface Running {
 }
 
 export function beginMove(flags: readonly string[], environment: Readonly<Record<string, string>> = {}): Running {
-  const { PATH = '', HOME = '', TMPDIR } = process.env;
+  const { PATH = '', HOME = '' } = process.env;
   const child = spawn(process.execPath, ['--disable-proto=throw', join(ROOT, 'src/cli/migrate.ts'), ...flags], {
     // As the launcher has it: less time goes by before the move begins.
-    env: { PATH, HOME, NODE_COMPILE_CACHE, ...(TMPDIR === undefined ? {} : { TMPDIR }), ...environment },
+    env: { PATH, HOME, NODE_COMPILE_CACHE, ...environment },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   const said = { out: '', told: '' };

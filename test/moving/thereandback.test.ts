@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { copyFileSync, cpSync, mkdirSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { after, test } from 'node:test';
 import { photograph } from '../daemon/vaults.ts';
 import { createClient } from '../kit/client.ts';
@@ -77,6 +78,12 @@ test('there and back without a stay, every row is the one that it was, and the P
   await moveVault(url, home);
   assert.deepEqual(await photographDatabase(url), before, 'the source was touched');
   assert.deepEqual(contentOf(home), contentOf(house));
+  // Every access is in a row: the next start has nothing to count.
+  const database = new DatabaseSync(join(home, 'leasehold.db'), { readOnly: true });
+  const uncounted =
+    'SELECT seq FROM audit_head WHERE counted_through_seq <> seq UNION SELECT number FROM access_counts, audit_head WHERE through_seq <> seq';
+  assert.deepEqual(database.prepare(uncounted).all(), []);
+  database.close();
 });
 
 test('between two folders and between two PostgreSQLs it is the same', async (t) => {
