@@ -10,6 +10,7 @@ missed. It takes 20 minutes of a machine that does nothing else.
   --quick          a minute: no curves, nothing written
   --only PART      one of start, retrieval, writing, log, decision, curves, large
   --curves=no      all but the curves; --curves=yes with --quick
+  --postgres       several nodes on PostgreSQL instead, 4 minutes; with --quick in one
   --json FILE      the figures there too
   --write FOLDER   the report there instead of docs, where a performance.md with the marks lies
   --trial          shows in a minute that every part works; its figures mean nothing
@@ -19,6 +20,7 @@ export interface BenchArguments {
   readonly quick: boolean;
   readonly trial: boolean;
   readonly help: boolean;
+  readonly postgres: boolean;
   readonly only?: string | undefined;
   readonly curves?: string | undefined;
   readonly json?: string | undefined;
@@ -33,6 +35,7 @@ export function parseArguments(words: readonly string[]): BenchArguments {
       quick: { type: 'boolean', default: false },
       trial: { type: 'boolean', default: false },
       help: { type: 'boolean', default: false },
+      postgres: { type: 'boolean', default: false },
       only: { type: 'string' },
       curves: { type: 'string' },
       json: { type: 'string' },

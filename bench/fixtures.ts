@@ -45,10 +45,15 @@ interface Vault {
 
 /** Grows the vault from what it was grown to before. Its service must have stopped. */
 export async function grow(dataDir: string, from: Sizes, to: Sizes, say: Say): Promise<void> {
-  const rootKey = parseRootKey(readFileSync(join(dataDir, 'root.key'), 'latin1'));
+  await growStore(new SqliteStore(databaseFile(dataDir)), join(dataDir, 'root.key'), from, to, say);
+  takeForCounted(databaseFile(dataDir));
+}
+
+/** The same of any store, which is closed then. */
+export async function growStore(store: Store, rootKeyFile: string, from: Sizes, to: Sizes, say: Say): Promise<void> {
+  const rootKey = parseRootKey(readFileSync(rootKeyFile, 'latin1'));
   if (rootKey === null) throw new Error('the service wrote a root key that is none');
   const keys = deriveKeys(rootKey);
-  const store: Store = new SqliteStore(databaseFile(dataDir));
   try {
     const vault: Vault = { store, keys, tip: (await readMemory(store, keys)).tip };
     await write(vault, progress('agents', from.agents, to.agents, say), agentChanges);
@@ -58,7 +63,6 @@ export async function grow(dataDir: string, from: Sizes, to: Sizes, say: Say): P
   } finally {
     await store.close();
   }
-  takeForCounted(databaseFile(dataDir));
 }
 
 /** The log's accesses are of no count: a vault that came to be by itself would have written those of nearly all entries. */

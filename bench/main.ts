@@ -3,8 +3,10 @@
 import { writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { type BenchArguments, parseArguments, USAGE } from './arguments.ts';
+import { measureCluster } from './cluster.ts';
 import { measureCurves } from './curves.ts';
 import { measureDecision } from './decision.ts';
+import { measureFailover } from './failover.ts';
 import { describeGenerator, findWrk, startGenerator } from './generator.ts';
 import { judge, warnOfChange } from './judging.ts';
 import { measureLarge } from './large.ts';
@@ -14,6 +16,8 @@ import {
   assertWritable,
   describeCommit,
   describeMachine,
+  ON_POSTGRES,
+  ONE_NODE,
   type Report,
   readLast,
   toJson,
@@ -28,7 +32,8 @@ import { measureWriting } from './writing.ts';
 
 const ROOT = join(import.meta.dirname, '..');
 const DOCS = join(ROOT, 'docs');
-const PARTS: Readonly<Record<string, Part>> = {
+const POSTGRES_PARTS: Readonly<Record<string, Part>> = { cluster: measureCluster, failover: measureFailover };
+const ONE_NODE_PARTS: Readonly<Record<string, Part>> = {
   start: measureStart,
   retrieval: measureRetrieval,
   writing: measureWriting,
@@ -54,6 +59,8 @@ if (values.help) {
   process.exit(0);
 }
 const asked = (name: string): string => resolve(process.env['INIT_CWD'] ?? '.', name);
+const PARTS = values.postgres ? POSTGRES_PARTS : ONE_NODE_PARTS;
+const place = values.postgres ? ON_POSTGRES : ONE_NODE;
 const plan = PLANS[values.trial ? 'trial' : values.quick ? 'quick' : 'full'];
 
 function chooseParts(): string[] {
@@ -77,7 +84,7 @@ function choose(): { parts: string[]; folder: string | null } {
   try {
     const parts = chooseParts();
     const folder = chooseFolder(parts);
-    if (folder !== null) assertWritable(folder);
+    if (folder !== null) assertWritable(folder, place);
     return { parts, folder };
   } catch (error) {
     console.error(`bench: ${error instanceof Error ? error.message : error}`);
@@ -112,7 +119,7 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
 }
 try {
   const { parts, folder } = choose();
-  const last = readLast(folder ?? DOCS);
+  const last = readLast(folder ?? DOCS, place);
   say(`A ${plan.name} run of ${parts.join(', ')}; all of it takes about ${plan.minutes} min.`);
   const { figures, curves, notes } = await measure(parts);
   const generator = describeGenerator(findWrk());
@@ -128,7 +135,7 @@ try {
   };
   console.log(`\n${toText(report)}`);
   if (values.json !== undefined) writeFileSync(asked(values.json), toJson(report));
-  if (folder !== null) writeReport(folder, report);
+  if (folder !== null) writeReport(folder, report, place);
   process.exitCode = report.figures.some(({ isMet }) => isMet === false) ? 1 : 0;
 } finally {
   await scope.end();

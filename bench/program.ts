@@ -25,8 +25,13 @@ export interface ServiceProgram extends Program {
 }
 
 /** Resolves when the service has said that it is ready. `pid` is the service's own, not its launcher's. */
-export async function startService(scope: Scope, dataDir: string): Promise<ServiceProgram> {
-  const launcher = ['scripts/launch.mjs', 'src/daemon/main.ts', '--data-dir', dataDir, '--listen', '127.0.0.1:0'];
+export async function startService(
+  scope: Scope,
+  dataDir: string,
+  flags: readonly string[] = [],
+): Promise<ServiceProgram> {
+  const own = ['--data-dir', dataDir, '--listen', '127.0.0.1:0', ...flags];
+  const launcher = ['scripts/launch.mjs', 'src/daemon/main.ts', ...own];
   const { child, stop, waitFor } = run(scope, launcher);
   const address = await waitFor(/^ {2}address +(\S+)$/);
   return {

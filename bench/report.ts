@@ -21,10 +21,26 @@ export interface Report {
 }
 
 const MARKDOWN = 'performance.md';
-const JSON_FILE = 'performance.json';
 const PLOTS = 'performance';
-const BEGINNING = '<!-- figures: written by npm run bench -->';
-const END = '<!-- end of figures -->';
+
+/** Where a report goes: its part of the page, and its own file of figures. */
+export interface Place {
+  readonly json: string;
+  readonly beginning: string;
+  readonly end: string;
+}
+
+export const ONE_NODE: Place = {
+  json: 'performance.json',
+  beginning: '<!-- figures: written by npm run bench -->',
+  end: '<!-- end of figures -->',
+};
+
+export const ON_POSTGRES: Place = {
+  json: 'performance-postgres.json',
+  beginning: '<!-- figures: written by npm run bench -- --postgres -->',
+  end: '<!-- end of figures on PostgreSQL -->',
+};
 
 export function describeMachine(): string {
   return `${availableParallelism()} × ${cpus()[0]?.model.trim()}, ${process.platform} ${process.arch}, Node ${process.versions.node}`;
@@ -40,22 +56,22 @@ export function describeCommit(root: string): string | null {
   }
 }
 
-export function readLast(folder: string): Earlier | null {
-  const file = join(folder, JSON_FILE);
+export function readLast(folder: string, place: Place): Earlier | null {
+  const file = join(folder, place.json);
   return existsSync(file) ? readEarlier(readFileSync(file, 'utf8')) : null;
 }
 
 /** @throws where the folder has no page with the marks, before a run that could not be written down */
-export function assertWritable(folder: string): void {
-  replaceFigures(readFileSync(join(folder, MARKDOWN), 'utf8'), '');
+export function assertWritable(folder: string, place: Place): void {
+  replaceFigures(readFileSync(join(folder, MARKDOWN), 'utf8'), '', place);
 }
 
-export function writeReport(folder: string, report: Report): void {
+export function writeReport(folder: string, report: Report, place: Place): void {
   const file = join(folder, MARKDOWN);
-  const page = replaceFigures(readFileSync(file, 'utf8'), toMarkdown(report));
+  const page = replaceFigures(readFileSync(file, 'utf8'), toMarkdown(report, place), place);
   mkdirSync(join(folder, PLOTS), { recursive: true });
   for (const curve of report.curves) writeFileSync(join(folder, PLOTS, `${curve.name}.svg`), plot(curve));
-  writeFileSync(join(folder, JSON_FILE), toJson(report));
+  writeFileSync(join(folder, place.json), toJson(report));
   writeFileSync(file, page);
 }
 
@@ -64,10 +80,10 @@ export function toJson(report: Report): string {
 }
 
 /** The page with the new figures between the marks. */
-export function replaceFigures(page: string, figures: string): string {
-  const [from, to] = [page.indexOf(BEGINNING), page.indexOf(END)];
-  if (from === -1 || to < from) throw new Error(`${MARKDOWN} needs the lines ${BEGINNING} and ${END}, in this order`);
-  return `${page.slice(0, from + BEGINNING.length)}\n\n${figures}\n\n${page.slice(to)}`;
+export function replaceFigures(page: string, figures: string, { beginning, end }: Place): string {
+  const [from, to] = [page.indexOf(beginning), page.indexOf(end)];
+  if (from === -1 || to < from) throw new Error(`${MARKDOWN} needs the lines ${beginning} and ${end}, in this order`);
+  return `${page.slice(0, from + beginning.length)}\n\n${figures}\n\n${page.slice(to)}`;
 }
 
 const HEADINGS = ['figure', 'measured', 'rounds', 'required', 'verdict', 'last', 'change'];
@@ -110,14 +126,14 @@ export function toText(report: Report): string {
 }
 
 /** Required figures first, and all of the others behind them. */
-export function toMarkdown(report: Report): string {
+export function toMarkdown(report: Report, place: Place): string {
   const table = (figures: readonly Judged[]): string[] =>
     [HEADINGS, HEADINGS.map(() => '---'), ...figures.map(cellsOf)].map((row) => `| ${row.join(' | ')} |`);
   const required = report.figures.filter((figure) => figure.required !== null);
   const others = report.figures.filter((figure) => figure.required === null);
   const text = origin(report);
   return [
-    `${text.charAt(0).toUpperCase()}${text.slice(1)} Medians of the rounds, with the smallest and the largest; \`last\` is what \`${JSON_FILE}\` held before.`,
+    `${text.charAt(0).toUpperCase()}${text.slice(1)} Medians of the rounds, with the smallest and the largest; \`last\` is what \`${place.json}\` held before.`,
     '',
     ...table(required),
     '',

@@ -60,6 +60,13 @@ export async function startService(
       clock,
       settings: { adminMayRetrieve: configuration.adminMayRetrieve, versionsKept: configuration.versionsKept },
       memory,
+      onDeregistered: (agents) => {
+        for (const { id, name } of agents) {
+          keyDirs
+            .remove(id, name)
+            .catch((error) => log.error('the key of an agent that is gone could not be removed', error));
+        }
+      },
       onBroken: stopBroken,
       // A failure of the store is worded by us and SQLite, and holds nothing that was sent.
       onFailedTurn: (error) =>
@@ -118,11 +125,17 @@ export async function startService(
         await server.close();
         clearInterval(closeIdle);
         clearTimeout(cut);
-        await recordStop(ledger);
-        await ledger.idle();
-        clearInterval(seeing);
-        keepSeen();
-        await opened.close();
+        try {
+          await recordStop(ledger);
+          await ledger.idle();
+        } catch (error) {
+          log.error('the stop could not be recorded', error);
+          throw error;
+        } finally {
+          clearInterval(seeing);
+          keepSeen();
+          await opened.close();
+        }
       },
     };
   } catch (error) {

@@ -15,8 +15,6 @@ import { lockDataDir } from './lock.ts';
 import { SeenLog } from './seenlog.ts';
 import { type OpenedStore, openStore } from './stores.ts';
 
-/** How far a node's own clock may be from the database's. */
-const MAX_CLOCK_APART_MS = 60_000;
 /** How far the clock may be behind the log's last entry. */
 const MAX_CLOCK_LAG_MS = 5 * 60_000;
 
@@ -94,7 +92,7 @@ async function checkRootKey(store: Store, keys: VaultKeys, file: string): Promis
   if (keyCheck === null) {
     if (!(await store.isEmpty())) throw await recordMissing(store);
     const head = { seq: 0, hmac: FIRST_LINK, mac: headMac(keys.audit, 0, FIRST_LINK), epoch: 0 };
-    await store.initialise(keys.checkValue, head, Date.now());
+    await store.initialise(keys.checkValue, head, (await store.readTime()) ?? Date.now());
   } else if (!isSameText(keyCheck, keys.checkValue)) {
     throw new StartError(`${file} is not the root key of this vault. Put the right one back; nothing was changed.`);
   }
@@ -102,16 +100,7 @@ async function checkRootKey(store: Store, keys: VaultKeys, file: string): Promis
 
 /** A clock that goes on from the latest time known, so that what had ended stays ended. @throws StartError */
 async function openClock(store: Store, lastEntryAt: number, acceptClock: boolean): Promise<Clock> {
-  const askedAt = Date.now();
   const shared = await store.readTime();
-  const own = (askedAt + Date.now()) / 2;
-  if (shared !== null && Math.abs(own - shared) > MAX_CLOCK_APART_MS) {
-    const seconds = Math.round((own - shared) / 1000);
-    const which = seconds > 0 ? 'ahead of' : 'behind';
-    throw new StartError(
-      `This node's clock is ${Math.abs(seconds)} seconds ${which} the database's. Set it right first.`,
-    );
-  }
   const now = shared ?? Date.now();
   const lag = lastEntryAt - now;
   if (lag > MAX_CLOCK_LAG_MS && !acceptClock) {

@@ -17,6 +17,9 @@ export interface OpenedStore {
   readonly rootKeyFile: string;
 }
 
+/** How far a node's own clock may be from the database's. */
+const MAX_CLOCKS_APART_MS = 60_000;
+
 type Warn = (line: string) => void;
 
 /** @throws StartError, StoreFailure; then nothing is left open, and nothing of an existing vault was changed */
@@ -54,6 +57,7 @@ async function openShared(configuration: Configuration, database: DatabaseChoice
   if (checkPrivateFile(databaseFile)) warn(`${databaseFile} is not used: the vault is that of --database.`);
   const store = await PostgresStore.open(address, mayMigrate);
   try {
+    await assertClocksAgree(store);
     const isVaultNew = await isNew(store);
     if (isVaultNew && hasRemains(dataDir)) {
       throw new StartError(
@@ -65,6 +69,17 @@ async function openShared(configuration: Configuration, database: DatabaseChoice
     await store.close();
     throw error;
   }
+}
+
+/** Before anything is made: a node that is off must not even begin. @throws StartError */
+async function assertClocksAgree(store: PostgresStore): Promise<void> {
+  const askedAt = Date.now();
+  const shared = await store.readTime();
+  const apartMs = (askedAt + Date.now()) / 2 - shared;
+  if (Math.abs(apartMs) <= MAX_CLOCKS_APART_MS) return;
+  const seconds = Math.round(Math.abs(apartMs) / 1000);
+  const which = apartMs > 0 ? 'ahead of' : 'behind';
+  throw new StartError(`This node's clock is ${seconds} seconds ${which} the database's. Set it right first.`);
 }
 
 function readKeys(configuration: Configuration, isVaultThere: boolean, warn: Warn) {

@@ -22,8 +22,16 @@ export function assertNothingLost({ known }: Pick<Memory, 'known'>, { knownLink,
   );
 }
 
-/** Control state and the end of the log as they stand under the turn's lock. @throws StoreFailure */
-export async function catchUp(memory: Memory, shared: Shared, store: Store, keys: VaultKeys): Promise<void> {
+/**
+ * Control state and the end of the log as they stand under the turn's lock. Resolves to the agents that others deregistered, as far
+ * as they are known one by one. @throws StoreFailure
+ */
+export async function catchUp(
+  memory: Memory,
+  shared: Shared,
+  store: Store,
+  keys: VaultKeys,
+): Promise<ControlChanges['removedAgents']> {
   const { head, last } = shared;
   if (!isSame(head, memory.head)) {
     if (head === null || !isHeadAuthentic(keys.audit, head)) {
@@ -33,14 +41,17 @@ export async function catchUp(memory: Memory, shared: Shared, store: Store, keys
     memory.tip = { seq: head.seq, hmac: head.hmac, epoch: memory.tip.epoch };
   }
   const epoch = head?.epoch ?? memory.tip.epoch;
+  let removedAgents: ControlChanges['removedAgents'] = [];
   if (epoch !== memory.tip.epoch) {
     const changes = await shared.readControl(memory.tip.epoch);
     if (changes === null) memory.control = await readControl(store, keys, memory.warnings);
     else apply(memory, changes, keys);
     memory.tip = { ...memory.tip, epoch };
+    removedAgents = changes?.removedAgents ?? [];
   }
   memory.known = last;
   memory.lastEntryAt = last === null ? 0 : Date.parse(last.timestamp) || 0;
+  return removedAgents;
 }
 
 function isSame(a: Head | null, b: Head | null): boolean {

@@ -6,7 +6,7 @@ import type { Operation } from '../core/operation.ts';
 import { Loaded, type Settings, Workspace } from '../core/workspace.ts';
 import { headMac } from '../crypto/chain.ts';
 import type { VaultKeys } from '../crypto/keys.ts';
-import type { Store, Turn } from '../store/port.ts';
+import type { ControlChanges, Store, Turn } from '../store/port.ts';
 import { assertNothingLost, catchUp } from './catchingup.ts';
 import type { Clock } from './clock.ts';
 import { fill, keysToLoad } from './loading.ts';
@@ -21,6 +21,8 @@ export interface TurnParts {
   readonly clock: Clock;
   readonly settings: Settings;
   readonly memory: Memory;
+  /** Called with the agents that other nodes deregistered: what this one has of them must go. */
+  readonly onDeregistered: (agents: ControlChanges['removedAgents']) => void;
 }
 
 /** A turn that the next one builds on; nobody is answered before it is durable. */
@@ -78,7 +80,7 @@ export class Turns {
     const { store, keys, clock } = this.#parts;
     if (shared === null) return Math.max(clock.now(), this.#memory.lastEntryAt);
     assertNothingLost(this.#memory, shared);
-    await catchUp(this.#memory, shared, store, keys);
+    this.#parts.onDeregistered(await catchUp(this.#memory, shared, store, keys));
     if (clock instanceof SharedClock) clock.follow(shared.now);
     return Math.max(clock.now(), shared.seenAt, this.#memory.lastEntryAt);
   }
@@ -123,7 +125,7 @@ export class Turns {
     try {
       if (turn.shared !== null) {
         assertNothingLost(this.#memory, turn.shared);
-        await catchUp(memory, turn.shared, store, keys);
+        this.#parts.onDeregistered(await catchUp(memory, turn.shared, store, keys));
       }
     } catch (error) {
       await turn.abandon();

@@ -6,7 +6,7 @@ import { isMet, judge, readEarlier, warnOfChange } from '../../bench/judging.ts'
 import { median, percentile, sumUp } from '../../bench/measuring.ts';
 import type { Curve, Figure } from '../../bench/parts.ts';
 import { plot } from '../../bench/plot.ts';
-import { format, type Report, replaceFigures, toJson, toMarkdown, toText } from '../../bench/report.ts';
+import { format, ONE_NODE, type Report, replaceFigures, toJson, toMarkdown, toText } from '../../bench/report.ts';
 
 const MARKS = ['<!-- figures: written by npm run bench -->', '<!-- end of figures -->'] as const;
 
@@ -102,7 +102,7 @@ const REPORT: Report = {
 };
 
 test('the page says of each figure what was measured, required, found and before', () => {
-  const lines = toMarkdown(REPORT).split('\n');
+  const lines = toMarkdown(REPORT, ONE_NODE).split('\n');
   assert.ok(
     lines.includes('| Missed | 1,250 ms (1,249 to 1,251) | 5 | < 1,000 | MISSED | 1,000 | +25.0 % |'),
     lines.join('\n'),
@@ -127,14 +127,14 @@ test('a written report is read again as the one before the next', () => {
 
 test('figures stand between the marks, and nothing else of the page is touched, however often', () => {
   const page = `# Performance\n\nProse.\n\n${MARKS[0]}\nold\n${MARKS[1]}\n\nMore.\n`;
-  const once = replaceFigures(page, 'new $& $1');
+  const once = replaceFigures(page, 'new $& $1', ONE_NODE);
   assert.equal(once, `# Performance\n\nProse.\n\n${MARKS[0]}\n\nnew $& $1\n\n${MARKS[1]}\n\nMore.\n`);
-  assert.equal(replaceFigures(once, 'new $& $1'), once);
+  assert.equal(replaceFigures(once, 'new $& $1', ONE_NODE), once);
 });
 
 test('a page without the marks, or with them in another order, is refused', () => {
   for (const page of ['', MARKS[0], MARKS[1], `${MARKS[1]}\n${MARKS[0]}`]) {
-    assert.throws(() => replaceFigures(page, 'new'), /performance\.md needs the lines/);
+    assert.throws(() => replaceFigures(page, 'new', ONE_NODE), /performance\.md needs the lines/);
   }
 });
 

@@ -24,18 +24,32 @@ export interface Call extends Intent {
 }
 
 export class Journal {
+  readonly #mayRefuse: boolean;
   #calls: Call[] = [];
+
+  /** `mayRefuse`: a 503 says no more than no answer at all. */
+  constructor({ mayRefuse = false } = {}) {
+    this.#mayRefuse = mayRefuse;
+  }
 
   /** Resolves to the answer, or to null where the service was gone before all of it came. */
   async send(intent: Intent, request: () => Promise<Answer>): Promise<Answer | null> {
     const call: Call = { ...intent, answer: null };
     this.#calls.push(call);
-    const answer = await unlessGone(request());
+    const answer = await this.ask(request);
     if (answer !== null && (answer.status >= 500 || answer.status === 400)) {
       throw new Error(`${intent.event} on ${intent.resource} was answered ${answer.status}: ${answer.text}`);
     }
     call.answer = answer;
     return answer;
+  }
+
+  /** The same of a call that leaves no entry. */
+  async ask(request: () => Promise<Answer>): Promise<Answer | null> {
+    const answer = await unlessGone(request());
+    if (!this.#mayRefuse || answer?.status !== 503) return answer;
+    if ('data' in answer.body) throw new Error(`refused with data: ${Object.keys(answer.body.data)}`);
+    return null;
   }
 
   /** The calls since this was asked last. */
@@ -45,7 +59,7 @@ export class Journal {
 }
 
 /** Null where the connection broke; `fetch` says so with a TypeError. */
-export async function unlessGone<T>(answer: Promise<T>): Promise<T | null> {
+async function unlessGone<T>(answer: Promise<T>): Promise<T | null> {
   try {
     return await answer;
   } catch (error) {

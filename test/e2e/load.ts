@@ -1,9 +1,13 @@
 /** The load of the crash test: clients side by side, each doing one thing after the other until the service is gone. */
 import assert from 'node:assert/strict';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Dice } from './dice.ts';
 import type { Intent, Journal } from './journal.ts';
 import { Reader, Registrar } from './loadagents.ts';
 import { FOLDERS, NAMES, PATHS, policyBody, READERS, type Target } from './scene.ts';
+
+/** Where everybody asks again at once, nothing else comes to its turn. */
+const REFUSED_PAUSE_MS = 20;
 
 /** Does one thing; resolves to false when the service is gone. */
 type Step = (target: Target) => Promise<boolean>;
@@ -95,6 +99,15 @@ export class Load {
     await Promise.all(
       this.#steps.map(async (step) => {
         while (await step(target));
+      }),
+    );
+  }
+
+  /** Goes on whatever comes; resolves when it is over and everybody has his last answer. */
+  async runUntil(target: Target, isOver: () => boolean): Promise<void> {
+    await Promise.all(
+      this.#steps.map(async (step) => {
+        while (!isOver()) if (!(await step(target))) await sleep(REFUSED_PAUSE_MS);
       }),
     );
   }

@@ -1,18 +1,18 @@
 /** The agents among the load: readers that stay, and a registrar whose agents come and go. */
 import assert from 'node:assert/strict';
 import { sign } from 'node:crypto';
-import { createClient, readAgentKey } from '../kit/client.ts';
+import { createClient } from '../kit/client.ts';
 import type { Dice } from './dice.ts';
-import { type Journal, unlessGone } from './journal.ts';
+import type { Journal } from './journal.ts';
 import { PATHS, type Target } from './scene.ts';
 
 /** Logs the agent in with the key that the service keeps for it; null when the service is gone. */
-async function logIn(journal: Journal, { address, dataDir }: Target, name: string): Promise<string | null> {
+async function logIn(journal: Journal, { address, keyOf }: Target, name: string): Promise<string | null> {
   const anonymous = createClient(address, null);
-  const asked = await unlessGone(anonymous.post('/auth/challenge', { agent_name: name }));
+  const asked = await journal.ask(() => anonymous.post('/auth/challenge', { agent_name: name }));
   if (asked === null) return null;
   const { challenge_id, nonce } = asked.body.data;
-  const signature = sign(null, Buffer.from(nonce, 'base64'), readAgentKey(dataDir, name)).toString('base64');
+  const signature = sign(null, Buffer.from(nonce, 'base64'), keyOf(name)).toString('base64');
   const proof = { challenge_id, agent_name: name, signature };
   const answer = await journal.send({ event: 'auth.verify', agentName: name, resource: `agent:${name}`, proof }, () =>
     anonymous.post('/auth/verify', proof),

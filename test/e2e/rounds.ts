@@ -3,14 +3,19 @@
  * again on the same data directory. SIGKILL ends the process, not the machine: that a commit survives the loss of power
  * rests on the sync that test/contract/walsync.test.ts holds, and on SQLite; no test here can pull the plug.
  */
+
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createClient } from '../kit/client.ts';
+import { readAuditKey } from '../../src/daemon/auditkey.ts';
+import { type Configuration, readConfiguration } from '../../src/daemon/configuration.ts';
+import { createClient, readAgentKey } from '../kit/client.ts';
 import type { Scope } from '../kit/folder.ts';
-import { killWhileStarting, startProcess } from '../kit/process.ts';
+import { killWhileStarting, type ServiceProcess, startProcess } from '../kit/process.ts';
 import { Dice } from './dice.ts';
 import { Inspector, type Tally } from './inspect.ts';
 import { Journal } from './journal.ts';
 import { Load } from './load.ts';
+import type { Target } from './scene.ts';
 
 export const ROUNDS = 20;
 
@@ -36,7 +41,7 @@ export async function runRounds(
     if (dice.chance(0.3)) await killWhileStarting(dataDir, dice.below(START_MS));
     const calls = journal.take();
     const service = await startProcess(scope, dataDir);
-    const target = { address: service.address, dataDir, admin: createClient(service.address, service.adminToken) };
+    const target = targetOf(service, dataDir);
     if (round === 0) await load.prepare(target);
     else await inspector.inspect(target, calls);
     if (round === ROUNDS) {
@@ -50,4 +55,15 @@ export async function runRounds(
     onRound(inspector.tally);
   }
   return inspector.tally;
+}
+
+function targetOf({ address, adminToken }: ServiceProcess, dataDir: string): Target {
+  return {
+    address,
+    admin: createClient(address, adminToken),
+    keyOf: (name) => readAgentKey(dataDir, name),
+    auditKey: readAuditKey(readConfiguration(['--data-dir', dataDir], {}) as Configuration),
+    agentsDir: join(dataDir, 'agents'),
+    scratchFile: `${dataDir}.ndjson`,
+  };
 }

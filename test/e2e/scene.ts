@@ -1,11 +1,20 @@
 /** What the load of the crash test is about: who writes where, who reads, and how long each policy lends. */
 import assert from 'node:assert/strict';
+import type { KeyObject } from 'node:crypto';
 import type { Client } from '../kit/client.ts';
 
+/** The service as the load and the inspection see it: one process, or any of several nodes. */
 export interface Target {
   readonly address: string;
-  readonly dataDir: string;
   readonly admin: Client;
+  /** The private key that the service made for the agent. */
+  keyOf(name: string): KeyObject;
+  /** As an auditor gets it. */
+  readonly auditKey: string;
+  /** Holds the keys of all agents and nothing else; null where several nodes have them. */
+  readonly agentsDir: string | null;
+  /** For the inspection alone. */
+  readonly scratchFile: string;
 }
 
 /** A folder has one writer: the order of what happens to a path is the order of that client's calls. */

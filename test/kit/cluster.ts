@@ -16,6 +16,7 @@ export interface Node extends ServiceProcess {
 export interface Cluster {
   readonly url: string;
   readonly adminToken: string;
+  readonly rootKeyFile: string;
   readonly nodes: readonly Node[];
   /** Another one, or one that ended, on its data directory again. */
   start(dataDir?: string, flags?: readonly string[], url?: string): Promise<Node>;
@@ -55,5 +56,5 @@ export async function startCluster(scope: Scope, { nodes: count, url: given, url
   const nodes: Node[] = [];
   // One after the other: the first makes the vault and its root key.
   for (let node = 0; node < count; node++) nodes.push(await start(undefined, [], urlOf?.(node)));
-  return { url, adminToken, nodes, start };
+  return { url, adminToken, rootKeyFile, nodes, start };
 }

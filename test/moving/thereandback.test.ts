@@ -5,6 +5,7 @@ import { copyFileSync, cpSync, mkdirSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { after, test } from 'node:test';
+import { newGrantedDatabase } from '../daemon/owners.ts';
 import { photograph } from '../daemon/vaults.ts';
 import { createClient } from '../kit/client.ts';
 import { newDatabase } from '../kit/database.ts';
@@ -84,6 +85,14 @@ test('there and back without a stay, every row is the one that it was, and the P
     'SELECT seq FROM audit_head WHERE counted_through_seq <> seq UNION SELECT number FROM access_counts, audit_head WHERE through_seq <> seq';
   assert.deepEqual(database.prepare(uncounted).all(), []);
   database.close();
+});
+
+test('the role of a node, which owns nothing, is enough: into a schema that was made by its owner, and back', async (t) => {
+  const { service: url } = await newGrantedDatabase(t);
+  const home = homeOf(t);
+  await moveVault(house, url);
+  await moveVault(url, home);
+  assert.deepEqual(contentOf(home), contentOf(house));
 });
 
 test('between two folders and between two PostgreSQLs it is the same', async (t) => {

@@ -80,6 +80,7 @@ export async function openVault(scope: Scope, options: OpenOptions = {}): Promis
     clock,
     memory,
     settings: { adminMayRetrieve: true, versionsKept: 10, ...options.settings },
+    onDeregistered: () => undefined,
     onBroken: (failure) => broken.push(failure),
     onFailedTurn: (error) => failures.push(error),
   });

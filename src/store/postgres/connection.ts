@@ -18,11 +18,11 @@ const SETTINGS = {
   /** A node that was stopped must not hold the turn. */
   idle_in_transaction_session_timeout: 2000,
   /** Longer: who waits behind such a node gets the turn after it. */
-  lock_timeout: 5000,
+  lock_timeout: 3000,
   statement_timeout: 10_000,
 } as const;
 
-const OPENS_WITHIN_S = 4;
+const OPENS_WITHIN_S = 3;
 const KEEP_ALIVE_S = 5;
 /** In the driver's own words, a reason to look at the next host. */
 const READ_ONLY = 'it takes no writes: it is a standby';
@@ -36,6 +36,7 @@ export class Connection {
   readonly #pool: postgres.Sql<{ number: number }>;
   #sql: postgres.ReservedSql<{ number: number }> | null = null;
   readonly #waiting = new Set<(error: unknown) => void>();
+  #isPreparing = false;
   #lost: unknown = null;
   /** Since the last look: what the server said beside its answers. */
   #notices: string[] = [];
@@ -67,26 +68,36 @@ export class Connection {
     this.#pool = postgres(options);
   }
 
-  /** To the first host that is there and, where that is asked for, takes writes. @throws StoreFailure */
+  /**
+   * To the host that first answers and, where that is asked for, takes writes. All are asked at once: one that is gone without a
+   * word must not hold up the one that took over. @throws StoreFailure
+   */
   static async open(address: PostgresAddress): Promise<Connection> {
-    const failures: StoreFailure[] = [];
-    for (const host of address.hosts) {
-      const connection = new Connection(address, host);
-      try {
-        await connection.#begin(address);
-        return connection;
-      } catch (error) {
-        connection.close();
-        const failure = toFailure(error);
-        if (!(failure instanceof StoreFailure)) throw failure;
-        failures.push(failure);
-      }
+    const tried = address.hosts.map((host) => Connection.#openTo(address, host));
+    try {
+      const first = await Promise.any(tried);
+      for (const other of tried) void other.then((late) => late !== first && late.close()).catch(() => undefined);
+      return first;
+    } catch (error) {
+      const failures: unknown[] = error instanceof AggregateError ? error.errors : [error];
+      const [first] = failures;
+      if (failures.length === 1 || !failures.every((failure) => failure instanceof StoreFailure)) throw first;
+      const said = failures.map(({ message }) => message.replace(/^PostgreSQL: /, '')).join('; ');
+      throw new StoreFailure('unavailable', `PostgreSQL: no host takes writes (${said})`, {
+        cause: failures[0]?.cause,
+      });
     }
-    const [first] = failures;
-    if (first === undefined) throw new Error('an address without hosts');
-    if (failures.length === 1) throw first;
-    const said = failures.map(({ message }) => message.replace(/^PostgreSQL: /, '')).join('; ');
-    throw new StoreFailure('unavailable', `PostgreSQL: no host takes writes (${said})`, { cause: first.cause });
+  }
+
+  static async #openTo(address: PostgresAddress, host: Host): Promise<Connection> {
+    const connection = new Connection(address, host);
+    try {
+      await connection.#begin(address);
+      return connection;
+    } catch (error) {
+      connection.close();
+      throw toFailure(error);
+    }
   }
 
   async #begin({ sessionAttributes }: PostgresAddress): Promise<void> {
@@ -114,9 +125,19 @@ export class Connection {
    * @throws what the driver throws; see `toFailure`
    */
   query(text: TemplateStringsArray, ...values: readonly Value[]): Promise<Rows> {
-    return this.#lost === null && this.#sql !== null
-      ? this.#watch(this.#sql<Row[]>(text, ...values))
-      : Promise.reject(this.#lost);
+    if (this.#lost !== null || this.#sql === null) return Promise.reject(this.#lost);
+    const query = this.#sql<Row[]>(text, ...values);
+    return this.#watch(this.#isPreparing ? query.describe().then(() => []) : query);
+  }
+
+  /** What the work asks is not done but prepared: from then on each such statement is one message, and waits for nothing. */
+  async prepare(work: () => Promise<unknown>): Promise<void> {
+    this.#isPreparing = true;
+    try {
+      await work();
+    } finally {
+      this.#isPreparing = false;
+    }
   }
 
   /** A statement that was put together from names of our own; its values are bound all the same. @throws as `query` */
@@ -169,6 +190,16 @@ export class Connection {
       for (const reject of waiting) reject(failure);
     });
     void this.#pool.end({ timeout: 0 }).catch(() => undefined);
+  }
+}
+
+/** Gives the connection up where the answer takes longer: whoever waits for it is told. */
+export async function within<T>(connection: Connection, milliseconds: number, answer: Promise<T>): Promise<T> {
+  const watch = setTimeout(() => connection.close(), milliseconds);
+  try {
+    return await answer;
+  } finally {
+    clearTimeout(watch);
   }
 }
 

@@ -4,10 +4,12 @@
  */
 import { StoreFailure } from '../port.ts';
 import type { PostgresAddress } from './address.ts';
-import { Connection } from './connection.ts';
+import { Connection, within } from './connection.ts';
 import { toFailure } from './failures.ts';
 
 const WAITS_AT_MOST_MS = 5000;
+/** Longer than the server's own time-out for a statement: then it does not answer at all. */
+const ANSWERS_WITHIN_MS = 12_000;
 
 export class Pool {
   readonly #address: PostgresAddress;
@@ -27,7 +29,7 @@ export class Pool {
     let connection: Connection | null = null;
     try {
       connection = await this.#take();
-      return await work(connection);
+      return await within(connection, ANSWERS_WITHIN_MS, work(connection));
     } catch (error) {
       throw toFailure(error);
     } finally {

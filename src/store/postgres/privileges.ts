@@ -3,7 +3,8 @@ import { StoreFailure } from '../port.ts';
 import { textArray } from './arrays.ts';
 import type { Connection } from './connection.ts';
 
-const NEEDED: Readonly<Record<string, string>> = {
+/** WHY UPDATE on the head and on what was counted: their rows are locked (FOR UPDATE), which takes the right to change them. */
+export const NEEDED: Readonly<Record<string, string>> = {
   migrations: 'SELECT',
   vault: 'SELECT, INSERT, UPDATE',
   audit_entries: 'SELECT, INSERT',
@@ -23,27 +24,60 @@ const NEEDED: Readonly<Record<string, string>> = {
   revocation_marks: 'SELECT, INSERT, DELETE',
 };
 
-/** The statements that an owner of the schema runs for a role of the service. `role` is an identifier, quoted where it must be. */
-export function grantsFor(role: string): string {
-  const tables = Object.entries(NEEDED).map(([table, rights]) => `GRANT ${rights} ON leasehold.${table} TO ${role};`);
-  return [`GRANT USAGE ON SCHEMA leasehold TO ${role};`, ...tables].join('\n');
+/** PostgreSQL cuts longer names off, and would then mean another role. */
+const LONGEST_NAME_BYTES = 63;
+
+/** A name as an identifier of SQL, whatever its characters; null for one that no role can have. */
+export function toIdentifier(name: string): string | null {
+  const isFit = name !== '' && Buffer.byteLength(name) <= LONGEST_NAME_BYTES && !name.includes('\0');
+  return isFit ? `"${name.replaceAll('"', '""')}"` : null;
 }
 
-/** @throws StoreFailure that names what is missing */
-export async function assertPrivileges(connection: Connection): Promise<void> {
+/** The statements that give a role, an identifier, exactly what is needed: what else it had on the schema is taken from it. */
+export function grantsFor(role: string): string {
+  const tables = Object.entries(NEEDED).map(([table, rights]) => `GRANT ${rights} ON leasehold.${table} TO ${role};`);
+  return [
+    `REVOKE ALL ON SCHEMA leasehold FROM ${role};`,
+    `REVOKE ALL ON ALL TABLES IN SCHEMA leasehold FROM ${role};`,
+    `GRANT USAGE ON SCHEMA leasehold TO ${role};`,
+    ...tables,
+  ].join('\n');
+}
+
+/** Looks only at catalogs, which everybody may read. `role` is a name, or null for the one that is connected. @throws StoreFailure that names all that is missing */
+export async function assertPrivileges(connection: Connection, role: string | null = null): Promise<void> {
   const wanted = Object.entries(NEEDED).flatMap(([table, rights]) =>
     rights.split(', ').map((right) => ({ table, right })),
   );
   const rows = await connection.query`
-    SELECT current_user AS role, w.name, w.right, has_table_privilege('leasehold.' || w.name, w.right) AS is_granted
+    SELECT coalesce(${role}::name, current_user) AS role, w.name, w.right,
+      has_schema_privilege(coalesce(${role}::name, current_user), n.oid, 'USAGE') AS may_enter,
+      has_table_privilege(coalesce(${role}::name, current_user), c.oid, w.right) AS is_granted
     FROM unnest(${textArray(wanted.map(({ table }) => table))}::text[], ${textArray(wanted.map(({ right }) => right))}::text[])
-      AS w (name, "right")`;
-  const missing = rows.filter((row) => row['is_granted'] !== true);
-  const [first] = missing;
-  if (first === undefined) return;
-  const named = missing.map((row) => `${String(row['right'])} on leasehold.${String(row['name'])}`).join(', ');
-  throw new StoreFailure(
-    'unavailable',
-    `the role ${String(first['role'])} lacks ${named}. docs/operations.md has the statements that grant it`,
+      WITH ORDINALITY AS w (name, "right", place)
+    LEFT JOIN pg_namespace n ON n.nspname = 'leasehold'
+    LEFT JOIN pg_class c ON c.relnamespace = n.oid AND c.relname = w.name ORDER BY w.place`;
+  const [first] = rows;
+  const lacking = [
+    ...(first?.['may_enter'] === false ? ['USAGE on schema leasehold'] : []),
+    ...rows
+      .filter((row) => row['is_granted'] === false)
+      .map((row) => `${String(row['right'])} on leasehold.${String(row['name'])}`),
+  ];
+  if (lacking.length > 0) {
+    const name = String(first?.['role']);
+    throw new StoreFailure(
+      'unavailable',
+      `the role ${name} lacks ${lacking.join(', ')}: the role that owns the schema grants it with npm run schema -- --grant ${name}`,
+    );
+  }
+  const gone = new Set(
+    rows.filter((row) => row['is_granted'] === null).map((row) => `leasehold.${String(row['name'])}`),
   );
+  if (gone.size > 0) {
+    throw new StoreFailure(
+      'unavailable',
+      `the database lacks ${[...gone].join(', ')}, which its schema once had: it was altered outside. Restore a backup`,
+    );
+  }
 }

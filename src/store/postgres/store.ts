@@ -26,10 +26,12 @@ import { prepareSchema } from './migrating.ts';
 import { Pool } from './pool.ts';
 import { assertPrivileges } from './privileges.ts';
 import { sweep } from './sweeper.ts';
-import { openTurn } from './turn.ts';
+import { openTurn, prepareTurns } from './turn.ts';
 
 /** Beside the one for turns. */
 const READ_CONNECTIONS = 4;
+/** A connection that was lost before it was used is found out in less. */
+const LOST_AT_ONCE_MS = 500;
 
 export class PostgresStore implements Store {
   readonly isShared = true;
@@ -135,17 +137,20 @@ export class PostgresStore implements Store {
   /** Once more where the connection was lost: nothing was done on it yet, and another server may be there already. */
   async #open(keys: readonly Keys[], knownSeq: number): Promise<Turn> {
     const connection = await this.#turnConnection();
+    const startedAt = performance.now();
     try {
       return await openTurn(connection, keys, knownSeq);
     } catch (error) {
-      if (connection.isOpen) throw error;
+      if (connection.isOpen || performance.now() - startedAt > LOST_AT_ONCE_MS) throw error;
       return openTurn(await this.#turnConnection(), keys, knownSeq);
     }
   }
 
   async #turnConnection(): Promise<Connection> {
     if (this.#isClosed) throw new StoreFailure('unavailable', 'PostgreSQL: the store was closed');
-    if (this.#connection?.isOpen !== true) this.#connection = await Connection.open(this.#address);
+    if (this.#connection?.isOpen === true) return this.#connection;
+    this.#connection = await Connection.open(this.#address);
+    await prepareTurns(this.#connection);
     return this.#connection;
   }
 

@@ -3,47 +3,70 @@
  * loads, one that writes and commits. INVARIANT: nothing of it ever runs on another connection, and the head is written only where
  * it is what the turn was opened with.
  */
+import type { TokenHash } from '../../core/names.ts';
+import type { CredentialPath } from '../../core/path.ts';
 import type { Keys } from '../../core/workspace.ts';
 import { type Batch, type Head, type LastEntry, type Shared, StoreFailure, type Turn } from '../port.ts';
 import type { Row } from '../rows.ts';
-import type { Connection } from './connection.ts';
+import { type Connection, within } from './connection.ts';
 import { readControl } from './control.ts';
 import { toFailure } from './failures.ts';
 import { loadKeys } from './loader.ts';
-import { BatchWriter } from './writer.ts';
+import { BatchWriter, prepareWrites } from './writer.ts';
 
-/** Longer than any time-out of the server: then it does not answer at all. */
-const TURN_WITHIN_MS = 15_000;
+/** Longer than the server's own time-out for the lock: then it does not answer at all. */
+const OPENS_WITHIN_MS = 4000;
+const COMMITS_WITHIN_MS = 5000;
+/** Several round trips, one after the other. */
+const PREPARED_WITHIN_MS = 15_000;
 /** A standby did not confirm: what is committed here may be lost with this server. SOURCE: syncrep.c, SyncRepWaitForLSN. */
 const NOT_REPLICATED = 'canceling wait for synchronous replication';
 
 /** @throws StoreFailure; then no turn is open */
 export async function openTurn(connection: Connection, keys: readonly Keys[], knownSeq: number): Promise<Turn> {
-  const watch = setTimeout(() => connection.close(), TURN_WITHIN_MS);
-  const end = (): void => clearTimeout(watch);
   try {
-    const [, heads, [state], found] = await Promise.all([
-      connection.query`BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE`,
-      connection.query`SELECT seq, hmac, mac, epoch FROM audit_head WHERE id = 1 FOR UPDATE`,
-      // WHY its own statement: it must see what was committed while this turn waited for the lock.
-      connection.query`
-        SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now,
-          (SELECT seen_at FROM vault) AS seen_at,
-          (SELECT hmac FROM audit_entries WHERE seq = ${knownSeq}::bigint) AS known_link,
-          last.seq AS last_seq, last.hmac AS last_hmac, last.timestamp AS last_timestamp
-        FROM (VALUES (1)) AS one
-        LEFT JOIN (SELECT seq, hmac, timestamp FROM audit_entries ORDER BY seq DESC LIMIT 1) AS last ON true`,
-      loadKeys(connection, keys),
-    ]);
+    const opening = lockAndLoad(connection, keys, knownSeq);
+    const [, heads, [state], found] = await within(connection, OPENS_WITHIN_MS, opening);
     const head = toHead(heads[0]);
     return {
       found,
       shared: toShared(connection, head, state ?? {}),
-      commit: (batch) => commit(connection, batch, head).finally(end),
-      abandon: () => rollBack(connection).finally(end),
+      commit: (batch) => commit(connection, batch, head),
+      abandon: () => rollBack(connection),
     };
   } catch (error) {
-    await rollBack(connection).finally(end);
+    await rollBack(connection);
+    throw toFailure(error);
+  }
+}
+
+function lockAndLoad(connection: Connection, keys: readonly Keys[], knownSeq: number) {
+  return Promise.all([
+    connection.query`BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE`,
+    connection.query`SELECT seq, hmac, mac, epoch FROM audit_head WHERE id = 1 FOR UPDATE`,
+    // WHY its own statement: it must see what was committed while this turn waited for the lock.
+    connection.query`
+      SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now,
+        (SELECT seen_at FROM vault) AS seen_at,
+        (SELECT hmac FROM audit_entries WHERE seq = ${knownSeq}::bigint) AS known_link,
+        last.seq AS last_seq, last.hmac AS last_hmac, last.timestamp AS last_timestamp
+      FROM (VALUES (1)) AS one
+      LEFT JOIN (SELECT seq, hmac, timestamp FROM audit_entries ORDER BY seq DESC LIMIT 1) AS last ON true`,
+    loadKeys(connection, keys),
+  ]);
+}
+
+/** Has what a retrieval needs ready, so that the first turn holds the lock no longer than any other. @throws StoreFailure */
+export async function prepareTurns(connection: Connection): Promise<void> {
+  const retrieval: Keys = { credential: '' as CredentialPath, version: 'newest', session: '' as TokenHash };
+  try {
+    await within(
+      connection,
+      PREPARED_WITHIN_MS,
+      connection.prepare(() => Promise.all([lockAndLoad(connection, [retrieval], 0), prepareWrites(connection)])),
+    );
+  } catch (error) {
+    connection.close();
     throw toFailure(error);
   }
 }
@@ -81,7 +104,7 @@ async function commit(connection: Connection, batch: Batch, before: Head | null)
   const writer = new BatchWriter(connection, batch);
   connection.takeNotices();
   try {
-    await writer.commit(before);
+    await within(connection, COMMITS_WITHIN_MS, writer.commit(before));
   } catch (error) {
     await rollBack(connection);
     throw toFailure(error, true);
@@ -95,5 +118,5 @@ async function commit(connection: Connection, batch: Batch, before: Head | null)
 /** Where that fails the connection is no longer used, and the server ends the transaction with it. */
 async function rollBack(connection: Connection): Promise<void> {
   if (!connection.isOpen) return;
-  await connection.query`ROLLBACK`.catch(() => connection.close());
+  await within(connection, OPENS_WITHIN_MS, connection.query`ROLLBACK`).catch(() => connection.close());
 }

@@ -178,3 +178,14 @@ function writeHead(
       WHERE id = 1 AND seq = ${before.seq} AND hmac = ${before.hmac} AND epoch = ${before.epoch} RETURNING 1
     ) SELECT 1 / count(*)::integer FROM written`;
 }
+
+/** What a retrieval writes. */
+export function prepareWrites(connection: Connection): Promise<unknown> {
+  const head: Head = { seq: 0, hmac: '', mac: '', epoch: 0 };
+  return Promise.all([
+    insertEntries(connection, []),
+    insertLeases(connection, []),
+    writeHead(connection, head, head),
+    connection.query`COMMIT`,
+  ]);
+}

@@ -1,0 +1,11 @@
+#!/bin/sh
+# Run once, by PostgreSQL's image, when it has made its first data.
+set -eu
+own=/run/postgres-secrets
+psql --no-psqlrc --set ON_ERROR_STOP=1 --username postgres --dbname postgres \
+  --set owner_password="$(cat "$own/owner_password")" --set node_password="$(cat "$own/node_password")" \
+  --file /etc/leasehold/roles.sql
+psql --no-psqlrc --set ON_ERROR_STOP=1 --username postgres --dbname postgres \
+  --set replica_password="$(cat "$own/replica_password")" <<'SQL'
+CREATE ROLE leasehold_replica LOGIN REPLICATION PASSWORD :'replica_password';
+SQL

@@ -1,0 +1,83 @@
+// A connection that is lost around COMMIT: nobody knows what became of it, so that the caller gets 503 and never the value; what
+// happened happened once, and a repeat with an Idempotency-Key is safe, on any node.
+
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { after, test } from 'node:test';
+import { startCluster } from '../kit/cluster.ts';
+import { newDatabase } from '../kit/database.ts';
+import { type CutAt, startProxy } from '../kit/proxy.ts';
+
+const scope = { after };
+const url = await newDatabase(scope);
+const proxy = await startProxy(scope, url);
+/** The first one through the proxy, the other one beside it. */
+const { nodes } = await startCluster(scope, { nodes: 2, url, urlOf: (node) => (node === 0 ? proxy.url : url) });
+const [cut, other] = nodes;
+assert.ok(cut && other);
+
+/** Whether the commit happened all the same; during, nobody can know. */
+const HAPPENS: Readonly<Record<CutAt, boolean | null>> = { before: false, during: null, after: true };
+
+async function versionsOf(path: string): Promise<number> {
+  const { status, body } = (await other?.admin.get(`/api/v1/credentials/${path}?view=metadata`)) ?? {
+    status: 0,
+    body: null,
+  };
+  return status === 404 ? 0 : body.data.versions.length;
+}
+
+async function entriesOf(path: string, action: string): Promise<number> {
+  const { body } = (await other?.admin.get(`/api/v1/audit?resource=${path}&action=${action}`)) ?? { body: null };
+  return body.meta.total;
+}
+
+for (const at of ['before', 'during', 'after'] as const) {
+  test(`a connection lost ${at} COMMIT: a retrieval is 503 without a value, and has one entry or none`, async () => {
+    const path = `retrieved/${at}`;
+    assert.equal((await other.admin.post('/api/v1/credentials', { path, value: 'the value' })).status, 201);
+    const done = proxy.cutNextCommit(at);
+    const answer = await cut.admin.get(`/api/v1/credentials/${path}`);
+    await done;
+    assert.equal(answer.status, 503, answer.text);
+    assert.doesNotMatch(answer.text, /the value/);
+    assert.equal(answer.headers.get('retry-after'), '1');
+    const entries = await entriesOf(path, 'retrieve');
+    assert.equal(entries, HAPPENS[at] === null ? entries & 1 : Number(HAPPENS[at]));
+    // The node goes on by itself.
+    assert.equal((await cut.admin.get(`/api/v1/credentials/${path}`)).body.data.value, 'the value');
+    assert.equal(await entriesOf(path, 'retrieve'), entries + 1);
+  });
+
+  test(`a connection lost ${at} COMMIT: a store that is repeated with its Idempotency-Key on another node is done once`, async () => {
+    const path = `stored/${at}`;
+    const headers = { 'idempotency-key': randomUUID() };
+    const body = { path, value: 'v' };
+    const done = proxy.cutNextCommit(at);
+    const answer = await cut.admin.call('POST', '/api/v1/credentials', body, headers);
+    await done;
+    assert.equal(answer.status, 503, answer.text);
+    assert.match(answer.text, /It is not known whether this was recorded/);
+    for (const { admin } of [other, cut]) {
+      assert.equal((await admin.call('POST', '/api/v1/credentials', body, headers)).status, 201);
+    }
+    assert.equal(await versionsOf(path), 1);
+    assert.equal(await entriesOf(path, 'store'), 1);
+  });
+}
+
+test('a connection that is lost while a turn is open: 503, nothing happened, and the next one is served', async () => {
+  assert.equal((await cut.admin.post('/api/v1/credentials', { path: 'idle/a', value: 'v' })).status, 201);
+  proxy.close();
+  const answer = await cut.admin.post('/api/v1/credentials', { path: 'idle/b', value: 'v' });
+  assert.equal(answer.status, 503);
+  assert.equal((await cut.admin.get('/api/v1/health')).body.data.status, 'failing');
+  proxy.open();
+  assert.equal((await cut.admin.post('/api/v1/credentials', { path: 'idle/b', value: 'v' })).status, 201);
+  assert.equal(await versionsOf('idle/b'), 1);
+  assert.equal((await cut.admin.get('/api/v1/health')).body.data.status, 'ok');
+});
+
+test('the chain is valid from every node afterwards', async () => {
+  for (const { admin } of nodes) assert.equal((await admin.get('/api/v1/audit/verify')).body.data.valid, true);
+});

@@ -1,0 +1,52 @@
+// Nodes that are killed, and a database that is killed, under load: nothing acknowledged is lost, nothing is doubled.
+
+import assert from 'node:assert/strict';
+import { randomInt } from 'node:crypto';
+import { test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { startCluster } from '../kit/cluster.ts';
+import { startPostgres } from '../kit/postgres.ts';
+import { weather } from './storm.ts';
+
+const { SEED, SLOW } = process.env;
+const seed = SEED === undefined ? randomInt(2 ** 31) : Number(SEED);
+const FACTOR = SLOW ? 10 : 1;
+
+test(`nodes are killed under load and started again (SEED=${seed})`, async (t) => {
+  const cluster = await startCluster(t, { nodes: 3 });
+  const rounds = 8 * FACTOR;
+  const tally = await weather({
+    cluster,
+    seed,
+    rounds,
+    async upset(dice, nodes) {
+      const victims = nodes.filter(() => dice.chance(0.5));
+      for (const victim of victims.length > 0 ? victims : [dice.pick(nodes)]) {
+        await victim.end('SIGKILL');
+        nodes[nodes.indexOf(victim)] = await cluster.start(victim.dataDir);
+      }
+    },
+  });
+  t.diagnostic(JSON.stringify(tally));
+  assert.ok(tally.acknowledged > 20 * rounds, 'the load was one');
+  assert.ok(tally.inFlight > 0, 'the kills met the nodes at work');
+});
+
+test(`PostgreSQL is killed under load and started again (SEED=${seed})`, async (t) => {
+  const server = await startPostgres(t);
+  const cluster = await startCluster(t, { nodes: 3, url: server.url() });
+  const rounds = 8 * FACTOR;
+  const tally = await weather({
+    cluster,
+    seed,
+    rounds,
+    async upset(dice) {
+      await server.kill();
+      await sleep(dice.below(1500));
+      await server.start();
+    },
+  });
+  t.diagnostic(JSON.stringify(tally));
+  assert.ok(tally.acknowledged > 20 * rounds, 'the load was one');
+  assert.ok(tally.inFlight > 0, 'the kills met the server at work');
+});

@@ -1,0 +1,133 @@
+// What nodes share, and what each has for itself.
+
+import assert from 'node:assert/strict';
+import { randomInt, sign } from 'node:crypto';
+import { existsSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { createClient, logIn, readAgentKey, verifyAs } from '../kit/client.ts';
+import { startCluster } from '../kit/cluster.ts';
+import { querySql } from '../kit/postmaster.ts';
+
+const cluster = await startCluster({ after }, { nodes: 3 });
+const [one, two, three] = cluster.nodes;
+assert.ok(one && two && three);
+
+test('what is done on one node is seen on the others at once: credentials, policies, agents, sessions, leases', async () => {
+  for (let round = 0; round < 30; round++) {
+    const name = `seen-${round}`;
+    const path = `seen/${name}`;
+    assert.equal((await one.admin.post('/api/v1/credentials', { path, value: name })).status, 201);
+    assert.equal((await two.admin.post('/api/v1/agents', { name })).status, 201);
+    const policy = { name, principal: `agent:${name}`, resources: [path], actions: ['retrieve', 'list'] };
+    assert.equal((await three.admin.post('/api/v1/policies', policy)).status, 201);
+    const token = await logIn(one.address, name, readAgentKey(two.dataDir, name));
+    const got = await createClient(three.address, token).get(`/api/v1/credentials/${path}`);
+    assert.equal(got.body.data.value, name, got.text);
+    const lease = await createClient(two.address, token).get(`/api/v1/leases/${got.body.data.lease_id}`);
+    assert.equal(lease.body.data.status, 'active');
+    const listed = await createClient(one.address, token).get('/api/v1/credentials');
+    assert.deepEqual([listed.body.data.length, listed.body.data[0].access_count], [1, 1]);
+    assert.equal((await one.admin.delete(`/api/v1/agents/${name}`)).status, 204);
+    assert.equal((await createClient(two.address, token).get('/auth/session')).status, 401);
+  }
+});
+
+test('a challenge of one node is answered on any other, once', async () => {
+  assert.equal((await one.admin.post('/api/v1/agents', { name: 'once' })).status, 201);
+  const key = readAgentKey(one.dataDir, 'once');
+  for (const { address } of cluster.nodes) assert.equal((await verifyAs(address, 'once', key)).status, 200);
+  const anonymous = cluster.nodes.map(({ address }) => createClient(address, null));
+  for (let round = 0; round < 20; round++) {
+    const [issuer = createClient(one.address, null)] = anonymous.slice(round % 3);
+    const { challenge_id, nonce } = (await issuer.post('/auth/challenge', { agent_name: 'once' })).body.data;
+    const signature = sign(null, Buffer.from(nonce, 'base64'), key).toString('base64');
+    const proof = { challenge_id, agent_name: 'once', signature };
+    const statuses = await Promise.all(anonymous.map(async (node) => (await node.post('/auth/verify', proof)).status));
+    assert.deepEqual(statuses.sort(), [200, 401, 401]);
+  }
+});
+
+test('one chain over all nodes: no ordinal is missing, none is given twice, each node has its entries in it', async () => {
+  const made = 60 + randomInt(20);
+  await Promise.all(
+    Array.from({ length: made }, (_, index) =>
+      cluster.nodes[index % 3]?.admin.post('/api/v1/credentials', { path: `chain/${index}`, value: 'v' }),
+    ),
+  );
+  const exported = (await two.admin.get('/api/v1/audit/export')).text
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line));
+  assert.deepEqual(
+    exported.map(({ seq }) => seq),
+    exported.map((_, index) => index + 1),
+  );
+  const stored = exported.filter(({ resource }) => resource.startsWith('chain/'));
+  assert.equal(stored.length, made);
+  assert.equal(new Set(exported.map(({ request_id }) => String(request_id).split('-')[0])).size >= 3, true);
+  for (const { admin } of cluster.nodes) {
+    const { data } = (await admin.get('/api/v1/audit/verify')).body;
+    assert.deepEqual([data.valid, data.entries], [true, exported.length]);
+  }
+});
+
+test('the private key of an agent lies on the node that registered it, and goes when another one deregisters it', async () => {
+  assert.equal((await one.admin.post('/api/v1/agents', { name: 'keyed' })).status, 201);
+  const at = (node: typeof one) => existsSync(join(node.dataDir, 'agents', 'keyed'));
+  assert.deepEqual(cluster.nodes.map(at), [true, false, false]);
+  assert.equal((await two.admin.delete('/api/v1/agents/keyed')).status, 204);
+  // It hears of it with its next turn.
+  assert.equal((await one.admin.get('/api/v1/agents/keyed')).status, 404);
+  await sleep(50);
+  assert.deepEqual(cluster.nodes.map(at), [false, false, false]);
+});
+
+test('many changes of policies between two turns of a node all arrive, removals too', async () => {
+  const policyOf = (index: number) => ({
+    name: `many-${index}`,
+    principal: 'agent:many',
+    resources: [`many/${index}`],
+    actions: ['retrieve'],
+  });
+  for (let index = 0; index < 120; index++) {
+    assert.equal((await one.admin.post('/api/v1/policies', policyOf(index))).status, 201);
+    if (index % 3 === 0) assert.equal((await one.admin.delete(`/api/v1/policies/many-${index}`)).status, 204);
+    if (index % 9 === 0) assert.equal((await one.admin.post('/api/v1/policies', policyOf(index))).status, 201);
+  }
+  const expected = (await one.admin.get('/api/v1/policies')).body;
+  for (const { admin } of [two, three]) assert.deepEqual((await admin.get('/api/v1/policies')).body, expected);
+});
+
+test('a node that missed more than is remembered reads all agents and policies anew', async () => {
+  const before = (await three.admin.get('/api/v1/policies')).body.data.length;
+  assert.equal(
+    (
+      await one.admin.post('/api/v1/policies', {
+        name: 'far',
+        principal: 'agent:a',
+        resources: ['*'],
+        actions: ['list'],
+      })
+    ).status,
+    201,
+  );
+  assert.equal((await one.admin.delete('/api/v1/policies/many-1')).status, 204);
+  // As if ten thousand turns had changed something meanwhile, and what they removed were forgotten.
+  await querySql(
+    cluster.url,
+    'UPDATE leasehold.audit_head SET epoch = epoch + 20000; DELETE FROM leasehold.control_removals',
+  );
+  const policies = (await three.admin.get('/api/v1/policies')).body.data.map(({ name }: { name: string }) => name);
+  assert.equal(policies.length, before);
+  assert.deepEqual([policies.includes('far'), policies.includes('many-1')], [true, false]);
+});
+
+test('a wrong root key is refused, and changes nothing', async () => {
+  const file = `${cluster.rootKeyFile}.wrong`;
+  writeFileSync(file, `${Buffer.alloc(32, 1).toString('base64')}\n`, { mode: 0o600 });
+  const before = (await one.admin.get('/api/v1/audit?limit=1')).body.meta.total;
+  await assert.rejects(cluster.start(undefined, ['--root-key-file', file]), /is not the root key of this vault/);
+  assert.equal((await one.admin.get('/api/v1/audit?limit=1')).body.meta.total, before);
+});

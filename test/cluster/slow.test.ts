@@ -1,0 +1,173 @@
+// A network and nodes that are slow, stopped or gone without a word, and connections that have run out.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Answer } from '../kit/client.ts';
+import { type Node, startCluster } from '../kit/cluster.ts';
+import { newDatabase } from '../kit/database.ts';
+import { startPostgres } from '../kit/postgres.ts';
+import { querySql } from '../kit/postmaster.ts';
+import { startProxy } from '../kit/proxy.ts';
+import { untilWell } from './storm.ts';
+
+/** Idle in a transaction a node is cut off after this long. SOURCE: docs/operations.md. */
+const IDLE_MS = 2000;
+
+const named = (url: string, name: string): string => `${url}?application_name=${name}`;
+
+interface Timed<T = Answer> {
+  readonly value: T;
+  readonly ms: number;
+}
+
+async function timed<T>(work: Promise<T>): Promise<Timed<T>> {
+  const startedAt = performance.now();
+  const value = await work;
+  return { value, ms: performance.now() - startedAt };
+}
+
+/** Resolves when the node of that name holds the head's lock and waits for its own network. */
+async function untilItHoldsTheLock(url: string, name: string): Promise<void> {
+  for (let tries = 0; tries < 1000; tries++) {
+    const [row] = await querySql(
+      url,
+      `SELECT count(*)::integer AS n FROM pg_stat_activity WHERE application_name = '${name}' AND state = 'idle in transaction'`,
+    );
+    if (row?.['n'] !== 0) return;
+    await sleep(5);
+  }
+  throw new Error(`${name} never held the lock`);
+}
+
+async function assertValid(nodes: readonly Node[]): Promise<void> {
+  for (const { admin } of nodes) assert.equal((await admin.get('/api/v1/audit/verify')).body.data.valid, true);
+}
+
+test('a node that is stopped while it holds the lock holds up the others for two seconds, and gives out nothing when it goes on', async (t) => {
+  const url = await newDatabase(t);
+  const proxy = await startProxy(t, url);
+  const { nodes } = await startCluster(t, {
+    nodes: 3,
+    url,
+    urlOf: (node) => named(node === 0 ? proxy.url : url, `node_${node}`),
+  });
+  const [stopped, ...others] = nodes;
+  assert.ok(stopped);
+  assert.equal((await stopped.admin.post('/api/v1/credentials', { path: 'a', value: 'the value' })).status, 201);
+  // So that the moment can be met.
+  proxy.delay(300);
+  const late = stopped.admin.get('/api/v1/credentials/a');
+  await untilItHoldsTheLock(url, 'node_0');
+  stopped.child.kill('SIGSTOP');
+  t.after(() => stopped.child.kill('SIGCONT'));
+  const waited = await Promise.all(others.map(({ admin }) => timed(admin.get('/api/v1/credentials/a'))));
+  for (const { value, ms } of waited) {
+    assert.equal(value.status, 200, value.text);
+    assert.ok(ms > IDLE_MS / 2 && ms < IDLE_MS + 2000, `${ms} ms`);
+  }
+  t.diagnostic(`the others waited ${waited.map(({ ms }) => Math.round(ms)).join(' and ')} ms`);
+  // While it stands still they go on as ever.
+  for (const { admin } of others) {
+    const { value, ms }: Timed = await timed(admin.delete('/api/v1/credentials/b'));
+    assert.equal(value.status, 404);
+    assert.ok(ms < 1000, `${ms} ms`);
+  }
+  await sleep(500);
+  stopped.child.kill('SIGCONT');
+  const answer = await late;
+  assert.equal(answer.status, 503, answer.text);
+  assert.doesNotMatch(answer.text, /the value/);
+  proxy.delay(0);
+  await untilWell(nodes);
+  assert.equal((await stopped.admin.get('/api/v1/credentials/a')).body.data.value, 'the value');
+  const entries = (await stopped.admin.get('/api/v1/audit?resource=a&action=retrieve')).body.meta.total;
+  assert.equal(entries, 3);
+  await assertValid(nodes);
+});
+
+test('a latency of a second makes a node slow and not wrong; one of three makes it refuse, and others go on; then all is as before', async (t) => {
+  const url = await newDatabase(t);
+  const proxy = await startProxy(t, url);
+  const { nodes } = await startCluster(t, { nodes: 2, url, urlOf: (node) => (node === 0 ? proxy.url : url) });
+  const [far, near] = nodes;
+  assert.ok(far && near);
+  assert.equal((await far.admin.post('/api/v1/credentials', { path: 'a', value: 'the value' })).status, 201);
+  proxy.delay(500);
+  const [slow, beside] = await Promise.all([
+    timed(far.admin.get('/api/v1/credentials/a')),
+    timed(sleep(200).then(() => near.admin.get('/api/v1/credentials/a'))),
+  ]);
+  assert.equal(slow.value.body.data.value, 'the value');
+  assert.equal(beside.value.status, 200);
+  t.diagnostic(`with 1 s there and back: ${Math.round(slow.ms)} ms, on the other node ${Math.round(beside.ms)} ms`);
+  proxy.delay(1500);
+  const refused = await far.admin.get('/api/v1/credentials/a');
+  assert.equal(refused.status, 503, refused.text);
+  assert.doesNotMatch(refused.text, /the value/);
+  assert.equal((await near.admin.get('/api/v1/credentials/a')).status, 200);
+  proxy.delay(0);
+  await untilWell(nodes);
+  assert.equal((await far.admin.get('/api/v1/credentials/a')).status, 200);
+  await assertValid(nodes);
+});
+
+test('a network that swallows everything is given up within seconds', async (t) => {
+  const url = await newDatabase(t);
+  const proxy = await startProxy(t, url);
+  const { nodes } = await startCluster(t, { nodes: 1, url, urlOf: () => proxy.url });
+  const [node] = nodes;
+  assert.ok(node);
+  assert.equal((await node.admin.post('/api/v1/credentials', { path: 'a', value: 'v' })).status, 201);
+  proxy.swallow();
+  const { value, ms } = await timed(node.admin.get('/api/v1/credentials/a'));
+  assert.equal(value.status, 503);
+  assert.ok(ms < 8000, `${ms} ms`);
+  t.diagnostic(`given up after ${Math.round(ms)} ms`);
+  proxy.close();
+  proxy.open();
+  await untilWell(nodes);
+});
+
+test('where the server has no connection left a node refuses, and goes on when there is one', async (t) => {
+  const server = await startPostgres(t, { settings: { max_connections: '25', superuser_reserved_connections: '5' } });
+  await server.query("CREATE ROLE node LOGIN PASSWORD 'node' ; GRANT ALL ON DATABASE postgres TO node");
+  const url = server.url().replace(/\/\/[^@]+@/, '//node:node@');
+  const { nodes } = await startCluster(t, { nodes: 1, url });
+  const [node] = nodes;
+  assert.ok(node);
+  assert.equal((await node.admin.post('/api/v1/credentials', { path: 'a', value: 'v' })).status, 201);
+  // Others take every place that it gives up.
+  await server.query('ALTER ROLE node CONNECTION LIMIT 0');
+  await server.query("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'node'");
+  for (let tries = 0; tries < 5; tries++) {
+    const { value, ms }: Timed = await timed(node.admin.get('/api/v1/credentials/a'));
+    assert.equal(value.status, 503, value.text);
+    assert.ok(ms < 2000, `${ms} ms`);
+  }
+  assert.equal((await node.admin.get('/api/v1/health')).body.data.status, 'failing');
+  await server.query('ALTER ROLE node CONNECTION LIMIT -1');
+  await untilWell(nodes);
+  assert.equal((await node.admin.get('/api/v1/credentials/a')).status, 200);
+});
+
+test("where a node's own connections for reading are all in use, who reads waits or is refused, and retrievals go on", async (t) => {
+  const url = await newDatabase(t);
+  const { nodes } = await startCluster(t, { nodes: 1, url });
+  const [node] = nodes;
+  assert.ok(node);
+  assert.equal((await node.admin.post('/api/v1/credentials', { path: 'a', value: 'v' })).status, 201);
+  // Only lists look at this table.
+  const held = querySql(url, 'BEGIN; LOCK TABLE leasehold.access_counts; SELECT pg_sleep(7); COMMIT');
+  await sleep(200);
+  const lists = Array.from({ length: 20 }, () => node.admin.get('/api/v1/credentials'));
+  await sleep(300);
+  for (let i = 0; i < 20; i++) {
+    const { value, ms }: Timed = await timed(node.admin.get('/api/v1/credentials/a'));
+    assert.equal(value.status, 200, value.text);
+    assert.ok(ms < 1000, `${ms} ms`);
+  }
+  for (const { status, text } of await Promise.all(lists)) assert.ok(status === 200 || status === 503, text);
+  await held;
+  assert.equal((await node.admin.get('/api/v1/credentials')).body.data[0].access_count, 20);
+});

@@ -1,0 +1,138 @@
+// The role of the service: it owns nothing, may do exactly what a node needs, and a node that may do less says what is missing.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { parseAddress } from '../../src/store/postgres/address.ts';
+import { updateSchema } from '../../src/store/postgres/owning.ts';
+import { NEEDED } from '../../src/store/postgres/privileges.ts';
+import { PostgresStore } from '../../src/store/postgres/store.ts';
+import { querySql } from '../kit/postmaster.ts';
+import { startTestService } from '../kit/service.ts';
+import { useBesides, useEverything } from './everything.ts';
+import { newGrantedDatabase, quote } from './owners.ts';
+
+const GRANTS = Object.entries(NEEDED).flatMap(([table, rights]) =>
+  rights.split(', ').map((right) => ({ table, right })),
+);
+
+test('a role that owns nothing can do all that a node does, and again after a restart', async (t) => {
+  const { service } = await newGrantedDatabase(t);
+  const first = await startTestService(t, ['--database', service, '--no-migrate']);
+  await useEverything(first);
+  await first.stop();
+  const again = await startTestService(t, ['--database', service], first.dataDir);
+  await useEverything(again);
+  const store = await PostgresStore.open(parseAddress(service), false);
+  await useBesides(store, service);
+  await store.close();
+  await again.stop();
+});
+
+test('the role can change nothing of the log but add to it, and nothing of the schema', async (t) => {
+  const { superuser, service, ownerRole } = await newGrantedDatabase(t);
+  const node = await startTestService(t, ['--database', service]);
+  await node.admin.post('/api/v1/credentials', { path: 'a', value: 'one' });
+  await querySql(superuser, 'CREATE TABLE public.others (id integer)');
+  await querySql(superuser, 'CREATE SCHEMA payroll CREATE TABLE salaries (id integer)');
+  for (const statement of [
+    `UPDATE leasehold.audit_entries SET reason = 'nothing happened' WHERE seq = 1`,
+    'DELETE FROM leasehold.audit_entries WHERE seq = 1',
+    'TRUNCATE leasehold.audit_entries',
+    'SELECT 1 FROM leasehold.audit_entries FOR UPDATE',
+    'DROP TABLE leasehold.audit_entries',
+    'ALTER TABLE leasehold.audit_entries ADD COLUMN note text',
+    'CREATE RULE quiet AS ON INSERT TO leasehold.audit_entries DO INSTEAD NOTHING',
+    'CREATE INDEX ON leasehold.audit_entries (result)',
+    'ALTER TABLE leasehold.audit_entries DISABLE TRIGGER ALL',
+    'DELETE FROM leasehold.audit_head',
+    'TRUNCATE leasehold.audit_head',
+    'DELETE FROM leasehold.vault',
+    'UPDATE leasehold.agents SET public_key = public_key',
+    'UPDATE leasehold.policies SET actions = actions',
+    'UPDATE leasehold.credential_versions SET version = version',
+    `INSERT INTO leasehold.migrations (number, name, needs) VALUES (99, 'x', 99)`,
+    'DELETE FROM leasehold.migrations',
+    'CREATE TABLE leasehold.more (id integer)',
+    'CREATE TABLE public.more (id integer)',
+    'CREATE TEMPORARY TABLE more (id integer)',
+    'CREATE SCHEMA more',
+    'DROP VIEW leasehold.leases_now',
+    'DROP SCHEMA leasehold CASCADE',
+    `SET ROLE ${quote(ownerRole)}`,
+    'SELECT * FROM public.others',
+    'SELECT * FROM payroll.salaries',
+    'SELECT rolpassword FROM pg_authid',
+    `SELECT pg_read_file('postgresql.conf')`,
+    `COPY leasehold.sessions TO PROGRAM 'cat'`,
+  ]) {
+    // "Must be owner" and "permission denied" have the same code.
+    await assert.rejects(querySql(service, statement), { code: '42501' }, statement);
+  }
+  await node.stop();
+});
+
+test('a start without one of its rights names that one, and no other', async (t) => {
+  const { owner, service, serviceRole } = await newGrantedDatabase(t);
+  const role = quote(serviceRole);
+  const tables = GRANTS.map(({ table, right }) => ({ right, on: `leasehold.${table}` }));
+  for (const { right, on } of [{ right: 'USAGE', on: 'schema leasehold' }, ...tables]) {
+    await querySql(owner, `REVOKE ${right} ON ${on} FROM ${role}`);
+    const message = `the role ${serviceRole} lacks ${right} on ${on}: the role that owns the schema grants it with npm run schema -- --grant ${serviceRole}`;
+    await assert.rejects(PostgresStore.open(parseAddress(service)), { name: 'StoreFailure', message });
+    await querySql(owner, `GRANT ${right} ON ${on} TO ${role}`);
+  }
+  await (await PostgresStore.open(parseAddress(service))).close();
+});
+
+test('a start that lacks several rights names them all', async (t) => {
+  const { owner, service, serviceRole } = await newGrantedDatabase(t);
+  await querySql(owner, `REVOKE SELECT, DELETE ON leasehold.leases, leasehold.sessions FROM ${quote(serviceRole)}`);
+  const named =
+    /lacks SELECT on leasehold.sessions, DELETE on leasehold.sessions, SELECT on leasehold.leases, DELETE on leasehold.leases:/;
+  await assert.rejects(PostgresStore.open(parseAddress(service)), named);
+});
+
+test('a start on a schema of which a table was dropped says so', async (t) => {
+  const { owner, service } = await newGrantedDatabase(t);
+  await querySql(owner, 'DROP TABLE leasehold.kept_replies');
+  await assert.rejects(PostgresStore.open(parseAddress(service)), /the database lacks leasehold.kept_replies,/);
+});
+
+test('of what the role may do, nothing can be spared', async (t) => {
+  const { owner, service, serviceRole } = await newGrantedDatabase(t);
+  const node = await startTestService(t, ['--database', service]);
+  const store = await PostgresStore.open(parseAddress(service));
+  const spared: string[] = [];
+  for (const { table, right } of GRANTS) {
+    await querySql(owner, `REVOKE ${right} ON leasehold.${table} FROM ${quote(serviceRole)}`);
+    try {
+      await useBesides(store, service);
+      await useEverything(node);
+      spared.push(`${right} on ${table}`);
+    } catch {
+      // Missed by one of them, as it should be.
+    }
+    await querySql(owner, `GRANT ${right} ON leasehold.${table} TO ${quote(serviceRole)}`);
+    // Nothing but the right was missing.
+    await useEverything(node);
+  }
+  assert.deepEqual(spared, []);
+  await store.close();
+  await node.stop();
+});
+
+test('what a role had beyond its needs is taken from it when it is granted them', async (t) => {
+  const { owner, service, serviceRole } = await newGrantedDatabase(t);
+  await querySql(owner, `GRANT ALL ON ALL TABLES IN SCHEMA leasehold TO ${quote(serviceRole)}`);
+  await querySql(owner, `GRANT CREATE ON SCHEMA leasehold TO ${quote(serviceRole)}`);
+  await updateSchema(parseAddress(owner), serviceRole);
+  const rows = await querySql(
+    owner,
+    `SELECT table_name, string_agg(privilege_type, ', ' ORDER BY privilege_type) AS rights
+     FROM information_schema.role_table_grants WHERE grantee = '${serviceRole.replaceAll("'", "''")}' GROUP BY table_name`,
+  );
+  const granted = Object.fromEntries(rows.map((row) => [row['table_name'], row['rights']]));
+  const sorted = Object.entries(NEEDED).map(([table, rights]) => [table, rights.split(', ').sort().join(', ')]);
+  assert.deepEqual(granted, Object.fromEntries(sorted));
+  await assert.rejects(querySql(service, 'CREATE TABLE leasehold.more (id integer)'), { code: '42501' });
+});

@@ -1,0 +1,107 @@
+// The command that makes the schema of a shared database: for its owner, with what it says, prints and refuses.
+
+import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { temporaryFolder } from '../kit/folder.ts';
+import { querySql } from '../kit/postmaster.ts';
+import { runCommand } from '../kit/process.ts';
+import { startTestService } from '../kit/service.ts';
+import { useEverything } from './everything.ts';
+import { newGrantedDatabase, newOwnedDatabase, quote } from './owners.ts';
+import { MIGRATIONS, migrationsOf, NEWEST, open, shapeOf } from './schemas.ts';
+
+const SCHEMA = 'src/cli/schema.ts';
+
+test('the command makes the schema, lets a role use it, and says what comes next', async (t) => {
+  const { owner, service, serviceRole } = await newOwnedDatabase(t);
+  const file = join(temporaryFolder(t), 'owner.url');
+  writeFileSync(file, `${owner}\n`);
+  const first = await runCommand(SCHEMA, ['--database-file', file, '--grant', serviceRole]);
+  assert.equal(first.code, 0, first.output);
+  assert.match(
+    first.output,
+    /^PostgreSQL at 127\.0\.0\.1:\d+, database test_\w+, has schema \d+: 0001_vault\b.* done\.$/m,
+  );
+  assert.ok(first.output.includes(`Next: start the nodes as ${serviceRole}:`), first.output);
+  const again = await runCommand(SCHEMA, ['--database-file', file]);
+  assert.match(again.output, /nothing was left to do\.\nNext: let a role that owns nothing use it, with --grant ROLE/);
+  const node = await startTestService(t, ['--database', service, '--no-migrate']);
+  await useEverything(node);
+  await node.stop();
+});
+
+test('what the command prints is what it does', async (t) => {
+  const [byCommand, byHand] = [await newGrantedDatabase(t), await newOwnedDatabase(t)];
+  const { code, output } = await runCommand(SCHEMA, ['--print', '--grant', byHand.serviceRole]);
+  assert.equal(code, 0, output);
+  await querySql(byHand.owner, output);
+  assert.deepEqual(await shapeOf(byHand.owner), await shapeOf(byCommand.owner));
+  await open(byHand.service, false);
+  const left = await runCommand(SCHEMA, ['--print', '--database', byHand.owner]);
+  assert.deepEqual(left, { code: 0, output: '\n' });
+});
+
+test('a command that was called wrongly, or may not, says why in one line and changes nothing', async (t) => {
+  const { owner, service, ownerRole, serviceRole } = await newOwnedDatabase(t);
+  const rows: readonly [flags: readonly string[], code: number, said: RegExp][] = [
+    [[], 2, /^leasehold: Give --database URL or --database-file FILE\.\n$/],
+    [['--database'], 2, /^leasehold: .*--database.* npm run schema -- --help lists the flags\.\n$/],
+    [['--database', owner, '--grant', ''], 2, /^leasehold: --grant needs a value\.\n$/],
+    [['--database', owner, '--drop'], 2, /^leasehold: Unknown option '--drop'/],
+    [['--database', 'mysql://a@b/c'], 2, /^leasehold: --database: must be postgres:.*\n$/],
+    [
+      ['--database', service],
+      1,
+      /^leasehold: the database has no schema of Leasehold,.*run npm run schema with the role that may.*\n$/,
+    ],
+    [
+      ['--database', owner, '--grant', 'x'.repeat(64)],
+      1,
+      /^leasehold: the role to grant to must have a name of 1 to 63 bytes\n$/,
+    ],
+    [
+      ['--database', owner, '--grant', 'nobody"; --'],
+      1,
+      /^leasehold: PostgreSQL: role "nobody"; --" does not exist \(42704\)\n$/,
+    ],
+    [['--database', owner, '--grant', ownerRole], 1, /^leasehold: the role .* owns the schema: .*\n$/],
+    [
+      ['--database', service, '--grant', serviceRole],
+      1,
+      /^leasehold: the role .* lacks USAGE on schema leasehold, SELECT on/,
+    ],
+  ];
+  for (const [flags, code, said] of rows) {
+    const ended = await runCommand(SCHEMA, flags);
+    assert.equal(ended.code, code, ended.output);
+    assert.match(ended.output, said);
+    assert.equal(ended.output.trimEnd().split('\n').length, 1, ended.output);
+  }
+  await open(owner, false);
+});
+
+test('a role that may not make the schema is told who can', async (t) => {
+  const { service } = await newOwnedDatabase(t);
+  await assert.rejects(open(service), {
+    message:
+      'the database has no schema of Leasehold, or an old one, and this role may not make it: run npm run schema with the role that may; docs/operations.md tells how',
+  });
+});
+
+test('a role that may use the schema is told so where it is old, and changes nothing', async (t) => {
+  const { owner, service } = await newGrantedDatabase(t);
+  await querySql(owner, `DELETE FROM leasehold.migrations WHERE number = ${NEWEST}`);
+  await assert.rejects(open(service), /no schema of Leasehold, or an old one, and this role may not make it/);
+  assert.deepEqual(await migrationsOf(owner), MIGRATIONS.slice(0, -1));
+});
+
+test('an owner of an empty schema that somebody else made for it can fill it', async (t) => {
+  const { superuser, owner, ownerRole } = await newOwnedDatabase(t);
+  await querySql(superuser, `ALTER DATABASE ${new URL(superuser).pathname.slice(1)} OWNER TO CURRENT_USER`);
+  await querySql(superuser, `GRANT CONNECT ON DATABASE ${new URL(superuser).pathname.slice(1)} TO ${quote(ownerRole)}`);
+  await querySql(superuser, `CREATE SCHEMA leasehold AUTHORIZATION ${quote(ownerRole)}`);
+  await open(owner);
+  assert.deepEqual(await migrationsOf(owner), MIGRATIONS);
+});

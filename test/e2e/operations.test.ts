@@ -1,0 +1,132 @@
+// docs/operations.md, executed: its SQL and shell blocks make a vault on a PostgreSQL of its own, in their order, and its tables
+// are held against the server and the source.
+
+import assert from 'node:assert/strict';
+import { createPrivateKey } from 'node:crypto';
+import { globSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { parseAddress } from '../../src/store/postgres/address.ts';
+import { Connection } from '../../src/store/postgres/connection.ts';
+import { ROOT } from '../house/source.ts';
+import { createClient, verifyAs } from '../kit/client.ts';
+import { newDatabase } from '../kit/database.ts';
+import { temporaryFolder } from '../kit/folder.ts';
+import { findPort } from '../kit/port.ts';
+import { startPostgres } from '../kit/postgres.ts';
+import { type Block, readBlocks } from './markdown.ts';
+import { Shell, startInBackground } from './shell.ts';
+
+const PAGE = readFileSync(join(ROOT, 'docs/operations.md'), 'utf8');
+const blocks = readBlocks(PAGE);
+const ROLES = readFileSync(join(ROOT, 'deploy/postgres/roles.sql'), 'utf8');
+
+function only(language: string, words: string): Block {
+  const found = blocks.filter((block) => block.language === language && block.text.includes(words));
+  const [block] = found;
+  assert.ok(block !== undefined && found.length === 1, `one block of ${language} with ${words}`);
+  return block;
+}
+
+/** The first cells of a table's rows, and what stands beside them. */
+function tableUnder(heading: string, title: string): string[][] {
+  const section = PAGE.split(/^## /m).find((part) => part.startsWith(heading)) ?? '';
+  const [, rows = ''] = section.split(`| ${title} |`);
+  const lines = rows.split('\n\n')[0]?.split('\n').slice(2) ?? [];
+  return lines.map((line) => line.split(' | ').map((cell) => cell.replace(/^\| | \|$/g, '')));
+}
+
+test('the page’s roles are those of deploy, and every block is of a language that says whether it is run', () => {
+  const words = (text: string): string => text.replaceAll(/^--.*\n/gm, '').trim();
+  assert.equal(words(only('sql', 'CREATE ROLE').text), words(ROLES));
+  assert.deepEqual(new Set(blocks.map(({ language }) => language)), new Set(['console', 'sh', 'sql']));
+});
+
+test('the page’s commands make a vault that a role uses which owns nothing, and an agent with a key of its own', async (t) => {
+  const server = await startPostgres(t);
+  const etc = temporaryFolder(t);
+  const home = temporaryFolder(t);
+  const listen = `127.0.0.1:${await findPort()}`;
+  const { PATH = '' } = process.env;
+  const env = {
+    PATH,
+    HOME: home,
+    ETC: etc,
+    LEASEHOLD_LISTEN: listen,
+    NO_PROXY: '*',
+    npm_config_update_notifier: 'false',
+  };
+  const place = { cwd: ROOT, env };
+  const shell = new Shell(t, temporaryFolder(t), place);
+
+  assert.equal(await shell.run(only('sh', 'openssl rand').text), '');
+  for (const statement of only('sql', 'CREATE ROLE').text.split(';\n')) {
+    await server.query(statement.replace(/:'(\w+)_password'/, "'of the $1'"));
+  }
+  for (const role of ['owner', 'node']) {
+    const url = `postgres://leasehold_${role}:of%20the%20${role}@127.0.0.1:${server.port}/leasehold`;
+    writeFileSync(join(etc, `${role}.url`), `${url}\n`, { mode: 0o600 });
+  }
+  const said = await shell.run(only('sh', 'npm run --silent schema').text);
+  assert.match(
+    said,
+    /^PostgreSQL at .*, database leasehold, has schema \d+: .* done\.\nThe role leasehold_node may do with it/,
+  );
+  const service = await startInBackground(t, only('sh', 'npm start').text, 'Ctrl-C stops.', place);
+  assert.doesNotMatch(service.printed, /WARNING/);
+
+  const token = readFileSync(join(etc, 'admin.token'), 'utf8').trim();
+  await shell.run(`URL=http://${listen}; TOKEN=${token}; cd "$ETC"`);
+  const registered = await shell.run(only('sh', 'public_key').text);
+  assert.equal(JSON.parse(registered).data.name, 'deploy-bot');
+  const key = createPrivateKey(readFileSync(join(etc, 'agent.pem')));
+  assert.equal((await verifyAs(`http://${listen}`, 'deploy-bot', key)).status, 200);
+
+  assert.deepEqual([...(await server.query(only('sql', 'pg_stat_replication').text, 'leasehold'))], []);
+  const [size] = await server.query(only('sql', 'pg_size_pretty').text, 'leasehold');
+  assert.match(String(size?.['log']), /^\d+ kB$/);
+  assert.equal((await createClient(`http://${listen}`, token).get('/api/v1/audit/verify')).body.data.valid, true);
+  assert.equal(await service.end('SIGTERM'), 0);
+});
+
+test('the settings that the page says each connection has are those that it has', async (t) => {
+  const rows = tableUnder('Settings that matter', 'setting | value | so that');
+  assert.ok(rows.length >= 5);
+  const connection = await Connection.open(parseAddress(await newDatabase(t)));
+  for (const [name = '', value] of rows) {
+    const [row] = await connection.query`SELECT current_setting(${name.replaceAll('`', '')}) AS value`;
+    assert.equal(row?.['value'], value, name);
+  }
+  connection.close();
+});
+
+test('every refusal of a start that the page lists is one that the source can say', () => {
+  const source = globSync('src/{daemon,store,vault}/**/*.ts', { cwd: ROOT })
+    .map((name) => readFileSync(join(ROOT, name), 'utf8'))
+    .join('\n');
+  const rows = tableUnder('What a start refuses', 'it says | cure');
+  assert.ok(rows.length > 15);
+  for (const [said = ''] of rows) {
+    for (const [, quoted = ''] of said.matchAll(/`([^`]+)`/g)) {
+      // What PostgreSQL itself says, by its code.
+      if (/\(\w{5}\)$/.test(quoted)) continue;
+      for (const part of quoted.split('…').map((text) => text.replace(/^[ (,:]+|[ (,:]+$/g, ''))) {
+        assert.ok(part.length < 6 || source.includes(part), `${quoted}: ${part}`);
+      }
+    }
+  }
+});
+
+test('every flag that the page names is one that a program has', () => {
+  const programs = globSync('{src/daemon,src/cli,scripts}/*.{ts,mjs}', { cwd: ROOT }).map((name) =>
+    readFileSync(join(ROOT, name), 'utf8'),
+  );
+  const prose = PAGE.replaceAll(/```[\s\S]*?```/g, '');
+  const named = new Set([...prose.matchAll(/`--([a-z-]+)/g)].map(([, flag = '']) => flag));
+  const known = programs.join('\n');
+  assert.ok(named.size > 8);
+  assert.deepEqual(
+    [...named].filter((flag) => !known.includes(`'${flag}'`) && !known.includes(`${flag}: {`)),
+    [],
+  );
+});
