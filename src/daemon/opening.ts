@@ -2,7 +2,7 @@
 import { FIRST_LINK } from '../core/audit.ts';
 import { headMac } from '../crypto/chain.ts';
 import { isSameText, type VaultKeys } from '../crypto/keys.ts';
-import type { Store } from '../store/port.ts';
+import type { Head, Store } from '../store/port.ts';
 import type { SyncFile } from '../store/sqlite/walsync.ts';
 import { type Clock, startClock } from '../vault/clock.ts';
 import { type Memory, readMemory } from '../vault/memory.ts';
@@ -92,10 +92,27 @@ async function checkRootKey(store: Store, keys: VaultKeys, file: string): Promis
   if (keyCheck === null) {
     if (!(await store.isEmpty())) throw await recordMissing(store);
     const head = { seq: 0, hmac: FIRST_LINK, mac: headMac(keys.audit, 0, FIRST_LINK), epoch: 0 };
-    await store.initialise(keys.checkValue, head, (await store.readTime()) ?? Date.now());
-  } else if (!isSameText(keyCheck, keys.checkValue)) {
-    throw new StartError(`${file} is not the root key of this vault. Put the right one back; nothing was changed.`);
+    await makeVault(store, keys, head, file);
+  } else {
+    assertItsKey(keyCheck, keys, file);
   }
+}
+
+/** Of several nodes that start at once, one makes it, and the others find it. */
+async function makeVault(store: Store, keys: VaultKeys, head: Head, file: string): Promise<void> {
+  try {
+    await store.initialise(keys.checkValue, head, (await store.readTime()) ?? Date.now());
+  } catch (error) {
+    const made = await store.readKeyCheck();
+    if (made === null) throw error;
+    assertItsKey(made, keys, file);
+  }
+}
+
+/** @throws StartError */
+function assertItsKey(keyCheck: string, keys: VaultKeys, file: string): void {
+  if (isSameText(keyCheck, keys.checkValue)) return;
+  throw new StartError(`${file} is not the root key of this vault. Put the right one back; nothing was changed.`);
 }
 
 /** A clock that goes on from the latest time known, so that what had ended stays ended. @throws StartError */

@@ -1,14 +1,17 @@
 // What nodes share, and what each has for itself.
 
 import assert from 'node:assert/strict';
-import { randomInt, sign } from 'node:crypto';
+import { randomBytes, randomInt, sign } from 'node:crypto';
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createClient, logIn, readAgentKey, verifyAs } from '../kit/client.ts';
 import { startCluster } from '../kit/cluster.ts';
+import { newDatabase } from '../kit/database.ts';
+import { temporaryFolder } from '../kit/folder.ts';
 import { querySql } from '../kit/postmaster.ts';
+import { startProcess } from '../kit/process.ts';
 
 const cluster = await startCluster({ after }, { nodes: 3 });
 const [one, two, three] = cluster.nodes;
@@ -130,4 +133,23 @@ test('a wrong root key is refused, and changes nothing', async () => {
   const before = (await one.admin.get('/api/v1/audit?limit=1')).body.meta.total;
   await assert.rejects(cluster.start(undefined, ['--root-key-file', file]), /is not the root key of this vault/);
   assert.equal((await one.admin.get('/api/v1/audit?limit=1')).body.meta.total, before);
+});
+
+test('several nodes that start at once on an empty database make one vault', async (t) => {
+  const url = await newDatabase(t);
+  const folder = temporaryFolder(t);
+  const rootKeyFile = join(folder, 'root.key');
+  writeFileSync(rootKeyFile, `${randomBytes(32).toString('base64')}\n`, { mode: 0o600 });
+  const started = await Promise.all(
+    [1, 2, 3, 4].map((node) =>
+      startProcess(t, join(folder, `node-${node}`), ['--database', url, '--root-key-file', rootKeyFile]),
+    ),
+  );
+  const totals = await Promise.all(
+    started.map(async ({ address, adminToken }) => {
+      const { body } = await createClient(address, adminToken).get('/api/v1/audit?event_type=service.start');
+      return body.meta.total;
+    }),
+  );
+  assert.deepEqual(totals, [4, 4, 4, 4]);
 });

@@ -59,7 +59,7 @@ export async function useEverything(service: TestService): Promise<void> {
 
 /** What a node does beside its callers: when it starts, finds that others changed something, and sweeps. */
 export async function useBesides(store: PostgresStore, url: string): Promise<void> {
-  const connection = await Connection.open(parseAddress(url));
+  const connection = await Connection.open(parseAddress(url), 'reading');
   await readSchema(connection).finally(() => connection.close());
   await store.readHead();
   await store.readKeyCheck();

@@ -92,7 +92,7 @@ test('the page’s commands make a vault that a role uses which owns nothing, an
 test('the settings that the page says each connection has are those that it has', async (t) => {
   const rows = tableUnder('Settings that matter', 'setting | value | so that');
   assert.ok(rows.length >= 5);
-  const connection = await Connection.open(parseAddress(await newDatabase(t)));
+  const connection = await Connection.open(parseAddress(await newDatabase(t)), 'reading');
   for (const [name = '', value] of rows) {
     const [row] = await connection.query`SELECT current_setting(${name.replaceAll('`', '')}) AS value`;
     assert.equal(row?.['value'], value, name);

@@ -19,13 +19,24 @@ const SETTINGS = {
   idle_in_transaction_session_timeout: 2000,
   /** Longer: who waits behind such a node gets the turn after it. */
   lock_timeout: 3000,
-  statement_timeout: 10_000,
 } as const;
+
+/** What a connection is for decides how long a statement may take. */
+const SETTINGS_OF = {
+  // INVARIANT: none for a commit. One that waits for a standby would be cut short, be seen by all, and be lost with this server.
+  turns: { statement_timeout: 0 },
+  // Each look is planned for what it asks: one plan for all would go through everything for the one who has little.
+  reading: { statement_timeout: 10_000, plan_cache_mode: 'force_custom_plan' },
+} as const;
+
+type Purpose = keyof typeof SETTINGS_OF;
 
 const OPENS_WITHIN_S = 3;
 const KEEP_ALIVE_S = 5;
 /** In the driver's own words, a reason to look at the next host. */
 const READ_ONLY = 'it takes no writes: it is a standby';
+const NO_TLS =
+  'PostgreSQL: the server broke off where TLS begins. Does it speak it (ssl = on)? On a network that you trust say sslmode=disable';
 
 type Types = { number: postgres.PostgresType<number> };
 type Rows = readonly Row[];
@@ -41,7 +52,7 @@ export class Connection {
   /** Since the last look: what the server said beside its answers. */
   #notices: string[] = [];
 
-  private constructor(address: PostgresAddress, host: Host) {
+  private constructor(address: PostgresAddress, host: Host, purpose: Purpose) {
     const options: postgres.Options<Types> = {
       path: host.kind === 'unix' ? host.socket : undefined,
       host: host.kind === 'unix' ? undefined : host.host,
@@ -56,7 +67,7 @@ export class Connection {
       keep_alive: KEEP_ALIVE_S,
       idle_timeout: 0,
       max_lifetime: null,
-      connection: { application_name: address.applicationName, ...SETTINGS },
+      connection: { application_name: address.applicationName, ...SETTINGS, ...SETTINGS_OF[purpose] },
       // Ordinals and times fit a number.
       types: { number: { to: 20, from: [20], parse: Number, serialize: String } },
       // Not from the environment.
@@ -72,8 +83,8 @@ export class Connection {
    * To the host that first answers and, where that is asked for, takes writes. All are asked at once: one that is gone without a
    * word must not hold up the one that took over. @throws StoreFailure
    */
-  static async open(address: PostgresAddress): Promise<Connection> {
-    const tried = address.hosts.map((host) => Connection.#openTo(address, host));
+  static async open(address: PostgresAddress, purpose: Purpose): Promise<Connection> {
+    const tried = address.hosts.map((host) => Connection.#openTo(address, host, purpose));
     try {
       const first = await Promise.any(tried);
       for (const other of tried) void other.then((late) => late !== first && late.close()).catch(() => undefined);
@@ -89,14 +100,17 @@ export class Connection {
     }
   }
 
-  static async #openTo(address: PostgresAddress, host: Host): Promise<Connection> {
-    const connection = new Connection(address, host);
+  static async #openTo(address: PostgresAddress, host: Host, purpose: Purpose): Promise<Connection> {
+    const connection = new Connection(address, host, purpose);
     try {
       await connection.#begin(address);
       return connection;
     } catch (error) {
       connection.close();
-      throw toFailure(error);
+      const isEncrypted = sslModeFor(address, host) !== 'disable';
+      throw isEncrypted && isCutOff(error)
+        ? new StoreFailure('unavailable', NO_TLS, { cause: error })
+        : toFailure(error);
     }
   }
 
@@ -201,6 +215,11 @@ export async function within<T>(connection: Connection, milliseconds: number, an
   } finally {
     clearTimeout(watch);
   }
+}
+
+/** A server without TLS says so by one letter, which the driver takes no notice of. */
+function isCutOff(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === 'ECONNRESET';
 }
 
 function tlsOptions(mode: SslMode, host: Host, { rootCertificates }: PostgresAddress): ConnectionOptions | false {

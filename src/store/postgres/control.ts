@@ -17,8 +17,8 @@ export async function readControl(
   if (epoch - behindEpoch > MAX_EPOCHS_BEHIND || epoch < behindEpoch) return null;
   const [removals, agents, policies] = await Promise.all([
     connection.query`SELECT agent_id, name FROM control_removals WHERE epoch > ${behindEpoch}::bigint`,
-    connection.query`SELECT * FROM agents WHERE epoch > ${behindEpoch}::bigint`,
-    connection.query`SELECT * FROM policies WHERE epoch > ${behindEpoch}::bigint`,
+    connection.query`SELECT id, name, description, public_key, registered_at, mac FROM agents WHERE epoch > ${behindEpoch}::bigint`,
+    connection.query`SELECT name, principal, resources, actions, max_ttl, created_at, mac FROM policies WHERE epoch > ${behindEpoch}::bigint`,
   ]);
   const removed = removals.map((row) => ({ id: String(row['agent_id']), name: String(row['name']) }));
   return {

@@ -83,7 +83,7 @@ function fitting(
 ): Promise<readonly Row[]> {
   const listedAfter = now - ENDED_LEASES_LISTED_MS;
   return connection.query`
-    SELECT * FROM leases_now l WHERE l.seq >= ${from} AND l.seq < ${beforeSeq}
+    SELECT seq, id, agent_id, credential_id, agent_name, path, version, policy_name, issued_at, expires_at, revoked_at FROM leases_now l WHERE l.seq >= ${from} AND l.seq < ${beforeSeq}
       AND (${agentName}::text IS NULL OR l.agent_name = ${agentName})
       AND (${agentId}::text IS NULL OR l.agent_id = ${agentId})
       AND (${path}::text IS NULL OR l.path = ${path})

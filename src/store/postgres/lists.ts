@@ -26,13 +26,14 @@ export async function listCredentials(
   const { low, last, isFull } = window;
   const some = await connection.query`
     WITH page AS (
-      SELECT * FROM credentials WHERE path >= ${low} AND path <= ${last} AND (${query.type}::text IS NULL OR type = ${query.type})
+      SELECT id, path, type, description, created_at, updated_at, version FROM credentials WHERE path >= ${low} AND path <= ${last} AND (${query.type}::text IS NULL OR type = ${query.type})
       ORDER BY path LIMIT ${limit}::bigint
     ), since AS (
       SELECT credential_id, count(*) AS n FROM leases WHERE seq > (SELECT through_seq FROM access_counted)
       AND credential_id IN (SELECT id FROM page) GROUP BY credential_id
     )
-    SELECT page.*, coalesce(access_counts.count, 0) + coalesce(since.n, 0) AS access_count FROM page
+    SELECT page.id, page.path, page.type, page.description, page.created_at, page.updated_at, page.version,
+      coalesce(access_counts.count, 0) + coalesce(since.n, 0) AS access_count FROM page
     LEFT JOIN access_counts ON access_counts.credential_id = page.id
     LEFT JOIN since ON since.credential_id = page.id ORDER BY path`;
   const rows = some.map((row) => ({ ...toCredential(row), accessCount: Number(row['access_count']) }));

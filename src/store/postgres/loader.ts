@@ -54,16 +54,16 @@ export async function loadKeys(connection: Connection, keys: readonly Keys[]): P
     loadHistories(connection, wanted),
     wanted.sessions.size === 0
       ? []
-      : connection.query`SELECT * FROM sessions WHERE token_hash = ANY(${textArray(wanted.sessions)}::text[])`,
+      : connection.query`SELECT token_hash, agent_id, issued_at, expires_at, mac FROM sessions WHERE token_hash = ANY(${textArray(wanted.sessions)}::text[])`,
     wanted.leases.size === 0
       ? []
-      : connection.query`SELECT * FROM leases_now WHERE id = ANY(${textArray(wanted.leases)}::text[])`,
+      : connection.query`SELECT seq, id, agent_id, credential_id, agent_name, path, version, policy_name, issued_at, expires_at, revoked_at FROM leases_now WHERE id = ANY(${textArray(wanted.leases)}::text[])`,
     wanted.challenges.size === 0
       ? []
       : connection.query`SELECT id FROM spent_challenges WHERE id = ANY(${textArray(wanted.challenges)}::text[])`,
     wanted.replies.size === 0
       ? []
-      : connection.query`SELECT * FROM kept_replies WHERE id = ANY(${textArray(wanted.replies)}::text[])`,
+      : connection.query`SELECT id, agent_id, request_mac, reply, expires_at, mac FROM kept_replies WHERE id = ANY(${textArray(wanted.replies)}::text[])`,
   ]);
   const newest = credentials.filter(({ sealed }) => sealed !== null && sealed !== undefined);
   const others = versions.filter(({ credential_id: id, version }) =>
@@ -89,12 +89,12 @@ async function loadCredentials(connection: Connection, { paths, newest }: Wanted
     newest.size === 0
       ? []
       : connection.query`
-          SELECT c.*, v.type AS version_type, v.created_at AS version_at, v.sealed FROM credentials c
+          SELECT c.id, c.path, c.type, c.description, c.created_at, c.updated_at, c.version, v.type AS version_type, v.created_at AS version_at, v.sealed FROM credentials c
           LEFT JOIN credential_versions v ON v.credential_id = c.id AND v.version = c.version
           WHERE c.path = ANY(${textArray(newest)}::text[])`,
     without.length === 0
       ? []
-      : connection.query`SELECT * FROM credentials WHERE path = ANY(${textArray(without)}::text[])`,
+      : connection.query`SELECT id, path, type, description, created_at, updated_at, version FROM credentials WHERE path = ANY(${textArray(without)}::text[])`,
   ]);
   return [...some, ...others];
 }
@@ -103,7 +103,7 @@ async function loadVersions(connection: Connection, { versions }: Wanted): Promi
   if (versions.size === 0) return [];
   const wanted = [...versions.values()];
   return connection.query`
-    SELECT v.* FROM unnest(${textArray(wanted.map(({ path }) => path))}::text[],
+    SELECT v.credential_id, v.version, v.type, v.created_at, v.sealed FROM unnest(${textArray(wanted.map(({ path }) => path))}::text[],
                            ${numberArray(wanted.map(({ version }) => version))}::bigint[]) AS w (path, version)
     JOIN credentials c ON c.path = w.path COLLATE "C"
     JOIN credential_versions v ON v.credential_id = c.id AND v.version = w.version`;

@@ -15,7 +15,7 @@ export class PostgresLogReader implements LogReader {
 
   /** @throws StoreFailure */
   static async open(address: PostgresAddress): Promise<PostgresLogReader> {
-    return new PostgresLogReader(await Connection.open(address));
+    return new PostgresLogReader(await Connection.open(address, 'reading'));
   }
 
   async entries(fromSeq: number, toSeq: number, limit: number): Promise<AuditEntry[]> {

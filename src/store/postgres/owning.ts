@@ -68,7 +68,7 @@ async function grant(connection: Connection, grantee: string): Promise<void> {
 }
 
 async function onConnection<T>(address: PostgresAddress, work: (connection: Connection) => Promise<T>): Promise<T> {
-  const connection = await Connection.open(address);
+  const connection = await Connection.open(address, 'reading');
   try {
     return await work(connection);
   } catch (error) {

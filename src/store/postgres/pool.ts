@@ -67,7 +67,7 @@ export class Pool {
 
   async #take(): Promise<Connection> {
     for (let idle = this.#idle.pop(); idle !== undefined; idle = this.#idle.pop()) if (idle.isOpen) return idle;
-    return Connection.open(this.#address);
+    return Connection.open(this.#address, 'reading');
   }
 
   #giveBack(connection: Connection): void {

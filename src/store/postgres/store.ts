@@ -92,16 +92,23 @@ export class PostgresStore implements Store {
   }
 
   readAgents() {
-    return this.#pool.use(async (connection) => (await connection.query`SELECT * FROM agents`).map(toAgent));
+    return this.#pool.use(async (connection) =>
+      (await connection.query`SELECT id, name, description, public_key, registered_at, mac FROM agents`).map(toAgent),
+    );
   }
 
   readPolicies() {
-    return this.#pool.use(async (connection) => (await connection.query`SELECT * FROM policies`).map(toPolicy));
+    return this.#pool.use(async (connection) =>
+      (await connection.query`SELECT name, principal, resources, actions, max_ttl, created_at, mac FROM policies`).map(
+        toPolicy,
+      ),
+    );
   }
 
   readSession(tokenHash: TokenHash) {
     return this.#pool.use(async (connection) => {
-      const [row] = await connection.query`SELECT * FROM sessions WHERE token_hash = ${tokenHash}`;
+      const [row] =
+        await connection.query`SELECT token_hash, agent_id, issued_at, expires_at, mac FROM sessions WHERE token_hash = ${tokenHash}`;
       return row === undefined ? null : toSession(row);
     });
   }
@@ -149,7 +156,7 @@ export class PostgresStore implements Store {
   async #turnConnection(): Promise<Connection> {
     if (this.#isClosed) throw new StoreFailure('unavailable', 'PostgreSQL: the store was closed');
     if (this.#connection?.isOpen === true) return this.#connection;
-    this.#connection = await Connection.open(this.#address);
+    this.#connection = await Connection.open(this.#address, 'turns');
     await prepareTurns(this.#connection);
     return this.#connection;
   }

@@ -1,0 +1,126 @@
+// The way to PostgreSQL: its certificate is held against its name unless the operator says otherwise, and nothing falls back to plain.
+
+import assert from 'node:assert/strict';
+import { copyFileSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import { parseAddress, sslModeFor } from '../../src/store/postgres/address.ts';
+import { Connection } from '../../src/store/postgres/connection.ts';
+import { makeCertificate } from '../kit/certificate.ts';
+import { newDatabase } from '../kit/database.ts';
+import { temporaryFolder } from '../kit/folder.ts';
+import { startPostgres } from '../kit/postgres.ts';
+import { handOver } from '../kit/programs.ts';
+import { startTestService } from '../kit/service.ts';
+
+const scope = { after };
+const server = await startPostgres(scope, { settings: { listen_addresses: '127.0.0.1,127.0.0.2' } });
+// For localhost and 127.0.0.1, signed by itself.
+const own = makeCertificate(scope);
+for (const [name, file] of [
+  ['server.crt', own.certFile],
+  ['server.key', own.keyFile],
+] as const) {
+  copyFileSync(file, join(server.dataDir, name));
+  handOver(join(server.dataDir, name));
+}
+await server.query('ALTER SYSTEM SET ssl = on');
+await server.stop();
+await server.start();
+
+const other = makeCertificate(scope);
+const url = (parameters: string, host = '127.0.0.1'): string =>
+  `${server.url().replace('127.0.0.1', host)}?${parameters}`;
+
+/** Whether the server says that the connection is encrypted; or why there is none. */
+async function encryptionOf(address: string): Promise<boolean | string> {
+  try {
+    const connection = await Connection.open(parseAddress(address), 'reading');
+    const [row] = await connection.query`SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()`;
+    connection.close();
+    return row?.['ssl'] === true;
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error);
+  }
+}
+
+test('with its roots a server is known by its name or its address, and not by another one', async () => {
+  assert.equal(await encryptionOf(url(`sslmode=verify-full&sslrootcert=${own.certFile}`)), true);
+  assert.equal(await encryptionOf(url(`sslmode=verify-full&sslrootcert=${own.certFile}`, 'localhost')), true);
+  assert.match(
+    String(await encryptionOf(url(`sslmode=verify-full&sslrootcert=${own.certFile}`, '127.0.0.2'))),
+    /ERR_TLS_CERT_ALTNAME_INVALID/,
+  );
+  assert.equal(await encryptionOf(url(`sslmode=verify-ca&sslrootcert=${own.certFile}`, '127.0.0.2')), true);
+});
+
+test('a server that other roots signed is refused, and only require takes it', async () => {
+  for (const mode of ['verify-full', 'verify-ca']) {
+    assert.match(
+      String(await encryptionOf(url(`sslmode=${mode}&sslrootcert=${other.certFile}`))),
+      /DEPTH_ZERO|SELF_SIGNED/,
+    );
+    assert.match(String(await encryptionOf(url(`sslmode=${mode}`))), /DEPTH_ZERO|SELF_SIGNED/);
+  }
+  assert.equal(await encryptionOf(url('sslmode=require')), true);
+});
+
+test('where no mode is given others must show who they are, and loopback and Unix sockets are plain', () => {
+  const modeOf = (authority: string): string => {
+    const address = parseAddress(`postgres://u:p@${authority}/d`);
+    return address.hosts.map((host) => sslModeFor(address, host)).join(' ');
+  };
+  assert.equal(modeOf('db.example'), 'verify-full');
+  assert.equal(modeOf('10.0.0.1:6432,127.0.0.1,localhost,[::1]:5433'), 'verify-full disable disable disable');
+  assert.equal(modeOf('[2001:db8::1]'), 'verify-full');
+  assert.equal(modeOf('127.0.0.1.example'), 'verify-full');
+  const socket = parseAddress('postgres://u:p@/d?host=/run/postgresql');
+  assert.deepEqual(socket.hosts, [{ kind: 'unix', socket: '/run/postgresql/.s.PGSQL.5432' }]);
+  assert.equal(sslModeFor(socket, socket.hosts[0] ?? assert.fail()), 'disable');
+});
+
+test('a server without TLS is not spoken to in plain, and the line says what may be wrong', async (t) => {
+  const plain = await newDatabase(t);
+  for (const mode of ['require', 'verify-full']) {
+    assert.match(String(await encryptionOf(`${plain}?sslmode=${mode}`)), /Does it speak it \(ssl = on\)\?/);
+  }
+});
+
+test('a service stores and lends over TLS and over a Unix socket', async (t) => {
+  const folder = temporaryFolder(t);
+  const overTls = ['--database', url(`sslmode=verify-full&sslrootcert=${own.certFile}`)];
+  const first = await startTestService(t, overTls, join(folder, 'one'));
+  assert.equal((await first.admin.post('/api/v1/credentials', { path: 'a', value: 'v' })).status, 201);
+  await first.stop();
+  const key = join(folder, 'one', 'root.key');
+  const overSocket = ['--database', server.socketUrl(), '--root-key-file', key];
+  const second = await startTestService(t, overSocket, join(folder, 'two'));
+  assert.equal((await second.admin.get('/api/v1/credentials/a')).body.data.value, 'v');
+  await second.stop();
+  assert.doesNotMatch(readFileSync(join(server.dataDir, 'postgresql.conf'), 'utf8'), /root\.key/);
+});
+
+for (const [what, address, rule] of [
+  ['no URL', 'vault', /must be postgres:\/\//],
+  ['another scheme', 'mysql://a:b@c/d', /must be postgres:\/\//],
+  ['no user', 'postgres://c/d', /must name a user/],
+  ['a parameter that is not known', 'postgres://a:b@c/d?sslcert=x', /has a parameter that is not known/],
+  ['a mode that protects from nobody', 'postgres://a:b@c/d?sslmode=prefer', /sslmode must be one of/],
+  ['a parameter twice', 'postgres://a:b@c/d?sslmode=require&sslmode=disable', /sslmode must be given once/],
+  ['a port that is none', 'postgres://a:b@c:99999/d', /each host must be/],
+  ['a standby that is wanted', 'postgres://a:b@c/d?target_session_attrs=standby', /target_session_attrs must be/],
+  ['roots that are not there', 'postgres://a:b@c/d?sslrootcert=/nowhere', /sslrootcert must be a file/],
+  ['an escape that is none', 'postgres://a:%zz@c/d', /must be percent-encoded/],
+] as const) {
+  test(`a database URL with ${what} is refused by its rule, and not repeated`, () => {
+    assert.throws(
+      () => parseAddress(address),
+      (error: Error) => rule.test(error.message) && !error.message.includes(address),
+    );
+  });
+}
+
+test('passwords are decoded once, and may hold anything', () => {
+  const { user, password, database } = parseAddress('postgres://us%40er:p%3Aa%2Fs%25s@h/da%20ta');
+  assert.deepEqual([user, password, database], ['us@er', 'p:a/s%s', 'da ta']);
+});
