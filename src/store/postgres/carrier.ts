@@ -81,7 +81,7 @@ class PostgresCarrier implements Carrier {
 
 /** Whether there may be a vault; nothing is made. @throws StoreFailure */
 export async function hasSchema(address: PostgresAddress): Promise<boolean> {
-  const connection = await Connection.open(address);
+  const connection = await Connection.open(address, 'reading');
   try {
     const [row] = await connection.query`SELECT to_regclass('leasehold.vault') IS NOT NULL AS is_there`;
     return row?.['is_there'] === true;
@@ -96,7 +96,7 @@ export async function hasSchema(address: PostgresAddress): Promise<boolean> {
 export class PostgresSource extends PostgresCarrier {
   /** @throws StoreFailure */
   static async open(address: PostgresAddress): Promise<PostgresSource> {
-    const connection = await Connection.open(address);
+    const connection = await Connection.open(address, 'reading');
     const source = new PostgresSource(connection, COUNTED);
     try {
       await connection.script(
@@ -121,12 +121,11 @@ export class PostgresTarget extends PostgresCarrier implements TargetCarrier {
 
   /** One move at a time. The schema must be there. @throws StoreFailure */
   static async open(address: PostgresAddress, cargo: Cargo): Promise<PostgresTarget> {
-    const connection = await Connection.open(address);
+    const connection = await Connection.open(address, 'turns');
     const target = new PostgresTarget(connection, cargo);
     try {
       // What was killed just now may still be ending: it is waited for, as long as for any lock.
       await target.run(`SELECT pg_advisory_lock(${MOVE_LOCK}, 0)`, []);
-      await connection.script('SET statement_timeout = 0');
       return target;
     } catch (error) {
       target.close();
