@@ -154,6 +154,12 @@ export class Connection {
     }
   }
 
+  /** A statement that was put together from names of our own; its values are bound all the same. @throws as `query` */
+  async run(text: string, values: readonly Value[]): Promise<Rows> {
+    if (this.#lost !== null || this.#sql === null) throw this.#lost;
+    return this.#watch(this.#sql.unsafe<Row[]>(text, [...values], { prepare: true }));
+  }
+
   /** Several statements of our own, without values, in one go. @throws as `query` */
   async script(text: string): Promise<void> {
     if (this.#lost !== null || this.#sql === null) throw this.#lost;
