@@ -3,6 +3,7 @@
 
 import { BenchCluster } from './benchcluster.ts';
 import { SMALL } from './benchvault.ts';
+import { entriesPerSecond, fitCost } from './chainlimit.ts';
 import { type Generator, startGenerator } from './generator.ts';
 import type { LoadResult } from './loads.ts';
 import { processorSeconds, sumUp } from './measuring.ts';
@@ -212,6 +213,20 @@ function toFindings(
         byConnections.map(([x, rounds]) => ({ x, ...of(rounds, ({ perSecond }) => perSecond) })),
       ),
     ],
-    notes: ['By pg_stat_statements, with two nodes:', ...slowest],
+    notes: [chainNote(byConnections), 'By pg_stat_statements, with two nodes:', ...slowest],
   };
+}
+
+/** Two nodes at so many connections keep the lock busy from 32 on: a turn begins where the one before ends. */
+function chainNote(byConnections: readonly (readonly [number, readonly Round[]])[]): string {
+  const turns = byConnections
+    .filter(([connections]) => connections >= 8)
+    .flatMap(([, rounds]) => rounds)
+    .map(({ work, answered, perSecond }) => {
+      const entries = answered / work.turns;
+      return { entries, ms: (entries * 1000) / perSecond };
+    });
+  const cost = fitCost(turns);
+  const limits = [16, 64, 256].map((entries) => `${Math.round(entriesPerSecond(cost, entries))}/s with ${entries}`);
+  return `A turn took ${cost.turnMs.toFixed(2)} ms, and ${(cost.entryMs * 1000).toFixed(0)} µs more for each of its entries: one chain's limit on this machine is ${limits.join(', ')} entries in a turn.`;
 }

@@ -16,6 +16,7 @@ export const ONCE: Readonly<Record<string, string>> = {
   crypto: 'no store',
   house: 'no store',
   kit: 'no store but PostgreSQL itself',
+  moving: 'from one store to the other',
   postgres: 'what is PostgreSQL’s alone',
   sqlite: 'what is SQLite’s alone',
 };
@@ -40,7 +41,7 @@ export function runsOnBoth(file: string): boolean {
 
 /** Whether any of them asks for a database, whatever store it was told to run on. */
 export function needsServer(passes: readonly Pass[]): boolean {
-  const folders = ['cluster', 'contract', 'kit', 'postgres'];
+  const folders = ['cluster', 'contract', 'kit', 'moving', 'postgres'];
   return passes.some(
     ({ store, files }) => store === 'postgres' || files.some((file) => folders.includes(folderOf(file) ?? '')),
   );

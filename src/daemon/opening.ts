@@ -76,15 +76,21 @@ export async function openVault(
   }
 }
 
+/** What a move writes last is missing altogether; where the log's head is there, it was not a move that was interrupted. */
+async function recordMissing(store: Store): Promise<StartError> {
+  const { head } = await store.readHead();
+  return new StartError(
+    head === null
+      ? 'A move into this database was not finished: run npm run migrate again, as before. If there was none, the database was altered outside: restore a backup.'
+      : "The vault's own record is missing from the database: it was altered outside. Restore a backup.",
+  );
+}
+
 /** A vault is bound to its root key: another one is refused before it seals anything. */
 async function checkRootKey(store: Store, keys: VaultKeys, file: string): Promise<void> {
   const keyCheck = await store.readKeyCheck();
   if (keyCheck === null) {
-    if (!(await store.isEmpty())) {
-      throw new StartError(
-        "The vault's own record is missing from the database: it was altered outside. Restore a backup.",
-      );
-    }
+    if (!(await store.isEmpty())) throw await recordMissing(store);
     const head = { seq: 0, hmac: FIRST_LINK, mac: headMac(keys.audit, 0, FIRST_LINK), epoch: 0 };
     await makeVault(store, keys, head, file);
   } else {

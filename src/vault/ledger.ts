@@ -34,7 +34,7 @@ export type LedgerState = 'ok' | 'failing' | 'broken';
 
 export class Ledger {
   readonly #parts: LedgerParts;
-  readonly #queue = new Queue();
+  readonly #queue: Queue;
   readonly #turns: Turns;
   #state: LedgerState = 'ok';
   #isRunning = false;
@@ -44,6 +44,7 @@ export class Ledger {
   constructor(parts: LedgerParts) {
     this.#parts = parts;
     this.#turns = new Turns(parts);
+    this.#queue = new Queue(parts.store.isShared);
   }
 
   get memory(): Memory {

@@ -1,4 +1,5 @@
 /** What a turn knows of its keys: sessions of the cache, and what the store found. */
+import type { Session } from '../core/agent.ts';
 import type { Operation } from '../core/operation.ts';
 import type { Keys, Loaded } from '../core/workspace.ts';
 import type { VaultKeys } from '../crypto/keys.ts';
@@ -21,9 +22,11 @@ export function keysToLoad(
 }
 
 /** What the rules see of what was found: of sessions and kept replies those that authenticate. */
-export function fill(keys: VaultKeys, loaded: Loaded, found: Found): void {
+export function fill(keys: VaultKeys, { sessions }: Memory, loaded: Loaded, found: Found): void {
   for (const session of found.sessions) {
-    if (isSessionAuthentic(keys.row, session)) loaded.sessions.set(session.tokenHash, session);
+    // What was authentic when it was seen is so as long as it says the same.
+    const isKnown = saysTheSame(sessions.get(session.tokenHash), session);
+    if (isKnown || isSessionAuthentic(keys.row, session)) loaded.sessions.set(session.tokenHash, session);
   }
   for (const credential of found.credentials) loaded.credentials.set(credential.path, credential);
   for (const { credentialId, version } of found.versions) loaded.putVersion(credentialId, version);
@@ -33,4 +36,13 @@ export function fill(keys: VaultKeys, loaded: Loaded, found: Found): void {
   for (const reply of found.keptReplies) {
     if (isReplyAuthentic(keys.row, reply)) loaded.keptReplies.set(reply.id, reply);
   }
+}
+
+function saysTheSame(known: Session | null, session: Session): boolean {
+  return (
+    known !== null &&
+    known.agentId === session.agentId &&
+    known.issuedAt === session.issuedAt &&
+    known.expiresAt === session.expiresAt
+  );
 }

@@ -19,8 +19,10 @@ const MAX_WAITING = 1024;
 const MAX_WAITING_BYTES = 64 * 1024 * 1024;
 /** Of all strangers together: addresses are cheap, and each has a line. */
 const MAX_STRANGERS = 256;
-// SOURCE: design, "What was measured": turns of 16 to 64 operations were best.
+// SOURCE: design, "What was measured": turns of 16 to 64 operations were best …
 const MAX_TURN = 64;
+/** … but where several nodes share a store a turn costs round trips, whatever is in it. SOURCE: docs/performance.md. */
+const MAX_SHARED_TURN = 256;
 const MAX_TURN_BYTES = 8 * 1024 * 1024;
 
 /** What one origin has waiting, oldest first. */
@@ -31,12 +33,18 @@ interface Line {
 }
 
 export class Queue {
+  readonly #maxTurn: number;
   readonly #lines = new Map<string, Line>();
   /** The lines in the order in which they come next. */
   #round: Line[] = [];
   #length = 0;
   #bytes = 0;
   #strangers = 0;
+
+  /** `isShared`: of a store that several nodes share. */
+  constructor(isShared = false) {
+    this.#maxTurn = isShared ? MAX_SHARED_TURN : MAX_TURN;
+  }
 
   get isEmpty(): boolean {
     return this.#length === 0;
@@ -48,7 +56,7 @@ export class Queue {
 
   /** Whether more would have to wait for another turn. */
   get isTurnFull(): boolean {
-    return this.#length >= MAX_TURN;
+    return this.#length >= this.#maxTurn;
   }
 
   /** Whether something small of theirs would come in. */
@@ -88,7 +96,7 @@ export class Queue {
       const next = line.waiting[0];
       if (next === undefined) throw new Error('a line was kept that has nothing waiting');
       const { sizeBytes } = next.operation;
-      const isFull = turn.length >= MAX_TURN || bytes + sizeBytes > MAX_TURN_BYTES;
+      const isFull = turn.length >= this.#maxTurn || bytes + sizeBytes > MAX_TURN_BYTES;
       if (turn.length > 0 && isFull) break;
       turn.push(next);
       bytes += sizeBytes;

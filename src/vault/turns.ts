@@ -59,7 +59,7 @@ export class Turns {
     let now: number;
     try {
       now = await this.#begin(turn);
-      fill(keys, loaded, turn.found);
+      fill(keys, this.#memory, loaded, turn.found);
       decided = this.#decide(operations, loaded, now);
     } catch (error) {
       await turn.abandon();

@@ -144,16 +144,6 @@ export class Connection {
     return this.#watch(this.#isPreparing ? query.describe().then(() => []) : query);
   }
 
-  /**
-   * The same, planned for these very values each time. For a statement of which most filters are not given: after some times the
-   * server may plan it for any values, and then no index fits. It takes a round trip more. SOURCE: postgresql.org/docs/18, PREPARE.
-   */
-  look(text: TemplateStringsArray, ...values: readonly Value[]): Promise<Rows> {
-    if (this.#lost !== null || this.#sql === null) return Promise.reject(this.#lost);
-    const numbered = text.reduce((before, part, index) => `${before}$${index}${part}`);
-    return this.#watch(this.#sql.unsafe<Row[]>(numbered, [...values]));
-  }
-
   /** What the work asks is not done but prepared: from then on each such statement is one message, and waits for nothing. */
   async prepare(work: () => Promise<unknown>): Promise<void> {
     this.#isPreparing = true;
@@ -162,6 +152,12 @@ export class Connection {
     } finally {
       this.#isPreparing = false;
     }
+  }
+
+  /** A statement that was put together from names of our own; its values are bound all the same. @throws as `query` */
+  async run(text: string, values: readonly Value[]): Promise<Rows> {
+    if (this.#lost !== null || this.#sql === null) throw this.#lost;
+    return this.#watch(this.#sql.unsafe<Row[]>(text, [...values], { prepare: true }));
   }
 
   /** Several statements of our own, without values, in one go. @throws as `query` */

@@ -49,7 +49,7 @@ export async function countEnded(
   const step = await findStep(connection, agentName, before);
   if (step === null) return { count: 0, reached: null };
   const { seq, agentId, credentialId, revokedAt } = mark;
-  const [row] = await connection.look`
+  const [row] = await connection.query`
     SELECT count(*) AS n FROM leases l WHERE l.seq >= ${step.from} AND l.seq < ${before}
       AND (${agentName}::text IS NULL OR l.agent_name = ${agentName})
       AND (${agentId}::text IS NULL OR l.agent_id = ${agentId})
@@ -65,7 +65,7 @@ export async function countEnded(
 }
 
 async function findStep(connection: Connection, agentName: string | null, beforeSeq: number): Promise<Step | null> {
-  const [row] = await connection.look`
+  const [row] = await connection.query`
     SELECT min(seq) AS first, count(*) AS n FROM (
       SELECT seq FROM leases WHERE seq < ${beforeSeq} AND (${agentName}::text IS NULL OR agent_name = ${agentName})
       ORDER BY seq DESC LIMIT ${STEP_LEASES}) AS step`;
@@ -82,7 +82,7 @@ function fitting(
   limit: number,
 ): Promise<readonly Row[]> {
   const listedAfter = now - ENDED_LEASES_LISTED_MS;
-  return connection.look`
+  return connection.query`
     SELECT seq, id, agent_id, credential_id, agent_name, path, version, policy_name, issued_at, expires_at, revoked_at FROM leases_now l WHERE l.seq >= ${from} AND l.seq < ${beforeSeq}
       AND (${agentName}::text IS NULL OR l.agent_name = ${agentName})
       AND (${agentId}::text IS NULL OR l.agent_id = ${agentId})

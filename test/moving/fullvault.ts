@@ -1,0 +1,112 @@
+// A vault with something of everything in it, and all that its service tells of it.
+
+import assert from 'node:assert/strict';
+import { sign } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type Answer, readAgentKey } from '../kit/client.ts';
+import type { TestService } from '../kit/service.ts';
+
+type Json = Answer['body'];
+
+/** Of the largest size. */
+export const LARGE = 'ü'.repeat(131_072);
+const RETRIEVALS = 7;
+
+export interface Filled {
+  /** Of an agent that may do everything below `prod/`. */
+  readonly session: string;
+  readonly leaseId: string;
+  /** What was answered already: it must not be again. */
+  readonly answered: { readonly challenge_id: string; readonly agent_name: string; readonly signature: string };
+  /** What repeats a request that was answered. */
+  readonly repeat: (service: TestService) => Promise<Answer>;
+  readonly repeated: string;
+}
+
+async function expect(answer: Promise<Answer>, status = 200): Promise<Json> {
+  const { status: found, text, body } = await answer;
+  assert.equal(found, status, text);
+  return body?.data;
+}
+
+export async function fillVault(service: TestService): Promise<Filled> {
+  const { admin } = service;
+  const store = (path: string, value: string, more: object = {}) =>
+    expect(admin.post('/api/v1/credentials', { path, value, ...more }), 201);
+  const worker = await service.agent('worker', { 'prod/*': ['retrieve', 'list', 'store', 'delete'] });
+  const other = await service.agent('other', { 'prod/*': ['retrieve'], 'stage/key': ['retrieve'] });
+  const gone = await service.agent('gone', { '*': ['retrieve'] });
+  for (const version of [1, 2, 3, 4]) await store('prod/db/password', `value ${version}`, { type: `type-${version}` });
+  await store('prod/large', LARGE, { description: 'tab\t, quote ", backslash \\, 🔑, line\nfeed' });
+  await store('prod/large', 'small now');
+  await store('prod/grows', 'small');
+  await store('prod/grows', LARGE.slice(1));
+  await store('stage/key', 'an old one');
+  await expect(worker.get('/api/v1/credentials/prod/grows'));
+  await expect(admin.get('/api/v1/credentials/stage/key'));
+  await expect(admin.delete('/api/v1/credentials/stage/key'), 204);
+  await store('stage/key', 'a new one');
+  await store('never/asked', 'for');
+  for (let n = 0; n < RETRIEVALS; n++) await expect(worker.get('/api/v1/credentials/prod/db/password'));
+  await expect(worker.get('/api/v1/credentials/prod/db/password?version=2'));
+  await expect(gone.get('/api/v1/credentials/prod/large'));
+  await expect(admin.delete('/api/v1/agents/gone'), 204);
+  // Ended leases of every kind: one by one, by a mark of agent and path, by time.
+  const { lease_id: revoked } = await expect(other.get('/api/v1/credentials/prod/db/password'));
+  await expect(admin.delete(`/api/v1/leases/${revoked}`), 204);
+  await expect(other.get('/api/v1/credentials/stage/key'));
+  await expect(admin.post('/api/v1/leases/revoke', { agent: 'other', path: 'stage/key' }));
+  await expect(other.get('/api/v1/credentials/prod/large?ttl=1'));
+  await sleep(1100);
+  assert.equal((await other.get('/api/v1/credentials/nowhere')).status, 403);
+  const { lease_id: leaseId } = await expect(worker.get('/api/v1/credentials/prod/db/password'));
+  const asked = await expect(service.anonymous.post('/auth/challenge', { agent_name: 'worker' }));
+  const signature = sign(null, Buffer.from(asked.nonce, 'base64'), readAgentKey(service.dataDir, 'worker'));
+  const answered = {
+    challenge_id: asked.challenge_id,
+    agent_name: 'worker',
+    signature: signature.toString('base64'),
+  };
+  await expect(service.anonymous.post('/auth/verify', answered));
+  const repeat: Filled['repeat'] = ({ as }) =>
+    as(worker.token).call(
+      'POST',
+      '/api/v1/credentials',
+      { path: 'prod/once', value: 'only' },
+      { 'idempotency-key': 'a-key' },
+    );
+  const first = await repeat(service);
+  assert.equal(first.status, 201, first.text);
+  return { session: worker.token, leaseId, answered, repeat, repeated: first.text };
+}
+
+/** All that the administrator is told without leaving a trace in the log; lists of credentials with their exact counts. */
+export async function tellAll({ admin }: Pick<TestService, 'admin'>): Promise<Record<string, Json>> {
+  const exported = await admin.get('/api/v1/audit/export');
+  const [credentials, agents, policies, leases] = await Promise.all(
+    ['credentials', 'agents', 'policies', 'leases'].map((name) => admin.get(`/api/v1/${name}`)),
+  );
+  // A look at credentials is an access, and stands in the log behind what was exported.
+  const paths: string[] = credentials?.body.data.map(({ path }: Json) => path) ?? [];
+  const metadata: Json[] = [];
+  for (const path of paths) metadata.push((await admin.get(`/api/v1/credentials/${path}?view=metadata`)).body.data);
+  return {
+    exported: exported.text,
+    credentials: credentials?.body.data,
+    agents: agents?.body.data,
+    policies: policies?.body.data,
+    leases: leases?.body.data,
+    metadata,
+  };
+}
+
+/** Claims that what is told is what was told, and that the log has gone on from there by starts, stops and looks alone. */
+export function assertTellsSame(before: Record<string, Json>, after: Record<string, Json>): void {
+  const { exported: log, ...rest } = before;
+  const { exported: longerLog, ...restAfter } = after;
+  assert.deepEqual(restAfter, rest);
+  assert.equal(longerLog.startsWith(log), true, 'the log is not the one that it was');
+  const added = longerLog.slice(log.length).trimEnd().split('\n');
+  const events = new Set(added.map((line: string) => JSON.parse(line).event_type));
+  assert.deepEqual([...events].sort(), ['credential.list', 'service.start', 'service.stop']);
+}
