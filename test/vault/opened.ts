@@ -25,7 +25,7 @@ import type { Vault } from '../../src/vault/vault.ts';
 import { verifyLog } from '../../src/vault/verification.ts';
 import { Verifier } from '../../src/vault/verifier.ts';
 import { type Scope, temporaryFolder } from '../kit/folder.ts';
-import { keepDatabase, openStore } from '../kit/stores.ts';
+import { keepDatabase, openStore, STORE } from '../kit/stores.ts';
 
 const ROOT_KEY = new Uint8Array(32).fill(42);
 
@@ -203,9 +203,11 @@ export function newGate(): { pass: Promise<void>; open(): void } {
   return { pass: promise, open: resolve };
 }
 
-/** Lets everything go on that can: rounds of the loop, not a span of time. */
+/** Lets everything go on that can: rounds of the loop, each as long as an answer of the store may take. */
 export async function settle(rounds = 20): Promise<void> {
-  for (let round = 0; round < rounds; round++) await new Promise((resolve) => setImmediate(resolve));
+  const round =
+    STORE === 'sqlite' ? (next: () => void) => setImmediate(next) : (next: () => void) => setTimeout(next, 2);
+  for (let done = 0; done < rounds; done++) await new Promise<void>(round);
 }
 
 export async function until(condition: () => boolean, what: string): Promise<void> {
