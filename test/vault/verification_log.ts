@@ -50,7 +50,7 @@ export async function openLongVault(scope: Scope, length: number): Promise<Opene
 export const HOW = {
   altered: `UPDATE audit_entries SET resource = resource || '!'`,
   removed: 'DELETE FROM audit_entries',
-  exchanged: `UPDATE audit_entries SET hmac = 'A' || substr(hmac, 2)`,
+  exchanged: `UPDATE audit_entries SET hmac = CASE substr(hmac, 1, 1) WHEN 'A' THEN 'B' ELSE 'A' END || substr(hmac, 2)`,
 } as const;
 
 /** Does it to the entries, such as `seq IN (3, 4)`; looks, and puts them back. */
