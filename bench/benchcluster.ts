@@ -14,7 +14,7 @@ import type { Stage } from './parts.ts';
 import { type ServiceProgram, startService } from './program.ts';
 
 // SOURCE: postgresql.org/docs/18/runtime-config-resource.html for a machine with a GiB to spare; the rest is the default of 18.
-export const PRODUCTION = {
+const PRODUCTION = {
   fsync: 'on',
   full_page_writes: 'on',
   synchronous_commit: 'on',

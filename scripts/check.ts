@@ -1,6 +1,7 @@
-// Everything that is checked, in one command: Biome, tsc and knip side by side, then the tests.
-// `--tests-only`, or names of test files or folders, run tests alone; `--test-name-pattern=TEXT` narrows them by name.
-// Green means that nothing failed, nothing was skipped and something ran; it then ends with the summary of node:test.
+// Everything that is checked, in one command: Biome, tsc and knip side by side, then the tests, on one store after the other.
+// `--tests-only`, or names of test files or folders, run tests alone; `--test-name-pattern=TEXT` narrows them by name; with
+// LEASEHOLD_TEST_STORE they run on that store alone. Green means that nothing failed, nothing was skipped and something ran on
+// each store; it ends with a line a store.
 
 import { execFile } from 'node:child_process';
 import { existsSync, globSync, statSync } from 'node:fs';
@@ -9,6 +10,8 @@ import path from 'node:path';
 import { run } from 'node:test';
 import { spec } from 'node:test/reporters';
 import { parseArgs } from 'node:util';
+import { type RunServer, startRunServer } from '../test/kit/database.ts';
+import { needsServer, type Pass, passesFor, type StoreName } from './passes.ts';
 
 const ROOT = path.resolve(import.meta.dirname, '..');
 const HARDENING = ['--disable-sigusr1', '--disable-proto=throw'];
@@ -60,9 +63,18 @@ function findTests(names: readonly string[]): string[] {
   });
 }
 
-function runTests(files: readonly string[], namePattern: string | undefined): Promise<boolean> {
+interface Result {
+  readonly store: StoreName;
+  readonly isGreen: boolean;
+  /** For people. */
+  readonly line: string;
+}
+
+function runPass({ store, files }: Pass, server: RunServer | null, namePattern: string | undefined): Promise<Result> {
+  const startedAt = performance.now();
   delete process.env['NODE_TEST_CONTEXT']; // set when a test runs this file: node:test would then run nothing
   const stream = run({
+    env: { ...process.env, ...server?.environment, LEASEHOLD_TEST_STORE: store },
     files: files.toSorted().toSorted((a, b) => Number(b.endsWith(WAITS_LONGEST)) - Number(a.endsWith(WAITS_LONGEST))),
     cwd: ROOT,
     execArgv: HARDENING,
@@ -72,6 +84,7 @@ function runTests(files: readonly string[], namePattern: string | undefined): Pr
     ...(namePattern === undefined ? {} : { testNamePatterns: namePattern }),
   });
   let isGreen = true;
+  let tests = 0;
   const refuse = (line: string): void => {
     isGreen = false;
     console.log(`✖ ${line}`);
@@ -91,15 +104,35 @@ function runTests(files: readonly string[], namePattern: string | undefined): Pr
   stream.on('test:summary', (summary) => {
     if (summary.file !== undefined) return; // one file's; the last one is of them all
     if (!summary.success) isGreen = false;
-    if (summary.counts.tests === 0) refuse('no test ran');
+    tests = summary.counts.tests;
+    if (tests === 0) refuse('no test ran');
   });
   return new Promise((resolve, reject) => {
     stream
       .compose(spec)
       .on('error', reject)
-      .on('end', () => resolve(isGreen))
-      .pipe(process.stdout);
+      .on('end', () => {
+        const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
+        const line = `${tests} tests of ${files.length} files ${isGreen ? 'ok' : 'FAILED'} ${seconds} s`;
+        resolve({ store, isGreen, line });
+      })
+      .pipe(process.stdout, { end: false });
   });
+}
+
+/** All passes, whatever becomes of the first, and then what ran where. */
+async function runTests(passes: readonly Pass[], namePattern: string | undefined): Promise<boolean> {
+  const server = needsServer(passes) ? await startRunServer() : null;
+  try {
+    const results: Result[] = [];
+    for (const pass of passes) {
+      if (!stop.signal.aborted) results.push(await runPass(pass, server, namePattern));
+    }
+    for (const { store, line } of results) console.log(`${store.padEnd(8)} ${line}`);
+    return results.length === passes.length && results.every(({ isGreen }) => isGreen);
+  } finally {
+    await server?.end();
+  }
 }
 
 async function check(): Promise<boolean> {
@@ -107,9 +140,9 @@ async function check(): Promise<boolean> {
     allowPositionals: true,
     options: { 'tests-only': { type: 'boolean' }, 'test-name-pattern': { type: 'string' } },
   });
-  const files = findTests(positionals);
+  const passes = passesFor(findTests(positionals), process.env['LEASEHOLD_TEST_STORE']);
   const isTestsOnly = values['tests-only'] === true || positionals.length > 0;
-  return (isTestsOnly || (await runTools())) && (await runTests(files, values['test-name-pattern']));
+  return (isTestsOnly || (await runTools())) && (await runTests(passes, values['test-name-pattern']));
 }
 
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => stop.abort());

@@ -53,6 +53,7 @@ export async function startService(
   try {
     warnings.push(...memory.warnings);
     const adminToken = chooseAdminToken(configuration.adminTokenFile, tokenFile, warn);
+    let failedTurn: unknown = null;
     const ledger = new Ledger({
       store,
       keys,
@@ -68,8 +69,10 @@ export async function startService(
       },
       onBroken: stopBroken,
       // A failure of the store is worded by us and SQLite, and holds nothing that was sent.
-      onFailedTurn: (error) =>
-        log.error(`a turn could not be committed${error instanceof StoreFailure ? `: ${error.message}` : ''}`, error),
+      onFailedTurn: (error) => {
+        failedTurn = error;
+        log.error(`a turn could not be committed${error instanceof StoreFailure ? `: ${error.message}` : ''}`, error);
+      },
     });
     const vault: Vault = {
       ledger,
@@ -98,7 +101,8 @@ export async function startService(
       await ledger.submit(serviceEvent('service.start', memory.warnings[0] ?? null));
     } catch (error) {
       await server.close();
-      throw error;
+      // In the store's own words: what a caller is told in its place says nothing to an operator.
+      throw failedTurn instanceof StoreFailure ? failedTurn : error;
     }
     const watching = opened.seenLog === null ? null : startWatching(ledger, opened.seenLog, log);
     const sweeping = startSweeping(store, clock, log, stopBroken);

@@ -49,6 +49,8 @@ export async function catchUp(
     memory.tip = { ...memory.tip, epoch };
     removedAgents = changes?.removedAgents ?? [];
   }
+  // One beyond the head was told to nobody: somebody put it there, and may take it away again.
+  if (last !== null && last.seq > memory.tip.seq) return removedAgents;
   memory.known = last;
   memory.lastEntryAt = last === null ? 0 : Date.parse(last.timestamp) || 0;
   return removedAgents;

@@ -15,23 +15,23 @@ test('a node whose clock is off by more than a minute refuses to start, and says
     [65, /This node's clock is 6\d seconds ahead of the database's\. Set it right first\./],
     [-65, /This node's clock is 6\d seconds behind the database's\. Set it right first\./],
   ] as const) {
-    clock.move(seconds * 1000);
+    await clock.move(seconds * 1000);
     await assert.rejects(startTestService(t, database, join(temporaryFolder(t), 'data')), line);
-    clock.move(-seconds * 1000);
+    await clock.move(-seconds * 1000);
   }
 });
 
 test("of a node whose clock is off by less, times and ends are the database's", async (t) => {
   const clock = moveClock(t);
   const real = Date.now() - performance.now();
-  clock.move(50_000);
+  await clock.move(50_000);
   const service = await startTestService(t, ['--database', await newDatabase(t)]);
   const { created_at } = (await service.admin.post('/api/v1/credentials', { path: 'a', value: 'v' })).body.data;
   assert.ok(Math.abs(Date.parse(created_at) - (real + performance.now())) < 5000, created_at);
   const { expires_at } = (await service.admin.get('/api/v1/credentials/a?ttl=100')).body.data;
   assert.ok(Math.abs(Date.parse(expires_at) - (real + performance.now() + 100_000)) < 5000, expires_at);
   // An hour later by its own clock, nothing has ended.
-  clock.move(3_600_000);
+  await clock.move(3_600_000);
   const [lease] = (await service.admin.get('/api/v1/leases')).body.data;
   assert.equal(lease.status, 'active');
   // Before its database is dropped.

@@ -22,7 +22,7 @@ const isOneLine = (line: RegExp) => (error: unknown) =>
   error instanceof StartError && line.test(error.message) && !error.message.includes('\n');
 
 test('a second service on the data directory is refused within seconds, whatever its flags, and changes nothing', async (t) => {
-  const dataDir = copyVault(t);
+  const dataDir = await copyVault(t);
   // A process of its own: the lock of this one would end with the first look at the file.
   const { address, adminToken } = await startProcess(t, dataDir);
   const before = photograph(dataDir);
@@ -41,7 +41,7 @@ test('a second service on the data directory is refused within seconds, whatever
 });
 
 test('the data directory is free again after a kill', async (t) => {
-  const dataDir = copyVault(t);
+  const dataDir = await copyVault(t);
   const killed = await startProcess(t, dataDir);
   await killed.end('SIGKILL');
   const { admin } = await startTestService(t, [], dataDir);
@@ -49,7 +49,7 @@ test('the data directory is free again after a kill', async (t) => {
 });
 
 test('a port in use is one clear line; nothing of the one who has it changes, and no token is written', async (t) => {
-  const [theirs, ours] = [copyVault(t), copyVault(t)];
+  const [theirs, ours] = [await copyVault(t), await copyVault(t)];
   const { address } = await startTestService(t, [], theirs);
   const [before, token] = [photograph(theirs), readFileSync(join(ours, 'daemon.token'), 'utf8')];
   const { host } = new URL(address);
@@ -106,7 +106,7 @@ function healthOver(socketPath: string): Promise<number | undefined> {
 }
 
 test('a socket file that a crash left is replaced, and goes away with the service', async (t) => {
-  const [dataDir, path] = [copyVault(t), join(temporaryFolder(t), 's')];
+  const [dataDir, path] = [await copyVault(t), join(temporaryFolder(t), 's')];
   const flags = ['--listen', `unix:${path}`];
   const killed = await startProcess(t, dataDir, flags);
   assert.equal(killed.address, `unix:${path}`);

@@ -1,84 +1,20 @@
 // Databases that are not what they were: each is a clear line and no start, or a start that says so; never a crash.
-// SOURCE: security, P10; decisions, "The product". What a damaged log does to verification is held in test/spec and test/vault.
+// SOURCE: security, P10; decisions, "The product". What a damaged log does to verification is held in test/spec and test/vault, what
+// a damaged file of SQLite does in test/sqlite.
 
 import assert from 'node:assert/strict';
-import { copyFileSync, existsSync, readFileSync, statSync, truncateSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { StartError } from '../../src/daemon/files.ts';
-import { StoreFailure } from '../../src/store/port.ts';
+import { lockOutside, runOutside } from '../kit/outside.ts';
+import { runProgram } from '../kit/process.ts';
 import { startTestService } from '../kit/service.ts';
-import { assertNoStart, assertProgramRefuses, copyVault, outside, photograph, sessionOfGranted } from './vaults.ts';
-
-const PAGE = 8192;
-
-test('a database of a newer schema is refused by the program in one line, and not changed by a byte', async (t) => {
-  const dataDir = copyVault(t);
-  outside(dataDir, 'PRAGMA user_version = 999');
-  await assertProgramRefuses(
-    dataDir,
-    /the database has schema 999, this Leasehold knows up to \d+: start the newer Leasehold/,
-  );
-});
-
-test('a database of another program is refused, and not changed by a byte', async (t) => {
-  const dataDir = copyVault(t);
-  outside(dataDir, 'PRAGMA application_id = 7');
-  await assertNoStart(t, dataDir, /is a database of another program/);
-});
-
-test('a file that is no database any more is one clear line of the program, and no crash', async (t) => {
-  const dataDir = copyVault(t);
-  const file = join(dataDir, 'leasehold.db');
-  writeFileSync(file, Buffer.concat([Buffer.alloc(100, 'x'), readFileSync(file).subarray(100)]));
-  await assertProgramRefuses(dataDir, /not a database/);
-});
+import { assertNoStart, copyVault, outcomeOfStart, photograph, sessionOfGranted } from './vaults.ts';
 
 test('a lock that is no lock any more is one clear line', async (t) => {
-  const dataDir = copyVault(t);
+  const dataDir = await copyVault(t);
   writeFileSync(join(dataDir, 'lock'), 'x'.repeat(5000), { mode: 0o600 });
   await assertNoStart(t, dataDir, /not a database/);
-});
-
-/** How the start went, in a word; an end that is no clear line is none. */
-async function outcomeOf(t: Parameters<typeof startTestService>[0], dataDir: string): Promise<'refused' | 'started'> {
-  try {
-    const { stop } = await startTestService(t, [], dataDir);
-    // A read may find the damage, and stop the service in order or not at all.
-    await stop().catch(() => undefined);
-    return 'started';
-  } catch (error) {
-    assert.equal(error instanceof StartError || error instanceof StoreFailure, true, String(error));
-    assert.doesNotMatch((error as Error).message, /\n/);
-    return 'refused';
-  }
-}
-
-test('whichever page is damaged, the start is refused in one line or goes on', async (t) => {
-  const dataDir = copyVault(t);
-  const [file, good] = [join(dataDir, 'leasehold.db'), join(dataDir, '..', 'good.db')];
-  copyFileSync(file, good);
-  const pages = Math.floor(statSync(good).size / PAGE);
-  const outcomes = new Set<string>();
-  for (let page = 0; page < pages; page++) {
-    const bytes = readFileSync(good);
-    bytes.fill(0xff, page * PAGE, (page + 1) * PAGE);
-    writeFileSync(file, bytes);
-    outcomes.add(await outcomeOf(t, dataDir));
-  }
-  assert.equal(outcomes.has('refused'), true);
-  copyFileSync(good, file);
-  assert.equal(await outcomeOf(t, dataDir), 'started');
-});
-
-test('a database that was cut short is refused in one line', async (t) => {
-  const dataDir = copyVault(t);
-  const file = join(dataDir, 'leasehold.db');
-  const size = statSync(file).size;
-  for (const left of [size - PAGE, Math.floor(size / 2), 3 * PAGE, PAGE + 1, PAGE, 200, 50]) {
-    truncateSync(file, left);
-    assert.equal(await outcomeOf(t, dataDir), 'refused', `${left} bytes`);
-  }
 });
 
 const ALTERED: Readonly<Record<string, string>> = {
@@ -106,10 +42,10 @@ const ALTERED: Readonly<Record<string, string>> = {
 
 for (const [what, sql] of Object.entries(ALTERED)) {
   test(`altered outside: ${what}. The start is refused in one line or goes on, and no file is made elsewhere`, async (t) => {
-    const dataDir = copyVault(t);
-    outside(dataDir, sql);
+    const dataDir = await copyVault(t);
+    await runOutside(dataDir, sql);
     const around = Object.keys(photograph(join(dataDir, '..'))).filter((name) => !name.startsWith('./data'));
-    await outcomeOf(t, dataDir);
+    await outcomeOfStart(t, dataDir);
     assert.deepEqual(
       Object.keys(photograph(join(dataDir, '..'))).filter((name) => !name.startsWith('./data')),
       around,
@@ -118,8 +54,8 @@ for (const [what, sql] of Object.entries(ALTERED)) {
 }
 
 test('rows of agents and policies that were altered outside are not used, and the start says how many', async (t) => {
-  const dataDir = copyVault(t);
-  outside(
+  const dataDir = await copyVault(t);
+  await runOutside(
     dataDir,
     "UPDATE policies SET actions = '[\"retrieve\"]'; UPDATE agents SET description = 'x' WHERE name = 'kept'",
   );
@@ -132,12 +68,20 @@ test('rows of agents and policies that were altered outside are not used, and th
   assert.equal((await admin.get('/api/v1/agents/kept')).status, 404);
 });
 
-test('a write-ahead log that is no log is as none, and the vault is as it was at its last checkpoint', async (t) => {
-  const dataDir = copyVault(t);
-  const wal = join(dataDir, 'leasehold.db-wal');
-  assert.equal(existsSync(wal), false);
-  writeFileSync(wal, 'x'.repeat(10_000));
+test('a start that can’t be recorded is one clear line in the store’s own words, and the next one is fine', async (t) => {
+  const dataDir = await copyVault(t);
+  const lock = await lockOutside(dataDir);
+  const { code, output } = await runProgram([
+    '--data-dir',
+    dataDir,
+    '--listen',
+    '127.0.0.1:0',
+    '--log-level',
+    'silent',
+  ]);
+  await lock.release();
+  assert.match(output, /^leasehold: [^\n]*(?:is in use by another program|lock timeout)[^\n]*\n$/);
+  assert.equal(code, 1);
   const { admin } = await startTestService(t, [], dataDir);
-  assert.equal((await admin.get('/api/v1/credentials/a/b')).body.data.value, 'kept');
   assert.equal((await admin.get('/api/v1/audit/verify')).body.data.valid, true);
 });

@@ -7,8 +7,9 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { StartError } from '../../src/daemon/files.ts';
 import { readAgentKey, verifyAs } from '../kit/client.ts';
+import { runOutside } from '../kit/outside.ts';
 import { startTestService, type TestService } from '../kit/service.ts';
-import { agentIdOf, copyVault, outside, photograph } from './vaults.ts';
+import { agentIdOf, copyVault, photograph } from './vaults.ts';
 
 const KEPT = ['agent_id', 'private_key.pem'];
 const agents = (dataDir: string, ...parts: string[]) => join(dataDir, 'agents', ...parts);
@@ -30,7 +31,7 @@ async function assertLogsIn({ address }: TestService, dataDir: string, name: str
 }
 
 test('a key that was pending when its agent was in the log already is published, and fits', async (t) => {
-  const dataDir = copyVault(t);
+  const dataDir = await copyVault(t);
   const before = photograph(agents(dataDir, 'kept'));
   renameSync(agents(dataDir, 'kept'), agents(dataDir, '.pending', agentIdOf(dataDir, 'kept')));
   const service = await startTestService(t, [], dataDir);
@@ -41,7 +42,7 @@ test('a key that was pending when its agent was in the log already is published,
 });
 
 test('a key that was pending for an agent that never was is removed, whole or half written', async (t) => {
-  const dataDir = copyVault(t);
+  const dataDir = await copyVault(t);
   const pending = (name: string) => agents(dataDir, '.pending', name);
   cpSync(agents(dataDir, 'kept'), pending('01890000-0000-7000-8000-000000000001'), { recursive: true });
   mkdirSync(pending('01890000-0000-7000-8000-000000000002'));
@@ -54,7 +55,7 @@ test('a key that was pending for an agent that never was is removed, whole or ha
 });
 
 test('the directory of an agent that was deregistered is removed, if a crash left it', async (t) => {
-  const dataDir = copyVault(t);
+  const dataDir = await copyVault(t);
   const aside = join(dataDir, '..', 'aside');
   cpSync(agents(dataDir, 'kept'), aside, { recursive: true });
   await during(t, dataDir, async ({ admin }) => {
@@ -70,19 +71,19 @@ test('the directory of an agent that was deregistered is removed, if a crash lef
 });
 
 test('the key of an agent whose row was altered outside stays, even where all its leases were revoked', async (t) => {
-  const dataDir = copyVault(t);
+  const dataDir = await copyVault(t);
   const before = photograph(agents(dataDir, 'kept'));
   await during(t, dataDir, async ({ admin }) => {
     assert.equal((await admin.post('/api/v1/leases/revoke', { agent: 'kept' })).status, 200);
   });
-  outside(dataDir, "UPDATE agents SET description = 'x' WHERE name = 'kept'");
+  await runOutside(dataDir, "UPDATE agents SET description = 'x' WHERE name = 'kept'");
   const { warnings } = await startTestService(t, [], dataDir);
   assert.match(warnings.join(), /^1 row of agents or policies/);
   assert.deepEqual(photograph(agents(dataDir, 'kept')), before);
 });
 
 test('a stray of an earlier agent makes room for the key of the one that has the name now', async (t) => {
-  const dataDir = copyVault(t);
+  const dataDir = await copyVault(t);
   const aside = join(dataDir, '..', 'aside');
   cpSync(agents(dataDir, 'kept'), aside, { recursive: true });
   await during(t, dataDir, async ({ admin }) => {
@@ -99,7 +100,7 @@ test('a stray of an earlier agent makes room for the key of the one that has the
 });
 
 test('a stray goes away too where the one who has the name now brought a key of its own', async (t) => {
-  const dataDir = copyVault(t);
+  const dataDir = await copyVault(t);
   const aside = join(dataDir, '..', 'aside');
   cpSync(agents(dataDir, 'kept'), aside, { recursive: true });
   await during(t, dataDir, async ({ admin }) => {
@@ -114,7 +115,7 @@ test('a stray goes away too where the one who has the name now brought a key of 
 });
 
 test('what nobody knows is left alone, byte for byte', async (t) => {
-  const dataDir = copyVault(t);
+  const dataDir = await copyVault(t);
   const make = (name: string, files: Readonly<Record<string, string>>) => {
     mkdirSync(agents(dataDir, name), { recursive: true, mode: 0o700 });
     for (const [file, text] of Object.entries(files)) writeFileSync(agents(dataDir, name, file), text, { mode: 0o600 });
@@ -132,7 +133,7 @@ test('what nobody knows is left alone, byte for byte', async (t) => {
 });
 
 test('an id that is a directory is no crash: the start goes on, or is refused in one line', async (t) => {
-  const dataDir = copyVault(t);
+  const dataDir = await copyVault(t);
   mkdirSync(agents(dataDir, 'odd', 'agent_id'), { recursive: true, mode: 0o700 });
   await startTestService(t, [], dataDir).catch((error) =>
     assert.equal(error instanceof StartError, true, String(error)),
@@ -140,7 +141,7 @@ test('an id that is a directory is no crash: the start goes on, or is refused in
 });
 
 test('an agent whose directory is away is deregistered all the same, and one whose directory is another’s leaves that alone', async (t) => {
-  const dataDir = copyVault(t);
+  const dataDir = await copyVault(t);
   await during(t, dataDir, async ({ admin }) => {
     assert.equal((await admin.post('/api/v1/agents', { name: 'away' })).status, 201);
     rmSync(agents(dataDir, 'away'), { recursive: true });
@@ -155,7 +156,7 @@ test('an agent whose directory is away is deregistered all the same, and one who
 });
 
 test('a key is whole in its directory when the registration is answered, under names that were agreed on', async (t) => {
-  const dataDir = copyVault(t);
+  const dataDir = await copyVault(t);
   await during(t, dataDir, async (service) => {
     const created = await Promise.all(
       ['a', 'b', 'c', 'd'].map((name) => service.admin.post('/api/v1/agents', { name })),

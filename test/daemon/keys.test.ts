@@ -19,8 +19,10 @@ import { test } from 'node:test';
 import { StartError } from '../../src/daemon/files.ts';
 import { createClient } from '../kit/client.ts';
 import { temporaryFolder } from '../kit/folder.ts';
+import { dumpOutside } from '../kit/outside.ts';
 import { startProcess } from '../kit/process.ts';
 import { startTestService } from '../kit/service.ts';
+import { STORE } from '../kit/stores.ts';
 import { assertNoStart, assertProgramRefuses, copyVault, photograph } from './vaults.ts';
 
 const newKey = () => randomBytes(32).toString('base64');
@@ -43,7 +45,7 @@ const NO_KEYS: Readonly<Record<string, string>> = {
 };
 
 test('beside a vault a root key that is none is refused, whatever is wrong with it, and nothing is changed', async (t) => {
-  const dataDir = copyVault(t);
+  const dataDir = await copyVault(t);
   const keyFile = join(dataDir, 'root.key');
   const right = readFileSync(keyFile);
   for (const text of Object.values(NO_KEYS)) {
@@ -60,7 +62,7 @@ test('beside a vault a root key that is none is refused, whatever is wrong with 
 });
 
 test('the same is true of the file that --root-key-file names, which is never made beside a vault', async (t) => {
-  const [dataDir, folder] = [copyVault(t), temporaryFolder(t)];
+  const [dataDir, folder] = [await copyVault(t), temporaryFolder(t)];
   const keyFile = join(folder, 'elsewhere.key');
   const flags = ['--root-key-file', keyFile];
   await assertNoStart(t, dataDir, /The root key is missing: .*elsewhere\.key/, flags);
@@ -90,6 +92,7 @@ test('a root key that is none is refused before there is a vault too, and no vau
   writeFileSync(join(dataDir, 'root.key'), 'no key');
   await assert.rejects(startTestService(t, [], dataDir), /is not a root key/);
   assert.equal(existsSync(join(dataDir, 'leasehold.db')), false);
+  if (STORE === 'postgres') assert.deepEqual((await dumpOutside(dataDir))['vault'], []);
   assert.equal(readFileSync(join(dataDir, 'root.key'), 'utf8'), 'no key');
 });
 
@@ -111,7 +114,7 @@ test('a root key elsewhere is made private, in a directory that is there', async
 });
 
 test('the token of an earlier start is dead, and its file was replaced, not rewritten', async (t) => {
-  const dataDir = copyVault(t);
+  const dataDir = await copyVault(t);
   const file = join(dataDir, 'daemon.token');
   const [before, inode] = [readFileSync(file, 'utf8').trim(), statSync(file).ino];
   const { as, adminToken } = await startTestService(t, [], dataDir);
@@ -126,7 +129,7 @@ test('the token of an earlier start is dead, and its file was replaced, not rewr
 });
 
 test('a given token is neither printed nor written, and an earlier daemon.token goes away', async (t) => {
-  const [dataDir, folder] = [copyVault(t), temporaryFolder(t)];
+  const [dataDir, folder] = [await copyVault(t), temporaryFolder(t)];
   const token = 'given-0123456789abcdef0123456789abcdef';
   const file = join(folder, 'token');
   writeFileSync(file, `${token}\n`, { mode: 0o600 });
@@ -140,7 +143,7 @@ test('a given token is neither printed nor written, and an earlier daemon.token 
 });
 
 test('a given token that lies in daemon.token itself is not taken away from the one who put it there', async (t) => {
-  const dataDir = copyVault(t);
+  const dataDir = await copyVault(t);
   const file = join(dataDir, 'daemon.token');
   const token = 'given-0123456789abcdef0123456789abcdef';
   writeFileSync(file, `${token}\n`, { mode: 0o600 });
@@ -152,7 +155,7 @@ test('a given token that lies in daemon.token itself is not taken away from the 
 });
 
 test('a given token that is weak or malformed is refused in one line that does not repeat it', async (t) => {
-  const [dataDir, folder] = [copyVault(t), temporaryFolder(t)];
+  const [dataDir, folder] = [await copyVault(t), temporaryFolder(t)];
   const file = join(folder, 'token');
   const flags = ['--admin-token-file', file];
   const weak = [

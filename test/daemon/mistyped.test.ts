@@ -6,7 +6,9 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { createClient } from '../kit/client.ts';
 import { temporaryFolder } from '../kit/folder.ts';
+import { dumpOutside, runOutside } from '../kit/outside.ts';
 import { runProgram, startProcess } from '../kit/process.ts';
+import { STORE } from '../kit/stores.ts';
 
 const start = (dataDir: string, environment: Record<string, string> = {}) =>
   runProgram(['--data-dir', dataDir, '--listen', '127.0.0.1:0'], environment);
@@ -48,22 +50,37 @@ test('flags that npm kept for itself are not silently the defaults', async () =>
   );
 });
 
-for (const [how, lose] of [
-  ['removed', (file: string) => rmSync(file)],
-  ['emptied', (file: string) => truncateSync(file)],
-] as const) {
+/** What becomes of a database, and what is said then. */
+const LOSSES = {
+  sqlite: {
+    removed: async (dataDir: string) => rmSync(join(dataDir, 'leasehold.db')),
+    emptied: async (dataDir: string) => truncateSync(join(dataDir, 'leasehold.db')),
+    said: /the database was lost, or .*\. Restore a backup/,
+  },
+  postgres: {
+    removed: (dataDir: string) => runOutside(dataDir, 'DROP SCHEMA leasehold CASCADE'),
+    emptied: async (dataDir: string) =>
+      runOutside(
+        dataDir,
+        `TRUNCATE ${Object.keys(await dumpOutside(dataDir)).filter((name) => name !== 'migrations')}`,
+      ),
+    said: /holds no vault, but .* has the token or the agents' keys of one\. Is it the right database\?/,
+  },
+}[STORE];
+
+for (const how of ['removed', 'emptied'] as const) {
   test(`a vault whose database was ${how} does not begin anew, with or without its root key`, async (t) => {
     const folder = join(temporaryFolder(t), 'data');
     const service = await startProcess(t, folder);
     await createClient(service.address, service.adminToken).post('/api/v1/agents', { name: 'ci' });
     await service.end('SIGTERM');
-    lose(join(folder, 'leasehold.db'));
+    await LOSSES[how](folder);
     const before = readdirSync(folder).sort();
     for (const isKeyThere of [true, false]) {
       if (!isKeyThere) rmSync(join(folder, 'root.key'));
       const { code, output } = await start(folder);
       assert.equal(code, 1);
-      assert.match(output, isKeyThere ? /the database was lost\. Restore a backup/ : /root\.key|database was lost/);
+      assert.match(output, isKeyThere ? LOSSES.said : /root key is missing|database was lost|holds no vault/);
       assert.equal(existsSync(join(folder, 'root.key')), isKeyThere, 'a new root key was made');
     }
     assert.deepEqual(
@@ -76,7 +93,7 @@ for (const [how, lose] of [
 }
 
 test('what is no database, or a damaged one, is named with what to do', async (t) => {
-  for (const name of ['leasehold.db', 'lock']) {
+  for (const name of STORE === 'sqlite' ? ['leasehold.db', 'lock'] : ['lock']) {
     const folder = join(temporaryFolder(t), 'data');
     const service = await startProcess(t, folder);
     await service.end('SIGTERM');

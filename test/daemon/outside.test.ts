@@ -99,7 +99,7 @@ test('a header that holds no address is never recorded as one, behind a trusted 
 const auditKeyCommand = (...flags: string[]) => runCommand('src/cli/audit_key.ts', flags);
 
 test('audit-key prints the key that the log is linked with, for a running service too, and makes and changes nothing', async (t) => {
-  const dataDir = copyVault(t);
+  const dataDir = await copyVault(t);
   const service = await startProcess(t, dataDir);
   const before = photograph(dataDir);
   const { code, output } = await auditKeyCommand('--data-dir', dataDir);
@@ -118,7 +118,7 @@ test('audit-key prints the key that the log is linked with, for a running servic
 });
 
 test('audit-key makes no key and no directory where there is none: one line, and 1; a mistake is 2', async (t) => {
-  const [dataDir, folder] = [copyVault(t), temporaryFolder(t)];
+  const [dataDir, folder] = [await copyVault(t), temporaryFolder(t)];
   const keyFile = join(folder, 'key');
   renameSync(join(dataDir, 'root.key'), keyFile);
   const before = photograph(dataDir);

@@ -19,7 +19,13 @@ import { createClient } from '../kit/client.ts';
 import { temporaryFolder } from '../kit/folder.ts';
 import { runProgram, startProcess } from '../kit/process.ts';
 import { startTestService } from '../kit/service.ts';
+import { STORE } from '../kit/stores.ts';
 import { assertNoStart, assertProgramRefuses, copyVault, photograph } from './vaults.ts';
+
+/** What lies in the data directory for the store alone, once it was used. */
+const OF_STORE = { sqlite: ['leasehold.db', 'leasehold.db-wal', 'leasehold.db-shm'], postgres: ['seen_entry.json'] }[
+  STORE
+];
 
 /** Every path below the directory, itself included, with what it lets others do. */
 function loosePaths(dir: string): string[] {
@@ -46,7 +52,7 @@ test('a new data directory is private although the umask hides nothing, the writ
   const admin = createClient(service.address, service.adminToken);
   assert.equal((await admin.post('/api/v1/agents', { name: 'ci' })).status, 201);
   const names = Object.keys(photograph(dataDir)).map((name) => basename(name));
-  for (const name of ['leasehold.db', 'leasehold.db-wal', 'root.key', 'daemon.token', 'lock', 'private_key.pem']) {
+  for (const name of [...OF_STORE, 'root.key', 'daemon.token', 'lock', 'private_key.pem']) {
     assert.equal(names.includes(name), true, name);
   }
   assert.deepEqual(loosePaths(dataDir), []);
@@ -55,7 +61,7 @@ test('a new data directory is private although the umask hides nothing, the writ
 });
 
 test('a data directory that was open to everybody is made private at the start, with all that the service keeps in it', async (t) => {
-  const dataDir = copyVault(t);
+  const dataDir = await copyVault(t);
   for (const name of globSync('**/{*,.*}', { cwd: dataDir })) {
     const path = join(dataDir, name);
     chmodSync(path, statSync(path).isDirectory() ? 0o777 : 0o666);
@@ -67,20 +73,20 @@ test('a data directory that was open to everybody is made private at the start, 
 });
 
 test('a Unix socket in the data directory lets nobody else in', async (t) => {
-  const dataDir = copyVault(t);
+  const dataDir = await copyVault(t);
   const path = join(dataDir, 'socket');
   await withoutUmask(() => startProcess(t, dataDir, ['--listen', `unix:${path}`]));
   assert.equal(statSync(path).mode & 0o077, 0);
 });
 
 const LINKED = [
-  ...['leasehold.db', 'leasehold.db-wal', 'leasehold.db-shm', 'root.key', 'daemon.token', 'lock'],
+  ...[...new Set(['leasehold.db', ...OF_STORE]), 'root.key', 'daemon.token', 'lock'],
   ...['agents', 'agents/.pending', 'agents/kept', 'agents/kept/private_key.pem', 'agents/kept/agent_id'],
 ];
 
 for (const name of LINKED) {
   test(`${name} may not be a link: refused in one line, and what it leads to stays as it was`, async (t) => {
-    const dataDir = copyVault(t);
+    const dataDir = await copyVault(t);
     const [path, away] = [join(dataDir, name), join(temporaryFolder(t), 'away')];
     if (existsSync(path)) renameSync(path, away);
     else writeFileSync(away, '');
@@ -94,7 +100,7 @@ for (const name of LINKED) {
 }
 
 test('the data directory itself may not be a link, nor a file', async (t) => {
-  const [dataDir, folder] = [copyVault(t), temporaryFolder(t)];
+  const [dataDir, folder] = [await copyVault(t), temporaryFolder(t)];
   symlinkSync(dataDir, join(folder, 'link'));
   symlinkSync(join(folder, 'nowhere'), join(folder, 'dangling'));
   writeFileSync(join(folder, 'file'), '');
@@ -125,12 +131,12 @@ test('a link that leads nowhere is a link: a token or a key is never written thr
 
 test('a directory that stands where a file should, and the other way round, is a reason not to start', async (t) => {
   for (const name of ['root.key', 'leasehold.db', 'lock']) {
-    const dataDir = copyVault(t);
-    rmSync(join(dataDir, name));
+    const dataDir = await copyVault(t);
+    rmSync(join(dataDir, name), { force: true });
     mkdirSync(join(dataDir, name), { mode: 0o700 });
     await assertNoStart(t, dataDir, /must be a file/);
   }
-  const dataDir = copyVault(t);
+  const dataDir = await copyVault(t);
   rmSync(join(dataDir, 'agents'), { recursive: true });
   writeFileSync(join(dataDir, 'agents'), '', { mode: 0o600 });
   await assertNoStart(t, dataDir, /must be a directory/);

@@ -1,17 +1,14 @@
-// Sweeping meets the disk too: a storage that failed stops the process, anything else is tried again.
+// Sweeping beside the service: in steps, with pauses, until it is told to stop. What a failing disk does to it is in test/sqlite.
 
 import assert from 'node:assert/strict';
-import { fdatasyncSync } from 'node:fs';
-import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { createLog } from '../../src/daemon/logs.ts';
 import { startSweeping } from '../../src/daemon/sweeping.ts';
-import { toErrorAnswer, toFault } from '../../src/http/faults.ts';
-import type { Swept } from '../../src/store/port.ts';
-import { SqliteStore } from '../../src/store/sqlite/store.ts';
+import type { Store, Swept } from '../../src/store/port.ts';
 import { startClock } from '../../src/vault/clock.ts';
 import { aLease, commit, leased, T0 } from '../contract/rows.ts';
 import { temporaryFolder } from '../kit/folder.ts';
+import { keepDatabase, openStore } from '../kit/stores.ts';
 import { inFrontOf, until } from '../vault/opened.ts';
 
 const HEAD = { seq: 0, hmac: 'h', mac: 'm', epoch: 0 };
@@ -19,13 +16,10 @@ const HEAD_AT = 1;
 const DAY_MS = 24 * 3600 * 1000;
 
 async function sweepOn(t: TestContext, intervalMs = 20) {
-  let fails = false;
-  const syncFile = async (descriptor: number): Promise<void> => {
-    if (fails) throw new Error('EIO');
-    fdatasyncSync(descriptor);
-  };
-  const store = new SqliteStore(join(temporaryFolder(t), 'vault.db'), { syncFile });
+  const folder = temporaryFolder(t);
+  const store = await openStore(folder);
   t.after(() => store.close());
+  keepDatabase(t, folder);
   await store.initialise('check', HEAD, HEAD_AT);
   const broken: unknown[] = [];
   const sweeping = startSweeping(
@@ -36,31 +30,13 @@ async function sweepOn(t: TestContext, intervalMs = 20) {
     intervalMs,
   );
   t.after(() => sweeping.stop());
-  return {
-    store,
-    broken,
-    sweeping,
-    fail() {
-      fails = true;
-    },
-  };
+  return { store, broken, sweeping };
 }
 
 /** A sweep keeps the time that it was told. */
-async function swept(store: SqliteStore): Promise<void> {
+async function swept(store: Store): Promise<void> {
   while ((await store.readSeenTime()) <= HEAD_AT) await new Promise((resolve) => setTimeout(resolve, 10));
 }
-
-test('a sync that fails under a sweep stops the process; whoever reads meanwhile is told 503, not 500', async (t) => {
-  const { store, broken, sweeping, fail } = await sweepOn(t);
-  await swept(store);
-  fail();
-  await until(() => broken.length > 0, 'the failure is told');
-  await sweeping.stop();
-  const error = await store.readSession('x' as never).catch((thrown: unknown) => thrown);
-  const fault = toFault(error);
-  assert.equal(fault === null ? null : toErrorAnswer(fault).status, 503);
-});
 
 test('stopping waits for the step that runs, and begins no other', async (t) => {
   const { store, broken, sweeping } = await sweepOn(t);

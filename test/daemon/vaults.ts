@@ -4,13 +4,14 @@ import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { cpSync, lstatSync, readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { join } from 'node:path';
-import { DatabaseSync } from 'node:sqlite';
 import { after } from 'node:test';
 import { StartError } from '../../src/daemon/files.ts';
 import { StoreFailure } from '../../src/store/port.ts';
 import { type Scope, temporaryFolder } from '../kit/folder.ts';
+import { dumpOutside } from '../kit/outside.ts';
 import { runProgram } from '../kit/process.ts';
 import { startTestService } from '../kit/service.ts';
+import { copyDatabaseOf, STORE } from '../kit/stores.ts';
 
 // As the program does first of all.
 process.umask(0o077);
@@ -23,10 +24,11 @@ assert.equal((await service.admin.post('/api/v1/agents', { name: 'kept' })).stat
 export const { token: sessionOfGranted } = await service.agent('granted', { 'a/*': ['list'] });
 await service.stop();
 
-/** The data directory of a copy of that vault. */
-export function copyVault(scope: Scope): string {
+/** The data directory of a copy of that vault, with a database of its own where the vault lies in one. */
+export async function copyVault(scope: Scope): Promise<string> {
   const dataDir = join(temporaryFolder(scope), 'data');
   cpSync(template, dataDir, { recursive: true });
+  await copyDatabaseOf(template, dataDir);
   return dataDir;
 }
 
@@ -45,39 +47,48 @@ export function photograph(dir: string): Record<string, string> {
   return shots;
 }
 
+/** All of a vault: its directory, and every row where it lies in a database. */
+async function photographVault(dataDir: string) {
+  return { directory: photograph(dataDir), rows: STORE === 'sqlite' ? {} : await dumpOutside(dataDir) };
+}
+
 /** Claims that the service does not start there, for a reason of one line that the program prints, and changes nothing. */
 export async function assertNoStart(scope: Scope, dataDir: string, reason: RegExp, flags: readonly string[] = []) {
-  const before = photograph(dataDir);
+  const before = await photographVault(dataDir);
   await assert.rejects(startTestService(scope, flags, dataDir), (error) => {
     assert.equal(error instanceof StartError || error instanceof StoreFailure, true, String(error));
     assert.match((error as Error).message, reason);
     assert.doesNotMatch((error as Error).message, /\n/);
     return true;
   });
-  assert.deepEqual(photograph(dataDir), before);
+  assert.deepEqual(await photographVault(dataDir), before);
 }
 
 /** The same of the program itself, with its exit code. */
 export async function assertProgramRefuses(dataDir: string, reason: RegExp, flags: readonly string[] = []) {
-  const before = photograph(dataDir);
+  const before = await photographVault(dataDir);
   const { code, output } = await runProgram(['--data-dir', dataDir, '--listen', '127.0.0.1:0', ...flags]);
   assert.match(output, /^leasehold: [^\n]+\n$/);
   assert.match(output, reason);
   assert.equal(code, 1);
-  assert.deepEqual(photograph(dataDir), before);
-}
-
-/** Changes the database behind the service's back. */
-export function outside(dataDir: string, sql: string): void {
-  const database = new DatabaseSync(join(dataDir, 'leasehold.db'));
-  try {
-    database.exec(sql);
-  } finally {
-    database.close();
-  }
+  assert.deepEqual(await photographVault(dataDir), before);
 }
 
 /** The id that stands beside an agent's private key. */
 export function agentIdOf(dataDir: string, name: string): string {
   return readFileSync(join(dataDir, 'agents', name, 'agent_id'), 'utf8').trim();
+}
+
+/** How the start went, in a word; an end that is no clear line is none. */
+export async function outcomeOfStart(scope: Scope, dataDir: string): Promise<'refused' | 'started'> {
+  try {
+    const { stop } = await startTestService(scope, [], dataDir);
+    // A read may find the damage, and stop the service in order or not at all.
+    await stop().catch(() => undefined);
+    return 'started';
+  } catch (error) {
+    assert.equal(error instanceof StartError || error instanceof StoreFailure, true, String(error));
+    assert.doesNotMatch((error as Error).message, /\n/);
+    return 'refused';
+  }
 }

@@ -9,6 +9,8 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { ROOT } from '../house/source.ts';
 import { temporaryFolder } from '../kit/folder.ts';
+import { storeVariables } from '../kit/process.ts';
+import { STORE } from '../kit/stores.ts';
 import { type Block, readBlocks, withPlaceholders } from './markdown.ts';
 import { Shell, startInBackground } from './shell.ts';
 
@@ -16,6 +18,22 @@ const START = 'npm start';
 /** Runs this test: the one block that can't be executed here. */
 const TEST = 'npm test';
 const TOUR = join(ROOT, 'docs/tour.md');
+
+/** What the page does to the file of SQLite, done to a database. */
+const BLAME_IN_FILE = /^blame\(\) \{\n[\s\S]*?leasehold\.db[\s\S]*?\n\}\n/m;
+const BLAME_IN_DATABASE = `blame() {
+  node_modules/.bin/node --input-type=module -e '
+    import postgres from "postgres";
+    const [seq, name] = process.argv.slice(1);
+    const sql = postgres(process.env.LEASEHOLD_DATABASE_URL);
+    await sql\`UPDATE leasehold.audit_entries SET agent_name = \${name} WHERE seq = \${seq}\`;
+    await sql.end();
+  ' "$ENTRY" "$1"
+}
+`;
+/** As it is run on the store that was chosen. */
+const toRun = (commands: string): string =>
+  STORE === 'sqlite' ? commands : commands.replace(BLAME_IN_FILE, () => BLAME_IN_DATABASE);
 
 interface Step {
   readonly heading: string;
@@ -63,12 +81,21 @@ test('the README does what it says, word for word, and docs/tour.md is what it p
   const place = {
     cwd: ROOT,
     // The notifier asks the registry whether npm is new.
-    env: { PATH, HOME: home, LEASEHOLD_LISTEN: address, NO_PROXY: '*', npm_config_update_notifier: 'false' },
+    env: {
+      PATH,
+      HOME: home,
+      LEASEHOLD_LISTEN: address,
+      NO_PROXY: '*',
+      npm_config_update_notifier: 'false',
+      ...(await storeVariables(join(home, '.leasehold'), [])),
+    },
   };
   const tidy = (printed: string): string =>
     printed
       .replaceAll(home, '~')
       .replaceAll(address, '127.0.0.1:7700')
+      // Where the vault lies is said where that is not the data directory.
+      .replace(/^ {2}vault +PostgreSQL at .+\n/m, '')
       .replaceAll(/\blh([as])_[\w-]{43}/g, 'lh$1_…');
 
   assert.deepEqual(
@@ -79,9 +106,11 @@ test('the README does what it says, word for word, and docs/tour.md is what it p
   const greeting = tidy(service.printed).slice(tidy(service.printed).indexOf('Leasehold is ready.'));
   const shell = new Shell(t, folder, place);
   const ran: Step[] = [];
+  assert.equal(steps.filter(({ commands }) => BLAME_IN_FILE.test(commands)).length, 1);
   for (const { heading, commands, output } of steps) {
     if (commands === TEST) continue;
-    const printed = commands === START ? (greeting.split('\n\nTry, ')[0] ?? '') : tidy(await shell.run(commands));
+    const printed =
+      commands === START ? (greeting.split('\n\nTry, ')[0] ?? '') : tidy(await shell.run(toRun(commands)));
     assert.equal(withPlaceholders(printed), withPlaceholders(output), `${heading}\n${commands}`);
     ran.push({ heading, commands, output: printed });
   }

@@ -3,12 +3,13 @@
 
 import assert from 'node:assert/strict';
 import { randomBytes, sign } from 'node:crypto';
-import { globSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { ROUTES } from '../../src/http/routes/table.ts';
 import { createClient, readAgentKey } from '../kit/client.ts';
 import { temporaryFolder } from '../kit/folder.ts';
+import { placesWith } from '../kit/outside.ts';
 import { startProcess } from '../kit/process.ts';
 import { sendRaw } from '../kit/raw.ts';
 
@@ -26,11 +27,7 @@ const session: string = (await anonymous.post('/auth/verify', proof)).body.data.
 
 const CALLERS: Readonly<Record<string, string | null>> = { nobody: null, insider: session, admin: service.adminToken };
 const exportLog = async () => (await admin.get('/api/v1/audit/export')).text;
-const filesWith = (text: string) =>
-  globSync('**/{*,.*}', { cwd: dataDir, withFileTypes: true })
-    .filter((entry) => entry.isFile())
-    .map((entry) => join(entry.parentPath, entry.name))
-    .filter((path) => readFileSync(path).includes(text));
+const found = (text: string) => placesWith(dataDir, text);
 
 /** A mark that stands nowhere else, and is found again in any case. */
 const newMark = () => `mk${randomBytes(8).toString('hex')}`;
@@ -158,7 +155,7 @@ for (const [caller, token] of Object.entries(CALLERS)) {
     assert.equal(statuses.has(400) && statuses.has(401) && statuses.has(421), true, [...statuses].join());
     assert.equal(has(await exportLog(), mark), false);
     assert.equal(has(service.output(), mark), false);
-    assert.deepEqual(filesWith(mark), []);
+    assert.deepEqual(await found(mark), []);
   });
 }
 
@@ -183,7 +180,7 @@ test('a value is in the answer to its retrieval and nowhere else', async () => {
     assert.equal(answer.text.includes(mark), false, target);
   }
   assert.equal(service.output().includes(mark), false);
-  assert.deepEqual(filesWith(mark), []);
+  assert.deepEqual(await found(mark), []);
 });
 
 test('no token, nonce, signature or private key is in the audit log, in the service’s log or in the database', async () => {
@@ -199,7 +196,7 @@ test('no token, nonce, signature or private key is in the audit log, in the serv
     assert.equal(log.includes(secret) || printed.includes(secret), false, what);
     const homes = { admin: ['daemon.token'], pem: ['private_key.pem'] }[what] ?? [];
     assert.deepEqual(
-      filesWith(secret).map((path) => path.split('/').at(-1)),
+      (await found(secret)).map((path) => path.split('/').at(-1)),
       homes,
       what,
     );

@@ -3,12 +3,10 @@
 
 import assert from 'node:assert/strict';
 import { createHash, randomBytes } from 'node:crypto';
-import { globSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { DatabaseSync } from 'node:sqlite';
 import { after, test } from 'node:test';
 import { assertInvalid, assertRefused } from '../kit/answers.ts';
 import type { Client } from '../kit/client.ts';
+import { placesWith, rowsOutside } from '../kit/outside.ts';
 import { rawRequest, sendRaw } from '../kit/raw.ts';
 import { startTestService } from '../kit/service.ts';
 
@@ -21,11 +19,7 @@ const two = await service.agent('two', { 'two/*': ['store'], 'shared/*': ['store
 const newMark = () => `mk${randomBytes(8).toString('hex')}`;
 const store = (as: Client, key: string, path: string, value: string) =>
   as.call('POST', CREDENTIALS, { path, value }, { 'idempotency-key': key });
-const filesWith = (bytes: string | Uint8Array) =>
-  globSync('**/{*,.*}', { cwd: service.dataDir, withFileTypes: true })
-    .filter((entry) => entry.isFile())
-    .map((entry) => join(entry.parentPath, entry.name))
-    .filter((path) => readFileSync(path).includes(bytes));
+const found = (bytes: string | Uint8Array) => placesWith(service.dataDir, bytes);
 
 test('neither key nor value nor body of a repeatable request lies in any file, nor a plain hash of one', async () => {
   const [key, value] = [newMark(), newMark()];
@@ -40,9 +34,9 @@ test('neither key nor value nor body of a repeatable request lies in any file, n
   for (const text of [key, value, body, pairs, `one${key}`, JSON.stringify(['one', key])]) {
     const hash = createHash('sha256').update(text).digest();
     const shapes = [text, hash, hash.toString('hex'), hash.toString('base64'), hash.toString('base64url')];
-    for (const shape of shapes) assert.deepEqual(filesWith(shape), [], text);
+    for (const shape of shapes) assert.deepEqual(await found(shape), [], text);
   }
-  assert.notDeepEqual(filesWith(path), [], 'the search finds what is there');
+  assert.notDeepEqual(await found(path), [], 'the search finds what is there');
   const log = (await admin.get('/api/v1/audit/export')).text;
   assert.equal(log.includes(key) || log.includes(value), false);
 });
@@ -68,7 +62,7 @@ test('a key never comes back in an answer, whatever is wrong with it', async () 
     assert.equal(answer.status, 400, lines.join());
     assert.equal((answer.head + answer.body).includes(mark), false, lines.join());
   }
-  assert.deepEqual(filesWith(mark), []);
+  assert.deepEqual(await found(mark), []);
 });
 
 test('a key that another caller has used answers in every way like one that nobody has', async () => {
@@ -91,26 +85,19 @@ test('a key that another caller has used answers in every way like one that nobo
 
 test('no two callers’ rows have an id in common, so that a look for one’s own never reads another’s', async () => {
   const key = newMark();
-  const idsOf = () => {
-    const database = new DatabaseSync(join(service.dataDir, 'leasehold.db'), { readOnly: true });
-    const rows = database.prepare('SELECT id, agent_id FROM kept_replies').all();
-    database.close();
+  const idsOf = async () => {
+    const rows = await rowsOutside(service.dataDir, 'SELECT id, agent_id FROM kept_replies');
     return rows.map(({ id, agent_id }) => ({ id: String(id), agentId: String(agent_id) }));
   };
-  const before = new Set(idsOf().map(({ id }) => id));
+  const before = new Set((await idsOf()).map(({ id }) => id));
   for (const caller of [admin, one, two]) await store(caller, key, 'shared/b', 'v');
-  const added = idsOf().filter(({ id }) => !before.has(id));
+  const added = (await idsOf()).filter(({ id }) => !before.has(id));
   assert.deepEqual([added.length, new Set(added.map(({ agentId }) => agentId)).size], [3, 3]);
 });
 
 test('only successes are kept: refusals of every kind leave no row, however many keys they come with', async () => {
-  const count = () => {
-    const database = new DatabaseSync(join(service.dataDir, 'leasehold.db'), { readOnly: true });
-    const rows = Number(database.prepare('SELECT count(*) AS n FROM kept_replies').get()?.['n']);
-    database.close();
-    return rows;
-  };
-  const before = count();
+  const count = async () => (await rowsOutside(service.dataDir, 'SELECT id FROM kept_replies')).length;
+  const before = await count();
   await Promise.all(
     Array.from({ length: 50 }, async () => {
       assertRefused(await store(two, newMark(), 'one/denied', 'v'), 'ACCESS_DENIED');
@@ -118,7 +105,7 @@ test('only successes are kept: refusals of every kind leave no row, however many
       assertInvalid(await store(two, newMark(), '../denied', 'v'), 'path');
     }),
   );
-  assert.equal(count(), before);
+  assert.equal(await count(), before);
 });
 
 test('a repeat gives back no right: what was taken away since stays taken', async () => {

@@ -3,10 +3,10 @@
 import assert from 'node:assert/strict';
 import { globSync } from 'node:fs';
 import { join } from 'node:path';
-import { DatabaseSync } from 'node:sqlite';
 import { assertHeaders, assertRefused, type ErrorCode } from '../kit/answers.ts';
 import type { Answer, Client } from '../kit/client.ts';
 import type { Scope } from '../kit/folder.ts';
+import { dumpCalled } from '../kit/outside.ts';
 import { sendRaw, toAnswer } from '../kit/raw.ts';
 import { startTestService, type TestService } from '../kit/service.ts';
 
@@ -75,9 +75,9 @@ export async function startScene(scope: Scope, flags: readonly string[] = []): P
       assert.deepEqual(codes, rows);
     },
     async untouchedBy(act, recorded = []) {
-      const before = look(service.dataDir);
+      const before = await look(service.dataDir);
       await act();
-      const after = look(service.dataDir);
+      const after = await look(service.dataDir);
       assert.deepEqual(after.rows, before.rows);
       assert.deepEqual(after.files, before.files);
       assert.deepEqual(after.entries.slice(before.entries.length), recorded);
@@ -115,19 +115,12 @@ function toBytes(asking: Asking, adminToken: string): Buffer {
 }
 
 /** Everything that is stored, read past the service: rows but those of the log and its head, key files, and the log itself. */
-function look(dataDir: string): { rows: Record<string, unknown[]>; files: string[]; entries: string[] } {
-  const database = new DatabaseSync(join(dataDir, 'leasehold.db'), { readOnly: true });
-  try {
-    const names = database.prepare("SELECT name FROM sqlite_schema WHERE type = 'table'").all();
-    const tables = names.map(({ name }) => String(name)).filter((name) => !/^(?:audit_|vault$|sqlite_)/.test(name));
-    const rows = tables.map((name) => [name, database.prepare(`SELECT * FROM "${name}"`).all()]);
-    const entries = database.prepare('SELECT event_type, result FROM audit_entries ORDER BY seq').all();
-    return {
-      rows: Object.fromEntries(rows),
-      files: globSync('**/{*,.*}', { cwd: join(dataDir, 'agents') }).sort(),
-      entries: entries.map(({ event_type, result }) => `${event_type} ${result}`),
-    };
-  } finally {
-    database.close();
-  }
+async function look(dataDir: string): Promise<{ rows: Record<string, unknown>; files: string[]; entries: string[] }> {
+  const dump = await dumpCalled(dataDir);
+  const log = (dump['audit_entries'] ?? []).toSorted((a, b) => Number(a['seq']) - Number(b['seq']));
+  return {
+    rows: Object.fromEntries(Object.entries(dump).filter(([table]) => !table.startsWith('audit_'))),
+    files: globSync('**/{*,.*}', { cwd: join(dataDir, 'agents') }).sort(),
+    entries: log.map(({ event_type, result }) => `${event_type} ${result}`),
+  };
 }

@@ -2,32 +2,99 @@
  * A database of its own for each test, on one server for the whole run. Where none was started for the run, this process starts its
  * own with the first database, and ends it when it has nothing left to do.
  */
-import { randomBytes } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
+import postgres from 'postgres';
+import { readMigrations } from '../../src/store/migrations.ts';
+import { parseAddress } from '../../src/store/postgres/address.ts';
+import { PostgresStore } from '../../src/store/postgres/store.ts';
 import type { Scope } from './folder.ts';
 import { createPostgres } from './postgres.ts';
 import { type PostgresServer, querySql } from './postmaster.ts';
+import { until } from './processes.ts';
 
 /** Names the server of the run to the processes of its tests: the URL of a superuser, with a host and a port. */
 const VARIABLE = 'LEASEHOLD_TEST_POSTGRES';
+/** Held while the template is made. */
+const MAKING = 0x6d616465;
+const LET_GO_WITHIN_MS = 10_000;
 
 let own: Promise<PostgresServer> | undefined;
+let migrated: Promise<string> | undefined;
 
 /** The URL of an empty database, as the superuser who owns it. It is dropped with its scope, under whoever is still connected. */
 export async function newDatabase(scope: Scope): Promise<string> {
-  const server = process.env[VARIABLE] ?? (await startOwn()).url();
+  const url = await createDatabase('template0');
+  scope.after(() => dropDatabase(url));
+  return url;
+}
+
+/** The same with today's schema in it, as a start would find it; whoever asks for it drops it. */
+export async function createMigrated(): Promise<string> {
+  migrated ??= findMigrated();
+  return createDatabase(await migrated);
+}
+
+/** A copy of a database that nobody uses; whoever asks for it drops it. */
+export function copyDatabase(url: string): Promise<string> {
+  return createDatabase(nameOf(url));
+}
+
+/** Under whoever is still connected. */
+export async function dropDatabase(url: string): Promise<void> {
+  await querySql(await findServer(), `drop database if exists ${nameOf(url)} with (force)`);
+}
+
+const nameOf = (url: string): string => new URL(url).pathname.slice(1);
+
+async function createDatabase(template: string): Promise<string> {
+  const server = await findServer();
   const name = `test_${process.pid}_${randomBytes(6).toString('hex')}`;
   // WHY not file_copy: no faster here, and it makes the whole server write a checkpoint, twice, which a server with fsync feels.
-  await querySql(server, `create database ${name} template template0 strategy wal_log`);
-  scope.after(() => querySql(server, `drop database if exists ${name} with (force)`));
+  await querySql(server, `create database ${name} template ${template} strategy wal_log`);
+  return urlOf(server, name);
+}
+
+/** The name of a database with today's schema. The first who looks for it on the server makes it, which takes as long as a start does. */
+async function findMigrated(): Promise<string> {
+  const server = await findServer();
+  const hash = createHash('sha256')
+    .update(JSON.stringify(readMigrations('postgres')))
+    .digest('hex');
+  const name = `migrated_${hash.slice(0, 16)}`;
+  const session = postgres(server, { max: 1, fetch_types: false, onnotice: () => {} });
+  try {
+    await session`select pg_advisory_lock(${MAKING})`;
+    const [found] = await session`select 1 from pg_database where datname = ${name}`;
+    if (found !== undefined) return name;
+    const made = await createDatabase('template0');
+    await (await PostgresStore.open(parseAddress(made))).close();
+    // Its connections end a moment later.
+    const rename = `alter database ${nameOf(made)} rename to ${name}`;
+    const isRenamed = () =>
+      session.unsafe(rename).then(
+        () => true,
+        () => false,
+      );
+    await until(isRenamed, LET_GO_WITHIN_MS, () => 'the template is still in use');
+    return name;
+  } finally {
+    await session.end({ timeout: 1 });
+  }
+}
+
+const findServer = async (): Promise<string> => process.env[VARIABLE] ?? (await startOwn()).url();
+
+function urlOf(server: string, database: string): string {
   const url = new URL(server);
-  url.pathname = `/${name}`;
+  url.pathname = `/${database}`;
   return url.href;
 }
 
 function startOwn(): Promise<PostgresServer> {
   own ??= createPostgres().then((server) => {
     // WHY not `after` of node:test: within a test it would belong to that test. The guard does it where the process is killed.
-    process.once('beforeExit', () => void server.end());
+    // ORDER: the file's own `after` begins with this event too, and stops what uses a database; the next one comes behind that.
+    process.once('beforeExit', () => setImmediate(() => process.once('beforeExit', () => void server.end())));
     return server;
   });
   return own;

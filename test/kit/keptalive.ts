@@ -2,7 +2,7 @@
 import { Agent, request } from 'node:http';
 import type { Scope } from './folder.ts';
 
-export interface Told {
+interface Told {
   readonly status: number;
   readonly text: string;
 }

@@ -3,6 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Scope } from './folder.ts';
+import { databaseFor, keepDatabase } from './stores.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 const READY_WITHIN_MS = 20_000;
@@ -25,8 +26,16 @@ interface Ended {
 }
 
 /** Runs the program with the flags; resolves when it has ended. */
-export function runProgram(flags: readonly string[], environment: Record<string, string> = {}): Promise<Ended> {
-  return runToEnd(spawnProgram(flags, environment));
+export async function runProgram(flags: readonly string[], environment: Record<string, string> = {}): Promise<Ended> {
+  const dataDir = flags[flags.indexOf('--data-dir') + 1];
+  const own = flags.includes('--data-dir') ? await storeVariables(dataDir ?? '', flags) : {};
+  return runToEnd(spawnProgram(flags, { ...own, ...environment }));
+}
+
+/** What a service on the data directory has in its environment. */
+export async function storeVariables(dataDir: string, flags: readonly string[]): Promise<Record<string, string>> {
+  const url = await databaseFor(dataDir, flags);
+  return url === null ? {} : { LEASEHOLD_DATABASE_URL: url };
 }
 
 /** Runs another entry of the project, such as `src/cli/audit_key.ts`; resolves when it has ended. */
@@ -47,7 +56,8 @@ export async function startProcess(
   dataDir: string,
   flags: readonly string[] = [],
 ): Promise<ServiceProcess> {
-  const child = spawnProgram(['--data-dir', dataDir, '--listen', '127.0.0.1:0', ...flags], {});
+  const environment = await storeVariables(dataDir, flags);
+  const child = spawnProgram(['--data-dir', dataDir, '--listen', '127.0.0.1:0', ...flags], environment);
   let output = '';
   const ended = new Promise<number | NodeJS.Signals | null>((resolve) =>
     child.on('close', (code, signal) => resolve(code ?? signal)),
@@ -56,6 +66,7 @@ export async function startProcess(
     child.kill('SIGKILL');
     await ended;
   });
+  keepDatabase(scope, dataDir);
   const address = await new Promise<string>((resolve, reject) => {
     const timer = setTimeout(() => reject(new Error(`not ready in time: ${output}`)), READY_WITHIN_MS);
     const look = (chunk: Buffer): void => {
@@ -88,12 +99,13 @@ function readToken(file: string): string {
 }
 
 /** Starts the service and kills it after so many milliseconds, wherever it is by then; resolves when it has ended. */
-export function killWhileStarting(dataDir: string, afterMs: number): Promise<void> {
-  const child = spawnProgram(['--data-dir', dataDir, '--listen', '127.0.0.1:0'], {});
+export async function killWhileStarting(dataDir: string, afterMs: number): Promise<void> {
+  const environment = await storeVariables(dataDir, []);
+  const child = spawnProgram(['--data-dir', dataDir, '--listen', '127.0.0.1:0'], environment);
   child.stdout?.resume();
   child.stderr?.resume();
   const timer = setTimeout(() => child.kill('SIGKILL'), afterMs);
-  return new Promise((resolve) => {
+  await new Promise<void>((resolve) => {
     child.on('close', () => {
       clearTimeout(timer);
       resolve();

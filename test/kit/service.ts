@@ -1,4 +1,5 @@
-/** The real service in this process: a real SQLite file, a real socket on a free port of loopback. */
+/** The real service in this process: on the store that was chosen, with a real socket on a free port of loopback. */
+import { copyFileSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Service, startService } from '../../src/daemon/composition.ts';
 import { type Configuration, readConfiguration } from '../../src/daemon/configuration.ts';
@@ -6,6 +7,7 @@ import { createLog } from '../../src/daemon/logs.ts';
 import type { SyncFile } from '../../src/store/sqlite/walsync.ts';
 import { type Client, createClient, logIn, readAgentKey } from './client.ts';
 import { type Scope, temporaryFolder } from './folder.ts';
+import { assertNoFile, databaseFor, keepDatabase, shareDatabaseOf } from './stores.ts';
 
 export interface TestService {
   readonly address: string;
@@ -25,16 +27,18 @@ export interface TestService {
   stop(): Promise<void>;
 }
 
-/** Starts the service on a new folder, or on `dataDir`. `flags` are those of the command line; `syncFile` is its disk. */
+/** Starts the service on a new folder, or on `dataDir`. `flags` are those of the command line; `syncFile` is its disk, SQLite's alone. */
 export async function startTestService(
   scope: Scope,
   flags: readonly string[] = [],
   dataDir = join(temporaryFolder(scope), 'data'),
   syncFile?: SyncFile,
 ): Promise<TestService> {
+  const url = await databaseFor(dataDir, flags);
+  if (url !== null) assertNoFile(syncFile);
   const configuration = readConfiguration(
     ['--data-dir', dataDir, '--listen', '127.0.0.1:0', '--log-level', 'silent', ...flags],
-    {},
+    url === null ? {} : { LEASEHOLD_DATABASE_URL: url },
   ) as Configuration;
   const stopBroken = (line: string): never => {
     throw new Error(line);
@@ -47,6 +51,7 @@ export async function startTestService(
     await service.stop();
   };
   scope.after(stop);
+  keepDatabase(scope, dataDir);
   const { address } = service;
   const adminToken = service.adminToken.token.reveal();
   const admin = createClient(address, adminToken);
@@ -69,6 +74,15 @@ export async function startTestService(
     },
     stop,
   };
+}
+
+/** Another node of its vault, which has seen nothing of its log yet: on the database that they share, with the same root key. */
+export async function startAnotherNode(scope: Scope, { dataDir }: Pick<TestService, 'dataDir'>): Promise<TestService> {
+  const other = join(temporaryFolder(scope), 'data');
+  mkdirSync(other, { mode: 0o700 });
+  copyFileSync(join(dataDir, 'root.key'), join(other, 'root.key'));
+  shareDatabaseOf(dataDir, other);
+  return startTestService(scope, [], other);
 }
 
 async function expectCreated(answer: ReturnType<Client['post']>): Promise<void> {

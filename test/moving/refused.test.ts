@@ -8,10 +8,11 @@ import { DatabaseSync } from 'node:sqlite';
 import { after, test } from 'node:test';
 import { move } from '../../src/daemon/moving.ts';
 import { parseAddress } from '../../src/store/postgres/address.ts';
-import { outside, photograph } from '../daemon/vaults.ts';
+import { photograph } from '../daemon/vaults.ts';
 import { createClient } from '../kit/client.ts';
 import { newDatabase } from '../kit/database.ts';
 import { type Scope, temporaryFolder } from '../kit/folder.ts';
+import { runOutside } from '../kit/outside.ts';
 import { querySql } from '../kit/postmaster.ts';
 import { startProcess } from '../kit/process.ts';
 import { startTestService } from '../kit/service.ts';
@@ -147,7 +148,7 @@ test('a vault that went on at both ends is not mixed; one that went on at the ne
 
 test('a broken chain is named and refused; where that is accepted, the same break is there afterwards', async (t) => {
   const [dataDir, url] = [copyHouse(t), await newDatabase(t)];
-  outside(
+  await runOutside(
     dataDir,
     "UPDATE audit_entries SET agent_name = 'nobody' WHERE seq = 9; DELETE FROM audit_entries WHERE seq = 20",
   );
@@ -169,7 +170,7 @@ for (const [what, sql, why] of [
 ] as const) {
   test(`a log ${what} is carried over as it is, where that is accepted`, async (t) => {
     const [dataDir, url, home] = [copyHouse(t), await newDatabase(t), homeOf(t)];
-    outside(dataDir, sql);
+    await runOutside(dataDir, sql);
     await assertRefused(['--from', dataDir, '--to', url], why);
     await moveVault(dataDir, url, ['--accept-broken-chain']);
     await moveVault(url, home, ['--accept-broken-chain']);

@@ -5,13 +5,13 @@ import { copyFileSync, cpSync, mkdirSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { after, test } from 'node:test';
-import { newGrantedDatabase } from '../daemon/owners.ts';
 import { photograph } from '../daemon/vaults.ts';
 import { createClient } from '../kit/client.ts';
 import { newDatabase } from '../kit/database.ts';
 import { temporaryFolder } from '../kit/folder.ts';
 import { startProcess } from '../kit/process.ts';
 import { startTestService } from '../kit/service.ts';
+import { newGrantedDatabase } from '../postgres/owners.ts';
 import { assertTellsSame, fillVault, LARGE, tellAll } from './fullvault.ts';
 import { contentOf, countRows, moveVault, photographDatabase, urlFile } from './moves.ts';
 

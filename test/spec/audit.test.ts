@@ -1,10 +1,9 @@
 // Reading the audit log. SOURCE: interface 2.8 and 4.5; decisions, "Audit".
 
 import assert from 'node:assert/strict';
-import { join } from 'node:path';
-import { DatabaseSync } from 'node:sqlite';
 import { after, test } from 'node:test';
 import { assertHeaders, assertInvalid, assertKeys, dataOf } from '../kit/answers.ts';
+import { rowsOutside, runOutside } from '../kit/outside.ts';
 import { startTestService } from '../kit/service.ts';
 
 const AUDIT = '/api/v1/audit';
@@ -212,9 +211,9 @@ test('limit and offset page through the log, and total counts what matches', asy
 
 test('limit over 1000 is cut to 1000, and meta.limit says so; 100 is the default of a long log', async (t) => {
   const other = await startTestService(t);
-  const database = new DatabaseSync(join(other.dataDir, 'leasehold.db'));
   // Written past the service, which reads the log without trusting it.
-  database.exec(
+  await runOutside(
+    other.dataDir,
     `WITH RECURSIVE more(n) AS (SELECT 2 UNION ALL SELECT n + 1 FROM more WHERE n < 1100)
      INSERT INTO audit_entries SELECT n, id, timestamp, 'credential.list', agent_name, resource, 'list', result, policy_name,
        lease_id, reason, request_id, remote_addr, hmac FROM more, audit_entries WHERE seq = 1`,
@@ -225,8 +224,7 @@ test('limit over 1000 is cut to 1000, and meta.limit says so; 100 is the default
     assert.equal(meta.total, query.includes('action') ? 1099 : 1100);
   }
   assert.equal((await other.admin.get(AUDIT)).body.data.length, 100);
-  database.exec('DELETE FROM audit_entries WHERE seq > 1');
-  database.close();
+  await runOutside(other.dataDir, 'DELETE FROM audit_entries WHERE seq > 1');
 });
 
 test('GET /audit/export streams every entry as newline-delimited JSON, oldest first, with the head in a header', async () => {
@@ -244,9 +242,7 @@ test('GET /audit/export streams every entry as newline-delimited JSON, oldest fi
   assert.equal(Buffer.from(mac ?? '', 'base64').length, 32);
 });
 
-test('the log is the table audit_entries, ordered by seq, with the interface’s field names as columns', () => {
-  const database = new DatabaseSync(join(service.dataDir, 'leasehold.db'), { readOnly: true });
-  const rows = database.prepare('SELECT * FROM audit_entries ORDER BY seq').all();
-  database.close();
+test('the log is the table audit_entries, ordered by seq, with the interface’s field names as columns', async () => {
+  const rows = await rowsOutside(service.dataDir, 'SELECT * FROM audit_entries ORDER BY seq');
   assert.deepEqual(JSON.parse(JSON.stringify(rows)), all);
 });

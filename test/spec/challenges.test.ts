@@ -5,11 +5,11 @@ import { execFileSync } from 'node:child_process';
 import { generateKeyPairSync, type KeyObject, randomUUID, sign } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { DatabaseSync } from 'node:sqlite';
 import { after, test } from 'node:test';
 import { assertInvalid, assertRefused, dataOf, entriesOf, TIMESTAMP, UUID } from '../kit/answers.ts';
 import { readAgentKey } from '../kit/client.ts';
 import { temporaryFolder } from '../kit/folder.ts';
+import { dumpOutside } from '../kit/outside.ts';
 import { startTestService } from '../kit/service.ts';
 
 const CHALLENGE = 'challenge_id nonce expires_at';
@@ -61,20 +61,17 @@ test('no two challenges share an id or a nonce', async () => {
 
 test('a challenge costs no storage to issue; only spent ids are kept', async () => {
   const key = await register('costs-nothing');
-  const database = new DatabaseSync(join(dataDir, 'leasehold.db'), { readOnly: true });
-  const tables = database.prepare("SELECT name FROM sqlite_schema WHERE type = 'table'").all();
-  const rows = () =>
-    tables.map(({ name }) => Number(database.prepare(`SELECT count(*) AS n FROM ${String(name)}`).get()?.['n']));
-  const before = rows();
+  const rows = async () => Object.entries(await dumpOutside(dataDir)).map(([table, { length }]) => [table, length]);
+  const before = await rows();
   const { challenge_id, nonce } = await challenge('costs-nothing');
   for (let n = 0; n < 20; n++) await challenge(`nobody-${n}`);
   await verify('costs-nothing', randomUUID().replace(/^(.{14})./, '$18'), signed(key, nonce));
-  assert.deepEqual(rows(), before);
-  const spent = () => database.prepare('SELECT id FROM spent_challenges WHERE id = ?').all(challenge_id).length;
-  assert.equal(spent(), 0);
+  assert.deepEqual(await rows(), before);
+  const spent = async () =>
+    (await dumpOutside(dataDir))['spent_challenges']?.filter(({ id }) => id === challenge_id).length;
+  assert.equal(await spent(), 0);
   await verify('costs-nothing', challenge_id, signed(key, nonce));
-  assert.equal(spent(), 1);
-  database.close();
+  assert.equal(await spent(), 1);
 });
 
 test('the signature covers the decoded nonce bytes, and one over its base64 text is accepted too', async () => {

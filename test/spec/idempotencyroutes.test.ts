@@ -3,13 +3,12 @@
 
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import { join } from 'node:path';
-import { DatabaseSync } from 'node:sqlite';
 import { after, test } from 'node:test';
 import type { Route } from '../../src/http/route.ts';
 import { ROUTES } from '../../src/http/routes/table.ts';
 import { assertInvalid, entriesOf } from '../kit/answers.ts';
 import type { Answer, Client } from '../kit/client.ts';
+import { dumpCalled } from '../kit/outside.ts';
 import { startTestService } from '../kit/service.ts';
 import { readDocument } from './document.ts';
 
@@ -59,15 +58,6 @@ test('the header is honoured by the POSTs of known callers that change something
   assert.deepEqual(changing.map(({ method, path }) => `${method} ${path}`).sort(), Object.keys(ASKED).sort());
 });
 
-/** Every row of every table, read past the service; but the time that sweeping keeps. */
-function everyRow(): Record<string, unknown[]> {
-  const database = new DatabaseSync(join(service.dataDir, 'leasehold.db'), { readOnly: true });
-  const tables = database.prepare("SELECT name FROM sqlite_schema WHERE type = 'table' AND name <> 'vault'").all();
-  const rows = tables.map(({ name }) => [String(name), database.prepare(`SELECT * FROM "${name}"`).all()] as const);
-  database.close();
-  return Object.fromEntries(rows);
-}
-
 for (const [route, ask] of Object.entries(ASKED)) {
   const row = ROUTES.find(({ method, path }) => `${method} ${path}` === route) as Route & { readonly event: string };
   const callers: readonly (readonly [who: string, as: Client])[] = [
@@ -81,9 +71,9 @@ for (const [route, ask] of Object.entries(ASKED)) {
       const answers: Answer[] = [];
       const entries = await entriesOf(service, async () => {
         answers.push(await post(as, path, body, key));
-        const before = everyRow();
+        const before = await dumpCalled(service.dataDir);
         for (let i = 0; i < 2; i++) answers.push(await post(as, path, body, key));
-        assert.deepEqual(everyRow(), before);
+        assert.deepEqual(await dumpCalled(service.dataDir), before);
       });
       assert.deepEqual(
         answers.map(({ status, text }) => [status, text]),

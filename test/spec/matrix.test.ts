@@ -20,7 +20,9 @@ await service.agent('without');
 await service.agent('with', { 'matrix/*': ALL });
 await service.agent('another', { 'other/*': ALL });
 const expired = await service.agent('expired', { 'matrix/*': ALL });
-clock.moveTo((await expired.get('/auth/session')).body.data.expires_at);
+await clock.moveTo((await expired.get('/auth/session')).body.data.expires_at);
+// Whatever is next in the log: a service that shares its database hears of the time with a turn.
+await admin.get(CREDENTIALS);
 
 const AGENTS = ['without', 'with', 'another'] as const;
 /** A session of its own for each cell, since some end it. */

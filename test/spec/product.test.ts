@@ -8,6 +8,7 @@ import { after, suite, test } from 'node:test';
 import { setTimeout as wait } from 'node:timers/promises';
 import { createClient } from '../kit/client.ts';
 import { temporaryFolder } from '../kit/folder.ts';
+import { bytesOutside, dumpOutside } from '../kit/outside.ts';
 import { runProgram, startProcess } from '../kit/process.ts';
 import { startTestService, type TestService } from '../kit/service.ts';
 
@@ -115,11 +116,10 @@ suite('the data directory', () => {
     const agent = await service.agent('ci', { '*': ['retrieve'] });
     await service.admin.post('/api/v1/credentials', { path: 'a', value: 'a-value-in-the-clear' });
     assert.equal((await agent.get('/api/v1/credentials/a')).status, 200);
-    for (const name of globSync('leasehold.db*', { cwd: service.dataDir })) {
-      const bytes = readFileSync(join(service.dataDir, name));
-      for (const secret of ['a-value-in-the-clear', agent.token, service.adminToken, agent.token.slice(4)]) {
-        assert.equal(bytes.includes(secret), false, name);
-      }
+    const stored = await bytesOutside(service.dataDir);
+    assert.equal(stored.includes('credential.retrieve'), true, 'nothing was looked at');
+    for (const secret of ['a-value-in-the-clear', agent.token, service.adminToken, agent.token.slice(4)]) {
+      assert.equal(stored.includes(secret), false);
     }
   });
 
@@ -139,13 +139,13 @@ suite('the data directory', () => {
     const folder = join(temporaryFolder(t), 'data');
     const service = await startTestService(t, [], folder);
     await service.stop();
-    const [right, database] = [read(folder, 'root.key'), readFileSync(join(folder, 'leasehold.db'))];
+    const [right, database] = [read(folder, 'root.key'), await dumpOutside(folder)];
     for (const wrong of [`${Buffer.alloc(32, 7).toString('base64')}\n`, 'not a key\n', '']) {
       writeFileSync(join(folder, 'root.key'), wrong);
       await assert.rejects(startTestService(t, [], folder), /root key/);
       assert.equal(read(folder, 'root.key'), wrong);
     }
-    assert.deepEqual(readFileSync(join(folder, 'leasehold.db')), database);
+    assert.deepEqual(await dumpOutside(folder), database);
     writeFileSync(join(folder, 'root.key'), right);
     assert.deepEqual(await eventsOf(await startTestService(t, [], folder)), [
       'service.start',

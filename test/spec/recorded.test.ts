@@ -1,11 +1,11 @@
 // What the audit log records, exactly one entry each. SOURCE: interface 2.8 and 6; decisions, "Audit".
 
 import assert from 'node:assert/strict';
-import { join } from 'node:path';
-import { DatabaseSync } from 'node:sqlite';
 import { after, suite, test } from 'node:test';
 import { assertKeys, assertRefused, entriesOf, TIMESTAMP, UUID } from '../kit/answers.ts';
 import { type Client, logIn, readAgentKey, verifyAs } from '../kit/client.ts';
+import { runOutside } from '../kit/outside.ts';
+import { alterNewestAt, bytes, joined } from '../kit/sealed.ts';
 import { startTestService } from '../kit/service.ts';
 
 const ENTRY =
@@ -141,11 +141,10 @@ test('a denied retrieval leaves an entry and no lease', async () => {
 
 test('a stored value that does not authenticate is 500 INTEGRITY_FAILURE, recorded as error, with no lease and no count', async () => {
   await admin.post(CREDENTIALS, { path: 'jobs/altered', value: 'v' });
-  const database = new DatabaseSync(join(dataDir, 'leasehold.db'));
-  database.exec(
-    `UPDATE credentials SET newest_sealed = CAST(newest_sealed || x'00' AS BLOB) WHERE path = 'jobs/altered'`,
+  await runOutside(
+    dataDir,
+    alterNewestAt('jobs/altered', (column) => joined(column, bytes('00'))),
   );
-  database.close();
   const entries = await entriesOf(service, async () => {
     assertRefused(await agent.get(`${CREDENTIALS}/jobs/altered`), 'INTEGRITY_FAILURE');
   });

@@ -36,9 +36,9 @@ async function challenge({ anonymous, dataDir }: TestService) {
 test('a challenge lives 60 seconds: right before its end it is answered, at its end it is 401, and recorded', async (t) => {
   const { clock, service } = await start(t);
   const [early, late] = [await challenge(service), await challenge(service)];
-  clock.move(58 * SECOND);
+  await clock.move(58 * SECOND);
   assert.equal((await early.answer()).status, 200);
-  clock.moveTo(late.expiresAt);
+  await clock.moveTo(late.expiresAt);
   const [entry] = await entriesOf(service, async () => assertRefused(await late.answer(), 'AUTH_FAILED'));
   assert.deepEqual(
     [entry.event_type, entry.result, entry.reason],
@@ -49,9 +49,9 @@ test('a challenge lives 60 seconds: right before its end it is answered, at its 
 test('a session lives an hour, whatever its use: then it is 401 SESSION_EXPIRED, and nothing is recorded', async (t) => {
   const { clock, service, agent } = await start(t);
   const { expires_at } = (await agent.get('/auth/session')).body.data;
-  clock.move(HOUR - 30 * SECOND);
+  await clock.move(HOUR - 30 * SECOND);
   assert.equal((await agent.get('/api/v1/credentials/a')).status, 200);
-  clock.moveTo(expires_at);
+  await clock.moveTo(expires_at);
   const entries = await entriesOf(service, async () => {
     assertRefused(await agent.get('/api/v1/credentials/a'), 'SESSION_EXPIRED');
     assertRefused(await agent.get('/auth/session'), 'SESSION_EXPIRED');
@@ -64,7 +64,7 @@ test('a session lives an hour, whatever its use: then it is 401 SESSION_EXPIRED,
 
 test('an expired session whose agent is gone is no session at all', async (t) => {
   const { clock, service, agent } = await start(t);
-  clock.move(2 * HOUR);
+  await clock.move(2 * HOUR);
   await service.admin.delete('/api/v1/agents/ci');
   assertRefused(await agent.get('/api/v1/credentials/a'), 'UNAUTHENTICATED');
 });
@@ -73,9 +73,9 @@ test('a lease ends at its expires_at, and not a millisecond later', async (t) =>
   const { clock, service, agent } = await start(t);
   const { lease_id, expires_at } = (await agent.get('/api/v1/credentials/a')).body.data;
   const status = async () => (await service.admin.get(`/api/v1/leases/${lease_id}`)).body.data.status;
-  clock.move(290 * SECOND);
+  await clock.move(290 * SECOND);
   assert.equal(await status(), 'active');
-  clock.moveTo(expires_at);
+  await clock.moveTo(expires_at);
   assert.equal(await status(), 'expired');
 });
 
@@ -87,9 +87,9 @@ test('a lease of a year does not end early', async (t) => {
   const agent = service.as(await logIn(service.address, 'ci', readAgentKey(service.dataDir, 'ci')));
   const { lease_id, expires_at } = (await agent.get('/api/v1/credentials/b')).body.data;
   const status = async () => (await service.admin.get(`/api/v1/leases/${lease_id}`)).body.data.status;
-  clock.move(364 * DAY);
+  await clock.move(364 * DAY);
   assert.equal(await status(), 'active');
-  clock.moveTo(expires_at);
+  await clock.moveTo(expires_at);
   assert.equal(await status(), 'expired');
 });
 
@@ -100,9 +100,9 @@ test('ended leases are listed for 7 days, and then are as if they had never been
   await agent.delete(`/api/v1/leases/${revoked}`);
   const listed = async () =>
     (await service.admin.get('/api/v1/leases')).body.data.map((lease: { lease_id: string }) => lease.lease_id);
-  clock.move(7 * DAY - 30 * SECOND);
+  await clock.move(7 * DAY - 30 * SECOND);
   assert.deepEqual(await listed(), [revoked, expiring]);
-  clock.move(32 * SECOND);
+  await clock.move(32 * SECOND);
   assert.deepEqual(await listed(), []);
   for (const id of [expiring, revoked]) {
     assertRefused(await service.admin.get(`/api/v1/leases/${id}`), 'NOT_FOUND');
@@ -114,9 +114,9 @@ test('a clock that jumps back extends nothing: leases, challenges and sessions e
   const { clock, service, agent } = await start(t);
   const { lease_id } = (await agent.get('/api/v1/credentials/a?ttl=1')).body.data;
   const open = await challenge(service);
-  clock.move(59 * SECOND);
+  await clock.move(59 * SECOND);
   await service.admin.get('/api/v1/credentials');
-  clock.move(-DAY);
+  await clock.move(-DAY);
   await wait(1500);
   assert.equal((await service.admin.get(`/api/v1/leases/${lease_id}`)).body.data.status, 'expired');
   assertRefused(await open.answer(), 'AUTH_FAILED');
@@ -132,10 +132,10 @@ test('a clock set back while the service was stopped extends nothing either', as
   const first = await startTestService(t, [], folder);
   await first.admin.post('/api/v1/credentials', { path: 'a', value: 'v' });
   const { lease_id } = (await first.admin.get('/api/v1/credentials/a?ttl=60')).body.data;
-  clock.move(4 * 60 * SECOND);
+  await clock.move(4 * 60 * SECOND);
   await first.admin.get('/api/v1/credentials');
   await first.stop();
-  clock.move(-4 * 60 * SECOND);
+  await clock.move(-4 * 60 * SECOND);
   const second = await startTestService(t, [], folder);
   assert.equal((await second.admin.get(`/api/v1/leases/${lease_id}`)).body.data.status, 'expired');
 });
@@ -145,7 +145,7 @@ test('a clock far behind the log is a reason not to start, unless --accept-clock
   const folder = join(temporaryFolder(t), 'data');
   const first = await startTestService(t, [], folder);
   await first.stop();
-  clock.move(-HOUR);
+  await clock.move(-HOUR);
   await assert.rejects(startTestService(t, [], folder), /clock is 60 minutes behind/);
   const second = await startTestService(t, ['--accept-clock'], folder);
   assert.equal((await second.admin.get('/api/v1/audit/verify')).body.data.valid, true);

@@ -3,11 +3,11 @@
 import assert from 'node:assert/strict';
 import { randomUUID, sign } from 'node:crypto';
 import { join } from 'node:path';
-import { DatabaseSync } from 'node:sqlite';
 import { after, suite, test } from 'node:test';
 import { assertRefused, entriesOf } from '../kit/answers.ts';
 import { type Answer, readAgentKey } from '../kit/client.ts';
 import { temporaryFolder } from '../kit/folder.ts';
+import { lockOutside } from '../kit/outside.ts';
 import { startProcess } from '../kit/process.ts';
 import { rawRequest, sendRaw } from '../kit/raw.ts';
 import { startTestService } from '../kit/service.ts';
@@ -97,13 +97,11 @@ test('not recorded: 429', async (t) => {
 test('what could not be recorded is 503 UNAVAILABLE with Retry-After, and was not done; health says failing till it can', async (t) => {
   const other = await startTestService(t);
   const before = (await other.admin.get('/api/v1/audit')).body.meta.total;
-  const database = new DatabaseSync(join(other.dataDir, 'leasehold.db'));
-  t.after(() => database.close());
-  database.exec('BEGIN IMMEDIATE');
+  const lock = await lockOutside(other.dataDir);
   assertRefused(await other.admin.post(CREDENTIALS, { path: 'a', value: 'v' }), 'UNAVAILABLE');
   const health = await other.anonymous.get('/api/v1/health');
   assert.deepEqual([health.status, health.body], [503, { data: { status: 'failing' } }]);
-  database.exec('ROLLBACK');
+  await lock.release();
   assertRefused(await other.admin.get(`${CREDENTIALS}/a?view=metadata`), 'NOT_FOUND');
   assert.equal((await other.anonymous.get('/api/v1/health')).status, 200);
   assert.equal((await other.admin.get('/api/v1/audit')).body.meta.total, before + 1);

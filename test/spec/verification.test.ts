@@ -4,21 +4,23 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { DatabaseSync } from 'node:sqlite';
 import { after, suite, test } from 'node:test';
 import { type AuditEntry, FIRST_LINK } from '../../src/core/audit.ts';
 import { headMac, linkEntry } from '../../src/crypto/chain.ts';
 import { deriveKeys, parseRootKey } from '../../src/crypto/keys.ts';
-import { SqliteStore } from '../../src/store/sqlite/store.ts';
-import { dataOf } from '../kit/answers.ts';
+import { assertRefused, dataOf } from '../kit/answers.ts';
 import { createClient } from '../kit/client.ts';
 import { type Scope, temporaryFolder } from '../kit/folder.ts';
+import { openOutside, rowsOutside, runOutside } from '../kit/outside.ts';
 import { startProcess } from '../kit/process.ts';
-import { startTestService, type TestService } from '../kit/service.ts';
+import { startAnotherNode, startTestService, type TestService } from '../kit/service.ts';
+import { openStore, STORE } from '../kit/stores.ts';
 import { lengthenLog } from '../vault/verification_log.ts';
 
 const VERIFY = '/api/v1/audit/verify';
 const PROGRESS = '/api/v1/audit/verify/progress';
+/** Whether several nodes may share the store. */
+const isShared = STORE === 'postgres';
 const INTACT = 'valid entries first_entry last_entry';
 const BROKEN = 'valid break_at_entry break_at_timestamp message';
 
@@ -33,10 +35,6 @@ const last = entries.length;
 const timeOf = (seq: number) => entries[seq - 1]?.timestamp ?? null;
 const verify = async (keys: string, of: TestService = service) => dataOf(await of.admin.get(VERIFY), 200, keys);
 
-function openDatabase({ dataDir }: Pick<TestService, 'dataDir'>): DatabaseSync {
-  return new DatabaseSync(join(dataDir, 'leasehold.db'));
-}
-
 function auditKeyOf({ dataDir }: Pick<TestService, 'dataDir'>) {
   const rootKey = parseRootKey(readFileSync(join(dataDir, 'root.key'), 'utf8'));
   return deriveKeys(rootKey ?? assert.fail('no root key')).audit;
@@ -44,16 +42,16 @@ function auditKeyOf({ dataDir }: Pick<TestService, 'dataDir'>) {
 
 /** Tampers, looks, and puts the log back as it was. */
 async function tamper(sql: string, look: () => Promise<void>): Promise<void> {
-  const database = openDatabase(service);
-  database.exec('CREATE TEMP TABLE kept_entries AS SELECT * FROM audit_entries');
-  database.exec('CREATE TEMP TABLE kept_head AS SELECT * FROM audit_head');
+  const outside = await openOutside(service.dataDir);
+  await outside.run('CREATE TEMP TABLE kept_entries AS SELECT * FROM audit_entries ORDER BY seq');
+  await outside.run('CREATE TEMP TABLE kept_head AS SELECT * FROM audit_head');
   try {
-    database.exec(sql);
+    await outside.run(sql);
     await look();
   } finally {
-    database.exec('DELETE FROM audit_entries; INSERT INTO audit_entries SELECT * FROM kept_entries');
-    database.exec('DELETE FROM audit_head; INSERT INTO audit_head SELECT * FROM kept_head');
-    database.close();
+    await outside.run('DELETE FROM audit_entries; INSERT INTO audit_entries SELECT * FROM kept_entries');
+    await outside.run('DELETE FROM audit_head; INSERT INTO audit_head SELECT * FROM kept_head');
+    await outside.close();
   }
 }
 
@@ -69,8 +67,16 @@ test('an intact log: valid, the number of entries, and the times of the first an
 const COLUMNS = ['id', 'event_type', 'agent_name', 'resource', 'action', 'result', 'hmac'] as const;
 const NULLABLE = ['policy_name', 'lease_id', 'reason', 'request_id', 'remote_addr'] as const;
 
-/** Each names the first broken entry, and its time as it stands there. */
-const ALTERED: Readonly<Record<string, { sql: string; seq: number; timestamp?: string | null }>> = {
+interface Alteration {
+  readonly sql: string;
+  /** The first broken entry, and its time as it stands there. */
+  readonly seq: number;
+  readonly timestamp?: string | null;
+  /** What a node has seen last is gone: where several share the log it decides nothing on it any more. */
+  readonly takesEnd?: true;
+}
+
+const ALTERED: Readonly<Record<string, Alteration>> = {
   ...Object.fromEntries(
     [...COLUMNS, ...NULLABLE].map((column) => [
       `${column} altered`,
@@ -116,31 +122,51 @@ const ALTERED: Readonly<Record<string, { sql: string; seq: number; timestamp?: s
     sql: 'DELETE FROM audit_entries WHERE seq = 4; UPDATE audit_entries SET seq = seq - 1 WHERE seq > 4',
     seq: 4,
     timestamp: timeOf(5),
+    takesEnd: true,
   },
   'the last entry cut off': {
     sql: `DELETE FROM audit_entries WHERE seq = ${last}`,
     seq: last,
     timestamp: timeOf(last - 1),
+    takesEnd: true,
   },
   'the last three cut off': {
     sql: `DELETE FROM audit_entries WHERE seq > ${last - 3}`,
     seq: last - 2,
     timestamp: timeOf(last - 3),
+    takesEnd: true,
   },
-  'every entry removed': { sql: 'DELETE FROM audit_entries', seq: 1, timestamp: null },
-  'the head record removed': { sql: 'DELETE FROM audit_head', seq: last + 1, timestamp: timeOf(last) },
+  'every entry removed': { sql: 'DELETE FROM audit_entries', seq: 1, timestamp: null, takesEnd: true },
+  'the head record removed': {
+    sql: 'DELETE FROM audit_head',
+    seq: last + 1,
+    timestamp: timeOf(last),
+    takesEnd: true,
+  },
   'the head record moved back with the tail': {
     sql: `DELETE FROM audit_entries WHERE seq = ${last}; UPDATE audit_head SET seq = ${last - 1},
             hmac = (SELECT hmac FROM audit_entries WHERE seq = ${last - 1})`,
     seq: last,
     timestamp: timeOf(last - 1),
+    takesEnd: true,
   },
 };
 
+/** The node that has seen it refuses; one that has not, such as one that is started now, tells where the log is broken. */
+async function assertToldByAnotherNode(scope: Scope, seq: number): Promise<void> {
+  assertRefused(await admin.get(VERIFY), 'UNAVAILABLE');
+  assert.equal((await service.anonymous.get('/api/v1/health')).status, 503);
+  const node = await startAnotherNode(scope, service);
+  assert.match(node.warnings.join(), /head record/);
+  assert.equal((await verify(BROKEN, node)).break_at_entry, seq);
+  await node.stop();
+}
+
 suite('verify names the first broken entry', () => {
-  for (const [name, { sql, seq, timestamp }] of Object.entries(ALTERED)) {
-    test(`verify names the first broken entry: ${name}`, async () => {
+  for (const [name, { sql, seq, timestamp, takesEnd }] of Object.entries(ALTERED)) {
+    test(`verify names the first broken entry: ${name}`, async (t) => {
       await tamper(sql, async () => {
+        if (takesEnd && isShared) return assertToldByAnotherNode(t, seq);
         const { message, ...rest } = await verify(BROKEN);
         const at = timestamp === undefined ? timeOf(seq) : timestamp;
         assert.deepEqual(rest, { valid: false, break_at_entry: seq, break_at_timestamp: at });
@@ -159,25 +185,27 @@ suite('verify names the first broken entry', () => {
   }
 });
 
-test('times that fall are found, even where whoever altered them had the key and every link fits', async () => {
+test('times that fall are found, even where whoever altered them had the key and every link fits', async (t) => {
   for (const [at, isValid] of [
     [timeOf(4), true],
     ['1999-01-01T00:00:00.000Z', false],
   ] as const) {
     await tamper('', async () => {
-      const database = openDatabase(service);
-      const update = database.prepare('UPDATE audit_entries SET timestamp = ?, hmac = ? WHERE seq = ?');
+      const updates: string[] = [];
       let hmac = FIRST_LINK;
       for (const entry of entries) {
         const timestamp = entry.seq === 4 ? (at ?? '') : entry.timestamp;
         hmac = linkEntry(auditKeyOf(service), hmac, { ...entry, timestamp });
-        update.run(timestamp, hmac, entry.seq);
+        updates.push(`UPDATE audit_entries SET timestamp = '${timestamp}', hmac = '${hmac}' WHERE seq = ${entry.seq}`);
       }
       const mac = headMac(auditKeyOf(service), last, hmac);
-      database.prepare('UPDATE audit_head SET hmac = ?, mac = ?').run(hmac, mac);
-      database.close();
-      const { body } = await admin.get(VERIFY);
+      updates.push(`UPDATE audit_head SET hmac = '${hmac}', mac = '${mac}'`);
+      await runOutside(service.dataDir, updates.join(';'));
+      // Every link is another one, also that of the entry which the service has seen.
+      const node = isShared ? await startAnotherNode(t, service) : service;
+      const { body } = await node.admin.get(VERIFY);
       assert.deepEqual([body.data.valid, body.data.break_at_entry], [isValid, isValid ? undefined : 4]);
+      if (node !== service) await node.stop();
     });
   }
 });
@@ -189,33 +217,22 @@ test('the service goes on over an altered log, and the break stays where it is',
   });
 });
 
-test('an empty log is valid: 0 entries and nulls', async (t) => {
-  const other = await startTestService(t);
-  const database = openDatabase(other);
-  // The start is recorded: the head record of before it is made here.
-  const mac = headMac(auditKeyOf(other), 0, FIRST_LINK);
-  database.exec('DELETE FROM audit_entries');
-  database.prepare('UPDATE audit_head SET seq = 0, hmac = ?, mac = ?').run(FIRST_LINK, mac);
-  database.close();
-  assert.deepEqual(await verify(INTACT, other), { valid: true, entries: 0, first_entry: null, last_entry: null });
-});
-
 test('a head and a last row that disagree at start: one line, verify reports it, and the gap stays visible for ever', async (t) => {
   const folder = join(temporaryFolder(t), 'data');
   const first = await startTestService(t, [], folder);
   for (let n = 0; n < 4; n++) await first.admin.get('/api/v1/credentials');
   await first.stop();
-  const database = openDatabase(first);
-  const { n } = { n: 0, ...database.prepare('SELECT count(*) AS n FROM audit_entries').get() };
-  database.exec(`DELETE FROM audit_entries WHERE seq > ${Number(n) - 2}`);
-  database.close();
-  const second = await startProcess(t, folder);
+  const [{ n } = { n: 0 }] = await rowsOutside(folder, 'SELECT count(*) AS n FROM audit_entries');
+  await runOutside(folder, `DELETE FROM audit_entries WHERE seq > ${Number(n) - 2}`);
+  const flags = isShared ? ['--accept-rollback'] : [];
+  if (isShared) await assert.rejects(startTestService(t, [], folder), /has lost entries of the log.*--accept-rollback/);
+  const second = await startProcess(t, folder, flags);
   const warnings = second
     .output()
     .split('\n')
     .filter((line) => line.startsWith('WARNING'));
-  assert.equal(warnings.length, 1);
-  assert.match(warnings[0] ?? '', /head record .*last row .*disagree/);
+  assert.equal(warnings.length, 1 + flags.length);
+  assert.match(warnings.at(-1) ?? '', /head record .*last row .*disagree/);
   await second.end('SIGTERM');
   const third = await startTestService(t, [], folder);
   const entry = Number(n) - 1;
@@ -234,7 +251,7 @@ const LONG = 200_000;
 async function makeLongLog(t: Scope): Promise<string> {
   const dataDir = join(temporaryFolder(t), 'data');
   await (await startTestService(t, [], dataDir)).stop();
-  const store = new SqliteStore(join(dataDir, 'leasehold.db'));
+  const store = await openStore(dataDir);
   await lengthenLog(store, { audit: auditKeyOf({ dataDir }) }, LONG);
   await store.close();
   return dataDir;

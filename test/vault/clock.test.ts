@@ -122,7 +122,7 @@ test('no entry is older than the one before it, in one run and across restarts w
     vault = await openVault(t, { folder: vault.folder, time: hands });
     await get(vault, 'a');
   }
-  const times = (await readLog(vault.sqlite)).map(({ timestamp }) => timestamp);
+  const times = (await readLog(vault.real)).map(({ timestamp }) => timestamp);
   assert.deepEqual(times, times.toSorted());
   assert.ok(times.every((time) => time >= new Date(NOW).toISOString()));
   assert.equal((await verify(vault)).isValid, true);
@@ -135,7 +135,7 @@ test('what had ended when the vault was swept stays ended, though the clock is b
   const request = { path: toPath('a'), version: null, ttlSeconds: null };
   const { leaseId, expiresAt } = await retrieveCredential(vault, admin(), request);
   hands.pass(expiresAt - NOW);
-  await vault.sqlite.sweep(vault.clock.now(), 10);
+  await vault.real.sweep(vault.clock.now(), 10);
   hands.pass(0, -4 * 60_000);
   const again = await openVault(t, { folder: vault.folder, time: hands });
   const { lease, now } = await readLease(again, admin(), leaseId);

@@ -1,7 +1,6 @@
 // The count of accesses: exact, whatever is written when, and across a stop that nobody prepared.
 
 import assert from 'node:assert/strict';
-import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { deleteCredential, listCredentials, readCredentialMetadata } from '../../src/vault/credentials.ts';
@@ -66,20 +65,6 @@ test('a path that was deleted and stored again counts from the beginning, in one
   assert.deepEqual(await listed(again), { a: 3 });
 });
 
-test('counts are written by themselves after so many accesses, so that the next start has no more of the log to count', async (t) => {
-  const vault = await openVault(t);
-  await put(vault, 'a');
-  for (let i = 0; i < 505; i++) await Promise.all(Array.from({ length: 200 }, () => get(vault, 'a')));
-  const database = new DatabaseSync(vault.file);
-  t.after(() => database.close());
-  const { seq, written } = database.prepare('SELECT seq, counted_through_seq AS written FROM audit_head').get() ?? {};
-  const left = Number(seq) - Number(written);
-  assert.ok(left < 2000, `${left} accesses of 101,000 are not written`);
-  assert.equal(await looked(vault, 'a'), 101_000);
-  const again = await openVault(t, { folder: vault.folder });
-  assert.equal(await looked(again, 'a'), 101_000);
-});
-
 test('over any history the counts are exact, by list and by look, before and after crashes', async (t) => {
   const act = fc.oneof(
     { weight: 8, arbitrary: fc.tuple(fc.constant('get' as const), fc.constantFrom(...PATHS)) },
@@ -116,7 +101,7 @@ test('over any history the counts are exact, by list and by look, before and aft
         for (const [path, count] of counts) assert.equal(await looked(vault, path), count, path);
       }
       assert.deepEqual(await listed(vault), Object.fromEntries([...counts].sort()));
-      for (const { sqlite } of opened) await sqlite.close();
+      for (const { real } of opened) await real.close();
     }),
     runs(25),
   );

@@ -1,8 +1,7 @@
 // When a commit fails: no value, no half-truth, memory as the store has it, and recovery without anybody's help.
 
 import assert from 'node:assert/strict';
-import { DatabaseSync } from 'node:sqlite';
-import { type TestContext, test } from 'node:test';
+import { test } from 'node:test';
 import fc from 'fast-check';
 import type { AgentName, PolicyName } from '../../src/core/names.ts';
 import type { Pattern } from '../../src/core/pattern.ts';
@@ -11,12 +10,12 @@ import { StoreFailure } from '../../src/store/port.ts';
 import { NEWEST_LEASE } from '../../src/store/queries.ts';
 import { deregisterAgent, listAgents, registerAgent } from '../../src/vault/agents.ts';
 import { deleteCredential } from '../../src/vault/credentials.ts';
-import { readMemory } from '../../src/vault/memory.ts';
 import { createPolicy, deletePolicy, readPolicy } from '../../src/vault/policies.ts';
 import { runs } from '../kit/property.ts';
 import { newAgentKey } from './agents.ts';
 import {
   admin,
+  assertMemoryIsTheStore,
   get,
   type OpenedVault,
   openVault,
@@ -58,24 +57,12 @@ async function register(vault: OpenedVault, name: string, context = admin()) {
   });
 }
 
-/** What memory holds, as the store would have it read. */
-async function assertMemoryIsTheStore(vault: OpenedVault): Promise<void> {
-  const [held, read] = [vault.ledger.memory, await readMemory(vault.sqlite, vault.keys)];
-  // What was read still has its MAC beside it.
-  const bare = (rows: readonly object[]) => rows.map((row) => ({ ...row, mac: null }));
-  assert.deepEqual(bare(held.control.agents()), bare(read.control.agents()));
-  assert.deepEqual(bare(held.control.policies.all()), bare(read.control.policies.all()));
-  const { seq, hmac, epoch } = held.tip;
-  assert.deepEqual({ seq, hmac, epoch }, { ...read.tip });
-  assert.equal(held.lastEntryAt, read.lastEntryAt);
-}
-
 test('after a commit that failed every caller of the turn is refused, without a value, and nothing happened', async (t) => {
   const mishaps: Mishap[] = [];
   const vault = await openVault(t, { inFront: withMishaps(mishaps) });
   await put(vault, 'prod/key', 'the value');
   await createPolicy(vault, admin(), draft('old'));
-  const before = await readLog(vault.sqlite);
+  const before = await readLog(vault.real);
   mishaps.push('before');
   const answers = await Promise.allSettled([
     get(vault, 'prod/key'),
@@ -92,7 +79,7 @@ test('after a commit that failed every caller of the turn is refused, without a 
   }
   assert.equal(vault.ledger.state, 'failing');
   assert.equal(vault.failures.length, 1);
-  assert.deepEqual(await readLog(vault.sqlite), before);
+  assert.deepEqual(await readLog(vault.real), before);
 
   const { rows } = await listAgents(vault, admin(), null);
   assert.deepEqual(await Array.fromAsync(rows), [[]]);
@@ -103,7 +90,7 @@ test('after a commit that failed every caller of the turn is refused, without a 
   assert.equal(await get(vault, 'prod/key'), 'the value');
   await register(vault, 'ci-1');
   const everyLease = { agentId: null, agentName: null, path: null, status: null, now: vault.clock.now() };
-  assert.equal((await vault.sqlite.countLeases(everyLease, NEWEST_LEASE, 10)).count, 1);
+  assert.equal((await vault.real.countLeases(everyLease, NEWEST_LEASE, 10)).count, 1);
   assert.equal((await verify(vault)).isValid, true);
 });
 
@@ -132,7 +119,7 @@ test('a commit that happened though it was not known is refused, and true from t
   assert.deepEqual(outcomes, ['UNAVAILABLE', 'UNAVAILABLE', 'UNAVAILABLE']);
   assert.equal(await outcomeOf(get(vault, 'prod/key')), 'NOT_FOUND');
   assert.equal((await readPolicy(vault, admin(), 'made' as PolicyName)).name, 'made');
-  const once = (await readLog(vault.sqlite)).filter((entry) => entry.request_id === 'once');
+  const once = (await readLog(vault.real)).filter((entry) => entry.request_id === 'once');
   assert.equal(once.length, 1);
   await assertMemoryIsTheStore(vault);
   assert.equal((await verify(vault)).isValid, true);
@@ -155,44 +142,6 @@ test('storage that broke under a write stops everything, says so once, and is ne
   assert.equal(await outcomeOf(get(vault, 'a')), 'UNAVAILABLE');
   await settle();
   assert.equal(commits, 1);
-});
-
-/** Opens the vault, and its own connection to the file beside it: SQLite limits the pages of a connection, not of a file. */
-async function openTapped(t: TestContext): Promise<{ vault: OpenedVault; connection: DatabaseSync }> {
-  const opened: DatabaseSync[] = [];
-  const { exec } = DatabaseSync.prototype;
-  const tap = t.mock.method(DatabaseSync.prototype, 'exec', function (this: DatabaseSync, sql: string) {
-    opened.push(this);
-    return exec.call(this, sql);
-  });
-  const vault = await openVault(t);
-  tap.mock.restore();
-  const [connection] = opened;
-  assert.ok(connection);
-  return { vault, connection };
-}
-
-test('a full disk refuses what finds no room, loses nothing, and is over when there is room again', async (t) => {
-  const { vault, connection } = await openTapped(t);
-  await put(vault, 'small', 'v');
-  connection.exec('PRAGMA max_page_count = 1');
-  const before = await readLog(vault.sqlite);
-  const large = 'x'.repeat(200_000);
-  const outcomes = await Promise.all([outcomeOf(get(vault, 'small')), outcomeOf(put(vault, 'large', large))]);
-  assert.deepEqual(outcomes, ['UNAVAILABLE', 'UNAVAILABLE']);
-  const [failure] = vault.failures;
-  assert.ok(failure instanceof StoreFailure && failure.cause instanceof Error);
-  assert.deepEqual([failure.kind, 'errcode' in failure.cause && failure.cause.errcode], ['unavailable', 13]);
-  assert.deepEqual(await readLog(vault.sqlite), before);
-
-  assert.equal(await get(vault, 'small'), 'v');
-  assert.equal(await outcomeOf(put(vault, 'large', large)), 'UNAVAILABLE');
-  connection.exec('PRAGMA max_page_count = 1000000');
-  assert.equal(await outcomeOf(put(vault, 'large', large)), 'ok');
-  assert.equal(await get(vault, 'large'), large);
-  assert.deepEqual([vault.broken, vault.ledger.state], [[], 'ok']);
-  await assertMemoryIsTheStore(vault);
-  assert.equal((await verify(vault)).isValid, true);
 });
 
 test('whatever commits fail, what was answered is in the log once, and memory is as the store has it', async (t) => {
@@ -232,13 +181,13 @@ test('whatever commits fail, what was answered is in the log once, and memory is
         }
         left.length = 0;
         await put(vault, 'last');
-        const ids = (await readLog(vault.sqlite)).map((entry) => entry.request_id);
+        const ids = (await readLog(vault.real)).map((entry) => entry.request_id);
         for (const id of answered) assert.equal(ids.filter((other) => other === id).length, 1, id);
         assert.equal(new Set(ids).size, ids.length);
         assert.equal(refused > 0, vault.failures.length > 0);
         await assertMemoryIsTheStore(vault);
         assert.equal((await verify(vault)).isValid, true);
-        await vault.sqlite.close();
+        await vault.real.close();
       },
     ),
     runs(25),

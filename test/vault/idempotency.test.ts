@@ -2,7 +2,6 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Context } from '../../src/core/operation.ts';
 import { parsePolicy } from '../../src/core/policy.ts';
 import { StoreFailure } from '../../src/store/port.ts';
@@ -10,16 +9,15 @@ import { readCredentialMetadata } from '../../src/vault/credentials.ts';
 import { renewLease, revokeLeases } from '../../src/vault/leases.ts';
 import { createPolicy } from '../../src/vault/policies.ts';
 import type { Vault } from '../../src/vault/vault.ts';
+import { runOutside } from '../kit/outside.ts';
 import {
   admin,
   get,
   type OpenedVault,
   openVault,
   outcomeOf,
-  outside,
   put,
   readLog,
-  settle,
   toPath,
   verify,
   withCommit,
@@ -28,8 +26,8 @@ import { keyed, vaultWithLoss } from './retrying.ts';
 
 const versionsOf = async (vault: Vault, path: string): Promise<number> =>
   (await readCredentialMetadata(vault, admin(), toPath(path))).versions.length;
-const entriesOf = async ({ sqlite }: OpenedVault, event: string): Promise<number> =>
-  (await readLog(sqlite)).filter(({ event_type }) => event_type === event).length;
+const entriesOf = async ({ real }: OpenedVault, event: string): Promise<number> =>
+  (await readLog(real)).filter(({ event_type }) => event_type === event).length;
 
 for (const [mishap, what] of [
   ['after', 'happened'],
@@ -52,7 +50,7 @@ for (const [mishap, what] of [
     const { vault, lose } = await vaultWithLoss(t);
     await put(vault, 'a');
     await get(vault, 'a');
-    const { lease_id: leaseId } = (await readLog(vault.sqlite)).at(-1) ?? assert.fail();
+    const { lease_id: leaseId } = (await readLog(vault.real)).at(-1) ?? assert.fail();
     const policy = parsePolicy({ name: 'p', principal: 'agent:*', resources: ['a'], actions: ['retrieve'] });
     const everyLease = { agentName: null, path: toPath('a') };
     const operations = {
@@ -111,7 +109,7 @@ for (const [what, sql] of ALTERED) {
     const vault = await openVault(t);
     await put(vault, 'a', 'v', keyed(vault));
     await put(vault, 'other', 'v', keyed(vault, 'another'));
-    outside(vault, sql);
+    await runOutside(vault.folder, sql);
     const again = await put(vault, 'a', 'v', keyed(vault));
     assert.equal(again.version, 2);
     assert.deepEqual(await put(vault, 'a', 'v', keyed(vault)), again);
@@ -123,43 +121,6 @@ test('a kept reply that was moved to another id is none', async (t) => {
   const vault = await openVault(t);
   await put(vault, 'a', 'v', keyed(vault, 'one'));
   const { id } = keyed(vault, 'two').idempotency ?? assert.fail();
-  outside(vault, `UPDATE kept_replies SET id = '${id}'`);
+  await runOutside(vault.folder, `UPDATE kept_replies SET id = '${id}'`);
   assert.equal((await put(vault, 'a', 'v', keyed(vault, 'two'))).version, 2);
-});
-
-test('a repeat is not answered before the first one is on disk', async (t) => {
-  const { promise: disk, resolve: release } = Promise.withResolvers<void>();
-  let isHeld = false;
-  t.after(() => release());
-  const vault = await openVault(t, { syncFile: () => (isHeld ? disk : Promise.resolve()) });
-  isHeld = true;
-  const answered: string[] = [];
-  const first = put(vault, 'a', 'v', keyed(vault)).then(() => answered.push('first'));
-  await settle();
-  // As many as are worth a turn of their own while the disk works.
-  const repeats = Array.from({ length: 40 }, () =>
-    put(vault, 'a', 'v', keyed(vault)).then(() => answered.push('repeat')),
-  );
-  await settle();
-  await sleep(30);
-  assert.deepEqual(answered, []);
-  release();
-  await Promise.all([first, ...repeats]);
-  assert.equal(await versionsOf(vault, 'a'), 1);
-});
-
-test('a repeat of what the disk then failed to keep is told, like the first one, that nobody knows', async (t) => {
-  const { promise: disk, reject: fail } = Promise.withResolvers<void>();
-  let isHeld = false;
-  const vault = await openVault(t, { syncFile: () => (isHeld ? disk : Promise.resolve()) });
-  isHeld = true;
-  const messageOf = () => put(vault, 'a', 'v', keyed(vault)).then(String, (error: Error) => error.message);
-  const first = messageOf();
-  await settle();
-  const repeats = Array.from({ length: 40 }, messageOf);
-  await settle();
-  fail(new Error('EIO'));
-  const messages = new Set(await Promise.all([first, ...repeats]));
-  assert.equal(messages.size, 1);
-  assert.match([...messages].join(), /^It is not known whether this was recorded; /);
 });

@@ -9,31 +9,33 @@ import { hashToken } from '../../src/crypto/tokens.ts';
 import { NEWEST_LEASE } from '../../src/store/queries.ts';
 import { readCredentialMetadata, retrieveCredential, storeCredential } from '../../src/vault/credentials.ts';
 import { createPolicy, readPolicy } from '../../src/vault/policies.ts';
+import { runOutside } from '../kit/outside.ts';
+import { alterNewestAt, bytes, idAt, joined, newestSealedAt, removeNewestAt } from '../kit/sealed.ts';
 import { as, enrol, logIn, newAgentKey, unchecked } from './agents.ts';
-import { admin, get, type OpenedVault, openVault, outcomeOf, outside, put, readLog, toPath, verify } from './opened.ts';
+import { admin, get, type OpenedVault, openVault, outcomeOf, put, readLog, toPath, verify } from './opened.ts';
 
-const idAt = (path: string): string => `(SELECT id FROM credentials WHERE path = '${path}')`;
 const rowOf = (path: string, version: number): string => `credential_id = ${idAt(path)} AND version = ${version}`;
 const sealedOf = (path: string, version: 1): string =>
   `(SELECT sealed FROM credential_versions WHERE ${rowOf(path, version)})`;
-const newestOf = (path: string): string => `(SELECT newest_sealed FROM credentials WHERE path = '${path}')`;
 const alterFirst = (assignment: string): string =>
   `UPDATE credential_versions SET ${assignment} WHERE ${rowOf('prod/key', 1)}`;
-const alterNewest = (value: string): string =>
-  `UPDATE credentials SET newest_sealed = ${value} WHERE path = 'prod/key'`;
+const alterNewest = (toValue: (column: string) => string): string => alterNewestAt('prod/key', toValue);
 
 const anotherEnd = (column: string): string =>
-  `CAST(substr(${column}, 1, 38) || CASE substr(${column}, 39) WHEN x'00' THEN x'01' ELSE x'00' END AS BLOB)`;
+  joined(
+    `substr(${column}, 1, 38)`,
+    `CASE substr(${column}, 39) WHEN ${bytes('00')} THEN ${bytes('01')} ELSE ${bytes('00')} END`,
+  );
 
 /** `version` is the one that is asked for: null for the newest, which is 2. */
 const UNREADABLE: readonly (readonly [what: string, sql: string, version: number | null])[] = [
-  ['a byte of it is altered', alterNewest(anotherEnd('newest_sealed')), null],
-  ['its last byte is cut off', alterNewest('substr(newest_sealed, 1, 38)'), null],
-  ['nothing of it is left', alterNewest("x''"), null],
-  ['it is another credential’s', alterNewest(newestOf('prod/other')), null],
-  ['it is an earlier version’s', alterNewest(sealedOf('prod/key', 1)), null],
-  ['it is a later version’s', alterFirst(`sealed = ${newestOf('prod/key')}`), 1],
-  ['an older one is altered', alterFirst("sealed = CAST(substr(sealed, 1, 37) || x'00' AS BLOB)"), 1],
+  ['a byte of it is altered', alterNewest(anotherEnd), null],
+  ['its last byte is cut off', alterNewest((column) => `substr(${column}, 1, 38)`), null],
+  ['nothing of it is left', alterNewest(() => bytes('')), null],
+  ['it is another credential’s', alterNewest(() => newestSealedAt('prod/other')), null],
+  ['it is an earlier version’s', alterNewest(() => sealedOf('prod/key', 1)), null],
+  ['it is a later version’s', alterFirst(`sealed = ${newestSealedAt('prod/key')}`), 1],
+  ['an older one is altered', alterFirst(`sealed = ${joined('substr(sealed, 1, 37)', bytes('00'))}`), 1],
   ['its credential has another type', "UPDATE credentials SET type = 'api_key' WHERE path = 'prod/key'", null],
   ['its version has another type', alterFirst("type = 'api_key'"), 1],
   [
@@ -68,8 +70,8 @@ async function vaultWithValues(t: Parameters<typeof openVault>[0]): Promise<Open
 for (const [what, sql, version] of UNREADABLE) {
   test(`a stored value that does not authenticate is an error in the log, no lease and no access: ${what}`, async (t) => {
     const vault = await vaultWithValues(t);
-    outside(vault, sql);
-    const before = await readLog(vault.sqlite);
+    await runOutside(vault.folder, sql);
+    const before = await readLog(vault.real);
     const [neighbour, error, another] = await Promise.allSettled([
       get(vault, 'neighbour'),
       retrieveCredential(vault, admin('unreadable'), { path: toPath('prod/key'), version, ttlSeconds: null }),
@@ -83,7 +85,7 @@ for (const [what, sql, version] of UNREADABLE) {
     assert.equal(error.reason.code, 'INTEGRITY_FAILURE');
     assert.doesNotMatch(error.reason.message, /first|second/);
 
-    const entries = (await readLog(vault.sqlite)).slice(before.length);
+    const entries = (await readLog(vault.real)).slice(before.length);
     const own = entries.filter((entry) => entry.request_id === 'unreadable');
     assert.deepEqual(
       own.map((entry) => [entry.event_type, entry.resource, entry.result, entry.policy_name, entry.lease_id]),
@@ -91,7 +93,7 @@ for (const [what, sql, version] of UNREADABLE) {
     );
     assert.equal(entries.length, 3);
     const leases = { agentId: null, agentName: null, path: null, status: null, now: vault.clock.now() };
-    assert.equal((await vault.sqlite.countLeases(leases, NEWEST_LEASE, 10)).count, 2);
+    assert.equal((await vault.real.countLeases(leases, NEWEST_LEASE, 10)).count, 2);
     const { credential } = await readCredentialMetadata(vault, admin(), toPath('prod/key'));
     assert.equal(credential.accessCount, 0);
     assert.equal((await verify(vault)).isValid, true);
@@ -126,7 +128,7 @@ for (const [what, sql] of ALTERED_POLICIES) {
     await createPolicy(vault, admin(), parsePolicy({ ...POLICY, name: 'other', resources: ['other/*'] }));
     const token = (await logIn(vault, 'ci', key)).token.reveal();
     assert.equal(await get(vault, 'prod/key', await as(vault, token)), 'v');
-    outside(vault, sql);
+    await runOutside(vault.folder, sql);
 
     const again = await openVault(t, { folder: vault.folder });
     const { warnings } = again.ledger.memory;
@@ -155,7 +157,7 @@ for (const [what, sql] of ALTERED_AGENTS) {
     await enrol(vault, 'ci', key);
     await enrol(vault, 'other', key);
     const token = (await logIn(vault, 'ci', key)).token.reveal();
-    outside(vault, sql);
+    await runOutside(vault.folder, sql);
 
     const again = await openVault(t, { folder: vault.folder });
     assert.match(again.ledger.memory.warnings.join('\n'), /^1 row of agents or policies .+\.$/);
@@ -187,7 +189,7 @@ for (const [what, sql] of ALTERED_SESSIONS) {
     await enrol(vault, 'ci', key);
     await enrol(vault, 'other', newAgentKey());
     const token = (await logIn(vault, 'ci', key)).token.reveal();
-    outside(vault, sql);
+    await runOutside(vault.folder, sql);
     for (const shown of [token, 'lhs_forged']) {
       assert.equal(await outcomeOf(as(vault, shown)), 'UNAUTHENTICATED');
       // Nor where it gets as far as the turn.
@@ -200,9 +202,9 @@ test('a newest value that was removed is an integrity failure, recorded; an earl
   const vault = await openVault(t);
   await put(vault, 'prod/key', 'one');
   await put(vault, 'prod/key', 'two');
-  outside(vault, alterNewest('NULL'));
+  await runOutside(vault.folder, removeNewestAt('prod/key'));
   assert.equal(await outcomeOf(get(vault, 'prod/key')), 'INTEGRITY_FAILURE');
-  const last = (await readLog(vault.sqlite)).at(-1);
+  const last = (await readLog(vault.real)).at(-1);
   assert.deepEqual([last?.result, last?.lease_id], ['error', null]);
   const first = { path: toPath('prod/key'), version: 1, ttlSeconds: null };
   assert.equal((await retrieveCredential(vault, admin(), first)).value.reveal(), 'one');
@@ -214,9 +216,12 @@ test('a large newest value stands beside the older ones, and is found altered or
   await put(vault, 'prod/key', 'one');
   await put(vault, 'prod/key', large);
   assert.equal(await get(vault, 'prod/key'), large);
-  outside(vault, `UPDATE credential_versions SET sealed = substr(sealed, 1, 4000) WHERE ${rowOf('prod/key', 2)}`);
+  await runOutside(
+    vault.folder,
+    `UPDATE credential_versions SET sealed = substr(sealed, 1, 4000) WHERE ${rowOf('prod/key', 2)}`,
+  );
   assert.equal(await outcomeOf(get(vault, 'prod/key')), 'INTEGRITY_FAILURE');
-  outside(vault, `DELETE FROM credential_versions WHERE ${rowOf('prod/key', 2)}`);
+  await runOutside(vault.folder, `DELETE FROM credential_versions WHERE ${rowOf('prod/key', 2)}`);
   assert.equal(await outcomeOf(get(vault, 'prod/key')), 'INTEGRITY_FAILURE');
   await put(vault, 'prod/key', 'three');
   assert.equal(await get(vault, 'prod/key'), 'three');

@@ -1,7 +1,8 @@
 /** A vault that is large, written past the service in seconds, and how long the loop stands still while something is asked of it. */
-import { DatabaseSync } from 'node:sqlite';
 import type { TestContext } from 'node:test';
 import { ENDED_LEASES_LISTED_MS } from '../../src/core/lease.ts';
+import { runOutside } from '../kit/outside.ts';
+import { STORE } from '../kit/stores.ts';
 import { type OpenedVault, openVault } from './opened.ts';
 
 export const CREDENTIALS = 200_000;
@@ -15,26 +16,40 @@ const HOUR_MS = 3_600_000;
 /** In the log, each with a resource that makes a glob slow. */
 export const ENTRIES = 1000;
 
+/** A number as text, with zeros in front. */
+const padded = (number: string, digits: number): string =>
+  STORE === 'sqlite' ? `printf('%0${digits}d', ${number})` : `lpad((${number})::text, ${digits}, '0')`;
+/** The numbers from 1 on, as `i` of `n`. */
+const numbers = (count: number): string =>
+  `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${count})`;
+
+/** What each store has of its own for what is the same in both. */
+const OWN = {
+  sqlite: `INSERT INTO access_counts SELECT number, 0, 0 FROM credentials;
+    INSERT INTO lease_spans SELECT DISTINCT agent_name, seq / 4096 FROM leases;`,
+  // As the server's own housekeeping would, before long.
+  postgres: `INSERT INTO access_counts SELECT id, 0 FROM credentials; UPDATE access_counted SET through_seq = ${LEASES}; ANALYZE;`,
+};
+
 /** Every tenth lease is of `agent-3`; every thousandth credential is `rare`, and lent to nobody else than the first hundred. */
-function fill(file: string, now: number): void {
-  const database = new DatabaseSync(file);
-  const numbers = (count: number): string =>
-    `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${count})`;
-  const path = "printf('prod/team%02d/key%06d', i / 10000, i)";
+function fill(folder: string, now: number): Promise<void> {
+  const path = `'prod/team' || ${padded('i / 10000', 2)} || '/key' || ${padded('i', 6)}`;
+  const number = STORE === 'sqlite' ? { column: ', number', value: ', i' } : { column: '', value: '' };
   const lent = `i % ${CREDENTIALS / 100} + 1`;
-  database.exec(`BEGIN;
-    ${numbers(CREDENTIALS)} INSERT INTO credentials (id, path, type, description, created_at, updated_at, version, number) SELECT 'credential-' || i, ${path},
-      iif(i % 1000 = 0, 'rare', 'generic'), 'a credential', 1, 1, 1, i FROM n;
-    ${numbers(CREDENTIALS)} INSERT INTO access_counts SELECT i, 0, 0 FROM n;
-    ${numbers(LEASES)} INSERT INTO leases SELECT i, printf('019d2e93-1994-7e10-8a5c-%012d', i), 'agent-' || (i % ${AGENTS}),
-      'credential-' || (${lent}), 'ci-' || (i % ${AGENTS}), printf('prod/team00/key%06d', ${lent}), 1, 'policy-1',
-      ${now} - iif(i <= ${ENDED}, ${ENDED_LEASES_LISTED_MS + HOUR_MS}, 0) - ${LEASES} + i,
-      ${now} - iif(i <= ${ENDED}, ${ENDED_LEASES_LISTED_MS}, -${HOUR_MS}) - ${LEASES} + i, NULL FROM n;
-    INSERT INTO lease_spans SELECT DISTINCT agent_name, seq / 4096 FROM leases;
+  return runOutside(
+    folder,
+    `BEGIN;
+    ${numbers(CREDENTIALS)} INSERT INTO credentials (id, path, type, description, created_at, updated_at, version${number.column}) SELECT 'credential-' || i, ${path},
+      CASE WHEN i % 1000 = 0 THEN 'rare' ELSE 'generic' END, 'a credential', 1, 1, 1${number.value} FROM n;
+    ${numbers(LEASES)} INSERT INTO leases SELECT i, '019d2e93-1994-7e10-8a5c-' || ${padded('i', 12)}, 'agent-' || (i % ${AGENTS}),
+      'credential-' || (${lent}), 'ci-' || (i % ${AGENTS}), 'prod/team00/key' || ${padded(lent, 6)}, 1, 'policy-1',
+      ${now} - CASE WHEN i <= ${ENDED} THEN ${ENDED_LEASES_LISTED_MS + HOUR_MS} ELSE 0 END - ${LEASES} + i,
+      ${now} - CASE WHEN i <= ${ENDED} THEN ${ENDED_LEASES_LISTED_MS} ELSE -${HOUR_MS} END - ${LEASES} + i, NULL FROM n;
     ${numbers(ENTRIES)} INSERT INTO audit_entries SELECT ${LEASES} + i, 'id', '2026-01-31T00:00:00.000Z', 'credential.list', 'ci-1',
       '${'a'.repeat(500)}', 'list', 'allowed', NULL, NULL, NULL, NULL, NULL, '' FROM n;
-    COMMIT`);
-  database.close();
+    ${OWN[STORE]}
+    COMMIT`,
+  );
 }
 
 /** `filledAt` is the time by which `ENDED` leases are due. */
@@ -45,9 +60,9 @@ interface LargeVault extends OpenedVault {
 /** The log's head record does not fit what was written past it, which is nothing to a list. */
 export async function openLargeVault(t: TestContext): Promise<LargeVault> {
   const made = await openVault(t);
-  await made.sqlite.close();
+  await made.real.close();
   const filledAt = Date.now();
-  fill(made.file, filledAt);
+  await fill(made.folder, filledAt);
   return { ...(await openVault(t, { folder: made.folder })), filledAt };
 }
 

@@ -19,6 +19,7 @@ import {
   SILENT,
   settle,
   toPath,
+  until,
   verify,
   withCommit,
 } from './opened.ts';
@@ -28,8 +29,12 @@ const RECORDED = serviceEvent('service.start', null);
 test('nothing is answered before its entry is on disk', async (t) => {
   let gate = newGate();
   gate.open();
+  // Before the vault's own: a store that closes waits for the turn.
+  t.after(() => gate.open());
+  let commits = 0;
   const vault = await openVault(t, {
     inFront: withCommit(async (_batch, commit) => {
+      commits += 1;
       await gate.pass;
       await commit();
     }),
@@ -40,17 +45,18 @@ test('nothing is answered before its entry is on disk', async (t) => {
   const retrieved = get(vault, 'prod/key', admin('held')).then((value) => {
     answer = value;
   });
+  await until(() => commits === 2, 'its turn is decided');
   await settle();
   assert.equal(answer, null);
   assert.equal(
-    (await readLog(vault.sqlite)).some((entry) => entry.request_id === 'held'),
+    (await readLog(vault.real)).some((entry) => entry.request_id === 'held'),
     false,
   );
   gate.open();
   await retrieved;
   assert.equal(answer, 'the value');
   assert.equal(
-    (await readLog(vault.sqlite)).some((entry) => entry.request_id === 'held'),
+    (await readLog(vault.real)).some((entry) => entry.request_id === 'held'),
     true,
   );
 });
@@ -58,9 +64,13 @@ test('nothing is answered before its entry is on disk', async (t) => {
 test('nothing is answered before the commit has come back, though it is on disk', async (t) => {
   let gate = newGate();
   gate.open();
+  // Before the vault's own: a store that closes waits for the turn.
+  t.after(() => gate.open());
+  let committed = 0;
   const vault = await openVault(t, {
     inFront: withCommit(async (_batch, commit) => {
       await commit();
+      committed += 1;
       await gate.pass;
     }),
   });
@@ -70,9 +80,10 @@ test('nothing is answered before the commit has come back, though it is on disk'
   const asked = [get(vault, 'prod/key', admin('late')), get(vault, 'none')].map(async (answer) =>
     answers.push(await outcomeOf(answer)),
   );
+  await until(() => committed === 2, 'the turn is committed');
   await settle();
   assert.equal(
-    (await readLog(vault.sqlite)).some((entry) => entry.request_id === 'late'),
+    (await readLog(vault.real)).some((entry) => entry.request_id === 'late'),
     true,
   );
   assert.deepEqual(answers, []);
@@ -84,6 +95,8 @@ test('nothing is answered before the commit has come back, though it is on disk'
 test('what is asked for together shares turns, and each turn is one transaction', async (t) => {
   const batches: Batch[] = [];
   const gate = newGate();
+  // Before the vault's own: a store that closes waits for the turn.
+  t.after(() => gate.open());
   const vault = await openVault(t, {
     inFront: withCommit(async (batch, commit) => {
       batches.push(batch);
@@ -93,7 +106,7 @@ test('what is asked for together shares turns, and each turn is one transaction'
   });
   await put(vault, 'prod/key');
   const first = Array.from({ length: 30 }, () => get(vault, 'prod/key'));
-  await settle();
+  await until(() => batches.length === 2, 'the first turn is decided');
   // What comes while a turn is being synced waits for the next one.
   const second = Array.from({ length: 32 }, () => get(vault, 'prod/key'));
   await settle();
@@ -139,7 +152,7 @@ test('answers come in the order of the questions, and so do the entries', async 
     }),
   );
   assert.deepEqual(answered, ids);
-  const entries = await readLog(vault.sqlite);
+  const entries = await readLog(vault.real);
   assert.deepEqual(
     entries.slice(1).map(({ request_id }) => request_id),
     ids,
@@ -173,14 +186,14 @@ test('a bug in one operation is its own caller’s alone', async (t) => {
       throw new TypeError('a bug');
     },
   };
-  const before = await readLog(vault.sqlite);
+  const before = await readLog(vault.real);
   const outcomes = await Promise.all([
     get(vault, 'prod/key'),
     outcomeOf(vault.ledger.submit(buggy)),
     get(vault, 'prod/key'),
   ]);
   assert.deepEqual(outcomes, ['v', 'bug: TypeError: a bug', 'v']);
-  assert.equal((await readLog(vault.sqlite)).length, before.length + 2);
+  assert.equal((await readLog(vault.real)).length, before.length + 2);
   assert.deepEqual([vault.failures, vault.ledger.state], [[], 'ok']);
   assert.equal((await verify(vault)).isValid, true);
 });
@@ -223,6 +236,8 @@ test('every turn that is opened is closed before the next one, whatever happens 
 
 test('an overfull queue refuses at once, and what it took is answered', async (t) => {
   const gate = newGate();
+  // Before the vault's own: a store that closes waits for the turn.
+  t.after(() => gate.open());
   const vault = await openVault(t, {
     inFront: withCommit(async (_batch, commit) => {
       await gate.pass;

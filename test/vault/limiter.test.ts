@@ -157,7 +157,7 @@ test('over the limit no signature helps any more; from elsewhere the agent still
   assert.equal(await outcomeOf(logIn(vault, 'ci', wrong)), 'RATE_LIMITED');
   assert.equal(await outcomeOf(logIn(vault, 'ci', key)), 'RATE_LIMITED');
   assert.equal(await outcomeOf(logIn(vault, 'ci', key, undefined, '198.51.100.1')), 'ok');
-  const entries = (await readLog(vault.sqlite)).filter((entry) => entry.event_type === 'auth.verify');
+  const entries = (await readLog(vault.real)).filter((entry) => entry.event_type === 'auth.verify');
   assert.equal(entries.length, 61);
 });
 

@@ -13,7 +13,7 @@ const BORDER = RANGE_ENTRIES;
 const vault = await openLongVault({ after }, ENTRIES);
 
 test('an intact log is valid as a whole, and tells its length and both ends', async () => {
-  const entries = await readLog(vault.sqlite);
+  const entries = await readLog(vault.real);
   assert.deepEqual(await verify(vault), {
     isValid: true,
     entries: ENTRIES,

@@ -1,7 +1,7 @@
-/** The vault without its doors: a ledger over a real SQLite file, with a clock and a store that a test may stand in front of. */
+/** The vault without its doors: a ledger over a real store, with a clock and a store that a test may stand in front of. */
 
+import assert from 'node:assert/strict';
 import { join } from 'node:path';
-import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type AuditEntry, FIRST_LINK } from '../../src/core/audit.ts';
 import { SERVICE } from '../../src/core/names.ts';
@@ -14,17 +14,18 @@ import { deriveKeys } from '../../src/crypto/keys.ts';
 import { hashToken } from '../../src/crypto/tokens.ts';
 import { KeyDirs } from '../../src/daemon/keydirs.ts';
 import type { Batch, Store } from '../../src/store/port.ts';
-import { SqliteStore } from '../../src/store/sqlite/store.ts';
 import type { SyncFile } from '../../src/store/sqlite/walsync.ts';
 import { SYSTEM_TIME, startClock, type TimeSource } from '../../src/vault/clock.ts';
 import { retrieveCredential, storeCredential } from '../../src/vault/credentials.ts';
 import { Ledger } from '../../src/vault/ledger.ts';
 import { FailureLimiter } from '../../src/vault/limiter.ts';
 import { readMemory } from '../../src/vault/memory.ts';
+import { SharedClock } from '../../src/vault/sharedclock.ts';
 import type { Vault } from '../../src/vault/vault.ts';
 import { verifyLog } from '../../src/vault/verification.ts';
 import { Verifier } from '../../src/vault/verifier.ts';
 import { type Scope, temporaryFolder } from '../kit/folder.ts';
+import { keepDatabase, openStore, STORE } from '../kit/stores.ts';
 
 const ROOT_KEY = new Uint8Array(32).fill(42);
 
@@ -35,10 +36,10 @@ export function admin(requestId = `r${++requests}`): Context {
 }
 
 export interface OpenedVault extends Vault {
+  /** Its data directory. */
   readonly folder: string;
-  readonly file: string;
   /** The real store, without what a test stands in front of it. */
-  readonly sqlite: Store;
+  readonly real: Store;
   /** What made turns fail, in order. */
   readonly failures: unknown[];
   /** What was told to stop the process. */
@@ -50,8 +51,9 @@ export interface OpenOptions {
   readonly folder?: string;
   /** Stands in front of the store; the ledger sees only what it gives. */
   readonly inFront?: (store: Store) => Store;
+  /** The clock that decides: this process's, or on a store that several share the database's. */
   readonly time?: TimeSource;
-  /** Syncs the store's file. */
+  /** Syncs the store's file: SQLite's alone. */
   readonly syncFile?: SyncFile;
   readonly settings?: Partial<Settings>;
 }
@@ -59,19 +61,22 @@ export interface OpenOptions {
 /** Opens as the daemon does. Opening again without closing is what a crash does. */
 export async function openVault(scope: Scope, options: OpenOptions = {}): Promise<OpenedVault> {
   const folder = options.folder ?? temporaryFolder(scope);
-  const file = join(folder, 'leasehold.db');
   const keys = deriveKeys(ROOT_KEY);
-  const sqlite = new SqliteStore(file, { syncFile: options.syncFile });
+  const real = await openStore(folder, options.syncFile);
   // A test may have closed it already.
-  scope.after(() => sqlite.close().catch(() => undefined));
-  if ((await sqlite.readKeyCheck()) === null) {
+  scope.after(() => real.close().catch(() => undefined));
+  keepDatabase(scope, folder);
+  if ((await real.readKeyCheck()) === null) {
     const head = { seq: 0, hmac: FIRST_LINK, mac: headMac(keys.audit, 0, FIRST_LINK), epoch: 0 };
-    await sqlite.initialise(keys.checkValue, head, 0);
+    await real.initialise(keys.checkValue, head, 0);
   }
-  const store = options.inFront?.(sqlite) ?? sqlite;
+  const timed = options.time === undefined ? real : withTime(real, options.time);
+  const store = options.inFront?.(timed) ?? timed;
   const memory = await readMemory(store, keys);
   const notBefore = Math.max(memory.lastEntryAt, await store.readSeenTime());
-  const clock = startClock(notBefore, options.time ?? SYSTEM_TIME);
+  const shared = await store.readTime();
+  const source = options.time ?? SYSTEM_TIME;
+  const clock = shared === null ? startClock(notBefore, source) : new SharedClock(shared, notBefore, source);
   const failures: unknown[] = [];
   const broken: unknown[] = [];
   const ledger = new Ledger({
@@ -89,7 +94,19 @@ export async function openVault(scope: Scope, options: OpenOptions = {}): Promis
   const limiter = new FailureLimiter();
   const verifier = new Verifier({ store, keys, clock });
   const vault = { ledger, store, keys, clock, keyFiles, limiter, verifier, adminTokenHash };
-  return { ...vault, folder, file, sqlite, failures, broken };
+  return { ...vault, folder, real, failures, broken };
+}
+
+/** The store with a test's own clock in the place of its database's; a store that has none stays as it is. */
+function withTime(store: Store, time: TimeSource): Store {
+  if (!store.isShared) return store;
+  return inFrontOf(store, {
+    readTime: async () => time.wall(),
+    async openTurn(keys, knownSeq) {
+      const turn = await store.openTurn(keys, knownSeq);
+      return { ...turn, shared: turn.shared === null ? null : { ...turn.shared, now: time.wall() } };
+    },
+  });
 }
 
 /** The store with a commit that a test decides about: it may wait, call the real one, or throw. */
@@ -149,11 +166,16 @@ export function readLog(store: Store): Promise<AuditEntry[]> {
   return store.readEntries(1, Number.MAX_SAFE_INTEGER, 100_000);
 }
 
-/** Does it to the vault's database, as somebody would who has the file and no key. */
-export function outside({ file }: Pick<OpenedVault, 'file'>, sql: string): void {
-  const database = new DatabaseSync(file);
-  database.exec(sql);
-  database.close();
+/** What memory holds, as the store would have it read. */
+export async function assertMemoryIsTheStore(vault: OpenedVault): Promise<void> {
+  const [held, read] = [vault.ledger.memory, await readMemory(vault.real, vault.keys)];
+  // What was read still has its MAC beside it.
+  const bare = (rows: readonly object[]) => rows.map((row) => ({ ...row, mac: null }));
+  assert.deepEqual(bare(held.control.agents()), bare(read.control.agents()));
+  assert.deepEqual(bare(held.control.policies.all()), bare(read.control.policies.all()));
+  const { seq, hmac, epoch } = held.tip;
+  assert.deepEqual({ seq, hmac, epoch }, { ...read.tip });
+  assert.equal(held.lastEntryAt, read.lastEntryAt);
 }
 
 export const verify = (vault: Vault) => verifyLog(vault, admin());
@@ -181,9 +203,11 @@ export function newGate(): { pass: Promise<void>; open(): void } {
   return { pass: promise, open: resolve };
 }
 
-/** Lets everything go on that can: rounds of the loop, not a span of time. */
+/** Lets everything go on that can: rounds of the loop, each as long as an answer of the store may take. */
 export async function settle(rounds = 20): Promise<void> {
-  for (let round = 0; round < rounds; round++) await new Promise((resolve) => setImmediate(resolve));
+  const round =
+    STORE === 'sqlite' ? (next: () => void) => setImmediate(next) : (next: () => void) => setTimeout(next, 2);
+  for (let done = 0; done < rounds; done++) await new Promise<void>(round);
 }
 
 export async function until(condition: () => boolean, what: string): Promise<void> {

@@ -58,11 +58,11 @@ test('a try with an invented id or an unknown name fails alike, and leaves no en
   const vault = await openVault(t);
   const key = newAgentKey();
   await enrol(vault, 'ci', key);
-  const before = (await readLog(vault.sqlite)).length;
+  const before = (await readLog(vault.real)).length;
   const invented = { challengeId: '6f1c2f9e-8f52-8f0e-9f3b-1d2e3c4b5a69' as ChallengeId, agentName: toName('ci') };
   assert.equal(await outcomeOf(login(vault, ORIGIN, { ...invented, signature: new Uint8Array(64) })), 'AUTH_FAILED');
   assert.equal(await outcomeOf(logIn(vault, 'nobody', key)), 'AUTH_FAILED');
-  assert.equal((await readLog(vault.sqlite)).length, before);
+  assert.equal((await readLog(vault.real)).length, before);
   assert.equal((await verify(vault)).isValid, true);
 });
 
@@ -77,7 +77,7 @@ test('a session survives a restart, and is over for good when it was ended', asy
   await endSession(again, caller);
   assert.equal(await outcomeOf(as(again, token)), 'UNAUTHENTICATED');
   assert.equal(await outcomeOf(readSession(again, caller)), 'UNAUTHENTICATED');
-  assert.equal((await readLog(again.sqlite)).filter((entry) => entry.event_type === 'session.end').length, 1);
+  assert.equal((await readLog(again.real)).filter((entry) => entry.event_type === 'session.end').length, 1);
 });
 
 test('a session that is ended while it is being looked up stays ended', async (t) => {

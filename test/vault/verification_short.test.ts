@@ -21,7 +21,7 @@ async function openShortVault(scope: Scope, onReading: () => void) {
     };
   const vault = await openVault(scope, { inFront: (store) => inFrontOf(store, { readEntries: readEntries(store) }) });
   await put(vault, 'a/b');
-  await lengthenLog(vault.sqlite, vault.keys, ENTRIES);
+  await lengthenLog(vault.real, vault.keys, ENTRIES);
   return vault;
 }
 
@@ -51,4 +51,8 @@ test('who has gone before it begins makes it read one step at most', async (t) =
   await settle(500);
   assert.equal(readings <= 1, true, `${readings} readings`);
   assert.equal(await readProgress(vault, admin()), null);
+});
+
+test('a log without an entry is valid, and has no first and no last', async (t) => {
+  assert.deepEqual(await verify(await openVault(t)), { isValid: true, entries: 0, firstEntry: null, lastEntry: null });
 });

@@ -9,10 +9,10 @@ import type { ActorName } from '../../src/core/names.ts';
 import { NEWEST_LEASE } from '../../src/store/queries.ts';
 import { SPAN_SEQS } from '../../src/store/sqlite/leasespans.ts';
 import { SqliteStore } from '../../src/store/sqlite/store.ts';
+import { aLease, commit, headAt, KEY_CHECK, leased, T0 } from '../contract/rows.ts';
+import { sweepAll } from '../contract/sweeping.ts';
+import { rowsFrom } from '../contract/walking.ts';
 import { temporaryFolder } from '../kit/folder.ts';
-import { aLease, commit, headAt, KEY_CHECK, leased, T0 } from './rows.ts';
-import { sweepAll } from './sweeping.ts';
-import { rowsFrom } from './walking.ts';
 
 async function openVault(t: TestContext) {
   const file = join(temporaryFolder(t), 'vault.db');

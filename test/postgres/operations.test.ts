@@ -8,14 +8,14 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { parseAddress } from '../../src/store/postgres/address.ts';
 import { Connection } from '../../src/store/postgres/connection.ts';
+import { type Block, readBlocks } from '../e2e/markdown.ts';
+import { Shell, startInBackground } from '../e2e/shell.ts';
 import { ROOT } from '../house/source.ts';
 import { createClient, verifyAs } from '../kit/client.ts';
 import { newDatabase } from '../kit/database.ts';
 import { temporaryFolder } from '../kit/folder.ts';
 import { findPort } from '../kit/port.ts';
 import { startPostgres } from '../kit/postgres.ts';
-import { type Block, readBlocks } from './markdown.ts';
-import { Shell, startInBackground } from './shell.ts';
 
 const PAGE = readFileSync(join(ROOT, 'docs/operations.md'), 'utf8');
 const blocks = readBlocks(PAGE);

@@ -13,8 +13,19 @@ import { StoreFailure } from '../../src/store/port.ts';
 import { openDatabase } from '../../src/store/sqlite/database.ts';
 import { DatabaseLock } from '../../src/store/sqlite/lock.ts';
 import { SqliteStore } from '../../src/store/sqlite/store.ts';
+import {
+  aCredential,
+  anAgent,
+  anEntry,
+  asPath,
+  commit,
+  headAt,
+  KEY_CHECK,
+  stored,
+  T0,
+  versioned,
+} from '../contract/rows.ts';
 import { temporaryFolder } from '../kit/folder.ts';
-import { aCredential, anAgent, anEntry, asPath, commit, headAt, KEY_CHECK, stored, T0, versioned } from './rows.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 const newFile = (t: TestContext): string => join(temporaryFolder(t), 'vault.db');

@@ -9,9 +9,9 @@ import { DatabaseSync } from 'node:sqlite';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { SqliteStore } from '../../src/store/sqlite/store.ts';
+import { aCredential, aLease, anEntry, headAt, KEY_CHECK, leased, stored, T0 } from '../contract/rows.ts';
 import { Dice } from '../e2e/dice.ts';
 import { temporaryFolder } from '../kit/folder.ts';
-import { aCredential, aLease, anEntry, headAt, KEY_CHECK, leased, stored, T0 } from './rows.ts';
 
 const CUTS = process.env['SLOW'] ? 400 : 25;
 const SECTOR_BYTES = 512;

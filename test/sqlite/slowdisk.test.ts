@@ -6,9 +6,9 @@ import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { median, percentile } from '../../bench/measuring.ts';
+import { startFlood } from '../e2e/flooding.ts';
+import { startProbe } from '../e2e/probe.ts';
 import { startTestService } from '../kit/service.ts';
-import { startFlood } from './flooding.ts';
-import { startProbe } from './probe.ts';
 
 const PATH = '/api/v1/credentials/demo/key';
 const CALLERS = 64;

@@ -10,9 +10,9 @@ import { EVERYTHING } from '../../src/core/pattern.ts';
 import type { StoredChange } from '../../src/store/port.ts';
 import { FIRST_CREDENTIAL } from '../../src/store/queries.ts';
 import { SqliteStore } from '../../src/store/sqlite/store.ts';
+import { aCredential, anEntry, asPath, commit, find, headAt, KEY_CHECK, stored, T0 } from '../contract/rows.ts';
 import { type Scope, temporaryFolder } from '../kit/folder.ts';
 import { runs } from '../kit/property.ts';
-import { aCredential, anEntry, asPath, commit, find, headAt, KEY_CHECK, stored, T0 } from './rows.ts';
 
 const PATHS = ['a', 'b', 'c', 'd', 'e', 'f'] as const;
 

@@ -5,7 +5,7 @@
 import { closeSync, openSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { SqliteStore } from '../../src/store/sqlite/store.ts';
-import { anEntry, commit, headAt, KEY_CHECK, T0 } from './rows.ts';
+import { anEntry, commit, headAt, KEY_CHECK, T0 } from '../contract/rows.ts';
 
 const file = process.argv[2] ?? '';
 const store = new SqliteStore(file, { worthFrames: 20 });

@@ -6,8 +6,8 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { FIRST_CREDENTIAL } from '../../src/store/queries.ts';
 import { SqliteStore } from '../../src/store/sqlite/store.ts';
+import { aCredential, anEntry, asPath, commit, headAt, KEY_CHECK, stored, T0 } from '../contract/rows.ts';
 import { temporaryFolder } from '../kit/folder.ts';
-import { aCredential, anEntry, asPath, commit, headAt, KEY_CHECK, stored, T0 } from './rows.ts';
 
 /** A vault on a disk whose syncs end when the test says so. */
 async function vaultOnDisk(t: TestContext) {

@@ -7,8 +7,19 @@ import { type TestContext, test } from 'node:test';
 import { openDatabase } from '../../src/store/sqlite/database.ts';
 import { HotCredentials } from '../../src/store/sqlite/hotcredentials.ts';
 import { SqliteStore } from '../../src/store/sqlite/store.ts';
+import {
+  aCredential,
+  asPath,
+  aVersion,
+  commit,
+  find,
+  headAt,
+  KEY_CHECK,
+  stored,
+  T0,
+  versioned,
+} from '../contract/rows.ts';
 import { temporaryFolder } from '../kit/folder.ts';
-import { aCredential, asPath, aVersion, commit, find, headAt, KEY_CHECK, stored, T0, versioned } from './rows.ts';
 
 const bytes = (...values: number[]): Uint8Array => Uint8Array.from(values);
 const key = { credential: asPath('a'), version: 'newest' } as const;

@@ -14,8 +14,8 @@ import { Log } from '../../src/store/sqlite/log.ts';
 import { SqliteStore } from '../../src/store/sqlite/store.ts';
 import { Sweeper } from '../../src/store/sqlite/sweeper.ts';
 import { uncountedAccesses } from '../../src/store/sqlite/uncounted.ts';
+import { aLease, commit, headAt, KEY_CHECK, leased, T0 } from '../contract/rows.ts';
 import { temporaryFolder } from '../kit/folder.ts';
-import { aLease, commit, headAt, KEY_CHECK, leased, T0 } from './rows.ts';
 
 /**
  * A database that keeps what was prepared. It has a lease of each status: some statements are made when something is found, and

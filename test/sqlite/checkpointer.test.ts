@@ -10,8 +10,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { SqliteStore } from '../../src/store/sqlite/store.ts';
+import { anEntry, commit, headAt, KEY_CHECK, T0 } from '../contract/rows.ts';
 import { temporaryFolder } from '../kit/folder.ts';
-import { anEntry, commit, headAt, KEY_CHECK, T0 } from './rows.ts';
 
 const WORTH_FRAMES = 20;
 const PAGE_BYTES = 8192;

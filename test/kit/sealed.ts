@@ -1,0 +1,35 @@
+/**
+ * Where sealed values lie, in SQL for `runOutside`. SQLite keeps a small newest value in its credential's own row; PostgreSQL keeps
+ * every value in that of its version.
+ */
+import { STORE } from './stores.ts';
+
+const isSqlite = STORE === 'sqlite';
+
+const ofNewest = (path: string): string =>
+  `credential_id = ${idAt(path)} AND version = (SELECT version FROM credentials WHERE path = '${path}')`;
+
+/** The immutable id of the credential that has the path. */
+export const idAt = (path: string): string => `(SELECT id FROM credentials WHERE path = '${path}')`;
+
+/** What has become of the small newest value at the path. */
+export const newestSealedAt = (path: string): string =>
+  isSqlite
+    ? `(SELECT newest_sealed FROM credentials WHERE path = '${path}')`
+    : `(SELECT sealed FROM credential_versions WHERE ${ofNewest(path)})`;
+
+/** Puts something in its place, made of the column that it lies in. */
+export const alterNewestAt = (path: string, toValue: (column: string) => string): string =>
+  isSqlite
+    ? `UPDATE credentials SET newest_sealed = ${toValue('newest_sealed')} WHERE path = '${path}'`
+    : `UPDATE credential_versions SET sealed = ${toValue('sealed')} WHERE ${ofNewest(path)}`;
+
+export const removeNewestAt = (path: string): string =>
+  isSqlite ? alterNewestAt(path, () => 'NULL') : `DELETE FROM credential_versions WHERE ${ofNewest(path)}`;
+
+/** A literal of bytes, given as hexadecimal digits. */
+export const bytes = (hex: string): string => (isSqlite ? `x'${hex}'` : `'\\x${hex}'::bytea`);
+
+/** Two values of bytes, one behind the other. SQLite makes a text of them. */
+export const joined = (first: string, second: string): string =>
+  isSqlite ? `CAST(${first} || ${second} AS BLOB)` : `(${first} || ${second})`;

@@ -1,0 +1,174 @@
+// No look and no removal goes through a table, however often it was made: PostgreSQL counts what it reads, and is asked afterwards.
+// WHY counted: a plan that is shown is not always the one that runs, since a statement gets another one when it was made often.
+
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import { ENDED_LEASES_LISTED_MS } from '../../src/core/lease.ts';
+import type { ActorName, AgentId, CredentialId, LeaseId, TokenHash } from '../../src/core/names.ts';
+import { EVERYTHING } from '../../src/core/pattern.ts';
+import { parseAddress } from '../../src/store/postgres/address.ts';
+import { PostgresStore } from '../../src/store/postgres/store.ts';
+import { FIRST_CREDENTIAL, NEWEST_LEASE } from '../../src/store/queries.ts';
+import { asChallenge, asPath, headAt, KEY_CHECK, T0 } from '../contract/rows.ts';
+import { newDatabase } from '../kit/database.ts';
+import { querySql } from '../kit/postmaster.ts';
+import { until } from '../kit/processes.ts';
+
+/** Of leases, credentials, entries and the rest: more than a step looks at, and far more than any look is about. */
+const ROWS = 40_000;
+/** After five times a statement may get a plan that fits all values: each is made more often than that. */
+const TIMES = 12;
+/** What a step may look at. */
+const STEP_ROWS = 5000;
+/** With one row, or read whole when a node starts. */
+const SMALL = ['vault', 'audit_head', 'access_counted', 'migrations', 'agents', 'policies', 'control_removals'];
+
+const many = (table: string, columns: string, values: string): string =>
+  `INSERT INTO leasehold.${table} (${columns}) SELECT ${values} FROM generate_series(1, ${ROWS}) AS i;`;
+
+const FILL = [
+  many(
+    'credentials',
+    'id, path, type, description, created_at, updated_at, version',
+    `'c' || i, 'p/' || i, 't', '', 1, 1, 1`,
+  ),
+  many('credential_versions', 'credential_id, version, type, created_at, sealed', `'c' || i, 1, 't', 1, '\\x00'`),
+  many('access_counts', 'credential_id, count', `'c' || i, 0`),
+  many('sessions', 'token_hash, agent_id, issued_at, expires_at, mac', `'s' || i, 'a' || i % 100, 1, ${T0} + i, ''`),
+  many('spent_challenges', 'id, expires_at', `'x' || i, ${T0} + i`),
+  many('kept_replies', 'id, agent_id, request_mac, reply, expires_at, mac', `'k' || i, 'a', '', '', ${T0} + i, ''`),
+  many('revocation_marks', 'seq, agent_id, credential_id, revoked_at', `${ROWS} + i, 'b' || i % 100, '', ${T0}`),
+  many(
+    'leases',
+    'seq, id, agent_id, credential_id, agent_name, path, version, policy_name, issued_at, expires_at',
+    `i, 'l' || i, 'a' || i % 100, 'c' || i % 100, CASE WHEN i % 10000 = 0 THEN 'rare' ELSE 'ci-' || i % 100 END,
+     'p/' || i % 100, 1, 'p', ${T0}, ${T0} + i`,
+  ),
+  many(
+    'audit_entries',
+    'seq, id, timestamp, event_type, agent_name, resource, action, result, hmac',
+    `i, 'e' || i, to_char(i, 'FM0000000000'), 'credential.list', 'ci', 'r', 'list', 'allowed', ''`,
+  ),
+  `UPDATE leasehold.access_counted SET through_seq = ${ROWS - 100}; ANALYZE;`,
+].join('\n');
+
+/** Rows that were read of each table, and how often one was gone through from end to end. */
+interface Reading {
+  readonly table: string;
+  readonly scans: number;
+  readonly rows: number;
+}
+
+const url = await newDatabase({ after });
+const made = await PostgresStore.open(parseAddress(url));
+await made.initialise(KEY_CHECK, headAt(0), T0);
+await made.close();
+await querySql(url, FILL);
+
+async function readSoFar(): Promise<Reading[]> {
+  const rows = await querySql(
+    url,
+    `SELECT t.relname AS table, t.seq_scan AS scans, coalesce(t.idx_tup_fetch, 0)
+       + coalesce((SELECT sum(i.idx_tup_read) FROM pg_stat_user_indexes i WHERE i.relid = t.relid), 0) AS rows
+     FROM pg_stat_user_tables t WHERE t.schemaname = 'leasehold' ORDER BY 1`,
+  );
+  return rows.map((row) => ({ table: String(row['table']), scans: Number(row['scans']), rows: Number(row['rows']) }));
+}
+
+/** Counts are written when a connection has ended. */
+async function untilNobodyElseIsThere(): Promise<void> {
+  const others = `SELECT 1 FROM pg_stat_activity
+    WHERE datname = current_database() AND backend_type = 'client backend' AND pid <> pg_backend_pid()`;
+  await until(
+    async () => (await querySql(url, others)).length === 0,
+    10_000,
+    () => 'a connection stays open',
+  );
+}
+
+/** What a store of its own reads, from its opening to its end, by the work: of each table that is not a small one. */
+async function readBy(work: (store: PostgresStore) => Promise<unknown>): Promise<Reading[]> {
+  await untilNobodyElseIsThere();
+  const before = new Map((await readSoFar()).map((reading) => [reading.table, reading]));
+  const store = await PostgresStore.open(parseAddress(url));
+  for (let time = 0; time < TIMES; time++) await work(store);
+  await store.close();
+  await untilNobodyElseIsThere();
+  const after = (await readSoFar()).filter(({ table }) => !SMALL.includes(table));
+  return after.map(({ table, scans, rows }) => {
+    const { scans: earlier = 0, rows: known = 0 } = before.get(table) ?? {};
+    return { table, scans: scans - earlier, rows: rows - known };
+  });
+}
+
+const query = { agentId: null, agentName: null, path: null, status: null, now: T0 };
+const [RARE, CI] = ['rare', 'ci-1'] as [ActorName, ActorName];
+
+/** What is looked for, and how many rows of a table it may read each time, once for the index and once for the row. */
+const LOOKS: readonly (readonly [what: string, atMost: number, look: (store: PostgresStore) => Promise<unknown>])[] = [
+  [
+    'what a turn loads',
+    40,
+    async (store) => {
+      const [path, other] = [asPath('p/7'), asPath('p/8')];
+      const lease = 'l9' as LeaseId;
+      const session = 's5' as TokenHash;
+      const keys = [
+        { credential: path, version: 'newest' as const, session },
+        { credential: other, version: 1, history: true as const },
+        { lease, challenge: asChallenge(1) },
+      ];
+      const turn = await store.openTurn(keys, ROWS);
+      await turn.abandon();
+    },
+  ],
+  [
+    'the leases of a name that has few',
+    40,
+    (store) => store.listLeases({ ...query, agentName: RARE }, NEWEST_LEASE, 10),
+  ],
+  [
+    'how many leases a name has that has few',
+    40,
+    (store) => store.countLeases({ ...query, agentName: RARE }, NEWEST_LEASE, 10),
+  ],
+  ['the leases of a name', 1000, (store) => store.listLeases({ ...query, agentName: CI }, NEWEST_LEASE, 10)],
+  ['the newest leases', 3 * STEP_ROWS, (store) => store.listLeases(query, NEWEST_LEASE, 10)],
+  [
+    'the leases that a mark ended',
+    4000,
+    (store) => {
+      const mark = { seq: ROWS, revokedAt: T0, agentId: 'a1' as AgentId, credentialId: 'c1' as CredentialId };
+      return store.countEnded({ mark, agentName: CI }, NEWEST_LEASE);
+    },
+  ],
+  [
+    'a page of credentials',
+    3 * STEP_ROWS,
+    (store) => store.listCredentials({ ranges: EVERYTHING, type: null }, FIRST_CREDENTIAL, 10),
+  ],
+  ['how often one was retrieved', 250, (store) => store.readAccessCount('c1' as CredentialId)],
+  ['entries of the log', 40, (store) => store.readEntries(100, 110, 10)],
+  ['the entry of a time', 120, (store) => store.findSeqAt('0000020000')],
+  ['a session', 4, (store) => store.readSession('s5' as TokenHash)],
+  ['whether somebody was deregistered', 1000, (store) => store.isDeregistered('b5' as AgentId)],
+  ['the end of the log', 10, (store) => store.readHead()],
+  ['what has ended long ago, where nothing has', 500, (store) => store.sweep(T0 - ENDED_LEASES_LISTED_MS, 100)],
+];
+
+for (const [what, atMost, look] of LOOKS) {
+  test(`no statement goes through a whole table: ${what}`, async () => {
+    const readings = await readBy(look);
+    assert.ok(readings.some(({ rows }) => rows > 0) || what === 'the end of the log', 'nothing was read at all');
+    for (const { table, scans, rows } of readings) {
+      assert.equal(scans, 0, `${table} was gone through ${scans} times`);
+      assert.ok(rows <= atMost * TIMES, `${rows / TIMES} rows of ${table} were read each time`);
+    }
+  });
+}
+
+test('a whole table that is gone through is seen', async () => {
+  const query = { agentName: null, resource: null, action: null, eventType: null, result: null };
+  const readings = await readBy((store) => store.matchEntries(query, 1, ROWS, 'asc'));
+  assert.ok(readings.some(({ table, rows }) => table === 'audit_entries' && rows >= STEP_ROWS * TIMES));
+});

@@ -1,0 +1,57 @@
+/** Verification in threads of a log whose connections are cut while they read. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { FIRST_LINK } from '../../src/core/audit.ts';
+import { headMac, linkEntry } from '../../src/crypto/chain.ts';
+import { deriveKeys } from '../../src/crypto/keys.ts';
+import { parseAddress } from '../../src/store/postgres/address.ts';
+import { PostgresStore } from '../../src/store/postgres/store.ts';
+import { followInThreads } from '../../src/vault/rangethreads.ts';
+import { anEntry } from '../contract/rows.ts';
+import { newDatabase } from '../kit/database.ts';
+import { querySql } from '../kit/postmaster.ts';
+import { until } from '../kit/processes.ts';
+import { lengthenLog } from '../vault/verification_log.ts';
+
+const ENTRIES = 200_500;
+
+test('a thread whose connection is lost ends the others, whatever they have before them', async (t) => {
+  const url = await newDatabase(t);
+  const store = await PostgresStore.open(parseAddress(url));
+  t.after(() => store.close());
+  const keys = deriveKeys(new Uint8Array(32).fill(1));
+  const head = { seq: 0, hmac: FIRST_LINK, mac: headMac(keys.audit, 0, FIRST_LINK), epoch: 0 };
+  await store.initialise(keys.checkValue, head, 0);
+  const entry = anEntry(1);
+  const hmac = linkEntry(keys.audit, FIRST_LINK, entry);
+  const turn = await store.openTurn([]);
+  const first = { seq: 1, hmac, mac: headMac(keys.audit, 1, hmac), epoch: 0 };
+  await turn.commit({ entries: [{ ...entry, hmac }], head: first, changes: [], accesses: new Map() });
+  await lengthenLog(store, keys, ENTRIES);
+  const pids = async (): Promise<number[]> => {
+    const sql = `SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()`;
+    return (await querySql(url, sql)).map((row) => Number(row['pid']));
+  };
+  const before = await pids();
+  let checked = () => 0;
+  const verification = followInThreads(
+    { store, keys },
+    ENTRIES,
+    new AbortController().signal,
+    (tell) => (checked = tell),
+  );
+  const ended = assert.rejects(verification, { name: 'StoreFailure', message: /^PostgreSQL: / });
+  await until(
+    () => checked() > 0,
+    30_000,
+    () => 'nothing is checked',
+  );
+  const [one] = (await pids()).filter((pid) => !before.includes(pid));
+  await querySql(url, `SELECT pg_terminate_backend(${one})`);
+  await ended;
+  assert.equal(checked() < ENTRIES / 2, true, `${checked()} were checked all the same`);
+  assert.ok(
+    (await pids()).every((pid) => before.includes(pid)),
+    'a thread’s connection stayed open',
+  );
+});

@@ -1,0 +1,31 @@
+// docs/formats.md, held against the database: each table and column is looked up.
+
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { test } from 'node:test';
+import { readMigrations } from '../../src/store/migrations.ts';
+import { ROOT } from '../house/source.ts';
+
+const page = readFileSync(join(ROOT, 'docs/formats.md'), 'utf8');
+
+test('the tables and columns on the page are those of the migrated database', () => {
+  const database = new DatabaseSync(':memory:');
+  const migrations = readMigrations('sqlite');
+  for (const { sql } of migrations) database.exec(sql);
+  const tables = database
+    .prepare("SELECT name FROM sqlite_schema WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite%'")
+    .all();
+  const real = tables.map(({ name }) => {
+    const columns = database.prepare('SELECT name FROM pragma_table_info(?)').all(String(name));
+    return [name, ...columns.map((column) => column['name'])];
+  });
+  database.close();
+  const [, section = ''] = page.split('\n## The database\n');
+  const told = [...section.matchAll(/^\| (`\w+`) \| ((?:`\w+`(?:, )?)+) \|/gm)].map(([, table, columns]) =>
+    [...`${table} ${columns}`.matchAll(/\w+/g)].map(([word]) => word),
+  );
+  assert.deepEqual(told, real);
+  assert.ok(page.includes(`the number of the last\nmigration, ${migrations.length}.`));
+});

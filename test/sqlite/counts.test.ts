@@ -1,0 +1,23 @@
+// The count of accesses in memory and in SQLite's rows: written by itself, so that a start has little of the log to count.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { readCredentialMetadata } from '../../src/vault/credentials.ts';
+import { rowsOutside } from '../kit/outside.ts';
+import { admin, get, type OpenedVault, openVault, put, toPath } from '../vault/opened.ts';
+
+async function looked(vault: OpenedVault, path: string): Promise<number> {
+  return (await readCredentialMetadata(vault, admin(), toPath(path))).credential.accessCount;
+}
+
+test('counts are written by themselves after so many accesses, so that the next start has no more of the log to count', async (t) => {
+  const vault = await openVault(t);
+  await put(vault, 'a');
+  for (let i = 0; i < 505; i++) await Promise.all(Array.from({ length: 200 }, () => get(vault, 'a')));
+  const [head] = await rowsOutside(vault.folder, 'SELECT seq, counted_through_seq AS written FROM audit_head');
+  const left = Number(head?.['seq']) - Number(head?.['written']);
+  assert.ok(left < 2000, `${left} accesses of 101,000 are not written`);
+  assert.equal(await looked(vault, 'a'), 101_000);
+  const again = await openVault(t, { folder: vault.folder });
+  assert.equal(await looked(again, 'a'), 101_000);
+});

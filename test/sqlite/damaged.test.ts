@@ -1,0 +1,71 @@
+// A file of SQLite that is damaged, or another program's: a clear line and no start, or a start that goes on; never a crash.
+// SOURCE: security, P10; decisions, "The product".
+
+import assert from 'node:assert/strict';
+import { copyFileSync, existsSync, readFileSync, statSync, truncateSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { assertNoStart, assertProgramRefuses, copyVault, outcomeOfStart } from '../daemon/vaults.ts';
+import { runOutside } from '../kit/outside.ts';
+import { startTestService } from '../kit/service.ts';
+
+const PAGE = 8192;
+
+test('a database of a newer schema is refused by the program in one line, and not changed by a byte', async (t) => {
+  const dataDir = await copyVault(t);
+  await runOutside(dataDir, 'PRAGMA user_version = 999');
+  await assertProgramRefuses(
+    dataDir,
+    /the database has schema 999, this Leasehold knows up to \d+: start the newer Leasehold/,
+  );
+});
+
+test('a database of another program is refused, and not changed by a byte', async (t) => {
+  const dataDir = await copyVault(t);
+  await runOutside(dataDir, 'PRAGMA application_id = 7');
+  await assertNoStart(t, dataDir, /is a database of another program/);
+});
+
+test('a file that is no database any more is one clear line of the program, and no crash', async (t) => {
+  const dataDir = await copyVault(t);
+  const file = join(dataDir, 'leasehold.db');
+  writeFileSync(file, Buffer.concat([Buffer.alloc(100, 'x'), readFileSync(file).subarray(100)]));
+  await assertProgramRefuses(dataDir, /not a database/);
+});
+
+test('whichever page is damaged, the start is refused in one line or goes on', async (t) => {
+  const dataDir = await copyVault(t);
+  const [file, good] = [join(dataDir, 'leasehold.db'), join(dataDir, '..', 'good.db')];
+  copyFileSync(file, good);
+  const pages = Math.floor(statSync(good).size / PAGE);
+  const outcomes = new Set<string>();
+  for (let page = 0; page < pages; page++) {
+    const bytes = readFileSync(good);
+    bytes.fill(0xff, page * PAGE, (page + 1) * PAGE);
+    writeFileSync(file, bytes);
+    outcomes.add(await outcomeOfStart(t, dataDir));
+  }
+  assert.equal(outcomes.has('refused'), true);
+  copyFileSync(good, file);
+  assert.equal(await outcomeOfStart(t, dataDir), 'started');
+});
+
+test('a database that was cut short is refused in one line', async (t) => {
+  const dataDir = await copyVault(t);
+  const file = join(dataDir, 'leasehold.db');
+  const size = statSync(file).size;
+  for (const left of [size - PAGE, Math.floor(size / 2), 3 * PAGE, PAGE + 1, PAGE, 200, 50]) {
+    truncateSync(file, left);
+    assert.equal(await outcomeOfStart(t, dataDir), 'refused', `${left} bytes`);
+  }
+});
+
+test('a write-ahead log that is no log is as none, and the vault is as it was at its last checkpoint', async (t) => {
+  const dataDir = await copyVault(t);
+  const wal = join(dataDir, 'leasehold.db-wal');
+  assert.equal(existsSync(wal), false);
+  writeFileSync(wal, 'x'.repeat(10_000));
+  const { admin } = await startTestService(t, [], dataDir);
+  assert.equal((await admin.get('/api/v1/credentials/a/b')).body.data.value, 'kept');
+  assert.equal((await admin.get('/api/v1/audit/verify')).body.data.valid, true);
+});

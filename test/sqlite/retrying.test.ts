@@ -1,0 +1,49 @@
+// Retries while the disk works: what is written and not synced was told to nobody, a repeat of it neither.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { readCredentialMetadata } from '../../src/vault/credentials.ts';
+import type { Vault } from '../../src/vault/vault.ts';
+import { admin, openVault, put, settle, toPath } from '../vault/opened.ts';
+import { keyed } from '../vault/retrying.ts';
+
+const versionsOf = async (vault: Vault, path: string): Promise<number> =>
+  (await readCredentialMetadata(vault, admin(), toPath(path))).versions.length;
+
+test('a repeat is not answered before the first one is on disk', async (t) => {
+  const { promise: disk, resolve: release } = Promise.withResolvers<void>();
+  let isHeld = false;
+  t.after(() => release());
+  const vault = await openVault(t, { syncFile: () => (isHeld ? disk : Promise.resolve()) });
+  isHeld = true;
+  const answered: string[] = [];
+  const first = put(vault, 'a', 'v', keyed(vault)).then(() => answered.push('first'));
+  await settle();
+  // As many as are worth a turn of their own while the disk works.
+  const repeats = Array.from({ length: 40 }, () =>
+    put(vault, 'a', 'v', keyed(vault)).then(() => answered.push('repeat')),
+  );
+  await settle();
+  await sleep(30);
+  assert.deepEqual(answered, []);
+  release();
+  await Promise.all([first, ...repeats]);
+  assert.equal(await versionsOf(vault, 'a'), 1);
+});
+
+test('a repeat of what the disk then failed to keep is told, like the first one, that nobody knows', async (t) => {
+  const { promise: disk, reject: fail } = Promise.withResolvers<void>();
+  let isHeld = false;
+  const vault = await openVault(t, { syncFile: () => (isHeld ? disk : Promise.resolve()) });
+  isHeld = true;
+  const messageOf = () => put(vault, 'a', 'v', keyed(vault)).then(String, (error: Error) => error.message);
+  const first = messageOf();
+  await settle();
+  const repeats = Array.from({ length: 40 }, messageOf);
+  await settle();
+  fail(new Error('EIO'));
+  const messages = new Set(await Promise.all([first, ...repeats]));
+  assert.equal(messages.size, 1);
+  assert.match([...messages].join(), /^It is not known whether this was recorded; /);
+});

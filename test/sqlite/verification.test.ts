@@ -1,0 +1,48 @@
+/** Verification in threads of a log of which a page can't be read. */
+import assert from 'node:assert/strict';
+import { closeSync, openSync, readFileSync, writeSync } from 'node:fs';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { test } from 'node:test';
+import { followInThreads } from '../../src/vault/rangethreads.ts';
+import { type OpenedVault, verify } from '../vault/opened.ts';
+import { openLongVault } from '../vault/verification_log.ts';
+
+const ENTRIES = 200_500;
+
+/** The first byte of a page with rows of a table. SOURCE: the file format of SQLite, 1.6, "B-tree Pages". */
+const TABLE_LEAF = 0x0d;
+
+/** Damages the page of the file on which the entry lies, so that nobody can read it; gives back what repairs it. */
+function damagePage({ folder }: OpenedVault, seq: number): () => void {
+  const path = join(folder, 'leasehold.db');
+  const database = new DatabaseSync(path);
+  database.exec('PRAGMA wal_checkpoint(TRUNCATE)');
+  const pageSize = Number(database.prepare('PRAGMA page_size').get()?.['page_size']);
+  const id = String(database.prepare('SELECT id FROM audit_entries WHERE seq = ?').get(seq)?.['id']);
+  database.close();
+  const file = openSync(path, 'r+');
+  const bytes = readFileSync(file);
+  const page = Math.floor(bytes.indexOf(id) / pageSize) * pageSize;
+  assert.equal(bytes[page], TABLE_LEAF);
+  const writeFirst = (byte: number): void => void writeSync(file, Uint8Array.of(byte), 0, 1, page);
+  writeFirst(0xff);
+  return () => {
+    writeFirst(TABLE_LEAF);
+    closeSync(file);
+  };
+}
+
+test('a thread that fails ends the others, whatever they have before them', async (t) => {
+  const vault = await openLongVault(t, ENTRIES);
+  const repair = damagePage(vault, 500);
+  let checked = () => 0;
+  try {
+    const verification = followInThreads(vault, ENTRIES, new AbortController().signal, (tell) => (checked = tell));
+    await assert.rejects(verification, /malformed/);
+  } finally {
+    repair();
+  }
+  assert.equal(checked() < ENTRIES / 2, true, `${checked()} were checked all the same`);
+  assert.equal((await verify(vault)).isValid, true);
+});
