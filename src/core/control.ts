@@ -46,6 +46,9 @@ export class Control {
   }
 
   #putAgent(agent: Agent): void {
+    // Whoever had the name is gone, also where nobody was told.
+    const former = this.#agentsByName.get(agent.name.toLowerCase());
+    if (former !== undefined) this.#agentsById.delete(former.id);
     this.#agentsById.set(agent.id, agent);
     this.#agentsByName.set(agent.name.toLowerCase(), agent);
   }

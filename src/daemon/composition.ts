@@ -19,6 +19,7 @@ import { listen } from './listening.ts';
 import type { ServiceLog } from './logs.ts';
 import { openVault } from './opening.ts';
 import { startSweeping } from './sweeping.ts';
+import { startWatching } from './watching.ts';
 
 export interface Service {
   /** As a client would write it, such as `http://127.0.0.1:7700`. */
@@ -31,8 +32,6 @@ export interface Service {
 }
 
 const STOP_WITHIN_MS = 10_000;
-/** How often the last entry that was seen of a shared log is kept. */
-const SEEN_KEPT_MS = 10_000;
 
 /**
  * Starts the service. `onBroken` is called when the storage failed so that the process must end; `syncFile` is a disk of a
@@ -105,15 +104,7 @@ export async function startService(
       // In the store's own words: what a caller is told in its place says nothing to an operator.
       throw failedTurn instanceof StoreFailure ? failedTurn : error;
     }
-    const keepSeen = (): void => {
-      try {
-        opened.seenLog?.write(ledger.memory.known);
-      } catch (error) {
-        log.error('the last entry that was seen could not be kept; it is tried again', error);
-      }
-    };
-    keepSeen();
-    const seeing = setInterval(keepSeen, SEEN_KEPT_MS).unref();
+    const watching = opened.seenLog === null ? null : startWatching(ledger, opened.seenLog, log);
     const sweeping = startSweeping(store, clock, log, stopBroken);
     phase = 'running';
     return {
@@ -136,8 +127,7 @@ export async function startService(
           log.error('the stop could not be recorded', error);
           throw error;
         } finally {
-          clearInterval(seeing);
-          keepSeen();
+          watching?.stop();
           await opened.close();
         }
       },

@@ -18,7 +18,7 @@ export function assertNothingLost({ known }: Pick<Memory, 'known'>, { knownLink,
   const found = knownLink !== null ? 'holds another one' : `ends at entry ${last?.seq ?? 0}`;
   throw new StoreFailure(
     'unavailable',
-    `the log has lost entry ${seq}, which was acknowledged: it ${found}. Was a standby promoted that lagged behind, or a backup restored? Nothing is decided on such a log; bring the lost entries back, or start every node anew with --accept-rollback`,
+    `the log has lost entry ${seq}, which this node has seen: it ${found}. Was a standby promoted that lagged behind, or a backup restored? Nothing is decided on such a log; bring the lost entries back, or start every node anew with --accept-rollback`,
   );
 }
 

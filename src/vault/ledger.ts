@@ -29,6 +29,8 @@ const MAX_TURNS_A_ROUND = 4;
 const WORTH_A_TURN = 32;
 
 const RECOVERY_INTERVAL_MS = 1000;
+/** Between two tries to reach a store that others share. */
+const TRIES_APART_MS = 200;
 
 export type LedgerState = 'ok' | 'failing' | 'broken';
 
@@ -38,6 +40,9 @@ export class Ledger {
   readonly #turns: Turns;
   #state: LedgerState = 'ok';
   #isRunning = false;
+  #lastTurnAt = 0;
+  #triesAgainAt = 0;
+  #recovery: NodeJS.Timeout | null = null;
   readonly #unanswered = new Unanswered(() => this.#wake());
   #whenIdle: ((answered: Promise<void>) => void)[] = [];
 
@@ -85,6 +90,15 @@ export class Ledger {
     if (!(await this.#turns.isFresh())) await this.submit(ASKS_NOTHING);
   }
 
+  /**
+   * Takes a turn where none was taken for so long, so that a node that nobody asks knows the log that it would answer from. Never
+   * rejects.
+   */
+  async lookAround(idleMs: number): Promise<void> {
+    const isIdle = performance.now() - this.#lastTurnAt >= idleMs;
+    if (isIdle && this.#state === 'ok' && !this.#isRunning) await this.submit(ASKS_NOTHING).catch(() => undefined);
+  }
+
   /** Resolves when nothing waits and no turn runs. */
   idle(): Promise<void> {
     if (!this.#isRunning && this.#queue.isEmpty) return this.#unanswered.last;
@@ -129,12 +143,15 @@ export class Ledger {
 
   /** Ends when the turn is written: the next one may begin while this one's answers wait for the disk. */
   async #runTurn(waiting: readonly Waiting[]): Promise<void> {
+    if (this.#state === 'failing' && performance.now() < this.#triesAgainAt) {
+      refuse(waiting);
+      this.#tryAgainLater();
+      return;
+    }
     try {
       if (this.#state === 'broken') throw unavailable();
-      if (this.#state === 'failing') {
-        await this.#turns.recover();
-        this.#state = 'ok';
-      }
+      if (this.#state === 'failing') await this.#recover();
+      this.#lastTurnAt = performance.now();
       const { answers, durable } = await this.#turns.take(waiting.map(({ operation }) => operation));
       // Where nothing was written, what was seen may be waiting for the disk.
       const answered = (durable ?? this.#unanswered.last).then(
@@ -144,6 +161,17 @@ export class Ledger {
       await this.#unanswered.add(answered);
     } catch (error) {
       this.#fail(error, waiting);
+    }
+  }
+
+  /** WHY not with every turn: callers would have a server that is coming back flooded with connections. */
+  async #recover(): Promise<void> {
+    try {
+      await this.#turns.recover();
+      this.#state = 'ok';
+    } catch (error) {
+      if (this.#parts.store.isShared) this.#triesAgainAt = performance.now() + TRIES_APART_MS;
+      throw error;
     }
   }
 
@@ -161,8 +189,13 @@ export class Ledger {
       this.#parts.onBroken(error);
       return;
     }
-    // Without callers nothing else would notice that the store is back.
-    setTimeout(() => {
+    this.#tryAgainLater();
+  }
+
+  /** Without callers nothing else would notice that the store is back. */
+  #tryAgainLater(): void {
+    this.#recovery ??= setTimeout(() => {
+      this.#recovery = null;
       if (this.#state === 'failing') this.submit(ASKS_NOTHING).catch(() => undefined);
     }, RECOVERY_INTERVAL_MS).unref();
   }

@@ -9,6 +9,7 @@ import type { TokenHash } from '../core/names.ts';
 import { isHeadAuthentic } from '../crypto/chain.ts';
 import type { VaultKeys } from '../crypto/keys.ts';
 import type { Head, LastEntry, Store } from '../store/port.ts';
+import { SYSTEM_TIME } from './clock.ts';
 import { isAgentAuthentic, isPolicyAuthentic, isSessionAuthentic } from './rows.ts';
 import { SessionCache } from './sessioncache.ts';
 
@@ -60,7 +61,8 @@ function findTip(
     warnings.push(
       `The audit log's head record is ${head === null ? 'missing' : 'not authentic'}; the log goes on after a gap at entry ${lastSeq + 1}, which GET /api/v1/audit/verify names.`,
     );
-    return { seq: highestSeq + 1, hmac: lastLink, epoch: head?.epoch ?? 0 };
+    // Beyond any that was counted: a node that took part in those must not take the same number for the same state.
+    return { seq: highestSeq + 1, hmac: lastLink, epoch: SYSTEM_TIME.wall() };
   }
   if (head.seq !== lastSeq || head.hmac !== lastLink || highestSeq > head.seq) {
     warnings.push(

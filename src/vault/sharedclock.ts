@@ -41,6 +41,13 @@ export class SharedClock implements Clock {
     this.#heardAt = this.#source.monotonic();
   }
 
+  /** Goes on from there where that is later: what others have seen is past. */
+  advance(to: number): void {
+    if (to <= this.now()) return;
+    this.#said = to;
+    this.#heardAt = this.#source.monotonic();
+  }
+
   #elapsed(): number {
     return Math.max(0, this.#source.monotonic() - this.#heardAt);
   }

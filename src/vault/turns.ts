@@ -81,8 +81,12 @@ export class Turns {
     if (shared === null) return Math.max(clock.now(), this.#memory.lastEntryAt);
     assertNothingLost(this.#memory, shared);
     this.#parts.onDeregistered(await catchUp(this.#memory, shared, store, keys));
-    if (clock instanceof SharedClock) clock.follow(shared.now);
-    return Math.max(clock.now(), shared.seenAt, this.#memory.lastEntryAt);
+    const notBefore = Math.max(shared.seenAt, this.#memory.lastEntryAt);
+    if (clock instanceof SharedClock) {
+      clock.follow(shared.now);
+      clock.advance(notBefore);
+    }
+    return Math.max(clock.now(), notBefore);
   }
 
   #decide(operations: readonly Operation<unknown>[], loaded: Loaded, now: number): DecidedTurn {

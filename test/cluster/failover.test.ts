@@ -79,7 +79,7 @@ test('after a failover that lost acknowledged entries every node refuses and say
     assert.equal((await admin.get('/api/v1/health')).body.data.status, 'failing');
     assert.match(
       output(),
-      new RegExp(`the log has lost entry ${total}, which was acknowledged: it ends at entry \\d+`),
+      new RegExp(`the log has lost entry ${total}, which this node has seen: it ends at entry \\d+`),
     );
   }
 

@@ -24,10 +24,14 @@ export interface Proxy {
   open(): void;
   /** Lets nothing through any more, and answers nobody: as a network that swallows. */
   swallow(): void;
+  /** Lets nothing through on the connections that there are; new ones are as ever. */
+  freeze(): void;
   /** Cuts the next commit that passes; resolves when that has happened. */
   cutNextCommit(at: CutAt): Promise<void>;
   /** Commits that were passed on so far. */
   readonly commits: number;
+  /** Connections that were refused so far. */
+  readonly refused: number;
 }
 
 /** Frontend messages of a stream, whole; the first one, of a connection that begins, has no type. */
@@ -76,6 +80,8 @@ export async function startProxy(scope: Scope, serverUrl: string): Promise<Proxy
   let isSwallowing = false;
   let cut: { readonly at: CutAt; readonly done: () => void } | null = null;
   let commits = 0;
+  let refused = 0;
+  let frozen: ReadonlySet<unknown> = new Set();
 
   const end = (pair: readonly [Socket, Socket]): void => {
     pairs.delete(pair);
@@ -88,6 +94,7 @@ export async function startProxy(scope: Scope, serverUrl: string): Promise<Proxy
   };
   const server = createServer((client) => {
     if (!isOpen) {
+      refused += 1;
       client.destroy();
       return;
     }
@@ -105,7 +112,7 @@ export async function startProxy(scope: Scope, serverUrl: string): Promise<Proxy
       const commitAt = messages.findCommit(chunk);
       if (commitAt !== null) commits += 1;
       if (commitAt === null || cut === null) {
-        send(upstream, chunk);
+        if (!frozen.has(pair)) send(upstream, chunk);
         return;
       }
       const { at, done } = cut;
@@ -125,7 +132,7 @@ export async function startProxy(scope: Scope, serverUrl: string): Promise<Proxy
       });
     });
     upstream.on('data', (chunk: Buffer) => {
-      if (!isCutAfter) send(client, chunk);
+      if (!isCutAfter && !frozen.has(pair)) send(client, chunk);
     });
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -160,6 +167,12 @@ export async function startProxy(scope: Scope, serverUrl: string): Promise<Proxy
       new Promise((done) => {
         cut = { at, done };
       }),
+    freeze: () => {
+      frozen = new Set(pairs);
+    },
+    get refused() {
+      return refused;
+    },
     get commits() {
       return commits;
     },

@@ -3,42 +3,19 @@
  * meant for a transaction that is gone would run outside of any. Here nothing ever runs on a connection but the one it was meant
  * for, and whoever waits for an answer is told when it is lost.
  */
-import { type ConnectionOptions, checkServerIdentity } from 'node:tls';
-import postgres from 'postgres';
+import type postgres from 'postgres';
 import { StoreFailure } from '../port.ts';
 import type { Row } from '../rows.ts';
-import { type Host, type PostgresAddress, type SslMode, sslModeFor } from './address.ts';
+import { type Host, type PostgresAddress, sslModeFor } from './address.ts';
+import { connect, type Purpose } from './driver.ts';
 import { toFailure } from './failures.ts';
 
-/** What a role may be told of by its own settings is told here, so that no default of a database weakens it. */
-const SETTINGS = {
-  search_path: 'leasehold',
-  TimeZone: 'UTC',
-  default_transaction_isolation: 'read committed',
-  /** A node that was stopped must not hold the turn. */
-  idle_in_transaction_session_timeout: 2000,
-  /** Longer: who waits behind such a node gets the turn after it. */
-  lock_timeout: 3000,
-} as const;
-
-/** What a connection is for decides how long a statement may take. */
-const SETTINGS_OF = {
-  // INVARIANT: none for a commit. One that waits for a standby would be cut short, be seen by all, and be lost with this server.
-  turns: { statement_timeout: 0 },
-  // Each look is planned for what it asks: one plan for all would go through everything for the one who has little.
-  reading: { statement_timeout: 10_000, plan_cache_mode: 'force_custom_plan' },
-} as const;
-
-type Purpose = keyof typeof SETTINGS_OF;
-
-const OPENS_WITHIN_S = 3;
-const KEEP_ALIVE_S = 5;
+const OPENS_WITHIN_S = 5;
 /** In the driver's own words, a reason to look at the next host. */
 const READ_ONLY = 'it takes no writes: it is a standby';
 const NO_TLS =
   'PostgreSQL: the server broke off where TLS begins. Does it speak it (ssl = on)? On a network that you trust say sslmode=disable';
 
-type Types = { number: postgres.PostgresType<number> };
 type Rows = readonly Row[];
 /** What a statement can be given. */
 export type Value = string | number | Uint8Array | null;
@@ -53,30 +30,10 @@ export class Connection {
   #notices: string[] = [];
 
   private constructor(address: PostgresAddress, host: Host, purpose: Purpose) {
-    const options: postgres.Options<Types> = {
-      path: host.kind === 'unix' ? host.socket : undefined,
-      host: host.kind === 'unix' ? undefined : host.host,
-      port: host.kind === 'unix' ? undefined : host.port,
-      database: address.database,
-      user: address.user,
-      pass: address.password ?? '',
-      ssl: tlsOptions(sslModeFor(address, host), host, address),
-      max: 1,
-      fetch_types: false,
-      connect_timeout: OPENS_WITHIN_S,
-      keep_alive: KEEP_ALIVE_S,
-      idle_timeout: 0,
-      max_lifetime: null,
-      connection: { application_name: address.applicationName, ...SETTINGS, ...SETTINGS_OF[purpose] },
-      // Ordinals and times fit a number.
-      types: { number: { to: 20, from: [20], parse: Number, serialize: String } },
-      // Not from the environment.
-      prepare: true,
-      debug: false,
+    this.#pool = connect(address, host, purpose, OPENS_WITHIN_S, {
       onnotice: ({ code = '', message = '' }) => this.#notices.push(`${code} ${message}`),
       onclose: () => this.#lose('CONNECTION_LOST'),
-    };
-    this.#pool = postgres(options);
+    });
   }
 
   /**
@@ -220,25 +177,4 @@ export async function within<T>(connection: Connection, milliseconds: number, an
 /** A server without TLS says so by one letter, which the driver takes no notice of. */
 function isCutOff(error: unknown): boolean {
   return error instanceof Error && 'code' in error && error.code === 'ECONNRESET';
-}
-
-function tlsOptions(mode: SslMode, host: Host, { rootCertificates }: PostgresAddress): ConnectionOptions | false {
-  const roots = rootCertificates === null ? {} : { ca: rootCertificates };
-  switch (mode) {
-    case 'disable':
-      return false;
-    case 'require':
-      return { rejectUnauthorized: false };
-    case 'verify-ca':
-      return { ...roots, rejectUnauthorized: true, checkServerIdentity: () => undefined };
-    case 'verify-full': {
-      // WHY: by itself the driver holds the certificate of an address against the name localhost.
-      const name = host.kind === 'unix' ? '' : host.host;
-      return {
-        ...roots,
-        rejectUnauthorized: true,
-        checkServerIdentity: (_, certificate) => checkServerIdentity(name, certificate),
-      };
-    }
-  }
 }

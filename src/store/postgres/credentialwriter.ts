@@ -1,6 +1,7 @@
 /** Writing credentials and their versions. */
 import type { Credential, CredentialVersion } from '../../core/credential.ts';
-import type { CredentialId } from '../../core/names.ts';
+import type { CredentialId, CredentialType } from '../../core/names.ts';
+import type { CredentialPath } from '../../core/path.ts';
 import type { Connection } from './connection.ts';
 
 type Statements = readonly Promise<unknown>[];
@@ -40,4 +41,16 @@ export function addVersion(
 /** Those up to and with `through`. */
 export function dropVersions(connection: Connection, id: CredentialId, through: number): Promise<unknown> {
   return connection.query`DELETE FROM credential_versions WHERE credential_id = ${id} AND version <= ${through}`;
+}
+
+/** The statements of a store. */
+export function prepareCredentialWrites(connection: Connection): Statements {
+  const id = '' as CredentialId;
+  const type = '' as CredentialType;
+  const credential = { id, path: '' as CredentialPath, type, description: '', createdAt: 0, updatedAt: 0, version: 1 };
+  return [
+    ...putCredential(connection, credential),
+    addVersion(connection, id, { version: 1, type, createdAt: 0 }, new Uint8Array()),
+    dropVersions(connection, id, 0),
+  ];
 }

@@ -14,9 +14,8 @@ function describe(error: postgres.PostgresError): string {
 /** Codes that the driver and the operating system give to a connection that failed. */
 function isConnectionError(error: unknown): error is Error & { code: string } {
   if (!(error instanceof Error) || !('code' in error) || typeof error.code !== 'string') return false;
-  return /^(CONNECT|ECONN|ENET|EHOST|ETIMEDOUT|ENOTFOUND|EAI_|EPIPE|ENOENT|EACCES|SASL_|ERR_TLS|ERR_SSL|CERT_|UNABLE_TO|DEPTH_|SELF_)/.test(
-    error.code,
-  );
+  // What Node says of arguments that are none is a bug.
+  return !error.code.startsWith('ERR_INVALID');
 }
 
 /**
@@ -26,13 +25,11 @@ function isConnectionError(error: unknown): error is Error & { code: string } {
 export function toFailure(error: unknown, isCommitting = false): unknown {
   if (error instanceof postgres.PostgresError)
     return new StoreFailure('unavailable', describe(error), { cause: error });
-  if (isConnectionError(error)) {
-    const what = isCommitting ? 'the connection was lost during a commit' : 'the connection failed';
-    return new StoreFailure(isCommitting ? 'unknown' : 'unavailable', `PostgreSQL: ${what} (${error.code})`, {
-      cause: error,
-    });
-  }
-  return error;
+  const code = isConnectionError(error) ? ` (${error.code})` : '';
+  // Whatever it was, the server may have heard it.
+  if (isCommitting) return new StoreFailure('unknown', `PostgreSQL: lost during a commit${code}`, { cause: error });
+  if (code === '') return error;
+  return new StoreFailure('unavailable', `PostgreSQL: the connection failed${code}`, { cause: error });
 }
 
 /** The SQLSTATE of what PostgreSQL refused, or null. */

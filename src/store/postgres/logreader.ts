@@ -2,9 +2,10 @@
 import type { AuditEntry } from '../../core/audit.ts';
 import type { LogReader } from '../port.ts';
 import type { PostgresAddress } from './address.ts';
-import { Connection } from './connection.ts';
+import { Connection, within } from './connection.ts';
 import { toFailure } from './failures.ts';
 import { readEntries } from './log.ts';
+import { ANSWERS_WITHIN_MS } from './pool.ts';
 
 export class PostgresLogReader implements LogReader {
   readonly #connection: Connection;
@@ -20,7 +21,8 @@ export class PostgresLogReader implements LogReader {
 
   async entries(fromSeq: number, toSeq: number, limit: number): Promise<AuditEntry[]> {
     try {
-      return await readEntries(this.#connection, fromSeq, toSeq, limit);
+      const entries = readEntries(this.#connection, fromSeq, toSeq, limit);
+      return await within(this.#connection, ANSWERS_WITHIN_MS, entries);
     } catch (error) {
       throw toFailure(error);
     }

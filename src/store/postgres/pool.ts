@@ -9,7 +9,7 @@ import { toFailure } from './failures.ts';
 
 const WAITS_AT_MOST_MS = 5000;
 /** Longer than the server's own time-out for a statement: then it does not answer at all. */
-const ANSWERS_WITHIN_MS = 12_000;
+export const ANSWERS_WITHIN_MS = 12_000;
 
 export class Pool {
   readonly #address: PostgresAddress;
@@ -31,6 +31,8 @@ export class Pool {
       connection = await this.#take();
       return await within(connection, ANSWERS_WITHIN_MS, work(connection));
     } catch (error) {
+      // What has been idle for longer is hardly better.
+      if (connection?.isOpen === false) this.forget();
       throw toFailure(error);
     } finally {
       if (connection !== null) this.#giveBack(connection);
@@ -40,6 +42,11 @@ export class Pool {
 
   close(): void {
     this.#isClosed = true;
+    this.forget();
+  }
+
+  /** Whoever comes next gets a connection of his own: a server that fell silent does not say that it is gone. */
+  forget(): void {
     for (const connection of this.#idle.splice(0)) connection.close();
   }
 

@@ -4,7 +4,16 @@ import type { CountedCredential } from '../../core/credential.ts';
 import type { Lease } from '../../core/lease.ts';
 import type { AgentId, CredentialId, TokenHash } from '../../core/names.ts';
 import type { Keys } from '../../core/workspace.ts';
-import { type Head, type LogLocation, type Store, StoreFailure, type Swept, type Turn } from '../port.ts';
+import {
+  type Batch,
+  type Committed,
+  type Head,
+  type LogLocation,
+  type Store,
+  StoreFailure,
+  type Swept,
+  type Turn,
+} from '../port.ts';
 import type {
   AuditFilter,
   Counted,
@@ -27,9 +36,10 @@ import { Pool } from './pool.ts';
 import { assertPrivileges } from './privileges.ts';
 import { sweep } from './sweeper.ts';
 import { openTurn, prepareTurns } from './turn.ts';
+import { initialise, isEmpty, readEpoch, readKeyCheck, readSeenTime, readTime } from './vaultrecord.ts';
 
-/** Beside the one for turns. */
-const READ_CONNECTIONS = 4;
+/** Beside the one for turns, and one for sessions and epochs. */
+const READ_CONNECTIONS = 3;
 /** A connection that was lost before it was used is found out in less. */
 const LOST_AT_ONCE_MS = 500;
 
@@ -38,6 +48,8 @@ export class PostgresStore implements Store {
   readonly logLocation: LogLocation;
   readonly #address: PostgresAddress;
   readonly #pool: Pool;
+  /** For what everybody waits for before a turn: no list stands before it. */
+  readonly #quick: Pool;
   #connection: Connection | null = null;
   #turnClosed: Promise<void> = Promise.resolve();
   #isClosed = false;
@@ -46,6 +58,7 @@ export class PostgresStore implements Store {
     this.#address = address;
     this.logLocation = { kind: 'postgres', address };
     this.#pool = new Pool(address, READ_CONNECTIONS);
+    this.#quick = new Pool(address, 1);
   }
 
   /** Connects, brings the schema up to date, and sees that all that is needed is allowed. @throws StoreFailure */
@@ -62,19 +75,11 @@ export class PostgresStore implements Store {
   }
 
   readKeyCheck(): Promise<string | null> {
-    return this.#pool.use(async (connection) => {
-      const [row] = await connection.query`SELECT key_check FROM vault`;
-      return row === undefined ? null : String(row['key_check']);
-    });
+    return this.#pool.use(readKeyCheck);
   }
 
-  async initialise(keyCheck: string, { seq, hmac, mac, epoch }: Head, now: number): Promise<void> {
-    await this.#pool.use(
-      (connection) => connection.query`
-        WITH made AS (INSERT INTO vault (id, key_check, created_at, seen_at) VALUES (1, ${keyCheck}, ${now}, ${now})),
-          counted AS (INSERT INTO access_counted (id, through_seq) VALUES (1, 0))
-        INSERT INTO audit_head (id, seq, hmac, mac, epoch) VALUES (1, ${seq}, ${hmac}, ${mac}, ${epoch})`,
-    );
+  initialise(keyCheck: string, head: Head, now: number): Promise<void> {
+    return this.#pool.use((connection) => initialise(connection, keyCheck, head, now));
   }
 
   readHead() {
@@ -82,13 +87,7 @@ export class PostgresStore implements Store {
   }
 
   isEmpty(): Promise<boolean> {
-    return this.#pool.use(async (connection) => {
-      const [row] = await connection.query`
-        SELECT EXISTS (SELECT 1 FROM audit_entries) OR EXISTS (SELECT 1 FROM agents) OR EXISTS (SELECT 1 FROM policies)
-          OR EXISTS (SELECT 1 FROM sessions) OR EXISTS (SELECT 1 FROM credentials) OR EXISTS (SELECT 1 FROM leases)
-          OR EXISTS (SELECT 1 FROM revocation_marks) AS is_used`;
-      return row?.['is_used'] === false;
-    });
+    return this.#pool.use(isEmpty);
   }
 
   readAgents() {
@@ -106,7 +105,7 @@ export class PostgresStore implements Store {
   }
 
   readSession(tokenHash: TokenHash) {
-    return this.#pool.use(async (connection) => {
+    return this.#quick.use(async (connection) => {
       const [row] =
         await connection.query`SELECT token_hash, agent_id, issued_at, expires_at, mac FROM sessions WHERE token_hash = ${tokenHash}`;
       return row === undefined ? null : toSession(row);
@@ -132,7 +131,7 @@ export class PostgresStore implements Store {
       const turn = await this.#open(keys, knownSeq);
       return {
         ...turn,
-        commit: (batch) => turn.commit(batch).finally(close),
+        commit: (batch) => this.#commit(turn, batch).finally(close),
         abandon: () => turn.abandon().finally(close),
       };
     } catch (error) {
@@ -148,8 +147,18 @@ export class PostgresStore implements Store {
     try {
       return await openTurn(connection, keys, knownSeq);
     } catch (error) {
-      if (connection.isOpen || performance.now() - startedAt > LOST_AT_ONCE_MS) throw error;
+      if (connection.isOpen) throw error;
+      for (const pool of [this.#pool, this.#quick]) pool.forget();
+      if (performance.now() - startedAt > LOST_AT_ONCE_MS) throw error;
       return openTurn(await this.#turnConnection(), keys, knownSeq);
+    }
+  }
+
+  async #commit(turn: Turn, batch: Batch): Promise<Committed> {
+    try {
+      return await turn.commit(batch);
+    } finally {
+      if (this.#connection?.isOpen === false) for (const pool of [this.#pool, this.#quick]) pool.forget();
     }
   }
 
@@ -162,10 +171,7 @@ export class PostgresStore implements Store {
   }
 
   readEpoch(): Promise<number> {
-    return this.#pool.use(async (connection) => {
-      const [row] = await connection.query`SELECT epoch FROM audit_head`;
-      return Number(row?.['epoch'] ?? 0);
-    });
+    return this.#quick.use(readEpoch);
   }
 
   readAccessCount(credentialId: CredentialId): Promise<number> {
@@ -209,17 +215,11 @@ export class PostgresStore implements Store {
   }
 
   readTime(): Promise<number> {
-    return this.#pool.use(async (connection) => {
-      const [row] = await connection.query`SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now`;
-      return Number(row?.['now']);
-    });
+    return this.#pool.use(readTime);
   }
 
   readSeenTime(): Promise<number> {
-    return this.#pool.use(async (connection) => {
-      const [row] = await connection.query`SELECT seen_at FROM vault`;
-      return Number(row?.['seen_at'] ?? 0);
-    });
+    return this.#pool.use(readSeenTime);
   }
 
   sweep(now: number, limit: number): Promise<Swept> {
@@ -231,5 +231,6 @@ export class PostgresStore implements Store {
     await this.#turnClosed;
     this.#connection?.close();
     this.#pool.close();
+    this.#quick.close();
   }
 }

@@ -3,7 +3,7 @@
  * loads, one that writes and commits. INVARIANT: nothing of it ever runs on another connection, and the head is written only where
  * it is what the turn was opened with.
  */
-import type { TokenHash } from '../../core/names.ts';
+import type { ChallengeId, TokenHash } from '../../core/names.ts';
 import type { CredentialPath } from '../../core/path.ts';
 import type { Keys } from '../../core/workspace.ts';
 import { type Batch, type Head, type LastEntry, type Shared, StoreFailure, type Turn } from '../port.ts';
@@ -19,8 +19,11 @@ const OPENS_WITHIN_MS = 4000;
 const COMMITS_WITHIN_MS = 5000;
 /** Several round trips, one after the other. */
 const PREPARED_WITHIN_MS = 15_000;
-/** A standby did not confirm: what is committed here may be lost with this server. SOURCE: syncrep.c, SyncRepWaitForLSN. */
-const NOT_REPLICATED = 'canceling wait for synchronous replication';
+/**
+ * A warning with a commit: no standby has confirmed it, and it may be lost with this server. By its class, because the words are in
+ * the server's language. SOURCE: syncrep.c, SyncRepWaitForLSN.
+ */
+const WARNING = /^01/;
 
 /** @throws StoreFailure; then no turn is open */
 export async function openTurn(connection: Connection, keys: readonly Keys[], knownSeq: number): Promise<Turn> {
@@ -58,7 +61,8 @@ function lockAndLoad(connection: Connection, keys: readonly Keys[], knownSeq: nu
 
 /** Has what a retrieval needs ready, so that the first turn holds the lock no longer than any other. @throws StoreFailure */
 export async function prepareTurns(connection: Connection): Promise<void> {
-  const retrieval: Keys = { credential: '' as CredentialPath, version: 'newest', session: '' as TokenHash };
+  const challenge = '' as ChallengeId;
+  const retrieval: Keys = { credential: '' as CredentialPath, version: 'newest', session: '' as TokenHash, challenge };
   try {
     await within(
       connection,
@@ -109,7 +113,7 @@ async function commit(connection: Connection, batch: Batch, before: Head | null)
     await rollBack(connection);
     throw toFailure(error, true);
   }
-  if (connection.takeNotices().some((notice) => notice.includes(NOT_REPLICATED))) {
+  if (connection.takeNotices().some((notice) => WARNING.test(notice))) {
     throw new StoreFailure('unknown', 'PostgreSQL: committed, but no standby has confirmed it');
   }
   return { durable: Promise.resolve() };

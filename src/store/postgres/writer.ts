@@ -4,7 +4,13 @@ import type { Lease } from '../../core/lease.ts';
 import type { Batch, Head, StoredChange } from '../port.ts';
 import type { Row } from '../rows.ts';
 import type { Connection } from './connection.ts';
-import { addVersion, dropVersions, putCredential, removeCredential } from './credentialwriter.ts';
+import {
+  addVersion,
+  dropVersions,
+  prepareCredentialWrites,
+  putCredential,
+  removeCredential,
+} from './credentialwriter.ts';
 
 type OfKind<Kind extends StoredChange['kind']> = Extract<StoredChange, { kind: Kind }>;
 
@@ -69,7 +75,10 @@ export class BatchWriter {
       case 'putAgent': {
         const { id, name, description, publicKey, registeredAt, mac } = change.agent;
         // A row that was altered outside is not used, and its name may be registered anew.
-        this.#write(connection.query`DELETE FROM agents WHERE id = ${id} OR lower(name) = lower(${name})`);
+        this.#write(connection.query`
+          WITH gone AS (DELETE FROM agents WHERE id = ${id} OR lower(name) = lower(${name}) RETURNING id, name)
+          INSERT INTO control_removals (epoch, agent_id, name) SELECT ${epoch}::bigint, id, name FROM gone WHERE id <> ${id}
+          ON CONFLICT DO NOTHING`);
         this.#write(connection.query`INSERT INTO agents (id, name, description, public_key, registered_at, mac, epoch)
           VALUES (${id}, ${name}, ${description}, ${publicKey}, ${registeredAt}, ${mac}, ${epoch})`);
         return;
@@ -179,12 +188,15 @@ function writeHead(
     ) SELECT 1 / count(*)::integer FROM written`;
 }
 
-/** What a retrieval writes. */
+/** What retrievals, logins and stores write. */
 export function prepareWrites(connection: Connection): Promise<unknown> {
   const head: Head = { seq: 0, hmac: '', mac: '', epoch: 0 };
   return Promise.all([
     insertEntries(connection, []),
     insertLeases(connection, []),
+    insertSessions(connection, []),
+    insertChallenges(connection, []),
+    ...prepareCredentialWrites(connection),
     writeHead(connection, head, head),
     connection.query`COMMIT`,
   ]);

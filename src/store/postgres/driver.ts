@@ -1,0 +1,94 @@
+/** How the driver is told to connect: one connection to one host, and nothing from the environment but a password. */
+import { type ConnectionOptions, checkServerIdentity } from 'node:tls';
+import postgres from 'postgres';
+import { type Host, type PostgresAddress, type SslMode, sslModeFor } from './address.ts';
+
+/** What a role may be told of by its own settings is told here, so that no default of a database weakens it. */
+const SETTINGS = {
+  search_path: 'leasehold',
+  /** What is answered is on disk, and with the standbys that the server waits for. */
+  synchronous_commit: 'on',
+  TimeZone: 'UTC',
+  default_transaction_isolation: 'read committed',
+  /** A node that was stopped must not hold the turn. */
+  idle_in_transaction_session_timeout: 2000,
+  /** Longer: who waits behind such a node gets the turn after it. */
+  lock_timeout: 3000,
+} as const;
+
+/** What a connection is for decides how long a statement may take. */
+const SETTINGS_OF = {
+  // INVARIANT: none for a commit. One that waits for a standby would be cut short, be seen by all, and be lost with this server.
+  turns: { statement_timeout: 0 },
+  // Each look is planned for what it asks: one plan for all would go through everything for the one who has little.
+  reading: { statement_timeout: 10_000, plan_cache_mode: 'force_custom_plan' },
+} as const;
+
+export type Purpose = keyof typeof SETTINGS_OF;
+
+const KEEP_ALIVE_S = 5;
+/** Statements of a turn that are sent without waiting: some for each of its operations. */
+const MOST_IN_ONE_GO = 5000;
+
+type Types = { number: postgres.PostgresType<number> };
+type Listeners = Required<Pick<postgres.Options<Types>, 'onnotice' | 'onclose'>>;
+
+/** Nothing is sent before the first statement. */
+export function connect(
+  address: PostgresAddress,
+  host: Host,
+  purpose: Purpose,
+  withinSeconds: number,
+  listeners: Listeners,
+): postgres.Sql<{ number: number }> {
+  const options: postgres.Options<Types> = {
+    path: host.kind === 'unix' ? host.socket : undefined,
+    database: address.database,
+    user: address.user,
+    pass: address.password ?? '',
+    ssl: tlsOptions(sslModeFor(address, host), host, address),
+    max: 1,
+    fetch_types: false,
+    connect_timeout: withinSeconds,
+    keep_alive: KEEP_ALIVE_S,
+    idle_timeout: 0,
+    max_lifetime: null,
+    connection: { application_name: address.applicationName, ...SETTINGS, ...SETTINGS_OF[purpose] },
+    // Ordinals and times fit a number.
+    types: { number: { to: 20, from: [20], parse: Number, serialize: String } },
+    // Not from the environment.
+    prepare: true,
+    debug: false,
+    ...listeners,
+  };
+  // It would change whom the driver speaks to, and the driver can't be told otherwise.
+  delete process.env['PGTARGETSESSIONATTRS'];
+  return postgres({ ...options, ...withoutTypes(host) });
+}
+
+/** Options that the driver's types do not know. WHY lists: a text with colons would be taken for a host and its port. */
+function withoutTypes(host: Host): object {
+  const target = host.kind === 'unix' ? {} : { host: [host.host], port: [host.port] };
+  return { ...target, max_pipeline: MOST_IN_ONE_GO, sslnegotiation: null };
+}
+
+function tlsOptions(mode: SslMode, host: Host, { rootCertificates }: PostgresAddress): ConnectionOptions | false {
+  const roots = rootCertificates === null ? {} : { ca: rootCertificates };
+  switch (mode) {
+    case 'disable':
+      return false;
+    case 'require':
+      return { rejectUnauthorized: false };
+    case 'verify-ca':
+      return { ...roots, rejectUnauthorized: true, checkServerIdentity: () => undefined };
+    case 'verify-full': {
+      // WHY: by itself the driver holds the certificate of an address against the name localhost.
+      const name = host.kind === 'unix' ? '' : host.host;
+      return {
+        ...roots,
+        rejectUnauthorized: true,
+        checkServerIdentity: (_, certificate) => checkServerIdentity(name, certificate),
+      };
+    }
+  }
+}
