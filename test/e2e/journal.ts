@@ -21,6 +21,10 @@ export interface Intent {
 
 export interface Call extends Intent {
   answer: Answer | null;
+  /** Milliseconds since 1970. */
+  readonly startedAt: number;
+  /** Of a refusal that leaves it open what happened. */
+  refusedAs: string | null;
 }
 
 export class Journal {
@@ -34,9 +38,11 @@ export class Journal {
 
   /** Resolves to the answer, or to null where the service was gone before all of it came. */
   async send(intent: Intent, request: () => Promise<Answer>): Promise<Answer | null> {
-    const call: Call = { ...intent, answer: null };
+    const call: Call = { ...intent, answer: null, startedAt: Date.now(), refusedAs: null };
     this.#calls.push(call);
-    const answer = await this.ask(request);
+    const answer = await this.ask(request, (requestId) => {
+      call.refusedAs = requestId;
+    });
     if (answer !== null && (answer.status >= 500 || answer.status === 400)) {
       throw new Error(`${intent.event} on ${intent.resource} was answered ${answer.status}: ${answer.text}`);
     }
@@ -45,9 +51,13 @@ export class Journal {
   }
 
   /** The same of a call that leaves no entry. */
-  async ask(request: () => Promise<Answer>): Promise<Answer | null> {
+  async ask(
+    request: () => Promise<Answer>,
+    onRefusal: (requestId: string | null) => void = () => {},
+  ): Promise<Answer | null> {
     const answer = await unlessGone(request());
     if (!this.#mayRefuse || answer?.status !== 503) return answer;
+    onRefusal(answer.headers.get('x-request-id'));
     if ('data' in answer.body) throw new Error(`refused with data: ${Object.keys(answer.body.data)}`);
     return null;
   }

@@ -27,7 +27,11 @@ const RESULTS: Readonly<Record<number, string>> = { 401: 'denied', 403: 'denied'
 export function explain(entries: readonly AuditEntry[], calls: readonly Call[]): Map<AuditEntry, Call> {
   const explained = new Map<AuditEntry, Call>();
   const byRequest = new Map(entries.map((entry) => [entry.request_id, entry]));
-  const inFlight = new Set(calls.filter(({ answer }) => answer === null));
+  const inFlight = new Set(calls.filter(({ answer, refusedAs }) => answer === null && refusedAs === null));
+  for (const call of calls) {
+    const entry = byRequest.get(call.refusedAs);
+    if (call.answer === null && call.refusedAs !== null && entry !== undefined) explained.set(entry, call);
+  }
   for (const call of calls) {
     if (call.answer === null) continue;
     const { status, headers, body } = call.answer;
@@ -42,9 +46,13 @@ export function explain(entries: readonly AuditEntry[], calls: readonly Call[]):
   }
   for (const entry of entries) {
     if (entry.agent_name === 'service' || explained.has(entry)) continue;
-    const call = [...inFlight].find(
-      ({ event, agentName, resource }) =>
-        event === entry.event_type && agentName === entry.agent_name && resource === entry.resource,
+    // Of a client's calls that nobody answered, it is the one that he had sent last when it was decided.
+    const call = [...inFlight].findLast(
+      ({ event, agentName, resource, startedAt }) =>
+        event === entry.event_type &&
+        agentName === entry.agent_name &&
+        resource === entry.resource &&
+        startedAt <= Date.parse(entry.timestamp) + 1,
     );
     assert.ok(call, `entry ${entry.seq} is nobody's: ${entry.event_type} on ${entry.resource} by ${entry.agent_name}`);
     inFlight.delete(call);

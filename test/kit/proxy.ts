@@ -120,7 +120,9 @@ export async function startProxy(scope: Scope, serverUrl: string): Promise<Proxy
       if (at === 'after') {
         isCutAfter = true;
         send(upstream, chunk);
-        upstream.once('data', () => {
+        // Cut before the server has said so, it might not come to it.
+        upstream.on('data', (answer: Buffer) => {
+          if (!answer.includes('COMMIT\0')) return;
           end(pair);
           done();
         });
