@@ -32,6 +32,7 @@ export interface Service {
 }
 
 const STOP_WITHIN_MS = 10_000;
+const SAME_LINE_MS = 1000;
 
 /**
  * Starts the service. `onBroken` is called when the storage failed so that the process must end; `syncFile` is a disk of a
@@ -54,6 +55,7 @@ export async function startService(
     warnings.push(...memory.warnings);
     const adminToken = chooseAdminToken(configuration.adminTokenFile, tokenFile, warn);
     let failedTurn: unknown = null;
+    const logOften = limited(log);
     const ledger = new Ledger({
       store,
       keys,
@@ -71,7 +73,7 @@ export async function startService(
       // A failure of the store is worded by us and SQLite, and holds nothing that was sent.
       onFailedTurn: (error) => {
         failedTurn = error;
-        log.error(`a turn could not be committed${error instanceof StoreFailure ? `: ${error.message}` : ''}`, error);
+        logOften(`a turn could not be committed${error instanceof StoreFailure ? `: ${error.message}` : ''}`, error);
       },
     });
     const vault: Vault = {
@@ -136,6 +138,17 @@ export async function startService(
     await opened.close();
     throw error;
   }
+}
+
+/** Logs an error that comes with every turn once a second. */
+function limited(log: ServiceLog): ServiceLog['error'] {
+  let last = { line: '', at: 0 };
+  return (line, error) => {
+    const now = performance.now();
+    if (line === last.line && now - last.at < SAME_LINE_MS) return;
+    last = { line, at: now };
+    log.error(line, error);
+  };
 }
 
 /** A turn that failed is followed by one that has read the store anew. */

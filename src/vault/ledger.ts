@@ -29,8 +29,6 @@ const MAX_TURNS_A_ROUND = 4;
 const WORTH_A_TURN = 32;
 
 const RECOVERY_INTERVAL_MS = 1000;
-/** Between two tries to reach a store that others share. */
-const TRIES_APART_MS = 200;
 
 export type LedgerState = 'ok' | 'failing' | 'broken';
 
@@ -41,7 +39,6 @@ export class Ledger {
   #state: LedgerState = 'ok';
   #isRunning = false;
   #lastTurnAt = 0;
-  #triesAgainAt = 0;
   #recovery: NodeJS.Timeout | null = null;
   readonly #unanswered = new Unanswered(() => this.#wake());
   #whenIdle: ((answered: Promise<void>) => void)[] = [];
@@ -143,14 +140,12 @@ export class Ledger {
 
   /** Ends when the turn is written: the next one may begin while this one's answers wait for the disk. */
   async #runTurn(waiting: readonly Waiting[]): Promise<void> {
-    if (this.#state === 'failing' && performance.now() < this.#triesAgainAt) {
-      refuse(waiting);
-      this.#tryAgainLater();
-      return;
-    }
     try {
       if (this.#state === 'broken') throw unavailable();
-      if (this.#state === 'failing') await this.#recover();
+      if (this.#state === 'failing') {
+        await this.#turns.recover();
+        this.#state = 'ok';
+      }
       this.#lastTurnAt = performance.now();
       const { answers, durable } = await this.#turns.take(waiting.map(({ operation }) => operation));
       // Where nothing was written, what was seen may be waiting for the disk.
@@ -161,17 +156,6 @@ export class Ledger {
       await this.#unanswered.add(answered);
     } catch (error) {
       this.#fail(error, waiting);
-    }
-  }
-
-  /** WHY not with every turn: callers would have a server that is coming back flooded with connections. */
-  async #recover(): Promise<void> {
-    try {
-      await this.#turns.recover();
-      this.#state = 'ok';
-    } catch (error) {
-      if (this.#parts.store.isShared) this.#triesAgainAt = performance.now() + TRIES_APART_MS;
-      throw error;
     }
   }
 

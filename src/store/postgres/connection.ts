@@ -24,16 +24,21 @@ export class Connection {
   readonly #pool: postgres.Sql<{ number: number }>;
   #sql: postgres.ReservedSql<{ number: number }> | null = null;
   readonly #waiting = new Set<(error: unknown) => void>();
+  readonly #ending = new AbortController();
   #isPreparing = false;
   #lost: unknown = null;
   /** Since the last look: what the server said beside its answers. */
   #notices: string[] = [];
 
   private constructor(address: PostgresAddress, host: Host, purpose: Purpose) {
-    this.#pool = connect(address, host, purpose, OPENS_WITHIN_S, {
-      onnotice: ({ code = '', message = '' }) => this.#notices.push(`${code} ${message}`),
-      onclose: () => this.#lose('CONNECTION_LOST'),
-    });
+    const { signal } = this.#ending;
+    this.#pool = connect(
+      { address, host, purpose, signal },
+      {
+        onnotice: ({ code = '', message = '' }) => this.#notices.push(`${code} ${message}`),
+        onclose: () => this.#lose('CONNECTION_LOST'),
+      },
+    );
   }
 
   /**
@@ -154,6 +159,7 @@ export class Connection {
     if (this.#lost !== null) return;
     const failure = Object.assign(new Error('the connection was lost'), { code });
     this.#lost = failure;
+    this.#ending.abort();
     const waiting = [...this.#waiting];
     this.#waiting.clear();
     // What the driver says first is more exact.

@@ -1,4 +1,5 @@
 /** How the driver is told to connect: one connection to one host, and nothing from the environment but a password. */
+import { createConnection, type Socket } from 'node:net';
 import { type ConnectionOptions, checkServerIdentity } from 'node:tls';
 import postgres from 'postgres';
 import { type Host, type PostgresAddress, type SslMode, sslModeFor } from './address.ts';
@@ -29,27 +30,32 @@ export type Purpose = keyof typeof SETTINGS_OF;
 const KEEP_ALIVE_S = 5;
 /** Statements of a turn that are sent without waiting: some for each of its operations. */
 const MOST_IN_ONE_GO = 5000;
+const MOST_WRITTEN_BYTES = 32 * 1024 * 1024;
+/** To tell the server that it ends; one that does not listen is left. */
+const SAYS_GOODBYE_MS = 500;
 
 type Types = { number: postgres.PostgresType<number> };
 type Listeners = Required<Pick<postgres.Options<Types>, 'onnotice' | 'onclose'>>;
 
+/** Who is spoken to, what for, and until when: the signal ends it, whatever is under way. */
+interface Dialling {
+  readonly address: PostgresAddress;
+  readonly host: Host;
+  readonly purpose: Purpose;
+  readonly signal: AbortSignal;
+}
+
 /** Nothing is sent before the first statement. */
-export function connect(
-  address: PostgresAddress,
-  host: Host,
-  purpose: Purpose,
-  withinSeconds: number,
-  listeners: Listeners,
-): postgres.Sql<{ number: number }> {
+export function connect(dialling: Dialling, listeners: Listeners): postgres.Sql<{ number: number }> {
+  const { address, host, purpose } = dialling;
   const options: postgres.Options<Types> = {
-    path: host.kind === 'unix' ? host.socket : undefined,
     database: address.database,
     user: address.user,
     pass: address.password ?? '',
     ssl: tlsOptions(sslModeFor(address, host), host, address),
     max: 1,
     fetch_types: false,
-    connect_timeout: withinSeconds,
+    connect_timeout: 0,
     keep_alive: KEEP_ALIVE_S,
     idle_timeout: 0,
     max_lifetime: null,
@@ -63,13 +69,40 @@ export function connect(
   };
   // It would change whom the driver speaks to, and the driver can't be told otherwise.
   delete process.env['PGTARGETSESSIONATTRS'];
-  return postgres({ ...options, ...withoutTypes(host) });
+  return postgres({ ...options, ...withoutTypes(dialling) });
 }
 
 /** Options that the driver's types do not know. WHY lists: a text with colons would be taken for a host and its port. */
-function withoutTypes(host: Host): object {
-  const target = host.kind === 'unix' ? {} : { host: [host.host], port: [host.port] };
-  return { ...target, max_pipeline: MOST_IN_ONE_GO, sslnegotiation: null };
+function withoutTypes({ host, signal }: Dialling): object {
+  const target = host.kind === 'unix' ? { path: host.socket } : { host: [host.host], port: [host.port] };
+  let isDialled = false;
+  return {
+    ...target,
+    max_pipeline: MOST_IN_ONE_GO,
+    sslnegotiation: null,
+    // WHY not the driver's own: where a server takes a connection and drops it, the driver dials again and again, without a pause.
+    socket: (): Promise<Socket> => {
+      if (isDialled) return Promise.reject(Object.assign(new Error('dropped'), { code: 'CONNECTION_DROPPED' }));
+      isDialled = true;
+      return dial(host, signal);
+    },
+  };
+}
+
+/** @throws what the operating system says */
+function dial(host: Host, signal: AbortSignal): Promise<Socket> {
+  const target = host.kind === 'unix' ? { path: host.socket } : { host: host.host, port: host.port };
+  // A turn's rows are written in one go, whatever they hold.
+  const options = { ...target, noDelay: true, writableHighWaterMark: MOST_WRITTEN_BYTES };
+  return new Promise((resolve, reject) => {
+    const socket = createConnection(options, () => {
+      socket.off('error', reject);
+      // By it the driver knows whose certificate to ask for.
+      resolve(Object.assign(socket, { host: host.kind === 'unix' ? undefined : host.host }));
+    });
+    socket.once('error', reject);
+    signal.addEventListener('abort', () => setTimeout(() => socket.destroy(), SAYS_GOODBYE_MS).unref(), { once: true });
+  });
 }
 
 function tlsOptions(mode: SslMode, host: Host, { rootCertificates }: PostgresAddress): ConnectionOptions | false {

@@ -3,8 +3,8 @@
  * waited for long. One that failed is not used again.
  */
 import { StoreFailure } from '../port.ts';
-import type { PostgresAddress } from './address.ts';
-import { Connection, within } from './connection.ts';
+import { type Connection, within } from './connection.ts';
+import type { Dialler } from './dialling.ts';
 import { toFailure } from './failures.ts';
 
 const WAITS_AT_MOST_MS = 5000;
@@ -12,14 +12,14 @@ const WAITS_AT_MOST_MS = 5000;
 export const ANSWERS_WITHIN_MS = 12_000;
 
 export class Pool {
-  readonly #address: PostgresAddress;
+  readonly #dialler: Dialler;
   #places: number;
   readonly #idle: Connection[] = [];
   readonly #waiting: (() => void)[] = [];
   #isClosed = false;
 
-  constructor(address: PostgresAddress, places: number) {
-    this.#address = address;
+  constructor(dialler: Dialler, places: number) {
+    this.#dialler = dialler;
     this.#places = places;
   }
 
@@ -74,7 +74,7 @@ export class Pool {
 
   async #take(): Promise<Connection> {
     for (let idle = this.#idle.pop(); idle !== undefined; idle = this.#idle.pop()) if (idle.isOpen) return idle;
-    return Connection.open(this.#address, 'reading');
+    return this.#dialler.open('reading');
   }
 
   #giveBack(connection: Connection): void {

@@ -26,8 +26,9 @@ import type {
 } from '../queries.ts';
 import { toAgent, toPolicy, toSession } from '../rows.ts';
 import type { PostgresAddress } from './address.ts';
-import { Connection } from './connection.ts';
+import type { Connection } from './connection.ts';
 import { readAccessCount } from './counting.ts';
+import { Dialler } from './dialling.ts';
 import { countEnded, countLeases, listLeases } from './leaselists.ts';
 import { countCredentials, listCredentials } from './lists.ts';
 import { findSeqAt, matchEntries, readEntries, readHead } from './log.ts';
@@ -46,7 +47,7 @@ const LOST_AT_ONCE_MS = 500;
 export class PostgresStore implements Store {
   readonly isShared = true;
   readonly logLocation: LogLocation;
-  readonly #address: PostgresAddress;
+  readonly #dialler: Dialler;
   readonly #pool: Pool;
   /** For what everybody waits for before a turn: no list stands before it. */
   readonly #quick: Pool;
@@ -55,10 +56,10 @@ export class PostgresStore implements Store {
   #isClosed = false;
 
   private constructor(address: PostgresAddress) {
-    this.#address = address;
+    this.#dialler = new Dialler(address);
     this.logLocation = { kind: 'postgres', address };
-    this.#pool = new Pool(address, READ_CONNECTIONS);
-    this.#quick = new Pool(address, 1);
+    this.#pool = new Pool(this.#dialler, READ_CONNECTIONS);
+    this.#quick = new Pool(this.#dialler, 1);
   }
 
   /** Connects, brings the schema up to date, and sees that all that is needed is allowed. @throws StoreFailure */
@@ -165,7 +166,7 @@ export class PostgresStore implements Store {
   async #turnConnection(): Promise<Connection> {
     if (this.#isClosed) throw new StoreFailure('unavailable', 'PostgreSQL: the store was closed');
     if (this.#connection?.isOpen === true) return this.#connection;
-    this.#connection = await Connection.open(this.#address, 'turns');
+    this.#connection = await this.#dialler.open('turns');
     await prepareTurns(this.#connection);
     return this.#connection;
   }

@@ -1,0 +1,31 @@
+/**
+ * Opens the connections of a store. Where none could be had, whoever asks again at once hears the same: callers would have a server
+ * that is coming back flooded.
+ */
+import type { PostgresAddress } from './address.ts';
+import { Connection } from './connection.ts';
+import type { Purpose } from './driver.ts';
+
+const APART_MS = 200;
+
+export class Dialler {
+  readonly #address: PostgresAddress;
+  #refusedUntil = 0;
+  #failure: unknown = null;
+
+  constructor(address: PostgresAddress) {
+    this.#address = address;
+  }
+
+  /** @throws StoreFailure */
+  async open(purpose: Purpose): Promise<Connection> {
+    if (performance.now() < this.#refusedUntil) throw this.#failure;
+    try {
+      return await Connection.open(this.#address, purpose);
+    } catch (error) {
+      this.#failure = error;
+      this.#refusedUntil = performance.now() + APART_MS;
+      throw error;
+    }
+  }
+}
