@@ -170,6 +170,12 @@ export async function commit(
   await (await turn.commit(batch)).durable;
 }
 
+/** Commits so many entries behind the last one, one a turn. */
+export async function commitEntries(store: Store, count: number): Promise<void> {
+  const { last } = await store.readHead();
+  for (let seq = (last?.seq ?? 0) + 1; count > 0; seq++, count--) await commit(store, { entries: [anEntry(seq)] });
+}
+
 /** What a turn with these keys finds; it is abandoned. */
 export async function find(store: Store, keys: readonly Keys[]): Promise<Found> {
   const turn = await store.openTurn(keys);

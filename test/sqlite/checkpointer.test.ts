@@ -10,7 +10,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { SqliteStore } from '../../src/store/sqlite/store.ts';
-import { anEntry, commit, headAt, KEY_CHECK, T0 } from '../contract/rows.ts';
+import { commitEntries, headAt, KEY_CHECK, T0 } from '../contract/rows.ts';
 import { temporaryFolder } from '../kit/folder.ts';
 
 const WORTH_FRAMES = 20;
@@ -21,27 +21,21 @@ async function openVault(t: TestContext) {
   const store = new SqliteStore(file, { worthFrames: WORTH_FRAMES });
   t.after(() => store.close().catch(() => undefined));
   await store.initialise(KEY_CHECK, headAt(0), T0);
-  let seq = 0;
-  const write = async (batches: number): Promise<void> => {
-    for (let i = 0; i < batches; i++) {
-      seq += 1;
-      await commit(store, { entries: [anEntry(seq)] });
-    }
-  };
+  const write = (count: number): Promise<void> => commitEntries(store, count);
   const pagesOfLog = (): number => Math.ceil(statSync(`${file}-wal`).size / PAGE_BYTES);
-  return { file, store, write, pagesOfLog, seq: () => seq };
+  return { file, store, write, pagesOfLog };
 }
 
 test('the write-ahead log is written into the database beside the turns, and begins anew', async (t) => {
-  const { file, store, write, pagesOfLog, seq } = await openVault(t);
+  const { file, store, write, pagesOfLog } = await openVault(t);
   await write(600);
   assert.ok(pagesOfLog() < 8 * WORTH_FRAMES, `${pagesOfLog()} pages`);
   const all = await store.readEntries(1, 10_000, 10_000);
-  assert.equal(all.length, seq());
+  assert.equal(all.length, 600);
   await store.close();
   const database = new DatabaseSync(file);
   t.after(() => database.close());
-  assert.equal(database.prepare('SELECT count(*) AS n FROM audit_entries').get()?.['n'], seq());
+  assert.equal(database.prepare('SELECT count(*) AS n FROM audit_entries').get()?.['n'], 600);
   assert.equal(Object.values(database.prepare('PRAGMA integrity_check').get() ?? {})[0], 'ok');
 });
 

@@ -5,18 +5,11 @@
 import { closeSync, openSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { SqliteStore } from '../../src/store/sqlite/store.ts';
-import { anEntry, commit, headAt, KEY_CHECK, T0 } from '../contract/rows.ts';
+import { commitEntries, headAt, KEY_CHECK, T0 } from '../contract/rows.ts';
 
 const file = process.argv[2] ?? '';
 const store = new SqliteStore(file, { worthFrames: 20 });
 await store.initialise(KEY_CHECK, headAt(0), T0);
-let seq = 0;
-const write = async (batches: number): Promise<void> => {
-  for (let i = 0; i < batches; i++) {
-    seq += 1;
-    await commit(store, { entries: [anEntry(seq)] });
-  }
-};
 const look = new DatabaseSync(file);
 const frames = look.prepare('PRAGMA wal_checkpoint(NOOP)');
 const pages = (): number => Number(frames.get()?.['log']);
@@ -26,10 +19,11 @@ try {
 } catch {
   // None is left.
 }
-await write(300);
+await commitEntries(store, 300);
 const during = pages();
 for (const descriptor of taken) closeSync(descriptor);
-await write(300);
-process.stdout.write(`${JSON.stringify({ taken: taken.length, during, after: pages(), seq })}\n`);
+await commitEntries(store, 300);
+const { last } = await store.readHead();
+process.stdout.write(`${JSON.stringify({ taken: taken.length, during, after: pages(), seq: last?.seq })}\n`);
 look.close();
 await store.close();
