@@ -161,3 +161,23 @@ test('an IPv6 address is taken as it is', async () => {
   const other = parseAddress('postgres://u:p@[100::1]:1/d?sslmode=disable');
   await assert.rejects(Connection.open(other, 'reading'), /PostgreSQL: the connection failed \(/);
 });
+
+test('turns of many stores are two round trips each, whatever they hold', async (t) => {
+  const url = await newDatabase(t);
+  const proxy = await startProxy(t, url);
+  const { nodes } = await startCluster(t, { nodes: 1, url, urlOf: () => proxy.url });
+  const [node] = nodes;
+  assert.ok(node);
+  await made(node, 'credentials', { path: 'warm', value: 'v' });
+  proxy.delay(50);
+  const startedAt = performance.now();
+  await Promise.all(
+    Array.from({ length: 128 }, (_, index) =>
+      made(node, 'credentials', { path: `many/${index}`, value: 'v'.repeat(2000) }),
+    ),
+  );
+  const ms = performance.now() - startedAt;
+  t.diagnostic(`128 stores in ${Math.round(ms)} ms with 100 ms there and back`);
+  // The first of them alone, the others together, each in two round trips; one statement after the other it would be fifty seconds.
+  assert.ok(ms < 2500, `${ms} ms`);
+});
