@@ -19,6 +19,8 @@ const CONNECTIONS = 1600;
 const FLOOD_MS = 6000;
 /** Connections open, and caches fill. */
 const SETTLE_MS = 4000;
+/** Another agent is answered before so many of the flood's are: a bound in ms would judge the machine. */
+const SERVED_MEANWHILE = 1000;
 /** Of what is judged, seen at least: nothing at all would be as fast as can be. */
 const FEWEST_SEEN = 5;
 
@@ -101,7 +103,7 @@ test('twenty-five times the callers of full load: shed at once, others served, m
   assert.ok(rate('200') > 1000, 'what can be served is served');
   assertFast('shedding', seen.shed, 50);
   assert.deepEqual(seen.otherRefused, [], 'another agent is never refused for it');
-  assertFast('another agent', seen.other, 150);
+  assertFast('another agent', seen.other, (SERVED_MEANWHILE / rate('200')) * 1000);
   assert.deepEqual(seen.unhealthy, []);
   assertFast('health checks', seen.health, 50);
   assert.ok(end < (await halfway) * 1.25 + 16, `memory goes on growing: ${await halfway} MiB, then ${end} MiB`);
@@ -122,6 +124,6 @@ test('requests sent ahead by the dozen on each connection are cut off or refused
   const during = timesOf(other, [200]);
   const { lostConnections } = await flood.end();
   assert.ok(lostConnections > 0, 'connections are cut off');
-  assertFast('another agent', during, 150);
+  assertFast('another agent', during, 300);
   assert.deepEqual(timesOf(other, [0, 503]), []);
 });
