@@ -6,8 +6,9 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { parseAddress } from '../../src/store/postgres/address.ts';
-import { needsOf } from '../../src/store/postgres/migrating.ts';
+import { MIGRATION_LOCK, needsOf } from '../../src/store/postgres/migrating.ts';
 import { updateSchema } from '../../src/store/postgres/owning.ts';
+import { ANSWERS_WITHIN_MS } from '../../src/store/postgres/pool.ts';
 import { NEEDED } from '../../src/store/postgres/privileges.ts';
 import { ROOT } from '../house/source.ts';
 import { newDatabase } from '../kit/database.ts';
@@ -37,6 +38,17 @@ test('ten nodes that find an empty database at once all start, on one schema', a
   const alone = await newDatabase(t);
   await open(alone);
   assert.deepEqual(await shapeOf(url), await shapeOf(alone));
+});
+
+test('a start waits until another node’s migration has ended, however long other answers may take', async (t) => {
+  const url = await newDatabase(t);
+  const seconds = ANSWERS_WITHIN_MS / 1000 + 1;
+  const held = querySql(url, `BEGIN; SELECT pg_advisory_xact_lock(${MIGRATION_LOCK}, 0), pg_sleep(${seconds}); COMMIT`);
+  const isHeld = async () => (await querySql(url, `SELECT 1 FROM pg_locks WHERE locktype = 'advisory'`)).length > 0;
+  await until(isHeld, 10_000, () => 'nobody holds it');
+  await open(url);
+  await held;
+  assert.deepEqual(await migrationsOf(url), MIGRATIONS);
 });
 
 test('a newer schema that older nodes can work with is worked with', async (t) => {

@@ -10,7 +10,7 @@ import { sqlStateOf } from './failures.ts';
 import { assertPrivileges } from './privileges.ts';
 
 /** Any number that nobody else takes: 'LsHd'. */
-const MIGRATION_LOCK = 0x4c734864;
+export const MIGRATION_LOCK = 0x4c734864;
 // SOURCE: postgresql.org/docs/current/errcodes-appendix.html.
 const INSUFFICIENT_PRIVILEGE = '42501';
 const UNIQUE_VIOLATION = '23505';

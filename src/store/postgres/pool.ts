@@ -24,12 +24,12 @@ export class Pool {
   }
 
   /** Has the work done on a connection of its own. @throws StoreFailure, and what the work throws that is none of the driver's */
-  async use<T>(work: (connection: Connection) => Promise<T>): Promise<T> {
+  async use<T>(work: (connection: Connection) => Promise<T>, withinMs = ANSWERS_WITHIN_MS): Promise<T> {
     await this.#takePlace();
     let connection: Connection | null = null;
     try {
       connection = await this.#take();
-      return await within(connection, ANSWERS_WITHIN_MS, work(connection));
+      return await within(connection, withinMs, work(connection));
     } catch (error) {
       // What has been idle for longer is hardly better.
       if (connection?.isOpen === false) this.forget();

@@ -41,6 +41,8 @@ import { initialise, isEmpty, readEpoch, readKeyCheck, readSeenTime, readTime } 
 
 /** Beside the one for turns, and one for sessions and epochs. */
 const READ_CONNECTIONS = 3;
+/** It may wait for another node that does the same, and go through large tables. */
+const MIGRATES_WITHIN_MS = 15 * 60_000;
 /** A connection that was lost before it was used is found out in less. */
 const LOST_AT_ONCE_MS = 500;
 
@@ -66,7 +68,7 @@ export class PostgresStore implements Store {
   static async open(address: PostgresAddress, mayMigrate = true): Promise<PostgresStore> {
     const store = new PostgresStore(address);
     try {
-      await store.#pool.use((connection) => prepareSchema(connection, mayMigrate));
+      await store.#pool.use((connection) => prepareSchema(connection, mayMigrate), MIGRATES_WITHIN_MS);
       await store.#pool.use(assertPrivileges);
       return store;
     } catch (error) {
