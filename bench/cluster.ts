@@ -171,7 +171,11 @@ function toFindings(
       figure(
         'A turn: sync of the write-ahead log',
         'ms',
-        of(two, ({ work }) => work.syncMs / work.syncs),
+        // A server tells of them now and then: a short round may have none.
+        of(
+          two.filter(({ work }) => work.syncs > 0),
+          ({ work }) => work.syncMs / work.syncs,
+        ),
       ),
       figure(
         'A retrieval in the database: write-ahead log',

@@ -9,6 +9,8 @@ const HELP = `Prints the audit key of a vault, for an auditor: it verifies the a
 Usage: npm run --silent audit-key -- [--data-dir DIR] [--root-key-file FILE] > audit.key
 `;
 
+// Whoever reads may have seen enough.
+process.stdout.on('error', () => undefined);
 try {
   const configuration = readConfiguration(process.argv.slice(2), process.env);
   process.stdout.write(configuration === null ? HELP : `${readAuditKey(configuration)}\n`);

@@ -14,6 +14,8 @@ Usage: npm run schema -- --database URL [--grant ROLE] [--print]
   --help                show this
 `;
 
+// Whoever reads may have seen enough.
+process.stdout.on('error', () => undefined);
 try {
   const request = readSchemaRequest(process.argv.slice(2), process.env);
   process.stdout.write(request === null ? HELP : `${await runSchemaRequest(request)}\n`);
