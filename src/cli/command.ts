@@ -1,0 +1,96 @@
+/** What a row of the table of commands is, and what its `run` gets. */
+import type { Leasehold } from '../client/leasehold.ts';
+import type { Output } from './output/output.ts';
+import type { Settings } from './settings/settings.ts';
+import type { Terminal } from './terminal.ts';
+
+/** What a shell may offer where it stands. */
+export type Completes = 'path' | 'agent' | 'policy' | 'file' | 'directory' | 'command' | readonly string[];
+
+export interface Flag {
+  readonly name: string;
+  /** One letter, as in `-o`. */
+  readonly short?: string;
+  /** What stands behind the flag in help; null for a switch. */
+  readonly value: string | null;
+  readonly help: string;
+  readonly isRepeatable?: true;
+  readonly completes?: Completes;
+}
+
+export interface Argument {
+  /** In capitals, as help shows it. */
+  readonly name: string;
+  readonly help: string;
+  readonly count: 'one' | 'optional' | 'many';
+  readonly completes?: Completes;
+}
+
+export interface Example {
+  readonly line: string;
+  readonly does: string;
+}
+
+export interface Command {
+  /** One word, or a noun and a verb: `policy show`. */
+  readonly name: string;
+  /** A sentence without its full stop. */
+  readonly summary: string;
+  /** Paragraphs for its page. */
+  readonly about?: readonly string[];
+  readonly arguments?: readonly Argument[];
+  readonly flags?: readonly Flag[];
+  /** What stands behind `--`, as help shows it: `COMMAND …`. */
+  readonly rest?: string;
+  readonly examples?: readonly Example[];
+  /** Whether it speaks to the service, so that the flags of the connection go with it. */
+  readonly asksService: boolean;
+  /** Whether it prints records, so that `-o` and `--field` go with it. */
+  readonly printsRecords?: true;
+  /** Resolves to the exit code. */
+  run(invocation: Invocation): Promise<number>;
+}
+
+/** Exit codes. `run` ends as the program that it runs. */
+export const EXIT = {
+  OK: 0,
+  /** The mistake was found before any call. */
+  MISTAKE: 1,
+  /** The service answered with an error, or not at all. */
+  ERROR: 2,
+  /** Asked and answered, and the answer is no: a broken chain, an expectation that failed. */
+  NO: 3,
+} as const;
+
+/** A command as it was called. Names that the command did not declare are a bug, and throw. */
+export interface Invocation {
+  readonly terminal: Terminal;
+  readonly settings: Settings;
+  readonly output: Output;
+  /** Of an argument with the count `one`. */
+  argument(name: string): string;
+  /** Of an optional one. */
+  optional(name: string): string | null;
+  /** Of `many`. */
+  many(name: string): readonly string[];
+  /** The last one given; null where none was. */
+  flag(name: string): string | null;
+  flags(name: string): readonly string[];
+  isOn(name: string): boolean;
+  /** What stands behind `--`. */
+  readonly rest: readonly string[];
+  /** The service, as whoever the settings say. Sessions begun for this command end with it. @throws Mistake */
+  connect(): Promise<Leasehold>;
+  /** Aborted by Ctrl-C and SIGTERM, with a `Mistake` as its reason. */
+  readonly signal: AbortSignal;
+}
+
+/** A mistake that was found before any call: one clear line, and how to mend it. Exit code 1. */
+export class Mistake extends Error {
+  readonly hint: string | null;
+
+  constructor(message: string, hint: string | null = null) {
+    super(message);
+    this.hint = hint;
+  }
+}

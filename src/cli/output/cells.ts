@@ -1,0 +1,21 @@
+/** How a field of a record is written where there is one line for it. */
+
+/** As the service answers it, with its own field names. */
+export type Printable = { readonly [field: string]: unknown };
+
+/** A text without quotes; nothing for null; what is no scalar as JSON. */
+export function toText(value: unknown): string {
+  if (value === null || value === undefined) return '';
+  return typeof value === 'object' ? JSON.stringify(value) : String(value);
+}
+
+/** For people: a list as words, and what is null as a dash. What moves a cursor or paints is shown, and does nothing. */
+export function toCell(value: unknown): string {
+  if (value === null || value === undefined || value === '') return '-';
+  const text =
+    Array.isArray(value) && value.every((item) => typeof item !== 'object') ? value.join(', ') : toText(value);
+  return text.replaceAll(
+    /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu,
+    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );
+}

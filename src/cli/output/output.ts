@@ -1,0 +1,60 @@
+/** What a command prints: records as a table, JSON, YAML or variables, on standard output, and nothing else there. */
+import { Mistake } from '../command.ts';
+import { hasColours, type Terminal } from '../terminal.ts';
+import { type Printable, toText } from './cells.ts';
+import { toTable } from './table.ts';
+import { toVariables } from './variables.ts';
+
+export const FORMATS = ['table', 'json', 'yaml', 'env'] as const;
+export type Format = (typeof FORMATS)[number];
+
+export interface Output {
+  readonly format: Format;
+  /** One record. `columns` are what a table shows, all fields where they are left out. */
+  record(record: Printable, columns?: readonly string[]): Promise<void>;
+  /** A list of records; an empty one is an empty list. */
+  records(records: readonly Printable[], columns: readonly string[]): Promise<void>;
+  /** Text as it is, with the end of a line; for what is no record. */
+  text(text: string): void;
+}
+
+export function createOutput(terminal: Terminal, format: Format, field: string | null): Output {
+  const { stdout } = terminal;
+  const write = (text: string): void => void stdout.write(text);
+  const isColoured = hasColours(terminal, stdout);
+  const width = stdout.isTTY === true ? (stdout.columns ?? null) : null;
+  const print = async (value: Printable | readonly Printable[], columns: readonly string[]): Promise<void> => {
+    if (field !== null) {
+      const records = Array.isArray(value) ? (value as readonly Printable[]) : [value as Printable];
+      for (const record of records) write(`${toText(pick(record, field))}\n`);
+      return;
+    }
+    switch (format) {
+      case 'json':
+        write(`${JSON.stringify(value, null, 2)}\n`);
+        return;
+      case 'yaml': {
+        const { stringify } = await import('yaml');
+        write(stringify(value, { lineWidth: 0 }));
+        return;
+      }
+      case 'env':
+        write(toVariables(value));
+        return;
+      case 'table':
+        write(toTable(value, columns, { isColoured, width }));
+    }
+  };
+  return {
+    format,
+    record: (record, columns = Object.keys(record)) => print(record, columns),
+    records: (records, columns) => print(records, columns),
+    text: (text) => write(`${text}\n`),
+  };
+}
+
+/** @throws Mistake for a field that the record does not have */
+function pick(record: Printable, field: string): unknown {
+  if (Object.hasOwn(record, field)) return record[field];
+  throw new Mistake(`--field: there is no ${JSON.stringify(field)}; there are ${Object.keys(record).join(', ')}`);
+}

@@ -1,0 +1,27 @@
+/** Records as lines that a shell reads: NAME='value'. */
+import { type Printable, toText } from './cells.ts';
+
+/** A list gives each record's variables after the other, numbered from 1. */
+export function toVariables(value: Printable | readonly Printable[]): string {
+  if (!Array.isArray(value)) return linesOf(value as Printable, '');
+  return (value as readonly Printable[]).map((record, at) => linesOf(record, `_${at + 1}`)).join('');
+}
+
+function linesOf(record: Printable, suffix: string): string {
+  return Object.entries(record)
+    .map(([field, value]) => `${toVariableName(field)}${suffix}=${quote(toText(value))}\n`)
+    .join('');
+}
+
+/** In capitals, with `_` for all that a name can't have. */
+export function toVariableName(text: string): string {
+  return text
+    .replaceAll(/[^A-Za-z0-9]/g, '_')
+    .toUpperCase()
+    .replace(/^(?=\d)/, '_');
+}
+
+/** As every shell takes it, whatever it holds. */
+export function quote(text: string): string {
+  return `'${text.replaceAll("'", String.raw`'\''`)}'`;
+}

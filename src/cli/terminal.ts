@@ -1,0 +1,33 @@
+/** The terminal that a command runs in: its streams, what it was given in the environment, and whether a person looks at it. */
+import type { Readable, Writable } from 'node:stream';
+
+export interface Terminal {
+  readonly stdin: Readable & { readonly isTTY?: boolean };
+  readonly stdout: Writable & { readonly isTTY?: boolean; readonly columns?: number };
+  readonly stderr: Writable & { readonly isTTY?: boolean; readonly columns?: number };
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  /** Where the caller stands. */
+  readonly folder: string;
+}
+
+export function processTerminal(): Terminal {
+  const { stdin, stdout, stderr, env } = process;
+  // A reader that has seen enough, or a terminal that was closed, is no mistake of ours.
+  for (const stream of [stdout, stderr]) stream.on('error', () => undefined);
+  return { stdin, stdout, stderr, environment: env, folder: process.cwd() };
+}
+
+/** SOURCE: no-color.org */
+export function hasColours({ environment }: Terminal, stream: { readonly isTTY?: boolean }): boolean {
+  return stream.isTTY === true && (environment['NO_COLOR'] ?? '') === '' && environment['TERM'] !== 'dumb';
+}
+
+/** Whether somebody is there to answer a question. */
+export function canAsk({ stdin, stderr }: Terminal): boolean {
+  return stdin.isTTY === true && stderr.isTTY === true;
+}
+
+/** For people, beside what the command prints. */
+export function say({ stderr }: Terminal, line: string): void {
+  stderr.write(`${line}\n`);
+}

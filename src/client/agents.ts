@@ -1,0 +1,37 @@
+/** Calls on agents. SOURCE: interface 4.3; decisions, "Callers". */
+import type { CallOptions, Connection } from './connection.ts';
+import type { Agent, AgentRequest, Page, PageFilter, RegisteredAgent } from './types.ts';
+
+const AGENTS = '/api/v1/agents';
+const addressOf = (name: string): string => `${AGENTS}/${encodeURIComponent(name)}`;
+
+export class Agents {
+  readonly #connection: Connection;
+
+  constructor(connection: Connection) {
+    this.#connection = connection;
+  }
+
+  list(filter: PageFilter = {}, options: CallOptions = {}): Promise<Page<Agent>> {
+    return this.#connection.page(AGENTS, filter, options);
+  }
+
+  listAll(options: CallOptions = {}) {
+    return this.#connection.pages<Agent>(AGENTS, {}, options);
+  }
+
+  read(name: string, options: CallOptions = {}): Promise<Agent> {
+    return this.#connection.read(addressOf(name), {}, options);
+  }
+
+  /** With its own public key, or with a pair that the service makes and keeps. */
+  async register(body: AgentRequest, { signal }: CallOptions = {}): Promise<RegisteredAgent> {
+    const wanted = { method: 'POST', path: AGENTS, body, repeats: 'by key', signal } as const;
+    return (await this.#connection.ask<RegisteredAgent>(wanted)).data;
+  }
+
+  /** Its sessions and leases end at once. */
+  deregister(name: string, options: CallOptions = {}): Promise<void> {
+    return this.#connection.remove(addressOf(name), options);
+  }
+}

@@ -1,0 +1,46 @@
+/** Calls on the audit log. SOURCE: interface 4.5; decisions, "Audit". */
+import type { CallOptions, Connection } from './connection.ts';
+import { LeaseholdError } from './errors.ts';
+import { readEntries } from './lines.ts';
+import type { AuditEntry, AuditFilter, Page, Verification, VerificationProgress } from './types.ts';
+
+const AUDIT = '/api/v1/audit';
+
+export interface Export {
+  /** `seq hmac mac` of the head record, with which a verifier finds a cut tail; null for an empty log. */
+  readonly head: string | null;
+  /** Oldest first. To be read once. */
+  readonly entries: AsyncIterable<AuditEntry>;
+  /** The same as bytes of newline-delimited JSON, instead of the entries. */
+  readonly bytes: ReadableStream<Uint8Array>;
+}
+
+export class Audit {
+  readonly #connection: Connection;
+
+  constructor(connection: Connection) {
+    this.#connection = connection;
+  }
+
+  /** Newest first, where `order` is not `asc`. */
+  list(filter: AuditFilter = {}, options: CallOptions = {}): Promise<Page<AuditEntry>> {
+    return this.#connection.page(AUDIT, filter, options);
+  }
+
+  /** Reads and computes all of it again. A long log takes long: give the client a `timeoutMs` to match. */
+  verify(options: CallOptions = {}): Promise<Verification> {
+    return this.#connection.read(`${AUDIT}/verify`, {}, options);
+  }
+
+  readProgress(options: CallOptions = {}): Promise<VerificationProgress> {
+    return this.#connection.read(`${AUDIT}/verify/progress`, {}, options);
+  }
+
+  /** Every entry, as it comes. */
+  async export({ signal }: CallOptions = {}): Promise<Export> {
+    const wanted = { method: 'GET', path: `${AUDIT}/export`, repeats: 'freely', signal } as const;
+    const { body, headers } = await this.#connection.stream(wanted);
+    if (body === null) throw new LeaseholdError('BAD_ANSWER', 'the export has no body');
+    return { head: headers.get('leasehold-audit-head'), entries: readEntries(body), bytes: body };
+  }
+}

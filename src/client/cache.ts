@@ -1,0 +1,55 @@
+/**
+ * Values in memory for as long as their leases last, and never longer: whoever asks again within a lease gets the same value and the
+ * same lease, without a request and without an entry in the log. What was revoked meanwhile is seen when the lease is over, so that
+ * whoever needs to know at once keeps it off, which is how it begins.
+ */
+import { asking, type End } from './ends.ts';
+import type { Retrieved } from './types.ts';
+
+/** Near its end a lease is not worth a use: a value that is just about to end would be sent on. */
+const WORTH_WITH_LEFT_MS = 1000;
+
+interface Kept {
+  readonly retrieved: Retrieved;
+  readonly end: End;
+}
+
+export class LeaseCache {
+  readonly #most: number;
+  /** In the order of use, the latest last. */
+  readonly #kept = new Map<string, Kept>();
+
+  /** `most` values at a time; 0 keeps none. */
+  constructor(most: number) {
+    this.#most = most;
+  }
+
+  get(key: string): Retrieved | null {
+    const kept = this.#kept.get(key);
+    if (kept === undefined) return null;
+    this.#kept.delete(key);
+    if (kept.end.left(asking()) <= WORTH_WITH_LEFT_MS) return null;
+    this.#kept.set(key, kept);
+    return kept.retrieved;
+  }
+
+  put(key: string, retrieved: Retrieved, end: End): void {
+    if (this.#most === 0) return;
+    this.#kept.delete(key);
+    this.#kept.set(key, { retrieved, end });
+    for (const oldest of this.#kept.keys()) {
+      if (this.#kept.size <= this.#most) return;
+      this.#kept.delete(oldest);
+    }
+  }
+
+  /** What this client knows to be over, or no longer true: of a path, of a lease, or everything. */
+  forget(of: { readonly path?: string; readonly leaseId?: string } = {}): void {
+    for (const [key, { retrieved }] of this.#kept) {
+      const isMeant =
+        (of.path === undefined || retrieved.path === of.path) &&
+        (of.leaseId === undefined || retrieved.lease_id === of.leaseId);
+      if (isMeant) this.#kept.delete(key);
+    }
+  }
+}

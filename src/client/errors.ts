@@ -1,0 +1,37 @@
+/** What goes wrong in a call, with a code to act on. */
+import type { FaultCode } from '../core/fault.ts';
+
+/**
+ * `NO_ANSWER`: the service was not reached, or the connection was lost. `TIMED_OUT`: it took too long. `BAD_ANSWER`: what answered
+ * is no Leasehold. `BAD_KEY`: the agent's key can't be read or can't sign. `BAD_OPTIONS`: the client was given what it can't use.
+ */
+export type ClientCode = 'NO_ANSWER' | 'TIMED_OUT' | 'BAD_ANSWER' | 'BAD_KEY' | 'BAD_OPTIONS';
+
+/** The service's own codes, and the client's; a newer service may have more. */
+export type ErrorCode = FaultCode | ClientCode | (string & {});
+
+interface Details {
+  /** Of the answer; null without one. */
+  readonly status?: number;
+  /** By which the service's log and the audit log call the request. */
+  readonly requestId?: string | null;
+  readonly retryAfterSeconds?: number | null;
+  readonly cause?: unknown;
+}
+
+/** Thrown by every call. A message never holds a value or a token. */
+export class LeaseholdError extends Error {
+  readonly code: ErrorCode;
+  readonly status: number | null;
+  readonly requestId: string | null;
+  readonly retryAfterSeconds: number | null;
+
+  constructor(code: ErrorCode, message: string, { status, requestId, retryAfterSeconds, cause }: Details = {}) {
+    super(message, cause === undefined ? undefined : { cause });
+    this.name = 'LeaseholdError';
+    this.code = code;
+    this.status = status ?? null;
+    this.requestId = requestId ?? null;
+    this.retryAfterSeconds = retryAfterSeconds ?? null;
+  }
+}

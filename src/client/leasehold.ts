@@ -1,0 +1,96 @@
+/**
+ * The library for agents and people: `import { Leasehold } from 'leasehold/client'`. Nothing is asked before the first call. It needs
+ * nothing but what Node, Bun, Deno and browsers have.
+ */
+import { Secret } from '../core/secret.ts';
+import { parseAddress } from './address.ts';
+import { Agents } from './agents.ts';
+import { Audit } from './audit.ts';
+import { LeaseCache } from './cache.ts';
+import { AgentCaller, type Caller, NOBODY, tokenCaller } from './callers.ts';
+import { type CallOptions, Connection } from './connection.ts';
+import { Credentials } from './credentials.ts';
+import { LeaseholdError } from './errors.ts';
+import { Leases } from './leases.ts';
+import { Policies } from './policies.ts';
+import type { Signer } from './signers.ts';
+import { Transport } from './transport.ts';
+import type { Health, Session, SessionText } from './types.ts';
+
+export interface LeaseholdOptions {
+  /** Such as `https://vault.example.org` or `http://127.0.0.1:7700`. */
+  readonly address: string;
+  /** A token, or an agent that logs in; neither: for what needs no token. */
+  readonly token?: string | Secret;
+  readonly agent?: { readonly name: string; readonly sign: Signer };
+  /** Of each try; 30 seconds where it is left out. */
+  readonly timeoutMs?: number;
+  /** Beside the first, and only where nothing can be done twice; 3 where it is left out. */
+  readonly retries?: number;
+  /** How many values are kept in memory for as long as their leases last; 0, none, where it is left out. */
+  readonly cache?: number;
+  /** Plain HTTP to another machine. */
+  readonly insecureHttp?: boolean;
+  readonly fetch?: typeof fetch;
+}
+
+export class Leasehold {
+  readonly address: string;
+  readonly credentials: Credentials;
+  readonly policies: Policies;
+  readonly agents: Agents;
+  readonly leases: Leases;
+  readonly audit: Audit;
+  readonly #connection: Connection;
+  readonly #agent: AgentCaller | null;
+
+  /** @throws LeaseholdError BAD_OPTIONS */
+  constructor(options: LeaseholdOptions) {
+    const { token, agent, timeoutMs = 30_000, retries = 3, cache = 0, insecureHttp = false } = options;
+    if (token !== undefined && agent !== undefined)
+      throw new LeaseholdError('BAD_OPTIONS', 'give token or agent, not both');
+    this.address = parseAddress(options.address, insecureHttp);
+    const transport = new Transport({ base: this.address, fetch: options.fetch ?? fetch, timeoutMs, retries });
+    this.#agent = agent === undefined ? null : new AgentCaller(transport, agent.name, agent.sign);
+    const caller: Caller = this.#agent ?? (token === undefined ? NOBODY : tokenCaller(token));
+    const leases = new LeaseCache(cache);
+    this.#connection = new Connection(transport, caller);
+    this.credentials = new Credentials(this.#connection, leases);
+    this.policies = new Policies(this.#connection);
+    this.agents = new Agents(this.#connection);
+    this.leases = new Leases(this.#connection, leases);
+    this.audit = new Audit(this.#connection);
+  }
+
+  /** Needs no token. @throws LeaseholdError also for a service that says it is not well */
+  health(options: CallOptions = {}): Promise<Health> {
+    return this.#connection.read('/api/v1/health', {}, options);
+  }
+
+  /** The agent's session: begun now where there is none. */
+  async logIn({ signal }: CallOptions = {}): Promise<Session> {
+    if (this.#agent === null) throw new LeaseholdError('BAD_OPTIONS', 'only an agent can log in');
+    return this.#agent.session(signal ?? new AbortController().signal);
+  }
+
+  /** The session of the token that is used, as the service knows it. */
+  async readSession(options: CallOptions = {}): Promise<Session> {
+    const { session_id, ...others } = await this.#connection.read<SessionText>('/auth/session', {}, options);
+    return { ...others, session_id: new Secret(session_id) };
+  }
+
+  /** Ends the session, if there is one; values in the cache are forgotten. */
+  async logOut(options: CallOptions = {}): Promise<void> {
+    this.credentials.forgetCached();
+    if (this.#agent !== null && !this.#agent.isLoggedIn) return;
+    await this.#connection.remove('/auth/session', options);
+    this.#agent?.forget();
+  }
+}
+
+export type { CallOptions } from './connection.ts';
+export type { RetrieveOptions, StoreOptions } from './credentials.ts';
+export { type ClientCode, type ErrorCode, LeaseholdError } from './errors.ts';
+export { fileSigner, keySigner, type Signer } from './signers.ts';
+export type * from './types.ts';
+export { Secret };

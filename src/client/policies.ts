@@ -1,0 +1,57 @@
+/** Calls on policies. SOURCE: interface 4.2; decisions, "Policies and decisions". */
+import type { CallOptions, Connection } from './connection.ts';
+import type {
+  Page,
+  PageFilter,
+  Policy,
+  PolicyReplacement,
+  PolicyRequest,
+  SimulateRequest,
+  Simulation,
+} from './types.ts';
+
+const POLICIES = '/api/v1/policies';
+const addressOf = (name: string): string => `${POLICIES}/${encodeURIComponent(name)}`;
+
+export class Policies {
+  readonly #connection: Connection;
+
+  constructor(connection: Connection) {
+    this.#connection = connection;
+  }
+
+  list(filter: PageFilter = {}, options: CallOptions = {}): Promise<Page<Policy>> {
+    return this.#connection.page(POLICIES, filter, options);
+  }
+
+  listAll(options: CallOptions = {}) {
+    return this.#connection.pages<Policy>(POLICIES, {}, options);
+  }
+
+  read(name: string, options: CallOptions = {}): Promise<Policy> {
+    return this.#connection.read(addressOf(name), {}, options);
+  }
+
+  /** @throws LeaseholdError ALREADY_EXISTS */
+  async create(body: PolicyRequest, { signal }: CallOptions = {}): Promise<Policy> {
+    return (await this.#connection.ask<Policy>({ method: 'POST', path: POLICIES, body, repeats: 'by key', signal }))
+      .data;
+  }
+
+  /** Creates it, or takes the place of the one with that name. */
+  async put(name: string, body: PolicyReplacement, { signal }: CallOptions = {}): Promise<Policy> {
+    const wanted = { method: 'PUT', path: addressOf(name), body, repeats: 'freely', signal } as const;
+    return (await this.#connection.ask<Policy>(wanted)).data;
+  }
+
+  /** From then on it grants nothing, on any node. */
+  delete(name: string, options: CallOptions = {}): Promise<void> {
+    return this.#connection.remove(addressOf(name), options);
+  }
+
+  /** What would be decided, and why; nothing is accessed or recorded. */
+  async simulate(body: SimulateRequest, { signal }: CallOptions = {}): Promise<Simulation> {
+    const wanted = { method: 'POST', path: `${POLICIES}/simulate`, body, repeats: 'freely', signal } as const;
+    return (await this.#connection.ask<Simulation>(wanted)).data;
+  }
+}

@@ -1,0 +1,42 @@
+/** When a call is tried again, and after how long: never where it could be done twice, and each time at another moment. */
+import { LeaseholdError } from './errors.ts';
+
+const FIRST_PAUSE_MS = 100;
+const LONGEST_PAUSE_MS = 10_000;
+
+/** Faults of the moment: nothing says that the same request would fail again. */
+const PASSING: ReadonlySet<string> = new Set(['NO_ANSWER', 'TIMED_OUT', 'RATE_LIMITED', 'UNAVAILABLE', 'VAULT_LOCKED']);
+
+export function isPassing(error: unknown): error is LeaseholdError {
+  return error instanceof LeaseholdError && PASSING.has(error.code);
+}
+
+/** Whether the request may have been done although it was answered with a fault, or not at all. */
+export function isUncertain({ code }: LeaseholdError): boolean {
+  return code === 'NO_ANSWER' || code === 'TIMED_OUT' || code === 'UNAVAILABLE';
+}
+
+/** After the try with this number (from 1): a pause that doubles, between half and the whole of it by chance, and never less than asked. */
+export function pauseMs(tried: number, { retryAfterSeconds }: LeaseholdError, chance = Math.random()): number {
+  const doubling = Math.min(FIRST_PAUSE_MS * 2 ** (tried - 1), LONGEST_PAUSE_MS);
+  return (retryAfterSeconds ?? 0) * 1000 + doubling * (0.5 + chance / 2);
+}
+
+/** @throws the signal's reason where it is aborted first */
+export function pause(milliseconds: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    if (signal.aborted) {
+      reject(signal.reason);
+      return;
+    }
+    const stop = (): void => {
+      clearTimeout(timer);
+      reject(signal.reason);
+    };
+    const timer = setTimeout(() => {
+      signal.removeEventListener('abort', stop);
+      resolve();
+    }, milliseconds);
+    signal.addEventListener('abort', stop, { once: true });
+  });
+}

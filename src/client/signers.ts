@@ -1,0 +1,52 @@
+/**
+ * How an agent signs: with a key file, a key in memory, or whatever the caller brings, so that a key may stay in an HSM or an agent
+ * of SSH. Web Cryptography alone, which Node, Bun, Deno and browsers have.
+ */
+import { fromBase64 } from './base64.ts';
+import { LeaseholdError } from './errors.ts';
+
+/** Answers the Ed25519 signature, 64 bytes, over the nonce as it is given. */
+export type Signer = (nonce: Uint8Array<ArrayBuffer>) => Promise<Uint8Array> | Uint8Array;
+
+const PEM = /^-----BEGIN PRIVATE KEY-----\s+([A-Za-z0-9+/=\s]+?)\s+-----END PRIVATE KEY-----\s*$/;
+
+/** A private key as PKCS#8 in PEM, as `openssl genpkey -algorithm ed25519` writes it, or as a key of Web Cryptography. */
+export function keySigner(key: string | CryptoKey): Signer {
+  let imported: Promise<CryptoKey> | null = null;
+  return async (nonce) => {
+    imported ??= typeof key === 'string' ? importKey(key) : Promise.resolve(key);
+    try {
+      return new Uint8Array(await crypto.subtle.sign('Ed25519', await imported, nonce));
+    } catch (error) {
+      throw error instanceof LeaseholdError ? error : badKey('the key cannot sign with Ed25519', error);
+    }
+  };
+}
+
+/** The key in a file, read when it is first needed and again at each login, so that a key can be exchanged. Not in browsers. */
+export function fileSigner(file: string): Signer {
+  return async (nonce) => {
+    const { readFile } = await import('node:fs/promises');
+    let pem: string;
+    try {
+      pem = await readFile(file, 'latin1');
+    } catch (error) {
+      throw badKey(`the key file ${file} cannot be read`, error);
+    }
+    return keySigner(pem)(nonce);
+  };
+}
+
+async function importKey(pem: string): Promise<CryptoKey> {
+  const [, body] = PEM.exec(pem) ?? [];
+  if (body === undefined) throw badKey('the key must be PKCS#8 in PEM, unencrypted: -----BEGIN PRIVATE KEY-----');
+  try {
+    return await crypto.subtle.importKey('pkcs8', fromBase64(body.replaceAll(/\s/g, '')), 'Ed25519', false, ['sign']);
+  } catch (error) {
+    throw badKey('the key is no Ed25519 key', error);
+  }
+}
+
+function badKey(message: string, cause?: unknown): LeaseholdError {
+  return new LeaseholdError('BAD_KEY', message, { cause });
+}

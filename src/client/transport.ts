@@ -1,0 +1,174 @@
+/** One request and its answer: who asks, how long it may take, and whether it is tried again. */
+import type { Caller } from './callers.ts';
+import { type Asked, asking } from './ends.ts';
+import { LeaseholdError } from './errors.ts';
+import { isPassing, isUncertain, pause, pauseMs } from './retries.ts';
+import type { ErrorBody, Meta } from './types.ts';
+
+export interface Wanted {
+  readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
+  readonly path: string;
+  readonly query?: object;
+  readonly body?: unknown;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** `once`: it could be done twice. `freely`: it could not. `by key`: an Idempotency-Key is sent, so that it can't be. */
+  readonly repeats: 'once' | 'freely' | 'by key';
+  readonly signal?: AbortSignal | undefined;
+}
+
+export interface Answered<T> {
+  readonly data: T;
+  /** Beside the lists. */
+  readonly meta: Meta | null;
+  readonly headers: Headers;
+  readonly asked: Asked;
+}
+
+export interface TransportParts {
+  /** Without a slash at its end. */
+  readonly base: string;
+  readonly fetch: typeof fetch;
+  /** Of each try. */
+  readonly timeoutMs: number;
+  /** Beside the first. */
+  readonly retries: number;
+}
+
+const NEVER = new AbortController().signal;
+
+export class Transport {
+  readonly #parts: TransportParts;
+
+  constructor(parts: TransportParts) {
+    this.#parts = parts;
+  }
+
+  /** Resolves to what was answered. @throws LeaseholdError, the signal's reason */
+  async ask<T>(wanted: Wanted, caller: Caller): Promise<Answered<T>> {
+    return this.#withRetries(wanted, caller, async (response, asked) => {
+      if (response.status === 204) return { data: undefined as T, meta: null, headers: response.headers, asked };
+      const body = await readJson(response);
+      if (!('data' in body)) throw notLeasehold(response);
+      const meta = 'meta' in body ? (body.meta as Meta) : null;
+      return { data: body.data as T, meta, headers: response.headers, asked };
+    });
+  }
+
+  /** Resolves to the answer before its body has come; only what comes before that is tried again, and timed. */
+  stream(wanted: Wanted, caller: Caller): Promise<Response> {
+    return this.#withRetries(wanted, caller, (response) => Promise.resolve(response));
+  }
+
+  async #withRetries<T>(
+    wanted: Wanted,
+    caller: Caller,
+    read: (response: Response, asked: Asked) => Promise<T>,
+  ): Promise<T> {
+    const signal = wanted.signal ?? NEVER;
+    const headers = wanted.repeats === 'by key' ? { 'idempotency-key': crypto.randomUUID() } : {};
+    let mayBeDone = false;
+    let isRenewed = false;
+    for (let tried = 1; ; tried++) {
+      let token: string | null = null;
+      let isSent = false;
+      try {
+        token = await caller.token(signal);
+        isSent = true;
+        return await this.#send(wanted, { ...headers, ...wanted.headers }, token, read);
+      } catch (error) {
+        if (signal.aborted) throw signal.reason;
+        if (!(error instanceof LeaseholdError)) throw error;
+        // What was deleted by a try that nobody answered is not there for the next one.
+        if (mayBeDone && wanted.method === 'DELETE' && error.code === 'NOT_FOUND') return undefined as T;
+        if (error.status === 401 && !isRenewed && (await caller.renew(token, signal))) {
+          isRenewed = true;
+          continue;
+        }
+        if ((isSent && wanted.repeats === 'once') || !isPassing(error) || tried > this.#parts.retries) throw error;
+        // Without a token nothing was sent: it was the login that failed.
+        mayBeDone ||= isSent && isUncertain(error);
+        await pause(pauseMs(tried, error), signal);
+      }
+    }
+  }
+
+  async #send<T>(
+    wanted: Wanted,
+    headers: Readonly<Record<string, string>>,
+    token: string | null,
+    read: (response: Response, asked: Asked) => Promise<T>,
+  ): Promise<T> {
+    const { method, path, query = {}, body, signal = NEVER } = wanted;
+    const timeout = new AbortController();
+    const timer = setTimeout(() => timeout.abort(), this.#parts.timeoutMs);
+    const asked = asking();
+    try {
+      const response = await this.#parts.fetch(`${this.#parts.base}${path}${toQuery(query)}`, {
+        method,
+        headers: {
+          accept: 'application/json',
+          ...(token === null ? {} : { authorization: `Bearer ${token}` }),
+          ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+          ...headers,
+        },
+        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+        signal: AbortSignal.any([signal, timeout.signal]),
+        // Somebody else's address must not get the token.
+        redirect: 'error',
+        credentials: 'omit',
+        cache: 'no-store',
+      });
+      if (!response.ok) throw await toError(response);
+      return await read(response, asked);
+    } catch (error) {
+      if (error instanceof LeaseholdError) throw error;
+      if (timeout.signal.aborted) {
+        const seconds = this.#parts.timeoutMs / 1000;
+        throw new LeaseholdError('TIMED_OUT', `no answer from ${this.#parts.base} within ${seconds} s`);
+      }
+      throw new LeaseholdError('NO_ANSWER', `no answer from ${this.#parts.base} (${reasonOf(error)})`, {
+        cause: error,
+      });
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+}
+
+function toQuery(query: object): string {
+  const given = Object.entries(query).flatMap(([name, value]) => (value === undefined ? [] : [[name, String(value)]]));
+  return given.length === 0 ? '' : `?${new URLSearchParams(given)}`;
+}
+
+/** What the operating system or the runtime calls it. */
+function reasonOf(error: unknown): string {
+  const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
+  if (cause instanceof Error && 'code' in cause && typeof cause.code === 'string') return cause.code;
+  return cause instanceof Error ? cause.message : 'unknown reason';
+}
+
+async function readJson(response: Response): Promise<object> {
+  const text = await response.text();
+  try {
+    const body: unknown = JSON.parse(text);
+    if (typeof body === 'object' && body !== null) return body;
+  } catch {
+    // Told below.
+  }
+  throw notLeasehold(response);
+}
+
+async function toError(response: Response): Promise<LeaseholdError> {
+  const { error } = (await readJson(response)) as Partial<ErrorBody>;
+  if (typeof error?.code !== 'string' || typeof error.message !== 'string') throw notLeasehold(response);
+  return new LeaseholdError(error.code, error.message, {
+    status: response.status,
+    requestId: response.headers.get('x-request-id'),
+    retryAfterSeconds: Number(response.headers.get('retry-after')) || null,
+  });
+}
+
+/** A proxy's page, or another service. */
+function notLeasehold({ status }: Response): LeaseholdError {
+  return new LeaseholdError('BAD_ANSWER', `what answered is no Leasehold (status ${status})`, { status });
+}
