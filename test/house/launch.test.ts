@@ -42,7 +42,7 @@ function makeProject(t: TestContext): string {
   const folder = mkdtempSync(path.join(tmpdir(), 'leasehold-launch-'));
   t.after(() => rmSync(folder, { recursive: true, force: true }));
   mkdirSync(path.join(folder, 'scripts'));
-  for (const name of ['child', 'install', 'launch']) {
+  for (const name of ['child', 'flags', 'install', 'launch']) {
     cpSync(path.join(ROOT, `scripts/${name}.mjs`), path.join(folder, `scripts/${name}.mjs`));
   }
   const files = { 'package.json': '{"type":"module"}', 'package-lock.json': '{}', 'entry.ts': ENTRY };
