@@ -18,5 +18,7 @@ export const TUNING = [
 ];
 
 export function isNewEnough() {
-  return process.versions.node.localeCompare(OLDEST_NODE, 'en', { numeric: true }) >= 0;
+  const [major, minor, patch] = process.versions.node.split('.').map(Number);
+  const [oldestMajor, oldestMinor, oldestPatch] = OLDEST_NODE.split('.').map(Number);
+  return (major - oldestMajor || minor - oldestMinor || patch - oldestPatch) >= 0;
 }

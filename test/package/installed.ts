@@ -4,7 +4,7 @@
  */
 import { execFileSync } from 'node:child_process';
 import { cpSync, existsSync, globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { basename, join } from 'node:path';
+import { basename, delimiter, dirname, join } from 'node:path';
 import { ROOT } from '../house/source.ts';
 import { type Scope, temporaryFolder } from '../kit/folder.ts';
 import { buildInto } from './built.ts';
@@ -24,7 +24,8 @@ export interface Project {
 export function installPackage(scope: Scope): Project {
   const folder = temporaryFolder(scope);
   const environment = {
-    PATH: process.env['PATH'] ?? '',
+    // Programs are looked up, and this Node is to be the one that is found.
+    PATH: [dirname(process.execPath), process.env['PATH'] ?? ''].join(delimiter),
     HOME: temporaryFolder(scope),
     npm_config_offline: 'true',
     npm_config_update_notifier: 'false',
