@@ -51,6 +51,7 @@ async function parseJson(text: string): Promise<Parsed> {
 async function parseYaml(text: string): Promise<Parsed> {
   const { LineCounter, parseDocument } = await import('yaml');
   const lines = new LineCounter();
+  // WHY not silent: that would also be silent about a second document.
   const document = parseDocument(text, {
     schema: 'core',
     version: '1.2',
@@ -58,7 +59,7 @@ async function parseYaml(text: string): Promise<Parsed> {
     stringKeys: true,
     prettyErrors: false,
     lineCounter: lines,
-    logLevel: 'silent',
+    resolveKnownTags: false,
   });
   const fault = document.errors[0] ?? document.warnings[0];
   if (fault !== undefined) return { problem: yamlRule(fault.code), line: lines.linePos(fault.pos[0]).line };
