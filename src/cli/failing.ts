@@ -25,7 +25,8 @@ export function fail(terminal: Terminal, error: unknown, settings: Settings | nu
 
 function tell(terminal: Terminal, message: string, hint: string | null, code: number): number {
   const name = hasColours(terminal, terminal.stderr) ? styleText(['red', 'bold'], 'leasehold:') : 'leasehold:';
-  say(terminal, `${name} ${message.replace(/\.(?= \(|$)/, '')}.`);
+  const sentence = message.replace(/\.(?= \(|$)/, '');
+  say(terminal, `${name} ${sentence}${sentence.endsWith('?') ? '' : '.'}`);
   if (hint !== null) say(terminal, `  ${hint}`);
   return code;
 }

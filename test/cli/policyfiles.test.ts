@@ -29,7 +29,7 @@ async function problemsOf(scope: TestContext, files: Readonly<Record<string, str
     () => ({ message: '' }),
     (error: Error) => error,
   );
-  return failed.message.split('\n');
+  return failed.message.split('\n').filter((line) => !/^\d+ mistakes$/.test(line));
 }
 
 test('a policy reads the same from TOML, JSON however it is set, and YAML', async (t) => {
@@ -226,7 +226,7 @@ test('links are followed within the folder, as mounted volumes have them, and no
   execFileSync('mkfifo', [join(folder, 'g.toml')]);
   writeFileSync(join(folder, 'h.toml'), Buffer.from([0xff, 0xfe]));
   await assert.rejects(readPolicyFolder(folder), ({ message }: Error) => {
-    assert.deepEqual(message.split('\n'), [
+    assert.deepEqual(message.split('\n').slice(1), [
       'c.toml: is a link that leads out of the folder',
       'd.toml: is a link to nothing',
       'e.toml: is a link that leads out of the folder',

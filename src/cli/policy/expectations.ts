@@ -1,9 +1,10 @@
 /** A file of expectations: `allow|deny AGENT ACTION PATH [ttl SECONDS]`, a row a line; what follows a `#` is for people. */
+
 import { parseTtl, type TtlSeconds } from '../../core/policy.ts';
-import { Mistake } from '../command.ts';
+import { nearest } from '../arguments.ts';
+import { Mistake } from '../mistake.ts';
 import { type Problem, refuseProblems, ruleBroken } from './problems.ts';
 import { type Question, readQuestion } from './question.ts';
-import { nearestWord } from './spelling.ts';
 
 export interface Expectation {
   /** From 1. */
@@ -31,7 +32,7 @@ export function readExpectations(text: string, file: string): Expectation[] {
     if ('expectation' in read) expectations.push(read.expectation);
     else problems.push(...read.problems.map((what) => ({ where: `${file}:${at + 1}`, what })));
   }
-  refuseProblems(problems, 'nothing was asked');
+  refuseProblems(problems, 'Nothing was asked.');
   // What expects nothing would always hold, and is rather the wrong file.
   if (expectations.length === 0) throw new Mistake(`${file}: holds no expectation`, ROW);
   return expectations;
@@ -43,7 +44,7 @@ function readRow(words: readonly string[], line: number): ReadRow {
   const [verdict = '', agent, action, path, ttlWord, ttlText, ...more] = words;
   const problems: string[] = [];
   if (verdict !== 'allow' && verdict !== 'deny') {
-    const meant = nearestWord(verdict, ['allow', 'deny']);
+    const meant = nearest(verdict.toLowerCase(), ['allow', 'deny']);
     problems.push(`a row begins with allow or deny${meant === null ? '' : `; did you mean ${meant}?`}`);
   }
   if (agent === undefined || action === undefined || path === undefined)

@@ -1,9 +1,10 @@
 /** A policy as it stands in a file, held to its fields: what is misspelt, missing or of another kind is said, all of it at once. */
+
 import type { PolicyReplacement, Policy as PolicyText } from '../../client/types.ts';
 import { parsePattern } from '../../core/pattern.ts';
 import { ACTIONS, type Policy, type PolicyDraft, parsePolicy, parsePrincipal, parseTtl } from '../../core/policy.ts';
+import { nearest } from '../arguments.ts';
 import { ruleBroken } from './problems.ts';
-import { nearestWord } from './spelling.ts';
 
 /** `created_at` is taken and left alone, so that what `policy show` prints can be a file. */
 const FIELDS = ['name', 'principal', 'resources', 'actions', 'max_ttl', 'created_at'] as const;
@@ -44,7 +45,7 @@ function strayFields(fields: Readonly<Record<string, unknown>>): string[] {
     .filter((field) => !(FIELDS as readonly string[]).includes(field))
     .map((field) => {
       const shown = SHOWN_NAME.test(field) ? field : 'a field';
-      const meant = Object.hasOwn(OTHER_WORDS, field) ? OTHER_WORDS[field] : nearestWord(field, SETTABLE);
+      const meant = Object.hasOwn(OTHER_WORDS, field) ? OTHER_WORDS[field] : nearest(field.toLowerCase(), SETTABLE);
       return `${shown}: is no field of a policy; ${meant ? `did you mean ${meant}?` : `there are ${SETTABLE.join(', ')}`}`;
     });
 }
@@ -90,7 +91,7 @@ function listRules(value: unknown, field: string, rule: Rule): (string | null)[]
 
 export function actionRule(text: string, place: string): string | null {
   if ((ACTIONS as readonly string[]).includes(text)) return null;
-  const meant = nearestWord(text, ACTIONS);
+  const meant = nearest(text.toLowerCase(), ACTIONS);
   return `${place}: must be of ${ACTIONS.join(', ')}${meant === null ? '' : `; did you mean ${meant}?`}`;
 }
 

@@ -2,15 +2,16 @@
  * A folder of policies, one a file, called as the policy is: NAME.toml, NAME.json or NAME.yaml. Strict, because a file that were passed
  * over would be a policy that is missing, and with `--prune` one that is deleted.
  */
+
 import { lstat, readdir, readFile, realpath, stat } from 'node:fs/promises';
-import { basename, extname, join, sep } from 'node:path';
+import { basename, extname, join, resolve, sep } from 'node:path';
 import { parsePolicyName } from '../../core/names.ts';
 import type { PolicyDraft } from '../../core/policy.ts';
-import { Mistake } from '../command.ts';
+import { nearest } from '../arguments.ts';
+import { Mistake } from '../mistake.ts';
 import { readFields } from './fields.ts';
 import { NOTATIONS, type Notation, parseNotation } from './notation.ts';
 import { type Problem, refuseProblems, ruleBroken } from './problems.ts';
-import { nearestWord } from './spelling.ts';
 
 /** Twice as long as the longest policy there can be. */
 const MAX_FILE_BYTES = 256 * 1024;
@@ -25,9 +26,9 @@ export interface PolicyFile {
 
 type Checked = { readonly draft: PolicyDraft } | { readonly problems: readonly Problem[] };
 
-/** All policies of the folder, by name. @throws Mistake that holds everything that is wrong in it */
-export async function readPolicyFolder(folder: string): Promise<PolicyFile[]> {
-  const root = await realpath(folder).catch((error: NodeJS.ErrnoException) => {
+/** All policies of the folder, by name; `from` is where the caller stands. @throws Mistake that holds everything that is wrong in it */
+export async function readPolicyFolder(folder: string, from = '.'): Promise<PolicyFile[]> {
+  const root = await realpath(resolve(from, folder)).catch((error: NodeJS.ErrnoException) => {
     throw new Mistake(`${folder}: there is no such folder that can be read (${error.code ?? 'error'})`);
   });
   if (!(await stat(root)).isDirectory()) throw new Mistake(`${folder}: must be a folder with a policy in each file`);
@@ -40,20 +41,20 @@ export async function readPolicyFolder(folder: string): Promise<PolicyFile[]> {
     if ('problems' in checked) problems.push(...checked.problems);
     else files.push({ file, draft: checked.draft });
   }
-  refuseProblems([...problems, ...sharedNames(files)], 'nothing was changed');
+  refuseProblems([...problems, ...sharedNames(files)], 'Nothing was changed.');
   // A wrong folder would otherwise say that every policy is to go.
   if (files.length === 0)
-    throw new Mistake(`${folder}: holds no policy`, 'a policy is a file NAME.toml, NAME.json or NAME.yaml');
+    throw new Mistake(`${folder}: holds no policy`, 'A policy is a file NAME.toml, NAME.json or NAME.yaml.');
   return files;
 }
 
 /** One file, wherever it lies; `name` is the policy's. @throws Mistake */
-export async function readPolicyFile(path: string, name: string): Promise<PolicyDraft> {
+export async function readPolicyFile(path: string, name: string, from = '.'): Promise<PolicyDraft> {
   const notation = notationOf(path);
   if (notation === null) throw new Mistake(`${path}: ${extensionRule(path)}`);
-  const checked = await checkText(await readText(path), { where: path, notation, name });
+  const checked = await checkText(await readText(resolve(from, path)), { where: path, notation, name });
   if ('draft' in checked) return checked.draft;
-  refuseProblems(checked.problems, 'nothing was changed');
+  refuseProblems(checked.problems, 'Nothing was changed.');
   throw new Error('a file without a policy had no problem');
 }
 
@@ -61,7 +62,7 @@ export async function readPolicyFile(path: string, name: string): Promise<Policy
 export async function readPolicyText(text: string, name: string): Promise<PolicyDraft> {
   const checked = await checkText(text, { where: 'standard input', notation: 'yaml', name });
   if ('draft' in checked) return checked.draft;
-  refuseProblems(checked.problems, 'nothing was changed');
+  refuseProblems(checked.problems, 'Nothing was changed.');
   throw new Error('a text without a policy had no problem');
 }
 
@@ -124,7 +125,7 @@ function notationOf(file: string): Notation | null {
 }
 
 function extensionRule(file: string): string {
-  const meant = nearestWord(extname(file).slice(1), NOTATIONS);
+  const meant = nearest(extname(file).slice(1).toLowerCase(), NOTATIONS);
   const hint = meant === null ? '' : `; did you mean .${meant}?`;
   return `a policy’s file must end in .${NOTATIONS.join(', .')}${hint}`;
 }

@@ -1,9 +1,8 @@
 /** The command that would grant what was denied, and no more: this agent, this action, this path. */
-import { quote } from '../output/variables.ts';
+import { quoteWord } from '../output/variables.ts';
 import type { Question } from './question.ts';
 
 const TTL_SECONDS = 300;
-const PLAIN = /^[A-Za-z0-9_.:/@][A-Za-z0-9_.:/@-]*$/;
 
 /** Words of the command line. `taken`: names that policies have, because `put` would replace one of those. */
 export function grantWords({ agent, action, path }: Question, taken: ReadonlySet<string>): string[] {
@@ -26,8 +25,5 @@ function option(flag: string, value: string): string[] {
 
 /** As any shell takes it. */
 export function toCommandLine(words: readonly string[]): string {
-  return words.map((word) => (word.startsWith('--') && !word.includes('=') ? word : shellWord(word))).join(' ');
+  return words.map(quoteWord).join(' ');
 }
-
-/** WHY `~`, `=` and `+` are quoted though paths have them: at the beginning of a word shells read them as something else. */
-const shellWord = (word: string): string => (PLAIN.test(word) ? word : quote(word));

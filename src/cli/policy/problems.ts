@@ -1,6 +1,6 @@
 /** What is wrong with files that people wrote: all of it at once, each with its place, so that one look mends them. */
 import { Fault } from '../../core/fault.ts';
-import { Mistake } from '../command.ts';
+import { Mistake } from '../mistake.ts';
 import { toCell } from '../output/cells.ts';
 
 export interface Problem {
@@ -17,7 +17,8 @@ export function refuseProblems(problems: readonly Problem[], then: string): void
   if (problems.length === 0) return;
   const lines = problems.slice(0, MOST_SHOWN).map(({ where, what }) => `${toCell(where)}: ${what}`);
   if (problems.length > MOST_SHOWN) lines.push(`and ${problems.length - MOST_SHOWN} more`);
-  throw new Mistake(lines.join('\n'), then);
+  const head = problems.length === 1 ? '' : `${problems.length} mistakes\n`;
+  throw new Mistake(`${head}${lines.join('\n')}`, then);
 }
 
 /** What a grammar of core says of it, or null where it has nothing to say. */
