@@ -52,7 +52,7 @@ export async function readPolicyFolder(folder: string, from = '.'): Promise<Poli
 export async function readPolicyFile(path: string, name: string, from = '.'): Promise<PolicyDraft> {
   const notation = notationOf(path);
   if (notation === null) throw new Mistake(`${path}: ${extensionRule(path)}`);
-  const checked = await checkText(await readText(resolve(from, path)), { where: path, notation, name });
+  const checked = await checkText(await readText(resolve(from, path), path), { where: path, notation, name });
   if ('draft' in checked) return checked.draft;
   refuseProblems(checked.problems, 'Nothing was changed.');
   throw new Error('a file without a policy had no problem');
@@ -96,11 +96,11 @@ async function look(path: string): Promise<{ isFile: boolean; isFolder: boolean;
 }
 
 /** @throws Mistake */
-async function readText(path: string): Promise<string> {
+async function readText(path: string, called = path): Promise<string> {
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(await readFile(path));
   } catch (error) {
-    throw new Mistake(`${path}: can’t be read as text in UTF-8${codeOf(error)}`);
+    throw new Mistake(`${called}: can’t be read as text in UTF-8${codeOf(error)}`);
   }
 }
 
