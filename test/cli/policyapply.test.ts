@@ -3,7 +3,8 @@ import assert from 'node:assert/strict';
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { newHome } from '../kit/command.ts';
+import { COMMAND, newHome } from '../kit/command.ts';
+import { openPseudoTerminal } from '../kit/pseudoterminal.ts';
 import { startTestService } from '../kit/service.ts';
 
 const toToml = (principal: string, resources: readonly string[], ttl = 300): string =>
@@ -78,7 +79,7 @@ test('one wrong file, and nothing is changed, nor even asked of the service', as
   assert.equal(failed.code, 1);
   assert.match(
     failed.stderr,
-    /^leasehold: 2 mistakes\nb\.toml: resource: is no field of a policy; did you mean resources\?\nb\.toml: resources: is missing\.\n {2}Nothing was changed\.\n$/,
+    /^leasehold: 2 mistakes\npolicies\/b\.toml: resource: is no field of a policy; did you mean resources\?\npolicies\/b\.toml: resources: is missing\.\n {2}Nothing was changed\.\n$/,
   );
   assert.deepEqual(await policies(), []);
   await service.stop();
@@ -100,6 +101,24 @@ test('without --prune what no file has is left alone, and without --yes or a ter
     (await policies()).map(({ name }: { name: string }) => name),
     ['a', 'bot-0'],
   );
+});
+
+test('a person is shown the plan and asked: no changes nothing, yes does it', async (t) => {
+  const { environment, home, write, policies } = await scene(t);
+  write('a.toml', toToml('agent:a', ['a']));
+  const ask = async (answer: string): Promise<string> => {
+    const start = { folder: home.path, environment: { HOME: home.path, ...environment }, columns: 120 };
+    const terminal = openPseudoTerminal(t, [...COMMAND, 'policy', 'apply', 'policies'], start);
+    await terminal.shows(/Make this change\? \[y\/N\] /);
+    assert.match(terminal.screen(), /\+ create a\r\n/);
+    terminal.type(answer);
+    assert.equal((await terminal.ended).exitCode, 0);
+    return terminal.screen();
+  };
+  assert.match(await ask('\r'), /Nothing was changed\./);
+  assert.deepEqual(await policies(), []);
+  assert.match(await ask('y\r'), /Created a\./);
+  assert.equal((await policies()).length, 1);
 });
 
 test('a deletion shows what nobody else grants and who loses it, and its dry run changes nothing', async (t) => {

@@ -37,11 +37,11 @@ export async function readPolicyFolder(folder: string, from = '.'): Promise<Poli
   const files: PolicyFile[] = [];
   const problems: Problem[] = [];
   for (const file of names.sort()) {
-    const checked = await checkFile(root, file);
+    const checked = await checkFile(root, file, join(folder, file));
     if ('problems' in checked) problems.push(...checked.problems);
     else files.push({ file, draft: checked.draft });
   }
-  refuseProblems([...problems, ...sharedNames(files)], 'Nothing was changed.');
+  refuseProblems([...problems, ...sharedNames(files, folder)], 'Nothing was changed.');
   // A wrong folder would otherwise say that every policy is to go.
   if (files.length === 0)
     throw new Mistake(`${folder}: holds no policy`, 'A policy is a file NAME.toml, NAME.json or NAME.yaml.');
@@ -66,8 +66,9 @@ export async function readPolicyText(text: string, name: string): Promise<Policy
   throw new Error('a text without a policy had no problem');
 }
 
-async function checkFile(root: string, file: string): Promise<Checked> {
-  const problem = (what: string): Checked => ({ problems: [{ where: file, what }] });
+/** `where` is the file as messages call it. */
+async function checkFile(root: string, file: string, where: string): Promise<Checked> {
+  const problem = (what: string): Checked => ({ problems: [{ where, what }] });
   const place = join(root, file);
   const isLink = (await lstat(place)).isSymbolicLink();
   const target = await realpath(place).catch(() => null);
@@ -87,7 +88,7 @@ async function checkFile(root: string, file: string): Promise<Checked> {
     if (error instanceof Mistake) return null;
     throw error;
   });
-  return text === null ? problem('can’t be read as text in UTF-8') : checkText(text, { where: file, notation, name });
+  return text === null ? problem('can’t be read as text in UTF-8') : checkText(text, { where, notation, name });
 }
 
 async function look(path: string): Promise<{ isFile: boolean; isFolder: boolean; bytes: number }> {
@@ -130,11 +131,11 @@ function extensionRule(file: string): string {
   return `a policy’s file must end in .${NOTATIONS.join(', .')}${hint}`;
 }
 
-function sharedNames(files: readonly PolicyFile[]): Problem[] {
+function sharedNames(files: readonly PolicyFile[], folder: string): Problem[] {
   const first = new Map<string, string>();
   return files.flatMap(({ file, draft }) => {
     const other = first.get(draft.name);
     if (other === undefined) first.set(draft.name, file);
-    return other === undefined ? [] : [{ where: file, what: `names the policy that ${other} names` }];
+    return other === undefined ? [] : [{ where: join(folder, file), what: `names the policy that ${other} names` }];
   });
 }
