@@ -24,9 +24,11 @@ const HOUSE = {
     'node:sqlite': ['store'],
     postgres: ['store'],
     fastify: ['http'],
-    typebox: ['http', 'client'],
+    typebox: ['http', 'client', 'mcp'],
+    '@modelcontextprotocol': ['mcp'],
+    'smol-toml': ['cli', 'mcp'],
     pino: ['daemon'],
-    'node:*': ['crypto', 'store', 'vault', 'http', 'client', 'daemon', 'cli'],
+    'node:*': ['crypto', 'store', 'vault', 'http', 'client', 'mcp', 'daemon', 'cli'],
   },
 } as const satisfies Record<string, Record<string, readonly string[]>>;
 

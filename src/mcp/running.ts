@@ -1,0 +1,149 @@
+/**
+ * Runs an allowed command with values in its environment: never through a shell, with nothing of this server's own environment, in a
+ * process group of its own that ends with it, and with its output masked before it is cut.
+ */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { homedir, tmpdir } from 'node:os';
+import type { Readable } from 'node:stream';
+import type { Secret } from '../core/secret.ts';
+import type { AllowedCommand } from './allowlist.ts';
+import { mask } from './masking.ts';
+import { Refusal } from './refusal.ts';
+import { codeOf } from './tool.ts';
+
+const GRACE_MS = 2000;
+const PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
+
+export interface Ran {
+  /** Null where a signal ended it. */
+  readonly exitCode: number | null;
+  readonly signal: NodeJS.Signals | null;
+  readonly stdout: string;
+  readonly stderr: string;
+  /** Whether there was more than the limit. */
+  readonly isCut: boolean;
+  readonly hasTimedOut: boolean;
+}
+
+/** @throws Refusal where it could not be started */
+export async function run(
+  command: AllowedCommand,
+  extraArguments: readonly string[],
+  values: ReadonlyMap<string, Secret>,
+  signal: AbortSignal,
+): Promise<Ran> {
+  const child = await start(command, extraArguments, values);
+  const timeout = AbortSignal.timeout(command.timeLimitSeconds * 1000);
+  const ending = AbortSignal.any([signal, timeout]);
+  const ended = new Promise<{ exitCode: number | null; signal: NodeJS.Signals | null }>((resolve) =>
+    child.once('exit', (exitCode, by) => resolve({ exitCode, signal: by })),
+  );
+  const stopped = endGroup(child, ending, ended);
+  const secrets = [...values.values()];
+  const [stdout, stderr] = await Promise.all(
+    [child.stdout, child.stderr].map((stream) => readMasked(stream, secrets, command.outputLimitBytes)),
+  );
+  const end = await ended;
+  await stopped;
+  return {
+    ...end,
+    stdout: stdout?.text ?? '',
+    stderr: stderr?.text ?? '',
+    isCut: stdout?.isCut === true || stderr?.isCut === true,
+    hasTimedOut: timeout.aborted && !signal.aborted,
+  };
+}
+
+/** What a program needs to feel at home, and no more. */
+function environmentOf(command: AllowedCommand, values: ReadonlyMap<string, Secret>): Record<string, string> {
+  return {
+    PATH,
+    HOME: homedir(),
+    TMPDIR: tmpdir(),
+    LANG: 'C.UTF-8',
+    ...Object.fromEntries(command.variables),
+    ...Object.fromEntries([...values].map(([name, value]) => [name, value.reveal()])),
+  };
+}
+
+type Child = ChildProcess & { readonly stdout: Readable; readonly stderr: Readable };
+
+async function start(
+  command: AllowedCommand,
+  extraArguments: readonly string[],
+  values: ReadonlyMap<string, Secret>,
+): Promise<Child> {
+  for (const [name, value] of values) {
+    // WHY first: Node's own error would show the value.
+    if (value.reveal().includes('\0'))
+      throw new Refusal('FAILED', `${name}: the value holds a null, so no variable can`);
+  }
+  try {
+    const child = spawn(command.program, [...command.arguments, ...extraArguments], {
+      cwd: command.folder,
+      env: environmentOf(command, values),
+      stdio: ['ignore', 'pipe', 'pipe'],
+      shell: false,
+      detached: true,
+    });
+    await new Promise((resolve, reject) => child.once('spawn', resolve).once('error', reject));
+    return child;
+  } catch (error) {
+    throw new Refusal('FAILED', `the command could not be started${codeOf(error)}`);
+  }
+}
+
+/** Asks the whole group to end, and makes it, when `ending` is aborted; and makes what the command left behind end with it. */
+async function endGroup(child: Child, ending: AbortSignal, ended: Promise<unknown>): Promise<void> {
+  const kill = (signal: NodeJS.Signals): void => {
+    try {
+      if (child.pid !== undefined) process.kill(-child.pid, signal);
+    } catch {
+      // Nobody is left.
+    }
+  };
+  const { promise: aborted, resolve } = Promise.withResolvers<void>();
+  if (ending.aborted) resolve();
+  ending.addEventListener('abort', () => resolve(), { once: true });
+  await Promise.race([aborted, ended]);
+  if (ending.aborted) {
+    kill('SIGTERM');
+    const grace = Promise.withResolvers<void>();
+    const timer = setTimeout(grace.resolve, GRACE_MS);
+    await Promise.race([grace.promise, ended]);
+    clearTimeout(timer);
+  }
+  // WHY always: what it left in the background would hold the values, and the pipes.
+  kill('SIGKILL');
+  // What left the group goes on, and is listened to no longer.
+  const timer = setTimeout(() => {
+    for (const stream of [child.stdout, child.stderr]) stream.destroy();
+  }, GRACE_MS);
+  child.once('close', () => clearTimeout(timer));
+}
+
+async function* untilClosed(stream: Readable): AsyncGenerator<Uint8Array> {
+  try {
+    yield* stream;
+  } catch {
+    // It was closed from this side.
+  }
+}
+
+async function readMasked(
+  stream: Readable,
+  secrets: readonly Secret[],
+  limitBytes: number,
+): Promise<{ readonly text: string; readonly isCut: boolean }> {
+  const kept: Uint8Array[] = [];
+  let size = 0;
+  let isCut = false;
+  // ORDER: masked, then cut: a value that the limit cuts in two would not be known by its first half.
+  for await (const chunk of mask(untilClosed(stream), secrets)) {
+    const room = limitBytes - size;
+    if (chunk.length > room) isCut = true;
+    if (room > 0) kept.push(chunk.subarray(0, room));
+    size += Math.min(chunk.length, room);
+  }
+  return { text: Buffer.concat(kept).toString('utf8'), isCut };
+}
