@@ -3,6 +3,7 @@
  * number of connections share it, over whichever transport. Whoever calls is taken as hostile: a model follows what it reads.
  */
 import { McpServer } from '@modelcontextprotocol/server';
+import { LeaseholdError } from '../client/errors.ts';
 import type { Leasehold } from '../client/leasehold.ts';
 import type { AllowedCommand } from './allowlist.ts';
 import { FilesFolder } from './folder.ts';
@@ -109,11 +110,13 @@ export async function openMcp(parts: McpParts): Promise<Mcp> {
 
 /** @throws SetupError where it is no agent that asks */
 async function readAgent(client: Leasehold): Promise<string> {
-  const { agent_name } = await client.readSession();
-  if (agent_name === 'admin') {
+  try {
+    return (await client.readSession()).agent_name;
+  } catch (error) {
+    // The administrator has no session.
+    if (!(error instanceof LeaseholdError) || error.status !== 404) throw error;
     throw new SetupError('the server must act as an agent, not as the administrator: give an agent and its key file');
   }
-  return agent_name;
 }
 
 function sleep(milliseconds: number): Promise<void> {
