@@ -25,10 +25,14 @@ const HOUSE = {
     postgres: ['store'],
     fastify: ['http'],
     typebox: ['http', 'client', 'mcp'],
+    pino: ['daemon'],
+    '@lydell/node-pty': ['delivery'],
     '@modelcontextprotocol': ['mcp'],
     'smol-toml': ['cli', 'mcp'],
-    pino: ['daemon'],
-    'node:*': ['crypto', 'store', 'vault', 'http', 'client', 'mcp', 'daemon', 'cli'],
+    yaml: ['cli'],
+    fflate: ['cli'],
+    'csv-parse': ['cli'],
+    'node:*': ['crypto', 'store', 'vault', 'http', 'client', 'delivery', 'mcp', 'daemon', 'cli'],
   },
 } as const satisfies Record<string, Record<string, readonly string[]>>;
 
