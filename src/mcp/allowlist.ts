@@ -126,8 +126,8 @@ function readExtra(command: Fields): ExtraArguments | null {
   let pattern: RegExp;
   try {
     // First by itself: `a)|(b` would escape from the group.
-    new RegExp(source, 'v');
-    pattern = new RegExp(`^(?:${source})$`, 'v');
+    new RegExp(source, 'u');
+    pattern = new RegExp(`^(?:${source})$`, 'u');
   } catch {
     throw fields.broken('pattern', 'must be a regular expression, which the whole argument has to match');
   }

@@ -6,8 +6,9 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { homedir, tmpdir } from 'node:os';
 import type { Readable } from 'node:stream';
 import type { Secret } from '../core/secret.ts';
+import { MASK } from '../delivery/masker.ts';
+import { createMasking, type Masking } from '../delivery/masking.ts';
 import type { AllowedCommand } from './allowlist.ts';
-import { mask } from './masking.ts';
 import { Refusal } from './refusal.ts';
 import { codeOf } from './tool.ts';
 
@@ -32,6 +33,10 @@ export async function run(
   values: ReadonlyMap<string, Secret>,
   signal: AbortSignal,
 ): Promise<Ran> {
+  const masking = createMasking(values);
+  if (masking.tooShort.length > 0) {
+    throw new Refusal('FAILED', `${masking.tooShort.join(', ')}: the value is too short to be masked in the output`);
+  }
   const child = await start(command, extraArguments, values);
   const timeout = AbortSignal.timeout(command.timeLimitSeconds * 1000);
   const ending = AbortSignal.any([signal, timeout]);
@@ -39,9 +44,8 @@ export async function run(
     child.once('exit', (exitCode, by) => resolve({ exitCode, signal: by })),
   );
   const stopped = endGroup(child, ending, ended);
-  const secrets = [...values.values()];
   const [stdout, stderr] = await Promise.all(
-    [child.stdout, child.stderr].map((stream) => readMasked(stream, secrets, command.outputLimitBytes)),
+    [child.stdout, child.stderr].map((stream) => readMasked(stream, masking, command.outputLimitBytes)),
   );
   const end = await ended;
   await stopped;
@@ -119,7 +123,8 @@ async function endGroup(child: Child, ending: AbortSignal, ended: Promise<unknow
   const timer = setTimeout(() => {
     for (const stream of [child.stdout, child.stderr]) stream.destroy();
   }, GRACE_MS);
-  child.once('close', () => clearTimeout(timer));
+  // WHY: the streams may be closed already, and then nothing should wait for this.
+  timer.unref();
 }
 
 async function* untilClosed(stream: Readable): AsyncGenerator<Uint8Array> {
@@ -130,20 +135,25 @@ async function* untilClosed(stream: Readable): AsyncGenerator<Uint8Array> {
   }
 }
 
-async function readMasked(
-  stream: Readable,
-  secrets: readonly Secret[],
-  limitBytes: number,
-): Promise<{ readonly text: string; readonly isCut: boolean }> {
+interface Output {
+  readonly text: string;
+  readonly isCut: boolean;
+}
+
+async function readMasked(stream: Readable, masking: Masking, limitBytes: number): Promise<Output> {
+  const masker = masking.masker();
   const kept: Uint8Array[] = [];
-  let size = 0;
+  let room = limitBytes;
   let isCut = false;
   // ORDER: masked, then cut: a value that the limit cuts in two would not be known by its first half.
-  for await (const chunk of mask(untilClosed(stream), secrets)) {
-    const room = limitBytes - size;
-    if (chunk.length > room) isCut = true;
-    if (room > 0) kept.push(chunk.subarray(0, room));
-    size += Math.min(chunk.length, room);
-  }
+  const keep = (bytes: Uint8Array): void => {
+    if (bytes.length > room) isCut = true;
+    if (room > 0) kept.push(bytes.subarray(0, room));
+    room -= Math.min(bytes.length, room);
+  };
+  for await (const chunk of untilClosed(stream)) keep(masker.write(chunk));
+  keep(masker.release());
+  // The output ends with the beginning of a value: a command that was stopped while it wrote it.
+  if (masker.isHolding) keep(Buffer.from(MASK));
   return { text: Buffer.concat(kept).toString('utf8'), isCut };
 }
