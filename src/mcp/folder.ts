@@ -30,6 +30,7 @@ export class FilesFolder {
   readonly strangers: number;
   readonly #found: Identity;
   readonly #written = new Map<string, Written>();
+  #isClosed = false;
 
   private constructor(path: string, found: Identity, strangers: number) {
     this.path = path;
@@ -49,14 +50,6 @@ export class FilesFolder {
       if (error instanceof SetupError) throw error;
       throw new SetupError(`--files-dir: ${path} cannot be read${codeOf(error)}; make it with: mkdir -m 700 ${path}`);
     }
-  }
-
-  get size(): number {
-    return this.#written.size;
-  }
-
-  has(name: string): boolean {
-    return this.#written.has(name);
   }
 
   /** Writes a new file, or one in the place of its own former one. Resolves to its path. @throws Refusal */
@@ -82,10 +75,13 @@ export class FilesFolder {
     try {
       // ORDER: known before it holds anything, so that whatever fails from here on, it is removed.
       this.#written.set(name, { file, handle, found: await handle.stat() });
+      // What was under way when the server stopped leaves nothing.
+      if (this.#isClosed) throw new Refusal('STOPPING', 'the server stops');
       await handle.chmod(PRIVATE_FILE);
       await handle.writeFile(value.reveal());
     } catch (error) {
       await this.remove(name);
+      if (error instanceof Refusal) throw error;
       throw new Refusal('FAILED', `the file could not be written${codeOf(error)}`);
     }
     return file;
@@ -111,7 +107,9 @@ export class FilesFolder {
     return true;
   }
 
-  async removeAll(): Promise<void> {
+  /** Removes every file; none is written from now on. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
     await Promise.all([...this.#written.keys()].map((name) => this.remove(name)));
   }
 

@@ -5,6 +5,7 @@
 import { LeaseholdError } from '../client/errors.ts';
 import type { Leasehold } from '../client/leasehold.ts';
 import type { CredentialPath } from '../core/path.ts';
+import type { Secret } from '../core/secret.ts';
 import type { FilesFolder } from './folder.ts';
 import type { HeldLeases } from './leases.ts';
 import { Refusal } from './refusal.ts';
@@ -16,6 +17,7 @@ const ASK_EVERY_MS = 5000;
 
 interface Kept {
   readonly path: CredentialPath;
+  readonly value: Secret;
   readonly leaseId: string;
   readonly expiresAt: string;
   /** By both clocks of this machine: one stands still while it sleeps, the other may be set. */
@@ -56,6 +58,11 @@ export class KeptFiles {
     return this.#folder.path;
   }
 
+  /** What lies in the files now: a command could be made to read one. */
+  values(): Secret[] {
+    return [...this.#kept.values()].map(({ value }) => value);
+  }
+
   /** Writes the value of `path` into the file `name`; one that was written before under it gives way. @throws Refusal, LeaseholdError */
   keep(name: string, path: CredentialPath, ttlSeconds?: number): Promise<KeptFile> {
     return this.#alone(name, async () => {
@@ -71,7 +78,7 @@ export class KeptFiles {
         const endsAt = { monotonicMs: asked.monotonicMs + lastsMs, wallMs: asked.wallMs + lastsMs };
         await this.#remove(name);
         const file = await this.#folder.write(name, value);
-        this.#kept.set(name, { path, leaseId, expiresAt, endsAt, askedAtMs: performance.now() });
+        this.#kept.set(name, { path, value, leaseId, expiresAt, endsAt, askedAtMs: performance.now() });
         return { file, leaseId, expiresAt };
       } catch (error) {
         await this.#leases.release(leaseId, this.#stop.signal);
@@ -95,7 +102,7 @@ export class KeptFiles {
     clearInterval(this.#timer);
     this.#stop.abort();
     await this.#look;
-    await this.#folder.removeAll();
+    await this.#folder.close();
     this.#kept.clear();
   }
 

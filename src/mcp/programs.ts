@@ -1,6 +1,6 @@
 /** Whether what the allow-list names is there, and is nobody else's to change. Looked at once, at the start. */
 import { constants, type Stats } from 'node:fs';
-import { access, stat } from 'node:fs/promises';
+import { access, realpath, stat } from 'node:fs/promises';
 import { basename, dirname } from 'node:path';
 import type { AllowedCommand } from './allowlist.ts';
 import { SetupError } from './refusal.ts';
@@ -25,7 +25,8 @@ async function checkProgram({ name, program, folder, ...others }: AllowedCommand
   const found = await look(program, `${at}.program`);
   if (!found.isFile()) throw new SetupError(`${at}.program: must be a file`);
   if (isOthersToChange(found)) throw new SetupError(`${at}.program: must not be writable by other users`);
-  if (isOthersToChange(await look(dirname(program), `${at}.program`))) {
+  for (const file of [program, await realpath(program)]) {
+    if (!isOthersToChange(await look(dirname(file), `${at}.program`))) continue;
     throw new SetupError(`${at}.program: must not lie in a directory that other users may write to`);
   }
   await access(program, constants.X_OK).catch(() => {

@@ -13,6 +13,8 @@ import { Refusal } from './refusal.ts';
 import { codeOf } from './tool.ts';
 
 const GRACE_MS = 2000;
+/** Characters in all: a masker takes some 30 bytes of memory for each. */
+const MOST_MASKED = 1024 * 1024;
 const PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 
 export interface Ran {
@@ -26,17 +28,19 @@ export interface Ran {
   readonly hasTimedOut: boolean;
 }
 
+export interface Order {
+  readonly command: AllowedCommand;
+  readonly extraArguments: readonly string[];
+  /** By variable. */
+  readonly values: ReadonlyMap<string, Secret>;
+  /** Further values that its output must not show. */
+  readonly masked: readonly Secret[];
+}
+
 /** @throws Refusal where it could not be started */
-export async function run(
-  command: AllowedCommand,
-  extraArguments: readonly string[],
-  values: ReadonlyMap<string, Secret>,
-  signal: AbortSignal,
-): Promise<Ran> {
-  const masking = createMasking(values);
-  if (masking.tooShort.length > 0) {
-    throw new Refusal('FAILED', `${masking.tooShort.join(', ')}: the value is too short to be masked in the output`);
-  }
+export async function run({ command, extraArguments, values, masked }: Order, signal: AbortSignal): Promise<Ran> {
+  const masking = maskingOf(values, masked);
+  if (signal.aborted) throw new Refusal('STOPPING', 'the call was cancelled before the command began');
   const child = await start(command, extraArguments, values);
   const timeout = AbortSignal.timeout(command.timeLimitSeconds * 1000);
   const ending = AbortSignal.any([signal, timeout]);
@@ -56,6 +60,20 @@ export async function run(
     isCut: stdout?.isCut === true || stderr?.isCut === true,
     hasTimedOut: timeout.aborted && !signal.aborted,
   };
+}
+
+/** @throws Refusal where it cannot be kept that no value is shown */
+function maskingOf(values: ReadonlyMap<string, Secret>, masked: readonly Secret[]): Masking {
+  const size = masked.reduce((all, value) => all + value.reveal().length, 0);
+  if (size > MOST_MASKED) {
+    throw new Refusal('BUSY', 'too much is kept in files to mask it in the output: remove some with remove_file');
+  }
+  const masking = createMasking([...values, ...masked.map((value) => ['', value] as const)]);
+  const tooShort = masking.tooShort.filter((name) => name !== '');
+  if (tooShort.length > 0) {
+    throw new Refusal('FAILED', `${tooShort.join(', ')}: the value is too short to be masked in the output`);
+  }
+  return masking;
 }
 
 /** What a program needs to feel at home, and no more. */

@@ -83,7 +83,10 @@ export async function openMcp(parts: McpParts): Promise<Mcp> {
     add(writeCredentialToFile(files));
     add(removeFile(files));
   }
-  if (commands.length > 0) add(runWithCredential(leases, commands, stopping.signal));
+  if (commands.length > 0) {
+    const masked = () => files?.values() ?? [];
+    add(runWithCredential({ leases, commands, masked, stopping: stopping.signal }));
+  }
   if (parts.allowsValues) add(retrieveCredential(leases));
   let closed: Promise<number> | null = null;
   const close = async (): Promise<number> => {

@@ -183,6 +183,19 @@ test('what a command leaves in the background does not keep the call waiting', a
   assert.equal(performance.now() - before < 10_000, true);
 });
 
+test('a command that can be made to read a file of a value shows it masked', async (t) => {
+  const { use, transcript, service } = await begin(t, {
+    script: 'cat "$2"',
+    toml: '[commands.work.extra_arguments]\npattern = "/.*"',
+    credentials: 'PASSWORD = "prod/other"',
+  });
+  await service.admin.post('/api/v1/credentials', { path: 'prod/other', value: 'another value' });
+  const { file } = await use('write_credential_to_file', { path: 'prod/db/password', name: 'password' });
+  const { stdout } = await use('run_with_credential', { ...work, extra_arguments: [String(file)] });
+  assert.equal(stdout, '[secret]');
+  assert.equal(shows(transcript()), false);
+});
+
 test('a denied path, a missing one, and one of several: nothing is run, and no lease is left', async (t) => {
   const script = 'touch ran';
   for (const credentials of ['A = "other/x"', 'A = "prod/none"', 'A = "prod/db/password"\nB = "other/x"']) {

@@ -42,7 +42,7 @@ export function explainAccess(client: Leasehold, agent: string): Tool<typeof inp
       return {
         is_allowed: allowed,
         // It names policies and patterns, which are others' words.
-        reason: quote(reason),
+        reason: quote(reason, 600),
         lease_seconds: lease_ttl,
         for_the_operator: allowed
           ? null

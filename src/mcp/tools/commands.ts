@@ -37,12 +37,16 @@ const output = strict({
   leases_ended: Type.Boolean({ description: 'False: they end by themselves.' }),
 });
 
-/** Ends what runs when `stopping` is aborted. */
-export function runWithCredential(
-  leases: HeldLeases,
-  commands: readonly AllowedCommand[],
-  stopping: AbortSignal,
-): Tool<typeof input, typeof output> {
+interface Parts {
+  readonly leases: HeldLeases;
+  readonly commands: readonly AllowedCommand[];
+  /** Further values that no output must show. */
+  readonly masked: () => readonly Secret[];
+  /** Ends what runs. */
+  readonly stopping: AbortSignal;
+}
+
+export function runWithCredential({ leases, commands, masked, stopping }: Parts): Tool<typeof input, typeof output> {
   const byName = new Map(commands.map((command) => [command.name, command]));
   let running = 0;
   return {
@@ -76,7 +80,10 @@ export function runWithCredential(
           taken.push(lease_id);
           values.set(variable, value);
         }
-        const ran = await run(command, extra_arguments, values, AbortSignal.any([signal, stopping]));
+        const ran = await run(
+          { command, extraArguments: extra_arguments, values, masked: masked() },
+          AbortSignal.any([signal, stopping]),
+        );
         return {
           command: name,
           exit_code: ran.exitCode,
