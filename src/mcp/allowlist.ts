@@ -7,7 +7,7 @@ import { type Pattern, parsePattern } from '../core/pattern.ts';
 import { SetupError } from './refusal.ts';
 import { Fields } from './tomlfields.ts';
 
-export interface ExtraArguments {
+interface ExtraArguments {
   /** The whole of an argument must match. */
   readonly pattern: RegExp;
   readonly most: number;
