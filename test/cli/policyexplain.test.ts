@@ -99,7 +99,12 @@ test('the command of an explanation grants what was asked, nothing else, and tak
 test('the nearest pattern is told where only the path is missing, with the policy that has it', async () => {
   const drafts = [
     parsePolicy({ name: 'far', principal: 'agent:*', resources: ['dev/*'], actions: ['retrieve'] }),
-    parsePolicy({ name: 'near', principal: 'agent:ci', resources: ['prod/web/*', 'x'], actions: ['retrieve', 'list'] }),
+    parsePolicy({
+      name: 'near',
+      principal: 'agent:ci',
+      resources: ['prod/zzz', 'prod/web/*', 'x'],
+      actions: ['retrieve', 'list'],
+    }),
     parsePolicy({ name: 'other', principal: 'agent:else', resources: ['prod/db'], actions: ['retrieve'] }),
     parsePolicy({ name: 'lists', principal: 'agent:ci', resources: ['*'], actions: ['list'] }),
   ];

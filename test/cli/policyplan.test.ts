@@ -216,12 +216,13 @@ test('a deletion loses what no other policy grants, and says through which one t
   const others = [
     draftOf({ name: 'q1', resources: ['q'], principal: 'agent:*', maxTtlSeconds: 600 }),
     draftOf({ name: 'q2', resources: ['*'], actions: ['list'] }),
+    draftOf({ name: 'q3', resources: ['q'], maxTtlSeconds: 900 }),
     draftOf({ name: 'r1', resources: ['r/deep/*'] }),
     draftOf({ name: 'elsewhere', resources: ['*'], principal: 'agent:b' }),
   ].map((draft) => ({ ...draft, createdAt: 0 }));
   assert.deepEqual(lossesOf(policy, others), [
     { action: 'retrieve', resource: 'p/*', result: 'lost', through: [], max_ttl: null },
-    { action: 'retrieve', resource: 'q', result: 'kept', through: ['q1'], max_ttl: 600 },
+    { action: 'retrieve', resource: 'q', result: 'kept', through: ['q1', 'q3'], max_ttl: 600 },
     { action: 'retrieve', resource: 'r/*', result: 'partly lost', through: ['r1'], max_ttl: null },
   ]);
 });

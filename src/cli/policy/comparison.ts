@@ -2,7 +2,7 @@
 import type { PolicyDraft } from '../../core/policy.ts';
 import { grantsAllOf, patternCovers, principalCovers } from './covering.ts';
 
-export type Field = 'principal' | 'resources' | 'actions' | 'max_ttl';
+type Field = 'principal' | 'resources' | 'actions' | 'max_ttl';
 
 export interface FieldChange {
   readonly field: Field;
@@ -41,10 +41,11 @@ function isSameSet(a: readonly string[], b: readonly string[]): boolean {
 
 /**
  * As sets of policies see a replacement: `adds` grants at least what was granted, for no longer; `removes` grants at most that, for
- * no shorter; `swaps` is neither.
+ * however long; `swaps` is neither. WHY not alike: of what grants more for longer and what grants less for shorter only one can
+ * find its place in the order of a plan, and it is the one that tightens.
  */
 export function directionOf(before: PolicyDraft, after: PolicyDraft): 'adds' | 'removes' | 'swaps' {
   if (grantsAllOf(after, before) && after.maxTtlSeconds <= before.maxTtlSeconds) return 'adds';
-  if (grantsAllOf(before, after) && after.maxTtlSeconds >= before.maxTtlSeconds) return 'removes';
+  if (grantsAllOf(before, after)) return 'removes';
   return 'swaps';
 }

@@ -13,7 +13,7 @@ import { grantWords, toCommandLine } from './grant.ts';
 import type { Question } from './question.ts';
 
 /** In the order in which they are tried. */
-export type Test = 'principal' | 'action' | 'pattern';
+type Test = 'principal' | 'action' | 'pattern';
 
 export interface Considered {
   readonly name: string;

@@ -51,15 +51,14 @@ function resultOf({ failed, pattern, decides }: Considered, action: string): str
   }
 }
 
-/** What was left out, the nearest pattern, and the command that would grant it. */
-export function wayLines({ policies, nearest_pattern, grant, agent }: Explanation, showsAll: boolean): string[] {
+/** What was left out, and the command that would grant it: the nearest pattern stands in the service's own sentence. */
+export function wayLines({ policies, grant, agent }: Explanation, showsAll: boolean): string[] {
   if (policies === null) return ['Only the administrator may see which policies were considered, and grant more.'];
   const others = showsAll ? 0 : policies.filter(({ failed }) => failed === 'principal').length;
   const lines =
     others === 0
       ? []
       : [`${others} more ${others === 1 ? 'policy does' : 'policies do'} not name ${agent}; --all shows them.`];
-  if (nearest_pattern !== null) lines.push(`The nearest pattern is ${nearest_pattern}.`);
   if (grant !== null) lines.push('This would grant it, and nothing else:', `  ${grant}`);
   return lines;
 }

@@ -34,7 +34,7 @@ function fieldLine({ field, from, to, widens: isWider }: FieldChange): string {
 }
 
 /** In a sentence: how many of each kind. */
-export function summary({ steps, unchanged, kept }: Plan): string {
+function summary({ steps, unchanged, kept }: Plan): string {
   const count = (change: Step['change']): number => steps.filter((step) => step.change === change).length;
   const wider = steps.filter(widens).length;
   const left = kept.length === 0 ? '' : `; in no file, and left alone without --prune: ${kept.join(', ')}`;
