@@ -47,20 +47,13 @@ export interface Command {
   readonly asksService: boolean;
   /** Whether it prints records, so that `-o` and `--field` go with it. */
   readonly printsRecords?: true;
+  /** Whether all words behind its name are its own, in `rest`. */
+  readonly takesAllWords?: true;
+  /** Whether it takes Ctrl-C and SIGTERM itself, as for a program that it runs. */
+  readonly handlesSignals?: true;
   /** Resolves to the exit code. */
   run(invocation: Invocation): Promise<number>;
 }
-
-/** Exit codes. `run` ends as the program that it runs. */
-export const EXIT = {
-  OK: 0,
-  /** The mistake was found before any call. */
-  MISTAKE: 1,
-  /** The service answered with an error, or not at all. */
-  ERROR: 2,
-  /** Asked and answered, and the answer is no: a broken chain, an expectation that failed. */
-  NO: 3,
-} as const;
 
 /** A command as it was called. Names that the command did not declare are a bug, and throw. */
 export interface Invocation {
@@ -79,18 +72,8 @@ export interface Invocation {
   isOn(name: string): boolean;
   /** What stands behind `--`. */
   readonly rest: readonly string[];
-  /** The service, as whoever the settings say. Sessions begun for this command end with it. @throws Mistake */
-  connect(): Promise<Leasehold>;
+  /** The service, as whoever the settings say. A session begun for this command ends with it. @throws Mistake where nobody asks */
+  connect(asNobody?: boolean): Promise<Leasehold>;
   /** Aborted by Ctrl-C and SIGTERM, with a `Mistake` as its reason. */
   readonly signal: AbortSignal;
-}
-
-/** A mistake that was found before any call: one clear line, and how to mend it. Exit code 1. */
-export class Mistake extends Error {
-  readonly hint: string | null;
-
-  constructor(message: string, hint: string | null = null) {
-    super(message);
-    this.hint = hint;
-  }
 }

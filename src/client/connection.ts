@@ -1,5 +1,5 @@
 /** What every group of calls has: the way to the service, and who asks. */
-import type { Caller } from './callers.ts';
+import type { Caller } from './caller.ts';
 import type { Answered, Transport, Wanted } from './transport.ts';
 import type { Page } from './types.ts';
 

@@ -31,7 +31,7 @@ export interface StoreOptions extends CallOptions {
 }
 
 /** Each segment by itself: a slash parts segments. */
-export function credentialAddress(path: string): string {
+function credentialAddress(path: string): string {
   return `${CREDENTIALS}/${path.split('/').map(encodeURIComponent).join('/')}`;
 }
 

@@ -4,10 +4,11 @@
  */
 import { Secret } from '../core/secret.ts';
 import { parseAddress } from './address.ts';
+import { AgentCaller } from './agentcaller.ts';
 import { Agents } from './agents.ts';
 import { Audit } from './audit.ts';
 import { LeaseCache } from './cache.ts';
-import { AgentCaller, type Caller, NOBODY, tokenCaller } from './callers.ts';
+import { type Caller, NOBODY, tokenCaller } from './caller.ts';
 import { type CallOptions, Connection } from './connection.ts';
 import { Credentials } from './credentials.ts';
 import { LeaseholdError } from './errors.ts';
@@ -65,6 +66,13 @@ export class Leasehold {
   /** Needs no token. @throws LeaseholdError also for a service that says it is not well */
   health(options: CallOptions = {}): Promise<Health> {
     return this.#connection.read('/api/v1/health', {}, options);
+  }
+
+  /** How far this machine's clock is ahead of the service's, in milliseconds: to the second, which is all that an answer tells. */
+  async clockDifference({ signal }: CallOptions = {}): Promise<number> {
+    const wanted = { method: 'GET', path: '/api/v1/health', repeats: 'freely', signal } as const;
+    const { headers, asked } = await this.#connection.ask<Health>(wanted);
+    return asked.wallMs - Date.parse(headers.get('date') ?? '');
   }
 
   /** The agent's session: begun now where there is none. */

@@ -1,5 +1,5 @@
 /** One request and its answer: who asks, how long it may take, and whether it is tried again. */
-import type { Caller } from './callers.ts';
+import type { Caller } from './caller.ts';
 import { type Asked, asking } from './ends.ts';
 import { LeaseholdError } from './errors.ts';
 import { isPassing, isUncertain, pause, pauseMs } from './retries.ts';

@@ -14,7 +14,7 @@ import type { Vault } from '../vault/vault.ts';
 import { Verifier } from '../vault/verifier.ts';
 import { type AdminToken, chooseAdminToken, placeAdminToken } from './admintoken.ts';
 import { type Configuration, isLoopback } from './configuration.ts';
-import { StartError } from './files.ts';
+import { StartError, writePrivateFile } from './files.ts';
 import { listen } from './listening.ts';
 import type { ServiceLog } from './logs.ts';
 import { openVault } from './opening.ts';
@@ -50,7 +50,7 @@ export async function startService(
   const stopBroken = (failure: StoreFailure): void =>
     onBroken(`The storage failed (${failure.message}); stopping, so that nothing is lost silently.`);
   const opened = await openVault(configuration, warn, syncFile);
-  const { keys, store, memory, clock, keyDirs, tokenFile } = opened;
+  const { keys, store, memory, clock, keyDirs, tokenFile, addressFile } = opened;
   try {
     warnings.push(...memory.warnings);
     const adminToken = chooseAdminToken(configuration.adminTokenFile, tokenFile, warn);
@@ -100,6 +100,8 @@ export async function startService(
     const address = await listen(server, configuration.listen, configuration.tls !== null);
     try {
       placeAdminToken(adminToken, tokenFile, configuration.adminTokenFile);
+      // For the commands that are run beside it.
+      writePrivateFile(addressFile, `${address}\n`);
       await ledger.submit(serviceEvent('service.start', memory.warnings[0] ?? null));
     } catch (error) {
       await server.close();

@@ -7,6 +7,7 @@ import { ensurePrivateDir, StartError } from './files.ts';
 const NAMES = {
   databaseFile: 'leasehold.db',
   tokenFile: 'daemon.token',
+  addressFile: 'daemon.address',
   agentsDir: 'agents',
   rootKeyFile: 'root.key',
   lockFile: 'lock',
@@ -21,6 +22,7 @@ export function layOut(dir: string): Readonly<Record<keyof typeof NAMES, string>
   return {
     databaseFile: join(dir, NAMES.databaseFile),
     tokenFile: join(dir, NAMES.tokenFile),
+    addressFile: join(dir, NAMES.addressFile),
     agentsDir: join(dir, NAMES.agentsDir),
     rootKeyFile: join(dir, NAMES.rootKeyFile),
     lockFile: join(dir, NAMES.lockFile),

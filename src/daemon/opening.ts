@@ -27,6 +27,7 @@ export interface OpenedVault {
   /** Null where the process has the store to itself. */
   readonly seenLog: SeenLog | null;
   readonly tokenFile: string;
+  readonly addressFile: string;
   /** Closes the store and gives the data directory free. */
   close(): Promise<void>;
 }
@@ -39,13 +40,13 @@ export async function openVault(
 ): Promise<OpenedVault> {
   const { dataDir, acceptClock, acceptRollback } = configuration;
   openDataDir(dataDir);
-  const { tokenFile, agentsDir, lockFile, seenFile } = layOut(dataDir);
+  const { tokenFile, addressFile, agentsDir, lockFile, seenFile } = layOut(dataDir);
   checkPrivateFile(lockFile);
   const lock = lockDataDir(lockFile, dataDir);
   let opened: OpenedStore | null = null;
   try {
     removeUnfinished(dataDir);
-    checkPrivateFile(tokenFile);
+    for (const file of [tokenFile, addressFile]) checkPrivateFile(file);
     opened = await openStore(configuration, warn, syncFile);
     const { store, keys, rootKeyFile } = opened;
     await checkRootKey(store, keys, rootKeyFile);
@@ -64,6 +65,7 @@ export async function openVault(
       keyDirs,
       seenLog,
       tokenFile,
+      addressFile,
       async close() {
         await store.close();
         lock.release();

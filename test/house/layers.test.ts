@@ -26,7 +26,13 @@ const HOUSE = {
     fastify: ['http'],
     typebox: ['http', 'client'],
     pino: ['daemon'],
-    'node:*': ['crypto', 'store', 'vault', 'http', 'client', 'daemon', 'cli'],
+    '@lydell/node-pty': ['delivery'],
+    '@modelcontextprotocol': ['mcp'],
+    'smol-toml': ['cli', 'mcp'],
+    yaml: ['cli'],
+    fflate: ['cli'],
+    'csv-parse': ['cli'],
+    'node:*': ['crypto', 'store', 'vault', 'http', 'client', 'delivery', 'mcp', 'daemon', 'cli'],
   },
 } as const satisfies Record<string, Record<string, readonly string[]>>;
 

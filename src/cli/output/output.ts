@@ -1,5 +1,5 @@
 /** What a command prints: records as a table, JSON, YAML or variables, on standard output, and nothing else there. */
-import { Mistake } from '../command.ts';
+import { Mistake } from '../mistake.ts';
 import { hasColours, type Terminal } from '../terminal.ts';
 import { type Printable, toText } from './cells.ts';
 import { toTable } from './table.ts';

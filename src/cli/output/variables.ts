@@ -1,4 +1,4 @@
-/** Records as lines that a shell reads: NAME='value'. */
+/** Records as lines that a shell reads: NAME='value'. A prefix keeps fields from taking the place of what a shell needs, as PATH. */
 import { type Printable, toText } from './cells.ts';
 
 /** A list gives each record's variables after the other, numbered from 1. */
@@ -9,7 +9,7 @@ export function toVariables(value: Printable | readonly Printable[]): string {
 
 function linesOf(record: Printable, suffix: string): string {
   return Object.entries(record)
-    .map(([field, value]) => `${toVariableName(field)}${suffix}=${quote(toText(value))}\n`)
+    .map(([field, value]) => `LEASEHOLD_${toVariableName(field)}${suffix}=${quote(toText(value))}\n`)
     .join('');
 }
 
@@ -24,4 +24,9 @@ export function toVariableName(text: string): string {
 /** As every shell takes it, whatever it holds. */
 export function quote(text: string): string {
   return `'${text.replaceAll("'", String.raw`'\''`)}'`;
+}
+
+/** In quotes only where a shell would take it for more than itself. */
+export function quoteWord(text: string): string {
+  return /^[A-Za-z0-9_./:@%+=,-]+$/.test(text) ? text : quote(text);
 }

@@ -1,14 +1,15 @@
-/** What a command goes by, and where each of it was said. */
-
+/** What a command goes by, and where each of it was said: flag over environment over project file over user file over default. */
 import type { Secret } from '../../core/secret.ts';
 import type { Format } from '../output/output.ts';
 
-/** Where a setting was said, in words for a person: `--address`, `LEASEHOLD_ADDR`, `./leasehold.toml [profiles.dev]`, `the default`. */
+/** From the strongest: what somebody typed goes before everything. */
+export type Level = 'flag' | 'environment' | 'project file' | 'user file' | 'login' | 'data directory' | 'default';
+
 export interface Said<T> {
   readonly value: T;
+  /** In words for a person: `--address`, `LEASEHOLD_ADDR`, `leasehold.toml [profiles.dev]`, `the default`. */
   readonly by: string;
-  /** From the strongest: what somebody typed goes before everything. */
-  readonly level: 'flag' | 'environment' | 'project file' | 'user file' | 'login' | 'data directory' | 'default';
+  readonly level: Level;
 }
 
 /** As whom the service is asked. */
@@ -26,6 +27,25 @@ export interface Settings {
   /** Of each call. */
   readonly timeoutSeconds: Said<number>;
   readonly allowsInsecureHttp: boolean;
-  /** For `doctor`: what else was said, and lost. */
+  readonly profile: Said<string> | null;
+  /** For `doctor`: what else was said of a setting, and lost. */
   readonly overruled: readonly (Said<string> & { readonly setting: string })[];
+}
+
+/** Of one setting all that was said, the strongest first. */
+export class Candidates<T> {
+  readonly #said: Said<T>[] = [];
+
+  add(value: T | null | undefined, by: string, level: Level): this {
+    if (value !== null && value !== undefined) this.#said.push({ value, by, level });
+    return this;
+  }
+
+  get first(): Said<T> | null {
+    return this.#said[0] ?? null;
+  }
+
+  get others(): readonly Said<T>[] {
+    return this.#said.slice(1);
+  }
 }

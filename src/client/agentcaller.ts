@@ -1,27 +1,11 @@
-/** Who asks: with a token that was given, or as an agent that logs in when it has to. */
+/** An agent that asks: it logs in when it has to, and again before its session ends or when that was ended. */
 import { Secret } from '../core/secret.ts';
 import { fromBase64, toBase64 } from './base64.ts';
+import { type Caller, NOBODY } from './caller.ts';
 import { End } from './ends.ts';
 import type { Signer } from './signers.ts';
 import type { Answered, Transport } from './transport.ts';
 import type { Challenge, Session, SessionText } from './types.ts';
-
-export interface Caller {
-  /** What to send as Bearer; null for nobody. @throws LeaseholdError */
-  token(signal: AbortSignal): Promise<string | null>;
-  /** After a token was refused: whether there is another one now. @throws LeaseholdError */
-  renew(refused: string | null, signal: AbortSignal): Promise<boolean>;
-}
-
-export const NOBODY: Caller = {
-  token: () => Promise.resolve(null),
-  renew: () => Promise.resolve(false),
-};
-
-export function tokenCaller(token: string | Secret): Caller {
-  const secret = token instanceof Secret ? token : new Secret(token);
-  return { token: () => Promise.resolve(secret.reveal()), renew: () => Promise.resolve(false) };
-}
 
 /** Of a session's time: what is left when the next one is fetched, so that none ends under way. */
 const RENEWED_WITH_LEFT_MS = 60_000;

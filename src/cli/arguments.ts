@@ -1,0 +1,125 @@
+/** What was typed, held against what a command takes. */
+import { parseArgs } from 'node:util';
+import type { Argument, Command } from './command.ts';
+import { flagsOf } from './flags.ts';
+import { Mistake } from './mistake.ts';
+
+export interface Typed {
+  /** By the argument's name. */
+  readonly arguments: ReadonlyMap<string, readonly string[]>;
+  /** By the flag's name; a switch is `true`. */
+  readonly flags: ReadonlyMap<string, readonly string[]>;
+  readonly rest: readonly string[];
+  readonly wantsHelp: boolean;
+}
+
+/** @throws Mistake; what was typed is not repeated, because it may be a value */
+export function parseTyped(command: Command, words: readonly string[]): Typed {
+  if (command.takesAllWords === true) return { arguments: new Map(), flags: new Map(), rest: words, wantsHelp: false };
+  const end = words.indexOf('--');
+  const before = end === -1 ? words : words.slice(0, end);
+  const rest = end === -1 ? [] : words.slice(end + 1);
+  const { flags, positionals } = parseFlags(command, before);
+  if (flags.has('help')) return { arguments: new Map(), flags, rest, wantsHelp: true };
+  if (rest.length > 0 && command.rest === undefined) {
+    throw mistaken(command, `${command.name} takes nothing behind --`);
+  }
+  return { arguments: place(command, positionals), flags, rest, wantsHelp: false };
+}
+
+function parseFlags(command: Command, words: readonly string[]) {
+  const known = flagsOf(command);
+  const options = Object.fromEntries(
+    known.map(({ name, short, value }) => [
+      name,
+      {
+        type: value === null ? ('boolean' as const) : ('string' as const),
+        multiple: true as const,
+        ...(short === undefined ? {} : { short }),
+      },
+    ]),
+  );
+  let parsed: ReturnType<typeof parseArgs>;
+  try {
+    parsed = parseArgs({ args: [...words], options, allowPositionals: true });
+  } catch (error) {
+    throw mistaken(command, sentenceOf(error, known));
+  }
+  const flags = new Map(Object.entries(parsed.values).map(([name, given]) => [name, (given as unknown[]).map(String)]));
+  for (const { name, isRepeatable, value } of known) {
+    const given = flags.get(name) ?? [];
+    if (given.length > 1 && isRepeatable !== true && value !== null) {
+      throw mistaken(command, `--${name} may be given once`);
+    }
+    if (given.includes('') && name !== 'description') throw mistaken(command, `--${name} needs a value`);
+  }
+  return { flags, positionals: parsed.positionals };
+}
+
+/** Node names the flag, which we may repeat, and sometimes what stands behind it, which we may not. */
+function sentenceOf(error: unknown, known: readonly { readonly name: string }[]): string {
+  const code = error instanceof Error && 'code' in error ? error.code : null;
+  const [, flag] = /'(?:-\w, )?(--?[A-Za-z][\w-]*)/.exec(error instanceof Error ? error.message : '') ?? [];
+  if (code === 'ERR_PARSE_ARGS_UNKNOWN_OPTION' && flag !== undefined) {
+    const near = nearest(
+      flag.replace(/^-+/, ''),
+      known.map(({ name }) => name),
+    );
+    return near === null ? `there is no flag ${flag}` : `there is no flag ${flag}; is --${near} meant?`;
+  }
+  if (code === 'ERR_PARSE_ARGS_INVALID_OPTION_VALUE' && flag !== undefined) {
+    const isSwitch = error instanceof Error && error.message.includes('does not take an argument');
+    return isSwitch
+      ? `${flag} takes no value`
+      : `${flag} needs a value; one that begins with - is written ${flag}=VALUE`;
+  }
+  return 'that is no flag and no argument';
+}
+
+function place({ name, arguments: wanted = [] }: Command, positionals: readonly string[]) {
+  const placed = new Map<string, readonly string[]>();
+  const left = [...positionals];
+  for (const argument of wanted) placed.set(argument.name, take(name, argument, left));
+  if (left.length > 0) {
+    const takes = wanted.length === 0 ? 'no argument' : wanted.map(({ name: each }) => each).join(' ');
+    throw new Mistake(`${name} takes ${takes}, and ${left.length} more were given`, `leasehold ${name} --help`);
+  }
+  return placed;
+}
+
+function take(command: string, { name, count, help }: Argument, left: string[]): readonly string[] {
+  if (count === 'many') return left.splice(0);
+  const [first] = left.splice(0, 1);
+  if (first !== undefined && first !== '') return [first];
+  if (count === 'optional' && first === undefined) return [];
+  throw new Mistake(`${name} is missing: ${help}`, `leasehold ${command} --help`);
+}
+
+function mistaken({ name }: Command, message: string): Mistake {
+  return new Mistake(message, `leasehold ${name} --help`);
+}
+
+/** The one that differs by two letters at most, or null. */
+export function nearest(word: string, known: readonly string[]): string | null {
+  let best: string | null = null;
+  let least = 3;
+  for (const each of known) {
+    const changes = distance(word, each);
+    if (changes < least) [best, least] = [each, changes];
+  }
+  return best;
+}
+
+/** Levenshtein's, of words that are short. */
+function distance(a: string, b: string): number {
+  let row = Array.from({ length: b.length + 1 }, (_, at) => at);
+  for (let i = 1; i <= a.length; i++) {
+    const next = [i];
+    for (let j = 1; j <= b.length; j++) {
+      const changed = (row[j - 1] ?? 0) + (a[i - 1] === b[j - 1] ? 0 : 1);
+      next.push(Math.min(changed, (row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1));
+    }
+    row = next;
+  }
+  return row[b.length] ?? 0;
+}

@@ -1,0 +1,57 @@
+/** Questions to the person at the terminal: on standard error, so that they never mix with what is printed. */
+import { createInterface } from 'node:readline/promises';
+import { Secret } from '../core/secret.ts';
+import { Mistake } from './mistake.ts';
+import { canAsk, type Terminal } from './terminal.ts';
+
+export interface Question {
+  readonly terminal: Terminal;
+  readonly signal: AbortSignal;
+}
+
+/** Whether the answer was yes; no where it is left empty. @throws Mistake where nobody is there to answer */
+export async function confirm({ terminal, signal }: Question, text: string): Promise<boolean> {
+  if (!canAsk(terminal))
+    throw new Mistake(`${text} Nobody is there to answer`, 'Say --yes, or look first with --dry-run.');
+  const lines = createInterface({ input: terminal.stdin, output: terminal.stderr });
+  try {
+    return /^y(?:es)?$/i.test((await lines.question(`${text} [y/N] `, { signal })).trim());
+  } finally {
+    lines.close();
+  }
+}
+
+const ENTER = /[\r\n]/;
+const CTRL_C = '\u0003';
+const CTRL_D = '\u0004';
+const RUBS_OUT: ReadonlySet<string> = new Set(['\b', '\u007f']);
+
+/** A text that is not shown while it is typed. @throws Mistake where nobody is there, or it was broken off */
+export async function askHidden({ terminal, signal }: Question, text: string): Promise<Secret> {
+  const { stdin, stderr } = terminal;
+  if (!canAsk(terminal) || !('setRawMode' in stdin)) throw new Mistake(`${text}: nobody is there to type it`);
+  const input = stdin as typeof process.stdin;
+  stderr.write(`${text}: `);
+  input.setRawMode(true);
+  input.setEncoding('utf8');
+  try {
+    return await new Promise((resolve, reject) => {
+      let typed = '';
+      const stop = (): void => reject(signal.reason);
+      signal.addEventListener('abort', stop, { once: true });
+      input.on('data', (chunk: string) => {
+        for (const character of chunk) {
+          if (ENTER.test(character)) resolve(new Secret(typed));
+          else if (character === CTRL_C || character === CTRL_D) reject(new Mistake('broken off'));
+          else if (RUBS_OUT.has(character)) typed = [...typed].slice(0, -1).join('');
+          else typed += character;
+        }
+      });
+    });
+  } finally {
+    input.removeAllListeners('data');
+    input.setRawMode(false);
+    input.pause();
+    stderr.write('\n');
+  }
+}

@@ -1,0 +1,125 @@
+/** Commands on agents. */
+import { parseAgentName } from '../../core/names.ts';
+import { confirm } from '../asking.ts';
+import type { Command } from '../command.ts';
+import { type MadeKey, makeKeyFile, readPublicKey } from '../keyfiles.ts';
+import { EXIT } from '../mistake.ts';
+import { userKeyFile } from '../settings/identity.ts';
+import { placesOf } from '../settings/resolving.ts';
+import { say } from '../terminal.ts';
+
+const NAME = { name: 'NAME', help: 'of the agent', count: 'one', completes: 'agent' } as const;
+const COLUMNS = ['name', 'description', 'public_key', 'registered_at'];
+
+const add: Command = {
+  name: 'agent add',
+  summary: 'Registers an agent, with a key that is made here and stays here',
+  about: [
+    'The private key is written to a file that only you can read (by default ~/.config/leasehold/agents/NAME.pem, where --agent NAME finds it), and the service gets the public half alone. For an agent on another machine make the key there, and register its public half with --public-key.',
+    'An agent may do nothing until a policy names it: leasehold policy put.',
+  ],
+  arguments: [{ name: 'NAME', help: 'of the agent: letters, digits, . _ and -', count: 'one' }],
+  flags: [
+    { name: 'description', value: 'TEXT', help: 'for people' },
+    { name: 'new-key', value: 'FILE', help: 'where the new private key is written', completes: 'file' },
+    {
+      name: 'public-key',
+      value: 'FILE',
+      help: 'registers this one instead: PEM, or base64 of its 32 bytes; - for standard input',
+      completes: 'file',
+    },
+    { name: 'service-key', value: null, help: 'lets the service make the pair, and keep it in its data directory' },
+  ],
+  examples: [
+    { line: 'leasehold agent add deploy-bot', does: 'an agent on this machine' },
+    { line: 'openssl pkey -in bot.pem -pubout | leasehold agent add deploy-bot --public-key -', does: 'one elsewhere' },
+  ],
+  asksService: true,
+  printsRecords: true,
+  async run(invocation) {
+    const { terminal, signal } = invocation;
+    const name = parseAgentName(invocation.argument('NAME'), 'NAME');
+    const vault = await invocation.connect();
+    const made = await makePublicKey();
+    const description = invocation.flag('description');
+    const body = {
+      name,
+      ...(description === null ? {} : { description }),
+      ...(made === null ? {} : { public_key: made.publicKey }),
+    };
+    try {
+      await invocation.output.record(await vault.agents.register(body, { signal }));
+    } catch (error) {
+      made?.remove();
+      throw error;
+    }
+    if (made !== null && made.file !== null)
+      say(terminal, `Its private key is in ${made.file}. leasehold --agent ${name} uses it.`);
+    return EXIT.OK;
+
+    async function makePublicKey(): Promise<MadeKey | null> {
+      if (invocation.isOn('service-key')) return null;
+      const given = invocation.flag('public-key');
+      if (given !== null)
+        return { publicKey: await readPublicKey(terminal, given), file: null, remove: () => undefined };
+      return makeKeyFile(invocation.flag('new-key') ?? userKeyFile(placesOf(terminal), name), terminal);
+    }
+  },
+};
+
+const list: Command = {
+  name: 'agent list',
+  summary: 'Lists agents',
+  asksService: true,
+  printsRecords: true,
+  async run(invocation) {
+    const vault = await invocation.connect();
+    await invocation.output.records(await Array.fromAsync(vault.agents.listAll(invocation)), COLUMNS);
+    return EXIT.OK;
+  },
+};
+
+const show: Command = {
+  name: 'agent show',
+  summary: 'Shows an agent',
+  arguments: [NAME],
+  asksService: true,
+  printsRecords: true,
+  async run(invocation) {
+    const vault = await invocation.connect();
+    await invocation.output.record(await vault.agents.read(invocation.argument('NAME'), invocation));
+    return EXIT.OK;
+  },
+};
+
+const remove: Command = {
+  name: 'agent delete',
+  summary: 'Deregisters an agent: its sessions and leases end at once',
+  about: ['Policies that name it stay; an agent registered anew by that name inherits no session and no lease.'],
+  arguments: [NAME],
+  flags: [
+    { name: 'yes', short: 'y', value: null, help: 'asks nothing' },
+    { name: 'dry-run', value: null, help: 'only says what would be done' },
+  ],
+  asksService: true,
+  async run(invocation) {
+    const { terminal, signal } = invocation;
+    const name = invocation.argument('NAME');
+    const vault = await invocation.connect();
+    if (!invocation.isOn('yes')) {
+      await vault.agents.read(name, { signal });
+      const { meta } = await vault.leases.list({ agent: name, status: 'active', limit: 1 }, { signal });
+      const what = `${name}: its sessions and ${meta.total} active leases end.`;
+      const isMeant = !invocation.isOn('dry-run') && (await confirm({ terminal, signal }, `${what} Deregister it?`));
+      if (!isMeant) {
+        say(terminal, `${invocation.isOn('dry-run') ? `${what} ` : ''}Nothing was done.`);
+        return EXIT.OK;
+      }
+    }
+    await vault.agents.deregister(name, { signal });
+    say(terminal, `Deregistered ${name}.`);
+    return EXIT.OK;
+  },
+};
+
+export const AGENT_COMMANDS: readonly Command[] = [add, list, show, remove];

@@ -1,0 +1,149 @@
+/** Commands on the audit log. */
+import type { AuditEntry, AuditFilter, Leasehold } from '../../client/leasehold.ts';
+import type { Command, Flag, Invocation } from '../command.ts';
+import { exportLog } from '../exporting.ts';
+import { followLog } from '../following.ts';
+import { EXIT } from '../mistake.ts';
+import { readWholeNumber, toInstant } from '../numbers.ts';
+import { startProgress } from '../progress.ts';
+
+const RESULTS = ['allowed', 'denied', 'not_found', 'error'] as const;
+const COLUMNS = ['seq', 'timestamp', 'event_type', 'agent_name', 'resource', 'result', 'reason'];
+
+const FILTERS: readonly Flag[] = [
+  { name: 'by', value: 'NAME', help: 'what this agent did; admin and service are names too', completes: 'agent' },
+  {
+    name: 'resource',
+    value: 'GLOB',
+    help: 'a path, with * for any run of characters and ? for one',
+    completes: 'path',
+  },
+  { name: 'action', value: 'ACTION', help: 'such as retrieve' },
+  { name: 'event', value: 'TYPE', help: 'such as credential.retrieve' },
+  { name: 'result', value: RESULTS.join('|'), help: 'only these', completes: RESULTS },
+];
+
+function readFilter(invocation: Invocation): AuditFilter {
+  const given = {
+    agent: invocation.flag('by'),
+    resource: invocation.flag('resource'),
+    action: invocation.flag('action'),
+    event_type: invocation.flag('event'),
+    result: invocation.flag('result'),
+  };
+  return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== null));
+}
+
+const list: Command = {
+  name: 'audit list',
+  summary: 'Lists entries of the audit log, newest first',
+  flags: [
+    ...FILTERS,
+    { name: 'since', value: 'TIME', help: 'ISO 8601, or back from now, such as 90m, 2h, 7d' },
+    { name: 'until', value: 'TIME', help: 'as --since' },
+    { name: 'limit', value: 'N', help: 'entries at most (default 100)' },
+  ],
+  examples: [{ line: 'leasehold audit list --result denied --since 1d', does: 'who was denied what since yesterday' }],
+  asksService: true,
+  printsRecords: true,
+  async run(invocation) {
+    const [since, until] = [invocation.flag('since'), invocation.flag('until')];
+    const limit = readWholeNumber(invocation, 'limit') ?? 100;
+    const filter = {
+      ...readFilter(invocation),
+      ...(since === null ? {} : { since: toInstant(since) }),
+      ...(until === null ? {} : { until: toInstant(until) }),
+    };
+    const vault = await invocation.connect();
+    await invocation.output.records(await newest(vault, filter, limit, invocation.signal), COLUMNS);
+    return EXIT.OK;
+  },
+};
+
+const MOST_ON_A_PAGE = 1000;
+
+async function newest(vault: Leasehold, filter: AuditFilter, limit: number, signal: AbortSignal) {
+  const entries: AuditEntry[] = [];
+  while (entries.length < limit) {
+    const wanted = Math.min(limit - entries.length, MOST_ON_A_PAGE);
+    // Entries that came meanwhile would move all pages: the next one begins behind the last that was seen.
+    const { data } = await vault.audit.list({ ...filter, limit: wanted, offset: entries.length }, { signal });
+    const last = entries.at(-1)?.seq ?? Number.POSITIVE_INFINITY;
+    entries.push(...data.filter(({ seq }) => seq < last));
+    if (data.length < wanted) break;
+  }
+  return entries;
+}
+
+const tail: Command = {
+  name: 'audit tail',
+  summary: 'Shows the last entries, and then each new one, until Ctrl-C',
+  flags: [...FILTERS, { name: 'last', value: 'N', help: 'so many to begin with (default 10)' }],
+  asksService: true,
+  printsRecords: true,
+  async run(invocation) {
+    const vault = await invocation.connect();
+    await followLog(invocation, vault, readFilter(invocation), readWholeNumber(invocation, 'last') ?? 10);
+    return EXIT.OK;
+  },
+};
+
+const PROGRESS_EVERY_MS = 500;
+
+const verify: Command = {
+  name: 'audit verify',
+  summary: 'Verifies the whole chain: every entry is read and every link computed again',
+  about: ['Ends with exit code 3 where the chain is broken.'],
+  asksService: true,
+  printsRecords: true,
+  async run(invocation) {
+    const { terminal, signal } = invocation;
+    const vault = await invocation.connect();
+    const progress = startProgress(terminal, 'Verifying');
+    const looking = setInterval(() => {
+      vault.audit
+        .readProgress({ signal })
+        .then(({ entries_checked, entries_total }) => progress.show(entries_checked ?? 0, entries_total))
+        // What can't be told is not shown.
+        .catch(() => undefined);
+    }, PROGRESS_EVERY_MS);
+    try {
+      const verification = await vault.audit.verify({ signal });
+      progress.end();
+      await invocation.output.record(verification);
+      return verification.valid ? EXIT.OK : EXIT.NO;
+    } finally {
+      clearInterval(looking);
+      progress.end();
+    }
+  },
+};
+
+const exportEntries: Command = {
+  name: 'audit export',
+  summary: 'Writes every entry as JSON, a line each, oldest first',
+  about: [
+    'An auditor verifies it without the service: scripts/verify_audit.py, with the key that npm run audit-key prints, and with the head record that --head writes.',
+  ],
+  flags: [
+    {
+      name: 'out',
+      value: 'FILE',
+      help: 'into this file, which must not be there yet, instead of standard output',
+      completes: 'file',
+    },
+    {
+      name: 'head',
+      value: 'FILE',
+      help: 'writes the head record too, by which a cut tail is found',
+      completes: 'file',
+    },
+  ],
+  asksService: true,
+  async run(invocation) {
+    await exportLog(invocation, await invocation.connect());
+    return EXIT.OK;
+  },
+};
+
+export const AUDIT_COMMANDS: readonly Command[] = [list, tail, verify, exportEntries];

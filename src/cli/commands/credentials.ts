@@ -1,0 +1,135 @@
+/** Commands on credentials, but for `get`, which has a file of its own. */
+import { parsePath } from '../../core/path.ts';
+import { confirm } from '../asking.ts';
+import type { Command } from '../command.ts';
+import { withWayThere } from '../denials.ts';
+import { EXIT } from '../mistake.ts';
+import { say } from '../terminal.ts';
+import { readValue } from '../values.ts';
+
+const PATH = {
+  name: 'PATH',
+  help: 'of the credential, such as prod/db/password',
+  count: 'one',
+  completes: 'path',
+} as const;
+const YES = { name: 'yes', short: 'y', value: null, help: 'asks nothing' } as const;
+const DRY_RUN = { name: 'dry-run', value: null, help: 'only says what would be done' } as const;
+
+const put: Command = {
+  name: 'put',
+  summary: 'Stores a value: a new credential, or a new version of one',
+  about: [
+    'The value is typed, without being shown, or comes from standard input (-) or a file (@FILE), byte for byte. It is never an argument: a shell keeps those, and everybody on the machine sees them.',
+    'Nothing is overwritten: the newest versions are kept, and get --version N reads an earlier one.',
+  ],
+  arguments: [
+    PATH,
+    {
+      name: 'FROM',
+      help: '- for standard input, @FILE for a file; left out, it is asked for',
+      count: 'optional',
+      completes: 'file',
+    },
+  ],
+  flags: [
+    { name: 'type', value: 'TYPE', help: 'such as api_key, token, password, certificate, ssh_key (default generic)' },
+    { name: 'description', value: 'TEXT', help: 'for people and agents who look for it' },
+    { name: 'if-new', value: null, help: 'refuses where the path exists' },
+  ],
+  examples: [
+    { line: 'leasehold put prod/db/password', does: 'asks for the value' },
+    {
+      line: 'openssl rand -hex 32 | tr -d "\\n" | leasehold put prod/session-key -',
+      does: 'stores what a program makes',
+    },
+    { line: 'leasehold put prod/tls/key @server.key --type certificate', does: 'stores a file' },
+  ],
+  asksService: true,
+  printsRecords: true,
+  async run(invocation) {
+    const { terminal, signal } = invocation;
+    const path = parsePath(invocation.argument('PATH'), 'PATH');
+    const vault = await invocation.connect();
+    const value = await readValue({ terminal, signal }, invocation.optional('FROM'));
+    const [type, description] = [invocation.flag('type'), invocation.flag('description')];
+    const request = {
+      path,
+      value,
+      ...(type === null ? {} : { type }),
+      ...(description === null ? {} : { description }),
+    };
+    const storing = vault.credentials.store(request, { onlyIfNew: invocation.isOn('if-new'), signal });
+    const stored = await withWayThere(invocation, { action: 'store', path }, storing);
+    await invocation.output.record(stored);
+    return EXIT.OK;
+  },
+};
+
+const list: Command = {
+  name: 'list',
+  summary: 'Lists credentials, without values',
+  about: ['An agent sees the paths that it has a list grant on.'],
+  arguments: [{ name: 'PREFIX', help: 'only paths that begin with it', count: 'optional', completes: 'path' }],
+  flags: [{ name: 'type', value: 'TYPE', help: 'only of this type' }],
+  examples: [{ line: 'leasehold list prod/ -o json', does: 'everything below prod/, for a program' }],
+  asksService: true,
+  printsRecords: true,
+  async run(invocation) {
+    const { signal } = invocation;
+    const [prefix, type] = [invocation.optional('PREFIX') ?? '', invocation.flag('type')];
+    const vault = await invocation.connect();
+    const all = await Array.fromAsync(vault.credentials.listAll(type === null ? {} : { type }, { signal }));
+    const found = all.filter(({ path }) => path.startsWith(prefix));
+    await invocation.output.records(found, ['path', 'type', 'description', 'updated_at', 'access_count']);
+    return EXIT.OK;
+  },
+};
+
+const history: Command = {
+  name: 'history',
+  summary: 'Shows the versions of a credential that are kept, without values',
+  arguments: [PATH],
+  asksService: true,
+  printsRecords: true,
+  async run(invocation) {
+    const path = parsePath(invocation.argument('PATH'), 'PATH');
+    const vault = await invocation.connect();
+    const reading = vault.credentials.readMetadata(path, { signal: invocation.signal });
+    const { versions } = await withWayThere(invocation, { action: 'list', path }, reading);
+    await invocation.output.records(versions, ['version', 'created_at']);
+    return EXIT.OK;
+  },
+};
+
+const remove: Command = {
+  name: 'delete',
+  summary: 'Deletes a credential with all its versions, and revokes its leases',
+  arguments: [PATH],
+  flags: [YES, DRY_RUN],
+  asksService: true,
+  async run(invocation) {
+    const { terminal, signal } = invocation;
+    const path = parsePath(invocation.argument('PATH'), 'PATH');
+    const vault = await invocation.connect();
+    if (!invocation.isOn('yes')) {
+      const reading = vault.credentials.readMetadata(path, { signal });
+      const { versions } = await withWayThere(invocation, { action: 'list', path }, reading);
+      const { meta } = await vault.leases.list({ path, status: 'active', limit: 1 }, { signal });
+      const what = `${path}: ${versions.length} versions go, and ${meta.total} active leases end.`;
+      if (invocation.isOn('dry-run')) {
+        say(terminal, `${what} Nothing was done.`);
+        return EXIT.OK;
+      }
+      if (!(await confirm({ terminal, signal }, `${what} Delete it?`))) {
+        say(terminal, 'Nothing was done.');
+        return EXIT.OK;
+      }
+    }
+    await withWayThere(invocation, { action: 'delete', path }, vault.credentials.delete(path, { signal }));
+    say(terminal, `Deleted ${path}.`);
+    return EXIT.OK;
+  },
+};
+
+export const CREDENTIAL_COMMANDS: readonly Command[] = [put, list, history, remove];

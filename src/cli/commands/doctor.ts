@@ -1,0 +1,95 @@
+/** `leasehold doctor`: what holds and where it was said, and whether it works. */
+import { statSync } from 'node:fs';
+import { LeaseholdError } from '../../client/errors.ts';
+import type { Command, Invocation } from '../command.ts';
+import { EXIT } from '../mistake.ts';
+import { userFilePath } from '../settings/files.ts';
+import { loginsPath } from '../settings/logins.ts';
+import { placesOf } from '../settings/resolving.ts';
+import { readVersion } from '../version.ts';
+import { identify } from './sessions.ts';
+
+type Finding = {
+  readonly check: string;
+  readonly result: 'ok' | 'warning' | 'wrong';
+  readonly found: string;
+};
+
+const CLOCKS_APART_MS = 30_000;
+
+export const doctor: Command = {
+  name: 'doctor',
+  summary: 'Shows which settings hold and where each was said, and whether they work',
+  about: ['Ends with exit code 2 where something is wrong.'],
+  asksService: true,
+  printsRecords: true,
+  async run(invocation) {
+    const findings = [...settingsOf(invocation), ...filesOf(invocation), ...(await serviceOf(invocation))];
+    await invocation.output.records(findings, ['check', 'result', 'found']);
+    return findings.some(({ result }) => result === 'wrong') ? EXIT.ERROR : EXIT.OK;
+  },
+};
+
+const ok = (check: string, found: string): Finding => ({ check, result: 'ok', found });
+const warning = (check: string, found: string): Finding => ({ check, result: 'warning', found });
+const wrong = (check: string, found: string): Finding => ({ check, result: 'wrong', found });
+
+function settingsOf({ settings }: Invocation): Finding[] {
+  const { address, identity, dataDir, format, timeoutSeconds, profile, overruled } = settings;
+  const who = identity.value;
+  const name = who.kind === 'agent' || who.kind === 'session' ? `agent ${who.name}` : who.kind;
+  return [
+    ok('version', `leasehold ${readVersion()}, Node ${process.versions.node}`),
+    ok('address', `${address.value}, from ${address.by}`),
+    ...(who.kind === 'nobody' ? [warning('who asks', 'nobody: no token and no agent was found')] : []),
+    ...(who.kind === 'nobody' ? [] : [ok('who asks', `${name}, from ${identity.by}`)]),
+    ok('data directory', `${dataDir.value}, from ${dataDir.by}`),
+    ok('output', `${format.value}, from ${format.by}`),
+    ok('timeout', `${timeoutSeconds.value} s, from ${timeoutSeconds.by}`),
+    ...(profile === null ? [] : [ok('profile', `${profile.value}, from ${profile.by}`)]),
+    ...overruled
+      .filter(({ level }) => level !== 'default')
+      .map(({ setting, value, by }) => ok('overruled', `${setting} ${value}, from ${by}`)),
+  ];
+}
+
+function filesOf({ settings, terminal }: Invocation): Finding[] {
+  const places = placesOf(terminal);
+  const who = settings.identity.value;
+  const files = [userFilePath(places), loginsPath(places), ...(who.kind === 'agent' ? [who.keyFile] : [])];
+  return files.flatMap((file) => {
+    const found = statSync(file, { throwIfNoEntry: false });
+    if (found === undefined) return file === files[2] ? [wrong('key file', `${file} is not there`)] : [];
+    const mode = (found.mode & 0o777).toString(8);
+    if ((found.mode & 0o077) === 0) return [ok('file', `${file}, mode ${mode}`)];
+    return [warning('file', `${file} is readable by others (mode ${mode}): chmod 600 it`)];
+  });
+}
+
+async function serviceOf(invocation: Invocation): Promise<Finding[]> {
+  const { settings, signal } = invocation;
+  const findings: Finding[] = [];
+  const vault = await invocation.connect(true);
+  const startedAt = performance.now();
+  try {
+    const { status } = await vault.health({ signal });
+    const milliseconds = Math.round(performance.now() - startedAt);
+    findings.push(ok('service', `${status}, answered in ${milliseconds} ms`));
+  } catch (error) {
+    if (!(error instanceof LeaseholdError)) throw error;
+    return [...findings, wrong('service', `${error.message} (${error.code})`)];
+  }
+  const apart = await vault.clockDifference({ signal });
+  if (Math.abs(apart) > CLOCKS_APART_MS) {
+    findings.push(warning('clock', `this machine's is ${Math.round(apart / 1000)} s off the service's`));
+  } else findings.push(ok('clock', 'agrees with the service'));
+  if (settings.identity.value.kind === 'nobody') return findings;
+  try {
+    const { name, expiresAt } = await identify(vault, signal);
+    findings.push(ok('accepted as', `${name}${expiresAt === null ? '' : `, session until ${expiresAt}`}`));
+  } catch (error) {
+    if (!(error instanceof LeaseholdError)) throw error;
+    findings.push(wrong('accepted as', `${error.message} (${error.code})`));
+  }
+  return findings;
+}

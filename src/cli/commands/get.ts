@@ -1,0 +1,76 @@
+/** `leasehold get`: a value, bare into a pipe, and not by accident onto a terminal. */
+import type { Retrieved } from '../../client/leasehold.ts';
+import { parsePath } from '../../core/path.ts';
+import { confirm } from '../asking.ts';
+import type { Command, Invocation } from '../command.ts';
+import { withWayThere } from '../denials.ts';
+import { EXIT, Mistake } from '../mistake.ts';
+import { readWholeNumber } from '../numbers.ts';
+import { quote, toVariableName } from '../output/variables.ts';
+import { canAsk, say } from '../terminal.ts';
+
+export const get: Command = {
+  name: 'get',
+  summary: 'Retrieves a value, for as long as its lease lasts',
+  about: [
+    'Into a pipe or a file it prints the value and nothing else, byte for byte. On a terminal it asks first, unless --reveal is given. With -o or --field it prints the lease too.',
+    'Each retrieval is a lease and an entry in the audit log. A program gets a value better with leasehold run, which gives the lease back.',
+  ],
+  arguments: [{ name: 'PATH', help: 'of the credential', count: 'one', completes: 'path' }],
+  flags: [
+    { name: 'reveal', value: null, help: 'shows the value on a terminal without asking' },
+    { name: 'version', value: 'N', help: 'an earlier version' },
+    { name: 'ttl', value: 'SECONDS', help: 'a shorter lease than the policy allows' },
+  ],
+  examples: [
+    { line: 'leasehold get prod/db/password | pbcopy', does: 'into the clipboard, past the screen' },
+    { line: 'leasehold get prod/db/password --field lease_id', does: 'the lease alone' },
+    { line: 'eval "$(leasehold get prod/db/password -o env)"', does: 'sets PROD_DB_PASSWORD in this shell' },
+  ],
+  asksService: true,
+  printsRecords: true,
+  async run(invocation) {
+    const { terminal, signal } = invocation;
+    const path = parsePath(invocation.argument('PATH'), 'PATH');
+    const version = readWholeNumber(invocation, 'version');
+    const ttlSeconds = readWholeNumber(invocation, 'ttl');
+    const field = invocation.flag('field');
+    const showsValue = field === null || field === 'value';
+    if (showsValue && terminal.stdout.isTTY === true && !invocation.isOn('reveal')) await askBefore(invocation, path);
+    const vault = await invocation.connect();
+    const retrieving = vault.credentials.retrieve(path, {
+      ...(version === null ? {} : { version }),
+      ...(ttlSeconds === null ? {} : { ttlSeconds }),
+      signal,
+    });
+    await print(invocation, await withWayThere(invocation, { action: 'retrieve', path }, retrieving));
+    return EXIT.OK;
+  },
+};
+
+/** @throws Mistake where it is not to be shown */
+async function askBefore({ terminal, signal }: Invocation, path: string): Promise<void> {
+  if (!canAsk(terminal)) {
+    throw new Mistake('the value would be shown on the terminal', 'Say --reveal, or send it into a pipe or a file.');
+  }
+  if (await confirm({ terminal, signal }, `The value of ${path} will stand on this terminal. Show it?`)) return;
+  throw new Mistake('nothing was retrieved');
+}
+
+async function print(invocation: Invocation, { value, ...lease }: Retrieved): Promise<void> {
+  const { terminal, output, settings } = invocation;
+  const revealed = value.reveal();
+  const record = { path: lease.path, value: revealed, lease_id: lease.lease_id, expires_at: lease.expires_at };
+  if (invocation.flag('field') === null && output.format === 'env') {
+    output.text(`${toVariableName(lease.path)}=${quote(revealed)}`);
+    return;
+  }
+  if (settings.format.level !== 'default' || invocation.flag('field') !== null) {
+    await output.record(record);
+    return;
+  }
+  terminal.stdout.write(revealed);
+  if (terminal.stdout.isTTY !== true) return;
+  if (!revealed.endsWith('\n')) terminal.stdout.write('\n');
+  say(terminal, `Lease ${lease.lease_id} ends at ${lease.expires_at}.`);
+}

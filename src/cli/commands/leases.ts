@@ -1,0 +1,107 @@
+/** Commands on leases. */
+import { parsePath } from '../../core/path.ts';
+import { confirm } from '../asking.ts';
+import type { Command } from '../command.ts';
+import { EXIT, Mistake } from '../mistake.ts';
+import { say } from '../terminal.ts';
+
+const STATUSES = ['active', 'expired', 'revoked'] as const;
+const COLUMNS = ['lease_id', 'agent_name', 'path', 'status', 'expires_at', 'policy_name'];
+const HOLDER = { name: 'holder', value: 'NAME', help: 'only those of this agent', completes: 'agent' } as const;
+const OF_PATH = { name: 'path', value: 'PATH', help: 'only those of this credential', completes: 'path' } as const;
+
+const list: Command = {
+  name: 'lease list',
+  summary: 'Lists leases, newest first; ended ones for 7 days',
+  about: ['An agent sees its own.'],
+  flags: [HOLDER, OF_PATH, { name: 'status', value: STATUSES.join('|'), help: 'only these', completes: STATUSES }],
+  asksService: true,
+  printsRecords: true,
+  async run(invocation) {
+    const [agent, path, status] = ['holder', 'path', 'status'].map((name) => invocation.flag(name) ?? undefined);
+    const vault = await invocation.connect();
+    const filter = {
+      ...(agent === undefined ? {} : { agent }),
+      ...(path === undefined ? {} : { path }),
+      ...(status === undefined ? {} : { status }),
+    };
+    await invocation.output.records(await Array.fromAsync(vault.leases.listAll(filter, invocation)), COLUMNS);
+    return EXIT.OK;
+  },
+};
+
+const show: Command = {
+  name: 'lease show',
+  summary: 'Shows a lease',
+  arguments: [{ name: 'LEASE_ID', help: 'of the lease', count: 'one' }],
+  asksService: true,
+  printsRecords: true,
+  async run(invocation) {
+    const vault = await invocation.connect();
+    await invocation.output.record(await vault.leases.read(invocation.argument('LEASE_ID'), invocation));
+    return EXIT.OK;
+  },
+};
+
+const renew: Command = {
+  name: 'lease renew',
+  summary: 'Renews a lease: decided anew, from now, by the policies as they are now',
+  arguments: [{ name: 'LEASE_ID', help: 'of a lease that has not ended', count: 'one' }],
+  asksService: true,
+  printsRecords: true,
+  async run(invocation) {
+    const vault = await invocation.connect();
+    await invocation.output.record(await vault.leases.renew(invocation.argument('LEASE_ID'), invocation));
+    return EXIT.OK;
+  },
+};
+
+const revoke: Command = {
+  name: 'lease revoke',
+  summary: 'Revokes leases: at once, on every node',
+  about: ['Give leases by their ids, or all active ones of an agent, of a credential, or of both together.'],
+  arguments: [{ name: 'LEASE_ID', help: 'of a lease', count: 'many' }],
+  flags: [
+    HOLDER,
+    OF_PATH,
+    { name: 'yes', short: 'y', value: null, help: 'asks nothing' },
+    { name: 'dry-run', value: null, help: 'only says how many there are' },
+  ],
+  examples: [{ line: 'leasehold lease revoke --holder deploy-bot', does: 'everything that deploy-bot holds' }],
+  asksService: true,
+  async run(invocation) {
+    const { terminal, signal } = invocation;
+    const ids = invocation.many('LEASE_ID');
+    const [agent, path] = [invocation.flag('holder'), invocation.flag('path')];
+    if ((agent === null && path === null) === (ids.length === 0)) {
+      throw new Mistake('give LEASE_ID, or --holder and --path, and not both', 'leasehold lease revoke --help');
+    }
+    const vault = await invocation.connect();
+    if (ids.length > 0) {
+      if (invocation.isOn('dry-run')) {
+        say(terminal, `${ids.length} would be revoked. Nothing was done.`);
+        return EXIT.OK;
+      }
+      for (const id of ids) await vault.leases.revoke(id, { signal });
+      say(terminal, `Revoked ${ids.length}.`);
+      return EXIT.OK;
+    }
+    const which = {
+      ...(agent === null ? {} : { agent }),
+      ...(path === null ? {} : { path: parsePath(path, '--path') }),
+    };
+    if (!invocation.isOn('yes')) {
+      const { meta } = await vault.leases.list({ ...which, status: 'active', limit: 1 }, { signal });
+      const isDry = invocation.isOn('dry-run');
+      if (isDry || !(await confirm({ terminal, signal }, `${meta.total} active leases end. Revoke them?`))) {
+        say(terminal, `${isDry ? `${meta.total} would be revoked. ` : ''}Nothing was done.`);
+        return EXIT.OK;
+      }
+    }
+    const { revoked } = await vault.leases.revokeAll(which, { signal });
+    say(terminal, `Revoked ${revoked}.`);
+    return EXIT.OK;
+  },
+};
+
+export const LEASE_COMMANDS: readonly Command[] = [list, show, renew, revoke];

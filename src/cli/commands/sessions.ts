@@ -1,0 +1,112 @@
+/** Commands on who asks: `login`, `logout`, `whoami`. */
+
+import { LeaseholdError } from '../../client/errors.ts';
+import type { Leasehold } from '../../client/leasehold.ts';
+import { Secret } from '../../core/secret.ts';
+import { askHidden } from '../asking.ts';
+import type { Command } from '../command.ts';
+import { connect } from '../connecting.ts';
+import { EXIT, Mistake } from '../mistake.ts';
+import { loginsPath, readLogin, writeLogin } from '../settings/logins.ts';
+import { placesOf } from '../settings/resolving.ts';
+import type { Identity, Settings } from '../settings/settings.ts';
+import { say } from '../terminal.ts';
+
+/** Who a token is: an agent, until when, or the administrator. @throws LeaseholdError */
+export async function identify(
+  vault: Leasehold,
+  signal: AbortSignal,
+): Promise<{ name: string; expiresAt: string | null }> {
+  try {
+    const { agent_name, expires_at } = await vault.readSession({ signal });
+    return { name: `agent:${agent_name}`, expiresAt: expires_at };
+  } catch (error) {
+    // The administrator has no session, and says so otherwise than a token that is not known.
+    if (!(error instanceof LeaseholdError) || error.status === 401 || error.status === null) throw error;
+    await vault.policies.list({ limit: 1 }, { signal });
+    return { name: 'admin', expiresAt: null };
+  }
+}
+
+const whoami: Command = {
+  name: 'whoami',
+  summary: 'Shows as whom the service is asked, and where that was said',
+  asksService: true,
+  printsRecords: true,
+  async run(invocation) {
+    const { settings, signal } = invocation;
+    const { name, expiresAt } = await identify(await invocation.connect(), signal);
+    const { address, identity } = settings;
+    await invocation.output.record({
+      name,
+      from: identity.by,
+      session_expires_at: expiresAt,
+      address: address.value,
+      address_from: address.by,
+    });
+    return EXIT.OK;
+  },
+};
+
+const login: Command = {
+  name: 'login',
+  summary: 'Keeps a session, or a token, for the commands that follow',
+  about: [
+    'As an agent (--agent NAME) it logs in with the key and keeps the session, for an hour at most. Otherwise it asks for a token, which is not shown, tries it, and keeps it. Either lies in a file that only you can read, until leasehold logout.',
+    'Without a login an agent logs in for each command, and its session ends with the command.',
+  ],
+  examples: [
+    { line: 'leasehold login --agent deploy-bot', does: 'a session for deploy-bot' },
+    { line: 'leasehold login --address https://vault.example.org', does: 'asks for a token for that service' },
+  ],
+  asksService: true,
+  async run(invocation) {
+    const { terminal, settings, signal } = invocation;
+    const places = placesOf(terminal);
+    const address = settings.address.value;
+    const said = settings.identity.value;
+    if (said.kind === 'agent') {
+      const { session_id, agent_name, expires_at } = await connect(settings).vault.logIn({ signal });
+      writeLogin(places, address, { kind: 'session', agent: agent_name, token: session_id, expiresAt: expires_at });
+      say(terminal, `Logged in to ${address} as agent ${agent_name} until ${expires_at}.`);
+      return EXIT.OK;
+    }
+    const isGiven = said.kind === 'token' && ['flag', 'environment'].includes(settings.identity.level);
+    const token = isGiven ? said.token : await askHidden({ terminal, signal }, `Token for ${address}`);
+    const { name } = await identify(connect(as(settings, { kind: 'token', token })).vault, signal);
+    writeLogin(places, address, { kind: 'token', token });
+    say(terminal, `Logged in to ${address} as ${name}. The token is kept in ${loginsPath(places)}.`);
+    return EXIT.OK;
+  },
+};
+
+const logout: Command = {
+  name: 'logout',
+  summary: 'Forgets what login kept, and ends the session',
+  asksService: true,
+  async run({ terminal, settings, signal }) {
+    const places = placesOf(terminal);
+    const address = settings.address.value;
+    const kept = readLogin(places, address);
+    const wasThere = writeLogin(places, address, null);
+    if (!wasThere) throw new Mistake(`there is no login for ${address}`);
+    if (kept?.kind === 'session') {
+      const token = new Secret(kept.token.reveal());
+      // Forgotten it is in any case; one that has ended already is none.
+      await connect(as(settings, { kind: 'token', token }))
+        .vault.logOut({ signal })
+        .catch((error: unknown) => {
+          const isGone = error instanceof LeaseholdError && error.status === 401;
+          if (!isGone) throw error;
+        });
+    }
+    say(terminal, `Logged out of ${address}.`);
+    return EXIT.OK;
+  },
+};
+
+function as(settings: Settings, value: Identity): Settings {
+  return { ...settings, identity: { ...settings.identity, value } };
+}
+
+export const SESSION_COMMANDS: readonly Command[] = [login, logout, whoami];

@@ -1,0 +1,42 @@
+/** The service, as whoever the settings say. A session that a command began ends with it. */
+
+import { LeaseholdError } from '../client/errors.ts';
+import { fileSigner, Leasehold } from '../client/leasehold.ts';
+import { Mistake } from './mistake.ts';
+import type { Settings } from './settings/settings.ts';
+import { unixFetch } from './unixsocket.ts';
+
+export interface Connected {
+  readonly vault: Leasehold;
+  /** Ends the session that was begun for the command, if one was. Never rejects. */
+  close(): Promise<void>;
+}
+
+const CLOSES_WITHIN_MS = 3000;
+
+/** @throws Mistake */
+export function connect(settings: Settings): Connected {
+  const { address, identity, timeoutSeconds, allowsInsecureHttp } = settings;
+  const socket = address.value.startsWith('unix:') ? address.value.slice('unix:'.length) : null;
+  const who = identity.value;
+  try {
+    const vault = new Leasehold({
+      address: socket === null ? address.value : 'http://localhost',
+      timeoutMs: timeoutSeconds.value * 1000,
+      insecureHttp: allowsInsecureHttp,
+      ...(socket === null ? {} : { fetch: unixFetch(socket) }),
+      ...(who.kind === 'agent' ? { agent: { name: who.name, sign: fileSigner(who.keyFile) } } : {}),
+      ...(who.kind === 'token' || who.kind === 'session' ? { token: who.token } : {}),
+    });
+    const close = who.kind === 'agent' ? () => endSession(vault) : () => Promise.resolve();
+    return { vault, close };
+  } catch (error) {
+    if (error instanceof LeaseholdError) throw new Mistake(`${address.by}: ${error.message}`);
+    throw error;
+  }
+}
+
+async function endSession(vault: Leasehold): Promise<void> {
+  // One that can't be ended ends by itself within the hour.
+  await vault.logOut({ signal: AbortSignal.timeout(CLOSES_WITHIN_MS) }).catch(() => undefined);
+}

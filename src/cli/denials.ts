@@ -1,0 +1,40 @@
+/** A refusal that tells the way to the grant that is missing. */
+import { LeaseholdError } from '../client/errors.ts';
+import type { Invocation } from './command.ts';
+import { quoteWord } from './output/variables.ts';
+
+/** An error of the service, with what to do about it. */
+export class Hinted extends Error {
+  readonly error: LeaseholdError;
+  readonly hint: string;
+
+  constructor(error: LeaseholdError, hint: string) {
+    super(error.message);
+    this.error = error;
+    this.hint = hint;
+  }
+}
+
+/** Does what is asked; of a denial it also says why, as the service sees it, and who can change it. @throws Hinted, LeaseholdError */
+export async function withWayThere<T>(
+  { settings, connect, signal }: Invocation,
+  { action, path }: { readonly action: string; readonly path: string },
+  work: Promise<T>,
+): Promise<T> {
+  try {
+    return await work;
+  } catch (error) {
+    const who = settings.identity.value;
+    if (!(error instanceof LeaseholdError) || error.code !== 'ACCESS_DENIED') throw error;
+    if (who.kind !== 'agent' && who.kind !== 'session') throw error;
+    const vault = await connect();
+    const simulated = await vault.policies
+      .simulate({ agent: who.name, resource: path, action }, { signal })
+      .catch(() => null);
+    const why = simulated === null ? '' : `${simulated.reason} `;
+    throw new Hinted(
+      error,
+      `${why}An administrator sees what would grant it with: leasehold policy explain ${who.name} ${action} ${quoteWord(path)}`,
+    );
+  }
+}

@@ -1,0 +1,29 @@
+/** Programs of the package that are processes of their own: the service, and those that work on its database. */
+import { spawn } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { constants } from 'node:os';
+import { join } from 'node:path';
+import type { Terminal } from './terminal.ts';
+
+const NODE_FLAGS = ['--disable-sigusr1', '--disable-proto=throw'];
+const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+
+/** Resolves to its exit code. What is typed, and what it prints, are its own. */
+export async function runEntry(name: string, words: readonly string[], { environment }: Terminal): Promise<number> {
+  const file = join(import.meta.dirname, '..', `${name}.ts`);
+  const program = existsSync(file) ? file : file.replace(/\.ts$/, '.js');
+  const child = spawn(process.execPath, [...NODE_FLAGS, program, ...words], {
+    stdio: 'inherit',
+    env: { ...environment, INIT_CWD: environment['INIT_CWD'] ?? process.cwd() },
+  });
+  const forward = (signal: NodeJS.Signals): void => void child.kill(signal);
+  for (const signal of SIGNALS) process.on(signal, forward);
+  try {
+    return await new Promise((resolve, reject) => {
+      child.once('error', reject);
+      child.once('close', (code, signal) => resolve(code ?? 128 + constants.signals[signal ?? 'SIGKILL']));
+    });
+  } finally {
+    for (const signal of SIGNALS) process.off(signal, forward);
+  }
+}

@@ -1,0 +1,72 @@
+/** The audit log into a file or a pipe, as the service streams it. */
+import { createWriteStream, writeFileSync } from 'node:fs';
+import { rename, rm } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import { Readable, Transform } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { LeaseholdError } from '../client/errors.ts';
+import type { Leasehold } from '../client/leasehold.ts';
+import type { Invocation } from './command.ts';
+import { Mistake } from './mistake.ts';
+import { startProgress } from './progress.ts';
+import { say } from './terminal.ts';
+
+const NEWLINE = 10;
+
+/** @throws Mistake, LeaseholdError; a file is there only when it is whole */
+export async function exportLog(invocation: Invocation, vault: Leasehold): Promise<void> {
+  const { terminal, signal } = invocation;
+  const at = (name: string): string | null => {
+    const file = invocation.flag(name);
+    return file === null ? null : resolve(terminal.folder, file);
+  };
+  const [out, headFile] = [at('out'), at('head')];
+  const { meta } = await vault.audit.list({ limit: 1 }, { signal });
+  const { head, bytes } = await vault.audit.export({ signal });
+  const progress = startProgress(terminal, 'Exporting');
+  let entries = 0;
+  let last = NEWLINE;
+  const counting = new Transform({
+    transform(chunk: Buffer, _encoding, done) {
+      for (const byte of chunk) if (byte === NEWLINE) entries += 1;
+      last = chunk.at(-1) ?? last;
+      progress.show(entries, meta.total);
+      done(null, chunk);
+    },
+  });
+  const unfinished = out === null ? null : `${out}.unfinished`;
+  try {
+    const source = Readable.fromWeb(bytes as Parameters<typeof Readable.fromWeb>[0]);
+    const target = unfinished === null ? terminal.stdout : createWriteStream(unfinished, { flags: 'wx', mode: 0o600 });
+    await pipeline(source, counting, target, { end: unfinished !== null, signal });
+    if (last !== NEWLINE) throw new LeaseholdError('NO_ANSWER', 'the export broke off in the middle of an entry');
+    if (out !== null && unfinished !== null) await finish(unfinished, out);
+    if (headFile !== null)
+      writeFileSync(headFile, `leasehold-audit-head: ${head ?? ''}\n`, { flag: 'wx', mode: 0o600 });
+  } catch (error) {
+    if (unfinished !== null && !isThere(error)) await rm(unfinished, { force: true });
+    throw toMistake(error, signal);
+  } finally {
+    progress.end();
+  }
+  if (out !== null) say(terminal, `Wrote ${entries} entries to ${out}.`);
+}
+
+async function finish(unfinished: string, out: string): Promise<void> {
+  // Made first, so that nothing of others is replaced.
+  writeFileSync(out, '', { flag: 'wx', mode: 0o600 });
+  await rename(unfinished, out);
+}
+
+function isThere(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === 'EEXIST';
+}
+
+function toMistake(error: unknown, signal: AbortSignal): unknown {
+  if (signal.aborted) return signal.reason;
+  if (error instanceof LeaseholdError || error instanceof Mistake) return error;
+  if (isThere(error)) return new Mistake('the file is there already', 'Give another one, or remove it.');
+  if (error instanceof Error && 'syscall' in error)
+    return new Mistake(`the file can't be written (${String(error.message)})`);
+  return new LeaseholdError('NO_ANSWER', 'the export broke off', { cause: error });
+}

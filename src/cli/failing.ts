@@ -1,0 +1,53 @@
+/** What a command says when it fails, and how it ends: one line that says what is wrong, and one that says how to mend it. */
+import { styleText } from 'node:util';
+import { LeaseholdError } from '../client/errors.ts';
+import { Fault } from '../core/fault.ts';
+import { StartError } from '../daemon/files.ts';
+import { Hinted } from './denials.ts';
+import { EXIT, Mistake } from './mistake.ts';
+import type { Settings } from './settings/settings.ts';
+import { hasColours, say, type Terminal } from './terminal.ts';
+
+/** Resolves an error to an exit code, after it was told. Throws on what is a bug. */
+export function fail(terminal: Terminal, error: unknown, settings: Settings | null): number {
+  if (error instanceof Mistake) return tell(terminal, error.message, error.hint, EXIT.MISTAKE);
+  // The grammar of names and paths is the service's own: what breaks it is found before any call.
+  if (error instanceof Fault || error instanceof StartError) return tell(terminal, error.message, null, EXIT.MISTAKE);
+  if (error instanceof Hinted) {
+    return tell(terminal, `${error.message}${withId(error.error)}`, error.hint, EXIT.ERROR);
+  }
+  if (error instanceof LeaseholdError) {
+    const code = error.code === 'BAD_KEY' || error.code === 'BAD_OPTIONS' ? EXIT.MISTAKE : EXIT.ERROR;
+    return tell(terminal, `${error.message}${withId(error)}`, hintFor(error, settings), code);
+  }
+  throw error;
+}
+
+function tell(terminal: Terminal, message: string, hint: string | null, code: number): number {
+  const name = hasColours(terminal, terminal.stderr) ? styleText(['red', 'bold'], 'leasehold:') : 'leasehold:';
+  say(terminal, `${name} ${message.replace(/\.(?= \(|$)/, '')}.`);
+  if (hint !== null) say(terminal, `  ${hint}`);
+  return code;
+}
+
+function withId({ code, requestId }: LeaseholdError): string {
+  return requestId === null ? '' : ` (${code}, request ${requestId})`;
+}
+
+function hintFor({ code }: LeaseholdError, settings: Settings | null): string | null {
+  const identity = settings?.identity;
+  switch (code) {
+    case 'NO_ANSWER':
+    case 'BAD_ANSWER':
+      return `The address is from ${settings?.address.by ?? 'nowhere'}. Does the service run there? leasehold doctor looks.`;
+    case 'UNAUTHENTICATED':
+    case 'SESSION_EXPIRED':
+      return identity?.value.kind === 'nobody'
+        ? 'Nobody was asking: give LEASEHOLD_TOKEN or --agent, or leasehold login.'
+        : `What was shown is from ${identity?.by}. leasehold doctor tells more.`;
+    case 'AUTH_FAILED':
+      return `The agent is from ${identity?.by}. Is it registered, and is the key its own? leasehold doctor looks.`;
+    default:
+      return null;
+  }
+}

@@ -1,0 +1,60 @@
+/** Following the audit log: the last entries, and then each new one as it comes. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { AuditEntry, AuditFilter, Leasehold } from '../client/leasehold.ts';
+import type { Invocation } from './command.ts';
+import { toText } from './output/cells.ts';
+
+const EVERY_MS = 1000;
+const MOST_ON_A_PAGE = 1000;
+
+/** Ends when the signal is aborted. @throws LeaseholdError */
+export async function followLog(
+  invocation: Invocation,
+  vault: Leasehold,
+  filter: AuditFilter,
+  last: number,
+): Promise<void> {
+  const { signal } = invocation;
+  const { data } = await vault.audit.list({ ...filter, limit: Math.min(last, MOST_ON_A_PAGE) }, { signal });
+  let seen = [...data].reverse();
+  for (const entry of seen) print(invocation, entry);
+  // Times never fall along the log: from the last one's on, those that were seen are left out.
+  let from = seen.at(-1) ?? (await vault.audit.list({ limit: 1 }, { signal })).data[0] ?? null;
+  for (;;) {
+    try {
+      await sleep(EVERY_MS, undefined, { signal });
+      for (let isFull = true; isFull; ) {
+        seen = await next(vault, filter, from, signal);
+        for (const entry of seen) print(invocation, entry);
+        from = seen.at(-1) ?? from;
+        isFull = seen.length === MOST_ON_A_PAGE;
+      }
+    } catch (error) {
+      if (signal.aborted) return;
+      throw error;
+    }
+  }
+}
+
+async function next(vault: Leasehold, filter: AuditFilter, from: AuditEntry | null, signal: AbortSignal) {
+  const found: AuditEntry[] = [];
+  const since = from === null ? {} : { since: from.timestamp };
+  for (let offset = 0; found.length < MOST_ON_A_PAGE; offset += MOST_ON_A_PAGE) {
+    const page = { ...filter, ...since, order: 'asc', limit: MOST_ON_A_PAGE, offset };
+    const { data } = await vault.audit.list(page, { signal });
+    found.push(...data.filter(({ seq }) => seq > (from?.seq ?? 0)));
+    if (data.length < MOST_ON_A_PAGE) break;
+  }
+  return found;
+}
+
+/** A line each, because nobody knows how many there will be. */
+function print({ terminal, output }: Invocation, entry: AuditEntry): void {
+  if (output.format === 'json' || output.format === 'yaml') {
+    terminal.stdout.write(`${JSON.stringify(entry)}\n`);
+    return;
+  }
+  const { seq, timestamp, result, event_type, agent_name, resource, reason } = entry;
+  const words = [seq, timestamp, result.padEnd(9), event_type, agent_name, resource, reason].map(toText);
+  terminal.stdout.write(`${words.join('  ').trimEnd()}\n`);
+}

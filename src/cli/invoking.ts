@@ -1,0 +1,52 @@
+/** A command as it was called: what was typed, what holds, and the way to the service. */
+import type { Leasehold } from '../client/leasehold.ts';
+import type { Typed } from './arguments.ts';
+import type { Invocation } from './command.ts';
+import { type Connected, connect } from './connecting.ts';
+import { Mistake } from './mistake.ts';
+import { createOutput } from './output/output.ts';
+import type { Settings } from './settings/settings.ts';
+import type { Terminal } from './terminal.ts';
+
+export interface Invoked extends Invocation {
+  /** Ends what the command began. Never rejects. */
+  close(): Promise<void>;
+}
+
+export function createInvocation(typed: Typed, settings: Settings, terminal: Terminal, signal: AbortSignal): Invoked {
+  let connected: Connected | null = null;
+  const argument = (name: string): readonly string[] => {
+    const given = typed.arguments.get(name);
+    if (given === undefined) throw new Error(`the command has no argument ${name}`);
+    return given;
+  };
+  const flags = (name: string): readonly string[] => typed.flags.get(name) ?? [];
+  return {
+    terminal,
+    settings,
+    signal,
+    output: createOutput(terminal, settings.format.value, flags('field').at(-1) ?? null),
+    argument: (name) => argument(name)[0] ?? '',
+    optional: (name) => argument(name)[0] ?? null,
+    many: argument,
+    flag: (name) => flags(name).at(-1) ?? null,
+    flags,
+    isOn: (name) => flags(name).length > 0,
+    rest: typed.rest,
+    connect(asNobody = false): Promise<Leasehold> {
+      if (settings.identity.value.kind === 'nobody' && !asNobody) throw unknownCaller(settings);
+      connected ??= connect(settings);
+      return Promise.resolve(connected.vault);
+    },
+    async close() {
+      await connected?.close();
+    },
+  };
+}
+
+function unknownCaller({ address, dataDir }: Settings): Mistake {
+  return new Mistake(
+    `nobody is asking: there is no token and no agent for ${address.value} (${address.by})`,
+    `Give --agent NAME, LEASEHOLD_TOKEN or --token-file, say leasehold login, or start a service: its data directory would be ${dataDir.value}.`,
+  );
+}

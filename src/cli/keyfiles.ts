@@ -1,0 +1,62 @@
+/** Agents' keys in files: made here, or read to be registered. */
+import { existsSync, readFileSync, rmSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
+import { ensurePrivateDir, writePrivateFile } from '../daemon/files.ts';
+import { Mistake } from './mistake.ts';
+import type { Terminal } from './terminal.ts';
+
+export interface MadeKey {
+  /** Base64 of its 32 bytes. */
+  readonly publicKey: string;
+  /** Null where it was given. */
+  readonly file: string | null;
+  /** For a registration that failed. */
+  remove(): void;
+}
+
+/** A new pair; the private half is written to the file. @throws Mistake where there is one already */
+export async function makeKeyFile(path: string, { folder }: Terminal): Promise<MadeKey> {
+  const file = resolve(folder, path);
+  if (existsSync(file)) {
+    throw new Mistake(
+      `${file} is there already`,
+      'Register its public half with --public-key, or give another --new-key.',
+    );
+  }
+  const pair = await crypto.subtle.generateKey('Ed25519', true, ['sign', 'verify']);
+  if (!('privateKey' in pair)) throw new Error('Ed25519 has pairs');
+  const { privateKey, publicKey } = pair;
+  const der = Buffer.from(await crypto.subtle.exportKey('pkcs8', privateKey));
+  const raw = Buffer.from(await crypto.subtle.exportKey('raw', publicKey));
+  if (!existsSync(dirname(file))) ensurePrivateDir(dirname(file));
+  writePrivateFile(file, `-----BEGIN PRIVATE KEY-----\n${der.toString('base64')}\n-----END PRIVATE KEY-----\n`);
+  return { publicKey: raw.toString('base64'), file, remove: () => rmSync(file, { force: true }) };
+}
+
+const PUBLIC_PEM = /^-----BEGIN PUBLIC KEY-----\s+([A-Za-z0-9+/=\s]+?)\s+-----END PUBLIC KEY-----\s*$/;
+
+/** Of a file, or of standard input (`-`); base64 of its 32 bytes. @throws Mistake */
+export async function readPublicKey({ stdin, folder }: Terminal, from: string): Promise<string> {
+  const text = from === '-' ? (await stdin.toArray()).map(String).join('') : readText(resolve(folder, from));
+  if (/^[A-Za-z0-9+/]{43}=\s*$/.test(text)) return text.trim();
+  const [, body] = PUBLIC_PEM.exec(text) ?? [];
+  const mistake = new Mistake(
+    '--public-key: must be an Ed25519 public key in PEM, or base64 of its 32 bytes',
+    'openssl pkey -in KEY.pem -pubout writes it.',
+  );
+  if (body === undefined) throw mistake;
+  try {
+    const key = await crypto.subtle.importKey('spki', Buffer.from(body, 'base64'), 'Ed25519', true, ['verify']);
+    return Buffer.from(await crypto.subtle.exportKey('raw', key)).toString('base64');
+  } catch {
+    throw mistake;
+  }
+}
+
+function readText(file: string): string {
+  try {
+    return readFileSync(file, 'latin1');
+  } catch {
+    throw new Mistake('--public-key: the file can’t be read');
+  }
+}

@@ -1,0 +1,156 @@
+/**
+ * The files that settings stand in: `leasehold.toml` of a project, which is committed and holds no secret, and the user's own. Strict:
+ * what is misspelt is refused.
+ */
+import { lstatSync, readFileSync, statSync } from 'node:fs';
+import { dirname, isAbsolute, join, relative, resolve } from 'node:path';
+import { Mistake } from '../mistake.ts';
+
+export interface FileSettings {
+  readonly address?: string;
+  readonly agent?: string;
+  readonly key_file?: string;
+  readonly output?: string;
+  readonly timeout?: number;
+  /** The user's file alone. */
+  readonly token_file?: string;
+  readonly data_dir?: string;
+  readonly trusted_addresses?: readonly string[];
+}
+
+export interface SettingsFile {
+  readonly path: string;
+  /** For people: `./leasehold.toml`, `~/.config/leasehold/config.toml`. */
+  readonly shown: string;
+  readonly kind: 'project file' | 'user file';
+  readonly settings: FileSettings;
+  readonly profiles: ReadonlyMap<string, FileSettings>;
+  /** Which profile it asks for where nobody else says. */
+  readonly profile: string | null;
+}
+
+type Kind = 'text' | 'number' | 'texts';
+const PROJECT_FIELDS: Readonly<Record<string, Kind>> = {
+  address: 'text',
+  agent: 'text',
+  key_file: 'text',
+  output: 'text',
+  timeout: 'number',
+};
+const USER_FIELDS: Readonly<Record<string, Kind>> = {
+  ...PROJECT_FIELDS,
+  token_file: 'text',
+  data_dir: 'text',
+  trusted_addresses: 'texts',
+};
+const PROJECT_FILE = 'leasehold.toml';
+
+export interface Places {
+  readonly folder: string;
+  readonly home: string;
+  readonly environment: Readonly<Record<string, string | undefined>>;
+}
+
+export function userFilePath({ home, environment }: Places): string {
+  return join(environment['XDG_CONFIG_HOME'] || join(home, '.config'), 'leasehold', 'config.toml');
+}
+
+/** From the folder upwards, as far as the home directory or the root. Null where there is none that is ours. */
+export async function readProjectFile(places: Places, warn: (line: string) => void): Promise<SettingsFile | null> {
+  for (let folder = resolve(places.folder); ; folder = dirname(folder)) {
+    const path = join(folder, PROJECT_FILE);
+    const found = lstatSync(path, { throwIfNoEntry: false });
+    if (found !== undefined) {
+      if (isOurs(path))
+        return readSettings(path, `${relative(places.folder, path) || PROJECT_FILE}`, 'project file', places);
+      // Whoever may write above the folder must not say where tokens go.
+      warn(`${path} is not read: it belongs to another user, or others may write it.`);
+      return null;
+    }
+    if (folder === places.home || dirname(folder) === folder) return null;
+  }
+}
+
+export async function readUserFile(places: Places): Promise<SettingsFile | null> {
+  const path = userFilePath(places);
+  if (statSync(path, { throwIfNoEntry: false }) === undefined) return null;
+  if (!isOurs(path)) throw new Mistake(`${path} belongs to another user, or others may write it`, `chmod 600 ${path}`);
+  return readSettings(path, path.replace(places.home, '~'), 'user file', places);
+}
+
+function isOurs(path: string): boolean {
+  const { uid, mode } = statSync(path);
+  const self = process.getuid?.();
+  return (self === undefined || uid === self || uid === 0) && (mode & 0o022) === 0;
+}
+
+async function readSettings(
+  path: string,
+  shown: string,
+  kind: SettingsFile['kind'],
+  places: Places,
+): Promise<SettingsFile> {
+  const { parse } = await import('smol-toml');
+  let table: Record<string, unknown>;
+  try {
+    table = parse(readFileSync(path, 'utf8'));
+  } catch (error) {
+    const at = error instanceof Error && 'line' in error ? `, line ${String(error.line)}` : '';
+    throw new Mistake(`${shown}${at}: it is no TOML`);
+  }
+  const { profile = null, profiles = {}, ...settings } = table;
+  if (profile !== null && typeof profile !== 'string') throw new Mistake(`${shown}: profile must be a text`);
+  if (!isTable(profiles)) throw new Mistake(`${shown}: profiles must be tables, as in [profiles.dev]`);
+  const check = (values: unknown, where: string): FileSettings => {
+    if (!isTable(values)) throw new Mistake(`${where} must be a table`);
+    return absolute(checkFields(values, where, kind), path, places);
+  };
+  return {
+    path,
+    shown,
+    kind,
+    settings: check(settings, shown),
+    profiles: new Map(
+      Object.entries(profiles).map(([name, each]) => [name, check(each, `${shown} [profiles.${name}]`)]),
+    ),
+    profile,
+  };
+}
+
+function isTable(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof Date);
+}
+
+function checkFields(values: Record<string, unknown>, where: string, kind: SettingsFile['kind']): FileSettings {
+  const known = kind === 'project file' ? PROJECT_FIELDS : USER_FIELDS;
+  for (const [name, value] of Object.entries(values)) {
+    const wanted = known[name];
+    if (wanted === undefined) {
+      const isPrivate =
+        kind === 'project file' && (Object.hasOwn(USER_FIELDS, name) || /token|secret|password/i.test(name));
+      const rule = isPrivate ? 'does not belong into a file that is committed' : 'is not known';
+      throw new Mistake(`${where}: ${name} ${rule}; there are ${Object.keys(known).join(', ')}`);
+    }
+    const isFit =
+      wanted === 'texts'
+        ? Array.isArray(value) && value.every((item) => typeof item === 'string')
+        : typeof value === (wanted === 'text' ? 'string' : 'number') && value !== '';
+    if (!isFit) throw new Mistake(`${where}: ${name} must be a ${wanted === 'texts' ? 'list of texts' : wanted}`);
+  }
+  return values;
+}
+
+/** Paths are meant from where the file lies. */
+function absolute(settings: FileSettings, path: string, { home }: Places): FileSettings {
+  const from = (text: string): string => {
+    const whole = text.replace(/^~(?=\/|$)/, home);
+    return isAbsolute(whole) ? whole : join(dirname(path), whole);
+  };
+  const { key_file, token_file, data_dir } = settings;
+  return {
+    ...settings,
+    ...(key_file === undefined ? {} : { key_file: from(key_file) }),
+    ...(token_file === undefined ? {} : { token_file: from(token_file) }),
+    ...(data_dir === undefined ? {} : { data_dir: from(data_dir) }),
+  };
+}

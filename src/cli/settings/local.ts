@@ -1,0 +1,28 @@
+/** What a service on this machine left in its data directory for who may read it: where it listens, and the administrator's token. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { Secret } from '../../core/secret.ts';
+import { layOut } from '../../daemon/datadir.ts';
+
+function readLine(file: string): string | null {
+  try {
+    return readFileSync(file, 'latin1').trim() || null;
+  } catch {
+    // It is not there, or it is not for us.
+    return null;
+  }
+}
+
+export function readServiceAddress(dataDir: string): string | null {
+  return readLine(layOut(dataDir).addressFile);
+}
+
+export function readAdminToken(dataDir: string): Secret | null {
+  const token = readLine(layOut(dataDir).tokenFile);
+  return token === null ? null : new Secret(token);
+}
+
+/** Where the service keeps the key of an agent that it made the pair of. */
+export function keyFileIn(dataDir: string, agent: string): string {
+  return join(layOut(dataDir).agentsDir, agent, 'private_key.pem');
+}

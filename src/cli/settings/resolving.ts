@@ -1,0 +1,104 @@
+/** Settings from all places, each with where it was said. */
+import { homedir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { Mistake } from '../mistake.ts';
+import { FORMATS, type Format } from '../output/output.ts';
+import type { Terminal } from '../terminal.ts';
+import { say } from '../terminal.ts';
+import { type FileSettings, type Places, readProjectFile, readUserFile, type SettingsFile } from './files.ts';
+import { findIdentity } from './identity.ts';
+import { readServiceAddress } from './local.ts';
+import { Candidates, type Said, type Settings } from './settings.ts';
+import { type FlagReader, type Layer, readVariable } from './sources.ts';
+
+const DEFAULT_ADDRESS = 'http://127.0.0.1:7700';
+const DEFAULT_TIMEOUT_SECONDS = 30;
+
+export function placesOf({ environment, folder }: Terminal): Places {
+  return { environment, folder, home: environment['HOME'] || homedir() };
+}
+
+/** @throws Mistake */
+export async function resolveSettings(flag: FlagReader, terminal: Terminal): Promise<Settings> {
+  const places = placesOf(terminal);
+  const files = await readFiles(places, terminal);
+  const profile = chooseProfile(flag, places, files);
+  const layers = files.flatMap((file) => layersOf(file, profile?.value ?? null));
+  if (profile !== null && !layers.some(({ by }) => by.endsWith(`[profiles.${profile.value}]`))) {
+    throw new Mistake(`${profile.by}: no file has a profile ${JSON.stringify(profile.value)}`);
+  }
+  const choose = (name: string, variable: string, field: keyof FileSettings): Candidates<string> => {
+    const candidates = new Candidates<string>()
+      .add(flag(name), `--${name}`, 'flag')
+      .add(readVariable(places, variable), variable, 'environment');
+    for (const { settings, by, level } of layers) {
+      const value = settings[field];
+      if (value !== undefined) candidates.add(String(value), by, level);
+    }
+    return candidates;
+  };
+  const dataDirs = choose('data-dir', 'LEASEHOLD_DATA_DIR', 'data_dir');
+  dataDirs.add(join(places.home, '.leasehold'), 'the default', 'default');
+  const dataDir = first(dataDirs, (text) => resolve(places.folder, text));
+  const addresses = choose('address', 'LEASEHOLD_ADDR', 'address');
+  const own = readServiceAddress(dataDir.value);
+  addresses.add(own, `daemon.address in ${dataDir.value}`, 'data directory');
+  addresses.add(DEFAULT_ADDRESS, 'the default', 'default');
+  const address = first(addresses, (text) => text.replace(/\/+$/, ''));
+  const formats = choose('output', 'LEASEHOLD_OUTPUT', 'output').add('table', 'the default', 'default');
+  const timeouts = choose('timeout', 'LEASEHOLD_TIMEOUT', 'timeout');
+  timeouts.add(String(DEFAULT_TIMEOUT_SECONDS), 'the default', 'default');
+  const insecure = flag('insecure-http') ?? readVariable(places, 'LEASEHOLD_INSECURE_HTTP');
+  return {
+    address,
+    dataDir,
+    identity: findIdentity({ flag, places, layers, address, dataDir: dataDir.value, serviceAddress: own }),
+    format: first(formats, toFormat),
+    timeoutSeconds: first(timeouts, toSeconds),
+    allowsInsecureHttp: insecure === 'true' || insecure === '1',
+    profile,
+    overruled: [
+      ...addresses.others.map((said) => ({ ...said, setting: 'address' })),
+      ...dataDirs.others.map((said) => ({ ...said, setting: 'data directory' })),
+    ],
+  };
+}
+
+async function readFiles(places: Places, terminal: Terminal): Promise<SettingsFile[]> {
+  const project = await readProjectFile(places, (line) => say(terminal, `WARNING  ${line}`));
+  return [project, await readUserFile(places)].filter((file) => file !== null);
+}
+
+function chooseProfile(flag: FlagReader, places: Places, files: readonly SettingsFile[]): Said<string> | null {
+  const candidates = new Candidates<string>()
+    .add(flag('profile'), '--profile', 'flag')
+    .add(readVariable(places, 'LEASEHOLD_PROFILE'), 'LEASEHOLD_PROFILE', 'environment');
+  for (const { profile, shown, kind } of files) candidates.add(profile, `${shown}, profile`, kind);
+  return candidates.first;
+}
+
+function layersOf({ settings, profiles, shown, kind }: SettingsFile, profile: string | null): Layer[] {
+  const chosen = profile === null ? undefined : profiles.get(profile);
+  return [
+    ...(chosen === undefined ? [] : [{ settings: chosen, by: `${shown} [profiles.${profile}]`, level: kind }]),
+    { settings, by: shown, level: kind },
+  ];
+}
+
+function first<T>(candidates: Candidates<string>, convert: (text: string, by: string) => T): Said<T> {
+  const said = candidates.first;
+  if (said === null) throw new Error('every setting has a default');
+  return { ...said, value: convert(said.value, said.by) };
+}
+
+function toFormat(text: string, by: string): Format {
+  const format = FORMATS.find((known) => known === text);
+  if (format === undefined) throw new Mistake(`${by}: the output must be one of ${FORMATS.join(', ')}`);
+  return format;
+}
+
+function toSeconds(text: string, by: string): number {
+  const seconds = /^\d{1,6}(?:\.\d{1,3})?$/.test(text) ? Number(text) : Number.NaN;
+  if (!(seconds > 0)) throw new Mistake(`${by}: the timeout must be a number of seconds above 0`);
+  return seconds;
+}

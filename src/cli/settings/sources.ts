@@ -1,0 +1,21 @@
+/** Places that say settings: flags, variables, and the layers of files. */
+import { Mistake } from '../mistake.ts';
+import type { FileSettings, Places } from './files.ts';
+import type { Level } from './settings.ts';
+
+/** The value of a flag, or null. */
+export type FlagReader = (name: string) => string | null;
+
+/** A layer of settings from a file: the profile's before the file's own. */
+export interface Layer {
+  readonly settings: FileSettings;
+  readonly by: string;
+  readonly level: Level;
+}
+
+/** @throws Mistake for an empty one: it was meant to say something */
+export function readVariable({ environment }: Pick<Places, 'environment'>, name: string): string | null {
+  const value = environment[name];
+  if (value === '') throw new Mistake(`${name} is empty: give it a value, or unset it`);
+  return value ?? null;
+}
