@@ -4,7 +4,7 @@
  */
 import { Secret } from '../../core/secret.ts';
 import { Mistake } from '../mistake.ts';
-import { Reader, type Reading, typeByName } from './draft.ts';
+import { Reader, type Reading, siteOf, typeByName } from './draft.ts';
 import { type JsonObject, parseJson } from './json.ts';
 import { objectOf, objectsOf, textOf } from './members.ts';
 
@@ -48,7 +48,7 @@ function addItem(reader: Reader, folders: ReadonlyMap<string, string>, item: Jso
   }
   // Folders in folders are written with slashes.
   const above = folder.split('/').filter((segment) => segment !== '');
-  const description = textOf(objectsOf(objectOf(item, 'login') ?? item, 'uris')[0] ?? item, 'uri') ?? '';
+  const description = siteOf(textOf(objectsOf(objectOf(item, 'login') ?? item, 'uris')[0] ?? item, 'uri'));
   const add = (field: string, value: string | null, type: string | null): void => {
     if (value === null || value === '') return;
     const names = [...above, title, field];

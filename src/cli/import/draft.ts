@@ -50,3 +50,10 @@ const TYPES: readonly [pattern: RegExp, type: string][] = [
 export function typeByName(name: string): string | null {
   return TYPES.find(([pattern]) => pattern.test(name))?.[1] ?? null;
 }
+
+/** The host that an item is for, as its description. WHY not its address: a link may hold a key of its own, and descriptions are listed. */
+export function siteOf(address: string | null): string {
+  if (address === null || address === '') return '';
+  const url = URL.parse(address) ?? URL.parse(`https://${address}`);
+  return url !== null && /^https?:$/.test(url.protocol) ? url.hostname : '';
+}

@@ -27,6 +27,19 @@ export async function readSourceFile(file: string): Promise<Uint8Array> {
   }
 }
 
+/** All of a stream, within the same bound. @throws Mistake */
+export async function readStream(stream: AsyncIterable<Uint8Array | string>): Promise<Uint8Array> {
+  const chunks: Buffer[] = [];
+  let length = 0;
+  for await (const chunk of stream) {
+    const part = Buffer.from(chunk as Uint8Array);
+    length += part.length;
+    if (length > MOST_BYTES) throw tooLarge('standard input');
+    chunks.push(part);
+  }
+  return Buffer.concat(chunks);
+}
+
 /** Without the mark of byte order. @throws Mistake for what is no UTF-8 */
 export function decode(bytes: Uint8Array, name: string): string {
   try {

@@ -1,6 +1,6 @@
 /** A JSON file: members of nested objects are segments of the path. */
 import { Mistake } from '../mistake.ts';
-import { type Reading, Reader } from './draft.ts';
+import { Reader, type Reading } from './draft.ts';
 import { parseJson } from './json.ts';
 import { addMembers } from './members.ts';
 

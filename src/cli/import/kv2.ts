@@ -101,7 +101,10 @@ export class Kv2 {
         signal: AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]),
       });
       const bytes = await readBounded(response);
-      return { status: response.status, body: response.status === 200 || response.status === 404 ? parse(bytes) : null };
+      return {
+        status: response.status,
+        body: response.status === 200 || response.status === 404 ? parse(bytes) : null,
+      };
     } catch (error) {
       signal.throwIfAborted();
       if (error instanceof Mistake) throw error;

@@ -77,9 +77,13 @@ function nothingToList(isForbidden: boolean, place: string): Mistake {
 }
 
 function addSecret(reader: Reader, path: readonly string[], data: JsonObject, place: string): void {
-  const source = { description: '', where: (names: readonly string[]) => `${place} › ${names.slice(path.length).join('.')}` };
+  const source = {
+    description: '',
+    where: (names: readonly string[]) => `${place} › ${names.slice(path.length).join('.')}`,
+  };
   const [only] = data.members.size === 1 ? [data.members.get('value')] : [];
   if (data.members.size === 0) reader.leaveOut(place, 'it has no fields', 'empty');
-  else if (only !== undefined && only.kind !== 'object') addValue(reader, path, only, { ...source, where: () => place });
+  else if (only !== undefined && only.kind !== 'object')
+    addValue(reader, path, only, { ...source, where: () => place });
   else addMembers(reader, path, data, source);
 }

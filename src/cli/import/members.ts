@@ -21,7 +21,8 @@ export function addMembers(reader: Reader, names: readonly string[], object: Jso
 export function addValue(reader: Reader, names: readonly string[], value: JsonValue, source: Source): void {
   const where = source.where(names, value.line);
   if (value.kind === 'null') reader.leaveOut(where, 'it is null', 'empty');
-  else if (value.kind === 'object' && value.members.size === 0) reader.leaveOut(where, 'it is an empty object', 'empty');
+  else if (value.kind === 'object' && value.members.size === 0)
+    reader.leaveOut(where, 'it is an empty object', 'empty');
   else {
     const text = value.kind === 'string' ? value.value : value.text;
     const { description } = source;

@@ -5,7 +5,7 @@
 import { Secret } from '../../core/secret.ts';
 import { Mistake } from '../mistake.ts';
 import { isArchive, readEntry } from './archive.ts';
-import { Reader, type Reading, typeByName } from './draft.ts';
+import { Reader, type Reading, siteOf, typeByName } from './draft.ts';
 import { decode } from './file.ts';
 import { type JsonObject, type JsonValue, parseJson } from './json.ts';
 import { objectOf, objectsOf, textOf } from './members.ts';
@@ -37,7 +37,7 @@ function addItem(reader: Reader, vault: string, item: JsonObject): void {
   }
   const details = objectOf(item, 'details');
   if (details === null) return;
-  const description = textOf(overview, 'url') ?? '';
+  const description = siteOf(textOf(overview, 'url'));
   const add = (names: readonly string[], text: string, type: string | null): void => {
     // A field that nobody filled in is no credential.
     if (text === '') return;

@@ -9,19 +9,19 @@ export async function inParallel<T>(
 ): Promise<void> {
   const items = queue.values();
   const underWay = new Set<Promise<void>>();
-  let failure: { readonly reason: unknown } | null = null;
+  const failures: unknown[] = [];
   for (;;) {
-    while (underWay.size < atOnce && failure === null && !signal.aborted) {
+    while (underWay.size < atOnce && failures.length === 0 && !signal.aborted) {
       const { value, done } = items.next();
       if (done === true) break;
       const one = work(value)
-        .catch((reason: unknown) => void (failure ??= { reason }))
+        .catch((reason: unknown) => void failures.push(reason))
         .finally(() => underWay.delete(one));
       underWay.add(one);
     }
     if (underWay.size === 0) break;
     await Promise.race(underWay);
   }
-  if (failure !== null) throw (failure as { readonly reason: unknown }).reason;
+  if (failures.length > 0) throw failures[0];
   signal.throwIfAborted();
 }

@@ -5,13 +5,12 @@
 import { CsvError, parse } from 'csv-parse/sync';
 import { Secret } from '../../core/secret.ts';
 import { Mistake } from '../mistake.ts';
-import { Reader, type Reading, typeByName } from './draft.ts';
+import { Reader, type Reading, siteOf, typeByName } from './draft.ts';
 
 /** The cell below a heading, in lower case; empty where there is none. */
 type Row = (column: string) => string;
 
 const OPTIONS = { info: true, skip_empty_lines: true, max_record_size: 4 * 1024 * 1024 } as const;
-
 
 /** @throws Mistake for what is neither */
 export function readSpreadsheet(text: string, name: string): Reading {
@@ -67,7 +66,7 @@ type Add = (field: string, value: string, type: string | null) => void;
 function adding(reader: Reader, above: readonly string[], url: string, where: string): Add {
   return (field, value, type) => {
     if (value === '') return;
-    reader.add({ names: [...above, field], value: new Secret(value), type, description: url, where });
+    reader.add({ names: [...above, field], value: new Secret(value), type, description: siteOf(url), where });
   };
 }
 
