@@ -10,6 +10,7 @@ const ROOT = path.resolve(import.meta.dirname, '..');
 /** Folders of `test` whose files run once, and why. */
 export const ONCE: Readonly<Record<string, string>> = {
   bench: 'no store',
+  cli: 'a caller of the interface, which test/spec holds to be the same on both',
   cluster: 'nodes that share a PostgreSQL',
   contract: 'every store by itself, in one run',
   core: 'no store',

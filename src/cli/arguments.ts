@@ -1,7 +1,7 @@
 /** What was typed, held against what a command takes. */
 import { parseArgs } from 'node:util';
 import type { Argument, Command } from './command.ts';
-import { flagsOf } from './flags.ts';
+import { CONNECTION_FLAGS, flagsOf, OUTPUT_FLAGS } from './flags.ts';
 import { Mistake } from './mistake.ts';
 
 export interface Typed {
@@ -97,6 +97,27 @@ function take(command: string, { name, count, help }: Argument, left: string[]):
 
 function mistaken({ name }: Command, message: string): Mistake {
   return new Mistake(message, `leasehold ${name} --help`);
+}
+
+/** Flags that every command has may stand before its name, as in `leasehold --agent NAME get PATH`: they are put behind it. */
+export function putFlagsBehind(words: readonly string[]): readonly string[] {
+  const flags: string[] = [];
+  let at = 0;
+  for (; at < words.length; at++) {
+    const word = words[at] ?? '';
+    const flag = [...OUTPUT_FLAGS, ...CONNECTION_FLAGS].find(
+      ({ name, short }) =>
+        word === `--${name}` || word.startsWith(`--${name}=`) || (short !== undefined && word === `-${short}`),
+    );
+    if (flag === undefined || word === '-') break;
+    flags.push(word);
+    if (flag.value !== null && !word.includes('=')) flags.push(words[++at] ?? '');
+  }
+  if (flags.length === 0) return words;
+  const left = words.slice(at);
+  // Of two words, a noun and a verb, or of one: flags go before whatever stands behind --.
+  const end = left.indexOf('--');
+  return end === -1 ? [...left, ...flags] : [...left.slice(0, end), ...flags, ...left.slice(end)];
 }
 
 /** The one that differs by two letters at most, or null. */

@@ -25,9 +25,15 @@ export function fail(terminal: Terminal, error: unknown, settings: Settings | nu
 
 function tell(terminal: Terminal, message: string, hint: string | null, code: number): number {
   const name = hasColours(terminal, terminal.stderr) ? styleText(['red', 'bold'], 'leasehold:') : 'leasehold:';
-  say(terminal, `${name} ${message.replace(/\.(?= \(|$)/, '')}.`);
+  say(terminal, `${name} ${toSentence(message)}`);
   if (hint !== null) say(terminal, `  ${hint}`);
   return code;
+}
+
+/** One stop at its end, and none before what stands in brackets. */
+function toSentence(message: string): string {
+  const text = message.replace(/\.(?= \(|$)/, '');
+  return /[?!]$/.test(text) ? text : `${text}.`;
 }
 
 function withId({ code, requestId }: LeaseholdError): string {

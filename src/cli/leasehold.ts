@@ -1,5 +1,5 @@
 /** The command `leasehold`: finds the row of the table, and runs it. */
-import { nearest, parseTyped } from './arguments.ts';
+import { nearest, parseTyped, putFlagsBehind } from './arguments.ts';
 import type { Command } from './command.ts';
 import { fail } from './failing.ts';
 import { nounOverview, overview, page } from './help.ts';
@@ -86,4 +86,4 @@ function abortOnSignals(interruption: AbortController): void {
 }
 
 process.umask(0o077);
-process.exitCode = await main(process.argv.slice(2), processTerminal());
+process.exitCode = await main(putFlagsBehind(process.argv.slice(2)), processTerminal());

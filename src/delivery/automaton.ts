@@ -1,0 +1,99 @@
+/**
+ * Many byte patterns looked for at once, in time linear in what is read, however many there are (Aho and Corasick). Built once, then
+ * only read: several maskers share it.
+ */
+import type { Pattern } from './forms.ts';
+
+const BYTES = 256;
+
+/** The states: 0 is the start, every other one stands for a beginning of at least one pattern, namely the longest just read. */
+export class Automaton {
+  /** How many bytes a state's beginning has. */
+  readonly depths: Uint8Array;
+  /** The state of the next shorter ending of it that is a beginning too. */
+  readonly fallbacks: Int32Array;
+  /** The length of the shortest pattern that begins so. */
+  readonly shortest: Uint8Array;
+  /** The state, itself or down its fallbacks, that is a whole pattern; 0 where none is. */
+  readonly outputs: Int32Array;
+  /** Of a state that is a whole pattern: whether line breaks may stand inside. */
+  readonly mayBreak: Uint8Array;
+  /** The state to be in after one from which nothing goes on: there is nothing to wait for. */
+  readonly rests: Int32Array;
+  /** From the start, by byte. */
+  readonly #roots = new Int32Array(BYTES);
+  readonly #bytes: Uint8Array;
+  readonly #children: Int32Array;
+  readonly #siblings: Int32Array;
+  #size = 1;
+
+  /** Each pattern has 1 to 255 bytes. */
+  constructor(patterns: readonly Pattern[]) {
+    const size = patterns.reduce((sum, { bytes }) => sum + bytes.length, 1);
+    this.#bytes = new Uint8Array(size);
+    this.#children = new Int32Array(size);
+    this.#siblings = new Int32Array(size);
+    this.depths = new Uint8Array(size);
+    this.fallbacks = new Int32Array(size);
+    this.shortest = new Uint8Array(size).fill(255);
+    this.outputs = new Int32Array(size);
+    this.mayBreak = new Uint8Array(size);
+    this.rests = new Int32Array(size);
+    for (const pattern of patterns) this.#add(pattern);
+    this.#link();
+  }
+
+  next(state: number, byte: number): number {
+    for (let from = state; from !== 0; from = this.fallbacks[from] ?? 0) {
+      const child = this.#child(from, byte);
+      if (child !== 0) return child;
+    }
+    return this.#roots[byte] ?? 0;
+  }
+
+  #child(state: number, byte: number): number {
+    if (state === 0) return this.#roots[byte] ?? 0;
+    let child = this.#children[state] ?? 0;
+    while (child !== 0 && this.#bytes[child] !== byte) child = this.#siblings[child] ?? 0;
+    return child;
+  }
+
+  #add({ bytes, mayBreak }: Pattern): void {
+    let state = 0;
+    for (const byte of bytes) {
+      state = this.#child(state, byte) || this.#grow(state, byte);
+      this.shortest[state] = Math.min(this.shortest[state] ?? 255, bytes.length);
+    }
+    this.outputs[state] = state;
+    if (mayBreak) this.mayBreak[state] = 1;
+  }
+
+  #grow(parent: number, byte: number): number {
+    const state = this.#size++;
+    this.#bytes[state] = byte;
+    this.depths[state] = (this.depths[parent] ?? 0) + 1;
+    if (parent === 0) this.#roots[byte] = state;
+    else {
+      this.#siblings[state] = this.#children[parent] ?? 0;
+      this.#children[parent] = state;
+    }
+    return state;
+  }
+
+  /** Breadth first: a fallback is shorter, so it is linked before. */
+  #link(): void {
+    const queue = new Int32Array(this.#size);
+    let filled = 0;
+    for (const root of this.#roots) if (root !== 0) queue[filled++] = root;
+    for (let at = 0; at < filled; at++) {
+      const state = queue[at] ?? 0;
+      const fallback = this.fallbacks[state] ?? 0;
+      if (this.outputs[state] === 0) this.outputs[state] = this.outputs[fallback] ?? 0;
+      this.rests[state] = this.#children[state] === 0 ? (this.rests[fallback] ?? 0) : state;
+      for (let child = this.#children[state] ?? 0; child !== 0; child = this.#siblings[child] ?? 0) {
+        this.fallbacks[child] = this.next(fallback, this.#bytes[child] ?? 0);
+        queue[filled++] = child;
+      }
+    }
+  }
+}

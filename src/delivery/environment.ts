@@ -1,0 +1,36 @@
+/** The environment that a child inherits: the parent's without the vault's own variables and without what looks like a secret. */
+import { isHarmlessName, isKeyShaped, isSecretName } from './shapes.ts';
+
+const OWN = /^LEASEHOLD_/i;
+const ALL = '*';
+
+export type Variables = Readonly<Record<string, string | undefined>>;
+
+export interface Inherited {
+  readonly variables: Readonly<Record<string, string>>;
+  /** Names of what was left out, in alphabetical order. */
+  readonly leftOut: readonly string[];
+}
+
+/**
+ * `keep` are names to be passed on whatever they look like. `*` among them keeps all but the vault's own, which go only by name: a
+ * program that holds the vault's token holds everything.
+ */
+export function inheritEnvironment(parent: Variables, keep: readonly string[] = []): Inherited {
+  const kept = new Set(keep);
+  const variables: Record<string, string> = Object.create(null);
+  const leftOut: string[] = [];
+  for (const [name, value] of Object.entries(parent)) {
+    if (value === undefined) continue;
+    if (kept.has(name) || (OWN.test(name) ? false : kept.has(ALL) || !looksSecret(name, value)))
+      variables[name] = value;
+    else leftOut.push(name);
+  }
+  return { variables, leftOut: leftOut.sort() };
+}
+
+/** An empty value is nobody's secret. */
+function looksSecret(name: string, value: string): boolean {
+  if (value === '' || isHarmlessName(name)) return false;
+  return isSecretName(name) || isKeyShaped(value);
+}

@@ -1,0 +1,94 @@
+// How the command is called: help, names, flags, mistakes and exit codes.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { COMMANDS } from '../../src/cli/table.ts';
+import { newHome } from '../kit/command.ts';
+import { findPort } from '../kit/port.ts';
+import { startTestService } from '../kit/service.ts';
+
+test('help names every command, and each command has a page', async (t) => {
+  const home = newHome(t);
+  const { code, stdout, stderr } = await home.leasehold(['--help']);
+  assert.deepEqual([code, stderr], [0, '']);
+  for (const { name, summary } of COMMANDS) assert.ok(stdout.includes(name) && stdout.includes(summary), name);
+  const page = await home.leasehold(['help', 'lease', 'revoke']);
+  assert.match(page.stdout, /^Revokes leases.*\n\nUsage: leasehold lease revoke \[LEASE_ID …\] \[FLAG …\]\n/);
+  assert.equal((await home.leasehold(['lease', 'revoke', '--help'])).stdout, page.stdout);
+  assert.match((await home.leasehold(['lease'])).stdout, /^Usage: leasehold lease list\|show\|renew\|revoke\n/);
+});
+
+test('names in the table are said once, and flags of a command are not the same', () => {
+  assert.equal(new Set(COMMANDS.map(({ name }) => name)).size, COMMANDS.length);
+  for (const { name, summary, flags = [] } of COMMANDS) {
+    assert.equal(new Set(flags.map((flag) => flag.name)).size, flags.length, name);
+    assert.doesNotMatch(summary, /\.$/, name);
+  }
+});
+
+const MISTAKES: readonly [words: readonly string[], says: RegExp][] = [
+  [['gett'], /^leasehold: there is no such command; is get meant\?\n {2}leasehold --help/],
+  [['xyzzy'], /^leasehold: there is no such command\.\n/],
+  [['lease', 'rewoke'], /^leasehold: lease has no such verb; is revoke meant\?\n/],
+  [['get'], /^leasehold: PATH is missing: of the credential\.\n/],
+  [['get', 'a', 'b'], /^leasehold: get takes PATH, and 1 more were given\.\n/],
+  [['get', 'a', '--feild', 'x'], /^leasehold: there is no flag --feild; is --field meant\?\n/],
+  [['get', 'a', '--field'], /^leasehold: --field needs a value/],
+  [['get', 'a', '--reveal=yes'], /^leasehold: --reveal takes no value/],
+  [['get', 'a', '--version', '0'], /^leasehold: --version must be a whole number from 1\.\n/],
+  [['get', 'a', '--version', '1', '--version', '2'], /^leasehold: --version may be given once/],
+  [['get', 'a', '-o', 'xml'], /^leasehold: --output: the output must be one of table, json, yaml, env\.\n/],
+  [['get', 'a', '--timeout', 'soon'], /^leasehold: --timeout: the timeout must be a number of seconds/],
+  [['get', '../x'], /^leasehold: PATH: must not have \. or \.\. as a segment\.\n/],
+  [['get', 'a', '--', 'b'], /^leasehold: get takes nothing behind --/],
+  [['get', 'a', '--address', 'ftp://x'], /^leasehold: --address: address: must be http/],
+  [['get', 'a', '--address', 'http://192.0.2.1'], /^leasehold: --address: .*plain HTTP to another machine/],
+  [['get', 'a'], /^leasehold: nobody is asking/],
+];
+
+for (const [words, says] of MISTAKES) {
+  test(`a mistake is found before any call, and ends with 1: leasehold ${words.join(' ')}`, async (t) => {
+    const environment = words.includes('--address') ? { LEASEHOLD_TOKEN: 'lha_0123456789abcdef' } : {};
+    const { code, stdout, stderr } = await newHome(t, environment).leasehold(words);
+    assert.deepEqual([code, stdout], [1, '']);
+    assert.match(stderr, says);
+  });
+}
+
+test('no answer, and every answer that is an error, ends with 2', async (t) => {
+  const service = await startTestService(t);
+  const nowhere = `http://127.0.0.1:${await findPort()}`;
+  const as = (token: string, address = service.address) =>
+    newHome(t, { LEASEHOLD_ADDR: address, LEASEHOLD_TOKEN: token }).leasehold(['get', 'no/such', '--timeout', '5']);
+  const missing = await as(service.adminToken);
+  assert.deepEqual([missing.code, missing.stdout], [2, '']);
+  assert.match(missing.stderr, /^leasehold: The credential does not exist \(NOT_FOUND, request \S+\)\.\n$/);
+  const stranger = await as('lha_0123456789abcdef');
+  assert.equal(stranger.code, 2);
+  assert.match(stranger.stderr, /UNAUTHENTICATED[\s\S]*is from LEASEHOLD_TOKEN/);
+  const none = await as(service.adminToken, nowhere);
+  assert.equal(none.code, 2);
+  assert.match(none.stderr, /no answer from [\s\S]*The address is from LEASEHOLD_ADDR/);
+});
+
+test('flags of the connection may stand before the command', async (t) => {
+  const service = await startTestService(t);
+  const home = newHome(t, { LEASEHOLD_TOKEN: service.adminToken });
+  const { code, stdout } = await home.leasehold(['--address', service.address, '-o', 'json', 'whoami']);
+  assert.equal(code, 0);
+  assert.equal(JSON.parse(stdout).name, 'admin');
+});
+
+test('what was typed is never repeated where it may be a value', async (t) => {
+  const home = newHome(t, { LEASEHOLD_TOKEN: 'lha_0123456789abcdef' });
+  for (const words of [
+    ['put', 'a/b', 'hunter2-value'],
+    ['put', 'a/b', '-', 'hunter2-value'],
+    ['put', 'a/b', '--value=hunter2-value'],
+    ['put', 'hunter2-value is a value'],
+  ]) {
+    const { code, stdout, stderr } = await home.leasehold(words);
+    assert.equal(code, 1);
+    assert.ok(!(stdout + stderr).includes('hunter2'), stderr);
+  }
+});

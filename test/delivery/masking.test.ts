@@ -1,0 +1,216 @@
+// The masker: it finds values in all their forms, wherever the stream is cut, and leaves everything else as it is.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import fc from 'fast-check';
+import { Secret } from '../../src/core/secret.ts';
+import { createMasking, type Masking, MaskingStream } from '../../src/delivery/masking.ts';
+import { runs } from '../kit/property.ts';
+
+const maskingOf = (...values: string[]): Masking =>
+  createMasking(values.map((value, at) => [`V${at}`, new Secret(value)] as const));
+const mask = (value: string, text: string): string => maskingOf(value).maskText(text);
+
+/** Cuts at each of the places; null stands for a moment of quiet. */
+function inPieces(masking: Masking, bytes: Buffer, cuts: readonly number[], isQuiet = false): Buffer {
+  const masker = masking.masker();
+  const places = [...new Set([0, ...cuts.map((cut) => cut % (bytes.length + 1)), bytes.length])].sort((a, b) => a - b);
+  const out: Uint8Array[] = [];
+  for (const [at, place] of places.entries()) {
+    out.push(masker.write(bytes.subarray(place, places[at + 1] ?? bytes.length)));
+    if (isQuiet) out.push(masker.release());
+  }
+  out.push(masker.end());
+  return Buffer.concat(out);
+}
+
+test('a value is masked wherever it stands, and what stands around it is left alone', () => {
+  assert.equal(mask('hunter2', 'hunter2'), '[secret]');
+  assert.equal(mask('hunter2', 'a hunter2, hunterhunter22 hunter'), 'a [secret], hunter[secret]2 hunter');
+  assert.equal(mask('pässwörd', 'das pässwörd!'), 'das [secret]!');
+});
+
+test('values that overlap are masked as one, and none shows its rest', () => {
+  const masking = maskingOf('abcdef', 'defghi', 'abcdefgh');
+  assert.equal(masking.maskText('-abcdefghi-'), '-[secret]-');
+  assert.equal(masking.maskText('-abcdefgh-'), '-[secret]-');
+  assert.equal(masking.maskText('-abcdef-defghi-'), '-[secret]-[secret]-');
+  assert.equal(maskingOf('abcd', 'zzabcdyyyy').maskText('zzabcdyyy-zzabcdyyyy'), 'zz[secret]yyy-[secret]');
+});
+
+const SPECIAL = `p@ss w/rd+"quoted"&<'single'>~*(ü)\\`;
+const FORMS: readonly [form: string, text: string][] = [
+  ['encodeURIComponent', encodeURIComponent(SPECIAL)],
+  ['a lower-case encodeURIComponent', encodeURIComponent(SPECIAL).replaceAll(/%../g, (byte) => byte.toLowerCase())],
+  ['a form', new URLSearchParams({ v: SPECIAL }).toString().slice(2)],
+  ['JSON', JSON.stringify(SPECIAL).slice(1, -1)],
+  ['JSON of PHP', JSON.stringify(SPECIAL).slice(1, -1).replaceAll('/', '\\/').replaceAll('ü', '\\u00fc')],
+  [
+    'JSON of Go',
+    JSON.stringify(SPECIAL)
+      .slice(1, -1)
+      .replaceAll(/[<>&]/g, (c) => `\\u00${c.charCodeAt(0).toString(16)}`),
+  ],
+  ['hex', Buffer.from(SPECIAL).toString('hex')],
+  ['hex of capitals', Buffer.from(SPECIAL).toString('hex').toUpperCase()],
+  ['base64', Buffer.from(SPECIAL).toString('base64')],
+  ['base64url', Buffer.from(SPECIAL).toString('base64url')],
+  ['a shell’s trace', SPECIAL.replaceAll("'", `'\\''`)],
+  ['HTML', SPECIAL.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;')],
+];
+for (const [form, text] of FORMS) {
+  test(`a value is masked as ${form} writes it`, () => {
+    assert.equal(mask(SPECIAL, `<${text}>`), '<[secret]>');
+  });
+}
+
+test('a value inside a longer text is masked in its base64, at each of the three places, in both alphabets', () => {
+  fc.assert(
+    fc.property(
+      fc.uint8Array({ maxLength: 7 }),
+      fc.uint8Array({ maxLength: 7 }),
+      fc.boolean(),
+      (before, after, isUrl) => {
+        const value = 'c0rrect-h0rse~battery>staple?';
+        const text = Buffer.concat([before, Buffer.from(value), after]).toString(isUrl ? 'base64url' : 'base64');
+        const masked = mask(value, text);
+        assert.match(masked, /^[\w+/=-]*\[secret\][\w+/=-]*$/);
+        // Of the digits that it shares with its neighbours there is at most one at either end.
+        const shown = masked.length - '[secret]'.length;
+        const digits = Math.ceil((before.length * 4) / 3) + Math.ceil((after.length * 4) / 3);
+        assert.equal(shown <= digits + 4, true, masked);
+      },
+    ),
+    runs(300),
+  );
+});
+
+const PEM = `-----BEGIN PRIVATE KEY-----\n${'MC4CAQAwBQYDK2VwBCIEIJ+DYvh6SEqVTm50DFtMDoQikTmiCqirVv9mWG9qfSnF\n'.repeat(3)}Zm9vYmFyYmF6\n-----END PRIVATE KEY-----\n`;
+
+test('a value of several lines is masked whole, with the line ends of a terminal, by the line, and wrapped in base64', () => {
+  assert.equal(mask(PEM, `<${PEM}>`), '<[secret]\n>');
+  assert.equal(mask(PEM, `<${PEM.replaceAll('\n', '\r\n')}>`), '<[secret]\r\n>');
+  assert.equal(mask(PEM, `<${PEM.split('\n')[1]}>`), '<[secret]>');
+  assert.equal(mask(PEM, `<${JSON.stringify(PEM)}>`), '<"[secret]">');
+  const wrapped = Buffer.from(PEM).toString('base64').replaceAll(/.{76}/g, '$&\n');
+  assert.equal(mask(PEM, `<${wrapped}>`), '<[secret]>');
+  assert.equal(mask(PEM, '-----BEGIN PRIVATE KEY-----'), '-----BEGIN PRIVATE KEY-----');
+});
+
+test('a line break in the middle of a short value is no match, in a long one it is', () => {
+  assert.equal(mask('1234', '1\n2\n3\n4\n'), '1\n2\n3\n4\n');
+  assert.equal(mask('0123456789abcdefghij', '0123456789\r\nabcdefghij\n'), '[secret]\n');
+  assert.equal(mask('bob\nhunter2\n', 'bob\r\nhunter2\r\n'), '[secret]\r\n');
+  assert.equal(maskingOf('xxab12', 'ab12').maskText('xx\nab12'), 'xx\n[secret]');
+});
+
+test('values under four bytes are not masked, and named', () => {
+  const masking = createMasking([
+    ['PIN', new Secret('123')],
+    ['LONG', new Secret('1234')],
+    ['BREAKS', new Secret('\n\n\n\n\n')],
+  ]);
+  assert.deepEqual(masking.tooShort, ['PIN', 'BREAKS']);
+  assert.equal(masking.maskText('123 1234'), '123 [secret]');
+});
+
+/** Over few letters, so that values overlap, repeat and begin alike. */
+const letters = (minLength: number, maxLength: number) =>
+  fc.array(fc.constantFrom('a', 'b', 'c', '\n'), { minLength, maxLength }).map((all) => all.join(''));
+const secrets = fc.array(letters(4, 9), { minLength: 1, maxLength: 4 });
+const cuts = fc.array(fc.nat(), { maxLength: 12 });
+
+/** What the masker must do, done slowly: each byte of each occurrence, and runs of them as one mask. */
+function slowly(values: readonly string[], text: string): string {
+  const covered = new Array<boolean>(text.length).fill(false);
+  for (const value of values)
+    for (let at = text.indexOf(value); at !== -1; at = text.indexOf(value, at + 1))
+      covered.fill(true, at, at + value.length);
+  return [...text].map((letter, at) => (covered[at] ? (covered[at - 1] ? '' : '[secret]') : letter)).join('');
+}
+
+test('fuzzed: what comes out is the same wherever the stream is cut', () => {
+  fc.assert(
+    fc.property(secrets, letters(0, 80), cuts, (values, text, places) => {
+      const masking = maskingOf(...values);
+      assert.equal(inPieces(masking, Buffer.from(text), places).toString(), masking.maskText(text));
+    }),
+    runs(3000),
+  );
+});
+
+test('fuzzed: every occurrence is masked, and every other byte comes out, in its order', () => {
+  const plain = fc.array(fc.constantFrom('!', '?', '.'), { minLength: 4, maxLength: 7 }).map((all) => all.join(''));
+  const texts = fc.array(fc.constantFrom('!', '?', '.', ' ', '\n'), { maxLength: 120 }).map((all) => all.join(''));
+  fc.assert(
+    fc.property(fc.array(plain, { minLength: 1, maxLength: 4 }), texts, cuts, (values, text, places) => {
+      const masked = inPieces(maskingOf(...values), Buffer.from(text), places).toString();
+      assert.equal(masked, slowly(values, text));
+    }),
+    runs(3000),
+  );
+});
+
+test('fuzzed: bytes that are no match come out unchanged', () => {
+  fc.assert(
+    fc.property(fc.uint8Array({ maxLength: 300 }), cuts, (bytes, places) => {
+      assert.deepEqual(
+        inPieces(maskingOf('a value that random bytes are not'), Buffer.from(bytes), places),
+        Buffer.from(bytes),
+      );
+    }),
+    runs(500),
+  );
+});
+
+test('fuzzed: however often the stream goes quiet, no value comes out, nor more of its beginning than a quarter', () => {
+  const value = 'hunter2-correct-horse';
+  const most = value.slice(0, Math.floor(value.length / 4));
+  const others = [most, 'hunt', 'h', 'x', 'e', '\n'];
+  const pieces = fc.array(fc.constantFrom(value, ...others), { maxLength: 12 });
+  fc.assert(
+    fc.property(pieces, cuts, (all, places) => {
+      const text = all.join('');
+      const masked = inPieces(maskingOf(value), Buffer.from(text), places, true).toString();
+      assert.equal(masked.includes(`${most}r`), false, masked);
+      assert.equal(masked.includes('[secret]'), all.includes(value));
+    }),
+    runs(1000),
+  );
+});
+
+test('a quiet stream shows a short beginning of a value at once, and a long one when it is known what follows', () => {
+  const masker = maskingOf('hunter2-correct-horse').masker();
+  const text = (bytes: Uint8Array) => Buffer.from(bytes).toString();
+  assert.equal(text(masker.write(Buffer.from('name: hun'))), 'name: ');
+  assert.equal(text(masker.release()), 'hun');
+  assert.equal(text(masker.write(Buffer.from('ter2-corr'))), '');
+  assert.equal(text(masker.release()), 'te');
+  assert.equal(text(masker.release()), '');
+  assert.equal(text(masker.write(Buffer.from('ect-horse.'))), '[secret].');
+  assert.equal(text(masker.write(Buffer.from('hunter2-corr!'))), 'hunter2-corr!');
+});
+
+test('a masking stream releases a prompt by itself, and gives out everything at its end', async () => {
+  const stream = new MaskingStream(maskingOf(': hunter2'));
+  let shown = '';
+  stream.on('data', (chunk) => (shown += chunk));
+  stream.write('password: ');
+  for (let waited = 0; shown !== 'password: ' && waited < 5000; waited += 10) await sleep(10);
+  assert.equal(shown, 'password: ');
+  stream.end('hunte');
+  await new Promise((resolve) => stream.on('end', resolve));
+  assert.equal(shown, 'password: hunte');
+});
+
+test('a value of the largest size is masked, and a long stream takes time by its length', () => {
+  const value = Array.from({ length: 32_768 }, (_, at) => `x${((at * 7919) % 99_991).toString(36)}`)
+    .join('')
+    .slice(0, 100_000);
+  const masking = maskingOf(value, 'aaaaaaaaaaaaaaaaaaaaaaab');
+  assert.equal(masking.maskText(`<${value}>`), '<[secret]>');
+  const started = performance.now();
+  assert.equal(masking.maskText('a'.repeat(4_000_000)).length, 4_000_000);
+  assert.equal(performance.now() - started < 10_000, true);
+});

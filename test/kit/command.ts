@@ -1,0 +1,54 @@
+/** The command `leasehold` as a process of its own, with a home of its own and nothing of the tester's environment. */
+import { spawn } from 'node:child_process';
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { type Scope, temporaryFolder } from './folder.ts';
+
+const ROOT = join(import.meta.dirname, '../..');
+const ENTRY = join(ROOT, 'src/cli/leasehold.ts');
+
+export interface Ran {
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+export interface Run {
+  readonly input?: string | Uint8Array;
+  readonly environment?: Readonly<Record<string, string>>;
+  readonly folder?: string;
+}
+
+export interface Home {
+  readonly path: string;
+  /** Words as a shell would give them. Resolves when it has ended. */
+  leasehold(words: readonly string[], run?: Run): Promise<Ran>;
+}
+
+/** What starts the command: for those who start it in another way. */
+export const COMMAND = [process.execPath, '--disable-proto=throw', ENTRY] as const;
+
+/** A home directory, and variables that hold for each run. */
+export function newHome(scope: Scope, environment: Readonly<Record<string, string>> = {}): Home {
+  const path = join(temporaryFolder(scope), 'home');
+  mkdirSync(path);
+  return {
+    path,
+    leasehold: (words, { input = '', environment: more = {}, folder = path } = {}) =>
+      new Promise((resolve, reject) => {
+        const [program, ...first] = COMMAND;
+        const child = spawn(program, [...first, ...words], {
+          cwd: folder,
+          env: { PATH: process.env['PATH'] ?? '', HOME: path, ...environment, ...more },
+          stdio: ['pipe', 'pipe', 'pipe'],
+        });
+        let [stdout, stderr] = ['', ''];
+        child.stdout.setEncoding('utf8').on('data', (chunk) => (stdout += chunk));
+        child.stderr.setEncoding('utf8').on('data', (chunk) => (stderr += chunk));
+        child.stdin.on('error', () => undefined).end(input);
+        child.once('error', reject);
+        child.once('close', (code, signal) => resolve({ code, signal, stdout, stderr }));
+      }),
+  };
+}
