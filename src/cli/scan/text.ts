@@ -69,12 +69,13 @@ function lineAround(text: string, at: number): string {
 const PLAIN =
   /\.(?:env|ini|cfg|conf|config|properties|toml|ya?ml|tfvars|sh|bash|zsh|npmrc|pypirc|netrc)$|(?:^|\/)(?:\.npmrc|\.pypirc|\.netrc|Dockerfile|credentials)$|(?:^|\/)\.env\b/i;
 const LONGEST_NAME = 80;
-const LONGEST_VALUE = 512;
+const LONGEST_VALUE = 256;
 const NAME_BEFORE = /([A-Za-z_][\w.-]*)["']?\s{0,8}$/;
 const QUOTED_AFTER = /^[=>]?\s{0,8}(["'`])([^\s"'`\\]+)\1/;
 const PLAIN_AFTER = /^\s{0,8}([^\s"'`#;,(){}[\]]+)\s*(?:$|[\r\n#;,])/;
 /** Names that are the end of many that are no secrets. */
-const NO_SECRETS = /^(?:keys?|auth|cookie)$|public|(?:_|[a-z])(?:id|name|url|uri|file|path|type|ttl|hash|digest|fingerprint)$/i;
+const NO_SECRETS =
+  /^(?:keys?|auth|cookie)$|public|(?:_|[a-z])(?:id|name|url|uri|file|path|type|ttl|hash|digest|fingerprint)$/i;
 
 /** WHY not a pattern over all of it: names and values of one text could overlap in too many ways. From each sign a few characters are seen. */
 function* assignedIn(text: string, file: string): Generator<Match> {
