@@ -85,5 +85,5 @@ function abortOnSignals(interruption: AbortController): void {
   }
 }
 
-process.umask(0o077);
-process.exitCode = await main(putFlagsBehind(process.argv.slice(2)), processTerminal());
+const callersUmask = process.umask(0o077);
+process.exitCode = await main(putFlagsBehind(process.argv.slice(2)), processTerminal(callersUmask));

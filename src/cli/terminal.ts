@@ -8,13 +8,15 @@ export interface Terminal {
   readonly environment: Readonly<Record<string, string | undefined>>;
   /** Where the caller stands. */
   readonly folder: string;
+  /** The caller's; ours is stricter. */
+  readonly umask: number;
 }
 
-export function processTerminal(): Terminal {
+export function processTerminal(umask: number): Terminal {
   const { stdin, stdout, stderr, env } = process;
   // A reader that has seen enough, or a terminal that was closed, is no mistake of ours.
   for (const stream of [stdout, stderr]) stream.on('error', () => undefined);
-  return { stdin, stdout, stderr, environment: env, folder: process.cwd() };
+  return { stdin, stdout, stderr, environment: env, folder: process.cwd(), umask };
 }
 
 /** SOURCE: no-color.org */

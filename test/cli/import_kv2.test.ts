@@ -179,6 +179,7 @@ test('answers made to do harm end in an error, not in an endless walk', async (t
   const { drafts, leftOut } = await readFrom(endless);
   assert.deepEqual([drafts.length, leftOut.length], [0, 1]);
   assert.match(leftOut[0]?.reason ?? '', /deeper than 32 levels/);
+  assert.equal(endless.asked.length, 33);
   const upwards = await readFrom(await say('{"data":{"keys":["..","../","","/"]}}'));
   assert.deepEqual([upwards.drafts.length, upwards.leftOut.length], [0, 4]);
   await refused(readFrom(await say('hello')), /no strict JSON/);

@@ -155,6 +155,18 @@ test('a line that allows it is passed over, and no other', () => {
   );
 });
 
+test('a secret that two rules take is told once, by the one that begins first', () => {
+  const url = `postgres://shop:${random(12)}@db.example.org/shop`;
+  const found = findInText(`const dbPassword = '${url}';\nconst githubToken = "ghp_${random(36)}";`, 'a.ts');
+  assert.deepEqual(
+    found.map(({ rule, line }) => [rule, line]),
+    [
+      ['url-with-password', 1],
+      ['github-token', 2],
+    ],
+  );
+});
+
 test('no text makes a rule slow', () => {
   const quarter = 256 * 1024;
   const parts = [

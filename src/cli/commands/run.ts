@@ -1,0 +1,126 @@
+/** `leasehold run`: a program with values in its environment, and nowhere else. */
+import { LeaseholdError } from '../../client/errors.ts';
+import type { Leasehold } from '../../client/leasehold.ts';
+import { type Lender, NotLent, type Refused } from '../../delivery/borrowing.ts';
+import { endAs } from '../../delivery/ending.ts';
+import { Misuse } from '../../delivery/misuse.ts';
+import { plan } from '../../delivery/planning.ts';
+import { run as runProgram } from '../../delivery/running.ts';
+import type { Command, Invocation } from '../command.ts';
+import { Hinted, withWayThere } from '../denials.ts';
+import { Mistake } from '../mistake.ts';
+import { readWholeNumber } from '../numbers.ts';
+import { say } from '../terminal.ts';
+
+const CLOSES_WITHIN_MS = 3000;
+
+export const run: Command = {
+  name: 'run',
+  summary: 'Runs a program with values in its environment, masked in its output',
+  about: [
+    'All values are lent first: if one is not, nothing starts. At the end the leases are revoked. Terminal, colours, signals and exit code are the program’s own.',
+    'In a file given with --env-file a value that is leasehold://path, or leasehold://path?version=N, is replaced; everything else is passed on as it stands.',
+    'The vault’s own variables and what looks like a secret are not passed on, unless --keep names them.',
+    'Masking finds values in plain text, base64, hex, and as URLs and JSON write them. It guards against accidents, not against a program that wants to show a value.',
+  ],
+  flags: [
+    {
+      name: 'env',
+      short: 'e',
+      value: 'NAME=PATH',
+      help: 'the variable gets the value of the credential',
+      isRepeatable: true,
+    },
+    {
+      name: 'env-file',
+      value: 'FILE',
+      help: 'variables and references from a .env file',
+      isRepeatable: true,
+      completes: 'file',
+    },
+    { name: 'files', value: null, help: 'variables hold paths of private files with the values' },
+    {
+      name: 'keep',
+      value: 'NAME',
+      help: 'passes a variable on whatever it looks like; * all but the vault’s own',
+      isRepeatable: true,
+    },
+    { name: 'no-masking', value: null, help: 'leaves the output alone' },
+    { name: 'ttl', value: 'SECONDS', help: 'asks for shorter leases than the policies allow' },
+  ],
+  rest: 'COMMAND [ARGUMENT …]',
+  examples: [
+    { line: 'leasehold run --env PGPASSWORD=prod/db/password -- psql', does: 'a session of psql' },
+    { line: 'leasehold run --env-file .env -- npm start', does: 'with references in a file that can be committed' },
+  ],
+  asksService: true,
+  handlesSignals: true,
+  async run(invocation) {
+    const { terminal, rest } = invocation;
+    const [file, ...words] = rest;
+    if (file === undefined || file === '')
+      throw new Mistake('the program is missing', 'leasehold run --env NAME=PATH -- COMMAND');
+    const [env, envFiles] = [invocation.flags('env'), invocation.flags('env-file')];
+    if (env.length + envFiles.length === 0)
+      throw new Mistake('there is nothing to deliver', 'Give --env NAME=PATH or --env-file FILE.');
+    try {
+      const job = {
+        ...(await plan(env, envFiles)),
+        command: [file, ...words] as const,
+        keep: invocation.flags('keep'),
+        hasFiles: invocation.isOn('files'),
+        isMasked: !invocation.isOn('no-masking'),
+        ttlSeconds: readWholeNumber(invocation, 'ttl'),
+      };
+      const vault = job.wanted.length === 0 ? null : await invocation.connect();
+      const ending = await runProgram(job, lenderOf(invocation, vault), {
+        streams: terminal,
+        environment: terminal.environment,
+        umask: terminal.umask,
+        say: (line) => say(terminal, `leasehold: ${line}`),
+      });
+      // ORDER: a signal ends us before the command's own end could.
+      if (vault !== null && 'signal' in ending) await endSession(invocation, vault);
+      return await endAs(ending);
+    } catch (error) {
+      if (error instanceof Misuse) throw new Mistake(error.message, error.hint);
+      if (error instanceof NotLent) throw tell(invocation, error.refused);
+      throw error;
+    }
+  },
+};
+
+function lenderOf(invocation: Invocation, vault: Leasehold | null): Lender {
+  if (vault === null)
+    return { retrieve: () => Promise.reject(new Error('nothing was wanted')), revoke: () => Promise.resolve() };
+  return {
+    retrieve: (path, options) =>
+      withWayThere(invocation, { action: 'retrieve', path }, vault.credentials.retrieve(path, options)),
+    revoke: (leaseId, options) => vault.leases.revoke(leaseId, options),
+  };
+}
+
+async function endSession({ settings }: Invocation, vault: Leasehold): Promise<void> {
+  if (settings.identity.value.kind !== 'agent') return;
+  await vault.logOut({ signal: AbortSignal.timeout(CLOSES_WITHIN_MS) }).catch(() => undefined);
+}
+
+/** Says all refusals but the first, which is answered for the frame to say. */
+function tell({ terminal }: Invocation, refused: readonly Refused[]): unknown {
+  const [first, ...others] = refused.map(withPath);
+  for (const error of others) {
+    const known = error instanceof Hinted ? error.error : error;
+    if (known instanceof LeaseholdError) say(terminal, `leasehold: ${known.message} (${known.code})`);
+  }
+  return first;
+}
+
+function withPath({ wanted: { name, path }, error }: Refused): unknown {
+  if (error instanceof Hinted) return new Hinted(named(error.error), error.hint);
+  return error instanceof LeaseholdError ? named(error) : error;
+
+  function named({ code, message, status, requestId, retryAfterSeconds }: LeaseholdError): LeaseholdError {
+    const details = { requestId, retryAfterSeconds, ...(status === null ? {} : { status }) };
+    return new LeaseholdError(code, `${name} (${path}): ${message}`, details);
+  }
+}

@@ -1,0 +1,45 @@
+/** How a program ended, and how we end the same way. */
+import { constants } from 'node:os';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+export type Ending = { readonly code: number } | { readonly signal: NodeJS.Signals };
+
+/** As shells say it. */
+export const NOT_FOUND = 127;
+export const NOT_EXECUTABLE = 126;
+const SIGNALLED = 128;
+const DELIVERED_WITHIN_MS = 500;
+
+/** These write the memory of a process to the disk: ours has held values. */
+const DUMPING: ReadonlySet<NodeJS.Signals> = new Set([
+  ...([
+    'SIGQUIT',
+    'SIGILL',
+    'SIGTRAP',
+    'SIGABRT',
+    'SIGBUS',
+    'SIGFPE',
+    'SIGSEGV',
+    'SIGXCPU',
+    'SIGXFSZ',
+    'SIGSYS',
+  ] as const),
+]);
+
+/** Ends this process by the signal of the ending; resolves to an exit code where there is none, or where it does not end us. */
+export async function endAs(ending: Ending): Promise<number> {
+  if ('code' in ending) return ending.code;
+  const { signal } = ending;
+  if (!DUMPING.has(signal)) {
+    process.removeAllListeners(signal);
+    process.kill(process.pid, signal);
+    // SIGPIPE and a few more do not end a Node process.
+    await sleep(DELIVERED_WITHIN_MS);
+  }
+  return SIGNALLED + constants.signals[signal];
+}
+
+export function signalOf(number: number): NodeJS.Signals | null {
+  const found = Object.entries(constants.signals).find(([, own]) => own === number);
+  return (found?.[0] as NodeJS.Signals | undefined) ?? null;
+}

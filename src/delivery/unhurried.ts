@@ -1,0 +1,51 @@
+/**
+ * Keeps a terminal's socket open until all that was written there has been read. WHY: the package closes it 200 ms after the program's
+ * end, and Node when it meets the end of the terminal, although somebody who reads slowly has not had the rest yet.
+ */
+import type { Socket } from 'node:net';
+
+const TICK_MS = 50;
+/** After the program's end: so many ticks without a byte, and whoever still has the terminal open is not waited for. */
+const QUIET_TICKS = 5;
+
+interface Reading {
+  pause(): void;
+  resume(): void;
+}
+
+export function readToTheEnd(socket: Socket): Reading {
+  const destroy = socket.destroy.bind(socket);
+  let isPaused = false;
+  let quietTicks = 0;
+  let timer: NodeJS.Timeout | null = null;
+  /** What the end of the terminal was met with; nothing more will come. */
+  let failure: Error | null = null;
+  const close = (): void => {
+    if (timer !== null) clearInterval(timer);
+    timer = null;
+    destroy(failure ?? undefined);
+  };
+  const look = (): void => {
+    if (isPaused || socket.readableLength > 0) quietTicks = 0;
+    else if (failure !== null || ++quietTicks > QUIET_TICKS) close();
+  };
+  socket.on('data', () => {
+    quietTicks = 0;
+  });
+  socket.destroy = (error?: Error): Socket => {
+    failure ??= error ?? null;
+    if (failure !== null && !isPaused && socket.readableLength === 0) close();
+    else timer ??= setInterval(look, TICK_MS);
+    return socket;
+  };
+  return {
+    pause() {
+      isPaused = true;
+      socket.pause();
+    },
+    resume() {
+      isPaused = false;
+      socket.resume();
+    },
+  };
+}
