@@ -126,6 +126,18 @@ test('an import asks, and a no stores nothing', async (t) => {
   assert.doesNotMatch(`${refusing.shown()}${storing.shown()}`, /hunter/);
 });
 
+test('who breaks off at the question hears one line, and nothing is stored', async (t) => {
+  const { service, home, folder, stored } = await served(t);
+  const environment = { LEASEHOLD_ADDR: service.address, LEASEHOLD_TOKEN: service.adminToken };
+  for (const key of ['\u0003', '\u0004']) {
+    const screen = startScreen(t, ['import', '.env'], { home: home.path, folder, environment });
+    await screen.answer(/\[y\/N\] $/, key);
+    assert.equal(await screen.ended(), 1);
+    assert.match(screen.shown(), /leasehold: broken off\.\r\n$/);
+  }
+  assert.equal(await stored('PORT'), undefined);
+});
+
 const MISTAKES: readonly [words: readonly string[], says: RegExp][] = [
   [['--move'], /--move needs --prefix PATH/],
   [['--yes'], /go with --move/],
