@@ -8,7 +8,7 @@ import { toPath } from './naming.ts';
  * `new?`: an agent does not see what it may not list. `unchanged`: it was compared, and is there already. `there`: it exists, and only
  * what is new is wanted.
  */
-export type State = 'new' | 'new?' | 'new version' | 'unchanged' | 'there';
+type State = 'new' | 'new?' | 'new version' | 'unchanged' | 'there';
 
 export interface Row {
   readonly path: string;

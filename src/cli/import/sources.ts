@@ -4,7 +4,7 @@ import { isArchive } from './archive.ts';
 import type { Reading } from './draft.ts';
 import { decode } from './file.ts';
 
-export const FORMATS = ['env', 'json', '1password', 'bitwarden'] as const;
+const FORMATS = ['env', 'json', '1password', 'bitwarden'] as const;
 export type SourceFormat = (typeof FORMATS)[number];
 
 /** Null where nothing was given. @throws Mistake */

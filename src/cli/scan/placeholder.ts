@@ -13,7 +13,7 @@ export function isPlaceholder(text: string): boolean {
 }
 
 /** Shannon's, in bits a character. */
-export function entropyOf(text: string): number {
+function entropyOf(text: string): number {
   const counts = new Map<string, number>();
   for (const character of text) counts.set(character, (counts.get(character) ?? 0) + 1);
   let bits = 0;

@@ -50,7 +50,7 @@ export interface MoveOptions {
 
 /** What became of a finding; those that are not in it were left where they are. */
 type Ends = ReadonlyMap<Finding, { readonly path: string; readonly outcome: string }>;
-export const MOVED = 'moved';
+const MOVED = 'moved';
 
 /** Asks for each, then moves file by file. @throws Mistake, LeaseholdError */
 export async function moveFindings({ findings, envFiles }: Scanned, ports: Ports, options: MoveOptions): Promise<Ends> {
@@ -79,7 +79,7 @@ export async function moveFindings({ findings, envFiles }: Scanned, ports: Ports
 }
 
 /** A record a finding. */
-export function toRecords(findings: readonly Finding[], ends: Ends | null): Printable[] {
+function toRecords(findings: readonly Finding[], ends: Ends | null): Printable[] {
   return findings.map((finding) => {
     const { file, line, rule, name, hint } = finding;
     const end = ends?.get(finding);
