@@ -101,6 +101,18 @@ test('one failure does not stop the rest, and ends with 2', async (t) => {
   assert.doesNotMatch(`${stdout}${stderr}`, /hunter2/);
 });
 
+test('an agent that may only store imports too, and its plan does not claim to know', async (t) => {
+  const { service, write, home, stored } = await place(t);
+  const { token } = await service.agent('ann', { 'ann/*': ['store'] });
+  write('.env', 'A=1\n');
+  const environment = { LEASEHOLD_TOKEN: token };
+  const words = ['import', '.env', '--prefix', 'ann', '-o', 'json'];
+  const planned = await home.leasehold([...words, '--dry-run'], { environment });
+  assert.deepEqual(results(planned.stdout), ['ann/A new?'], planned.stderr);
+  assert.equal((await home.leasehold([...words, '--yes'], { environment })).code, 0);
+  assert.equal(await stored('ann/A'), '1');
+});
+
 test('two values for one path are left out, and end with 3', async (t) => {
   const { write, imports } = await place(t);
   write('.env', 'A=hunter2\nB=1\nA=hunter3\n');

@@ -62,14 +62,15 @@ export const importing: Command = {
     }
     const { reading, isEnv } = file === null ? await readVault(invocation) : await readFile(invocation, file);
     const vault = await invocation.connect();
-    const kind = invocation.settings.identity.value.kind;
+    const caller = invocation.settings.identity.value;
     return runImport(vault, reading, portsOf(invocation), {
       prefix,
       onlyNew: invocation.isOn('if-new'),
       compares: invocation.isOn('compare'),
       isDry: invocation.isOn('dry-run'),
       asks: !invocation.isOn('yes'),
-      seesAll: kind === 'token',
+      // A session's token is an agent's, which sees what it may list.
+      seesAll: caller.kind === 'token' && !caller.token.reveal().startsWith('lhs_'),
       aftercare: aftercare({ file: file === '-' ? null : file, isEnv, vault: address }),
     });
   },
