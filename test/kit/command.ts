@@ -7,7 +7,7 @@ import { type Scope, temporaryFolder } from './folder.ts';
 const ROOT = join(import.meta.dirname, '../..');
 const ENTRY = join(ROOT, 'src/cli/leasehold.ts');
 
-export interface Ran {
+interface Ran {
   readonly code: number | null;
   readonly signal: NodeJS.Signals | null;
   readonly stdout: string;
