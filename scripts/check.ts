@@ -11,10 +11,10 @@ import { run } from 'node:test';
 import { spec } from 'node:test/reporters';
 import { parseArgs } from 'node:util';
 import { type RunServer, startRunServer } from '../test/kit/database.ts';
+import { HARDENING } from './flags.mjs';
 import { needsServer, type Pass, passesFor, type StoreName } from './passes.ts';
 
 const ROOT = path.resolve(import.meta.dirname, '..');
-const HARDENING = ['--disable-sigusr1', '--disable-proto=throw'];
 const TOOLS = [
   { name: 'biome', arguments: ['ci', '--error-on-warnings', '--colors=off', '.'] },
   { name: 'tsc', arguments: ['--noEmit'] },
@@ -77,7 +77,7 @@ function runPass({ store, files }: Pass, server: RunServer | null, namePattern: 
     env: { ...process.env, ...server?.environment, LEASEHOLD_TEST_STORE: store },
     files: files.toSorted().toSorted((a, b) => Number(b.endsWith(WAITS_LONGEST)) - Number(a.endsWith(WAITS_LONGEST))),
     cwd: ROOT,
-    execArgv: HARDENING,
+    execArgv: [...HARDENING],
     concurrency: FILES_AT_ONCE,
     timeout: FILE_TIMEOUT_MS,
     signal: stop.signal,

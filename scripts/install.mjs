@@ -9,13 +9,15 @@ import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { follow } from './child.mjs';
+import { isNewEnough, OLDEST_NODE } from './flags.mjs';
 
 export const ROOT = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '..');
 const RUNTIME = path.join(ROOT, 'node_modules', 'node', 'bin', 'node');
 const STAMP = path.join(ROOT, 'node_modules', '.leasehold-install');
 const LOCK = path.join(ROOT, '.leasehold-install.lock');
+// WHY: what TypeScript was stripped and compiled to is kept, so that the stripper is not loaded: 30 MiB less at rest.
+export const COMPILE_CACHE = path.join(ROOT, 'node_modules', '.cache', 'leasehold');
 const LOCK_WAIT_MS = 5 * 60_000;
-const OLDEST_NODE = '24.21.0';
 
 // WHY: a caller's npmrc or NODE_ENV may leave out what this project cannot do without. The runtime is a development
 // dependency that an install script unpacks, the tools have optional parts, and the Node in use here is not the one they get.
@@ -27,8 +29,7 @@ const INSTALL_ARGUMENTS = [
 /** The Node to run the project with: the one it brings along, else this one if it is new enough, else undefined. */
 export function findRuntime() {
   if (existsSync(RUNTIME)) return RUNTIME;
-  const isNewEnough = process.versions.node.localeCompare(OLDEST_NODE, 'en', { numeric: true }) >= 0;
-  return isNewEnough ? process.execPath : undefined;
+  return isNewEnough() ? process.execPath : undefined;
 }
 
 export function isInstalled() {

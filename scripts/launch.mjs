@@ -5,23 +5,9 @@
 import { spawn, spawnSync } from 'node:child_process';
 import path from 'node:path';
 import { endAs, follow } from './child.mjs';
-import { findRuntime, install, isInstalled, ROOT } from './install.mjs';
+import { HARDENING, TUNING } from './flags.mjs';
+import { COMPILE_CACHE, findRuntime, install, isInstalled, ROOT } from './install.mjs';
 
-const HARDENING = ['--disable-sigusr1', '--disable-proto=throw'];
-// WHY: a request's objects die before a larger nursery is collected, and a still larger one takes 27 MiB. What outlives it may fill
-// 64 MiB before all is collected: each time its threads hold up everybody for 50 ms on two cores.
-// A large vault's heap grows by 40 % before the next, not by twice. And V8 must not guess from a busy
-// start that objects live long, as it does in two starts of five without the last flag, which costs a fifth more processor time for
-// as long as it runs.
-const TUNING = [
-  '--min-semi-space-size=8',
-  '--max-semi-space-size=8',
-  '--initial-old-space-size=64',
-  '--heap-growing-percent=40',
-  '--no-allocation-site-pretenuring',
-];
-// WHY: what TypeScript was stripped and compiled to is kept, so that the stripper is not loaded: 30 MiB less at rest.
-const COMPILE_CACHE = path.join(ROOT, 'node_modules', '.cache', 'leasehold');
 const SERVICE = 'src/daemon/main.ts';
 
 async function launch(entry, ...programArguments) {

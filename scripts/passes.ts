@@ -11,6 +11,7 @@ const ROOT = path.resolve(import.meta.dirname, '..');
 export const ONCE: Readonly<Record<string, string>> = {
   bench: 'no store',
   cli: 'a caller of the interface, which test/spec holds to be the same on both',
+  client: 'the library, which is the same whatever the service keeps its vault in',
   cluster: 'nodes that share a PostgreSQL',
   contract: 'every store by itself, in one run',
   core: 'no store',
@@ -18,6 +19,7 @@ export const ONCE: Readonly<Record<string, string>> = {
   house: 'no store',
   kit: 'no store but PostgreSQL itself',
   moving: 'from one store to the other',
+  package: 'no store',
   postgres: 'what is PostgreSQL’s alone',
   sqlite: 'what is SQLite’s alone',
 };

@@ -18,13 +18,12 @@ export function parseTyped(command: Command, words: readonly string[]): Typed {
   if (command.takesAllWords === true) return { arguments: new Map(), flags: new Map(), rest: words, wantsHelp: false };
   const end = words.indexOf('--');
   const before = end === -1 ? words : words.slice(0, end);
-  const rest = end === -1 ? [] : words.slice(end + 1);
+  const behind = end === -1 ? [] : words.slice(end + 1);
   const { flags, positionals } = parseFlags(command, before);
-  if (flags.has('help')) return { arguments: new Map(), flags, rest, wantsHelp: true };
-  if (rest.length > 0 && command.rest === undefined) {
-    throw mistaken(command, `${command.name} takes nothing behind --`);
-  }
-  return { arguments: place(command, positionals), flags, rest, wantsHelp: false };
+  if (flags.has('help')) return { arguments: new Map(), flags, rest: behind, wantsHelp: true };
+  // For a command that runs none, what stands there are arguments that may begin with -.
+  const [rest, more] = command.rest === undefined ? [[], behind] : [behind, []];
+  return { arguments: place(command, [...positionals, ...more]), flags, rest, wantsHelp: false };
 }
 
 function parseFlags(command: Command, words: readonly string[]) {

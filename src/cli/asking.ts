@@ -31,14 +31,16 @@ export async function askHidden({ terminal, signal }: Question, text: string): P
   const { stdin, stderr } = terminal;
   if (!canAsk(terminal) || !('setRawMode' in stdin)) throw new Mistake(`${text}: nobody is there to type it`);
   const input = stdin as typeof process.stdin;
-  stderr.write(`${text}: `);
+  // ORDER: what is typed at the sight of the question is not shown any more.
   input.setRawMode(true);
   input.setEncoding('utf8');
+  stderr.write(`${text}: `);
   try {
     return await new Promise((resolve, reject) => {
       let typed = '';
       const stop = (): void => reject(signal.reason);
       signal.addEventListener('abort', stop, { once: true });
+      input.on('end', () => reject(new Mistake('broken off')));
       input.on('data', (chunk: string) => {
         for (const character of chunk) {
           if (ENTER.test(character)) resolve(new Secret(typed));
@@ -47,9 +49,10 @@ export async function askHidden({ terminal, signal }: Question, text: string): P
           else typed += character;
         }
       });
+      input.resume();
     });
   } finally {
-    input.removeAllListeners('data');
+    for (const event of ['data', 'end']) input.removeAllListeners(event);
     input.setRawMode(false);
     input.pause();
     stderr.write('\n');

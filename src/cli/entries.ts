@@ -3,16 +3,16 @@ import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { constants } from 'node:os';
 import { join } from 'node:path';
+import { HARDENING, TUNING } from '../../scripts/flags.mjs';
 import type { Terminal } from './terminal.ts';
 
-const NODE_FLAGS = ['--disable-sigusr1', '--disable-proto=throw'];
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
 /** Resolves to its exit code. What is typed, and what it prints, are its own. */
 export async function runEntry(name: string, words: readonly string[], { environment }: Terminal): Promise<number> {
   const file = join(import.meta.dirname, '..', `${name}.ts`);
   const program = existsSync(file) ? file : file.replace(/\.ts$/, '.js');
-  const child = spawn(process.execPath, [...NODE_FLAGS, program, ...words], {
+  const child = spawn(process.execPath, [...HARDENING, ...TUNING, program, ...words], {
     stdio: 'inherit',
     env: { ...environment, INIT_CWD: environment['INIT_CWD'] ?? process.cwd() },
   });

@@ -1,6 +1,6 @@
 /** The audit log into a file or a pipe, as the service streams it. */
-import { createWriteStream, writeFileSync } from 'node:fs';
-import { rename, rm } from 'node:fs/promises';
+import { writeFileSync } from 'node:fs';
+import { type FileHandle, open, rename, rm } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { Readable, Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
@@ -35,21 +35,30 @@ export async function exportLog(invocation: Invocation, vault: Leasehold): Promi
     },
   });
   const unfinished = out === null ? null : `${out}.unfinished`;
+  const file = unfinished === null ? null : await makeFile(unfinished);
   try {
     const source = Readable.fromWeb(bytes as Parameters<typeof Readable.fromWeb>[0]);
-    const target = unfinished === null ? terminal.stdout : createWriteStream(unfinished, { flags: 'wx', mode: 0o600 });
-    await pipeline(source, counting, target, { end: unfinished !== null, signal });
+    const target = file === null ? terminal.stdout : file.createWriteStream();
+    await pipeline(source, counting, target, { end: file !== null, signal });
     if (last !== NEWLINE) throw new LeaseholdError('NO_ANSWER', 'the export broke off in the middle of an entry');
     if (out !== null && unfinished !== null) await finish(unfinished, out);
     if (headFile !== null)
       writeFileSync(headFile, `leasehold-audit-head: ${head ?? ''}\n`, { flag: 'wx', mode: 0o600 });
   } catch (error) {
-    if (unfinished !== null && !isThere(error)) await rm(unfinished, { force: true });
-    throw toMistake(error, signal);
+    if (unfinished !== null) await rm(unfinished, { force: true });
+    throw signal.aborted ? signal.reason : toMistake(error);
   } finally {
     progress.end();
   }
   if (out !== null) say(terminal, `Wrote ${entries} entries to ${out}.`);
+}
+
+async function makeFile(path: string): Promise<FileHandle> {
+  try {
+    return await open(path, 'wx', 0o600);
+  } catch (error) {
+    throw toMistake(error);
+  }
 }
 
 async function finish(unfinished: string, out: string): Promise<void> {
@@ -62,8 +71,7 @@ function isThere(error: unknown): boolean {
   return error instanceof Error && 'code' in error && error.code === 'EEXIST';
 }
 
-function toMistake(error: unknown, signal: AbortSignal): unknown {
-  if (signal.aborted) return signal.reason;
+function toMistake(error: unknown): unknown {
   if (error instanceof LeaseholdError || error instanceof Mistake) return error;
   if (isThere(error)) return new Mistake('the file is there already', 'Give another one, or remove it.');
   if (error instanceof Error && 'syscall' in error)

@@ -18,3 +18,8 @@ export function toInstant(text: string, now: number = Date.now()): string {
   if (count === undefined || unit === undefined) return text;
   return new Date(now - Number(count) * MILLISECONDS[unit as keyof typeof MILLISECONDS]).toISOString();
 }
+
+/** `1 lease`, `2 leases`. */
+export function counted(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? '' : 's'}`;
+}

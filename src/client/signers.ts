@@ -23,13 +23,15 @@ export function keySigner(key: string | CryptoKey): Signer {
   };
 }
 
-/** The key in a file, read when it is first needed and again at each login, so that a key can be exchanged. Not in browsers. */
+/**
+ * The key in a file, read at each login, so that it can be exchanged. Not in browsers. WHY not an import: what puts programs together
+ * for browsers follows every import, and fails at a module of Node's.
+ */
 export function fileSigner(file: string): Signer {
   return async (nonce) => {
-    const { readFile } = await import('node:fs/promises');
     let pem: string;
     try {
-      pem = await readFile(file, 'latin1');
+      pem = await globalThis.process.getBuiltinModule('node:fs/promises').readFile(file, 'latin1');
     } catch (error) {
       throw badKey(`the key file ${file} cannot be read`, error);
     }

@@ -51,7 +51,7 @@ export function explain(
 }
 
 /** The pattern that has the longest beginning in common with the path; of equals the first in code-point order. */
-function nearestPattern(patterns: Iterable<Pattern>, path: CredentialPath): Pattern | null {
+export function nearestPattern(patterns: Iterable<Pattern>, path: CredentialPath): Pattern | null {
   let nearest: Pattern | null = null;
   let longest = -1;
   for (const pattern of [...patterns].sort()) {

@@ -3,6 +3,7 @@
  * one core is left to the callers. While the service has callers they rest most of the time.
  */
 import { availableParallelism } from 'node:os';
+import { extname } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { exportAuditKey, type VaultKeys } from '../crypto/keys.ts';
 import type { Store } from '../store/port.ts';
@@ -80,7 +81,7 @@ function checkInThread(task: RangesTask): Promise<Findings> {
   return new Promise((resolve, reject) => {
     let findings: Findings | null = null;
     let failure: unknown = null;
-    const worker = new Worker(new URL('./rangecheck.ts', import.meta.url), {
+    const worker = new Worker(new URL(`./rangecheck${extname(import.meta.url)}`, import.meta.url), {
       workerData: task,
       resourceLimits: { maxYoungGenerationSizeMb: NURSERY_MB },
     });

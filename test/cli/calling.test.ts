@@ -40,7 +40,7 @@ const MISTAKES: readonly [words: readonly string[], says: RegExp][] = [
   [['get', 'a', '-o', 'xml'], /^leasehold: --output: the output must be one of table, json, yaml, env\.\n/],
   [['get', 'a', '--timeout', 'soon'], /^leasehold: --timeout: the timeout must be a number of seconds/],
   [['get', '../x'], /^leasehold: PATH: must not have \. or \.\. as a segment\.\n/],
-  [['get', 'a', '--', 'b'], /^leasehold: get takes nothing behind --/],
+  [['get', 'a', '--', '-b'], /^leasehold: get takes PATH, and 1 more were given/],
   [['get', 'a', '--address', 'ftp://x'], /^leasehold: --address: address: must be http/],
   [['get', 'a', '--address', 'http://192.0.2.1'], /^leasehold: --address: .*plain HTTP to another machine/],
   [['get', 'a'], /^leasehold: nobody is asking/],

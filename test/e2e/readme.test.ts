@@ -1,12 +1,13 @@
 /**
- * The README, executed as it is written: its own command starts the service in an empty home, its shell blocks run one after the
- * other in one shell, and each prints what the README says. `UPDATE_TOUR=1` writes the transcript, docs/tour.md.
+ * The README and docs/http.md, executed as they are written: the README's own command starts the service in an empty home, shell
+ * blocks run one after the other in one shell, and each prints what the page says. `UPDATE_TOUR=1` writes the transcript of the
+ * README, docs/tour.md.
  */
 import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
-import { test } from 'node:test';
+import { type TestContext, test } from 'node:test';
 import { ROOT } from '../house/source.ts';
 import { temporaryFolder } from '../kit/folder.ts';
 import { storeVariables } from '../kit/process.ts';
@@ -72,8 +73,8 @@ function toTour(steps: readonly Step[]): string {
   return [head, ...parts].join('\n');
 }
 
-test('the README does what it says, word for word, and docs/tour.md is what it printed', async (t) => {
-  const steps = toSteps(readBlocks(readFileSync(join(ROOT, 'README.md'), 'utf8')));
+/** A service in an empty home, started as the README says, and a shell beside it. */
+async function openScene(t: TestContext) {
   const folder = temporaryFolder(t);
   const home = temporaryFolder(t);
   const address = `127.0.0.1:${await freePort()}`;
@@ -97,29 +98,45 @@ test('the README does what it says, word for word, and docs/tour.md is what it p
       // Where the vault lies is said where that is not the data directory.
       .replace(/^ {2}vault +PostgreSQL at .+\n/m, '')
       .replaceAll(/\blh([as])_[\w-]{43}/g, 'lh$1_…');
+  const service = await startInBackground(t, START, 'Ctrl-C stops.', place);
+  const greeting = tidy(service.printed).slice(tidy(service.printed).indexOf('Leasehold is ready.'));
+  const shell = new Shell(t, folder, place);
+  /** Runs the steps; what they printed is held against what the page says. Resolves to them, as they ran. */
+  const play = async (steps: readonly Step[]): Promise<Step[]> => {
+    const ran: Step[] = [];
+    for (const { heading, commands, output } of steps) {
+      if (commands === TEST) continue;
+      const printed =
+        commands === START ? (greeting.split('\n\nTry, ')[0] ?? '') : tidy(await shell.run(toRun(commands)));
+      assert.equal(withPlaceholders(printed), withPlaceholders(output), `${heading}\n${commands}`);
+      ran.push({ heading, commands, output: printed });
+    }
+    assert.equal(await service.end('SIGTERM'), 0, 'the service stops in order');
+    return ran;
+  };
+  return { play };
+}
 
+const readSteps = (name: string): Step[] => toSteps(readBlocks(readFileSync(join(ROOT, name), 'utf8')));
+
+test('the README does what it says, word for word, and docs/tour.md is what it printed', async (t) => {
+  const steps = readSteps('README.md');
   assert.deepEqual(
     steps.slice(0, 2).map(({ commands }) => commands),
     [START, TEST],
   );
-  const service = await startInBackground(t, START, 'Ctrl-C stops.', place);
-  const greeting = tidy(service.printed).slice(tidy(service.printed).indexOf('Leasehold is ready.'));
-  const shell = new Shell(t, folder, place);
-  const ran: Step[] = [];
   assert.equal(steps.filter(({ commands }) => BLAME_IN_FILE.test(commands)).length, 1);
-  for (const { heading, commands, output } of steps) {
-    if (commands === TEST) continue;
-    const printed =
-      commands === START ? (greeting.split('\n\nTry, ')[0] ?? '') : tidy(await shell.run(toRun(commands)));
-    assert.equal(withPlaceholders(printed), withPlaceholders(output), `${heading}\n${commands}`);
-    ran.push({ heading, commands, output: printed });
-  }
-  assert.equal(await service.end('SIGTERM'), 0, 'the service stops in order');
-
+  const ran = await (await openScene(t)).play(steps);
   if (process.env['UPDATE_TOUR']) writeFileSync(TOUR, toTour(ran));
   assert.equal(
     withPlaceholders(readFileSync(TOUR, 'utf8')),
     withPlaceholders(toTour(ran)),
     'docs/tour.md is of another README: UPDATE_TOUR=1 npm test -- test/e2e/readme.test.ts writes it',
   );
+});
+
+test('the tour over HTTP does what it says, word for word', async (t) => {
+  const steps = readSteps('docs/http.md');
+  assert.ok(steps.length >= 6);
+  await (await openScene(t)).play(steps);
 });

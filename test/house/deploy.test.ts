@@ -5,6 +5,7 @@ import { execFileSync } from 'node:child_process';
 import { cpSync, existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
+import { HARDENING, TUNING } from '../../scripts/flags.mjs';
 import { parseRootKey } from '../../src/crypto/keys.ts';
 import { help } from '../../src/daemon/configuration.ts';
 import { parseAddress } from '../../src/store/postgres/address.ts';
@@ -206,12 +207,8 @@ test('every image is pinned by a tag, and Node’s is the version that all is te
 });
 
 test('the image’s Node has the flags of the launcher, and its account is not root', () => {
-  const launcher = readFileSync(path.join(ROOT, 'scripts/launch.mjs'), 'utf8');
-  const flags = [...launcher.matchAll(/'(--[\w=-]+)'/g)]
-    .map(([, flag = '']) => flag)
-    .filter((flag) => flag !== '--help');
   const { entrypoint, user } = readContainerfile();
-  assert.deepEqual(entrypoint, ['node', ...flags, '/opt/leasehold/src/daemon/main.ts']);
+  assert.deepEqual(entrypoint, ['node', ...HARDENING, ...TUNING, '/opt/leasehold/src/daemon/main.ts']);
   assert.equal(user, 'node:node');
 });
 

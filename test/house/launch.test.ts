@@ -1,35 +1,14 @@
 // The launcher, in a project of its own with an npm made up for the test: nothing here is downloaded, nothing real replaced.
 
 import assert from 'node:assert/strict';
-import { type ChildProcess, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import {
-  cpSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  readlinkSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs';
+import { existsSync, readFileSync, readlinkSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { text } from 'node:stream/consumers';
 import { type TestContext, test } from 'node:test';
-import { ROOT } from './source.ts';
+import { callsOf, ending, makeCheckout, spawnIn } from './checkout.ts';
 
-// Writes down that it was called and how, takes a while as npm does, and brings this very Node as the project's own.
-const NPM = `
-const fs = require('node:fs');
-fs.appendFileSync('calls', process.argv.slice(2).join(' ') + '\\n');
-if (fs.existsSync('offline')) { console.error('no such host'); process.exit(7); }
-setTimeout(() => {
-  fs.mkdirSync('node_modules/node/bin', { recursive: true });
-  fs.symlinkSync(process.execPath, 'node_modules/node/bin/node');
-}, 300);
-`;
 const ENTRY = `
 for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, () => process.exit(40 + signal.length));
 console.log(JSON.stringify({ flags: process.execArgv, words: process.argv.slice(2), cwd: process.cwd(), from: process.env.INIT_CWD }));
@@ -38,39 +17,8 @@ if (process.argv[2] === 'die') process.kill(process.pid, process.argv[3]);
 if (process.argv[2] === 'stay') setInterval(() => {}, 1000);
 `;
 
-function makeProject(t: TestContext): string {
-  const folder = mkdtempSync(path.join(tmpdir(), 'leasehold-launch-'));
-  t.after(() => rmSync(folder, { recursive: true, force: true }));
-  mkdirSync(path.join(folder, 'scripts'));
-  for (const name of ['child', 'install', 'launch']) {
-    cpSync(path.join(ROOT, `scripts/${name}.mjs`), path.join(folder, `scripts/${name}.mjs`));
-  }
-  const files = { 'package.json': '{"type":"module"}', 'package-lock.json': '{}', 'entry.ts': ENTRY };
-  for (const [name, content] of Object.entries(files)) writeFileSync(path.join(folder, name), content);
-  mkdirSync(path.join(folder, 'npm'));
-  writeFileSync(path.join(folder, 'npm/npm-cli.cjs'), NPM);
-  return folder;
-}
-
-function launch(folder: string, ...words: string[]): ChildProcess {
-  const env = {
-    ...process.env,
-    npm_execpath: path.join(folder, 'npm/npm-cli.cjs'),
-    INIT_CWD: 'where the caller stood',
-  };
-  return spawn(process.execPath, [path.join(folder, 'scripts/launch.mjs'), 'entry.ts', ...words], {
-    cwd: tmpdir(),
-    env,
-  });
-}
-
-async function ending(child: ChildProcess) {
-  assert.ok(child.stdout && child.stderr);
-  const [out, err, [code, signal]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')]);
-  return { out, err, code, signal };
-}
-
-const callsOf = (folder: string): number => readFileSync(path.join(folder, 'calls'), 'utf8').trim().split('\n').length;
+const makeProject = (t: TestContext): string => makeCheckout(t, { 'entry.ts': ENTRY });
+const launch = (folder: string, ...words: string[]) => spawnIn(folder, 'scripts/launch.mjs', ['entry.ts', ...words]);
 const lockOf = (folder: string): string => path.join(folder, '.leasehold-install.lock');
 
 test('a first launch installs, a second does not, and standard output is the program’s alone', async (t) => {

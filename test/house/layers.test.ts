@@ -17,7 +17,7 @@ const HOUSE = {
     delivery: ['core', 'client'],
     mcp: ['core', 'client', 'delivery'],
     daemon: ['core', 'crypto', 'store', 'vault', 'http', 'client'],
-    cli: ['core', 'client', 'delivery', 'mcp', 'daemon'],
+    cli: ['core', 'client', 'delivery', 'mcp', 'daemon', 'scripts/flags'],
   },
   belongsTo: {
     'node:crypto': ['crypto'],
@@ -51,7 +51,7 @@ function packageRow(specifier: string): readonly string[] | undefined {
 function isAllowedFile(layer: string, target: string, isTypeOnly: boolean): boolean {
   const rows = rowsOf(HOUSE.mayImport).get(layer) ?? [];
   return [layer, ...rows].some((row) => {
-    const part = `src/${row.replace('types of ', '')}`;
+    const part = row.startsWith('scripts/') ? row : `src/${row.replace('types of ', '')}`;
     return target.startsWith(part) && isWithin(target, part) && (isTypeOnly || !row.startsWith('types of '));
   });
 }
@@ -160,6 +160,8 @@ const REFUSED: readonly [name: string, text: string][] = [
   ['src/daemon/a.ts', `import { run } from '../cli/run.ts';`],
   ['src/daemon/a.ts', `import left from 'left-pad';`],
   ['src/daemon/a.ts', `import { version } from '../../package.json' with { type: 'json' };`],
+  ['src/daemon/a.ts', `import { HARDENING } from '../../scripts/flags.mjs';`],
+  ['src/cli/a.ts', `import { install } from '../../scripts/install.mjs';`],
   ['src/client/a.ts', `import { Credential } from '../http/schemas.ts';`],
   ['src/client/a.ts', `import type { Server } from '../http/server.ts';`],
   ['src/core2/a.ts', ''],
@@ -180,6 +182,7 @@ const ALLOWED: readonly [name: string, text: string][] = [
     'src/client/a.ts',
     `import type { Credential } from '../http/schemas.ts';\nimport type { Lease } from '../http/schemas/lease.ts';`,
   ],
+  ['src/cli/a.ts', `import { HARDENING } from '../../scripts/flags.mjs';`],
   ['src/daemon/a.ts', `import { pino } from 'pino';\nimport { serve } from '../http/server.ts';`],
 ];
 

@@ -4,6 +4,7 @@ import { confirm } from '../asking.ts';
 import type { Command } from '../command.ts';
 import { type MadeKey, makeKeyFile, readPublicKey } from '../keyfiles.ts';
 import { EXIT } from '../mistake.ts';
+import { counted } from '../numbers.ts';
 import { userKeyFile } from '../settings/identity.ts';
 import { placesOf } from '../settings/resolving.ts';
 import { say } from '../terminal.ts';
@@ -109,7 +110,7 @@ const remove: Command = {
     if (!invocation.isOn('yes')) {
       await vault.agents.read(name, { signal });
       const { meta } = await vault.leases.list({ agent: name, status: 'active', limit: 1 }, { signal });
-      const what = `${name}: its sessions and ${meta.total} active leases end.`;
+      const what = `${name}: its sessions and ${counted(meta.total, 'active lease')} will end.`;
       const isMeant = !invocation.isOn('dry-run') && (await confirm({ terminal, signal }, `${what} Deregister it?`));
       if (!isMeant) {
         say(terminal, `${invocation.isOn('dry-run') ? `${what} ` : ''}Nothing was done.`);

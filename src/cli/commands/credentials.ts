@@ -4,6 +4,7 @@ import { confirm } from '../asking.ts';
 import type { Command } from '../command.ts';
 import { withWayThere } from '../denials.ts';
 import { EXIT } from '../mistake.ts';
+import { counted } from '../numbers.ts';
 import { say } from '../terminal.ts';
 import { readValue } from '../values.ts';
 
@@ -116,7 +117,7 @@ const remove: Command = {
       const reading = vault.credentials.readMetadata(path, { signal });
       const { versions } = await withWayThere(invocation, { action: 'list', path }, reading);
       const { meta } = await vault.leases.list({ path, status: 'active', limit: 1 }, { signal });
-      const what = `${path}: ${versions.length} versions go, and ${meta.total} active leases end.`;
+      const what = `${path}: ${counted(versions.length, 'version')} and ${counted(meta.total, 'active lease')} will be gone.`;
       if (invocation.isOn('dry-run')) {
         say(terminal, `${what} Nothing was done.`);
         return EXIT.OK;

@@ -3,7 +3,6 @@ import { statSync } from 'node:fs';
 import { LeaseholdError } from '../../client/errors.ts';
 import type { Command, Invocation } from '../command.ts';
 import { EXIT } from '../mistake.ts';
-import { userFilePath } from '../settings/files.ts';
 import { loginsPath } from '../settings/logins.ts';
 import { placesOf } from '../settings/resolving.ts';
 import { readVersion } from '../version.ts';
@@ -54,16 +53,18 @@ function settingsOf({ settings }: Invocation): Finding[] {
 }
 
 function filesOf({ settings, terminal }: Invocation): Finding[] {
-  const places = placesOf(terminal);
   const who = settings.identity.value;
-  const files = [userFilePath(places), loginsPath(places), ...(who.kind === 'agent' ? [who.keyFile] : [])];
-  return files.flatMap((file) => {
-    const found = statSync(file, { throwIfNoEntry: false });
-    if (found === undefined) return file === files[2] ? [wrong('key file', `${file} is not there`)] : [];
-    const mode = (found.mode & 0o777).toString(8);
-    if ((found.mode & 0o077) === 0) return [ok('file', `${file}, mode ${mode}`)];
-    return [warning('file', `${file} is readable by others (mode ${mode}): chmod 600 it`)];
-  });
+  const keyFile =
+    who.kind === 'agent' ? [lookAt('key file', who.keyFile) ?? wrong('key file', `${who.keyFile} is not there`)] : [];
+  const logins = lookAt('logins', loginsPath(placesOf(terminal)));
+  return logins === null ? keyFile : [...keyFile, logins];
+}
+
+function lookAt(check: string, file: string): Finding | null {
+  const found = statSync(file, { throwIfNoEntry: false });
+  if (found === undefined) return null;
+  if ((found.mode & 0o077) === 0) return ok(check, file);
+  return warning(check, `${file} is readable by others: chmod 600 it`);
 }
 
 async function serviceOf(invocation: Invocation): Promise<Finding[]> {

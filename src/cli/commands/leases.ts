@@ -3,6 +3,7 @@ import { parsePath } from '../../core/path.ts';
 import { confirm } from '../asking.ts';
 import type { Command } from '../command.ts';
 import { EXIT, Mistake } from '../mistake.ts';
+import { counted } from '../numbers.ts';
 import { say } from '../terminal.ts';
 
 const STATUSES = ['active', 'expired', 'revoked'] as const;
@@ -93,7 +94,7 @@ const revoke: Command = {
     if (!invocation.isOn('yes')) {
       const { meta } = await vault.leases.list({ ...which, status: 'active', limit: 1 }, { signal });
       const isDry = invocation.isOn('dry-run');
-      if (isDry || !(await confirm({ terminal, signal }, `${meta.total} active leases end. Revoke them?`))) {
+      if (isDry || !(await confirm({ terminal, signal }, `${counted(meta.total, 'active lease')} will end. Revoke?`))) {
         say(terminal, `${isDry ? `${meta.total} would be revoked. ` : ''}Nothing was done.`);
         return EXIT.OK;
       }

@@ -10,6 +10,8 @@ export type Format = (typeof FORMATS)[number];
 
 export interface Output {
   readonly format: Format;
+  /** Whether sentences may be printed, too: a table was asked for, and not one field alone. */
+  readonly isForPeople: boolean;
   /** One record. `columns` are what a table shows, all fields where they are left out. */
   record(record: Printable, columns?: readonly string[]): Promise<void>;
   /** A list of records; an empty one is an empty list. */
@@ -47,6 +49,7 @@ export function createOutput(terminal: Terminal, format: Format, field: string |
   };
   return {
     format,
+    isForPeople: format === 'table' && field === null,
     record: (record, columns = Object.keys(record)) => print(record, columns),
     records: (records, columns) => print(records, columns),
     text: (text) => write(`${text}\n`),

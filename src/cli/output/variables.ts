@@ -28,5 +28,6 @@ export function quote(text: string): string {
 
 /** In quotes only where a shell would take it for more than itself. */
 export function quoteWord(text: string): string {
-  return /^[A-Za-z0-9_./:@%+=,-]+$/.test(text) ? text : quote(text);
+  // zsh takes a word that begins with = for the path of a program.
+  return /^(?!=)[A-Za-z0-9_./:@%+=,-]+$/.test(text) ? text : quote(text);
 }

@@ -3,6 +3,7 @@
  * when there is work and goes when there is none: first beside the turns, then what came meanwhile, while the next turn waits.
  * After that SQLite begins the log anew. SOURCE: sqlite.org/wal.html, "Avoiding Excessively Large WAL Files".
  */
+import { extname } from 'node:path';
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { Worker } from 'node:worker_threads';
 import { StoreFailure } from '../port.ts';
@@ -128,7 +129,9 @@ export class Checkpointer {
   }
 
   #start(): Worker {
-    const thread = new Worker(new URL('./checkpointthread.ts', import.meta.url), { workerData: this.#file });
+    const thread = new Worker(new URL(`./checkpointthread${extname(import.meta.url)}`, import.meta.url), {
+      workerData: this.#file,
+    });
     // It ends after it.
     thread.on('error', () => undefined);
     thread.unref();

@@ -1,0 +1,102 @@
+/**
+ * Why a decision is as it is, policy by policy, by the very functions that decide. What the service itself answered stands
+ * above what is worked out here: policies may have changed between the two questions.
+ */
+import type { Policy as PolicyText, Simulation } from '../../client/types.ts';
+import { decide, nearestPattern } from '../../core/decision.ts';
+
+import { matches, type Pattern } from '../../core/pattern.ts';
+import { names, type Policy } from '../../core/policy.ts';
+import { PolicyIndex } from '../../core/policyindex.ts';
+import { toPolicy } from './fields.ts';
+import { grantWords, toCommandLine } from './grant.ts';
+import type { Question } from './question.ts';
+
+/** In the order in which they are tried. */
+type Test = 'principal' | 'action' | 'pattern';
+
+export interface Considered {
+  readonly name: string;
+  readonly principal: string;
+  readonly max_ttl: number;
+  /** The first test that it failed; null where it matches. */
+  readonly failed: Test | null;
+  /** The pattern that matches the path, or where only that test failed the nearest one. */
+  readonly pattern: string | null;
+  readonly decides: boolean;
+}
+
+export interface Explanation {
+  readonly agent: string;
+  readonly action: string;
+  readonly path: string;
+  /** These four are the service's. */
+  readonly allowed: boolean;
+  readonly policy_name: string | null;
+  readonly lease_ttl: number | null;
+  readonly reason: string;
+  /** Whether what was worked out from the list is what the service answered; null without the list. */
+  readonly agrees: boolean | null;
+  /** Those that come nearest first; null for who may not list them. */
+  readonly policies: readonly Considered[] | null;
+  /** Of all patterns that are granted for the action; null where one matches or there is none. */
+  readonly nearest_pattern: string | null;
+  /** The command that would grant it; null where it is granted. */
+  readonly grant: string | null;
+}
+
+/** `listed` is null for who may not list policies. */
+export function explainAccess(
+  question: Question,
+  listed: readonly PolicyText[] | null,
+  { allowed, policy_name, lease_ttl, reason }: Simulation,
+): Explanation {
+  const answer = { ...question, allowed, policy_name, lease_ttl, reason };
+  if (listed === null) return { ...answer, agrees: null, policies: null, nearest_pattern: null, grant: null };
+  const policies = listed.map(toPolicy);
+  const index = new PolicyIndex();
+  for (const policy of policies) index.put(policy);
+  const own = decide(index, question.agent, question.action, question.path);
+  const decider = own.allowed ? own.policyName : null;
+  const agrees =
+    own.allowed === allowed && decider === policy_name && (own.allowed ? own.ttlSeconds : null) === lease_ttl;
+  const isNear = !own.allowed && own.denial === 'no_path';
+  return {
+    ...answer,
+    agrees,
+    policies: policies.map((policy) => consider(question, policy, decider)).sort(nearestFirst),
+    nearest_pattern: isNear ? nearestPattern(index.granted(question.agent, question.action), question.path) : null,
+    grant: allowed ? null : toCommandLine(grantWords(question, new Set(listed.map(({ name }) => name)))),
+  };
+}
+
+function consider({ agent, action, path }: Question, policy: Policy, decider: string | null): Considered {
+  const matching = policy.resources.find((pattern) => matches(pattern, path)) ?? null;
+  const failed: Test | null = !names(policy.principal, agent)
+    ? 'principal'
+    : !policy.actions.includes(action)
+      ? 'action'
+      : matching === null
+        ? 'pattern'
+        : null;
+  const nearest: Pattern | null = failed === 'pattern' ? nearestPattern(policy.resources, path) : null;
+  return {
+    name: policy.name,
+    principal: policy.principal,
+    max_ttl: policy.maxTtlSeconds,
+    failed,
+    pattern: failed === null ? matching : nearest,
+    decides: policy.name === decider,
+  };
+}
+
+const PLACES: readonly (Test | null)[] = [null, 'pattern', 'action', 'principal'];
+
+/** The one that decides, then what matches in the order in which it would decide, then by how far it came. */
+function nearestFirst(a: Considered, b: Considered): number {
+  return (
+    PLACES.indexOf(a.failed) - PLACES.indexOf(b.failed) ||
+    (a.failed === null ? a.max_ttl - b.max_ttl : 0) ||
+    (a.name < b.name ? -1 : 1)
+  );
+}

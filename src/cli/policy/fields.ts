@@ -1,0 +1,106 @@
+/** A policy as it stands in a file, held to its fields: what is misspelt, missing or of another kind is said, all of it at once. */
+
+import type { PolicyReplacement, Policy as PolicyText } from '../../client/types.ts';
+import { parsePattern } from '../../core/pattern.ts';
+import { ACTIONS, type Policy, type PolicyDraft, parsePolicy, parsePrincipal, parseTtl } from '../../core/policy.ts';
+import { nearest } from '../arguments.ts';
+import { ruleBroken } from './problems.ts';
+
+/** `created_at` is taken and left alone, so that what `policy show` prints can be a file. */
+const FIELDS = ['name', 'principal', 'resources', 'actions', 'max_ttl', 'created_at'] as const;
+const SETTABLE = FIELDS.slice(0, -1);
+const REQUIRED = ['principal', 'resources', 'actions'] as const;
+/** What others call them. */
+const OTHER_WORDS: Readonly<Record<string, string>> = {
+  ttl: 'max_ttl',
+  paths: 'resources',
+  path: 'resources',
+  capabilities: 'actions',
+  permissions: 'actions',
+  agent: 'principal',
+  agents: 'principal',
+};
+const SHOWN_NAME = /^[\w.-]{1,40}$/;
+
+export type Read = { readonly draft: PolicyDraft } | { readonly problems: readonly string[] };
+
+/** `name` is what the policy is called where it stands; a field `name` must agree. */
+export function readFields(value: unknown, name: string): Read {
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    return { problems: [`must hold the fields of a policy: ${SETTABLE.join(', ')}`] };
+  const fields = value as Readonly<Record<string, unknown>>;
+  const problems = [...strayFields(fields), ...missingFields(fields), ...wrongKinds(fields, name)];
+  if (problems.length > 0) return { problems };
+  const { principal, resources, actions, max_ttl: maxTtlSeconds } = fields as unknown as PolicyReplacement;
+  let draft: PolicyDraft | null = null;
+  // The very parser that the service has: what it takes here, it takes there.
+  const rule = ruleBroken(() => {
+    draft = parsePolicy({ name, principal, resources, actions, maxTtlSeconds });
+  });
+  return draft === null ? { problems: [rule ?? 'is no policy'] } : { draft };
+}
+
+function strayFields(fields: Readonly<Record<string, unknown>>): string[] {
+  return Object.keys(fields)
+    .filter((field) => !(FIELDS as readonly string[]).includes(field))
+    .map((field) => {
+      const shown = SHOWN_NAME.test(field) ? field : 'a field';
+      const meant = Object.hasOwn(OTHER_WORDS, field) ? OTHER_WORDS[field] : nearest(field.toLowerCase(), SETTABLE);
+      return `${shown}: is no field of a policy; ${meant ? `did you mean ${meant}?` : `there are ${SETTABLE.join(', ')}`}`;
+    });
+}
+
+function missingFields(fields: Readonly<Record<string, unknown>>): string[] {
+  return REQUIRED.filter((field) => !Object.hasOwn(fields, field)).map((field) => `${field}: is missing`);
+}
+
+/** Each given field alone, so that one that is wrong hides no other. */
+function wrongKinds(fields: Readonly<Record<string, unknown>>, name: string): string[] {
+  const found = SETTABLE.filter((field) => Object.hasOwn(fields, field)).flatMap((field) => {
+    const value = fields[field];
+    switch (field) {
+      case 'name':
+        return value === name ? [] : [`name: must be ${name}, as the file is called, or be left out`];
+      case 'principal':
+        return typeof value === 'string' ? [ruleBroken(() => parsePrincipal(value))] : ['principal: must be a text'];
+      case 'resources':
+        return listRules(value, field, (text, place) => ruleBroken(() => parsePattern(text, place)));
+      case 'actions':
+        return listRules(value, field, actionRule);
+      case 'max_ttl':
+        return typeof value === 'number'
+          ? [ruleBroken(() => parseTtl(value, field))]
+          : ['max_ttl: must be a whole number of seconds, without a unit'];
+      default:
+        return [];
+    }
+  });
+  return found.filter((rule) => rule !== null);
+}
+
+type Rule = (text: string, place: string) => string | null;
+
+function listRules(value: unknown, field: string, rule: Rule): (string | null)[] {
+  if (!Array.isArray(value)) return [`${field}: must be a list`];
+  if (value.length === 0) return [`${field}: must not be empty`];
+  return value.map((text: unknown, at) => {
+    const place = `${field}[${at}]`;
+    return typeof text === 'string' ? rule(text, place) : `${place}: must be a text`;
+  });
+}
+
+export function actionRule(text: string, place: string): string | null {
+  if ((ACTIONS as readonly string[]).includes(text)) return null;
+  const meant = nearest(text.toLowerCase(), ACTIONS);
+  return `${place}: must be of ${ACTIONS.join(', ')}${meant === null ? '' : `; did you mean ${meant}?`}`;
+}
+
+/** As the service listed it. WHY not parsed: a newer service may know actions that this command does not. */
+export function toPolicy({ name, principal, resources, actions, max_ttl, created_at }: PolicyText): Policy {
+  const fields = { name, principal, resources, actions, maxTtlSeconds: max_ttl, createdAt: Date.parse(created_at) };
+  return fields as unknown as Policy;
+}
+
+export function toReplacement({ principal, resources, actions, maxTtlSeconds }: PolicyDraft): PolicyReplacement {
+  return { principal, resources: [...resources], actions: [...actions], max_ttl: maxTtlSeconds };
+}

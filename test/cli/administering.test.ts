@@ -1,0 +1,164 @@
+// Commands on agents, leases and the audit log.
+
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { existsSync, readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { COMMAND, newHome } from '../kit/command.ts';
+import { startTestService } from '../kit/service.ts';
+
+async function scene(t: TestContext, flags: readonly string[] = []) {
+  const service = await startTestService(t, flags);
+  const environment = { LEASEHOLD_ADDR: service.address, LEASEHOLD_TOKEN: service.adminToken };
+  const home = newHome(t, environment);
+  const put = (path: string) => home.leasehold(['put', path, '-'], { input: 's3cret' });
+  return { service, home, put, environment };
+}
+
+const POLICY = { name: 'p', principal: 'agent:*', resources: ['*'], actions: ['retrieve', 'list'], max_ttl: 60 };
+
+test('an agent is added with a key that stays here, and acts with it', async (t) => {
+  const { service, home, put } = await scene(t);
+  await put('a/b');
+  const added = await home.leasehold(['agent', 'add', 'bot', '--description', 'a bot', '-o', 'json']);
+  assert.equal(added.code, 0, added.stderr);
+  const file = join(home.path, '.config/leasehold/agents/bot.pem');
+  assert.match(added.stderr, /^Its private key is in .*bot\.pem\. leasehold --agent bot uses it\.\n$/);
+  assert.equal(statSync(file).mode & 0o777, 0o600);
+  assert.equal(existsSync(join(service.dataDir, 'agents/bot')), false, 'the service has no private key');
+  await service.admin.post('/api/v1/policies', POLICY);
+  assert.equal((await home.leasehold(['get', 'a/b', '--agent', 'bot'])).stdout, 's3cret');
+  const again = await home.leasehold(['agent', 'add', 'bot']);
+  assert.deepEqual([again.code, /is there already/.test(again.stderr)], [1, true]);
+});
+
+test('a registration that is refused leaves no key behind', async (t) => {
+  const { home } = await scene(t);
+  const file = join(home.path, '.config/leasehold/agents/bot.pem');
+  const environment = { LEASEHOLD_TOKEN: 'lha_0123456789abcdef' };
+  assert.equal((await home.leasehold(['agent', 'add', 'bot'], { environment })).code, 2);
+  assert.equal(existsSync(file), false);
+});
+
+test('an agent is registered with a public key from elsewhere, or with one that the service makes', async (t) => {
+  const { service, home } = await scene(t);
+  assert.equal((await home.leasehold(['agent', 'add', 'one'])).code, 0);
+  const { body } = await service.admin.get('/api/v1/agents/one');
+  const input = `${body.data.public_key}\n`;
+  const two = await home.leasehold(['agent', 'add', 'two', '--public-key', '-', '--field', 'public_key'], { input });
+  assert.equal(two.stdout, input);
+  const wrong = await home.leasehold(['agent', 'add', 'three', '--public-key', '-'], { input: 'no key' });
+  assert.deepEqual([wrong.code, /--public-key: must be an Ed25519 public key/.test(wrong.stderr)], [1, true]);
+  assert.equal((await home.leasehold(['agent', 'add', 'four', '--service-key'])).code, 0);
+  assert.ok(existsSync(join(service.dataDir, 'agents/four/private_key.pem')));
+  const names = await home.leasehold(['agent', 'list', '--field', 'name']);
+  assert.equal(names.stdout, 'four\none\ntwo\n');
+  assert.equal((await home.leasehold(['agent', 'delete', 'two', '--yes'])).code, 0);
+  assert.equal((await home.leasehold(['agent', 'show', 'two'])).code, 2);
+});
+
+test('leases are listed, renewed and revoked, one by one or all of a holder', async (t) => {
+  const { home, put } = await scene(t);
+  await put('a/b');
+  const ids: string[] = [];
+  for (let at = 0; at < 3; at++) ids.push((await home.leasehold(['get', 'a/b', '--field', 'lease_id'])).stdout.trim());
+  const [first = '', second = ''] = ids;
+  const active = async () =>
+    (await home.leasehold(['lease', 'list', '--status', 'active', '--field', 'lease_id'])).stdout.split('\n').length -
+    1;
+  assert.equal(await active(), 3);
+  assert.equal((await home.leasehold(['lease', 'renew', first, '--field', 'status'])).stdout, 'active\n');
+  assert.equal((await home.leasehold(['lease', 'revoke', first, second])).stderr, 'Revoked 2.\n');
+  assert.equal(await active(), 1);
+  assert.equal((await home.leasehold(['lease', 'renew', first])).code, 2);
+  const dry = await home.leasehold(['lease', 'revoke', '--holder', 'admin', '--dry-run']);
+  assert.equal(dry.stderr, '1 would be revoked. Nothing was done.\n');
+  assert.equal((await home.leasehold(['lease', 'revoke', '--path', 'a/b', '--yes'])).stderr, 'Revoked 1.\n');
+  assert.equal(await active(), 0);
+  for (const words of [[], [first, '--holder', 'admin']]) {
+    assert.equal((await home.leasehold(['lease', 'revoke', ...words, '--yes'])).code, 1);
+  }
+});
+
+test('the log is listed by filters, verified and exported', async (t) => {
+  const { home, put } = await scene(t);
+  await put('a/b');
+  await home.leasehold(['get', 'a/b']);
+  await home.leasehold(['get', 'a/c']);
+  const { stdout } = await home.leasehold([
+    'audit',
+    'list',
+    '--result',
+    'not_found',
+    '--since',
+    '1h',
+    '--field',
+    'resource',
+  ]);
+  assert.equal(stdout, 'a/c\n');
+  assert.equal((await home.leasehold(['audit', 'list', '--limit', '2', '--field', 'seq'])).stdout, '4\n3\n');
+  const verified = await home.leasehold(['audit', 'verify', '-o', 'json']);
+  assert.deepEqual([verified.code, JSON.parse(verified.stdout).entries], [0, 4]);
+  const lines = (await home.leasehold(['audit', 'export'])).stdout.trimEnd().split('\n');
+  assert.deepEqual(
+    lines.map((line) => JSON.parse(line).seq),
+    [1, 2, 3, 4],
+  );
+  const written = await home.leasehold(['audit', 'export', '--out', 'log.ndjson', '--head', 'head.txt']);
+  assert.equal(written.code, 0, written.stderr);
+  assert.match(written.stderr, /^Wrote 4 entries to .*log\.ndjson\.\n$/);
+  const file = join(home.path, 'log.ndjson');
+  assert.equal(readFileSync(file, 'utf8'), `${lines.join('\n')}\n`);
+  assert.equal(statSync(file).mode & 0o777, 0o600);
+  assert.match(readFileSync(join(home.path, 'head.txt'), 'utf8'), /^leasehold-audit-head: 4 \S+ \S+\n$/);
+  const again = await home.leasehold(['audit', 'export', '--out', 'log.ndjson']);
+  assert.deepEqual([again.code, /is there already/.test(again.stderr)], [1, true]);
+  assert.equal(existsSync(`${file}.unfinished`), false);
+});
+
+test('the log is followed: what was, each new entry once, and Ctrl-C ends it well', async (t) => {
+  const { home, put, environment } = await scene(t);
+  for (const path of ['a/1', 'a/2', 'a/3']) await put(path);
+  const [program, ...first] = COMMAND;
+  const child = spawn(program, [...first, 'audit', 'tail', '--last', '2', '-o', 'json'], {
+    env: { ...environment, HOME: home.path, PATH: process.env['PATH'] ?? '' },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  t.after(() => child.kill('SIGKILL'));
+  let seen = '';
+  child.stdout.on('data', (chunk) => (seen += chunk));
+  const resources = () => seen.split('\n').flatMap((line) => (line === '' ? [] : [JSON.parse(line).resource]));
+  const until = async (count: number) => {
+    for (let waits = 0; resources().length < count && waits < 200; waits++) await new Promise((r) => setTimeout(r, 50));
+  };
+  await until(2);
+  for (const path of ['b/1', 'b/2']) await put(path);
+  await until(4);
+  await put('b/3');
+  await until(5);
+  assert.deepEqual(resources(), ['a/2', 'a/3', 'b/1', 'b/2', 'b/3']);
+  child.kill('SIGINT');
+  assert.deepEqual(await new Promise((resolve) => child.on('close', (...ended) => resolve(ended))), [0, null]);
+});
+
+test('a service on a Unix socket is found and asked like any other', async (t) => {
+  const home = newHome(t);
+  const socket = join(home.path, 's');
+  const service = await startTestService(t, ['--listen', `unix:${socket}`]);
+  const environment = { LEASEHOLD_DATA_DIR: service.dataDir };
+  assert.equal((await home.leasehold(['put', 'a/b', '-'], { environment, input: 's3cret' })).code, 0);
+  assert.equal((await home.leasehold(['get', 'a/b'], { environment })).stdout, 's3cret');
+  assert.equal((await home.leasehold(['delete', 'a/b', '--yes'], { environment })).code, 0);
+  const { stdout } = await home.leasehold(['whoami', '-o', 'json'], { environment });
+  assert.equal(JSON.parse(stdout).address, `unix:${socket}`);
+});
+
+test('the service and the programs of its database are started by their own flags', async (t) => {
+  const home = newHome(t);
+  const server = await home.leasehold(['server', '--help']);
+  assert.deepEqual([server.code, /--listen ADDRESS/.test(server.stdout)], [0, true]);
+  assert.equal((await home.leasehold(['server', '--listen', 'nowhere'])).code, 2);
+  assert.match((await home.leasehold(['schema', '--print'])).stdout, /CREATE SCHEMA/);
+  assert.equal((await home.leasehold(['migrate', '--from', 'nowhere'])).code, 2);
+});

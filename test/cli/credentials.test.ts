@@ -1,0 +1,141 @@
+// Values on their way in and out: byte for byte, never an argument, and never on a terminal by accident.
+
+import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { COMMAND, newHome } from '../kit/command.ts';
+import { openPseudoTerminal } from '../kit/pseudoterminal.ts';
+import { startTestService } from '../kit/service.ts';
+
+async function scene(t: TestContext) {
+  const service = await startTestService(t);
+  const environment = { LEASEHOLD_ADDR: service.address, LEASEHOLD_TOKEN: service.adminToken };
+  const home = newHome(t, environment);
+  const onTerminal = (words: readonly string[]) =>
+    openPseudoTerminal(t, [...COMMAND, ...words], {
+      folder: home.path,
+      environment: { ...environment, HOME: home.path },
+    });
+  return { service, home, onTerminal };
+}
+
+const BYTES: readonly [what: string, value: string][] = [
+  ['the end of a line', 's3cret\n'],
+  ['no end of a line', 's3cret'],
+  ['Windows’ ends of lines, a byte order mark and NUL', '\ufeffa\r\nb\0c'],
+  ['what a shell would take for more', `$HOME \`id\` '"\\ %s \u001b[31m`],
+  ['other scripts', 'пароль 密码 🔑'],
+];
+
+for (const [what, value] of BYTES) {
+  test(`what comes from standard input or a file is stored and printed byte for byte: ${what}`, async (t) => {
+    const { home } = await scene(t);
+    assert.equal((await home.leasehold(['put', 'a/b', '-'], { input: value })).code, 0);
+    assert.equal((await home.leasehold(['get', 'a/b'])).stdout, value);
+    writeFileSync(join(home.path, 'value'), value);
+    assert.equal((await home.leasehold(['put', 'a/c', '@value'])).code, 0);
+    const { stdout } = await home.leasehold(['get', 'a/c', '-o', 'json']);
+    assert.equal(JSON.parse(stdout).value, value);
+    assert.equal((await home.leasehold(['get', 'a/c', '--field', 'value'])).stdout, `${value}\n`);
+  });
+}
+
+test('variables for a shell hold the value whatever it is, and do not take the place of PATH', async (t) => {
+  const { home } = await scene(t);
+  const value = `it's "$(id)"\n`;
+  await home.leasehold(['put', 'prod/db-1/password', '-'], { input: value });
+  const { stdout } = await home.leasehold(['get', 'prod/db-1/password', '-o', 'env']);
+  assert.equal(stdout, `PROD_DB_1_PASSWORD='it'\\''s "$(id)"\n'\n`);
+  const list = await home.leasehold(['list', '-o', 'env']);
+  assert.match(list.stdout, /^LEASEHOLD_PATH_1='prod\/db-1\/password'$/m);
+});
+
+test('a value that is empty, no UTF-8 or too long is refused, and nothing of it is shown', async (t) => {
+  const { home } = await scene(t);
+  const put = (input: string | Uint8Array) => home.leasehold(['put', 'a/b', '-'], { input });
+  assert.match((await put('')).stderr, /standard input is empty/);
+  assert.match((await put(new Uint8Array([0x73, 0xff]))).stderr, /no UTF-8; encode it first/);
+  assert.match((await put('x'.repeat(1024 * 1024 + 1))).stderr, /more than a value may have/);
+  assert.match((await home.leasehold(['put', 'a/b'])).stderr, /the value is missing[\s\S]*Give - for standard input/);
+  assert.match((await home.leasehold(['put', 'a/b', '@nowhere'])).stderr, /can't be read \(ENOENT\)/);
+  const tooLong = await put('x'.repeat(256 * 1024 + 1));
+  assert.deepEqual([tooLong.code, /INVALID_REQUEST|PAYLOAD_TOO_LARGE/.test(tooLong.stderr)], [2, true]);
+});
+
+test('a value is typed twice and not shown; two that differ are not stored', async (t) => {
+  const { home, onTerminal } = await scene(t);
+  const typed = onTerminal(['put', 'a/b']);
+  await typed.shows(/Value: /);
+  typed.type('hunter3\b2\r');
+  await typed.shows(/Once more: /);
+  typed.type('hunter2\r');
+  assert.equal((await typed.ended).exitCode, 0);
+  assert.ok(!typed.screen().includes('hunter'), typed.screen());
+  assert.equal((await home.leasehold(['get', 'a/b'])).stdout, 'hunter2');
+  const differing = onTerminal(['put', 'a/b']);
+  await differing.shows(/Value: /);
+  differing.type('one\r');
+  await differing.shows(/Once more: /);
+  differing.type('other\r');
+  assert.equal((await differing.ended).exitCode, 1);
+  assert.match(differing.screen(), /the two differ/);
+  const brokenOff = onTerminal(['put', 'a/b']);
+  await brokenOff.shows(/Value: /);
+  brokenOff.type('hun\u0003');
+  assert.equal((await brokenOff.ended).exitCode, 1);
+});
+
+test('on a terminal a value is shown only to who says so', async (t) => {
+  const { home, onTerminal, service } = await scene(t);
+  await home.leasehold(['put', 'a/b', '-'], { input: 's3cret' });
+  const refused = onTerminal(['get', 'a/b']);
+  await refused.shows(/will stand on this terminal\. Show it\? \[y\/N\]/);
+  refused.type('\r');
+  assert.equal((await refused.ended).exitCode, 1);
+  assert.ok(!refused.screen().includes('s3cret'));
+  assert.equal((await service.admin.get('/api/v1/leases')).body.data.length, 0, 'nothing was retrieved');
+  const asked = onTerminal(['get', 'a/b']);
+  await asked.shows(/Show it\?/);
+  asked.type('y\r');
+  await asked.shows(/s3cret[\s\S]*Lease \S+ ends at /);
+  const told = onTerminal(['get', 'a/b', '--reveal']);
+  await told.shows(/s3cret/);
+  assert.ok(!told.screen().includes('Show it'));
+  const lease = onTerminal(['get', 'a/b', '--field', 'lease_id']);
+  await lease.shows(/[0-9a-f-]{36}/);
+  assert.ok(!lease.screen().includes('s3cret'));
+});
+
+test('a deletion says what goes, asks, and does nothing without a yes', async (t) => {
+  const { home, onTerminal } = await scene(t);
+  for (const input of ['one', 'two']) await home.leasehold(['put', 'a/b', '-'], { input });
+  await home.leasehold(['get', 'a/b']);
+  const dry = await home.leasehold(['delete', 'a/b', '--dry-run']);
+  assert.equal(dry.stderr, 'a/b: 2 versions and 1 active lease will be gone. Nothing was done.\n');
+  const alone = await home.leasehold(['delete', 'a/b']);
+  assert.deepEqual([alone.code, /Nobody is there to answer[\s\S]*Say --yes/.test(alone.stderr)], [1, true]);
+  const asked = onTerminal(['delete', 'a/b']);
+  await asked.shows(/Delete it\? \[y\/N\]/);
+  asked.type('n\r');
+  assert.equal((await asked.ended).exitCode, 0);
+  assert.equal((await home.leasehold(['history', 'a/b', '--field', 'version'])).stdout, '1\n2\n');
+  assert.equal((await home.leasehold(['delete', 'a/b', '--yes'])).code, 0);
+  assert.equal((await home.leasehold(['get', 'a/b'])).code, 2);
+});
+
+test('a denial says why, and the way to the grant that is missing', async (t) => {
+  const { home } = await scene(t);
+  await home.leasehold(['put', 'a/b', '-'], { input: 's3cret' });
+  await home.leasehold(['agent', 'add', 'bot']);
+  for (const [words, action] of [
+    [['get', 'a/b'], 'retrieve'],
+    [['history', 'a/b'], 'list'],
+    [['delete', 'a/b', '--yes'], 'delete'],
+  ] as const) {
+    const { code, stdout, stderr } = await home.leasehold([...words, '--agent', 'bot']);
+    assert.deepEqual([code, stdout], [2, '']);
+    assert.match(stderr, /ACCESS_DENIED/);
+    assert.match(stderr, new RegExp(`No policy names this agent\\..*leasehold policy explain bot ${action} a/b`));
+  }
+});

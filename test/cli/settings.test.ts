@@ -1,0 +1,179 @@
+// What holds: flag over environment over project file over user file over what is found; and no token goes where only a project's file
+// says.
+
+import assert from 'node:assert/strict';
+import { chmodSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { type Home, newHome } from '../kit/command.ts';
+import { startTestService, type TestService } from '../kit/service.ts';
+
+interface Row {
+  readonly check: string;
+  readonly found: string;
+}
+
+/** What doctor says of a setting. */
+async function told(home: Home, words: readonly string[], environment: Record<string, string> = {}, folder?: string) {
+  const run = { environment, ...(folder === undefined ? {} : { folder }) };
+  const { stdout, stderr } = await home.leasehold(['doctor', '-o', 'json', '--timeout', '1', ...words], run);
+  if (stdout === '') return stderr;
+  const rows: Row[] = JSON.parse(stdout);
+  return rows.map(({ check, found }) => `${check}: ${found}`).join('\n');
+}
+
+function write(home: Home, path: string, text: string): string {
+  const file = join(home.path, path);
+  mkdirSync(join(file, '..'), { recursive: true });
+  writeFileSync(file, text);
+  return file;
+}
+
+const USER = '.config/leasehold/config.toml';
+
+test('a flag goes before the environment, that before the project’s file, that before the user’s, that before what is found', async (t) => {
+  const home = newHome(t);
+  const at = (port: number) => `http://127.0.0.1:${port}`;
+  assert.match(await told(home, []), /^address: http:\/\/127\.0\.0\.1:7700, from the default$/m);
+  write(home, '.leasehold/daemon.address', `${at(1)}\n`);
+  assert.match(await told(home, []), /^address: http:\/\/127\.0\.0\.1:1, from daemon\.address in /m);
+  write(home, USER, `address = "${at(2)}"\ntrusted_addresses = ["${at(3)}"]\n`);
+  assert.match(await told(home, []), /^address: http:\/\/127\.0\.0\.1:2, from ~\/\.config\/leasehold\/config\.toml$/m);
+  write(home, 'work/leasehold.toml', `address = "${at(3)}"\n[profiles.dev]\naddress = "${at(4)}"\n`);
+  const folder = join(home.path, 'work/deep/er');
+  mkdirSync(folder, { recursive: true });
+  assert.match(
+    await told(home, [], {}, folder),
+    /^address: http:\/\/127\.0\.0\.1:3, from \.\.\/\.\.\/leasehold\.toml$/m,
+  );
+  const environment = { LEASEHOLD_ADDR: at(5) };
+  assert.match(await told(home, [], environment, folder), /^address: http:\/\/127\.0\.0\.1:5, from LEASEHOLD_ADDR$/m);
+  const all = await told(home, ['--address', at(6)], environment, folder);
+  assert.match(all, /^address: http:\/\/127\.0\.0\.1:6, from --address$/m);
+  const lost = [...all.matchAll(/^overruled: address (\S+), from/gm)].map(([, address]) => address);
+  assert.deepEqual(lost, [at(5), at(3), at(2), at(1)]);
+});
+
+test('a profile is chosen by flag or environment, and one that is nowhere is a mistake', async (t) => {
+  const home = newHome(t);
+  write(
+    home,
+    USER,
+    'profile = "dev"\n[profiles.dev]\naddress = "http://127.0.0.1:4"\n[profiles.prod]\nagent = "bot"\n',
+  );
+  assert.match(await told(home, []), /^address: http:\/\/127\.0\.0\.1:4, from .*\[profiles\.dev\]$/m);
+  assert.match(await told(home, ['--profile', 'prod']), /^who asks: agent bot, from .*\[profiles\.prod\], agent$/m);
+  assert.match(await told(home, [], { LEASEHOLD_PROFILE: 'prod' }), /^profile: prod, from LEASEHOLD_PROFILE$/m);
+  assert.match(await told(home, ['--profile', 'x']), /^leasehold: --profile: no file has a profile "x"\./);
+});
+
+const REFUSED: readonly [file: string, text: string, says: RegExp][] = [
+  [USER, 'adress = "x"', /config\.toml: adress is not known; there are address, agent/],
+  [USER, 'address = 7', /config\.toml: address must be a text/],
+  [USER, 'address = ', /config\.toml, line 1: it is no TOML/],
+  [USER, '[profiles]\ndev = 1', /\[profiles\.dev\] must be a table/],
+  ['leasehold.toml', 'token = "x"', /leasehold\.toml: token does not belong into a file that is committed/],
+  ['leasehold.toml', 'token_file = "x"', /leasehold\.toml: token_file does not belong into a file that is committed/],
+  ['leasehold.toml', 'data_dir = "x"', /leasehold\.toml: data_dir does not belong into a file that is committed/],
+  ['leasehold.toml', 'trusted_addresses = ["x"]', /does not belong into a file that is committed/],
+];
+
+for (const [file, text, says] of REFUSED) {
+  test(`a file is held to what it may say: ${text.replaceAll('\n', ' ')}`, async (t) => {
+    const home = newHome(t);
+    write(home, file, text);
+    const { code, stderr } = await home.leasehold(['status']);
+    assert.equal(code, 1);
+    assert.match(stderr, says);
+  });
+}
+
+test('an empty variable, and two that say different things, are mistakes', async (t) => {
+  const home = newHome(t);
+  assert.match(await told(home, [], { LEASEHOLD_ADDR: '' }), /LEASEHOLD_ADDR is empty/);
+  const both = { LEASEHOLD_TOKEN: 'lha_0123456789abcdef', LEASEHOLD_AGENT: 'bot' };
+  assert.match(await told(home, [], both), /LEASEHOLD_TOKEN and LEASEHOLD_AGENT are both given/);
+  assert.match(await told(home, ['--agent', 'bot'], both), /^who asks: agent bot, from --agent$/m);
+});
+
+async function withService(
+  scope: Parameters<typeof startTestService>[0],
+): Promise<{ service: TestService; home: Home }> {
+  const service = await startTestService(scope);
+  return { service, home: newHome(scope) };
+}
+
+test('on the machine of the service address and token are found by themselves', async (t) => {
+  const { service, home } = await withService(t);
+  const { code, stdout } = await home.leasehold(['whoami', '-o', 'json', '--data-dir', service.dataDir]);
+  assert.equal(code, 0);
+  const found = JSON.parse(stdout);
+  assert.deepEqual([found.name, found.address], ['admin', service.address]);
+  assert.equal(statSync(join(service.dataDir, 'daemon.address')).mode & 0o777, 0o600);
+});
+
+test('the administrator’s token of the data directory goes to its own service alone', async (t) => {
+  const { service, home } = await withService(t);
+  const other = await startTestService(t);
+  const dataDir = ['--data-dir', service.dataDir];
+  // Whoever typed it meant it; a file did not.
+  assert.match(await told(home, ['--address', other.address, ...dataDir]), /^who asks: token, from daemon\.token/m);
+  assert.match(await told(home, ['--address', 'https://vault.example.org', ...dataDir]), /^who asks: nobody/m);
+});
+
+test('an address that only a project’s file names gets nothing before somebody has said so', async (t) => {
+  const { service, home } = await withService(t);
+  write(home, 'work/leasehold.toml', `address = "${service.address}"\n`);
+  const folder = join(home.path, 'work');
+  const environment = { LEASEHOLD_TOKEN: service.adminToken };
+  const before = await home.leasehold(['list'], { folder, environment });
+  assert.equal(before.code, 1);
+  assert.match(before.stderr, /where you have not been[\s\S]*leasehold login --address/);
+  assert.equal((await home.leasehold(['put', 'a/b', '-'], { folder, environment, input: 'x' })).code, 1);
+  const login = await home.leasehold(['login', '--address', service.address], { folder, environment });
+  assert.equal(login.code, 0, login.stderr);
+  assert.equal((await home.leasehold(['list'], { folder })).code, 0);
+  assert.equal((await home.leasehold(['logout'], { folder })).code, 0);
+  assert.equal((await home.leasehold(['list'], { folder })).code, 1);
+  write(home, USER, `trusted_addresses = ["${service.address}/"]\n`);
+  assert.equal((await home.leasehold(['list'], { folder, environment })).code, 0);
+});
+
+test('a project’s file that others may write is not read, and that is said', async (t) => {
+  const { service, home } = await withService(t);
+  chmodSync(write(home, 'leasehold.toml', 'address = "http://127.0.0.1:1"\n'), 0o666);
+  const { code, stderr } = await home.leasehold(['status'], { environment: { LEASEHOLD_DATA_DIR: service.dataDir } });
+  assert.equal(code, 0);
+  assert.match(stderr, /WARNING {2}.*leasehold\.toml is not read: it belongs to another user, or others may write it/);
+});
+
+test('a login as an agent is kept in a private file, used, and ended by logout', async (t) => {
+  const { service, home } = await withService(t);
+  const dataDir = { LEASEHOLD_DATA_DIR: service.dataDir };
+  assert.equal((await home.leasehold(['agent', 'add', 'bot'], { environment: dataDir })).code, 0);
+  const environment = { LEASEHOLD_ADDR: service.address };
+  assert.equal((await home.leasehold(['login', '--agent', 'bot'], { environment })).code, 0);
+  const file = join(home.path, '.local/state/leasehold/logins.json');
+  assert.equal(statSync(file).mode & 0o777, 0o600);
+  const token: string = JSON.parse(readFileSync(file, 'utf8'))[service.address].token;
+  const { stdout } = await home.leasehold(['whoami', '-o', 'json'], { environment });
+  assert.deepEqual([JSON.parse(stdout).name, JSON.parse(stdout).from], ['agent:bot', 'leasehold login']);
+  const logins = await service.admin.get('/api/v1/audit?event_type=auth.verify');
+  assert.equal(logins.body.meta.total, 1, 'the session was used, and no other begun');
+  assert.equal((await home.leasehold(['logout'], { environment })).code, 0);
+  assert.equal((await service.as(token).get('/auth/session')).status, 401);
+  assert.deepEqual(JSON.parse(readFileSync(file, 'utf8')), {});
+  assert.equal((await home.leasehold(['logout'], { environment })).code, 1);
+});
+
+test('without a login an agent’s session ends with the command', async (t) => {
+  const { service, home } = await withService(t);
+  const environment = { LEASEHOLD_DATA_DIR: service.dataDir };
+  assert.equal((await home.leasehold(['agent', 'add', 'bot'], { environment })).code, 0);
+  assert.equal((await home.leasehold(['list', '--agent', 'bot'], { environment })).code, 0);
+  const { body } = await service.admin.get('/api/v1/audit?agent=bot&order=asc');
+  assert.deepEqual(
+    body.data.map((entry: { event_type: string }) => entry.event_type),
+    ['auth.verify', 'credential.list', 'session.end'],
+  );
+});

@@ -1,0 +1,102 @@
+/** What `npm run build` makes of src/: everything that the package needs, and nothing of the machine that made it. */
+import assert from 'node:assert/strict';
+import { execFileSync, spawnSync } from 'node:child_process';
+import { existsSync, globSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { after, test } from 'node:test';
+import { importsOf, ROOT, resolveImport, type Source, toSource } from '../house/source.ts';
+import { temporaryFolder } from '../kit/folder.ts';
+import { buildInto, readBuilt } from './built.ts';
+
+const dist = buildInto({ after });
+const scripts = readBuilt(dist, '.js');
+const CLIENT = 'client/leasehold.js';
+
+/** The file and all that it imports in any way, and what it imports that is no file of ours. */
+function graphOf(entry: string, sources: readonly Source[]) {
+  const files = new Set<string>();
+  const strangers: string[] = [];
+  const walk = (name: string): void => {
+    const source = sources.find((other) => other.name === name);
+    assert.ok(source !== undefined, `${name} is not there`);
+    if (files.has(name)) return;
+    files.add(name);
+    for (const { specifier = 'something computed' } of importsOf(source)) {
+      if (specifier.startsWith('.')) walk(resolveImport(source, specifier));
+      else strangers.push(`${name} imports ${specifier}`);
+    }
+  };
+  walk(entry);
+  return { files, strangers };
+}
+
+test('every file of src has its program and its types in dist, and what is no program lies where it is read', () => {
+  const wanted = globSync('**/*', { cwd: join(ROOT, 'src'), withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name).slice(join(ROOT, 'src').length + 1))
+    .flatMap((name) =>
+      name.endsWith('.ts') ? [name.replace(/\.ts$/, '.js'), name.replace(/\.ts$/, '.d.ts')] : [name],
+    );
+  assert.ok(wanted.includes('store/migrations/sqlite/0001_vault.sql'));
+  const made = globSync('**/*.*', { cwd: dist });
+  assert.deepEqual(made.sort(), wanted.sort());
+  for (const name of wanted.filter((each) => each.endsWith('.sql'))) {
+    assert.deepEqual(readFileSync(join(dist, name)), readFileSync(join(ROOT, 'src', name)), name);
+  }
+});
+
+test('no program of dist names a file of TypeScript, by an import or by an address', () => {
+  const namesOne = ({ literals }: Source): string[] => literals.filter((literal) => /^\.{0,2}\/.*\.ts$/.test(literal));
+  assert.deepEqual(namesOne(toSource('a.js', `new Worker(new URL('./b.ts', import.meta.url))`)), ['./b.ts']);
+  assert.deepEqual(scripts.flatMap(namesOne), []);
+});
+
+test('nothing in dist tells where it was made, and no map leads back to what is not in the package', () => {
+  for (const { name, text, literals } of [...scripts, ...readBuilt(dist, '.d.ts')]) {
+    assert.deepEqual(
+      literals.filter((literal) => literal.includes(ROOT)),
+      [],
+      name,
+    );
+    assert.doesNotMatch(text, /sourceMappingURL/, name);
+  }
+});
+
+test('the client library needs nothing but its own files: no package, and no module of Node’s', () => {
+  const { files, strangers } = graphOf(CLIENT, scripts);
+  // Only where a key file is read, and not by an import.
+  assert.deepEqual(strangers, ['client/signers.js imports node:fs/promises']);
+  assert.doesNotMatch(scripts.find(({ name }) => name === 'client/signers.js')?.code ?? 'import(', /\bimport\s*\(/);
+  assert.deepEqual(
+    [...files].filter((name) => !/^(?:client|core)\//.test(name)),
+    [],
+  );
+  assert.ok(files.has('client/transport.js') && files.has('core/secret.js'));
+  const broken = [toSource('client/leasehold.js', `import './a.js';`), toSource('client/a.js', `import('node:fs');`)];
+  assert.deepEqual(graphOf(CLIENT, broken).strangers, ['client/a.js imports node:fs']);
+});
+
+test('a build takes the place of the one before, whole, and one that fails leaves it as it was', (t) => {
+  const folder = temporaryFolder(t);
+  const out = join(folder, 'dist');
+  mkdirSync(out);
+  writeFileSync(join(out, 'stale.js'), '');
+  execFileSync(process.execPath, [join(ROOT, 'scripts/build.ts'), '--out', out], { stdio: 'pipe' });
+  assert.equal(existsSync(join(out, 'stale.js')), false);
+  assert.ok(existsSync(join(out, CLIENT)));
+  const failed = spawnSync(process.execPath, [join(ROOT, 'scripts/build.ts'), '--out', join(out, CLIENT, 'below')]);
+  assert.notEqual(failed.status, 0);
+  assert.deepEqual(readdirSync(folder), ['dist']);
+});
+
+test('every thread that a program of dist starts is a program of dist', () => {
+  const threads = scripts
+    .filter(({ code }) => code.includes('new Worker('))
+    .map(({ name, text }) => {
+      const [, thread = 'nothing'] =
+        /new Worker\(new URL\(`(\.\/\w+)\$\{extname\(import\.meta\.url\)\}`/.exec(text) ?? [];
+      return `${join(dirname(name), thread)}.js`;
+    });
+  assert.deepEqual(threads, ['store/sqlite/checkpointthread.js', 'vault/rangecheck.js']);
+  for (const thread of threads) assert.ok(existsSync(join(dist, thread)), thread);
+});

@@ -1,0 +1,20 @@
+/** What `npm run build` makes, in a folder of its own, once for a file of tests. */
+import { execFileSync } from 'node:child_process';
+import { globSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { ROOT, type Source, toSource } from '../house/source.ts';
+import { type Scope, temporaryFolder } from '../kit/folder.ts';
+
+/** The folder that stands for dist/. */
+export function buildInto(scope: Scope): string {
+  const dist = join(temporaryFolder(scope), 'dist');
+  execFileSync(process.execPath, [join(ROOT, 'scripts/build.ts'), '--out', dist], { stdio: 'pipe' });
+  return dist;
+}
+
+/** Its files whose names end so, named from the folder. */
+export function readBuilt(dist: string, ending: string): Source[] {
+  return globSync(`**/*${ending}`, { cwd: dist })
+    .sort()
+    .map((name) => toSource(name, readFileSync(join(dist, name), 'utf8')));
+}

@@ -1,0 +1,141 @@
+/** The package in a project of somebody's: the command starts soon, the service runs, the library is imported, and its types hold. */
+import assert from 'node:assert/strict';
+import { spawn, spawnSync } from 'node:child_process';
+import { globSync, mkdirSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import { ROOT } from '../house/source.ts';
+import { temporaryFolder } from '../kit/folder.ts';
+import { installPackage } from './installed.ts';
+
+const project = installPackage({ after });
+
+function node(words: readonly string[], more: Readonly<Record<string, string>> = {}) {
+  const env = { ...project.environment, ...more };
+  return spawnSync(process.execPath, words, { cwd: project.folder, env, encoding: 'utf8' });
+}
+
+const median = (numbers: readonly number[]): number => numbers.toSorted((a, b) => a - b)[numbers.length >> 1] ?? 0;
+
+function millisecondsOf(words: readonly string[]): number {
+  const startedAt = performance.now();
+  assert.equal(node(words).status, 0);
+  return performance.now() - startedAt;
+}
+
+test('the package holds what it needs to run and to be read, and nothing of the workshop', () => {
+  const names = globSync('**/*', { cwd: project.installed });
+  for (const name of ['README.md', 'LICENSE', 'SECURITY.md', 'docs/api.md', 'scripts/verify_audit.py']) {
+    assert.ok(names.includes(name), name);
+  }
+  const workshop = names.filter((name) => /^(?:src|test|bench|node_modules)\b|\.test\.|install\.mjs/.test(name));
+  assert.deepEqual(workshop, []);
+});
+
+test('the command starts by its link, and by npx, which asks nothing and fetches nothing', () => {
+  const { status, stdout, stderr } = node([project.command, '--help']);
+  assert.deepEqual([status, stderr], [0, '']);
+  assert.match(stdout, /^Usage: leasehold COMMAND/m);
+  assert.equal(project.npm(['exec', '--no', '--', 'leasehold', '--help']), stdout);
+});
+
+test('leasehold --help takes less than 150 ms, or than five times what Node itself takes here', () => {
+  millisecondsOf([project.command, '--help']); // fills the cache
+  const rounds = Array.from({ length: 10 }, () => ({
+    bare: millisecondsOf(['-e', '0']),
+    help: millisecondsOf([project.command, '--help']),
+  }));
+  const [bare, help] = [median(rounds.map((round) => round.bare)), median(rounds.map((round) => round.help))];
+  assert.ok(help < Math.max(150, 5 * bare), `${help.toFixed()} ms, and Node alone ${bare.toFixed()} ms`);
+});
+
+test('what was compiled is kept where nobody else can write, and nowhere else', (t) => {
+  const home = temporaryFolder(t);
+  const run = (HOME: string, more = {}) => node([project.command, '--version'], { HOME, TMPDIR: home, ...more }).status;
+  assert.equal(run(home), 0);
+  assert.deepEqual(globSync('{.cache,.cache/*,*}', { cwd: home }).sort(), ['.cache', '.cache/leasehold']);
+  assert.equal(statSync(join(home, '.cache/leasehold')).mode & 0o777, 0o700);
+
+  const open = temporaryFolder(t);
+  mkdirSync(join(open, 'leasehold'));
+  spawnSync('chmod', ['777', join(open, 'leasehold')]);
+  assert.equal(run(home, { XDG_CACHE_HOME: open }), 0);
+  assert.deepEqual(globSync('leasehold/*', { cwd: open }), []);
+  assert.equal(run(join(home, 'nowhere')), 0);
+  assert.deepEqual(globSync('nowhere', { cwd: home }), []);
+});
+
+test('the service starts from the package, on the flags that it is tuned for, and answers the library', async (t) => {
+  const dataDir = join(temporaryFolder(t), 'data');
+  const words = [project.command, 'server', '--data-dir', dataDir, '--listen', '127.0.0.1:0', '--log-level', 'silent'];
+  const service = spawn(process.execPath, words, { cwd: project.folder, env: project.environment });
+  t.after(() => service.kill('SIGTERM'));
+  const address = await new Promise<string>((resolve, reject) => {
+    let printed = '';
+    service.stderr.on('data', (chunk) => (printed += chunk));
+    service.once('close', () => reject(new Error(printed)));
+    service.stdout.on('data', (chunk) => {
+      printed += chunk;
+      const found = /^ {2}address +(\S+)$/m.exec(printed)?.[1];
+      if (found !== undefined && printed.includes('Ctrl-C stops.')) resolve(found);
+    });
+  });
+  writeFileSync(
+    join(project.folder, 'asks.js'),
+    `import { readFileSync } from 'node:fs';
+     import { Leasehold } from 'leasehold/client';
+     const token = readFileSync(process.argv[3], 'utf8').trim();
+     const vault = new Leasehold({ address: process.argv[2], token });
+     await vault.credentials.store({ path: 'a/b', value: 'zwölf' });
+     const { value } = await vault.credentials.retrieve('a/b');
+     console.log(String(value), value.reveal(), (await vault.audit.verify()).valid);`,
+  );
+  const asked = node(['asks.js', address, join(dataDir, 'daemon.token')]);
+  assert.equal(asked.stdout, '[secret] zwölf true\n', asked.stderr);
+  const ended = new Promise((resolve) => service.once('close', resolve));
+  service.kill('SIGTERM');
+  assert.equal(await ended, 0);
+});
+
+test('nothing but the client library can be imported from the package', () => {
+  const { status, stderr } = node(['--input-type=module', '-e', `import 'leasehold/dist/crypto/keys.js'`]);
+  assert.equal(status, 1);
+  assert.match(stderr, /ERR_PACKAGE_PATH_NOT_EXPORTED/);
+});
+
+const USES = `
+import { fileSigner, keySigner, Leasehold, LeaseholdError, type LeaseholdOptions, type Retrieved, Secret } from 'leasehold/client';
+const options: LeaseholdOptions = { address: 'http://127.0.0.1:7700', agent: { name: 'a', sign: fileSigner('k.pem') }, cache: 3 };
+const vault = new Leasehold(options);
+const retrieved: Retrieved = await vault.credentials.retrieve('a/b', { ttlSeconds: 5, signal: AbortSignal.timeout(5) });
+const text: string = retrieved.value.reveal();
+const seconds: number = (await vault.policies.read('x')).max_ttl;
+for await (const entry of (await vault.audit.export()).entries) entry.seq.toFixed();
+// @ts-expect-error a Secret is no text
+const wrong: string = retrieved.value;
+// @ts-expect-error no such field
+retrieved.valeu;
+// @ts-expect-error no such option
+await vault.credentials.retrieve('a/b', { ttl: 5 });
+export { keySigner, LeaseholdError, Secret, seconds, text, wrong };
+`;
+const PROJECTS = {
+  'nodenext, in Node': {
+    ...{ module: 'nodenext', moduleResolution: 'nodenext' },
+    ...{ lib: ['esnext'], types: ['node'], typeRoots: [join(ROOT, 'node_modules/@types')] },
+  },
+  'bundler, in a browser': {
+    ...{ module: 'esnext', moduleResolution: 'bundler' },
+    ...{ lib: ['esnext', 'dom', 'dom.iterable', 'dom.asynciterable'], types: [] },
+  },
+};
+
+for (const [name, given] of Object.entries(PROJECTS)) {
+  test(`the library's types hold under strict checks, resolved as ${name}`, () => {
+    const compilerOptions = { strict: true, target: 'esnext', noEmit: true, skipLibCheck: false, ...given };
+    writeFileSync(join(project.folder, 'uses.ts'), USES);
+    writeFileSync(join(project.folder, 'tsconfig.json'), JSON.stringify({ compilerOptions, files: ['uses.ts'] }));
+    const { status, stdout } = node([join(ROOT, 'node_modules/.bin/tsc'), '-p', '.']);
+    assert.equal(status, 0, stdout);
+  });
+}

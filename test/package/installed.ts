@@ -1,0 +1,73 @@
+/**
+ * The package as npm packs it, in a project of somebody's, beside the packages that it may use: those of the lock file that are not
+ * for development. WHY not an install from the registry: a test needs no network. npm itself packs, and links the command.
+ */
+import { execFileSync } from 'node:child_process';
+import { cpSync, existsSync, globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { basename, delimiter, dirname, join } from 'node:path';
+import { ROOT } from '../house/source.ts';
+import { type Scope, temporaryFolder } from '../kit/folder.ts';
+import { buildInto } from './built.ts';
+
+export interface Project {
+  readonly folder: string;
+  /** The package there. */
+  readonly installed: string;
+  /** The command, as npm links it. */
+  readonly command: string;
+  /** What a shell of its own would have: a home where nothing is yet, and nothing of this machine's settings. */
+  readonly environment: Readonly<Record<string, string>>;
+  /** Runs npm there, or elsewhere; answers what it printed. */
+  npm(words: readonly string[], folder?: string): string;
+}
+
+export function installPackage(scope: Scope): Project {
+  const folder = temporaryFolder(scope);
+  const environment = {
+    // Programs are looked up, and this Node is to be the one that is found.
+    PATH: [dirname(process.execPath), process.env['PATH'] ?? ''].join(delimiter),
+    HOME: temporaryFolder(scope),
+    npm_config_offline: 'true',
+    npm_config_update_notifier: 'false',
+  };
+  const npm = (words: readonly string[], cwd = folder): string => {
+    const cli = process.env['npm_execpath'] ?? '';
+    const [program, ...first] = /^npm(-cli)?\.c?js$/.test(basename(cli)) ? [process.execPath, cli] : ['npm'];
+    return execFileSync(program ?? 'npm', [...first, ...words], { cwd, env: environment, encoding: 'utf8' });
+  };
+  const tarball = pack(scope, npm);
+  const installed = join(folder, 'node_modules', 'leasehold');
+  placeDependencies(folder);
+  mkdirSync(installed);
+  execFileSync('tar', ['xzf', tarball, '-C', installed, '--strip-components=1']);
+  writeFileSync(
+    join(folder, 'package.json'),
+    JSON.stringify({ name: 'somebodys', private: true, type: 'module', dependencies: { leasehold: '*' } }),
+  );
+  npm(['rebuild', '--ignore-scripts']);
+  return { folder, installed, command: join(folder, 'node_modules', '.bin', 'leasehold'), environment, npm };
+}
+
+/** What `npm pack` makes of the checkout after a build, which goes elsewhere here. Answers the file. */
+function pack(scope: Scope, npm: Project['npm']): string {
+  const staged = temporaryFolder(scope);
+  const { files }: { files: readonly string[] } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
+  const named = [...files.filter((name) => name !== 'dist'), 'package.json', 'README.md', 'LICENSE'];
+  for (const name of globSync(named, { cwd: ROOT })) cpSync(join(ROOT, name), join(staged, name), { recursive: true });
+  cpSync(buildInto(scope), join(staged, 'dist'), { recursive: true });
+  return join(staged, npm(['pack', '--ignore-scripts', '--silent'], staged).trim());
+}
+
+function placeDependencies(folder: string): void {
+  interface Locked {
+    readonly packages: Readonly<Record<string, { readonly dev?: boolean }>>;
+  }
+  const { packages }: Locked = JSON.parse(readFileSync(join(ROOT, 'package-lock.json'), 'utf8'));
+  for (const [name, { dev = false }] of Object.entries(packages)) {
+    const from = join(ROOT, name);
+    // Those of other platforms are not here.
+    if (name === '' || dev || !existsSync(from)) continue;
+    const filter = (file: string) => !file.slice(from.length).includes('node_modules');
+    cpSync(from, join(folder, name), { recursive: true, filter });
+  }
+}
