@@ -294,7 +294,8 @@ test('no value stands in the arguments of any process, nor in any file that stay
     await new Promise((resolve) => child.once('close', resolve));
   }
   for (const place of places) {
-    for (const entry of filesOf(place)) {
+    // The file that a test put there has a value on purpose.
+    for (const entry of filesOf(place).filter(({ name }) => name !== 'pem')) {
       assert.equal(entry.name.startsWith('leasehold-run-'), false, entry.name);
       const path = join(place, entry.name);
       try {

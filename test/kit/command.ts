@@ -26,8 +26,8 @@ export interface Home {
   leasehold(words: readonly string[], run?: Run): Promise<Ran>;
 }
 
-/** What starts the command: for those who start it in another way. */
-export const COMMAND = [process.execPath, '--disable-proto=throw', ENTRY] as const;
+/** What starts the command, behind -- as `scripts/leasehold.mjs` does: for those who start it in another way. */
+export const COMMAND = [process.execPath, '--disable-proto=throw', '--', ENTRY] as const;
 
 /** A home directory, and variables that hold for each run. */
 export function newHome(scope: Scope, environment: Readonly<Record<string, string>> = {}): Home {
