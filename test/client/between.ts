@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 import type { Scope } from '../kit/folder.ts';
 
-export interface Seen {
+interface Seen {
   readonly method: string;
   /** With its query. */
   readonly path: string;
