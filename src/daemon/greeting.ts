@@ -16,8 +16,8 @@ export function greeting(service: Service, { dataDir, database, adminTokenFile }
       ? `the one in ${adminTokenFile}`
       : `${adminToken.token.reveal()}  (also in daemon.token there)`;
   const variables = [
-    ...(dataDir === join(homedir(), '.leasehold') ? [] : [`export LEASEHOLD_DATA_DIR='${dataDir}'`]),
-    ...(adminToken.writtenTo === null ? [`export LEASEHOLD_TOKEN_FILE='${adminTokenFile}'`] : []),
+    ...(dataDir === join(homedir(), '.leasehold') ? [] : [`export LEASEHOLD_DATA_DIR=${quoted(dataDir)}`]),
+    ...(adminToken.writtenTo === null ? [`export LEASEHOLD_TOKEN_FILE=${quoted(adminTokenFile ?? '')}`] : []),
   ];
   return [
     ...warnings.map((line) => `WARNING  ${line}`),
@@ -38,4 +38,9 @@ export function greeting(service: Service, { dataDir, database, adminTokenFile }
     "The README's tour goes on from there. Ctrl-C stops.",
     '',
   ].join('\n');
+}
+
+/** As a shell takes it for one word, whatever its name. */
+function quoted(path: string): string {
+  return `'${path.replaceAll("'", String.raw`'\''`)}'`;
 }

@@ -1,5 +1,6 @@
 /** A person at a terminal: a real pseudo-terminal, on which a program runs, is typed at, and is read. */
 import { spawn } from '@lydell/node-pty';
+import { COMPILED } from './command.ts';
 import type { Scope } from './folder.ts';
 
 const WITHIN_MS = 20_000;
@@ -25,7 +26,7 @@ interface Start {
 export function openPseudoTerminal(scope: Scope, command: readonly string[], start: Start): PseudoTerminal {
   const [program = '', ...words] = command;
   const { folder, environment, columns = 80, rows = 24 } = start;
-  const env = { PATH: process.env['PATH'] ?? '', TERM: 'xterm-256color', ...environment };
+  const env = { PATH: process.env['PATH'] ?? '', TERM: 'xterm-256color', ...COMPILED, ...environment };
   const child = spawn(program, words, { cwd: folder, cols: columns, rows, env });
   let seen = '';
   const looks = new Set<() => void>();
