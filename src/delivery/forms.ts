@@ -4,7 +4,7 @@
  */
 
 /** Values with fewer bytes than this, line breaks not counted, would mask half of what is printed. */
-export const SHORTEST_MASKED_BYTES = 4;
+const SHORTEST_MASKED_BYTES = 4;
 /** Of any pattern, in bytes. */
 export const LONGEST_PATTERN_BYTES = 127;
 const PIECE_BYTES = 64;

@@ -5,7 +5,7 @@
 import type { Automaton } from './automaton.ts';
 import { LONGEST_PATTERN_BYTES } from './forms.ts';
 
-export const MASK = '[secret]';
+const MASK = '[secret]';
 const MASK_BYTES = Buffer.from(MASK);
 const LF = 10;
 const CR = 13;
@@ -100,7 +100,7 @@ export class Masker {
       const length = depths[whole] ?? 0;
       const from = this.#placeOf(length);
       if (to - from === length || mayBreak[whole] === 1) {
-        this.#cover(Math.max(from, this.#given), to);
+        this.#cover(from, to);
         return;
       }
     }
