@@ -9,13 +9,17 @@ export interface Question {
   readonly signal: AbortSignal;
 }
 
-/** Whether the answer was yes; no where it is left empty. @throws Mistake where nobody is there to answer */
+/** Whether the answer was yes; no where it is left empty. @throws Mistake where nobody is there to answer, or it was broken off */
 export async function confirm({ terminal, signal }: Question, text: string): Promise<boolean> {
   if (!canAsk(terminal))
     throw new Mistake(`${text} Nobody is there to answer`, 'Say --yes, or look first with --dry-run.');
   const lines = createInterface({ input: terminal.stdin, output: terminal.stderr });
   try {
     return /^y(?:es)?$/i.test((await lines.question(`${text} [y/N] `, { signal })).trim());
+  } catch (error) {
+    // Ctrl-C and Ctrl-D come as keys here, and as no signal.
+    if (!(error instanceof Error) || error.name !== 'AbortError') throw error;
+    throw signal.aborted ? signal.reason : new Mistake('broken off');
   } finally {
     lines.close();
   }

@@ -5,7 +5,7 @@ import type { Settings } from './settings/settings.ts';
 import type { Terminal } from './terminal.ts';
 
 /** What a shell may offer where it stands. */
-export type Completes = 'path' | 'agent' | 'policy' | 'file' | 'directory' | 'command' | readonly string[];
+type Completes = 'path' | 'agent' | 'policy' | 'file' | 'directory' | 'command' | readonly string[];
 
 export interface Flag {
   readonly name: string;
@@ -26,7 +26,7 @@ export interface Argument {
   readonly completes?: Completes;
 }
 
-export interface Example {
+interface Example {
   readonly line: string;
   readonly does: string;
 }

@@ -101,7 +101,7 @@ function section(title: string, rows: readonly (readonly [string, string])[]): s
   return [`${title}:`, ...lines, ''];
 }
 
-export function wrap(text: string, width: number): string[] {
+function wrap(text: string, width: number): string[] {
   const lines: string[] = [];
   let line = '';
   for (const word of text.split(' ')) {

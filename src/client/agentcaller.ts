@@ -2,7 +2,8 @@
 import { Secret } from '../core/secret.ts';
 import { fromBase64, toBase64 } from './base64.ts';
 import { type Caller, NOBODY } from './caller.ts';
-import { End } from './ends.ts';
+import { End, guessLastingMs } from './ends.ts';
+import { isPassing } from './retries.ts';
 import type { Signer } from './signers.ts';
 import type { Answered, Transport } from './transport.ts';
 import type { Challenge, Session, SessionText } from './types.ts';
@@ -35,29 +36,31 @@ export class AgentCaller implements Caller {
 
   /** The session, which is begun where there is none or it ends soon. @throws LeaseholdError */
   async session(signal: AbortSignal): Promise<Session> {
-    if (this.#held !== null && this.#held.end.left() > RENEWED_WITH_LEFT_MS) return this.#held.session;
-    return (await this.#share(signal)).session;
+    const held = this.#held;
+    if (held !== null && held.end.left() > RENEWED_WITH_LEFT_MS) return held.session;
+    try {
+      return (await this.#share(signal)).session;
+    } catch (error) {
+      // The old one does for as long as it lasts.
+      if (held !== null && held === this.#held && held.end.left() > 0 && isPassing(error)) return held.session;
+      throw error;
+    }
   }
 
-  async renew(refused: string | null, signal: AbortSignal): Promise<boolean> {
-    // Null: it was the login itself that was refused.
-    if (refused === null) return false;
+  isRenewed(refused: string): boolean {
     if (this.#held?.session.session_id.reveal() === refused) this.#held = null;
-    if (this.#held === null) await this.#share(signal);
     return true;
   }
 
-  get isLoggedIn(): boolean {
-    return this.#held !== null && this.#held.end.left() > 0;
-  }
-
-  /** The next call begins a new session. */
-  forget(): void {
-    this.#held = null;
+  /** The session that there is, also where it is being begun just now; null where there is none. */
+  async current(): Promise<Session | null> {
+    await this.#login?.catch(() => undefined);
+    return this.#held === null || this.#held.end.left() <= 0 ? null : this.#held.session;
   }
 
   /** Who leaves early leaves the login to those who stay. */
   #share(signal: AbortSignal): Promise<Held> {
+    signal.throwIfAborted();
     this.#login ??= this.#logIn().finally(() => {
       this.#login = null;
     });
@@ -76,10 +79,11 @@ export class AgentCaller implements Caller {
       { method: 'POST', path: '/auth/verify', body: { challenge_id, agent_name, signature }, repeats: 'once' },
       NOBODY,
     );
-    const { session_id, ...others } = answered.data;
+    const { data, asked, headers } = answered;
+    const { session_id, ...others } = data;
     this.#held = {
       session: { ...others, session_id: new Secret(session_id) },
-      end: new End(others.expires_at, answered.asked, answered.headers.get('date')),
+      end: new End(asked, guessLastingMs(others.expires_at, asked, headers.get('date'))),
     };
     return this.#held;
   }
@@ -88,7 +92,6 @@ export class AgentCaller implements Caller {
 function abortable<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
     const stop = (): void => reject(signal.reason);
-    if (signal.aborted) stop();
     signal.addEventListener('abort', stop, { once: true });
     promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', stop));
   });

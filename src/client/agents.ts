@@ -1,9 +1,10 @@
 /** Calls on agents. SOURCE: interface 4.3; decisions, "Callers". */
 import type { CallOptions, Connection } from './connection.ts';
+import { toSegment } from './segments.ts';
 import type { Agent, AgentRequest, Page, PageFilter, RegisteredAgent } from './types.ts';
 
 const AGENTS = '/api/v1/agents';
-const addressOf = (name: string): string => `${AGENTS}/${encodeURIComponent(name)}`;
+const addressOf = (name: string): string => `${AGENTS}/${toSegment(name, 'name')}`;
 
 export class Agents {
   readonly #connection: Connection;
@@ -20,7 +21,7 @@ export class Agents {
     return this.#connection.pages<Agent>(AGENTS, {}, options);
   }
 
-  read(name: string, options: CallOptions = {}): Promise<Agent> {
+  async read(name: string, options: CallOptions = {}): Promise<Agent> {
     return this.#connection.read(addressOf(name), {}, options);
   }
 
@@ -31,7 +32,7 @@ export class Agents {
   }
 
   /** Its sessions and leases end at once. */
-  deregister(name: string, options: CallOptions = {}): Promise<void> {
+  async deregister(name: string, options: CallOptions = {}): Promise<void> {
     return this.#connection.remove(addressOf(name), options);
   }
 }

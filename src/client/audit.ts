@@ -41,6 +41,6 @@ export class Audit {
     const wanted = { method: 'GET', path: `${AUDIT}/export`, repeats: 'freely', signal } as const;
     const { body, headers } = await this.#connection.stream(wanted);
     if (body === null) throw new LeaseholdError('BAD_ANSWER', 'the export has no body');
-    return { head: headers.get('leasehold-audit-head'), entries: readEntries(body), bytes: body };
+    return { head: headers.get('leasehold-audit-head'), entries: readEntries(body, signal), bytes: body };
   }
 }

@@ -18,23 +18,33 @@ export class LeaseCache {
   readonly #most: number;
   /** In the order of use, the latest last. */
   readonly #kept = new Map<string, Kept>();
+  #forgotten = 0;
 
   /** `most` values at a time; 0 keeps none. */
   constructor(most: number) {
     this.#most = most;
   }
 
+  get isOn(): boolean {
+    return this.#most > 0;
+  }
+
+  /** How often something was forgotten: what was asked before the last time may be what had to be forgotten. */
+  get forgotten(): number {
+    return this.#forgotten;
+  }
+
   get(key: string): Retrieved | null {
     const kept = this.#kept.get(key);
     if (kept === undefined) return null;
     this.#kept.delete(key);
-    if (kept.end.left(asking()) <= WORTH_WITH_LEFT_MS) return null;
+    if (!(kept.end.left(asking()) > WORTH_WITH_LEFT_MS)) return null;
     this.#kept.set(key, kept);
     return kept.retrieved;
   }
 
   put(key: string, retrieved: Retrieved, end: End): void {
-    if (this.#most === 0) return;
+    if (!this.isOn) return;
     this.#kept.delete(key);
     this.#kept.set(key, { retrieved, end });
     for (const oldest of this.#kept.keys()) {
@@ -43,8 +53,18 @@ export class LeaseCache {
     }
   }
 
+  /** Does what ends or changes it, and forgets it then, however that ended. */
+  async forgetAfter<T>(of: { readonly path?: string; readonly leaseId?: string }, work: Promise<T>): Promise<T> {
+    try {
+      return await work;
+    } finally {
+      this.forget(of);
+    }
+  }
+
   /** What this client knows to be over, or no longer true: of a path, of a lease, or everything. */
   forget(of: { readonly path?: string; readonly leaseId?: string } = {}): void {
+    this.#forgotten += 1;
     for (const [key, { retrieved }] of this.#kept) {
       const isMeant =
         (of.path === undefined || retrieved.path === of.path) &&

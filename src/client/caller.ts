@@ -1,19 +1,27 @@
 /** Who asks: nobody, or somebody with a token that was given; agentcaller.ts has one that logs in. */
 import { Secret } from '../core/secret.ts';
+import { LeaseholdError } from './errors.ts';
 
 export interface Caller {
   /** What to send as Bearer; null for nobody. @throws LeaseholdError */
   token(signal: AbortSignal): Promise<string | null>;
-  /** After a token was refused: whether there is another one now. @throws LeaseholdError */
-  renew(refused: string | null, signal: AbortSignal): Promise<boolean>;
+  /** Told that a token was refused: whether there may be another one now. */
+  isRenewed(refused: string): boolean;
 }
 
 export const NOBODY: Caller = {
   token: () => Promise.resolve(null),
-  renew: () => Promise.resolve(false),
+  isRenewed: () => false,
 };
 
+/** What a header can hold; whoever sends something else is told by a message with all of it. */
+const VISIBLE = /^[\x21-\x7e]+$/;
+
+/** @throws LeaseholdError BAD_OPTIONS */
 export function tokenCaller(token: string | Secret): Caller {
   const secret = token instanceof Secret ? token : new Secret(token);
-  return { token: () => Promise.resolve(secret.reveal()), renew: () => Promise.resolve(false) };
+  if (!VISIBLE.test(secret.reveal())) {
+    throw new LeaseholdError('BAD_OPTIONS', 'token: must be letters, digits and signs, without blanks and line ends');
+  }
+  return { token: () => Promise.resolve(secret.reveal()), isRenewed: () => false };
 }

@@ -2,10 +2,13 @@
 import { Secret } from '../core/secret.ts';
 import type { LeaseCache } from './cache.ts';
 import type { CallOptions, Connection } from './connection.ts';
-import { End } from './ends.ts';
+import { type Asked, End } from './ends.ts';
+import { leaseAddress } from './leases.ts';
+import { toSegments } from './segments.ts';
 import type {
   CredentialMetadata,
   CredentialsFilter,
+  Lease,
   ListedCredential,
   Page,
   Retrieved,
@@ -30,10 +33,7 @@ export interface StoreOptions extends CallOptions {
   readonly onlyIfNew?: boolean;
 }
 
-/** Each segment by itself: a slash parts segments. */
-function credentialAddress(path: string): string {
-  return `${CREDENTIALS}/${path.split('/').map(encodeURIComponent).join('/')}`;
-}
+const addressOf = (path: string): string => `${CREDENTIALS}/${toSegments(path)}`;
 
 export class Credentials {
   readonly #connection: Connection;
@@ -50,9 +50,10 @@ export class Credentials {
     const key = `${version ?? 'newest'} ${ttl ?? 'longest'} ${path}`;
     const held = useCache ? this.#cache.get(key) : null;
     if (held !== null) return held;
-    const { data, asked, headers } = await this.#connection.ask<RetrievedText>({
+    const { forgotten } = this.#cache;
+    const { data, asked } = await this.#connection.ask<RetrievedText>({
       method: 'GET',
-      path: credentialAddress(path),
+      path: addressOf(path),
       query: { version, ttl },
       // WHY: an answer that got lost left a lease that ends by itself.
       repeats: 'freely',
@@ -60,14 +61,29 @@ export class Credentials {
     });
     const { value, ...others } = data;
     const retrieved: Retrieved = { ...others, value: new Secret(value) };
-    this.#cache.put(key, retrieved, new End(others.expires_at, asked, headers.get('date')));
+    const end = this.#cache.isOn ? await this.#endOf(others.lease_id, asked, signal) : null;
+    if (end !== null && forgotten === this.#cache.forgotten) this.#cache.put(key, retrieved, end);
     return retrieved;
+  }
+
+  /**
+   * Asked of the service, because only the lease has its beginning and its end by one clock. Null where that is not told: then the
+   * value is not kept.
+   */
+  async #endOf(leaseId: string, asked: Asked, signal: AbortSignal | undefined): Promise<End | null> {
+    const wanted = { method: 'GET', path: leaseAddress(leaseId), repeats: 'once', signal } as const;
+    try {
+      const { issued_at, expires_at, status } = (await this.#connection.ask<Lease>(wanted)).data;
+      return status === 'active' ? new End(asked, Date.parse(expires_at) - Date.parse(issued_at)) : null;
+    } catch {
+      return null;
+    }
   }
 
   /** A new credential, or a new version of one. */
   async store({ value, ...others }: StoreRequest, options: StoreOptions = {}): Promise<StoredCredential> {
     const { onlyIfNew = false, signal } = options;
-    const { data } = await this.#connection.ask<StoredCredential>({
+    const asked = this.#connection.ask<StoredCredential>({
       method: 'POST',
       path: CREDENTIALS,
       body: { ...others, value: value instanceof Secret ? value.reveal() : value },
@@ -75,13 +91,12 @@ export class Credentials {
       repeats: 'by key',
       signal,
     });
-    this.#cache.forget({ path: others.path });
-    return data;
+    return (await this.#cache.forgetAfter({ path: others.path }, asked)).data;
   }
 
   /** The list entry and its versions: no value, no lease. */
-  readMetadata(path: string, options: CallOptions = {}): Promise<CredentialMetadata> {
-    return this.#connection.read(credentialAddress(path), { view: 'metadata' }, options);
+  async readMetadata(path: string, options: CallOptions = {}): Promise<CredentialMetadata> {
+    return this.#connection.read(addressOf(path), { view: 'metadata' }, options);
   }
 
   list(filter: CredentialsFilter = {}, options: CallOptions = {}): Promise<Page<ListedCredential>> {
@@ -95,8 +110,7 @@ export class Credentials {
 
   /** With all versions; its leases end. */
   async delete(path: string, options: CallOptions = {}): Promise<void> {
-    this.#cache.forget({ path });
-    await this.#connection.remove(credentialAddress(path), options);
+    await this.#cache.forgetAfter({ path }, this.#connection.remove(addressOf(path), options));
   }
 
   /** Asks the service again for whatever is wanted next. */

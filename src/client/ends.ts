@@ -1,6 +1,7 @@
 /**
- * When a lease or a session ends, by clocks of this machine. The service's clock decides; how far it is from ours, its answer's Date
- * tells. Both clocks of this machine are asked: the monotonic one stands still while a computer sleeps, the other may be set.
+ * When a lease or a session ends, by clocks of this machine. The service's clock decides, and may differ from ours; how long
+ * something lasts is the same for both. Both clocks of this machine are asked: the monotonic one stands still while a computer
+ * sleeps, the other may be set.
  */
 
 /** An answer's Date is cut to the second. */
@@ -16,12 +17,10 @@ export class End {
   readonly #monotonicMs: number;
   readonly #wallMs: number;
 
-  /** Never later than the service's: what is left is counted from the moment of asking, not of the answer. */
-  constructor(expiresAt: string, asked: Asked, date: string | null) {
-    const servicesMs = date === null ? Number.NaN : Date.parse(date) + DATE_IS_CUT_BY_MS;
-    const leftMs = Date.parse(expiresAt) - (Number.isNaN(servicesMs) ? asked.wallMs : servicesMs);
-    this.#monotonicMs = asked.monotonicMs + leftMs;
-    this.#wallMs = asked.wallMs + leftMs;
+  /** Counted from the moment of asking, not of the answer, so that it is never later than the service's. */
+  constructor(asked: Asked, lastsMs: number) {
+    this.#monotonicMs = asked.monotonicMs + lastsMs;
+    this.#wallMs = asked.wallMs + lastsMs;
   }
 
   /** Milliseconds; 0 or less where it has ended. */
@@ -32,4 +31,10 @@ export class End {
 
 export function asking(): Asked {
   return { monotonicMs: performance.now(), wallMs: Date.now() };
+}
+
+/** How long it lasts, of which only the end is known: by what the answer's Date tells of the service's clock. A guess, if a good one. */
+export function guessLastingMs(expiresAt: string, { wallMs }: Asked, date: string | null): number {
+  const servicesMs = date === null ? Number.NaN : Date.parse(date) + DATE_IS_CUT_BY_MS;
+  return Date.parse(expiresAt) - (Number.isNaN(servicesMs) ? wallMs : servicesMs);
 }

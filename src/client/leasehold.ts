@@ -42,6 +42,7 @@ export class Leasehold {
   readonly agents: Agents;
   readonly leases: Leases;
   readonly audit: Audit;
+  readonly #transport: Transport;
   readonly #connection: Connection;
   readonly #agent: AgentCaller | null;
 
@@ -50,12 +51,15 @@ export class Leasehold {
     const { token, agent, timeoutMs = 30_000, retries = 3, cache = 0, insecureHttp = false } = options;
     if (token !== undefined && agent !== undefined)
       throw new LeaseholdError('BAD_OPTIONS', 'give token or agent, not both');
+    checkNumber('timeoutMs', timeoutMs, 1);
+    checkNumber('retries', retries, 0);
+    checkNumber('cache', cache, 0);
     this.address = parseAddress(options.address, insecureHttp);
-    const transport = new Transport({ base: this.address, fetch: options.fetch ?? fetch, timeoutMs, retries });
-    this.#agent = agent === undefined ? null : new AgentCaller(transport, agent.name, agent.sign);
+    this.#transport = new Transport({ base: this.address, fetch: options.fetch ?? fetch, timeoutMs, retries });
+    this.#agent = agent === undefined ? null : new AgentCaller(this.#transport, agent.name, agent.sign);
     const caller: Caller = this.#agent ?? (token === undefined ? NOBODY : tokenCaller(token));
     const leases = new LeaseCache(cache);
-    this.#connection = new Connection(transport, caller);
+    this.#connection = new Connection(this.#transport, caller);
     this.credentials = new Credentials(this.#connection, leases);
     this.policies = new Policies(this.#connection);
     this.agents = new Agents(this.#connection);
@@ -63,16 +67,19 @@ export class Leasehold {
     this.audit = new Audit(this.#connection);
   }
 
-  /** Needs no token. @throws LeaseholdError also for a service that says it is not well */
-  health(options: CallOptions = {}): Promise<Health> {
-    return this.#connection.read('/api/v1/health', {}, options);
+  /** Needs no token; tries once. @throws LeaseholdError also for a service that says it is not well */
+  async health({ signal }: CallOptions = {}): Promise<Health> {
+    return (await this.#askHealth(signal)).data;
   }
 
   /** How far this machine's clock is ahead of the service's, in milliseconds: to the second, which is all that an answer tells. */
   async clockDifference({ signal }: CallOptions = {}): Promise<number> {
-    const wanted = { method: 'GET', path: '/api/v1/health', repeats: 'freely', signal } as const;
-    const { headers, asked } = await this.#connection.ask<Health>(wanted);
+    const { headers, asked } = await this.#askHealth(signal);
     return asked.wallMs - Date.parse(headers.get('date') ?? '');
+  }
+
+  #askHealth(signal: AbortSignal | undefined) {
+    return this.#connection.ask<Health>({ method: 'GET', path: '/api/v1/health', repeats: 'once', signal });
   }
 
   /** The agent's session: begun now where there is none. */
@@ -87,13 +94,28 @@ export class Leasehold {
     return { ...others, session_id: new Secret(session_id) };
   }
 
-  /** Ends the session, if there is one; values in the cache are forgotten. */
-  async logOut(options: CallOptions = {}): Promise<void> {
+  /** Ends the session, if there is one, and never begins one for it; values in the cache are forgotten. */
+  async logOut({ signal }: CallOptions = {}): Promise<void> {
     this.credentials.forgetCached();
-    if (this.#agent !== null && !this.#agent.isLoggedIn) return;
-    await this.#connection.remove('/auth/session', options);
-    this.#agent?.forget();
+    const session = this.#agent === null ? null : await this.#agent.current();
+    if (this.#agent !== null && session === null) return;
+    const caller = session === null ? this.#connection.caller : tokenCaller(session.session_id);
+    try {
+      await this.#transport.ask({ method: 'DELETE', path: '/auth/session', repeats: 'freely', signal }, caller);
+    } catch (error) {
+      // It has ended already.
+      if (!(error instanceof LeaseholdError) || error.status !== 401) throw error;
+    }
+    if (session !== null) this.#agent?.isRenewed(session.session_id.reveal());
   }
+}
+
+/** More than a timer takes would fire at once. */
+const LARGEST = 2 ** 31 - 1;
+
+function checkNumber(name: string, value: number, least: number): void {
+  if (Number.isInteger(value) && value >= least && value <= LARGEST) return;
+  throw new LeaseholdError('BAD_OPTIONS', `${name}: must be a whole number from ${least} to ${LARGEST}`);
 }
 
 export type { CallOptions } from './connection.ts';

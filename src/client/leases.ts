@@ -1,10 +1,12 @@
 /** Calls on leases. SOURCE: decisions, "Leases". */
 import type { LeaseCache } from './cache.ts';
 import type { CallOptions, Connection } from './connection.ts';
+import { toSegment } from './segments.ts';
 import type { Lease, LeasesFilter, Page, Revoked, RevokeRequest } from './types.ts';
 
 const LEASES = '/api/v1/leases';
-const addressOf = (leaseId: string): string => `${LEASES}/${encodeURIComponent(leaseId)}`;
+/** @throws LeaseholdError INVALID_REQUEST */
+export const leaseAddress = (leaseId: string): string => `${LEASES}/${toSegment(leaseId, 'lease_id')}`;
 
 export class Leases {
   readonly #connection: Connection;
@@ -23,31 +25,25 @@ export class Leases {
     return this.#connection.pages<Lease>(LEASES, filter, options);
   }
 
-  read(leaseId: string, options: CallOptions = {}): Promise<Lease> {
-    return this.#connection.read(addressOf(leaseId), {}, options);
+  async read(leaseId: string, options: CallOptions = {}): Promise<Lease> {
+    return this.#connection.read(leaseAddress(leaseId), {}, options);
   }
 
-  /** Decided anew, from now. @throws LeaseholdError LEASE_ENDED, ACCESS_DENIED */
+  /** Decided anew, from now; it may end earlier than before. @throws LeaseholdError LEASE_ENDED, ACCESS_DENIED */
   async renew(leaseId: string, { signal }: CallOptions = {}): Promise<Lease> {
-    const wanted = {
-      method: 'POST',
-      path: `${addressOf(leaseId)}/renew`,
-      body: {},
-      repeats: 'by key',
-      signal,
-    } as const;
-    return (await this.#connection.ask<Lease>(wanted)).data;
+    const path = `${leaseAddress(leaseId)}/renew`;
+    const asked = this.#connection.ask<Lease>({ method: 'POST', path, body: {}, repeats: 'by key', signal });
+    return (await this.#cache.forgetAfter({ leaseId }, asked)).data;
   }
 
   async revoke(leaseId: string, options: CallOptions = {}): Promise<void> {
-    this.#cache.forget({ leaseId });
-    await this.#connection.remove(addressOf(leaseId), options);
+    await this.#cache.forgetAfter({ leaseId }, this.#connection.remove(leaseAddress(leaseId), options));
   }
 
   /** All active ones of an agent, of a path, or of both. */
   async revokeAll(body: RevokeRequest, { signal }: CallOptions = {}): Promise<Revoked> {
-    this.#cache.forget(body.path === undefined ? {} : { path: body.path });
     const wanted = { method: 'POST', path: `${LEASES}/revoke`, body, repeats: 'by key', signal } as const;
-    return (await this.#connection.ask<Revoked>(wanted)).data;
+    const meant = body.path === undefined ? {} : { path: body.path };
+    return (await this.#cache.forgetAfter(meant, this.#connection.ask<Revoked>(wanted))).data;
   }
 }

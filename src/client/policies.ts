@@ -1,5 +1,6 @@
 /** Calls on policies. SOURCE: interface 4.2; decisions, "Policies and decisions". */
 import type { CallOptions, Connection } from './connection.ts';
+import { toSegment } from './segments.ts';
 import type {
   Page,
   PageFilter,
@@ -11,7 +12,7 @@ import type {
 } from './types.ts';
 
 const POLICIES = '/api/v1/policies';
-const addressOf = (name: string): string => `${POLICIES}/${encodeURIComponent(name)}`;
+const addressOf = (name: string): string => `${POLICIES}/${toSegment(name, 'name')}`;
 
 export class Policies {
   readonly #connection: Connection;
@@ -28,7 +29,7 @@ export class Policies {
     return this.#connection.pages<Policy>(POLICIES, {}, options);
   }
 
-  read(name: string, options: CallOptions = {}): Promise<Policy> {
+  async read(name: string, options: CallOptions = {}): Promise<Policy> {
     return this.#connection.read(addressOf(name), {}, options);
   }
 
@@ -45,7 +46,7 @@ export class Policies {
   }
 
   /** From then on it grants nothing, on any node. */
-  delete(name: string, options: CallOptions = {}): Promise<void> {
+  async delete(name: string, options: CallOptions = {}): Promise<void> {
     return this.#connection.remove(addressOf(name), options);
   }
 

@@ -3,6 +3,7 @@ import { LeaseholdError } from './errors.ts';
 
 const FIRST_PAUSE_MS = 100;
 const LONGEST_PAUSE_MS = 10_000;
+const LONGEST_ASKED_MS = 60_000;
 
 /** Faults of the moment: nothing says that the same request would fail again. */
 const PASSING: ReadonlySet<string> = new Set(['NO_ANSWER', 'TIMED_OUT', 'RATE_LIMITED', 'UNAVAILABLE', 'VAULT_LOCKED']);
@@ -16,10 +17,15 @@ export function isUncertain({ code }: LeaseholdError): boolean {
   return code === 'NO_ANSWER' || code === 'TIMED_OUT' || code === 'UNAVAILABLE';
 }
 
-/** After the try with this number (from 1): a pause that doubles, between half and the whole of it by chance, and never less than asked. */
-export function pauseMs(tried: number, { retryAfterSeconds }: LeaseholdError, chance = Math.random()): number {
+/**
+ * After the try with this number (from 1): a pause that doubles, between half and the whole of it by chance, and never less than the
+ * service asked for. Null where it is not worth trying again, or to be asked again later than anybody would wait.
+ */
+export function pauseMs(tried: number, error: LeaseholdError, chance = Math.random()): number | null {
+  const askedMs = (error.retryAfterSeconds ?? 0) * 1000;
+  if (!isPassing(error) || askedMs > LONGEST_ASKED_MS) return null;
   const doubling = Math.min(FIRST_PAUSE_MS * 2 ** (tried - 1), LONGEST_PAUSE_MS);
-  return (retryAfterSeconds ?? 0) * 1000 + doubling * (0.5 + chance / 2);
+  return askedMs + doubling * (0.5 + chance / 2);
 }
 
 /** @throws the signal's reason where it is aborted first */

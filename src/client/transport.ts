@@ -1,9 +1,10 @@
 /** One request and its answer: who asks, how long it may take, and whether it is tried again. */
+import { notLeasehold, readJson, reasonOf, toError } from './answers.ts';
 import type { Caller } from './caller.ts';
 import { type Asked, asking } from './ends.ts';
 import { LeaseholdError } from './errors.ts';
-import { isPassing, isUncertain, pause, pauseMs } from './retries.ts';
-import type { ErrorBody, Meta } from './types.ts';
+import { isUncertain, pause, pauseMs } from './retries.ts';
+import type { Meta } from './types.ts';
 
 export interface Wanted {
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
@@ -34,8 +35,6 @@ export interface TransportParts {
   readonly retries: number;
 }
 
-const NEVER = new AbortController().signal;
-
 export class Transport {
   readonly #parts: TransportParts;
 
@@ -64,7 +63,7 @@ export class Transport {
     caller: Caller,
     read: (response: Response, asked: Asked) => Promise<T>,
   ): Promise<T> {
-    const signal = wanted.signal ?? NEVER;
+    const { signal = new AbortController().signal } = wanted;
     const headers = wanted.repeats === 'by key' ? { 'idempotency-key': crypto.randomUUID() } : {};
     let mayBeDone = false;
     let isRenewed = false;
@@ -72,6 +71,7 @@ export class Transport {
       let token: string | null = null;
       let isSent = false;
       try {
+        signal.throwIfAborted();
         token = await caller.token(signal);
         isSent = true;
         return await this.#send(wanted, { ...headers, ...wanted.headers }, token, read);
@@ -80,14 +80,16 @@ export class Transport {
         if (!(error instanceof LeaseholdError)) throw error;
         // What was deleted by a try that nobody answered is not there for the next one.
         if (mayBeDone && wanted.method === 'DELETE' && error.code === 'NOT_FOUND') return undefined as T;
-        if (error.status === 401 && !isRenewed && (await caller.renew(token, signal))) {
+        if (error.status === 401 && token !== null && !isRenewed && caller.isRenewed(token)) {
           isRenewed = true;
+          tried -= 1; // it was refused before anything was done
           continue;
         }
-        if ((isSent && wanted.repeats === 'once') || !isPassing(error) || tried > this.#parts.retries) throw error;
+        const wait = isSent && wanted.repeats === 'once' ? null : pauseMs(tried, error);
+        if (wait === null || tried > this.#parts.retries) throw error;
         // Without a token nothing was sent: it was the login that failed.
         mayBeDone ||= isSent && isUncertain(error);
-        await pause(pauseMs(tried, error), signal);
+        await pause(wait, signal);
       }
     }
   }
@@ -98,12 +100,14 @@ export class Transport {
     token: string | null,
     read: (response: Response, asked: Asked) => Promise<T>,
   ): Promise<T> {
-    const { method, path, query = {}, body, signal = NEVER } = wanted;
+    const { method, path, query = {}, body, signal } = wanted;
     const timeout = new AbortController();
     const timer = setTimeout(() => timeout.abort(), this.#parts.timeoutMs);
     const asked = asking();
+    // WHY a variable: in browsers fetch refuses to be called as somebody's method.
+    const { fetch } = this.#parts;
     try {
-      const response = await this.#parts.fetch(`${this.#parts.base}${path}${toQuery(query)}`, {
+      const response = await fetch(`${this.#parts.base}${path}${toQuery(query)}`, {
         method,
         headers: {
           accept: 'application/json',
@@ -112,9 +116,9 @@ export class Transport {
           ...headers,
         },
         ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-        signal: AbortSignal.any([signal, timeout.signal]),
+        signal: signal === undefined ? timeout.signal : AbortSignal.any([signal, timeout.signal]),
         // Somebody else's address must not get the token.
-        redirect: 'error',
+        redirect: 'manual',
         credentials: 'omit',
         cache: 'no-store',
       });
@@ -138,37 +142,4 @@ export class Transport {
 function toQuery(query: object): string {
   const given = Object.entries(query).flatMap(([name, value]) => (value === undefined ? [] : [[name, String(value)]]));
   return given.length === 0 ? '' : `?${new URLSearchParams(given)}`;
-}
-
-/** What the operating system or the runtime calls it. */
-function reasonOf(error: unknown): string {
-  const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
-  if (cause instanceof Error && 'code' in cause && typeof cause.code === 'string') return cause.code;
-  return cause instanceof Error ? cause.message : 'unknown reason';
-}
-
-async function readJson(response: Response): Promise<object> {
-  const text = await response.text();
-  try {
-    const body: unknown = JSON.parse(text);
-    if (typeof body === 'object' && body !== null) return body;
-  } catch {
-    // Told below.
-  }
-  throw notLeasehold(response);
-}
-
-async function toError(response: Response): Promise<LeaseholdError> {
-  const { error } = (await readJson(response)) as Partial<ErrorBody>;
-  if (typeof error?.code !== 'string' || typeof error.message !== 'string') throw notLeasehold(response);
-  return new LeaseholdError(error.code, error.message, {
-    status: response.status,
-    requestId: response.headers.get('x-request-id'),
-    retryAfterSeconds: Number(response.headers.get('retry-after')) || null,
-  });
-}
-
-/** A proxy's page, or another service. */
-function notLeasehold({ status }: Response): LeaseholdError {
-  return new LeaseholdError('BAD_ANSWER', `what answered is no Leasehold (status ${status})`, { status });
 }

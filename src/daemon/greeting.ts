@@ -1,8 +1,13 @@
 /** What is printed at start: where it is, how to get in, and the next thing to try. */
 
+import { homedir } from 'node:os';
+import { join } from 'node:path';
 import { describeAddress } from '../store/postgres/address.ts';
 import type { Service } from './composition.ts';
 import type { Configuration } from './configuration.ts';
+
+/** In a checkout npx finds the command; where it is installed, the shell does. */
+const COMMAND = import.meta.filename.endsWith('.ts') ? 'npx leasehold' : 'leasehold';
 
 export function greeting(service: Service, { dataDir, database, adminTokenFile }: Configuration): string {
   const { address, adminToken, warnings } = service;
@@ -10,10 +15,10 @@ export function greeting(service: Service, { dataDir, database, adminTokenFile }
     adminToken.writtenTo === null
       ? `the one in ${adminTokenFile}`
       : `${adminToken.token.reveal()}  (also in daemon.token there)`;
-  const tokenFile = adminToken.writtenTo ?? adminTokenFile ?? '';
-  const curl = address.startsWith('unix:')
-    ? `curl --unix-socket ${address.slice('unix:'.length)} http://localhost`
-    : `curl ${address}`;
+  const variables = [
+    ...(dataDir === join(homedir(), '.leasehold') ? [] : [`export LEASEHOLD_DATA_DIR=${quoted(dataDir)}`]),
+    ...(adminToken.writtenTo === null ? [`export LEASEHOLD_TOKEN_FILE=${quoted(adminTokenFile ?? '')}`] : []),
+  ];
   return [
     ...warnings.map((line) => `WARNING  ${line}`),
     'Leasehold is ready.',
@@ -25,11 +30,17 @@ export function greeting(service: Service, { dataDir, database, adminTokenFile }
     '',
     'Try, in another terminal:',
     '',
-    `  TOKEN="$(cat '${tokenFile}')"`,
-    `  ${curl}/api/v1/credentials -H "Authorization: Bearer $TOKEN" \\`,
-    `    -H 'Content-Type: application/json' -d '{"path":"demo/api-key","value":"s3cret"}'`,
+    ...variables.map((line) => `  ${line}`),
+    `  ${COMMAND} put demo/api-key     asks for a value, and stores it`,
+    `  ${COMMAND} list                 shows what there is, without values`,
+    `  ${COMMAND} --help               shows what else can be done`,
     '',
     "The README's tour goes on from there. Ctrl-C stops.",
     '',
   ].join('\n');
+}
+
+/** As a shell takes it for one word, whatever its name. */
+function quoted(path: string): string {
+  return `'${path.replaceAll("'", String.raw`'\''`)}'`;
 }

@@ -5,7 +5,7 @@
 import type { Automaton } from './automaton.ts';
 import { LONGEST_PATTERN_BYTES } from './forms.ts';
 
-const MASK = '[secret]';
+export const MASK = '[secret]';
 const MASK_BYTES = Buffer.from(MASK);
 const LF = 10;
 const CR = 13;

@@ -26,7 +26,7 @@ test('at the start the program says a few lines, with the token once and somethi
     said,
   );
   assert.equal(said.split(service.adminToken).length, 2);
-  for (const part of [service.address, dataDir, 'curl']) assert.equal(said.includes(part), true, part);
+  for (const part of [service.address, dataDir, 'npx leasehold put']) assert.equal(said.includes(part), true, part);
   const admin = createClient(service.address, service.adminToken);
   assert.equal((await admin.post('/api/v1/credentials', { path: 'a', value: 'v' })).status, 201);
   assert.equal((await admin.get('/api/v1/credentials/a')).status, 200);
@@ -36,11 +36,12 @@ test('at the start the program says a few lines, with the token once and somethi
   assert.equal(service.output().split(service.adminToken).length, 2);
 });
 
-test('the token file that is printed to be tried is one that a shell can read, whatever its name', async (t) => {
-  const dataDir = join(temporaryFolder(t), 'a "$HOME" `ls`');
+test('the data directory that is printed to be tried is one that a shell takes, whatever its name', async (t) => {
+  const dataDir = join(temporaryFolder(t), `a "$HOME" \`ls\` it's`);
   const service = await startProcess(t, dataDir);
-  const [, file = ''] = /TOKEN="\$\(cat (.+)\)"$/m.exec(service.output()) ?? [];
-  assert.equal(execFileSync('sh', ['-c', `cat ${file}`], { encoding: 'utf8' }).trim(), service.adminToken);
+  const [, line = ''] = /^ {2}(export LEASEHOLD_DATA_DIR=.*)$/m.exec(service.output()) ?? [];
+  const printed = execFileSync('sh', ['-c', `${line}\ncat "$LEASEHOLD_DATA_DIR/daemon.token"`], { encoding: 'utf8' });
+  assert.equal(printed.trim(), service.adminToken);
 });
 
 /** The address that the log has for a look with these values of X-Forwarded-For. */

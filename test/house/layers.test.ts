@@ -24,7 +24,7 @@ const HOUSE = {
     'node:sqlite': ['store'],
     postgres: ['store'],
     fastify: ['http'],
-    typebox: ['http', 'client'],
+    typebox: ['http', 'client', 'mcp'],
     pino: ['daemon'],
     '@lydell/node-pty': ['delivery'],
     '@modelcontextprotocol': ['mcp'],

@@ -7,7 +7,7 @@ import { type Scope, temporaryFolder } from './folder.ts';
 const ROOT = join(import.meta.dirname, '../..');
 const ENTRY = join(ROOT, 'src/cli/leasehold.ts');
 
-export interface Ran {
+interface Ran {
   readonly code: number | null;
   readonly signal: NodeJS.Signals | null;
   readonly stdout: string;
@@ -26,6 +26,9 @@ export interface Home {
   leasehold(words: readonly string[], run?: Run): Promise<Ran>;
 }
 
+/** What was compiled is kept between runs, as the command itself keeps it: a run takes a third of the time. */
+export const COMPILED = { NODE_COMPILE_CACHE: join(ROOT, 'node_modules/.cache/leasehold') } as const;
+
 /** What starts the command, behind -- as `scripts/leasehold.mjs` does: for those who start it in another way. */
 export const COMMAND = [process.execPath, '--disable-proto=throw', '--', ENTRY] as const;
 
@@ -40,7 +43,7 @@ export function newHome(scope: Scope, environment: Readonly<Record<string, strin
         const [program, ...first] = COMMAND;
         const child = spawn(program, [...first, ...words], {
           cwd: folder,
-          env: { PATH: process.env['PATH'] ?? '', HOME: path, ...environment, ...more },
+          env: { PATH: process.env['PATH'] ?? '', HOME: path, ...COMPILED, ...environment, ...more },
           stdio: ['pipe', 'pipe', 'pipe'],
         });
         let [stdout, stderr] = ['', ''];

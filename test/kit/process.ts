@@ -2,6 +2,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { COMPILED } from './command.ts';
 import type { Scope } from './folder.ts';
 import { databaseFor, keepDatabase } from './stores.ts';
 
@@ -120,7 +121,7 @@ function spawnProgram(
 ): ChildProcess {
   const { PATH = '', HOME = '' } = process.env;
   return spawn(process.execPath, ['--disable-sigusr1', '--disable-proto=throw', join(ROOT, entry), ...flags], {
-    env: { PATH, HOME, ...environment },
+    env: { PATH, HOME, ...COMPILED, ...environment },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
 }

@@ -1,6 +1,7 @@
 /** A person at a terminal: a real pseudo-terminal, on which a program runs, is typed at, and is read. */
 import { spawn } from '@lydell/node-pty';
 import { readToTheEnd } from '../../src/delivery/unhurried.ts';
+import { COMPILED } from './command.ts';
 import type { Scope } from './folder.ts';
 
 const WITHIN_MS = 20_000;
@@ -29,7 +30,7 @@ interface Start {
 export function openPseudoTerminal(scope: Scope, command: readonly string[], start: Start): PseudoTerminal {
   const [program = '', ...words] = command;
   const { folder, environment, columns = 80, rows = 24 } = start;
-  const env = { PATH: process.env['PATH'] ?? '', TERM: 'xterm-256color', ...environment };
+  const env = { PATH: process.env['PATH'] ?? '', TERM: 'xterm-256color', ...COMPILED, ...environment };
   const child = spawn(program, words, { cwd: folder, cols: columns, rows, env });
   const reading = readToTheEnd(child);
   let seen = '';

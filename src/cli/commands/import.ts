@@ -1,0 +1,140 @@
+/** `leasehold import`: the row of the table, and the ports that an import gets from the terminal. */
+import { basename, resolve } from 'node:path';
+import { Secret } from '../../core/secret.ts';
+import { confirm } from '../asking.ts';
+import type { Command, Invocation } from '../command.ts';
+import type { Reading } from '../import/draft.ts';
+import type { Ports } from '../import/importing.ts';
+import { Mistake } from '../mistake.ts';
+import { toTable } from '../output/table.ts';
+import { startProgress } from '../progress.ts';
+import { hasColours, say } from '../terminal.ts';
+
+const MOST_ROWS_SHOWN = 200;
+
+export const importing: Command = {
+  name: 'import',
+  summary: 'Stores what a .env file, a JSON file, Vault, OpenBao, 1Password or Bitwarden holds',
+  about: [
+    'Shows what it would store and asks before it does. Nothing in the vault is overwritten: what exists gets a new version. Nothing in the source is changed.',
+    'Names become paths: letters lose their accents, each run of characters that a path cannot have becomes one -. Two values that would get the same path are both left out, and named.',
+    'Exit code 2 where something could not be stored, 3 where a value was left out.',
+  ],
+  arguments: [
+    {
+      name: 'FILE',
+      help: '.env, .json, .1pux or .csv; - for standard input; none for Vault',
+      count: 'optional',
+      completes: 'file',
+    },
+  ],
+  flags: [
+    {
+      name: 'from',
+      value: 'env|json|1password|bitwarden',
+      help: 'what the file is, where its name and its beginning do not tell',
+      completes: ['env', 'json', '1password', 'bitwarden'],
+    },
+    { name: 'prefix', value: 'PATH', help: 'what goes before every path', completes: 'path' },
+    { name: 'if-new', value: null, help: 'skips what exists' },
+    { name: 'compare', value: null, help: 'retrieves what exists, and skips it where it is the same' },
+    { name: 'vault-addr', value: 'URL', help: 'of a Vault or OpenBao; its token comes from VAULT_TOKEN or BAO_TOKEN' },
+    { name: 'mount', value: 'PATH', help: 'where its KV engine of version 2 is mounted (default secret)' },
+    { name: 'below', value: 'PATH', help: 'only what is below this folder of the mount' },
+    { name: 'yes', short: 'y', value: null, help: 'asks nothing' },
+    { name: 'dry-run', value: null, help: 'only says what would be done' },
+  ],
+  examples: [
+    { line: 'leasehold import .env --prefix shop/dev', does: 'shows the plan, and asks' },
+    { line: 'leasehold import export.1pux --prefix people/ann --dry-run', does: 'shows the plan alone' },
+    { line: 'leasehold import --vault-addr https://vault.example.org:8200 --mount kv', does: 'all of a mount' },
+  ],
+  asksService: true,
+  printsRecords: true,
+  async run(invocation) {
+    const { parsePrefix } = await import('../import/naming.ts');
+    const { aftercare } = await import('../import/report.ts');
+    const { runImport } = await import('../import/importing.ts');
+    const prefix = parsePrefix(invocation.flag('prefix'));
+    const [file, address] = [invocation.optional('FILE'), invocation.flag('vault-addr')];
+    if ((file === null) === (address === null)) {
+      throw new Mistake('give a FILE, or --vault-addr URL, and not both', 'leasehold import --help');
+    }
+    const { reading, isEnv } = file === null ? await readVault(invocation) : await readFile(invocation, file);
+    const vault = await invocation.connect();
+    const caller = invocation.settings.identity.value;
+    return runImport(vault, reading, portsOf(invocation), {
+      prefix,
+      onlyNew: invocation.isOn('if-new'),
+      compares: invocation.isOn('compare'),
+      isDry: invocation.isOn('dry-run'),
+      asks: !invocation.isOn('yes'),
+      // A session's token is an agent's, which sees what it may list.
+      seesAll: caller.kind === 'token' && !caller.token.reveal().startsWith('lhs_'),
+      aftercare: aftercare({ file: file === '-' ? null : file, isEnv, vault: address }),
+    });
+  },
+};
+
+interface Read {
+  readonly reading: Reading;
+  readonly isEnv: boolean;
+}
+
+async function readFile({ terminal, ...invocation }: Invocation, file: string): Promise<Read> {
+  const { readSourceFile, readStream } = await import('../import/file.ts');
+  const { formatOf, parseFormat, readSource } = await import('../import/sources.ts');
+  const wanted = parseFormat(invocation.flag('from'));
+  const name = file === '-' ? 'standard input' : basename(file);
+  const bytes = await (file === '-' ? readStream(terminal.stdin) : readSourceFile(resolve(terminal.folder, file)));
+  const format = formatOf(bytes, name, wanted);
+  return { reading: await readSource(bytes, name, format), isEnv: format === 'env' };
+}
+
+async function readVault(invocation: Invocation): Promise<Read> {
+  const { Kv2, parseVaultAddress } = await import('../import/kv2.ts');
+  const { readKv2 } = await import('../import/kv2source.ts');
+  const { terminal, signal } = invocation;
+  const variable = (name: string): string | null =>
+    terminal.environment[`BAO_${name}`] || terminal.environment[`VAULT_${name}`] || null;
+  const token = variable('TOKEN');
+  const address = parseVaultAddress(invocation.flag('vault-addr') ?? '');
+  if (token === null) {
+    throw new Mistake('there is no token for Vault', 'Set VAULT_TOKEN or BAO_TOKEN; a token is never an argument.');
+  }
+  const mount = segmentsOf('mount', invocation.flag('mount') ?? 'secret').join('/');
+  const below = segmentsOf('below', invocation.flag('below') ?? '');
+  const kv2 = new Kv2({ address, token: new Secret(token), namespace: variable('NAMESPACE'), mount });
+  const progress = startProgress(terminal, 'Reading');
+  try {
+    const options = { mount, below, signal, progress: (done: number, of: number) => progress.show(done, of) };
+    return { reading: await readKv2(kv2, options), isEnv: false };
+  } finally {
+    progress.end();
+  }
+}
+
+/** Folders of Vault, slashes at their ends or not. @throws Mistake for what would lead elsewhere */
+function segmentsOf(flag: string, text: string): readonly string[] {
+  const segments = text.split('/').filter((segment) => segment !== '');
+  if (segments.some((segment) => segment === '.' || segment === '..'))
+    throw new Mistake(`--${flag}: must not have . or ..`);
+  return segments;
+}
+
+function portsOf({ terminal, output, signal }: Invocation): Ports {
+  return {
+    signal,
+    say: (line) => say(terminal, line),
+    showPlan: (records, columns) => {
+      const { stderr } = terminal;
+      const look = { isColoured: hasColours(terminal, stderr), width: stderr.columns ?? null };
+      stderr.write(toTable(records.slice(0, MOST_ROWS_SHOWN), columns, look));
+      if (records.length > MOST_ROWS_SHOWN)
+        say(terminal, `… and ${records.length - MOST_ROWS_SHOWN} more: see --dry-run.`);
+    },
+    confirm: (question) => confirm({ terminal, signal }, question),
+    progress: (what) => startProgress(terminal, what),
+    print: (records, columns) => output.records(records, columns),
+  };
+}

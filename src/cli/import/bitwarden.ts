@@ -1,0 +1,77 @@
+/**
+ * Bitwarden's unencrypted JSON export: every field of every item that is not in the bin, under FOLDER/ITEM.
+ * SOURCE: bitwarden.com/help/condition-bitwarden-import, and the client's own classes of the export.
+ */
+import { Secret } from '../../core/secret.ts';
+import { Mistake } from '../mistake.ts';
+import { Reader, type Reading, siteOf, typeByName } from './draft.ts';
+import { type JsonObject, parseJson } from './json.ts';
+import { objectOf, objectsOf, textOf } from './members.ts';
+
+/** What a kind of item keeps its own fields in. */
+const KINDS = ['login', 'card', 'identity', 'sshKey', 'bankAccount', 'driversLicense', 'passport'];
+const TYPES: ReadonlyMap<string, string> = new Map([
+  ['totp', 'totp'],
+  ['privateKey', 'ssh_key'],
+]);
+const LINKED_FIELD = '3';
+
+/** @throws Mistake also for an encrypted export */
+export function readBitwarden(text: string, name: string): Reading {
+  const root = parseJson(text, name);
+  if (root.kind !== 'object') throw new Mistake(`${name}: is no export of Bitwarden`);
+  const encrypted = root.members.get('encrypted');
+  if (encrypted?.text === 'true') {
+    throw new Mistake(
+      `${name}: is encrypted, and only Bitwarden can open it`,
+      'Export it again with the file format .json (not “.json (Encrypted)”), import it, then delete the file.',
+    );
+  }
+  if (root.members.get('items')?.kind !== 'array') throw new Mistake(`${name}: has no list of items`);
+  const folders = new Map(
+    ['folders', 'collections'].flatMap((list) =>
+      objectsOf(root, list).map((folder) => [textOf(folder, 'id') ?? '', textOf(folder, 'name') ?? ''] as const),
+    ),
+  );
+  const reader = new Reader();
+  for (const item of objectsOf(root, 'items')) addItem(reader, folders, item);
+  return reader;
+}
+
+function addItem(reader: Reader, folders: ReadonlyMap<string, string>, item: JsonObject): void {
+  const title = textOf(item, 'name') ?? '';
+  const folder = folders.get(textOf(item, 'folderId') ?? firstCollection(item)) ?? '';
+  const where = folder === '' ? title : `${folder} › ${title}`;
+  if (textOf(item, 'deletedDate') !== null) {
+    reader.leaveOut(where, 'it is in the bin', 'empty');
+    return;
+  }
+  // Folders in folders are written with slashes.
+  const above = folder.split('/').filter((segment) => segment !== '');
+  const description = siteOf(textOf(objectsOf(objectOf(item, 'login') ?? item, 'uris')[0] ?? item, 'uri'));
+  const add = (field: string, value: string | null, type: string | null): void => {
+    if (value === null || value === '') return;
+    const names = [...above, title, field];
+    reader.add({ names, value: new Secret(value), type, description, where: `${where} › ${field}` });
+  };
+  for (const kind of KINDS) {
+    for (const [field, value] of objectOf(item, kind)?.members ?? []) {
+      if (value.kind === 'string') add(field, value.value, TYPES.get(field) ?? typeByName(field));
+    }
+  }
+  add('notes', textOf(item, 'notes'), 'note');
+  for (const field of objectsOf(item, 'fields')) {
+    const label = textOf(field, 'name') ?? '';
+    // It only points at another field.
+    if (field.members.get('type')?.text === LINKED_FIELD) continue;
+    add(label === '' ? 'field' : label, textOf(field, 'value'), typeByName(label));
+  }
+  const passkeys = objectsOf(objectOf(item, 'login') ?? item, 'fido2Credentials');
+  if (passkeys.length > 0) reader.leaveOut(where, 'its passkey is not imported: it only works in a browser');
+}
+
+function firstCollection(item: JsonObject): string {
+  const ids = item.members.get('collectionIds');
+  const first = ids?.kind === 'array' ? ids.items[0] : undefined;
+  return first?.kind === 'string' ? first.value : '';
+}

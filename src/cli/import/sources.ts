@@ -1,0 +1,56 @@
+/** Which reader a file goes to: the one that was named, or the one that its beginning and its name tell of. */
+import { Mistake } from '../mistake.ts';
+import { isArchive } from './archive.ts';
+import type { Reading } from './draft.ts';
+import { decode } from './file.ts';
+
+const FORMATS = ['env', 'json', '1password', 'bitwarden'] as const;
+export type SourceFormat = (typeof FORMATS)[number];
+
+/** Null where nothing was given. @throws Mistake */
+export function parseFormat(text: string | null): SourceFormat | null {
+  const format = FORMATS.find((each) => each === text);
+  if (text !== null && format === undefined) throw new Mistake(`--from: must be one of ${FORMATS.join(', ')}`);
+  return format ?? null;
+}
+
+/** `name` is the file's. */
+export function formatOf(bytes: Uint8Array, name: string, wanted: SourceFormat | null): SourceFormat | 'csv' {
+  const isZip = isArchive(bytes);
+  const isOfManager = wanted === '1password' || wanted === 'bitwarden';
+  if (!isZip && (/\.csv$/i.test(name) || (isOfManager && !isObject(bytes)))) return 'csv';
+  return wanted ?? guess(bytes, name, isZip);
+}
+
+/** `name` is the file's, as a person knows it. @throws Mistake for what is not of the format */
+export async function readSource(bytes: Uint8Array, name: string, format: SourceFormat | 'csv'): Promise<Reading> {
+  switch (format) {
+    case 'csv':
+      return (await import('./spreadsheet.ts')).readSpreadsheet(decode(bytes, name), name);
+    case '1password':
+      return (await import('./onepassword.ts')).readOnePassword(bytes, name);
+    case 'bitwarden':
+      return (await import('./bitwarden.ts')).readBitwarden(decode(bytes, name), name);
+    case 'json':
+      return (await import('./jsonfile.ts')).readJsonFile(decode(bytes, name), name);
+    case 'env':
+      return (await import('./envsource.ts')).readEnv(bytes, name);
+  }
+}
+
+const BEGINNING_BYTES = 4096;
+const beginningOf = (bytes: Uint8Array): string => Buffer.from(bytes.subarray(0, BEGINNING_BYTES)).toString('latin1');
+
+/** Behind a mark of byte order and blanks. */
+function isObject(bytes: Uint8Array): boolean {
+  return /^(?:\u00ef\u00bb\u00bf)?\s*\{/.test(beginningOf(bytes));
+}
+
+/** Bitwarden says whether it is encrypted before anything else. */
+function guess(bytes: Uint8Array, name: string, isZip: boolean): SourceFormat {
+  if (isZip || /\.1pux$/i.test(name)) return '1password';
+  if (!isObject(bytes) && !/\.json$/i.test(name)) return 'env';
+  return /^(?:\u00ef\u00bb\u00bf)?\s*\{\s*"encrypted"\s*:\s*(?:true|false)\s*,/.test(beginningOf(bytes))
+    ? 'bitwarden'
+    : 'json';
+}

@@ -1,0 +1,56 @@
+/** What was answered, or why nothing was, in words and codes. A body that is no Leasehold's is never repeated. */
+import { LeaseholdError } from './errors.ts';
+import type { ErrorBody, Health } from './types.ts';
+
+/** What proxies answer in place of a service that they do not reach. */
+const OF_A_PROXY: ReadonlySet<number> = new Set([502, 503, 504]);
+
+/** What the operating system or the runtime calls it. */
+export function reasonOf(error: unknown): string {
+  const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
+  if (cause instanceof Error && 'code' in cause && typeof cause.code === 'string') return cause.code;
+  return cause instanceof Error ? cause.message : 'unknown reason';
+}
+
+/** @throws LeaseholdError BAD_ANSWER, NO_ANSWER */
+export async function readJson(response: Response): Promise<object> {
+  const text = await response.text();
+  try {
+    const body: unknown = JSON.parse(text);
+    if (typeof body === 'object' && body !== null) return body;
+  } catch {
+    // Told below.
+  }
+  throw notLeasehold(response);
+}
+
+export async function toError(response: Response): Promise<LeaseholdError> {
+  const { status, type, headers } = response;
+  if (type === 'opaqueredirect' || (status >= 300 && status < 400)) {
+    void response.body?.cancel();
+    return new LeaseholdError('BAD_ANSWER', 'what answered sends on to another address, which is not followed', {
+      status,
+    });
+  }
+  const { error, data } = (await readJson(response)) as Partial<ErrorBody & { data: Partial<Health> }>;
+  const details = {
+    status,
+    requestId: headers.get('x-request-id'),
+    retryAfterSeconds: Number(headers.get('retry-after')) || null,
+  };
+  if (typeof error?.code === 'string' && typeof error.message === 'string') {
+    return new LeaseholdError(error.code, error.message, details);
+  }
+  // The answer of health where not all is well.
+  if (typeof data?.status === 'string') {
+    return new LeaseholdError('UNAVAILABLE', `the service says of itself: ${data.status}`, details);
+  }
+  throw notLeasehold(response);
+}
+
+/** A proxy's page, or another service. */
+export function notLeasehold({ status }: Response): LeaseholdError {
+  return OF_A_PROXY.has(status)
+    ? new LeaseholdError('NO_ANSWER', `a proxy answered in place of the service (status ${status})`, { status })
+    : new LeaseholdError('BAD_ANSWER', `what answered is no Leasehold (status ${status})`, { status });
+}

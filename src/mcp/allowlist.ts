@@ -1,0 +1,139 @@
+/**
+ * The commands that a model may run, as the operator wrote them down in TOML: each a fixed program with fixed arguments in front, and
+ * which variable of its environment gets which credential. Strict: a field that nobody knows is an error, not a hole.
+ */
+import { parse, TomlError } from 'smol-toml';
+import { type Pattern, parsePattern } from '../core/pattern.ts';
+import { SetupError } from './refusal.ts';
+import { Fields } from './tomlfields.ts';
+
+interface ExtraArguments {
+  /** The whole of an argument must match. */
+  readonly pattern: RegExp;
+  readonly most: number;
+  /** Whether one may begin with a dash. */
+  readonly allowsOptions: boolean;
+}
+
+export interface AllowedCommand {
+  readonly name: string;
+  readonly description: string;
+  /** Absolute. */
+  readonly program: string;
+  readonly arguments: readonly string[];
+  /** Where it runs; absolute. */
+  readonly folder: string;
+  /** By variable: the exact path that it always gets, or a pattern among whose paths the model chooses. */
+  readonly credentials: ReadonlyMap<string, Pattern>;
+  /** Variables with values that are no secrets. */
+  readonly variables: ReadonlyMap<string, string>;
+  /** Null: none, which is the default. */
+  readonly extraArguments: ExtraArguments | null;
+  readonly timeLimitSeconds: number;
+  readonly outputLimitBytes: number;
+}
+
+const MOST_COMMANDS = 64;
+const NAME = /^[a-z][a-z0-9_-]{0,39}$/;
+const VARIABLE = /^[A-Za-z_][A-Za-z0-9_]{0,99}$/;
+/** What makes a value into code, of the loader or a runtime: who may store the credential would run programs here. */
+const STEERING =
+  /^(?:PATH|HOME|SHELL|IFS|ENV|BASH_.*|LD_.*|DYLD_.*|NODE_OPTIONS|NODE_PATH|PYTHON.*|PERL5?.*|RUBY.*|JAVA_TOOL_OPTIONS|_JAVA_OPTIONS|GIT_.*COMMAND|GIT_EXEC_PATH|EDITOR|VISUAL|PAGER)$/;
+
+/** @throws SetupError naming the command's field and the rule */
+export function parseAllowList(text: string): AllowedCommand[] {
+  let document: Record<string, unknown>;
+  try {
+    document = parse(text);
+  } catch (error) {
+    const where = error instanceof TomlError ? ` (line ${error.line}, column ${error.column})` : '';
+    throw new SetupError(`--commands: the file is no TOML${where}`);
+  }
+  const top = new Fields(document, '', ['commands']);
+  const commands = top.table('commands');
+  const names = commands.names();
+  if (names.length === 0 || names.length > MOST_COMMANDS) {
+    throw new SetupError(`commands: there must be 1 to ${MOST_COMMANDS}, each as [commands.NAME]`);
+  }
+  return names.map((name) => {
+    if (!NAME.test(name)) throw commands.broken(name, 'must be 1 to 40 of a-z 0-9 _ - and begin with a letter');
+    return readCommand(name, commands.table(name, KNOWN));
+  });
+}
+
+const KNOWN = [
+  'description',
+  'program',
+  'arguments',
+  'folder',
+  'credentials',
+  'variables',
+  'extra_arguments',
+  'time_limit_seconds',
+  'output_limit_bytes',
+];
+
+function readCommand(name: string, fields: Fields): AllowedCommand {
+  return {
+    name,
+    description: fields.text('description', { least: 1, most: 300 }),
+    program: fields.absolute('program'),
+    arguments: fields.texts('arguments'),
+    folder: fields.absolute('folder'),
+    credentials: readCredentials(fields),
+    variables: readVariables(fields),
+    extraArguments: readExtra(fields),
+    timeLimitSeconds: fields.number('time_limit_seconds', { least: 1, most: 3600, otherwise: 60 }),
+    outputLimitBytes: fields.number('output_limit_bytes', { least: 0, most: 1_048_576, otherwise: 65_536 }),
+  };
+}
+
+function readCredentials(command: Fields): Map<string, Pattern> {
+  const fields = command.table('credentials');
+  const names = fields.names();
+  if (names.length > 32) throw command.broken('credentials', 'must be at most 32');
+  return new Map(
+    names.map((variable) => {
+      if (!VARIABLE.test(variable)) throw fields.broken(variable, 'must be a name of a variable: A-Z a-z 0-9 _');
+      if (STEERING.test(variable)) throw fields.broken(variable, 'must not be a variable that steers programs');
+      const text = fields.text(variable, { least: 1, most: 512 });
+      try {
+        return [variable, parsePattern(text, variable)];
+      } catch {
+        throw fields.broken(variable, 'must be a path such as prod/db/password, or a pattern such as prod/db/*');
+      }
+    }),
+  );
+}
+
+function readVariables(command: Fields): Map<string, string> {
+  const fields = command.optionalTable('variables');
+  if (fields === null) return new Map();
+  const credentials = new Set(command.table('credentials').names());
+  return new Map(
+    fields.names().map((variable) => {
+      if (!VARIABLE.test(variable)) throw fields.broken(variable, 'must be a name of a variable: A-Z a-z 0-9 _');
+      if (credentials.has(variable)) throw fields.broken(variable, 'must not stand in credentials too');
+      return [variable, fields.text(variable, { least: 0, most: 4096 })];
+    }),
+  );
+}
+
+function readExtra(command: Fields): ExtraArguments | null {
+  const fields = command.optionalTable('extra_arguments', ['pattern', 'most', 'allow_options']);
+  if (fields === null) return null;
+  const source = fields.text('pattern', { least: 1, most: 500 });
+  let pattern: RegExp;
+  try {
+    // First by itself: `a)|(b` would escape from the group.
+    new RegExp(source, 'u');
+    pattern = new RegExp(`^(?:${source})$`, 'u');
+  } catch {
+    throw fields.broken('pattern', 'must be a regular expression, which the whole argument has to match');
+  }
+  return {
+    pattern,
+    most: fields.number('most', { least: 1, most: 32, otherwise: 1 }),
+    allowsOptions: fields.isOn('allow_options'),
+  };
+}

@@ -1,0 +1,80 @@
+/**
+ * Every lease that this server took for its agent, so that none is forgotten when it stops. A value is fetched here and nowhere else.
+ */
+import { LeaseholdError } from '../client/errors.ts';
+import type { Leasehold } from '../client/leasehold.ts';
+import type { Retrieved } from '../client/types.ts';
+import type { CredentialPath } from '../core/path.ts';
+import { Refusal } from './refusal.ts';
+
+/** A model in a loop must not fill memory, or hold the vault's whole list of leases. */
+const MOST_LEASES = 500;
+const AT_ONCE = 8;
+
+export class HeldLeases {
+  readonly #client: Leasehold;
+  /** When each ends, in ms since 1970, by the service's clock. */
+  readonly #ends = new Map<string, number>();
+  /** Asked for, and not yet answered. */
+  #coming = 0;
+
+  constructor(client: Leasehold) {
+    this.#client = client;
+  }
+
+  /**
+   * WHY without a signal: an answer that nobody waits for would leave a lease that nobody ends.
+   * @throws Refusal, LeaseholdError
+   */
+  async retrieve(path: CredentialPath, ttlSeconds?: number): Promise<Retrieved> {
+    this.#forgetEnded();
+    if (this.#ends.size + this.#coming >= MOST_LEASES) {
+      throw new Refusal('BUSY', `this server holds ${MOST_LEASES} leases already; wait until some have ended`);
+    }
+    this.#coming++;
+    try {
+      const retrieved = await this.#client.credentials.retrieve(path, {
+        ...(ttlSeconds === undefined ? {} : { ttlSeconds }),
+        // Each use has a lease of its own, which ends with it.
+        useCache: false,
+      });
+      this.#ends.set(retrieved.lease_id, Date.parse(retrieved.expires_at));
+      return retrieved;
+    } finally {
+      this.#coming--;
+    }
+  }
+
+  /** Resolves to whether it has ended; one that the service did not end is tried again when the server stops. */
+  async release(leaseId: string, signal: AbortSignal): Promise<boolean> {
+    try {
+      await this.#client.leases.revoke(leaseId, { signal });
+    } catch (error) {
+      if (!hasEnded(error)) return false;
+    }
+    this.#ends.delete(leaseId);
+    return true;
+  }
+
+  /** Resolves to how many are left: their ends are in the service's hands. */
+  async releaseAll(signal: AbortSignal): Promise<number> {
+    const waiting = [...this.#ends.keys()];
+    const work = async (): Promise<void> => {
+      for (let next = waiting.pop(); next !== undefined && !signal.aborted; next = waiting.pop()) {
+        await this.release(next, signal);
+      }
+    };
+    await Promise.all(Array.from({ length: AT_ONCE }, work));
+    return this.#ends.size;
+  }
+
+  #forgetEnded(): void {
+    // A minute later, so that a clock that is a little off makes no lease forgotten.
+    const before = Date.now() - 60_000;
+    for (const [leaseId, endsAt] of this.#ends) if (endsAt < before) this.#ends.delete(leaseId);
+  }
+}
+
+function hasEnded(error: unknown): boolean {
+  return error instanceof LeaseholdError && (error.code === 'LEASE_ENDED' || error.code === 'NOT_FOUND');
+}

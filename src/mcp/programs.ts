@@ -1,0 +1,50 @@
+/** Whether what the allow-list names is there, and is nobody else's to change. Looked at once, at the start. */
+import { constants, type Stats } from 'node:fs';
+import { access, realpath, stat } from 'node:fs/promises';
+import { basename, dirname } from 'node:path';
+import type { AllowedCommand } from './allowlist.ts';
+import { SetupError } from './refusal.ts';
+import { codeOf } from './tool.ts';
+
+/** An argument is a program to them, or the name of one. */
+const RUNS_ITS_ARGUMENTS =
+  /^(?:(?:ba|da|z|fi|k|mk|c|tc|a)?sh|busybox|env|printenv|xargs|find|sed|[gmn]?awk|perl|ruby|python[\d.]*|node|nodejs|deno|bun|php|lua|tclsh|ssh|sudo|doas|su|nice|nohup|timeout|setsid|strace|watch|make|npx|npm)$/;
+
+/** @throws SetupError */
+export async function checkPrograms(commands: readonly AllowedCommand[]): Promise<void> {
+  for (const command of commands) await checkProgram(command);
+}
+
+async function checkProgram({ name, program, folder, ...others }: AllowedCommand): Promise<void> {
+  const at = `commands.${name}`;
+  if (others.extraArguments !== null && others.arguments.length === 0 && RUNS_ITS_ARGUMENTS.test(basename(program))) {
+    throw new SetupError(
+      `${at}.extra_arguments: must not stand with ${basename(program)}, which runs what its arguments say, unless arguments name a program of yours`,
+    );
+  }
+  const found = await look(program, `${at}.program`);
+  if (!found.isFile()) throw new SetupError(`${at}.program: must be a file`);
+  if (isOthersToChange(found)) throw new SetupError(`${at}.program: must not be writable by other users`);
+  for (const file of [program, await realpath(program)]) {
+    if (!isOthersToChange(await look(dirname(file), `${at}.program`))) continue;
+    throw new SetupError(`${at}.program: must not lie in a directory that other users may write to`);
+  }
+  await access(program, constants.X_OK).catch(() => {
+    throw new SetupError(`${at}.program: must be executable`);
+  });
+  if (!(await look(folder, `${at}.folder`)).isDirectory()) throw new SetupError(`${at}.folder: must be a directory`);
+}
+
+function isOthersToChange(found: Stats): boolean {
+  const self = process.getuid?.();
+  const isOurs = self === undefined || found.uid === self || found.uid === 0;
+  return !isOurs || (found.mode & 0o022) !== 0;
+}
+
+async function look(path: string, field: string): Promise<Stats> {
+  try {
+    return await stat(path);
+  } catch (error) {
+    throw new SetupError(`${field}: cannot be read${codeOf(error)}`);
+  }
+}

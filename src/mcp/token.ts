@@ -1,0 +1,50 @@
+/** The token without which nobody calls over HTTP: of this server alone, and never the agent's. */
+import { lstat, readFile } from 'node:fs/promises';
+import { Secret } from '../core/secret.ts';
+import { SetupError } from './refusal.ts';
+import { codeOf } from './tool.ts';
+
+/** 256 bits, as 43 characters behind a prefix by which scanners can know it. */
+export function makeToken(): Secret {
+  const bytes = crypto.getRandomValues(new Uint8Array(32));
+  return new Secret(`lhm_${Buffer.from(bytes).toString('base64url')}`);
+}
+
+const FIELD = '--http-token-file';
+
+/** @throws SetupError */
+export async function readToken(file: string): Promise<Secret> {
+  let text: string;
+  try {
+    const found = await lstat(file);
+    if (!found.isFile()) throw new SetupError(`${FIELD}: ${file} must be a file, and not a link to one`);
+    if ((found.mode & 0o077) !== 0) throw new SetupError(`${FIELD}: ${file} must be private: chmod 600`);
+    text = (await readFile(file, 'latin1')).replace(/\r?\n$/, '');
+  } catch (error) {
+    if (error instanceof SetupError) throw error;
+    throw new SetupError(`${FIELD}: ${file} cannot be read${codeOf(error)}`);
+  }
+  if (!/^[A-Za-z0-9._~+/=-]{32,512}$/.test(text)) {
+    throw new SetupError(`${FIELD}: the token must be one line of 32 to 512 characters of A-Z a-z 0-9 . _ ~ + / = -`);
+  }
+  return new Secret(text);
+}
+
+/**
+ * Whether the header of a request holds the token. Both sides are hashed first: how far two digests agree tells nothing of how far the
+ * tokens do, and all 32 bytes are looked at.
+ */
+export async function createTokenCheck(token: Secret): Promise<(header: string | undefined) => Promise<boolean>> {
+  const expected = await digest(token.reveal());
+  return async (header) => {
+    const [, given] = /^Bearer +(\S+) *$/i.exec(header ?? '') ?? [];
+    const found = await digest(given ?? '');
+    let difference = given === undefined ? 1 : 0;
+    for (const [at, byte] of expected.entries()) difference |= byte ^ (found[at] ?? 0);
+    return difference === 0;
+  };
+}
+
+async function digest(text: string): Promise<Uint8Array> {
+  return new Uint8Array(await crypto.subtle.digest('SHA-256', new TextEncoder().encode(text)));
+}

@@ -1,0 +1,93 @@
+/**
+ * What a tool is, and how a call of one is answered: its data, checked against its schema, or a tool error with a code and a sentence.
+ * What is neither a refusal nor the service's answer is a bug: it is logged by its kind, and the model learns nothing of it.
+ */
+import { type CallToolResult, fromJsonSchema, type McpServer } from '@modelcontextprotocol/server';
+import { type Static, type TObject, type TProperties, Type } from 'typebox';
+import { LeaseholdError } from '../client/errors.ts';
+import { brokenPathRule, type CredentialPath } from '../core/path.ts';
+import { Refusal } from './refusal.ts';
+
+export interface Tool<Input extends TObject = TObject, Output extends TObject = TObject> {
+  readonly name: string;
+  readonly title: string;
+  /** For the model: what it does, what it needs, and what it never does. */
+  readonly description: string;
+  readonly input: Input;
+  readonly output: Output;
+  readonly isReadOnly: boolean;
+  /** Whether something may be lost by it. */
+  readonly isDestructive: boolean;
+  /** Whether it reaches what is neither the service's nor this server's. */
+  readonly isOpenWorld: boolean;
+  /** Whether a second call with the same input changes nothing more. */
+  readonly isIdempotent: boolean;
+  /** @throws Refusal, LeaseholdError */
+  call(input: Static<Input>, signal: AbortSignal): Promise<Static<Output>>;
+}
+
+/** A tool that is ready to be offered by any number of connections. */
+export type Offer = (server: McpServer) => void;
+
+/** Runs a call, or refuses it because there are too many. */
+export type Gate = <T>(work: () => Promise<T>) => Promise<T>;
+
+export const strict = <T extends TProperties>(properties: T) =>
+  Type.Object(properties, { additionalProperties: false });
+
+export function offer<Input extends TObject, Output extends TObject>(
+  tool: Tool<Input, Output>,
+  gate: Gate,
+  log: (line: string) => void,
+): Offer {
+  const { name, title, description, isReadOnly, isDestructive, isOpenWorld, isIdempotent } = tool;
+  // Once, and not for each connection: a schema is compiled.
+  const config = {
+    title,
+    description,
+    inputSchema: fromJsonSchema<Static<Input>>({ ...tool.input }),
+    outputSchema: fromJsonSchema<Static<Output>>({ ...tool.output }),
+    annotations: {
+      title,
+      readOnlyHint: isReadOnly,
+      destructiveHint: isDestructive,
+      idempotentHint: isIdempotent,
+      openWorldHint: isOpenWorld,
+    },
+  };
+  return (server) => {
+    server.registerTool(name, config, async (input, { mcpReq }): Promise<CallToolResult> => {
+      try {
+        const output = await gate(() => tool.call(input, mcpReq.signal));
+        return { content: [{ type: 'text', text: JSON.stringify(output) }], structuredContent: { ...output } };
+      } catch (error) {
+        return { content: [{ type: 'text', text: sentenceOf(error, name, log) }], isError: true };
+      }
+    });
+  };
+}
+
+function sentenceOf(error: unknown, tool: string, log: (line: string) => void): string {
+  if (error instanceof Refusal) return `${error.code}: ${error.message}`;
+  if (error instanceof LeaseholdError) return `${error.code}: ${error.message}${adviceFor(error)}`;
+  // WHY: an error of Node may quote what it was given, a value among it.
+  log(`${tool} failed: ${error instanceof Error ? error.name : typeof error}${codeOf(error)}`);
+  return 'INTERNAL_ERROR: the server failed; nothing more is told here';
+}
+
+/** What the operating system or the runtime calls it, such as ` (ENOSPC)`. */
+export function codeOf(error: unknown): string {
+  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? ` (${error.code})` : '';
+}
+
+function adviceFor({ code, retryAfterSeconds }: LeaseholdError): string {
+  if (code === 'ACCESS_DENIED') return ' (explain_access tells why, and what an operator can do)';
+  return retryAfterSeconds === null ? '' : ` (try again in ${retryAfterSeconds} s)`;
+}
+
+/** Checked here, before it becomes part of an address. @throws Refusal */
+export function readPath(text: string, field = 'path'): CredentialPath {
+  const rule = brokenPathRule(text);
+  if (rule !== null) throw new Refusal('INVALID_REQUEST', `${field}: ${rule}`);
+  return text as CredentialPath;
+}

@@ -1,0 +1,53 @@
+/** `explain_access`: whether the policies allow something to this agent, and what an operator would do about it. */
+import { Type } from 'typebox';
+import type { Leasehold } from '../../client/leasehold.ts';
+import { readPath, strict, type Tool } from '../tool.ts';
+import { quote } from '../untrusted.ts';
+
+const input = strict({
+  path: Type.String({ maxLength: 512, description: 'Path of a credential, whether or not it exists.' }),
+  action: Type.Optional(
+    Type.Union([Type.Literal('retrieve'), Type.Literal('list'), Type.Literal('store'), Type.Literal('delete')], {
+      description: 'What is to be done; else `retrieve`.',
+    }),
+  ),
+});
+const output = strict({
+  is_allowed: Type.Boolean(),
+  reason: Type.String(),
+  lease_seconds: Type.Union([Type.Integer(), Type.Null()], { description: 'How long a lease may last.' }),
+  for_the_operator: Type.Union([Type.String(), Type.Null()], {
+    description: 'To be shown to the person in charge, who decides; null where it is allowed.',
+  }),
+});
+
+export function explainAccess(client: Leasehold, agent: string): Tool<typeof input, typeof output> {
+  return {
+    name: 'explain_access',
+    title: 'Explain access',
+    description:
+      'Tells whether the policies allow this agent an action on a path, why, and what an operator would change. Nothing is accessed or recorded, and this tool cannot grant anything.',
+    input,
+    output,
+    isReadOnly: true,
+    isDestructive: false,
+    isOpenWorld: false,
+    isIdempotent: true,
+    async call({ path: text, action = 'retrieve' }, signal) {
+      const path = readPath(text);
+      const { allowed, lease_ttl, reason } = await client.policies.simulate(
+        { agent, resource: path, action },
+        { signal },
+      );
+      return {
+        is_allowed: allowed,
+        // It names policies and patterns, which are others' words.
+        reason: quote(reason, 600),
+        lease_seconds: lease_ttl,
+        for_the_operator: allowed
+          ? null
+          : `The agent ${agent} asks for the action ${action} on ${path}. If that is meant to be, store a policy with the principal agent:${agent}, the resource ${path} and the action ${action}; leasehold policy explain ${agent} ${action} ${path} shows what was considered.`,
+      };
+    },
+  };
+}

@@ -1,0 +1,65 @@
+/** `write_credential_to_file` and `remove_file`: a value where a program can read it, and its path to the model. */
+import { Type } from 'typebox';
+import { FILE_NAME } from '../folder.ts';
+import type { KeptFiles } from '../keeping.ts';
+import { readPath, strict, type Tool } from '../tool.ts';
+
+const name = Type.String({
+  pattern: FILE_NAME,
+  description: 'Name of the file, one segment and never a path: A-Z a-z 0-9 . _ - and a letter or digit in front.',
+});
+const writeInput = strict({
+  path: Type.String({ maxLength: 512, description: 'Path of the credential, as list_credentials shows it.' }),
+  name,
+  ttl_seconds: Type.Optional(
+    Type.Integer({ minimum: 1, maximum: 31_536_000, description: 'A shorter lease than the policy allows.' }),
+  ),
+});
+const writeOutput = strict({
+  file: Type.String({ description: 'Where it is.' }),
+  path: Type.String(),
+  lease_id: Type.String(),
+  expires_at: Type.String({ description: 'When the lease ends and the file is removed.' }),
+});
+
+export function writeCredentialToFile(files: KeptFiles): Tool<typeof writeInput, typeof writeOutput> {
+  return {
+    name: 'write_credential_to_file',
+    title: 'Write a credential into a private file',
+    description:
+      'Writes the value of a credential into a new private file, for a program that reads it from there, and answers where it is, never the value. Give the path on to the program; do not read the file. It is removed when the lease ends, with remove_file, and when this server stops.',
+    input: writeInput,
+    output: writeOutput,
+    isReadOnly: false,
+    isDestructive: false,
+    isOpenWorld: false,
+    isIdempotent: false,
+    async call(input) {
+      const path = readPath(input.path);
+      const { file, leaseId, expiresAt } = await files.keep(input.name, path, input.ttl_seconds);
+      return { file, path, lease_id: leaseId, expires_at: expiresAt };
+    },
+  };
+}
+
+const removeInput = strict({ name });
+const removeOutput = strict({ path: Type.String(), lease_id: Type.String(), is_removed: Type.Boolean() });
+
+export function removeFile(files: KeptFiles): Tool<typeof removeInput, typeof removeOutput> {
+  return {
+    name: 'remove_file',
+    title: 'Remove a credential’s file',
+    description:
+      'Removes a file that write_credential_to_file wrote, and ends its lease. No other file can be removed.',
+    input: removeInput,
+    output: removeOutput,
+    isReadOnly: false,
+    isDestructive: true,
+    isOpenWorld: false,
+    isIdempotent: true,
+    async call(input) {
+      const { path, leaseId } = await files.remove(input.name);
+      return { path, lease_id: leaseId, is_removed: true };
+    },
+  };
+}

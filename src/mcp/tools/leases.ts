@@ -1,0 +1,85 @@
+/** `list_leases` and `describe_lease`: the agent's own leases, without their values. */
+import { Type } from 'typebox';
+import type { Leasehold } from '../../client/leasehold.ts';
+import type { Lease } from '../../client/types.ts';
+import { strict, type Tool } from '../tool.ts';
+
+const lease = strict({
+  lease_id: Type.String(),
+  path: Type.String(),
+  status: Type.String({ description: 'active, expired or revoked.' }),
+  issued_at: Type.String(),
+  expires_at: Type.String(),
+  revoked_at: Type.Union([Type.String(), Type.Null()]),
+});
+
+/** What the model needs of it: not which policy granted it. */
+const describe = ({ lease_id, path, status, issued_at, expires_at, revoked_at }: Lease) => ({
+  lease_id,
+  path,
+  status,
+  issued_at,
+  expires_at,
+  revoked_at,
+});
+
+const listInput = strict({
+  status: Type.Optional(
+    Type.Union([Type.Literal('active'), Type.Literal('expired'), Type.Literal('revoked')], {
+      description: 'Only leases with this status.',
+    }),
+  ),
+  limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 100, description: 'Entries at most; else 50.' })),
+  offset: Type.Optional(Type.Integer({ minimum: 0, description: 'How many to skip.' })),
+});
+const listOutput = strict({
+  leases: Type.Array(lease),
+  total: Type.Integer(),
+  next_offset: Type.Union([Type.Integer(), Type.Null()]),
+});
+
+export function listLeases(client: Leasehold): Tool<typeof listInput, typeof listOutput> {
+  return {
+    name: 'list_leases',
+    title: 'List leases',
+    description: 'Lists this agent’s own leases: path, end and status, never a value.',
+    input: listInput,
+    output: listOutput,
+    isReadOnly: true,
+    isDestructive: false,
+    isOpenWorld: false,
+    isIdempotent: true,
+    async call({ status, limit = 50, offset = 0 }, signal) {
+      const filter = { limit, offset, ...(status === undefined ? {} : { status }) };
+      const { data, meta } = await client.leases.list(filter, { signal });
+      const next = offset + data.length;
+      return {
+        leases: data.map(describe),
+        total: meta.total,
+        next_offset: data.length > 0 && next < meta.total ? next : null,
+      };
+    },
+  };
+}
+
+const describeInput = strict({
+  lease_id: Type.String({
+    pattern: '^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$',
+    description: 'As write_credential_to_file, run_with_credential and list_leases answer it.',
+  }),
+});
+
+export function describeLease(client: Leasehold): Tool<typeof describeInput, typeof lease> {
+  return {
+    name: 'describe_lease',
+    title: 'Describe a lease',
+    description: 'Tells of one of this agent’s own leases: its path, its end, and whether it is active. Never a value.',
+    input: describeInput,
+    output: lease,
+    isReadOnly: true,
+    isDestructive: false,
+    isOpenWorld: false,
+    isIdempotent: true,
+    call: async ({ lease_id }, signal) => describe(await client.leases.read(lease_id, { signal })),
+  };
+}

@@ -1,0 +1,36 @@
+/** `retrieve_credential`: the bare value to the model. Offered only where the operator turned it on. */
+import { Type } from 'typebox';
+import type { HeldLeases } from '../leases.ts';
+import { readPath, strict, type Tool } from '../tool.ts';
+
+const input = strict({
+  path: Type.String({ maxLength: 512, description: 'As list_credentials shows it.' }),
+  ttl_seconds: Type.Optional(
+    Type.Integer({ minimum: 1, maximum: 31_536_000, description: 'A shorter lease than the policy allows.' }),
+  ),
+});
+const output = strict({
+  path: Type.String(),
+  value: Type.String(),
+  lease_id: Type.String(),
+  expires_at: Type.String(),
+});
+
+export function retrieveCredential(leases: HeldLeases): Tool<typeof input, typeof output> {
+  return {
+    name: 'retrieve_credential',
+    title: 'Retrieve a value into the conversation',
+    description:
+      'Hands over the bare value. THE VALUE BECOMES PART OF THIS CONVERSATION: of its log, of the model’s context, and of whatever is done with them. Use run_with_credential or write_credential_to_file wherever they do.',
+    input,
+    output,
+    isReadOnly: false,
+    isDestructive: false,
+    isOpenWorld: false,
+    isIdempotent: false,
+    async call({ path, ttl_seconds }) {
+      const { value, lease_id, expires_at, ...others } = await leases.retrieve(readPath(path), ttl_seconds);
+      return { path: others.path, value: value.reveal(), lease_id, expires_at };
+    },
+  };
+}

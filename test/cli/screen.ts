@@ -1,0 +1,59 @@
+// The command at a terminal of its own, with somebody who reads and answers.
+
+import { stripVTControlCharacters } from 'node:util';
+import { spawn } from '@lydell/node-pty';
+import { COMMAND } from '../kit/command.ts';
+import type { Scope } from '../kit/folder.ts';
+
+export interface Screen {
+  /** Everything shown so far. */
+  shown(): string;
+  /** Types the text once the end of what is shown is that. */
+  answer(question: RegExp, text: string): Promise<void>;
+  /** Resolves to the exit code. */
+  ended(): Promise<number>;
+}
+
+interface Options {
+  readonly home: string;
+  readonly folder: string;
+  readonly environment: Readonly<Record<string, string>>;
+}
+
+const WITHIN_MS = 10_000;
+
+export function startScreen(scope: Scope, words: readonly string[], { home, folder, environment }: Options): Screen {
+  const [program, ...first] = COMMAND;
+  const env = { PATH: process.env['PATH'] ?? '', HOME: home, TERM: 'xterm', NO_COLOR: '1', ...environment };
+  const child = spawn(program, [...first, ...words], { cwd: folder, env, cols: 200, rows: 50 });
+  let shown = '';
+  let since = 0;
+  let exitCode: number | null = null;
+  child.onData((text) => {
+    shown += text;
+  });
+  child.onExit((exit) => {
+    exitCode = exit.exitCode;
+  });
+  scope.after(() => exitCode === null && child.kill('SIGKILL'));
+  const until = async (is: () => boolean): Promise<void> => {
+    for (const begun = performance.now(); !is(); ) {
+      if (performance.now() - begun > WITHIN_MS) throw new Error(`not within ${WITHIN_MS} ms; shown: ${shown}`);
+      await new Promise((resolve) => setTimeout(resolve, 10));
+    }
+  };
+  // A terminal's ways of moving its cursor are no part of what was said.
+  const said = (): string => stripVTControlCharacters(shown.slice(since));
+  return {
+    shown: () => shown,
+    async answer(question, text) {
+      await until(() => question.test(said()));
+      since = shown.length;
+      child.write(text);
+    },
+    async ended() {
+      await until(() => exitCode !== null);
+      return exitCode ?? -1;
+    },
+  };
+}

@@ -1,0 +1,112 @@
+/** How an agent logs in: with a key file, a key in memory, or a signer of its own; and what it hears where that does not work. */
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import type { webcrypto } from 'node:crypto';
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { fileSigner, keySigner, Leasehold, type Signer } from '../../src/client/leasehold.ts';
+import { temporaryFolder } from '../kit/folder.ts';
+import { AGENT, keyFileOf, setScene, withCode } from './scene.ts';
+
+const value = async (vault: Leasehold): Promise<string> =>
+  (await vault.credentials.retrieve('prod/db/password')).value.reveal();
+
+test('an agent logs in with a key file, with the key’s text, with a key of Web Cryptography, and with a signer of its own', async (t) => {
+  const { service, between } = await setScene(t);
+  const file = keyFileOf(service);
+  const pem = readFileSync(file, 'utf8');
+  const der = Buffer.from(pem.replaceAll(/-----.*-----/g, ''), 'base64');
+  const key = await crypto.subtle.importKey('pkcs8', der, 'Ed25519', false, ['sign']);
+  const openssl: Signer = (nonce) => {
+    const given = join(temporaryFolder(t), 'nonce');
+    writeFileSync(given, nonce);
+    return execFileSync('openssl', ['pkeyutl', '-sign', '-rawin', '-inkey', file, '-in', given]);
+  };
+  for (const sign of [fileSigner(file), keySigner(pem), keySigner(`${pem}\n\n`), keySigner(key), openssl]) {
+    const vault = new Leasehold({ address: between.address, agent: { name: AGENT, sign } });
+    assert.equal(await value(vault), 'correct horse');
+  }
+  assert.equal(between.count('POST /auth/verify'), 5);
+});
+
+test('an agent with a key of its own making is registered with the public half alone', async (t) => {
+  const { admin, between } = await setScene(t);
+  const made = await crypto.subtle.generateKey('Ed25519', false, ['sign', 'verify']);
+  const { privateKey, publicKey } = made as webcrypto.CryptoKeyPair;
+  const public_key = Buffer.from(await crypto.subtle.exportKey('raw', publicKey)).toString('base64');
+  await admin.agents.register({ name: 'own', public_key });
+  const agent = { name: 'own', sign: keySigner(privateKey) };
+  const session = await new Leasehold({ address: between.address, agent }).logIn();
+  assert.equal(session.agent_name, 'own');
+  assert.match(session.session_id.reveal(), /^lhs_/);
+});
+
+test('a key file is read at each login, so that a key can be exchanged', async (t) => {
+  const { service, admin, between } = await setScene(t);
+  const file = join(temporaryFolder(t), 'key.pem');
+  const give = (): void => writeFileSync(file, readFileSync(keyFileOf(service)));
+  give();
+  const vault = new Leasehold({ address: between.address, agent: { name: AGENT, sign: fileSigner(file) } });
+  assert.equal(await value(vault), 'correct horse');
+  await admin.agents.deregister(AGENT);
+  await admin.agents.register({ name: AGENT });
+  await assert.rejects(value(vault), withCode('AUTH_FAILED', 401));
+  give();
+  assert.equal(await value(vault), 'correct horse');
+  rmSync(file);
+  await admin.agents.deregister(AGENT);
+  await assert.rejects(value(vault), { ...withCode('BAD_KEY', null), message: /key file .* cannot be read/ });
+});
+
+test('what is no key, or another kind of key, is said without repeating any of it', async (t) => {
+  const { between } = await setScene(t);
+  const made = (algorithm: string): string =>
+    execFileSync('openssl', ['genpkey', '-algorithm', algorithm], { encoding: 'utf8', stdio: 'pipe' });
+  const secret = 'c2VjcmV0IG1hdGVyaWFs';
+  const keys = {
+    'PKCS#8 in PEM': [secret, '', `-----BEGIN OPENSSH PRIVATE KEY-----\n${secret}\n-----END OPENSSH PRIVATE KEY-----`],
+    'no Ed25519 key': [made('X25519'), `-----BEGIN PRIVATE KEY-----\n${secret}\n-----END PRIVATE KEY-----\n`],
+  };
+  for (const [said, texts] of Object.entries(keys)) {
+    for (const text of texts) {
+      const vault = new Leasehold({ address: between.address, agent: { name: AGENT, sign: keySigner(text) } });
+      const error = await vault.logIn().catch((reason: unknown) => reason);
+      assert.ok(error instanceof Error);
+      assert.match(error.message, new RegExp(said));
+      assert.equal(`${error.stack}${String(error.cause)}`.includes(secret), false);
+    }
+  }
+  const pair = await crypto.subtle.generateKey({ name: 'ECDSA', namedCurve: 'P-256' }, false, ['sign', 'verify']);
+  const vault = new Leasehold({ address: between.address, agent: { name: AGENT, sign: keySigner(pair.privateKey) } });
+  await assert.rejects(vault.logIn(), { ...withCode('BAD_KEY', null), message: /cannot sign with Ed25519/ });
+});
+
+test('a signer’s own error comes as it is, and the next call asks it again', async (t) => {
+  const { service, between } = await setScene(t);
+  const real = fileSigner(keyFileOf(service));
+  let asked = 0;
+  const sign: Signer = (nonce) => {
+    asked += 1;
+    if (asked === 1) throw new RangeError('the token is not plugged in');
+    return real(nonce);
+  };
+  const vault = new Leasehold({ address: between.address, agent: { name: AGENT, sign } });
+  await assert.rejects(value(vault), new RangeError('the token is not plugged in'));
+  assert.equal(await value(vault), 'correct horse');
+  assert.equal(asked, 2);
+});
+
+test('a wrong signature, and an agent that there is not, are refused alike, and tried once', async (t) => {
+  const { between, service } = await setScene(t);
+  const wrong: Signer = () => new Uint8Array(64);
+  for (const agent of [
+    { name: AGENT, sign: wrong },
+    { name: 'nobody', sign: fileSigner(keyFileOf(service)) },
+  ]) {
+    const vault = new Leasehold({ address: between.address, agent });
+    await assert.rejects(value(vault), withCode('AUTH_FAILED', 401), agent.name);
+  }
+  assert.equal(between.count('POST /auth/verify'), 2);
+  assert.equal(between.count('GET /api/v1/credentials/prod/db/password'), 0);
+});

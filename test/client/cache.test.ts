@@ -1,0 +1,180 @@
+/** The cache of leases: off unless it is asked for, bounded, and never a moment longer than the service's lease. */
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import type { Leasehold } from '../../src/client/leasehold.ts';
+import { moveClock } from '../kit/moved.ts';
+import { type Scene, setScene } from './scene.ts';
+
+const path = 'prod/db/password';
+const HOUR_MS = 3_600_000;
+const leaseOf = async (vault: Leasehold, more = {}): Promise<string> =>
+  (await vault.credentials.retrieve(path, more)).lease_id;
+const retrievals = ({ between }: Scene): number => between.count(`GET /api/v1/credentials/${path}`);
+
+test('without being asked for, nothing is kept', async (t) => {
+  const scene = await setScene(t);
+  const vault = scene.asAgent();
+  assert.notEqual(await leaseOf(vault), await leaseOf(vault));
+  assert.equal(scene.between.count('GET /api/v1/leases/x'), 0);
+});
+
+test('within a lease the same value and lease come again, without a request and without an entry in the log', async (t) => {
+  const scene = await setScene(t);
+  const vault = scene.asAgent({ cache: 10 });
+  const first = await vault.credentials.retrieve(path);
+  const { length } = scene.between.seen;
+  for (let at = 0; at < 5; at++) assert.equal(await vault.credentials.retrieve(path), first);
+  assert.equal(scene.between.seen.length, length);
+  const { meta } = await scene.admin.audit.list({ action: 'retrieve' });
+  assert.equal(meta.total, 1);
+});
+
+test('another version and another ttl are other leases, and useCache: false asks the service', async (t) => {
+  const scene = await setScene(t);
+  await scene.admin.credentials.store({ path, value: 'second' });
+  const vault = scene.asAgent({ cache: 10 });
+  const leases = [
+    await leaseOf(vault),
+    await leaseOf(vault, { version: 1 }),
+    await leaseOf(vault, { ttlSeconds: 100 }),
+    await leaseOf(vault, { useCache: false }),
+  ];
+  assert.equal(new Set(leases).size, 4);
+  assert.equal((await vault.credentials.retrieve(path, { version: 1 })).value.reveal(), 'correct horse');
+  assert.equal((await vault.credentials.retrieve(path)).value.reveal(), 'second');
+  assert.equal(retrievals(scene), 4);
+  assert.equal(await leaseOf(vault), leases[3], 'the newest lease is the one that is kept');
+});
+
+test('of more paths than it may keep, the one that was used least lately goes', async (t) => {
+  const scene = await setScene(t);
+  for (const name of ['a', 'b', 'c']) await scene.admin.credentials.store({ path: `prod/${name}`, value: name });
+  const vault = scene.asAgent({ cache: 2 });
+  const use = (name: string) => vault.credentials.retrieve(`prod/${name}`);
+  for (const name of ['a', 'b', 'a', 'c', 'a', 'b']) assert.equal((await use(name)).value.reveal(), name);
+  const counts = ['a', 'b', 'c'].map((name) => scene.between.count(`GET /api/v1/credentials/prod/${name}`));
+  assert.deepEqual(counts, [1, 2, 1]);
+});
+
+test('what this client stores, deletes, renews or revokes, and logging out, is forgotten, also where it fails', async (t) => {
+  const scene = await setScene(t);
+  const vault = scene.asAdmin({ cache: 10, retries: 0 });
+  const stored = await vault.credentials.retrieve(path);
+  const changes: ((leaseId: string) => Promise<unknown>)[] = [
+    () => vault.credentials.store({ path, value: 'new' }),
+    () => vault.leases.renew(stored.lease_id).then(() => vault.leases.revokeAll({ path })),
+    (leaseId) => vault.leases.revoke(leaseId),
+    (leaseId) => vault.leases.renew(leaseId),
+    () => vault.leases.revokeAll({ agent: 'admin' }),
+    () => vault.credentials.delete(path).then(() => scene.admin.credentials.store({ path, value: 'again' })),
+    () => {
+      scene.between.next('cut after');
+      return vault.credentials.store({ path, value: 'perhaps' }).catch(() => undefined);
+    },
+    () => Promise.resolve(vault.credentials.forgetCached()),
+  ];
+  for (const change of changes) {
+    const before = await leaseOf(vault);
+    assert.equal(await leaseOf(vault), before);
+    await change(before);
+    assert.notEqual(await leaseOf(vault), before, String(change));
+  }
+  const agent = scene.asAgent({ cache: 10 });
+  const before = await leaseOf(agent);
+  await agent.logOut();
+  assert.notEqual(await leaseOf(agent), before);
+});
+
+test('what is under way while this client changes it is not kept', async (t) => {
+  const scene = await setScene(t);
+  const vault = scene.asAdmin({ cache: 10 });
+  let letGo = (): void => undefined;
+  const held = new Promise<void>((resolve) => {
+    letGo = resolve;
+  });
+  // The value is read before it is changed; what keeps it is asked afterwards.
+  scene.between.next({ after: held }, ({ path: asked }) => asked.startsWith('/api/v1/leases/'));
+  const early = vault.credentials.retrieve(path);
+  while (!scene.between.seen.some(({ path: asked }) => asked.startsWith('/api/v1/leases/'))) await sleep(5);
+  await vault.credentials.store({ path, value: 'new' });
+  letGo();
+  assert.equal((await early).value.reveal(), 'correct horse');
+  assert.equal((await vault.credentials.retrieve(path)).value.reveal(), 'new');
+});
+
+test('where the lease cannot be read the value comes, and is not kept', async (t) => {
+  const scene = await setScene(t);
+  const vault = scene.asAgent({ cache: 10 });
+  scene.between.next('cut before', ({ path: asked }) => asked.startsWith('/api/v1/leases/'));
+  const first = await vault.credentials.retrieve(path);
+  assert.equal(first.value.reveal(), 'correct horse');
+  assert.notEqual(await leaseOf(vault), first.lease_id);
+});
+
+test('near its end, and for a lease of a second, the service is asked', async (t) => {
+  const scene = await setScene(t);
+  const vault = scene.asAgent({ cache: 10 });
+  assert.notEqual(await leaseOf(vault, { ttlSeconds: 1 }), await leaseOf(vault, { ttlSeconds: 1 }));
+  const startedAt = performance.now();
+  const first = await leaseOf(vault, { ttlSeconds: 2 });
+  while ((await leaseOf(vault, { ttlSeconds: 2 })) === first) {
+    assert.ok(performance.now() - startedAt < 1500, 'a lease of two seconds is used in its first');
+    await sleep(20);
+  }
+});
+
+test('this machine’s clock may be set, or it may sleep: what is kept ends all the same', async (t) => {
+  const clock = moveClock(t);
+  const scene = await setScene(t);
+  const vault = scene.asAgent({ cache: 10 });
+  const before = await leaseOf(vault, { ttlSeconds: 60 });
+  await clock.move(-HOUR_MS);
+  assert.equal(await leaseOf(vault, { ttlSeconds: 60 }), before, 'the other clock still counts');
+  await clock.move(HOUR_MS + 60_000);
+  assert.notEqual(await leaseOf(vault, { ttlSeconds: 60 }), before);
+});
+
+test('a vault that decides by another clock than its machine shows is believed: a lease ends when it says', async (t) => {
+  const clock = moveClock(t);
+  const scene = await setScene(t);
+  // Set forward and back again: the vault’s own clock never goes back, and is now an hour ahead of the Date of its answers.
+  await clock.move(HOUR_MS);
+  await scene.admin.policies.list();
+  await clock.move(-HOUR_MS);
+  const vault = scene.asAgent({ cache: 10 });
+  const first = await vault.credentials.retrieve(path, { ttlSeconds: 3 });
+  assert.ok(Date.parse(first.expires_at) - Date.now() > HOUR_MS / 2);
+  assert.equal(await leaseOf(vault, { ttlSeconds: 3 }), first.lease_id);
+  await sleep(2100);
+  assert.notEqual(await leaseOf(vault, { ttlSeconds: 3 }), first.lease_id);
+});
+
+for (const [where, aheadMs] of [
+  ['ahead', HOUR_MS],
+  ['behind', -HOUR_MS],
+] as const) {
+  test(`the clock of the service is an hour ${where}: what is kept is used within its lease, and not after it`, async (t) => {
+    const clock = moveClock(t);
+    await clock.move(aheadMs);
+    const scene = await setScene(t);
+    const program = `
+      import { Leasehold } from ${JSON.stringify(join(import.meta.dirname, '../../src/client/leasehold.ts'))};
+      const vault = new Leasehold({ address: process.argv[1], token: process.argv[2], cache: 10 });
+      const startedAt = performance.now();
+      const retrieve = async () => (await vault.credentials.retrieve('${path}', { ttlSeconds: 3 })).lease_id;
+      const first = await retrieve();
+      let lastMs = 0;
+      while (lastMs < 5000 && (await retrieve()) === first) {
+        lastMs = performance.now() - startedAt;
+        await new Promise((resolve) => setTimeout(resolve, 20));
+      }
+      console.log(lastMs);`;
+    const words = ['--input-type=module', '-e', program, scene.between.address, scene.service.adminToken];
+    const { stdout } = await promisify(execFile)(process.execPath, words);
+    assert.ok(Number(stdout) > 1000 && Number(stdout) < 3000, `last used after ${stdout} ms`);
+  });
+}

@@ -1,0 +1,158 @@
+/** Every row of the interface has a call, which sends what it should and answers what the service answered. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { type AuditEntry, fileSigner, Leasehold } from '../../src/client/leasehold.ts';
+import { ROUTES } from '../../src/http/routes/table.ts';
+import { AGENT, collect, keyFileOf, setScene, withCode } from './scene.ts';
+
+/** The row that a request meant: the first that fits, those without parameters before those with. */
+function rowOf(method: string, address: string): string | undefined {
+  const [path = ''] = address.split('?');
+  const fits = (pattern: string): boolean =>
+    new RegExp(`^${pattern.replaceAll(/\{path\}/g, '.+').replaceAll(/\{\w+\}/g, '[^/]+')}$`).test(path);
+  const rows = ROUTES.filter((route) => route.method === method && fits(route.path));
+  const row = rows.toSorted((a, b) => a.path.split('{').length - b.path.split('{').length)[0];
+  return row === undefined ? undefined : `${row.method} ${row.path}`;
+}
+
+test('every row of the table of routes is called, and every answer is the service’s', async (t) => {
+  const { asAdmin, asAgent, between, service } = await setScene(t);
+  const vault = asAdmin();
+
+  assert.deepEqual(await vault.health(), { status: 'ok' });
+  const stored = await vault.credentials.store({ path: 'prod/a b'.replace(' ', '+'), type: 'api_key', value: 'v1' });
+  assert.deepEqual([stored.path, stored.type], ['prod/a+b', 'api_key']);
+  await vault.credentials.store({ path: 'prod/a+b', value: 'zwölf\n' });
+  const held = await vault.credentials.retrieve('prod/a+b', { ttlSeconds: 60 });
+  assert.deepEqual([held.path, held.value.reveal()], ['prod/a+b', 'zwölf\n']);
+  assert.equal((await vault.credentials.retrieve('prod/a+b', { version: 1 })).value.reveal(), 'v1');
+  const { versions } = await vault.credentials.readMetadata('prod/a+b');
+  assert.deepEqual(
+    versions.map(({ version }) => version),
+    [1, 2],
+  );
+  const listed = await vault.credentials.list({ type: 'api_key', limit: 1 });
+  assert.deepEqual([listed.data[0]?.path, listed.meta], ['prod/a+b', { total: 1, limit: 1, offset: 0 }]);
+  assert.equal((await collect(vault.credentials.listAll())).length, 2);
+
+  const policy = { principal: 'agent:ci', resources: ['ci/*'], actions: ['retrieve'], max_ttl: 30 };
+  assert.equal((await vault.policies.create({ name: 'ci', ...policy })).max_ttl, 30);
+  assert.equal((await vault.policies.put('ci', { ...policy, max_ttl: 40 })).max_ttl, 40);
+  assert.equal((await vault.policies.read('ci')).max_ttl, 40);
+  assert.deepEqual((await vault.policies.list({ limit: 1 })).meta, { total: 2, limit: 1, offset: 0 });
+  assert.equal((await collect(vault.policies.listAll())).length, 2);
+  const simulated = await vault.policies.simulate({ agent: 'ci', resource: 'ci/x', action: 'retrieve' });
+  assert.deepEqual([simulated.allowed, simulated.policy_name, simulated.lease_ttl], [true, 'ci', 40]);
+  await vault.policies.delete('ci');
+
+  assert.equal((await vault.agents.register({ name: 'ci', description: 'builds' })).name, 'ci');
+  assert.equal((await vault.agents.read('ci')).description, 'builds');
+  assert.equal((await vault.agents.list()).data.length, 2);
+  assert.equal((await collect(vault.agents.listAll())).length, 2);
+  await vault.agents.deregister('ci');
+
+  const agent = asAgent();
+  assert.equal((await agent.logIn()).agent_name, AGENT);
+  assert.equal((await agent.readSession()).agent_name, AGENT);
+  const own = await agent.credentials.retrieve('prod/db/password');
+  assert.equal((await agent.leases.renew(own.lease_id)).status, 'active');
+  await agent.logOut();
+
+  assert.equal((await vault.leases.read(own.lease_id)).agent_name, AGENT);
+  assert.equal((await vault.leases.list({ agent: AGENT, status: 'active' })).data.length, 1);
+  assert.ok((await collect(vault.leases.listAll())).length >= 3);
+  await vault.leases.revoke(own.lease_id);
+  assert.deepEqual(await vault.leases.revokeAll({ path: 'prod/a+b' }), { revoked: 2 });
+  await vault.credentials.delete('prod/a+b');
+
+  const newest = await vault.audit.list({ limit: 2 });
+  assert.equal(newest.data[0]?.event_type, 'credential.delete');
+  const { head, entries } = await vault.audit.export();
+  const all: AuditEntry[] = await collect(entries);
+  assert.deepEqual([all.length, all.at(-1)?.seq], [Number(head?.split(' ')[0]), newest.meta.total]);
+  assert.equal((await vault.audit.verify()).valid, true);
+  await vault.audit.readProgress();
+
+  const called = new Set(between.seen.map(({ method, path }) => rowOf(method, path)));
+  const uncalled = ROUTES.map(({ method, path }) => `${method} ${path}`).filter((row) => !called.has(row));
+  assert.deepEqual(uncalled, []);
+  await service.stop();
+});
+
+test('a refusal has the service’s code, status and words, and the id by which the logs call the request', async (t) => {
+  const { asAdmin, asAgent, asNobody, between } = await setScene(t);
+  const [vault, agent] = [asAdmin(), asAgent()];
+  await assert.rejects(vault.credentials.retrieve('prod/nothing'), withCode('NOT_FOUND', 404));
+  await assert.rejects(agent.credentials.retrieve('elsewhere'), {
+    ...withCode('ACCESS_DENIED', 403),
+    message: /no policy grants/,
+  });
+  await assert.rejects(agent.audit.verify(), withCode('ACCESS_DENIED', 403));
+  await assert.rejects(vault.agents.register({ name: AGENT }), withCode('ALREADY_EXISTS', 409));
+  await assert.rejects(vault.credentials.store({ path: 'a//b', value: 'x' }), withCode('INVALID_REQUEST', 400));
+  await assert.rejects(asNobody().policies.list(), withCode('UNAUTHENTICATED', 401));
+  const there = { path: 'prod/db/password', value: 'another' };
+  await assert.rejects(vault.credentials.store(there, { onlyIfNew: true }), withCode('ALREADY_EXISTS', 409));
+
+  const denied = await agent.credentials.retrieve('elsewhere').catch((error: unknown) => error);
+  const { data } = await vault.audit.list({ result: 'denied', limit: 1 });
+  assert.ok(denied instanceof Error && 'requestId' in denied);
+  assert.equal(denied.requestId, data[0]?.request_id);
+  assert.equal(between.count('GET /api/v1/credentials/elsewhere'), 2, 'a refusal is not asked for again');
+});
+
+test('a name that would lead to another route is refused before anything is sent', async (t) => {
+  const { asAdmin, between } = await setScene(t);
+  const vault = asAdmin();
+  const wrong = withCode('INVALID_REQUEST', null);
+  for (const path of [
+    '',
+    '..',
+    '../policies/reads',
+    'prod/../../policies/reads',
+    'prod/./x',
+    '/prod',
+    'a//b',
+    '\ud800',
+  ]) {
+    await assert.rejects(vault.credentials.delete(path), wrong, path);
+    await assert.rejects(vault.credentials.retrieve(path), wrong, path);
+    await assert.rejects(vault.credentials.readMetadata(path), wrong, path);
+  }
+  for (const name of ['', '.', '..']) {
+    await assert.rejects(vault.policies.delete(name), wrong);
+    await assert.rejects(vault.agents.deregister(name), wrong);
+    await assert.rejects(vault.leases.renew(name), wrong);
+  }
+  await assert.rejects(vault.policies.delete('../policies/reads'), withCode('INVALID_REQUEST', 400));
+  await assert.rejects(vault.policies.delete('%2e%2e/policies/reads'), withCode('INVALID_REQUEST', 400));
+  assert.equal(between.seen.length, 2);
+  assert.equal((await vault.policies.list()).data.length, 1);
+});
+
+test('lists of more than a page come whole, page by page', async (t) => {
+  const { asAdmin, between, service } = await setScene(t);
+  const paths = Array.from({ length: 1001 }, (_, at) => `many/${at}`);
+  const vault = new Leasehold({ address: service.address, token: service.adminToken });
+  const store = async (): Promise<void> => {
+    for (let path = paths.pop(); path !== undefined; path = paths.pop())
+      await vault.credentials.store({ path, value: 'x' });
+  };
+  await Promise.all(Array.from({ length: 50 }, store));
+  const found = await collect(asAdmin().credentials.listAll());
+  assert.equal(new Set(found.map(({ path }) => path)).size, 1002);
+  assert.equal(between.count('GET /api/v1/credentials'), 2);
+});
+
+test('a service below a path of its own is asked there', async (t) => {
+  const { service } = await setScene(t);
+  const asked: string[] = [];
+  const below: typeof fetch = (input, init) => {
+    asked.push(String(input));
+    return fetch(String(input).replace('/vault/', '/'), init);
+  };
+  const address = `${service.address}/vault/`;
+  const agent = { name: AGENT, sign: fileSigner(keyFileOf(service)) };
+  await new Leasehold({ address, agent, fetch: below }).credentials.retrieve('prod/db/password');
+  assert.equal(asked.at(-1), `${service.address}/vault/api/v1/credentials/prod/db/password`);
+});

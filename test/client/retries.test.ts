@@ -1,0 +1,133 @@
+/** What is tried again, and how often: never where it could be done twice. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { LeaseholdError } from '../../src/client/errors.ts';
+import { pauseMs } from '../../src/client/retries.ts';
+import type { Act } from './between.ts';
+import { AGENT, setScene, withCode } from './scene.ts';
+
+const path = 'prod/db/password';
+const retrieval = `GET /api/v1/credentials/${path}`;
+const body = (code: string) => JSON.stringify({ error: { code, message: 'As the service says it.' } });
+
+test('what was done but not answered is done once: its Idempotency-Key goes with each try', async (t) => {
+  const { asAdmin, between, admin } = await setScene(t);
+  const vault = asAdmin();
+  const isPost = ({ method }: { method: string }) => method === 'POST';
+  for (const act of ['cut after', 'cut before'] as const) {
+    between.next(act, isPost);
+    await vault.credentials.store({ path: `prod/${act.replace(' ', '-')}`, value: 'x' });
+    assert.equal((await admin.credentials.readMetadata(`prod/${act.replace(' ', '-')}`)).versions.length, 1);
+  }
+  between.next('cut after', isPost);
+  assert.equal((await vault.agents.register({ name: 'ci' })).name, 'ci');
+  between.next('cut after', isPost);
+  await vault.policies.create({ name: 'ci', principal: 'agent:ci', resources: ['ci/*'], actions: ['list'] });
+  const { lease_id } = await vault.credentials.retrieve(path);
+  between.next('cut after', isPost);
+  await vault.leases.renew(lease_id);
+  between.next('cut after', isPost);
+  assert.deepEqual(await vault.leases.revokeAll({ path }), { revoked: 1 });
+
+  const keys = between.seen.filter(isPost).map(({ headers }) => headers['idempotency-key']);
+  assert.equal(keys.length, 12);
+  for (let at = 0; at < keys.length; at += 2) assert.ok(keys[at] !== undefined && keys[at] === keys[at + 1]);
+  assert.equal(new Set(keys).size, 6);
+});
+
+test('a deletion that was done but not answered is done; of what was never there it is still NOT_FOUND', async (t) => {
+  const { asAdmin, between, admin } = await setScene(t);
+  const vault = asAdmin();
+  const { lease_id } = await vault.credentials.retrieve(path);
+  const deletions = [
+    () => vault.leases.revoke(lease_id),
+    () => vault.credentials.delete(path),
+    () => vault.policies.delete('reads'),
+    () => vault.agents.deregister(AGENT),
+  ];
+  for (const remove of deletions) {
+    between.next('cut after', ({ method }) => method === 'DELETE');
+    assert.equal(await remove(), undefined);
+  }
+  await assert.rejects(admin.credentials.readMetadata(path), withCode('NOT_FOUND', 404));
+  for (const remove of deletions.slice(1)) await assert.rejects(remove(), withCode('NOT_FOUND', 404));
+  const refused = { status: 503, body: body('VAULT_LOCKED') };
+  between.next(refused, ({ method }) => method === 'DELETE');
+  await assert.rejects(vault.credentials.delete('prod/nothing'), withCode('NOT_FOUND', 404), 'it was refused before');
+});
+
+test('a verify is never sent twice: the whole login is begun again', async (t) => {
+  const { asAgent, between } = await setScene(t);
+  between.next('cut after', ({ path: asked }) => asked === '/auth/verify');
+  await asAgent().credentials.retrieve(path);
+  const ids = between.seen.flatMap(({ path: asked, body: sent }) =>
+    asked === '/auth/verify' ? [JSON.parse(sent)] : [],
+  );
+  assert.equal(new Set(ids.map(({ challenge_id }) => challenge_id)).size, 2);
+  assert.equal(ids.length, 2);
+});
+
+test('reads and replacements are tried again, as often as was asked for, and then the last error comes', async (t) => {
+  const { asAdmin, between } = await setScene(t);
+  for (const retries of [0, 2]) {
+    const vault = asAdmin({ retries });
+    const before = between.seen.length;
+    for (let at = 0; at <= retries; at++) between.next('cut before');
+    await assert.rejects(vault.policies.read('reads'), withCode('NO_ANSWER', null));
+    assert.equal(between.seen.length - before, retries + 1);
+  }
+  const vault = asAdmin({ retries: 1 });
+  between.next('cut after');
+  const policy = { principal: 'agent:x', resources: ['x/*'], actions: ['list'] };
+  assert.equal((await vault.policies.put('reads', policy)).principal, 'agent:x');
+  between.next('cut after');
+  assert.equal((await vault.credentials.retrieve(path)).path, path);
+  assert.equal((await vault.leases.list({ path })).data.length, 2, 'the lease that nobody heard of ends by itself');
+});
+
+test('faults of the moment are tried again; a decision or a mistake is not', async (t) => {
+  const { asAdmin, between } = await setScene(t);
+  const vault = asAdmin({ retries: 1 });
+  const tries = async (act: Act): Promise<number> => {
+    const before = between.count(retrieval);
+    between.next(act);
+    await vault.credentials.retrieve(path).catch(() => undefined);
+    return between.count(retrieval) - before;
+  };
+  for (const code of ['UNAVAILABLE', 'VAULT_LOCKED']) assert.equal(await tries({ status: 503, body: body(code) }), 2);
+  assert.equal(await tries({ status: 429, body: body('RATE_LIMITED') }), 2);
+  for (const status of [502, 503, 504]) assert.equal(await tries({ status, body: '<h1>No server</h1>' }), 2);
+  for (const [status, code] of [
+    [400, 'INVALID_REQUEST'],
+    [403, 'ACCESS_DENIED'],
+    [404, 'NOT_FOUND'],
+    [500, 'INTERNAL_ERROR'],
+    [500, 'INTEGRITY_FAILURE'],
+    [418, 'SOMETHING_NEW'],
+  ] as const) {
+    assert.equal(await tries({ status, body: body(code) }), 1, code);
+  }
+});
+
+test('the service’s own Retry-After is waited for', async (t) => {
+  const { asAdmin, between } = await setScene(t);
+  between.next({ status: 503, headers: { 'retry-after': '1' }, body: body('UNAVAILABLE') });
+  const startedAt = performance.now();
+  await asAdmin().credentials.retrieve(path);
+  const tookMs = performance.now() - startedAt;
+  assert.ok(tookMs >= 1000 && tookMs < 2500, `${tookMs} ms`);
+});
+
+test('pauses double, differ by chance, end at ten seconds, and are never shorter than asked', () => {
+  const lost = new LeaseholdError('NO_ANSWER', 'lost');
+  const busy = (retryAfterSeconds: number) => new LeaseholdError('UNAVAILABLE', 'busy', { retryAfterSeconds });
+  assert.deepEqual(
+    [1, 2, 3, 4].map((tried) => pauseMs(tried, lost, 1)),
+    [100, 200, 400, 800],
+  );
+  assert.deepEqual([pauseMs(1, lost, 0), pauseMs(40, lost, 1)], [50, 10_000]);
+  assert.equal(new Set(Array.from({ length: 20 }, () => pauseMs(3, lost))).size, 20);
+  assert.deepEqual([pauseMs(1, busy(2), 0), pauseMs(1, busy(60), 1)], [2050, 60_100]);
+  assert.equal(pauseMs(1, busy(61)), null, 'longer than anybody would wait: whoever called is told');
+  assert.equal(pauseMs(1, new LeaseholdError('ACCESS_DENIED', 'no')), null);
+});

@@ -1,0 +1,107 @@
+/** Values and tokens are shown by nothing but `reveal()`: not by what prints, not by what fails. */
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { format, inspect } from 'node:util';
+import { Leasehold, Secret } from '../../src/client/leasehold.ts';
+import { setScene } from './scene.ts';
+
+const VALUE = 'correct horse';
+const path = 'prod/db/password';
+const inDepth = { depth: Number.POSITIVE_INFINITY, showHidden: true, getters: true };
+
+/** All that a program does to see what something is. */
+function everyWayToPrint(thing: unknown): string {
+  const parts = [`${thing}`, String(thing), format('%s %o %O %j', thing, thing, thing, thing), inspect(thing, inDepth)];
+  const copies = [JSON.stringify({ thing }), JSON.stringify({ ...(thing as object) })];
+  const cause = thing instanceof Error ? [thing.stack, thing.message, everyWayToPrint(thing.cause)] : [];
+  return [...parts, ...copies, ...cause, JSON.stringify(Object.entries(thing ?? {}))].join('\n');
+}
+
+test('a Secret prints as [secret] in every way, and reveal() is the one way out', () => {
+  const secret = new Secret(VALUE);
+  assert.deepEqual([`${secret}`, String(secret), ['', secret].join('')], ['[secret]', '[secret]', '[secret]']);
+  assert.equal(JSON.stringify({ secret, list: [secret] }), '{"secret":"[secret]","list":["[secret]"]}');
+  assert.equal(inspect({ a: { b: [secret] } }, inDepth), '{ a: { b: [ [secret], [length]: 1 ] } }');
+  assert.equal(everyWayToPrint(secret).includes(VALUE), false);
+  assert.deepEqual(Object.getOwnPropertyNames(secret), []);
+  assert.throws(() => structuredClone({ ...secret, reveal: secret.reveal }));
+  assert.equal(secret.reveal(), VALUE);
+});
+
+test('what was retrieved, a session and the client itself print no value and no token', async (t) => {
+  const { asAdmin, asAgent, service } = await setScene(t);
+  const [admin, agent] = [asAdmin({ cache: 5 }), asAgent({ cache: 5 })];
+  const session = await agent.logIn();
+  const things = [await admin.credentials.retrieve(path), await agent.credentials.retrieve(path), session];
+  const printed = [...things, await agent.readSession(), admin, agent, admin.credentials, agent.leases]
+    .map(everyWayToPrint)
+    .join('\n');
+  assert.match(printed, /\[secret\]/);
+  for (const hidden of [VALUE, service.adminToken, session.session_id.reveal()]) {
+    assert.equal(printed.includes(hidden), false);
+  }
+});
+
+test('what console.log shows of it is [secret]', () => {
+  const client = join(import.meta.dirname, '../../src/client/leasehold.ts');
+  const program = `
+    import { Secret } from ${JSON.stringify(client)};
+    const secret = new Secret(${JSON.stringify(VALUE)});
+    console.log(secret, [secret], { secret }, '%s', secret);
+    console.error(secret); console.table([{ secret }]); console.dir(secret, { showHidden: true });
+    throw Object.assign(new Error('failed with ' + secret), { secret });`;
+  const { stdout, stderr, status } = spawnSync(process.execPath, ['--input-type=module', '-e', program], {
+    encoding: 'utf8',
+  });
+  assert.equal(status, 1);
+  assert.match(stdout, /^\[secret\] \[ \[secret\] \] \{ secret: \[secret\] \} %s \[secret\]$/m);
+  assert.match(stderr, /failed with \[secret\]/);
+  // The program's own source is shown beside the error.
+  assert.equal(`${stdout}${stderr.replaceAll(program.split('\n')[2] ?? '', '')}`.includes(VALUE), false);
+});
+
+test('the error of a failed call holds neither the value that was sent, nor the token, nor the key', async (t) => {
+  const { asAdmin, asAgent, between, service } = await setScene(t);
+  const value = 'the value that was sent';
+  const [vault, agent] = [asAdmin({ retries: 0, timeoutMs: 300 }), asAgent({ retries: 0 })];
+  const { session_id } = await agent.logIn();
+  const failing = async (act: Parameters<typeof between.next>[0] | null, call: () => Promise<unknown>) => {
+    if (act !== null) between.next(act);
+    return everyWayToPrint(
+      await call().then(
+        () => assert.fail('it worked'),
+        (error: unknown) => error,
+      ),
+    );
+  };
+  const store = () => vault.credentials.store({ path, value });
+  const echo = { status: 500, body: `{"error":{"said":"${value} ${service.adminToken}"}}` };
+  const printed = [
+    await failing('cut before', store),
+    await failing('silence', store),
+    await failing(echo, store),
+    await failing({ status: 200, body: value }, store),
+    await failing(null, () => vault.credentials.store({ path: '', value })),
+    await failing(null, () => vault.credentials.store({ path, value: new Secret(`${value}\0`.repeat(20_000)) })),
+    await failing({ bytes: 20 }, () => vault.credentials.retrieve(path)),
+    await failing(null, () => agent.credentials.retrieve('elsewhere')),
+    await failing('cut before', () => agent.credentials.retrieve(path)),
+  ];
+  assert.equal(printed.length, 9);
+  for (const hidden of [value, VALUE, service.adminToken, session_id.reveal()]) {
+    assert.equal(printed.join('\n').includes(hidden), false, hidden);
+  }
+});
+
+test('a value is stored and comes back as it is, given as text or as a Secret', async (t) => {
+  const { asAdmin, asAgent } = await setScene(t);
+  const value = 'ünï"\\\n\t\u0000𝄞 \u2028';
+  for (const given of [value, new Secret(value)]) {
+    await asAdmin().credentials.store({ path: 'prod/text', value: given });
+    const { value: got } = await asAgent().credentials.retrieve('prod/text');
+    assert.equal(got.reveal(), value);
+  }
+  assert.ok(new Leasehold({ address: 'http://[::1]:1', token: new Secret('lha_x') }));
+});

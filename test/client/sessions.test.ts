@@ -1,0 +1,136 @@
+/** An agent's sessions: one for all calls, a new one before the end and after one that was ended, and none after logging out. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Leasehold } from '../../src/client/leasehold.ts';
+import { moveClock } from '../kit/moved.ts';
+import { AGENT, setScene, withCode } from './scene.ts';
+
+const MINUTE_MS = 60_000;
+const path = 'prod/db/password';
+const retrieve = (vault: Leasehold) => vault.credentials.retrieve(path);
+const retrievals = `GET /api/v1/credentials/${path}`;
+
+test('calls that come first share one login, and all later ones its session', async (t) => {
+  const { asAgent, between } = await setScene(t);
+  const vault = asAgent();
+  await Promise.all(Array.from({ length: 20 }, () => retrieve(vault)));
+  await retrieve(vault);
+  assert.deepEqual([between.count('POST /auth/challenge'), between.count('POST /auth/verify')], [1, 1]);
+  const tokens = new Set(
+    between.seen.filter(({ method }) => method === 'GET').map(({ headers }) => headers.authorization),
+  );
+  assert.equal(tokens.size, 1);
+  assert.equal(
+    between.seen.some(({ path: asked, headers }) => asked.startsWith('/auth/') && headers.authorization !== undefined),
+    false,
+  );
+});
+
+test('a session is exchanged a minute before its end, without a call being refused', async (t) => {
+  const clock = moveClock(t);
+  const { asAgent, between } = await setScene(t);
+  const vault = asAgent();
+  const first = await vault.logIn();
+  await clock.move(58 * MINUTE_MS);
+  assert.equal((await vault.logIn()).session_id.reveal(), first.session_id.reveal());
+  await clock.move(1.5 * MINUTE_MS);
+  await Promise.all([retrieve(vault), retrieve(vault)]);
+  assert.equal(between.count('POST /auth/verify'), 2);
+  assert.equal(between.count(retrievals), 2);
+  assert.notEqual((await vault.logIn()).session_id.reveal(), first.session_id.reveal());
+});
+
+test('while no new session can be had, the old one does for as long as it lasts', async (t) => {
+  const clock = moveClock(t);
+  const { asAgent, between } = await setScene(t);
+  const vault = asAgent({ retries: 0 });
+  await retrieve(vault);
+  await clock.move(59.5 * MINUTE_MS);
+  between.next('cut before', ({ path: asked }) => asked === '/auth/challenge');
+  await retrieve(vault);
+  assert.equal(between.count('POST /auth/challenge'), 2);
+  await clock.move(MINUTE_MS);
+  between.next('cut before', ({ path: asked }) => asked === '/auth/challenge');
+  await assert.rejects(retrieve(vault), withCode('NO_ANSWER', null));
+});
+
+test('a session that was ended meanwhile is replaced, once for all calls that find out', async (t) => {
+  const { asAgent, between, admin } = await setScene(t);
+  const vault = asAgent();
+  await retrieve(vault);
+  await admin.agents.deregister(AGENT);
+  await assert.rejects(retrieve(vault), withCode('BAD_KEY', null), 'its key is gone with it');
+
+  await admin.agents.register({ name: AGENT });
+  await Promise.all([retrieve(vault), retrieve(vault), retrieve(vault)]);
+  assert.equal(between.count('POST /auth/verify'), 2);
+
+  const other = asAgent();
+  const { session_id } = await other.logIn();
+  // Its session, ended by somebody else who has its token.
+  await fetch(`${between.address}/auth/session`, {
+    method: 'DELETE',
+    headers: { authorization: `Bearer ${session_id.reveal()}` },
+  });
+  const before = between.count(retrievals);
+  await Promise.all([retrieve(other), retrieve(other), retrieve(other)]);
+  assert.equal(between.count('POST /auth/verify'), 4);
+  assert.ok(between.count(retrievals) - before <= 6);
+});
+
+test('a service that refuses each new session too is not asked for ever', async (t) => {
+  const { asAgent, between } = await setScene(t);
+  const vault = asAgent();
+  const refusal = JSON.stringify({ error: { code: 'SESSION_EXPIRED', message: 'The session has ended.' } });
+  for (let at = 0; at < 5; at++) between.next({ status: 401, body: refusal }, ({ method }) => method === 'GET');
+  await assert.rejects(retrieve(vault), withCode('SESSION_EXPIRED', 401));
+  assert.equal(between.count(retrievals), 2);
+});
+
+test('what changes something is done once, also where a session ended under it', async (t) => {
+  const { asAgent, between, admin } = await setScene(t);
+  const vault = asAgent();
+  await vault.logIn();
+  const refusal = JSON.stringify({ error: { code: 'SESSION_EXPIRED', message: 'The session has ended.' } });
+  between.next({ status: 401, body: refusal }, ({ method }) => method === 'POST');
+  await vault.credentials.store({ path: 'prod/new', value: 'x' });
+  assert.equal((await admin.credentials.readMetadata('prod/new')).versions.length, 1);
+});
+
+test('logging out ends the session for everybody, and the next call begins another', async (t) => {
+  const { asAgent, asAdmin, between } = await setScene(t);
+  const vault = asAgent();
+  await vault.logOut();
+  assert.equal(between.seen.length, 0, 'there was none');
+  const { session_id } = await vault.logIn();
+  await vault.logOut();
+  await vault.logOut();
+  assert.equal(between.count('DELETE /auth/session'), 1);
+  const stolen = { headers: { authorization: `Bearer ${session_id.reveal()}` } };
+  assert.equal((await fetch(`${between.address}/auth/session`, stolen)).status, 401);
+  await retrieve(vault);
+  assert.equal(between.count('POST /auth/verify'), 2);
+  await assert.rejects(asAdmin().logIn(), withCode('BAD_OPTIONS', null));
+});
+
+test('logging out waits for a login that is under way, and never begins a session to end it', async (t) => {
+  const { asAgent, between, admin } = await setScene(t);
+  const vault = asAgent();
+  const [session] = await Promise.all([vault.logIn(), vault.logOut()]);
+  const headers = { authorization: `Bearer ${session.session_id.reveal()}` };
+  assert.equal((await fetch(`${between.address}/auth/session`, { headers })).status, 401);
+
+  await vault.logIn();
+  await admin.agents.deregister(AGENT);
+  await vault.logOut();
+  assert.equal(between.count('POST /auth/verify'), 2);
+});
+
+test('a logout that was done but not answered is done', async (t) => {
+  const { asAgent, between } = await setScene(t);
+  const vault = asAgent();
+  await vault.logIn();
+  between.next('cut after', ({ method }) => method === 'DELETE');
+  await vault.logOut();
+  assert.deepEqual([between.count('DELETE /auth/session'), between.count('POST /auth/verify')], [2, 1]);
+});

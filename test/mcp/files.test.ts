@@ -1,0 +1,198 @@
+// Values in files: where the operator said, under names that are no paths, for as long as the lease lasts, and never in an answer.
+
+import assert from 'node:assert/strict';
+import {
+  chmodSync,
+  existsSync,
+  linkSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { FilesFolder } from '../../src/mcp/folder.ts';
+import { SetupError } from '../../src/mcp/refusal.ts';
+import { temporaryFolder } from '../kit/folder.ts';
+import { connect, shows, startStage, TRANSPORTS, VALUE } from './stage.ts';
+
+const PATH = 'prod/db/password';
+const write = { path: PATH, name: 'password' };
+
+async function until(claim: () => boolean | Promise<boolean>, withinMs = 10_000): Promise<void> {
+  const deadline = Date.now() + withinMs;
+  while (!(await claim())) {
+    assert.equal(Date.now() < deadline, true, 'it did not happen in time');
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+}
+
+async function begin(t: TestContext, over: (typeof TRANSPORTS)[number] = 'http') {
+  const stage = await startStage(t);
+  const statuses = async () => (await stage.agent.leases.list()).data.map(({ status }) => status);
+  return { ...stage, statuses, ...(await connect(t, stage.mcp, over)) };
+}
+
+for (const over of TRANSPORTS) {
+  test(`over ${over} a value is written into a private file, and only where it is comes back`, async (t) => {
+    const { use, transcript, filesDir, agent } = await begin(t, over);
+    const { file, lease_id, path } = await use('write_credential_to_file', write);
+    assert.equal(file, join(filesDir, 'password'));
+    assert.equal(path, PATH);
+    assert.equal(readFileSync(String(file), 'utf8'), VALUE);
+    assert.equal(lstatSync(String(file)).mode & 0o777, 0o600);
+    assert.equal((await agent.leases.read(String(lease_id))).status, 'active');
+    assert.equal(shows(transcript()), false);
+  });
+
+  test(`over ${over} remove_file removes it, and ends its lease`, async (t) => {
+    const { use, refusal, filesDir, statuses } = await begin(t, over);
+    await use('write_credential_to_file', write);
+    await use('remove_file', { name: 'password' });
+    assert.deepEqual(readdirSync(filesDir), []);
+    assert.deepEqual(await statuses(), ['revoked']);
+    assert.match(await refusal('remove_file', { name: 'password' }), /^NOT_FOUND: /);
+  });
+}
+
+test('when the server stops its files are gone and its leases revoked', async (t) => {
+  const { use, filesDir, statuses, mcp, refusal } = await begin(t);
+  await use('write_credential_to_file', write);
+  await use('write_credential_to_file', { ...write, name: 'another' });
+  assert.equal(await mcp.close(), 0);
+  assert.deepEqual(readdirSync(filesDir), []);
+  assert.deepEqual(await statuses(), ['revoked', 'revoked']);
+  assert.match(await refusal('write_credential_to_file', write), /^STOPPING: /);
+});
+
+test('a file goes when its lease ends', async (t) => {
+  const { use, filesDir } = await begin(t);
+  await use('write_credential_to_file', { ...write, ttl_seconds: 2 });
+  assert.deepEqual(readdirSync(filesDir), ['password']);
+  // By the clock, before the service is asked for the lease's status.
+  await until(() => readdirSync(filesDir).length === 0, 4000);
+});
+
+test('a file goes soon after somebody revoked its lease', async (t) => {
+  const { use, filesDir, service } = await begin(t);
+  await use('write_credential_to_file', write);
+  await service.admin.post('/api/v1/leases/revoke', { agent: 'builder' });
+  await until(() => readdirSync(filesDir).length === 0);
+});
+
+test('a second value under the same name takes the place of the first, whose lease ends', async (t) => {
+  const { use, service, filesDir, statuses } = await begin(t);
+  await service.admin.post('/api/v1/credentials', { path: 'prod/other', value: 'another value' });
+  await use('write_credential_to_file', write);
+  const { file } = await use('write_credential_to_file', { path: 'prod/other', name: 'password' });
+  assert.equal(readFileSync(String(file), 'utf8'), 'another value');
+  assert.deepEqual(readdirSync(filesDir), ['password']);
+  assert.deepEqual((await statuses()).toSorted(), ['active', 'revoked']);
+});
+
+test('a moved or linked file is emptied when its time is over', async (t) => {
+  const { use, filesDir } = await begin(t);
+  const away = temporaryFolder(t);
+  const { file } = await use('write_credential_to_file', write);
+  linkSync(String(file), join(away, 'linked'));
+  await use('remove_file', { name: 'password' });
+  assert.equal(readFileSync(join(away, 'linked'), 'utf8'), '');
+  await use('write_credential_to_file', write);
+  renameSync(join(filesDir, 'password'), join(away, 'moved'));
+  writeFileSync(join(filesDir, 'password'), 'of somebody else');
+  await use('remove_file', { name: 'password' });
+  assert.equal(readFileSync(join(away, 'moved'), 'utf8'), '');
+  assert.equal(readFileSync(join(filesDir, 'password'), 'utf8'), 'of somebody else');
+});
+
+for (const name of [
+  '../password',
+  '..',
+  '.',
+  '',
+  '.hidden',
+  'a/b',
+  'a\\b',
+  '/etc/password',
+  'a\0b',
+  'a\nb',
+  '-rf',
+  'ä',
+  'a'.repeat(65),
+]) {
+  test(`no file is named ${JSON.stringify(name)}`, async (t) => {
+    const { refusal, filesDir, statuses, transcript } = await begin(t);
+    assert.match(await refusal('write_credential_to_file', { path: PATH, name }), /^Input validation error/);
+    assert.deepEqual(readdirSync(filesDir), []);
+    assert.deepEqual(await statuses(), []);
+    assert.equal(shows(transcript()), false);
+  });
+}
+
+test('what the server did not write is neither overwritten nor removed nor followed, and its lease ends', async (t) => {
+  const { refusal, filesDir, statuses, transcript } = await begin(t);
+  const outside = join(temporaryFolder(t), 'outside');
+  writeFileSync(join(filesDir, 'file'), 'mine');
+  symlinkSync(outside, join(filesDir, 'link'));
+  mkdirSync(join(filesDir, 'folder'));
+  for (const name of ['file', 'link', 'folder']) {
+    assert.match(await refusal('write_credential_to_file', { path: PATH, name }), /^NAME_TAKEN: /);
+    assert.match(await refusal('remove_file', { name }), /^NOT_FOUND: /);
+  }
+  assert.equal(readFileSync(join(filesDir, 'file'), 'utf8'), 'mine');
+  assert.equal(existsSync(outside), false);
+  assert.deepEqual(await statuses(), ['revoked', 'revoked', 'revoked']);
+  assert.equal(shows(transcript()), false);
+});
+
+test('a directory that was exchanged or opened to others meanwhile gets no value', async (t) => {
+  const { refusal, filesDir, statuses } = await begin(t);
+  chmodSync(filesDir, 0o755);
+  assert.match(await refusal('write_credential_to_file', write), /^FAILED: /);
+  chmodSync(filesDir, 0o700);
+  renameSync(filesDir, `${filesDir}-moved`);
+  t.after(() => renameSync(`${filesDir}-moved`, filesDir));
+  mkdirSync(join(temporaryFolder(t), 'exchanged'));
+  symlinkSync(`${filesDir}-moved`, filesDir);
+  assert.match(await refusal('write_credential_to_file', write), /^FAILED: /);
+  assert.deepEqual(readdirSync(`${filesDir}-moved`), []);
+  assert.deepEqual(await statuses(), ['revoked', 'revoked']);
+});
+
+test('a denied or missing path leaves no file', async (t) => {
+  const { refusal, filesDir } = await begin(t);
+  assert.match(
+    await refusal('write_credential_to_file', { path: 'other/x', name: 'x' }),
+    /^ACCESS_DENIED: .*explain_access/,
+  );
+  assert.match(await refusal('write_credential_to_file', { path: 'prod/none', name: 'x' }), /^NOT_FOUND: /);
+  for (const path of ['../leases', 'prod/x/../db/password', 'prod/db/./password', 'prod%2Fdb%2Fpassword', '']) {
+    assert.match(await refusal('write_credential_to_file', { path, name: 'x' }), /^INVALID_REQUEST: path: /, path);
+  }
+  assert.deepEqual(readdirSync(filesDir), []);
+});
+
+test('there are 64 files at most', async (t) => {
+  const { use, refusal, filesDir } = await begin(t);
+  for (let n = 0; n < 64; n++) await use('write_credential_to_file', { path: PATH, name: `n${n}` });
+  assert.match(await refusal('write_credential_to_file', { path: PATH, name: 'more' }), /^BUSY: /);
+  await use('write_credential_to_file', { path: PATH, name: 'n7' });
+  assert.equal(readdirSync(filesDir).length, 64);
+});
+
+test('a directory that is not private, not ours to use, or a link is refused at the start', async (t) => {
+  const folder = temporaryFolder(t);
+  mkdirSync(join(folder, 'open'), { mode: 0o755 });
+  mkdirSync(join(folder, 'private'), { mode: 0o700 });
+  symlinkSync(join(folder, 'private'), join(folder, 'link'));
+  writeFileSync(join(folder, 'file'), '');
+  for (const name of ['open', 'link', 'file', 'missing']) {
+    await assert.rejects(FilesFolder.open(join(folder, name)), SetupError, name);
+  }
+  await assert.rejects(FilesFolder.open('relative'), SetupError);
+  assert.equal((await FilesFolder.open(join(folder, 'private'))).strangers, 0);
+});
