@@ -100,7 +100,7 @@ export class Masker {
       const length = depths[whole] ?? 0;
       const from = this.#placeOf(length);
       if (to - from === length || mayBreak[whole] === 1) {
-        this.#cover(Math.max(from, this.#given), to);
+        this.#cover(from, to);
         return;
       }
     }

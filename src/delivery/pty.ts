@@ -4,7 +4,6 @@
  */
 import { spawnSync } from 'node:child_process';
 import { statSync } from 'node:fs';
-import { Socket } from 'node:net';
 import type { ReadStream, WriteStream } from 'node:tty';
 import type { IPty } from '@lydell/node-pty';
 import { type Ending, signalOf } from './ending.ts';
@@ -49,8 +48,7 @@ export async function runOnPty(
   try {
     const pty = withUmask(program.umask, () => start(maker, program, stdout));
     const exited = new Promise<Ending>((resolve) => pty.onExit((exit) => resolve(toEnding(exit))));
-    const socket = socketOf(pty);
-    const reading = readToTheEnd(socket);
+    const reading = readToTheEnd(pty);
     // The types know text alone; without an encoding it is bytes.
     pty.onData((chunk) => {
       if (!masked.write(chunk as unknown as Uint8Array)) reading.pause();
@@ -58,7 +56,13 @@ export async function runOnPty(
     masked.on('drain', () => reading.resume());
     const hangUp = (): void => pty.kill('SIGHUP');
     const type = (chunk: Buffer): void => pty.write(chunk as unknown as string);
-    const resize = (): void => pty.resize(stdout.columns || 80, stdout.rows || 24);
+    const resize = (): void => {
+      try {
+        pty.resize(stdout.columns || 80, stdout.rows || 24);
+      } catch {
+        // The program has ended, and its terminal with it.
+      }
+    };
     // Whoever brings us back from a stop has set the terminal for itself.
     const goOn = (): void => {
       stdin.setRawMode(false);
@@ -100,12 +104,6 @@ function here(named: string | undefined): string {
   const found = named?.startsWith('/') ? statSync(named, { throwIfNoEntry: false }) : undefined;
   const own = statSync(folder);
   return named !== undefined && found?.ino === own.ino && found.dev === own.dev ? named : folder;
-}
-
-function socketOf(pty: IPty): Socket {
-  const socket: unknown = Reflect.get(pty, '_socket');
-  if (!(socket instanceof Socket)) throw new TypeError('the terminal has no socket');
-  return socket;
 }
 
 function toEnding({ exitCode, signal = 0 }: { exitCode: number; signal?: number }): Ending {

@@ -2,7 +2,8 @@
  * Keeps a terminal's socket open until all that was written there has been read. WHY: the package closes it 200 ms after the program's
  * end, and Node when it meets the end of the terminal, although somebody who reads slowly has not had the rest yet.
  */
-import type { Socket } from 'node:net';
+import { Socket } from 'node:net';
+import type { IPty } from '@lydell/node-pty';
 
 const TICK_MS = 50;
 /** After the program's end: so many ticks without a byte, and whoever still has the terminal open is not waited for. */
@@ -13,7 +14,9 @@ interface Reading {
   resume(): void;
 }
 
-export function readToTheEnd(socket: Socket): Reading {
+export function readToTheEnd(pty: IPty): Reading {
+  const socket: unknown = Reflect.get(pty, '_socket');
+  if (!(socket instanceof Socket)) throw new TypeError('the terminal has no socket');
   const destroy = socket.destroy.bind(socket);
   let isPaused = false;
   let quietTicks = 0;

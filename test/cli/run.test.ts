@@ -2,8 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -65,6 +64,7 @@ test('a reader that has seen enough ends the program as if nobody stood between'
 });
 
 test('output is neither lost nor cut, however slowly it is read, and a program left behind is not waited for', async () => {
+  const startedAt = performance.now();
   const lines = Array.from({ length: 200_000 }, (_, at) => `${at + 1}\n`).join('');
   const words = scene.run(...A, '--', 'sh', '-c', 'sleep 60 & seq 200000');
   const child = spawn(words[0] ?? '', words.slice(1), { env: scene.environment, stdio: ['ignore', 'pipe', 'ignore'] });
@@ -75,6 +75,7 @@ test('output is neither lost nor cut, however slowly it is read, and a program l
     if (stdout.length < 200_000) await sleep(20);
   }
   assert.equal(stdout === lines, true);
+  assert.equal(performance.now() - startedAt < 50_000, true, 'it waited for the one that was left behind');
 });
 
 test('where both outputs lead to the same place their order is kept, and both can be opened by name', async () => {
@@ -268,41 +269,40 @@ test('a service that is gone at the end is told of, and does not hold us up', as
 });
 
 test('no value stands in the arguments of any process, nor in any file that stays behind', async () => {
-  const places = [tmpdir(), '/dev/shm', scene.home.path];
-  const filesOf = (folder: string) =>
-    readdirSync(folder, { withFileTypes: true }).filter(
-      (entry) => entry.isFile() || entry.name.startsWith('leasehold-run-'),
-    );
+  const folders = ['runtime', 'temporary', 'work'].map((name) => join(scene.home.path, name));
+  for (const folder of folders) mkdirSync(folder, { mode: 0o700 });
+  const [XDG_RUNTIME_DIR = '', TMPDIR = '', cwd = ''] = folders;
   const script = 'echo ready; read x; echo "$A$B$P"';
   for (const flags of [[], ['--files'], ['--no-masking']]) {
     const words = scene.run(...flags, ...A, '--env', 'B=prod/b', '--env', 'P=prod/pem', '--', 'sh', '-c', script);
-    const child = spawn(words[0] ?? '', words.slice(1), { env: scene.environment, cwd: scene.home.path });
+    const child = spawn(words[0] ?? '', words.slice(1), {
+      env: { ...scene.environment, XDG_RUNTIME_DIR, TMPDIR },
+      cwd,
+    });
+    const ended = new Promise((resolve) => child.once('close', resolve));
     await new Promise((resolve) => child.stdout.once('data', resolve));
-    let seen = 0;
-    for (const pid of readdirSync('/proc').filter((name) => /^\d+$/.test(name))) {
-      try {
-        const line = readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ');
-        assertClean(line);
-        if (line.includes('--env B=prod/b') || line.includes(script)) seen++;
-      } catch (error) {
-        if ((error as NodeJS.ErrnoException).code === undefined) throw error;
-      }
-    }
-    assert.equal(seen, 2, 'the command and its program were looked at');
+    assert.equal(readdirSync(XDG_RUNTIME_DIR).length, flags.includes('--files') ? 1 : 0);
+    assert.equal(argumentsOfAll().filter((line) => line.includes(script)).length, 2, 'the command and its program');
+    for (const line of argumentsOfAll()) assertClean(line);
     child.stdin.end('\n');
     child.stdout.resume();
-    await new Promise((resolve) => child.once('close', resolve));
+    await ended;
   }
-  for (const place of places) {
-    // The file that a test put there has a value on purpose.
-    for (const entry of filesOf(place).filter(({ name }) => name !== 'pem')) {
-      assert.equal(entry.name.startsWith('leasehold-run-'), false, entry.name);
-      const path = join(place, entry.name);
-      try {
-        assertClean(readFileSync(path, 'latin1'));
-      } catch (error) {
-        if ((error as NodeJS.ErrnoException).code === 'ERR_ASSERTION') throw error;
-      }
-    }
-  }
+  const left = readdirSync(scene.home.path, { recursive: true, withFileTypes: true });
+  // The file with a value that a test put there.
+  for (const entry of left.filter((one) => one.isFile() && one.name !== 'pem'))
+    assertClean(readFileSync(join(entry.parentPath, entry.name), 'latin1'));
+  for (const folder of folders) assert.deepEqual(readdirSync(folder), []);
 });
+
+/** Of every process of this machine that can be looked at. */
+function argumentsOfAll(): string[] {
+  const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name));
+  return pids.flatMap((pid) => {
+    try {
+      return [readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ')];
+    } catch {
+      return []; // has ended
+    }
+  });
+}

@@ -1,5 +1,6 @@
 /** A person at a terminal: a real pseudo-terminal, on which a program runs, is typed at, and is read. */
 import { spawn } from '@lydell/node-pty';
+import { readToTheEnd } from '../../src/delivery/unhurried.ts';
 import { COMPILED } from './command.ts';
 import type { Scope } from './folder.ts';
 
@@ -31,6 +32,7 @@ export function openPseudoTerminal(scope: Scope, command: readonly string[], sta
   const { folder, environment, columns = 80, rows = 24 } = start;
   const env = { PATH: process.env['PATH'] ?? '', TERM: 'xterm-256color', ...COMPILED, ...environment };
   const child = spawn(program, words, { cwd: folder, cols: columns, rows, env });
+  const reading = readToTheEnd(child);
   let seen = '';
   const looks = new Set<() => void>();
   child.onData((text) => {
@@ -53,8 +55,8 @@ export function openPseudoTerminal(scope: Scope, command: readonly string[], sta
     screen: () => seen,
     type: (text) => child.write(text),
     resize: (width, height) => child.resize(width, height),
-    pause: () => child.pause(),
-    resume: () => child.resume(),
+    pause: reading.pause,
+    resume: reading.resume,
     shows: (wanted) =>
       new Promise((resolve, reject) => {
         const timer = setTimeout(() => end(new Error(`never showed ${wanted}: ${seen}`)), WITHIN_MS);
