@@ -1,4 +1,8 @@
-#!/usr/bin/env node
+#!/bin/sh
+//bin/true 2>/dev/null; exec node -- "$0" "$@"
+// WHY a shell first, to which the line above is code: without -- Node reads the file of our --env-file itself, and does what NODE_OPTIONS
+// in it says, in the process that holds the token of the vault. `env -S` is not to be had everywhere.
+
 // The command `leasehold`. In a checkout it installs what is missing and runs src/, without a build; installed it runs dist/, in
 // this very process. Plain JavaScript for Node 18 and later: it has to start where Node is too old, to say so.
 
@@ -32,7 +36,7 @@ async function prepareCheckout() {
   }
   const { spawn } = await import('node:child_process');
   const env = { NODE_COMPILE_CACHE: COMPILE_CACHE, ...process.env };
-  endAs(await follow(spawn(findRuntime(), [SOURCE, ...process.argv.slice(2)], { stdio: 'inherit', env })));
+  endAs(await follow(spawn(findRuntime(), ['--', SOURCE, ...process.argv.slice(2)], { stdio: 'inherit', env })));
   return null;
 }
 

@@ -8,7 +8,7 @@ export type Variables = Readonly<Record<string, string | undefined>>;
 
 export interface Inherited {
   readonly variables: Readonly<Record<string, string>>;
-  /** Names of what was left out, in alphabetical order. */
+  /** Names of what was left out because it looks like a secret, in alphabetical order; the vault's own always are. */
   readonly leftOut: readonly string[];
 }
 
@@ -21,10 +21,11 @@ export function inheritEnvironment(parent: Variables, keep: readonly string[] = 
   const variables: Record<string, string> = Object.create(null);
   const leftOut: string[] = [];
   for (const [name, value] of Object.entries(parent)) {
-    if (value === undefined) continue;
-    if (kept.has(name) || (OWN.test(name) ? false : kept.has(ALL) || !looksSecret(name, value)))
-      variables[name] = value;
-    else leftOut.push(name);
+    // WHY the second: as the name of a property it would be more than a name.
+    if (value === undefined || name === '__proto__') continue;
+    const isOwn = OWN.test(name);
+    if (kept.has(name) || (!isOwn && (kept.has(ALL) || !looksSecret(name, value)))) variables[name] = value;
+    else if (!isOwn) leftOut.push(name);
   }
   return { variables, leftOut: leftOut.sort() };
 }

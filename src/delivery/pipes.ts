@@ -1,9 +1,12 @@
 /** A program on our own streams, or, where its output is masked, on pipes in their place. Its input is ours. */
 import { type ChildProcess, spawn } from 'node:child_process';
+import { fstatSync } from 'node:fs';
 import type { Readable, Writable } from 'node:stream';
 import { type Ending, NOT_EXECUTABLE, NOT_FOUND } from './ending.ts';
+import { type Fifo, makeFifo } from './fifos.ts';
 import { Misuse } from './misuse.ts';
 import { type Pouring, pour } from './pouring.ts';
+import { makePrivateFiles } from './privatefiles.ts';
 import { type Program, withUmask } from './program.ts';
 import type { Signals } from './signals.ts';
 
@@ -13,14 +16,26 @@ export interface Streams {
   readonly stderr: Writable;
 }
 
+/** One for each of its outputs, and a single one where both of ours lead to the same place, so that their order is kept. */
+interface Pipes {
+  readonly stdout: Fifo;
+  readonly stderr: Fifo;
+}
+
 /** Resolves when it has ended and all that it wrote has been written. @throws Misuse where the environment is too large for the system */
 export async function runOnPipes(program: Program, streams: Streams, signals: Signals): Promise<Ending> {
-  const child = withUmask(program.umask, () => start(program));
-  signals.sendToNeighbour((signal) => child.kill(signal));
   const { masking } = program;
+  // WHY before the signals: nobody waits between the question whether one has come and the start.
+  const pipes = masking === null ? null : makePipes(streams);
+  const child = withUmask(program.umask, () => start(program, pipes));
+  signals.sendToNeighbour((signal) => child.kill(signal));
   const pourings: Pouring[] = [];
-  if (masking !== null && child.stdout !== null) pourings.push(pour(child.stdout, masking, streams.stdout));
-  if (masking !== null && child.stderr !== null) pourings.push(pour(child.stderr, masking, streams.stderr));
+  if (masking !== null) {
+    const stdout = pipes?.stdout.readEnd ?? child.stdout;
+    const stderr = pipes?.stderr.readEnd ?? child.stderr;
+    if (stdout !== null) pourings.push(pour(stdout, masking, streams.stdout));
+    if (stderr !== null && stderr !== stdout) pourings.push(pour(stderr, masking, streams.stderr));
+  }
   const ending = await new Promise<Ending>((resolve, reject) => {
     child.once('error', (error: NodeJS.ErrnoException) => {
       if (error.code === 'ENOENT') resolve({ code: NOT_FOUND });
@@ -33,12 +48,38 @@ export async function runOnPipes(program: Program, streams: Streams, signals: Si
   return ending;
 }
 
-function start({ file, words, environment, masking }: Program): ChildProcess {
-  const output = masking === null ? 'inherit' : 'pipe';
+/** Null where the system has none: then Node's own serve. */
+function makePipes(streams: Streams): Pipes | null {
+  const files = makePrivateFiles();
   try {
-    return spawn(file, words, { env: environment, stdio: ['inherit', output, output] });
+    const stdout = makeFifo(files, 'stdout');
+    if (stdout === null) return null;
+    const stderr = isSamePlace(streams) ? stdout : makeFifo(files, 'stderr');
+    return stderr === null ? null : { stdout, stderr };
+  } finally {
+    files.remove();
+  }
+}
+
+function isSamePlace({ stdout, stderr }: Streams): boolean {
+  if (!hasDescriptor(stdout) || !hasDescriptor(stderr)) return false;
+  const [one, other] = [fstatSync(stdout.fd, { bigint: true }), fstatSync(stderr.fd, { bigint: true })];
+  return one.dev === other.dev && one.ino === other.ino && one.rdev === other.rdev;
+}
+
+function hasDescriptor(stream: Writable): stream is Writable & { readonly fd: number } {
+  return 'fd' in stream && typeof stream.fd === 'number';
+}
+
+function start({ file, words, environment, masking }: Program, pipes: Pipes | null): ChildProcess {
+  const other = masking === null ? 'inherit' : 'pipe';
+  const stdio = ['inherit', pipes?.stdout.writeEnd ?? other, pipes?.stderr.writeEnd ?? other] as const;
+  try {
+    return spawn(file, words, { env: environment, stdio: [...stdio] });
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'E2BIG') throw error;
     throw new Misuse('the environment is larger than the system allows', '--files delivers values as files.');
+  } finally {
+    for (const pipe of new Set([pipes?.stdout, pipes?.stderr])) pipe?.handOver();
   }
 }

@@ -2,8 +2,7 @@
  * Values as files: a directory that nobody else can enter, in memory where the system has such a place, a file a value, gone when the
  * program has ended. ORDER: the directory is known to the clean-up before the first value is written.
  */
-import { constants, lstatSync, rmSync } from 'node:fs';
-import { mkdtemp, open } from 'node:fs/promises';
+import { closeSync, constants, lstatSync, mkdtempSync, openSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Secret } from '../core/secret.ts';
@@ -19,14 +18,14 @@ const PERMISSIONS = 0o777;
 export interface PrivateFiles {
   readonly directory: string;
   /** Answers the path of the new file, which has the name and holds the value byte for byte. */
-  write(name: string, value: Secret): Promise<string>;
+  write(name: string, value: Secret): string;
   /** Removes all of it; also done when this process exits. Doing it again is harmless. */
   remove(): void;
 }
 
 /** `runtimeDir` is the caller's XDG_RUNTIME_DIR. @throws Misuse where there is no place that others can't touch */
-export async function makePrivateFiles(runtimeDir: string | undefined): Promise<PrivateFiles> {
-  const directory = await makeDirectory(runtimeDir);
+export function makePrivateFiles(runtimeDir = process.env['XDG_RUNTIME_DIR']): PrivateFiles {
+  const directory = makeDirectory(runtimeDir);
   const remove = (): void => {
     process.off('exit', remove);
     rmSync(directory, { recursive: true, force: true });
@@ -39,16 +38,16 @@ export async function makePrivateFiles(runtimeDir: string | undefined): Promise<
   }
   return {
     directory,
-    async write(name, value) {
+    write(name, value) {
       if (name.includes('/') || name.startsWith('.'))
-        throw new Misuse(`${JSON.stringify(name)} can't be the name of a file`);
+        throw new Misuse('the name of a variable can’t be that of a file');
       const path = join(directory, name);
       const { O_CREAT, O_EXCL, O_NOFOLLOW, O_WRONLY } = constants;
-      const file = await open(path, O_CREAT | O_EXCL | O_NOFOLLOW | O_WRONLY, 0o600);
+      const file = openSync(path, O_CREAT | O_EXCL | O_NOFOLLOW | O_WRONLY, 0o600);
       try {
-        await file.writeFile(value.reveal(), 'utf8');
+        writeFileSync(file, value.reveal(), 'utf8');
       } finally {
-        await file.close();
+        closeSync(file);
       }
       return path;
     },
@@ -57,16 +56,16 @@ export async function makePrivateFiles(runtimeDir: string | undefined): Promise<
 }
 
 /** In the user's own place, in memory that all share, or in the temporary directory: whichever is safe and can be had first. */
-async function makeDirectory(runtimeDir: string | undefined): Promise<string> {
+function makeDirectory(runtimeDir: string | undefined): string {
   const own = runtimeDir?.startsWith('/') && isOurs(runtimeDir) ? [runtimeDir] : [];
   for (const place of [...own, ...[IN_MEMORY, tmpdir()].filter(isSafe)]) {
     try {
-      return await mkdtemp(join(place, PREFIX));
+      return mkdtempSync(join(place, PREFIX));
     } catch {
       // Full or read-only: there may be another place.
     }
   }
-  throw new Misuse('no directory is both safe and writable', 'point TMPDIR at a directory of your own');
+  throw new Misuse('no directory is both safe and writable', 'Point TMPDIR at a directory of your own.');
 }
 
 function isOurs(directory: string): boolean {

@@ -64,8 +64,8 @@ export async function run(job: Job, lender: Lender, surroundings: Surroundings):
   let files: PrivateFiles | null = null;
   try {
     borrowed = await borrow(lender, job.wanted, { ttlSeconds: job.ttlSeconds, signal: interruption.signal });
-    if (job.hasFiles) files = await makePrivateFiles(surroundings.environment['XDG_RUNTIME_DIR']);
-    const values = await deliver(borrowed.values, files);
+    if (job.hasFiles) files = makePrivateFiles(surroundings.environment['XDG_RUNTIME_DIR']);
+    const values = deliver(borrowed.values, files);
     const masking = job.isMasked ? mask(borrowed.values, surroundings) : null;
     const environment = Object.assign(Object.create(null), inherited.variables, given, values);
     const program = { file, words, environment, masking, umask: surroundings.umask };
@@ -85,11 +85,11 @@ export async function run(job: Job, lender: Lender, surroundings: Surroundings):
 }
 
 /** What the variables hold. @throws Misuse */
-async function deliver(values: ReadonlyMap<string, Secret>, files: PrivateFiles | null) {
+function deliver(values: ReadonlyMap<string, Secret>, files: PrivateFiles | null) {
   const variables: Record<string, string> = Object.create(null);
   for (const [name, value] of values) {
     if (files !== null) {
-      variables[name] = await files.write(name, value);
+      variables[name] = files.write(name, value);
       continue;
     }
     const text = value.reveal();

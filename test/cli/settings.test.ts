@@ -5,6 +5,7 @@ import assert from 'node:assert/strict';
 import { chmodSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { ROOT } from '../house/source.ts';
 import { type Home, newHome } from '../kit/command.ts';
 import { startTestService, type TestService } from '../kit/service.ts';
 
@@ -65,6 +66,19 @@ test('a profile is chosen by flag or environment, and one that is nowhere is a m
   assert.match(await told(home, ['--profile', 'prod']), /^who asks: agent bot, from .*\[profiles\.prod\], agent$/m);
   assert.match(await told(home, [], { LEASEHOLD_PROFILE: 'prod' }), /^profile: prod, from LEASEHOLD_PROFILE$/m);
   assert.match(await told(home, ['--profile', 'x']), /^leasehold: --profile: no file has a profile "x"\./);
+});
+
+test('the example of docs/cli.md is a file of a project, with its profiles', async (t) => {
+  const home = newHome(t);
+  const [, text = ''] = /```toml\n([\s\S]*?)```/.exec(readFileSync(join(ROOT, 'docs/cli.md'), 'utf8')) ?? [];
+  write(home, 'leasehold.toml', text);
+  const environment = { LEASEHOLD_ADDR: 'http://127.0.0.1:1' };
+  const staging = await told(home, ['--profile', 'staging'], environment);
+  assert.match(staging, /^who asks: agent shop-ci, from leasehold\.toml, agent$/m);
+  assert.match(
+    staging,
+    /^overruled: address https:\/\/vault\.staging\.example\.org, from leasehold\.toml \[profiles\.staging\]$/m,
+  );
 });
 
 const REFUSED: readonly [file: string, text: string, says: RegExp][] = [

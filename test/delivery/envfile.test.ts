@@ -69,9 +69,9 @@ const ROWS: readonly [claim: string, text: string, pairs: [string, string][]][] 
   ['escapes in double quotes', String.raw`A="a\nb\t\"c\" \\ \$ \d"`, [['A', 'a\nb\t"c" \\ $ \\d']]],
   [
     'nothing expanded',
-    'A=${B} $C `D`\nB="$A"',
+    'A=$B $(C) `D`\nB="$A"',
     [
-      ['A', '${B} $C `D`'],
+      ['A', '$B $(C) `D`'],
       ['B', '$A'],
     ],
   ],

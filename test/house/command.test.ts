@@ -1,8 +1,9 @@
 // What starts the command `leasehold`, in a checkout and installed, with programs made up for the test in place of the real ones.
 
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { type TestContext, test } from 'node:test';
@@ -99,4 +100,18 @@ test('a bug of the program is shown as one', async (t) => {
   const { err, code } = await ending(run(installed(t), ['throw']));
   assert.equal(code, 1);
   assert.match(err, /Error: a bug of the program\n {4}at file:/);
+});
+
+test('a file of ours in --env-file is not read by Node, which would do what NODE_OPTIONS in it says', (t) => {
+  const folder = installed(t);
+  const command = path.join(folder, 'scripts/leasehold.mjs');
+  chmodSync(command, 0o755);
+  writeFileSync(path.join(folder, 'evil.mjs'), "console.log('evil');");
+  writeFileSync(path.join(folder, '.env'), `NODE_OPTIONS=--import=${path.join(folder, 'evil.mjs')}\n`);
+  const PATH = `${path.dirname(process.execPath)}:${process.env['PATH']}`;
+  for (const file of ['.env', '.none']) {
+    const words = ['run', '--env-file', file, '--', 'x'];
+    const out = execFileSync(command, words, { cwd: folder, env: { PATH }, encoding: 'utf8' });
+    assert.deepEqual(JSON.parse(out).words, words);
+  }
 });

@@ -11,6 +11,9 @@ export interface PseudoTerminal {
   screen(): string;
   type(text: string): void;
   resize(columns: number, rows: number): void;
+  /** Nobody reads what is painted until `resume`. */
+  pause(): void;
+  resume(): void;
   /** Resolves when the screen matches. Rejects with the screen when that takes too long. */
   shows(wanted: RegExp): Promise<void>;
   readonly ended: Promise<{ readonly exitCode: number; readonly signal: number | undefined }>;
@@ -50,6 +53,8 @@ export function openPseudoTerminal(scope: Scope, command: readonly string[], sta
     screen: () => seen,
     type: (text) => child.write(text),
     resize: (width, height) => child.resize(width, height),
+    pause: () => child.pause(),
+    resume: () => child.resume(),
     shows: (wanted) =>
       new Promise((resolve, reject) => {
         const timer = setTimeout(() => end(new Error(`never showed ${wanted}: ${seen}`)), WITHIN_MS);

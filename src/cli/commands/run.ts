@@ -106,14 +106,15 @@ async function endSession({ settings }: Invocation, vault: Leasehold): Promise<v
   await vault.logOut({ signal: AbortSignal.timeout(CLOSES_WITHIN_MS) }).catch(() => undefined);
 }
 
-/** Says all refusals but the first, which is answered for the frame to say. */
+/** Says all refusals but the last, which is answered for the frame to say. */
 function tell({ terminal }: Invocation, refused: readonly Refused[]): unknown {
-  const [first, ...others] = refused.map(withPath);
-  for (const error of others) {
+  const errors = refused.map(withPath);
+  for (const error of errors.slice(0, -1)) {
     const known = error instanceof Hinted ? error.error : error;
-    if (known instanceof LeaseholdError) say(terminal, `leasehold: ${known.message} (${known.code})`);
+    if (known instanceof LeaseholdError)
+      say(terminal, `leasehold: ${known.message.replace(/\.$/, '')} (${known.code}).`);
   }
-  return first;
+  return errors.at(-1);
 }
 
 function withPath({ wanted: { name, path }, error }: Refused): unknown {

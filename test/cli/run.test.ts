@@ -1,0 +1,308 @@
+// `leasehold run` without a terminal: what reaches the program, what its output shows, how it ends, and what stays behind.
+
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Run } from '../kit/command.ts';
+import { openScene, VALUES } from './runscene.ts';
+
+const scene = await openScene({ after });
+const run = (words: readonly string[], more: Run = {}) => scene.home.leasehold(['run', ...words], more);
+const A = ['--env', 'A=prod/a'] as const;
+const inShell = (script: string, more: Run = {}) => run([...A, '--', 'sh', '-c', script], more);
+const EVERYTHING = Object.values(VALUES).filter((value) => value.length > 3);
+
+function assertClean(text: string): void {
+  for (const value of EVERYTHING) assert.equal(text.includes(value), false);
+}
+
+test('the program has the values, and its output has not', async () => {
+  const script = `[ "$A" = '${VALUES['prod/a']}' ] && echo "right: $A"; echo "$B" >&2; printf %s "$A" | base64`;
+  const { code, stdout, stderr } = await run([...A, '--env', 'B=prod/b', '--', 'sh', '-c', script]);
+  assert.deepEqual([code, stdout, stderr], [0, 'right: [secret]\n[secret]\n', '[secret]\n']);
+});
+
+test('without masking the output is the program’s own', async () => {
+  const { stdout } = await run(['--no-masking', ...A, '--', 'sh', '-c', 'echo $A']);
+  assert.equal(stdout, `${VALUES['prod/a']}\n`);
+});
+
+test('its input, its arguments and its exit code are its own', async () => {
+  const { code, stdout } = await inShell('cat; echo "[$1]"; exit 77', { input: 'typed\n' });
+  assert.deepEqual([code, stdout], [77, 'typed\n[]\n']);
+  const words = ['--env', '--', '$A', '*', ''];
+  assert.equal((await run([...A, '--', 'printf', '[%s]', ...words])).stdout, words.map((word) => `[${word}]`).join(''));
+});
+
+test('a program that is not there ends with 127, one that can’t be executed with 126, and nothing is lent for it', async () => {
+  const before = (await scene.service.admin.get('/api/v1/leases')).body.data.length;
+  const missing = await run([...A, '--', 'no-such-program']);
+  assert.deepEqual([missing.code, missing.stderr], [127, 'leasehold: no-such-program: command not found\n']);
+  for (const file of ['/etc/passwd', '/']) assert.equal((await run([...A, '--', file])).code, 126, file);
+  assert.equal((await scene.service.admin.get('/api/v1/leases')).body.data.length, before);
+});
+
+test('a program that a signal ended ends us by the same one, but for those that write memory to the disk', async () => {
+  for (const signal of ['SIGTERM', 'SIGINT', 'SIGKILL', 'SIGHUP', 'SIGUSR2'] as const)
+    assert.equal((await inShell(`kill -${signal.slice(3)} $$`)).signal, signal);
+  const { code, signal } = await inShell('ulimit -c 0; kill -SEGV $$');
+  assert.deepEqual([code, signal], [139, null]);
+  assert.equal(await scene.countActive(), 0);
+});
+
+test('a reader that has seen enough ends the program as if nobody stood between', async () => {
+  const words = scene.run(...A, '--', 'sh', '-c', 'yes; kill -l $? >&2');
+  const child = spawn(words[0] ?? '', words.slice(1), { env: scene.environment, stdio: ['ignore', 'pipe', 'pipe'] });
+  let stderr = '';
+  child.stderr.on('data', (chunk) => (stderr += chunk));
+  child.stdout.once('data', () => child.stdout.destroy());
+  const code = await new Promise((resolve) => child.once('close', resolve));
+  assert.deepEqual([code, stderr], [0, 'PIPE\n']);
+});
+
+test('output is neither lost nor cut, however slowly it is read, and a program left behind is not waited for', async () => {
+  const lines = Array.from({ length: 200_000 }, (_, at) => `${at + 1}\n`).join('');
+  const words = scene.run(...A, '--', 'sh', '-c', 'sleep 60 & seq 200000');
+  const child = spawn(words[0] ?? '', words.slice(1), { env: scene.environment, stdio: ['ignore', 'pipe', 'ignore'] });
+  await sleep(1500);
+  let stdout = '';
+  for await (const chunk of child.stdout) {
+    stdout += chunk;
+    if (stdout.length < 200_000) await sleep(20);
+  }
+  assert.equal(stdout === lines, true);
+});
+
+test('where both outputs lead to the same place their order is kept, and both can be opened by name', async () => {
+  const words = scene.run(
+    ...A,
+    '--',
+    'bash',
+    '-c',
+    'for i in {1..200}; do echo o$i; echo e$i >&2; done; echo $A > /dev/stdout',
+  );
+  const line = `${words.map((word) => `'${word}'`).join(' ')} 2>&1 | cat`;
+  const child = spawn('bash', ['-c', line], { env: scene.environment, stdio: ['ignore', 'pipe', 'ignore'] });
+  const stdout = (await child.stdout.toArray()).join('');
+  assert.equal(stdout, `${Array.from({ length: 200 }, (_, at) => `o${at + 1}\ne${at + 1}\n`).join('')}[secret]\n`);
+});
+
+test('the program has the umask and the folder of the caller', async () => {
+  const words = scene.run(...A, '--', 'sh', '-c', 'umask; pwd');
+  const child = spawn('bash', ['-c', 'umask 027; exec "$@"', '-', ...words], { env: scene.environment, cwd: '/usr' });
+  assert.equal((await child.stdout.toArray()).join(''), '0027\n/usr\n');
+});
+
+test('the vault’s own variables and what looks like a secret are not passed on, and the latter are named', async () => {
+  const environment = {
+    GH_TOKEN: 'x1',
+    STRIPE: 'sk_live_0123456789abcdef',
+    DATABASE_URL: 'postgres://u:p@h/d',
+    LEASEHOLD_PROFILE_X: 'x',
+    SSH_AUTH_SOCK: '/run/agent',
+    TOKENIZERS_PARALLELISM: 'false',
+    EMPTY_TOKEN: '',
+  };
+  const passed = async (...keep: string[]) => {
+    const words = [...keep.flatMap((name) => ['--keep', name]), ...A, '--', 'env'];
+    const { stdout, stderr } = await run(words, { environment });
+    const names = stdout.split('\n').map((line) => line.replace(/=.*/, ''));
+    return { names: new Set(names), stderr };
+  };
+  const plain = await passed();
+  assert.equal(
+    plain.stderr,
+    'leasehold: 3 variables not passed on (--keep NAME does): DATABASE_URL, GH_TOKEN, STRIPE\n',
+  );
+  for (const name of ['A', 'PATH', 'HOME', 'SSH_AUTH_SOCK', 'TOKENIZERS_PARALLELISM', 'EMPTY_TOKEN'])
+    assert.ok(plain.names.has(name), name);
+  for (const name of ['GH_TOKEN', 'STRIPE', 'DATABASE_URL', 'LEASEHOLD_TOKEN', 'LEASEHOLD_PROFILE_X'])
+    assert.ok(!plain.names.has(name), name);
+  const one = await passed('GH_TOKEN');
+  assert.match(one.stderr, /^leasehold: 2 variables.*: DATABASE_URL, STRIPE\n$/);
+  assert.ok(one.names.has('GH_TOKEN'));
+  const all = await passed('*');
+  assert.equal(all.stderr, '');
+  assert.ok(all.names.has('STRIPE') && !all.names.has('LEASEHOLD_TOKEN'));
+  assert.ok((await passed('*', 'LEASEHOLD_TOKEN')).names.has('LEASEHOLD_TOKEN'));
+});
+
+test('references in a file are replaced, and the rest of it is passed on as it stands', async () => {
+  await scene.service.admin.post('/api/v1/credentials', { path: 'prod/versions', value: 'the first value' });
+  await scene.service.admin.post('/api/v1/credentials', { path: 'prod/versions', value: 'the second value' });
+  const text =
+    'A=leasehold://prod/a\nexport B="plain $A" # c\nOLD=leasehold://prod/versions?version=1\nNEW=leasehold://prod/versions\n';
+  writeFileSync(join(scene.home.path, '.env'), text);
+  const words = [
+    '--no-masking',
+    '--env-file',
+    '.env',
+    '--env',
+    'C=prod/b',
+    '--',
+    'sh',
+    '-c',
+    'echo "$A|$B|$C|$OLD|$NEW"',
+  ];
+  const { stdout } = await run(words);
+  assert.equal(stdout, `${VALUES['prod/a']}|plain $A|${VALUES['prod/b']}|the first value|the second value\n`);
+});
+
+test('with --files the variables hold paths of private files, which are gone afterwards', async () => {
+  const script = 'stat -c %a "$(dirname "$A")" "$A"; cmp "$P" "$1" && echo same; echo "$A"; cat "$A"';
+  writeFileSync(join(scene.home.path, 'pem'), VALUES['prod/pem']);
+  const { stdout } = await run(['--files', ...A, '--env', 'P=prod/pem', '--', 'sh', '-c', script, '-', 'pem']);
+  const [directory, file, same, path = '', value] = stdout.split('\n');
+  assert.deepEqual([directory, file, same, value], ['700', '600', 'same', '[secret]']);
+  assert.throws(() => readFileSync(path), { code: 'ENOENT' });
+  assert.throws(() => readdirSync(join(path, '..')), { code: 'ENOENT' });
+});
+
+test('files and leases go away when a signal ends the program', async () => {
+  for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) {
+    const words = scene.run('--files', ...A, '--', 'sh', '-c', 'echo "$A"; exec sleep 100');
+    const child = spawn(words[0] ?? '', words.slice(1), {
+      env: scene.environment,
+      stdio: ['ignore', 'pipe', 'ignore'],
+    });
+    const ended = new Promise((resolve) => child.once('close', (_code, by) => resolve(by)));
+    const path = String(await new Promise((resolve) => child.stdout.once('data', resolve))).trim();
+    assert.equal(readFileSync(path, 'utf8'), VALUES['prod/a']);
+    assert.equal(await scene.countActive(), 1);
+    child.kill(signal);
+    assert.equal(await ended, signal);
+    assert.throws(() => readFileSync(path), { code: 'ENOENT' });
+    assert.equal(await scene.countActive(), 0);
+  }
+});
+
+const MISTAKES: readonly [words: readonly string[], says: RegExp][] = [
+  [[...A], /the program is missing/],
+  [['--', 'true'], /there is nothing to deliver/],
+  [['--env', 'A', '--', 'true'], /--env: is written NAME=path/],
+  [['--env', 'hunter2!=x', '--', 'true'], /--env: the name of a variable/],
+  [['--env', 'A=hunter2!', '--', 'true'], /--env A: the path of a credential may hold only/],
+  [['--env', 'A=a?version=x', '--', 'true'], /--env A: behind the path only/],
+  [[...A, '--env', 'A=prod/b', '--', 'true'], /A is given twice: --env, and --env/],
+  [[...A, '--env-file', '.twice', '--', 'true'], /A is given twice: --env, and \.twice, line 2/],
+  [['--env-file', '.inside', '--', 'true'], /\.inside, line 1: a reference stands inside a value/],
+  [['--env-file', '.none', '--', 'true'], /\.none: can't be read \(ENOENT\)/],
+  [[...A, '--ttl', 'x', '--', 'true'], /--ttl must be a whole number from 1/],
+];
+for (const [words, says] of MISTAKES) {
+  test(`a mistake ends with 1, and is not repeated: run ${words.join(' ')}`, async () => {
+    writeFileSync(join(scene.home.path, '.twice'), 'B=hunter2!\nA=leasehold://prod/a\n');
+    writeFileSync(join(scene.home.path, '.inside'), 'A=hunter2!leasehold://prod/a\n');
+    const { code, stdout, stderr } = await run(words);
+    assert.deepEqual([code, stdout], [1, '']);
+    assert.match(stderr, says);
+    assert.doesNotMatch(stderr, /hunter2!/);
+  });
+}
+
+test('where one value can’t be had nothing starts, each refusal is named in the service’s words, and nothing stays lent', async () => {
+  const words = [...A, '--env', 'C=other/c', '--env', 'N=prod/none', '--', 'sh', '-c', 'echo started'];
+  const { code, stdout, stderr } = await run(words);
+  assert.deepEqual([code, stdout], [2, '']);
+  assert.match(
+    stderr,
+    /^leasehold: C \(other\/c\): .*\(ACCESS_DENIED\)\.\nleasehold: N \(prod\/none\): The credential does not exist \(NOT_FOUND/,
+  );
+  assert.equal(await scene.countActive(), 0);
+});
+
+test('a value that no variable can hold is refused by name, and can be had as a file', async () => {
+  const values = { 'prod/nul': 'hunter2\u0000hunter2', 'prod/large': 'hunter2,'.repeat(20_000) };
+  for (const [path, value] of Object.entries(values)) {
+    await scene.service.admin.post('/api/v1/credentials', { path, value });
+    const refused = await run(['--env', `V=${path}`, '--', 'true']);
+    assert.deepEqual([refused.code, refused.stdout], [1, '']);
+    assert.match(refused.stderr, /^leasehold: V: the value .*\n.*--files/);
+    assert.doesNotMatch(refused.stderr, /hunter2/);
+    const held = await run(['--files', '--no-masking', '--env', `V=${path}`, '--', 'sh', '-c', 'cat "$V"']);
+    assert.equal(held.stdout, value);
+  }
+  assert.equal(await scene.countActive(), 0);
+});
+
+test('a value too short to be masked is named, and several names of a credential are one lease', async () => {
+  const { stdout, stderr } = await run([
+    '--env',
+    'PIN=prod/pin',
+    ...A,
+    '--env',
+    'B=prod/a',
+    '--',
+    'sh',
+    '-c',
+    'echo $PIN $B; sleep 1',
+  ]);
+  assert.deepEqual([stdout, stderr], ['123 [secret]\n', 'leasehold: too short to be masked: PIN\n']);
+  const { data } = (await scene.service.admin.get('/api/v1/leases?path=prod/a&limit=1')).body;
+  assert.equal(data[0].status, 'revoked');
+});
+
+test('leases last as long as was asked', async () => {
+  assert.equal((await run([...A, '--ttl', '7', '--', 'true'])).code, 0);
+  const [lease] = (await scene.service.admin.get('/api/v1/leases?path=prod/a&limit=1')).body.data;
+  assert.equal(Date.parse(lease.expires_at) - Date.parse(lease.issued_at), 7000);
+});
+
+test('a service that is gone at the end is told of, and does not hold us up', async (t) => {
+  const own = await openScene(t);
+  const words = own.run(...A, '--', 'sh', '-c', 'echo ready; read x; exit 4');
+  const child = spawn(words[0] ?? '', words.slice(1), { env: own.environment });
+  let stderr = '';
+  child.stderr.on('data', (chunk) => (stderr += chunk));
+  await new Promise((resolve) => child.stdout.once('data', resolve));
+  await own.service.stop();
+  const since = performance.now();
+  child.stdin.end('\n');
+  assert.equal(await new Promise((resolve) => child.once('close', resolve)), 4);
+  assert.match(stderr, /^leasehold: 1 of 1 leases were not revoked, and end by themselves: /);
+  assert.equal(performance.now() - since < 20_000, true);
+});
+
+test('no value stands in the arguments of any process, nor in any file that stays behind', async () => {
+  const places = [tmpdir(), '/dev/shm', scene.home.path];
+  const filesOf = (folder: string) =>
+    readdirSync(folder, { withFileTypes: true }).filter(
+      (entry) => entry.isFile() || entry.name.startsWith('leasehold-run-'),
+    );
+  const script = 'echo ready; read x; echo "$A$B$P"';
+  for (const flags of [[], ['--files'], ['--no-masking']]) {
+    const words = scene.run(...flags, ...A, '--env', 'B=prod/b', '--env', 'P=prod/pem', '--', 'sh', '-c', script);
+    const child = spawn(words[0] ?? '', words.slice(1), { env: scene.environment, cwd: scene.home.path });
+    await new Promise((resolve) => child.stdout.once('data', resolve));
+    let seen = 0;
+    for (const pid of readdirSync('/proc').filter((name) => /^\d+$/.test(name))) {
+      try {
+        const line = readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ');
+        assertClean(line);
+        if (line.includes('--env B=prod/b') || line.includes(script)) seen++;
+      } catch (error) {
+        if ((error as NodeJS.ErrnoException).code === undefined) throw error;
+      }
+    }
+    assert.equal(seen, 2, 'the command and its program were looked at');
+    child.stdin.end('\n');
+    child.stdout.resume();
+    await new Promise((resolve) => child.once('close', resolve));
+  }
+  for (const place of places) {
+    // The file that a test put there has a value on purpose.
+    for (const entry of filesOf(place).filter(({ name }) => name !== 'pem')) {
+      assert.equal(entry.name.startsWith('leasehold-run-'), false, entry.name);
+      const path = join(place, entry.name);
+      try {
+        assertClean(readFileSync(path, 'latin1'));
+      } catch (error) {
+        if ((error as NodeJS.ErrnoException).code === 'ERR_ASSERTION') throw error;
+      }
+    }
+  }
+});

@@ -1,0 +1,122 @@
+// What a program inherits, and values as private files.
+
+import assert from 'node:assert/strict';
+import { chmodSync, existsSync, mkdirSync, readFileSync, statSync, symlinkSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { test } from 'node:test';
+import { Secret } from '../../src/core/secret.ts';
+import { inheritEnvironment } from '../../src/delivery/environment.ts';
+import { makePrivateFiles } from '../../src/delivery/privatefiles.ts';
+import { findFault } from '../../src/delivery/program.ts';
+import { temporaryFolder } from '../kit/folder.ts';
+
+const leftOut = (parent: Record<string, string>, keep: readonly string[] = []) =>
+  inheritEnvironment(parent, keep).leftOut;
+
+const SECRET_NAMES =
+  'GITHUB_TOKEN NPM_TOKENS PGPASSWORD MYSQL_PWD DB_PASS DB_PASSWD SECRET_KEY_BASE CLIENT_SECRET OPENAI_API_KEY APIKEY AWS_SECRET_ACCESS_KEY AWS_SESSION_TOKEN GOOGLE_APPLICATION_CREDENTIALS SSH_PRIVATE_KEY STRIPE_KEY ENCRYPTION_KEYS npm_config__auth npm_config__authToken GH_PAT KEY_PASSPHRASE dbPassword';
+const HARMLESS_NAMES =
+  'PATH HOME TERM LANG LC_ALL TZ PWD OLDPWD SHELL USER TMPDIR DISPLAY XDG_RUNTIME_DIR XDG_SESSION_ID SSH_AUTH_SOCK SSH_ASKPASS GIT_ASKPASS HTTPS_PROXY http_proxy TOKENIZERS_PARALLELISM KEYBOARD KEYMAP MONKEY AUTHOR PASSAGE COMPASS EDITOR NODE_ENV KUBECONFIG AUTH_URL';
+
+test('variables are told by their names', () => {
+  const named = (names: string) => Object.fromEntries(names.split(' ').map((name) => [name, 'x']));
+  assert.deepEqual(leftOut(named(SECRET_NAMES)), SECRET_NAMES.split(' ').sort());
+  assert.deepEqual(leftOut(named(HARMLESS_NAMES)), []);
+});
+
+const letters = (count: number) => 'aB3dE6gH9jK2mN5pQ8sT'.repeat(10).slice(0, count);
+const SECRET_VALUES = [
+  `ghp_${letters(36)}`,
+  `github_pat_${letters(40)}`,
+  `glpat-${letters(20)}`,
+  `sk-${letters(30)}`,
+  `sk-ant-${letters(30)}`,
+  `xoxb-${letters(20)}`,
+  'AKIAIOSFODNN7EXAMPLE',
+  `AIza${letters(35)}`,
+  `npm_${letters(36)}`,
+  `hvs.${letters(24)}`,
+  `lha_${letters(43)}`,
+  `eyJ${letters(20)}.eyJ${letters(20)}.${letters(20)}`,
+  '-----BEGIN OPENSSH PRIVATE KEY-----\nabc',
+  'postgres://app:hunter2@db/app',
+  'redis://:hunter2@cache:6379',
+  `Bearer ghs_${letters(36)}`,
+];
+const HARMLESS_VALUES = [
+  '/usr/bin:/bin',
+  'https://example.org/a:b@c',
+  'http://localhost:8080',
+  'git@github.com:a/b.git',
+  'ssh://git@host/x',
+  '-----BEGIN CERTIFICATE-----',
+  'sk-short',
+  'AKIA',
+  '',
+];
+
+test('variables are told by what their values look like', () => {
+  for (const value of SECRET_VALUES) assert.deepEqual(leftOut({ X: value }), ['X'], value);
+  for (const value of HARMLESS_VALUES) assert.deepEqual(leftOut({ X: value }), [], value);
+  assert.deepEqual(leftOut({ HTTPS_PROXY: 'http://me:hunter2@proxy:3128' }), [], 'without it nothing is reached');
+});
+
+test('a large variable is looked at in no time', () => {
+  const started = performance.now();
+  for (const part of ['a.', 'eyJ-', 'a:', 'x://a:', 'SG.']) leftOut({ X: part.repeat(60_000) });
+  assert.equal(performance.now() - started < 5000, true);
+});
+
+test('what is kept by name is passed on, and with * everything but the vault’s own, which only its name keeps', () => {
+  const parent = { GH_TOKEN: 'x', API_KEY: 'y', LEASEHOLD_TOKEN: 'z', leasehold_addr: 'w', A: '1' };
+  const kept = (...keep: string[]) => Object.keys(inheritEnvironment(parent, keep).variables).sort();
+  assert.deepEqual(kept(), ['A']);
+  assert.deepEqual(kept('GH_TOKEN', 'NONE'), ['A', 'GH_TOKEN']);
+  assert.deepEqual(kept('*'), ['A', 'API_KEY', 'GH_TOKEN']);
+  assert.deepEqual(kept('LEASEHOLD_TOKEN'), ['A', 'LEASEHOLD_TOKEN']);
+  assert.deepEqual(leftOut(parent), ['API_KEY', 'GH_TOKEN']);
+});
+
+test('files are private, hold values byte for byte, and are removed with their directory', (t) => {
+  const runtime = temporaryFolder(t);
+  const files = makePrivateFiles(runtime);
+  t.after(() => files.remove());
+  assert.equal(dirname(files.directory), runtime);
+  const path = files.write('A', new Secret('grüß\r\n\u0000'));
+  assert.deepEqual([statSync(files.directory).mode & 0o777, statSync(path).mode & 0o777], [0o700, 0o600]);
+  assert.equal(readFileSync(path, 'utf8'), 'grüß\r\n\u0000');
+  files.remove();
+  files.remove();
+  assert.equal(existsSync(files.directory), false);
+});
+
+test('a place that others can enter or that is a link is not used, nor does a file follow one', (t) => {
+  const folder = temporaryFolder(t);
+  mkdirSync(join(folder, 'open'));
+  chmodSync(join(folder, 'open'), 0o755);
+  symlinkSync(folder, join(folder, 'link'));
+  for (const place of [join(folder, 'open'), join(folder, 'link'), join(folder, 'none'), 'relative']) {
+    const files = makePrivateFiles(place);
+    assert.notEqual(dirname(files.directory), place);
+    files.remove();
+  }
+  const files = makePrivateFiles(folder);
+  t.after(() => files.remove());
+  symlinkSync(join(folder, 'target'), join(files.directory, 'A'));
+  assert.throws(() => files.write('A', new Secret('x')), { code: 'EEXIST' });
+  assert.equal(existsSync(join(folder, 'target')), false);
+  for (const name of ['../x', 'a/b', '.', '..'])
+    assert.throws(() => files.write(name, new Secret('x')), { name: 'Misuse' });
+});
+
+test('a program is looked up as a shell does it', (t) => {
+  const folder = temporaryFolder(t);
+  mkdirSync(join(folder, 'sh'));
+  assert.equal(findFault('sh', `${folder}:/nowhere:/bin`), null);
+  assert.equal(findFault('sh', undefined), null);
+  assert.equal(findFault('/bin/sh', ''), null);
+  assert.equal(findFault('no-such', '/bin')?.code, 127);
+  assert.equal(findFault('./no-such', '/bin')?.code, 127);
+  assert.equal(findFault('sh', folder)?.code, 126);
+  assert.equal(findFault('/etc/passwd', '/bin')?.code, 126);
+});
