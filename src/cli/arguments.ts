@@ -75,10 +75,13 @@ function sentenceOf(error: unknown, known: readonly { readonly name: string }[])
   return 'that is no flag and no argument';
 }
 
-function place({ name, arguments: wanted = [] }: Command, positionals: readonly string[]) {
+function place({ name, arguments: wanted = [], rest }: Command, positionals: readonly string[]) {
   const placed = new Map<string, readonly string[]>();
   const left = [...positionals];
   for (const argument of wanted) placed.set(argument.name, take(name, argument, left));
+  if (left.length > 0 && rest !== undefined) {
+    throw new Mistake('the program stands behind --, with its own words', `leasehold ${name} --help`);
+  }
   if (left.length > 0) {
     const takes = wanted.length === 0 ? 'no argument' : wanted.map(({ name: each }) => each).join(' ');
     throw new Mistake(`${name} takes ${takes}, and ${left.length} more were given`, `leasehold ${name} --help`);

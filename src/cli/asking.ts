@@ -19,6 +19,7 @@ export async function confirm({ terminal, signal }: Question, text: string): Pro
   } catch (error) {
     // Ctrl-C and Ctrl-D come as keys here, and as no signal.
     if (!(error instanceof Error) || error.name !== 'AbortError') throw error;
+    terminal.stderr.write('\n');
     throw signal.aborted ? signal.reason : new Mistake('broken off');
   } finally {
     lines.close();

@@ -31,9 +31,17 @@ export function connect(settings: Settings): Connected {
     const close = who.kind === 'agent' ? () => endSession(vault) : () => Promise.resolve();
     return { vault, close };
   } catch (error) {
-    if (error instanceof LeaseholdError) throw new Mistake(`${address.by}: ${error.message}`);
+    if (error instanceof LeaseholdError) throw new Mistake(`${address.by}: ${wordOption(error.message)}`);
     throw error;
   }
+}
+
+/** As the command calls it. */
+function wordOption(message: string): string {
+  return message
+    .replace(/^address: /, '')
+    .replace('https://HOST:PORT', 'https://HOST:PORT, or unix:/PATH')
+    .replace('allow it with insecureHttp', 'allow it with --insecure-http');
 }
 
 async function endSession(vault: Leasehold): Promise<void> {

@@ -31,7 +31,9 @@ export async function withWayThere<T>(
     const simulated = await vault.policies
       .simulate({ agent: who.name, resource: path, action }, { signal })
       .catch(() => null);
-    const why = simulated === null ? '' : `${simulated.reason} `;
+    // What the refusal itself says is not said again.
+    const [, near = ''] = /; (the nearest pattern is .*)\.$/.exec(simulated?.reason ?? '') ?? [];
+    const why = near === '' ? '' : `${near.charAt(0).toUpperCase()}${near.slice(1)}. `;
     throw new Hinted(
       error,
       `${why}An administrator sees what would grant it with: leasehold policy explain ${who.name} ${action} ${quoteWord(path)}`,

@@ -18,7 +18,7 @@ export function fail(terminal: Terminal, error: unknown, settings: Settings | nu
   }
   if (error instanceof LeaseholdError) {
     const code = error.code === 'BAD_KEY' || error.code === 'BAD_OPTIONS' ? EXIT.MISTAKE : EXIT.ERROR;
-    return tell(terminal, `${error.message}${withId(error)}`, hintFor(error, settings), code);
+    return tell(terminal, `${worded(error, settings)}${withId(error)}`, hintFor(error, settings), code);
   }
   throw error;
 }
@@ -36,6 +36,12 @@ function toSentence(message: string): string {
   return /[?!]$/.test(text) ? text : `${text}.`;
 }
 
+/** A socket has no host: the client names one that is none. */
+function worded({ message }: LeaseholdError, settings: Settings | null): string {
+  const address = settings?.address.value ?? '';
+  return address.startsWith('unix:') ? message.replace('http://localhost', address) : message;
+}
+
 function withId({ code, requestId }: LeaseholdError): string {
   return requestId === null ? '' : ` (${code}, request ${requestId})`;
 }
@@ -46,6 +52,12 @@ function hintFor({ code }: LeaseholdError, settings: Settings | null): string | 
     case 'NO_ANSWER':
     case 'BAD_ANSWER':
       return `The address is from ${settings?.address.by ?? 'nowhere'}. Does the service run there? leasehold doctor looks.`;
+    case 'NOT_FOUND':
+      return 'leasehold list shows what there is, as far as you may see it.';
+    case 'BAD_KEY':
+      return 'Give --key-file FILE; leasehold agent add NAME makes a key, and registers it.';
+    case 'ACCESS_DENIED':
+      return 'Ask as the administrator: on the machine of the service without --agent, elsewhere with LEASEHOLD_TOKEN or leasehold login.';
     case 'UNAUTHENTICATED':
     case 'SESSION_EXPIRED':
       return identity?.value.kind === 'nobody'

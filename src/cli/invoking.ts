@@ -34,7 +34,7 @@ export function createInvocation(typed: Typed, settings: Settings, terminal: Ter
     isOn: (name) => flags(name).length > 0,
     rest: typed.rest,
     connect(asNobody = false): Promise<Leasehold> {
-      if (settings.identity.value.kind === 'nobody' && !asNobody) throw unknownCaller(settings);
+      if (!asNobody) assertCaller(settings);
       connected ??= connect(settings);
       return Promise.resolve(connected.vault);
     },
@@ -44,8 +44,23 @@ export function createInvocation(typed: Typed, settings: Settings, terminal: Ter
   };
 }
 
-function unknownCaller({ address, dataDir }: Settings): Mistake {
-  return new Mistake(
+/** @throws Mistake where it is not known who asks, or somebody else might be taken for them */
+function assertCaller({ address, dataDir, identity, unreadFile }: Settings): void {
+  const who = identity.value;
+  if (unreadFile !== null && identity.level !== 'flag' && identity.level !== 'environment') {
+    throw new Mistake(
+      `who asks may stand in ${unreadFile}, which is not read`,
+      `Say it: --agent NAME, or LEASEHOLD_TOKEN. If the file is yours: chmod go-w ${unreadFile}`,
+    );
+  }
+  if (who.kind === 'ended') {
+    throw new Mistake(
+      `the login as agent ${who.name} ended at ${who.expiresAt}`,
+      `leasehold login --agent ${who.name} begins a new one, leasehold logout forgets it.`,
+    );
+  }
+  if (who.kind !== 'nobody') return;
+  throw new Mistake(
     `nobody is asking: there is no token and no agent for ${address.value} (${address.by})`,
     `Give --agent NAME, LEASEHOLD_TOKEN or --token-file, say leasehold login, or start a service: its data directory would be ${dataDir.value}.`,
   );

@@ -1,5 +1,9 @@
 /** The terminal that a command runs in: its streams, what it was given in the environment, and whether a person looks at it. */
 import type { Readable, Writable } from 'node:stream';
+import { EXIT } from './mistake.ts';
+
+/** A reader that has seen enough, or a terminal that was closed, is no mistake of ours. */
+const GONE: ReadonlySet<string> = new Set(['EPIPE', 'EIO']);
 
 export interface Terminal {
   readonly stdin: Readable & { readonly isTTY?: boolean };
@@ -14,8 +18,13 @@ export interface Terminal {
 
 export function processTerminal(umask: number): Terminal {
   const { stdin, stdout, stderr, env } = process;
-  // A reader that has seen enough, or a terminal that was closed, is no mistake of ours.
-  for (const stream of [stdout, stderr]) stream.on('error', () => undefined);
+  stdout.on('error', (error: NodeJS.ErrnoException) => {
+    if (GONE.has(error.code ?? '')) return;
+    // ORDER: at once, so that nobody goes on with half of what was to be printed.
+    stderr.write(`leasehold: standard output can't be written (${error.code}).\n`);
+    process.exit(EXIT.ERROR);
+  });
+  stderr.on('error', () => undefined);
   return { stdin, stdout, stderr, environment: env, folder: process.cwd(), umask };
 }
 

@@ -72,11 +72,11 @@ test('leases are listed, renewed and revoked, one by one or all of a holder', as
   assert.equal((await home.leasehold(['lease', 'revoke', first, second])).stderr, 'Revoked 2.\n');
   assert.equal(await active(), 1);
   assert.equal((await home.leasehold(['lease', 'renew', first])).code, 2);
-  const dry = await home.leasehold(['lease', 'revoke', '--holder', 'admin', '--dry-run']);
-  assert.equal(dry.stderr, '1 would be revoked. Nothing was done.\n');
+  const dry = await home.leasehold(['lease', 'revoke', '--of', 'admin', '--dry-run']);
+  assert.equal(dry.stderr, '1 active lease will end. Nothing was done.\n');
   assert.equal((await home.leasehold(['lease', 'revoke', '--path', 'a/b', '--yes'])).stderr, 'Revoked 1.\n');
   assert.equal(await active(), 0);
-  for (const words of [[], [first, '--holder', 'admin']]) {
+  for (const words of [[], [first, '--of', 'admin']]) {
     assert.equal((await home.leasehold(['lease', 'revoke', ...words, '--yes'])).code, 1);
   }
 });

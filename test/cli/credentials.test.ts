@@ -48,7 +48,7 @@ test('variables for a shell hold the value whatever it is, and do not take the p
   const { stdout } = await home.leasehold(['get', 'prod/db-1/password', '-o', 'env']);
   assert.equal(stdout, `PROD_DB_1_PASSWORD='it'\\''s "$(id)"\n'\n`);
   const list = await home.leasehold(['list', '-o', 'env']);
-  assert.match(list.stdout, /^LEASEHOLD_PATH_1='prod\/db-1\/password'$/m);
+  assert.match(list.stdout, /^OUT_PATH_1='prod\/db-1\/password'$/m);
 });
 
 test('a value that is empty, no UTF-8 or too long is refused, and nothing of it is shown', async (t) => {
@@ -136,6 +136,6 @@ test('a denial says why, and the way to the grant that is missing', async (t) =>
     const { code, stdout, stderr } = await home.leasehold([...words, '--agent', 'bot']);
     assert.deepEqual([code, stdout], [2, '']);
     assert.match(stderr, /ACCESS_DENIED/);
-    assert.match(stderr, new RegExp(`No policy names this agent\\..*leasehold policy explain bot ${action} a/b`));
+    assert.match(stderr, new RegExp(`no policy names this agent[\\s\\S]*leasehold policy explain bot ${action} a/b`));
   }
 });

@@ -11,7 +11,12 @@ const RESULTS = ['allowed', 'denied', 'not_found', 'error'] as const;
 const COLUMNS = ['seq', 'timestamp', 'event_type', 'agent_name', 'resource', 'result', 'reason'];
 
 const FILTERS: readonly Flag[] = [
-  { name: 'by', value: 'NAME', help: 'what this agent did; admin and service are names too', completes: 'agent' },
+  {
+    name: 'of',
+    value: 'NAME',
+    help: 'what this agent did; admin and service are names too; --agent is who asks',
+    completes: 'agent',
+  },
   {
     name: 'resource',
     value: 'GLOB',
@@ -25,7 +30,7 @@ const FILTERS: readonly Flag[] = [
 
 function readFilter(invocation: Invocation): AuditFilter {
   const given = {
-    agent: invocation.flag('by'),
+    agent: invocation.flag('of'),
     resource: invocation.flag('resource'),
     action: invocation.flag('action'),
     event_type: invocation.flag('event'),
@@ -123,7 +128,7 @@ const exportEntries: Command = {
   name: 'audit export',
   summary: 'Writes every entry as JSON, a line each, oldest first',
   about: [
-    'An auditor verifies it without the service: scripts/verify_audit.py, with the key that npm run audit-key prints, and with the head record that --head writes.',
+    'An auditor verifies it without the service: scripts/verify_audit.py, with the key that leasehold audit-key prints, and with the head record that --head writes.',
   ],
   flags: [
     {

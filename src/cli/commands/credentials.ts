@@ -1,8 +1,8 @@
 /** Commands on credentials, but for `get`, which has a file of its own. */
 import { parsePath } from '../../core/path.ts';
-import { confirm } from '../asking.ts';
 import type { Command } from '../command.ts';
 import { withWayThere } from '../denials.ts';
+import { askFirst } from '../destroying.ts';
 import { EXIT } from '../mistake.ts';
 import { counted } from '../numbers.ts';
 import { say } from '../terminal.ts';
@@ -113,20 +113,15 @@ const remove: Command = {
     const { terminal, signal } = invocation;
     const path = parsePath(invocation.argument('PATH'), 'PATH');
     const vault = await invocation.connect();
-    if (!invocation.isOn('yes')) {
+    const describe = async (): Promise<string> => {
       const reading = vault.credentials.readMetadata(path, { signal });
       const { versions } = await withWayThere(invocation, { action: 'list', path }, reading);
       const { meta } = await vault.leases.list({ path, status: 'active', limit: 1 }, { signal });
-      const what = `${path}: ${counted(versions.length, 'version')} and ${counted(meta.total, 'active lease')} will be gone.`;
-      if (invocation.isOn('dry-run')) {
-        say(terminal, `${what} Nothing was done.`);
-        return EXIT.OK;
-      }
-      if (!(await confirm({ terminal, signal }, `${what} Delete it?`))) {
-        say(terminal, 'Nothing was done.');
-        return EXIT.OK;
-      }
-    }
+      const leases = counted(meta.total, 'active lease');
+      return `${path}: ${counted(versions.length, 'version')} and ${leases} will be gone.`;
+    };
+    const ended = await askFirst(invocation, describe, 'Delete it?');
+    if (ended !== null) return ended;
     await withWayThere(invocation, { action: 'delete', path }, vault.credentials.delete(path, { signal }));
     say(terminal, `Deleted ${path}.`);
     return EXIT.OK;

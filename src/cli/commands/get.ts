@@ -6,8 +6,10 @@ import type { Command, Invocation } from '../command.ts';
 import { withWayThere } from '../denials.ts';
 import { EXIT, Mistake } from '../mistake.ts';
 import { readWholeNumber } from '../numbers.ts';
-import { quote, toVariableName } from '../output/variables.ts';
+import { assertHarmless, quote, toVariableName } from '../output/variables.ts';
 import { canAsk, say } from '../terminal.ts';
+
+const FIELDS: readonly string[] = ['path', 'value', 'lease_id', 'expires_at'];
 
 export const get: Command = {
   name: 'get',
@@ -35,6 +37,11 @@ export const get: Command = {
     const version = readWholeNumber(invocation, 'version');
     const ttlSeconds = readWholeNumber(invocation, 'ttl');
     const field = invocation.flag('field');
+    // A retrieval leaves a lease and an entry: what can't be printed is not retrieved.
+    if (field !== null && !FIELDS.includes(field)) {
+      throw new Mistake(`--field: there is no such field; there are ${FIELDS.join(', ')}`);
+    }
+    if (invocation.flag('output') === 'env' && field === null) assertHarmless(toVariableName(path));
     const showsValue = field === null || field === 'value';
     if (showsValue && terminal.stdout.isTTY === true && !invocation.isOn('reveal')) await askBefore(invocation, path);
     const vault = await invocation.connect();
@@ -57,15 +64,17 @@ async function askBefore({ terminal, signal }: Invocation, path: string): Promis
   throw new Mistake('nothing was retrieved');
 }
 
+/** Only what was typed asks for more than the value: a file or a variable must not change what a script reads. */
 async function print(invocation: Invocation, { value, ...lease }: Retrieved): Promise<void> {
-  const { terminal, output, settings } = invocation;
+  const { terminal, output } = invocation;
   const revealed = value.reveal();
   const record = { path: lease.path, value: revealed, lease_id: lease.lease_id, expires_at: lease.expires_at };
-  if (invocation.flag('field') === null && output.format === 'env') {
-    output.text(`${toVariableName(lease.path)}=${quote(revealed)}`);
+  const [format, field] = [invocation.flag('output'), invocation.flag('field')];
+  if (field === null && format === 'env') {
+    output.text(`${assertHarmless(toVariableName(lease.path))}=${quote(revealed)}`);
     return;
   }
-  if (settings.format.level !== 'default' || invocation.flag('field') !== null) {
+  if (format !== null || field !== null) {
     await output.record(record);
     return;
   }

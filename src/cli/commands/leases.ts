@@ -1,14 +1,19 @@
 /** Commands on leases. */
 import { parsePath } from '../../core/path.ts';
-import { confirm } from '../asking.ts';
 import type { Command } from '../command.ts';
+import { askFirst } from '../destroying.ts';
 import { EXIT, Mistake } from '../mistake.ts';
 import { counted } from '../numbers.ts';
 import { say } from '../terminal.ts';
 
 const STATUSES = ['active', 'expired', 'revoked'] as const;
 const COLUMNS = ['lease_id', 'agent_name', 'path', 'status', 'expires_at', 'policy_name'];
-const HOLDER = { name: 'holder', value: 'NAME', help: 'only those of this agent', completes: 'agent' } as const;
+const HOLDER = {
+  name: 'of',
+  value: 'NAME',
+  help: 'only those of this agent; --agent is who asks',
+  completes: 'agent',
+} as const;
 const OF_PATH = { name: 'path', value: 'PATH', help: 'only those of this credential', completes: 'path' } as const;
 
 const list: Command = {
@@ -19,7 +24,7 @@ const list: Command = {
   asksService: true,
   printsRecords: true,
   async run(invocation) {
-    const [agent, path, status] = ['holder', 'path', 'status'].map((name) => invocation.flag(name) ?? undefined);
+    const [agent, path, status] = ['of', 'path', 'status'].map((name) => invocation.flag(name) ?? undefined);
     const vault = await invocation.connect();
     const filter = {
       ...(agent === undefined ? {} : { agent }),
@@ -68,19 +73,21 @@ const revoke: Command = {
     { name: 'yes', short: 'y', value: null, help: 'asks nothing' },
     { name: 'dry-run', value: null, help: 'only says how many there are' },
   ],
-  examples: [{ line: 'leasehold lease revoke --holder deploy-bot', does: 'everything that deploy-bot holds' }],
+  examples: [{ line: 'leasehold lease revoke --of deploy-bot', does: 'everything that deploy-bot holds' }],
   asksService: true,
   async run(invocation) {
     const { terminal, signal } = invocation;
     const ids = invocation.many('LEASE_ID');
-    const [agent, path] = [invocation.flag('holder'), invocation.flag('path')];
+    const [agent, path] = [invocation.flag('of'), invocation.flag('path')];
     if ((agent === null && path === null) === (ids.length === 0)) {
-      throw new Mistake('give LEASE_ID, or --holder and --path, and not both', 'leasehold lease revoke --help');
+      throw new Mistake('give LEASE_ID, or --of and --path, and not both', 'leasehold lease revoke --help');
     }
     const vault = await invocation.connect();
     if (ids.length > 0) {
+      // An id that is none is told before anything is done.
+      for (const id of ids) await vault.leases.read(id, { signal });
       if (invocation.isOn('dry-run')) {
-        say(terminal, `${ids.length} would be revoked. Nothing was done.`);
+        say(terminal, `${counted(ids.length, 'lease')} would be revoked. Nothing was done.`);
         return EXIT.OK;
       }
       for (const id of ids) await vault.leases.revoke(id, { signal });
@@ -91,14 +98,12 @@ const revoke: Command = {
       ...(agent === null ? {} : { agent }),
       ...(path === null ? {} : { path: parsePath(path, '--path') }),
     };
-    if (!invocation.isOn('yes')) {
+    const describe = async (): Promise<string> => {
       const { meta } = await vault.leases.list({ ...which, status: 'active', limit: 1 }, { signal });
-      const isDry = invocation.isOn('dry-run');
-      if (isDry || !(await confirm({ terminal, signal }, `${counted(meta.total, 'active lease')} will end. Revoke?`))) {
-        say(terminal, `${isDry ? `${meta.total} would be revoked. ` : ''}Nothing was done.`);
-        return EXIT.OK;
-      }
-    }
+      return `${counted(meta.total, 'active lease')} will end.`;
+    };
+    const ended = await askFirst(invocation, describe, 'Revoke?');
+    if (ended !== null) return ended;
     const { revoked } = await vault.leases.revokeAll(which, { signal });
     say(terminal, `Revoked ${revoked}.`);
     return EXIT.OK;

@@ -2,7 +2,7 @@
 
 import { LeaseholdError } from '../../client/errors.ts';
 import type { Leasehold } from '../../client/leasehold.ts';
-import { Secret } from '../../core/secret.ts';
+import type { Secret } from '../../core/secret.ts';
 import { askHidden } from '../asking.ts';
 import type { Command } from '../command.ts';
 import { connect } from '../connecting.ts';
@@ -65,15 +65,21 @@ const login: Command = {
     const places = placesOf(terminal);
     const address = settings.address.value;
     const said = settings.identity.value;
-    if (said.kind === 'agent') {
-      const { session_id, agent_name, expires_at } = await connect(settings).vault.logIn({ signal });
+    const agent =
+      said.kind === 'session' && said.keyFile !== null
+        ? { ...said, kind: 'agent' as const, keyFile: said.keyFile }
+        : said;
+    if (agent.kind === 'agent') {
+      const before = readLogin(places, address);
+      const { session_id, agent_name, expires_at } = await connect(as(settings, agent)).vault.logIn({ signal });
       writeLogin(places, address, { kind: 'session', agent: agent_name, token: session_id, expiresAt: expires_at });
+      if (before?.kind === 'session') await endSession(settings, before.token, signal);
       say(terminal, `Logged in to ${address} as agent ${agent_name} until ${expires_at}.`);
       return EXIT.OK;
     }
     const isGiven = said.kind === 'token' && ['flag', 'environment'].includes(settings.identity.level);
     const token = isGiven ? said.token : await askHidden({ terminal, signal }, `Token for ${address}`);
-    const { name } = await identify(connect(as(settings, { kind: 'token', token })).vault, signal);
+    const { name } = await tryToken(settings, token, signal);
     writeLogin(places, address, { kind: 'token', token });
     say(terminal, `Logged in to ${address} as ${name}. The token is kept in ${loginsPath(places)}.`);
     return EXIT.OK;
@@ -90,20 +96,30 @@ const logout: Command = {
     const kept = readLogin(places, address);
     const wasThere = writeLogin(places, address, null);
     if (!wasThere) throw new Mistake(`there is no login for ${address}`);
-    if (kept?.kind === 'session') {
-      const token = new Secret(kept.token.reveal());
-      // Forgotten it is in any case; one that has ended already is none.
-      await connect(as(settings, { kind: 'token', token }))
-        .vault.logOut({ signal })
-        .catch((error: unknown) => {
-          const isGone = error instanceof LeaseholdError && error.status === 401;
-          if (!isGone) throw error;
-        });
-    }
+    if (kept?.kind === 'session') await endSession(settings, kept.token, signal);
     say(terminal, `Logged out of ${address}.`);
     return EXIT.OK;
   },
 };
+
+/** @throws Mistake for a token that the service does not know */
+async function tryToken(settings: Settings, token: Secret, signal: AbortSignal): Promise<{ name: string }> {
+  try {
+    return await identify(connect(as(settings, { kind: 'token', token })).vault, signal);
+  } catch (error) {
+    if (!(error instanceof LeaseholdError && error.status === 401)) throw error;
+    throw new LeaseholdError('UNAUTHENTICATED', `${settings.address.value} does not know this token`);
+  }
+}
+
+/** One that has ended already is none. @throws LeaseholdError */
+async function endSession(settings: Settings, token: Secret, signal: AbortSignal): Promise<void> {
+  try {
+    await connect(as(settings, { kind: 'token', token })).vault.logOut({ signal });
+  } catch (error) {
+    if (!(error instanceof LeaseholdError && error.status === 401)) throw error;
+  }
+}
 
 function as(settings: Settings, value: Identity): Settings {
   return { ...settings, identity: { ...settings.identity, value } };

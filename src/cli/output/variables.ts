@@ -1,4 +1,8 @@
-/** Records as lines that a shell reads: NAME='value'. A prefix keeps fields from taking the place of what a shell needs, as PATH. */
+/**
+ * Records as lines that a shell reads: NAME='value'. A prefix keeps fields from taking the place of what a shell needs, as PATH, or of
+ * what steers this command.
+ */
+import { Mistake } from '../mistake.ts';
 import { type Printable, toText } from './cells.ts';
 
 /** A list gives each record's variables after the other, numbered from 1. */
@@ -9,7 +13,7 @@ export function toVariables(value: Printable | readonly Printable[]): string {
 
 function linesOf(record: Printable, suffix: string): string {
   return Object.entries(record)
-    .map(([field, value]) => `LEASEHOLD_${toVariableName(field)}${suffix}=${quote(toText(value))}\n`)
+    .map(([field, value]) => `OUT_${toVariableName(field)}${suffix}=${quote(toText(value))}\n`)
     .join('');
 }
 
@@ -30,4 +34,17 @@ export function quote(text: string): string {
 export function quoteWord(text: string): string {
   // zsh takes a word that begins with = for the path of a program.
   return /^(?!=)[A-Za-z0-9_./:@%+=,-]+$/.test(text) ? text : quote(text);
+}
+
+/** Variables that steer shells, loaders and programs, and this command itself. */
+const STEERING =
+  /^(?:PATH|IFS|ENV|HOME|SHELL|SHELLOPTS|PS[0-9]|CDPATH|TERM|TMPDIR|EDITOR|VISUAL|PAGER|BROWSER)$|^(?:LEASEHOLD|LD|DYLD|BASH|NODE|NPM|PYTHON|PERL|RUBY|JAVA|GIT|SSH)_|^(?:NODE|PYTHON|PERL5|RUBY)(?:PATH|OPT|LIB|HOME|STARTUP)/;
+
+/** @throws Mistake for the name of a variable that would steer whatever is run next */
+export function assertHarmless(name: string): string {
+  if (!STEERING.test(name)) return name;
+  throw new Mistake(
+    `the variable would be ${name}, which steers other programs`,
+    `Choose a name of your own: export NAME="$(leasehold get PATH)"`,
+  );
 }

@@ -55,17 +55,23 @@ export function userFilePath({ home, environment }: Places): string {
   return join(environment['XDG_CONFIG_HOME'] || join(home, '.config'), 'leasehold', 'config.toml');
 }
 
-/** From the folder upwards, as far as the home directory or the root. Null where there is none that is ours. */
-export async function readProjectFile(places: Places, warn: (line: string) => void): Promise<SettingsFile | null> {
+/** Whoever may write a file above the folder must not say where tokens go. */
+export class UnreadFile {
+  readonly path: string;
+
+  constructor(path: string) {
+    this.path = path;
+  }
+}
+
+/** From the folder upwards, as far as the home directory or the root. Null where there is none. @throws Mistake */
+export async function readProjectFile(places: Places): Promise<SettingsFile | UnreadFile | null> {
   for (let folder = resolve(places.folder); ; folder = dirname(folder)) {
     const path = join(folder, PROJECT_FILE);
     const found = lstatSync(path, { throwIfNoEntry: false });
     if (found !== undefined) {
-      if (isOurs(path))
-        return readSettings(path, `${relative(places.folder, path) || PROJECT_FILE}`, 'project file', places);
-      // Whoever may write above the folder must not say where tokens go.
-      warn(`${path} is not read: it belongs to another user, or others may write it.`);
-      return null;
+      const shown = relative(places.folder, path) || PROJECT_FILE;
+      return isOurs(path) ? readSettings(path, shown, 'project file', places) : new UnreadFile(path);
     }
     if (folder === places.home || dirname(folder) === folder) return null;
   }

@@ -32,6 +32,7 @@ export function findIdentity(search: Search): Said<Identity> {
   const login = readLogin(places, address.value);
   assertTrusted(search, login);
   const said = wanted(search);
+  assertKeyIsOfAgent(search, said);
   if (said !== null) return { ...said, value: withLogin(said.value, login) };
   if (login !== null) return { value: fromLogin(login), by: 'leasehold login', level: 'login' };
   const token = isOwnService(search) ? readAdminToken(search.dataDir) : null;
@@ -39,6 +40,14 @@ export function findIdentity(search: Search): Said<Identity> {
     return { value: { kind: 'token', token }, by: `daemon.token in ${search.dataDir}`, level: 'data directory' };
   }
   return { value: { kind: 'nobody' }, by: 'nothing that was found', level: 'default' };
+}
+
+/** A key says nothing without the agent's name, and must not be passed over. @throws Mistake */
+function assertKeyIsOfAgent({ flag, places }: Search, said: Said<Identity> | null): void {
+  if (said?.value.kind === 'agent') return;
+  const name = flag('key-file') !== null ? '--key-file' : 'LEASEHOLD_KEY_FILE';
+  const isGiven = flag('key-file') !== null || (said === null && readVariable(places, 'LEASEHOLD_KEY_FILE') !== null);
+  if (isGiven) throw new Mistake(`${name} is the key of an agent, and no agent is named`, 'Give --agent NAME with it.');
 }
 
 /** What was said of it, from the strongest; at one level a token and an agent exclude each other. */
@@ -121,12 +130,25 @@ export function userKeyFile(places: Places, agent: string): string {
 /** A session that is open already is used. */
 function withLogin(identity: Identity, login: Login | null): Identity {
   const isItsOwn = identity.kind === 'agent' && login?.kind === 'session' && login.agent === identity.name;
-  return isItsOwn ? fromLogin(login) : identity;
+  if (!isItsOwn || hasEnded(login)) return identity;
+  return {
+    kind: 'session',
+    name: login.agent,
+    token: login.token,
+    expiresAt: login.expiresAt,
+    keyFile: identity.keyFile,
+  };
+}
+
+function hasEnded({ expiresAt }: { readonly expiresAt: string }): boolean {
+  return !(Date.parse(expiresAt) > Date.now());
 }
 
 function fromLogin(login: Login): Identity {
   if (login.kind === 'token') return login;
-  return { kind: 'session', name: login.agent, token: login.token, expiresAt: login.expiresAt };
+  const { agent: name, token, expiresAt } = login;
+  if (hasEnded(login)) return { kind: 'ended', name, expiresAt };
+  return { kind: 'session', name, token, expiresAt, keyFile: null };
 }
 
 /** Whether the data directory's token is meant for the address. */

@@ -20,13 +20,12 @@ export function loginsPath({ home, environment }: Places): string {
   return join(environment['XDG_STATE_HOME'] || join(home, '.local', 'state'), 'leasehold', 'logins.json');
 }
 
-/** Null where there is none, or it has ended. @throws StartError where the file is another user's, or a link */
+/** Null where there is none; one that has ended is told by its end. @throws StartError where the file is another user's, or a link */
 export function readLogin(places: Places, address: string): Login | null {
   const kept = readAll(places).get(address);
   if (kept === undefined || typeof kept.token !== 'string') return null;
   const token = new Secret(kept.token);
   if (kept.agent === undefined || kept.expires_at === undefined) return { kind: 'token', token };
-  if (!(Date.parse(kept.expires_at) > Date.now())) return null;
   return { kind: 'session', agent: kept.agent, token, expiresAt: kept.expires_at };
 }
 

@@ -16,7 +16,16 @@ export interface Said<T> {
 export type Identity =
   | { readonly kind: 'token'; readonly token: Secret }
   | { readonly kind: 'agent'; readonly name: string; readonly keyFile: string }
-  | { readonly kind: 'session'; readonly name: string; readonly token: Secret; readonly expiresAt: string }
+  | {
+      readonly kind: 'session';
+      readonly name: string;
+      readonly token: Secret;
+      readonly expiresAt: string;
+      /** With which a new one could be begun; null where nobody named the agent. */
+      readonly keyFile: string | null;
+    }
+  /** A login that was kept, and is over: nobody else is asked for instead. */
+  | { readonly kind: 'ended'; readonly name: string; readonly expiresAt: string }
   | { readonly kind: 'nobody' };
 
 export interface Settings {
@@ -27,6 +36,8 @@ export interface Settings {
   /** Of each call. */
   readonly timeoutSeconds: Said<number>;
   readonly allowsInsecureHttp: boolean;
+  /** A project's file that is not read, because others may write it; null where there is none. */
+  readonly unreadFile: string | null;
   readonly profile: Said<string> | null;
   /** For `doctor`: what else was said of a setting, and lost. */
   readonly overruled: readonly (Said<string> & { readonly setting: string })[];
