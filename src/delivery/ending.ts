@@ -2,7 +2,10 @@
 import { constants } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-export type Ending = { readonly code: number } | { readonly signal: NodeJS.Signals };
+export type Ending = ({ readonly code: number } | { readonly signal: NodeJS.Signals }) & {
+  /** Whether a signal ended the writing of what others still said: our output may never take what waits for it. */
+  readonly isCut?: boolean;
+};
 
 /** As shells say it. */
 export const NOT_FOUND = 127;
@@ -28,7 +31,10 @@ const DUMPING: ReadonlySet<NodeJS.Signals> = new Set([
 
 /** Ends this process by the signal of the ending; resolves to an exit code where there is none, or where it does not end us. */
 export async function endAs(ending: Ending): Promise<number> {
-  if ('code' in ending) return ending.code;
+  if ('code' in ending) {
+    if (ending.isCut === true) process.exit(ending.code);
+    return ending.code;
+  }
   const { signal } = ending;
   if (!DUMPING.has(signal)) {
     process.removeAllListeners(signal);

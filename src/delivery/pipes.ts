@@ -22,8 +22,16 @@ interface Pipes {
   readonly stderr: Fifo;
 }
 
-/** Resolves when it has ended and all that it wrote has been written. @throws Misuse where the environment is too large for the system */
-export async function runOnPipes(program: Program, streams: Streams, signals: Signals): Promise<Ending> {
+/**
+ * Resolves when it has ended and all that it wrote has been written; `atExit` is called between the two, and a signal from then on ends
+ * the writing. @throws Misuse where the environment is too large for the system
+ */
+export async function runOnPipes(
+  program: Program,
+  streams: Streams,
+  signals: Signals,
+  atExit: () => void,
+): Promise<Ending> {
   const { masking } = program;
   // WHY before the signals: nobody waits between the question whether one has come and the start.
   const pipes = masking === null ? null : makePipes(streams);
@@ -44,8 +52,15 @@ export async function runOnPipes(program: Program, streams: Streams, signals: Si
     });
     child.once('exit', (code, signal) => resolve(signal === null ? { code: code ?? 0 } : { signal }));
   });
+  // Whoever still writes was left behind by the program, and gets no signals from us.
+  let isCut = false;
+  signals.sendTo(() => {
+    isCut = true;
+    for (const pouring of pourings) pouring.stop();
+  });
+  atExit();
   await Promise.all(pourings.map((pouring) => pouring.finish()));
-  return ending;
+  return isCut ? { ...ending, isCut } : ending;
 }
 
 /** Null where the system has none: then Node's own serve. */

@@ -5,32 +5,56 @@ import { type Masking, MaskingStream } from './masking.ts';
 const TICK_MS = 100;
 /** After the program's end: so many ticks without a byte, and whoever still has the stream open, such as a daemon, is not waited for. */
 const QUIET_TICKS = 5;
+/** After the program's end: the same, whatever those left behind go on writing. Ticks in which our reader kept us waiting do not count. */
+export const LAST_OUTPUT_MS = 5000;
+/**
+ * What the program itself had written may fill its pipe, which a slow reader shall get whole; anything behind that is others'.
+ * SOURCE: pipe(7), /proc/sys/fs/pipe-max-size
+ */
+const LARGEST_PIPE_BYTES = 1024 * 1024;
+/** For what has been read when we are stopped: a reader that takes it, takes it at once. */
+const STOPPED_WITHIN_MS = 200;
 
 /** What was begun by `pour`. */
 export interface Pouring {
-  /** To be called when the program has ended: resolves when all that it wrote has been written. */
+  /** To be called when the program has ended: resolves when all that it wrote has been written, or those it left behind have had their time. */
   finish(): Promise<void>;
+  /** Reads no more; `finish` then resolves at once. */
+  stop(): void;
 }
 
 export function pour(source: Readable, masking: Masking, target: Writable): Pouring {
   const masked = new MaskingStream(masking);
   let quietTicks = 0;
-  source.on('data', () => {
+  let readBytes = 0;
+  source.on('data', (chunk: Uint8Array) => {
     quietTicks = 0;
+    readBytes += chunk.length;
   });
   // WHY the source is closed: so the program meets a closed pipe, as it would without us.
   target.once('error', () => source.destroy());
   const done = passOn(masked, target);
+  const stopped = Promise.withResolvers<void>();
   source.once('close', () => masked.end());
   source.on('error', () => undefined);
   source.pipe(masked);
   return {
     async finish() {
+      const startedAt = performance.now();
+      readBytes = 0;
+      let freeTicks = 0;
       const timer = setInterval(() => {
-        if (!target.writableNeedDrain && !masked.writableNeedDrain && ++quietTicks > QUIET_TICKS) source.destroy();
+        const isLate = performance.now() - startedAt >= LAST_OUTPUT_MS;
+        if (isLate && readBytes >= LARGEST_PIPE_BYTES) source.destroy();
+        if (target.writableNeedDrain || masked.writableNeedDrain) return;
+        if (++quietTicks > QUIET_TICKS || ++freeTicks * TICK_MS >= LAST_OUTPUT_MS) source.destroy();
       }, TICK_MS);
-      await done;
+      await Promise.race([done, stopped.promise]);
       clearInterval(timer);
+    },
+    stop() {
+      source.destroy();
+      setTimeout(() => stopped.resolve(), STOPPED_WITHIN_MS).unref();
     },
   };
 }

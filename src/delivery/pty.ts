@@ -29,12 +29,13 @@ export async function loadPtyMaker(): Promise<PtyMaker | null> {
   }
 }
 
-/** Resolves when it has ended and all that it wrote has been written. Our terminal is then as it was before. */
+/** Resolves when it has ended and all that it wrote has been written; `atExit` is called between the two at the latest. Our terminal is then as it was before. */
 export async function runOnPty(
   maker: PtyMaker,
   program: Program & { readonly masking: Masking },
   { stdin, stdout }: Terminals,
   signals: Signals,
+  atExit: () => void,
 ): Promise<Ending> {
   const isRaw = stdin.isRaw;
   const makeRaw = (): void => {
@@ -48,7 +49,7 @@ export async function runOnPty(
   try {
     const pty = withUmask(program.umask, () => start(maker, program, stdout));
     const exited = new Promise<Ending>((resolve) => pty.onExit((exit) => resolve(toEnding(exit))));
-    const reading = readToTheEnd(pty);
+    const reading = readToTheEnd(pty, atExit);
     // The types know text alone; without an encoding it is bytes.
     pty.onData((chunk) => {
       if (!masked.write(chunk as unknown as Uint8Array)) reading.pause();
@@ -69,7 +70,9 @@ export async function runOnPty(
       makeRaw();
       resize();
     };
-    signals.sendTo((signal) => pty.kill(signal));
+    signals.sendTo((signal) => {
+      if (!reading.stop()) pty.kill(signal);
+    });
     stdin.on('data', type).once('end', hangUp);
     stdout.on('resize', resize).once('error', hangUp);
     process.on('SIGCONT', goOn);
@@ -80,7 +83,8 @@ export async function runOnPty(
       stdout.off('resize', resize).off('error', hangUp);
       stdin.off('data', type).off('end', hangUp).pause();
       masked.end();
-      await done;
+      // A signal has ended the reading: then nobody waits for a terminal that takes nothing.
+      if (!reading.isStopped()) await done;
     }
   } finally {
     stdin.setRawMode(isRaw);

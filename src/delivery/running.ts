@@ -62,6 +62,16 @@ export async function run(job: Job, lender: Lender, surroundings: Surroundings):
   const signals = new Signals(interrupt);
   let borrowed: Borrowed | null = null;
   let files: PrivateFiles | null = null;
+  let cleaning: Promise<void> | null = null;
+  const cleanUp = async (): Promise<void> => {
+    files?.remove();
+    const failure = await giveBack(lender, borrowed?.leaseIds ?? []);
+    if (failure !== null) surroundings.say(failure);
+  };
+  // WHY at the program's end already: its output may take as long as its reader does.
+  const atExit = (): void => {
+    cleaning ??= cleanUp();
+  };
   try {
     borrowed = await borrow(lender, job.wanted, { ttlSeconds: job.ttlSeconds, signal: interruption.signal });
     if (job.hasFiles) files = makePrivateFiles(surroundings.environment['XDG_RUNTIME_DIR']);
@@ -72,14 +82,13 @@ export async function run(job: Job, lender: Lender, surroundings: Surroundings):
     const begin = await choose(program, surroundings, signals);
     // ORDER: nothing is awaited between this and the start: a signal goes to the program, or there is none.
     if (interruptedBy !== null) return { signal: interruptedBy };
-    return await begin();
+    return await begin(atExit);
   } catch (error) {
     if (interruptedBy !== null && interruption.signal.reason === error) return { signal: interruptedBy };
     throw error;
   } finally {
-    files?.remove();
-    const failure = await giveBack(lender, borrowed?.leaseIds ?? []);
-    if (failure !== null) surroundings.say(failure);
+    atExit();
+    await cleaning;
     signals.release();
   }
 }
@@ -113,15 +122,15 @@ async function choose(
   program: Program,
   { streams, say }: Surroundings,
   signals: Signals,
-): Promise<() => Promise<Ending>> {
+): Promise<(atExit: () => void) => Promise<Ending>> {
   const { masking } = program;
   const terminals = terminalsOf(streams);
   if (masking !== null && terminals !== null && isInForeground()) {
     const maker = await loadPtyMaker();
-    if (maker !== null) return () => runOnPty(maker, { ...program, masking }, terminals, signals);
+    if (maker !== null) return (atExit) => runOnPty(maker, { ...program, masking }, terminals, signals, atExit);
     say(NO_PTY);
   }
-  return () => runOnPipes(program, streams, signals);
+  return (atExit) => runOnPipes(program, streams, signals, atExit);
 }
 
 function terminalsOf({ stdin, stdout, stderr }: Streams): Terminals | null {

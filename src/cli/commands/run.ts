@@ -80,8 +80,8 @@ export const run: Command = {
         umask: terminal.umask,
         say: (line) => say(terminal, `leasehold: ${line}`),
       });
-      // ORDER: a signal ends us before the command's own end could.
-      if (vault !== null && 'signal' in ending) await endSession(invocation, vault);
+      // ORDER: this ends us before the command's own end could.
+      if (vault !== null && ('signal' in ending || ending.isCut === true)) await endSession(invocation, vault);
       return await endAs(ending);
     } catch (error) {
       if (error instanceof Misuse) throw new Mistake(error.message, error.hint);
