@@ -5,6 +5,8 @@ import type { Secret } from '../core/secret.ts';
 
 const MOST_AT_ONCE = 8;
 const GIVEN_BACK_WITHIN_MS = 5000;
+/** For answers that are under way when nothing more is asked for: the service may have lent already what nobody would give back. */
+const ANSWERED_WITHIN_MS = 5000;
 /** What the service says of one path alone: the others may be told of as well. */
 const OF_ONE_PATH: ReadonlySet<string> = new Set(['ACCESS_DENIED', 'NOT_FOUND']);
 /** The lease has ended already. */
@@ -49,7 +51,10 @@ export interface Borrowed {
   readonly leaseIds: readonly string[];
 }
 
-/** One lease for each version of each path, however many variables want it. @throws NotLent, and the signal's reason */
+/**
+ * One lease for each version of each path, however many variables want it. Once the signal is given nothing more is asked for; what is
+ * under way has 5 seconds. @throws NotLent, and the signal's reason
+ */
 export async function borrow(
   lender: Lender,
   wanted: readonly Wanted[],
@@ -60,26 +65,33 @@ export async function borrow(
   const refused: Refused[] = [];
   const first = [...new Map(wanted.toReversed().map((each) => [keyOf(each), each])).values()].toReversed();
   const left = first.values();
-  const giveUp = new AbortController();
-  const options = {
-    ...(ttlSeconds === null ? {} : { ttlSeconds }),
-    signal: AbortSignal.any([signal, giveUp.signal]),
+  const tooLate = new AbortController();
+  let isGivenUp = false;
+  let timer: NodeJS.Timeout | undefined;
+  const giveUp = (): void => {
+    isGivenUp = true;
+    timer ??= setTimeout(() => tooLate.abort(), ANSWERED_WITHIN_MS);
   };
+  const options = { ...(ttlSeconds === null ? {} : { ttlSeconds }), signal: tooLate.signal };
   const work = async (): Promise<void> => {
     for (const each of left) {
-      if (options.signal.aborted) return;
+      if (isGivenUp) return;
       try {
         const { version } = each;
         const own = version === null ? options : { ...options, version };
         lent.set(keyOf(each), await lender.retrieve(each.path, own));
       } catch (error) {
-        if (giveUp.signal.aborted) return;
+        if (isGivenUp) return;
         refused.push({ wanted: each, error });
-        if (error instanceof LeaseholdError && !OF_ONE_PATH.has(error.code)) giveUp.abort();
+        if (error instanceof LeaseholdError && !OF_ONE_PATH.has(error.code)) giveUp();
       }
     }
   };
+  if (signal.aborted) giveUp();
+  signal.addEventListener('abort', giveUp);
   await Promise.all(Array.from({ length: MOST_AT_ONCE }, work));
+  signal.removeEventListener('abort', giveUp);
+  clearTimeout(timer);
   const leaseIds = [...lent.values()].map(({ lease_id }) => lease_id);
   if (signal.aborted || refused.length > 0) {
     await giveBack(lender, leaseIds);

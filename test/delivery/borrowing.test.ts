@@ -103,3 +103,44 @@ test('leases that have ended are no failure, and those that can’t be revoked h
   assert.equal(performance.now() - started < 15_000, true);
   assert.deepEqual(book.revoked, ['a', 'b']);
 });
+
+/** Lends whatever happens to its caller, as a service does whose answer is under way. */
+function openSlowBook(refusals: Readonly<Record<string, string>> = {}): Book {
+  const book = openBook();
+  return {
+    ...book,
+    async retrieve(path, { signal }) {
+      const code = refusals[path];
+      if (code !== undefined) throw new LeaseholdError(code, 'refused', { status: 503 });
+      const answer = sleep(300).then(() => {
+        book.lent.push(path);
+        return { lease_id: path, value: new Secret('x') };
+      });
+      const aborted = new Promise<never>((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
+      return await Promise.race([answer, aborted]);
+    },
+  };
+}
+
+test('what is under way when somebody interrupts, or when a path fails, is awaited and given back', async () => {
+  const wanted = Array.from({ length: 40 }, (_, at) => want(`V${at}`, `p${at}`));
+  const interrupted = openSlowBook();
+  await assert.rejects(borrow(interrupted, wanted, options(AbortSignal.timeout(50))), { name: 'TimeoutError' });
+  const failing = openSlowBook({ p3: 'INTERNAL' });
+  await assert.rejects(borrow(failing, wanted, options()), NotLent);
+  await sleep(400);
+  for (const { lent, revoked } of [interrupted, failing]) {
+    assert.equal(lent.length > 0 && lent.length <= 8, true);
+    assert.deepEqual(revoked.toSorted(), lent.toSorted());
+  }
+});
+
+test('an answer that does not come holds an interruption up for five seconds, and no longer', async () => {
+  const stuck: Lender = {
+    ...openBook(),
+    retrieve: (_path, { signal }) => sleep(60_000, null, { signal }).then(() => assert.fail()),
+  };
+  const startedAt = performance.now();
+  await assert.rejects(borrow(stuck, [want('A', 'a')], options(AbortSignal.timeout(50))), { name: 'TimeoutError' });
+  assert.equal(performance.now() - startedAt < 15_000, true);
+});
