@@ -4,8 +4,17 @@ import type { Output } from './output/output.ts';
 import type { Settings } from './settings/settings.ts';
 import type { Terminal } from './terminal.ts';
 
-/** What a shell may offer where it stands. */
-type Completes = 'path' | 'agent' | 'policy' | 'file' | 'directory' | 'command' | readonly string[];
+/** What a shell may offer where it stands. `own agent`: one whose key is on this machine. `assignment`: a name, `=`, and a path. */
+export type Completes =
+  | 'path'
+  | 'agent'
+  | 'own agent'
+  | 'policy'
+  | 'assignment'
+  | 'file'
+  | 'directory'
+  | 'command'
+  | readonly string[];
 
 export interface Flag {
   readonly name: string;

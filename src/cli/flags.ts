@@ -5,7 +5,7 @@ import { FORMATS } from './output/output.ts';
 /** Where the service is, and who asks it. */
 export const CONNECTION_FLAGS: readonly Flag[] = [
   { name: 'address', value: 'URL', help: 'where the service is (LEASEHOLD_ADDR)' },
-  { name: 'agent', value: 'NAME', help: 'asks as this agent, by its key (LEASEHOLD_AGENT)', completes: 'agent' },
+  { name: 'agent', value: 'NAME', help: 'asks as this agent, by its key (LEASEHOLD_AGENT)', completes: 'own agent' },
   { name: 'key-file', value: 'FILE', help: "the agent's private key in PEM (LEASEHOLD_KEY_FILE)", completes: 'file' },
   { name: 'token-file', value: 'FILE', help: 'asks with the token in it (LEASEHOLD_TOKEN_FILE)', completes: 'file' },
   {

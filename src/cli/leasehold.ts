@@ -57,6 +57,11 @@ async function main(words: readonly string[], terminal: Terminal): Promise<numbe
       terminal.stdout.write(`leasehold ${readVersion()}\n`);
       return EXIT.OK;
     }
+    if (first === '__complete') {
+      const { answerShell } = await import('./completion/answering.ts');
+      await answerShell(words.slice(1), COMMANDS, terminal);
+      return EXIT.OK;
+    }
     const found = find(first === 'help' ? [...words.slice(1), '--help'] : words);
     if (typeof found === 'string') {
       terminal.stdout.write(found);

@@ -2,6 +2,7 @@
 import type { Command } from './command.ts';
 import { AGENT_COMMANDS } from './commands/agents.ts';
 import { AUDIT_COMMANDS } from './commands/audit.ts';
+import { completion } from './commands/completion.ts';
 import { CREDENTIAL_COMMANDS } from './commands/credentials.ts';
 import { doctor } from './commands/doctor.ts';
 import { get } from './commands/get.ts';
@@ -24,6 +25,7 @@ export const GROUPS: readonly Group[] = [
   { title: 'Leases', commands: LEASE_COMMANDS },
   { title: 'The audit log', commands: AUDIT_COMMANDS },
   { title: 'The service', commands: [...SERVICE_COMMANDS, doctor] },
+  { title: 'Your shell', commands: [completion] },
 ];
 
 export const COMMANDS: readonly Command[] = GROUPS.flatMap(({ commands }) => commands);

@@ -36,6 +36,7 @@ test('the command starts by its link, and by npx, which asks nothing and fetches
   const { status, stdout, stderr } = node([project.command, '--help']);
   assert.deepEqual([status, stderr], [0, '']);
   assert.match(stdout, /^Usage: leasehold COMMAND/m);
+  assert.match(node([project.command, 'completion', 'bash']).stdout, /^complete -F _leasehold leasehold$/m);
   assert.equal(project.npm(['exec', '--no', '--', 'leasehold', '--help']), stdout);
 });
 

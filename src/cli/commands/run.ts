@@ -30,6 +30,7 @@ export const run: Command = {
       value: 'NAME=PATH',
       help: 'the variable gets the value of the credential',
       isRepeatable: true,
+      completes: 'assignment',
     },
     {
       name: 'env-file',

@@ -1,0 +1,33 @@
+# Completion of leasehold in bash, 3.2 and later. In ~/.bashrc: source <(leasehold completion bash)
+# What can stand where the cursor is, the command says itself.
+
+_leasehold() {
+  local line=${COMP_LINE:0:COMP_POINT} words=() word breaks i kind= candidate does
+  COMPREPLY=()
+  # bash parts words at = : and @ too: those with no blank between them are put together again.
+  for ((i = 0; i <= COMP_CWORD; i++)); do
+    word=${COMP_WORDS[i]}
+    if [[ $i -eq 0 || $line == [[:blank:]]* || -z $line ]]; then
+      line=${line#"${line%%[![:blank:]]*}"}
+      words+=('')
+    fi
+    if [[ $i -eq $COMP_CWORD ]]; then word=$line; fi
+    words[${#words[@]} - 1]+=$word
+    line=${line#"$word"}
+  done
+  # Of the last word bash keeps what stands up to the last of them, but for an @, which is replaced too.
+  word=${words[${#words[@]} - 1]}
+  breaks=${COMP_WORDBREAKS//[!=:@]/}
+  if [[ -n $breaks ]]; then word=${word%"${word##*[$breaks]}"}; else word=; fi
+  word=${word%@}
+  while IFS=$'\t' read -r candidate does; do
+    if [[ -z $kind ]]; then kind=$candidate; else COMPREPLY+=("${candidate#"$word"}"); fi
+  done < <(command leasehold __complete -- "${words[@]:1}" 2>/dev/null)
+  case $kind in
+    file) compopt -o default 2>/dev/null ;;
+    directory) compopt -o dirnames 2>/dev/null ;;
+    command) while IFS= read -r candidate; do COMPREPLY+=("$candidate"); done < <(compgen -c -- "${words[${#words[@]} - 1]}") ;;
+  esac
+  if [[ ${#COMPREPLY[@]} -eq 1 && ${COMPREPLY[0]} == *[/=] ]]; then compopt -o nospace 2>/dev/null; fi
+}
+complete -F _leasehold leasehold

@@ -1,0 +1,24 @@
+#compdef leasehold
+# Completion of leasehold in zsh. In ~/.zshrc, behind compinit: source <(leasehold completion zsh)
+# What can stand where the cursor is, the command says itself. The body is also bash, so that it can be tested where no zsh is.
+
+_leasehold() {
+  local kind= candidate does
+  local -a shown
+  while IFS=$'\t' read -r candidate does; do
+    shown=("$candidate${does:+  -- $does}")
+    if [[ -z $kind ]]; then kind=$candidate
+    elif [[ $candidate == *[/=] ]]; then compadd -l -S '' -d shown -- "$candidate"
+    else compadd -l -d shown -- "$candidate"
+    fi
+  done < <(command leasehold __complete -- "${words[@]:1:$((CURRENT - 2))}" "$PREFIX" 2>/dev/null)
+  case $kind in
+    file | directory) if [[ $PREFIX == --*=* ]]; then compset -P '*='; fi ;;
+  esac
+  case $kind in
+    file) _files ;;
+    directory) _files -/ ;;
+    command) _command_names -e ;;
+  esac
+}
+compdef _leasehold leasehold

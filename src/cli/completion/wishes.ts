@@ -1,0 +1,159 @@
+/** What could stand where the cursor is, by the table of commands alone: nobody is asked, and nothing is refused. */
+import type { Argument, Command, Completes, Flag } from '../command.ts';
+import { CONNECTION_FLAGS, flagsOf, OUTPUT_FLAGS } from '../flags.ts';
+
+export interface Offer {
+  readonly word: string;
+  /** What it is for; null where its name says it. */
+  readonly does: string | null;
+}
+
+/** What is looked up, on this machine or in the service. */
+export type Noun = 'path' | 'agent' | 'own agent' | 'policy';
+
+type Wish =
+  | { readonly kind: 'words'; readonly offers: readonly Offer[] }
+  /** `before` stands before the name in the same word, as in `--path=`. */
+  | { readonly kind: 'names'; readonly noun: Noun; readonly before: string; readonly begun: string }
+  | { readonly kind: 'file' | 'directory' | 'command' };
+
+export interface Standing {
+  readonly wish: Wish;
+  /** Flags with their values, as far as they were typed: they say which service, and who asks it. */
+  readonly flags: ReadonlyMap<string, string>;
+}
+
+const NOTHING: Wish = { kind: 'words', offers: [] };
+const COMMON: readonly Flag[] = [...OUTPUT_FLAGS, ...CONNECTION_FLAGS];
+const FIRST_FLAGS: readonly Offer[] = [
+  { word: '--help', does: 'shows all commands' },
+  { word: '--version', does: 'shows the version' },
+];
+
+/** `words` are those behind the program's name; the last one is being typed, and may be empty. */
+export function standing(words: readonly string[], commands: readonly Command[]): Standing {
+  const reader = new Reader(commands);
+  for (const word of words.slice(0, -1)) reader.read(word);
+  return { wish: reader.wish(words.at(-1) ?? ''), flags: reader.flags };
+}
+
+class Reader {
+  readonly #commands: readonly Command[];
+  readonly flags = new Map<string, string>();
+  /** A noun that is still without its verb. */
+  #noun: string | null = null;
+  #command: Command | null = null;
+  #arguments = 0;
+  /** Behind a flag that takes a value. */
+  #flag: Flag | null = null;
+  /** How many words stand behind `--`; null before it. */
+  #rest: number | null = null;
+
+  constructor(commands: readonly Command[]) {
+    this.#commands = commands;
+  }
+
+  read(word: string): void {
+    if (this.#rest !== null) this.#rest += 1;
+    else if (this.#flag !== null) {
+      this.flags.set(this.#flag.name, word);
+      this.#flag = null;
+    } else if (word === '--') this.#rest = 0;
+    else if (word.startsWith('-') && word !== '-') this.#readFlag(word);
+    else if (this.#command !== null) this.#arguments += 1;
+    else if (word !== 'help' || this.#noun !== null) this.#readName(word);
+  }
+
+  #readFlag(word: string): void {
+    const [name = '', ...value] = word.split('=');
+    const flag = this.#known.find((known) => name === `--${known.name}` || name === `-${known.short}`);
+    if (flag === undefined) return;
+    if (value.length > 0 || flag.value === null) this.flags.set(flag.name, value.join('=') || 'true');
+    else this.#flag = flag;
+  }
+
+  #readName(word: string): void {
+    const full = this.#noun === null ? word : `${this.#noun} ${word}`;
+    const command = this.#commands.find(({ name }) => name === full);
+    if (command !== undefined) this.#command = command;
+    else this.#noun = full;
+  }
+
+  get #known(): readonly Flag[] {
+    return this.#command === null ? COMMON : flagsOf(this.#command);
+  }
+
+  wish(begun: string): Wish {
+    const command = this.#command;
+    if (this.#rest !== null)
+      return this.#rest === 0 && command?.rest !== undefined ? { kind: 'command' } : { kind: 'file' };
+    if (this.#flag !== null) return toWish(valuesOf(this.#flag), '', begun);
+    if (command?.takesAllWords === true) return { kind: 'file' };
+    const [, name, value] = /^--([\w-]+)=(.*)$/s.exec(begun) ?? [];
+    if (name !== undefined && value !== undefined) {
+      const flag = this.#known.find((known) => known.name === name);
+      return flag === undefined ? NOTHING : toWish(valuesOf(flag), `--${name}=`, value);
+    }
+    if (begun.startsWith('-')) return words(this.#flagOffers(), begun);
+    if (command === null) return words(this.#nameOffers(), begun);
+    return toWish(argumentAt(command, this.#arguments)?.completes, '', begun);
+  }
+
+  #flagOffers(): Offer[] {
+    const left = this.#known.filter(({ name, isRepeatable }) => isRepeatable === true || !this.flags.has(name));
+    const offers = left.map(({ name, help }) => ({ word: `--${name}`, does: help }));
+    return this.#command === null && this.#noun === null ? [...FIRST_FLAGS, ...offers] : offers;
+  }
+
+  #nameOffers(): Offer[] {
+    const before = this.#noun === null ? '' : `${this.#noun} `;
+    const offers = new Map<string, Offer>();
+    for (const { name, summary } of this.#commands) {
+      if (!name.startsWith(before)) continue;
+      const [word = '', ...verb] = name.slice(before.length).split(' ');
+      if (!offers.has(word)) offers.set(word, { word, does: verb.length === 0 ? summary : null });
+    }
+    return [...offers.values()];
+  }
+}
+
+function argumentAt({ arguments: wanted = [] }: Command, at: number): Argument | undefined {
+  const last = wanted.at(-1);
+  return wanted[at] ?? (last?.count === 'many' ? last : undefined);
+}
+
+function valuesOf({ completes, value }: Flag): Completes | undefined {
+  const choices = value?.split('|') ?? [];
+  return completes ?? (choices.length > 1 ? choices : undefined);
+}
+
+function toWish(completes: Completes | undefined, before: string, begun: string): Wish {
+  switch (completes) {
+    case undefined:
+      return NOTHING;
+    case 'file':
+    case 'directory':
+    case 'command':
+      return { kind: completes };
+    case 'path':
+    case 'agent':
+    case 'own agent':
+    case 'policy':
+      return { kind: 'names', noun: completes, before, begun };
+    case 'assignment': {
+      const [name = '', ...path] = begun.split('=');
+      return path.length === 0
+        ? NOTHING
+        : { kind: 'names', noun: 'path', before: `${before}${name}=`, begun: path.join('=') };
+    }
+    default:
+      return words(
+        completes.map((word) => ({ word: before + word, does: null })),
+        before + begun,
+      );
+  }
+}
+
+function words(offers: readonly Offer[], begun: string): Wish {
+  return { kind: 'words', offers: offers.filter(({ word }) => word.startsWith(begun)) };
+}

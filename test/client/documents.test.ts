@@ -1,0 +1,49 @@
+/** docs/client.md is one program: its types hold, and it prints what stands behind its arrows. */
+import assert from 'node:assert/strict';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { readBlocks } from '../e2e/markdown.ts';
+import { ROOT } from '../house/source.ts';
+import { temporaryFolder } from '../kit/folder.ts';
+import { openShop } from './programs.ts';
+
+const page = readFileSync(join(ROOT, 'docs/client.md'), 'utf8');
+const program = readBlocks(page)
+  .filter(({ language }) => language === 'ts')
+  .map(({ text }) => text)
+  .join('\n\n');
+const library = join(ROOT, 'src/client/leasehold.ts');
+
+test('the page prints what it says', async (t) => {
+  const { folder, run } = await openShop(t);
+  const file = join(folder, 'page.ts');
+  writeFileSync(file, program.replaceAll("'leasehold/client'", JSON.stringify(library)));
+  const { code, stdout, stderr } = await run(process.execPath, [file]);
+  assert.deepEqual([code, stderr], [0, '']);
+  const promised = [...program.matchAll(/^.*console\.log\(.*\/\/ → (.*)$/gm)].map(([, text = '']) => text);
+  assert.ok(promised.length >= 8);
+  assert.deepEqual(stdout.trimEnd().split('\n'), promised);
+});
+
+test('the page’s types hold', async (t) => {
+  const { run } = await openShop(t);
+  const folder = temporaryFolder(t);
+  writeFileSync(join(folder, 'page.ts'), `${program}\n`);
+  const compilerOptions = {
+    ...{ strict: true, target: 'esnext', lib: ['esnext'], module: 'esnext', moduleResolution: 'bundler', noEmit: true },
+    ...{ types: ['node'], typeRoots: [join(ROOT, 'node_modules/@types')], allowImportingTsExtensions: true },
+    paths: { 'leasehold/client': [library] },
+    ...{ skipLibCheck: true, exactOptionalPropertyTypes: true },
+  };
+  writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions, files: ['page.ts'] }));
+  const { code, stdout } = await run(process.execPath, [join(ROOT, 'node_modules/.bin/tsc'), '-p', folder]);
+  assert.equal(code, 0, stdout);
+});
+
+test('what the page says of codes is all of the client’s own', () => {
+  const [, codes = ''] = /type ClientCode = (.*);/.exec(readFileSync(join(ROOT, 'src/client/errors.ts'), 'utf8')) ?? [];
+  const named = [...codes.matchAll(/'(\w+)'/g)].map(([, code = '']) => code);
+  assert.equal(named.length, 5);
+  for (const code of named) assert.ok(page.includes(`\`${code}\``), code);
+});

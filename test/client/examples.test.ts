@@ -1,0 +1,137 @@
+/** The examples do what they say, against the real service; denied they say so; and neither shows the value. */
+import assert from 'node:assert/strict';
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { delimiter, join } from 'node:path';
+import { test } from 'node:test';
+import { parse } from 'yaml';
+import { ROOT } from '../house/source.ts';
+import { COMMAND } from '../kit/command.ts';
+import { AGENT, example, FROM_SOURCE, openShop, type Shop, VALUE } from './programs.ts';
+
+const KEY_FILE = `${AGENT}.pem`;
+
+interface Step {
+  readonly name?: string;
+  readonly uses?: string;
+  readonly run?: string;
+  readonly env?: Readonly<Record<string, string>>;
+  readonly if?: string;
+}
+
+interface Workflow {
+  readonly jobs: {
+    readonly deploy: { readonly env: Readonly<Record<string, string>>; readonly steps: readonly Step[] };
+  };
+}
+
+/** Nothing that was begun for a program is left when it has ended. */
+async function assertNothingLeft({ service }: Shop): Promise<void> {
+  const active = await service.admin.get('/api/v1/leases?status=active');
+  assert.deepEqual(active.body.data, []);
+  const ended = await service.admin.get('/api/v1/audit?event_type=session.end');
+  const begun = await service.admin.get('/api/v1/audit?event_type=auth.verify&result=allowed');
+  assert.equal(ended.body.meta.total, begun.body.meta.total);
+}
+
+const PROGRAMS: readonly [name: string, program: string, words: readonly string[], done: RegExp][] = [
+  [
+    'TypeScript',
+    process.execPath,
+    [...FROM_SOURCE, example('agent.ts')],
+    /^Task 1 is done, with prod\/db\/password \(\[secret\]\)\.\n(?:Task .*\n){2}The lease is active until .*Z\.\n$/,
+  ],
+  ['Python', 'python3', [example('agent.py')], /^Worked with prod\/db\/password, on a lease until .*Z\.\n$/],
+];
+
+for (const [name, program, words, done] of PROGRAMS) {
+  test(`the agent in ${name} works with its value, and leaves no lease and no session`, async (t) => {
+    const shop = await openShop(t);
+    const { code, stdout, stderr } = await shop.run(program, [...words, AGENT, KEY_FILE, 'prod/db/password']);
+    assert.deepEqual([code, stderr], [0, '']);
+    assert.match(stdout, done);
+    assert.equal(stdout.includes(VALUE), false);
+    await assertNothingLeft(shop);
+    const { body } = await shop.service.admin.get('/api/v1/audit?action=retrieve&result=allowed');
+    assert.equal(body.meta.total, 1);
+  });
+
+  test(`the agent in ${name} says what was denied, by the id that the log has`, async (t) => {
+    const shop = await openShop(t);
+    const { code, stdout, stderr } = await shop.run(program, [...words, AGENT, KEY_FILE, 'prod/signing/key']);
+    assert.deepEqual([code, stdout], [1, '']);
+    const { body } = await shop.service.admin.get('/api/v1/audit?result=denied');
+    const told = `${AGENT} may not retrieve prod/signing/key. Whoever writes the policies finds the request as`;
+    assert.equal(stderr, `${told} ${body.data[0].request_id}.\n`);
+    await assertNothingLeft(shop);
+  });
+
+  test(`the agent in ${name} says in a line what is missing, and when it is called wrongly`, async (t) => {
+    const shop = await openShop(t);
+    const noKey = await shop.run(program, [...words, AGENT, 'nowhere.pem', 'prod/db/password']);
+    assert.equal(noKey.code, 1);
+    assert.match(noKey.stderr, /nowhere\.pem/);
+    assert.doesNotMatch(noKey.stderr, /Traceback|\n {4}at /);
+    const gone = await shop.run(program, [...words, 'nobody', KEY_FILE, 'prod/db/password']);
+    assert.equal(gone.code, 1);
+    assert.match(gone.stderr, /^AUTH_FAILED: .*\n$/);
+    const wrongly = await shop.run(program, words);
+    assert.deepEqual([wrongly.code, wrongly.stdout], [1, '']);
+    assert.match(wrongly.stderr, /^usage: .*\n$/);
+  });
+}
+
+test('the workflow for GitHub deploys with the value, and leaves neither key nor lease', async (t) => {
+  const shop = await openShop(t);
+  const { jobs }: Workflow = parse(readFileSync(example('github-actions.yml'), 'utf8'));
+  const { env, steps } = jobs.deploy;
+  assert.deepEqual(
+    steps.map(({ uses, run: script }) => uses?.replace(/@v\d+$/, '') ?? script?.split(/\s/)[0]),
+    ['actions/checkout', 'actions/setup-node', 'npm', 'umask', 'rm'],
+  );
+  const installing = steps.findIndex(({ run: script = '' }) => script.startsWith('npm install'));
+
+  // In place of what the step installs: the command of this checkout, as a program on PATH.
+  const bin = join(shop.folder, 'bin');
+  const temporary = join(shop.folder, 'temporary');
+  for (const made of [bin, temporary]) mkdirSync(made);
+  const [program, ...flags] = COMMAND;
+  writeFileSync(
+    join(bin, 'leasehold'),
+    `#!/bin/sh\nexec '${program}' ${flags.map((word) => `'${word}'`).join(' ')} "$@"\n`,
+  );
+  const given =
+    '[ "$PGPASSWORD" = "correct horse" ] || exit 9; env | grep -c -e LEASEHOLD -e "PRIVATE KEY"; echo "$PGPASSWORD"';
+  writeFileSync(join(shop.folder, 'deploy.sh'), `#!/bin/sh\n${given}\n`);
+  for (const file of [join(bin, 'leasehold'), join(shop.folder, 'deploy.sh')]) chmodSync(file, 0o755);
+
+  const secrets: Record<string, string> = {
+    LEASEHOLD_AGENT_KEY: readFileSync(join(shop.folder, KEY_FILE), 'utf8').trimEnd(),
+  };
+  const printed: string[] = [];
+  for (const { run: script = '', env: own = {}, if: condition } of steps.slice(installing + 1)) {
+    const filled = Object.entries(own).map(([name, text]): [string, string] => [
+      name,
+      text.replace(/\$\{\{ secrets\.(\w+) \}\}/g, (_, secret: string) => secrets[secret] ?? assert.fail(secret)),
+    ]);
+    const environment = {
+      ...env,
+      ...Object.fromEntries(filled),
+      ...{ PATH: [bin, process.env['PATH']].join(delimiter), RUNNER_TEMP: temporary },
+      LEASEHOLD_ADDR: shop.service.address, // the workflow has an example's
+    };
+    assert.ok(condition === undefined || condition === 'always()');
+    // SOURCE: docs.github.com, "Workflow syntax", jobs.<job_id>.steps[*].shell: how bash is called where none is named.
+    const { code, stdout, stderr } = await shop.run('bash', ['-e', '-c', script], environment);
+    assert.equal(code, 0, stdout + stderr);
+    printed.push(stdout, stderr);
+  }
+  assert.match(printed.join(''), /^0\n/, 'the deployment sees neither the key nor what opens the vault');
+  assert.equal(printed.join('').includes(VALUE), false, 'what it printed is masked');
+  assert.equal(existsSync(join(temporary, 'deploy-bot.pem')), false);
+  assert.deepEqual((await shop.service.admin.get('/api/v1/leases?status=active')).body.data, []);
+});
+
+test('every example is run by a test', () => {
+  const text = readFileSync(join(ROOT, 'test/client/examples.test.ts'), 'utf8');
+  for (const name of readdirSync(join(ROOT, 'examples'))) assert.ok(text.includes(`example('${name}')`));
+});

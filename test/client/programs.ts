@@ -1,0 +1,54 @@
+/** Programs of the documents and examples, run as they stand against a service that has what they ask for. */
+import { execFile } from 'node:child_process';
+import { copyFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { ROOT } from '../house/source.ts';
+import { type Scope, temporaryFolder } from '../kit/folder.ts';
+import { startTestService, type TestService } from '../kit/service.ts';
+
+export const VALUE = 'correct horse';
+export const AGENT = 'deploy-bot';
+
+interface Ran {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+export interface Shop {
+  readonly service: TestService;
+  /** Where programs run: the agent's key and the administrator's token lie there. */
+  readonly folder: string;
+  /** Runs it there, with nothing of this environment but PATH and what is given. */
+  run(program: string, words: readonly string[], environment?: Readonly<Record<string, string>>): Promise<Ran>;
+}
+
+/** Node's flags by which `leasehold/client` is the library in src, for programs of this checkout. */
+export const FROM_SOURCE = ['--disable-proto=throw', '--conditions=leasehold-source'];
+
+/** `prod/db/password`, `prod/signing/key`, and an agent that may retrieve and list below `prod/db/`. */
+export async function openShop(scope: Scope): Promise<Shop> {
+  const service = await startTestService(scope);
+  const { admin, dataDir } = service;
+  const folder = temporaryFolder(scope);
+  await admin.post('/api/v1/credentials', { path: 'prod/db/password', type: 'password', value: VALUE });
+  await admin.post('/api/v1/credentials', { path: 'prod/signing/key', value: 'of nobody here' });
+  await admin.post('/api/v1/agents', { name: AGENT });
+  const grant = { name: 'deploys', principal: `agent:${AGENT}`, resources: ['prod/db/*'] };
+  await admin.post('/api/v1/policies', { ...grant, actions: ['retrieve', 'list'], max_ttl: 900 });
+  copyFileSync(join(dataDir, 'agents', AGENT, 'private_key.pem'), join(folder, `${AGENT}.pem`));
+  copyFileSync(join(dataDir, 'daemon.token'), join(folder, 'daemon.token'));
+  return {
+    service,
+    folder,
+    run: (program, words, environment = {}) =>
+      new Promise((resolve) => {
+        const env = { PATH: process.env['PATH'] ?? '', LEASEHOLD_ADDR: service.address, HOME: folder, ...environment };
+        const child = execFile(program, words, { cwd: folder, env, timeout: 20_000 }, (_error, stdout, stderr) =>
+          resolve({ code: child.exitCode, stdout, stderr }),
+        );
+      }),
+  };
+}
+
+export const example = (name: string): string => join(ROOT, 'examples', name);
