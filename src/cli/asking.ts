@@ -29,6 +29,7 @@ export async function confirm({ terminal, signal }: Question, text: string): Pro
 const ENTER = /[\r\n]/;
 const CTRL_C = '\u0003';
 const CTRL_D = '\u0004';
+const CTRL_U = '\u0015';
 const RUBS_OUT: ReadonlySet<string> = new Set(['\b', '\u007f']);
 
 /** A text that is not shown while it is typed. @throws Mistake where nobody is there, or it was broken off */
@@ -51,6 +52,8 @@ export async function askHidden({ terminal, signal }: Question, text: string): P
           if (ENTER.test(character)) resolve(new Secret(typed));
           else if (character === CTRL_C || character === CTRL_D) reject(new Mistake('broken off'));
           else if (RUBS_OUT.has(character)) typed = [...typed].slice(0, -1).join('');
+          else if (character === CTRL_U) typed = '';
+          else if (character < ' ') reject(new Mistake('a key that is no character was typed; nothing is stored'));
           else typed += character;
         }
       });

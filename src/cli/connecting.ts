@@ -38,10 +38,7 @@ export function connect(settings: Settings): Connected {
 
 /** As the command calls it. */
 function wordOption(message: string): string {
-  return message
-    .replace(/^address: /, '')
-    .replace('https://HOST:PORT', 'https://HOST:PORT, or unix:/PATH')
-    .replace('allow it with insecureHttp', 'allow it with --insecure-http');
+  return message.replace(/^address: /, '').replace('allow it with insecureHttp', 'allow it with --insecure-http');
 }
 
 async function endSession(vault: Leasehold): Promise<void> {

@@ -46,6 +46,8 @@ export async function exportLog(invocation: Invocation, vault: Leasehold): Promi
       writeFileSync(headFile, `leasehold-audit-head: ${head ?? ''}\n`, { flag: 'wx', mode: 0o600 });
   } catch (error) {
     if (unfinished !== null) await rm(unfinished, { force: true });
+    // Whoever reads has seen enough.
+    if (file === null && error instanceof Error && 'code' in error && error.code === 'EPIPE') return;
     throw signal.aborted ? signal.reason : toMistake(error);
   } finally {
     progress.end();

@@ -5,6 +5,7 @@ import { Fault } from '../core/fault.ts';
 import { StartError } from '../daemon/files.ts';
 import { Hinted } from './denials.ts';
 import { EXIT, Mistake } from './mistake.ts';
+import { harmless } from './output/cells.ts';
 import type { Settings } from './settings/settings.ts';
 import { hasColours, say, type Terminal } from './terminal.ts';
 
@@ -25,8 +26,8 @@ export function fail(terminal: Terminal, error: unknown, settings: Settings | nu
 
 function tell(terminal: Terminal, message: string, hint: string | null, code: number): number {
   const name = hasColours(terminal, terminal.stderr) ? styleText(['red', 'bold'], 'leasehold:') : 'leasehold:';
-  say(terminal, `${name} ${toSentence(message)}`);
-  if (hint !== null) say(terminal, `  ${hint}`);
+  say(terminal, `${name} ${harmless(toSentence(message))}`);
+  if (hint !== null) say(terminal, `  ${harmless(hint)}`);
   return code;
 }
 

@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { AuditEntry, AuditFilter, Leasehold } from '../client/leasehold.ts';
 import type { Invocation } from './command.ts';
-import { toText } from './output/cells.ts';
+import { toCell } from './output/cells.ts';
 
 const EVERY_MS = 1000;
 const MOST_ON_A_PAGE = 1000;
@@ -17,7 +17,7 @@ export async function followLog(
   const { signal } = invocation;
   const { data } = await vault.audit.list({ ...filter, limit: Math.min(last, MOST_ON_A_PAGE) }, { signal });
   let seen = [...data].reverse();
-  for (const entry of seen) print(invocation, entry);
+  for (const entry of seen) await print(invocation, entry);
   // Times never fall along the log: from the last one's on, those that were seen are left out.
   let from = seen.at(-1) ?? (await vault.audit.list({ limit: 1 }, { signal })).data[0] ?? null;
   for (;;) {
@@ -25,7 +25,7 @@ export async function followLog(
       await sleep(EVERY_MS, undefined, { signal });
       for (let isFull = true; isFull; ) {
         seen = await next(vault, filter, from, signal);
-        for (const entry of seen) print(invocation, entry);
+        for (const entry of seen) await print(invocation, entry);
         from = seen.at(-1) ?? from;
         isFull = seen.length === MOST_ON_A_PAGE;
       }
@@ -48,13 +48,17 @@ async function next(vault: Leasehold, filter: AuditFilter, from: AuditEntry | nu
   return found;
 }
 
-/** A line each, because nobody knows how many there will be. */
-function print({ terminal, output }: Invocation, entry: AuditEntry): void {
-  if (output.format === 'json' || output.format === 'yaml') {
-    terminal.stdout.write(`${JSON.stringify(entry)}\n`);
-    return;
+/** One after the other, because nobody knows how many there will be. */
+async function print({ terminal, output, flag }: Invocation, entry: AuditEntry): Promise<void> {
+  const write = (text: string): void => void terminal.stdout.write(text);
+  if (flag('field') !== null || output.format === 'env') await output.record(entry);
+  else if (output.format === 'json') write(`${JSON.stringify(entry)}\n`);
+  else if (output.format === 'yaml') {
+    write('---\n');
+    await output.record(entry);
+  } else {
+    const { seq, timestamp, event_type, agent_name, resource, result, reason } = entry;
+    const words = [seq, timestamp, event_type, agent_name, resource, result, reason].map(toCell);
+    write(`${words.join('  ')}\n`);
   }
-  const { seq, timestamp, result, event_type, agent_name, resource, reason } = entry;
-  const words = [seq, timestamp, result.padEnd(9), event_type, agent_name, resource, reason].map(toText);
-  terminal.stdout.write(`${words.join('  ').trimEnd()}\n`);
 }

@@ -2,7 +2,7 @@
 import type { Command, Flag } from './command.ts';
 import { CONNECTION_FLAGS, flagsOf } from './flags.ts';
 
-const WIDTH = 100;
+const WIDEST = 100;
 
 export interface Group {
   readonly title: string;
@@ -55,7 +55,9 @@ export function usageLine(command: Command): string {
   ].join(' ');
 }
 
-export function page(command: Command): string {
+/** `columns` are the terminal's. */
+export function page(command: Command, columns = WIDEST): string {
+  const width = Math.min(columns, WIDEST);
   const { summary, about = [], arguments: wanted = [], examples = [] } = command;
   const all = flagsOf(command);
   const own = all.filter((flag) => !CONNECTION_FLAGS.includes(flag));
@@ -65,16 +67,18 @@ export function page(command: Command): string {
     '',
     `Usage: ${usageLine(command)}`,
     '',
-    ...about.flatMap((paragraph) => [...wrap(paragraph, WIDTH), '']),
+    ...about.flatMap((paragraph) => [...wrap(paragraph, width), '']),
     ...section(
       'Arguments',
       wanted.map(({ name, help }) => [name, help]),
+      width,
     ),
-    ...section('Flags', own.map(toRow)),
-    ...section('Flags of every command that asks the service', common.map(toRow)),
+    ...section('Flags', own.map(toRow), width),
+    ...section('Flags of every command that asks the service', common.map(toRow), width),
     ...section(
       'Examples',
       examples.map(({ line, does }) => [line, does]),
+      width,
     ),
   ].join('\n');
 }
@@ -88,13 +92,13 @@ function toRow(flag: Flag): [string, string] {
   return [flagText(flag), `${flag.help}${again}`];
 }
 
-function section(title: string, rows: readonly (readonly [string, string])[]): string[] {
+function section(title: string, rows: readonly (readonly [string, string])[], width: number): string[] {
   if (rows.length === 0) return [];
   const isNarrow = rows.every(([left]) => left.length <= 34);
   const longest = Math.max(...rows.map(([left]) => left.length));
   const lines = rows.flatMap(([left, right]) => {
-    if (!isNarrow) return [`  ${left}`, ...wrap(right, WIDTH - 6).map((line) => `      ${line}`)];
-    const [first = '', ...others] = wrap(right, WIDTH - longest - 4);
+    if (!isNarrow) return [`  ${left}`, ...wrap(right, width - 6).map((line) => `      ${line}`)];
+    const [first = '', ...others] = wrap(right, width - longest - 4);
     const indent = ' '.repeat(longest + 4);
     return [`  ${left.padEnd(longest)}  ${first}`, ...others.map((line) => indent + line)];
   });

@@ -69,7 +69,7 @@ async function main(words: readonly string[], terminal: Terminal): Promise<numbe
     }
     const typed = parseTyped(found.command, found.words);
     if (typed.wantsHelp) {
-      terminal.stdout.write(page(found.command));
+      terminal.stdout.write(page(found.command, terminal.stdout.columns));
       return EXIT.OK;
     }
     settings = await resolveSettings((name) => typed.flags.get(name)?.at(-1) ?? null, terminal);

@@ -29,16 +29,25 @@ export async function readValue(question: Question, from: string | null): Promis
   );
 }
 
+/** Of `stdin`, until its end, or until the signal. @throws the signal's reason */
 async function readAll({ terminal: { stdin }, signal }: Question): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let bytes = 0;
-  for await (const chunk of stdin.iterator({ destroyOnReturn: true })) {
-    signal.throwIfAborted();
-    const part = Buffer.from(chunk);
-    bytes += part.length;
-    if (bytes > MOST_BYTES) throw new Mistake('standard input holds more than a value may have: 256 KiB');
-    chunks.push(part);
+  const stop = (): void => void stdin.destroy();
+  signal.addEventListener('abort', stop, { once: true });
+  try {
+    for await (const chunk of stdin) {
+      const part = Buffer.from(chunk);
+      bytes += part.length;
+      if (bytes > MOST_BYTES) throw new Mistake('standard input holds more than a value may have: 256 KiB');
+      chunks.push(part);
+    }
+  } catch (error) {
+    throw signal.aborted ? signal.reason : error;
+  } finally {
+    signal.removeEventListener('abort', stop);
   }
+  signal.throwIfAborted();
   return Buffer.concat(chunks);
 }
 

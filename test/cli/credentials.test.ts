@@ -1,7 +1,9 @@
 // Values on their way in and out: byte for byte, never an argument, and never on a terminal by accident.
 
 import assert from 'node:assert/strict';
-import { writeFileSync } from 'node:fs';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { closeSync, openSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { COMMAND, newHome } from '../kit/command.ts';
@@ -118,10 +120,58 @@ test('a deletion says what goes, asks, and does nothing without a yes', async (t
   const asked = onTerminal(['delete', 'a/b']);
   await asked.shows(/Delete it\? \[y\/N\]/);
   asked.type('n\r');
-  assert.equal((await asked.ended).exitCode, 0);
+  assert.equal((await asked.ended).exitCode, 3);
   assert.equal((await home.leasehold(['history', 'a/b', '--field', 'version'])).stdout, '1\n2\n');
   assert.equal((await home.leasehold(['delete', 'a/b', '--yes'])).code, 0);
   assert.equal((await home.leasehold(['get', 'a/b'])).code, 2);
+});
+
+test('a dry run goes before a yes, and a no ends with 3', async (t) => {
+  const { home, onTerminal } = await scene(t);
+  await home.leasehold(['put', 'a/b', '-'], { input: 's3cret' });
+  await home.leasehold(['agent', 'add', 'bot']);
+  await home.leasehold(['get', 'a/b']);
+  for (const words of [
+    ['delete', 'a/b'],
+    ['agent', 'delete', 'bot'],
+    ['lease', 'revoke', '--of', 'admin'],
+  ]) {
+    const { code, stderr } = await home.leasehold([...words, '--yes', '--dry-run']);
+    assert.deepEqual([code, /Nothing was done/.test(stderr)], [0, true], words.join(' '));
+    const asked = onTerminal(words);
+    await asked.shows(/\[y\/N\]/);
+    asked.type('n\r');
+    assert.equal((await asked.ended).exitCode, 3, words.join(' '));
+  }
+  assert.equal((await home.leasehold(['get', 'a/b'])).code, 0);
+  assert.equal((await home.leasehold(['lease', 'list', '--status', 'active', '--field', 'path'])).stdout, 'a/b\na/b\n');
+});
+
+test('a full disk, and a field that there is not, are told before anything is believed', async (t) => {
+  const { home, service } = await scene(t);
+  await home.leasehold(['put', 'a/b', '-'], { input: 's3cret' });
+  const wrong = await home.leasehold(['get', 'a/b', '--field', 'nope']);
+  assert.deepEqual([wrong.code, /there are path, value, lease_id, expires_at/.test(wrong.stderr)], [1, true]);
+  assert.equal((await service.admin.get('/api/v1/leases')).body.data.length, 0, 'nothing was retrieved');
+  const full = openSync('/dev/full', 'w');
+  const [program, ...first] = COMMAND;
+  const environment = { LEASEHOLD_ADDR: service.address, LEASEHOLD_TOKEN: service.adminToken, HOME: home.path };
+  const child = spawn(program, [...first, 'get', 'a/b'], { env: environment, stdio: ['ignore', full, 'pipe'] });
+  const said = (await child.stderr?.toArray())?.join('');
+  closeSync(full);
+  assert.deepEqual(
+    [child.exitCode ?? (await once(child, 'close'))[0], said],
+    [2, "leasehold: standard output can't be written (ENOSPC).\n"],
+  );
+});
+
+test('a file or a variable does not change what a script reads, and a name that steers programs is refused', async (t) => {
+  const { home } = await scene(t);
+  await home.leasehold(['put', 'node/options', '-'], { input: 's3cret' });
+  const environment = { LEASEHOLD_OUTPUT: 'json' };
+  assert.equal((await home.leasehold(['get', 'node/options'], { environment })).stdout, 's3cret');
+  const steering = await home.leasehold(['get', 'node/options', '-o', 'env']);
+  assert.deepEqual([steering.code, /NODE_OPTIONS, which steers/.test(steering.stderr)], [1, true]);
 });
 
 test('a denial says why, and the way to the grant that is missing', async (t) => {

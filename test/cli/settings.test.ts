@@ -126,13 +126,56 @@ test('on the machine of the service address and token are found by themselves', 
   assert.equal(statSync(join(service.dataDir, 'daemon.address')).mode & 0o777, 0o600);
 });
 
-test('the administrator’s token of the data directory goes to its own service alone', async (t) => {
+test('the administrator’s token of the data directory goes to its own service alone, however loopback is spelt', async (t) => {
   const { service, home } = await withService(t);
   const other = await startTestService(t);
   const dataDir = ['--data-dir', service.dataDir];
-  // Whoever typed it meant it; a file did not.
-  assert.match(await told(home, ['--address', other.address, ...dataDir]), /^who asks: token, from daemon\.token/m);
-  assert.match(await told(home, ['--address', 'https://vault.example.org', ...dataDir]), /^who asks: nobody/m);
+  const spelt = service.address.replace('127.0.0.1', 'localhost');
+  assert.match(await told(home, ['--address', spelt, ...dataDir]), /^who asks: token, from daemon\.token/m);
+  // Another port may be another user's, or forwarded to another vault.
+  for (const address of [other.address, 'https://vault.example.org']) {
+    assert.match(await told(home, ['--address', address, ...dataDir]), /^who asks: nobody/m);
+  }
+});
+
+test('a login that has ended, a key without its agent and a file that is not read make nobody the administrator', async (t) => {
+  const { service, home } = await withService(t);
+  const environment = { LEASEHOLD_DATA_DIR: service.dataDir };
+  assert.equal((await home.leasehold(['agent', 'add', 'bot'], { environment })).code, 0);
+  assert.equal((await home.leasehold(['login', '--agent', 'bot'], { environment })).code, 0);
+  assert.equal((await home.leasehold(['login', '--agent', 'bot'], { environment })).code, 0, 'again');
+  const file = join(home.path, '.local/state/leasehold/logins.json');
+  const kept = JSON.parse(readFileSync(file, 'utf8'));
+  kept[service.address].expires_at = '2020-01-01T00:00:00.000Z';
+  writeFileSync(file, JSON.stringify(kept));
+  const ended = await home.leasehold(['whoami'], { environment });
+  assert.deepEqual(
+    [ended.code, /login as agent bot ended[\s\S]*leasehold login --agent bot/.test(ended.stderr)],
+    [1, true],
+  );
+  assert.equal((await home.leasehold(['logout'], { environment })).code, 0);
+  assert.equal((await home.leasehold(['whoami', '--field', 'name'], { environment })).stdout, 'admin\n');
+  const keyed = await home.leasehold(['whoami', '--key-file', 'x.pem'], { environment });
+  assert.deepEqual([keyed.code, /no agent is named/.test(keyed.stderr)], [1, true]);
+  chmodSync(write(home, 'leasehold.toml', 'agent = "bot"\n'), 0o666);
+  const unread = await home.leasehold(['whoami'], { environment });
+  assert.deepEqual([unread.code, /which is not read/.test(unread.stderr)], [1, true]);
+  assert.equal((await home.leasehold(['whoami', '--agent', 'bot'], { environment })).code, 0);
+});
+
+test('what a file says can’t steer a terminal', async (t) => {
+  const home = newHome(t);
+  for (const text of [
+    'address = "https://vault.example.org\\u001b[8m; touch x"',
+    '"\\u001b[31mred" = 1',
+    '[profiles."\\u001b]0;x\\u0007"]\nfoo = 1',
+    'toString = 1',
+  ]) {
+    write(home, 'leasehold.toml', text);
+    const { code, stderr } = await home.leasehold(['list']);
+    assert.equal(code, 1);
+    assert.doesNotMatch(stderr.replaceAll('\n', ''), /\p{Cc}/u);
+  }
 });
 
 test('an address that only a project’s file names gets nothing before somebody has said so', async (t) => {

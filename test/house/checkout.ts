@@ -36,8 +36,10 @@ export function makeCheckout(t: TestContext, files: Readonly<Record<string, stri
 
 /** Runs a script of it from elsewhere, on this Node. */
 export function spawnIn(folder: string, script: string, words: readonly string[], nodeFlags: readonly string[] = []) {
+  // Where compiled code is kept is the checkout's to say.
+  const { NODE_COMPILE_CACHE: _, ...inherited } = process.env;
   const env = {
-    ...process.env,
+    ...inherited,
     npm_execpath: path.join(folder, 'npm/npm-cli.cjs'),
     INIT_CWD: 'where the caller stood',
     HOME: folder,

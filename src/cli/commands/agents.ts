@@ -1,7 +1,9 @@
 /** Commands on agents. */
+
+import { LeaseholdError } from '../../client/errors.ts';
 import { parseAgentName } from '../../core/names.ts';
-import { confirm } from '../asking.ts';
 import type { Command } from '../command.ts';
+import { askFirst } from '../destroying.ts';
 import { type MadeKey, makeKeyFile, readPublicKey } from '../keyfiles.ts';
 import { EXIT } from '../mistake.ts';
 import { counted } from '../numbers.ts';
@@ -51,7 +53,10 @@ const add: Command = {
     try {
       await invocation.output.record(await vault.agents.register(body, { signal }));
     } catch (error) {
-      made?.remove();
+      // Where it is not known that nothing was done, the agent may be registered, and this its only key.
+      const isRefused = error instanceof LeaseholdError && error.status !== null && error.status < 500;
+      if (isRefused) made?.remove();
+      else if (made?.file) say(terminal, `Its private key is in ${made.file}: look with leasehold agent show ${name}.`);
       throw error;
     }
     if (made !== null && made.file !== null)
@@ -107,16 +112,13 @@ const remove: Command = {
     const { terminal, signal } = invocation;
     const name = invocation.argument('NAME');
     const vault = await invocation.connect();
-    if (!invocation.isOn('yes')) {
+    const describe = async (): Promise<string> => {
       await vault.agents.read(name, { signal });
       const { meta } = await vault.leases.list({ agent: name, status: 'active', limit: 1 }, { signal });
-      const what = `${name}: its sessions and ${counted(meta.total, 'active lease')} will end.`;
-      const isMeant = !invocation.isOn('dry-run') && (await confirm({ terminal, signal }, `${what} Deregister it?`));
-      if (!isMeant) {
-        say(terminal, `${invocation.isOn('dry-run') ? `${what} ` : ''}Nothing was done.`);
-        return EXIT.OK;
-      }
-    }
+      return `${name}: its sessions and ${counted(meta.total, 'active lease')} will end.`;
+    };
+    const ended = await askFirst(invocation, describe, 'Deregister it?');
+    if (ended !== null) return ended;
     await vault.agents.deregister(name, { signal });
     say(terminal, `Deregistered ${name}.`);
     return EXIT.OK;

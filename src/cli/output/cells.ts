@@ -9,13 +9,17 @@ export function toText(value: unknown): string {
   return typeof value === 'object' ? JSON.stringify(value) : String(value);
 }
 
-/** For people: a list as words, and what is null as a dash. What moves a cursor or paints is shown, and does nothing. */
+/** For people: a list as words, and what is null as a dash. */
 export function toCell(value: unknown): string {
   if (value === null || value === undefined || value === '') return '-';
-  const text =
-    Array.isArray(value) && value.every((item) => typeof item !== 'object') ? value.join(', ') : toText(value);
+  const isWords = Array.isArray(value) && value.every((item) => typeof item !== 'object');
+  return harmless(isWords ? value.join(', ') : toText(value));
+}
+
+/** What moves a cursor, paints, or ends a line is shown, and does nothing. */
+export function harmless(text: string): string {
   return text.replaceAll(
     /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu,
-    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
+    (character) => `\\u${(character.codePointAt(0) ?? 0).toString(16).padStart(4, '0')}`,
   );
 }

@@ -1,7 +1,7 @@
 /** What a command prints: records as a table, JSON, YAML or variables, on standard output, and nothing else there. */
 import { Mistake } from '../mistake.ts';
 import { hasColours, type Terminal } from '../terminal.ts';
-import { type Printable, toText } from './cells.ts';
+import { harmless, type Printable, toText } from './cells.ts';
 import { toTable } from './table.ts';
 import { toVariables } from './variables.ts';
 
@@ -28,7 +28,9 @@ export function createOutput(terminal: Terminal, format: Format, field: string |
   const print = async (value: Printable | readonly Printable[], columns: readonly string[]): Promise<void> => {
     if (field !== null) {
       const records = Array.isArray(value) ? (value as readonly Printable[]) : [value as Printable];
-      for (const record of records) write(`${toText(pick(record, field))}\n`);
+      // What others wrote must not steer a terminal; a value that was asked for is shown as it is.
+      const toLine = stdout.isTTY === true && field !== 'value' ? harmless : (text: string): string => text;
+      for (const record of records) write(`${toLine(toText(pick(record, field)))}\n`);
       return;
     }
     switch (format) {

@@ -10,6 +10,8 @@ interface Look {
 
 const GAP = '  ';
 const SHORTEST = 12;
+/** What may be cut; a path or an id that is cut is of no use. */
+const PROSE: ReadonlySet<string> = new Set(['description', 'reason', 'public_key', 'found', 'resources', 'result']);
 
 /** One record: a line a field. A list: a line a record, under its headings. */
 export function toTable(value: Printable | readonly Printable[], columns: readonly string[], look: Look): string {
@@ -29,6 +31,7 @@ function toRows(records: readonly Printable[], columns: readonly string[], look:
   const headings = columns.map(toHeading);
   const widths = fit(
     headings.map((text, at) => longestOf([text, ...rows.map((row) => row[at] ?? '')])),
+    columns.map((column) => PROSE.has(column)),
     look,
   );
   const line = (cells: readonly string[]): string =>
@@ -42,16 +45,17 @@ function longestOf(texts: readonly string[]): number {
   return texts.reduce((longest, { length }) => Math.max(longest, length), 0);
 }
 
-/** The widest columns give way until the line fits. */
-function fit(widths: readonly number[], { width }: Look): number[] {
+/** The widest columns of those that may be cut give way until the line fits, or none can any more. */
+function fit(widths: readonly number[], mayBeCut: readonly boolean[], { width }: Look): number[] {
   const fitted = [...widths];
   if (width === null) return fitted;
   const room = width - GAP.length * (widths.length - 1);
   for (;;) {
     const sum = fitted.reduce((all, each) => all + each, 0);
-    const widest = Math.max(...fitted);
+    const widest = Math.max(0, ...fitted.filter((_, at) => mayBeCut[at]));
     if (sum <= room || widest <= SHORTEST) return fitted;
-    fitted[fitted.indexOf(widest)] = Math.max(SHORTEST, widest - (sum - room));
+    const at = fitted.findIndex((each, place) => each === widest && mayBeCut[place] === true);
+    fitted[at] = Math.max(SHORTEST, widest - (sum - room));
   }
 }
 

@@ -85,7 +85,10 @@ export async function readUserFile(places: Places): Promise<SettingsFile | null>
 }
 
 function isOurs(path: string): boolean {
-  const { uid, mode } = statSync(path);
+  const found = statSync(path, { throwIfNoEntry: false });
+  // A link to nothing, or a pipe that would be waited for.
+  if (found?.isFile() !== true) return false;
+  const { uid, mode } = found;
   const self = process.getuid?.();
   return (self === undefined || uid === self || uid === 0) && (mode & 0o022) === 0;
 }
@@ -130,7 +133,7 @@ function isTable(value: unknown): value is Record<string, unknown> {
 function checkFields(values: Record<string, unknown>, where: string, kind: SettingsFile['kind']): FileSettings {
   const known = kind === 'project file' ? PROJECT_FIELDS : USER_FIELDS;
   for (const [name, value] of Object.entries(values)) {
-    const wanted = known[name];
+    const wanted = Object.hasOwn(known, name) ? known[name] : undefined;
     if (wanted === undefined) {
       const isPrivate =
         kind === 'project file' && (Object.hasOwn(USER_FIELDS, name) || /token|secret|password/i.test(name));

@@ -8,6 +8,7 @@ import { Fault } from '../../core/fault.ts';
 import { parseAgentName } from '../../core/names.ts';
 import { Secret } from '../../core/secret.ts';
 import { Mistake } from '../mistake.ts';
+import { quoteWord } from '../output/variables.ts';
 import { type Places, userFilePath } from './files.ts';
 import { keyFileIn, readAdminToken } from './local.ts';
 import { type Login, readLogin } from './logins.ts';
@@ -24,7 +25,7 @@ interface Search {
   readonly serviceAddress: string | null;
 }
 
-const LOOPBACK = /^(?:unix:|https?:\/\/(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::|$))/;
+const LOOPBACK = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/;
 
 /** @throws Mistake */
 export function findIdentity(search: Search): Said<Identity> {
@@ -151,11 +152,17 @@ function fromLogin(login: Login): Identity {
   return { kind: 'session', name, token, expiresAt, keyFile: null };
 }
 
-/** Whether the data directory's token is meant for the address. */
+/** Whether the data directory's token is meant for the address: its own service, however loopback is spelt. */
 function isOwnService({ address, serviceAddress }: Search): boolean {
-  if (address.value === serviceAddress || address.level === 'default') return true;
-  const isTyped = address.level === 'flag' || address.level === 'environment' || address.level === 'user file';
-  return isTyped && LOOPBACK.test(address.value);
+  if (serviceAddress === null) return address.level === 'default';
+  return address.value === serviceAddress || sameLoopback(address.value, serviceAddress);
+}
+
+/** A port that somebody forwarded, or took, is not the service's. */
+function sameLoopback(one: string, other: string): boolean {
+  const [a, b] = [URL.parse(one), URL.parse(other)];
+  const isLoopback = (url: URL | null): boolean => url !== null && LOOPBACK.test(url.hostname);
+  return isLoopback(a) && isLoopback(b) && a?.protocol === b?.protocol && a?.port === b?.port;
 }
 
 /** @throws Mistake for an address that nobody but a project's file names */
@@ -167,6 +174,6 @@ function assertTrusted({ address, serviceAddress, layers, places }: Search, logi
   if (trusted.some((each) => each.replace(/\/+$/, '') === address.value)) return;
   throw new Mistake(
     `${address.by} sends you to ${address.value}, where you have not been: whoever wrote that file would get what you send`,
-    `If it is the right one: leasehold login --address ${address.value}, or trusted_addresses = ["${address.value}"] in ${userFilePath(places)}`,
+    `If it is the right one: leasehold login --address ${quoteWord(address.value)}, or put it into trusted_addresses in ${userFilePath(places)}`,
   );
 }

@@ -57,7 +57,7 @@ export async function resolveSettings(flag: FlagReader, terminal: Terminal): Pro
   const own = readServiceAddress(dataDir.value);
   addresses.add(own, `daemon.address in ${dataDir.value}`, 'data directory');
   addresses.add(DEFAULT_ADDRESS, 'the default', 'default');
-  const address = first(addresses, (text) => text.replace(/\/+$/, ''));
+  const address = first(addresses, toAddress);
   const formats = choose('output', 'LEASEHOLD_OUTPUT', 'output').add('table', 'the default', 'default');
   const timeouts = choose('timeout', 'LEASEHOLD_TIMEOUT', 'timeout');
   timeouts.add(String(DEFAULT_TIMEOUT_SECONDS), 'the default', 'default');
@@ -98,6 +98,14 @@ function first<T>(candidates: Candidates<string>, convert: (text: string, by: st
   const said = candidates.first;
   if (said === null) throw new Error('every setting has a default');
   return { ...said, value: convert(said.value, said.by) };
+}
+
+/** Nothing that a terminal or a shell would take for more than an address. */
+const ADDRESS = /^(?:https?:\/\/[A-Za-z0-9.:[\]_~/-]+|unix:[^\p{Cc}\p{Cf}]+)$/u;
+
+function toAddress(text: string, by: string): string {
+  if (!ADDRESS.test(text)) throw new Mistake(`${by}: must be http://HOST:PORT, https://HOST:PORT, or unix:/PATH`);
+  return text.replace(/\/+$/, '');
 }
 
 function toFormat(text: string, by: string): Format {
