@@ -103,21 +103,21 @@ test('without --prune what no file has is left alone, and without --yes or a ter
   );
 });
 
-test('a person is shown the plan and asked: no changes nothing, yes does it', async (t) => {
+test('a person is shown the plan and asked: no changes nothing and ends with 3, yes does it', async (t) => {
   const { environment, home, write, policies } = await scene(t);
   write('a.toml', toToml('agent:a', ['a']));
-  const ask = async (answer: string): Promise<string> => {
+  const ask = async (answer: string, code: number): Promise<string> => {
     const start = { folder: home.path, environment: { HOME: home.path, ...environment }, columns: 120 };
     const terminal = openPseudoTerminal(t, [...COMMAND, 'policy', 'apply', 'policies'], start);
     await terminal.shows(/Make this change\? \[y\/N\] /);
     assert.match(terminal.screen(), /\+ create a\r\n/);
     terminal.type(answer);
-    assert.equal((await terminal.ended).exitCode, 0);
+    assert.equal((await terminal.ended).exitCode, code);
     return terminal.screen();
   };
-  assert.match(await ask('\r'), /Nothing was changed\./);
+  assert.match(await ask('\r', 3), /Nothing was done\./);
   assert.deepEqual(await policies(), []);
-  assert.match(await ask('y\r'), /Created a\./);
+  assert.match(await ask('y\r', 0), /Created a\./);
   assert.equal((await policies()).length, 1);
 });
 

@@ -1,22 +1,18 @@
-/** Commands on policies one by one; those that ask them and that take whole folders have files of their own. */
+/** Commands on policies one by one; those that ask them, that put one and that take whole folders have files of their own. */
 import { LeaseholdError } from '../../client/errors.ts';
-import type { PolicyDraft } from '../../core/policy.ts';
 import { confirm } from '../asking.ts';
-import type { Command, Invocation } from '../command.ts';
-import { EXIT, Mistake } from '../mistake.ts';
-import { readFields, toPolicy, toReplacement } from '../policy/fields.ts';
-import { readPolicyFile, readPolicyText } from '../policy/folder.ts';
-import { readInput } from '../policy/input.ts';
+import type { Command } from '../command.ts';
+import { EXIT } from '../mistake.ts';
+import { toPolicy } from '../policy/fields.ts';
 import { lossesOf, namedAgents } from '../policy/losses.ts';
 import { LOSS_COLUMNS, lossLines } from '../policy/losstext.ts';
-import { refuseProblems } from '../policy/problems.ts';
 import { say } from '../terminal.ts';
 import { apply } from './policyapply.ts';
+import { put } from './policyput.ts';
 import { explain, test } from './policyquestions.ts';
 
 const COLUMNS = ['name', 'principal', 'actions', 'resources', 'max_ttl'];
 const NAME = { name: 'NAME', help: 'of the policy', count: 'one', completes: 'policy' } as const;
-const ACTIONS = ['retrieve', 'list', 'store', 'delete'] as const;
 
 const list: Command = {
   name: 'policy list',
@@ -46,77 +42,6 @@ const show: Command = {
     return EXIT.OK;
   },
 };
-
-const put: Command = {
-  name: 'policy put',
-  summary: 'Creates a policy, or takes the place of the one with that name',
-  about: [
-    'What no policy grants is denied. Of all policies that match, the one with the smallest --max-ttl decides.',
-    'A resource is a path, PREFIX/* for everything below a prefix, or *. Quote it: shells read * as files.',
-  ],
-  arguments: [NAME],
-  flags: [
-    {
-      name: 'principal',
-      value: 'agent:NAME',
-      help: 'whom it names; agent:ci-* for all that begin so, agent:* for all',
-    },
-    { name: 'resource', value: 'PATTERN', help: 'where', isRepeatable: true, completes: 'path' },
-    { name: 'action', value: ACTIONS.join('|'), help: 'what', isRepeatable: true, completes: ACTIONS },
-    { name: 'max-ttl', value: 'SECONDS', help: 'of its leases at most (default 300)' },
-    { name: 'file', value: 'FILE', help: 'has all of it: TOML, JSON or YAML; - for standard input', completes: 'file' },
-  ],
-  examples: [
-    {
-      line: "leasehold policy put ci --principal 'agent:ci-*' --resource 'ci/*' --action retrieve --max-ttl 600",
-      does: 'lets every agent whose name begins with ci- read what lies below ci/, for ten minutes',
-    },
-    { line: 'leasehold policy put ci --file policies/ci.toml', does: 'as the file says' },
-  ],
-  asksService: true,
-  printsRecords: true,
-  async run(invocation) {
-    const name = invocation.argument('NAME');
-    const draft = await readDraft(invocation, name);
-    const vault = await invocation.connect();
-    await invocation.output.record(await vault.policies.put(name, toReplacement(draft), invocation), COLUMNS);
-    return EXIT.OK;
-  },
-};
-
-const FLAG_OF: Readonly<Record<string, string>> = {
-  principal: '--principal',
-  resources: '--resource',
-  actions: '--action',
-  max_ttl: '--max-ttl',
-};
-
-/** @throws Mistake */
-async function readDraft(invocation: Invocation, name: string): Promise<PolicyDraft> {
-  const file = invocation.flag('file');
-  const [principal, maxTtl] = [invocation.flag('principal'), invocation.flag('max-ttl')];
-  const [resources, actions] = [invocation.flags('resource'), invocation.flags('action')];
-  if (file !== null) {
-    if (principal !== null || maxTtl !== null || resources.length + actions.length > 0)
-      throw new Mistake('--file has all of the policy; give it, or the other flags');
-    if (file === '-') return readPolicyText(await readInput(invocation.terminal, file), name);
-    return readPolicyFile(file, name, invocation.terminal.folder);
-  }
-  const fields = {
-    ...(principal === null ? {} : { principal }),
-    ...(resources.length === 0 ? {} : { resources }),
-    ...(actions.length === 0 ? {} : { actions }),
-    ...(maxTtl === null ? {} : { max_ttl: /^\d+$/.test(maxTtl) ? Number(maxTtl) : maxTtl }),
-  };
-  const read = readFields(fields, name);
-  if ('draft' in read) return read.draft;
-  const problems = read.problems.map((problem) => {
-    const [, field = '', rule = problem] = /^(\w+)(?:\[\d+\])?: (.*)$/s.exec(problem) ?? [];
-    return { where: FLAG_OF[field] ?? 'NAME', what: rule };
-  });
-  refuseProblems(problems, 'leasehold policy put --help');
-  throw new Error('a policy without a draft had no problem');
-}
 
 const remove: Command = {
   name: 'policy delete',
@@ -154,7 +79,7 @@ const remove: Command = {
       else for (const line of lossLines(policy, losses, agents)) isDry ? output.text(line) : say(terminal, line);
       if (isDry || !(await confirm({ terminal, signal }, `Delete ${name}?`))) {
         say(terminal, 'Nothing was done.');
-        return EXIT.OK;
+        return isDry ? EXIT.OK : EXIT.NO;
       }
     }
     await vault.policies.delete(name, { signal });

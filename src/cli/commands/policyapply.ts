@@ -52,8 +52,8 @@ export const apply: Command = {
     if (plan.steps.length > 0) {
       const question = `Make ${plan.steps.length === 1 ? 'this change' : `these ${plan.steps.length} changes`}?`;
       if (!invocation.isOn('yes') && !(await confirm({ terminal, signal }, question))) {
-        say(terminal, 'Nothing was changed.');
-        return EXIT.OK;
+        say(terminal, 'Nothing was done.');
+        return EXIT.NO;
       }
       await applyPlan(plan, policies, {
         signal,

@@ -12,7 +12,8 @@ export function planLines(plan: Plan): string[] {
   return [...steps.flatMap(stepLines), summary(plan)];
 }
 
-function stepLines(step: Step): string[] {
+/** Of one policy, for people. */
+export function stepLines(step: Step): string[] {
   const mark = widens(step) ? '  WIDENS ACCESS' : '';
   const head = `${SIGNS[step.change]} ${step.change} ${step.name}${mark}`;
   switch (step.change) {
