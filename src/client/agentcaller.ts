@@ -1,5 +1,6 @@
 /** An agent that asks: it logs in when it has to, and again before its session ends or when that was ended. */
 import { Secret } from '../core/secret.ts';
+import { assertTexts } from './answers.ts';
 import { fromBase64, toBase64 } from './base64.ts';
 import { type Caller, NOBODY } from './caller.ts';
 import { End, guessLastingMs } from './ends.ts';
@@ -73,14 +74,14 @@ export class AgentCaller implements Caller {
       { method: 'POST', path: '/auth/challenge', body: { agent_name }, repeats: 'freely' },
       NOBODY,
     );
-    const signature = toBase64(await this.#signer(fromBase64(challenge.nonce)));
-    const { challenge_id } = challenge;
+    const { challenge_id, nonce } = assertTexts(challenge, ['challenge_id', 'nonce']);
+    const signature = toBase64(await this.#signer(fromBase64(nonce)));
     const answered: Answered<SessionText> = await this.#transport.ask(
       { method: 'POST', path: '/auth/verify', body: { challenge_id, agent_name, signature }, repeats: 'once' },
       NOBODY,
     );
     const { data, asked, headers } = answered;
-    const { session_id, ...others } = data;
+    const { session_id, ...others } = assertTexts(data, ['session_id', 'agent_name', 'expires_at']);
     this.#held = {
       session: { ...others, session_id: new Secret(session_id) },
       end: new End(asked, guessLastingMs(others.expires_at, asked, headers.get('date'))),

@@ -12,9 +12,15 @@ export function reasonOf(error: unknown): string {
   return cause instanceof Error ? cause.message : 'unknown reason';
 }
 
+/** Above the longest list; whoever answers more is no Leasehold, or means harm. */
+const MOST_BYTES = 256 * 1024 * 1024;
+/** Above a value of 256 KiB, however JSON escapes it. */
+export const MOST_VALUE_BYTES = 4 * 1024 * 1024;
+const MOST_ERROR_BYTES = 64 * 1024;
+
 /** @throws LeaseholdError BAD_ANSWER, NO_ANSWER */
-export async function readJson(response: Response): Promise<object> {
-  const text = await response.text();
+export async function readJson(response: Response, mostBytes = MOST_BYTES): Promise<object> {
+  const text = await readText(response, mostBytes);
   try {
     const body: unknown = JSON.parse(text);
     if (typeof body === 'object' && body !== null) return body;
@@ -22,6 +28,25 @@ export async function readJson(response: Response): Promise<object> {
     // Told below.
   }
   throw notLeasehold(response);
+}
+
+async function readText(response: Response, mostBytes: number): Promise<string> {
+  const decoder = new TextDecoder();
+  let text = '';
+  let bytes = 0;
+  for await (const chunk of response.body ?? []) {
+    bytes += chunk.length;
+    if (bytes > mostBytes) throw new LeaseholdError('BAD_ANSWER', 'the answer is longer than any of a Leasehold');
+    text += decoder.decode(chunk, { stream: true });
+  }
+  return text + decoder.decode();
+}
+
+/** Holds an answer to the texts that are relied on. @throws LeaseholdError BAD_ANSWER, which holds nothing of it */
+export function assertTexts<T extends object>(data: T, fields: readonly (keyof T & string)[]): T {
+  const isWhole = !Array.isArray(data) && fields.every((field) => typeof data[field] === 'string');
+  if (!isWhole) throw new LeaseholdError('BAD_ANSWER', `the answer lacks a text: ${fields.join(', ')}`);
+  return data;
 }
 
 export async function toError(response: Response): Promise<LeaseholdError> {
@@ -32,7 +57,9 @@ export async function toError(response: Response): Promise<LeaseholdError> {
       status,
     });
   }
-  const { error, data } = (await readJson(response)) as Partial<ErrorBody & { data: Partial<Health> }>;
+  const { error, data } = (await readJson(response, MOST_ERROR_BYTES)) as Partial<
+    ErrorBody & { data: Partial<Health> }
+  >;
   const details = {
     status,
     requestId: headers.get('x-request-id'),

@@ -1,5 +1,6 @@
 /** What every group of calls has: the way to the service, and who asks. */
 import type { Caller } from './caller.ts';
+import { LeaseholdError } from './errors.ts';
 import type { Answered, Transport, Wanted } from './transport.ts';
 import type { Page } from './types.ts';
 
@@ -34,6 +35,7 @@ export class Connection {
   /** A page of a list; without limit the service answers all, and then there are as many as there are. */
   async page<T>(path: string, query: object, { signal }: CallOptions): Promise<Page<T>> {
     const { data, meta } = await this.ask<T[]>({ method: 'GET', path, query, repeats: 'freely', signal });
+    if (!Array.isArray(data)) throw new LeaseholdError('BAD_ANSWER', 'the answer is no list');
     return { data, meta: meta ?? { total: data.length, limit: data.length, offset: 0 } };
   }
 

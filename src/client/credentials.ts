@@ -1,5 +1,6 @@
 /** Calls on credentials. SOURCE: interface 4.1; decisions, "Credentials". */
 import { Secret } from '../core/secret.ts';
+import { assertTexts, MOST_VALUE_BYTES } from './answers.ts';
 import type { LeaseCache } from './cache.ts';
 import type { CallOptions, Connection } from './connection.ts';
 import { type Asked, End } from './ends.ts';
@@ -58,8 +59,9 @@ export class Credentials {
       // WHY: an answer that got lost left a lease that ends by itself.
       repeats: 'freely',
       signal,
+      mostBytes: MOST_VALUE_BYTES,
     });
-    const { value, ...others } = data;
+    const { value, ...others } = assertTexts(data, ['path', 'value', 'lease_id', 'expires_at']);
     const retrieved: Retrieved = { ...others, value: new Secret(value) };
     const end = this.#cache.isOn ? await this.#endOf(others.lease_id, asked, signal) : null;
     if (end !== null && forgotten === this.#cache.forgotten) this.#cache.put(key, retrieved, end);

@@ -6,6 +6,7 @@ import { Secret } from '../core/secret.ts';
 import { parseAddress } from './address.ts';
 import { AgentCaller } from './agentcaller.ts';
 import { Agents } from './agents.ts';
+import { assertTexts } from './answers.ts';
 import { Audit } from './audit.ts';
 import { LeaseCache } from './cache.ts';
 import { type Caller, NOBODY, tokenCaller } from './caller.ts';
@@ -90,7 +91,8 @@ export class Leasehold {
 
   /** The session of the token that is used, as the service knows it. */
   async readSession(options: CallOptions = {}): Promise<Session> {
-    const { session_id, ...others } = await this.#connection.read<SessionText>('/auth/session', {}, options);
+    const session = await this.#connection.read<SessionText>('/auth/session', {}, options);
+    const { session_id, ...others } = assertTexts(session, ['session_id', 'agent_name', 'expires_at']);
     return { ...others, session_id: new Secret(session_id) };
   }
 

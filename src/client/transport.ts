@@ -15,6 +15,8 @@ export interface Wanted {
   /** `once`: it could be done twice. `freely`: it could not. `by key`: an Idempotency-Key is sent, so that it can't be. */
   readonly repeats: 'once' | 'freely' | 'by key';
   readonly signal?: AbortSignal | undefined;
+  /** Of the answer, where it is short by its nature. */
+  readonly mostBytes?: number;
 }
 
 export interface Answered<T> {
@@ -46,8 +48,8 @@ export class Transport {
   async ask<T>(wanted: Wanted, caller: Caller): Promise<Answered<T>> {
     return this.#withRetries(wanted, caller, async (response, asked) => {
       if (response.status === 204) return { data: undefined as T, meta: null, headers: response.headers, asked };
-      const body = await readJson(response);
-      if (!('data' in body)) throw notLeasehold(response);
+      const body = await readJson(response, wanted.mostBytes);
+      if (!('data' in body) || typeof body.data !== 'object' || body.data === null) throw notLeasehold(response);
       const meta = 'meta' in body ? (body.meta as Meta) : null;
       return { data: body.data as T, meta, headers: response.headers, asked };
     });

@@ -1,7 +1,8 @@
 /** What answers may be no Leasehold, and addresses and options may be mistaken: told in words, and the token goes nowhere else. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Leasehold, type LeaseholdOptions } from '../../src/client/leasehold.ts';
+import { inspect } from 'node:util';
+import { Leasehold, LeaseholdError, type LeaseholdOptions } from '../../src/client/leasehold.ts';
 import { findPort } from '../kit/port.ts';
 import { standBetween } from './between.ts';
 import { setScene, withCode } from './scene.ts';
@@ -44,6 +45,27 @@ test('what is no Leasehold is called so, and nothing of what it said is repeated
   }
   const seen = between.seen.length;
   assert.equal(seen, 27, 'each is asked once');
+});
+
+test('an answer of another shape, or without an end, is no answer, and nothing of it is shown', async (t) => {
+  const { asAdmin, between } = await setScene(t);
+  const vault = asAdmin();
+  const value = 7_777_777_777;
+  for (const data of [null, 5, 'text', [], {}, { path, value, lease_id: 'x', expires_at: 'x' }]) {
+    between.next({ status: 200, body: JSON.stringify({ data }) });
+    await assert.rejects(vault.credentials.retrieve(path), (error) => {
+      assert.ok(error instanceof LeaseholdError && error.code === 'BAD_ANSWER', String(error));
+      return !inspect(error).includes(String(value));
+    });
+  }
+  for (const data of [null, 5, {}]) {
+    between.next({ status: 200, body: JSON.stringify({ data }) });
+    await assert.rejects(vault.policies.list(), { code: 'BAD_ANSWER' });
+  }
+  between.next({ status: 200, body: `{"data":{"value":"${'x'.repeat(5 * 1024 * 1024)}"}}` });
+  await assert.rejects(vault.credentials.retrieve(path), { message: /longer than any/ });
+  between.next({ status: 404, body: ' '.repeat(100_000) });
+  await assert.rejects(vault.credentials.retrieve(path), { message: /longer than any/ });
 });
 
 test('a service that is not there, or is not well, is said to be so', async (t) => {
