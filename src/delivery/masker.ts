@@ -3,16 +3,15 @@
  * on how the stream was cut. It holds back what may still become a match, and nothing else.
  */
 import type { Automaton } from './automaton.ts';
-import { LONGEST_PATTERN_BYTES } from './forms.ts';
+import { Tracking } from './tracking.ts';
 
 export const MASK = '[secret]';
 const MASK_BYTES = Buffer.from(MASK);
-const LF = 10;
-const CR = 13;
-const RING = LONGEST_PATTERN_BYTES + 1;
-/** Of a pattern's beginning that waits: a quarter of it, and no more than this, may be shown before it is known what follows. */
-const MOST_RELEASED_BYTES = 8;
-const RELEASED_PART = 4;
+const ESC = 0x1b;
+/** Of a colouring sequence, ESC and all; longer ones are text. */
+const LONGEST_SEQUENCE_BYTES = 40;
+/** In a row, inside a match: nobody needs more, and what is held stays small. */
+const MOST_SEQUENCES = 16;
 
 /** Where matches lie, in positions of the stream from 0; the end is not part of it. */
 interface Run {
@@ -21,14 +20,15 @@ interface Run {
 }
 
 export class Masker {
-  readonly #automaton: Automaton;
-  /** How many line breaks (CR and LF counted each) in a row a match may have inside. */
-  readonly #mostBreaks: number;
-  #state = 0;
-  #breaks = 0;
-  /** Positions of the last bytes that were no line breaks, by their number modulo the length: where matches and beginnings start. */
-  readonly #places = new Float64Array(RING);
-  #solid = 0;
+  /** Of the bytes as they are. */
+  readonly #literal: Tracking;
+  /** Without the sequences that colour what stands between them, as highlighting puts them into a value; else they are the same. */
+  readonly #shown: Tracking;
+  #isShownApart = false;
+  /** Bytes of sequences since the two went apart, how many of them came last without anything between, and one that is not whole yet. */
+  #skipped = 0;
+  #sequences = 0;
+  readonly #sequence: number[] = [];
   /** What was read and not yet given out, and its position. */
   #held: Uint8Array = new Uint8Array(0);
   #given = 0;
@@ -36,9 +36,10 @@ export class Masker {
   #maskedTo = -1;
   #runs: Run[] = [];
 
+  /** `mostBreaks`: how many line breaks (CR and LF counted each) in a row a match may have inside. */
   constructor(automaton: Automaton, mostBreaks: number) {
-    this.#automaton = automaton;
-    this.#mostBreaks = mostBreaks;
+    this.#literal = new Tracking(automaton, mostBreaks);
+    this.#shown = new Tracking(automaton, mostBreaks);
   }
 
   /** Whether something was read that was not given out. */
@@ -51,8 +52,8 @@ export class Masker {
     const start = this.#given + this.#held.length;
     for (let at = 0; at < chunk.length; at++) this.#read(chunk[at] ?? 0, start + at);
     this.#held = this.#held.length === 0 ? chunk : Buffer.concat([this.#held, chunk]);
-    const depth = this.#automaton.depths[this.#state] ?? 0;
-    return this.#give(depth === 0 ? start + chunk.length : this.#placeOf(depth));
+    const held = this.#literal.heldFrom(start + chunk.length);
+    return this.#give(this.#isShownApart ? this.#shown.heldFrom(held) : held);
   }
 
   /**
@@ -60,64 +61,63 @@ export class Masker {
    * quarter of it or 8 bytes. INVARIANT: if the value is completed later, the rest of it is masked: it never comes out whole.
    */
   release(): Uint8Array {
-    const { depths, fallbacks, shortest } = this.#automaton;
-    let to = this.#given + this.#held.length;
-    for (let state = this.#state; state !== 0; state = fallbacks[state] ?? 0) {
-      const depth = depths[state] ?? 0;
-      const most = Math.min(MOST_RELEASED_BYTES, Math.floor((shortest[state] ?? 0) / RELEASED_PART));
-      if (depth > most) to = Math.min(to, this.#placeOf(depth - most));
-    }
-    return this.#give(to);
+    const to = this.#literal.releasedTo(this.#given + this.#held.length);
+    // Half a sequence before a mask would make one with its beginning.
+    return this.#give(this.#isShownApart ? this.#shown.releasedTo(to - this.#sequence.length) : to);
   }
 
   /** The stream has ended: what is held can't become a match any more. */
   end(): Uint8Array {
-    this.#state = 0;
+    this.#literal.reset();
+    this.#isShownApart = false;
     return this.#give(this.#given + this.#held.length);
   }
 
   #read(byte: number, position: number): void {
-    const automaton = this.#automaton;
-    if (byte === LF || byte === CR) {
-      if (this.#state !== 0 && ++this.#breaks > this.#mostBreaks) this.#state = 0;
-      return;
+    if (byte === ESC && !this.#isShownApart && !this.#literal.isIdle) {
+      this.#shown.follow(this.#literal);
+      this.#isShownApart = true;
+      this.#skipped = 0;
+      this.#sequences = 0;
+      this.#sequence.length = 0;
     }
-    const state = automaton.next(this.#state, byte);
-    if (state === 0) {
-      this.#state = 0;
-      return;
-    }
-    this.#breaks = 0;
-    this.#places[this.#solid++ % RING] = position;
-    this.#match(automaton.outputs[state] ?? 0, position + 1);
-    this.#state = automaton.rests[state] ?? 0;
+    this.#cover(this.#literal.read(byte, position, 0), position + 1);
+    if (this.#isShownApart) this.#readShown(byte, position);
   }
 
-  /** Covers the longest pattern that ends here. */
-  #match(output: number, to: number): void {
-    const { depths, fallbacks, mayBreak, outputs } = this.#automaton;
-    for (let whole = output; whole !== 0; whole = outputs[fallbacks[whole] ?? 0] ?? 0) {
-      const length = depths[whole] ?? 0;
-      const from = this.#placeOf(length);
-      if (to - from === length || mayBreak[whole] === 1) {
-        this.#cover(from, to);
-        return;
-      }
+  #readShown(byte: number, position: number): void {
+    const sequence = this.#sequence;
+    if (sequence.length === 0 && byte !== ESC) this.#show(byte, position);
+    else if (goesOn(sequence, byte)) sequence.push(byte);
+    else if (sequence.length >= 2 && (byte === 0x6d || byte === 0x4b)) {
+      this.#skipped += sequence.length + 1;
+      sequence.length = 0;
+      if (++this.#sequences > MOST_SEQUENCES) this.#shown.reset();
+    } else {
+      // It was none, so its bytes are text.
+      for (const [at, each] of sequence.entries()) this.#show(each, position - sequence.length + at);
+      sequence.length = 0;
+      if (byte === ESC) sequence.push(byte);
+      else this.#show(byte, position);
     }
+    // What comes from here on is the same for both.
+    if (this.#shown.isIdle && sequence.length === 0) this.#isShownApart = false;
   }
 
+  #show(byte: number, position: number): void {
+    this.#sequences = 0;
+    this.#cover(this.#shown.read(byte, position, this.#skipped), position + 1);
+  }
+
+  /** Nothing where there is no beginning. */
   #cover(from: number, to: number): void {
+    if (from === -1) return;
     const run: Run = { from, to };
     for (let last = this.#runs.at(-1); last !== undefined && last.to >= from; last = this.#runs.at(-1)) {
       run.from = Math.min(run.from, last.from);
       this.#runs.pop();
     }
     this.#runs.push(run);
-  }
-
-  /** Where the last so many bytes began that were no line breaks. */
-  #placeOf(count: number): number {
-    return this.#places[(this.#solid - count) % RING] ?? 0;
   }
 
   /** Gives out up to the position, and the whole of a run that has begun by then: it stays masked whatever follows. */
@@ -146,4 +146,11 @@ export class Masker {
     this.#given = at;
     return pieces.length === 1 && pieces[0] !== undefined ? pieces[0] : Buffer.concat(pieces);
   }
+}
+
+/** Whether the byte belongs to a sequence `ESC [ … m` or `ESC [ … K` that has begun so, and does not end it. SOURCE: ECMA-48, 5.4 */
+function goesOn({ length }: readonly number[], byte: number): boolean {
+  if (length === 0) return byte === ESC;
+  if (length === 1) return byte === 0x5b;
+  return byte >= 0x30 && byte <= 0x3f && length < LONGEST_SEQUENCE_BYTES;
 }

@@ -1,10 +1,17 @@
 /** What looks like a secret: names of variables, and values that can be told by their form. Mistaken at times, so people can overrule it. */
 
 /** Words of a name in capitals, wherever they stand in it. SOURCE: the names in the manuals of the usual services and tools. */
-const SECRET_PARTS =
-  /SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIAL|API_?KEY|ACCESS_?KEY|PRIVATE_?KEY|TOKEN(?:S|_|$)|(?:^|_)(?:CREDS|PASS)(?:_|$)/;
-/** Words that say so at the end alone: KEY_FILE and AUTH_SOCK are none. */
-const SECRET_ENDINGS = /(?:^|_)(?:KEYS?|AUTH|PAT|PWD|JWT|COOKIE)$/;
+const SECRET_PARTS = new RegExp(
+  [
+    'SECRET|PASSWORD|PASSWD|PASSPHRASE|PWORD|CREDENTIAL|API_?KEY|ACCESS_?KEY|PRIVATE_?KEY|AUTH_CONFIG|CONN(?:ECTION)?_?STR(?:ING)?(?:S|_|$)',
+    'TOKEN(?:S|_|$)',
+    '(?:^|_)(?:CREDS|BEARER)(?:_|$)',
+    // SSHPASS and DBPASS, but no COMPASS.
+    '(?<!ASK|BY|COM|OVER|SUR|TRES|UNDER)PASS(?:_|$)',
+  ].join('|'),
+);
+/** Words that say so at the end alone: KEY_FILE and AUTH_SOCK are none. Of BINDPW and DBPWD the end will do. */
+const SECRET_ENDINGS = /(?:^|_)(?:KEYS?|AUTH|PAT|JWT|COOKIE|NETRC)$|PWD?$/;
 
 /** Never taken for secrets: programs hardly run without them, or they are how one asks for a secret and not the secret. */
 const HARMLESS = new Set([
@@ -34,7 +41,7 @@ const HARMLESS = new Set([
     'PAGER',
   ],
   ...['SSH_AUTH_SOCK', 'SSH_AGENT_PID', 'SSH_ASKPASS', 'GIT_ASKPASS', 'SUDO_ASKPASS', 'GPG_AGENT_INFO', 'GPG_TTY'],
-  ...['HTTP_PROXY', 'HTTPS_PROXY', 'ALL_PROXY', 'FTP_PROXY', 'NO_PROXY', 'NO_COLOR', 'FORCE_COLOR', 'COLUMNS', 'LINES'],
+  ...['NO_PROXY', 'NO_COLOR', 'FORCE_COLOR', 'COLUMNS', 'LINES'],
 ]);
 const HARMLESS_BEGINNINGS = /^(?:LC_|XDG_)/;
 
@@ -53,7 +60,15 @@ const KEY_SHAPES: readonly RegExp[] = [
   /\b(?:hv[bsr]\.[\w-]{20}|lh[as]_[\w-]{20}|dp\.[a-z]{2,}\.[\w-]{20}|ops_eyJ|dop_v1_[a-f0-9]{20}|shp(?:at|ss)_[a-f0-9]{20})/,
   /\bSG\.[\w-]{16,}\.[\w-]{16,}/,
   /\beyJ[\w-]{10,}\.eyJ[\w-]{10,}\./,
-  // A URL with a password.
+  /\b(?:whsec_[\w+/=-]{20}|gsk_[A-Za-z0-9]{20}|xai-[A-Za-z0-9]{30}|hf_[A-Za-z0-9]{20}|r8_[A-Za-z0-9]{20}|lin_api_[A-Za-z0-9]{20})/,
+  /\b(?:gl(?:dt|rt|ptt|cbt|ft|soat|agent|imt|oas)-[\w-]{16}|tskey-[a-z]{2,20}-[\w-]{12}|dapi[0-9a-f]{32}|\d{8,10}:AA[\w-]{33})/,
+  // Whoever has the address of such a hook can post.
+  /\bhooks\.slack\.com\/(?:services|workflows|triggers)\/[\w/]{16}|\bdiscord(?:app)?\.com\/api\/webhooks\/\d+\/[\w-]{16}/,
+  // Connection strings of Azure and of ODBC, and what Docker keeps.
+  /\b(?:AccountKey|SharedAccessKey|SharedAccessSignature)=[^\s;]{8}|(?:^|;) ?(?:password|pwd) ?=[^;]/i,
+  /"auth" ?: ?"[A-Za-z0-9+/=]{8}/,
+  // A URL with a password, also where it begins with its user, as some give a proxy.
+  /^[^\s/:@]{1,64}:[^\s/@]+@[\w.-]+(?::\d+)?\/?$/,
   /\b[a-z][a-z0-9+.-]*:\/\/[^\s/:@]*:[^\s/@]+@/i,
 ];
 

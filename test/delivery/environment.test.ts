@@ -14,9 +14,9 @@ const leftOut = (parent: Record<string, string>, keep: readonly string[] = []) =
   inheritEnvironment(parent, keep).leftOut;
 
 const SECRET_NAMES =
-  'GITHUB_TOKEN NPM_TOKENS PGPASSWORD MYSQL_PWD DB_PASS DB_PASSWD SECRET_KEY_BASE CLIENT_SECRET OPENAI_API_KEY APIKEY AWS_SECRET_ACCESS_KEY AWS_SESSION_TOKEN GOOGLE_APPLICATION_CREDENTIALS SSH_PRIVATE_KEY STRIPE_KEY ENCRYPTION_KEYS npm_config__auth npm_config__authToken GH_PAT KEY_PASSPHRASE dbPassword';
+  'GITHUB_TOKEN NPM_TOKENS PGPASSWORD MYSQL_PWD DB_PASS DB_PASSWD SECRET_KEY_BASE CLIENT_SECRET OPENAI_API_KEY APIKEY AWS_SECRET_ACCESS_KEY AWS_SESSION_TOKEN GOOGLE_APPLICATION_CREDENTIALS SSH_PRIVATE_KEY STRIPE_KEY ENCRYPTION_KEYS npm_config__auth npm_config__authToken GH_PAT KEY_PASSPHRASE dbPassword SSHPASS DOCKER_AUTH_CONFIG LDAP_BINDPW BINDPW DBPASS DBPWD ROOT_PWORD NETRC BEARER BEARER_AUTH AZURE_STORAGE_CONNECTION_STRING DB_CONN_STR';
 const HARMLESS_NAMES =
-  'PATH HOME TERM LANG LC_ALL TZ PWD OLDPWD SHELL USER TMPDIR DISPLAY XDG_RUNTIME_DIR XDG_SESSION_ID SSH_AUTH_SOCK SSH_ASKPASS GIT_ASKPASS HTTPS_PROXY http_proxy TOKENIZERS_PARALLELISM KEYBOARD KEYMAP MONKEY AUTHOR PASSAGE COMPASS EDITOR NODE_ENV KUBECONFIG AUTH_URL';
+  'PATH HOME TERM LANG LC_ALL TZ PWD OLDPWD SHELL USER TMPDIR DISPLAY XDG_RUNTIME_DIR XDG_SESSION_ID SSH_AUTH_SOCK SSH_ASKPASS GIT_ASKPASS HTTPS_PROXY http_proxy TOKENIZERS_PARALLELISM KEYBOARD KEYMAP MONKEY AUTHOR PASSAGE COMPASS EDITOR NODE_ENV KUBECONFIG AUTH_URL COMPASS_HOME BYPASS SYSTEMD_ASKPASS CONN_STRATEGY ALL_PROXY NO_PROXY FORBEARER PWD_CHECK';
 
 test('variables are told by their names', () => {
   const named = (names: string) => Object.fromEntries(names.split(' ').map((name) => [name, 'x']));
@@ -42,6 +42,13 @@ const SECRET_VALUES = [
   'postgres://app:hunter2@db/app',
   'redis://:hunter2@cache:6379',
   `Bearer ghs_${letters(36)}`,
+  `https://hooks.slack.com/services/T0${letters(8)}/B0${letters(8)}/${letters(24)}`,
+  `https://discord.com/api/webhooks/123456789/${letters(40)}`,
+  `DefaultEndpointsProtocol=https;AccountName=a;AccountKey=${letters(86)}==;EndpointSuffix=core.windows.net`,
+  'Server=db;User Id=app;Password=hunter2;',
+  `{"auths":{"registry":{"auth":"${letters(24)}"}}}`,
+  `hf_${letters(34)}`,
+  'me:hunter2@proxy:3128',
 ];
 const HARMLESS_VALUES = [
   '/usr/bin:/bin',
@@ -51,6 +58,10 @@ const HARMLESS_VALUES = [
   'ssh://git@host/x',
   '-----BEGIN CERTIFICATE-----',
   'sk-short',
+  'https://hooks.slack.com/',
+  'Server=db;User Id=app',
+  'a:b@c d',
+  '12:30@home/x',
   'AKIA',
   '',
 ];
@@ -58,12 +69,27 @@ const HARMLESS_VALUES = [
 test('variables are told by what their values look like', () => {
   for (const value of SECRET_VALUES) assert.deepEqual(leftOut({ X: value }), ['X'], value);
   for (const value of HARMLESS_VALUES) assert.deepEqual(leftOut({ X: value }), [], value);
-  assert.deepEqual(leftOut({ HTTPS_PROXY: 'http://me:hunter2@proxy:3128' }), [], 'without it nothing is reached');
+  for (const name of ['HTTPS_PROXY', 'http_proxy', 'ALL_PROXY']) {
+    assert.deepEqual(leftOut({ [name]: 'http://me:hunter2@proxy:3128' }), [name]);
+    assert.deepEqual(leftOut({ [name]: 'http://proxy:3128' }), []);
+  }
 });
 
 test('a large variable is looked at in no time', () => {
   const started = performance.now();
-  for (const part of ['a.', 'eyJ-', 'a:', 'x://a:', 'SG.']) leftOut({ X: part.repeat(60_000) });
+  for (const part of [
+    'a.',
+    'eyJ-',
+    'a:',
+    'x://a:',
+    'SG.',
+    'a;',
+    ';password =',
+    'hooks.slack.com/services/',
+    '1',
+    '"auth" : ',
+  ])
+    leftOut({ X: part.repeat(60_000) });
   assert.equal(performance.now() - started < 5000, true);
 });
 

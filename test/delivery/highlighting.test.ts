@@ -1,0 +1,120 @@
+// Values that are painted: what highlighting puts between their letters does not keep the masker from them.
+
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { Secret } from '../../src/core/secret.ts';
+import { createMasking, type Masking } from '../../src/delivery/masking.ts';
+import { runs } from '../kit/property.ts';
+
+const maskingOf = (...values: string[]): Masking =>
+  createMasking(values.map((value, at) => [`V${at}`, new Secret(value)] as const));
+const SEQUENCE = String.raw`${'\x1b'}\[[0-9:;<=>?]*[mK]`;
+const bare = (text: string): string => text.replaceAll(new RegExp(SEQUENCE, 'g'), '');
+
+/** As it comes out when the stream is cut at each of the places. */
+function inPieces(masking: Masking, text: string, cuts: readonly number[], isQuiet = false): string {
+  const masker = masking.masker();
+  const bytes = Buffer.from(text);
+  const places = [...new Set([0, ...cuts.map((cut) => cut % (bytes.length + 1)), bytes.length])].sort((a, b) => a - b);
+  const out: Uint8Array[] = [];
+  for (const [at, place] of places.entries()) {
+    out.push(masker.write(bytes.subarray(place, places[at + 1] ?? bytes.length)));
+    if (isQuiet) out.push(masker.release());
+  }
+  return Buffer.concat([...out, masker.end()]).toString();
+}
+
+test('what grep highlights in a value is masked with the rest of it', () => {
+  const value = 'S3cr3t-value-of-mine';
+  const { stdout } = spawnSync('grep', ['--color=always', 'value'], { input: `<${value}>\n`, encoding: 'utf8' });
+  assert.match(stdout, new RegExp(`S3cr3t-(?:${SEQUENCE})+value`));
+  assert.equal(bare(maskingOf(value).maskText(stdout)), '<[secret]>\n');
+});
+
+test('sequences around a value are left alone, and so are those inside what is no value', () => {
+  const masking = maskingOf('hunter2');
+  assert.equal(masking.maskText('\x1b[31mhunter2\x1b[0m'), '\x1b[31m[secret]\x1b[0m');
+  assert.equal(masking.maskText('hun\x1b[1mter3 hun\x1b[2Jter2'), 'hun\x1b[1mter3 hun\x1b[2Jter2');
+  assert.equal(masking.maskText('hun\x1b[\x1b[31mter2 hu\x1b[1;31m\x1b[Knter2'), 'hun\x1b[\x1b[31mter2 [secret]');
+});
+
+test('values that hold such sequences themselves are found as they are', () => {
+  for (const value of ['ab\x1b[31mcd', '\x1b[31mred', 'abc\x1b[', 'abc\x1b[3', '31mabc'])
+    assert.equal(maskingOf(value).maskText(`<${value}1m>`), '<[secret]1m>', JSON.stringify(value));
+});
+
+const SEQUENCES = [
+  '\x1b[m',
+  '\x1b[K',
+  '\x1b[01;31m',
+  '\x1b[38;2;255;0;10m',
+  '\x1b[38:5:9m',
+  '\x1b[0m\x1b[K',
+  '',
+] as const;
+const cuts = fc.array(fc.nat(), { maxLength: 12 });
+/** A value, painted: for each of its letters what stands before it. */
+const painted = (value: string) =>
+  fc
+    .array(fc.constantFrom(...SEQUENCES), { minLength: value.length, maxLength: value.length })
+    .map((all) => [...value].map((letter, at) => (at === 0 ? '' : (all[at] ?? '')) + letter).join(''));
+
+for (const value of ['abcd', 'hunter2-correct-horse', `${'0123456789abcdef'.repeat(14)}-long`]) {
+  test(`fuzzed: a value of ${value.length} bytes is masked wherever sequences stand in it and the stream is cut`, () => {
+    for (const form of [value, Buffer.from(value).toString('hex')]) {
+      fc.assert(
+        fc.property(painted(form), cuts, (text, places) => {
+          const masked = bare(inPieces(maskingOf(value), `a ${text} z ${text}`, places));
+          assert.match(masked, /^a (?:\[secret\])+ z (?:\[secret\])+$/);
+        }),
+        runs(300),
+      );
+    }
+  });
+}
+
+test('fuzzed: what comes out does not depend on the cuts, and what is no match comes out unchanged', () => {
+  const words = fc.array(
+    fc.constantFrom('a', 'b', 'c', '\n', '\x1b', '[', '3', 'm', 'K', '\x1b[m', '\x1b[31m', '\x1b[2J'),
+    { maxLength: 60 },
+  );
+  const values = fc.array(
+    fc
+      .array(fc.constantFrom('a', 'b', '\x1b', '[', '3', 'm'), { minLength: 4, maxLength: 7 })
+      .map((all) => all.join('')),
+    { minLength: 1, maxLength: 3 },
+  );
+  fc.assert(
+    fc.property(values, words, cuts, (all, letters, places) => {
+      const [masking, text] = [maskingOf(...all), letters.join('')];
+      const masked = inPieces(masking, text, places);
+      assert.equal(masked, masking.maskText(text));
+      // Whatever sequences do, what is a match as it stands is one.
+      for (const value of all) assert.equal(masked.includes(value), false);
+      // And a text in which none is, neither as it stands nor as it is shown, is left alone.
+      const seen = [text, bare(text)].map((each) => each.replaceAll('\n', ''));
+      if (!all.some((value) => seen.some((each) => [value, bare(value)].some((part) => each.includes(part)))))
+        assert.equal(masked, text);
+    }),
+    runs(3000),
+  );
+});
+
+test('fuzzed: however often the stream goes quiet, a painted value does not come out', () => {
+  const value = 'hunter2-correct-horse';
+  fc.assert(
+    fc.property(painted(value), cuts, (text, places) => {
+      const masked = bare(inPieces(maskingOf(value), text, places, true));
+      assert.match(masked, /^(?:h|hu|hun|hunt|hunte)?\[secret\]$/);
+    }),
+    runs(1000),
+  );
+});
+
+test('a beginning that sequences follow without end is not held for ever', () => {
+  const masker = maskingOf('hunter2').masker();
+  const shown = masker.write(Buffer.from(`hunt${'\x1b[31m'.repeat(1000)}`));
+  assert.equal(shown.length > 4000, true);
+});
