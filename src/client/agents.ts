@@ -33,6 +33,6 @@ export class Agents {
 
   /** Its sessions and leases end at once. */
   async deregister(name: string, options: CallOptions = {}): Promise<void> {
-    return this.#connection.remove(addressOf(name), options);
+    return this.#connection.remove(addressOf(name), options, 'name');
   }
 }

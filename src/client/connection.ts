@@ -48,7 +48,8 @@ export class Connection {
     }
   }
 
-  async remove(path: string, { signal }: CallOptions): Promise<void> {
-    await this.ask<void>({ method: 'DELETE', path, repeats: 'freely', signal });
+  /** Of what has a name that somebody else may give again meanwhile, or an id that nobody can. */
+  async remove(path: string, { signal }: CallOptions, by: 'name' | 'id'): Promise<void> {
+    await this.ask<void>({ method: 'DELETE', path, repeats: by === 'id' ? 'freely' : 'if undone', signal });
   }
 }

@@ -112,7 +112,7 @@ export class Credentials {
 
   /** With all versions; its leases end. */
   async delete(path: string, options: CallOptions = {}): Promise<void> {
-    await this.#cache.forgetAfter({ path }, this.#connection.remove(addressOf(path), options));
+    await this.#cache.forgetAfter({ path }, this.#connection.remove(addressOf(path), options, 'name'));
   }
 
   /** Asks the service again for whatever is wanted next. */

@@ -37,7 +37,7 @@ export class Leases {
   }
 
   async revoke(leaseId: string, options: CallOptions = {}): Promise<void> {
-    await this.#cache.forgetAfter({ leaseId }, this.#connection.remove(leaseAddress(leaseId), options));
+    await this.#cache.forgetAfter({ leaseId }, this.#connection.remove(leaseAddress(leaseId), options, 'id'));
   }
 
   /** All active ones of an agent, of a path, or of both. */

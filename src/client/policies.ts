@@ -41,13 +41,13 @@ export class Policies {
 
   /** Creates it, or takes the place of the one with that name. */
   async put(name: string, body: PolicyReplacement, { signal }: CallOptions = {}): Promise<Policy> {
-    const wanted = { method: 'PUT', path: addressOf(name), body, repeats: 'freely', signal } as const;
+    const wanted = { method: 'PUT', path: addressOf(name), body, repeats: 'if undone', signal } as const;
     return (await this.#connection.ask<Policy>(wanted)).data;
   }
 
   /** From then on it grants nothing, on any node. */
   async delete(name: string, options: CallOptions = {}): Promise<void> {
-    return this.#connection.remove(addressOf(name), options);
+    return this.#connection.remove(addressOf(name), options, 'name');
   }
 
   /** What would be decided, and why; nothing is accessed or recorded. */

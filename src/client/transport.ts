@@ -12,8 +12,11 @@ export interface Wanted {
   readonly query?: object;
   readonly body?: unknown;
   readonly headers?: Readonly<Record<string, string>>;
-  /** `once`: it could be done twice. `freely`: it could not. `by key`: an Idempotency-Key is sent, so that it can't be. */
-  readonly repeats: 'once' | 'freely' | 'by key';
+  /**
+   * `once`: it could be done twice. `freely`: it could not. `by key`: an Idempotency-Key is sent, so that it can't be. `if undone`: where
+   * it surely was not done, because a second time it could undo what somebody else did in between.
+   */
+  readonly repeats: 'once' | 'freely' | 'by key' | 'if undone';
   readonly signal?: AbortSignal | undefined;
   /** Of the answer, where it is short by its nature. */
   readonly mostBytes?: number;
@@ -87,7 +90,8 @@ export class Transport {
           tried -= 1; // it was refused before anything was done
           continue;
         }
-        const wait = isSent && wanted.repeats === 'once' ? null : pauseMs(tried, error);
+        const isRisky = wanted.repeats === 'once' || (wanted.repeats === 'if undone' && isUncertain(error));
+        const wait = isSent && isRisky ? null : pauseMs(tried, error);
         if (wait === null || tried > this.#parts.retries) throw error;
         // Without a token nothing was sent: it was the login that failed.
         mayBeDone ||= isSent && isUncertain(error);
