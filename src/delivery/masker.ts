@@ -73,6 +73,7 @@ export class Masker {
     return this.#give(this.#given + this.#held.length);
   }
 
+  /** WHY sequences that no beginning stands before are text: a value may hold them. So a match may begin inside one, which masks more. */
   #read(byte: number, position: number): void {
     if (byte === ESC && !this.#isShownApart && !this.#literal.isIdle) {
       this.#shown.follow(this.#literal);

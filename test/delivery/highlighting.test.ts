@@ -93,9 +93,9 @@ test('fuzzed: what comes out does not depend on the cuts, and what is no match c
       assert.equal(masked, masking.maskText(text));
       // Whatever sequences do, what is a match as it stands is one.
       for (const value of all) assert.equal(masked.includes(value), false);
-      // And a text in which none is, neither as it stands nor as it is shown, is left alone.
+      // And where none is, neither as it stands nor as it is shown, all is left alone. Those that may begin inside a sequence are more.
       const seen = [text, bare(text)].map((each) => each.replaceAll('\n', ''));
-      if (!all.some((value) => seen.some((each) => [value, bare(value)].some((part) => each.includes(part)))))
+      if (all.every((value) => /^[ab]+$/.test(value) && !seen.some((each) => each.includes(value))))
         assert.equal(masked, text);
     }),
     runs(3000),
