@@ -67,7 +67,9 @@ export async function serveOverHttp(
   });
   const answer = toNodeHandler(handler, { maxRequestBodySize: MOST_BODY_BYTES, onerror: report });
   let underWay = 0;
-  const server = createServer({ maxHeaderSize: 16_384, headersTimeout: 10_000, requestTimeout: 30_000 });
+  const limits = { maxHeaderSize: 16_384, headersTimeout: 10_000, requestTimeout: 30_000 };
+  // By itself Node looks every 30 s only.
+  const server = createServer({ ...limits, connectionsCheckingInterval: 1000 });
   server.maxConnections = MOST_CONNECTIONS;
   server.on('request', async (request: IncomingMessage, response: ServerResponse) => {
     response.setHeader('Cache-Control', 'no-store');

@@ -14,6 +14,9 @@ const MOST_FILES = 64;
 const LOOK_EVERY_MS = 500;
 /** How long a file may outlive a lease that somebody revoked. */
 const ASK_EVERY_MS = 5000;
+const ASK_WITHIN_MS = 2000;
+/** Questions at a time: all files are asked about within ASK_EVERY_MS. */
+const MOST_ASKED = 8;
 
 interface Kept {
   readonly path: CredentialPath;
@@ -38,18 +41,27 @@ export class KeptFiles {
   readonly #kept = new Map<string, Kept>();
   /** Under a name one thing is done at a time. */
   readonly #busy = new Set<string>();
+  /** What is being unlinked because its lease has ended, by name. */
+  readonly #going = new Map<string, Promise<void>>();
+  /** What may lie in a file: from before it is written until after it is unlinked. */
+  readonly #exposed = new Set<Secret>();
   readonly #timer: NodeJS.Timeout;
   readonly #stop = new AbortController();
-  #look: Promise<void> | null = null;
+  #asking: Promise<void> | null = null;
 
   constructor(client: Leasehold, leases: HeldLeases, folder: FilesFolder) {
     this.#client = client;
     this.#leases = leases;
     this.#folder = folder;
     this.#timer = setInterval(() => {
-      this.#look ??= this.#removeEnded().finally(() => {
-        this.#look = null;
-      });
+      // ORDER: by the clock first, which waits for nobody.
+      this.#removeEnded();
+      this.#asking ??= this.#askAll()
+        // WHY: what goes wrong in a look is looked at in the next one; the process must not die of it.
+        .catch(() => undefined)
+        .finally(() => {
+          this.#asking = null;
+        });
     }, LOOK_EVERY_MS);
     this.#timer.unref();
   }
@@ -58,9 +70,9 @@ export class KeptFiles {
     return this.#folder.path;
   }
 
-  /** What lies in the files now: a command could be made to read one. */
+  /** What may lie in a file now: a command could be made to read one. */
   values(): Secret[] {
-    return [...this.#kept.values()].map(({ value }) => value);
+    return [...this.#exposed];
   }
 
   /** Writes the value of `path` into the file `name`; one that was written before under it gives way. @throws Refusal, LeaseholdError */
@@ -77,10 +89,13 @@ export class KeptFiles {
         const lastsMs = Date.parse(expiresAt) - Date.parse(issued_at);
         const endsAt = { monotonicMs: asked.monotonicMs + lastsMs, wallMs: asked.wallMs + lastsMs };
         await this.#remove(name);
+        await this.#going.get(name);
+        this.#exposed.add(value);
         const file = await this.#folder.write(name, value);
         this.#kept.set(name, { path, value, leaseId, expiresAt, endsAt, askedAtMs: performance.now() });
         return { file, leaseId, expiresAt };
       } catch (error) {
+        this.#exposed.delete(value);
         await this.#leases.release(leaseId, this.#stop.signal);
         throw error;
       }
@@ -101,9 +116,12 @@ export class KeptFiles {
   async close(): Promise<void> {
     clearInterval(this.#timer);
     this.#stop.abort();
-    await this.#look;
+    // ORDER: the files go at once; nobody who does not answer is waited for.
     await this.#folder.close();
+    await Promise.all(this.#going.values());
     this.#kept.clear();
+    this.#exposed.clear();
+    await this.#asking;
   }
 
   async #alone<T>(name: string, work: () => Promise<T>): Promise<T> {
@@ -119,24 +137,56 @@ export class KeptFiles {
   async #remove(name: string): Promise<void> {
     const kept = this.#kept.get(name);
     if (kept === undefined) return;
-    this.#kept.delete(name);
-    await this.#folder.remove(name);
-    await this.#leases.release(kept.leaseId, this.#stop.signal);
+    await this.#unlink(name, kept);
+    await this.#release(kept);
   }
 
-  async #removeEnded(): Promise<void> {
+  /** Of this machine alone: no network is waited for. */
+  async #unlink(name: string, kept: Kept): Promise<void> {
+    this.#kept.delete(name);
+    await this.#folder.remove(name);
+    this.#exposed.delete(kept.value);
+  }
+
+  async #release({ leaseId }: Kept): Promise<void> {
+    await this.#leases.release(leaseId, AbortSignal.any([this.#stop.signal, AbortSignal.timeout(ASK_WITHIN_MS)]));
+  }
+
+  /** By the clocks alone. Also where something is being done under the name: that begins with what is not there any more. */
+  #removeEnded(): void {
     for (const [name, kept] of this.#kept) {
-      if (!this.#busy.has(name) && (await this.#hasEnded(kept))) await this.#alone(name, () => this.#remove(name));
+      const { monotonicMs, wallMs } = kept.endsAt;
+      if (performance.now() >= monotonicMs || Date.now() >= wallMs) this.#letGo(name, kept);
     }
   }
 
-  async #hasEnded(kept: Kept): Promise<boolean> {
-    const now = performance.now();
-    if (now >= kept.endsAt.monotonicMs || Date.now() >= kept.endsAt.wallMs) return true;
-    if (now - kept.askedAtMs < ASK_EVERY_MS) return false;
-    kept.askedAtMs = now;
+  #letGo(name: string, kept: Kept): void {
+    // WHY: a question was waited for, and meanwhile it may have been removed or written anew.
+    if (this.#kept.get(name) !== kept) return;
+    const going = this.#unlink(name, kept)
+      .catch(() => undefined)
+      .finally(() => this.#going.delete(name));
+    this.#going.set(name, going);
+    // The lease is at its end; one that isn't is revoked when the server stops.
+    going.then(() => this.#release(kept)).catch(() => undefined);
+  }
+
+  async #askAll(): Promise<void> {
+    const before = performance.now() - ASK_EVERY_MS;
+    const due = [...this.#kept].filter(([, { askedAtMs }]) => askedAtMs < before).slice(0, MOST_ASKED);
+    await Promise.all(
+      due.map(async ([name, kept]) => {
+        kept.askedAtMs = performance.now();
+        if (await this.#wasEnded(kept)) this.#letGo(name, kept);
+      }),
+    );
+  }
+
+  /** Asks the service. */
+  async #wasEnded({ leaseId }: Kept): Promise<boolean> {
+    const signal = AbortSignal.any([this.#stop.signal, AbortSignal.timeout(ASK_WITHIN_MS)]);
     try {
-      return (await this.#client.leases.read(kept.leaseId, { signal: this.#stop.signal })).status !== 'active';
+      return (await this.#client.leases.read(leaseId, { signal })).status !== 'active';
     } catch (error) {
       // Out of reach is no end: the clock is still asked.
       return error instanceof LeaseholdError && (error.status === 404 || error.status === 401 || error.status === 403);

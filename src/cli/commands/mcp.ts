@@ -75,6 +75,12 @@ async function serve(invocation: Invocation): Promise<number> {
     log(`the login ends at ${who.expiresAt}, and this server with it; --agent begins it anew`);
   if (invocation.isOn('allow-values')) log('the model may have bare values (--allow-values)');
   log(`acts as ${opened.agent} at ${settings.address.value}; tools: ${opened.toolNames.join(', ')}`);
+  // ORDER: whatever goes wrong, no value is left lying.
+  const closeAndEnd = (error: unknown): void => {
+    log(`a mistake that nothing caught; stopping (${error instanceof Error ? error.name : 'unknown'})`);
+    void opened.close().finally(() => process.exit(EXIT.ERROR));
+  };
+  for (const event of ['uncaughtException', 'unhandledRejection'] as const) process.on(event, closeAndEnd);
   try {
     if (place === null) await serveStandard(opened, invocation, log);
     else await serveHttp(opened, place, invocation, log);
