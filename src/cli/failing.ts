@@ -11,24 +11,32 @@ import { hasColours, say, type Terminal } from './terminal.ts';
 
 /** Resolves an error to an exit code, after it was told. Throws on what is a bug. */
 export function fail(terminal: Terminal, error: unknown, settings: Settings | null): number {
-  if (error instanceof Mistake) return tell(terminal, error.message, error.hint, EXIT.MISTAKE);
+  // Mistakes are worded here, and there may be several: a line each.
+  if (error instanceof Mistake) {
+    return tell(terminal, toSentence(error.message).split('\n').map(harmless).join('\n'), error.hint, EXIT.MISTAKE);
+  }
   // The grammar of names and paths is the service's own: what breaks it is found before any call.
-  if (error instanceof Fault || error instanceof StartError) return tell(terminal, error.message, null, EXIT.MISTAKE);
+  if (error instanceof Fault || error instanceof StartError)
+    return tell(terminal, toLine(error.message), null, EXIT.MISTAKE);
   if (error instanceof Hinted) {
-    return tell(terminal, `${error.message}${withId(error.error)}`, error.hint, EXIT.ERROR);
+    return tell(terminal, toLine(`${error.message}${withId(error.error)}`), error.hint, EXIT.ERROR);
   }
   if (error instanceof LeaseholdError) {
     const code = error.code === 'BAD_KEY' || error.code === 'BAD_OPTIONS' ? EXIT.MISTAKE : EXIT.ERROR;
-    return tell(terminal, `${worded(error, settings)}${withId(error)}`, hintFor(error, settings), code);
+    return tell(terminal, toLine(`${worded(error, settings)}${withId(error)}`), hintFor(error, settings), code);
   }
   throw error;
 }
 
 function tell(terminal: Terminal, message: string, hint: string | null, code: number): number {
   const name = hasColours(terminal, terminal.stderr) ? styleText(['red', 'bold'], 'leasehold:') : 'leasehold:';
-  say(terminal, `${name} ${harmless(toSentence(message))}`);
+  say(terminal, `${name} ${message}`);
   if (hint !== null) say(terminal, `  ${harmless(hint)}`);
   return code;
+}
+
+function toLine(message: string): string {
+  return harmless(toSentence(message));
 }
 
 /** One stop at its end, and none before what stands in brackets. */
