@@ -1,4 +1,5 @@
 /** Agents' keys in files: made here, or read to be registered. */
+import { createPublicKey, type KeyObject } from 'node:crypto';
 import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { ensurePrivateDir, writePrivateFile } from '../daemon/files.ts';
@@ -20,7 +21,7 @@ export async function makeKeyFile(path: string, { folder }: Terminal): Promise<M
   if (existsSync(file)) {
     throw new Mistake(
       `${file} is there already`,
-      'Register its public half with --public-key, or give another --new-key.',
+      `--public-key ${file} registers the key in it; --new-key FILE writes a new one elsewhere.`,
     );
   }
   const pair = await crypto.subtle.generateKey('Ed25519', true, ['sign', 'verify']);
@@ -33,23 +34,29 @@ export async function makeKeyFile(path: string, { folder }: Terminal): Promise<M
   return { publicKey: raw.toString('base64'), file, remove: () => rmSync(file, { force: true }) };
 }
 
-const PUBLIC_PEM = /^-----BEGIN PUBLIC KEY-----\s+([A-Za-z0-9+/=\s]+?)\s+-----END PUBLIC KEY-----\s*$/;
-
-/** Of a file, or of standard input (`-`); base64 of its 32 bytes. @throws Mistake */
+/**
+ * Of a file, or of standard input (`-`); base64 of its 32 bytes. A private key in PEM gives its public half, and stays here.
+ * @throws Mistake
+ */
 export async function readPublicKey({ stdin, folder }: Terminal, from: string): Promise<string> {
   const text = from === '-' ? (await stdin.toArray()).map(String).join('') : readText(resolve(folder, from));
   if (/^[A-Za-z0-9+/]{43}=\s*$/.test(text)) return text.trim();
-  const [, body] = PUBLIC_PEM.exec(text) ?? [];
-  const mistake = new Mistake(
-    '--public-key: must be an Ed25519 public key in PEM, or base64 of its 32 bytes',
-    'openssl pkey -in KEY.pem -pubout writes it.',
-  );
-  if (body === undefined) throw mistake;
+  const key = readKey(text);
+  if (key?.asymmetricKeyType !== 'ed25519') {
+    throw new Mistake(
+      '--public-key: must be an Ed25519 key in PEM, or base64 of the 32 bytes of its public half',
+      'openssl pkey -in KEY.pem -pubout writes it.',
+    );
+  }
+  return Buffer.from(key.export({ format: 'jwk' }).x ?? '', 'base64url').toString('base64');
+}
+
+/** The public half; null for what is no key, or one behind a passphrase. */
+function readKey(text: string): KeyObject | null {
   try {
-    const key = await crypto.subtle.importKey('spki', Buffer.from(body, 'base64'), 'Ed25519', true, ['verify']);
-    return Buffer.from(await crypto.subtle.exportKey('raw', key)).toString('base64');
+    return createPublicKey(text);
   } catch {
-    throw mistake;
+    return null;
   }
 }
 

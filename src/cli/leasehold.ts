@@ -1,8 +1,8 @@
 /** The command `leasehold`: finds the row of the table, and runs it. */
-import { nearest, parseTyped, putFlagsBehind } from './arguments.ts';
-import type { Command } from './command.ts';
+import { parseTyped, putFlagsBehind } from './arguments.ts';
 import { fail } from './failing.ts';
-import { nounOverview, overview, page } from './help.ts';
+import { find } from './finding.ts';
+import { overview, page } from './help.ts';
 import { createInvocation, type Invoked } from './invoking.ts';
 import { EXIT, Mistake } from './mistake.ts';
 import { resolveSettings } from './settings/resolving.ts';
@@ -10,37 +10,6 @@ import type { Settings } from './settings/settings.ts';
 import { COMMANDS, GROUPS } from './table.ts';
 import { processTerminal, type Terminal } from './terminal.ts';
 import { readVersion } from './version.ts';
-
-interface Found {
-  readonly command: Command;
-  readonly words: readonly string[];
-}
-
-/** By two words or by one. @throws Mistake */
-function find(words: readonly string[]): Found | string {
-  const [first = '', second = ''] = words;
-  const pair = COMMANDS.find(({ name }) => name === `${first} ${second}`);
-  if (pair !== undefined) return { command: pair, words: words.slice(2) };
-  const single = COMMANDS.find(({ name }) => name === first);
-  if (single !== undefined) return { command: single, words: words.slice(1) };
-  const verbs = COMMANDS.filter(({ name }) => name.startsWith(`${first} `));
-  if (verbs.length === 0) {
-    const near = nearest(first, [...new Set(COMMANDS.map(({ name }) => name.split(' ')[0] ?? ''))]);
-    throw new Mistake(
-      `there is no such command${near === null ? '' : `; is ${near} meant?`}`,
-      'leasehold --help lists them all.',
-    );
-  }
-  if (second === '' || second.startsWith('-')) return nounOverview(first, verbs);
-  const near = nearest(
-    second,
-    verbs.map(({ name }) => name.slice(first.length + 1)),
-  );
-  throw new Mistake(
-    `${first} has no such verb${near === null ? '' : `; is ${near} meant?`}`,
-    `leasehold ${first} --help`,
-  );
-}
 
 /** Resolves to the exit code. */
 async function main(words: readonly string[], terminal: Terminal): Promise<number> {
@@ -53,7 +22,7 @@ async function main(words: readonly string[], terminal: Terminal): Promise<numbe
       terminal.stdout.write(overview(GROUPS));
       return EXIT.OK;
     }
-    if (first === '--version' || first === '-V') {
+    if (first === '--version' || first === '-V' || (first === 'version' && words.length === 1)) {
       terminal.stdout.write(`leasehold ${readVersion()}\n`);
       return EXIT.OK;
     }
@@ -62,7 +31,7 @@ async function main(words: readonly string[], terminal: Terminal): Promise<numbe
       await answerShell(words.slice(1), COMMANDS, terminal);
       return EXIT.OK;
     }
-    const found = find(first === 'help' ? [...words.slice(1), '--help'] : words);
+    const found = find(first === 'help' ? [...words.slice(1), '--help'] : words, COMMANDS);
     if (typeof found === 'string') {
       terminal.stdout.write(found);
       return EXIT.OK;

@@ -1,10 +1,11 @@
 // Commands on agents, leases and the audit log.
 
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
+import { promisify } from 'node:util';
 import { COMMAND, newHome } from '../kit/command.ts';
 import { startTestService } from '../kit/service.ts';
 
@@ -30,8 +31,22 @@ test('an agent is added with a key that stays here, and acts with it', async (t)
   await service.admin.post('/api/v1/policies', POLICY);
   assert.equal((await home.leasehold(['get', 'a/b', '--agent', 'bot'])).stdout, 's3cret');
   const again = await home.leasehold(['agent', 'add', 'bot']);
-  assert.deepEqual([again.code, /is there already/.test(again.stderr)], [1, true]);
+  assert.equal(again.code, 1);
+  assert.match(again.stderr, new RegExp(`^leasehold: ${file} is there already\\.\n {2}--public-key ${file} registers`));
+  const deleted = await home.leasehold(['agent', 'delete', 'bot', '--yes']);
+  assert.match(deleted.stderr, /^Deregistered bot\.\nIts private key is still in .*bot\.pem: /);
+  const anew = await home.leasehold(['agent', 'add', 'bot', '--public-key', file, '--field', 'public_key']);
+  assert.deepEqual([anew.code, anew.stdout], [0, (await publicHalf(file)).concat('\n')]);
+  assert.equal((await home.leasehold(['get', 'a/b', '--agent', 'bot'])).stdout, 's3cret');
 });
+
+/** As openssl says it: the last 32 bytes of its DER. */
+async function publicHalf(file: string): Promise<string> {
+  const { stdout } = await promisify(execFile)('openssl', ['pkey', '-in', file, '-pubout', '-outform', 'DER'], {
+    encoding: 'buffer',
+  });
+  return stdout.subarray(-32).toString('base64');
+}
 
 test('a registration that is refused leaves no key behind', async (t) => {
   const { home } = await scene(t);
@@ -49,7 +64,7 @@ test('an agent is registered with a public key from elsewhere, or with one that 
   const two = await home.leasehold(['agent', 'add', 'two', '--public-key', '-', '--field', 'public_key'], { input });
   assert.equal(two.stdout, input);
   const wrong = await home.leasehold(['agent', 'add', 'three', '--public-key', '-'], { input: 'no key' });
-  assert.deepEqual([wrong.code, /--public-key: must be an Ed25519 public key/.test(wrong.stderr)], [1, true]);
+  assert.deepEqual([wrong.code, /--public-key: must be an Ed25519 key/.test(wrong.stderr)], [1, true]);
   assert.equal((await home.leasehold(['agent', 'add', 'four', '--service-key'])).code, 0);
   assert.ok(existsSync(join(service.dataDir, 'agents/four/private_key.pem')));
   const names = await home.leasehold(['agent', 'list', '--field', 'name']);

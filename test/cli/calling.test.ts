@@ -29,7 +29,15 @@ test('names in the table are said once, and flags of a command are not the same'
 const MISTAKES: readonly [words: readonly string[], says: RegExp][] = [
   [['gett'], /^leasehold: there is no such command; is get meant\?\n {2}leasehold --help/],
   [['xyzzy'], /^leasehold: there is no such command\.\n/],
-  [['lease', 'rewoke'], /^leasehold: lease has no such verb; is revoke meant\?\n/],
+  [
+    ['lease', 'rewoke'],
+    /^leasehold: lease has no such verb; is revoke meant\?\n {2}leasehold lease list\|show\|renew\|revoke; /,
+  ],
+  [['set', 'a', 'b'], /^leasehold: there is no such command; is put meant\?\n/],
+  [['rm', 'a'], /^leasehold: there is no such command; is delete meant\?\n/],
+  [['agent', 'create', 'a'], /^leasehold: agent has no such verb; is add meant\?\n/],
+  [['policy', 'create', 'a'], /^leasehold: policy has no such verb; is put meant\?\n/],
+  [['policy', 'constructor'], /^leasehold: policy has no such verb\.\n/],
   [['get'], /^leasehold: PATH is missing: of the credential\.\n/],
   [['get', 'a', 'b'], /^leasehold: get takes PATH, and 1 more were given\.\n/],
   [['get', 'a', '--feild', 'x'], /^leasehold: there is no flag --feild; is --field meant\?\n/],

@@ -1,5 +1,5 @@
 /** Commands on agents. */
-
+import { existsSync } from 'node:fs';
 import { LeaseholdError } from '../../client/errors.ts';
 import { parseAgentName } from '../../core/names.ts';
 import type { Command } from '../command.ts';
@@ -28,7 +28,7 @@ const add: Command = {
     {
       name: 'public-key',
       value: 'FILE',
-      help: 'registers this one instead: PEM, or base64 of its 32 bytes; - for standard input',
+      help: 'registers this one instead: PEM, of which only the public half is sent, or base64 of its 32 bytes; - for standard input',
       completes: 'file',
     },
     { name: 'service-key', value: null, help: 'lets the service make the pair, and keep it in its data directory' },
@@ -121,6 +121,8 @@ const remove: Command = {
     if (ended !== null) return ended;
     await vault.agents.deregister(name, { signal });
     say(terminal, `Deregistered ${name}.`);
+    const keyFile = userKeyFile(placesOf(terminal), name);
+    if (existsSync(keyFile)) say(terminal, `Its private key is still in ${keyFile}: delete it when nothing needs it.`);
     return EXIT.OK;
   },
 };
