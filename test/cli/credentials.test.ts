@@ -94,7 +94,7 @@ test('on a terminal a value is shown only to who says so', async (t) => {
   const refused = onTerminal(['get', 'a/b']);
   await refused.shows(/will stand on this terminal\. Show it\? \[y\/N\]/);
   refused.type('\r');
-  assert.equal((await refused.ended).exitCode, 1);
+  assert.equal((await refused.ended).exitCode, 3);
   assert.ok(!refused.screen().includes('s3cret'));
   assert.equal((await service.admin.get('/api/v1/leases')).body.data.length, 0, 'nothing was retrieved');
   const asked = onTerminal(['get', 'a/b']);

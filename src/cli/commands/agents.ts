@@ -92,8 +92,9 @@ const show: Command = {
   asksService: true,
   printsRecords: true,
   async run(invocation) {
+    const name = parseAgentName(invocation.argument('NAME'), 'NAME');
     const vault = await invocation.connect();
-    await invocation.output.record(await vault.agents.read(invocation.argument('NAME'), invocation));
+    await invocation.output.record(await vault.agents.read(name, invocation));
     return EXIT.OK;
   },
 };
@@ -110,7 +111,7 @@ const remove: Command = {
   asksService: true,
   async run(invocation) {
     const { terminal, signal } = invocation;
-    const name = invocation.argument('NAME');
+    const name = parseAgentName(invocation.argument('NAME'), 'NAME');
     const vault = await invocation.connect();
     const describe = async (): Promise<string> => {
       await vault.agents.read(name, { signal });

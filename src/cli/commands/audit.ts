@@ -1,7 +1,9 @@
 /** Commands on the audit log. */
 import type { AuditEntry, AuditFilter, Leasehold } from '../../client/leasehold.ts';
+import { parseActorName } from '../../core/names.ts';
 import type { Command, Flag, Invocation } from '../command.ts';
 import { exportLog } from '../exporting.ts';
+import { readChoice, readFlag } from '../flagvalues.ts';
 import { followLog } from '../following.ts';
 import { EXIT } from '../mistake.ts';
 import { readWholeNumber, toInstant } from '../numbers.ts';
@@ -30,11 +32,11 @@ const FILTERS: readonly Flag[] = [
 
 function readFilter(invocation: Invocation): AuditFilter {
   const given = {
-    agent: invocation.flag('of'),
+    agent: readFlag(invocation, 'of', parseActorName),
     resource: invocation.flag('resource'),
     action: invocation.flag('action'),
     event_type: invocation.flag('event'),
-    result: invocation.flag('result'),
+    result: readChoice(invocation, 'result', RESULTS),
   };
   return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== null));
 }
@@ -52,12 +54,12 @@ const list: Command = {
   asksService: true,
   printsRecords: true,
   async run(invocation) {
-    const [since, until] = [invocation.flag('since'), invocation.flag('until')];
+    const [since, until] = [readFlag(invocation, 'since', toInstant), readFlag(invocation, 'until', toInstant)];
     const limit = readWholeNumber(invocation, 'limit') ?? 100;
     const filter = {
       ...readFilter(invocation),
-      ...(since === null ? {} : { since: toInstant(since) }),
-      ...(until === null ? {} : { until: toInstant(until) }),
+      ...(since === null ? {} : { since }),
+      ...(until === null ? {} : { until }),
     };
     const vault = await invocation.connect();
     await invocation.output.records(await newest(vault, filter, limit, invocation.signal), COLUMNS);
@@ -87,8 +89,8 @@ const tail: Command = {
   asksService: true,
   printsRecords: true,
   async run(invocation) {
-    const vault = await invocation.connect();
-    await followLog(invocation, vault, readFilter(invocation), readWholeNumber(invocation, 'last') ?? 10);
+    const [filter, last] = [readFilter(invocation), readWholeNumber(invocation, 'last') ?? 10];
+    await followLog(invocation, await invocation.connect(), filter, last);
     return EXIT.OK;
   },
 };

@@ -1,8 +1,10 @@
 /** Commands on credentials, but for `get`, which has a file of its own. */
+import { parseCredentialType } from '../../core/names.ts';
 import { parsePath } from '../../core/path.ts';
 import type { Command } from '../command.ts';
 import { withWayThere } from '../denials.ts';
 import { askFirst } from '../destroying.ts';
+import { readFlag } from '../flagvalues.ts';
 import { EXIT } from '../mistake.ts';
 import { counted } from '../numbers.ts';
 import { say } from '../terminal.ts';
@@ -51,9 +53,10 @@ const put: Command = {
   async run(invocation) {
     const { terminal, signal } = invocation;
     const path = parsePath(invocation.argument('PATH'), 'PATH');
+    const type = readFlag(invocation, 'type', parseCredentialType);
+    const description = invocation.flag('description');
     const vault = await invocation.connect();
     const value = await readValue({ terminal, signal }, invocation.optional('FROM'));
-    const [type, description] = [invocation.flag('type'), invocation.flag('description')];
     const request = {
       path,
       value,
@@ -78,7 +81,7 @@ const list: Command = {
   printsRecords: true,
   async run(invocation) {
     const { signal } = invocation;
-    const [prefix, type] = [invocation.optional('PREFIX') ?? '', invocation.flag('type')];
+    const [prefix, type] = [invocation.optional('PREFIX') ?? '', readFlag(invocation, 'type', parseCredentialType)];
     const vault = await invocation.connect();
     const all = await Array.fromAsync(vault.credentials.listAll(type === null ? {} : { type }, { signal }));
     const found = all.filter(({ path }) => path.startsWith(prefix));

@@ -43,7 +43,11 @@ export const get: Command = {
     }
     if (invocation.flag('output') === 'env' && field === null) assertHarmless(toVariableName(path));
     const showsValue = field === null || field === 'value';
-    if (showsValue && terminal.stdout.isTTY === true && !invocation.isOn('reveal')) await askBefore(invocation, path);
+    const mayShow = !showsValue || terminal.stdout.isTTY !== true || invocation.isOn('reveal');
+    if (!mayShow && !(await askBefore(invocation, path))) {
+      say(terminal, 'Nothing was retrieved.');
+      return EXIT.NO;
+    }
     const vault = await invocation.connect();
     const retrieving = vault.credentials.retrieve(path, {
       ...(version === null ? {} : { version }),
@@ -55,13 +59,12 @@ export const get: Command = {
   },
 };
 
-/** @throws Mistake where it is not to be shown */
-async function askBefore({ terminal, signal }: Invocation, path: string): Promise<void> {
+/** Whether it may be shown. @throws Mistake where nobody is there to say so */
+async function askBefore({ terminal, signal }: Invocation, path: string): Promise<boolean> {
   if (!canAsk(terminal)) {
     throw new Mistake('the value would be shown on the terminal', 'Say --reveal, or send it into a pipe or a file.');
   }
-  if (await confirm({ terminal, signal }, `The value of ${path} will stand on this terminal. Show it?`)) return;
-  throw new Mistake('nothing was retrieved');
+  return confirm({ terminal, signal }, `The value of ${path} will stand on this terminal. Show it?`);
 }
 
 /** Only what was typed asks for more than the value: a file or a variable must not change what a script reads. */

@@ -1,7 +1,10 @@
 /** Commands on leases. */
+import type { RevokeRequest } from '../../client/types.ts';
+import { parseActorName, parseLeaseId } from '../../core/names.ts';
 import { parsePath } from '../../core/path.ts';
-import type { Command } from '../command.ts';
+import type { Command, Invocation } from '../command.ts';
 import { askFirst } from '../destroying.ts';
+import { readChoice, readFlag } from '../flagvalues.ts';
 import { EXIT, Mistake } from '../mistake.ts';
 import { counted } from '../numbers.ts';
 import { say } from '../terminal.ts';
@@ -16,6 +19,13 @@ const HOLDER = {
 } as const;
 const OF_PATH = { name: 'path', value: 'PATH', help: 'only those of this credential', completes: 'path' } as const;
 
+/** Of an agent, of a credential, of both, or all. @throws Fault */
+function readWhich(invocation: Invocation): RevokeRequest {
+  const agent = readFlag(invocation, 'of', parseActorName);
+  const path = readFlag(invocation, 'path', parsePath);
+  return { ...(agent === null ? {} : { agent }), ...(path === null ? {} : { path }) };
+}
+
 const list: Command = {
   name: 'lease list',
   summary: 'Lists leases, newest first; ended ones for 7 days',
@@ -24,13 +34,9 @@ const list: Command = {
   asksService: true,
   printsRecords: true,
   async run(invocation) {
-    const [agent, path, status] = ['of', 'path', 'status'].map((name) => invocation.flag(name) ?? undefined);
+    const [which, status] = [readWhich(invocation), readChoice(invocation, 'status', STATUSES)];
+    const filter = { ...which, ...(status === null ? {} : { status }) };
     const vault = await invocation.connect();
-    const filter = {
-      ...(agent === undefined ? {} : { agent }),
-      ...(path === undefined ? {} : { path }),
-      ...(status === undefined ? {} : { status }),
-    };
     await invocation.output.records(await Array.fromAsync(vault.leases.listAll(filter, invocation)), COLUMNS);
     return EXIT.OK;
   },
@@ -43,8 +49,9 @@ const show: Command = {
   asksService: true,
   printsRecords: true,
   async run(invocation) {
+    const id = parseLeaseId(invocation.argument('LEASE_ID'));
     const vault = await invocation.connect();
-    await invocation.output.record(await vault.leases.read(invocation.argument('LEASE_ID'), invocation));
+    await invocation.output.record(await vault.leases.read(id, invocation));
     return EXIT.OK;
   },
 };
@@ -56,8 +63,9 @@ const renew: Command = {
   asksService: true,
   printsRecords: true,
   async run(invocation) {
+    const id = parseLeaseId(invocation.argument('LEASE_ID'));
     const vault = await invocation.connect();
-    await invocation.output.record(await vault.leases.renew(invocation.argument('LEASE_ID'), invocation));
+    await invocation.output.record(await vault.leases.renew(id, invocation));
     return EXIT.OK;
   },
 };
@@ -77,9 +85,9 @@ const revoke: Command = {
   asksService: true,
   async run(invocation) {
     const { terminal, signal } = invocation;
-    const ids = invocation.many('LEASE_ID');
-    const [agent, path] = [invocation.flag('of'), invocation.flag('path')];
-    if ((agent === null && path === null) === (ids.length === 0)) {
+    const ids = invocation.many('LEASE_ID').map(parseLeaseId);
+    const which = readWhich(invocation);
+    if ((Object.keys(which).length === 0) === (ids.length === 0)) {
       throw new Mistake('give LEASE_ID, or --of and --path, and not both', 'leasehold lease revoke --help');
     }
     const vault = await invocation.connect();
@@ -94,10 +102,6 @@ const revoke: Command = {
       say(terminal, `Revoked ${ids.length}.`);
       return EXIT.OK;
     }
-    const which = {
-      ...(agent === null ? {} : { agent }),
-      ...(path === null ? {} : { path: parsePath(path, '--path') }),
-    };
     const describe = async (): Promise<string> => {
       const { meta } = await vault.leases.list({ ...which, status: 'active', limit: 1 }, { signal });
       return `${counted(meta.total, 'active lease')} will end.`;

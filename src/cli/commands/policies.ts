@@ -1,5 +1,6 @@
 /** Commands on policies one by one; those that ask them, that put one and that take whole folders have files of their own. */
 import { LeaseholdError } from '../../client/errors.ts';
+import { parsePolicyName } from '../../core/names.ts';
 import { confirm } from '../asking.ts';
 import type { Command } from '../command.ts';
 import { EXIT } from '../mistake.ts';
@@ -37,8 +38,9 @@ const show: Command = {
   asksService: true,
   printsRecords: true,
   async run(invocation) {
+    const name = parsePolicyName(invocation.argument('NAME'), 'NAME');
     const vault = await invocation.connect();
-    await invocation.output.record(await vault.policies.read(invocation.argument('NAME'), invocation));
+    await invocation.output.record(await vault.policies.read(name, invocation));
     return EXIT.OK;
   },
 };
@@ -59,7 +61,7 @@ const remove: Command = {
   printsRecords: true,
   async run(invocation) {
     const { terminal, signal, output } = invocation;
-    const name = invocation.argument('NAME');
+    const name = parsePolicyName(invocation.argument('NAME'), 'NAME');
     const isDry = invocation.isOn('dry-run');
     const vault = await invocation.connect();
     if (isDry || !invocation.isOn('yes')) {

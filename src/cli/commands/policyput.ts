@@ -2,7 +2,7 @@
 import { LeaseholdError } from '../../client/errors.ts';
 import type { Policies } from '../../client/policies.ts';
 import type { Policy } from '../../client/types.ts';
-import type { PolicyDraft } from '../../core/policy.ts';
+import { ACTIONS, type PolicyDraft } from '../../core/policy.ts';
 import { confirm } from '../asking.ts';
 import type { Command, Invocation } from '../command.ts';
 import { EXIT, Mistake } from '../mistake.ts';
@@ -15,7 +15,6 @@ import { refuseProblems } from '../policy/problems.ts';
 import { say } from '../terminal.ts';
 
 const COLUMNS = ['name', 'principal', 'actions', 'resources', 'max_ttl'];
-const ACTIONS = ['retrieve', 'list', 'store', 'delete'] as const;
 
 export const put: Command = {
   name: 'policy put',

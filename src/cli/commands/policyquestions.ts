@@ -2,6 +2,7 @@
 import { LeaseholdError } from '../../client/errors.ts';
 import type { Policies } from '../../client/policies.ts';
 import type { Policy } from '../../client/types.ts';
+import { ACTIONS } from '../../core/policy.ts';
 import type { Command, Invocation } from '../command.ts';
 import { EXIT } from '../mistake.ts';
 import { readExpectations } from '../policy/expectations.ts';
@@ -15,7 +16,6 @@ import { type Ask, askOf, holdExpectations } from '../policy/testing.ts';
 import { say } from '../terminal.ts';
 
 const SESSION_PREFIX = 'lhs_';
-const ACTIONS = ['retrieve', 'list', 'store', 'delete'] as const;
 
 export const explain: Command = {
   name: 'policy explain',

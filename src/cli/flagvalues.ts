@@ -1,0 +1,29 @@
+/** What stands behind flags, held to its rule before anything is asked. */
+import { nearest } from './arguments.ts';
+import type { Invocation } from './command.ts';
+import { Mistake } from './mistake.ts';
+
+/** By a grammar of the service; null where it is not given. @throws Fault INVALID_REQUEST naming the flag and the rule */
+export function readFlag<T>(
+  invocation: Pick<Invocation, 'flag'>,
+  name: string,
+  parse: (text: string, field: string) => T,
+): T | null {
+  const text = invocation.flag(name);
+  return text === null ? null : parse(text, `--${name}`);
+}
+
+/** One of a few words; null where it is not given. @throws Mistake */
+export function readChoice<T extends string>(
+  invocation: Pick<Invocation, 'flag'>,
+  name: string,
+  choices: readonly T[],
+): T | null {
+  return readFlag(invocation, name, (text, field) => {
+    const chosen = choices.find((choice) => choice === text);
+    if (chosen !== undefined) return chosen;
+    const meant = nearest(text.toLowerCase(), choices);
+    const hint = meant === null ? '' : `; did you mean ${meant}?`;
+    throw new Mistake(`${field}: must be one of ${choices.join(', ')}${hint}`);
+  });
+}
