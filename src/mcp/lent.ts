@@ -6,7 +6,7 @@ import type { Secret } from '../core/secret.ts';
 import { patternBytesOf } from '../delivery/masking.ts';
 import { Refusal } from './refusal.ts';
 
-/** Of all forms of all values: some fifty private keys. A masking of this size takes 80 MB, and about a second, while nothing else goes on. */
+/** Of all forms of all values: some fifty private keys. A masking of them takes 100 MB and a second, while nothing else goes on. */
 const MOST_PATTERN_BYTES = 2 * 1024 * 1024;
 
 interface Entry {
