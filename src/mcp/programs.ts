@@ -1,7 +1,7 @@
 /** Whether what the allow-list names is there, and is nobody else's to change. Looked at once, at the start. */
 import { constants, type Stats } from 'node:fs';
 import { access, stat } from 'node:fs/promises';
-import { basename } from 'node:path';
+import { basename, isAbsolute } from 'node:path';
 import type { AllowedCommand } from './allowlist.ts';
 import { checkOwnership } from './ownership.ts';
 import { SetupError } from './refusal.ts';
@@ -25,10 +25,20 @@ async function checkProgram({ name, program, folder, ...others }: AllowedCommand
   }
   const found = await checkOwnership(program, `${at}.program`);
   if (!found.isFile()) throw new SetupError(`${at}.program: must be a file`);
+  if (RUNS_ITS_ARGUMENTS.test(basename(program))) await checkScripts(others.arguments, folder, `${at}.arguments`);
   await access(program, constants.X_OK).catch(() => {
     throw new SetupError(`${at}.program: must be executable`);
   });
   if (!(await look(folder, `${at}.folder`)).isDirectory()) throw new SetupError(`${at}.folder: must be a directory`);
+}
+
+/** An interpreter runs the file that an argument names, which so is the program. */
+async function checkScripts(given: readonly string[], folder: string, field: string): Promise<void> {
+  for (const argument of given) {
+    const path = isAbsolute(argument) ? argument : `${folder}/${argument}`;
+    const found = await stat(path).catch(() => null);
+    if (found?.isFile() === true) await checkOwnership(path, field);
+  }
 }
 
 async function look(path: string, field: string): Promise<Stats> {

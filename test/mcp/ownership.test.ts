@@ -23,10 +23,10 @@ function lay(t: TestContext) {
   for (const path of ['lists/own', 'programs/own']) mkdirSync(at(path), { recursive: true });
   for (const path of ['lists', 'lists/own', 'programs', 'programs/own']) chmodSync(at(path), 0o755);
   writeFileSync(at('programs/own/work'), '#!/bin/sh\n', { mode: 0o700 });
-  const write = (program: string): void =>
+  const write = (program: string, more = 'folder = "/"'): void =>
     writeFileSync(
       at(LIST),
-      `[commands.work]\ndescription = "Works"\nprogram = "${program}"\nfolder = "/"\ncredentials = {}\n`,
+      `[commands.work]\ndescription = "Works"\nprogram = "${program}"\n${more}\ncredentials = {}\n`,
       { mode: 0o600 },
     );
   write(at('programs/own/work'));
@@ -57,6 +57,20 @@ const REFUSED: readonly Row[] = [
   },
   { says: `commands.work.program: programs/own ${RULE}`, change: ({ at }) => chmodSync(at('programs/own'), 0o775) },
   { says: `commands.work.program: programs ${RULE}`, change: ({ at }) => chmodSync(at('programs'), 0o777) },
+  {
+    says: `commands.work.arguments: programs ${RULE}`,
+    change({ at, write }) {
+      chmodSync(at('programs'), 0o777);
+      write('/bin/sh', `arguments = ["-e", "${at('programs/own/work')}"]\nfolder = "/"`);
+    },
+  },
+  {
+    says: `commands.work.arguments: programs/own/work ${RULE}`,
+    change({ at, write }) {
+      chmodSync(at('programs/own/work'), 0o770);
+      write('/bin/sh', `arguments = ["work"]\nfolder = "${at('programs/own')}"`);
+    },
+  },
   {
     says: `--commands: open ${RULE}`,
     change({ at }) {
@@ -136,7 +150,7 @@ test('it starts where only the operator and root can, also in a sticky directory
   await starts(at(LIST));
   chmodSync(at('lists'), 0o1777);
   symlinkSync('own/../own/commands.toml', at('lists/link'));
-  write('/bin/true');
+  write('/bin/sh', `arguments = ["-c", "${at('programs/own/work')}"]\nfolder = "/"`);
   await starts(at('lists/link'));
 });
 
