@@ -22,6 +22,8 @@ export class Automaton {
   readonly rests: Int32Array;
   /** From the start, by byte. */
   readonly #roots = new Int32Array(BYTES);
+  /** From the states of one byte, by both bytes: most of what is read stops there, and they have the most children. */
+  readonly #seconds = new Int32Array(BYTES * BYTES);
   readonly #bytes: Uint8Array;
   readonly #children: Int32Array;
   readonly #siblings: Int32Array;
@@ -53,6 +55,7 @@ export class Automaton {
 
   #child(state: number, byte: number): number {
     if (state === 0) return this.#roots[byte] ?? 0;
+    if (this.depths[state] === 1) return this.#seconds[((this.#bytes[state] ?? 0) << 8) | byte] ?? 0;
     let child = this.#children[state] ?? 0;
     while (child !== 0 && this.#bytes[child] !== byte) child = this.#siblings[child] ?? 0;
     return child;
@@ -74,6 +77,7 @@ export class Automaton {
     this.depths[state] = (this.depths[parent] ?? 0) + 1;
     if (parent === 0) this.#roots[byte] = state;
     else {
+      if (this.depths[parent] === 1) this.#seconds[((this.#bytes[parent] ?? 0) << 8) | byte] = state;
       this.#siblings[state] = this.#children[parent] ?? 0;
       this.#children[parent] = state;
     }

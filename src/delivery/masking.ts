@@ -2,7 +2,7 @@
 import { Transform, type TransformCallback } from 'node:stream';
 import type { Secret } from '../core/secret.ts';
 import { Automaton } from './automaton.ts';
-import { patternsOf } from './forms.ts';
+import { type Pattern, patternsOf } from './forms.ts';
 import { Masker } from './masker.ts';
 
 /** After so long without output, what waits is shown as far as that is safe. */
@@ -22,30 +22,48 @@ export interface Masking {
   maskText(text: string): string;
 }
 
-/** Names stand for values in warnings alone; the values stay in memory in all their forms for as long as the masking does. */
+/** What the value takes of a masking: the bytes of all its forms. 0 where it is too short to be masked. */
+export function patternBytesOf(value: Secret): number {
+  return patternsOf(value.reveal()).reduce((sum, { bytes }) => sum + bytes.length, 0);
+}
+
+/**
+ * Names stand for values in warnings alone; the values stay in memory in all their forms for as long as the masking does, but each form
+ * once: what equal values have in common, and what others do, takes nothing more.
+ */
 export function createMasking(values: Iterable<readonly [name: string, value: Secret]>): Masking {
-  const patterns: ReturnType<typeof patternsOf> = [];
+  const patterns = new Map<string, Pattern>();
+  const isMasked = new Map<string, boolean>();
   const tooShort: string[] = [];
   let breaks = 0;
   for (const [name, value] of values) {
     const text = value.reveal();
-    const found = patternsOf(text);
-    if (found.length === 0) tooShort.push(name);
-    for (const pattern of found) patterns.push(pattern);
-    for (const [run] of text.matchAll(/[\r\n]+/g)) breaks = Math.max(breaks, run.length);
+    if (!isMasked.has(text)) {
+      const found = patternsOf(text);
+      isMasked.set(text, found.length > 0);
+      for (const pattern of found) addOnce(patterns, pattern);
+      for (const [run] of text.matchAll(/[\r\n]+/g)) breaks = Math.max(breaks, run.length);
+    }
+    if (isMasked.get(text) === false) tooShort.push(name);
   }
-  const automaton = new Automaton(patterns);
+  const automaton = new Automaton([...patterns.values()]);
   const mostBreaks = Math.min(MOST_BREAKS, Math.max(FEWEST_BREAKS, 2 * breaks));
   const masker = (): Masker => new Masker(automaton, mostBreaks);
   return {
     tooShort,
-    isNeeded: patterns.length > 0,
+    isNeeded: patterns.size > 0,
     masker,
     maskText(text) {
       const own = masker();
       return Buffer.concat([own.write(Buffer.from(text, 'utf8')), own.end()]).toString('utf8');
     },
   };
+}
+
+function addOnce(patterns: Map<string, Pattern>, pattern: Pattern): void {
+  const key = Buffer.from(pattern.bytes).toString('latin1');
+  // The one that finds more stays.
+  if (patterns.get(key)?.mayBreak !== true) patterns.set(key, pattern);
 }
 
 /** A masker between two streams: what waits is released when the source has been quiet for a moment. */

@@ -5,9 +5,9 @@
 import { LeaseholdError } from '../client/errors.ts';
 import type { Leasehold } from '../client/leasehold.ts';
 import type { CredentialPath } from '../core/path.ts';
-import type { Secret } from '../core/secret.ts';
 import type { FilesFolder } from './folder.ts';
 import type { HeldLeases } from './leases.ts';
+import type { LentValues } from './lent.ts';
 import { Refusal } from './refusal.ts';
 
 const MOST_FILES = 64;
@@ -20,7 +20,8 @@ const MOST_ASKED = 8;
 
 interface Kept {
   readonly path: CredentialPath;
-  readonly value: Secret;
+  /** Nobody can read it in the file any more. */
+  readonly endLoan: () => void;
   readonly leaseId: string;
   readonly expiresAt: string;
   /** By both clocks of this machine: one stands still while it sleeps, the other may be set. */
@@ -38,21 +39,22 @@ export class KeptFiles {
   readonly #client: Leasehold;
   readonly #leases: HeldLeases;
   readonly #folder: FilesFolder;
+  readonly #lent: LentValues | null;
   readonly #kept = new Map<string, Kept>();
   /** Under a name one thing is done at a time. */
   readonly #busy = new Set<string>();
   /** What is being unlinked because its lease has ended, by name. */
   readonly #going = new Map<string, Promise<void>>();
-  /** What may lie in a file: from before it is written until after it is unlinked. */
-  readonly #exposed = new Set<Secret>();
   readonly #timer: NodeJS.Timeout;
   readonly #stop = new AbortController();
   #asking: Promise<void> | null = null;
 
-  constructor(client: Leasehold, leases: HeldLeases, folder: FilesFolder) {
+  /** `lent`: null where no command runs whose output could show a file. */
+  constructor(client: Leasehold, leases: HeldLeases, folder: FilesFolder, lent: LentValues | null) {
     this.#client = client;
     this.#leases = leases;
     this.#folder = folder;
+    this.#lent = lent;
     this.#timer = setInterval(() => {
       // ORDER: by the clock first, which waits for nobody.
       this.#removeEnded();
@@ -70,11 +72,6 @@ export class KeptFiles {
     return this.#folder.path;
   }
 
-  /** What may lie in a file now: a command could be made to read one. */
-  values(): Secret[] {
-    return [...this.#exposed];
-  }
-
   /** Writes the value of `path` into the file `name`; one that was written before under it gives way. @throws Refusal, LeaseholdError */
   keep(name: string, path: CredentialPath, ttlSeconds?: number): Promise<KeptFile> {
     return this.#alone(name, async () => {
@@ -83,19 +80,20 @@ export class KeptFiles {
       }
       const asked = { monotonicMs: performance.now(), wallMs: Date.now() };
       const { value, lease_id: leaseId } = await this.#leases.retrieve(path, ttlSeconds);
+      let endLoan = (): void => undefined;
       try {
         // The answer has no beginning, and this machine's clock may differ from the service's: the difference of two of its times does not.
         const { issued_at, expires_at: expiresAt } = await this.#client.leases.read(leaseId);
         const lastsMs = Date.parse(expiresAt) - Date.parse(issued_at);
         const endsAt = { monotonicMs: asked.monotonicMs + lastsMs, wallMs: asked.wallMs + lastsMs };
+        endLoan = this.#lent?.lend(value, 'path') ?? endLoan;
         await this.#remove(name);
         await this.#going.get(name);
-        this.#exposed.add(value);
         const file = await this.#folder.write(name, value);
-        this.#kept.set(name, { path, value, leaseId, expiresAt, endsAt, askedAtMs: performance.now() });
+        this.#kept.set(name, { path, endLoan, leaseId, expiresAt, endsAt, askedAtMs: performance.now() });
         return { file, leaseId, expiresAt };
       } catch (error) {
-        this.#exposed.delete(value);
+        endLoan();
         await this.#leases.release(leaseId, this.#stop.signal);
         throw error;
       }
@@ -120,7 +118,6 @@ export class KeptFiles {
     await this.#folder.close();
     await Promise.all(this.#going.values());
     this.#kept.clear();
-    this.#exposed.clear();
     await this.#asking;
   }
 
@@ -145,7 +142,7 @@ export class KeptFiles {
   async #unlink(name: string, kept: Kept): Promise<void> {
     this.#kept.delete(name);
     await this.#folder.remove(name);
-    this.#exposed.delete(kept.value);
+    kept.endLoan();
   }
 
   async #release({ leaseId }: Kept): Promise<void> {

@@ -1,8 +1,9 @@
 /** Whether what the allow-list names is there, and is nobody else's to change. Looked at once, at the start. */
 import { constants, type Stats } from 'node:fs';
-import { access, realpath, stat } from 'node:fs/promises';
-import { basename, dirname } from 'node:path';
+import { access, stat } from 'node:fs/promises';
+import { basename, isAbsolute } from 'node:path';
 import type { AllowedCommand } from './allowlist.ts';
+import { checkOwnership } from './ownership.ts';
 import { SetupError } from './refusal.ts';
 import { codeOf } from './tool.ts';
 
@@ -22,23 +23,22 @@ async function checkProgram({ name, program, folder, ...others }: AllowedCommand
       `${at}.extra_arguments: must not stand with ${basename(program)}, which runs what its arguments say, unless arguments name a program of yours`,
     );
   }
-  const found = await look(program, `${at}.program`);
+  const found = await checkOwnership(program, `${at}.program`);
   if (!found.isFile()) throw new SetupError(`${at}.program: must be a file`);
-  if (isOthersToChange(found)) throw new SetupError(`${at}.program: must not be writable by other users`);
-  for (const file of [program, await realpath(program)]) {
-    if (!isOthersToChange(await look(dirname(file), `${at}.program`))) continue;
-    throw new SetupError(`${at}.program: must not lie in a directory that other users may write to`);
-  }
+  if (RUNS_ITS_ARGUMENTS.test(basename(program))) await checkScripts(others.arguments, folder, `${at}.arguments`);
   await access(program, constants.X_OK).catch(() => {
     throw new SetupError(`${at}.program: must be executable`);
   });
   if (!(await look(folder, `${at}.folder`)).isDirectory()) throw new SetupError(`${at}.folder: must be a directory`);
 }
 
-function isOthersToChange(found: Stats): boolean {
-  const self = process.getuid?.();
-  const isOurs = self === undefined || found.uid === self || found.uid === 0;
-  return !isOurs || (found.mode & 0o022) !== 0;
+/** An interpreter runs the file that an argument names, which so is the program. */
+async function checkScripts(given: readonly string[], folder: string, field: string): Promise<void> {
+  for (const argument of given) {
+    const path = isAbsolute(argument) ? argument : `${folder}/${argument}`;
+    const found = await stat(path).catch(() => null);
+    if (found?.isFile() === true) await checkOwnership(path, field);
+  }
 }
 
 async function look(path: string, field: string): Promise<Stats> {

@@ -1,20 +1,18 @@
 /**
  * Runs an allowed command with values in its environment: never through a shell, with nothing of this server's own environment, in a
- * process group of its own that ends with it, and with its output masked before it is cut.
+ * process group of its own that ends with it, and with its output masked after its end.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { homedir, tmpdir } from 'node:os';
 import type { Readable } from 'node:stream';
 import type { Secret } from '../core/secret.ts';
-import { MASK } from '../delivery/masker.ts';
-import { createMasking, type Masking } from '../delivery/masking.ts';
+import { createMasking } from '../delivery/masking.ts';
 import type { AllowedCommand } from './allowlist.ts';
+import { maskAndCut, type Output, type Raw, readRaw } from './output.ts';
 import { Refusal } from './refusal.ts';
 import { codeOf } from './tool.ts';
 
 const GRACE_MS = 2000;
-/** Characters in all: a masker takes some 30 bytes of memory for each. */
-const MOST_MASKED = 1024 * 1024;
 const PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 
 export interface Ran {
@@ -33,13 +31,12 @@ export interface Order {
   readonly extraArguments: readonly string[];
   /** By variable. */
   readonly values: ReadonlyMap<string, Secret>;
-  /** Further values that its output must not show. */
-  readonly masked: readonly Secret[];
+  /** What its output must not show, asked for when it has ended. */
+  readonly masked: () => readonly Secret[];
 }
 
 /** @throws Refusal where it could not be started */
 export async function run({ command, extraArguments, values, masked }: Order, signal: AbortSignal): Promise<Ran> {
-  const masking = maskingOf(values, masked);
   if (signal.aborted) throw new Refusal('STOPPING', 'the call was cancelled before the command began');
   const child = await start(command, extraArguments, values);
   const timeout = AbortSignal.timeout(command.timeLimitSeconds * 1000);
@@ -48,11 +45,11 @@ export async function run({ command, extraArguments, values, masked }: Order, si
     child.once('exit', (exitCode, by) => resolve({ exitCode, signal: by })),
   );
   const stopped = endGroup(child, ending, ended);
-  const [stdout, stderr] = await Promise.all(
-    [child.stdout, child.stderr].map((stream) => readMasked(stream, masking, command.outputLimitBytes)),
-  );
+  const limit = command.outputLimitBytes;
+  const printed = await Promise.all([child.stdout, child.stderr].map((stream) => readRaw(stream, limit)));
   const end = await ended;
   await stopped;
+  const [stdout, stderr] = show(printed, masked(), limit, end.signal !== null || ending.aborted);
   return {
     ...end,
     stdout: stdout?.text ?? '',
@@ -62,18 +59,10 @@ export async function run({ command, extraArguments, values, masked }: Order, si
   };
 }
 
-/** @throws Refusal where it cannot be kept that no value is shown */
-function maskingOf(values: ReadonlyMap<string, Secret>, masked: readonly Secret[]): Masking {
-  const size = masked.reduce((all, value) => all + value.reveal().length, 0);
-  if (size > MOST_MASKED) {
-    throw new Refusal('BUSY', 'too much is kept in files to mask it in the output: remove some with remove_file');
-  }
-  const masking = createMasking([...values, ...masked.map((value) => ['', value] as const)]);
-  const tooShort = masking.tooShort.filter((name) => name !== '');
-  if (tooShort.length > 0) {
-    throw new Refusal('FAILED', `${tooShort.join(', ')}: the value is too short to be masked in the output`);
-  }
-  return masking;
+/** WHY in one go: a masking is large, so there is never more than one of them. */
+function show(printed: readonly Raw[], values: readonly Secret[], limitBytes: number, wasStopped: boolean): Output[] {
+  const masking = createMasking(values.map((value) => ['', value]));
+  return printed.map((raw) => maskAndCut({ ...raw, isWhole: raw.isWhole && !wasStopped }, masking, limitBytes));
 }
 
 /** What a program needs to feel at home, and no more. */
@@ -143,35 +132,4 @@ async function endGroup(child: Child, ending: AbortSignal, ended: Promise<unknow
   }, GRACE_MS);
   // WHY: the streams may be closed already, and then nothing should wait for this.
   timer.unref();
-}
-
-async function* untilClosed(stream: Readable): AsyncGenerator<Uint8Array> {
-  try {
-    yield* stream;
-  } catch {
-    // It was closed from this side.
-  }
-}
-
-interface Output {
-  readonly text: string;
-  readonly isCut: boolean;
-}
-
-async function readMasked(stream: Readable, masking: Masking, limitBytes: number): Promise<Output> {
-  const masker = masking.masker();
-  const kept: Uint8Array[] = [];
-  let room = limitBytes;
-  let isCut = false;
-  // ORDER: masked, then cut: a value that the limit cuts in two would not be known by its first half.
-  const keep = (bytes: Uint8Array): void => {
-    if (bytes.length > room) isCut = true;
-    if (room > 0) kept.push(bytes.subarray(0, room));
-    room -= Math.min(bytes.length, room);
-  };
-  for await (const chunk of untilClosed(stream)) keep(masker.write(chunk));
-  keep(masker.release());
-  // The output ends with the beginning of a value: a command that was stopped while it wrote it.
-  if (masker.isHolding) keep(Buffer.from(MASK));
-  return { text: Buffer.concat(kept).toString('utf8'), isCut };
 }

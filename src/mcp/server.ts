@@ -9,6 +9,7 @@ import type { AllowedCommand } from './allowlist.ts';
 import { FilesFolder } from './folder.ts';
 import { KeptFiles } from './keeping.ts';
 import { HeldLeases } from './leases.ts';
+import { LentValues } from './lent.ts';
 import { checkPrograms } from './programs.ts';
 import { Refusal, SetupError } from './refusal.ts';
 import { type Gate, type Offer, offer } from './tool.ts';
@@ -59,7 +60,8 @@ export async function openMcp(parts: McpParts): Promise<Mcp> {
     log(`${folder.path} holds ${folder.strangers} files already: a server that was killed leaves its values behind`);
   }
   const leases = new HeldLeases(client);
-  const files = folder === null ? null : new KeptFiles(client, leases, folder);
+  const lent = commands.length === 0 ? null : new LentValues();
+  const files = folder === null ? null : new KeptFiles(client, leases, folder, lent);
   const stopping = new AbortController();
   const calls = new Set<Promise<unknown>>();
   const gate: Gate = async (work) => {
@@ -83,10 +85,7 @@ export async function openMcp(parts: McpParts): Promise<Mcp> {
     add(writeCredentialToFile(files));
     add(removeFile(files));
   }
-  if (commands.length > 0) {
-    const masked = () => files?.values() ?? [];
-    add(runWithCredential({ leases, commands, masked, stopping: stopping.signal }));
-  }
+  if (lent !== null) add(runWithCredential({ leases, lent, commands, stopping: stopping.signal }));
   if (parts.allowsValues) add(retrieveCredential(leases));
   let closed: Promise<number> | null = null;
   const close = async (): Promise<number> => {

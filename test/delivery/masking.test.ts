@@ -1,6 +1,7 @@
 // The masker: it finds values in all their forms, wherever the stream is cut, and leaves everything else as it is.
 
 import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import fc from 'fast-check';
@@ -213,4 +214,14 @@ test('a value of the largest size is masked, and a long stream takes time by its
   const started = performance.now();
   assert.equal(masking.maskText('a'.repeat(4_000_000)).length, 4_000_000);
   assert.equal(performance.now() - started < 10_000, true);
+});
+
+test('equal values take the memory of one, and each shows as itself', () => {
+  const value = randomBytes(12 * 1024).toString('base64');
+  const before = process.memoryUsage().arrayBuffers;
+  const masking = maskingOf(...Array.from({ length: 64 }, () => value));
+  // Each by itself would take some 6 MB.
+  assert.equal(process.memoryUsage().arrayBuffers - before < 30_000_000, true);
+  assert.equal(masking.maskText(`-${value}-`), '-[secret]-');
+  assert.deepEqual(maskingOf('abc', 'long enough', 'abc').tooShort, ['V0', 'V2']);
 });

@@ -1,7 +1,7 @@
 // The operator's list of commands: what is misspelt, too wide or somebody else's to change is refused before anything is served.
 
 import assert from 'node:assert/strict';
-import { chmodSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { chmodSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { parseAllowList } from '../../src/mcp/allowlist.ts';
@@ -131,17 +131,12 @@ test('a program or a folder that is missing, or that others may change, is refus
   await refused(listOf(program, program), /^commands\.a\.folder: must be a directory$/);
   await refused(listOf(folder, folder), /^commands\.a\.program: must be a file$/);
   chmodSync(program, 0o722);
-  await refused(listOf(program, folder), /^commands\.a\.program: must not be writable by other users$/);
+  await refused(
+    listOf(program, folder),
+    /^commands\.a\.program: \S+\/program must not be writable by a group or by all/,
+  );
   chmodSync(program, 0o600);
   await refused(listOf(program, folder), /^commands\.a\.program: must be executable$/);
-  mkdirSync(join(folder, 'shared'));
-  chmodSync(join(folder, 'shared'), 0o777);
-  const inside = join(folder, 'shared/program');
-  writeFileSync(inside, '', { mode: 0o700 });
-  await refused(
-    listOf(inside, folder),
-    /^commands\.a\.program: must not lie in a directory that other users may write to$/,
-  );
 });
 
 test('a shell or an interpreter takes no arguments of the model, unless it is given a program of the operator', async (t) => {

@@ -40,6 +40,7 @@ folder = ${JSON.stringify(folder)}
 credentials = { PASSWORD = "${PATH}" }
 extra_arguments = { pattern = "wait" }
 `,
+    { mode: 0o600 },
   );
   const key = join(service.dataDir, 'agents/builder/private_key.pem');
   const who = ['--address', service.address, '--agent', 'builder', '--key-file', key];
@@ -169,7 +170,7 @@ test('what cannot be served is said in a line, and ends with 1', async (t) => {
     [[...words, '--http', '0.0.0.0:1'], /--http: must be localhost/],
     [[...words, '--http-token-file', 'x'], /--http-token-file is of use only together with --http/],
     [[...words, '--http', '127.0.0.1:0', '--http-token-file', 'x'], /--http-token-file: \S+ cannot be read \(ENOENT\)/],
-    [words.with(words.indexOf('--commands') + 1, 'none'), /--commands: the file cannot be read \(ENOENT\)/],
+    [words.with(words.indexOf('--commands') + 1, 'none'), /--commands: cannot be read \(ENOENT\)/],
     [words.with(words.indexOf('--files-dir') + 1, join(folder, 'none')), /--files-dir: .*mkdir -m 700/],
     [['mcp', '--data-dir', service.dataDir], /must act as an agent, not as the administrator/],
   ];

@@ -157,8 +157,8 @@ test('a command that takes too long is ended with all that it started, and its l
   const ran = await use('run_with_credential', work);
   assert.equal(ran['has_timed_out'], true);
   assert.equal(ran['signal'], 'SIGKILL');
-  // Cut in the middle, the value is not the value: no more than its first bytes are shown.
-  assert.match(String(ran['stdout']), /^.{0,8}\[secret\]$/);
+  // It was stopped in the middle of the value: none of it is shown.
+  assert.equal(ran['stdout'], '[secret]');
   assert.deepEqual(await statuses(), ['revoked']);
   await sleep(1500);
   assert.equal(existsSync(join(folder, 'late')), false);

@@ -53,7 +53,9 @@ for (const [index, { command, args = [], env = {} }] of entries.entries()) {
     chmodSync(program, 0o700);
     const fields = { description: 'A', program, folder };
     const lines = Object.entries(fields).map(([name, value]) => `${name} = ${JSON.stringify(value)}`);
-    writeFileSync(commands, ['[commands.a]', ...lines, 'credentials = { A = "dev/a" }', ''].join('\n'));
+    writeFileSync(commands, ['[commands.a]', ...lines, 'credentials = { A = "dev/a" }', ''].join('\n'), {
+      mode: 0o600,
+    });
     const real = (text: string): string =>
       text
         .replace('http://127.0.0.1:7700', service.address)

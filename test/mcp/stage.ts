@@ -73,14 +73,17 @@ export async function startStage(scope: Scope, options: StageOptions = {}): Prom
   return { service, mcp, filesDir, logged, agent: client(), endSession };
 }
 
-export interface Connected {
-  readonly client: Client;
-  /** Everything that crossed the transport, both ways. */
-  transcript(): string;
+export interface Calls {
   /** The call's answer, which is no error: its data. */
   use(tool: string, input?: Record<string, unknown>): Promise<Record<string, unknown>>;
   /** The sentence of the call's error. */
   refusal(tool: string, input?: Record<string, unknown>): Promise<string>;
+}
+
+export interface Connected extends Calls {
+  readonly client: Client;
+  /** Everything that crossed the transport, both ways. */
+  transcript(): string;
 }
 
 export const TRANSPORTS = ['stdio', 'http'] as const;
@@ -100,11 +103,13 @@ export async function connect(
     await client.connect(httpTransport(serving.url, token, transcript));
   }
   scope.after(() => client.close());
+  return { client, transcript: () => transcript.join(''), ...callsOf(client) };
+}
+
+export function callsOf(client: Client): Calls {
   const call = (name: string, input: Record<string, unknown>): Promise<CallToolResult> =>
     client.callTool({ name, arguments: input });
   return {
-    client,
-    transcript: () => transcript.join(''),
     async use(tool, input = {}) {
       const { isError, structuredContent, content } = await call(tool, input);
       if (isError === true) throw new Error(`${tool} was refused: ${textOf(content)}`);

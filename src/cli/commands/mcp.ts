@@ -1,5 +1,4 @@
 /** `mcp`: serves the Model Context Protocol as one agent. Nothing but the protocol goes to standard output. */
-import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { AllowedCommand } from '../../mcp/allowlist.ts';
 import type { Mcp } from '../../mcp/server.ts';
@@ -7,8 +6,6 @@ import type { Command, Invocation } from '../command.ts';
 import { EXIT, Mistake } from '../mistake.ts';
 import { say } from '../terminal.ts';
 import { readVersion } from '../version.ts';
-
-const MOST_BYTES = 256 * 1024;
 
 export const mcp: Command = {
   name: 'mcp',
@@ -120,14 +117,6 @@ async function serveHttp(opened: Mcp, text: string, invocation: Invocation, log:
 async function readCommands(invocation: Invocation): Promise<AllowedCommand[]> {
   const file = invocation.flag('commands');
   if (file === null) return [];
-  const { parseAllowList } = await import('../../mcp/allowlist.ts');
-  let text: string;
-  try {
-    text = readFileSync(resolve(invocation.terminal.folder, file), 'utf8');
-  } catch (error) {
-    const code = error instanceof Error && 'code' in error ? ` (${String(error.code)})` : '';
-    throw new Mistake(`--commands: the file cannot be read${code}`);
-  }
-  if (text.length > MOST_BYTES) throw new Mistake('--commands: the file is longer than 256 KiB');
-  return parseAllowList(text);
+  const { readAllowList } = await import('../../mcp/allowfile.ts');
+  return readAllowList(resolve(invocation.terminal.folder, file));
 }

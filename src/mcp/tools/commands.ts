@@ -6,6 +6,7 @@ import type { Secret } from '../../core/secret.ts';
 import type { AllowedCommand } from '../allowlist.ts';
 import { checkExtraArguments } from '../arguments.ts';
 import type { HeldLeases } from '../leases.ts';
+import type { LentValues } from '../lent.ts';
 import { Refusal } from '../refusal.ts';
 import { run } from '../running.ts';
 import { readPath, strict, type Tool } from '../tool.ts';
@@ -39,14 +40,14 @@ const output = strict({
 
 interface Parts {
   readonly leases: HeldLeases;
+  /** What no output must show. */
+  readonly lent: LentValues;
   readonly commands: readonly AllowedCommand[];
-  /** Further values that no output must show. */
-  readonly masked: () => readonly Secret[];
   /** Ends what runs. */
   readonly stopping: AbortSignal;
 }
 
-export function runWithCredential({ leases, commands, masked, stopping }: Parts): Tool<typeof input, typeof output> {
+export function runWithCredential({ leases, lent, commands, stopping }: Parts): Tool<typeof input, typeof output> {
   const byName = new Map(commands.map((command) => [command.name, command]));
   let running = 0;
   return {
@@ -68,6 +69,8 @@ export function runWithCredential({ leases, commands, masked, stopping }: Parts)
       const paths = choose(command, new Map(Object.entries(credentials)));
       if (running >= MOST_AT_ONCE) throw new Refusal('BUSY', `${MOST_AT_ONCE} commands run already; wait for one`);
       running++;
+      const watch = lent.watch();
+      const loans: (() => void)[] = [];
       const taken: string[] = [];
       const end = async (): Promise<boolean> => {
         const within = AbortSignal.timeout(REVOKE_WITHIN_MS);
@@ -78,10 +81,11 @@ export function runWithCredential({ leases, commands, masked, stopping }: Parts)
         for (const [variable, path] of paths) {
           const { value, lease_id } = await leases.retrieve(path);
           taken.push(lease_id);
+          loans.push(lent.lend(value, variable));
           values.set(variable, value);
         }
         const ran = await run(
-          { command, extraArguments: extra_arguments, values, masked: masked() },
+          { command, extraArguments: extra_arguments, values, masked: watch.values },
           AbortSignal.any([signal, stopping]),
         );
         return {
@@ -98,6 +102,8 @@ export function runWithCredential({ leases, commands, masked, stopping }: Parts)
         await end();
         throw error;
       } finally {
+        for (const endLoan of loans) endLoan();
+        watch.end();
         running--;
       }
     },

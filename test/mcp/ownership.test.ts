@@ -1,0 +1,178 @@
+// Who may write the list of commands, a program, or a directory on the way to either, decides what is run: so only the operator and root.
+
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { chmodSync, chownSync, lchownSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { checkOwnership } from '../../src/mcp/ownership.ts';
+import { SetupError } from '../../src/mcp/refusal.ts';
+import { newHome } from '../kit/command.ts';
+import { temporaryFolder } from '../kit/folder.ts';
+import { startTestService } from '../kit/service.ts';
+import { EVERYTHING } from './stage.ts';
+
+const LIST = 'lists/own/commands.toml';
+const NOBODY = 65_534;
+const isRoot = process.getuid?.() === 0;
+
+/** In a folder of its own: `lists/own/commands.toml`, and the program of its one command, `programs/own/work`. */
+function lay(t: TestContext) {
+  const folder = temporaryFolder(t);
+  const at = (path: string): string => join(folder, path);
+  for (const path of ['lists/own', 'programs/own']) mkdirSync(at(path), { recursive: true });
+  for (const path of ['lists', 'lists/own', 'programs', 'programs/own']) chmodSync(at(path), 0o755);
+  writeFileSync(at('programs/own/work'), '#!/bin/sh\n', { mode: 0o700 });
+  const write = (program: string, more = 'folder = "/"'): void =>
+    writeFileSync(
+      at(LIST),
+      `[commands.work]\ndescription = "Works"\nprogram = "${program}"\n${more}\ncredentials = {}\n`,
+      { mode: 0o600 },
+    );
+  write(at('programs/own/work'));
+  return { folder, at, write };
+}
+type Laid = ReturnType<typeof lay>;
+
+interface Row {
+  readonly says: string;
+  readonly change: (laid: Laid) => void;
+  /** Else the usual one. */
+  readonly list?: string;
+  readonly needsRoot?: true;
+}
+
+const RULE = 'must not be writable by a group or by all (chmod go-w)';
+const OWNER = 'must belong to the user that runs this server, or to root';
+const REFUSED: readonly Row[] = [
+  {
+    says: `--commands: lists/own/commands.toml ${RULE}`,
+    change: ({ at }) => chmodSync(at(LIST), 0o620),
+  },
+  { says: `--commands: lists/own ${RULE}`, change: ({ at }) => chmodSync(at('lists/own'), 0o770) },
+  { says: `--commands: lists ${RULE}`, change: ({ at }) => chmodSync(at('lists'), 0o703) },
+  {
+    says: `commands.work.program: programs/own/work ${RULE}`,
+    change: ({ at }) => chmodSync(at('programs/own/work'), 0o702),
+  },
+  { says: `commands.work.program: programs/own ${RULE}`, change: ({ at }) => chmodSync(at('programs/own'), 0o775) },
+  { says: `commands.work.program: programs ${RULE}`, change: ({ at }) => chmodSync(at('programs'), 0o777) },
+  {
+    says: `commands.work.arguments: programs ${RULE}`,
+    change({ at, write }) {
+      chmodSync(at('programs'), 0o777);
+      write('/bin/sh', `arguments = ["-e", "${at('programs/own/work')}"]\nfolder = "/"`);
+    },
+  },
+  {
+    says: `commands.work.arguments: programs/own/work ${RULE}`,
+    change({ at, write }) {
+      chmodSync(at('programs/own/work'), 0o770);
+      write('/bin/sh', `arguments = ["work"]\nfolder = "${at('programs/own')}"`);
+    },
+  },
+  {
+    says: `--commands: open ${RULE}`,
+    change({ at }) {
+      mkdirSync(at('open'));
+      chmodSync(at('open'), 0o777);
+      symlinkSync('../lists/own/commands.toml', at('open/list'));
+    },
+    list: 'open/list',
+  },
+  {
+    says: `commands.work.program: programs ${RULE}`,
+    change({ at, write }) {
+      chmodSync(at('programs'), 0o777);
+      symlinkSync(at('programs/own'), at('link'));
+      write(at('link/work'));
+    },
+  },
+  { says: '--commands: must be a file', change: () => undefined, list: 'lists/own' },
+  {
+    says: '--commands: must be a file',
+    change: ({ at }) => void execFileSync('mkfifo', ['-m', '600', at('fifo')]),
+    list: 'fifo',
+  },
+  {
+    says: `--commands: lists/own/commands.toml ${OWNER}`,
+    change: ({ at }) => chownSync(at(LIST), NOBODY, NOBODY),
+    needsRoot: true,
+  },
+  {
+    says: `commands.work.program: programs ${OWNER}`,
+    change: ({ at }) => chownSync(at('programs'), NOBODY, NOBODY),
+    needsRoot: true,
+  },
+  {
+    says: `--commands: open/list ${OWNER}`,
+    change({ at }) {
+      mkdirSync(at('open'));
+      chmodSync(at('open'), 0o1777);
+      symlinkSync(at(LIST), at('open/list'));
+      lchownSync(at('open/list'), NOBODY, NOBODY);
+    },
+    list: 'open/list',
+    needsRoot: true,
+  },
+];
+
+/** `leasehold mcp` over standard input and output, with a client that goes at once. */
+async function begin(t: TestContext) {
+  const service = await startTestService(t);
+  await service.agent('builder', EVERYTHING);
+  const home = newHome(t);
+  const key = join(service.dataDir, 'agents/builder/private_key.pem');
+  const who = ['--address', service.address, '--agent', 'builder', '--key-file', key];
+  return (list: string) => home.leasehold(['mcp', ...who, '--commands', list]);
+}
+
+test('the server does not start where others can change what it runs, and says where in a line', async (t) => {
+  const serve = await begin(t);
+  for (const { says, change, list = LIST, needsRoot } of REFUSED) {
+    if (needsRoot === true && !isRoot) continue;
+    const laid = lay(t);
+    change(laid);
+    const { code, stdout, stderr } = await serve(laid.at(list));
+    assert.deepEqual([code, stdout], [1, ''], says);
+    assert.equal(stderr.split('\n')[0]?.replaceAll(`${laid.folder}/`, ''), `leasehold: ${says}.`);
+  }
+});
+
+test('it starts where only the operator and root can, also in a sticky directory and over links', async (t) => {
+  const serve = await begin(t);
+  const { at, write } = lay(t);
+  const starts = async (list: string): Promise<void> => {
+    const { code, stderr } = await serve(list);
+    assert.equal(code, 0, stderr);
+    assert.match(stderr, /tools: .*run_with_credential/);
+  };
+  await starts(at(LIST));
+  chmodSync(at('lists'), 0o1777);
+  symlinkSync('own/../own/commands.toml', at('lists/link'));
+  write('/bin/sh', `arguments = ["-c", "${at('programs/own/work')}"]\nfolder = "/"`);
+  await starts(at('lists/link'));
+});
+
+test('links are followed as the kernel follows them', async (t) => {
+  const { at } = lay(t);
+  const leads = async (path: string): Promise<number> => (await checkOwnership(at(path), 'x')).ino;
+  const work = await leads('programs/own/work');
+  symlinkSync(at('programs/own'), at('lists/away'));
+  // `..` is that of where the link leads, and not of where it lies.
+  assert.equal((await checkOwnership(`${at('lists')}/away/../own/work`, 'x')).ino, work);
+  symlinkSync('away/../own/./work', at('lists/twice'));
+  assert.equal(await leads('lists/twice'), work);
+  assert.equal((await checkOwnership(`/../${at('lists/twice')}`, 'x')).ino, work);
+  symlinkSync('loop', at('lists/loop'));
+  for (const [path, code] of [
+    ['lists/loop', 'ELOOP'],
+    ['lists/none', 'ENOENT'],
+    ['programs/own/work/more', 'ENOTDIR'],
+  ] as const) {
+    await assert.rejects(
+      checkOwnership(at(path), 'x'),
+      (error) => error instanceof SetupError && error.message === `x: cannot be read (${code})`,
+    );
+  }
+});
