@@ -1,5 +1,4 @@
 /** Agents' keys in files: made here, or read to be registered. */
-import { createPublicKey, type KeyObject } from 'node:crypto';
 import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { ensurePrivateDir, writePrivateFile } from '../daemon/files.ts';
@@ -34,6 +33,8 @@ export async function makeKeyFile(path: string, { folder }: Terminal): Promise<M
   return { publicKey: raw.toString('base64'), file, remove: () => rmSync(file, { force: true }) };
 }
 
+const PEM = /^-----BEGIN (PUBLIC|PRIVATE) KEY-----\s+([A-Za-z0-9+/=\s]+?)\s+-----END \1 KEY-----\s*$/;
+
 /**
  * Of a file, or of standard input (`-`); base64 of its 32 bytes. A private key in PEM gives its public half, and stays here.
  * @throws Mistake
@@ -41,22 +42,20 @@ export async function makeKeyFile(path: string, { folder }: Terminal): Promise<M
 export async function readPublicKey({ stdin, folder }: Terminal, from: string): Promise<string> {
   const text = from === '-' ? (await stdin.toArray()).map(String).join('') : readText(resolve(folder, from));
   if (/^[A-Za-z0-9+/]{43}=\s*$/.test(text)) return text.trim();
-  const key = readKey(text);
-  if (key?.asymmetricKeyType !== 'ed25519') {
+  const [, half, body = ''] = PEM.exec(text) ?? [];
+  const der = Buffer.from(body, 'base64');
+  try {
+    const key =
+      half === 'PRIVATE'
+        ? await crypto.subtle.importKey('pkcs8', der, 'Ed25519', true, ['sign'])
+        : await crypto.subtle.importKey('spki', der, 'Ed25519', true, ['verify']);
+    const { x = '' } = await crypto.subtle.exportKey('jwk', key);
+    return Buffer.from(x, 'base64url').toString('base64');
+  } catch {
     throw new Mistake(
       '--public-key: must be an Ed25519 key in PEM, or base64 of the 32 bytes of its public half',
       'openssl pkey -in KEY.pem -pubout writes it.',
     );
-  }
-  return Buffer.from(key.export({ format: 'jwk' }).x ?? '', 'base64url').toString('base64');
-}
-
-/** The public half; null for what is no key, or one behind a passphrase. */
-function readKey(text: string): KeyObject | null {
-  try {
-    return createPublicKey(text);
-  } catch {
-    return null;
   }
 }
 
