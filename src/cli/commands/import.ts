@@ -18,7 +18,7 @@ export const importing: Command = {
   about: [
     'Shows what it would store and asks before it does. Nothing in the vault is overwritten: what exists gets a new version. Nothing in the source is changed.',
     'Names become paths: letters lose their accents, each run of characters that a path cannot have becomes one -. Two values that would get the same path are both left out, and named.',
-    'Exit code 2 where something could not be stored, 3 where a value was left out.',
+    'Exit code 2 where something could not be stored or Vault did not answer well, 3 where a value was left out.',
   ],
   arguments: [
     {
