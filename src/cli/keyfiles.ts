@@ -2,7 +2,9 @@
 import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { ensurePrivateDir, writePrivateFile } from '../daemon/files.ts';
+import type { Question } from './asking.ts';
 import { Mistake } from './mistake.ts';
+import { readStandardInput } from './standardinput.ts';
 import type { Terminal } from './terminal.ts';
 
 export interface MadeKey {
@@ -35,9 +37,11 @@ export async function makeKeyFile(path: string, { folder }: Terminal): Promise<M
 
 const PUBLIC_PEM = /^-----BEGIN PUBLIC KEY-----\s+([A-Za-z0-9+/=\s]+?)\s+-----END PUBLIC KEY-----\s*$/;
 
-/** Of a file, or of standard input (`-`); base64 of its 32 bytes. @throws Mistake */
-export async function readPublicKey({ stdin, folder }: Terminal, from: string): Promise<string> {
-  const text = from === '-' ? (await stdin.toArray()).map(String).join('') : readText(resolve(folder, from));
+const MOST_KEY_BYTES = 16 * 1024;
+
+/** Of a file, or of standard input (`-`); base64 of its 32 bytes. @throws Mistake, the signal's reason */
+export async function readPublicKey(question: Question, from: string): Promise<string> {
+  const text = from === '-' ? await readPiped(question) : readText(resolve(question.terminal.folder, from));
   if (/^[A-Za-z0-9+/]{43}=\s*$/.test(text)) return text.trim();
   const [, body] = PUBLIC_PEM.exec(text) ?? [];
   const mistake = new Mistake(
@@ -51,6 +55,11 @@ export async function readPublicKey({ stdin, folder }: Terminal, from: string): 
   } catch {
     throw mistake;
   }
+}
+
+async function readPiped(question: Question): Promise<string> {
+  const bytes = await readStandardInput(question, MOST_KEY_BYTES, '--public-key: standard input holds no public key');
+  return bytes.toString('latin1');
 }
 
 function readText(file: string): string {

@@ -4,10 +4,12 @@ import { resolve } from 'node:path';
 import { Secret } from '../core/secret.ts';
 import { askHidden, type Question } from './asking.ts';
 import { Mistake } from './mistake.ts';
+import { readStandardInput } from './standardinput.ts';
 import { canAsk } from './terminal.ts';
 
 /** Somewhat above what the service takes, so that it is the service that says what is too long. */
 const MOST_BYTES = 1024 * 1024;
+const TOO_MUCH = 'standard input holds more than a value may have: 256 KiB';
 
 /** From `-`, `@FILE`, or typed where `from` is null. Byte for byte, but for what was typed. @throws Mistake */
 export async function readValue(question: Question, from: string | null): Promise<Secret> {
@@ -21,34 +23,12 @@ export async function readValue(question: Question, from: string | null): Promis
     if (value.reveal() === '') throw new Mistake('the value is empty');
     return value;
   }
-  if (from === '-') return toSecret(await readAll(question), 'standard input');
+  if (from === '-') return toSecret(await readStandardInput(question, MOST_BYTES, TOO_MUCH), 'standard input');
   if (from.startsWith('@')) return toSecret(readFile(resolve(terminal.folder, from.slice(1))), 'the file');
   throw new Mistake(
     'a value is never an argument: the shell keeps it, and everybody on this machine sees it. If it was a real one, change it',
     'Leave it out to be asked for it, or give - for standard input, or @FILE for a file.',
   );
-}
-
-/** Of `stdin`, until its end, or until the signal. @throws the signal's reason */
-async function readAll({ terminal: { stdin }, signal }: Question): Promise<Buffer> {
-  const chunks: Buffer[] = [];
-  let bytes = 0;
-  const stop = (): void => void stdin.destroy();
-  signal.addEventListener('abort', stop, { once: true });
-  try {
-    for await (const chunk of stdin) {
-      const part = Buffer.from(chunk);
-      bytes += part.length;
-      if (bytes > MOST_BYTES) throw new Mistake('standard input holds more than a value may have: 256 KiB');
-      chunks.push(part);
-    }
-  } catch (error) {
-    throw signal.aborted ? signal.reason : error;
-  } finally {
-    signal.removeEventListener('abort', stop);
-  }
-  signal.throwIfAborted();
-  return Buffer.concat(chunks);
 }
 
 function readFile(path: string): Buffer {

@@ -81,12 +81,13 @@ interface Read {
   readonly isEnv: boolean;
 }
 
-async function readFile({ terminal, ...invocation }: Invocation, file: string): Promise<Read> {
-  const { readSourceFile, readStream } = await import('../import/file.ts');
+async function readFile(invocation: Invocation, file: string): Promise<Read> {
+  const { terminal } = invocation;
+  const { readPiped, readSourceFile } = await import('../import/file.ts');
   const { formatOf, parseFormat, readSource } = await import('../import/sources.ts');
   const wanted = parseFormat(invocation.flag('from'));
   const name = file === '-' ? 'standard input' : basename(file);
-  const bytes = await (file === '-' ? readStream(terminal.stdin) : readSourceFile(resolve(terminal.folder, file)));
+  const bytes = await (file === '-' ? readPiped(invocation) : readSourceFile(resolve(terminal.folder, file)));
   const format = formatOf(bytes, name, wanted);
   return { reading: await readSource(bytes, name, format), isEnv: format === 'env' };
 }
