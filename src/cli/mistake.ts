@@ -21,6 +21,14 @@ export class Mistake extends Error {
   }
 }
 
+/** Of a value that was typed where everybody sees it; never with the value. */
+export function valueInArguments(before = ''): Mistake {
+  return new Mistake(
+    `${before}a value is never an argument: the shell keeps it, and everybody on this machine sees it. If it was a real one, change it`,
+    'Leave it out to be asked for it, or give - for standard input, or @FILE for a file.',
+  );
+}
+
 /** Another service than Leasehold, such as Vault, answered with an error, or not at all. Exit code 2. */
 export class Failure extends Error {
   readonly hint: string | null;
