@@ -2,7 +2,7 @@
 import { parseArgs } from 'node:util';
 import type { Argument, Command } from './command.ts';
 import { CONNECTION_FLAGS, flagsOf, OUTPUT_FLAGS } from './flags.ts';
-import { Mistake } from './mistake.ts';
+import { Mistake, valueInArguments } from './mistake.ts';
 
 export interface Typed {
   /** By the argument's name. */
@@ -42,7 +42,7 @@ function parseFlags(command: Command, words: readonly string[]) {
   try {
     parsed = parseArgs({ args: [...words], options, allowPositionals: true });
   } catch (error) {
-    throw mistaken(command, sentenceOf(error, known));
+    throw mistakeOf(command, error, known);
   }
   const flags = new Map(Object.entries(parsed.values).map(([name, given]) => [name, (given as unknown[]).map(String)]));
   for (const { name, isRepeatable, value } of known) {
@@ -55,33 +55,48 @@ function parseFlags(command: Command, words: readonly string[]) {
   return { flags, positionals: parsed.positionals };
 }
 
+/** Near to flags that are here, and yet meant for a value. */
+const VALUE_FLAGS_ELSEWHERE: ReadonlySet<string> = new Set(['--file', '--text']);
+
 /** Node names the flag, which we may repeat, and sometimes what stands behind it, which we may not. */
-function sentenceOf(error: unknown, known: readonly { readonly name: string }[]): string {
+function mistakeOf(command: Command, error: unknown, known: readonly { readonly name: string }[]): Mistake {
   const code = error instanceof Error && 'code' in error ? error.code : null;
   const [, flag] = /'(?:-\w, )?(--?[A-Za-z][\w-]*)/.exec(error instanceof Error ? error.message : '') ?? [];
   if (code === 'ERR_PARSE_ARGS_UNKNOWN_OPTION' && flag !== undefined) {
-    const near = nearest(
-      flag.replace(/^-+/, ''),
-      known.map(({ name }) => name),
+    const near = nearestFlag(flag, known);
+    // As --value, which other programs have; or a value that begins with -.
+    if (command.takesValue === true && (near === null || VALUE_FLAGS_ELSEWHERE.has(flag)))
+      return valueInArguments('there is no such flag, and ');
+    return mistaken(
+      command,
+      near === null ? `there is no flag ${flag}` : `there is no flag ${flag}; is --${near} meant?`,
     );
-    return near === null ? `there is no flag ${flag}` : `there is no flag ${flag}; is --${near} meant?`;
   }
   if (code === 'ERR_PARSE_ARGS_INVALID_OPTION_VALUE' && flag !== undefined) {
     const isSwitch = error instanceof Error && error.message.includes('does not take an argument');
-    return isSwitch
-      ? `${flag} takes no value`
-      : `${flag} needs a value; one that begins with - is written ${flag}=VALUE`;
+    return mistaken(
+      command,
+      isSwitch ? `${flag} takes no value` : `${flag} needs a value; one that begins with - is written ${flag}=VALUE`,
+    );
   }
-  return 'that is no flag and no argument';
+  return mistaken(command, 'that is no flag and no argument');
 }
 
-function place({ name, arguments: wanted = [], rest }: Command, positionals: readonly string[]) {
+function nearestFlag(flag: string, known: readonly { readonly name: string }[]): string | null {
+  return nearest(
+    flag.replace(/^-+/, ''),
+    known.map(({ name }) => name),
+  );
+}
+
+function place({ name, arguments: wanted = [], rest, takesValue }: Command, positionals: readonly string[]) {
   const placed = new Map<string, readonly string[]>();
   const left = [...positionals];
   for (const argument of wanted) placed.set(argument.name, take(name, argument, left));
   if (left.length > 0 && rest !== undefined) {
     throw new Mistake('the program stands behind --, with its own words', `leasehold ${name} --help`);
   }
+  if (left.length > 0 && takesValue === true) throw valueInArguments();
   if (left.length > 0) {
     const takes = wanted.length === 0 ? 'no argument' : wanted.map(({ name: each }) => each).join(' ');
     throw new Mistake(`${name} takes ${takes}, and ${left.length} more were given`, `leasehold ${name} --help`);

@@ -56,6 +56,8 @@ export interface Command {
   readonly asksService: boolean;
   /** Whether it prints records, so that `-o` and `--field` go with it. */
   readonly printsRecords?: true;
+  /** Whether a value is stored by it: what does not fit may be one, so it is not repeated, and the way for values is told. */
+  readonly takesValue?: true;
   /** Whether all words behind its name are its own, in `rest`. */
   readonly takesAllWords?: true;
   /** Whether it takes Ctrl-C and SIGTERM itself, as for a program that it runs. */

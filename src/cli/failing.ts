@@ -4,7 +4,7 @@ import { LeaseholdError } from '../client/errors.ts';
 import { Fault } from '../core/fault.ts';
 import { StartError } from '../daemon/files.ts';
 import { Hinted } from './denials.ts';
-import { EXIT, Mistake } from './mistake.ts';
+import { EXIT, Failure, Mistake } from './mistake.ts';
 import { harmless } from './output/cells.ts';
 import type { Settings } from './settings/settings.ts';
 import { hasColours, say, type Terminal } from './terminal.ts';
@@ -18,6 +18,7 @@ export function fail(terminal: Terminal, error: unknown, settings: Settings | nu
   // The grammar of names and paths is the service's own: what breaks it is found before any call.
   if (error instanceof Fault || error instanceof StartError)
     return tell(terminal, toLine(error.message), null, EXIT.MISTAKE);
+  if (error instanceof Failure) return tell(terminal, toLine(error.message), error.hint, EXIT.ERROR);
   if (error instanceof Hinted) {
     return tell(terminal, toLine(`${error.message}${withId(error.error)}`), error.hint, EXIT.ERROR);
   }

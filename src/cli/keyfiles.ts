@@ -2,7 +2,9 @@
 import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { ensurePrivateDir, writePrivateFile } from '../daemon/files.ts';
+import type { Question } from './asking.ts';
 import { Mistake } from './mistake.ts';
+import { readStandardInput } from './standardinput.ts';
 import type { Terminal } from './terminal.ts';
 
 export interface MadeKey {
@@ -35,12 +37,14 @@ export async function makeKeyFile(path: string, { folder }: Terminal): Promise<M
 
 const PEM = /^-----BEGIN (PUBLIC|PRIVATE) KEY-----\s+([A-Za-z0-9+/=\s]+?)\s+-----END \1 KEY-----\s*$/;
 
+const MOST_KEY_BYTES = 16 * 1024;
+
 /**
  * Of a file, or of standard input (`-`); base64 of its 32 bytes. A private key in PEM gives its public half, and stays here.
- * @throws Mistake
+ * @throws Mistake, the signal's reason
  */
-export async function readPublicKey({ stdin, folder }: Terminal, from: string): Promise<string> {
-  const text = from === '-' ? (await stdin.toArray()).map(String).join('') : readText(resolve(folder, from));
+export async function readPublicKey(question: Question, from: string): Promise<string> {
+  const text = from === '-' ? await readPiped(question) : readText(resolve(question.terminal.folder, from));
   if (/^[A-Za-z0-9+/]{43}=\s*$/.test(text)) return text.trim();
   const [, half, body = ''] = PEM.exec(text) ?? [];
   const der = Buffer.from(body, 'base64');
@@ -57,6 +61,11 @@ export async function readPublicKey({ stdin, folder }: Terminal, from: string): 
       'openssl pkey -in KEY.pem -pubout writes it.',
     );
   }
+}
+
+async function readPiped(question: Question): Promise<string> {
+  const bytes = await readStandardInput(question, MOST_KEY_BYTES, '--public-key: standard input holds no public key');
+  return bytes.toString('latin1');
 }
 
 function readText(file: string): string {

@@ -5,7 +5,7 @@ export const EXIT = {
   OK: 0,
   /** The mistake was found before any call. */
   MISTAKE: 1,
-  /** The service answered with an error, or not at all. */
+  /** A service answered with an error, or not at all. */
   ERROR: 2,
   /** Asked and answered, and the answer is no: a broken chain, an expectation that failed. */
   NO: 3,
@@ -13,6 +13,24 @@ export const EXIT = {
 
 /** A mistake that was found before any call: one clear line, and how to mend it. Exit code 1. */
 export class Mistake extends Error {
+  readonly hint: string | null;
+
+  constructor(message: string, hint: string | null = null) {
+    super(message);
+    this.hint = hint;
+  }
+}
+
+/** Of a value that was typed where everybody sees it; never with the value. */
+export function valueInArguments(before = ''): Mistake {
+  return new Mistake(
+    `${before}a value is never an argument: the shell keeps it, and everybody on this machine sees it. If it was a real one, change it`,
+    'Leave it out to be asked for it, or give - for standard input, or @FILE for a file.',
+  );
+}
+
+/** Another service than Leasehold, such as Vault, answered with an error, or not at all. Exit code 2. */
+export class Failure extends Error {
   readonly hint: string | null;
 
   constructor(message: string, hint: string | null = null) {

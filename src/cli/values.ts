@@ -3,16 +3,32 @@ import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { Secret } from '../core/secret.ts';
 import { askHidden, type Question } from './asking.ts';
-import { Mistake } from './mistake.ts';
+import { Mistake, valueInArguments } from './mistake.ts';
+import { readStandardInput } from './standardinput.ts';
 import { canAsk } from './terminal.ts';
 
 /** Somewhat above what the service takes, so that it is the service that says what is too long. */
 const MOST_BYTES = 1024 * 1024;
+const TOO_MUCH = 'standard input holds more than a value may have: 256 KiB';
 
-/** From `-`, `@FILE`, or typed where `from` is null. Byte for byte, but for what was typed. @throws Mistake */
-export async function readValue(question: Question, from: string | null): Promise<Secret> {
+/** Where a value is to come from. */
+type Origin =
+  | { readonly kind: 'typed' }
+  | { readonly kind: 'piped' }
+  | { readonly kind: 'file'; readonly file: string };
+
+/** `from` is null where nothing was given. @throws Mistake for anything but `-` and `@FILE`, before anybody is asked */
+export function parseOrigin(from: string | null): Origin {
+  if (from === null) return { kind: 'typed' };
+  if (from === '-') return { kind: 'piped' };
+  if (from.startsWith('@')) return { kind: 'file', file: from.slice(1) };
+  throw valueInArguments();
+}
+
+/** Byte for byte, but for what was typed. @throws Mistake, the signal's reason */
+export async function readValue(question: Question, from: Origin): Promise<Secret> {
   const { terminal } = question;
-  if (from === null) {
+  if (from.kind === 'typed') {
     if (!canAsk(terminal)) {
       throw new Mistake('the value is missing', 'Give - for standard input, or @FILE for a file.');
     }
@@ -21,34 +37,8 @@ export async function readValue(question: Question, from: string | null): Promis
     if (value.reveal() === '') throw new Mistake('the value is empty');
     return value;
   }
-  if (from === '-') return toSecret(await readAll(question), 'standard input');
-  if (from.startsWith('@')) return toSecret(readFile(resolve(terminal.folder, from.slice(1))), 'the file');
-  throw new Mistake(
-    'a value is never an argument: the shell keeps it, and everybody on this machine sees it. If it was a real one, change it',
-    'Leave it out to be asked for it, or give - for standard input, or @FILE for a file.',
-  );
-}
-
-/** Of `stdin`, until its end, or until the signal. @throws the signal's reason */
-async function readAll({ terminal: { stdin }, signal }: Question): Promise<Buffer> {
-  const chunks: Buffer[] = [];
-  let bytes = 0;
-  const stop = (): void => void stdin.destroy();
-  signal.addEventListener('abort', stop, { once: true });
-  try {
-    for await (const chunk of stdin) {
-      const part = Buffer.from(chunk);
-      bytes += part.length;
-      if (bytes > MOST_BYTES) throw new Mistake('standard input holds more than a value may have: 256 KiB');
-      chunks.push(part);
-    }
-  } catch (error) {
-    throw signal.aborted ? signal.reason : error;
-  } finally {
-    signal.removeEventListener('abort', stop);
-  }
-  signal.throwIfAborted();
-  return Buffer.concat(chunks);
+  if (from.kind === 'piped') return toSecret(await readStandardInput(question, MOST_BYTES, TOO_MUCH), 'standard input');
+  return toSecret(readFile(resolve(terminal.folder, from.file)), 'the file');
 }
 
 function readFile(path: string): Buffer {

@@ -65,6 +65,37 @@ test('a value that is empty, no UTF-8 or too long is refused, and nothing of it 
   assert.deepEqual([tooLong.code, /INVALID_REQUEST|PAYLOAD_TOO_LARGE/.test(tooLong.stderr)], [2, true]);
 });
 
+for (const words of [
+  ['hunter2'],
+  ['password=hunter2'],
+  ['a=hunter2', 'b=hunter2'],
+  ['--', '-hunter2'],
+  ['--value', 'hunter2'],
+  ['--value=hunter2'],
+  ['--text', 'hunter2'],
+  ['--file', 'hunter2'],
+  ['-v', 'hunter2'],
+  ['--hunter2'],
+  ['-uhunter2'],
+]) {
+  test(`a value is never an argument, is not repeated, and the ways are told: leasehold put a/b ${words.join(' ')}`, async (t) => {
+    // Before anything else is missed, so that nobody types it again.
+    const { code, stdout, stderr } = await newHome(t).leasehold(['put', 'a/b', ...words]);
+    assert.deepEqual([code, stdout], [1, '']);
+    assert.match(stderr, /^leasehold: (?:there is no such flag, and )?a value is never an argument: .*change it\.\n/);
+    assert.match(
+      stderr,
+      /\n {2}Leave it out to be asked for it, or give - for standard input, or @FILE for a file\.\n$/,
+    );
+    assert.doesNotMatch(stderr, /hunter/);
+  });
+}
+
+test('a misspelt flag of put is still told as what it is', async (t) => {
+  const { stderr } = await newHome(t).leasehold(['put', 'a/b', '--tpye', 'x']);
+  assert.match(stderr, /there is no flag --tpye; is --type meant\?/);
+});
+
 test('a value is typed twice and not shown; two that differ are not stored', async (t) => {
   const { home, onTerminal } = await scene(t);
   const typed = onTerminal(['put', 'a/b']);

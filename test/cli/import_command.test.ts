@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { type Home, newHome, type Run } from '../kit/command.ts';
 import type { Scope } from '../kit/folder.ts';
+import { findPort } from '../kit/port.ts';
 import { startTestService, type TestService } from '../kit/service.ts';
 import { startKv2Server } from './kv2server.ts';
 
@@ -174,6 +175,47 @@ test('a mount of Vault is imported, with the token from the environment alone', 
     assert.match(stderr, /still holds these secrets/);
   }
   assert.equal(await stored('moved/app/db/password'), 'hunter2');
+});
+
+test('no answer from Vault, and an answer that is an error, end with 2, and say nothing of Leasehold’s own address', async (t) => {
+  const { home } = await place(t);
+  const statusOf: Readonly<Record<string, number>> = { sealed: 503, wrong: 400, broken: 500, moved: 307 };
+  const server = await startKv2Server(
+    t,
+    { 'app/db': { password: 'hunter2' } },
+    {
+      answer: (url, response) => {
+        const status = statusOf[/^\/v1\/(\w+)/.exec(url)?.[1] ?? ''];
+        if (status !== undefined) response.writeHead(status, { location: '/' }).end();
+        else if (url.startsWith('/v1/odd/')) response.end('{"data":{"keys":["\\udc00name"]}}');
+        else return false;
+        return true;
+      },
+    },
+  );
+  const ask = (address: string, mount: string, token = 'hvs.test') =>
+    home.leasehold(['import', '--vault-addr', address, '--mount', mount, '--dry-run'], {
+      environment: { VAULT_TOKEN: token },
+    });
+  const rows: [ran: ReturnType<typeof ask>, says: RegExp][] = [
+    [
+      ask(`http://127.0.0.1:${await findPort()}`, 'secret'),
+      /no answer from http:\/\/127\S+ \(ECONNREFUSED\)\.\n {2}The address is from --vault-addr/,
+    ],
+    [ask(server.address, 'secret', 'hvs.other'), /the token may not list secret\/ \(403\)\.\n {2}It may have ended/],
+    [ask(server.address, 'kv'), /there is nothing at kv\/\.\n {2}Is it a KV engine of version 2/],
+    [ask(server.address, 'sealed'), /Vault is sealed, or under maintenance \(503\)\.\n/],
+    [ask(server.address, 'wrong'), /Vault refused the request \(400\)\.\n {2}Is the mount a KV engine/],
+    [ask(server.address, 'broken'), /Vault answered with status 500\.\n/],
+    [ask(server.address, 'odd'), /odd\/\\udc00name: the name is no well-formed Unicode.*\n {2}Nothing was imported/],
+    [ask(server.address, 'moved'), /a redirect \(307\), which is not followed\.\n {2}A standby does so/],
+  ];
+  for (const [ran, says] of rows) {
+    const { code, stdout, stderr } = await ran;
+    assert.deepEqual([code, stdout], [2, ''], stderr);
+    assert.match(stderr, says);
+    assert.doesNotMatch(stderr, /LEASEHOLD|leasehold doctor|hvs/);
+  }
 });
 
 const MISTAKES: readonly [words: readonly string[], says: RegExp][] = [

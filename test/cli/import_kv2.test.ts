@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Kv2, parseVaultAddress } from '../../src/cli/import/kv2.ts';
 import { readKv2 } from '../../src/cli/import/kv2source.ts';
-import { Mistake } from '../../src/cli/mistake.ts';
+import { Failure, Mistake } from '../../src/cli/mistake.ts';
 import { Secret } from '../../src/core/secret.ts';
 import type { Scope } from '../kit/folder.ts';
 import { type Kv2Server, type Stored, startKv2Server } from './kv2server.ts';
@@ -111,7 +111,7 @@ test('hundreds of secrets are read a few at a time', async (t) => {
 const refused = (reading: Promise<unknown>, rule: RegExp) =>
   assert.rejects(
     reading,
-    (error) => error instanceof Mistake && rule.test(error.message) && !/hvs/.test(error.message),
+    (error) => error instanceof Failure && rule.test(error.message) && !/hvs/.test(error.message + error.hint),
   );
 
 test('a token that is refused, and a mount that is not there, are named', async (t) => {
@@ -188,11 +188,28 @@ test('answers made to do harm end in an error, not in an endless walk', async (t
   await refused(readFrom(await say(() => `{"a":"${'x'.repeat(17 * 1024 * 1024)}"}`)), /too large/);
 });
 
+test('a name that is no well-formed Unicode is told with its place, and nothing is read', async (t) => {
+  for (const key of ['half\\ud800', 'half\\ud800/']) {
+    const server = await startKv2Server(
+      t,
+      {},
+      {
+        answer: (url, response) => {
+          response.end(`{"data":{"keys":${url.includes('/team') ? `["${key}","z"]` : '["team/"]'}}}`);
+          return true;
+        },
+      },
+    );
+    await refused(readFrom(server), /^secret\/team\/half\ud800: the name is no well-formed Unicode/);
+    assert.equal(server.asked.length, 2);
+  }
+});
+
 test('who breaks off is heard at once', async (t) => {
   const breaking = new AbortController();
   const server = await startKv2Server(t, {}, { answer: () => true });
   setTimeout(() => breaking.abort(new Mistake('broken off')), 50);
-  await refused(readFrom(server, { signal: breaking.signal }), /^broken off$/);
+  await assert.rejects(readFrom(server, { signal: breaking.signal }), new Mistake('broken off'));
 });
 
 test('plain HTTP goes to this machine alone', () => {

@@ -58,6 +58,40 @@ test('the same value twice is one credential, and both places are told', () => {
   assert.deepEqual(leftOut, []);
 });
 
+test('of many places that get one path the first are named and the rest counted', () => {
+  const places = Array.from({ length: 12 }, (_, at) => `x:${at}`);
+  const clash = plan(places.map((place) => draft(['a'], place, place))).leftOut.map(({ reason }) => reason);
+  assert.match(clash[0] ?? '', /\(x:1, x:2, x:3, x:4, x:5, x:6, x:7, x:8 and 3 more\)/);
+  assert.match(clash[5] ?? '', /\(x:0, x:1, x:2, x:3, x:4, x:6, x:7, x:8 and 3 more\)/);
+  assert.match(clash[11] ?? '', /\(x:0, x:1, x:2, x:3, x:4, x:5, x:6, x:7 and 3 more\)/);
+  const [same] = plan(places.map((place) => draft(['a'], 'same', place))).rows;
+  assert.equal(same?.from, 'x:0, x:1, x:2, x:3, x:4, x:5, x:6, x:7 and 4 more');
+});
+
+test('ten times as many names that get one path take about ten times as long, and the report of them too', () => {
+  const made = (count: number) => Array.from({ length: count }, (_, at) => draft(['a'], String(at), `x:${at}`));
+  const timed = (drafts: readonly Draft[]): number => {
+    const begun = performance.now();
+    assert.equal(planRecords(plan(drafts)).length, drafts.length);
+    return performance.now() - begun;
+  };
+  const [few, many] = [made(5000), made(50_000)];
+  timed(few);
+  const fewMs = Math.min(timed(few), timed(few), timed(few));
+  // What is quadratic takes a hundred times as long.
+  assert.ok(Math.min(timed(many), timed(many)) < 40 * Math.max(fewMs, 1));
+});
+
+test('what was left out while reading stays left out, however much it is', () => {
+  const leftOut = Array.from({ length: 300_000 }, (_, at) => ({
+    where: `x:${at}`,
+    reason: 'r',
+    kind: 'empty' as const,
+  }));
+  const options = { prefix: [], existing: new Set<string>(), seesAll: true, onlyNew: false };
+  assert.equal(makePlan({ drafts: [], leftOut }, options).leftOut.length, leftOut.length);
+});
+
 test('a value that the vault would refuse is left out before any call', () => {
   const { rows, leftOut } = plan([
     draft(['empty'], ''),

@@ -5,7 +5,7 @@ import { execFileSync } from 'node:child_process';
 import { chmodSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { test } from 'node:test';
-import { parsePatterns, saysIgnored } from '../../src/cli/scan/ignore.ts';
+import { brokenPatternsRule, parsePatterns, type Steps, saysIgnored } from '../../src/cli/scan/ignore.ts';
 import { type Passed, type TreeOptions, walk } from '../../src/cli/scan/tree.ts';
 import { type Scope, temporaryFolder } from '../kit/folder.ts';
 
@@ -21,12 +21,14 @@ function tree(scope: Scope, files: Readonly<Record<string, string | Buffer>>): s
 }
 
 async function looked(root: string, options: Partial<TreeOptions> = {}) {
-  const passed: Passed = { large: 0, binary: 0, unreadable: [] };
+  const passed: Passed = { large: 0, binary: 0, unreadable: [], notFollowed: [] };
   const files = await Array.fromAsync(
     walk({ root, usesIgnoreFiles: true, excluded: [], signal: NEVER, ...options }, passed),
   );
   return { files: files.map(({ file }) => file), passed };
 }
+
+const unbounded = (): Steps => ({ left: Number.POSITIVE_INFINITY });
 
 const PATTERNS: readonly [pattern: string, path: string, says: boolean | null][] = [
   ['a.txt', 'a.txt', true],
@@ -52,12 +54,15 @@ const PATTERNS: readonly [pattern: string, path: string, says: boolean | null][]
   ['', 'a', null],
   ['/', 'a', null],
   ['[', '[', true],
+  ['[a][[[', 'a[[[', true],
+  ['a//', 'a', null],
+  ['a', 'a', true],
   ['__proto__', '__proto__', true],
 ];
 
 for (const [pattern, path, says] of PATTERNS) {
   test(`${JSON.stringify(pattern)} says ${says} of ${path}`, () =>
-    assert.equal(saysIgnored(parsePatterns(pattern), path.split('/'), false), says));
+    assert.equal(saysIgnored(parsePatterns(pattern), path.split('/'), false, unbounded()), says));
 }
 
 test('git itself ignores the same files', (t) => {
@@ -83,8 +88,55 @@ test('git itself ignores the same files', (t) => {
 test('what no pattern can make slow: stars upon stars', () => {
   const patterns = parsePatterns(Array.from({ length: 100 }, () => `${'a*'.repeat(100)}b`).join('\n'));
   const begun = performance.now();
-  assert.equal(saysIgnored(patterns, ['a'.repeat(255)], false), null);
+  assert.equal(saysIgnored(patterns, ['a'.repeat(255)], false, unbounded()), null);
   assert.ok(performance.now() - begun < 2000);
+});
+
+test('reading patterns takes time by their length', () => {
+  for (const odd of ['[', '/', '[]', ' ', '\\\\', '!']) {
+    const text = `x${odd.repeat(400_000 / odd.length)}x`;
+    const begun = performance.now();
+    parsePatterns(text);
+    assert.ok(performance.now() - begun < 2000, odd);
+  }
+});
+
+test('matching takes no more steps than it is given, and says nothing then', () => {
+  const patterns = parsePatterns(`aab\n*${'a'.repeat(100)}b\n*[${'b'.repeat(1000)}]`);
+  assert.equal(saysIgnored(patterns, ['aab'], false, unbounded()), true);
+  const steps = { left: 5000 };
+  assert.equal(saysIgnored(patterns, ['a'.repeat(255)], false, steps), null);
+  assert.ok(steps.left < 0 && steps.left > -1100, String(steps.left));
+  assert.equal(saysIgnored(patterns, ['aab'], false, steps), null);
+});
+
+test('patterns made to take hours are not followed any more after some seconds, and that is told', async (t) => {
+  const slow = Array.from({ length: 1900 }, () => `*${'a'.repeat(125)}b`).join('\n');
+  const names = Array.from({ length: 300 }, (_, at) => `${'a'.repeat(250)}${at}`);
+  const files = Object.fromEntries(names.map((name) => [`app/${name}`, 'x']));
+  const ignoring = `z.txt\n${slow}`;
+  const root = tree(t, { ...files, 'app/.gitignore': ignoring, 'app/z.txt': 'x', '.gitignore': 'y.txt', 'y.txt': 'x' });
+  const begun = performance.now();
+  const { files: found, passed } = await looked(root);
+  assert.ok(performance.now() - begun < 20_000, String(performance.now() - begun));
+  assert.deepEqual(passed.notFollowed, ['app/.gitignore (its patterns take too long)']);
+  assert.deepEqual([found.length, found.includes('app/z.txt'), found.includes('y.txt')], [303, true, false]);
+});
+
+test('a file of patterns out of its bounds is not followed, and what it names is looked at', async (t) => {
+  const rows: readonly [text: string, rule: string | null][] = [
+    [`a.ts\n${'b\n'.repeat(1999)}${'\n# c'.repeat(3000)}`, null],
+    [`a.ts\n${'b\n'.repeat(2000)}`, 'more than 2000 patterns'],
+    [`a.ts\n${'b'.repeat(1025)}`, 'a pattern of more than 1024 characters'],
+    [`a.ts\n${`#${'c'.repeat(999)}\n`.repeat(300)}`, 'larger than 256 KiB'],
+  ];
+  for (const [text, rule] of rows) {
+    const { files, passed } = await looked(tree(t, { 'd/.gitignore': text, 'd/a.ts': 'x' }));
+    assert.deepEqual(passed.notFollowed, rule === null ? [] : [`d/.gitignore (${rule})`]);
+    assert.equal(files.includes('d/a.ts'), rule !== null);
+    if (rule?.startsWith('larger') === false) assert.equal(brokenPatternsRule(text), rule);
+  }
+  await assert.rejects(looked(tree(t, {}), { excluded: ['b'.repeat(1025)] }), /--exclude: a pattern of more than 1024/);
 });
 
 test('env files are looked at although git ignores them; node_modules and .git never are', async (t) => {
@@ -119,10 +171,11 @@ test('links are not followed, pipes are not waited for, binary and large files a
   symlinkSync('..', join(root, 'a', 'up'));
   symlinkSync('b.txt', join(root, 'a', 'link'));
   symlinkSync('nowhere', join(root, 'broken'));
-  execFileSync('mkfifo', [join(root, 'pipe')]);
+  mkdirSync(join(root, 'z'));
+  for (const name of ['pipe', 'z/.gitignore']) execFileSync('mkfifo', [join(root, name)]);
   const { files, passed } = await looked(root);
   assert.deepEqual(files, ['empty', 'fits', 'a/b.txt']);
-  assert.deepEqual(passed, { large: 1, binary: 1, unreadable: [] });
+  assert.deepEqual(passed, { large: 1, binary: 1, unreadable: [], notFollowed: [] });
 });
 
 test('a tree that never ends is left at its sixty-fourth level, and told', async (t) => {

@@ -67,7 +67,7 @@ const add: Command = {
       if (invocation.isOn('service-key')) return null;
       const given = invocation.flag('public-key');
       if (given !== null)
-        return { publicKey: await readPublicKey(terminal, given), file: null, remove: () => undefined };
+        return { publicKey: await readPublicKey(invocation, given), file: null, remove: () => undefined };
       return makeKeyFile(invocation.flag('new-key') ?? userKeyFile(placesOf(terminal), name), terminal);
     }
   },

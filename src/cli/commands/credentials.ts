@@ -8,7 +8,7 @@ import { readFlag } from '../flagvalues.ts';
 import { EXIT } from '../mistake.ts';
 import { counted } from '../numbers.ts';
 import { say } from '../terminal.ts';
-import { readValue } from '../values.ts';
+import { parseOrigin, readValue } from '../values.ts';
 
 const PATH = {
   name: 'PATH',
@@ -48,15 +48,17 @@ const put: Command = {
     },
     { line: 'leasehold put prod/tls/key @server.key --type certificate', does: 'stores a file' },
   ],
+  takesValue: true,
   asksService: true,
   printsRecords: true,
   async run(invocation) {
     const { terminal, signal } = invocation;
     const path = parsePath(invocation.argument('PATH'), 'PATH');
+    const from = parseOrigin(invocation.optional('FROM'));
     const type = readFlag(invocation, 'type', parseCredentialType);
     const description = invocation.flag('description');
     const vault = await invocation.connect();
-    const value = await readValue({ terminal, signal }, invocation.optional('FROM'));
+    const value = await readValue({ terminal, signal }, from);
     const request = {
       path,
       value,

@@ -18,7 +18,7 @@ export const importing: Command = {
   about: [
     'Shows what it would store and asks before it does. Nothing in the vault is overwritten: what exists gets a new version. Nothing in the source is changed.',
     'Names become paths: letters lose their accents, each run of characters that a path cannot have becomes one -. Two values that would get the same path are both left out, and named.',
-    'Exit code 2 where something could not be stored, 3 where a value was left out.',
+    'Exit code 2 where something could not be stored or Vault did not answer well, 3 where a value was left out.',
   ],
   arguments: [
     {
@@ -81,12 +81,13 @@ interface Read {
   readonly isEnv: boolean;
 }
 
-async function readFile({ terminal, ...invocation }: Invocation, file: string): Promise<Read> {
-  const { readSourceFile, readStream } = await import('../import/file.ts');
+async function readFile(invocation: Invocation, file: string): Promise<Read> {
+  const { terminal } = invocation;
+  const { readPiped, readSourceFile } = await import('../import/file.ts');
   const { formatOf, parseFormat, readSource } = await import('../import/sources.ts');
   const wanted = parseFormat(invocation.flag('from'));
   const name = file === '-' ? 'standard input' : basename(file);
-  const bytes = await (file === '-' ? readStream(terminal.stdin) : readSourceFile(resolve(terminal.folder, file)));
+  const bytes = await (file === '-' ? readPiped(invocation) : readSourceFile(resolve(terminal.folder, file)));
   const format = formatOf(bytes, name, wanted);
   return { reading: await readSource(bytes, name, format), isEnv: format === 'env' };
 }

@@ -110,7 +110,7 @@ async function readDraft(invocation: Invocation, name: string): Promise<PolicyDr
   if (file !== null) {
     if (principal !== null || maxTtl !== null || resources.length + actions.length > 0)
       throw new Mistake('--file has all of the policy; give it, or the other flags');
-    if (file === '-') return readPolicyText(await readInput(invocation.terminal, file), name);
+    if (file === '-') return readPolicyText(await readInput(invocation, file), name);
     return readPolicyFile(file, name, invocation.terminal.folder);
   }
   const fields = {

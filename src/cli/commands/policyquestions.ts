@@ -104,7 +104,7 @@ export const test: Command = {
     const { terminal, output } = invocation;
     const file = invocation.argument('FILE');
     const called = file === '-' ? 'standard input' : file;
-    const expectations = readExpectations(await readInput(terminal, file), called);
+    const expectations = readExpectations(await readInput(invocation, file), called);
     const held = await holdExpectations(expectations, await asker(invocation));
     const failed = held.filter(({ holds }) => !holds);
     if (!output.isForPeople) await output.records(held.map(toRecord), []);

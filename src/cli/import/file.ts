@@ -1,6 +1,8 @@
 /** The file that is imported: read once, whole, no larger than its bound, and as UTF-8 or not at all. */
 import { open } from 'node:fs/promises';
+import type { Question } from '../asking.ts';
 import { Mistake } from '../mistake.ts';
+import { readStandardInput } from '../standardinput.ts';
 
 const MOST_BYTES = 64 * 1024 * 1024;
 const decoder = new TextDecoder('utf-8', { fatal: true });
@@ -27,17 +29,9 @@ export async function readSourceFile(file: string): Promise<Uint8Array> {
   }
 }
 
-/** All of a stream, within the same bound. @throws Mistake */
-export async function readStream(stream: AsyncIterable<Uint8Array | string>): Promise<Uint8Array> {
-  const chunks: Buffer[] = [];
-  let length = 0;
-  for await (const chunk of stream) {
-    const part = Buffer.from(chunk as Uint8Array);
-    length += part.length;
-    if (length > MOST_BYTES) throw tooLarge('standard input');
-    chunks.push(part);
-  }
-  return Buffer.concat(chunks);
+/** Standard input, within the same bound. @throws Mistake, the signal's reason */
+export function readPiped(question: Question): Promise<Uint8Array> {
+  return readStandardInput(question, MOST_BYTES, tooLarge('standard input').message);
 }
 
 /** Without the mark of byte order. @throws Mistake for what is no UTF-8 */

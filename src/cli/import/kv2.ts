@@ -4,9 +4,9 @@
  */
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Secret } from '../../core/secret.ts';
-import { Mistake } from '../mistake.ts';
+import { Failure, Mistake } from '../mistake.ts';
 import { decode } from './file.ts';
-import { type JsonObject, parseJson } from './json.ts';
+import { type JsonObject, type JsonValue, parseJson } from './json.ts';
 import { objectOf } from './members.ts';
 
 export interface Kv2Options {
@@ -27,6 +27,9 @@ const PAUSE_MS = 250;
 const TIMEOUT_MS = 30_000;
 /** Overload, a node that is just coming, a proxy in front of it. */
 const PASSING: ReadonlySet<number> = new Set([429, 502, 503, 504]);
+const ADDRESS_HINT =
+  'Is --vault-addr the address of a Vault or OpenBao, and nothing in between that answers in its place?';
+const MOUNT_HINT = 'Is the mount a KV engine of version 2?';
 const LOOPBACK = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/;
 
 /** @throws Mistake also for plain HTTP to another machine, which would show the token and every secret */
@@ -52,17 +55,17 @@ export class Kv2 {
     this.#options = options;
   }
 
-  /** The keys right below a folder, folders with a slash at their end; null where it may not be listed. @throws Mistake */
+  /** The keys right below a folder, folders with a slash at their end; null where it may not be listed. @throws Failure */
   async list(folder: readonly string[], signal: AbortSignal): Promise<readonly string[] | null> {
     const { status, body } = await this.#ask('metadata', [...folder, ''], '?list=true', signal);
     if (status === 403) return null;
     if (status === 404) return [];
     const keys = objectOf(expected(body), 'data')?.members.get('keys');
-    if (keys?.kind !== 'array') throw new Mistake('what answered a list is no KV v2 mount');
+    if (keys?.kind !== 'array') throw new Failure('what answered a list is no KV v2 mount', MOUNT_HINT);
     return keys.items.flatMap((key) => (key.kind === 'string' ? [key.value] : []));
   }
 
-  /** The newest version. @throws Mistake */
+  /** The newest version. @throws Failure */
   async read(path: readonly string[], signal: AbortSignal): Promise<Version> {
     const { status, body } = await this.#ask('data', path, '', signal);
     if (status === 403) return { none: 'the token may not read it', isRefused: true };
@@ -107,20 +110,33 @@ export class Kv2 {
       };
     } catch (error) {
       signal.throwIfAborted();
-      if (error instanceof Mistake) throw error;
-      throw new Mistake(`no answer from ${this.#options.address} (${reasonOf(error)})`);
+      if (error instanceof Failure) throw error;
+      throw new Failure(
+        `no answer from ${this.#options.address} (${reasonOf(error)})`,
+        'The address is from --vault-addr. Does Vault or OpenBao run there, and is its certificate trusted (NODE_EXTRA_CA_CERTS)?',
+      );
     }
   }
 }
 
 function parse(bytes: Uint8Array): JsonObject {
-  const body = parseJson(decode(bytes, 'an answer of Vault'), 'an answer of Vault');
-  if (body.kind !== 'object') throw new Mistake('what answered is no Vault and no OpenBao');
+  const body = parseAnswer(bytes);
+  if (body.kind !== 'object') throw new Failure('what answered is no Vault and no OpenBao', ADDRESS_HINT);
   return body;
 }
 
+/** What a person would have to mend in a file, somebody else's service has to mend in an answer. */
+function parseAnswer(bytes: Uint8Array): JsonValue {
+  try {
+    return parseJson(decode(bytes, 'an answer of Vault'), 'an answer of Vault');
+  } catch (error) {
+    if (error instanceof Mistake) throw new Failure(error.message, ADDRESS_HINT);
+    throw error;
+  }
+}
+
 function expected(body: JsonObject | null): JsonObject {
-  if (body === null) throw new Mistake('what answered is no Vault and no OpenBao');
+  if (body === null) throw new Failure('what answered is no Vault and no OpenBao', ADDRESS_HINT);
   return body;
 }
 
@@ -129,23 +145,28 @@ async function readBounded({ body }: Response): Promise<Uint8Array> {
   let length = 0;
   for await (const chunk of body ?? []) {
     length += chunk.length;
-    if (length > MOST_ANSWER_BYTES) throw new Mistake('an answer of Vault is too large');
+    if (length > MOST_ANSWER_BYTES) throw new Failure('an answer of Vault is too large', ADDRESS_HINT);
     chunks.push(chunk);
   }
   return Buffer.concat(chunks);
 }
 
 /** WHY not what the answer says: it is somebody else's text, and the status says it all. */
-function refusal(status: number): Mistake {
+function refusal(status: number): Failure {
   if (status >= 300 && status < 400) {
-    return new Mistake(
+    return new Failure(
       `Vault answered with a redirect (${status}), which is not followed`,
       'A standby does so: give the address of the active node.',
     );
   }
-  if (status === 400) return new Mistake('Vault refused the request (400)', 'Is the mount a KV engine of version 2?');
-  if (status === 503) return new Mistake('Vault is sealed, or under maintenance (503)');
-  return new Mistake(`Vault answered with status ${status}`);
+  if (status === 400) return new Failure('Vault refused the request (400)', MOUNT_HINT);
+  if (status === 503) {
+    return new Failure(
+      'Vault is sealed, or under maintenance (503)',
+      'vault status tells which; run the same again then.',
+    );
+  }
+  return new Failure(`Vault answered with status ${status}`, 'Its log tells more; run the same again then.');
 }
 
 function reasonOf(error: unknown): string {

@@ -1,5 +1,5 @@
 /** All secrets of a KV v2 mount as drafts: each field under PATH/FIELD, or PATH where the only field is `value`. */
-import { Mistake } from '../mistake.ts';
+import { Failure, Mistake } from '../mistake.ts';
 import { Reader, type Reading } from './draft.ts';
 import type { JsonObject } from './json.ts';
 import type { Kv2 } from './kv2.ts';
@@ -20,7 +20,7 @@ export interface WalkOptions {
   progress(done: number, of: number): void;
 }
 
-/** @throws Mistake where the mount can't be listed, or does not answer as one */
+/** @throws Failure where the mount can't be listed, or does not answer as one; Mistake where it holds too much to be read at once */
 export async function readKv2(kv2: Kv2, options: WalkOptions): Promise<Reading> {
   const reader = new Reader();
   const secrets = await listAll(kv2, reader, options);
@@ -57,6 +57,12 @@ async function listAll(kv2: Kv2, reader: Reader, options: WalkOptions): Promise<
       if (keys > MOST_KEYS) throw new Mistake(`more than ${MOST_KEYS} secrets: import folder by folder, with --below`);
       const isFolder = name.endsWith('/');
       const path = [...folder, isFolder ? name.slice(0, -1) : name];
+      if (!name.isWellFormed()) {
+        throw new Failure(
+          `${placeOf(options, path)}: the name is no well-formed Unicode, and cannot be asked for`,
+          'Nothing was imported. Rename it there, or import the folders beside it, with --below.',
+        );
+      }
       if (/^\.{0,2}\/?$/.test(name)) reader.leaveOut(placeOf(options, path), 'its name cannot be asked for');
       else if (path.length > DEEPEST) reader.leaveOut(placeOf(options, path), `it is deeper than ${DEEPEST} levels`);
       else (isFolder ? deeper : secrets).push(path);
@@ -69,11 +75,11 @@ async function listAll(kv2: Kv2, reader: Reader, options: WalkOptions): Promise<
   return secrets.sort((one, other) => (one.join('/') < other.join('/') ? -1 : 1));
 }
 
-function nothingToList(isForbidden: boolean, place: string): Mistake {
+function nothingToList(isForbidden: boolean, place: string): Failure {
   const hint = 'Is it a KV engine of version 2, and is VAULT_NAMESPACE right?';
   return isForbidden
-    ? new Mistake(`the token may not list ${place} (403)`, 'It may have ended; its policy needs list on metadata/.')
-    : new Mistake(`there is nothing at ${place}`, hint);
+    ? new Failure(`the token may not list ${place} (403)`, 'It may have ended; its policy needs list on metadata/.')
+    : new Failure(`there is nothing at ${place}`, hint);
 }
 
 function addSecret(reader: Reader, path: readonly string[], data: JsonObject, place: string): void {

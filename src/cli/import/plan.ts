@@ -14,7 +14,7 @@ export interface Row {
   readonly path: string;
   readonly state: State;
   readonly draft: Draft;
-  /** All places that gave this value. */
+  /** The places that gave this value; of many the first. */
   readonly from: string;
 }
 
@@ -33,9 +33,12 @@ export interface PlanOptions {
   readonly onlyNew: boolean;
 }
 
+/** Of places that are named in one line; the others are counted. */
+const MOST_PLACES = 8;
+
 export function makePlan(reading: Reading, options: PlanOptions): Plan {
   const out = new Reader();
-  out.leftOut.push(...reading.leftOut);
+  for (const each of reading.leftOut) out.leftOut.push(each);
   const byPath = new Map<string, Draft[]>();
   for (const draft of reading.drafts) {
     const rule = brokenValueRule(draft);
@@ -43,27 +46,40 @@ export function makePlan(reading: Reading, options: PlanOptions): Plan {
     if (rule === 'empty') out.leaveOut(draft.where, 'it is empty', 'empty');
     else if (rule !== null) out.leaveOut(draft.where, rule);
     else if ('refused' in named) out.leaveOut(draft.where, named.refused);
-    else byPath.set(named.path, [...(byPath.get(named.path) ?? []), draft]);
+    else appendTo(byPath, named.path, draft);
   }
   const rows: Row[] = [];
   for (const [path, drafts] of byPath) {
     const [draft] = drafts;
     if (draft === undefined) continue;
-    const from = drafts.map(({ where }) => where).join(', ');
     // What says the same twice is no question; everything else is one that only a person can answer.
-    if (drafts.every((other) => isSame(draft, other))) rows.push({ path, state: stateOf(path, options), draft, from });
-    else {
-      const others = (own: Draft): string =>
-        drafts
-          .filter((other) => other !== own)
-          .map(({ where }) => where)
-          .join(', ');
-      for (const each of drafts) {
-        out.leaveOut(each.where, `it becomes ${path}, and so does another value (${others(each)}); rename one of them`);
-      }
+    if (drafts.every((other) => isSame(draft, other))) {
+      rows.push({ path, state: stateOf(path, options), draft, from: placesOf(drafts, null) });
+      continue;
+    }
+    for (const each of drafts) {
+      const others = placesOf(drafts, each);
+      out.leaveOut(each.where, `it becomes ${path}, and so does another value (${others}); rename one of them`);
     }
   }
   return { rows, leftOut: out.leftOut };
+}
+
+function appendTo(byPath: Map<string, Draft[]>, path: string, draft: Draft): void {
+  const drafts = byPath.get(path);
+  if (drafts === undefined) byPath.set(path, [draft]);
+  else drafts.push(draft);
+}
+
+/** WHY not all of them: each of thousands that get one path would name all the others. */
+function placesOf(drafts: readonly Draft[], butFor: Draft | null): string {
+  const count = drafts.length - (butFor === null ? 0 : 1);
+  const first = drafts
+    .slice(0, MOST_PLACES + 1)
+    .filter((draft) => draft !== butFor)
+    .slice(0, MOST_PLACES);
+  const named = first.map(({ where }) => where).join(', ');
+  return count > first.length ? `${named} and ${count - first.length} more` : named;
 }
 
 /** Null where the value can be stored. */

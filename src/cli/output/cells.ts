@@ -16,10 +16,10 @@ export function toCell(value: unknown): string {
   return harmless(isWords ? value.join(', ') : toText(value));
 }
 
-/** What moves a cursor, paints, or ends a line is shown, and does nothing. */
+/** What moves a cursor, paints, or ends a line is shown, and does nothing; half a character is shown as which half it is. */
 export function harmless(text: string): string {
   return text.replaceAll(
-    /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu,
+    /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu,
     (character) => `\\u${(character.codePointAt(0) ?? 0).toString(16).padStart(4, '0')}`,
   );
 }

@@ -27,14 +27,14 @@ interface Scanned {
 
 /** @throws Mistake, the signal's reason */
 export async function scan(options: TreeOptions, progress: (done: number) => void): Promise<Scanned> {
-  const passed: Passed = { large: 0, binary: 0, unreadable: [] };
+  const passed: Passed = { large: 0, binary: 0, unreadable: [], notFollowed: [] };
   const findings: Finding[] = [];
   const envFiles = new Map<string, Pick<Looked, 'path' | 'bytes'>>();
   let files = 0;
   for await (const { file, isEnv, path, bytes } of walk(options, passed)) {
     const found = isEnv ? findInEnvFile(bytes, file) : findInText(bytes.toString('utf8'), file);
     if (isEnv && found.some(isMovable)) envFiles.set(file, { path, bytes });
-    findings.push(...found);
+    for (const each of found) findings.push(each);
     progress(++files);
   }
   return { findings, envFiles, files, passed };
@@ -102,6 +102,7 @@ export async function report(scanned: Scanned, ends: Ends | null, ports: Ports):
     ...(passed.binary > 0 ? [`${passed.binary} binary`] : []),
   ];
   if (skipped.length > 0) ports.say(`  Not looked at: ${skipped.join(', ')}.`);
+  for (const file of passed.notFollowed) ports.say(`  Not followed, so more was looked at: ${toCell(file)}`);
   for (const file of passed.unreadable) ports.say(`  Could not be read: ${toCell(file)}`);
   if (moved > 0) {
     ports.say('  leasehold run --env-file FILE -- COMMAND gives the values to a program.');

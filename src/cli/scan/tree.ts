@@ -1,10 +1,11 @@
 /** The files of a folder that are worth a look, in order of their names. Links are not followed, so that no tree is without an end. */
-import { constants } from 'node:fs';
-import { open, readdir, readFile, stat } from 'node:fs/promises';
+import { readdir, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { Mistake } from '../mistake.ts';
 import { isEnvFile } from './envfile.ts';
-import { type Patterns, parsePatterns, saysIgnored } from './ignore.ts';
+import { brokenPatternsRule, parsePatterns, saysIgnored } from './ignore.ts';
+import { type Holding, IgnoreFiles } from './ignorefiles.ts';
+import { readRegularFile } from './regular.ts';
 
 const NEVER_ENTERED: ReadonlySet<string> = new Set(['.git', '.hg', '.svn', '.jj', 'node_modules']);
 const LARGEST_BYTES = 1024 * 1024;
@@ -27,6 +28,8 @@ export interface Passed {
   binary: number;
   /** Names, from the folder. */
   readonly unreadable: string[];
+  /** Files of patterns, with the reason: what they name was looked at. */
+  readonly notFollowed: string[];
 }
 
 export interface TreeOptions {
@@ -39,10 +42,10 @@ export interface TreeOptions {
 
 interface Level {
   readonly path: readonly string[];
-  readonly ignoring: readonly { readonly from: number; readonly patterns: Patterns }[];
+  readonly ignoring: Holding;
 }
 
-/** @throws Mistake where the folder can't be read, or holds more than 100,000 files */
+/** @throws Mistake where the folder can't be read or holds more than 100,000 files, and for patterns out of bounds */
 export async function* walk(options: TreeOptions, passed: Passed): AsyncGenerator<Looked> {
   const status = await stat(options.root).catch(() => null);
   if (status === null) throw new Mistake(`${options.root}: is not there`);
@@ -51,7 +54,8 @@ export async function* walk(options: TreeOptions, passed: Passed): AsyncGenerato
     if (looked !== null) yield looked;
     return;
   }
-  const excluded = parsePatterns(options.excluded.join('\n'));
+  const excludes = excluder(options.excluded);
+  const ignoreFiles = new IgnoreFiles(passed.notFollowed);
   let files = 0;
   const levels: Level[] = [{ path: [], ignoring: [] }];
   for (let level = levels.pop(); level !== undefined; level = levels.pop()) {
@@ -63,14 +67,13 @@ export async function* walk(options: TreeOptions, passed: Passed): AsyncGenerato
       passed.unreadable.push(`${path.join('/')}/`);
       continue;
     }
-    const own = options.usesIgnoreFiles ? await patternsIn(folder) : [];
-    const ignoring = own.length === 0 ? level.ignoring : [...level.ignoring, { from: path.length, patterns: own }];
+    const ignoring = options.usesIgnoreFiles ? await ignoreFiles.enter(level.ignoring, options.root, path) : [];
     const folders: Level[] = [];
     for (const entry of entries.sort((one, other) => (one.name < other.name ? -1 : 1))) {
       const below = [...path, entry.name];
       const isFolder = entry.isDirectory();
-      if ((!isFolder && !entry.isFile()) || saysIgnored(excluded, below, isFolder) === true) continue;
-      const isIgnored = ignores(ignoring, below, isFolder);
+      if ((!isFolder && !entry.isFile()) || excludes(below, isFolder)) continue;
+      const isIgnored = ignoreFiles.ignores(ignoring, below, isFolder);
       if (isFolder) {
         if (isIgnored || NEVER_ENTERED.has(entry.name)) continue;
         if (below.length > DEEPEST) passed.unreadable.push(`${below.join('/')}/`);
@@ -87,18 +90,14 @@ export async function* walk(options: TreeOptions, passed: Passed): AsyncGenerato
   }
 }
 
-async function patternsIn(folder: string): Promise<Patterns> {
-  const text = await readFile(join(folder, '.gitignore'), 'utf8').catch(() => '');
-  return text.length > LARGEST_BYTES ? [] : parsePatterns(text);
-}
-
-/** The deepest file that says something has the word. */
-function ignores(ignoring: Level['ignoring'], path: readonly string[], isFolder: boolean): boolean {
-  for (const { from, patterns } of ignoring.toReversed()) {
-    const said = saysIgnored(patterns, path.slice(from), isFolder);
-    if (said !== null) return said;
-  }
-  return false;
+/** What whoever asks has typed may take as long as it takes. @throws Mistake */
+function excluder(lines: readonly string[]): (path: readonly string[], isFolder: boolean) => boolean {
+  const text = lines.join('\n');
+  const rule = brokenPatternsRule(text);
+  if (rule !== null) throw new Mistake(`--exclude: ${rule}`);
+  const patterns = parsePatterns(text);
+  const steps = { left: Number.POSITIVE_INFINITY };
+  return (path, isFolder) => saysIgnored(patterns, path, isFolder, steps) === true;
 }
 
 /** Null where it was passed over. */
@@ -106,21 +105,12 @@ async function look(root: string, segments: readonly string[], passed: Passed): 
   const file = segments.join('/');
   const path = join(root, ...segments);
   try {
-    // What has become a link or a pipe meanwhile is not opened.
-    await using handle = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
-    const status = await handle.stat();
-    if (!status.isFile()) return null;
-    if (status.size > LARGEST_BYTES) {
+    const bytes = await readRegularFile(path, LARGEST_BYTES);
+    if (bytes === 'other') return null;
+    if (bytes === 'large') {
       passed.large += 1;
       return null;
     }
-    // One more, to see that it has not grown.
-    const buffer = Buffer.alloc(status.size + 1);
-    let length = 0;
-    for (let read = -1; read !== 0 && length < buffer.length; length += read) {
-      read = (await handle.read(buffer, length, buffer.length - length, null)).bytesRead;
-    }
-    const bytes = buffer.subarray(0, length);
     if (bytes.subarray(0, BINARY_WITHIN_BYTES).includes(0)) {
       passed.binary += 1;
       return null;

@@ -1,0 +1,31 @@
+/** Standard input, read to its end: no more of it than there may be, and no longer than until somebody breaks off. */
+import type { Question } from './asking.ts';
+import { Mistake } from './mistake.ts';
+
+/** @throws Mistake where there is more of it than `mostBytes`, worded as `tooMuch`; the signal's reason once that is aborted */
+export async function readStandardInput(
+  { terminal: { stdin }, signal }: Question,
+  mostBytes: number,
+  tooMuch: string,
+): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  // Nothing may ever come: only closing it ends the wait.
+  const stop = (): void => void stdin.destroy();
+  signal.addEventListener('abort', stop, { once: true });
+  try {
+    signal.throwIfAborted();
+    for await (const chunk of stdin) {
+      const part = Buffer.from(chunk);
+      bytes += part.length;
+      if (bytes > mostBytes) throw new Mistake(tooMuch);
+      chunks.push(part);
+    }
+  } catch (error) {
+    throw signal.aborted ? signal.reason : error;
+  } finally {
+    signal.removeEventListener('abort', stop);
+  }
+  signal.throwIfAborted();
+  return Buffer.concat(chunks);
+}
