@@ -31,7 +31,9 @@ const list: Command = {
       ...(path === undefined ? {} : { path }),
       ...(status === undefined ? {} : { status }),
     };
-    await invocation.output.records(await Array.fromAsync(vault.leases.listAll(filter, invocation)), COLUMNS);
+    const leases = await Array.fromAsync(vault.leases.listAll(filter, invocation));
+    const which = Object.keys(filter).length === 0 ? 'There is no lease' : 'There is no such lease';
+    await invocation.output.records(leases, COLUMNS, `${which}, as far as you may see.`);
     return EXIT.OK;
   },
 };
