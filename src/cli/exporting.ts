@@ -77,6 +77,6 @@ function toMistake(error: unknown): unknown {
   if (error instanceof LeaseholdError || error instanceof Mistake) return error;
   if (isThere(error)) return new Mistake('the file is there already', 'Give another one, or remove it.');
   if (error instanceof Error && 'syscall' in error)
-    return new Mistake(`the file can't be written (${String(error.message)})`);
+    return new Mistake(`the file cannot be written (${String(error.message)})`);
   return new LeaseholdError('NO_ANSWER', 'the export broke off', { cause: error });
 }

@@ -72,6 +72,6 @@ function readText(file: string): string {
   try {
     return readFileSync(file, 'latin1');
   } catch {
-    throw new Mistake('--public-key: the file can’t be read');
+    throw new Mistake('--public-key: the file cannot be read');
   }
 }

@@ -21,7 +21,7 @@ export function processTerminal(umask: number): Terminal {
   stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (GONE.has(error.code ?? '')) return;
     // ORDER: at once, so that nobody goes on with half of what was to be printed.
-    stderr.write(`leasehold: standard output can't be written (${error.code}).\n`);
+    stderr.write(`leasehold: standard output cannot be written (${error.code}).\n`);
     process.exit(EXIT.ERROR);
   });
   stderr.on('error', () => undefined);

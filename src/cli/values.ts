@@ -49,7 +49,7 @@ function readFile(path: string): Buffer {
   } catch (error) {
     if (error instanceof Mistake) throw error;
     const code = error instanceof Error && 'code' in error ? ` (${String(error.code)})` : '';
-    throw new Mistake(`the file of the value can't be read${code}`);
+    throw new Mistake(`the file of the value cannot be read${code}`);
   }
 }
 

@@ -23,7 +23,7 @@ export function chooseAdminToken(
   try {
     text = readFileSync(givenFile, 'latin1').replace(/\r?\n$/, '');
   } catch (error) {
-    throw new StartError(`${givenFile} can't be read: ${error instanceof Error ? error.message : 'unknown error'}.`);
+    throw new StartError(`${givenFile} cannot be read: ${error instanceof Error ? error.message : 'unknown error'}.`);
   }
   if (!GIVEN_TOKEN.test(text)) {
     throw new StartError(`${givenFile} must hold one token of 32 to 512 characters of A-Z a-z 0-9 - . _ ~ + /.`);

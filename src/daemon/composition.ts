@@ -170,6 +170,6 @@ function readTls(files: Configuration['tls']) {
     createSecureContext(tls);
     return tls;
   } catch (error) {
-    throw new StartError(`The TLS files can't be used: ${error instanceof Error ? error.message : 'unknown error'}.`);
+    throw new StartError(`The TLS files cannot be used: ${error instanceof Error ? error.message : 'unknown error'}.`);
   }
 }

@@ -35,7 +35,7 @@ function readUrl(file: string): string {
   try {
     return readFileSync(file, 'utf8').trim();
   } catch (error) {
-    throw new UsageError(`${file} can't be read: ${error instanceof Error ? error.message : 'unknown error'}.`);
+    throw new UsageError(`${file} cannot be read: ${error instanceof Error ? error.message : 'unknown error'}.`);
   }
 }
 

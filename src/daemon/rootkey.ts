@@ -18,7 +18,7 @@ export function readRootKey({ file, isOwn, isVaultThere }: RootKeyPlace, warn: (
   if (!isThere) {
     if (isVaultThere) {
       throw new StartError(
-        `The root key is missing: ${file}. The vault can't be opened without it; put it back from your backup. No new one is made.`,
+        `The root key is missing: ${file}. The vault cannot be opened without it; put it back from your backup. No new one is made.`,
       );
     }
     const rootKey = newRootKey();
@@ -38,6 +38,6 @@ function exists(file: string): boolean {
     return true;
   } catch (error) {
     if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return false;
-    throw new StartError(`${file} can't be read: ${error instanceof Error ? error.message : 'unknown error'}.`);
+    throw new StartError(`${file} cannot be read: ${error instanceof Error ? error.message : 'unknown error'}.`);
   }
 }

@@ -69,7 +69,7 @@ export class StillCopy {
       } catch (error) {
         const why = error instanceof Error && 'code' in error ? String(error.code) : 'unknown error';
         throw new StartError(
-          `${original} can't be copied into ${tmpdir()} to be read (${why}). It needs room for a copy; TMPDIR names another folder.`,
+          `${original} cannot be copied into ${tmpdir()} to be read (${why}). It needs room for a copy; TMPDIR names another folder.`,
         );
       }
     }

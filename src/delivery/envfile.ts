@@ -41,7 +41,7 @@ export async function readEnvFile(file: string): Promise<Assignment[]> {
     }
   } catch (error) {
     if (error instanceof Misuse) throw error;
-    throw new Misuse(`${file}: can't be read (${(error as NodeJS.ErrnoException).code ?? 'unknown'})`);
+    throw new Misuse(`${file}: cannot be read (${(error as NodeJS.ErrnoException).code ?? 'unknown'})`);
   }
   return parseEnvFile(Buffer.concat(chunks), file);
 }

@@ -40,7 +40,7 @@ export function makePrivateFiles(runtimeDir = process.env['XDG_RUNTIME_DIR']): P
     directory,
     write(name, value) {
       if (name.includes('/') || name.startsWith('.'))
-        throw new Misuse('the name of a variable can’t be that of a file');
+        throw new Misuse('the name of a variable cannot be that of a file');
       const path = join(directory, name);
       const { O_CREAT, O_EXCL, O_NOFOLLOW, O_WRONLY } = constants;
       const file = openSync(path, O_CREAT | O_EXCL | O_NOFOLLOW | O_WRONLY, 0o600);

@@ -28,7 +28,7 @@ export function findFault(file: string, path: string | undefined): NoProgram | n
     : (path || DEFAULT_PATH).split(':').map((folder) => join(folder || '.', file));
   const found = places.map(look);
   if (found.includes('runs')) return null;
-  if (found.includes('is there')) return { code: NOT_EXECUTABLE, message: `${file}: can't be executed` };
+  if (found.includes('is there')) return { code: NOT_EXECUTABLE, message: `${file}: cannot be executed` };
   return { code: NOT_FOUND, message: `${file}: command not found` };
 }
 

@@ -73,6 +73,28 @@ test('an agent is registered with a public key from elsewhere, or with one that 
   assert.equal((await home.leasehold(['agent', 'show', 'two'])).code, 2);
 });
 
+test('a list of nothing says so, and what to do next, to people; programs get an empty list', async (t) => {
+  const service = await startTestService(t);
+  const home = newHome(t, { LEASEHOLD_ADDR: service.address, LEASEHOLD_TOKEN: service.adminToken });
+  const rows: readonly [words: readonly string[], says: RegExp][] = [
+    [['list'], /^There is no credential, .*leasehold put PATH stores one\.\n$/],
+    [['list', 'prod/'], /^There is no such credential, .*leasehold list shows all\.\n$/],
+    [['list', '--type', 'token'], /^There is no such credential/],
+    [['policy', 'list'], /^There is no policy, .*leasehold policy put NAME creates one\.\n$/],
+    [['lease', 'list'], /^There is no lease, as far as you may see\.\n$/],
+    [['lease', 'list', '--status', 'revoked'], /^There is no such lease, as far as you may see\.\n$/],
+    [['audit', 'list', '--since', '2040-01-01T00:00:00Z'], /^There is no such entry\.\n$/],
+    [['agent', 'list'], /^There is no agent\. leasehold agent add NAME registers one\.\n$/],
+  ];
+  for (const [words, says] of rows) {
+    const shown = await home.leasehold(words);
+    assert.deepEqual([shown.code, shown.stdout], [0, ''], words.join(' '));
+    assert.match(shown.stderr, says);
+    const read = await home.leasehold([...words, '-o', 'json']);
+    assert.deepEqual([read.code, read.stdout, read.stderr], [0, '[]\n', ''], words.join(' '));
+  }
+});
+
 test('leases are listed, renewed and revoked, one by one or all of a holder', async (t) => {
   const { home, put } = await scene(t);
   await put('a/b');

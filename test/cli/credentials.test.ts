@@ -60,7 +60,7 @@ test('a value that is empty, no UTF-8 or too long is refused, and nothing of it 
   assert.match((await put(new Uint8Array([0x73, 0xff]))).stderr, /no UTF-8; encode it first/);
   assert.match((await put('x'.repeat(1024 * 1024 + 1))).stderr, /more than a value may have/);
   assert.match((await home.leasehold(['put', 'a/b'])).stderr, /the value is missing[\s\S]*Give - for standard input/);
-  assert.match((await home.leasehold(['put', 'a/b', '@nowhere'])).stderr, /can't be read \(ENOENT\)/);
+  assert.match((await home.leasehold(['put', 'a/b', '@nowhere'])).stderr, /cannot be read \(ENOENT\)/);
   const tooLong = await put('x'.repeat(256 * 1024 + 1));
   assert.deepEqual([tooLong.code, /INVALID_REQUEST|PAYLOAD_TOO_LARGE/.test(tooLong.stderr)], [2, true]);
 });
@@ -192,7 +192,7 @@ test('a full disk, and a field that there is not, are told before anything is be
   closeSync(full);
   assert.deepEqual(
     [child.exitCode ?? (await once(child, 'close'))[0], said],
-    [2, "leasehold: standard output can't be written (ENOSPC).\n"],
+    [2, 'leasehold: standard output cannot be written (ENOSPC).\n'],
   );
 });
 

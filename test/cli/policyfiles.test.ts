@@ -239,7 +239,7 @@ test('links are followed within the folder, as mounted volumes have them, and no
       'e.toml: is a link that leads out of the folder',
       'f.yaml: must hold the fields of a policy: name, principal, resources, actions, max_ttl',
       'g.toml: must be a file',
-      'h.toml: can’t be read as text in UTF-8',
+      'h.toml: cannot be read as text in UTF-8',
       'more: is a folder; policies stand side by side in one',
     ]);
     return true;

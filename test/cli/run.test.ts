@@ -191,7 +191,7 @@ const MISTAKES: readonly [words: readonly string[], says: RegExp][] = [
   [[...A, '--env', 'A=prod/b', '--', 'true'], /A is given twice: --env, and --env/],
   [[...A, '--env-file', '.twice', '--', 'true'], /A is given twice: --env, and \.twice, line 2/],
   [['--env-file', '.inside', '--', 'true'], /\.inside, line 1: a reference stands inside a value/],
-  [['--env-file', '.none', '--', 'true'], /\.none: can't be read \(ENOENT\)/],
+  [['--env-file', '.none', '--', 'true'], /\.none: cannot be read \(ENOENT\)/],
   [[...A, '--ttl', 'x', '--', 'true'], /--ttl must be a whole number from 1/],
 ];
 for (const [words, says] of MISTAKES) {

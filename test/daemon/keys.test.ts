@@ -173,9 +173,9 @@ test('a given token that is weak or malformed is refused in one line that does n
     await assertNoStart(t, dataDir, /must hold one token of 32 to 512 characters/, flags);
   }
   rmSync(file);
-  await assertNoStart(t, dataDir, /token can't be read/, flags);
+  await assertNoStart(t, dataDir, /token cannot be read/, flags);
   mkdirSync(file);
-  await assertNoStart(t, dataDir, /token can't be read/, flags);
+  await assertNoStart(t, dataDir, /token cannot be read/, flags);
 });
 
 test('a given token that others may read is complained about', async (t) => {

@@ -169,9 +169,9 @@ test('fuzzed: what is written in quotes is read back, and any text is read or re
 test('a file that is not there, or has no end, is refused in a line', async (t) => {
   const folder = temporaryFolder(t);
   await assert.rejects(readEnvFile(join(folder, 'none')), {
-    message: `${join(folder, 'none')}: can't be read (ENOENT)`,
+    message: `${join(folder, 'none')}: cannot be read (ENOENT)`,
   });
-  await assert.rejects(readEnvFile(folder), { message: `${folder}: can't be read (EISDIR)` });
+  await assert.rejects(readEnvFile(folder), { message: `${folder}: cannot be read (EISDIR)` });
   await assert.rejects(readEnvFile('/dev/zero'), { message: '/dev/zero: has more than 4 MiB' });
   writeFileSync(join(folder, '.env'), 'A=1');
   assert.equal((await readEnvFile(join(folder, '.env')))[0]?.name, 'A');

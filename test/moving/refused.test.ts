@@ -200,7 +200,7 @@ test('what PostgreSQL can’t hold is named', async (t) => {
   database.close();
   await assertRefused(
     ['--from', dataDir, '--to', url],
-    /a text in credentials holds U\+0000, which PostgreSQL can't hold/,
+    /a text in credentials holds U\+0000, which PostgreSQL cannot hold/,
   );
   assert.equal(await countRows(url, 'vault'), 0);
 });

@@ -80,7 +80,8 @@ const list: Command = {
   printsRecords: true,
   async run(invocation) {
     const vault = await invocation.connect();
-    await invocation.output.records(await Array.fromAsync(vault.agents.listAll(invocation)), COLUMNS);
+    const agents = await Array.fromAsync(vault.agents.listAll(invocation));
+    await invocation.output.records(agents, COLUMNS, 'There is no agent. leasehold agent add NAME registers one.');
     return EXIT.OK;
   },
 };

@@ -62,7 +62,11 @@ const list: Command = {
       ...(until === null ? {} : { until }),
     };
     const vault = await invocation.connect();
-    await invocation.output.records(await newest(vault, filter, limit, invocation.signal), COLUMNS);
+    await invocation.output.records(
+      await newest(vault, filter, limit, invocation.signal),
+      COLUMNS,
+      'There is no such entry.',
+    );
     return EXIT.OK;
   },
 };

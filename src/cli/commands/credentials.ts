@@ -87,7 +87,11 @@ const list: Command = {
     const vault = await invocation.connect();
     const all = await Array.fromAsync(vault.credentials.listAll(type === null ? {} : { type }, { signal }));
     const found = all.filter(({ path }) => path.startsWith(prefix));
-    await invocation.output.records(found, ['path', 'type', 'description', 'updated_at', 'access_count']);
+    const nothing =
+      prefix === '' && type === null
+        ? 'There is no credential, as far as you may see. leasehold put PATH stores one.'
+        : 'There is no such credential, as far as you may see. leasehold list shows all.';
+    await invocation.output.records(found, ['path', 'type', 'description', 'updated_at', 'access_count'], nothing);
     return EXIT.OK;
   },
 };
@@ -103,7 +107,7 @@ const history: Command = {
     const vault = await invocation.connect();
     const reading = vault.credentials.readMetadata(path, { signal: invocation.signal });
     const { versions } = await withWayThere(invocation, { action: 'list', path }, reading);
-    await invocation.output.records(versions, ['version', 'created_at']);
+    await invocation.output.records(versions, ['version', 'created_at'], 'No version is kept.');
     return EXIT.OK;
   },
 };

@@ -24,7 +24,7 @@ export const doctor: Command = {
   printsRecords: true,
   async run(invocation) {
     const findings = [...settingsOf(invocation), ...filesOf(invocation), ...(await serviceOf(invocation))];
-    await invocation.output.records(findings, ['check', 'result', 'found']);
+    await invocation.output.records(findings, ['check', 'result', 'found'], null);
     return findings.some(({ result }) => result === 'wrong') ? EXIT.ERROR : EXIT.OK;
   },
 };

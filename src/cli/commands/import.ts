@@ -136,6 +136,6 @@ function portsOf({ terminal, output, signal }: Invocation): Ports {
     },
     confirm: (question) => confirm({ terminal, signal }, question),
     progress: (what) => startProgress(terminal, what),
-    print: (records, columns) => output.records(records, columns),
+    print: (records, columns) => output.records(records, columns, null),
   };
 }

@@ -37,7 +37,9 @@ const list: Command = {
     const [which, status] = [readWhich(invocation), readChoice(invocation, 'status', STATUSES)];
     const filter = { ...which, ...(status === null ? {} : { status }) };
     const vault = await invocation.connect();
-    await invocation.output.records(await Array.fromAsync(vault.leases.listAll(filter, invocation)), COLUMNS);
+    const leases = await Array.fromAsync(vault.leases.listAll(filter, invocation));
+    const none = Object.keys(filter).length === 0 ? 'There is no lease' : 'There is no such lease';
+    await invocation.output.records(leases, COLUMNS, `${none}, as far as you may see.`);
     return EXIT.OK;
   },
 };

@@ -22,7 +22,9 @@ const list: Command = {
   printsRecords: true,
   async run(invocation) {
     const vault = await invocation.connect();
-    await invocation.output.records(await Array.fromAsync(vault.policies.listAll(invocation)), COLUMNS);
+    const policies = await Array.fromAsync(vault.policies.listAll(invocation));
+    const nothing = 'There is no policy, so no agent may do anything. leasehold policy put NAME creates one.';
+    await invocation.output.records(policies, COLUMNS, nothing);
     return EXIT.OK;
   },
 };
@@ -77,6 +79,7 @@ const remove: Command = {
         await output.records(
           losses.map((loss) => ({ ...loss })),
           LOSS_COLUMNS,
+          null,
         );
       else for (const line of lossLines(policy, losses, agents)) isDry ? output.text(line) : say(terminal, line);
       if (isDry || !(await confirm({ terminal, signal }, `Delete ${name}?`))) {

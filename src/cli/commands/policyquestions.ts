@@ -55,7 +55,7 @@ export const explain: Command = {
     const rows = consideredRows(explanation.policies ?? [], explanation.action, showsAll);
     if (rows.length > 0) {
       output.text('');
-      await output.records(rows, EXPLANATION_COLUMNS);
+      await output.records(rows, EXPLANATION_COLUMNS, null);
     }
     const way = wayLines(explanation, showsAll);
     if (way.length > 0) output.text(['', ...way].join('\n'));
@@ -107,8 +107,9 @@ export const test: Command = {
     const expectations = readExpectations(await readInput(invocation, file), called);
     const held = await holdExpectations(expectations, await asker(invocation));
     const failed = held.filter(({ holds }) => !holds);
-    if (!output.isForPeople) await output.records(held.map(toRecord), []);
-    else if (failed.length > 0) await output.records(failed.map(toRecord), ['line', 'expected', 'found', 'reason']);
+    if (!output.isForPeople) await output.records(held.map(toRecord), [], null);
+    else if (failed.length > 0)
+      await output.records(failed.map(toRecord), ['line', 'expected', 'found', 'reason'], null);
     const all = `${held.length} ${held.length === 1 ? 'expectation' : 'expectations'}`;
     say(
       terminal,

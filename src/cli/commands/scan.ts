@@ -3,6 +3,7 @@ import { resolve } from 'node:path';
 import { confirm } from '../asking.ts';
 import type { Command } from '../command.ts';
 import { Mistake } from '../mistake.ts';
+import type { Printable } from '../output/cells.ts';
 import { startProgress } from '../progress.ts';
 import { say } from '../terminal.ts';
 
@@ -59,7 +60,7 @@ export const scanning: Command = {
     const ports = {
       say: (line: string) => say(terminal, line),
       confirm: (question: string) => confirm({ terminal, signal }, question),
-      print: output.records,
+      print: (records: readonly Printable[], columns: readonly string[]) => output.records(records, columns, null),
     };
     const ends = isMoving
       ? await moveFindings(scanned, ports, {

@@ -1,6 +1,6 @@
 /** What a command prints: records as a table, JSON, YAML or variables, on standard output, and nothing else there. */
 import { Mistake } from '../mistake.ts';
-import { hasColours, type Terminal } from '../terminal.ts';
+import { hasColours, say, type Terminal } from '../terminal.ts';
 import { harmless, type Printable, toText } from './cells.ts';
 import { toTable } from './table.ts';
 import { toVariables } from './variables.ts';
@@ -14,8 +14,11 @@ export interface Output {
   readonly isForPeople: boolean;
   /** One record. `columns` are what a table shows, all fields where they are left out. */
   record(record: Printable, columns?: readonly string[]): Promise<void>;
-  /** A list of records; an empty one is an empty list. */
-  records(records: readonly Printable[], columns: readonly string[]): Promise<void>;
+  /**
+   * A list of records. An empty one is an empty list for programs, and for people no headings, but `nothing`, said on standard error;
+   * null where the command says it anyway.
+   */
+  records(records: readonly Printable[], columns: readonly string[], nothing: string | null): Promise<void>;
   /** Text as it is, with the end of a line; for what is no record. */
   text(text: string): void;
 }
@@ -49,11 +52,15 @@ export function createOutput(terminal: Terminal, format: Format, field: string |
         write(toTable(value, columns, { isColoured, width }));
     }
   };
+  const isForPeople = format === 'table' && field === null;
   return {
     format,
-    isForPeople: format === 'table' && field === null,
+    isForPeople,
     record: (record, columns = Object.keys(record)) => print(record, columns),
-    records: (records, columns) => print(records, columns),
+    async records(records, columns, nothing) {
+      if (records.length > 0 || !isForPeople) return print(records, columns);
+      if (nothing !== null) say(terminal, nothing);
+    },
     text: (text) => write(`${text}\n`),
   };
 }

@@ -88,7 +88,7 @@ async function checkFile(root: string, file: string, where: string): Promise<Che
     if (error instanceof Mistake) return null;
     throw error;
   });
-  return text === null ? problem('can’t be read as text in UTF-8') : checkText(text, { where, notation, name });
+  return text === null ? problem('cannot be read as text in UTF-8') : checkText(text, { where, notation, name });
 }
 
 async function look(path: string): Promise<{ isFile: boolean; isFolder: boolean; bytes: number }> {
@@ -101,7 +101,7 @@ async function readText(path: string, called = path): Promise<string> {
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(await readFile(path));
   } catch (error) {
-    throw new Mistake(`${called}: can’t be read as text in UTF-8${codeOf(error)}`);
+    throw new Mistake(`${called}: cannot be read as text in UTF-8${codeOf(error)}`);
   }
 }
 

@@ -16,6 +16,6 @@ export async function readInput(question: Question, from: string): Promise<strin
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? ` (${String(error.code)})` : '';
-    throw new Mistake(`${isPiped ? 'standard input' : from}: can’t be read as text in UTF-8${code}`);
+    throw new Mistake(`${isPiped ? 'standard input' : from}: cannot be read as text in UTF-8${code}`);
   }
 }

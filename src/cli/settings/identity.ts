@@ -95,7 +95,7 @@ function readToken({ places }: Search, file: string, by: string): Secret {
   try {
     text = readFileSync(resolve(places.folder, file), 'latin1').trim();
   } catch {
-    throw new Mistake(`${by}: the file can't be read`);
+    throw new Mistake(`${by}: the file cannot be read`);
   }
   if (!/^[\x21-\x7e]{16,512}$/.test(text)) throw new Mistake(`${by}: the file must hold one token, and nothing else`);
   return new Secret(text);

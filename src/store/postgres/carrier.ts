@@ -159,7 +159,7 @@ export class PostgresTarget extends PostgresCarrier implements TargetCarrier {
       [toJson(table, rows)],
     ).catch((error: unknown) => {
       if (sqlStateOf(error) !== UNTRANSLATABLE) throw error;
-      throw new StoreFailure('unavailable', `a text in ${name} holds U+0000, which PostgreSQL can't hold`, {
+      throw new StoreFailure('unavailable', `a text in ${name} holds U+0000, which PostgreSQL cannot hold`, {
         cause: error,
       });
     });
