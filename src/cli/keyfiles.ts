@@ -37,15 +37,21 @@ export async function makeKeyFile(path: string, { folder }: Terminal): Promise<M
 
 const PEM = /^-----BEGIN (PUBLIC|PRIVATE) KEY-----\s+([A-Za-z0-9+/=\s]+?)\s+-----END \1 KEY-----\s*$/;
 
+/** What base64 makes of the name `ssh-ed25519` and both lengths is always the same. SOURCE: RFC 8709, section 4 */
+const SSH = /^ssh-ed25519 (AAAAC3NzaC1lZDI1NTE5AAAAI[A-Za-z0-9+/]{43})(?: [^\r\n]*)?\s*$/;
+const KEY_BYTES = 32;
 const MOST_KEY_BYTES = 16 * 1024;
 
 /**
- * Of a file, or of standard input (`-`); base64 of its 32 bytes. A private key in PEM gives its public half, and stays here.
+ * Of a file, or of standard input (`-`); base64 of its 32 bytes. PEM, that base64, or a line as `ssh-keygen` writes it; a
+ * private key in PEM gives its public half, and stays here.
  * @throws Mistake, the signal's reason
  */
 export async function readPublicKey(question: Question, from: string): Promise<string> {
   const text = from === '-' ? await readPiped(question) : readText(resolve(question.terminal.folder, from));
   if (/^[A-Za-z0-9+/]{43}=\s*$/.test(text)) return text.trim();
+  const ssh = SSH.exec(text)?.[1];
+  if (ssh !== undefined) return Buffer.from(ssh, 'base64').subarray(-KEY_BYTES).toString('base64');
   const [, half, body = ''] = PEM.exec(text) ?? [];
   const der = Buffer.from(body, 'base64');
   try {
@@ -57,7 +63,7 @@ export async function readPublicKey(question: Question, from: string): Promise<s
     return Buffer.from(x, 'base64url').toString('base64');
   } catch {
     throw new Mistake(
-      '--public-key: must be an Ed25519 key in PEM, or base64 of the 32 bytes of its public half',
+      '--public-key: must be an Ed25519 key in PEM, a line ssh-ed25519 …, or base64 of the 32 bytes of its public half',
       'openssl pkey -in KEY.pem -pubout writes it.',
     );
   }

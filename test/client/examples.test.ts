@@ -1,8 +1,10 @@
 /** The examples do what they say, against the real service; denied they say so; and neither shows the value. */
 import assert from 'node:assert/strict';
-import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { spawn } from 'node:child_process';
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { parse } from 'yaml';
 import { ROOT } from '../house/source.ts';
 import { COMMAND } from '../kit/command.ts';
@@ -79,6 +81,38 @@ for (const [name, program, words, done] of PROGRAMS) {
     assert.match(wrongly.stderr, /^usage: .*\n$/);
   });
 }
+
+test('the agent whose key is in ssh-agent works with its value; without the key it says so', async (t) => {
+  const shop = await openShop(t);
+  const inFolder = async (program: string, ...words: string[]) => {
+    const { code, stderr } = await shop.run(program, words, { SSH_AUTH_SOCK: socket });
+    assert.equal(code, 0, stderr);
+  };
+  const socket = join(shop.folder, 'agent.sock');
+  const sshAgent = spawn('ssh-agent', ['-D', '-a', socket], { stdio: 'ignore' });
+  t.after(() => sshAgent.kill());
+  await inFolder('ssh-keygen', '-q', '-t', 'ed25519', '-f', 'bot', '-N', '', '-C', 'a bot of ours');
+  while (!existsSync(socket)) await sleep(10);
+  const environment = { LEASEHOLD_TOKEN: shop.service.adminToken };
+  const [program, ...flags] = COMMAND;
+  const added = await shop.run(program, [...flags, 'agent', 'add', 'ssh-bot', '--public-key', 'bot.pub'], environment);
+  assert.equal(added.code, 0, added.stderr);
+  const grant = { name: 'ssh', principal: 'agent:ssh-bot', resources: ['prod/db/*'], actions: ['retrieve'] };
+  await shop.service.admin.post('/api/v1/policies', { ...grant, max_ttl: 60 });
+  const work = () =>
+    shop.run(process.execPath, [...FROM_SOURCE, example('ssh_agent.ts'), 'ssh-bot', 'bot.pub', 'prod/db/password'], {
+      SSH_AUTH_SOCK: socket,
+    });
+  const without = await work();
+  assert.deepEqual([without.code, without.stdout], [1, '']);
+  assert.match(without.stderr, /^Error: ssh-agent does not sign with this key: /);
+  await inFolder('ssh-add', '-q', 'bot');
+  rmSync(join(shop.folder, 'bot'));
+  const { code, stdout, stderr } = await work();
+  assert.deepEqual([code, stderr], [0, '']);
+  assert.match(stdout, /^Worked with prod\/db\/password \(\[secret\]\), on a lease until .*Z\.\n$/);
+  await assertNothingLeft(shop);
+});
 
 test('the workflow for GitHub deploys with the value, and leaves neither key nor lease', async (t) => {
   const shop = await openShop(t);
