@@ -70,6 +70,8 @@ function hintFor({ code }: LeaseholdError, settings: Settings | null): string | 
       return 'Ask as the administrator: on the machine of the service without --agent, elsewhere with LEASEHOLD_TOKEN or leasehold login.';
     case 'UNAUTHENTICATED':
     case 'SESSION_EXPIRED':
+      if (identity?.value.kind === 'session' && identity.level === 'login')
+        return `The login as agent ${identity.value.name} has ended: leasehold login --agent ${identity.value.name} begins a new one, leasehold logout forgets it.`;
       return identity?.value.kind === 'nobody'
         ? 'Nobody was asking: give LEASEHOLD_TOKEN or --agent, or leasehold login.'
         : `What was shown is from ${identity?.by}. leasehold doctor tells more.`;

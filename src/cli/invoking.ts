@@ -53,12 +53,6 @@ function assertCaller({ address, dataDir, identity, unreadFile }: Settings): voi
       `Say it: --agent NAME, or LEASEHOLD_TOKEN. If the file is yours: chmod go-w ${unreadFile}`,
     );
   }
-  if (who.kind === 'ended') {
-    throw new Mistake(
-      `the login as agent ${who.name} ended at ${who.expiresAt}`,
-      `leasehold login --agent ${who.name} begins a new one, leasehold logout forgets it.`,
-    );
-  }
   if (who.kind !== 'nobody') return;
   throw new Mistake(
     `nobody is asking: there is no token and no agent for ${address.value} (${address.by})`,

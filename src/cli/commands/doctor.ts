@@ -36,12 +36,7 @@ const wrong = (check: string, found: string): Finding => ({ check, result: 'wron
 function settingsOf({ settings }: Invocation): Finding[] {
   const { address, identity, dataDir, format, timeoutSeconds, profile, overruled } = settings;
   const who = identity.value;
-  const name =
-    who.kind === 'agent' || who.kind === 'session'
-      ? `agent ${who.name}`
-      : who.kind === 'ended'
-        ? `agent ${who.name}, whose login ended at ${who.expiresAt}`
-        : who.kind;
+  const name = who.kind === 'agent' || who.kind === 'session' ? `agent ${who.name}` : who.kind;
   return [
     ok('version', `leasehold ${readVersion()}, Node ${process.versions.node}`),
     ok('address', `${address.value}, from ${address.by}`),
@@ -89,7 +84,7 @@ async function serviceOf(invocation: Invocation): Promise<Finding[]> {
   if (Math.abs(apart) > CLOCKS_APART_MS) {
     findings.push(warning('clock', `this machine's is ${Math.round(apart / 1000)} s off the service's`));
   } else findings.push(ok('clock', 'agrees with the service'));
-  if (['nobody', 'ended'].includes(settings.identity.value.kind)) return findings;
+  if (settings.identity.value.kind === 'nobody') return findings;
   try {
     const { name, expiresAt } = await identify(vault, signal);
     findings.push(ok('accepted as', `${name}${expiresAt === null ? '' : `, session until ${expiresAt}`}`));

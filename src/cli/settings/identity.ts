@@ -1,6 +1,7 @@
 /**
- * As whom the service is asked. INVARIANT: neither a token nor a signature goes to an address that only a project's file names: such a
- * file may come with a repository that somebody else wrote.
+ * As whom the service is asked. INVARIANT: neither a token nor a signature goes to an address that only a project's file names, unless
+ * it is meant for that address: such a file may come with a repository that somebody else wrote, and a signature says nothing of where
+ * it is meant to go.
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
@@ -31,9 +32,9 @@ const LOOPBACK = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/;
 export function findIdentity(search: Search): Said<Identity> {
   const { places, address } = search;
   const login = readLogin(places, address.value);
-  assertTrusted(search, login);
-  const said = wanted(search);
-  assertKeyIsOfAgent(search, said);
+  const trust = trustIn(search, login);
+  const said = trust === 'for its login' ? typed(search, login) : wanted(search);
+  if (trust === 'fully') assertKeyIsOfAgent(search, said);
   if (said !== null) return { ...said, value: withLogin(said.value, login) };
   if (login !== null) return { value: fromLogin(login), by: 'leasehold login', level: 'login' };
   const token = isOwnService(search) ? readAdminToken(search.dataDir) : null;
@@ -53,25 +54,42 @@ function assertKeyIsOfAgent({ flag, places }: Search, said: Said<Identity> | nul
 
 /** What was said of it, from the strongest; at one level a token and an agent exclude each other. */
 function wanted(search: Search): Said<Identity> | null {
-  const { flag, places, layers } = search;
-  const flags = { token: null, tokenFile: flag('token-file'), agent: flag('agent') };
-  const fromFlags = choose(search, flags, ['', '--token-file', '--agent'], 'flag');
-  if (fromFlags !== null) return fromFlags;
-  const names = ['LEASEHOLD_TOKEN', 'LEASEHOLD_TOKEN_FILE', 'LEASEHOLD_AGENT'] as const;
-  const [token, tokenFile, agent] = names.map((name) => readVariable(places, name));
-  const fromEnvironment = choose(
-    search,
-    { token: token ?? null, tokenFile: tokenFile ?? null, agent: agent ?? null },
-    names,
-    'environment',
-  );
-  if (fromEnvironment !== null) return fromEnvironment;
+  const { address, layers } = search;
+  const said = fromFlags(search) ?? fromEnvironment(search);
+  if (said !== null) return said;
   for (const { settings, by, level } of layers) {
+    // What stands beside another address in the user's file is meant for that one.
+    const isElsewhere = settings.address !== undefined && settings.address.replace(/\/+$/, '') !== address.value;
+    if (address.level === 'project file' && level === 'user file' && isElsewhere) continue;
     const given = { token: null, tokenFile: settings.token_file ?? null, agent: settings.agent ?? null };
     const found = choose(search, given, ['', `${by}, token_file`, `${by}, agent`], level);
     if (found !== null) return found;
   }
   return null;
+}
+
+function fromFlags(search: Search): Said<Identity> | null {
+  const { flag } = search;
+  const given = { token: null, tokenFile: flag('token-file'), agent: flag('agent') };
+  return choose(search, given, ['', '--token-file', '--agent'], 'flag');
+}
+
+function fromEnvironment(search: Search): Said<Identity> | null {
+  const names = ['LEASEHOLD_TOKEN', 'LEASEHOLD_TOKEN_FILE', 'LEASEHOLD_AGENT'] as const;
+  const [token = null, tokenFile = null, agent = null] = names.map((name) => readVariable(search.places, name));
+  return choose(search, { token, tokenFile, agent }, names, 'environment');
+}
+
+/** What was said with the address before one's eyes. @throws Mistake for what was said before, and would be passed over */
+function typed(search: Search, login: Login | null): Said<Identity> | null {
+  const said = fromFlags(search);
+  const before = said === null ? fromEnvironment(search) : null;
+  if (before === null || isOf(login, before.value)) return said;
+  const { value, by } = search.address;
+  throw new Mistake(
+    `${before.by} would go to ${value}, which ${by} names, and where you have logged in otherwise`,
+    `Unset it to be asked as that login, or give --address ${quoteWord(value)}.`,
+  );
 }
 
 function choose(
@@ -130,8 +148,7 @@ export function userKeyFile(places: Places, agent: string): string {
 
 /** A session that is open already is used. */
 function withLogin(identity: Identity, login: Login | null): Identity {
-  const isItsOwn = identity.kind === 'agent' && login?.kind === 'session' && login.agent === identity.name;
-  if (!isItsOwn || hasEnded(login)) return identity;
+  if (identity.kind !== 'agent' || !isOf(login, identity) || hasEnded(login)) return identity;
   return {
     kind: 'session',
     name: login.agent,
@@ -141,14 +158,18 @@ function withLogin(identity: Identity, login: Login | null): Identity {
   };
 }
 
+function isOf(login: Login | null, identity: Identity): login is Login & { readonly kind: 'session' } {
+  return identity.kind === 'agent' && login?.kind === 'session' && login.agent === identity.name;
+}
+
 function hasEnded({ expiresAt }: { readonly expiresAt: string }): boolean {
   return !(Date.parse(expiresAt) > Date.now());
 }
 
+/** WHY also one that seems to have ended: the service's clock decides, and nobody else is asked for instead. */
 function fromLogin(login: Login): Identity {
   if (login.kind === 'token') return login;
   const { agent: name, token, expiresAt } = login;
-  if (hasEnded(login)) return { kind: 'ended', name, expiresAt };
   return { kind: 'session', name, token, expiresAt, keyFile: null };
 }
 
@@ -165,13 +186,14 @@ function sameLoopback(one: string, other: string): boolean {
   return isLoopback(a) && isLoopback(b) && a?.protocol === b?.protocol && a?.port === b?.port;
 }
 
-/** @throws Mistake for an address that nobody but a project's file names */
-function assertTrusted({ address, serviceAddress, layers, places }: Search, login: Login | null): void {
-  if (address.level !== 'project file' || address.value === serviceAddress || login !== null) return;
+/** What an address may get: everything, or what was left for it by `leasehold login`. @throws Mistake for one that only a project's file names */
+function trustIn({ address, serviceAddress, layers, places }: Search, login: Login | null): 'fully' | 'for its login' {
+  if (address.level !== 'project file' || address.value === serviceAddress) return 'fully';
   const trusted = layers.flatMap(({ settings, level }) =>
     level === 'user file' ? (settings.trusted_addresses ?? []) : [],
   );
-  if (trusted.some((each) => each.replace(/\/+$/, '') === address.value)) return;
+  if (trusted.some((each) => each.replace(/\/+$/, '') === address.value)) return 'fully';
+  if (login !== null) return 'for its login';
   throw new Mistake(
     `${address.by} sends you to ${address.value}, where you have not been: whoever wrote that file would get what you send`,
     `If it is the right one: leasehold login --address ${quoteWord(address.value)}, or put it into trusted_addresses in ${userFilePath(places)}`,

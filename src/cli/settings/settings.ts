@@ -24,8 +24,6 @@ export type Identity =
       /** With which a new one could be begun; null where nobody named the agent. */
       readonly keyFile: string | null;
     }
-  /** A login that was kept, and is over: nobody else is asked for instead. */
-  | { readonly kind: 'ended'; readonly name: string; readonly expiresAt: string }
   | { readonly kind: 'nobody' };
 
 export interface Settings {
