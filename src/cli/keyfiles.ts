@@ -1,8 +1,9 @@
 /** Agents' keys in files: made here, or read to be registered. */
-import { existsSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, rmSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { ensurePrivateDir, writePrivateFile } from '../daemon/files.ts';
 import type { Question } from './asking.ts';
+import { readGivenFile } from './givenfile.ts';
 import { Mistake } from './mistake.ts';
 import { readStandardInput } from './standardinput.ts';
 import type { Terminal } from './terminal.ts';
@@ -48,7 +49,7 @@ const MOST_KEY_BYTES = 16 * 1024;
  * @throws Mistake, the signal's reason
  */
 export async function readPublicKey(question: Question, from: string): Promise<string> {
-  const text = from === '-' ? await readPiped(question) : readText(resolve(question.terminal.folder, from));
+  const text = from === '-' ? await readPiped(question) : await readText(question, from);
   if (/^[A-Za-z0-9+/]{43}=\s*$/.test(text)) return text.trim();
   const ssh = SSH.exec(text)?.[1];
   if (ssh !== undefined) return Buffer.from(ssh, 'base64').subarray(-KEY_BYTES).toString('base64');
@@ -74,10 +75,8 @@ async function readPiped(question: Question): Promise<string> {
   return bytes.toString('latin1');
 }
 
-function readText(file: string): string {
-  try {
-    return readFileSync(file, 'latin1');
-  } catch {
-    throw new Mistake('--public-key: the file cannot be read');
-  }
+async function readText({ terminal, signal }: Question, from: string): Promise<string> {
+  const called = '--public-key: the file';
+  const bounds = { mostBytes: MOST_KEY_BYTES, tooMuch: `${called} holds no public key`, signal };
+  return (await readGivenFile(resolve(terminal.folder, from), called, bounds)).toString('latin1');
 }

@@ -1,15 +1,15 @@
 /** Where a value comes from: typed and not shown, standard input or a file; never an argument, which everybody on the machine sees. */
-import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { Secret } from '../core/secret.ts';
 import { askHidden, type Question } from './asking.ts';
+import { readGivenFile } from './givenfile.ts';
 import { Mistake, valueInArguments } from './mistake.ts';
 import { readStandardInput } from './standardinput.ts';
 import { canAsk } from './terminal.ts';
 
 /** Somewhat above what the service takes, so that it is the service that says what is too long. */
 const MOST_BYTES = 1024 * 1024;
-const TOO_MUCH = 'standard input holds more than a value may have: 256 KiB';
+const TOO_MUCH = 'holds more than a value may have: 256 KiB';
 
 /** Where a value is to come from. */
 type Origin =
@@ -37,20 +37,11 @@ export async function readValue(question: Question, from: Origin): Promise<Secre
     if (value.reveal() === '') throw new Mistake('the value is empty');
     return value;
   }
-  if (from.kind === 'piped') return toSecret(await readStandardInput(question, MOST_BYTES, TOO_MUCH), 'standard input');
-  return toSecret(readFile(resolve(terminal.folder, from.file)), 'the file');
-}
-
-function readFile(path: string): Buffer {
-  try {
-    const bytes = readFileSync(path);
-    if (bytes.length > MOST_BYTES) throw new Mistake('the file holds more than a value may have: 256 KiB');
-    return bytes;
-  } catch (error) {
-    if (error instanceof Mistake) throw error;
-    const code = error instanceof Error && 'code' in error ? ` (${String(error.code)})` : '';
-    throw new Mistake(`the file of the value cannot be read${code}`);
-  }
+  if (from.kind === 'piped')
+    return toSecret(await readStandardInput(question, MOST_BYTES, `standard input ${TOO_MUCH}`), 'standard input');
+  const bounds = { mostBytes: MOST_BYTES, tooMuch: `the file ${TOO_MUCH}`, signal: question.signal };
+  const path = resolve(terminal.folder, from.file);
+  return toSecret(await readGivenFile(path, 'the file of the value', bounds), 'the file');
 }
 
 function toSecret(bytes: Buffer, what: string): Secret {

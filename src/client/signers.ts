@@ -8,6 +8,7 @@ import { LeaseholdError } from './errors.ts';
 /** Answers the Ed25519 signature, 64 bytes, over the nonce as it is given. */
 export type Signer = (nonce: Uint8Array<ArrayBuffer>) => Promise<Uint8Array> | Uint8Array;
 
+const MOST_KEY_BYTES = 16 * 1024;
 const PEM = /^-----BEGIN PRIVATE KEY-----\s+([A-Za-z0-9+/=\s]+?)\s+-----END PRIVATE KEY-----\s*$/;
 
 /** A private key as PKCS#8 in PEM, as `openssl genpkey -algorithm ed25519` writes it, or as a key of Web Cryptography. */
@@ -31,12 +32,27 @@ export function fileSigner(file: string): Signer {
   return async (nonce) => {
     let pem: string;
     try {
-      pem = await globalThis.process.getBuiltinModule('node:fs/promises').readFile(file, 'latin1');
+      pem = await readStart(file);
     } catch (error) {
       throw badKey(`the key file ${file} cannot be read`, error);
     }
     return keySigner(pem)(nonce);
   };
+}
+
+/** What is longer than any key is none: no more of it is read. */
+async function readStart(file: string): Promise<string> {
+  const handle = await globalThis.process.getBuiltinModule('node:fs/promises').open(file);
+  try {
+    const bytes = new Uint8Array(MOST_KEY_BYTES);
+    let length = 0;
+    for (let read = -1; read !== 0; length += read) {
+      read = (await handle.read(bytes, length, MOST_KEY_BYTES - length, null)).bytesRead;
+    }
+    return new TextDecoder('latin1').decode(bytes.subarray(0, length));
+  } finally {
+    await handle.close();
+  }
 }
 
 async function importKey(pem: string): Promise<CryptoKey> {

@@ -53,7 +53,7 @@ const MISTAKES: readonly [line: string, says: RegExp][] = [
   ['policy put n --principal agent:a --resource a*b --action list', /^leasehold: --resource: a \* may stand/],
   ['policy put n --principal agent:a --resource a --action list --max-ttl 5m', /^leasehold: --max-ttl: must be/],
   ['policy put n --file x.toml --max-ttl 5', /^leasehold: --file has all of the policy/],
-  ['policy put n --file missing.toml', /^leasehold: missing\.toml: cannot be read as text in UTF-8 \(ENOENT\)\.\n/],
+  ['policy put n --file missing.toml', /^leasehold: missing\.toml: cannot be read \(ENOENT\)\.\n/],
   ['policy put n/ --principal agent:a --resource a --action list', /^leasehold: NAME: must be 1 to 128 characters/],
   ['policy explain admin fly a//b', /^leasehold: 3 mistakes\nAGENT: must .*\nACTION: must .*\nPATH: must /],
   ['policy test missing.txt', /^leasehold: missing\.txt: cannot be read/],

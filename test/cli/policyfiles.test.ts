@@ -11,6 +11,7 @@ import { stringify as toYaml } from 'yaml';
 import { toReplacement } from '../../src/cli/policy/fields.ts';
 import { readPolicyFile, readPolicyFolder, readPolicyText } from '../../src/cli/policy/folder.ts';
 import { parseNotation } from '../../src/cli/policy/notation.ts';
+import type { Terminal } from '../../src/cli/terminal.ts';
 import { temporaryFolder } from '../kit/folder.ts';
 import { anyText, runs } from '../kit/property.ts';
 import { policySets } from './randompolicies.ts';
@@ -253,10 +254,12 @@ test('a folder that is empty, missing or no folder is refused: with --prune it w
   await assert.rejects(readPolicyFolder(join(folder, 'README.md')), /must be a folder/);
 });
 
+const question = (folder: string) => ({ terminal: { folder } as Terminal, signal: new AbortController().signal });
+
 test('a single file may lie anywhere, ends as files of policies do, and may be called otherwise than its policy', async (t) => {
   const folder = folderOf(t, { 'any name.toml': GOOD_TOML, 'x.conf': GOOD_TOML, 'y.json': '{"name":"y"}' });
-  assert.equal((await readPolicyFile(join(folder, 'any name.toml'), 'ci')).name, 'ci');
-  await assert.rejects(readPolicyFile(join(folder, 'x.conf'), 'ci'), /must end in \.toml, \.json, \.yaml/);
-  await assert.rejects(readPolicyFile(join(folder, 'y.json'), 'ci'), /name: must be ci/);
-  await assert.rejects(readPolicyFile(join(folder, 'missing.json'), 'ci'), /ENOENT/);
+  assert.equal((await readPolicyFile(question(folder), 'any name.toml', 'ci')).name, 'ci');
+  await assert.rejects(readPolicyFile(question(folder), 'x.conf', 'ci'), /must end in \.toml, \.json, \.yaml/);
+  await assert.rejects(readPolicyFile(question(folder), 'y.json', 'ci'), /name: must be ci/);
+  await assert.rejects(readPolicyFile(question(folder), 'missing.json', 'ci'), /ENOENT/);
 });

@@ -1,15 +1,13 @@
 // Standard input: every command that reads it stops at once when somebody breaks off, and none reads without end.
 
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
-import { readFileSync } from 'node:fs';
 import { PassThrough } from 'node:stream';
 import { test } from 'node:test';
 import { readStandardInput } from '../../src/cli/standardinput.ts';
 import type { Terminal } from '../../src/cli/terminal.ts';
-import { COMMAND, newHome } from '../kit/command.ts';
+import { newHome } from '../kit/command.ts';
+import { assertBrokenOff } from './breakingoff.ts';
 
-const ENVIRONMENT = { LEASEHOLD_ADDR: 'http://127.0.0.1:9', LEASEHOLD_TOKEN: 'lha_0123456789abcdef' };
 const READERS: readonly (readonly string[])[] = [
   ['import', '-'],
   ['put', 'a/b', '-'],
@@ -18,39 +16,10 @@ const READERS: readonly (readonly string[])[] = [
   ['agent', 'add', 'bot', '--public-key', '-'],
 ];
 
-/** Node catches SIGINT and SIGTERM from its start; SIGHUP only the command does, and it does so last. */
-async function untilItCatchesSignals(pid: number): Promise<void> {
-  for (let waits = 0; waits < 400; waits++) {
-    const [, caught = '0'] = /^SigCgt:\s*([0-9a-f]+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? [];
-    if ((BigInt(`0x${caught}`) & 1n) === 1n) return;
-    await new Promise((resolve) => setTimeout(resolve, 25));
-  }
-  throw new Error('it catches no signals');
-}
-
 for (const words of READERS) {
   test(`a signal ends the wait for what never comes: leasehold ${words.join(' ')}`, async (t) => {
     const home = newHome(t);
-    for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-      const [program, ...first] = COMMAND;
-      const child = spawn(program, [...first, ...words], {
-        cwd: home.path,
-        env: { PATH: process.env['PATH'] ?? '', HOME: home.path, ...ENVIRONMENT },
-        stdio: ['pipe', 'pipe', 'pipe'],
-      });
-      t.after(() => child.kill('SIGKILL'));
-      const ended = new Promise((resolve) => child.on('close', (...how) => resolve(how)));
-      let stderr = '';
-      child.stderr.setEncoding('utf8').on('data', (chunk) => (stderr += chunk));
-      await untilItCatchesSignals(child.pid ?? 0);
-      // It reads by now, or hears of the signal before it does.
-      await new Promise((resolve) => setTimeout(resolve, 150));
-      child.kill(signal);
-      const tooLate = setTimeout(() => child.kill('SIGKILL'), 5000);
-      assert.deepEqual(await ended, [1, null]);
-      clearTimeout(tooLate);
-      assert.equal(stderr, `leasehold: broken off (${signal}).\n`);
-    }
+    for (const signal of ['SIGINT', 'SIGTERM'] as const) await assertBrokenOff(t, home, words, signal);
   });
 }
 

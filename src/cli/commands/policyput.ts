@@ -111,7 +111,7 @@ async function readDraft(invocation: Invocation, name: string): Promise<PolicyDr
     if (principal !== null || maxTtl !== null || resources.length + actions.length > 0)
       throw new Mistake('--file has all of the policy; give it, or the other flags');
     if (file === '-') return readPolicyText(await readInput(invocation, file), name);
-    return readPolicyFile(file, name, invocation.terminal.folder);
+    return readPolicyFile(invocation, file, name);
   }
   const fields = {
     ...(principal === null ? {} : { principal }),

@@ -1,4 +1,5 @@
 /** The file that is imported: read once, whole, no larger than its bound, and as UTF-8 or not at all. */
+import { constants } from 'node:fs';
 import { open } from 'node:fs/promises';
 import type { Question } from '../asking.ts';
 import { Mistake } from '../mistake.ts';
@@ -10,7 +11,8 @@ const decoder = new TextDecoder('utf-8', { fatal: true });
 /** @throws Mistake where it can't be read, is no file, or is larger than 64 MiB */
 export async function readSourceFile(file: string): Promise<Uint8Array> {
   try {
-    await using handle = await open(file, 'r');
+    // WHY without waiting: a pipe that nobody writes into would be opened for ever.
+    await using handle = await open(file, constants.O_RDONLY | constants.O_NONBLOCK);
     const status = await handle.stat();
     if (!status.isFile()) throw new Mistake(`${file}: is no file`);
     if (status.size > MOST_BYTES) throw tooLarge(file);

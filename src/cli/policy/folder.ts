@@ -8,8 +8,10 @@ import { basename, extname, join, resolve, sep } from 'node:path';
 import { parsePolicyName } from '../../core/names.ts';
 import type { PolicyDraft } from '../../core/policy.ts';
 import { nearest } from '../arguments.ts';
+import type { Question } from '../asking.ts';
 import { Mistake } from '../mistake.ts';
 import { readFields } from './fields.ts';
+import { readInput } from './input.ts';
 import { NOTATIONS, type Notation, parseNotation } from './notation.ts';
 import { type Problem, refuseProblems, ruleBroken } from './problems.ts';
 
@@ -49,10 +51,10 @@ export async function readPolicyFolder(folder: string, from = '.'): Promise<Poli
 }
 
 /** One file, wherever it lies; `name` is the policy's. @throws Mistake */
-export async function readPolicyFile(path: string, name: string, from = '.'): Promise<PolicyDraft> {
+export async function readPolicyFile(question: Question, path: string, name: string): Promise<PolicyDraft> {
   const notation = notationOf(path);
   if (notation === null) throw new Mistake(`${path}: ${extensionRule(path)}`);
-  const checked = await checkText(await readText(resolve(from, path), path), { where: path, notation, name });
+  const checked = await checkText(await readInput(question, path), { where: path, notation, name });
   if ('draft' in checked) return checked.draft;
   refuseProblems(checked.problems, 'Nothing was changed.');
   throw new Error('a file without a policy had no problem');
@@ -97,11 +99,11 @@ async function look(path: string): Promise<{ isFile: boolean; isFolder: boolean;
 }
 
 /** @throws Mistake */
-async function readText(path: string, called = path): Promise<string> {
+async function readText(path: string): Promise<string> {
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(await readFile(path));
   } catch (error) {
-    throw new Mistake(`${called}: cannot be read as text in UTF-8${codeOf(error)}`);
+    throw new Mistake(`${path}: cannot be read as text in UTF-8${codeOf(error)}`);
   }
 }
 

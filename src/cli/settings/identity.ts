@@ -3,7 +3,7 @@
  * it is meant for that address: such a file may come with a repository that somebody else wrote, and a signature says nothing of where
  * it is meant to go.
  */
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { Fault } from '../../core/fault.ts';
 import { parseAgentName } from '../../core/names.ts';
@@ -125,8 +125,14 @@ function toAgent(search: Search, text: string, by: string): Identity {
   const { flag, places, layers, dataDir } = search;
   const given = flag('key-file') ?? readVariable(places, 'LEASEHOLD_KEY_FILE');
   if (given !== null) return { kind: 'agent', name, keyFile: resolve(places.folder, given) };
-  const inFile = layers.find(({ settings }) => settings.key_file !== undefined)?.settings.key_file;
-  if (inFile !== undefined) return { kind: 'agent', name, keyFile: inFile };
+  const layer = layers.find(({ settings }) => settings.key_file !== undefined);
+  const inFile = layer?.settings.key_file;
+  if (inFile !== undefined) {
+    // What a repository brings may be a pipe, which would be waited for.
+    if (statSync(inFile, { throwIfNoEntry: false })?.isFile() === false)
+      throw new Mistake(`${layer?.by}, key_file: must be a file`);
+    return { kind: 'agent', name, keyFile: inFile };
+  }
   const usual = userKeyFile(places, name);
   const own = keyFileIn(dataDir, name);
   return { kind: 'agent', name, keyFile: !existsSync(usual) && existsSync(own) ? own : usual };
