@@ -27,12 +27,16 @@ export async function confirm({ terminal, signal }: Question, text: string): Pro
 }
 
 const ENTER = /[\r\n]/;
+/** What follows so soon behind Enter was pasted: nobody types that fast. */
+const PASTED_WITHIN_MS = 60;
 const CTRL_C = '\u0003';
 const CTRL_D = '\u0004';
 const CTRL_U = '\u0015';
 const RUBS_OUT: ReadonlySet<string> = new Set(['\b', '\u007f']);
 
-/** A text that is not shown while it is typed. @throws Mistake where nobody is there, or it was broken off */
+const SEVERAL_LINES = 'Nothing was done. Give what has several lines by - for standard input, or @FILE.';
+
+/** A line that is not shown while it is typed. @throws Mistake where nobody is there, or it was broken off */
 export async function askHidden({ terminal, signal }: Question, text: string): Promise<Secret> {
   const { stdin, stderr } = terminal;
   if (!canAsk(terminal) || !('setRawMode' in stdin)) throw new Mistake(`${text}: nobody is there to type it`);
@@ -44,12 +48,24 @@ export async function askHidden({ terminal, signal }: Question, text: string): P
   try {
     return await new Promise((resolve, reject) => {
       let typed = '';
+      let timer: NodeJS.Timeout | null = null;
+      let isMore = false;
+      // ORDER: still unseen until it is quiet: the rest of a paste would stand on the screen, or be taken for the next answer.
+      const finish = (): void => {
+        if (isMore) reject(new Mistake(`${text}: more than one line was typed or pasted`, SEVERAL_LINES));
+        else resolve(new Secret(typed));
+      };
+      const wait = (): void => {
+        if (timer !== null) clearTimeout(timer);
+        timer = setTimeout(finish, PASTED_WITHIN_MS);
+      };
       const stop = (): void => reject(signal.reason);
       signal.addEventListener('abort', stop, { once: true });
       input.on('end', () => reject(new Mistake('broken off')));
       input.on('data', (chunk: string) => {
         for (const character of chunk) {
-          if (ENTER.test(character)) resolve(new Secret(typed));
+          if (timer !== null) isMore = true;
+          if (timer !== null || ENTER.test(character)) wait();
           else if (character === CTRL_C || character === CTRL_D) reject(new Mistake('broken off'));
           else if (RUBS_OUT.has(character)) typed = [...typed].slice(0, -1).join('');
           else if (character === CTRL_U) typed = '';

@@ -1,5 +1,5 @@
 /** The audit log into a file or a pipe, as the service streams it. */
-import { writeFileSync } from 'node:fs';
+import { existsSync, writeFileSync } from 'node:fs';
 import { type FileHandle, open, rename, rm } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { Readable, Transform } from 'node:stream';
@@ -21,6 +21,8 @@ export async function exportLog(invocation: Invocation, vault: Leasehold): Promi
     return file === null ? null : resolve(terminal.folder, file);
   };
   const [out, headFile] = [at('out'), at('head')];
+  // ORDER: before anything is asked for; what comes in between is found when it is written.
+  for (const file of [out, headFile]) if (file !== null && existsSync(file)) throw isThere(file);
   const { meta } = await vault.audit.list({ limit: 1 }, { signal });
   const { head, bytes } = await vault.audit.export({ signal });
   const progress = startProgress(terminal, 'Exporting');
@@ -59,6 +61,7 @@ async function makeFile(path: string): Promise<FileHandle> {
   try {
     return await open(path, 'wx', 0o600);
   } catch (error) {
+    if (codeOf(error) === 'EEXIST') throw isThere(path, ' It is of an export that was broken off, or still goes on.');
     throw toMistake(error);
   }
 }
@@ -69,13 +72,17 @@ async function finish(unfinished: string, out: string): Promise<void> {
   await rename(unfinished, out);
 }
 
-function isThere(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && error.code === 'EEXIST';
+function isThere(path: string, why = ''): Mistake {
+  return new Mistake(`${path} is there already`, `Give another one, or remove it.${why}`);
+}
+
+function codeOf(error: unknown): unknown {
+  return error instanceof Error && 'code' in error ? error.code : null;
 }
 
 function toMistake(error: unknown): unknown {
   if (error instanceof LeaseholdError || error instanceof Mistake) return error;
-  if (isThere(error)) return new Mistake('the file is there already', 'Give another one, or remove it.');
+  if (codeOf(error) === 'EEXIST') return new Mistake('the file is there already', 'Give another one, or remove it.');
   if (error instanceof Error && 'syscall' in error)
     return new Mistake(`the file cannot be written (${String(error.message)})`);
   return new LeaseholdError('NO_ANSWER', 'the export broke off', { cause: error });

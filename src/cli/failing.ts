@@ -26,13 +26,20 @@ export function fail(terminal: Terminal, error: unknown, settings: Settings | nu
     const code = error.code === 'BAD_KEY' || error.code === 'BAD_OPTIONS' ? EXIT.MISTAKE : EXIT.ERROR;
     return tell(terminal, toLine(`${worded(error, settings)}${withId(error)}`), hintFor(error, settings), code);
   }
+  if (isOfSystem(error))
+    return tell(terminal, toLine(`${error.path ?? error.syscall} cannot be used (${error.code})`), null, EXIT.ERROR);
   throw error;
+}
+
+/** A file that cannot be made or written, wherever it was: a full disk is no mistake of ours, and none of whoever typed. */
+function isOfSystem(error: unknown): error is NodeJS.ErrnoException {
+  return error instanceof Error && 'syscall' in error && 'code' in error;
 }
 
 function tell(terminal: Terminal, message: string, hint: string | null, code: number): number {
   const name = hasColours(terminal, terminal.stderr) ? styleText(['red', 'bold'], 'leasehold:') : 'leasehold:';
-  say(terminal, `${name} ${message}`);
-  if (hint !== null) say(terminal, `  ${harmless(hint)}`);
+  terminal.stderr.write(`${name} ${message}\n`);
+  if (hint !== null) say(terminal, `  ${hint}`);
   return code;
 }
 

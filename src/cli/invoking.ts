@@ -49,8 +49,8 @@ function assertCaller({ address, dataDir, identity, unreadFile }: Settings): voi
   const who = identity.value;
   if (unreadFile !== null && identity.level !== 'flag' && identity.level !== 'environment') {
     throw new Mistake(
-      `who asks may stand in ${unreadFile}, which is not read`,
-      `Say it: --agent NAME, or LEASEHOLD_TOKEN. If the file is yours: chmod go-w ${unreadFile}`,
+      `who asks may stand in ${unreadFile.path}, which is not read: it ${unreadFile.why}`,
+      `Say it: --agent NAME, or LEASEHOLD_TOKEN. ${unreadFile.hint}`,
     );
   }
   if (who.kind !== 'nobody') return;

@@ -17,7 +17,7 @@ export interface MadeKey {
   remove(): void;
 }
 
-/** A new pair; the private half is written to the file. @throws Mistake where there is one already */
+/** A new pair; the private half is written to the file. @throws Mistake where there is one already, or it cannot be written */
 export async function makeKeyFile(path: string, { folder }: Terminal): Promise<MadeKey> {
   const file = resolve(folder, path);
   if (existsSync(file)) {
@@ -31,8 +31,13 @@ export async function makeKeyFile(path: string, { folder }: Terminal): Promise<M
   const { privateKey, publicKey } = pair;
   const der = Buffer.from(await crypto.subtle.exportKey('pkcs8', privateKey));
   const raw = Buffer.from(await crypto.subtle.exportKey('raw', publicKey));
-  if (!existsSync(dirname(file))) ensurePrivateDir(dirname(file));
-  writePrivateFile(file, `-----BEGIN PRIVATE KEY-----\n${der.toString('base64')}\n-----END PRIVATE KEY-----\n`);
+  try {
+    if (!existsSync(dirname(file))) ensurePrivateDir(dirname(file));
+    writePrivateFile(file, `-----BEGIN PRIVATE KEY-----\n${der.toString('base64')}\n-----END PRIVATE KEY-----\n`);
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error)) throw error;
+    throw new Mistake(`${file} cannot be written (${String(error.code)})`, '--new-key FILE writes it elsewhere.');
+  }
   return { publicKey: raw.toString('base64'), file, remove: () => rmSync(file, { force: true }) };
 }
 

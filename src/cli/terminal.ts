@@ -1,6 +1,7 @@
 /** The terminal that a command runs in: its streams, what it was given in the environment, and whether a person looks at it. */
 import type { Readable, Writable } from 'node:stream';
 import { EXIT } from './mistake.ts';
+import { harmless } from './output/cells.ts';
 
 /** A reader that has seen enough, or a terminal that was closed, is no mistake of ours. */
 const GONE: ReadonlySet<string> = new Set(['EPIPE', 'EIO']);
@@ -38,7 +39,7 @@ export function canAsk({ stdin, stderr }: Terminal): boolean {
   return stdin.isTTY === true && stderr.isTTY === true;
 }
 
-/** For people, beside what the command prints. */
+/** For people, beside what the command prints; it may hold what others wrote, which must not steer a terminal. */
 export function say({ stderr }: Terminal, line: string): void {
-  stderr.write(`${line}\n`);
+  stderr.write(`${harmless(line)}\n`);
 }

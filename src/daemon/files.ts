@@ -70,8 +70,13 @@ export function removeUnfinished(dir: string): void {
 /** Writes a file that is there whole or not at all: beside it first, synced, then renamed. */
 export function writePrivateFile(path: string, text: string): void {
   const beside = join(dirname(path), `.${randomName()}.new`);
-  writeNewFile(beside, text);
-  renameSync(beside, path);
+  try {
+    writeNewFile(beside, text);
+    renameSync(beside, path);
+  } catch (error) {
+    rmSync(beside, { force: true });
+    throw error;
+  }
   syncDir(dirname(path));
 }
 

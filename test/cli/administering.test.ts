@@ -151,6 +151,9 @@ test('the log is listed by filters, verified and exported', async (t) => {
   assert.match(readFileSync(join(home.path, 'head.txt'), 'utf8'), /^leasehold-audit-head: 4 \S+ \S+\n$/);
   const again = await home.leasehold(['audit', 'export', '--out', 'log.ndjson']);
   assert.deepEqual([again.code, /is there already/.test(again.stderr)], [1, true]);
+  const other = await home.leasehold(['audit', 'export', '--out', 'other.ndjson', '--head', 'head.txt']);
+  assert.deepEqual([other.code, /head\.txt is there already/.test(other.stderr)], [1, true]);
+  assert.equal(existsSync(join(home.path, 'other.ndjson')), false);
   assert.equal(existsSync(`${file}.unfinished`), false);
 });
 

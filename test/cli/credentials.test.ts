@@ -6,6 +6,7 @@ import { once } from 'node:events';
 import { closeSync, openSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { COMMAND, newHome } from '../kit/command.ts';
 import { openPseudoTerminal } from '../kit/pseudoterminal.ts';
 import { startTestService } from '../kit/service.ts';
@@ -117,6 +118,25 @@ test('a value is typed twice and not shown; two that differ are not stored', asy
   await brokenOff.shows(/Value: /);
   brokenOff.type('hun\u0003');
   assert.equal((await brokenOff.ended).exitCode, 1);
+});
+
+test('several lines that are pasted where one is asked for are refused, and none of them is shown', async (t) => {
+  const { home, onTerminal } = await scene(t);
+  for (const pieces of [['first\rsecond\rthird\r'], ['first\r', 'second\r', 'third'], ['first\r\r']]) {
+    const pasted = onTerminal(['put', 'a/b']);
+    await pasted.shows(/Value: /);
+    for (const piece of pieces) {
+      pasted.type(piece);
+      await sleep(20);
+    }
+    assert.equal((await pasted.ended).exitCode, 1);
+    assert.match(
+      pasted.screen(),
+      /more than one line was typed or pasted\.\s+Nothing was done\. Give what has several lines by -/,
+    );
+    assert.doesNotMatch(pasted.screen(), /first|second|third/);
+  }
+  assert.equal((await home.leasehold(['get', 'a/b'])).code, 2, 'nothing was stored');
 });
 
 test('on a terminal a value is shown only to who says so', async (t) => {

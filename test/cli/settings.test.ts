@@ -232,6 +232,39 @@ test('a project’s file that others may write is not read, and that is said', a
   assert.match(stderr, /WARNING {2}.*leasehold\.toml is not read: it belongs to another user, or others may write it/);
 });
 
+test('a leasehold.toml that is no file is not read, and that is said as it is', async (t) => {
+  const { service, home } = await withService(t);
+  const folder = join(home.path, 'work');
+  mkdirSync(join(folder, 'leasehold.toml'), { recursive: true });
+  const { code, stderr } = await home.leasehold(['whoami', '--data-dir', service.dataDir], { folder });
+  assert.equal(code, 1);
+  assert.match(
+    stderr,
+    /leasehold\.toml is not read: it is no file\.\n[\s\S]*which is not read: it is no file\.\n.*Remove it/,
+  );
+});
+
+test('where nothing can be written that is said in a line, and no session is left', async (t) => {
+  const { service, home } = await withService(t);
+  const environment = { LEASEHOLD_DATA_DIR: service.dataDir };
+  const nowhere = await home.leasehold(['agent', 'add', 'bot'], {
+    environment: { ...environment, XDG_CONFIG_HOME: '/proc/none' },
+  });
+  assert.equal(nowhere.code, 1);
+  assert.match(
+    nowhere.stderr,
+    /^leasehold: \/proc\/none\/leasehold\/agents\/bot\.pem cannot be written \(ENOENT\)\.\n {2}--new-key/,
+  );
+  assert.equal((await home.leasehold(['agent', 'add', 'bot'], { environment })).code, 0);
+  const login = await home.leasehold(['login', '--agent', 'bot'], {
+    environment: { ...environment, XDG_STATE_HOME: '/proc/none' },
+  });
+  assert.equal(login.code, 2);
+  assert.match(login.stderr, /^leasehold: \/proc\/none cannot be used \(ENOENT\)\.\n$/);
+  const { body } = await service.admin.get('/api/v1/audit?agent=bot&event_type=session.end');
+  assert.equal(body.meta.total, 1);
+});
+
 test('a login as an agent is kept in a private file, used, and ended by logout', async (t) => {
   const { service, home } = await withService(t);
   const dataDir = { LEASEHOLD_DATA_DIR: service.dataDir };

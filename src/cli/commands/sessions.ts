@@ -72,7 +72,13 @@ const login: Command = {
     if (agent.kind === 'agent') {
       const before = readLogin(places, address);
       const { session_id, agent_name, expires_at } = await connect(as(settings, agent)).vault.logIn({ signal });
-      writeLogin(places, address, { kind: 'session', agent: agent_name, token: session_id, expiresAt: expires_at });
+      try {
+        writeLogin(places, address, { kind: 'session', agent: agent_name, token: session_id, expiresAt: expires_at });
+      } catch (error) {
+        // What cannot be kept is of no use to anybody.
+        await endSession(settings, session_id, signal);
+        throw error;
+      }
       if (before?.kind === 'session') await endSession(settings, before.token, signal);
       say(terminal, `Logged in to ${address} as agent ${agent_name} until ${expires_at}.`);
       return EXIT.OK;

@@ -55,42 +55,47 @@ export function userFilePath({ home, environment }: Places): string {
   return join(environment['XDG_CONFIG_HOME'] || join(home, '.config'), 'leasehold', 'config.toml');
 }
 
-/** Whoever may write a file above the folder must not say where tokens go. */
-export class UnreadFile {
+/** Whoever may write a file above the folder must not say where tokens go; and what is no file may be a pipe, which would be waited for. */
+export interface UnreadFile {
   readonly path: string;
-
-  constructor(path: string) {
-    this.path = path;
-  }
+  readonly why: string;
+  /** How to mend it. */
+  readonly hint: string;
 }
 
-/** From the folder upwards, as far as the home directory or the root. Null where there is none. @throws Mistake */
-export async function readProjectFile(places: Places): Promise<SettingsFile | UnreadFile | null> {
+/** From the folder upwards, as far as the home directory or the root; both null where there is none. @throws Mistake */
+export async function readProjectFile(
+  places: Places,
+): Promise<{ readonly file: SettingsFile | null; readonly unread: UnreadFile | null }> {
   for (let folder = resolve(places.folder); ; folder = dirname(folder)) {
     const path = join(folder, PROJECT_FILE);
     const found = lstatSync(path, { throwIfNoEntry: false });
     if (found !== undefined) {
       const shown = relative(places.folder, path) || PROJECT_FILE;
-      return isOurs(path) ? readSettings(path, shown, 'project file', places) : new UnreadFile(path);
+      const unread = unreadable(path);
+      return { file: unread === null ? await readSettings(path, shown, 'project file', places) : null, unread };
     }
-    if (folder === places.home || dirname(folder) === folder) return null;
+    if (folder === places.home || dirname(folder) === folder) return { file: null, unread: null };
   }
 }
 
 export async function readUserFile(places: Places): Promise<SettingsFile | null> {
   const path = userFilePath(places);
   if (statSync(path, { throwIfNoEntry: false }) === undefined) return null;
-  if (!isOurs(path)) throw new Mistake(`${path} belongs to another user, or others may write it`, `chmod 600 ${path}`);
+  const unread = unreadable(path);
+  if (unread !== null) throw new Mistake(`${path} ${unread.why}`, unread.hint);
   return readSettings(path, path.replace(places.home, '~'), 'user file', places);
 }
 
-function isOurs(path: string): boolean {
+/** Null where it may be read. */
+function unreadable(path: string): UnreadFile | null {
   const found = statSync(path, { throwIfNoEntry: false });
-  // A link to nothing, or a pipe that would be waited for.
-  if (found?.isFile() !== true) return false;
+  if (found?.isFile() !== true) return { path, why: 'is no file', hint: `Remove it, or give it another name: ${path}` };
   const { uid, mode } = found;
   const self = process.getuid?.();
-  return (self === undefined || uid === self || uid === 0) && (mode & 0o022) === 0;
+  const isOurs = (self === undefined || uid === self || uid === 0) && (mode & 0o022) === 0;
+  if (isOurs) return null;
+  return { path, why: 'belongs to another user, or others may write it', hint: `If it is yours: chmod go-w ${path}` };
 }
 
 async function readSettings(

@@ -5,14 +5,7 @@ import { Mistake } from '../mistake.ts';
 import { FORMATS, type Format } from '../output/output.ts';
 import type { Terminal } from '../terminal.ts';
 import { say } from '../terminal.ts';
-import {
-  type FileSettings,
-  type Places,
-  readProjectFile,
-  readUserFile,
-  type SettingsFile,
-  UnreadFile,
-} from './files.ts';
+import { type FileSettings, type Places, readProjectFile, readUserFile, type SettingsFile } from './files.ts';
 import { findIdentity } from './identity.ts';
 import { readServiceAddress } from './local.ts';
 import { Candidates, type Said, type Settings } from './settings.ts';
@@ -28,13 +21,9 @@ export function placesOf({ environment, folder }: Terminal): Places {
 /** @throws Mistake */
 export async function resolveSettings(flag: FlagReader, terminal: Terminal): Promise<Settings> {
   const places = placesOf(terminal);
-  const project = await readProjectFile(places);
-  const unreadFile = project instanceof UnreadFile ? project.path : null;
-  if (unreadFile !== null)
-    say(terminal, `WARNING  ${unreadFile} is not read: it belongs to another user, or others may write it.`);
-  const files = [project instanceof UnreadFile ? null : project, await readUserFile(places)].filter(
-    (file) => file !== null,
-  );
+  const { file: project, unread: unreadFile } = await readProjectFile(places);
+  if (unreadFile !== null) say(terminal, `WARNING  ${unreadFile.path} is not read: it ${unreadFile.why}.`);
+  const files = [project, await readUserFile(places)].filter((file) => file !== null);
   const profile = chooseProfile(flag, places, files);
   const layers = files.flatMap((file) => layersOf(file, profile?.value ?? null));
   if (profile !== null && !layers.some(({ by }) => by.endsWith(`[profiles.${profile.value}]`))) {
