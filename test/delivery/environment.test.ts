@@ -75,6 +75,17 @@ test('variables are told by what their values look like', () => {
   }
 });
 
+test('no family of names hides a value, and what programs need goes whatever its value looks like', () => {
+  const key = `ghp_${letters(36)}`;
+  for (const name of ['LC_X', 'LC_ALL', 'XDG_X', 'XDG_ACTIVATION_TOKEN', 'PAGER', 'EDITOR', 'GIT_ASKPASS', 'home', 'pwd'])
+    assert.deepEqual(leftOut({ [name]: `x ${key}` }), [name], name);
+  assert.deepEqual(leftOut({ XDG_TOKEN: 'x', LC_API_KEY: 'x' }), ['LC_API_KEY', 'XDG_TOKEN']);
+  assert.deepEqual(leftOut({ XDG_ACTIVATION_TOKEN: 'gnome-shell/Files/1-0_TIME1', PAGER: 'less -R' }), []);
+  const folder = '/srv/sk-a-folder-with-a-long-name';
+  for (const name of ['PATH', 'HOME', 'PWD', 'OLDPWD', 'DISPLAY', 'TMPDIR', 'SSH_AUTH_SOCK', 'XDG_RUNTIME_DIR', 'XDG_DATA_DIRS'])
+    assert.deepEqual(leftOut({ [name]: folder }), [], name);
+});
+
 test('a large variable is looked at in no time', () => {
   const started = performance.now();
   for (const part of [
