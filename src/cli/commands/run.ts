@@ -10,6 +10,7 @@ import type { Command, Invocation } from '../command.ts';
 import { Hinted, withWayThere } from '../denials.ts';
 import { Mistake } from '../mistake.ts';
 import { readWholeNumber } from '../numbers.ts';
+import { harmless } from '../output/cells.ts';
 import { say } from '../terminal.ts';
 
 const CLOSES_WITHIN_MS = 3000;
@@ -78,7 +79,8 @@ export const run: Command = {
         streams: terminal,
         environment: terminal.environment,
         umask: terminal.umask,
-        say: (line) => say(terminal, `leasehold: ${line}`),
+        // WHY harmless: in it may stand what a service says.
+        say: (line) => say(terminal, `leasehold: ${harmless(line)}`),
       });
       // ORDER: this ends us before the command's own end could.
       if (vault !== null && ('signal' in ending || ending.isCut === true)) await endSession(invocation, vault);
@@ -112,7 +114,7 @@ function tell({ terminal }: Invocation, refused: readonly Refused[]): unknown {
   for (const error of errors.slice(0, -1)) {
     const known = error instanceof Hinted ? error.error : error;
     if (known instanceof LeaseholdError)
-      say(terminal, `leasehold: ${known.message.replace(/\.$/, '')} (${known.code}).`);
+      say(terminal, harmless(`leasehold: ${known.message.replace(/\.$/, '')} (${known.code}).`));
   }
   return errors.at(-1);
 }
