@@ -82,7 +82,9 @@ export async function run(job: Job, lender: Lender, surroundings: Surroundings):
     const begin = await choose(program, surroundings, signals);
     // ORDER: nothing is awaited between this and the start: a signal goes to the program, or there is none.
     if (interruptedBy !== null) return { signal: interruptedBy };
-    return await begin(atExit);
+    const ending = await begin(atExit);
+    if (ending.remark !== undefined) surroundings.say(ending.remark);
+    return ending;
   } catch (error) {
     if (interruptedBy !== null && interruption.signal.reason === error) return { signal: interruptedBy };
     throw error;

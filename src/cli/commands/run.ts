@@ -11,7 +11,7 @@ import { Hinted, withWayThere } from '../denials.ts';
 import { Mistake } from '../mistake.ts';
 import { readWholeNumber } from '../numbers.ts';
 import { harmless } from '../output/cells.ts';
-import { say } from '../terminal.ts';
+import { outliveOutput, say } from '../terminal.ts';
 
 const CLOSES_WITHIN_MS = 3000;
 
@@ -75,6 +75,7 @@ export const run: Command = {
         ttlSeconds: readWholeNumber(invocation, 'ttl'),
       };
       const vault = job.wanted.length === 0 ? null : await invocation.connect();
+      outliveOutput(terminal);
       const ending = await runProgram(job, lenderOf(invocation, vault), {
         streams: terminal,
         environment: terminal.environment,
