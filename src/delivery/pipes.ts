@@ -4,6 +4,7 @@ import { fstatSync } from 'node:fs';
 import type { Readable, Writable } from 'node:stream';
 import { type Ending, NOT_EXECUTABLE, NOT_FOUND, withLoss } from './ending.ts';
 import { type Fifo, makeFifo } from './fifos.ts';
+import { commandOf } from './ignoring.ts';
 import { Misuse } from './misuse.ts';
 import { type Pouring, pour } from './pouring.ts';
 import { makePrivateFiles } from './privatefiles.ts';
@@ -94,7 +95,8 @@ function hasDescriptor(stream: Writable): stream is Writable & { readonly fd: nu
 
 /** @throws Misuse where the environment is too large for the system */
 function start(program: Program, pipes: Pipes | null): ChildProcess | ReturnType<typeof notStarted> {
-  const { file, words, environment, masking } = program;
+  const { environment, masking } = program;
+  const [file, words] = commandOf(program);
   const other = masking === null ? 'inherit' : 'pipe';
   const stdio = ['inherit', pipes?.stdout.writeEnd ?? other, pipes?.stderr.writeEnd ?? other] as const;
   try {

@@ -16,6 +16,8 @@ export interface Program {
   readonly masking: Masking | null;
   /** That it shall have; null for ours. */
   readonly umask: number | null;
+  /** Signals that it shall ignore; it has the system's defaults for all others. */
+  readonly ignored: readonly NodeJS.Signals[];
 }
 
 export interface NoProgram {

@@ -8,6 +8,7 @@ import { plan } from '../../delivery/planning.ts';
 import { run as runProgram } from '../../delivery/running.ts';
 import type { Command, Invocation } from '../command.ts';
 import { Hinted, withWayThere } from '../denials.ts';
+import { readIgnored } from '../ignored.ts';
 import { Mistake } from '../mistake.ts';
 import { readWholeNumber } from '../numbers.ts';
 import { harmless } from '../output/cells.ts';
@@ -80,6 +81,7 @@ export const run: Command = {
         streams: terminal,
         environment: terminal.environment,
         umask: terminal.umask,
+        ignored: readIgnored(terminal),
         // WHY harmless: in it may stand what a service says.
         say: (line) => say(terminal, `leasehold: ${harmless(line)}`),
       });
