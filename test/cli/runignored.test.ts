@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { after, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -12,7 +12,6 @@ import { openPseudoTerminal } from '../kit/pseudoterminal.ts';
 import { openScene } from './runscene.ts';
 
 const scene = await openScene({ after });
-const IS_LINUX = { skip: existsSync('/proc/self/status') ? false : 'nobody says which signals are ignored' };
 const ROOT = join(import.meta.dirname, '../..');
 
 /** What starts the command, with its own first lines and without an installation. */
@@ -41,7 +40,7 @@ const MASKS: readonly [signals: string, mask: string][] = [
   ['PIPE QUIT TSTP', '0000000000081004'],
 ];
 for (const [signals, mask] of MASKS) {
-  test(`the program ignores what was ignored, and nothing else: ${signals || 'nothing'}`, IS_LINUX, async (t) => {
+  test(`the program ignores what was ignored, and nothing else: ${signals || 'nothing'}`, async (t) => {
     for (const flags of [[], ['--no-masking']]) {
       const child = spawn('sh', ignoring(signals, [...RUN, ...flags, ...MASK]), { env: environment });
       const output = (await child.stdout.toArray()).join('');
@@ -66,32 +65,28 @@ function signalAll({ pid = 0 }: ChildProcess, signal: NodeJS.Signals): void {
   process.kill(-pid, signal);
 }
 
-test(
-  'what is ignored ends neither the command nor the program, and leases are given back at its own end',
-  IS_LINUX,
-  async () => {
-    const { child, ended } = start('HUP TERM', [...RUN, '--', 'sh', '-c', 'echo ready; read x; exit 7']);
-    await new Promise((resolve) => child.stdout.once('data', resolve));
-    for (const signal of ['SIGHUP', 'SIGTERM'] as const) {
-      child.kill(signal);
-      signalAll(child, signal);
-    }
-    await sleep(300);
-    assert.equal(await scene.countActive(), 1);
-    child.stdin.end('\n');
-    assert.equal(await ended, 7);
-    assert.equal(await scene.countActive(), 0);
-  },
-);
+test('what is ignored ends neither the command nor the program, and leases are given back at its own end', async () => {
+  const { child, ended } = start('HUP TERM', [...RUN, '--', 'sh', '-c', 'echo ready; read x; exit 7']);
+  await new Promise((resolve) => child.stdout.once('data', resolve));
+  for (const signal of ['SIGHUP', 'SIGTERM'] as const) {
+    child.kill(signal);
+    signalAll(child, signal);
+  }
+  await sleep(300);
+  assert.equal(await scene.countActive(), 1);
+  child.stdin.end('\n');
+  assert.equal(await ended, 7);
+  assert.equal(await scene.countActive(), 0);
+});
 
-test('what is not ignored beside it still reaches the program', IS_LINUX, async () => {
+test('what is not ignored beside it still reaches the program', async () => {
   const { child, ended } = start('HUP', [...RUN, '--', 'sh', '-c', 'echo ready; exec sleep 60']);
   await new Promise((resolve) => child.stdout.once('data', resolve));
   child.kill('SIGTERM');
   assert.equal(await ended, 'SIGTERM');
 });
 
-test('other commands go on as well', IS_LINUX, async () => {
+test('other commands go on as well', async () => {
   for (const [signals, expected] of [
     ['INT', 'ACCESS_DENIED'],
     ['', 'broken off'],
@@ -108,13 +103,13 @@ test('other commands go on as well', IS_LINUX, async () => {
   }
 });
 
-test('a variable whose name no shell can write reaches the program all the same', IS_LINUX, async () => {
+test('a variable whose name no shell can write reaches the program all the same', async () => {
   const words = ['run', '--env', 'A.B=prod/a', '--', 'printenv', 'A.B'];
   const child = spawn('sh', ignoring('HUP', words), { env: environment });
   assert.equal((await child.stdout.toArray()).join(''), '[secret]\n');
 });
 
-test('where env cannot do it a shell does', IS_LINUX, async () => {
+test('where env cannot do it a shell does', async () => {
   const folder = temporaryFolder({ after });
   const file = join(folder, 'a=b');
   writeFileSync(file, '#!/bin/sh\ngrep SigIgn /proc/self/status; echo "$@"\n', { mode: 0o755 });

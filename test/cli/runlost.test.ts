@@ -9,7 +9,6 @@ import { openScene } from './runscene.ts';
 
 const scene = await openScene({ after });
 const trace = join(scene.home.path, 'trace');
-const IS_LINUX = { skip: existsSync('/dev/full') ? false : 'no device that is always full' };
 
 interface Ended {
   readonly code: number | null;
@@ -33,32 +32,28 @@ async function run(script: string, redirection: string, ...flags: readonly strin
 
 const FULL = 'leasehold: standard output cannot be written (ENOSPC)\n';
 
-test(
-  'where our output is full the program is waited for, and what it borrowed is gone afterwards',
-  IS_LINUX,
-  async () => {
-    const script = `trap '' PIPE; echo "$A" > "$TRACE"; echo hi; sleep 1.5; test -f "$A" && echo held >> "$TRACE"; exit 7`;
-    const { code, text } = await run(script, '> /dev/full', '--files');
-    assert.deepEqual([code, text], [7, FULL]);
-    const [path = '', held] = readFileSync(trace, 'utf8').split('\n');
-    assert.equal(held, 'held');
-    assert.equal(existsSync(path), false);
-    assert.equal(await scene.countActive(), 0);
-  },
-);
+test('where our output is full the program is waited for, and what it borrowed is gone afterwards', async () => {
+  const script = `trap '' PIPE; echo "$A" > "$TRACE"; echo hi; sleep 1.5; test -f "$A" && echo held >> "$TRACE"; exit 7`;
+  const { code, text } = await run(script, '> /dev/full', '--files');
+  assert.deepEqual([code, text], [7, FULL]);
+  const [path = '', held] = readFileSync(trace, 'utf8').split('\n');
+  assert.equal(held, 'held');
+  assert.equal(existsSync(path), false);
+  assert.equal(await scene.countActive(), 0);
+});
 
-test('a program that ended well ends with 2 where what it wrote was lost', IS_LINUX, async () => {
+test('a program that ended well ends with 2 where what it wrote was lost', async () => {
   assert.deepEqual(await run('echo hi', '> /dev/full'), { code: 2, signal: null, text: FULL });
   assert.deepEqual(await run('echo hi', '> /dev/full 2>&1'), { code: 2, signal: null, text: '' });
   assert.deepEqual(await run(':', '> /dev/full'), { code: 0, signal: null, text: '' });
 });
 
-test('one that goes on writing meets a closed pipe', IS_LINUX, async () => {
+test('one that goes on writing meets a closed pipe', async () => {
   const { code, text } = await run('exec yes', '> /dev/full');
   assert.deepEqual([code, text], [141, FULL]);
 });
 
-test('a full standard error ends nobody: what is written there is thrown away', IS_LINUX, async () => {
+test('a full standard error ends nobody: what is written there is thrown away', async () => {
   const script = 'seq 100000 >&2; echo $?; sleep 0.3; seq 100000 >&2; echo $?';
   assert.deepEqual(await run(script, '2> /dev/full'), { code: 0, signal: null, text: '0\n0\n' });
 });
@@ -70,7 +65,7 @@ test('a reader of standard error that is gone ends the program that writes there
   assert.equal((await child.stdout.toArray()).join(''), 'PIPE\n');
 });
 
-test('every other command ends with 2 at once', IS_LINUX, async () => {
+test('every other command ends with 2 at once', async () => {
   const child = spawn('sh', ['-c', 'exec "$@" > /dev/full', '-', ...scene.run('--help')], { env: scene.environment });
   const stderr = child.stderr.toArray();
   assert.equal(await new Promise((resolve) => child.once('exit', resolve)), 2);
