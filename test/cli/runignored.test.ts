@@ -53,6 +53,29 @@ for (const [signals, mask] of MASKS) {
   });
 }
 
+/** A terminal that is closed as soon as the program is ready. */
+const CLOSING = `
+import os, pty, sys
+pid, terminal = pty.fork()
+if pid == 0: os.execvp(sys.argv[1], sys.argv[1:])
+seen = b''
+while b'ready' not in seen: seen += os.read(terminal, 1000)
+os.close(terminal)
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))`;
+
+test('a program that ignores the hangup goes on to its end when its terminal is closed, however much it writes', async (t) => {
+  const words = ignoring('HUP', [...RUN, '--', 'sh', '-c', 'echo ready; sleep 0.5; seq 100000; exit 3']);
+  const child = spawn('python3', ['-c', CLOSING, 'sh', ...words], {
+    env: environment,
+    stdio: 'ignore',
+    detached: true,
+  });
+  const ended = new Promise((resolve) => child.once('exit', resolve));
+  t.after(() => child.kill('SIGKILL'));
+  assert.equal(await Promise.race([ended, sleep(15_000, 'never', { ref: false })]), 3);
+  assert.equal(await scene.countActive(), 0);
+});
+
 /** In a group of its own, so that a signal can be sent to all of them, as by a terminal. */
 function start(signals: string, words: readonly string[]) {
   const child = spawn('sh', ignoring(signals, words), { env: environment, detached: true });
