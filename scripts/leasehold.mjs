@@ -1,7 +1,8 @@
 #!/bin/sh
-//bin/true 2>/dev/null; exec node -- "$0" "$@"
-// WHY a shell first, to which the line above is code: without -- Node reads the file of our --env-file itself, and does what NODE_OPTIONS
-// in it says, in the process that holds the token of the vault. `env -S` is not to be had everywhere.
+//bin/true 2>/dev/null; LEASEHOLD_SIGIGN=$(sed -n 's/^SigIgn:[^0-9a-f]*//p' /proc/self/status 2>/dev/null); export LEASEHOLD_SIGIGN; exec node -- "$0" "$@"
+// WHY a shell first, to which the line above is code: Node forgets which signals were ignored when it was started; and without -- it
+// reads the file of our --env-file itself, and does what NODE_OPTIONS in it says, in the process that holds the token of the vault.
+// `env -S` is not to be had everywhere.
 
 // The command `leasehold`. In a checkout it installs what is missing and runs src/, without a build; installed it runs dist/, in
 // this very process. Plain JavaScript for Node 18 and later: it has to start where Node is too old, to say so.

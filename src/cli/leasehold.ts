@@ -3,6 +3,7 @@ import { parseTyped, putFlagsBehind } from './arguments.ts';
 import { fail } from './failing.ts';
 import { find } from './finding.ts';
 import { overview, page } from './help.ts';
+import { ignore, readIgnored } from './ignored.ts';
 import { createInvocation, type Invoked } from './invoking.ts';
 import { EXIT, Mistake } from './mistake.ts';
 import { resolveSettings } from './settings/resolving.ts';
@@ -16,6 +17,8 @@ async function main(words: readonly string[], terminal: Terminal): Promise<numbe
   let settings: Settings | null = null;
   let invocation: Invoked | null = null;
   const interruption = new AbortController();
+  const ignored = readIgnored(terminal);
+  ignore(ignored);
   try {
     const [first] = words;
     if (first === undefined || first === '--help' || first === '-h' || (first === 'help' && words.length === 1)) {
@@ -43,7 +46,7 @@ async function main(words: readonly string[], terminal: Terminal): Promise<numbe
     }
     settings = await resolveSettings((name) => typed.flags.get(name)?.at(-1) ?? null, terminal);
     invocation = createInvocation(typed, settings, terminal, interruption.signal);
-    if (found.command.handlesSignals !== true) abortOnSignals(interruption);
+    if (found.command.handlesSignals !== true) abortOnSignals(interruption, ignored);
     return await found.command.run(invocation);
   } catch (error) {
     return fail(terminal, error, settings);
@@ -53,8 +56,9 @@ async function main(words: readonly string[], terminal: Terminal): Promise<numbe
 }
 
 /** What is under way ends in order; who says it twice means it. */
-function abortOnSignals(interruption: AbortController): void {
+function abortOnSignals(interruption: AbortController, ignored: readonly NodeJS.Signals[]): void {
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+    if (ignored.includes(signal)) continue;
     process.once(signal, () => interruption.abort(new Mistake(`broken off (${signal})`)));
   }
 }

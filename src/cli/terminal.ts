@@ -19,14 +19,21 @@ export interface Terminal {
 
 export function processTerminal(umask: number): Terminal {
   const { stdin, stdout, stderr, env } = process;
-  stdout.on('error', (error: NodeJS.ErrnoException) => {
-    if (GONE.has(error.code ?? '')) return;
-    // ORDER: at once, so that nobody goes on with half of what was to be printed.
-    stderr.write(`leasehold: standard output cannot be written (${error.code}).\n`);
-    process.exit(EXIT.ERROR);
-  });
+  stdout.on('error', endWithoutOutput);
   stderr.on('error', () => undefined);
   return { stdin, stdout, stderr, environment: env, folder: process.cwd(), umask };
+}
+
+function endWithoutOutput({ code = '' }: NodeJS.ErrnoException): void {
+  if (GONE.has(code)) return;
+  // ORDER: at once, so that nobody goes on with half of what was to be printed.
+  process.stderr.write(`leasehold: standard output cannot be written (${code}).\n`);
+  process.exit(EXIT.ERROR);
+}
+
+/** For a command that has to go on, and looks at the errors of standard output itself: one that began what it must end. */
+export function outliveOutput({ stdout }: Terminal): void {
+  stdout.on('error', () => undefined).off('error', endWithoutOutput);
 }
 
 /** SOURCE: no-color.org */

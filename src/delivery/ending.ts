@@ -5,11 +5,15 @@ import { setTimeout as sleep } from 'node:timers/promises';
 export type Ending = ({ readonly code: number } | { readonly signal: NodeJS.Signals }) & {
   /** Whether a signal ended the writing of what others still said: our output may never take what waits for it. */
   readonly isCut?: boolean;
+  /** For people: why it did not start, or that what it wrote was lost. */
+  readonly remark?: string;
 };
 
 /** As shells say it. */
 export const NOT_FOUND = 127;
 export const NOT_EXECUTABLE = 126;
+/** For a program that ended well, but whose output was lost. */
+const OUTPUT_LOST = 2;
 const SIGNALLED = 128;
 const DELIVERED_WITHIN_MS = 500;
 
@@ -28,6 +32,12 @@ const DUMPING: ReadonlySet<NodeJS.Signals> = new Set([
     'SIGSYS',
   ] as const),
 ]);
+
+/** The ending where our own output could not be written, as the system's code says. */
+export function withLoss(ending: Ending, code: string): Ending {
+  const remark = `standard output cannot be written (${code})`;
+  return 'code' in ending && ending.code === 0 ? { ...ending, code: OUTPUT_LOST, remark } : { ...ending, remark };
+}
 
 /** Ends this process by the signal of the ending; resolves to an exit code where there is none, or where it does not end us. */
 export async function endAs(ending: Ending): Promise<number> {

@@ -1,5 +1,5 @@
 /** The environment that a child inherits: the parent's without the vault's own variables and without what looks like a secret. */
-import { isHarmlessName, isKeyShaped, isSecretName } from './shapes.ts';
+import { isHarmlessName, isKeyShaped, isNeededName, isSecretName } from './shapes.ts';
 
 const OWN = /^LEASEHOLD_/i;
 const ALL = '*';
@@ -32,6 +32,6 @@ export function inheritEnvironment(parent: Variables, keep: readonly string[] = 
 
 /** An empty value is nobody's secret. */
 function looksSecret(name: string, value: string): boolean {
-  if (value === '' || isHarmlessName(name)) return false;
-  return isSecretName(name) || isKeyShaped(value);
+  if (value === '' || isNeededName(name)) return false;
+  return (isSecretName(name) && !isHarmlessName(name)) || isKeyShaped(value);
 }

@@ -2,8 +2,9 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { fstatSync } from 'node:fs';
 import type { Readable, Writable } from 'node:stream';
-import { type Ending, NOT_EXECUTABLE, NOT_FOUND } from './ending.ts';
+import { type Ending, NOT_EXECUTABLE, NOT_FOUND, withLoss } from './ending.ts';
 import { type Fifo, makeFifo } from './fifos.ts';
+import { commandOf } from './ignoring.ts';
 import { Misuse } from './misuse.ts';
 import { type Pouring, pour } from './pouring.ts';
 import { makePrivateFiles } from './privatefiles.ts';
@@ -35,21 +36,19 @@ export async function runOnPipes(
   const { masking } = program;
   // WHY before the signals: nobody waits between the question whether one has come and the start.
   const pipes = masking === null ? null : makePipes(streams);
-  const child = withUmask(program.umask, () => start(program, pipes));
+  const started = withUmask(program.umask, () => start(program, pipes));
+  if ('remark' in started) return started;
+  const child = started;
   signals.sendToNeighbour((signal) => child.kill(signal));
   const pourings: Pouring[] = [];
   if (masking !== null) {
     const stdout = pipes?.stdout.readEnd ?? child.stdout;
     const stderr = pipes?.stderr.readEnd ?? child.stderr;
-    if (stdout !== null) pourings.push(pour(stdout, masking, streams.stdout));
-    if (stderr !== null && stderr !== stdout) pourings.push(pour(stderr, masking, streams.stderr));
+    if (stdout !== null) pourings.push(pour(stdout, masking, streams.stdout, false));
+    if (stderr !== null && stderr !== stdout) pourings.push(pour(stderr, masking, streams.stderr, true));
   }
-  const ending = await new Promise<Ending>((resolve, reject) => {
-    child.once('error', (error: NodeJS.ErrnoException) => {
-      if (error.code === 'ENOENT') resolve({ code: NOT_FOUND });
-      else if (error.code === 'EACCES') resolve({ code: NOT_EXECUTABLE });
-      else reject(error);
-    });
+  const ending = await new Promise<Ending>((resolve) => {
+    child.once('error', (error) => resolve(notStarted(program, error)));
     child.once('exit', (code, signal) => resolve(signal === null ? { code: code ?? 0 } : { signal }));
   });
   // Whoever still writes was left behind by the program, and gets no signals from us.
@@ -60,7 +59,15 @@ export async function runOnPipes(
   });
   atExit();
   await Promise.all(pourings.map((pouring) => pouring.finish()));
-  return isCut ? { ...ending, isCut } : ending;
+  const loss = pourings[0]?.lostBy() ?? null;
+  const told = loss === null ? ending : withLoss(ending, loss);
+  return isCut ? { ...told, isCut } : told;
+}
+
+/** What the system alone can tell, such as that a program's loader is missing. */
+function notStarted({ file }: Program, error: NodeJS.ErrnoException): Ending & { readonly remark: string } {
+  const code = error.code === 'ENOENT' ? NOT_FOUND : NOT_EXECUTABLE;
+  return { code, remark: `${file}: cannot be started (${error.code})` };
 }
 
 /** Null where the system has none: then Node's own serve. */
@@ -86,14 +93,20 @@ function hasDescriptor(stream: Writable): stream is Writable & { readonly fd: nu
   return 'fd' in stream && typeof stream.fd === 'number';
 }
 
-function start({ file, words, environment, masking }: Program, pipes: Pipes | null): ChildProcess {
+/** @throws Misuse where the environment is too large for the system */
+function start(program: Program, pipes: Pipes | null): ChildProcess | ReturnType<typeof notStarted> {
+  const { environment, masking } = program;
+  const [file, words] = commandOf(program);
   const other = masking === null ? 'inherit' : 'pipe';
   const stdio = ['inherit', pipes?.stdout.writeEnd ?? other, pipes?.stderr.writeEnd ?? other] as const;
   try {
     return spawn(file, words, { env: environment, stdio: [...stdio] });
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'E2BIG') throw error;
-    throw new Misuse('the environment is larger than the system allows', '--files delivers values as files.');
+  } catch (thrown) {
+    const error = thrown as NodeJS.ErrnoException;
+    if (error.code === 'E2BIG')
+      throw new Misuse('the environment is larger than the system allows', '--files delivers values as files.');
+    if (error.syscall === undefined) throw error;
+    return notStarted(program, error);
   } finally {
     for (const pipe of new Set([pipes?.stdout, pipes?.stderr])) pipe?.handOver();
   }

@@ -15,15 +15,24 @@ const LARGEST_PIPE_BYTES = 1024 * 1024;
 /** For what has been read when we are stopped: a reader that takes it, takes it at once. */
 const STOPPED_WITHIN_MS = 200;
 
+/** Errors of a stream whose reader is gone. */
+const GONE: ReadonlySet<string> = new Set(['EPIPE', 'EIO']);
+
 /** What was begun by `pour`. */
 export interface Pouring {
   /** To be called when the program has ended: resolves when all that it wrote has been written, or those it left behind have had their time. */
   finish(): Promise<void>;
   /** Reads no more; `finish` then resolves at once. */
   stop(): void;
+  /** Of the error by which output was lost, though somebody is there to read it: a full disk's. Null where there was none. */
+  lostBy(): string | null;
 }
 
-export function pour(source: Readable, masking: Masking, target: Writable): Pouring {
+/**
+ * Once the target cannot be written the program meets a closed pipe. One `isBeside` the output proper is closed where its reader is
+ * gone alone: otherwise the rest is thrown away, because who writes to a full log goes on.
+ */
+export function pour(source: Readable, masking: Masking, target: Writable, isBeside: boolean): Pouring {
   const masked = new MaskingStream(masking);
   let quietTicks = 0;
   let readBytes = 0;
@@ -31,8 +40,13 @@ export function pour(source: Readable, masking: Masking, target: Writable): Pour
     quietTicks = 0;
     readBytes += chunk.length;
   });
-  // WHY the source is closed: so the program meets a closed pipe, as it would without us.
-  target.once('error', () => source.destroy());
+  let loss: string | null = null;
+  target.once('error', ({ code = 'unknown' }: NodeJS.ErrnoException) => {
+    if (!GONE.has(code)) loss = code;
+    // WHY the source is closed: so the program meets a closed pipe, as it would without us. What filled the disk it cannot be told.
+    if (!isBeside || loss === null) source.destroy();
+    else source.unpipe(masked).resume();
+  });
   const done = passOn(masked, target);
   const stopped = Promise.withResolvers<void>();
   source.once('close', () => masked.end());
@@ -56,6 +70,7 @@ export function pour(source: Readable, masking: Masking, target: Writable): Pour
       source.destroy();
       setTimeout(() => stopped.resolve(), STOPPED_WITHIN_MS).unref();
     },
+    lostBy: () => loss,
   };
 }
 
@@ -67,6 +82,10 @@ export function passOn(masked: MaskingStream, target: Writable): Promise<void> {
       masked.destroy();
       resolve();
     });
-    masked.once('end', () => target.write('', () => resolve()));
+    masked.once('end', () => {
+      // WHY not always: on a full device not even nothing can be written. WHY not at once: an error of the last write is still told.
+      if (target.writableLength === 0) setImmediate(resolve);
+      else target.write('', () => resolve());
+    });
   });
 }

@@ -1,10 +1,12 @@
 /** What is run, and whether it can be: looked up before anything is asked of the service, in the path that the program will have. */
-import { accessSync, constants, statSync } from 'node:fs';
+import { accessSync, closeSync, constants, openSync, readSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { NOT_EXECUTABLE, NOT_FOUND } from './ending.ts';
 import type { Masking } from './masking.ts';
 
 const DEFAULT_PATH = '/bin:/usr/bin';
+/** As far as the system reads it. SOURCE: execve(2), BINPRM_BUF_SIZE */
+const FIRST_LINE_BYTES = 256;
 
 export interface Program {
   readonly file: string;
@@ -14,6 +16,8 @@ export interface Program {
   readonly masking: Masking | null;
   /** That it shall have; null for ours. */
   readonly umask: number | null;
+  /** Signals that it shall ignore; it has the system's defaults for all others. */
+  readonly ignored: readonly NodeJS.Signals[];
 }
 
 export interface NoProgram {
@@ -21,25 +25,60 @@ export interface NoProgram {
   readonly message: string;
 }
 
+const IS = { [NOT_FOUND]: 'is not there', [NOT_EXECUTABLE]: 'cannot be executed' } as const;
+const ABSENT: NoProgram = { code: NOT_FOUND, message: 'command not found' };
+const FORBIDDEN: NoProgram = { code: NOT_EXECUTABLE, message: 'cannot be executed' };
+
 /** Null where it can be run. `path` is the PATH of its environment. */
 export function findFault(file: string, path: string | undefined): NoProgram | null {
   const places = file.includes('/')
     ? [file]
     : (path || DEFAULT_PATH).split(':').map((folder) => join(folder || '.', file));
   const found = places.map(look);
-  if (found.includes('runs')) return null;
-  if (found.includes('is there')) return { code: NOT_EXECUTABLE, message: `${file}: cannot be executed` };
-  return { code: NOT_FOUND, message: `${file}: command not found` };
+  if (found.includes(null)) return null;
+  const fault = found.find((one) => one?.code === NOT_EXECUTABLE) ?? found.find((one) => one !== ABSENT) ?? ABSENT;
+  return { code: fault.code, message: `${file}: ${fault.message}` };
 }
 
-function look(place: string): 'runs' | 'is there' | 'is not there' {
+/** Null where it runs. */
+function look(place: string): NoProgram | null {
+  const fault = lookAtFile(place);
+  if (fault !== null) return fault;
+  const interpreter = readInterpreter(place);
+  const other = interpreter === null ? null : lookAtFile(interpreter);
+  if (other === null) return null;
+  return { code: other.code, message: `the interpreter in its first line, ${interpreter}, ${IS[other.code]}` };
+}
+
+function lookAtFile(place: string): NoProgram | null {
   try {
-    if (statSync(place).isDirectory()) return place.includes('/') ? 'is there' : 'is not there';
+    if (statSync(place).isDirectory()) return place.includes('/') ? FORBIDDEN : ABSENT;
     accessSync(place, constants.X_OK);
-    return 'runs';
+    return null;
   } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    return code === 'EACCES' ? 'is there' : 'is not there';
+    return (error as NodeJS.ErrnoException).code === 'EACCES' ? FORBIDDEN : ABSENT;
+  }
+}
+
+/** Null where there is none, which is then the shell, or where nobody can say. */
+function readInterpreter(place: string): string | null {
+  try {
+    // WHY: what is not a file, such as a pipe, may keep a reader waiting.
+    if (!statSync(place).isFile()) return null;
+    const line = readBeginning(place, FIRST_LINE_BYTES);
+    return /^#![ \t]*([^ \t\n\0]+)/.exec(line)?.[1] ?? null;
+  } catch {
+    return null;
+  }
+}
+
+function readBeginning(place: string, length: number): string {
+  const bytes = Buffer.alloc(length);
+  const fd = openSync(place, 'r');
+  try {
+    return bytes.toString('utf8', 0, readSync(fd, bytes));
+  } finally {
+    closeSync(fd);
   }
 }
 

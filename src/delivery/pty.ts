@@ -7,6 +7,7 @@ import { statSync } from 'node:fs';
 import type { ReadStream, WriteStream } from 'node:tty';
 import type { IPty } from '@lydell/node-pty';
 import { type Ending, signalOf } from './ending.ts';
+import { commandOf } from './ignoring.ts';
 import { type Masking, MaskingStream } from './masking.ts';
 import { passOn } from './pouring.ts';
 import { type Program, withUmask } from './program.ts';
@@ -52,7 +53,8 @@ export async function runOnPty(
     const reading = readToTheEnd(pty, atExit);
     // The types know text alone; without an encoding it is bytes.
     pty.onData((chunk) => {
-      if (!masked.write(chunk as unknown as Uint8Array)) reading.pause();
+      // WHY never paused once nobody sees it: a program that ignores the hangup would wait for ever.
+      if (!masked.write(chunk as unknown as Uint8Array) && !masked.destroyed) reading.pause();
     });
     masked.on('drain', () => reading.resume());
     const hangUp = (): void => pty.kill('SIGHUP');
@@ -91,7 +93,9 @@ export async function runOnPty(
   }
 }
 
-function start(maker: PtyMaker, { file, words, environment }: Program, { columns, rows }: WriteStream): IPty {
+function start(maker: PtyMaker, program: Program, { columns, rows }: WriteStream): IPty {
+  const { environment } = program;
+  const [file, words] = commandOf(program);
   return maker.spawn(file, [...words], {
     encoding: null,
     cols: columns || 80,

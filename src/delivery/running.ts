@@ -37,6 +37,8 @@ export interface Surroundings {
   readonly environment: Variables;
   /** That the program shall have; null for ours. */
   readonly umask: number | null;
+  /** Signals that were ignored when we were started, as `nohup` does it. */
+  readonly ignored: readonly NodeJS.Signals[];
   /** For people: a line without its end. */
   say(line: string): void;
 }
@@ -59,7 +61,7 @@ export async function run(job: Job, lender: Lender, surroundings: Surroundings):
     interruptedBy ??= signal;
     interruption.abort();
   };
-  const signals = new Signals(interrupt);
+  const signals = new Signals(interrupt, surroundings.ignored);
   let borrowed: Borrowed | null = null;
   let files: PrivateFiles | null = null;
   let cleaning: Promise<void> | null = null;
@@ -78,11 +80,14 @@ export async function run(job: Job, lender: Lender, surroundings: Surroundings):
     const values = deliver(borrowed.values, files);
     const masking = job.isMasked ? mask(borrowed.values, surroundings) : null;
     const environment = Object.assign(Object.create(null), inherited.variables, given, values);
-    const program = { file, words, environment, masking, umask: surroundings.umask };
+    const { umask, ignored } = surroundings;
+    const program = { file, words, environment, masking, umask, ignored };
     const begin = await choose(program, surroundings, signals);
     // ORDER: nothing is awaited between this and the start: a signal goes to the program, or there is none.
     if (interruptedBy !== null) return { signal: interruptedBy };
-    return await begin(atExit);
+    const ending = await begin(atExit);
+    if (ending.remark !== undefined) surroundings.say(ending.remark);
+    return ending;
   } catch (error) {
     if (interruptedBy !== null && interruption.signal.reason === error) return { signal: interruptedBy };
     throw error;

@@ -13,37 +13,17 @@ const SECRET_PARTS = new RegExp(
 /** Words that say so at the end alone: KEY_FILE and AUTH_SOCK are none. Of BINDPW and DBPWD the end will do. */
 const SECRET_ENDINGS = /(?:^|_)(?:KEYS?|AUTH|PAT|JWT|COOKIE|NETRC)$|PWD?$/;
 
-/** Never taken for secrets: programs hardly run without them, or they are how one asks for a secret and not the secret. */
-const HARMLESS = new Set([
-  ...[
-    'PATH',
-    'HOME',
-    'USER',
-    'LOGNAME',
-    'SHELL',
-    'TERM',
-    'COLORTERM',
-    'LANG',
-    'LANGUAGE',
-    'TZ',
-    'PWD',
-    'OLDPWD',
-    'TMPDIR',
-  ],
-  ...[
-    'DISPLAY',
-    'WAYLAND_DISPLAY',
-    'XAUTHORITY',
-    'DBUS_SESSION_BUS_ADDRESS',
-    'DESKTOP_SESSION',
-    'HOSTNAME',
-    'EDITOR',
-    'PAGER',
-  ],
-  ...['SSH_AUTH_SOCK', 'SSH_AGENT_PID', 'SSH_ASKPASS', 'GIT_ASKPASS', 'SUDO_ASKPASS', 'GPG_AGENT_INFO', 'GPG_TTY'],
-  ...['NO_PROXY', 'NO_COLOR', 'FORCE_COLOR', 'COLUMNS', 'LINES'],
+/** Passed on whatever their values look like: programs hardly run without them, and a folder may be called sk-… as well. */
+const NEEDED = new Set([
+  ...['PATH', 'HOME', 'USER', 'LOGNAME', 'SHELL', 'TERM', 'LANG', 'LANGUAGE', 'TZ', 'PWD', 'OLDPWD', 'TMPDIR'],
+  ...['DISPLAY', 'WAYLAND_DISPLAY', 'XAUTHORITY', 'DBUS_SESSION_BUS_ADDRESS', 'SSH_AUTH_SOCK'],
+  // SOURCE: XDG Base Directory Specification
+  ...['XDG_RUNTIME_DIR', 'XDG_CONFIG_HOME', 'XDG_DATA_HOME', 'XDG_STATE_HOME', 'XDG_CACHE_HOME'],
+  ...['XDG_CONFIG_DIRS', 'XDG_DATA_DIRS'],
 ]);
-const HARMLESS_BEGINNINGS = /^(?:LC_|XDG_)/;
+
+/** Names that say more than they hold: folders, and a mark by which windows come to the front. Their values are looked at all the same. */
+const HARMLESS = new Set(['PWD', 'OLDPWD', 'XDG_ACTIVATION_TOKEN']);
 
 /** Of a value, in characters: no shape may take long on a large one. */
 const MOST_LOOKED_AT = 16 * 1024;
@@ -72,7 +52,7 @@ const KEY_SHAPES: readonly RegExp[] = [
   /\b[a-z][a-z0-9+.-]*:\/\/[^\s/:@]*:[^\s/@]+@/i,
 ];
 
-/** Of names that are not harmless. */
+/** By its words alone; a few such names are harmless. */
 export function isSecretName(name: string): boolean {
   // By words: `npm_config__authToken` is AUTH and TOKEN.
   const words = name
@@ -88,7 +68,11 @@ export function isKeyShaped(value: string): boolean {
 }
 
 /** Whether a variable with this name is passed on whatever its value looks like. */
+export function isNeededName(name: string): boolean {
+  return NEEDED.has(name);
+}
+
+/** Whether a name in any case is no secret's, though it looks like one. */
 export function isHarmlessName(name: string): boolean {
-  const words = name.toUpperCase();
-  return HARMLESS.has(words) || HARMLESS_BEGINNINGS.test(words);
+  return HARMLESS.has(name.toUpperCase());
 }

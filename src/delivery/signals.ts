@@ -10,10 +10,15 @@ type Receiver = (signal: NodeJS.Signals) => void;
 /** Takes them from now on until `release`: nothing of ours ends by one before it has cleaned up. */
 export class Signals {
   #receiver: Receiver;
-  readonly #listener: Receiver = (signal) => this.#receiver(signal);
+  readonly #listener: Receiver = (signal) => {
+    if (!this.#ignored.has(signal)) this.#receiver(signal);
+  };
+  readonly #ignored: ReadonlySet<NodeJS.Signals>;
 
-  constructor(receiver: Receiver) {
+  /** Nobody receives those that are ignored, and nobody ends by them. */
+  constructor(receiver: Receiver, ignored: readonly NodeJS.Signals[]) {
     this.#receiver = receiver;
+    this.#ignored = new Set(ignored);
     for (const signal of FORWARDED) process.on(signal, this.#listener);
   }
 

@@ -45,6 +45,22 @@ test('a program that is not there ends with 127, one that can’t be executed wi
   assert.equal((await scene.service.admin.get('/api/v1/leases')).body.data.length, before);
 });
 
+test('a script whose interpreter is missing says so before anything is lent, and what the system alone finds is said as well', async () => {
+  const before = (await scene.service.admin.get('/api/v1/leases')).body.data.length;
+  const script = join(scene.home.path, 'script');
+  writeFileSync(script, '#!/no/such\n', { mode: 0o755 });
+  const said = `leasehold: ${script}: the interpreter in its first line, /no/such, is not there\n`;
+  assert.deepEqual(await run([...A, '--', script]), { code: 127, signal: null, stdout: '', stderr: said });
+  assert.equal((await scene.service.admin.get('/api/v1/leases')).body.data.length, before);
+  const nested = join(scene.home.path, 'nested');
+  writeFileSync(nested, `#!${script}\n`, { mode: 0o755 });
+  for (const flags of [[], ['--no-masking']]) {
+    const { code, stderr } = await run([...flags, ...A, '--', nested]);
+    assert.deepEqual([code, stderr], [127, `leasehold: ${nested}: cannot be started (ENOENT)\n`]);
+  }
+  assert.equal(await scene.countActive(), 0);
+});
+
 test('a program that a signal ended ends us by the same one, but for those that write memory to the disk', async () => {
   for (const signal of ['SIGTERM', 'SIGINT', 'SIGKILL', 'SIGHUP', 'SIGUSR2'] as const)
     assert.equal((await inShell(`kill -${signal.slice(3)} $$`)).signal, signal);

@@ -7,7 +7,6 @@ import { test } from 'node:test';
 import { Secret } from '../../src/core/secret.ts';
 import { inheritEnvironment } from '../../src/delivery/environment.ts';
 import { makePrivateFiles } from '../../src/delivery/privatefiles.ts';
-import { findFault } from '../../src/delivery/program.ts';
 import { temporaryFolder } from '../kit/folder.ts';
 
 const leftOut = (parent: Record<string, string>, keep: readonly string[] = []) =>
@@ -75,6 +74,37 @@ test('variables are told by what their values look like', () => {
   }
 });
 
+test('no family of names hides a value, and what programs need goes whatever its value looks like', () => {
+  const key = `ghp_${letters(36)}`;
+  for (const name of [
+    'LC_X',
+    'LC_ALL',
+    'XDG_X',
+    'XDG_ACTIVATION_TOKEN',
+    'PAGER',
+    'EDITOR',
+    'GIT_ASKPASS',
+    'home',
+    'pwd',
+  ])
+    assert.deepEqual(leftOut({ [name]: `x ${key}` }), [name], name);
+  assert.deepEqual(leftOut({ XDG_TOKEN: 'x', LC_API_KEY: 'x' }), ['LC_API_KEY', 'XDG_TOKEN']);
+  assert.deepEqual(leftOut({ XDG_ACTIVATION_TOKEN: 'gnome-shell/Files/1-0_TIME1', PAGER: 'less -R' }), []);
+  const folder = '/srv/sk-a-folder-with-a-long-name';
+  for (const name of [
+    'PATH',
+    'HOME',
+    'PWD',
+    'OLDPWD',
+    'DISPLAY',
+    'TMPDIR',
+    'SSH_AUTH_SOCK',
+    'XDG_RUNTIME_DIR',
+    'XDG_DATA_DIRS',
+  ])
+    assert.deepEqual(leftOut({ [name]: folder }), [], name);
+});
+
 test('a large variable is looked at in no time', () => {
   const started = performance.now();
   for (const part of [
@@ -133,16 +163,4 @@ test('a place that others can enter or that is a link is not used, nor does a fi
   assert.equal(existsSync(join(folder, 'target')), false);
   for (const name of ['../x', 'a/b', '.', '..'])
     assert.throws(() => files.write(name, new Secret('x')), { name: 'Misuse' });
-});
-
-test('a program is looked up as a shell does it', (t) => {
-  const folder = temporaryFolder(t);
-  mkdirSync(join(folder, 'sh'));
-  assert.equal(findFault('sh', `${folder}:/nowhere:/bin`), null);
-  assert.equal(findFault('sh', undefined), null);
-  assert.equal(findFault('/bin/sh', ''), null);
-  assert.equal(findFault('no-such', '/bin')?.code, 127);
-  assert.equal(findFault('./no-such', '/bin')?.code, 127);
-  assert.equal(findFault('sh', folder)?.code, 126);
-  assert.equal(findFault('/etc/passwd', '/bin')?.code, 126);
 });

@@ -8,9 +8,11 @@ import { plan } from '../../delivery/planning.ts';
 import { run as runProgram } from '../../delivery/running.ts';
 import type { Command, Invocation } from '../command.ts';
 import { Hinted, withWayThere } from '../denials.ts';
+import { readIgnored } from '../ignored.ts';
 import { Mistake } from '../mistake.ts';
 import { readWholeNumber } from '../numbers.ts';
-import { say } from '../terminal.ts';
+import { harmless } from '../output/cells.ts';
+import { outliveOutput, say } from '../terminal.ts';
 
 const CLOSES_WITHIN_MS = 3000;
 
@@ -74,11 +76,14 @@ export const run: Command = {
         ttlSeconds: readWholeNumber(invocation, 'ttl'),
       };
       const vault = job.wanted.length === 0 ? null : await invocation.connect();
+      outliveOutput(terminal);
       const ending = await runProgram(job, lenderOf(invocation, vault), {
         streams: terminal,
         environment: terminal.environment,
         umask: terminal.umask,
-        say: (line) => say(terminal, `leasehold: ${line}`),
+        ignored: readIgnored(terminal),
+        // WHY harmless: in it may stand what a service says.
+        say: (line) => say(terminal, `leasehold: ${harmless(line)}`),
       });
       // ORDER: this ends us before the command's own end could.
       if (vault !== null && ('signal' in ending || ending.isCut === true)) await endSession(invocation, vault);
@@ -112,7 +117,7 @@ function tell({ terminal }: Invocation, refused: readonly Refused[]): unknown {
   for (const error of errors.slice(0, -1)) {
     const known = error instanceof Hinted ? error.error : error;
     if (known instanceof LeaseholdError)
-      say(terminal, `leasehold: ${known.message.replace(/\.$/, '')} (${known.code}).`);
+      say(terminal, harmless(`leasehold: ${known.message.replace(/\.$/, '')} (${known.code}).`));
   }
   return errors.at(-1);
 }
