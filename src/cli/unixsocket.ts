@@ -1,7 +1,7 @@
 /** `fetch` over a Unix socket, as far as the client uses it: Node's own takes no socket. */
 import type { IncomingMessage } from 'node:http';
 import { Readable } from 'node:stream';
-import { LeaseholdError } from '../client/errors.ts';
+import { notLeasehold } from '../client/answers.ts';
 
 export function unixFetch(socketPath: string): typeof fetch {
   return async (input, init) => {
@@ -24,11 +24,14 @@ export function unixFetch(socketPath: string): typeof fetch {
             resolve(toResponse(answer));
           } catch {
             call.destroy();
-            const status = answer.statusCode ?? 0;
-            reject(new LeaseholdError('BAD_ANSWER', `what answered is no Leasehold (status ${status})`, { status }));
+            reject(notLeasehold({ status: answer.statusCode ?? 0 }));
           }
         },
       );
+      call.on('upgrade', (answer, socket) => {
+        socket.destroy();
+        reject(notLeasehold({ status: answer.statusCode ?? 0 }));
+      });
       call.on('error', (error) => reject(new TypeError('fetch failed', { cause: error })));
       call.end(typeof body === 'string' ? body : undefined);
     });

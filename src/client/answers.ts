@@ -78,7 +78,7 @@ export function discard({ body }: Response): void {
 }
 
 /** A proxy's page, or another service. */
-export function notLeasehold({ status }: Response): LeaseholdError {
+export function notLeasehold({ status }: Pick<Response, 'status'>): LeaseholdError {
   return OF_A_PROXY.has(status)
     ? new LeaseholdError('NO_ANSWER', `a proxy answered in place of the service (status ${status})`, { status })
     : new LeaseholdError('BAD_ANSWER', `what answered is no Leasehold (status ${status})`, { status });
