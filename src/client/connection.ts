@@ -18,6 +18,8 @@ export interface ListAllOptions extends CallOptions {
 
 const MOST_ON_A_PAGE = 1000;
 const MOST_LISTED_BYTES = 1024 ** 3;
+/** Less than any row of any list has, by the names of its fields alone. */
+const LEAST_OF_A_ROW_BYTES = 50;
 /** Beside as many again as there were: leases come by thousands a second while their list is read. */
 const MOST_COMING_MEANWHILE = 100_000;
 
@@ -66,7 +68,8 @@ export class Connection {
       if (offset === 0) most = 2 * meta.total + MOST_COMING_MEANWHILE;
       read += bytes;
       if (offset + data.length > most) throw new LeaseholdError('BAD_ANSWER', 'the list has no end');
-      if (read > mostBytes) {
+      // Told at once, where it can be: who says that there are billions may be believed.
+      if (Math.max(read, meta.total * LEAST_OF_A_ROW_BYTES) > mostBytes) {
         throw new LeaseholdError(
           'BAD_ANSWER',
           `the list is longer than ${mostBytes} bytes, which is the most that is read`,
