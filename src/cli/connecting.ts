@@ -22,7 +22,7 @@ export function connect(settings: Settings): Connected {
   try {
     const vault = new Leasehold({
       address: socket === null ? address.value : 'http://localhost',
-      timeoutMs: timeoutSeconds.value * 1000,
+      timeoutMs: Math.round(timeoutSeconds.value * 1000),
       insecureHttp: allowsInsecureHttp,
       ...(socket === null ? {} : { fetch: unixFetch(socket) }),
       ...(who.kind === 'agent' ? { agent: { name: who.name, sign: fileSigner(who.keyFile) } } : {}),
@@ -31,14 +31,18 @@ export function connect(settings: Settings): Connected {
     const close = who.kind === 'agent' ? () => endSession(vault) : () => Promise.resolve();
     return { vault, close };
   } catch (error) {
-    if (error instanceof LeaseholdError) throw new Mistake(`${address.by}: ${wordOption(error.message)}`);
+    if (error instanceof LeaseholdError) throw new Mistake(wordOption(error, settings));
     throw error;
   }
 }
 
-/** As the command calls it. */
-function wordOption(message: string): string {
-  return message.replace(/^address: /, '').replace('allow it with insecureHttp', 'allow it with --insecure-http');
+/** As the command calls it, by where it is from. */
+function wordOption({ message, option }: LeaseholdError, { address, identity, timeoutSeconds }: Settings): string {
+  const from = { address: address.by, token: identity.by, timeoutMs: timeoutSeconds.by };
+  const found = Object.entries(from).find(([name]) => name === option);
+  if (found === undefined) return message;
+  const rule = message.slice(`${option}: `.length);
+  return `${found[1]}: ${rule.replace('allow it with insecureHttp', 'allow it with --insecure-http')}`;
 }
 
 async function endSession(vault: Leasehold): Promise<void> {

@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { AuditEntry, AuditFilter, Leasehold } from '../client/leasehold.ts';
 import type { Invocation } from './command.ts';
 import { toCell } from './output/cells.ts';
+import { assertRising } from './sequence.ts';
 
 const EVERY_MS = 1000;
 const MOST_ON_A_PAGE = 1000;
@@ -16,7 +17,8 @@ export async function followLog(
 ): Promise<void> {
   const { signal } = invocation;
   const { data } = await vault.audit.list({ ...filter, limit: Math.min(last, MOST_ON_A_PAGE) }, { signal });
-  let seen = [...data].reverse();
+  let seen = data.toReversed();
+  assertRising(seen);
   for (const entry of seen) await print(invocation, entry);
   // Times never fall along the log: from the last one's on, those that were seen are left out.
   let from = seen.at(-1) ?? (await vault.audit.list({ limit: 1 }, { signal })).data[0] ?? null;
@@ -39,9 +41,12 @@ export async function followLog(
 async function next(vault: Leasehold, filter: AuditFilter, from: AuditEntry | null, signal: AbortSignal) {
   const found: AuditEntry[] = [];
   const since = from === null ? {} : { since: from.timestamp };
+  let last = 0;
   for (let offset = 0; found.length < MOST_ON_A_PAGE; offset += MOST_ON_A_PAGE) {
     const page = { ...filter, ...since, order: 'asc', limit: MOST_ON_A_PAGE, offset };
     const { data } = await vault.audit.list(page, { signal });
+    assertRising(data, last);
+    last = data.at(-1)?.seq ?? last;
     found.push(...data.filter(({ seq }) => seq > (from?.seq ?? 0)));
     if (data.length < MOST_ON_A_PAGE) break;
   }

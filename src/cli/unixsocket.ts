@@ -1,5 +1,7 @@
 /** `fetch` over a Unix socket, as far as the client uses it: Node's own takes no socket. */
+import type { IncomingMessage } from 'node:http';
 import { Readable } from 'node:stream';
+import { notLeasehold } from '../client/answers.ts';
 
 export function unixFetch(socketPath: string): typeof fetch {
   return async (input, init) => {
@@ -17,19 +19,35 @@ export function unixFetch(socketPath: string): typeof fetch {
           ...(signal ? { signal } : {}),
         },
         (answer) => {
-          const status = answer.statusCode ?? 0;
-          const received = new Headers();
-          for (const [name, values] of Object.entries(answer.headersDistinct)) {
-            for (const value of values ?? []) received.append(name, value);
+          // WHY not left to throw: in a callback nobody would catch it.
+          try {
+            resolve(toResponse(answer));
+          } catch {
+            call.destroy();
+            reject(notLeasehold({ status: answer.statusCode ?? 0 }));
           }
-          // A response with this status may have no body, not even an empty one.
-          if (status === 204) answer.resume();
-          const content = status === 204 ? null : (Readable.toWeb(answer) as ReadableStream<Uint8Array>);
-          resolve(new Response(content, { status, headers: received }));
         },
       );
+      call.on('upgrade', (answer, socket) => {
+        socket.destroy();
+        reject(notLeasehold({ status: answer.statusCode ?? 0 }));
+      });
       call.on('error', (error) => reject(new TypeError('fetch failed', { cause: error })));
       call.end(typeof body === 'string' ? body : undefined);
     });
   };
+}
+
+/** @throws TypeError, RangeError for a status that is none, and for one that may have no body and does not end without one */
+function toResponse(answer: IncomingMessage): Response {
+  const status = answer.statusCode ?? 0;
+  const headers = new Headers();
+  for (const [name, values] of Object.entries(answer.headersDistinct)) {
+    for (const value of values ?? []) headers.append(name, value);
+  }
+  // A response with such a status may have no body, not even an empty one.
+  const isBare = status === 204 || status === 304;
+  if (isBare) answer.resume();
+  const content = isBare ? null : (Readable.toWeb(answer) as ReadableStream<Uint8Array>);
+  return new Response(content, { status, headers });
 }

@@ -1,5 +1,5 @@
 /** Where the service is, checked once: a token must not go in the clear over a network that others share. */
-import { LeaseholdError } from './errors.ts';
+import { badOption } from './errors.ts';
 
 const LOOPBACK = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/;
 
@@ -7,15 +7,15 @@ const LOOPBACK = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/;
 export function parseAddress(text: string, allowsInsecureHttp: boolean): string {
   const url = URL.parse(text);
   if (url === null || (url.protocol !== 'http:' && url.protocol !== 'https:')) {
-    throw new LeaseholdError('BAD_OPTIONS', 'address: must be http://HOST:PORT or https://HOST:PORT');
+    throw badOption('address', 'must be http://HOST:PORT or https://HOST:PORT');
   }
   if (url.username !== '' || url.password !== '' || url.search !== '' || url.hash !== '') {
-    throw new LeaseholdError('BAD_OPTIONS', 'address: must hold no user, no query and no fragment');
+    throw badOption('address', 'must hold no user, no query and no fragment');
   }
   if (url.protocol === 'http:' && !LOOPBACK.test(url.hostname) && !allowsInsecureHttp) {
-    throw new LeaseholdError(
-      'BAD_OPTIONS',
-      'address: plain HTTP to another machine would show every value; use https://, or allow it with insecureHttp',
+    throw badOption(
+      'address',
+      'plain HTTP to another machine would show every value; use https://, or allow it with insecureHttp',
     );
   }
   return `${url.origin}${url.pathname}`.replace(/\/+$/, '');

@@ -1,13 +1,14 @@
 /** An agent that asks: it logs in when it has to, and again before its session ends or when that was ended. */
 import { Secret } from '../core/secret.ts';
-import { assertTexts } from './answers.ts';
 import { fromBase64, toBase64 } from './base64.ts';
 import { type Caller, NOBODY } from './caller.ts';
 import { End, guessLastingMs } from './ends.ts';
+import { LeaseholdError } from './errors.ts';
 import { isPassing } from './retries.ts';
+import { holdChallenge, holdSession } from './shapes.ts';
 import type { Signer } from './signers.ts';
-import type { Answered, Transport } from './transport.ts';
-import type { Challenge, Session, SessionText } from './types.ts';
+import type { Transport } from './transport.ts';
+import type { Session } from './types.ts';
 
 /** Of a session's time: what is left when the next one is fetched, so that none ends under way. */
 const RENEWED_WITH_LEFT_MS = 60_000;
@@ -70,23 +71,32 @@ export class AgentCaller implements Caller {
 
   async #logIn(): Promise<Held> {
     const agent_name = this.#agent;
-    const { data: challenge } = await this.#transport.ask<Challenge>(
+    const { data: challenge } = await this.#transport.ask(
       { method: 'POST', path: '/auth/challenge', body: { agent_name }, repeats: 'freely' },
       NOBODY,
+      holdChallenge,
     );
-    const { challenge_id, nonce } = assertTexts(challenge, ['challenge_id', 'nonce']);
-    const signature = toBase64(await this.#signer(fromBase64(nonce)));
-    const answered: Answered<SessionText> = await this.#transport.ask(
+    const { challenge_id, nonce } = challenge;
+    const signature = toBase64(await this.#signer(toBytes(nonce)));
+    const { data, asked, headers } = await this.#transport.ask(
       { method: 'POST', path: '/auth/verify', body: { challenge_id, agent_name, signature }, repeats: 'once' },
       NOBODY,
+      holdSession,
     );
-    const { data, asked, headers } = answered;
-    const { session_id, ...others } = assertTexts(data, ['session_id', 'agent_name', 'expires_at']);
+    const { session_id, ...others } = data;
     this.#held = {
       session: { ...others, session_id: new Secret(session_id) },
       end: new End(asked, guessLastingMs(others.expires_at, asked, headers.get('date'))),
     };
     return this.#held;
+  }
+}
+
+function toBytes(nonce: string): Uint8Array<ArrayBuffer> {
+  try {
+    return fromBase64(nonce);
+  } catch {
+    throw new LeaseholdError('BAD_ANSWER', 'the answer is not what a Leasehold answers: nonce is no base64');
   }
 }
 

@@ -1,6 +1,7 @@
 /** Calls on agents. SOURCE: interface 4.3; decisions, "Callers". */
-import type { CallOptions, Connection } from './connection.ts';
+import type { CallOptions, Connection, ListAllOptions } from './connection.ts';
 import { toSegment } from './segments.ts';
+import { holdAgent, holdRegistered } from './shapes.ts';
 import type { Agent, AgentRequest, Page, PageFilter, RegisteredAgent } from './types.ts';
 
 const AGENTS = '/api/v1/agents';
@@ -14,21 +15,21 @@ export class Agents {
   }
 
   list(filter: PageFilter = {}, options: CallOptions = {}): Promise<Page<Agent>> {
-    return this.#connection.page(AGENTS, filter, options);
+    return this.#connection.page(AGENTS, filter, holdAgent, options);
   }
 
-  listAll(options: CallOptions = {}) {
-    return this.#connection.pages<Agent>(AGENTS, {}, options);
+  listAll(options: ListAllOptions = {}) {
+    return this.#connection.pages(AGENTS, {}, holdAgent, options);
   }
 
   async read(name: string, options: CallOptions = {}): Promise<Agent> {
-    return this.#connection.read(addressOf(name), {}, options);
+    return this.#connection.read(addressOf(name), {}, holdAgent, options);
   }
 
   /** With its own public key, or with a pair that the service makes and keeps. */
   async register(body: AgentRequest, { signal }: CallOptions = {}): Promise<RegisteredAgent> {
     const wanted = { method: 'POST', path: AGENTS, body, repeats: 'by key', signal } as const;
-    return (await this.#connection.ask<RegisteredAgent>(wanted)).data;
+    return (await this.#connection.ask(wanted, holdRegistered)).data;
   }
 
   /** Its sessions and leases end at once. */

@@ -18,19 +18,24 @@ const MOST_BYTES = 256 * 1024 * 1024;
 export const MOST_VALUE_BYTES = 4 * 1024 * 1024;
 const MOST_ERROR_BYTES = 64 * 1024;
 
+interface Read {
+  readonly body: object;
+  readonly bytes: number;
+}
+
 /** @throws LeaseholdError BAD_ANSWER, NO_ANSWER */
-export async function readJson(response: Response, mostBytes = MOST_BYTES): Promise<object> {
-  const text = await readText(response, mostBytes);
+export async function readJson(response: Response, mostBytes = MOST_BYTES): Promise<Read> {
+  const { text, bytes } = await readText(response, mostBytes);
   try {
     const body: unknown = JSON.parse(text);
-    if (typeof body === 'object' && body !== null) return body;
+    if (typeof body === 'object' && body !== null) return { body, bytes };
   } catch {
     // Told below.
   }
   throw notLeasehold(response);
 }
 
-async function readText(response: Response, mostBytes: number): Promise<string> {
+async function readText(response: Response, mostBytes: number) {
   const decoder = new TextDecoder();
   let text = '';
   let bytes = 0;
@@ -39,27 +44,19 @@ async function readText(response: Response, mostBytes: number): Promise<string> 
     if (bytes > mostBytes) throw new LeaseholdError('BAD_ANSWER', 'the answer is longer than any of a Leasehold');
     text += decoder.decode(chunk, { stream: true });
   }
-  return text + decoder.decode();
-}
-
-/** Holds an answer to the texts that are relied on. @throws LeaseholdError BAD_ANSWER, which holds nothing of it */
-export function assertTexts<T extends object>(data: T, fields: readonly (keyof T & string)[]): T {
-  const isWhole = !Array.isArray(data) && fields.every((field) => typeof data[field] === 'string');
-  if (!isWhole) throw new LeaseholdError('BAD_ANSWER', `the answer lacks a text: ${fields.join(', ')}`);
-  return data;
+  return { text: text + decoder.decode(), bytes };
 }
 
 export async function toError(response: Response): Promise<LeaseholdError> {
   const { status, type, headers } = response;
   if (type === 'opaqueredirect' || (status >= 300 && status < 400)) {
-    void response.body?.cancel();
+    discard(response);
     return new LeaseholdError('BAD_ANSWER', 'what answered sends on to another address, which is not followed', {
       status,
     });
   }
-  const { error, data } = (await readJson(response, MOST_ERROR_BYTES)) as Partial<
-    ErrorBody & { data: Partial<Health> }
-  >;
+  const { body } = await readJson(response, MOST_ERROR_BYTES);
+  const { error, data } = body as Partial<ErrorBody & { data: Partial<Health> }>;
   const details = {
     status,
     requestId: headers.get('x-request-id'),
@@ -75,8 +72,13 @@ export async function toError(response: Response): Promise<LeaseholdError> {
   throw notLeasehold(response);
 }
 
+/** Lets go of a body that nobody reads; one that broke off meanwhile does not matter. */
+export function discard({ body }: Response): void {
+  body?.cancel().catch(() => undefined);
+}
+
 /** A proxy's page, or another service. */
-export function notLeasehold({ status }: Response): LeaseholdError {
+export function notLeasehold({ status }: Pick<Response, 'status'>): LeaseholdError {
   return OF_A_PROXY.has(status)
     ? new LeaseholdError('NO_ANSWER', `a proxy answered in place of the service (status ${status})`, { status })
     : new LeaseholdError('BAD_ANSWER', `what answered is no Leasehold (status ${status})`, { status });

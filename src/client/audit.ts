@@ -2,6 +2,7 @@
 import type { CallOptions, Connection } from './connection.ts';
 import { LeaseholdError } from './errors.ts';
 import { readEntries } from './lines.ts';
+import { holdEntry, holdProgress, holdVerification } from './shapes.ts';
 import type { AuditEntry, AuditFilter, Page, Verification, VerificationProgress } from './types.ts';
 
 const AUDIT = '/api/v1/audit';
@@ -24,23 +25,24 @@ export class Audit {
 
   /** Newest first, where `order` is not `asc`. */
   list(filter: AuditFilter = {}, options: CallOptions = {}): Promise<Page<AuditEntry>> {
-    return this.#connection.page(AUDIT, filter, options);
+    return this.#connection.page(AUDIT, filter, holdEntry, options);
   }
 
   /** Reads and computes all of it again. A long log takes long: give the client a `timeoutMs` to match. */
   verify(options: CallOptions = {}): Promise<Verification> {
-    return this.#connection.read(`${AUDIT}/verify`, {}, options);
+    return this.#connection.read(`${AUDIT}/verify`, {}, holdVerification, options);
   }
 
   readProgress(options: CallOptions = {}): Promise<VerificationProgress> {
-    return this.#connection.read(`${AUDIT}/verify/progress`, {}, options);
+    return this.#connection.read(`${AUDIT}/verify/progress`, {}, holdProgress, options);
   }
 
   /** Every entry, as it comes. */
   async export({ signal }: CallOptions = {}): Promise<Export> {
     const wanted = { method: 'GET', path: `${AUDIT}/export`, repeats: 'freely', signal } as const;
     const { body, headers } = await this.#connection.stream(wanted);
-    if (body === null) throw new LeaseholdError('BAD_ANSWER', 'the export has no body');
-    return { head: headers.get('leasehold-audit-head'), entries: readEntries(body, signal), bytes: body };
+    const isLines = headers.get('content-type')?.startsWith('application/x-ndjson') === true;
+    if (body === null || !isLines) throw new LeaseholdError('BAD_ANSWER', 'what was answered is no export of the log');
+    return { head: headers.get('leasehold-audit-head'), entries: readEntries(body, holdEntry, signal), bytes: body };
   }
 }

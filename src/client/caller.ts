@@ -1,6 +1,6 @@
 /** Who asks: nobody, or somebody with a token that was given; agentcaller.ts has one that logs in. */
 import { Secret } from '../core/secret.ts';
-import { LeaseholdError } from './errors.ts';
+import { badOption } from './errors.ts';
 
 export interface Caller {
   /** What to send as Bearer; null for nobody. @throws LeaseholdError */
@@ -21,7 +21,7 @@ const VISIBLE = /^[\x21-\x7e]+$/;
 export function tokenCaller(token: string | Secret): Caller {
   const secret = token instanceof Secret ? token : new Secret(token);
   if (!VISIBLE.test(secret.reveal())) {
-    throw new LeaseholdError('BAD_OPTIONS', 'token: must be letters, digits and signs, without blanks and line ends');
+    throw badOption('token', 'must be letters, digits and signs, without blanks and line ends');
   }
   return { token: () => Promise.resolve(secret.reveal()), isRenewed: () => false };
 }

@@ -1,19 +1,18 @@
 /** Calls on credentials. SOURCE: interface 4.1; decisions, "Credentials". */
 import { Secret } from '../core/secret.ts';
-import { assertTexts, MOST_VALUE_BYTES } from './answers.ts';
+import { MOST_VALUE_BYTES } from './answers.ts';
 import type { LeaseCache } from './cache.ts';
-import type { CallOptions, Connection } from './connection.ts';
+import type { CallOptions, Connection, ListAllOptions } from './connection.ts';
 import { type Asked, End } from './ends.ts';
 import { leaseAddress } from './leases.ts';
 import { toSegments } from './segments.ts';
+import { holdLease, holdListed, holdMetadata, holdRetrieved, holdStored } from './shapes.ts';
 import type {
   CredentialMetadata,
   CredentialsFilter,
-  Lease,
   ListedCredential,
   Page,
   Retrieved,
-  RetrievedText,
   StoredCredential,
   StoreRequest,
 } from './types.ts';
@@ -52,7 +51,7 @@ export class Credentials {
     const held = useCache ? this.#cache.get(key) : null;
     if (held !== null) return held;
     const { forgotten } = this.#cache;
-    const { data, asked } = await this.#connection.ask<RetrievedText>({
+    const wanted = {
       method: 'GET',
       path: addressOf(path),
       query: { version, ttl },
@@ -60,8 +59,9 @@ export class Credentials {
       repeats: 'freely',
       signal,
       mostBytes: MOST_VALUE_BYTES,
-    });
-    const { value, ...others } = assertTexts(data, ['path', 'value', 'lease_id', 'expires_at']);
+    } as const;
+    const { data, asked } = await this.#connection.ask(wanted, holdRetrieved);
+    const { value, ...others } = data;
     const retrieved: Retrieved = { ...others, value: new Secret(value) };
     const end = this.#cache.isOn ? await this.#endOf(others.lease_id, asked, signal) : null;
     if (end !== null && forgotten === this.#cache.forgotten) this.#cache.put(key, retrieved, end);
@@ -75,7 +75,7 @@ export class Credentials {
   async #endOf(leaseId: string, asked: Asked, signal: AbortSignal | undefined): Promise<End | null> {
     const wanted = { method: 'GET', path: leaseAddress(leaseId), repeats: 'once', signal } as const;
     try {
-      const { issued_at, expires_at, status } = (await this.#connection.ask<Lease>(wanted)).data;
+      const { issued_at, expires_at, status } = (await this.#connection.ask(wanted, holdLease)).data;
       return status === 'active' ? new End(asked, Date.parse(expires_at) - Date.parse(issued_at)) : null;
     } catch {
       return null;
@@ -85,29 +85,29 @@ export class Credentials {
   /** A new credential, or a new version of one. */
   async store({ value, ...others }: StoreRequest, options: StoreOptions = {}): Promise<StoredCredential> {
     const { onlyIfNew = false, signal } = options;
-    const asked = this.#connection.ask<StoredCredential>({
+    const wanted = {
       method: 'POST',
       path: CREDENTIALS,
       body: { ...others, value: value instanceof Secret ? value.reveal() : value },
       headers: onlyIfNew ? { 'if-none-match': '*' } : {},
       repeats: 'by key',
       signal,
-    });
-    return (await this.#cache.forgetAfter({ path: others.path }, asked)).data;
+    } as const;
+    return (await this.#cache.forgetAfter({ path: others.path }, this.#connection.ask(wanted, holdStored))).data;
   }
 
   /** The list entry and its versions: no value, no lease. */
   async readMetadata(path: string, options: CallOptions = {}): Promise<CredentialMetadata> {
-    return this.#connection.read(addressOf(path), { view: 'metadata' }, options);
+    return this.#connection.read(addressOf(path), { view: 'metadata' }, holdMetadata, options);
   }
 
   list(filter: CredentialsFilter = {}, options: CallOptions = {}): Promise<Page<ListedCredential>> {
-    return this.#connection.page(CREDENTIALS, filter, options);
+    return this.#connection.page(CREDENTIALS, filter, holdListed, options);
   }
 
   /** All that there are, page by page. */
-  listAll(filter: Omit<CredentialsFilter, 'limit' | 'offset'> = {}, options: CallOptions = {}) {
-    return this.#connection.pages<ListedCredential>(CREDENTIALS, filter, options);
+  listAll(filter: Omit<CredentialsFilter, 'limit' | 'offset'> = {}, options: ListAllOptions = {}) {
+    return this.#connection.pages(CREDENTIALS, filter, holdListed, options);
   }
 
   /** With all versions; its leases end. */

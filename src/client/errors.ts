@@ -16,6 +16,8 @@ interface Details {
   /** By which the service's log and the audit log call the request. */
   readonly requestId?: string | null;
   readonly retryAfterSeconds?: number | null;
+  /** The one of the client's that was mistaken, with BAD_OPTIONS. */
+  readonly option?: string;
   readonly cause?: unknown;
 }
 
@@ -25,13 +27,22 @@ export class LeaseholdError extends Error {
   readonly status: number | null;
   readonly requestId: string | null;
   readonly retryAfterSeconds: number | null;
+  /** With BAD_OPTIONS, the option that was mistaken, where it is one alone. */
+  readonly option: string | null;
 
-  constructor(code: ErrorCode, message: string, { status, requestId, retryAfterSeconds, cause }: Details = {}) {
+  constructor(code: ErrorCode, message: string, details: Details = {}) {
+    const { status, requestId, retryAfterSeconds, option, cause } = details;
     super(message, cause === undefined ? undefined : { cause });
     this.name = 'LeaseholdError';
     this.code = code;
     this.status = status ?? null;
     this.requestId = requestId ?? null;
     this.retryAfterSeconds = retryAfterSeconds ?? null;
+    this.option = option ?? null;
   }
+}
+
+/** The client was given an option that it cannot use; `rule` says what it must be. */
+export function badOption(option: string, rule: string): LeaseholdError {
+  return new LeaseholdError('BAD_OPTIONS', `${option}: ${rule}`, { option });
 }

@@ -6,18 +6,18 @@ import { Secret } from '../core/secret.ts';
 import { parseAddress } from './address.ts';
 import { AgentCaller } from './agentcaller.ts';
 import { Agents } from './agents.ts';
-import { assertTexts } from './answers.ts';
 import { Audit } from './audit.ts';
 import { LeaseCache } from './cache.ts';
 import { type Caller, NOBODY, tokenCaller } from './caller.ts';
 import { type CallOptions, Connection } from './connection.ts';
 import { Credentials } from './credentials.ts';
-import { LeaseholdError } from './errors.ts';
+import { badOption, LeaseholdError } from './errors.ts';
 import { Leases } from './leases.ts';
 import { Policies } from './policies.ts';
+import { holdHealth, holdSession } from './shapes.ts';
 import type { Signer } from './signers.ts';
 import { Transport } from './transport.ts';
-import type { Health, Session, SessionText } from './types.ts';
+import type { Health, Session } from './types.ts';
 
 export interface LeaseholdOptions {
   /** Such as `https://vault.example.org` or `http://127.0.0.1:7700`. */
@@ -80,7 +80,8 @@ export class Leasehold {
   }
 
   #askHealth(signal: AbortSignal | undefined) {
-    return this.#connection.ask<Health>({ method: 'GET', path: '/api/v1/health', repeats: 'once', signal });
+    const wanted = { method: 'GET', path: '/api/v1/health', repeats: 'once', signal } as const;
+    return this.#connection.ask(wanted, holdHealth);
   }
 
   /** The agent's session: begun now where there is none. */
@@ -91,8 +92,7 @@ export class Leasehold {
 
   /** The session of the token that is used, as the service knows it. */
   async readSession(options: CallOptions = {}): Promise<Session> {
-    const session = await this.#connection.read<SessionText>('/auth/session', {}, options);
-    const { session_id, ...others } = assertTexts(session, ['session_id', 'agent_name', 'expires_at']);
+    const { session_id, ...others } = await this.#connection.read('/auth/session', {}, holdSession, options);
     return { ...others, session_id: new Secret(session_id) };
   }
 
@@ -103,7 +103,7 @@ export class Leasehold {
     if (this.#agent !== null && session === null) return;
     const caller = session === null ? this.#connection.caller : tokenCaller(session.session_id);
     try {
-      await this.#transport.ask({ method: 'DELETE', path: '/auth/session', repeats: 'freely', signal }, caller);
+      await this.#transport.remove({ method: 'DELETE', path: '/auth/session', repeats: 'freely', signal }, caller);
     } catch (error) {
       // It has ended already.
       if (!(error instanceof LeaseholdError) || error.status !== 401) throw error;
@@ -117,10 +117,10 @@ const LARGEST = 2 ** 31 - 1;
 
 function checkNumber(name: string, value: number, least: number): void {
   if (Number.isInteger(value) && value >= least && value <= LARGEST) return;
-  throw new LeaseholdError('BAD_OPTIONS', `${name}: must be a whole number from ${least} to ${LARGEST}`);
+  throw badOption(name, `must be a whole number from ${least} to ${LARGEST}`);
 }
 
-export type { CallOptions } from './connection.ts';
+export type { CallOptions, ListAllOptions } from './connection.ts';
 export type { RetrieveOptions, StoreOptions } from './credentials.ts';
 export { type ClientCode, type ErrorCode, LeaseholdError } from './errors.ts';
 export { fileSigner, keySigner, type Signer } from './signers.ts';

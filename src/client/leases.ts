@@ -1,7 +1,8 @@
 /** Calls on leases. SOURCE: decisions, "Leases". */
 import type { LeaseCache } from './cache.ts';
-import type { CallOptions, Connection } from './connection.ts';
+import type { CallOptions, Connection, ListAllOptions } from './connection.ts';
 import { toSegment } from './segments.ts';
+import { holdLease, holdRevoked } from './shapes.ts';
 import type { Lease, LeasesFilter, Page, Revoked, RevokeRequest } from './types.ts';
 
 const LEASES = '/api/v1/leases';
@@ -18,22 +19,22 @@ export class Leases {
   }
 
   list(filter: LeasesFilter = {}, options: CallOptions = {}): Promise<Page<Lease>> {
-    return this.#connection.page(LEASES, filter, options);
+    return this.#connection.page(LEASES, filter, holdLease, options);
   }
 
-  listAll(filter: Omit<LeasesFilter, 'limit' | 'offset'> = {}, options: CallOptions = {}) {
-    return this.#connection.pages<Lease>(LEASES, filter, options);
+  listAll(filter: Omit<LeasesFilter, 'limit' | 'offset'> = {}, options: ListAllOptions = {}) {
+    return this.#connection.pages(LEASES, filter, holdLease, options);
   }
 
   async read(leaseId: string, options: CallOptions = {}): Promise<Lease> {
-    return this.#connection.read(leaseAddress(leaseId), {}, options);
+    return this.#connection.read(leaseAddress(leaseId), {}, holdLease, options);
   }
 
   /** Decided anew, from now; it may end earlier than before. @throws LeaseholdError LEASE_ENDED, ACCESS_DENIED */
   async renew(leaseId: string, { signal }: CallOptions = {}): Promise<Lease> {
     const path = `${leaseAddress(leaseId)}/renew`;
-    const asked = this.#connection.ask<Lease>({ method: 'POST', path, body: {}, repeats: 'by key', signal });
-    return (await this.#cache.forgetAfter({ leaseId }, asked)).data;
+    const wanted = { method: 'POST', path, body: {}, repeats: 'by key', signal } as const;
+    return (await this.#cache.forgetAfter({ leaseId }, this.#connection.ask(wanted, holdLease))).data;
   }
 
   async revoke(leaseId: string, options: CallOptions = {}): Promise<void> {
@@ -44,6 +45,6 @@ export class Leases {
   async revokeAll(body: RevokeRequest, { signal }: CallOptions = {}): Promise<Revoked> {
     const wanted = { method: 'POST', path: `${LEASES}/revoke`, body, repeats: 'by key', signal } as const;
     const meant = body.path === undefined ? {} : { path: body.path };
-    return (await this.#cache.forgetAfter(meant, this.#connection.ask<Revoked>(wanted))).data;
+    return (await this.#cache.forgetAfter(meant, this.#connection.ask(wanted, holdRevoked))).data;
   }
 }

@@ -1,18 +1,19 @@
 /** The audit log as it is streamed: JSON, a line each. */
 import { LeaseholdError } from './errors.ts';
-import type { AuditEntry } from './types.ts';
+import type { Hold } from './shapes.ts';
 
 /** Many times the longest entry. */
 const LONGEST_LINE = 1024 * 1024;
 
 /**
  * Entries as they come, cut wherever they were; who stops early lets the stream go.
- * @throws LeaseholdError NO_ANSWER where the stream breaks off; the signal's reason
+ * @throws LeaseholdError NO_ANSWER where the stream breaks off, BAD_ANSWER for what is no entry; the signal's reason
  */
-export async function* readEntries(
+export async function* readEntries<T>(
   body: ReadableStream<Uint8Array>,
+  hold: Hold<T>,
   signal: AbortSignal | undefined,
-): AsyncGenerator<AuditEntry> {
+): AsyncGenerator<T> {
   // WHY not by for await: not every browser's streams can be iterated.
   const reader = body.getReader();
   const decoder = new TextDecoder('utf-8', { fatal: true });
@@ -23,7 +24,7 @@ export async function* readEntries(
       signal?.throwIfAborted();
       const lines = (rest + decoder.decode(value, { stream: !done })).split('\n');
       rest = lines.pop() ?? '';
-      for (const line of lines) if (line !== '') yield JSON.parse(line);
+      for (const line of lines) if (line !== '') yield hold(JSON.parse(line));
       if (done) break;
       if (rest.length > LONGEST_LINE) throw new LeaseholdError('BAD_ANSWER', 'a line of the export is too long');
     }

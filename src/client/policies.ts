@@ -1,6 +1,7 @@
 /** Calls on policies. SOURCE: interface 4.2; decisions, "Policies and decisions". */
-import type { CallOptions, Connection } from './connection.ts';
+import type { CallOptions, Connection, ListAllOptions } from './connection.ts';
 import { toSegment } from './segments.ts';
+import { holdPolicy, holdSimulation } from './shapes.ts';
 import type {
   Page,
   PageFilter,
@@ -22,27 +23,27 @@ export class Policies {
   }
 
   list(filter: PageFilter = {}, options: CallOptions = {}): Promise<Page<Policy>> {
-    return this.#connection.page(POLICIES, filter, options);
+    return this.#connection.page(POLICIES, filter, holdPolicy, options);
   }
 
-  listAll(options: CallOptions = {}) {
-    return this.#connection.pages<Policy>(POLICIES, {}, options);
+  listAll(options: ListAllOptions = {}) {
+    return this.#connection.pages(POLICIES, {}, holdPolicy, options);
   }
 
   async read(name: string, options: CallOptions = {}): Promise<Policy> {
-    return this.#connection.read(addressOf(name), {}, options);
+    return this.#connection.read(addressOf(name), {}, holdPolicy, options);
   }
 
   /** @throws LeaseholdError ALREADY_EXISTS */
   async create(body: PolicyRequest, { signal }: CallOptions = {}): Promise<Policy> {
-    return (await this.#connection.ask<Policy>({ method: 'POST', path: POLICIES, body, repeats: 'by key', signal }))
-      .data;
+    const wanted = { method: 'POST', path: POLICIES, body, repeats: 'by key', signal } as const;
+    return (await this.#connection.ask(wanted, holdPolicy)).data;
   }
 
   /** Creates it, or takes the place of the one with that name. */
   async put(name: string, body: PolicyReplacement, { signal }: CallOptions = {}): Promise<Policy> {
     const wanted = { method: 'PUT', path: addressOf(name), body, repeats: 'if undone', signal } as const;
-    return (await this.#connection.ask<Policy>(wanted)).data;
+    return (await this.#connection.ask(wanted, holdPolicy)).data;
   }
 
   /** From then on it grants nothing, on any node. */
@@ -53,6 +54,6 @@ export class Policies {
   /** What would be decided, and why; nothing is accessed or recorded. */
   async simulate(body: SimulateRequest, { signal }: CallOptions = {}): Promise<Simulation> {
     const wanted = { method: 'POST', path: `${POLICIES}/simulate`, body, repeats: 'freely', signal } as const;
-    return (await this.#connection.ask<Simulation>(wanted)).data;
+    return (await this.#connection.ask(wanted, holdSimulation)).data;
   }
 }

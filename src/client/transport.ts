@@ -1,10 +1,10 @@
 /** One request and its answer: who asks, how long it may take, and whether it is tried again. */
-import { notLeasehold, readJson, reasonOf, toError } from './answers.ts';
+import { discard, notLeasehold, readJson, reasonOf, toError } from './answers.ts';
 import type { Caller } from './caller.ts';
 import { type Asked, asking } from './ends.ts';
 import { LeaseholdError } from './errors.ts';
 import { isUncertain, pause, pauseMs } from './retries.ts';
-import type { Meta } from './types.ts';
+import type { Hold } from './shapes.ts';
 
 export interface Wanted {
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
@@ -24,8 +24,10 @@ export interface Wanted {
 
 export interface Answered<T> {
   readonly data: T;
-  /** Beside the lists. */
-  readonly meta: Meta | null;
+  /** Beside the lists, as it came; undefined elsewhere. */
+  readonly meta: unknown;
+  /** Of the whole answer. */
+  readonly bytes: number;
   readonly headers: Headers;
   readonly asked: Asked;
 }
@@ -48,14 +50,23 @@ export class Transport {
   }
 
   /** Resolves to what was answered. @throws LeaseholdError, the signal's reason */
-  async ask<T>(wanted: Wanted, caller: Caller): Promise<Answered<T>> {
+  async ask<T>(wanted: Wanted, caller: Caller, hold: Hold<T>): Promise<Answered<T>> {
     return this.#withRetries(wanted, caller, async (response, asked) => {
-      if (response.status === 204) return { data: undefined as T, meta: null, headers: response.headers, asked };
-      const body = await readJson(response, wanted.mostBytes);
+      const { body, bytes } = await readJson(response, wanted.mostBytes);
       if (!('data' in body) || typeof body.data !== 'object' || body.data === null) throw notLeasehold(response);
-      const meta = 'meta' in body ? (body.meta as Meta) : null;
-      return { data: body.data as T, meta, headers: response.headers, asked };
+      const meta = 'meta' in body ? body.meta : undefined;
+      return { data: hold(body.data), meta, bytes, headers: response.headers, asked };
     });
+  }
+
+  /** For what is answered with nothing but its success. @throws LeaseholdError, the signal's reason */
+  remove(wanted: Wanted & { readonly method: 'DELETE' }, caller: Caller): Promise<void> {
+    const read = async (response: Response): Promise<void> => {
+      if (response.status === 204) return;
+      discard(response);
+      throw notLeasehold(response);
+    };
+    return this.#withRetries(wanted, caller, read, () => undefined);
   }
 
   /** Resolves to the answer before its body has come; only what comes before that is tried again, and timed. */
@@ -67,6 +78,7 @@ export class Transport {
     wanted: Wanted,
     caller: Caller,
     read: (response: Response, asked: Asked) => Promise<T>,
+    whenGone: (() => T) | null = null,
   ): Promise<T> {
     const { signal = new AbortController().signal } = wanted;
     const headers = wanted.repeats === 'by key' ? { 'idempotency-key': crypto.randomUUID() } : {};
@@ -84,7 +96,7 @@ export class Transport {
         if (signal.aborted) throw signal.reason;
         if (!(error instanceof LeaseholdError)) throw error;
         // What was deleted by a try that nobody answered is not there for the next one.
-        if (mayBeDone && wanted.method === 'DELETE' && error.code === 'NOT_FOUND') return undefined as T;
+        if (mayBeDone && whenGone !== null && error.code === 'NOT_FOUND') return whenGone();
         if (error.status === 401 && token !== null && !isRenewed && caller.isRenewed(token)) {
           isRenewed = true;
           tried -= 1; // it was refused before anything was done

@@ -174,7 +174,10 @@ test('what a service answers comes into the command line only where it can be a 
   const service = await startTestService(t);
   const names = ['fine', '$(rm -rf x)', 'a;b', 'a\nb', '\u001b[31mred', '-rf', '../x', 'a b', '`x`'];
   const lying: typeof fetch = (input) => {
-    const data = names.map((name) => ({ path: name, name }));
+    const texts = ['type', 'description', 'created_at', 'updated_at', 'principal', 'public_key', 'registered_at'];
+    const others = Object.fromEntries(texts.map((field) => [field, 'x']));
+    const lists = { resources: [], actions: [], max_ttl: 1, access_count: 1 };
+    const data = names.map((name) => ({ ...others, ...lists, path: name, name }));
     return Promise.resolve(Response.json({ data, meta: { total: 9, limit: 1000, offset: 0 }, asked: String(input) }));
   };
   const vault = new Leasehold({ address: service.address, token: 'lha_x', fetch: lying });

@@ -1,4 +1,5 @@
 /** Commands on the audit log. */
+import { LeaseholdError } from '../../client/errors.ts';
 import type { AuditEntry, AuditFilter, Leasehold } from '../../client/leasehold.ts';
 import { parseActorName } from '../../core/names.ts';
 import type { Command, Flag, Invocation } from '../command.ts';
@@ -8,6 +9,7 @@ import { followLog } from '../following.ts';
 import { EXIT } from '../mistake.ts';
 import { readWholeNumber, toInstant } from '../numbers.ts';
 import { startProgress } from '../progress.ts';
+import { assertRising } from '../sequence.ts';
 
 const RESULTS = ['allowed', 'denied', 'not_found', 'error'] as const;
 const COLUMNS = ['seq', 'timestamp', 'event_type', 'agent_name', 'resource', 'result', 'reason'];
@@ -73,17 +75,26 @@ const list: Command = {
 
 const MOST_ON_A_PAGE = 1000;
 
+const MOST_PAGES_OF_NOTHING_NEW = 100;
+
 async function newest(vault: Leasehold, filter: AuditFilter, limit: number, signal: AbortSignal) {
   const entries: AuditEntry[] = [];
-  while (entries.length < limit) {
-    const wanted = Math.min(limit - entries.length, MOST_ON_A_PAGE);
-    // Entries that came meanwhile would move all pages: the next one begins behind the last that was seen.
-    const { data } = await vault.audit.list({ ...filter, limit: wanted, offset: entries.length }, { signal });
+  let pagesOfNothingNew = 0;
+  for (let [offset, wanted] = [0, Math.min(limit, MOST_ON_A_PAGE)]; ; wanted = MOST_ON_A_PAGE) {
+    // Entries that came meanwhile would move all pages: they are left out by their time, and those of the same moment by their number.
+    const until = entries[0]?.timestamp ?? filter.until;
+    const page = { ...filter, ...(until === undefined ? {} : { until }), limit: wanted, offset };
+    const { data } = await vault.audit.list(page, { signal });
+    assertRising(data.toReversed());
     const last = entries.at(-1)?.seq ?? Number.POSITIVE_INFINITY;
-    entries.push(...data.filter(({ seq }) => seq < last));
-    if (data.length < wanted) break;
+    const more = data.filter(({ seq }) => seq < last);
+    entries.push(...more);
+    if (data.length < wanted || entries.length >= limit) return entries.slice(0, limit);
+    offset += data.length;
+    if (more.length > 0) continue;
+    pagesOfNothingNew += 1;
+    if (pagesOfNothingNew > MOST_PAGES_OF_NOTHING_NEW) throw new LeaseholdError('BAD_ANSWER', 'the log has no end');
   }
-  return entries;
 }
 
 const tail: Command = {
