@@ -10,13 +10,15 @@ import { Refusal } from './refusal.ts';
 /** A model in a loop must not fill memory, or hold the vault's whole list of leases. */
 const MOST_LEASES = 500;
 const AT_ONCE = 8;
+const ASK_WITHIN_MS = 2000;
 
 export class HeldLeases {
   readonly #client: Leasehold;
-  /** When each ends, in ms since 1970, by the service's clock. */
+  /** When each ends, in ms since 1970, by the service's clock alone: this machine's may be hours off. */
   readonly #ends = new Map<string, number>();
   /** Asked for, and not yet answered. */
   #coming = 0;
+  #asking: Promise<void> | null = null;
 
   constructor(client: Leasehold) {
     this.#client = client;
@@ -27,8 +29,14 @@ export class HeldLeases {
    * @throws Refusal, LeaseholdError
    */
   async retrieve(path: CredentialPath, ttlSeconds?: number): Promise<Retrieved> {
-    this.#forgetEnded();
-    if (this.#ends.size + this.#coming >= MOST_LEASES) {
+    if (this.#isFull) {
+      this.#asking ??= this.#forgetEnded().finally(() => {
+        this.#asking = null;
+      });
+      await this.#asking;
+    }
+    // WHY again: others have waited for the same answer.
+    if (this.#isFull) {
       throw new Refusal('BUSY', `this server holds ${MOST_LEASES} leases already; wait until some have ended`);
     }
     this.#coming++;
@@ -68,10 +76,26 @@ export class HeldLeases {
     return this.#ends.size;
   }
 
-  #forgetEnded(): void {
-    // A minute later, so that a clock that is a little off makes no lease forgotten.
-    const before = Date.now() - 60_000;
-    for (const [leaseId, endsAt] of this.#ends) if (endsAt < before) this.#ends.delete(leaseId);
+  get #isFull(): boolean {
+    return this.#ends.size + this.#coming >= MOST_LEASES;
+  }
+
+  /** Of those that end first, what the service says has ended. None is forgotten by a clock: it would be left behind. */
+  async #forgetEnded(): Promise<void> {
+    const first = [...this.#ends].sort(([, a], [, b]) => a - b).slice(0, AT_ONCE);
+    const signal = AbortSignal.timeout(ASK_WITHIN_MS);
+    await Promise.all(
+      first.map(async ([leaseId]) => {
+        try {
+          const { status, expires_at } = await this.#client.leases.read(leaseId, { signal });
+          if (status !== 'active') this.#ends.delete(leaseId);
+          // It may have been renewed.
+          else if (this.#ends.has(leaseId)) this.#ends.set(leaseId, Date.parse(expires_at));
+        } catch (error) {
+          if (hasEnded(error)) this.#ends.delete(leaseId);
+        }
+      }),
+    );
   }
 }
 

@@ -1,6 +1,6 @@
 /**
  * Runs an allowed command with values in its environment: never through a shell, with nothing of this server's own environment, in a
- * process group of its own that ends with it, and with its output masked after its end.
+ * process group of its own that ends with it, as does what left the group, and with its output masked after its end.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { homedir, tmpdir } from 'node:os';
@@ -10,6 +10,7 @@ import { createMasking } from '../delivery/masking.ts';
 import type { AllowedCommand } from './allowlist.ts';
 import { maskAndCut, type Output, type Raw, readRaw } from './output.ts';
 import { Refusal } from './refusal.ts';
+import { type Mark, newMark } from './remains.ts';
 import { codeOf } from './tool.ts';
 
 const GRACE_MS = 2000;
@@ -38,13 +39,14 @@ export interface Order {
 /** @throws Refusal where it could not be started */
 export async function run({ command, extraArguments, values, masked }: Order, signal: AbortSignal): Promise<Ran> {
   if (signal.aborted) throw new Refusal('STOPPING', 'the call was cancelled before the command began');
-  const child = await start(command, extraArguments, values);
+  const mark = newMark();
+  const child = await start(command, extraArguments, values, mark);
   const timeout = AbortSignal.timeout(command.timeLimitSeconds * 1000);
   const ending = AbortSignal.any([signal, timeout]);
   const ended = new Promise<{ exitCode: number | null; signal: NodeJS.Signals | null }>((resolve) =>
     child.once('exit', (exitCode, by) => resolve({ exitCode, signal: by })),
   );
-  const stopped = endGroup(child, ending, ended);
+  const stopped = endAll(child, mark, ending, ended);
   const limit = command.outputLimitBytes;
   const printed = await Promise.all([child.stdout, child.stderr].map((stream) => readRaw(stream, limit)));
   const end = await ended;
@@ -83,6 +85,7 @@ async function start(
   command: AllowedCommand,
   extraArguments: readonly string[],
   values: ReadonlyMap<string, Secret>,
+  mark: Mark,
 ): Promise<Child> {
   for (const [name, value] of values) {
     // WHY first: Node's own error would show the value.
@@ -92,7 +95,7 @@ async function start(
   try {
     const child = spawn(command.program, [...command.arguments, ...extraArguments], {
       cwd: command.folder,
-      env: environmentOf(command, values),
+      env: { ...environmentOf(command, values), ...mark.variable },
       stdio: ['ignore', 'pipe', 'pipe'],
       shell: false,
       detached: true,
@@ -105,7 +108,7 @@ async function start(
 }
 
 /** Asks the whole group to end, and makes it, when `ending` is aborted; and makes what the command left behind end with it. */
-async function endGroup(child: Child, ending: AbortSignal, ended: Promise<unknown>): Promise<void> {
+async function endAll(child: Child, mark: Mark, ending: AbortSignal, ended: Promise<unknown>): Promise<void> {
   const kill = (signal: NodeJS.Signals): void => {
     try {
       if (child.pid !== undefined) process.kill(-child.pid, signal);
@@ -126,10 +129,11 @@ async function endGroup(child: Child, ending: AbortSignal, ended: Promise<unknow
   }
   // WHY always: what it left in the background would hold the values, and the pipes.
   kill('SIGKILL');
-  // What left the group goes on, and is listened to no longer.
+  // What cannot be found goes on, and is listened to no longer.
   const timer = setTimeout(() => {
     for (const stream of [child.stdout, child.stderr]) stream.destroy();
   }, GRACE_MS);
   // WHY: the streams may be closed already, and then nothing should wait for this.
   timer.unref();
+  await mark.end();
 }

@@ -1,7 +1,6 @@
 // `leasehold mcp` as a process, called by the SDK's own client as the usual clients call it.
 
 import assert from 'node:assert/strict';
-import { type ChildProcess, spawn } from 'node:child_process';
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
@@ -11,6 +10,7 @@ import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { COMMAND, newHome } from '../kit/command.ts';
 import { temporaryFolder } from '../kit/folder.ts';
 import { startTestService } from '../kit/service.ts';
+import { ask, INITIALIZE, start, until } from './process.ts';
 import { EVERYTHING, httpTransport, shows, VALUE } from './stage.ts';
 
 const PATH = 'prod/db/password';
@@ -50,31 +50,6 @@ extra_arguments = { pattern = "wait" }
   return { service, folder, filesDir, words, statuses, home: newHome(t) };
 }
 
-interface Started {
-  readonly child: ChildProcess;
-  stdout(): string;
-  stderr(): string;
-  readonly ended: Promise<number | NodeJS.Signals | null>;
-}
-
-function start(t: TestContext, words: readonly string[], home: string): Started {
-  const [program, ...first] = COMMAND;
-  const child = spawn(program, [...first, ...words], { env: { HOME: home }, cwd: home, stdio: 'pipe' });
-  let [stdout, stderr] = ['', ''];
-  child.stdout.on('data', (chunk) => (stdout += chunk));
-  child.stderr.on('data', (chunk) => (stderr += chunk));
-  const ended = new Promise<number | NodeJS.Signals | null>((resolve) =>
-    child.on('close', (code, signal) => resolve(code ?? signal)),
-  );
-  t.after(() => child.kill('SIGKILL'));
-  return { child, stdout: () => stdout, stderr: () => stderr, ended };
-}
-
-async function until(claim: () => boolean): Promise<void> {
-  for (let tries = 0; tries < 500 && !claim(); tries++) await sleep(20);
-  assert.equal(claim(), true, 'it did not happen in time');
-}
-
 for (const era of ['auto', 'legacy'] as const) {
   test(`a client (${era}) starts it, uses a credential without seeing it, and leaves nothing behind`, async (t) => {
     const { words, home, filesDir, statuses } = await begin(t);
@@ -102,14 +77,6 @@ for (const era of ['auto', 'legacy'] as const) {
     assert.equal(shows(said), false);
   });
 }
-
-const ask = (id: number, method: string, params: object): string =>
-  `${JSON.stringify({ jsonrpc: '2.0', id, method, params })}\n`;
-const INITIALIZE = ask(1, 'initialize', {
-  protocolVersion: '2025-06-18',
-  capabilities: {},
-  clientInfo: { name: 'test', version: '0' },
-});
 
 test('on standard output there is nothing but the protocol, whatever is sent', async (t) => {
   const { words, home, folder } = await begin(t);

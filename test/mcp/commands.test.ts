@@ -71,7 +71,7 @@ test('what a command prints of its environment is its own, and masked in every u
   t.after(() => delete process.env['LEASEHOLD_TEST_OF_PARENT']);
   const { stdout } = await use('run_with_credential', work);
   const names = String(stdout).match(/^\w+(?==)/gm) ?? [];
-  const known = ['HOME', 'LANG', 'PASSWORD', 'PATH', 'TMPDIR'];
+  const known = ['HOME', 'LANG', 'LEASEHOLD_MCP_RUN', 'PASSWORD', 'PATH', 'TMPDIR'];
   assert.deepEqual(
     names.filter((name) => !['PWD', 'SHLVL', 'OLDPWD', '_'].includes(name)),
     known,

@@ -1,5 +1,6 @@
 // `leasehold mcp` as a process over standard input and output, with a real service, scripts of the operator's, and the SDK's own client.
 
+import { type ChildProcess, spawn } from 'node:child_process';
 import { chmodSync, existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -19,8 +20,11 @@ export interface Script {
   readonly toml?: string;
 }
 
-export interface Serving extends Calls {
+export interface Setting {
   readonly service: TestService;
+  /** Words behind the command. */
+  readonly words: readonly string[];
+  readonly home: string;
   /** Where the scripts run. */
   readonly folder: string;
   readonly filesDir: string;
@@ -28,14 +32,23 @@ export interface Serving extends Calls {
   touch(name: string): void;
   /** Until a script has made a file in the folder. */
   made(name: string): Promise<void>;
+  /** Of the agent's leases. */
+  statuses(): Promise<string[]>;
+}
+
+export interface Serving extends Calls, Setting {
+  /** On standard error. */
+  said(): string;
+  /** Resolves when the process has ended. */
+  close(): Promise<void>;
 }
 
 /** The agent `builder` may use what is in `values`, by path, all under `prod/`. */
-export async function startServer(
+export async function prepare(
   t: Scope,
   values: Readonly<Record<string, string>>,
   scripts: Readonly<Record<string, Script>>,
-): Promise<Serving> {
+): Promise<Setting> {
   const service = await startTestService(t);
   await service.agent('builder', EVERYTHING);
   for (const [path, value] of Object.entries(values)) await service.admin.post('/api/v1/credentials', { path, value });
@@ -47,31 +60,78 @@ export async function startServer(
   if (isRunning) writeFileSync(commands, tables.join('\n'), { mode: 0o600 });
   const key = join(service.dataDir, 'agents/builder/private_key.pem');
   const who = ['--address', service.address, '--agent', 'builder', '--key-file', key];
-  const [command, ...first] = COMMAND;
-  const home = newHome(t).path;
-  const transport = new StdioClientTransport({
-    command,
-    args: [...first, 'mcp', ...who, '--files-dir', filesDir, ...(isRunning ? ['--commands', commands] : [])],
-    env: { HOME: home },
-    cwd: home,
-    stderr: 'ignore',
-  });
-  const client = new Client({ name: 'test', version: '0' });
-  await client.connect(transport);
-  t.after(() => client.close());
   return {
-    ...callsOf(client),
+    words: ['mcp', ...who, '--files-dir', filesDir, ...(isRunning ? ['--commands', commands] : [])],
+    home: newHome(t).path,
     service,
     folder,
     filesDir,
     touch: (name) => writeFileSync(join(folder, name), ''),
     async made(name) {
-      for (let tries = 0; !existsSync(join(folder, name)); tries++) {
-        if (tries > 500) throw new Error(`nobody made ${name}`);
-        await sleep(20);
-      }
+      await until(() => existsSync(join(folder, name)));
+    },
+    async statuses() {
+      const { body } = await service.admin.get('/api/v1/leases?agent=builder');
+      return body.data.map(({ status }: { status: string }) => status);
     },
   };
+}
+
+/** `nodeFlags` are for the process, before everything else. */
+export async function startServer(
+  t: Scope,
+  values: Readonly<Record<string, string>>,
+  scripts: Readonly<Record<string, Script>>,
+  nodeFlags: readonly string[] = [],
+): Promise<Serving> {
+  const setting = await prepare(t, values, scripts);
+  const { words, home } = setting;
+  const [command, ...first] = COMMAND;
+  const args = [...nodeFlags, ...first, ...words];
+  const transport = new StdioClientTransport({ command, args, env: { HOME: home }, cwd: home, stderr: 'pipe' });
+  let said = '';
+  transport.stderr?.on('data', (chunk) => (said += chunk));
+  const client = new Client({ name: 'test', version: '0' });
+  await client.connect(transport);
+  t.after(() => client.close());
+  return { ...setting, ...callsOf(client), said: () => said, close: () => client.close() };
+}
+
+export interface Started {
+  readonly child: ChildProcess;
+  stdout(): string;
+  stderr(): string;
+  readonly ended: Promise<number | NodeJS.Signals | null>;
+}
+
+/** The process alone: nobody speaks to it. */
+export function start(t: Scope, words: readonly string[], home: string): Started {
+  const [program, ...first] = COMMAND;
+  const child = spawn(program, [...first, ...words], { env: { HOME: home }, cwd: home, stdio: 'pipe' });
+  let [stdout, stderr] = ['', ''];
+  child.stdout.on('data', (chunk) => (stdout += chunk));
+  child.stderr.on('data', (chunk) => (stderr += chunk));
+  const ended = new Promise<number | NodeJS.Signals | null>((resolve) =>
+    child.on('close', (code, signal) => resolve(code ?? signal)),
+  );
+  t.after(() => child.kill('SIGKILL'));
+  return { child, stdout: () => stdout, stderr: () => stderr, ended };
+}
+
+/** A request as a line. */
+export const ask = (id: number, method: string, params: object): string =>
+  `${JSON.stringify({ jsonrpc: '2.0', id, method, params })}\n`;
+export const INITIALIZE = ask(1, 'initialize', {
+  protocolVersion: '2025-06-18',
+  capabilities: {},
+  clientInfo: { name: 'test', version: '0' },
+});
+
+export async function until(claim: () => boolean): Promise<void> {
+  for (let tries = 0; !claim(); tries++) {
+    if (tries > 500) throw new Error('it did not happen in time');
+    await sleep(20);
+  }
 }
 
 /** Shell that waits until the test has made the file. */

@@ -4,6 +4,7 @@ import type { AllowedCommand } from '../../mcp/allowlist.ts';
 import type { Mcp } from '../../mcp/server.ts';
 import type { Command, Invocation } from '../command.ts';
 import { EXIT, Mistake } from '../mistake.ts';
+import { harmless } from '../output/cells.ts';
 import { say } from '../terminal.ts';
 import { readVersion } from '../version.ts';
 
@@ -50,7 +51,8 @@ export const mcp: Command = {
 
 async function serve(invocation: Invocation): Promise<number> {
   const { terminal, settings } = invocation;
-  const log = (line: string): void => say(terminal, `leasehold mcp: ${line}`);
+  // Names and times in it are the service's.
+  const log = (line: string): void => say(terminal, harmless(`leasehold mcp: ${line}`));
   const place = invocation.flag('http');
   if (place === null && invocation.flag('http-token-file') !== null) {
     throw new Mistake('--http-token-file is of use only together with --http');
