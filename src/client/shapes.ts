@@ -14,8 +14,8 @@ const isWhole = (value: unknown): boolean => Number.isSafeInteger(value);
 const KINDS = {
   text: isText,
   'text or null': (value: unknown) => value === null || isText(value),
-  whole: isWhole,
-  'whole or null': (value: unknown) => value === null || isWhole(value),
+  'whole number': isWhole,
+  'whole number or null': (value: unknown) => value === null || isWhole(value),
   'yes or no': (value: unknown) => typeof value === 'boolean',
   texts: (value: unknown) => Array.isArray(value) && value.every(isText),
 } as const;
@@ -25,13 +25,13 @@ type Kind = keyof typeof KINDS;
 type KindOf<T> = [T] extends [string]
   ? 'text'
   : [T] extends [number]
-    ? 'whole'
+    ? 'whole number'
     : [T] extends [boolean]
       ? 'yes or no'
       : [T] extends [string | null]
         ? 'text or null'
         : [T] extends [number | null]
-          ? 'whole or null'
+          ? 'whole number or null'
           : [T] extends [readonly string[]]
             ? 'texts'
             : Hold<T>;
@@ -69,7 +69,7 @@ const listed = {
   description: 'text',
   created_at: 'text',
   updated_at: 'text',
-  access_count: 'whole',
+  access_count: 'whole number',
 } as const;
 const registered = { name: 'text', public_key: 'text', registered_at: 'text' } as const;
 type Verified<Valid extends boolean> = Extract<types.Verification, { valid: Valid }>;
@@ -84,20 +84,22 @@ export const holdStored = holder<types.StoredCredential>({ path: 'text', type: '
 export const holdListed = holder<types.ListedCredential>(listed);
 export const holdMetadata = holder<types.CredentialMetadata>({
   ...listed,
-  versions: listOf(holder<types.CredentialMetadata['versions'][number]>({ version: 'whole', created_at: 'text' })),
+  versions: listOf(
+    holder<types.CredentialMetadata['versions'][number]>({ version: 'whole number', created_at: 'text' }),
+  ),
 });
 export const holdPolicy = holder<types.Policy>({
   name: 'text',
   principal: 'text',
   resources: 'texts',
   actions: 'texts',
-  max_ttl: 'whole',
+  max_ttl: 'whole number',
   created_at: 'text',
 });
 export const holdSimulation = holder<types.Simulation>({
   allowed: 'yes or no',
   policy_name: 'text or null',
-  lease_ttl: 'whole or null',
+  lease_ttl: 'whole number or null',
   reason: 'text',
 });
 export const holdRegistered = holder<types.RegisteredAgent>(registered);
@@ -108,16 +110,16 @@ export const holdLease = holder<types.Lease>({
   lease_id: 'text',
   agent_name: 'text',
   path: 'text',
-  version: 'whole',
+  version: 'whole number',
   policy_name: 'text',
   issued_at: 'text',
   expires_at: 'text',
   revoked_at: 'text or null',
   status: 'text',
 });
-export const holdRevoked = holder<types.Revoked>({ revoked: 'whole' });
+export const holdRevoked = holder<types.Revoked>({ revoked: 'whole number' });
 export const holdEntry = holder<types.AuditEntry>({
-  seq: 'whole',
+  seq: 'whole number',
   id: 'text',
   timestamp: 'text',
   event_type: 'text',
@@ -135,13 +137,13 @@ export const holdEntry = holder<types.AuditEntry>({
 const holdVerdict = holder<{ valid: boolean }>({ valid: 'yes or no' });
 const holdSound = holder<Verified<true>>({
   valid: 'yes or no',
-  entries: 'whole',
+  entries: 'whole number',
   first_entry: 'text or null',
   last_entry: 'text or null',
 });
 const holdBroken = holder<Verified<false>>({
   valid: 'yes or no',
-  break_at_entry: 'whole',
+  break_at_entry: 'whole number',
   break_at_timestamp: 'text or null',
   message: 'text',
 });
@@ -149,9 +151,9 @@ export const holdVerification: Hold<types.Verification> = (answer) =>
   holdVerdict(answer).valid ? holdSound(answer) : holdBroken(answer);
 export const holdProgress = holder<types.VerificationProgress>({
   running: 'yes or no',
-  entries_checked: 'whole or null',
-  entries_total: 'whole or null',
+  entries_checked: 'whole number or null',
+  entries_total: 'whole number or null',
   started_at: 'text or null',
 });
 export const holdHealth = holder<types.Health>({ status: 'text' });
-export const holdMeta = holder<types.Meta>({ total: 'whole', limit: 'whole', offset: 'whole' });
+export const holdMeta = holder<types.Meta>({ total: 'whole number', limit: 'whole number', offset: 'whole number' });
