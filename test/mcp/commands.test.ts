@@ -151,8 +151,8 @@ test('no argument is added where the operator allows none, and none that is not 
 
 test('a command that takes too long is ended with all that it started, and its leases end', async (t) => {
   const { use, folder, statuses } = await begin(t, {
-    script: '(trap "" TERM; sleep 3; touch late) & trap "" TERM; echo "$PASSWORD" | head -c 20; sleep 30',
-    toml: 'time_limit_seconds = 1',
+    script: '(trap "" TERM; sleep 6; touch late) & trap "" TERM; echo "$PASSWORD" | head -c 20; sleep 30',
+    toml: 'time_limit_seconds = 2',
   });
   const ran = await use('run_with_credential', work);
   assert.equal(ran['has_timed_out'], true);
@@ -160,7 +160,8 @@ test('a command that takes too long is ended with all that it started, and its l
   // It was stopped in the middle of the value: none of it is shown.
   assert.equal(ran['stdout'], '[secret]');
   assert.deepEqual(await statuses(), ['revoked']);
-  await sleep(1500);
+  // It would be there six seconds from the beginning; the end was asked for after two, and made after four.
+  await sleep(2500);
   assert.equal(existsSync(join(folder, 'late')), false);
 });
 
