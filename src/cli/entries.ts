@@ -4,6 +4,7 @@ import { existsSync } from 'node:fs';
 import { constants } from 'node:os';
 import { join } from 'node:path';
 import { HARDENING, TUNING } from '../../scripts/flags.mjs';
+import { readIgnored } from '../daemon/ignored.ts';
 import type { Terminal } from './terminal.ts';
 
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
@@ -17,7 +18,8 @@ export async function runEntry(name: string, words: readonly string[], { environ
     env: { ...environment, INIT_CWD: environment['INIT_CWD'] ?? process.cwd() },
   });
   const forward = (signal: NodeJS.Signals): void => void child.kill(signal);
-  for (const signal of SIGNALS) process.on(signal, forward);
+  const ignored = readIgnored(environment);
+  for (const signal of SIGNALS) if (!ignored.includes(signal)) process.on(signal, forward);
   try {
     return await new Promise((resolve, reject) => {
       child.once('error', reject);

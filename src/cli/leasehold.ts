@@ -1,9 +1,9 @@
 /** The command `leasehold`: finds the row of the table, and runs it. */
+import { ignore, readIgnored } from '../daemon/ignored.ts';
 import { parseTyped, putFlagsBehind } from './arguments.ts';
 import { fail } from './failing.ts';
 import { find } from './finding.ts';
 import { overview, page } from './help.ts';
-import { ignore, readIgnored } from './ignored.ts';
 import { createInvocation, type Invoked } from './invoking.ts';
 import { EXIT, Mistake } from './mistake.ts';
 import { resolveSettings } from './settings/resolving.ts';
@@ -17,7 +17,7 @@ async function main(words: readonly string[], terminal: Terminal): Promise<numbe
   let settings: Settings | null = null;
   let invocation: Invoked | null = null;
   const interruption = new AbortController();
-  const ignored = readIgnored(terminal);
+  const ignored = readIgnored(terminal.environment);
   ignore(ignored);
   try {
     const [first] = words;

@@ -4,6 +4,7 @@ import { type Service, startService } from './composition.ts';
 import { type Configuration, help, readConfiguration } from './configuration.ts';
 import { StartError } from './files.ts';
 import { greeting } from './greeting.ts';
+import { ignore, readIgnored } from './ignored.ts';
 import { createLog } from './logs.ts';
 import { UsageError } from './usage.ts';
 
@@ -39,6 +40,7 @@ function stopOnSignals(service: Service): void {
     process.exit(0);
   };
   for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) {
+    if (ignored.includes(signal)) continue;
     process.on(signal, () => stop().catch(() => process.exit(EXIT_FAILED)));
   }
 }
@@ -49,6 +51,8 @@ function isSystemError(error: unknown): error is Error {
 }
 
 process.umask(0o077);
+const ignored = readIgnored(process.env);
+ignore(ignored);
 // A terminal that was closed is no reason not to stop in order.
 for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined);
 const configuration = configure();

@@ -2,12 +2,14 @@
 
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { after, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { COMMAND } from '../kit/command.ts';
 import { temporaryFolder } from '../kit/folder.ts';
+import { findPort } from '../kit/port.ts';
 import { openPseudoTerminal } from '../kit/pseudoterminal.ts';
 import { openScene } from './runscene.ts';
 
@@ -138,4 +140,26 @@ test('where env cannot do it a shell does', async () => {
   writeFileSync(file, '#!/bin/sh\ngrep SigIgn /proc/self/status; echo "$@"\n', { mode: 0o755 });
   const child = spawn('sh', ignoring('HUP INT', [...RUN, '--', file, 'a b', '$c']), { env: environment });
   assert.equal((await child.stdout.toArray()).join(''), 'SigIgn:\t0000000000000003\na b $c\n');
+});
+
+test('a service that was started below nohup outlives its terminal', { timeout: 30_000 }, async (t) => {
+  const folder = temporaryFolder(t);
+  const port = await findPort();
+  const words = ['server', '--listen', `127.0.0.1:${port}`, '--data-dir', join(folder, 'vault')];
+  // A group of its own, which a terminal that is closed tells as a whole.
+  const server = spawn('sh', ignoring('HUP', words), { env: environment, detached: true, stdio: 'ignore' });
+  const group = -(server.pid ?? assert.fail());
+  t.after(() => server.exitCode === null && process.kill(group, 'SIGKILL'));
+  const isWell = () =>
+    fetch(`http://127.0.0.1:${port}/api/v1/health`).then(
+      ({ ok }) => ok,
+      () => false,
+    );
+  while (!(await isWell())) await sleep(50);
+  process.kill(group, 'SIGHUP');
+  await sleep(300);
+  assert.equal(await isWell(), true);
+  const ended = once(server, 'exit');
+  process.kill(group, 'SIGTERM');
+  assert.deepEqual(await ended, [0, null]);
 });

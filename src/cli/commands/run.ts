@@ -1,6 +1,7 @@
 /** `leasehold run`: a program with values in its environment, and nowhere else. */
 import { LeaseholdError } from '../../client/errors.ts';
 import type { Leasehold } from '../../client/leasehold.ts';
+import { readIgnored } from '../../daemon/ignored.ts';
 import { type Lender, NotLent, type Refused } from '../../delivery/borrowing.ts';
 import { endAs } from '../../delivery/ending.ts';
 import { Misuse } from '../../delivery/misuse.ts';
@@ -8,7 +9,6 @@ import { plan } from '../../delivery/planning.ts';
 import { run as runProgram } from '../../delivery/running.ts';
 import type { Command, Invocation } from '../command.ts';
 import { Hinted, withWayThere } from '../denials.ts';
-import { readIgnored } from '../ignored.ts';
 import { Mistake } from '../mistake.ts';
 import { readWholeNumber } from '../numbers.ts';
 import { harmless } from '../output/cells.ts';
@@ -81,7 +81,7 @@ export const run: Command = {
         streams: terminal,
         environment: terminal.environment,
         umask: terminal.umask,
-        ignored: readIgnored(terminal),
+        ignored: readIgnored(terminal.environment),
         // WHY harmless: in it may stand what a service says.
         say: (line) => say(terminal, `leasehold: ${harmless(line)}`),
       });

@@ -1,6 +1,5 @@
 /** Signals that were ignored when we were started, as `nohup` and `trap ''` do it: they stay so, for us and for what we run. */
 import { constants } from 'node:os';
-import type { Terminal } from './terminal.ts';
 
 /** From `scripts/leasehold.mjs`: SigIgn of proc_pid_status(5). WHY not read here: Node has set everything to its default by now. */
 const VARIABLE = 'LEASEHOLD_SIGIGN';
@@ -12,7 +11,7 @@ const NEVER_IGNORED: ReadonlySet<string> = new Set(['SIGKILL', 'SIGSTOP']);
 const OURS = ['SIGHUP', 'SIGINT', 'SIGQUIT', 'SIGTERM', 'SIGUSR1', 'SIGUSR2', 'SIGALRM'] as const;
 
 /** Each once, by one of its names. None where nobody could say. */
-export function readIgnored({ environment }: Terminal): readonly NodeJS.Signals[] {
+export function readIgnored(environment: Readonly<Record<string, string | undefined>>): readonly NodeJS.Signals[] {
   const mask = environment[VARIABLE] ?? '';
   if (!MASK.test(mask)) return [];
   const bits = BigInt(`0x${mask}`);
