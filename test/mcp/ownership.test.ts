@@ -16,20 +16,20 @@ const LIST = 'lists/own/commands.toml';
 const NOBODY = 65_534;
 const isRoot = process.getuid?.() === 0;
 
-/** In a folder of its own: `lists/own/commands.toml`, and the program of its one command, `programs/own/work`. */
+/** In a folder of its own: `lists/own/commands.toml`, and the program of its one command, `programs/own/job`. */
 function lay(t: TestContext) {
   const folder = temporaryFolder(t);
   const at = (path: string): string => join(folder, path);
   for (const path of ['lists/own', 'programs/own']) mkdirSync(at(path), { recursive: true });
   for (const path of ['lists', 'lists/own', 'programs', 'programs/own']) chmodSync(at(path), 0o755);
-  writeFileSync(at('programs/own/work'), '#!/bin/sh\n', { mode: 0o700 });
+  writeFileSync(at('programs/own/job'), '#!/bin/sh\n', { mode: 0o700 });
   const write = (program: string, more = 'folder = "/"'): void =>
     writeFileSync(
       at(LIST),
       `[commands.work]\ndescription = "Works"\nprogram = "${program}"\n${more}\ncredentials = {}\n`,
       { mode: 0o600 },
     );
-  write(at('programs/own/work'));
+  write(at('programs/own/job'));
   return { folder, at, write };
 }
 type Laid = ReturnType<typeof lay>;
@@ -52,8 +52,8 @@ const REFUSED: readonly Row[] = [
   { says: `--commands: lists/own ${RULE}`, change: ({ at }) => chmodSync(at('lists/own'), 0o770) },
   { says: `--commands: lists ${RULE}`, change: ({ at }) => chmodSync(at('lists'), 0o703) },
   {
-    says: `commands.work.program: programs/own/work ${RULE}`,
-    change: ({ at }) => chmodSync(at('programs/own/work'), 0o702),
+    says: `commands.work.program: programs/own/job ${RULE}`,
+    change: ({ at }) => chmodSync(at('programs/own/job'), 0o702),
   },
   { says: `commands.work.program: programs/own ${RULE}`, change: ({ at }) => chmodSync(at('programs/own'), 0o775) },
   { says: `commands.work.program: programs ${RULE}`, change: ({ at }) => chmodSync(at('programs'), 0o777) },
@@ -61,14 +61,14 @@ const REFUSED: readonly Row[] = [
     says: `commands.work.arguments: programs ${RULE}`,
     change({ at, write }) {
       chmodSync(at('programs'), 0o777);
-      write('/bin/sh', `arguments = ["-e", "${at('programs/own/work')}"]\nfolder = "/"`);
+      write('/bin/sh', `arguments = ["-e", "${at('programs/own/job')}"]\nfolder = "/"`);
     },
   },
   {
-    says: `commands.work.arguments: programs/own/work ${RULE}`,
+    says: `commands.work.arguments: programs/own/job ${RULE}`,
     change({ at, write }) {
-      chmodSync(at('programs/own/work'), 0o770);
-      write('/bin/sh', `arguments = ["work"]\nfolder = "${at('programs/own')}"`);
+      chmodSync(at('programs/own/job'), 0o770);
+      write('/bin/sh', `arguments = ["job"]\nfolder = "${at('programs/own')}"`);
     },
   },
   {
@@ -85,7 +85,7 @@ const REFUSED: readonly Row[] = [
     change({ at, write }) {
       chmodSync(at('programs'), 0o777);
       symlinkSync(at('programs/own'), at('link'));
-      write(at('link/work'));
+      write(at('link/job'));
     },
   },
   { says: '--commands: must be a file', change: () => undefined, list: 'lists/own' },
@@ -150,25 +150,25 @@ test('it starts where only the operator and root can, also in a sticky directory
   await starts(at(LIST));
   chmodSync(at('lists'), 0o1777);
   symlinkSync('own/../own/commands.toml', at('lists/link'));
-  write('/bin/sh', `arguments = ["-c", "${at('programs/own/work')}"]\nfolder = "/"`);
+  write('/bin/sh', `arguments = ["-c", "${at('programs/own/job')}"]\nfolder = "/"`);
   await starts(at('lists/link'));
 });
 
 test('links are followed as the kernel follows them', async (t) => {
   const { at } = lay(t);
   const leads = async (path: string): Promise<number> => (await checkOwnership(at(path), 'x')).ino;
-  const work = await leads('programs/own/work');
+  const job = await leads('programs/own/job');
   symlinkSync(at('programs/own'), at('lists/away'));
   // `..` is that of where the link leads, and not of where it lies.
-  assert.equal((await checkOwnership(`${at('lists')}/away/../own/work`, 'x')).ino, work);
-  symlinkSync('away/../own/./work', at('lists/twice'));
-  assert.equal(await leads('lists/twice'), work);
-  assert.equal((await checkOwnership(`/../${at('lists/twice')}`, 'x')).ino, work);
+  assert.equal((await checkOwnership(`${at('lists')}/away/../own/job`, 'x')).ino, job);
+  symlinkSync('away/../own/./job', at('lists/twice'));
+  assert.equal(await leads('lists/twice'), job);
+  assert.equal((await checkOwnership(`/../${at('lists/twice')}`, 'x')).ino, job);
   symlinkSync('loop', at('lists/loop'));
   for (const [path, code] of [
     ['lists/loop', 'ELOOP'],
     ['lists/none', 'ENOENT'],
-    ['programs/own/work/more', 'ENOTDIR'],
+    ['programs/own/job/more', 'ENOTDIR'],
   ] as const) {
     await assert.rejects(
       checkOwnership(at(path), 'x'),
