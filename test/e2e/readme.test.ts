@@ -5,11 +5,11 @@
  */
 import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { ROOT } from '../house/source.ts';
 import { temporaryFolder } from '../kit/folder.ts';
+import { findPort } from '../kit/port.ts';
 import { storeVariables } from '../kit/process.ts';
 import { STORE } from '../kit/stores.ts';
 import { type Block, readBlocks, withPlaceholders } from './markdown.ts';
@@ -51,15 +51,6 @@ function toSteps(blocks: readonly Block[]): Step[] {
   });
 }
 
-function freePort(): Promise<number> {
-  return new Promise((resolve) => {
-    const server = createServer().listen(0, '127.0.0.1', () => {
-      const address = server.address();
-      server.close(() => resolve(typeof address === 'object' && address !== null ? address.port : 0));
-    });
-  });
-}
-
 function toTour(steps: readonly Step[]): string {
   const parts = steps.map(({ heading, commands, output }, index) => {
     const title = heading === steps[index - 1]?.heading ? '' : `## ${heading}\n\n`;
@@ -77,7 +68,7 @@ function toTour(steps: readonly Step[]): string {
 async function openScene(t: TestContext) {
   const folder = temporaryFolder(t);
   const home = temporaryFolder(t);
-  const address = `127.0.0.1:${await freePort()}`;
+  const address = `127.0.0.1:${await findPort()}`;
   const { PATH = '' } = process.env;
   const place = {
     cwd: ROOT,

@@ -1,9 +1,10 @@
 /** A shell as a person has it open: blocks of commands go in one after the other, and what they print comes back. */
-import { type ChildProcess, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Scope } from '../kit/folder.ts';
+import { openPseudoTerminal, type PseudoTerminal } from '../kit/pseudoterminal.ts';
 
 const END = 'end of the block';
 const BLOCK_TIMEOUT_MS = 60_000;
@@ -14,35 +15,38 @@ interface Place {
 }
 
 export class Shell {
-  readonly #bash: ChildProcess;
+  readonly #terminal: PseudoTerminal;
   readonly #blockFile: string;
+  #isReady = false;
+  #seen = 0;
 
-  /** `folder` is for its own use. */
-  constructor(scope: Scope, folder: string, place: Place) {
+  /** `folder` is for its own use. WHY on a terminal: there programs ask, and a page whose reader is asked has to say so. */
+  constructor(scope: Scope, folder: string, { cwd, env }: Place) {
     this.#blockFile = join(folder, 'block.sh');
-    this.#bash = spawn('bash', ['--noprofile', '--norc'], { ...place, stdio: ['pipe', 'pipe', 'inherit'] });
-    scope.after(() => this.#bash.kill('SIGKILL'));
+    // What paints and what is cut to a width differs; all else is what a person sees.
+    const environment = { ...env, TERM: 'dumb', npm_config_progress: 'false' };
+    const bash = ['bash', '--noprofile', '--norc', '--noediting'];
+    this.#terminal = openPseudoTerminal(scope, bash, { folder: cwd, environment, columns: 200 });
   }
 
   /** Runs the commands in the one session; resolves to what they printed, both streams, without the last line end. */
   async run(commands: string): Promise<string> {
-    const { stdin, stdout } = this.#bash;
-    if (stdin === null || stdout === null) throw new Error('the shell has no pipes');
+    if (!this.#isReady) await this.#type('stty -echo; PS1= PS2=');
+    this.#isReady = true;
     writeFileSync(this.#blockFile, `${commands}\n`);
-    const printed = await new Promise<string>((resolve, reject) => {
-      let text = '';
-      const timer = setTimeout(() => reject(new Error(`no end of:\n${commands}\n${text}`)), BLOCK_TIMEOUT_MS);
-      const look = (chunk: string): void => {
-        text += chunk;
-        if (!text.endsWith(`${END}\n`)) return;
-        clearTimeout(timer);
-        stdout.off('data', look);
-        resolve(text);
-      };
-      stdout.setEncoding('utf8').on('data', look);
-      stdin.write(`. '${this.#blockFile}' 2>&1 </dev/null; printf '${END}\\n'\n`);
-    });
-    return printed.slice(0, -END.length - 1).trimEnd();
+    return (await this.#type(`. '${this.#blockFile}'`)).replaceAll('\r\n', '\n').trimEnd();
+  }
+
+  /** Resolves to what stands on the screen behind it. */
+  async #type(line: string): Promise<string> {
+    // In two pieces, so that it is not found in what was typed.
+    this.#terminal.type(`${line}; printf '%s of the block\\n' end\n`);
+    const end = new RegExp(`^(?:[\\s\\S]{${this.#seen}})([\\s\\S]*)${END}\\r\\n`);
+    await this.#terminal.shows(end, BLOCK_TIMEOUT_MS);
+    const screen = this.#terminal.screen();
+    const printed = end.exec(screen)?.[1] ?? '';
+    this.#seen = screen.length;
+    return printed;
   }
 }
 

@@ -16,7 +16,7 @@ export interface PseudoTerminal {
   pause(): void;
   resume(): void;
   /** Resolves when the screen matches. Rejects with the screen when that takes too long. */
-  shows(wanted: RegExp): Promise<void>;
+  shows(wanted: RegExp, withinMs?: number): Promise<void>;
   readonly ended: Promise<{ readonly exitCode: number; readonly signal: number | undefined }>;
 }
 
@@ -57,9 +57,9 @@ export function openPseudoTerminal(scope: Scope, command: readonly string[], sta
     resize: (width, height) => child.resize(width, height),
     pause: reading.pause,
     resume: reading.resume,
-    shows: (wanted) =>
+    shows: (wanted, withinMs = WITHIN_MS) =>
       new Promise((resolve, reject) => {
-        const timer = setTimeout(() => end(new Error(`never showed ${wanted}: ${seen}`)), WITHIN_MS);
+        const timer = setTimeout(() => end(new Error(`never showed ${wanted}: ${seen}`)), withinMs);
         const end = (error: Error | null): void => {
           clearTimeout(timer);
           looks.delete(look);
