@@ -27,7 +27,7 @@ export async function withWayThere<T>(
     const who = settings.identity.value;
     if (!(error instanceof LeaseholdError) || error.code !== 'ACCESS_DENIED') throw error;
     if (who.kind !== 'agent' && who.kind !== 'session') throw error;
-    const vault = await connect();
+    const vault = connect();
     const simulated = await vault.policies
       .simulate({ agent: who.name, resource: path, action }, { signal })
       .catch(() => null);

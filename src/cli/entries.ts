@@ -4,10 +4,8 @@ import { existsSync } from 'node:fs';
 import { constants } from 'node:os';
 import { join } from 'node:path';
 import { HARDENING, TUNING } from '../../scripts/flags.mjs';
-import { readIgnored } from '../daemon/ignored.ts';
+import { readIgnored, stopSignals } from '../daemon/ignored.ts';
 import type { Terminal } from './terminal.ts';
-
-const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
 /** Resolves to its exit code. What is typed, and what it prints, are its own. */
 export async function runEntry(name: string, words: readonly string[], { environment }: Terminal): Promise<number> {
@@ -18,14 +16,14 @@ export async function runEntry(name: string, words: readonly string[], { environ
     env: { ...environment, INIT_CWD: environment['INIT_CWD'] ?? process.cwd() },
   });
   const forward = (signal: NodeJS.Signals): void => void child.kill(signal);
-  const ignored = readIgnored(environment);
-  for (const signal of SIGNALS) if (!ignored.includes(signal)) process.on(signal, forward);
+  const signals = stopSignals(readIgnored(environment));
+  for (const signal of signals) process.on(signal, forward);
   try {
     return await new Promise((resolve, reject) => {
       child.once('error', reject);
       child.once('close', (code, signal) => resolve(code ?? 128 + constants.signals[signal ?? 'SIGKILL']));
     });
   } finally {
-    for (const signal of SIGNALS) process.off(signal, forward);
+    for (const signal of signals) process.off(signal, forward);
   }
 }

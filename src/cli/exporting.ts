@@ -6,6 +6,7 @@ import { Readable, Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { LeaseholdError } from '../client/errors.ts';
 import type { Leasehold } from '../client/leasehold.ts';
+import { codeOf } from '../core/errorcode.ts';
 import type { Invocation } from './command.ts';
 import { Mistake } from './mistake.ts';
 import { startProgress } from './progress.ts';
@@ -49,7 +50,7 @@ export async function exportLog(invocation: Invocation, vault: Leasehold): Promi
   } catch (error) {
     if (unfinished !== null) await rm(unfinished, { force: true });
     // Whoever reads has seen enough.
-    if (file === null && error instanceof Error && 'code' in error && error.code === 'EPIPE') return;
+    if (file === null && codeOf(error) === ' (EPIPE)') return;
     throw signal.aborted ? signal.reason : toMistake(error);
   } finally {
     progress.end();
@@ -61,7 +62,8 @@ async function makeFile(path: string): Promise<FileHandle> {
   try {
     return await open(path, 'wx', 0o600);
   } catch (error) {
-    if (codeOf(error) === 'EEXIST') throw isThere(path, ' It is of an export that was broken off, or still goes on.');
+    if (codeOf(error) === ' (EEXIST)')
+      throw isThere(path, ' It is of an export that was broken off, or still goes on.');
     throw toMistake(error);
   }
 }
@@ -76,13 +78,9 @@ function isThere(path: string, why = ''): Mistake {
   return new Mistake(`${path} is there already`, `Give another one, or remove it.${why}`);
 }
 
-function codeOf(error: unknown): unknown {
-  return error instanceof Error && 'code' in error ? error.code : null;
-}
-
 function toMistake(error: unknown): unknown {
   if (error instanceof LeaseholdError || error instanceof Mistake) return error;
-  if (codeOf(error) === 'EEXIST') return new Mistake('the file is there already', 'Give another one, or remove it.');
+  if (codeOf(error) === ' (EEXIST)') return new Mistake('the file is there already', 'Give another one, or remove it.');
   if (error instanceof Error && 'syscall' in error)
     return new Mistake(`the file cannot be written (${String(error.message)})`);
   return new LeaseholdError('NO_ANSWER', 'the export broke off', { cause: error });

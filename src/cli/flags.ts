@@ -30,6 +30,9 @@ export const OUTPUT_FLAGS: readonly Flag[] = [
   { name: 'field', value: 'NAME', help: 'prints this field alone' },
 ];
 
+/** Of what asks before it does something. */
+export const YES: Flag = { name: 'yes', short: 'y', value: null, help: 'asks nothing' };
+
 const HELP_FLAG: Flag = { name: 'help', short: 'h', value: null, help: 'shows this' };
 
 /** All that the command takes, its own first. */

@@ -27,3 +27,11 @@ export function readChoice<T extends string>(
     throw new Mistake(`${field}: must be one of ${choices.join(', ')}${hint}`);
   });
 }
+
+/** From 1; null where it is not given. @throws Mistake */
+export function readWholeNumber(invocation: Pick<Invocation, 'flag'>, name: string): number | null {
+  return readFlag(invocation, name, (text, field) => {
+    if (!/^[1-9]\d{0,8}$/.test(text)) throw new Mistake(`${field} must be a whole number from 1`);
+    return Number(text);
+  });
+}

@@ -1,13 +1,13 @@
 /** Following the audit log: the last entries, and then each new one as it comes. */
+
 import { setTimeout as sleep } from 'node:timers/promises';
+import { MOST_ON_A_PAGE } from '../client/connection.ts';
 import type { AuditEntry, AuditFilter, Leasehold } from '../client/leasehold.ts';
 import type { Invocation } from './command.ts';
 import { toCell } from './output/cells.ts';
 import { assertRising } from './sequence.ts';
 
 const EVERY_MS = 1000;
-const MOST_ON_A_PAGE = 1000;
-
 /** Ends when the signal is aborted. @throws LeaseholdError */
 export async function followLog(
   invocation: Invocation,

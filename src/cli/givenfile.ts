@@ -2,6 +2,7 @@
 import { constants, createReadStream, fstatSync, openSync } from 'node:fs';
 import { Socket } from 'node:net';
 import type { Readable } from 'node:stream';
+import { codeOf } from '../core/errorcode.ts';
 import { Mistake } from './mistake.ts';
 import { type Bounds, readStream } from './standardinput.ts';
 
@@ -11,8 +12,7 @@ export async function readGivenFile(path: string, called: string, bounds: Bounds
     return await readStream(openWithoutWaiting(path), bounds);
   } catch (error) {
     if (bounds.signal.aborted || error instanceof Mistake) throw error;
-    const code = error instanceof Error && 'code' in error ? ` (${String(error.code)})` : '';
-    throw new Mistake(`${called} cannot be read${code}`);
+    throw new Mistake(`${called} cannot be read${codeOf(error)}`);
   }
 }
 

@@ -8,12 +8,12 @@ import { createOutput } from './output/output.ts';
 import type { Settings } from './settings/settings.ts';
 import type { Terminal } from './terminal.ts';
 
-export interface Invoked extends Invocation {
-  /** Ends what the command began. Never rejects. */
-  close(): Promise<void>;
-}
-
-export function createInvocation(typed: Typed, settings: Settings, terminal: Terminal, signal: AbortSignal): Invoked {
+export function createInvocation(
+  typed: Typed,
+  settings: Settings,
+  terminal: Terminal,
+  signal: AbortSignal,
+): Invocation {
   let connected: Connected | null = null;
   const argument = (name: string): readonly string[] => {
     const given = typed.arguments.get(name);
@@ -33,10 +33,10 @@ export function createInvocation(typed: Typed, settings: Settings, terminal: Ter
     flags,
     isOn: (name) => flags(name).length > 0,
     rest: typed.rest,
-    connect(asNobody = false): Promise<Leasehold> {
+    connect(asNobody = false): Leasehold {
       if (!asNobody) assertCaller(settings);
       connected ??= connect(settings);
-      return Promise.resolve(connected.vault);
+      return connected.vault;
     },
     async close() {
       await connected?.close();

@@ -1,6 +1,7 @@
 /** Agents' keys in files: made here, or read to be registered. */
 import { existsSync, rmSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
+import { codeOf } from '../core/errorcode.ts';
 import { ensurePrivateDir, writePrivateFile } from '../daemon/files.ts';
 import type { Question } from './asking.ts';
 import { readGivenFile } from './givenfile.ts';
@@ -35,8 +36,9 @@ export async function makeKeyFile(path: string, { folder }: Terminal): Promise<M
     if (!existsSync(dirname(file))) ensurePrivateDir(dirname(file));
     writePrivateFile(file, `-----BEGIN PRIVATE KEY-----\n${der.toString('base64')}\n-----END PRIVATE KEY-----\n`);
   } catch (error) {
-    if (!(error instanceof Error && 'code' in error)) throw error;
-    throw new Mistake(`${file} cannot be written (${String(error.code)})`, '--new-key FILE writes it elsewhere.');
+    const code = codeOf(error);
+    if (code === '') throw error;
+    throw new Mistake(`${file} cannot be written${code}`, '--new-key FILE writes it elsewhere.');
   }
   return { publicKey: raw.toString('base64'), file, remove: () => rmSync(file, { force: true }) };
 }

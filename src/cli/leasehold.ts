@@ -1,10 +1,11 @@
 /** The command `leasehold`: finds the row of the table, and runs it. */
-import { ignore, readIgnored } from '../daemon/ignored.ts';
+import { ignore, readIgnored, stopSignals } from '../daemon/ignored.ts';
 import { parseTyped, putFlagsBehind } from './arguments.ts';
+import type { Invocation } from './command.ts';
 import { fail } from './failing.ts';
 import { find } from './finding.ts';
 import { overview, page } from './help.ts';
-import { createInvocation, type Invoked } from './invoking.ts';
+import { createInvocation } from './invoking.ts';
 import { EXIT, Mistake } from './mistake.ts';
 import { resolveSettings } from './settings/resolving.ts';
 import type { Settings } from './settings/settings.ts';
@@ -15,7 +16,7 @@ import { readVersion } from './version.ts';
 /** Resolves to the exit code. */
 async function main(words: readonly string[], terminal: Terminal): Promise<number> {
   let settings: Settings | null = null;
-  let invocation: Invoked | null = null;
+  let invocation: Invocation | null = null;
   const interruption = new AbortController();
   const ignored = readIgnored(terminal.environment);
   ignore(ignored);
@@ -57,8 +58,7 @@ async function main(words: readonly string[], terminal: Terminal): Promise<numbe
 
 /** What is under way ends in order; who says it twice means it. */
 function abortOnSignals(interruption: AbortController, ignored: readonly NodeJS.Signals[]): void {
-  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
-    if (ignored.includes(signal)) continue;
+  for (const signal of stopSignals(ignored)) {
     process.once(signal, () => interruption.abort(new Mistake(`broken off (${signal})`)));
   }
 }

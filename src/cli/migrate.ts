@@ -1,6 +1,6 @@
 /** `npm run migrate -- --from DIR|URL --to DIR|URL`: moves a vault from one database into another. */
 import { StartError } from '../daemon/files.ts';
-import { ignore, readIgnored } from '../daemon/ignored.ts';
+import { ignore, readIgnored, stopSignals } from '../daemon/ignored.ts';
 import { MOVE_HELP, readMove } from '../daemon/moveflags.ts';
 import { farewell, reporter } from '../daemon/movereport.ts';
 import { isRefusal, move } from '../daemon/moving.ts';
@@ -14,8 +14,7 @@ for (const stream of [process.stdout, process.stderr]) stream.on('error', () => 
 const interruption = new AbortController();
 const ignored = readIgnored(process.env);
 ignore(ignored);
-for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
-  if (ignored.includes(signal)) continue;
+for (const signal of stopSignals(ignored)) {
   process.on(signal, () => interruption.abort(new StartError('Interrupted. Run the same again: it goes on.')));
 }
 try {

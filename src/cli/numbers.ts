@@ -1,15 +1,5 @@
 /** Numbers and times as people type them. */
 import { parseInstant } from '../core/instant.ts';
-import type { Invocation } from './command.ts';
-import { Mistake } from './mistake.ts';
-
-/** Of a flag; null where it is not given. @throws Mistake */
-export function readWholeNumber(invocation: Pick<Invocation, 'flag'>, name: string): number | null {
-  const text = invocation.flag(name);
-  if (text === null) return null;
-  if (!/^[1-9]\d{0,8}$/.test(text)) throw new Mistake(`--${name} must be a whole number from 1`);
-  return Number(text);
-}
 
 const MILLISECONDS = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 } as const;
 

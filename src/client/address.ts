@@ -3,6 +3,11 @@ import { badOption } from './errors.ts';
 
 const LOOPBACK = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/;
 
+/** Of a host as it stands in a URL. */
+export function isLoopback(host: string): boolean {
+  return LOOPBACK.test(host);
+}
+
 /** The base of every request, without a slash at its end. @throws LeaseholdError BAD_OPTIONS */
 export function parseAddress(text: string, allowsInsecureHttp: boolean): string {
   const url = URL.parse(text);
@@ -12,7 +17,7 @@ export function parseAddress(text: string, allowsInsecureHttp: boolean): string 
   if (url.username !== '' || url.password !== '' || url.search !== '' || url.hash !== '') {
     throw badOption('address', 'must hold no user, no query and no fragment');
   }
-  if (url.protocol === 'http:' && !LOOPBACK.test(url.hostname) && !allowsInsecureHttp) {
+  if (url.protocol === 'http:' && !isLoopback(url.hostname) && !allowsInsecureHttp) {
     throw badOption(
       'address',
       'plain HTTP to another machine would show every value; use https://, or allow it with insecureHttp',

@@ -16,7 +16,8 @@ export interface ListAllOptions extends CallOptions {
   readonly mostBytes?: number;
 }
 
-const MOST_ON_A_PAGE = 1000;
+/** SOURCE: decisions, "Lists": the largest limit. */
+export const MOST_ON_A_PAGE = 1000;
 const MOST_LISTED_BYTES = 1024 ** 3;
 /** Less than any row of any list has, by the names of its fields alone. */
 const LEAST_OF_A_ROW_BYTES = 50;

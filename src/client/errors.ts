@@ -46,3 +46,8 @@ export class LeaseholdError extends Error {
 export function badOption(option: string, rule: string): LeaseholdError {
   return new LeaseholdError('BAD_OPTIONS', `${option}: ${rule}`, { option });
 }
+
+/** Whether the lease that was asked for is over, or was never there for whoever asks. */
+export function isEndedLease(error: unknown): boolean {
+  return error instanceof LeaseholdError && (error.code === 'LEASE_ENDED' || error.code === 'NOT_FOUND');
+}

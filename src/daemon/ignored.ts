@@ -23,6 +23,11 @@ export function readIgnored(environment: Readonly<Record<string, string | undefi
   return [...found.values()];
 }
 
+/** By which people and systems tell us to stop, but for those that were ignored. */
+export function stopSignals(ignored: readonly NodeJS.Signals[]): readonly NodeJS.Signals[] {
+  return (['SIGTERM', 'SIGINT', 'SIGHUP'] as const).filter((signal) => !ignored.includes(signal));
+}
+
 /** As far as Node lets us: from now on they do nothing here. */
 export function ignore(signals: readonly NodeJS.Signals[]): void {
   for (const signal of OURS) if (signals.includes(signal)) process.on(signal, () => undefined);

@@ -4,7 +4,7 @@ import { type Service, startService } from './composition.ts';
 import { type Configuration, help, readConfiguration } from './configuration.ts';
 import { StartError } from './files.ts';
 import { greeting } from './greeting.ts';
-import { ignore, readIgnored } from './ignored.ts';
+import { ignore, readIgnored, stopSignals } from './ignored.ts';
 import { createLog } from './logs.ts';
 import { UsageError } from './usage.ts';
 
@@ -39,8 +39,7 @@ function stopOnSignals(service: Service): void {
     await service.stop();
     process.exit(0);
   };
-  for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) {
-    if (ignored.includes(signal)) continue;
+  for (const signal of stopSignals(ignored)) {
     process.on(signal, () => stop().catch(() => process.exit(EXIT_FAILED)));
   }
 }

@@ -1,5 +1,5 @@
 /** Values for a program: lent all or none, and given back when it has ended. */
-import { LeaseholdError } from '../client/errors.ts';
+import { isEndedLease, LeaseholdError } from '../client/errors.ts';
 import type { CredentialPath } from '../core/path.ts';
 import type { Secret } from '../core/secret.ts';
 
@@ -9,8 +9,6 @@ const GIVEN_BACK_WITHIN_MS = 5000;
 const ANSWERED_WITHIN_MS = 5000;
 /** What the service says of one path alone: the others may be told of as well. */
 const OF_ONE_PATH: ReadonlySet<string> = new Set(['ACCESS_DENIED', 'NOT_FOUND']);
-/** The lease has ended already. */
-const ENDED: ReadonlySet<string> = new Set(['LEASE_ENDED', 'NOT_FOUND']);
 
 /** Whoever lends: the client library, narrowed to what is needed here. */
 export interface Lender {
@@ -116,7 +114,7 @@ export async function giveBack(lender: Lender, leaseIds: readonly string[]): Pro
       try {
         await lender.revoke(leaseId, { signal });
       } catch (error) {
-        if (error instanceof LeaseholdError && ENDED.has(error.code)) continue;
+        if (isEndedLease(error)) continue;
         reasons.push(error instanceof LeaseholdError ? error.message : 'the service did not answer in time');
       }
     }

@@ -1,9 +1,9 @@
 /** The file of `--commands`: who can write it decides what is run, so it has to be the operator's own. */
 import { readFile } from 'node:fs/promises';
+import { codeOf } from '../core/errorcode.ts';
 import { type AllowedCommand, parseAllowList } from './allowlist.ts';
 import { checkOwnership } from './ownership.ts';
 import { SetupError } from './refusal.ts';
-import { codeOf } from './tool.ts';
 
 const FIELD = '--commands';
 const MOST_BYTES = 256 * 1024;

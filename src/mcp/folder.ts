@@ -5,9 +5,9 @@
 import { constants, type Stats } from 'node:fs';
 import { type FileHandle, lstat, open, readdir, unlink } from 'node:fs/promises';
 import { isAbsolute, join } from 'node:path';
+import { codeOf } from '../core/errorcode.ts';
 import type { Secret } from '../core/secret.ts';
 import { Refusal, SetupError } from './refusal.ts';
-import { codeOf } from './tool.ts';
 
 /** 1 to 64 characters, and no dot in front: neither `..` nor a hidden file. */
 export const FILE_NAME = '^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$';

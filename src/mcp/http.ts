@@ -12,11 +12,12 @@ import {
   validateHostHeader,
   validateOriginHeader,
 } from '@modelcontextprotocol/server';
+import { isLoopback } from '../client/address.ts';
+import { codeOf } from '../core/errorcode.ts';
 import type { Secret } from '../core/secret.ts';
 import { SetupError } from './refusal.ts';
 import type { Mcp } from './server.ts';
 import { createTokenCheck } from './token.ts';
-import { codeOf } from './tool.ts';
 
 const ENDPOINT = '/mcp';
 const MOST_CONNECTIONS = 64;
@@ -24,7 +25,6 @@ const MOST_CONNECTIONS = 64;
 const MOST_REQUESTS = 32;
 const MOST_SUBSCRIPTIONS = 8;
 const MOST_BODY_BYTES = 256 * 1024;
-const LOOPBACK = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/;
 
 export interface HttpPlace {
   readonly host: string;
@@ -37,7 +37,7 @@ export function parsePlace(text: string): HttpPlace {
   const [, host, port] = /^(.+):(\d{1,5})$/.exec(text) ?? [];
   if (host === undefined || Number(port) > 65_535)
     throw new SetupError('--http: must be HOST:PORT, such as 127.0.0.1:7800');
-  if (!LOOPBACK.test(host)) {
+  if (!isLoopback(host)) {
     throw new SetupError(
       '--http: must be localhost, 127.0.0.1 or [::1]: a proxy with TLS on this machine, or ssh -L, brings it elsewhere',
     );

@@ -2,6 +2,7 @@
  * Values in files for as long as their leases last: a file goes when its lease ends, when the lease is revoked, when the model asks
  * for it, and when the server stops.
  */
+import { asking, End } from '../client/ends.ts';
 import { LeaseholdError } from '../client/errors.ts';
 import type { Leasehold } from '../client/leasehold.ts';
 import type { CredentialPath } from '../core/path.ts';
@@ -24,8 +25,7 @@ interface Kept {
   readonly endLoan: () => void;
   readonly leaseId: string;
   readonly expiresAt: string;
-  /** By both clocks of this machine: one stands still while it sleeps, the other may be set. */
-  readonly endsAt: { readonly monotonicMs: number; readonly wallMs: number };
+  readonly end: End;
   askedAtMs: number;
 }
 
@@ -78,19 +78,18 @@ export class KeptFiles {
       if (!this.#kept.has(name) && this.#kept.size + this.#busy.size > MOST_FILES) {
         throw new Refusal('BUSY', `there are ${MOST_FILES} files already; remove one with remove_file`);
       }
-      const asked = { monotonicMs: performance.now(), wallMs: Date.now() };
+      const asked = asking();
       const { value, lease_id: leaseId } = await this.#leases.retrieve(path, ttlSeconds);
       let endLoan = (): void => undefined;
       try {
         // The answer has no beginning, and this machine's clock may differ from the service's: the difference of two of its times does not.
         const { issued_at, expires_at: expiresAt } = await this.#client.leases.read(leaseId);
-        const lastsMs = Date.parse(expiresAt) - Date.parse(issued_at);
-        const endsAt = { monotonicMs: asked.monotonicMs + lastsMs, wallMs: asked.wallMs + lastsMs };
+        const end = new End(asked, Date.parse(expiresAt) - Date.parse(issued_at));
         endLoan = this.#lent?.lend(value, 'path') ?? endLoan;
         await this.#remove(name);
         await this.#going.get(name);
         const file = await this.#folder.write(name, value);
-        this.#kept.set(name, { path, endLoan, leaseId, expiresAt, endsAt, askedAtMs: performance.now() });
+        this.#kept.set(name, { path, endLoan, leaseId, expiresAt, end, askedAtMs: performance.now() });
         return { file, leaseId, expiresAt };
       } catch (error) {
         endLoan();
@@ -152,8 +151,7 @@ export class KeptFiles {
   /** By the clocks alone. Also where something is being done under the name: that begins with what is not there any more. */
   #removeEnded(): void {
     for (const [name, kept] of this.#kept) {
-      const { monotonicMs, wallMs } = kept.endsAt;
-      if (performance.now() >= monotonicMs || Date.now() >= wallMs) this.#letGo(name, kept);
+      if (kept.end.left() <= 0) this.#letGo(name, kept);
     }
   }
 

@@ -1,7 +1,7 @@
 /**
  * Every lease that this server took for its agent, so that none is forgotten when it stops. A value is fetched here and nowhere else.
  */
-import { LeaseholdError } from '../client/errors.ts';
+import { isEndedLease } from '../client/errors.ts';
 import type { Leasehold } from '../client/leasehold.ts';
 import type { Retrieved } from '../client/types.ts';
 import type { CredentialPath } from '../core/path.ts';
@@ -58,7 +58,7 @@ export class HeldLeases {
     try {
       await this.#client.leases.revoke(leaseId, { signal });
     } catch (error) {
-      if (!hasEnded(error)) return false;
+      if (!isEndedLease(error)) return false;
     }
     this.#ends.delete(leaseId);
     return true;
@@ -92,13 +92,9 @@ export class HeldLeases {
           // It may have been renewed.
           else if (this.#ends.has(leaseId)) this.#ends.set(leaseId, Date.parse(expires_at));
         } catch (error) {
-          if (hasEnded(error)) this.#ends.delete(leaseId);
+          if (isEndedLease(error)) this.#ends.delete(leaseId);
         }
       }),
     );
   }
-}
-
-function hasEnded(error: unknown): boolean {
-  return error instanceof LeaseholdError && (error.code === 'LEASE_ENDED' || error.code === 'NOT_FOUND');
 }

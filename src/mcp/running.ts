@@ -5,13 +5,13 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { homedir, tmpdir } from 'node:os';
 import type { Readable } from 'node:stream';
+import { codeOf } from '../core/errorcode.ts';
 import type { Secret } from '../core/secret.ts';
 import { createMasking } from '../delivery/masking.ts';
 import type { AllowedCommand } from './allowlist.ts';
 import { maskAndCut, type Output, type Raw, readRaw } from './output.ts';
 import { Refusal } from './refusal.ts';
 import { type Mark, newMark } from './remains.ts';
-import { codeOf } from './tool.ts';
 
 const GRACE_MS = 2000;
 const PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';

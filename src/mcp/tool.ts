@@ -2,11 +2,16 @@
  * What a tool is, and how a call of one is answered: its data, checked against its schema, or a tool error with a code and a sentence.
  * What is neither a refusal nor the service's answer is a bug: it is logged by its kind, and the model learns nothing of it.
  */
+
 import { type CallToolResult, fromJsonSchema, type McpServer } from '@modelcontextprotocol/server';
 import { type Static, type TObject, type TProperties, Type } from 'typebox';
 import { LeaseholdError } from '../client/errors.ts';
+import { codeOf } from '../core/errorcode.ts';
 import { brokenPathRule, type CredentialPath } from '../core/path.ts';
 import { Refusal } from './refusal.ts';
+
+/** Of a tool that changes nothing, and asks the vault alone. */
+export const ONLY_READS = { isReadOnly: true, isDestructive: false, isOpenWorld: false, isIdempotent: true } as const;
 
 export interface Tool<Input extends TObject = TObject, Output extends TObject = TObject> {
   readonly name: string;
@@ -73,11 +78,6 @@ function sentenceOf(error: unknown, tool: string, log: (line: string) => void): 
   // WHY: an error of Node may quote what it was given, a value among it.
   log(`${tool} failed: ${error instanceof Error ? error.name : typeof error}${codeOf(error)}`);
   return 'INTERNAL_ERROR: the server failed; nothing more is told here';
-}
-
-/** What the operating system or the runtime calls it, such as ` (ENOSPC)`. */
-export function codeOf(error: unknown): string {
-  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? ` (${error.code})` : '';
 }
 
 function adviceFor({ code, retryAfterSeconds }: LeaseholdError): string {

@@ -5,7 +5,8 @@ import { readFileSync } from 'node:fs';
 import type { TestContext } from 'node:test';
 import { COMMAND, type Home } from '../kit/command.ts';
 
-const ENVIRONMENT = { LEASEHOLD_ADDR: 'http://127.0.0.1:9', LEASEHOLD_TOKEN: 'lha_0123456789abcdef' };
+/** A service that is not there, and a token that nobody knows. */
+export const ENVIRONMENT = { LEASEHOLD_ADDR: 'http://127.0.0.1:9', LEASEHOLD_TOKEN: 'lha_0123456789abcdef' };
 
 /** Node catches SIGINT and SIGTERM from its start; SIGHUP only the command does, and it does so last. */
 async function untilItCatchesSignals(pid: number): Promise<void> {

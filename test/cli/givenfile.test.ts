@@ -8,9 +8,7 @@ import { type TestContext, test } from 'node:test';
 import { promisify } from 'node:util';
 import { COMMAND, type Home, newHome } from '../kit/command.ts';
 import { startTestService } from '../kit/service.ts';
-import { assertBrokenOff } from './breakingoff.ts';
-
-const ENVIRONMENT = { LEASEHOLD_ADDR: 'http://127.0.0.1:9', LEASEHOLD_TOKEN: 'lha_0123456789abcdef' };
+import { assertBrokenOff, ENVIRONMENT } from './breakingoff.ts';
 
 /** What reads a file, with what it says of one that never ends. */
 const READERS: readonly [words: readonly string[], ofEndless: RegExp][] = [

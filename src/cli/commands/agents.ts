@@ -4,6 +4,7 @@ import { LeaseholdError } from '../../client/errors.ts';
 import { parseAgentName } from '../../core/names.ts';
 import type { Command } from '../command.ts';
 import { askFirst } from '../destroying.ts';
+import { YES } from '../flags.ts';
 import { type MadeKey, makeKeyFile, readPublicKey } from '../keyfiles.ts';
 import { EXIT } from '../mistake.ts';
 import { counted } from '../numbers.ts';
@@ -42,7 +43,7 @@ const add: Command = {
   async run(invocation) {
     const { terminal, signal } = invocation;
     const name = parseAgentName(invocation.argument('NAME'), 'NAME');
-    const vault = await invocation.connect();
+    const vault = invocation.connect();
     const made = await makePublicKey();
     const description = invocation.flag('description');
     const body = {
@@ -79,7 +80,7 @@ const list: Command = {
   asksService: true,
   printsRecords: true,
   async run(invocation) {
-    const vault = await invocation.connect();
+    const vault = invocation.connect();
     const agents = await Array.fromAsync(vault.agents.listAll(invocation));
     await invocation.output.records(agents, COLUMNS, 'There is no agent. leasehold agent add NAME registers one.');
     return EXIT.OK;
@@ -94,7 +95,7 @@ const show: Command = {
   printsRecords: true,
   async run(invocation) {
     const name = parseAgentName(invocation.argument('NAME'), 'NAME');
-    const vault = await invocation.connect();
+    const vault = invocation.connect();
     await invocation.output.record(await vault.agents.read(name, invocation));
     return EXIT.OK;
   },
@@ -105,15 +106,12 @@ const remove: Command = {
   summary: 'Deregisters an agent: its sessions and leases end at once',
   about: ['Policies that name it stay; an agent registered anew by that name inherits no session and no lease.'],
   arguments: [NAME],
-  flags: [
-    { name: 'yes', short: 'y', value: null, help: 'asks nothing' },
-    { name: 'dry-run', value: null, help: 'only says what would be done' },
-  ],
+  flags: [YES, { name: 'dry-run', value: null, help: 'only says what would be done' }],
   asksService: true,
   async run(invocation) {
     const { terminal, signal } = invocation;
     const name = parseAgentName(invocation.argument('NAME'), 'NAME');
-    const vault = await invocation.connect();
+    const vault = invocation.connect();
     const describe = async (): Promise<string> => {
       await vault.agents.read(name, { signal });
       const { meta } = await vault.leases.list({ agent: name, status: 'active', limit: 1 }, { signal });

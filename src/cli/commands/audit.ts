@@ -1,13 +1,14 @@
 /** Commands on the audit log. */
+import { MOST_ON_A_PAGE } from '../../client/connection.ts';
 import { LeaseholdError } from '../../client/errors.ts';
 import type { AuditEntry, AuditFilter, Leasehold } from '../../client/leasehold.ts';
 import { parseActorName } from '../../core/names.ts';
 import type { Command, Flag, Invocation } from '../command.ts';
 import { exportLog } from '../exporting.ts';
-import { readChoice, readFlag } from '../flagvalues.ts';
+import { readChoice, readFlag, readWholeNumber } from '../flagvalues.ts';
 import { followLog } from '../following.ts';
 import { EXIT } from '../mistake.ts';
-import { readWholeNumber, toInstant } from '../numbers.ts';
+import { toInstant } from '../numbers.ts';
 import { startProgress } from '../progress.ts';
 import { assertRising } from '../sequence.ts';
 
@@ -63,7 +64,7 @@ const list: Command = {
       ...(since === null ? {} : { since }),
       ...(until === null ? {} : { until }),
     };
-    const vault = await invocation.connect();
+    const vault = invocation.connect();
     await invocation.output.records(
       await newest(vault, filter, limit, invocation.signal),
       COLUMNS,
@@ -72,8 +73,6 @@ const list: Command = {
     return EXIT.OK;
   },
 };
-
-const MOST_ON_A_PAGE = 1000;
 
 const MOST_PAGES_OF_NOTHING_NEW = 100;
 
@@ -105,7 +104,7 @@ const tail: Command = {
   printsRecords: true,
   async run(invocation) {
     const [filter, last] = [readFilter(invocation), readWholeNumber(invocation, 'last') ?? 10];
-    await followLog(invocation, await invocation.connect(), filter, last);
+    await followLog(invocation, invocation.connect(), filter, last);
     return EXIT.OK;
   },
 };
@@ -120,7 +119,7 @@ const verify: Command = {
   printsRecords: true,
   async run(invocation) {
     const { terminal, signal } = invocation;
-    const vault = await invocation.connect();
+    const vault = invocation.connect();
     const progress = startProgress(terminal, 'Verifying');
     const looking = setInterval(() => {
       vault.audit
@@ -163,7 +162,7 @@ const exportEntries: Command = {
   ],
   asksService: true,
   async run(invocation) {
-    await exportLog(invocation, await invocation.connect());
+    await exportLog(invocation, invocation.connect());
     return EXIT.OK;
   },
 };

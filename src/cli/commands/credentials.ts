@@ -4,6 +4,7 @@ import { parsePath } from '../../core/path.ts';
 import type { Command } from '../command.ts';
 import { withWayThere } from '../denials.ts';
 import { askFirst } from '../destroying.ts';
+import { YES } from '../flags.ts';
 import { readFlag } from '../flagvalues.ts';
 import { EXIT } from '../mistake.ts';
 import { counted } from '../numbers.ts';
@@ -16,7 +17,6 @@ const PATH = {
   count: 'one',
   completes: 'path',
 } as const;
-const YES = { name: 'yes', short: 'y', value: null, help: 'asks nothing' } as const;
 const DRY_RUN = { name: 'dry-run', value: null, help: 'only says what would be done' } as const;
 
 const put: Command = {
@@ -57,7 +57,7 @@ const put: Command = {
     const from = parseOrigin(invocation.optional('FROM'));
     const type = readFlag(invocation, 'type', parseCredentialType);
     const description = invocation.flag('description');
-    const vault = await invocation.connect();
+    const vault = invocation.connect();
     const value = await readValue({ terminal, signal }, from);
     const request = {
       path,
@@ -84,7 +84,7 @@ const list: Command = {
   async run(invocation) {
     const { signal } = invocation;
     const [prefix, type] = [invocation.optional('PREFIX') ?? '', readFlag(invocation, 'type', parseCredentialType)];
-    const vault = await invocation.connect();
+    const vault = invocation.connect();
     const all = await Array.fromAsync(vault.credentials.listAll(type === null ? {} : { type }, { signal }));
     const found = all.filter(({ path }) => path.startsWith(prefix));
     const nothing =
@@ -104,7 +104,7 @@ const history: Command = {
   printsRecords: true,
   async run(invocation) {
     const path = parsePath(invocation.argument('PATH'), 'PATH');
-    const vault = await invocation.connect();
+    const vault = invocation.connect();
     const reading = vault.credentials.readMetadata(path, { signal: invocation.signal });
     const { versions } = await withWayThere(invocation, { action: 'list', path }, reading);
     await invocation.output.records(versions, ['version', 'created_at'], 'No version is kept.');
@@ -121,7 +121,7 @@ const remove: Command = {
   async run(invocation) {
     const { terminal, signal } = invocation;
     const path = parsePath(invocation.argument('PATH'), 'PATH');
-    const vault = await invocation.connect();
+    const vault = invocation.connect();
     const describe = async (): Promise<string> => {
       const reading = vault.credentials.readMetadata(path, { signal });
       const { versions } = await withWayThere(invocation, { action: 'list', path }, reading);

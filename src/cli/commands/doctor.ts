@@ -70,7 +70,7 @@ function lookAt(check: string, file: string): Finding | null {
 async function serviceOf(invocation: Invocation): Promise<Finding[]> {
   const { settings, signal } = invocation;
   const findings: Finding[] = [];
-  const vault = await invocation.connect(true);
+  const vault = invocation.connect(true);
   const startedAt = performance.now();
   try {
     const { status } = await vault.health({ signal });

@@ -4,8 +4,8 @@ import { parsePath } from '../../core/path.ts';
 import { confirm } from '../asking.ts';
 import type { Command, Invocation } from '../command.ts';
 import { withWayThere } from '../denials.ts';
+import { readWholeNumber } from '../flagvalues.ts';
 import { EXIT, Mistake } from '../mistake.ts';
-import { readWholeNumber } from '../numbers.ts';
 import { assertHarmless, quote, toVariableName } from '../output/variables.ts';
 import { canAsk, say } from '../terminal.ts';
 
@@ -48,7 +48,7 @@ export const get: Command = {
       say(terminal, 'Nothing was retrieved.');
       return EXIT.NO;
     }
-    const vault = await invocation.connect();
+    const vault = invocation.connect();
     const retrieving = vault.credentials.retrieve(path, {
       ...(version === null ? {} : { version }),
       ...(ttlSeconds === null ? {} : { ttlSeconds }),

@@ -3,11 +3,13 @@ import { basename, resolve } from 'node:path';
 import { Secret } from '../../core/secret.ts';
 import { confirm } from '../asking.ts';
 import type { Command, Invocation } from '../command.ts';
+import { YES } from '../flags.ts';
 import type { Reading } from '../import/draft.ts';
 import type { Ports } from '../import/importing.ts';
 import { Mistake } from '../mistake.ts';
 import { toTable } from '../output/table.ts';
 import { startProgress } from '../progress.ts';
+import { mayBeAdministrator } from '../settings/settings.ts';
 import { hasColours, say } from '../terminal.ts';
 
 const MOST_ROWS_SHOWN = 200;
@@ -41,7 +43,7 @@ export const importing: Command = {
     { name: 'vault-addr', value: 'URL', help: 'of a Vault or OpenBao; its token comes from VAULT_TOKEN or BAO_TOKEN' },
     { name: 'mount', value: 'PATH', help: 'where its KV engine of version 2 is mounted (default secret)' },
     { name: 'below', value: 'PATH', help: 'only what is below this folder of the mount' },
-    { name: 'yes', short: 'y', value: null, help: 'asks nothing' },
+    YES,
     { name: 'dry-run', value: null, help: 'only says what would be done' },
   ],
   examples: [
@@ -61,16 +63,15 @@ export const importing: Command = {
       throw new Mistake('give a FILE, or --vault-addr URL, and not both', 'leasehold import --help');
     }
     const { reading, isEnv } = file === null ? await readVault(invocation) : await readFile(invocation, file);
-    const vault = await invocation.connect();
-    const caller = invocation.settings.identity.value;
+    const vault = invocation.connect();
     return runImport(vault, reading, portsOf(invocation), {
       prefix,
       onlyNew: invocation.isOn('if-new'),
       compares: invocation.isOn('compare'),
       isDry: invocation.isOn('dry-run'),
       asks: !invocation.isOn('yes'),
-      // A session's token is an agent's, which sees what it may list.
-      seesAll: caller.kind === 'token' && !caller.token.reveal().startsWith('lhs_'),
+      // An agent sees what it may list.
+      seesAll: mayBeAdministrator(invocation.settings.identity.value),
       aftercare: aftercare({ file: file === '-' ? null : file, isEnv, vault: address }),
     });
   },

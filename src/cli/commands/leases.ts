@@ -4,6 +4,7 @@ import { parseActorName, parseLeaseId } from '../../core/names.ts';
 import { parsePath } from '../../core/path.ts';
 import type { Command, Invocation } from '../command.ts';
 import { askFirst } from '../destroying.ts';
+import { YES } from '../flags.ts';
 import { readChoice, readFlag } from '../flagvalues.ts';
 import { EXIT, Mistake } from '../mistake.ts';
 import { counted } from '../numbers.ts';
@@ -36,7 +37,7 @@ const list: Command = {
   async run(invocation) {
     const [which, status] = [readWhich(invocation), readChoice(invocation, 'status', STATUSES)];
     const filter = { ...which, ...(status === null ? {} : { status }) };
-    const vault = await invocation.connect();
+    const vault = invocation.connect();
     const leases = await Array.fromAsync(vault.leases.listAll(filter, invocation));
     const none = Object.keys(filter).length === 0 ? 'There is no lease' : 'There is no such lease';
     await invocation.output.records(leases, COLUMNS, `${none}, as far as you may see.`);
@@ -52,7 +53,7 @@ const show: Command = {
   printsRecords: true,
   async run(invocation) {
     const id = parseLeaseId(invocation.argument('LEASE_ID'));
-    const vault = await invocation.connect();
+    const vault = invocation.connect();
     await invocation.output.record(await vault.leases.read(id, invocation));
     return EXIT.OK;
   },
@@ -66,7 +67,7 @@ const renew: Command = {
   printsRecords: true,
   async run(invocation) {
     const id = parseLeaseId(invocation.argument('LEASE_ID'));
-    const vault = await invocation.connect();
+    const vault = invocation.connect();
     await invocation.output.record(await vault.leases.renew(id, invocation));
     return EXIT.OK;
   },
@@ -77,12 +78,7 @@ const revoke: Command = {
   summary: 'Revokes leases: at once, on every node',
   about: ['Give leases by their ids, or all active ones of an agent, of a credential, or of both together.'],
   arguments: [{ name: 'LEASE_ID', help: 'of a lease', count: 'many' }],
-  flags: [
-    HOLDER,
-    OF_PATH,
-    { name: 'yes', short: 'y', value: null, help: 'asks nothing' },
-    { name: 'dry-run', value: null, help: 'only says how many there are' },
-  ],
+  flags: [HOLDER, OF_PATH, YES, { name: 'dry-run', value: null, help: 'only says how many there are' }],
   examples: [{ line: 'leasehold lease revoke --of deploy-bot', does: 'everything that deploy-bot holds' }],
   asksService: true,
   async run(invocation) {
@@ -92,7 +88,7 @@ const revoke: Command = {
     if ((Object.keys(which).length === 0) === (ids.length === 0)) {
       throw new Mistake('give LEASE_ID, or --of and --path, and not both', 'leasehold lease revoke --help');
     }
-    const vault = await invocation.connect();
+    const vault = invocation.connect();
     if (ids.length > 0) {
       // An id that is none is told before anything is done.
       for (const id of ids) await vault.leases.read(id, { signal });

@@ -4,7 +4,6 @@ import type { AllowedCommand } from '../../mcp/allowlist.ts';
 import type { Mcp } from '../../mcp/server.ts';
 import type { Command, Invocation } from '../command.ts';
 import { EXIT, Mistake } from '../mistake.ts';
-import { harmless } from '../output/cells.ts';
 import { say } from '../terminal.ts';
 import { readVersion } from '../version.ts';
 
@@ -52,7 +51,7 @@ export const mcp: Command = {
 async function serve(invocation: Invocation): Promise<number> {
   const { terminal, settings } = invocation;
   // Names and times in it are the service's.
-  const log = (line: string): void => say(terminal, harmless(`leasehold mcp: ${line}`));
+  const log = (line: string): void => say(terminal, `leasehold mcp: ${line}`);
   const place = invocation.flag('http');
   if (place === null && invocation.flag('http-token-file') !== null) {
     throw new Mistake('--http-token-file is of use only together with --http');
@@ -62,7 +61,7 @@ async function serve(invocation: Invocation): Promise<number> {
   const commands = await readCommands(invocation);
   const filesDir = invocation.flag('files-dir');
   const opened = await openMcp({
-    client: await invocation.connect(),
+    client: invocation.connect(),
     filesDir: filesDir === null ? null : resolve(terminal.folder, filesDir),
     commands,
     allowsValues: invocation.isOn('allow-values'),

@@ -3,6 +3,7 @@ import { LeaseholdError } from '../../client/errors.ts';
 import { parsePolicyName } from '../../core/names.ts';
 import { confirm } from '../asking.ts';
 import type { Command } from '../command.ts';
+import { YES } from '../flags.ts';
 import { EXIT } from '../mistake.ts';
 import { toPolicy } from '../policy/fields.ts';
 import { lossesOf, namedAgents } from '../policy/losses.ts';
@@ -21,7 +22,7 @@ const list: Command = {
   asksService: true,
   printsRecords: true,
   async run(invocation) {
-    const vault = await invocation.connect();
+    const vault = invocation.connect();
     const policies = await Array.fromAsync(vault.policies.listAll(invocation));
     const nothing = 'There is no policy, so no agent may do anything. leasehold policy put NAME creates one.';
     await invocation.output.records(policies, COLUMNS, nothing);
@@ -41,7 +42,7 @@ const show: Command = {
   printsRecords: true,
   async run(invocation) {
     const name = parsePolicyName(invocation.argument('NAME'), 'NAME');
-    const vault = await invocation.connect();
+    const vault = invocation.connect();
     await invocation.output.record(await vault.policies.read(name, invocation));
     return EXIT.OK;
   },
@@ -55,17 +56,14 @@ const remove: Command = {
     'Leases that were given stay until they end, but are not renewed; leasehold lease revoke ends them at once.',
   ],
   arguments: [NAME],
-  flags: [
-    { name: 'yes', short: 'y', value: null, help: 'asks nothing' },
-    { name: 'dry-run', value: null, help: 'only says what would be lost' },
-  ],
+  flags: [YES, { name: 'dry-run', value: null, help: 'only says what would be lost' }],
   asksService: true,
   printsRecords: true,
   async run(invocation) {
     const { terminal, signal, output } = invocation;
     const name = parsePolicyName(invocation.argument('NAME'), 'NAME');
     const isDry = invocation.isOn('dry-run');
-    const vault = await invocation.connect();
+    const vault = invocation.connect();
     if (isDry || !invocation.isOn('yes')) {
       const policies = (await Array.fromAsync(vault.policies.listAll({ signal }))).map(toPolicy);
       const policy = policies.find((each) => each.name === name);

@@ -2,6 +2,7 @@
 
 import { confirm } from '../asking.ts';
 import type { Command } from '../command.ts';
+import { YES } from '../flags.ts';
 import { EXIT } from '../mistake.ts';
 import { applyPlan } from '../policy/applying.ts';
 import { toPolicy } from '../policy/fields.ts';
@@ -27,7 +28,7 @@ export const apply: Command = {
   flags: [
     { name: 'dry-run', value: null, help: 'only shows the plan' },
     { name: 'prune', value: null, help: 'deletes policies that no file has' },
-    { name: 'yes', short: 'y', value: null, help: 'asks nothing' },
+    YES,
   ],
   examples: [
     { line: 'leasehold policy apply policies --dry-run', does: 'shows what would change' },
@@ -38,7 +39,7 @@ export const apply: Command = {
   async run(invocation) {
     const { terminal, signal, output } = invocation;
     const files = await readPolicyFolder(invocation.argument('DIR'), terminal.folder);
-    const { policies } = await invocation.connect();
+    const { policies } = invocation.connect();
     const present = (await Array.fromAsync(policies.listAll({ signal }))).map(toPolicy);
     const wanted = files.map(({ draft }) => draft);
     const plan = makePlan(wanted, present, invocation.isOn('prune'));

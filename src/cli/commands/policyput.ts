@@ -5,6 +5,7 @@ import type { Policy } from '../../client/types.ts';
 import { ACTIONS, type PolicyDraft } from '../../core/policy.ts';
 import { confirm } from '../asking.ts';
 import type { Command, Invocation } from '../command.ts';
+import { YES } from '../flags.ts';
 import { EXIT, Mistake } from '../mistake.ts';
 import { readFields, toPolicy, toReplacement } from '../policy/fields.ts';
 import { readPolicyFile, readPolicyText } from '../policy/folder.ts';
@@ -35,7 +36,7 @@ export const put: Command = {
     { name: 'action', value: ACTIONS.join('|'), help: 'what', isRepeatable: true, completes: ACTIONS },
     { name: 'max-ttl', value: 'SECONDS', help: 'of its leases at most (default 300)' },
     { name: 'file', value: 'FILE', help: 'has all of it: TOML, JSON or YAML; - for standard input', completes: 'file' },
-    { name: 'yes', short: 'y', value: null, help: 'asks nothing' },
+    YES,
     { name: 'dry-run', value: null, help: 'only shows what would change' },
   ],
   examples: [
@@ -52,7 +53,7 @@ export const put: Command = {
     const name = invocation.argument('NAME');
     const isSure = invocation.isOn('yes');
     const draft = await readDraft(invocation, name);
-    const { policies } = await invocation.connect();
+    const { policies } = invocation.connect();
     const present = await readWhereItIs(policies, invocation, name);
     const plan = makePlan([draft], present === null ? [] : [toPolicy(present)], false);
     const [step] = plan.steps;

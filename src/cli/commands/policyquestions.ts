@@ -13,9 +13,8 @@ import { readInput } from '../policy/input.ts';
 import { refuseProblems } from '../policy/problems.ts';
 import { readQuestion, toSimulation } from '../policy/question.ts';
 import { type Ask, askOf, holdExpectations } from '../policy/testing.ts';
+import { mayBeAdministrator } from '../settings/settings.ts';
 import { say } from '../terminal.ts';
-
-const SESSION_PREFIX = 'lhs_';
 
 export const explain: Command = {
   name: 'policy explain',
@@ -42,8 +41,11 @@ export const explain: Command = {
     const read = readQuestion(agent ?? '', action ?? '', path ?? '');
     if ('problems' in read) refuseProblems(read.problems.map(toProblem), 'leasehold policy explain --help');
     if (!('question' in read)) throw new Error('a question that breaks nothing was not read');
-    const { policies } = await invocation.connect();
-    const listed = mayList(invocation) ? await listWhereAllowed(policies, signal) : null;
+    const { policies } = invocation.connect();
+    // WHY not just tried: an agent's try would stand in the audit log as a denial.
+    const listed = mayBeAdministrator(invocation.settings.identity.value)
+      ? await listWhereAllowed(policies, signal)
+      : null;
     const simulation = await policies.simulate(toSimulation(read.question), { signal });
     const explanation = explainAccess(read.question, listed, simulation);
     if (!output.isForPeople) {
@@ -67,12 +69,6 @@ const toProblem = (problem: string) => {
   const [where = '', ...rule] = problem.split(': ');
   return { where, what: rule.join(': ') };
 };
-
-/** WHY not just tried: an agent's try would stand in the audit log as a denial. */
-function mayList({ settings }: Invocation): boolean {
-  const who = settings.identity.value;
-  return who.kind === 'token' && !who.token.reveal().startsWith(SESSION_PREFIX);
-}
 
 async function listWhereAllowed(policies: Policies, signal: AbortSignal): Promise<Policy[] | null> {
   try {
@@ -126,6 +122,6 @@ async function asker(invocation: Invocation): Promise<Ask> {
   if (folder !== null)
     return askOf((await readPolicyFolder(folder, invocation.terminal.folder)).map(({ draft }) => draft));
   const { signal } = invocation;
-  const { policies } = await invocation.connect();
+  const { policies } = invocation.connect();
   return (question) => policies.simulate(toSimulation(question), { signal });
 }

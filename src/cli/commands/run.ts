@@ -1,4 +1,5 @@
 /** `leasehold run`: a program with values in its environment, and nowhere else. */
+
 import { LeaseholdError } from '../../client/errors.ts';
 import type { Leasehold } from '../../client/leasehold.ts';
 import { readIgnored } from '../../daemon/ignored.ts';
@@ -9,12 +10,9 @@ import { plan } from '../../delivery/planning.ts';
 import { run as runProgram } from '../../delivery/running.ts';
 import type { Command, Invocation } from '../command.ts';
 import { Hinted, withWayThere } from '../denials.ts';
+import { readWholeNumber } from '../flagvalues.ts';
 import { Mistake } from '../mistake.ts';
-import { readWholeNumber } from '../numbers.ts';
-import { harmless } from '../output/cells.ts';
 import { outliveOutput, say } from '../terminal.ts';
-
-const CLOSES_WITHIN_MS = 3000;
 
 export const run: Command = {
   name: 'run',
@@ -75,18 +73,17 @@ export const run: Command = {
         isMasked: !invocation.isOn('no-masking'),
         ttlSeconds: readWholeNumber(invocation, 'ttl'),
       };
-      const vault = job.wanted.length === 0 ? null : await invocation.connect();
+      const vault = job.wanted.length === 0 ? null : invocation.connect();
       outliveOutput(terminal);
       const ending = await runProgram(job, lenderOf(invocation, vault), {
         streams: terminal,
         environment: terminal.environment,
         umask: terminal.umask,
         ignored: readIgnored(terminal.environment),
-        // WHY harmless: in it may stand what a service says.
-        say: (line) => say(terminal, `leasehold: ${harmless(line)}`),
+        say: (line) => say(terminal, `leasehold: ${line}`),
       });
       // ORDER: this ends us before the command's own end could.
-      if (vault !== null && ('signal' in ending || ending.isCut === true)) await endSession(invocation, vault);
+      if ('signal' in ending || ending.isCut === true) await invocation.close();
       return await endAs(ending);
     } catch (error) {
       if (error instanceof Misuse) throw new Mistake(error.message, error.hint);
@@ -106,18 +103,13 @@ function lenderOf(invocation: Invocation, vault: Leasehold | null): Lender {
   };
 }
 
-async function endSession({ settings }: Invocation, vault: Leasehold): Promise<void> {
-  if (settings.identity.value.kind !== 'agent') return;
-  await vault.logOut({ signal: AbortSignal.timeout(CLOSES_WITHIN_MS) }).catch(() => undefined);
-}
-
 /** Says all refusals but the last, which is answered for the frame to say. */
 function tell({ terminal }: Invocation, refused: readonly Refused[]): unknown {
   const errors = refused.map(withPath);
   for (const error of errors.slice(0, -1)) {
     const known = error instanceof Hinted ? error.error : error;
     if (known instanceof LeaseholdError)
-      say(terminal, harmless(`leasehold: ${known.message.replace(/\.$/, '')} (${known.code}).`));
+      say(terminal, `leasehold: ${known.message.replace(/\.$/, '')} (${known.code}).`);
   }
   return errors.at(-1);
 }

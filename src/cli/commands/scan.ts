@@ -2,6 +2,7 @@
 import { resolve } from 'node:path';
 import { confirm } from '../asking.ts';
 import type { Command } from '../command.ts';
+import { YES } from '../flags.ts';
 import { Mistake } from '../mistake.ts';
 import type { Printable } from '../output/cells.ts';
 import { startProgress } from '../progress.ts';
@@ -28,7 +29,7 @@ export const scanning: Command = {
       isRepeatable: true,
     },
     { name: 'no-ignore', value: null, help: 'also looks at what .gitignore names' },
-    { name: 'yes', short: 'y', value: null, help: 'asks nothing' },
+    YES,
     { name: 'dry-run', value: null, help: 'only says what would be moved' },
   ],
   examples: [

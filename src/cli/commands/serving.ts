@@ -12,7 +12,7 @@ const status: Command = {
   printsRecords: true,
   async run(invocation) {
     const { settings, signal } = invocation;
-    const vault = await invocation.connect(true);
+    const vault = invocation.connect(true);
     const address = settings.address.value;
     try {
       const { status: said } = await vault.health({ signal });

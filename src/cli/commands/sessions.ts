@@ -35,7 +35,7 @@ const whoami: Command = {
   printsRecords: true,
   async run(invocation) {
     const { settings, signal } = invocation;
-    const { name, expiresAt } = await identify(await invocation.connect(), signal);
+    const { name, expiresAt } = await identify(invocation.connect(), signal);
     const { address, identity } = settings;
     await invocation.output.record({
       name,

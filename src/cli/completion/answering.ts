@@ -6,7 +6,7 @@ import { Writable } from 'node:stream';
 import type { Command } from '../command.ts';
 import { connect } from '../connecting.ts';
 import { resolveSettings } from '../settings/resolving.ts';
-import type { Settings } from '../settings/settings.ts';
+import { mayBeAdministrator, type Settings } from '../settings/settings.ts';
 import type { Terminal } from '../terminal.ts';
 import { namesFrom, ownAgents, pathsFrom } from './names.ts';
 import { type Offer, type Standing, standing } from './wishes.ts';
@@ -66,5 +66,5 @@ async function look(stands: Standing, terminal: Terminal): Promise<Found> {
 function mayAsk({ identity }: Settings, noun: string): boolean {
   const { value } = identity;
   if (noun === 'path') return value.kind !== 'nobody';
-  return value.kind === 'token' && !value.token.reveal().startsWith('lhs_');
+  return mayBeAdministrator(value);
 }

@@ -1,6 +1,7 @@
 /** The file that is imported: read once, whole, no larger than its bound, and as UTF-8 or not at all. */
 import { constants } from 'node:fs';
 import { open } from 'node:fs/promises';
+import { codeOf } from '../../core/errorcode.ts';
 import type { Question } from '../asking.ts';
 import { Mistake } from '../mistake.ts';
 import { readStandardInput } from '../standardinput.ts';
@@ -27,7 +28,7 @@ export async function readSourceFile(file: string): Promise<Uint8Array> {
     }
   } catch (error) {
     if (error instanceof Mistake) throw error;
-    throw new Mistake(`${file}: cannot be read (${codeOf(error)})`);
+    throw new Mistake(`${file}: cannot be read${codeOf(error)}`);
   }
 }
 
@@ -47,8 +48,4 @@ export function decode(bytes: Uint8Array, name: string): string {
 
 function tooLarge(file: string): Mistake {
   return new Mistake(`${file}: is larger than ${MOST_BYTES / 1024 / 1024} MiB`);
-}
-
-function codeOf(error: unknown): string {
-  return error instanceof Error && 'code' in error ? String(error.code) : 'unknown reason';
 }

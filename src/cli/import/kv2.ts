@@ -3,6 +3,7 @@
  * SOURCE: developer.hashicorp.com/vault/api-docs/secret/kv/kv-v2, openbao.org/api-docs/secret/kv/kv-v2.
  */
 import { setTimeout as pause } from 'node:timers/promises';
+import { isLoopback } from '../../client/address.ts';
 import type { Secret } from '../../core/secret.ts';
 import { Failure, Mistake } from '../mistake.ts';
 import { decode } from './file.ts';
@@ -30,7 +31,6 @@ const PASSING: ReadonlySet<number> = new Set([429, 502, 503, 504]);
 const ADDRESS_HINT =
   'Is --vault-addr the address of a Vault or OpenBao, and nothing in between that answers in its place?';
 const MOUNT_HINT = 'Is the mount a KV engine of version 2?';
-const LOOPBACK = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/;
 
 /** @throws Mistake also for plain HTTP to another machine, which would show the token and every secret */
 export function parseVaultAddress(text: string): string {
@@ -39,7 +39,7 @@ export function parseVaultAddress(text: string): string {
   if (url === null || (!isPlain && url.protocol !== 'https:') || `${url.username}${url.password}${url.search}` !== '') {
     throw new Mistake('--vault-addr: must be https://HOST:PORT, without user, password and query');
   }
-  if (isPlain && !LOOPBACK.test(url.hostname)) {
+  if (isPlain && !isLoopback(url.hostname)) {
     throw new Mistake(
       '--vault-addr: plain HTTP to another machine would show the token and every secret',
       'Use https://, or a tunnel to 127.0.0.1.',

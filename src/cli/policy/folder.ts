@@ -5,6 +5,7 @@
 
 import { lstat, readdir, readFile, realpath, stat } from 'node:fs/promises';
 import { basename, extname, join, resolve, sep } from 'node:path';
+import { codeOf } from '../../core/errorcode.ts';
 import { parsePolicyName } from '../../core/names.ts';
 import type { PolicyDraft } from '../../core/policy.ts';
 import { nearest } from '../arguments.ts';
@@ -106,9 +107,6 @@ async function readText(path: string): Promise<string> {
     throw new Mistake(`${path}: cannot be read as text in UTF-8${codeOf(error)}`);
   }
 }
-
-const codeOf = (error: unknown): string =>
-  error instanceof Error && 'code' in error && typeof error.code === 'string' ? ` (${error.code})` : '';
 
 async function checkText(
   text: string,

@@ -2,6 +2,7 @@
 import { constants } from 'node:fs';
 import { type FileHandle, open, rename, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
+import { codeOf } from '../../core/errorcode.ts';
 
 export interface Replacement {
   /** Bytes of the file, the end is not part of it. */
@@ -48,8 +49,8 @@ export async function rewrite(file: string, was: Buffer, becomes: Buffer): Promi
   } catch (error) {
     await rm(unfinished, { force: true });
     if (error instanceof NotRewritten) throw error;
-    const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown reason';
-    throw new NotRewritten(code === 'ELOOP' ? 'it is a link' : `it cannot be replaced (${code})`);
+    const code = codeOf(error);
+    throw new NotRewritten(code === ' (ELOOP)' ? 'it is a link' : `it cannot be replaced${code}`);
   }
 }
 

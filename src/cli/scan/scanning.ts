@@ -45,7 +45,7 @@ export interface MoveOptions {
   readonly asks: boolean;
   readonly isDry: boolean;
   readonly signal: AbortSignal;
-  connect(): Promise<Pick<Leasehold, 'credentials'>>;
+  connect(): Pick<Leasehold, 'credentials'>;
 }
 
 /** What became of a finding; those that are not in it were left where they are. */
@@ -66,7 +66,7 @@ export async function moveFindings({ findings, envFiles }: Scanned, ports: Ports
     }
   }
   if (wanted.length === 0) return ends;
-  const vault = await options.connect();
+  const vault = options.connect();
   for (const [file, moves] of Map.groupBy(wanted, ({ finding }) => finding.file)) {
     // Between files: one that was begun is brought to its end.
     const isBroken = options.signal.aborted;

@@ -5,6 +5,7 @@
  */
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
+import { isLoopback } from '../../client/address.ts';
 import { Fault } from '../../core/fault.ts';
 import { parseAgentName } from '../../core/names.ts';
 import { Secret } from '../../core/secret.ts';
@@ -25,8 +26,6 @@ interface Search {
   /** What the data directory says of its own service. */
   readonly serviceAddress: string | null;
 }
-
-const LOOPBACK = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/;
 
 /** @throws Mistake */
 export function findIdentity(search: Search): Said<Identity> {
@@ -188,8 +187,8 @@ function isOwnService({ address, serviceAddress }: Search): boolean {
 /** A port that somebody forwarded, or took, is not the service's. */
 function sameLoopback(one: string, other: string): boolean {
   const [a, b] = [URL.parse(one), URL.parse(other)];
-  const isLoopback = (url: URL | null): boolean => url !== null && LOOPBACK.test(url.hostname);
-  return isLoopback(a) && isLoopback(b) && a?.protocol === b?.protocol && a?.port === b?.port;
+  if (a === null || b === null || !isLoopback(a.hostname) || !isLoopback(b.hostname)) return false;
+  return a.protocol === b.protocol && a.port === b.port;
 }
 
 /** What an address may get: everything, or what was left for it by `leasehold login`. @throws Mistake for one that only a project's file names */

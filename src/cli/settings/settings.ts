@@ -27,6 +27,13 @@ export type Identity =
     }
   | { readonly kind: 'nobody' };
 
+const SESSION_PREFIX = 'lhs_';
+
+/** Whether it may be the administrator: a session's token is an agent's. */
+export function mayBeAdministrator(identity: Identity): boolean {
+  return identity.kind === 'token' && !identity.token.reveal().startsWith(SESSION_PREFIX);
+}
+
 export interface Settings {
   readonly address: Said<string>;
   readonly identity: Said<Identity>;

@@ -1,7 +1,7 @@
 /** `explain_access`: whether the policies allow something to this agent, and what an operator would do about it. */
 import { Type } from 'typebox';
 import type { Leasehold } from '../../client/leasehold.ts';
-import { readPath, strict, type Tool } from '../tool.ts';
+import { ONLY_READS, readPath, strict, type Tool } from '../tool.ts';
 import { quote } from '../untrusted.ts';
 
 const input = strict({
@@ -29,10 +29,7 @@ export function explainAccess(client: Leasehold, agent: string): Tool<typeof inp
       'Tells whether the policies allow this agent an action on a path, why, and what an operator would change. Nothing is accessed or recorded, and this tool cannot grant anything.',
     input,
     output,
-    isReadOnly: true,
-    isDestructive: false,
-    isOpenWorld: false,
-    isIdempotent: true,
+    ...ONLY_READS,
     async call({ path: text, action = 'retrieve' }, signal) {
       const path = readPath(text);
       const { allowed, lease_ttl, reason } = await client.policies.simulate(

@@ -2,7 +2,7 @@
 import { Type } from 'typebox';
 import type { Leasehold } from '../../client/leasehold.ts';
 import type { CredentialsFilter, ListedCredential } from '../../client/types.ts';
-import { strict, type Tool } from '../tool.ts';
+import { ONLY_READS, strict, type Tool } from '../tool.ts';
 import { quote } from '../untrusted.ts';
 
 const MOST_ON_A_PAGE = 100;
@@ -42,10 +42,7 @@ export function listCredentials(client: Leasehold): Tool<typeof input, typeof ou
       'Lists the credentials that this agent may list: path, type and a description, never a value. A path is what the other tools take.',
     input,
     output,
-    isReadOnly: true,
-    isDestructive: false,
-    isOpenWorld: false,
-    isIdempotent: true,
+    ...ONLY_READS,
     async call({ prefix = '', type, limit = 50, offset = 0 }, signal) {
       const filter = type === undefined ? {} : { type };
       const { page, total, isCut } =

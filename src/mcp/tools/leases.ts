@@ -2,7 +2,7 @@
 import { Type } from 'typebox';
 import type { Leasehold } from '../../client/leasehold.ts';
 import type { Lease } from '../../client/types.ts';
-import { strict, type Tool } from '../tool.ts';
+import { ONLY_READS, strict, type Tool } from '../tool.ts';
 
 const lease = strict({
   lease_id: Type.String(),
@@ -45,10 +45,7 @@ export function listLeases(client: Leasehold): Tool<typeof listInput, typeof lis
     description: 'Lists this agent’s own leases: path, end and status, never a value.',
     input: listInput,
     output: listOutput,
-    isReadOnly: true,
-    isDestructive: false,
-    isOpenWorld: false,
-    isIdempotent: true,
+    ...ONLY_READS,
     async call({ status, limit = 50, offset = 0 }, signal) {
       const filter = { limit, offset, ...(status === undefined ? {} : { status }) };
       const { data, meta } = await client.leases.list(filter, { signal });
@@ -76,10 +73,7 @@ export function describeLease(client: Leasehold): Tool<typeof describeInput, typ
     description: 'Tells of one of this agent’s own leases: its path, its end, and whether it is active. Never a value.',
     input: describeInput,
     output: lease,
-    isReadOnly: true,
-    isDestructive: false,
-    isOpenWorld: false,
-    isIdempotent: true,
+    ...ONLY_READS,
     call: async ({ lease_id }, signal) => describe(await client.leases.read(lease_id, { signal })),
   };
 }
