@@ -10,8 +10,8 @@ interface Look {
 
 const GAP = '  ';
 const SHORTEST = 12;
-/** What may be cut; a path or an id that is cut is of no use. */
-const PROSE: ReadonlySet<string> = new Set(['description', 'reason', 'public_key', 'found', 'resources', 'result']);
+/** What may be cut; a path or an id that is cut is of no use, and a finding is what was asked for. */
+const PROSE: ReadonlySet<string> = new Set(['description', 'reason', 'public_key', 'resources']);
 
 /** One record: a line a field. A list: a line a record, under its headings. */
 export function toTable(value: Printable | readonly Printable[], columns: readonly string[], look: Look): string {
