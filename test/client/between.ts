@@ -22,6 +22,8 @@ export type Act =
   | 'silence'
   /** As much of the answer's body, and then the connection ends. */
   | { readonly bytes: number }
+  /** The answer's body in two halves, so many milliseconds apart. */
+  | { readonly apartMs: number }
   /** In place of the service. */
   | { readonly status: number; readonly headers?: Record<string, string>; readonly body?: string }
   /** It is passed on after that. */
@@ -82,5 +84,10 @@ async function perform(act: Act | 'pass', call: Seen, answer: ServerResponse, ad
   if (typeof act === 'object' && 'bytes' in act) {
     const whole = await buffer(received);
     answer.write(whole.subarray(0, act.bytes), () => setTimeout(() => answer.destroy(), 50));
+  } else if (typeof act === 'object' && 'apartMs' in act) {
+    const whole = await buffer(received);
+    const half = Math.ceil(whole.length / 2);
+    answer.write(whole.subarray(0, half));
+    setTimeout(() => answer.end(whole.subarray(half)), act.apartMs);
   } else received.pipe(answer);
 }

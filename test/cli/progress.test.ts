@@ -1,0 +1,60 @@
+// Long work shows how far it is: a bar on a terminal, which is taken away at the end, and nothing of it on standard output.
+
+import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { standBetween } from '../client/between.ts';
+import { COMMAND, newHome } from '../kit/command.ts';
+import { openPseudoTerminal } from '../kit/pseudoterminal.ts';
+import { startTestService } from '../kit/service.ts';
+
+/** A service whose answers are slow where `between` is told so. */
+async function scene(t: TestContext) {
+  const service = await startTestService(t);
+  const between = await standBetween(t, service);
+  const environment = { LEASEHOLD_ADDR: between.address, LEASEHOLD_TOKEN: service.adminToken };
+  const home = newHome(t, environment);
+  const onTerminal = (words: readonly string[]) =>
+    openPseudoTerminal(t, [...COMMAND, ...words], {
+      folder: home.path,
+      environment: { ...environment, HOME: home.path },
+    });
+  return { between, home, onTerminal };
+}
+
+/** It is drawn anew from the beginning of its line, and that is empty in the end. */
+const CLEARED = '\r\u001b[K';
+
+test('an import shows how many it has stored', async (t) => {
+  const { between, home, onTerminal } = await scene(t);
+  writeFileSync(join(home.path, '.env'), Array.from({ length: 24 }, (_, at) => `NAME_${at}=value-${at}\n`).join(''));
+  for (let at = 0; at < 24; at++) between.next({ after: sleep(1000 + at * 40) }, ({ method }) => method === 'POST');
+  const importing = onTerminal(['import', '.env', '--prefix', 'a', '--yes', '--field', 'result']);
+  await importing.shows(/Storing {2}█+░+ {2}\d+ of 24/);
+  assert.equal((await importing.ended).exitCode, 0);
+  assert.ok(importing.screen().includes(CLEARED));
+});
+
+test('a verification shows how many entries were checked, as the service says it', async (t) => {
+  const { between, onTerminal } = await scene(t);
+  const body = { running: true, entries_checked: 500, entries_total: 2000, started_at: '2026-01-01T00:00:00.000Z' };
+  const isProgress = ({ path }: { path: string }) => path.endsWith('/progress');
+  between.next({ after: sleep(2500) }, ({ path }) => path.endsWith('/verify'));
+  for (let at = 0; at < 9; at++) between.next({ status: 200, body: JSON.stringify({ data: body }) }, isProgress);
+  const verifying = onTerminal(['audit', 'verify', '--field', 'valid']);
+  await verifying.shows(/Verifying {2}█{8}░{22} {2}500 of 2,000/);
+  assert.equal((await verifying.ended).exitCode, 0);
+  assert.ok(verifying.screen().endsWith(`${CLEARED}true\r\n`), verifying.screen());
+});
+
+test('an export shows how many entries were written', async (t) => {
+  const { between, home, onTerminal } = await scene(t);
+  for (const path of ['a', 'b', 'c']) await home.leasehold(['put', path, '-'], { input: 'x' });
+  between.next({ apartMs: 600 }, ({ path }) => path.endsWith('/export'));
+  const exporting = onTerminal(['audit', 'export', '--out', 'log']);
+  await exporting.shows(/Exporting {2}█+░* {2}\d of \d/);
+  assert.equal((await exporting.ended).exitCode, 0);
+  assert.match(exporting.screen(), /Wrote \d entries/);
+});
