@@ -19,6 +19,7 @@ export const ONCE: Readonly<Record<string, string>> = {
   delivery: 'no store',
   house: 'no store',
   kit: 'no store but PostgreSQL itself',
+  masking: 'no store',
   mcp: 'a caller of the interface, as cli',
   moving: 'from one store to the other',
   package: 'no store',

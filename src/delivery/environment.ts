@@ -1,5 +1,5 @@
 /** The environment that a child inherits: the parent's without the vault's own variables and without what looks like a secret. */
-import { isHarmlessName, isKeyShaped, isNeededName, isSecretName } from './shapes.ts';
+import { isHarmlessName, isKeyShaped, isNeededName, isSecretName } from '../masking/secret-names.ts';
 
 const OWN = /^LEASEHOLD_/i;
 const ALL = '*';

@@ -1,6 +1,7 @@
 /** From a program's output through a masker to where ours goes, at the pace of whoever reads it there, to the last byte. */
 import type { Readable, Writable } from 'node:stream';
-import { type Masking, MaskingStream } from './masking.ts';
+import type { Masking } from '../masking/masking.ts';
+import { MaskingStream } from './masking-stream.ts';
 
 const TICK_MS = 100;
 /** After the program's end: so many ticks without a byte, and whoever still has the stream open, such as a daemon, is not waited for. */

@@ -1,8 +1,8 @@
 /** What is run, and whether it can be: looked up before anything is asked of the service, in the path that the program will have. */
 import { accessSync, closeSync, constants, openSync, readSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import type { Masking } from '../masking/masking.ts';
 import { NOT_EXECUTABLE, NOT_FOUND } from './ending.ts';
-import type { Masking } from './masking.ts';
 
 const DEFAULT_PATH = '/bin:/usr/bin';
 /** As far as the system reads it. SOURCE: execve(2), BINPRM_BUF_SIZE */

@@ -4,10 +4,10 @@
  */
 import { ReadStream, WriteStream } from 'node:tty';
 import type { Secret } from '../core/secret.ts';
+import { createMasking, type Masking } from '../masking/masking.ts';
 import { type Borrowed, borrow, giveBack, type Lender } from './borrowing.ts';
 import type { Ending } from './ending.ts';
 import { inheritEnvironment, type Variables } from './environment.ts';
-import { createMasking, type Masking } from './masking.ts';
 import { Misuse } from './misuse.ts';
 import { runOnPipes, type Streams } from './pipes.ts';
 import type { Planned } from './planning.ts';

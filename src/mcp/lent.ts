@@ -3,7 +3,7 @@
  * What it takes to mask them is bounded when a value is lent, so that no command runs whose output could not be masked after its end.
  */
 import type { Secret } from '../core/secret.ts';
-import { patternBytesOf } from '../delivery/masking.ts';
+import { patternBytesOf } from '../masking/masking.ts';
 import { Refusal } from './refusal.ts';
 
 /** Of all forms of all values: some fifty private keys. A masking of them takes 100 MB and a second, while nothing else goes on. */

@@ -2,8 +2,8 @@
  * What a command printed: read up to a bound, masked when it has ended and it is known what it could have printed, and cut after that.
  */
 import type { Readable } from 'node:stream';
-import { MASK } from '../delivery/masker.ts';
-import type { Masking } from '../delivery/masking.ts';
+import { MASK } from '../masking/masker.ts';
+import type { Masking } from '../masking/masking.ts';
 
 /** What is read beyond twice the limit, so that enough is left where masks are shorter than what they hide. */
 const SPARE_BYTES = 64 * 1024;

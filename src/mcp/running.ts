@@ -7,7 +7,7 @@ import { homedir, tmpdir } from 'node:os';
 import type { Readable } from 'node:stream';
 import { codeOf } from '../core/errorcode.ts';
 import type { Secret } from '../core/secret.ts';
-import { createMasking } from '../delivery/masking.ts';
+import { createMasking } from '../masking/masking.ts';
 import type { AllowedCommand } from './allowlist.ts';
 import { maskAndCut, type Output, type Raw, readRaw } from './output.ts';
 import { Refusal } from './refusal.ts';

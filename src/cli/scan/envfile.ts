@@ -2,7 +2,7 @@
 import { parseEnvFile } from '../../delivery/envfile.ts';
 import { Misuse } from '../../delivery/misuse.ts';
 import { isReference } from '../../delivery/references.ts';
-import { isHarmlessName, isSecretName } from '../../delivery/shapes.ts';
+import { isHarmlessName, isSecretName } from '../../masking/secret-names.ts';
 import { ALLOWANCE, type Finding, type MovableFinding } from './finding.ts';
 import { isPlaceholder } from './placeholder.ts';
 import { findInText, findShape, isAddress } from './text.ts';

@@ -1,5 +1,5 @@
 /** Key-shaped strings of a text, and what looks random and is assigned to a name that says that it is a secret. */
-import { isHarmlessName, isSecretName } from '../../delivery/shapes.ts';
+import { isHarmlessName, isSecretName } from '../../masking/secret-names.ts';
 import { ALLOWANCE, type Finding } from './finding.ts';
 import { isPlaceholder, isRandom } from './placeholder.ts';
 import { RULES, type Rule } from './rules.ts';

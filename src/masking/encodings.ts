@@ -27,15 +27,15 @@ export function patternsOf(value: string): Pattern[] {
   const patterns = new Map<string, Pattern>();
   // WHY: what a program reads from a file or a shell's $( ) has lost the line break at its end.
   for (const text of new Set([value.toWellFormed(), value.toWellFormed().trim()])) {
-    if (solid(text).length < SHORTEST_MASKED_BYTES) continue;
-    for (const form of formsOf(text)) add(patterns, form, /[\r\n]/.test(text));
+    if (withoutNewlines(text).length < SHORTEST_MASKED_BYTES) continue;
+    for (const form of encodedVariants(text)) add(patterns, form, /[\r\n]/.test(text));
     for (const line of linesOf(text)) add(patterns, line, false);
   }
   return [...patterns.values()];
 }
 
 function add(patterns: Map<string, Pattern>, form: string, hasBreaks: boolean): void {
-  const bytes = solid(form);
+  const bytes = withoutNewlines(form);
   for (let from = 0; from < bytes.length; ) {
     const isLast = bytes.length - from <= LONGEST_PATTERN_BYTES;
     const piece = bytes.subarray(from, isLast ? bytes.length : from + PIECE_BYTES);
@@ -48,7 +48,7 @@ function add(patterns: Map<string, Pattern>, form: string, hasBreaks: boolean): 
 }
 
 /** WHY: without line breaks the same pattern finds what a terminal, `base64` or a mail has wrapped, at whatever column. */
-function solid(text: string): Buffer {
+function withoutNewlines(text: string): Buffer {
   return Buffer.from(text.replaceAll(/[\r\n]/g, ''), 'utf8');
 }
 
@@ -58,7 +58,7 @@ function linesOf(text: string): string[] {
   return lines.filter((line) => Buffer.byteLength(line) >= SHORTEST_LINE_BYTES && !PEM_BORDER.test(line));
 }
 
-function formsOf(text: string): Set<string> {
+function encodedVariants(text: string): Set<string> {
   const bytes = Buffer.from(text, 'utf8');
   const standard = base64Forms(bytes);
   const likely = [text, JSON.stringify(text).slice(1, -1), ...standard];

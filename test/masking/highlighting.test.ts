@@ -5,7 +5,7 @@ import { spawnSync } from 'node:child_process';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { Secret } from '../../src/core/secret.ts';
-import { createMasking, type Masking } from '../../src/delivery/masking.ts';
+import { createMasking, type Masking } from '../../src/masking/masking.ts';
 import { runs } from '../kit/property.ts';
 
 const maskingOf = (...values: string[]): Masking =>

@@ -2,8 +2,8 @@
  * Replaces every byte of a stream that belongs to a pattern: each unbroken run of them by one `[secret]`. What comes out does not depend
  * on how the stream was cut. It holds back what may still become a match, and nothing else.
  */
-import type { Automaton } from './automaton.ts';
-import { Tracking } from './tracking.ts';
+import type { Automaton } from './aho-corasick.ts';
+import { MatchTracker } from './match-tracker.ts';
 
 export const MASK = '[secret]';
 const MASK_BYTES = Buffer.from(MASK);
@@ -21,9 +21,9 @@ interface Run {
 
 export class Masker {
   /** Of the bytes as they are. */
-  readonly #literal: Tracking;
+  readonly #literal: MatchTracker;
   /** Without the sequences that colour what stands between them, as highlighting puts them into a value; else they are the same. */
-  readonly #shown: Tracking;
+  readonly #shown: MatchTracker;
   #isShownApart = false;
   /** Bytes of sequences since the two went apart, how many of them came last without anything between, and one that is not whole yet. */
   #skipped = 0;
@@ -38,8 +38,8 @@ export class Masker {
 
   /** `mostBreaks`: how many line breaks (CR and LF counted each) in a row a match may have inside. */
   constructor(automaton: Automaton, mostBreaks: number) {
-    this.#literal = new Tracking(automaton, mostBreaks);
-    this.#shown = new Tracking(automaton, mostBreaks);
+    this.#literal = new MatchTracker(automaton, mostBreaks);
+    this.#shown = new MatchTracker(automaton, mostBreaks);
   }
 
   /** Whether something was read that was not given out. */

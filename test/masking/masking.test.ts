@@ -3,10 +3,9 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { test } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
 import fc from 'fast-check';
 import { Secret } from '../../src/core/secret.ts';
-import { createMasking, type Masking, MaskingStream } from '../../src/delivery/masking.ts';
+import { createMasking, type Masking } from '../../src/masking/masking.ts';
 import { runs } from '../kit/property.ts';
 
 const maskingOf = (...values: string[]): Masking =>
@@ -191,18 +190,6 @@ test('a quiet stream shows a short beginning of a value at once, and a long one 
   assert.equal(text(masker.release()), '');
   assert.equal(text(masker.write(Buffer.from('ect-horse.'))), '[secret].');
   assert.equal(text(masker.write(Buffer.from('hunter2-corr!'))), 'hunter2-corr!');
-});
-
-test('a masking stream releases a prompt by itself, and gives out everything at its end', async () => {
-  const stream = new MaskingStream(maskingOf(': hunter2'));
-  let shown = '';
-  stream.on('data', (chunk) => (shown += chunk));
-  stream.write('password: ');
-  for (let waited = 0; shown !== 'password: ' && waited < 5000; waited += 10) await sleep(10);
-  assert.equal(shown, 'password: ');
-  stream.end('hunte');
-  await new Promise((resolve) => stream.on('end', resolve));
-  assert.equal(shown, 'password: hunte');
 });
 
 test('a value of the largest size is masked, and a long stream takes time by its length', () => {

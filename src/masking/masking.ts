@@ -1,12 +1,9 @@
 /** What is masked in a program's output, compiled once for all its streams. It guards against accidents, not against the program. */
-import { Transform, type TransformCallback } from 'node:stream';
 import type { Secret } from '../core/secret.ts';
-import { Automaton } from './automaton.ts';
-import { type Pattern, patternsOf } from './forms.ts';
+import { Automaton } from './aho-corasick.ts';
+import { type Pattern, patternsOf } from './encodings.ts';
 import { Masker } from './masker.ts';
 
-/** After so long without output, what waits is shown as far as that is safe. */
-const QUIET_MS = 50;
 /** CR CR LF, as a terminal in a terminal ends a line. */
 const FEWEST_BREAKS = 3;
 const MOST_BREAKS = 64;
@@ -64,42 +61,4 @@ function addOnce(patterns: Map<string, Pattern>, pattern: Pattern): void {
   const key = Buffer.from(pattern.bytes).toString('latin1');
   // The one that finds more stays.
   if (patterns.get(key)?.mayBreak !== true) patterns.set(key, pattern);
-}
-
-/** A masker between two streams: what waits is released when the source has been quiet for a moment. */
-export class MaskingStream extends Transform {
-  readonly #masker: Masker;
-  #timer: NodeJS.Timeout | null = null;
-
-  constructor(masking: Masking) {
-    super();
-    this.#masker = masking.masker();
-  }
-
-  override _transform(chunk: Uint8Array, _encoding: BufferEncoding, done: TransformCallback): void {
-    this.#stopWaiting();
-    this.#pass(this.#masker.write(chunk));
-    if (this.#masker.isHolding) this.#timer = setTimeout(() => this.#pass(this.#masker.release()), QUIET_MS);
-    done();
-  }
-
-  override _flush(done: TransformCallback): void {
-    this.#stopWaiting();
-    this.#pass(this.#masker.end());
-    done();
-  }
-
-  override _destroy(error: Error | null, done: (error?: Error | null) => void): void {
-    this.#stopWaiting();
-    done(error);
-  }
-
-  #pass(bytes: Uint8Array): void {
-    if (bytes.length > 0) this.push(bytes);
-  }
-
-  #stopWaiting(): void {
-    if (this.#timer !== null) clearTimeout(this.#timer);
-    this.#timer = null;
-  }
 }

@@ -2,8 +2,8 @@
  * One reading of a stream: where in the patterns it stands, and where the bytes that led there were. A masker has two, of the bytes as
  * they are and of what a terminal shows of them.
  */
-import type { Automaton } from './automaton.ts';
-import { LONGEST_PATTERN_BYTES } from './forms.ts';
+import type { Automaton } from './aho-corasick.ts';
+import { LONGEST_PATTERN_BYTES } from './encodings.ts';
 
 const LF = 10;
 const CR = 13;
@@ -12,7 +12,7 @@ const RING = LONGEST_PATTERN_BYTES + 1;
 const MOST_RELEASED_BYTES = 8;
 const RELEASED_PART = 4;
 
-export class Tracking {
+export class MatchTracker {
   readonly #automaton: Automaton;
   /** How many line breaks (CR and LF counted each) in a row a match may have inside. */
   readonly #mostBreaks: number;
@@ -35,7 +35,7 @@ export class Tracking {
   }
 
   /** Goes on from where the other one stands. */
-  follow(other: Tracking): void {
+  follow(other: MatchTracker): void {
     this.#state = other.#state;
     this.#breaks = other.#breaks;
     this.#places.set(other.#places);

@@ -2,7 +2,7 @@
  * Many byte patterns looked for at once, in time linear in what is read, however many there are (Aho and Corasick). Built once, then
  * only read: several maskers share it.
  */
-import type { Pattern } from './forms.ts';
+import type { Pattern } from './encodings.ts';
 
 const BYTES = 256;
 
