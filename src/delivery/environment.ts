@@ -1,8 +1,18 @@
 /** The environment that a child inherits: the parent's without the vault's own variables and without what looks like a secret. */
-import { isHarmlessName, isKeyShaped, isNeededName, isSecretName } from '../masking/secret-names.ts';
+import { isHarmlessName, isSecretName } from '../masking/secret-names.ts';
+import { holdsSecret } from '../masking/secret-patterns.ts';
 
 const OWN = /^LEASEHOLD_/i;
 const ALL = '*';
+
+/** Passed on whatever their values look like: programs hardly run without them, and a directory may be called sk-… as well. */
+const NEEDED = new Set([
+  ...['PATH', 'HOME', 'USER', 'LOGNAME', 'SHELL', 'TERM', 'LANG', 'LANGUAGE', 'TZ', 'PWD', 'OLDPWD', 'TMPDIR'],
+  ...['DISPLAY', 'WAYLAND_DISPLAY', 'XAUTHORITY', 'DBUS_SESSION_BUS_ADDRESS', 'SSH_AUTH_SOCK'],
+  // SOURCE: XDG Base Directory Specification
+  ...['XDG_RUNTIME_DIR', 'XDG_CONFIG_HOME', 'XDG_DATA_HOME', 'XDG_STATE_HOME', 'XDG_CACHE_HOME'],
+  ...['XDG_CONFIG_DIRS', 'XDG_DATA_DIRS'],
+]);
 
 export type Variables = Readonly<Record<string, string | undefined>>;
 
@@ -32,6 +42,6 @@ export function inheritEnvironment(parent: Variables, keep: readonly string[] = 
 
 /** An empty value is nobody's secret. */
 function looksSecret(name: string, value: string): boolean {
-  if (value === '' || isNeededName(name)) return false;
-  return (isSecretName(name) && !isHarmlessName(name)) || isKeyShaped(value);
+  if (value === '' || NEEDED.has(name)) return false;
+  return (isSecretName(name) && !isHarmlessName(name)) || holdsSecret(value);
 }

@@ -26,9 +26,9 @@ test('variables are told by their names', () => {
 const letters = (count: number) => 'aB3dE6gH9jK2mN5pQ8sT'.repeat(10).slice(0, count);
 const SECRET_VALUES = [
   `ghp_${letters(36)}`,
-  `github_pat_${letters(40)}`,
+  `github_pat_${letters(60)}`,
   `glpat-${letters(20)}`,
-  `sk-${letters(30)}`,
+  `sk-${letters(48)}`,
   `sk-ant-${letters(30)}`,
   `xoxb-${letters(20)}`,
   'AKIAIOSFODNN7EXAMPLE',
@@ -37,7 +37,7 @@ const SECRET_VALUES = [
   `hvs.${letters(24)}`,
   `lha_${letters(43)}`,
   `eyJ${letters(20)}.eyJ${letters(20)}.${letters(20)}`,
-  '-----BEGIN OPENSSH PRIVATE KEY-----\nabc',
+  `-----BEGIN OPENSSH PRIVATE KEY-----\n${letters(70)}`,
   'postgres://app:hunter2@db/app',
   'redis://:hunter2@cache:6379',
   `Bearer ghs_${letters(36)}`,

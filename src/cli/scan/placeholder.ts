@@ -1,15 +1,43 @@
-/** What stands where a secret would, and is none: in examples, templates and documents. */
+/** Tells values that look like secrets from placeholders: example values in documents, templates and tests. */
 
-const WORDS =
-  /example|placeholder|change[-_ ]?me|dummy|sample|redacted|your[-_ ]|insert|replace[-_ ]|x{4,}|\*{3,}|\.{3}|…|^(?:password|passwd|pass|pwd|secret|token|test|user|admin|null|none|true|false|undefined|todo)$/i;
-/** Filled in by a program: `${NAME}`, `{{ name }}`, `<name>`, `%NAME%`, `$(command)`. */
-const TEMPLATES = /\$[A-Za-z_({]|\{\{|<[^>]{0,64}>|^%.*%$|^process\.env|^os\.environ/;
-const FEWEST_DISTINCT = 5;
+/** A whole value that is a word for itself, or a mark that no secret has. */
+const PLACEHOLDERS = [
+  /^(?:password|passwd|pass|pwd|secret|token|test|user|admin|null|none|true|false|undefined|todo)$/i,
+  /x{4,}|\*{3,}|\.{3}|…/i,
+  // AWS ends the keys of its documentation so.
+  /EXAMPLE(?:KEY)?$/,
+  // Encrypted by sops, Ansible, Jasypt or Vault's transit engine.
+  /^(?:ENC[[(]|!vault|\$ANSIBLE_VAULT|vault:v\d)/,
+];
+/**
+ * Filled in by a program: `${NAME}`, `{{ name }}`, `<name>`, `%NAME%`, `$(command)`, `$NAME` as a whole or in capitals as a word.
+ * WHY not any `$` before a letter: passwords have one.
+ */
+const TEMPLATES =
+  /\$[({]|\{\{|<[^>]{0,64}>|^%.*%$|^\$[A-Za-z_]\w*$|(?<![A-Za-z0-9])\$[A-Z][A-Z0-9_]{2,}(?![A-Za-z0-9])|^process\.env|^os\.environ/;
+/** Words that make a value a placeholder where nothing else in it looks random. */
+const WORDS = /example|placeholder|change[-_ ]?me|dummy|sample|redacted|your(?=[-_ A-Z])|insert|replace(?=[-_ A-Z])/gi;
+/** Longer values are not placeholders, and cost no more. */
+const MAX_PLACEHOLDER_LENGTH = 256;
+const MIN_SECRET_LENGTH = 3;
+const MIN_DISTINCT = 5;
 const LONG = 16;
 
-export function isPlaceholder(text: string): boolean {
-  if (WORDS.test(text) || TEMPLATES.test(text)) return true;
-  return text.length >= LONG && new Set(text).size < FEWEST_DISTINCT;
+export function isPlaceholder(value: string): boolean {
+  const text = value.slice(0, MAX_PLACEHOLDER_LENGTH);
+  if (text.length < MIN_SECRET_LENGTH) return true;
+  if (TEMPLATES.test(text) || PLACEHOLDERS.some((pattern) => pattern.test(text))) return true;
+  if (text.length >= LONG && new Set(text).size < MIN_DISTINCT) return true;
+  const rest = text.replace(WORDS, ' ');
+  return rest !== text && tokensOf(rest).every((token) => token.length >= 3 || /^\d+$/.test(token));
+}
+
+/** Words by separators and capitals, and numbers. What stands alone between separators is a word, however short. */
+function tokensOf(text: string): string[] {
+  return text
+    .split(/[^A-Za-z0-9]+/)
+    .filter((part) => !/^(?:[A-Za-z]?[a-z]*|[A-Z]*)$/.test(part))
+    .flatMap((part) => part.match(/[A-Z]?[a-z]+|[A-Z]+|\d+/g) ?? []);
 }
 
 /** Shannon's, in bits a character. */
@@ -21,14 +49,36 @@ function entropyOf(text: string): number {
   return bits;
 }
 
-const SHORTEST = 12;
-const LEAST_BITS = 3;
+const MIN_RANDOM_LENGTH = 12;
+const MIN_BITS = 3;
 /** Words put together, as in names of things: `my-secret-name-1`, `auth.token.v2`. */
 const WORD = /^(?:[A-Za-z]?[a-z]{1,16}|[A-Z]{2,16}|v?\d{1,3})$/;
+/** Without digits only a value of this length is taken for random. */
+const MIN_LETTERS_LENGTH = 16;
+/** Words of camel case have five letters and more on average, random letters two to three between changes of case. */
+const MAX_LETTERS_A_TOKEN = 4;
 
-/** Whether a text looks as if a machine had made it up. */
-export function isRandom(text: string): boolean {
-  if (text.length < SHORTEST || !/\d/.test(text) || !/[A-Za-z]/.test(text)) return false;
+/** Whether a text looks machine-generated. */
+function isRandom(text: string): boolean {
+  if (text.length < MIN_RANDOM_LENGTH || !/[A-Za-z]/.test(text)) return false;
   if (text.split(/[-_./:@]/).every((part) => WORD.test(part))) return false;
-  return entropyOf(text) >= LEAST_BITS;
+  if (!/\d/.test(text) && !hasRandomCase(text)) return false;
+  return entropyOf(text) >= MIN_BITS;
+}
+
+function hasRandomCase(text: string): boolean {
+  const tokens = text.match(/[A-Z]?[a-z]+|[A-Z]+(?![a-z])/g) ?? [];
+  return text.length >= MIN_LETTERS_LENGTH && text.length / tokens.length <= MAX_LETTERS_A_TOKEN;
+}
+
+const MIN_PASSWORD_LENGTH = 8;
+const CLASSES = [/[a-z]/, /[A-Z]/, /[^A-Za-z0-9]/];
+
+/** Whether a value that is assigned to the name of a secret looks like one: random, or a password that a person chose by rules. */
+export function looksSecret(text: string): boolean {
+  if (isRandom(text)) return true;
+  if (text.length < MIN_PASSWORD_LENGTH || !/\d/.test(text)) return false;
+  return (
+    CLASSES.every((characters) => characters.test(text)) && !text.split(/[-_./:@]/).every((part) => WORD.test(part))
+  );
 }

@@ -1,8 +1,8 @@
 /** Key-shaped strings of a text, and what looks random and is assigned to a name that says that it is a secret. */
-import { isHarmlessName, isSecretName } from '../../masking/secret-names.ts';
+import { isSecretField } from '../../masking/secret-names.ts';
+import { findSecrets } from '../../masking/secret-patterns.ts';
 import { ALLOWANCE, type Finding } from './finding.ts';
-import { isPlaceholder, isRandom } from './placeholder.ts';
-import { RULES, type Rule } from './rules.ts';
+import { isPlaceholder, looksSecret } from './placeholder.ts';
 
 interface Match {
   readonly from: number;
@@ -14,7 +14,7 @@ interface Match {
 
 /** In order of their lines. */
 export function findInText(text: string, file: string): readonly Finding[] {
-  const matches = [...RULES.flatMap((rule) => matchesOf(text, rule)), ...assignedIn(text, file)];
+  const matches = [...matchesOf(text), ...assignedIn(text, file)];
   const found: Finding[] = [];
   let [end, line, at] = [0, 1, 0];
   for (const match of matches.sort((one, other) => one.from - other.from || other.to - one.to)) {
@@ -29,30 +29,16 @@ export function findInText(text: string, file: string): readonly Finding[] {
   return found;
 }
 
-/** The hint of the first rule that the text breaks, with its name; null where there is none. */
+/** The first match of the table that is not a placeholder, with its hint; null where the text has none. */
 export function findShape(text: string): { readonly rule: string; readonly hint: string } | null {
-  for (const rule of RULES) {
-    const [match] = matchesOf(text, rule);
-    if (match !== undefined) return match;
-  }
-  return null;
+  return matchesOf(text).next().value ?? null;
 }
 
-function matchesOf(text: string, { name, keyword, pattern, shown, secretGroup = 0 }: Rule): Match[] {
-  if (!text.includes(keyword)) return [];
-  return [...text.matchAll(pattern)].flatMap((match) =>
-    isPlaceholder(match[secretGroup] ?? '')
-      ? []
-      : [
-          {
-            from: match.index,
-            to: match.index + match[0].length,
-            rule: name,
-            name: null,
-            hint: `${match[0].slice(0, shown)}…`,
-          },
-        ],
-  );
+function* matchesOf(text: string): Generator<Match, undefined> {
+  for (const { pattern, from, to, secret } of findSecrets(text)) {
+    if (isPlaceholder(secret) || (pattern.isCommonForm && !looksSecret(secret))) continue;
+    yield { from, to, rule: pattern.name, name: null, hint: `${text.slice(from, from + pattern.shown)}…` };
+  }
 }
 
 const NEWLINE = 10;
@@ -70,26 +56,47 @@ const PLAIN =
   /\.(?:env|ini|cfg|conf|config|properties|toml|ya?ml|tfvars|sh|bash|zsh|npmrc|pypirc|netrc)$|(?:^|\/)(?:\.npmrc|\.pypirc|\.netrc|Dockerfile|credentials)$|(?:^|\/)\.env\b/i;
 const LONGEST_NAME = 80;
 const LONGEST_VALUE = 256;
-const NAME_BEFORE = /([A-Za-z_][\w.-]*)["']?\s{0,8}$/;
-const QUOTED_AFTER = /^[=>]?\s{0,8}(["'`])([^\s"'`\\]+)\1/;
-const PLAIN_AFTER = /^\s{0,8}([^\s"'`#;,(){}[\]]+)\s*(?:$|[\r\n#;,])/;
-/** Names that are the end of many that are no secrets. */
-const NO_SECRETS =
-  /^(?:keys?|auth|cookie)$|public|(?:_|[a-z])(?:id|name|url|uri|file|path|type|ttl|hash|digest|fingerprint)$/i;
+/** Before a sign: `name =`, `"name":`, `name string =`, `name ?=`, `name .=`. A comma counts behind a quoted name, as in `set("name", "value")`. */
+const NAME_BEFORE = /([A-Za-z_][\w.-]*)["'`]?\]?(?:\s{1,8}string)?\s{0,8}[?.:|]{0,3}$/;
+const QUOTED_NAME_BEFORE = /["'`]([A-Za-z_][\w.-]*)["'`]\s{0,8}$/;
+/** Behind it, also with a type: `name: string = "value"`. */
+const QUOTED_AFTER = /^(?:\s{0,8}[A-Za-z]{1,20}\s{0,8}=|[=>:]{0,2})\s{0,8}(["'`])([^\s"'`\\]+)(?:\1|\\n)/;
+/** `<dbPassword>value</…`. */
+const ELEMENT_BEFORE = /<([A-Za-z][\w.-]*)$/;
+const ELEMENT_AFTER = /^\s{0,16}([^\s<]+)\s{0,16}<\//;
+const PLAIN_AFTER = /^[=:]{0,2}\s{0,8}([^\s"'`\\#;,(){}[\]]+)\s*(?:$|["'\r\n#;,]|\\[nr])/;
+/** Names that are too common for any value to be a secret: of the key of a map, for example. */
+const COMMON_NAMES = /^(?:keys?|auth|cookie)$/i;
 
 /** WHY not a pattern over all of it: names and values of one text could overlap in too many ways. From each sign a few characters are seen. */
 function* assignedIn(text: string, file: string): Generator<Match> {
   const isPlain = PLAIN.test(file);
-  for (const { index } of text.matchAll(/[=:]/g)) {
-    const name = NAME_BEFORE.exec(text.slice(Math.max(0, index - LONGEST_NAME), index))?.[1];
-    if (name === undefined || NO_SECRETS.test(name) || isHarmlessName(name) || !isSecretName(name)) continue;
+  for (const { 0: sign, index } of text.matchAll(/[=:,>]/g)) {
+    const name = BEFORE[sign]?.exec(text.slice(Math.max(0, index - LONGEST_NAME), index))?.[1];
+    if (name === undefined || COMMON_NAMES.test(name) || !isSecretField(name)) continue;
     const after = text.slice(index + 1, index + 1 + LONGEST_VALUE);
-    const quoted = QUOTED_AFTER.exec(after);
-    const value = quoted?.[2] ?? (isPlain ? PLAIN_AFTER.exec(after)?.[1] : undefined);
-    if (value === undefined || isPlaceholder(value) || !isRandom(value) || isAddress(value)) continue;
+    const value = valueIn(after, sign, isPlain);
+    if (value === undefined) continue;
     const from = index + 1 + after.indexOf(value);
-    yield { from, to: from + value.length, rule: 'secret-assigned', name, hint: '…' };
+    const range = { from, to: from + value.length };
+    const shape = findShape(value);
+    if (shape !== null) yield { ...range, rule: shape.rule, name: null, hint: shape.hint };
+    else if (!isPlaceholder(value) && looksSecret(value) && !isAddress(value)) {
+      yield { ...range, rule: 'secret-assigned', name, hint: '…' };
+    }
   }
+}
+
+const BEFORE: Readonly<Record<string, RegExp>> = {
+  '=': NAME_BEFORE,
+  ':': NAME_BEFORE,
+  ',': QUOTED_NAME_BEFORE,
+  '>': ELEMENT_BEFORE,
+};
+
+function valueIn(after: string, sign: string, isPlain: boolean): string | undefined {
+  if (sign === '>') return ELEMENT_AFTER.exec(after)?.[1];
+  return QUOTED_AFTER.exec(after)?.[2] ?? (isPlain && sign !== ',' ? PLAIN_AFTER.exec(after)?.[1] : undefined);
 }
 
 /** A link or a file, where what is secret is behind it. One with a password has a rule of its own. */
