@@ -4,6 +4,7 @@
  */
 import { parse, TomlError } from 'smol-toml';
 import { type Pattern, parsePattern } from '../core/pattern.ts';
+import { isLoaderVariable } from '../masking/loader-variables.ts';
 import { SetupError } from './refusal.ts';
 import { Fields } from './tomlfields.ts';
 
@@ -36,10 +37,6 @@ export interface AllowedCommand {
 const MOST_COMMANDS = 64;
 const NAME = /^[a-z][a-z0-9_-]{0,39}$/;
 const VARIABLE = /^[A-Za-z_][A-Za-z0-9_]{0,99}$/;
-/** What makes a value into code, of the loader or a runtime: who may store the credential would run programs here. */
-const STEERING =
-  /^(?:PATH|HOME|SHELL|IFS|ENV|BASH_.*|LD_.*|DYLD_.*|NODE_OPTIONS|NODE_PATH|PYTHON.*|PERL5?.*|RUBY.*|JAVA_TOOL_OPTIONS|_JAVA_OPTIONS|GIT_.*COMMAND|GIT_EXEC_PATH|EDITOR|VISUAL|PAGER)$/;
-
 /** @throws SetupError naming the command's field and the rule */
 export function parseAllowList(text: string): AllowedCommand[] {
   let document: Record<string, unknown>;
@@ -95,7 +92,7 @@ function readCredentials(command: Fields): Map<string, Pattern> {
   return new Map(
     names.map((variable) => {
       if (!VARIABLE.test(variable)) throw fields.broken(variable, 'must be a name of a variable: A-Z a-z 0-9 _');
-      if (STEERING.test(variable)) throw fields.broken(variable, 'must not be a variable that steers programs');
+      if (isLoaderVariable(variable)) throw fields.broken(variable, 'must not be a variable that steers programs');
       const text = fields.text(variable, { least: 1, most: 512 });
       try {
         return [variable, parsePattern(text, variable)];

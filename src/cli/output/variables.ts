@@ -2,6 +2,7 @@
  * Records as lines that a shell reads: NAME='value'. A prefix keeps fields from taking the place of what a shell needs, as PATH, or of
  * what steers this command.
  */
+import { isLoaderVariable } from '../../masking/loader-variables.ts';
 import { Mistake } from '../mistake.ts';
 import { type Printable, toText } from './cells.ts';
 
@@ -36,13 +37,9 @@ export function quoteWord(text: string): string {
   return /^(?!=)[A-Za-z0-9_./:@%+=,-]+$/.test(text) ? text : quote(text);
 }
 
-/** Variables that steer shells, loaders and programs, and this command itself. */
-const STEERING =
-  /^(?:PATH|IFS|ENV|HOME|SHELL|SHELLOPTS|PS[0-9]|CDPATH|TERM|TMPDIR|EDITOR|VISUAL|PAGER|BROWSER)$|^(?:LEASEHOLD|LD|DYLD|BASH|NODE|NPM|PYTHON|PERL|RUBY|JAVA|GIT|SSH)_|^(?:NODE|PYTHON|PERL5|RUBY)(?:PATH|OPT|LIB|HOME|STARTUP)/;
-
 /** @throws Mistake for the name of a variable that would steer whatever is run next */
 export function assertHarmless(name: string): string {
-  if (!STEERING.test(name)) return name;
+  if (!isLoaderVariable(name)) return name;
   throw new Mistake(
     `the variable would be ${name}, which steers other programs`,
     `Choose a name of your own: export NAME="$(leasehold get PATH)"`,
