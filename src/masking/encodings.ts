@@ -3,6 +3,8 @@
  * shells write it. Long ones are cut into pieces, which are looked for each by itself; a masker joins what touches.
  */
 
+import { secretParts } from './secret-parts.ts';
+
 /** Values with fewer bytes than this, line breaks not counted, would mask half of what is printed. */
 const SHORTEST_MASKED_BYTES = 4;
 /** Of any pattern, in bytes. */
@@ -22,13 +24,15 @@ export interface Pattern {
   readonly mayBreak: boolean;
 }
 
-/** None where the value is too short to be masked. */
+/** Of the value and of its secret parts; none where the value is too short to be masked. */
 export function patternsOf(value: string): Pattern[] {
   const patterns = new Map<string, Pattern>();
   // WHY: what a program reads from a file or a shell's $( ) has lost the line break at its end.
-  for (const text of new Set([value.toWellFormed(), value.toWellFormed().trim()])) {
+  const whole = value.toWellFormed();
+  const isLarge = Buffer.byteLength(whole) > LARGE_VALUE_BYTES;
+  for (const text of new Set([whole, whole.trim(), ...secretParts(whole)])) {
     if (withoutNewlines(text).length < SHORTEST_MASKED_BYTES) continue;
-    for (const form of encodedVariants(text)) add(patterns, form, /[\r\n]/.test(text));
+    for (const form of encodedVariants(text, isLarge)) add(patterns, form, /[\r\n]/.test(text));
     for (const line of linesOf(text)) add(patterns, line, false);
   }
   return [...patterns.values()];
@@ -58,11 +62,11 @@ function linesOf(text: string): string[] {
   return lines.filter((line) => Buffer.byteLength(line) >= SHORTEST_LINE_BYTES && !PEM_BORDER.test(line));
 }
 
-function encodedVariants(text: string): Set<string> {
+function encodedVariants(text: string, isLarge: boolean): Set<string> {
   const bytes = Buffer.from(text, 'utf8');
   const standard = base64Forms(bytes);
   const likely = [text, JSON.stringify(text).slice(1, -1), ...standard];
-  if (bytes.length > LARGE_VALUE_BYTES) return new Set(likely);
+  if (isLarge) return new Set(likely);
   const hex = bytes.toString('hex');
   const urlSafe = standard.map((form) => form.replaceAll('+', '-').replaceAll('/', '_'));
   return new Set([

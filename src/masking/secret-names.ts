@@ -5,14 +5,14 @@ const SECRET_PARTS = new RegExp(
   [
     'SECRET|PASSWORD|PASSWD|PASSPHRASE|PASSCODE|PWORD|CREDENTIAL|API_?KEY|ACCESS_?KEY|PRIVATE_?KEY|AUTH_CONFIG|MNEMONIC',
     'CONN(?:ECTION)?_?STR(?:ING)?(?:S|_|$)',
-    'TOKEN(?:S|_|$)',
+    'TOKEN(?:S|_|\\d|$)',
     '(?:^|_)(?:CREDS|BEARER)(?:_|$)',
     // SSHPASS and DBPASS, but not COMPASS.
-    '(?<!ASK|BY|COM|OVER|SUR|TRES|UNDER)PASS(?:_|$)',
+    '(?<!ASK|BY|COM|OVER|SUR|TRES|UNDER)PASS(?:_|\\d|$)',
   ].join('|'),
 );
 /** Words that count at the end only: KEY_FILE and AUTH_SOCK are not secrets. For BINDPW and DBPWD the ending is enough. */
-const SECRET_ENDINGS = /(?:^|_)(?:KEYS?|AUTH|PAT|JWT|COOKIE|NETRC)$|PWD?$/;
+const SECRET_ENDINGS = /(?:^|_)(?:KEYS?|AUTH|PAT|JWT|COOKIE|NETRC)\d{0,2}$|PWD?\d{0,2}$/;
 
 /** Names that look like a secret's but are not: directories, and a token with which a window manager raises a window. */
 const HARMLESS = new Set(['PWD', 'OLDPWD', 'XDG_ACTIVATION_TOKEN']);
@@ -20,6 +20,9 @@ const HARMLESS = new Set(['PWD', 'OLDPWD', 'XDG_ACTIVATION_TOKEN']);
 /** Endings of fields that describe a secret and do not hold it, in capitals: TOKEN_TYPE, PRIVATE_KEY_ID, TOKEN_EXPIRES_IN. */
 const DESCRIPTIONS =
   /PUBLIC|(?:ID|NAME|URL|URI|FILE|PATH|DIR|TYPE|TTL|HASH|DIGEST|FINGERPRINT|ENDPOINT|HOST|EXPIRY|EXPIRES(?:_?(?:IN|AT|ON))?|EXPIRATION|LIFETIME|LENGTH|SIZE|COUNT|LIMIT|VERSION|ALGORITHM|ALG|ISSUER|SCOPES?|STATUS|ENABLED|REQUIRED|LABEL|DESCRIPTION|POLICY|FIELD|HEADER|PREFIX|SUFFIX|FORMAT|REGEX|PATTERN)$/;
+/** Fields next to a secret that identify whose it is, in capitals. */
+const IDENTITIES =
+  /(?:^|_)(?:USER|LOGIN|EMAIL|PORT|DATABASE|DB|SERVER|REGION|ACCOUNT|ROLE|KIND|CREATED|UPDATED)(?:_AT)?$/;
 /** Vault's AppRole names its password so. */
 const SECRET_ID = /^(?:[A-Z0-9]+_)*SECRET_ID$/;
 
@@ -39,6 +42,12 @@ export function isSecretField(name: string): boolean {
   if (isHarmlessName(name) || !isSecretName(name)) return false;
   const words = wordsOf(name);
   return SECRET_ID.test(words) || !DESCRIPTIONS.test(words);
+}
+
+/** Whether a field among secrets, as in `"credentials": { … }`, describes them and is not one itself. */
+export function describesField(name: string): boolean {
+  const words = wordsOf(name);
+  return !isSecretField(name) && (IDENTITIES.test(words) || DESCRIPTIONS.test(words));
 }
 
 /** `npm_config__authToken` is NPM_CONFIG_AUTH_TOKEN. */

@@ -80,6 +80,19 @@ test('what a command prints of its environment is its own, and masked in every u
   assert.equal(shows(transcript()), false);
 });
 
+test('a command that prints a part of a structured value shows none of its secret parts', async (t) => {
+  const password = 'hunter22-of-the-config';
+  const { use, service, transcript } = await begin(t, {
+    script: `printf %s "$CONFIG" | sed 's/.*"password":"\\([^"]*\\)".*/as app-user: \\1/'`,
+    credentials: 'CONFIG = "prod/db/config"',
+  });
+  const value = JSON.stringify({ user: 'app-user', password });
+  await service.admin.post('/api/v1/credentials', { path: 'prod/db/config', value });
+  const { stdout } = await use('run_with_credential', work);
+  assert.equal(stdout, 'as app-user: [secret]');
+  assert.equal(transcript().includes(password), false);
+});
+
 test('the tool describes the commands, and none is there without them', async (t) => {
   const { client } = await begin(t, { script: 'true', credentials: 'PASSWORD = "prod/db/*"' });
   const { tools } = await client.listTools();
