@@ -24,8 +24,10 @@ const MAX_PARTS_BYTES = 32 * 1024;
 /** JSON in a string of JSON, base64 of that, and so on. */
 const MAX_DEPTH = 6;
 /** Characters read in all, as a multiple of the value's: a hostile value may be read in many ways at every depth. */
-const MAX_READ_FACTOR = 8;
+const MAX_READ_FACTOR = 4;
 const MIN_READ = 64 * 1024;
+/** Of a line with several pairs: connection strings and forms are shorter. */
+const MAX_PAIRS_LENGTH = 16 * 1024;
 /** RFC 7518, 6.2.2, 6.3.2 and 6.4.1: the private members of a JSON web key. */
 const JWK_SECRETS = new Set(['d', 'p', 'q', 'dp', 'dq', 'qi', 'k']);
 
@@ -47,7 +49,7 @@ class Parts {
 
   read(text: string, depth: number): void {
     this.#budget -= text.length;
-    if (this.#budget < 0 || depth > MAX_DEPTH || text.length < MIN_PART_BYTES) return;
+    if (this.#budget < 0 || depth > MAX_DEPTH || text.length < MIN_PART_BYTES || this.found.size >= MAX_PARTS) return;
     if (this.#readJson(text, depth)) return;
     for (const { secret } of findSecrets(text)) this.#add(secret, depth);
     const lines = text.split(/[\r\n]+/);
@@ -104,12 +106,13 @@ class Parts {
   #readPairs(line: string, depth: number): void {
     this.#addPair(line, '=', depth);
     this.#addPair(line, ':', depth);
+    if (line.length > MAX_PAIRS_LENGTH) return;
     for (const separator of [';', ',', '&', /\s+/]) {
       const pieces = line.split(separator);
       if (pieces.length > 1) for (const piece of pieces) this.#addPair(piece, '=', depth);
     }
     for (const [, name = '', double, single] of line.matchAll(
-      /([\w.-]{1,64})\s{0,4}[=:]\s{0,4}(?:"([^"]+)"|'([^']+)')/g,
+      /(?<![\w.-])([\w.-]{1,64})\s{0,4}[=:]\s{0,4}(?:"([^"]{1,4096})"|'([^']{1,4096})')/g,
     )) {
       const value = double ?? single ?? '';
       if (isSecretPair(name, value)) this.#add(value, depth);

@@ -125,7 +125,7 @@ test('what a value may take is bounded, however it is nested', () => {
   let nested = '{"token":"hunter22"}';
   for (let level = 0; level < 5; level++) nested = JSON.stringify({ inner: nested });
   assert.deepEqual(secretParts(nested), ['hunter22']);
-  const size = 256 * 1024;
+  const size = 64 * 1024;
   const hostile = [
     '[',
     '{"a":',
