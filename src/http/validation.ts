@@ -1,7 +1,8 @@
 /**
  * Validation by the rows' schemas: fields, types, numbers, words and counts. Text is left to core's parsers: they apply the grammars that
  * the schemas show, and name the rule that was broken. So is a body in which one of several fields must be given, to its handler.
- * INVARIANT: text reaches the vault only as the branded type that such a parser returns: the compiler finds what nobody parsed.
+ * INVARIANT: names, paths and ids reach the vault only as the branded types that such parsers return: the compiler finds one that
+ * nobody parsed.
  */
 import type { FastifyServerOptions } from 'fastify';
 import { Fault } from '../core/fault.ts';
