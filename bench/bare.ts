@@ -2,13 +2,14 @@
 // A program of its own; prints its address.
 
 import fastify from 'fastify';
-import { Data, Retrieved } from '../src/http/schemas.ts';
+import { Type } from 'typebox';
+import { RetrieveResponse } from '../src/api/responses.ts';
 import { LEASE_ID, VALUE } from './answer.ts';
 
 const app = fastify({ logger: false });
 app.get<{ Params: { '*': string } }>(
   '/api/v1/credentials/*',
-  { schema: { response: { 200: Data(Retrieved) } } },
+  { schema: { response: { 200: Type.Object({ data: RetrieveResponse }) } } },
   async (request) => ({
     data: { path: request.params['*'], value: VALUE, lease_id: LEASE_ID, expires_at: '2026-01-01T00:00:00.000Z' },
   }),

@@ -43,7 +43,7 @@ async function next(vault: Leasehold, filter: AuditFilter, from: AuditEntry | nu
   const since = from === null ? {} : { since: from.timestamp };
   let last = 0;
   for (let offset = 0; found.length < MOST_ON_A_PAGE; offset += MOST_ON_A_PAGE) {
-    const page = { ...filter, ...since, order: 'asc', limit: MOST_ON_A_PAGE, offset };
+    const page = { ...filter, ...since, order: 'asc' as const, limit: MOST_ON_A_PAGE, offset };
     const { data } = await vault.audit.list(page, { signal });
     assertRising(data, last);
     last = data.at(-1)?.seq ?? last;

@@ -40,7 +40,7 @@ export interface CallerRegister {
 }
 
 /** In characters, not in units of text. */
-const MAX_DESCRIPTION_LENGTH = 1024;
+export const MAX_DESCRIPTION_LENGTH = 1024;
 
 /** Who presents this. UNAUTHENTICATED for what is no session, or a deregistered agent's; SESSION_EXPIRED for one that has ended. */
 export function identify(register: CallerRegister, presented: Presented, now: number): Caller | Fault {

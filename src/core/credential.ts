@@ -46,7 +46,7 @@ export function isKept(version: number, credential: Credential, versionsKept: nu
   return version >= 1 && version <= credential.version && version > credential.version - versionsKept;
 }
 
-const MAX_VALUE_BYTES = 262_144;
+export const MAX_VALUE_BYTES = 262_144;
 
 /** Length in UTF-8, without encoding it. */
 function utf8Length(text: string): number {

@@ -1,32 +1,32 @@
 /**
- * The one closed table of faults. A fault is a refusal that a caller is told about; anything else that is thrown is a bug.
- * SOURCE: decisions, "HTTP". A message never repeats what was sent.
+ * The closed list of error codes. A fault is a refusal that a caller is told about; anything else that is thrown is a bug.
+ * SOURCE: decisions, "HTTP"; `src/api/errors.ts` has each code's HTTP status. A message never repeats what was sent.
  */
 
-export const FAULTS = {
-  INVALID_REQUEST: 400,
-  UNAUTHENTICATED: 401,
-  SESSION_EXPIRED: 401,
-  AUTH_FAILED: 401,
-  ACCESS_DENIED: 403,
-  NOT_FOUND: 404,
-  METHOD_NOT_ALLOWED: 405,
-  REQUEST_TIMEOUT: 408,
-  ALREADY_EXISTS: 409,
-  LEASE_ENDED: 409,
-  PAYLOAD_TOO_LARGE: 413,
-  URI_TOO_LONG: 414,
-  UNSUPPORTED_MEDIA_TYPE: 415,
-  MISDIRECTED_REQUEST: 421,
-  RATE_LIMITED: 429,
-  HEADERS_TOO_LARGE: 431,
-  INTERNAL_ERROR: 500,
-  INTEGRITY_FAILURE: 500,
-  VAULT_LOCKED: 503,
-  UNAVAILABLE: 503,
-} as const;
+export const FAULT_CODES = [
+  'INVALID_REQUEST',
+  'UNAUTHENTICATED',
+  'SESSION_EXPIRED',
+  'AUTH_FAILED',
+  'ACCESS_DENIED',
+  'NOT_FOUND',
+  'METHOD_NOT_ALLOWED',
+  'REQUEST_TIMEOUT',
+  'ALREADY_EXISTS',
+  'LEASE_ENDED',
+  'PAYLOAD_TOO_LARGE',
+  'URI_TOO_LONG',
+  'UNSUPPORTED_MEDIA_TYPE',
+  'MISDIRECTED_REQUEST',
+  'RATE_LIMITED',
+  'HEADERS_TOO_LARGE',
+  'INTERNAL_ERROR',
+  'INTEGRITY_FAILURE',
+  'VAULT_LOCKED',
+  'UNAVAILABLE',
+] as const;
 
-export type FaultCode = keyof typeof FAULTS;
+export type FaultCode = (typeof FAULT_CODES)[number];
 
 /** A refusal as plain data, as a decision gives it. */
 export interface Refusal {
@@ -44,10 +44,6 @@ export class Fault extends Error {
     this.name = 'Fault';
     this.code = code;
     this.retryAfterSeconds = retryAfterSeconds;
-  }
-
-  get status(): number {
-    return FAULTS[this.code];
   }
 }
 

@@ -44,7 +44,7 @@ export type Keepable<R> = R extends string | number | boolean | null
 /** Names the header in what a caller is told. */
 const FIELD = 'Idempotency-Key';
 /** Visible ASCII. */
-const IDEMPOTENCY_KEY = /^[!-~]{1,255}$/;
+export const IDEMPOTENCY_KEY = /^[!-~]{1,255}$/;
 
 /** @throws INVALID_REQUEST */
 export function parseIdempotencyKey(text: string): IdempotencyKey {

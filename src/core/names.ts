@@ -15,12 +15,14 @@ export type ChallengeId = Brand<string, 'ChallengeId'>;
 /** Base64 of the SHA-256 of a session token. Tokens themselves are never kept. */
 export type TokenHash = Brand<string, 'TokenHash'>;
 
-const AGENT_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/;
-const POLICY_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
-const CREDENTIAL_TYPE = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
-const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
-
-const RESERVED_NAMES: ReadonlySet<string> = new Set(['admin', 'service', 'anonymous']);
+/** An agent's name without the reserved ones, so that it can be part of another expression. */
+export const AGENT_NAME_PART =
+  '(?!(?:[Aa][Dd][Mm][Ii][Nn]|[Ss][Ee][Rr][Vv][Ii][Cc][Ee]|[Aa][Nn][Oo][Nn][Yy][Mm][Oo][Uu][Ss])$)[A-Za-z0-9][A-Za-z0-9._-]{0,62}';
+export const AGENT_NAME = new RegExp(`^${AGENT_NAME_PART}$`);
+export const ACTOR_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/;
+export const POLICY_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
+export const CREDENTIAL_TYPE = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
+export const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 
 export const ADMIN = 'admin' as ActorName;
 export const SERVICE = 'service' as ActorName;
@@ -33,13 +35,13 @@ const AGENT_NAME_RULE =
 
 /** @throws INVALID_REQUEST naming `field` and the rule. */
 export function parseAgentName(text: string, field = 'name'): AgentName {
-  if (!AGENT_NAME.test(text) || RESERVED_NAMES.has(text.toLowerCase())) throw invalid(field, AGENT_NAME_RULE);
+  if (!AGENT_NAME.test(text)) throw invalid(field, AGENT_NAME_RULE);
   return text as AgentName;
 }
 
 /** An agent's name, or a reserved one: what a filter may ask for. @throws INVALID_REQUEST */
 export function parseActorName(text: string, field: string): ActorName {
-  if (!AGENT_NAME.test(text)) {
+  if (!ACTOR_NAME.test(text)) {
     throw invalid(field, 'must be 1 to 63 characters of A-Z a-z 0-9 . _ - and begin with a letter or digit');
   }
   return text as ActorName;

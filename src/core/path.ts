@@ -7,10 +7,14 @@ import { invalid } from './fault.ts';
 
 export type CredentialPath = Brand<string, 'CredentialPath'>;
 
-const MAX_PATH_LENGTH = 512;
+export const MAX_PATH_LENGTH = 512;
 const MAX_SEGMENTS = 32;
 const MAX_SEGMENT_LENGTH = 128;
 const CHARACTERS = /^[A-Za-z0-9._\-@:+=~/]+$/;
+
+const SEGMENT = String.raw`(?!\.\.?(?:/|$))[A-Za-z0-9._\-@:+=~]{1,${MAX_SEGMENT_LENGTH}}`;
+/** The grammar but for the length of the whole, for the schemas of the interface. */
+export const PATH_PART = `${SEGMENT}(?:/${SEGMENT}){0,${MAX_SEGMENTS - 1}}`;
 
 /** The first rule that `text` breaks as a credential path, or null where it keeps them all. */
 export function brokenPathRule(text: string): string | null {

@@ -1,7 +1,14 @@
 /** Policies: who may do what where, and for how long at most. SOURCE: interface 2.3; decisions, "Policies and decisions". */
 import type { Brand } from './brand.ts';
 import { invalid } from './fault.ts';
-import { type AgentName, type PolicyName, parseAgentName, parsePolicyName } from './names.ts';
+import {
+  ACTOR_NAME,
+  AGENT_NAME_PART,
+  type AgentName,
+  type PolicyName,
+  parseAgentName,
+  parsePolicyName,
+} from './names.ts';
 import { type Pattern, parsePattern } from './pattern.ts';
 
 export const ACTIONS = ['retrieve', 'list', 'store', 'delete'] as const;
@@ -15,7 +22,8 @@ export type TtlSeconds = Brand<number, 'TtlSeconds'>;
 
 export const MAX_TTL_SECONDS = 31_536_000;
 const DEFAULT_TTL_SECONDS = 300 as TtlSeconds;
-const MAX_RESOURCES = 256;
+export const MAX_RESOURCES = 256;
+export const PRINCIPAL = new RegExp(String.raw`^agent:(?:\*|[A-Za-z0-9][A-Za-z0-9._-]{0,62}\*|${AGENT_NAME_PART})$`);
 
 export interface Policy {
   readonly name: PolicyName;
@@ -50,7 +58,7 @@ export function parsePrincipal(text: string): Principal {
   if (name === '*') return text as Principal;
   const stem = name.endsWith('*') ? name.slice(0, -1) : name;
   if (stem === name) parseAgentName(stem, 'principal');
-  else if (!/^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/.test(stem)) throw invalid('principal', rule);
+  else if (!ACTOR_NAME.test(stem)) throw invalid('principal', rule);
   return text as Principal;
 }
 
@@ -66,17 +74,17 @@ export function parsePolicy(fields: {
   const name = parsePolicyName(fields.name);
   const principal = parsePrincipal(fields.principal);
   if (resources.length < 1 || resources.length > MAX_RESOURCES) {
-    throw invalid('resources', `must hold 1 to ${MAX_RESOURCES} patterns`);
+    throw invalid('resources', `must be an array of 1 to ${MAX_RESOURCES} patterns`);
   }
-  if (actions.length < 1) throw invalid('actions', 'must hold at least one action');
-  const knownActions = actions.map((action) => {
-    if (!isAction(action)) throw invalid('actions', `must be of ${ACTIONS.join(', ')}`);
+  if (actions.length < 1) throw invalid('actions', 'must be an array of 1 or more actions');
+  const knownActions = actions.map((action, index) => {
+    if (!isAction(action)) throw invalid(`actions[${index}]`, `must be one of ${ACTIONS.join(', ')}`);
     return action;
   });
   return {
     name,
     principal,
-    resources: [...new Set(resources.map((text) => parsePattern(text)))],
+    resources: [...new Set(resources.map((text, index) => parsePattern(text, `resources[${index}]`)))],
     actions: [...new Set(knownActions)],
     maxTtlSeconds: maxTtlSeconds === undefined ? DEFAULT_TTL_SECONDS : parseTtl(maxTtlSeconds, 'max_ttl'),
   };

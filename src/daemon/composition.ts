@@ -1,11 +1,11 @@
 /** The service: the composition root. Starts, runs and stops; nothing else knows all the parts. */
 import { readFileSync } from 'node:fs';
 import { createSecureContext } from 'node:tls';
+import type { ServiceStatus } from '../api/types.ts';
 import { serviceEvent } from '../core/operations/lifecycle.ts';
 import { requestIds } from '../crypto/ids.ts';
 import { hashToken } from '../crypto/tokens.ts';
 import { createServer } from '../http/server.ts';
-import type { ServiceStatus } from '../http/status.ts';
 import { StoreFailure } from '../store/port.ts';
 import type { SyncFile } from '../store/sqlite/walsync.ts';
 import { Ledger } from '../vault/ledger.ts';

@@ -1,6 +1,7 @@
 /** The service's own log: one JSON object a line on standard error, with allow-listed fields. Bounded under a flood. */
 import { destination, pino } from 'pino';
-import { FAULTS, type FaultCode } from '../core/fault.ts';
+import { ERROR_STATUS } from '../api/errors.ts';
+import type { FaultCode } from '../core/fault.ts';
 import type { RequestLog } from '../http/log.ts';
 import type { LogLevel } from './configuration.ts';
 
@@ -41,7 +42,7 @@ export function createLog(level: LogLevel): ServiceLog {
     refused({ code, requestId, method, remoteAddr }) {
       counts.set(code, (counts.get(code) ?? 0) + 1);
       if (!mayWrite()) return;
-      log.info({ code, status: FAULTS[code], request_id: requestId, method, remote_addr: remoteAddr }, 'refused');
+      log.info({ code, status: ERROR_STATUS[code], request_id: requestId, method, remote_addr: remoteAddr }, 'refused');
     },
     bug(error, requestId) {
       log.error({ request_id: requestId, stack: stackOf(error) }, 'a mistake of the service');

@@ -1,4 +1,5 @@
 /** From what was thrown to the answer: a fault keeps its code, the framework's own errors get ours, anything else is a bug. */
+import { ERROR_STATUS } from '../api/errors.ts';
 import { Fault, type FaultCode } from '../core/fault.ts';
 import { isStoreFailure } from '../vault/storefailure.ts';
 
@@ -10,9 +11,10 @@ export interface ErrorAnswer {
 
 export function toErrorAnswer(fault: Fault): ErrorAnswer {
   const headers: Record<string, string> = {};
-  if (fault.status === 401) headers['www-authenticate'] = 'Bearer';
+  const status = ERROR_STATUS[fault.code];
+  if (status === 401) headers['www-authenticate'] = 'Bearer';
   if (fault.retryAfterSeconds !== null) headers['retry-after'] = String(fault.retryAfterSeconds);
-  return { status: fault.status, body: { error: { code: fault.code, message: fault.message } }, headers };
+  return { status, body: { error: { code: fault.code, message: fault.message } }, headers };
 }
 
 const MESSAGES = {
@@ -33,37 +35,10 @@ export function standardFault(code: keyof typeof MESSAGES): Fault {
 export function toFault(error: unknown): Fault | null {
   if (error instanceof Fault) return error;
   if (isStoreFailure(error)) return new Fault('UNAVAILABLE', 'The storage does not answer. Try again in a second.', 1);
-  if (error instanceof Error && 'validation' in error && Array.isArray(error.validation)) {
-    return validationFault('query', error.validation[0], []);
-  }
   const status = error instanceof Error && 'statusCode' in error ? error.statusCode : undefined;
   if (status === 413) return standardFault('PAYLOAD_TOO_LARGE');
   if (status === 415) return standardFault('UNSUPPORTED_MEDIA_TYPE');
   if (status === 414) return standardFault('URI_TOO_LONG');
   if (typeof status === 'number' && status >= 400 && status < 500) return standardFault('INVALID_REQUEST');
   return null;
-}
-
-interface SchemaError {
-  readonly instancePath?: string;
-  readonly message?: string | undefined;
-  readonly keyword?: string;
-  readonly params?: Record<string, unknown>;
-}
-
-/** Names the field and the rule that a schema found broken; never a key or a value that was sent. */
-export function validationFault(part: string, error: SchemaError | undefined, known: readonly string[]): Fault {
-  const field = (error?.instancePath ?? '').split('/')[1] ?? part;
-  if (error?.keyword === 'additionalProperties') {
-    const names = known.length === 0 ? 'there are none' : `there are ${known.join(', ')}`;
-    const noun = part === 'query' ? 'parameter' : 'field';
-    return new Fault('INVALID_REQUEST', `${part}: has a ${noun} that does not exist; ${names}`);
-  }
-  if (error?.keyword === 'required') {
-    return new Fault('INVALID_REQUEST', `${String(error.params?.['missingProperty'])}: is required`);
-  }
-  if (part === 'body' && (error?.instancePath ?? '') === '')
-    return new Fault('INVALID_REQUEST', 'body: must be a JSON object');
-  const rule = part === 'query' ? 'must be given once' : (error?.message ?? 'is not valid');
-  return new Fault('INVALID_REQUEST', `${field}: ${rule}`);
 }

@@ -1,42 +1,55 @@
 /** From rows of the table to the framework's routes: the one funnel that every request of the interface goes through. */
 import { isIP } from 'node:net';
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest, preValidationHookHandler } from 'fastify';
 import { type TSchema, Type } from 'typebox';
+import { Nothing } from '../api/requests.ts';
+import { Meta } from '../api/responses.ts';
+import type { ServiceStatus } from '../api/types.ts';
 import { Fault } from '../core/fault.ts';
 import type { Context } from '../core/operation.ts';
 import { toIdempotency } from '../vault/idempotency.ts';
 import { refuseAgent } from '../vault/refusal.ts';
 import type { Vault } from '../vault/vault.ts';
-import { validationFault } from './faults.ts';
+import { readWholeNumbers, wholeNumbersOf } from './query.ts';
 import { readIdempotencyKey, requestTexts } from './retries.ts';
 import type { Call, Reply, Route } from './route.ts';
 import { ROUTES } from './routes/table.ts';
-import { Data, EmptyBody, Meta } from './schemas.ts';
+import { validationFault } from './validation.ts';
 
 /** A stranger's body is a few short fields; parsing more would cost what nobody has paid for. */
 const MAX_PUBLIC_BODY_BYTES = 32 * 1024;
 
-export function addRoutes(app: FastifyInstance, vault: Vault): void {
+interface Parts {
+  readonly vault: Vault;
+  readonly status: () => ServiceStatus;
+}
+
+export function addRoutes(app: FastifyInstance, parts: Parts): void {
   for (const row of ROUTES) {
     for (const path of [row.path, ...row.aliases]) {
       app.route({
         method: row.method,
         url: toPattern(path),
-        config: { isPublic: row.who === 'public' },
+        config: { isPublic: row.who === 'public', isAlwaysServed: row.isAlwaysServed },
         schema: toSchema(row),
         attachValidation: true,
         ...(row.who === 'public' ? { bodyLimit: MAX_PUBLIC_BODY_BYTES } : {}),
-        ...(row.method === 'GET' || needsBody(row) ? {} : { preValidation: fillBody }),
-        handler: (request, reply) => handle(vault, row, request, reply),
+        preValidation: toPreparation(row),
+        handler: (request, reply) => handle(parts, row, request, reply),
       });
     }
   }
 }
 
-/** No body is as good as an empty one. */
-function fillBody(request: FastifyRequest, _reply: FastifyReply, done: () => void): void {
-  if (request.body === undefined) request.body = {};
-  done();
+/** What happens to a request before its schemas: an empty body is `{}`, and digits in the query are numbers. */
+function toPreparation(row: Route): preValidationHookHandler {
+  const numbers = wholeNumbersOf(row.query);
+  const fillsBody = row.method !== 'GET' && !needsBody(row);
+  return (request, _reply, done) => {
+    if (fillsBody && request.body === undefined) request.body = {};
+    readWholeNumbers(request.query, numbers);
+    done();
+  };
 }
 
 /** Whether a request without a body lacks something. */
@@ -51,23 +64,28 @@ function toPattern(path: string): string {
 
 function toSchema(row: Route): Record<string, unknown> {
   const schema: Record<string, unknown> = { querystring: row.query };
-  if (row.method !== 'GET') schema['body'] = row.body ?? EmptyBody;
+  if (row.method !== 'GET') schema['body'] = row.body ?? Nothing;
   // WHY not for unions: their serialiser tries one shape after the other, and costs more than plain JSON.
-  if (row.data !== null && row.data !== 'entries' && !('anyOf' in row.data))
-    schema['response'] = { [row.status]: answerSchema(row, row.data) };
+  if (row.data !== null && !('anyOf' in row.data)) schema['response'] = { [row.status]: answerSchema(row, row.data) };
   return schema;
 }
 
 function answerSchema(row: Route, data: TSchema): TSchema {
-  return row.meta === 'always' ? Type.Object({ data, meta: Meta }) : Data(data);
+  return Type.Object(row.meta === 'always' ? { data, meta: Meta } : { data });
 }
 
-async function handle(vault: Vault, row: Route, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+async function handle(
+  { vault, status }: Parts,
+  row: Route,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<FastifyReply> {
   const requestId = request.id;
   const remoteAddr = addressOf(request);
   if (row.who === 'public') {
     checkSchemas(row, request);
-    return send(reply, row, await row.handle(toCall(vault, request, { requestId, remoteAddr })));
+    const call = toCall(vault, request, { requestId, remoteAddr });
+    return send(reply, row, await row.handle({ ...call, status: status() }));
   }
   const { presented } = request;
   if (presented === null) throw new Error('a guarded route was reached without a caller');
@@ -126,6 +144,11 @@ function addressOf(request: FastifyRequest): string | null {
 function send(reply: FastifyReply, row: Route, answer: Reply): FastifyReply {
   reply.code(row.status);
   if (answer === null) return reply.send();
+  if ('bytes' in answer) return reply.type(answer.type).send(answer.bytes);
+  if ('hasFailed' in answer) {
+    const { data, hasFailed } = answer;
+    return reply.code(hasFailed && row.failureStatus !== null ? row.failureStatus : row.status).send({ data });
+  }
   if ('stream' in answer)
     return reply
       .headers(answer.headers ?? {})

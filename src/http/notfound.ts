@@ -1,8 +1,6 @@
 /** What no row of the table answers: 404 for an address that does not exist, 405 with `Allow` for one that takes other methods. */
 import type { FastifyReply } from 'fastify';
 import { Fault } from '../core/fault.ts';
-import { HEALTH_PATH } from './health.ts';
-import { OPENAPI_PATH } from './openapi.ts';
 import { ROUTES } from './routes/table.ts';
 
 interface Address {
@@ -18,11 +16,9 @@ function toAddress(path: string, method: string): Address {
   return { matcher: new RegExp(`^${pattern}$`), method };
 }
 
-const ADDRESSES: readonly Address[] = [
-  ...ROUTES.flatMap((row) => [row.path, ...row.aliases].map((path) => toAddress(path, row.method))),
-  toAddress(HEALTH_PATH, 'GET'),
-  toAddress(OPENAPI_PATH, 'GET'),
-];
+const ADDRESSES: readonly Address[] = ROUTES.flatMap((row) =>
+  [row.path, ...row.aliases].map((path) => toAddress(path, row.method)),
+);
 
 /** HEAD is among the methods that no address takes, so that it never retrieves. */
 export function faultOfUnrouted(target: string, reply: FastifyReply): Fault {

@@ -1,106 +1,121 @@
-/** The OpenAPI 3.1 document, generated from THE TABLE. */
+/** The OpenAPI 3.1 document, generated from the route table: the schemas that validate are the ones it shows. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { FastifyInstance } from 'fastify';
 import { type TSchema, Type } from 'typebox';
-import { HEALTH_PATH } from './health.ts';
-import type { Route } from './route.ts';
-import { ROUTES } from './routes/table.ts';
-import { EmptyBody, ErrorBody, Health, Meta } from './schemas.ts';
+import * as requests from '../api/requests.ts';
+import * as responses from '../api/responses.ts';
+import type { Route, RouteGroup } from './route.ts';
 
 type Json = Record<string, unknown>;
+
+/** Schemas are the same where their texts are: an optional field holds a copy. */
+const keyOf = (schema: unknown): string => JSON.stringify(schema) ?? '';
+
+/** Every schema that clients see under a name. A query's parameters are shown one by one. */
+const COMPONENTS: readonly (readonly [name: string, schema: unknown])[] = [
+  ...Object.entries(requests),
+  ...Object.entries(responses),
+].filter(([name, schema]) => typeof schema === 'object' && !name.endsWith('Query') && name !== 'Nothing');
+const NAMES = new Map(COMPONENTS.map(([name, schema]) => [keyOf(schema), name]));
+
+const toReference = (name: string): Json => ({ $ref: `#/components/schemas/${name}` });
+
+/** The schema with references in place of the named ones within it. */
+function withReferences(schema: unknown): unknown {
+  const name = NAMES.get(keyOf(schema));
+  return name === undefined ? withInnerReferences(schema) : toReference(name);
+}
+
+function withInnerReferences(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withReferences);
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, withReferences(inner)]));
+}
 
 const json = (schema: unknown, description: string): Json => ({
   description,
   content: { 'application/json': { schema } },
 });
 
-function answerOf(row: Route): Json {
-  if (row.data === null) return { description: 'Done.' };
-  if (row.data === 'entries') {
-    return {
-      description: 'One audit entry a line.',
-      content: { 'application/x-ndjson': { schema: { type: 'string' } } },
-    };
-  }
-  const properties: Record<string, TSchema> = { data: row.data };
-  if (row.meta === 'always') properties['meta'] = Meta;
-  if (row.meta === 'paged') properties['meta'] = Type.Optional(Meta);
-  return json(Type.Object(properties), 'Done.');
+const envelopeName = ({ id }: Route): string => `${id.slice(0, 1).toUpperCase()}${id.slice(1)}Response`;
+
+/** The object around `data`. */
+function envelopeOf(row: Route): TSchema {
+  const meta = { always: { meta: responses.Meta }, paged: { meta: Type.Optional(responses.Meta) }, never: {} }[
+    row.meta
+  ];
+  return Type.Object({ data: row.data ?? Type.Null(), ...meta }, { additionalProperties: false });
+}
+
+function responsesOf(row: Route): Json {
+  const success = (description: string): Json => {
+    if (row.content !== null) {
+      const schema = { type: row.content.mediaType === 'application/json' ? 'object' : 'string' };
+      return { description: row.content.description, content: { [row.content.mediaType]: { schema } } };
+    }
+    return row.data === null ? { description } : json(toReference(envelopeName(row)), description);
+  };
+  return {
+    [row.status]: success('Done.'),
+    ...(row.failureStatus === null ? {} : { [row.failureStatus]: success('Not ready.') }),
+    default: json(toReference('ErrorBody'), 'Rejected.'),
+  };
 }
 
 function parametersOf(row: Route): Json[] {
-  const inPath = [...row.path.matchAll(/\{(\w+)\}/g)].map(([, name]) => ({
-    name,
-    in: 'path',
-    required: true,
-    schema: { type: 'string' },
-    ...(name === 'path' ? { description: 'A credential path; its slashes may be written as they are or as %2F.' } : {}),
-  }));
+  const inPath = Object.entries(row.params).map(([name, schema]) => ({ name, in: 'path', required: true, schema }));
   const inQuery = Object.entries(row.query.properties).map(([name, schema]) => ({
     name,
     in: 'query',
     required: false,
     schema,
   }));
-  const inHeaders = Object.entries(row.headers).map(([name, description]) => ({
+  const inHeaders = Object.entries(row.headers).map(([name, schema]) => ({
     name,
     in: 'header',
     required: false,
-    description,
-    schema: { type: 'string' },
+    schema,
   }));
-  return [...inPath, ...inQuery, ...inHeaders];
+  return [...inPath, ...inQuery, ...inHeaders].map(({ schema, ...parameter }) => {
+    const { description, ...rest } = schema as TSchema & { readonly description?: string };
+    return { ...parameter, ...(description === undefined ? {} : { description }), schema: withReferences(rest) };
+  });
 }
 
-function operationOf(row: Route, path: string): Json {
+function operationOf(row: Route, tag: string): Json {
   const who = { public: 'Everybody.', agent: 'Agents and the administrator.', admin: 'The administrator.' }[row.who];
+  const aliases = row.aliases.map((path) => ` Also served at \`${path}\`.`).join('');
+  const hasBody = row.body !== null && Object.keys(row.body.properties).length > 0;
   return {
-    operationId: `${row.method.toLowerCase()}${path.replaceAll(/[^A-Za-z]+(\w?)/g, (_, letter: string) => letter.toUpperCase())}`,
+    operationId: row.id,
+    tags: [tag],
     summary: row.summary,
-    description: who,
+    description: `${who}${aliases}`,
     parameters: parametersOf(row),
-    ...(row.body === null
-      ? {}
-      : {
+    ...(hasBody
+      ? {
           requestBody: {
-            required: Object.keys(row.body.properties).length > 0,
-            content: { 'application/json': { schema: row.body } },
+            required: (row.body.required ?? []).length > 0,
+            content: { 'application/json': { schema: withReferences(row.body) } },
           },
-        }),
-    responses: { [row.status]: answerOf(row), default: json({ $ref: '#/components/schemas/Error' }, 'Refused.') },
+        }
+      : {}),
+    responses: responsesOf(row),
     security: row.who === 'public' ? [] : [{ bearer: [] }],
   };
 }
 
-export const OPENAPI_PATH = '/openapi.json';
-
-/** Serves the document to everybody. */
-export function addOpenApi(app: FastifyInstance): void {
-  const document = JSON.stringify(openApiDocument(), null, 2);
-  app.get(OPENAPI_PATH, { config: { isPublic: true }, schema: { querystring: EmptyBody } }, (_request, reply) =>
-    reply.type('application/json; charset=utf-8').send(document),
-  );
-}
-
-function openApiDocument(): Json {
+export function openApiDocument(groups: readonly RouteGroup[]): Json {
   const paths: Record<string, Json> = {};
-  for (const row of ROUTES) {
-    for (const path of [row.path, ...row.aliases]) {
-      paths[path] = { ...paths[path], [row.method.toLowerCase()]: operationOf(row, path) };
+  for (const { tag, routes } of groups) {
+    for (const row of routes) {
+      paths[row.path] = { ...paths[row.path], [row.method.toLowerCase()]: operationOf(row, tag) };
     }
   }
-  paths[HEALTH_PATH] = {
-    get: {
-      operationId: 'getApiV1Health',
-      summary: 'Whether the service is ready; 503 while it is not.',
-      responses: {
-        200: json(Type.Object({ data: Health }), 'Ready.'),
-        503: json(Type.Object({ data: Health }), 'Not ready.'),
-      },
-      security: [],
-    },
-  };
+  const envelopes = groups.flatMap(({ routes }) =>
+    routes.filter(({ data }) => data !== null).map((row): [string, unknown] => [envelopeName(row), envelopeOf(row)]),
+  );
+  const schemas = [...COMPONENTS, ...envelopes].map(([name, schema]) => [name, withInnerReferences(schema)]);
   return {
     openapi: '3.1.0',
     info: {
@@ -109,9 +124,10 @@ function openApiDocument(): Json {
       version: readVersion(),
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
+    tags: groups.map(({ tag, description }) => ({ name: tag, description })),
     paths,
     components: {
-      schemas: { Error: ErrorBody },
+      schemas: Object.fromEntries(schemas),
       securitySchemes: {
         bearer: { type: 'http', scheme: 'bearer', description: "The administrator's token or a session." },
       },

@@ -1,14 +1,20 @@
 /** The header Idempotency-Key: read, and put together with all that the request asks for. SOURCE: docs/choices.md, "Retries". */
 import type { IncomingMessage } from 'node:http';
+import { Type } from 'typebox';
 import { Fault } from '../core/fault.ts';
-import { type IdempotencyKey, parseIdempotencyKey } from '../core/idempotency.ts';
+import { IDEMPOTENCY_KEY, type IdempotencyKey, parseIdempotencyKey } from '../core/idempotency.ts';
 import type { RequestTexts } from '../vault/idempotency.ts';
 import { countHeader } from './guard.ts';
 
 /** For the table of routes. */
 export const RETRY_HEADER = {
-  'Idempotency-Key':
-    'Makes a retry safe: for 24 hours the same request with the same key is answered as before, and changes nothing.',
+  'Idempotency-Key': Type.String({
+    pattern: IDEMPOTENCY_KEY.source,
+    minLength: 1,
+    maxLength: 255,
+    description:
+      'Makes a retry safe: for 24 hours the same request with the same key is answered as before, and changes nothing.',
+  }),
 } as const;
 
 /** Null where there is none. @throws INVALID_REQUEST where it is given twice, or is not of its grammar */

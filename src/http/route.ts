@@ -1,19 +1,23 @@
 /** What a row of THE TABLE is. */
 import type { Readable } from 'node:stream';
 import type { Static, TObject, TSchema } from 'typebox';
+import { Nothing } from '../api/requests.ts';
+import type { ServiceStatus } from '../api/types.ts';
 import type { EventType } from '../core/audit.ts';
 import type { Context } from '../core/operation.ts';
 import type { Vault } from '../vault/vault.ts';
 import { RETRY_HEADER } from './retries.ts';
-import { EmptyBody } from './schemas.ts';
 
 /** No query parameters, or no fields. */
-const NOTHING: TObject = EmptyBody;
+const NOTHING: TObject = Nothing;
 
 type Method = 'GET' | 'POST' | 'PUT' | 'DELETE';
 
 export type Reply =
   | { readonly data: unknown; readonly meta?: unknown }
+  /** `data` with the row's `failureStatus`. */
+  | { readonly data: unknown; readonly hasFailed: boolean }
+  | { readonly bytes: Uint8Array; readonly type: string }
   | { readonly stream: Readable; readonly headers?: Readonly<Record<string, string>>; readonly type: string }
   /** 204 */
   | null;
@@ -35,26 +39,49 @@ export interface Call<Query, Body> extends Asking<Query, Body> {
 
 export interface PublicCall<Query, Body> extends Asking<Query, Body> {
   readonly context: Pick<Context, 'requestId' | 'remoteAddr'>;
+  readonly status: ServiceStatus;
+}
+
+/** A body that is not `data`: its media type, and what it holds. */
+interface Content {
+  readonly mediaType: string;
+  readonly description: string;
+}
+
+/** The rows of one subject. */
+export interface RouteGroup {
+  readonly tag: string;
+  readonly description: string;
+  readonly routes: readonly Route[];
 }
 
 interface RouteHead {
+  /** Names the operation in the OpenAPI document, and so in generated clients. */
+  readonly id: string;
   readonly method: Method;
   /** As in OpenAPI: `{name}` is a parameter; `{path}` may hold slashes. */
   readonly path: string;
   readonly summary: string;
+  /** What the parameters of the address are, in their order. Core's parsers check them. */
+  readonly params: Readonly<Record<string, TSchema>>;
   readonly status: 200 | 201 | 204;
   readonly query: TObject;
   readonly body: TObject | null;
-  /** The shape of `data`; null for 204, `entries` for newline-delimited JSON. */
-  readonly data: TSchema | 'entries' | null;
+  /** The shape of `data`; null for 204 and for other content. */
+  readonly data: TSchema | null;
+  readonly content: Content | null;
+  /** The status with which `data` may come when something is wrong. */
+  readonly failureStatus: 503 | null;
   /** Whether `meta` stands beside `data`. */
   readonly meta: 'always' | 'paged' | 'never';
   /** Request headers that it looks at, with what they do. */
-  readonly headers: Readonly<Record<string, string>>;
+  readonly headers: Readonly<Record<string, TSchema>>;
   /** Under which other addresses it is served too. */
   readonly aliases: readonly string[];
   /** Whether an Idempotency-Key is honoured. */
   readonly isRepeatable: boolean;
+  /** Whether it is served while the service starts, stops or is locked. */
+  readonly isAlwaysServed: boolean;
 }
 
 export type Route = RouteHead &
@@ -69,17 +96,22 @@ export type Route = RouteHead &
   );
 
 interface Defined<Q extends TObject, B extends TObject | null> {
+  readonly id: string;
   readonly method: Method;
   readonly path: string;
   readonly summary: string;
+  readonly params?: Readonly<Record<string, TSchema>>;
   readonly status?: 200 | 201 | 204;
   readonly query?: Q;
   readonly body?: B;
-  readonly data: TSchema | 'entries' | null;
+  readonly data: TSchema | null;
+  readonly content?: Content;
+  readonly failureStatus?: 503;
   readonly meta?: 'always' | 'paged';
-  readonly headers?: Readonly<Record<string, string>>;
+  readonly headers?: Readonly<Record<string, TSchema>>;
   readonly aliases?: readonly string[];
   readonly isRepeatable?: true;
+  readonly isAlwaysServed?: true;
 }
 
 type QueryOf<Q extends TObject> = Static<Q>;
@@ -111,16 +143,21 @@ export function publicRoute<Q extends TObject, B extends TObject | null = null>(
 
 function headOf<Q extends TObject, B extends TObject | null>(row: Defined<Q, B>): RouteHead {
   return {
+    id: row.id,
     method: row.method,
     path: row.path,
     summary: row.summary,
+    params: row.params ?? {},
     status: row.status ?? 200,
     query: row.query ?? NOTHING,
     body: row.body ?? null,
     data: row.data,
+    content: row.content ?? null,
+    failureStatus: row.failureStatus ?? null,
     meta: row.meta ?? 'never',
     headers: { ...row.headers, ...(row.isRepeatable ? RETRY_HEADER : {}) },
     aliases: row.aliases ?? [],
     isRepeatable: row.isRepeatable ?? false,
+    isAlwaysServed: row.isAlwaysServed ?? false,
   };
 }

@@ -11,6 +11,7 @@ import fastify, {
   type FastifyRequest,
   type FastifyServerOptions,
 } from 'fastify';
+import type { ServiceStatus } from '../api/types.ts';
 import type { Presented } from '../core/agent.ts';
 import { Fault } from '../core/fault.ts';
 import { authenticate, type Vault } from '../vault/vault.ts';
@@ -26,13 +27,11 @@ import {
 import { standardFault, toErrorAnswer, toFault } from './faults.ts';
 import { bearerToken, checkAuthorizationOnce, checkHost, checkTarget, checkVersion, type HostRule } from './guard.ts';
 import { addRoutes } from './handlers.ts';
-import { addHealth, HEALTH_PATH } from './health.ts';
 import { parseJson } from './json.ts';
 import type { RequestLog } from './log.ts';
 import { faultOfUnrouted } from './notfound.ts';
-import { addOpenApi } from './openapi.ts';
 import { endSilent } from './silence.ts';
-import type { ServiceStatus } from './status.ts';
+import { VALIDATOR } from './validation.ts';
 
 export interface HttpParts {
   readonly vault: Vault;
@@ -58,6 +57,8 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** No token is needed. What does not say so needs one. */
     readonly isPublic?: boolean;
+    /** Served while the service starts, stops or is locked. */
+    readonly isAlwaysServed?: boolean;
   }
 }
 
@@ -79,7 +80,7 @@ export function createServer(parts: HttpParts): HttpServer {
     routerOptions: { maxParamLength: 4096 },
     clientErrorHandler: (error, socket) => writeClientError(error, socket, newRequestId()),
     frameworkErrors: (error, request, reply) => void answerError(parts, error, request, reply),
-    ajv: { customOptions: { coerceTypes: false, removeAdditional: false, useDefaults: false, allErrors: false } },
+    ajv: VALIDATOR,
   } satisfies FastifyServerOptions;
   const app: HttpServer =
     tls === null
@@ -102,7 +103,7 @@ export function createServer(parts: HttpParts): HttpServer {
     if (request.raw.socket.destroyed) return void reply.hijack();
     setCommonHeaders(request, reply);
     try {
-      guard(parts, request.raw, request.url === HEALTH_PATH);
+      guard(parts, request.raw, request.routeOptions.config.isAlwaysServed === true);
       // Before a body is read that nobody asked for.
       if (request.is404) return done(faultOfUnrouted(request.url, reply));
       if (request.routeOptions.config.isPublic === true) return done();
@@ -136,9 +137,7 @@ export function createServer(parts: HttpParts): HttpServer {
   });
   app.setErrorHandler((error: FastifyError, request, reply) => answerError(parts, error, request, reply));
   app.setNotFoundHandler((request, reply) => answerError(parts, faultOfUnrouted(request.url, reply), request, reply));
-  addHealth(app, parts.status);
-  addOpenApi(app);
-  addRoutes(app, parts.vault);
+  addRoutes(app, parts);
   return app;
 }
 
@@ -154,13 +153,13 @@ function toBytes(body: string | Buffer): Uint8Array {
   return typeof body === 'string' ? Buffer.from(body) : body;
 }
 
-function guard({ status, hostRule }: HttpParts, raw: IncomingMessage, isHealth: boolean): void {
+function guard({ status, hostRule }: HttpParts, raw: IncomingMessage, isAlwaysServed: boolean): void {
   checkVersion(raw);
   checkTarget(raw.url ?? '');
   checkAuthorizationOnce(raw);
   checkHost(raw, hostRule);
   const now = status();
-  if (isHealth || now === 'ok' || now === 'failing') return;
+  if (isAlwaysServed || now === 'ok' || now === 'failing') return;
   if (now === 'locked') throw new Fault('VAULT_LOCKED', 'The vault is locked.');
   throw new Fault('UNAVAILABLE', `The service is ${now}. Try again in a second.`, 1);
 }

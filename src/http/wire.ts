@@ -1,4 +1,5 @@
 /** From what the vault tells to the interface's keys. Snake case and timestamps exist only from here outwards. */
+import type * as api from '../api/types.ts';
 import type { Agent } from '../core/agent.ts';
 import type { CountedCredential } from '../core/credential.ts';
 import { type Lease, statusOf } from '../core/lease.ts';
@@ -19,7 +20,7 @@ export function toTimestamp(at: number): string {
   return lastTimestamp;
 }
 
-export const credentialToWire = (credential: CountedCredential) => ({
+export const credentialToWire = (credential: CountedCredential): api.ListedCredential => ({
   path: credential.path,
   type: credential.type,
   description: credential.description,
@@ -28,12 +29,12 @@ export const credentialToWire = (credential: CountedCredential) => ({
   access_count: credential.accessCount,
 });
 
-export const metadataToWire = ({ credential, versions }: CountedMetadata) => ({
+export const metadataToWire = ({ credential, versions }: CountedMetadata): api.CredentialMetadata => ({
   ...credentialToWire(credential),
   versions: versions.map(({ version, createdAt }) => ({ version, created_at: toTimestamp(createdAt) })),
 });
 
-export const policyToWire = (policy: Policy) => ({
+export const policyToWire = (policy: Policy): api.Policy => ({
   name: policy.name,
   principal: policy.principal,
   resources: [...policy.resources],
@@ -42,14 +43,14 @@ export const policyToWire = (policy: Policy) => ({
   created_at: toTimestamp(policy.createdAt),
 });
 
-export const agentToWire = (agent: Agent) => ({
+export const agentToWire = (agent: Agent): api.Agent => ({
   name: agent.name,
   description: agent.description,
   public_key: agent.publicKey,
   registered_at: toTimestamp(agent.registeredAt),
 });
 
-export const leaseToWire = ({ lease, now }: SeenLease) => ({
+export const leaseToWire = ({ lease, now }: SeenLease): api.Lease => ({
   lease_id: lease.id,
   agent_name: lease.agentName,
   path: lease.path,
@@ -63,14 +64,14 @@ export const leaseToWire = ({ lease, now }: SeenLease) => ({
 
 export const toLeaseWire = (now: number) => (lease: Lease) => leaseToWire({ lease, now });
 
-export function verificationToWire(verification: Verification) {
+export function verificationToWire(verification: Verification): api.Verification {
   if (verification.isValid) {
     const { entries, firstEntry, lastEntry } = verification;
-    return { valid: true as const, entries, first_entry: firstEntry, last_entry: lastEntry };
+    return { valid: true, entries, first_entry: firstEntry, last_entry: lastEntry };
   }
   const { breakAtEntry, breakAtTimestamp, why } = verification;
   return {
-    valid: false as const,
+    valid: false,
     break_at_entry: breakAtEntry,
     break_at_timestamp: breakAtTimestamp,
     message: `The audit chain is broken at entry ${breakAtEntry}: ${why}.`,
@@ -78,7 +79,7 @@ export function verificationToWire(verification: Verification) {
 }
 
 /** Null where none runs. */
-export const progressToWire = (progress: VerificationProgress | null) => ({
+export const progressToWire = (progress: VerificationProgress | null): api.VerificationProgress => ({
   running: progress !== null,
   entries_checked: progress?.entriesChecked ?? null,
   entries_total: progress?.entriesTotal ?? null,

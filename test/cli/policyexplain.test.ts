@@ -7,7 +7,7 @@ import { consideredRows, verdictLines, wayLines } from '../../src/cli/policy/exp
 import { grantWords, toCommandLine } from '../../src/cli/policy/grant.ts';
 import { readQuestion } from '../../src/cli/policy/question.ts';
 import { askOf } from '../../src/cli/policy/testing.ts';
-import { type PolicyDraft, parsePolicy } from '../../src/core/policy.ts';
+import { type Action, type PolicyDraft, parsePolicy } from '../../src/core/policy.ts';
 import { decidePlainly, patternCovers, principalNames } from '../core/reference.ts';
 import { runs } from '../kit/property.ts';
 import { type Asked, policySets, QUESTIONS, toListed } from './randompolicies.ts';
@@ -166,7 +166,7 @@ test('who may not list policies gets the reason alone, and hears who sees more',
 test('a policy of a newer service, with an action that is unknown here, is considered like others', () => {
   const question = { agent: 'ci', action: 'retrieve', path: 'p' } as Asked;
   const newer = { ...toListed(parsePolicy({ name: 'n', principal: 'agent:*', resources: ['*'], actions: ['list'] })) };
-  const listed = [{ ...newer, actions: ['rotate', 'list'] }];
+  const listed = [{ ...newer, actions: ['rotate', 'list'] as Action[] }];
   const denied = { allowed: false, policy_name: null, lease_ttl: null, reason: '' };
   assert.deepEqual(
     explainAccess(question, listed, denied).policies?.map(({ failed }) => failed),

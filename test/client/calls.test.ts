@@ -35,7 +35,7 @@ test('every row of the table of routes is called, and every answer is the servic
   assert.deepEqual([listed.data[0]?.path, listed.meta], ['prod/a+b', { total: 1, limit: 1, offset: 0 }]);
   assert.equal((await collect(vault.credentials.listAll())).length, 2);
 
-  const policy = { principal: 'agent:ci', resources: ['ci/*'], actions: ['retrieve'], max_ttl: 30 };
+  const policy = { principal: 'agent:ci', resources: ['ci/*'], actions: ['retrieve' as const], max_ttl: 30 };
   assert.equal((await vault.policies.create({ name: 'ci', ...policy })).max_ttl, 30);
   assert.equal((await vault.policies.put('ci', { ...policy, max_ttl: 40 })).max_ttl, 40);
   assert.equal((await vault.policies.read('ci')).max_ttl, 40);
@@ -74,7 +74,9 @@ test('every row of the table of routes is called, and every answer is the servic
   await vault.audit.readProgress();
 
   const called = new Set(between.seen.map(({ method, path }) => rowOf(method, path)));
-  const uncalled = ROUTES.map(({ method, path }) => `${method} ${path}`).filter((row) => !called.has(row));
+  // A row of other content without a caller's token is for programs that have no client yet.
+  const forClients = ROUTES.filter(({ who, content }) => who !== 'public' || content === null);
+  const uncalled = forClients.map(({ method, path }) => `${method} ${path}`).filter((row) => !called.has(row));
   assert.deepEqual(uncalled, []);
   await service.stop();
 });

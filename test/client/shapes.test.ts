@@ -5,7 +5,7 @@ import type { Leasehold } from '../../src/client/leasehold.ts';
 import { AGENT, collect, type Scene, setScene, withCode } from './scene.ts';
 
 const path = 'prod/db/password';
-const policy = { principal: 'agent:ci', resources: ['ci/*'], actions: ['retrieve'] };
+const policy = { principal: 'agent:ci', resources: ['ci/*'], actions: ['retrieve' as const] };
 let made = 0;
 
 /** What is answered with data, each as often as one likes. */

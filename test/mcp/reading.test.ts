@@ -117,6 +117,13 @@ for (const [claim, tool, input] of [
   });
 }
 
+test('a word that is not allowed breaks one rule, and not one for each word', async (t) => {
+  const { mcp } = await startStage(t);
+  const { refusal } = await connect(t, mcp, 'http');
+  const said = await refusal('explain_access', { path: 'a', action: 'own' });
+  assert.equal(said.match(/\bmust be\b/g)?.length, 1, said);
+});
+
 test("the service's refusal arrives with its code and sentence", async (t) => {
   const { mcp, service } = await startStage(t);
   const { refusal } = await connect(t, mcp, 'http');

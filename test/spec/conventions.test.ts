@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { FAULTS } from '../../src/core/fault.ts';
+import { ERROR_STATUS } from '../../src/api/errors.ts';
 import {
   assertHeaders,
   assertInvalid,
@@ -37,7 +37,7 @@ const storeAs = (type: string | null, body = '{"path":"typed/a","value":"v"}') =
   );
 
 test('one closed table of codes, each with its status', () => {
-  assert.deepEqual({ ...FAULTS }, STATUS_OF);
+  assert.deepEqual({ ...ERROR_STATUS }, STATUS_OF);
 });
 
 test('every answer carries an X-Request-Id of its own, no-store and nosniff', async () => {
@@ -162,7 +162,7 @@ test('GET /api/v1/health needs no token and says only that the status is ok', as
 test('GET /openapi.json needs no token', async () => {
   const answer = await anonymous.get('/openapi.json');
   assert.equal(answer.status, 200);
-  assertKeys(answer.body, 'openapi info paths components');
+  assertKeys(answer.body, 'openapi info tags paths components');
 });
 
 test('HEAD never retrieves: 405, with no lease, no count and no entry', async () => {

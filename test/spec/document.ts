@@ -12,6 +12,17 @@ interface Operation {
   readonly operation: Json;
 }
 
+/** The schema with what its references lead to in their place. */
+export function resolveReferences(document: Json, schema: Json): Json {
+  if (typeof schema !== 'object' || schema === null) return schema;
+  if (Array.isArray(schema)) return schema.map((inner) => resolveReferences(document, inner));
+  if (typeof schema.$ref === 'string')
+    return resolveReferences(document, document.components.schemas[schema.$ref.split('/').at(-1)]);
+  return Object.fromEntries(
+    Object.entries<Json>(schema).map(([key, inner]) => [key, resolveReferences(document, inner)]),
+  );
+}
+
 export async function readDocument({ anonymous }: TestService) {
   const answer = await anonymous.get('/openapi.json');
   const document: Json = answer.body;

@@ -8,7 +8,7 @@ import { after, test } from 'node:test';
 import { ROUTES } from '../../src/http/routes/table.ts';
 import { assertKeys } from '../kit/answers.ts';
 import { startTestService } from '../kit/service.ts';
-import { type Json, readDocument } from './document.ts';
+import { type Json, readDocument, resolveReferences } from './document.ts';
 
 const { document, operations, answer } = await readDocument(await startTestService({ after }));
 
@@ -22,7 +22,19 @@ const KEYWORDS = [
   'items',
   'anyOf',
   'const',
+  'enum',
+  'title',
   'description',
+  'format',
+  'pattern',
+  'minLength',
+  'maxLength',
+  'minimum',
+  'maximum',
+  'minItems',
+  'maxItems',
+  'minProperties',
+  'contentEncoding',
   '$ref',
 ];
 const TYPES = ['object', 'array', 'string', 'number', 'integer', 'boolean', 'null'];
@@ -51,7 +63,7 @@ function nested(schema: Json, at: string): { at: string; schema: Json }[] {
 
 test('it is a JSON document of OpenAPI 3.1 that names the product and its version', () => {
   assert.match(answer.headers.get('content-type') ?? '', /^application\/json/);
-  assertKeys(document, 'openapi info paths components');
+  assertKeys(document, 'openapi info tags paths components');
   assert.match(document.openapi, /^3\.1\.\d+$/);
   assertKeys(document.info, 'title description version license');
   const { version } = JSON.parse(readFileSync(join(import.meta.dirname, '../../package.json'), 'utf8'));
@@ -59,11 +71,18 @@ test('it is a JSON document of OpenAPI 3.1 that names the product and its versio
   assert.deepEqual(document.info.license, { name: 'Apache-2.0', identifier: 'Apache-2.0' });
 });
 
-test('it holds every route of the table under every address, and health, and no other', () => {
-  const rows = ROUTES.flatMap(({ method, path, aliases }) =>
-    [path, ...aliases].map((at) => `${method.toLowerCase()} ${at}`),
-  );
-  assert.deepEqual(operations.map(({ name }) => name).sort(), [...rows, 'get /api/v1/health'].sort());
+test('it holds every route of the table, and no other; an alias is named in its description', () => {
+  const rows = ROUTES.map(({ method, path }) => `${method.toLowerCase()} ${path}`);
+  assert.deepEqual(operations.map(({ name }) => name).sort(), rows.sort());
+  for (const { path, aliases } of ROUTES) {
+    const texts = operations.filter((one) => one.path === path).map(({ operation }) => operation.description);
+    for (const alias of aliases)
+      assert.equal(
+        texts.every((text) => text.includes(`\`${alias}\``)),
+        true,
+        alias,
+      );
+  }
 });
 
 test('every operation has what the specification asks for, under its own id', () => {
@@ -74,6 +93,12 @@ test('every operation has what the specification asks for, under its own id', ()
     assert.equal(METHODS.includes(method), true, name);
     assert.match(operation.operationId, /^[a-z][A-Za-z0-9]*$/);
     assert.equal(typeof operation.summary, 'string', name);
+    assert.deepEqual(operation.tags.length, 1, name);
+    assert.equal(
+      document.tags.some((tag: Json) => tag.name === operation.tags[0]),
+      true,
+      name,
+    );
     assert.equal(Object.keys(operation.responses).length > 0, true, name);
     for (const [status, response] of Object.entries<Json>(operation.responses)) {
       assert.match(status, /^(?:[1-5]\d\d|default)$/);
@@ -102,24 +127,66 @@ test('every parameter is named once, has its place and its schema, and each of t
   }
 });
 
-test('the query parameters, the bodies and the statuses are those of the table', () => {
-  for (const { method, path, aliases, query, body, status, who } of ROUTES) {
-    for (const at of [path, ...aliases]) {
-      const { operation } = operations.find(({ name }) => name === `${method.toLowerCase()} ${at}`) ?? assert.fail(at);
-      const parameters: Json[] = operation.parameters;
-      assert.deepEqual(
-        parameters.filter((parameter) => parameter.in === 'query').map((parameter) => parameter.name),
-        Object.keys(query.properties),
-      );
-      const schema = operation.requestBody?.content['application/json'].schema;
-      assert.deepEqual(schema, body === null ? undefined : JSON.parse(JSON.stringify(body)));
-      assertKeys(operation.responses, `${status} default`);
-      assert.deepEqual(operation.security, who === 'public' ? [] : [{ bearer: [] }]);
-      assert.deepEqual(operation.responses.default.content['application/json'].schema, {
-        $ref: '#/components/schemas/Error',
-      });
-    }
+test('the parameters, the bodies, the statuses and the ids are those of the table, with every constraint', () => {
+  const plain = (value: unknown): Json => JSON.parse(JSON.stringify(value));
+  for (const { id, method, path, params, query, headers, body, status, failureStatus, who } of ROUTES) {
+    const name = `${method.toLowerCase()} ${path}`;
+    const { operation } = operations.find((one) => one.name === name) ?? assert.fail(path);
+    assert.equal(operation.operationId, id);
+    const shown = operation.parameters.map(({ name: key, description, schema }: Json) => {
+      const { $ref: _, ...constraints } = resolveReferences(document, schema);
+      return [key, { ...constraints, ...(description === undefined ? {} : { description }) }];
+    });
+    assert.deepEqual(Object.fromEntries(shown), plain({ ...params, ...query.properties, ...headers }));
+    const schema = resolveReferences(document, operation.requestBody?.content['application/json'].schema);
+    const hasFields = body !== null && Object.keys(body.properties).length > 0;
+    assert.deepEqual(schema, hasFields ? plain(body) : undefined);
+    assertKeys(operation.responses, `${status} ${failureStatus ?? ''} default`.replace('  ', ' '));
+    assert.deepEqual(operation.security, who === 'public' ? [] : [{ bearer: [] }]);
+    assert.deepEqual(operation.responses.default.content['application/json'].schema, {
+      $ref: '#/components/schemas/ErrorBody',
+    });
   }
+});
+
+/** Texts that may be any: what is asked for is only looked for, or is a token. */
+const UNBOUND = ['SimulateRequest/properties/action'];
+
+test('a request has no text without a pattern, a length or words, no number without bounds, no array without a least', () => {
+  const inRequests = schemasIn(document, '').filter(({ at }) =>
+    /\/parameters\/|schemas\/\w+Re(?:quest|placement)\b/.test(at),
+  );
+  assert.equal(inRequests.length > 50, true);
+  for (const { at, schema } of inRequests) {
+    if (UNBOUND.some((one) => at.endsWith(one))) continue;
+    if (schema.type === 'string')
+      assert.equal('pattern' in schema || 'maxLength' in schema || 'enum' in schema, true, at);
+    if (schema.type === 'array') assert.equal('minItems' in schema, true, at);
+    if (schema.type === 'integer') assert.equal('minimum' in schema && 'maximum' in schema, true, at);
+    assert.notEqual(schema.type, 'number', at);
+  }
+});
+
+test('generated clients get words that read: operations, schemas, and no schema that is shown twice', () => {
+  const { get } = document.paths['/api/v1/credentials/{path}'];
+  assert.deepEqual([get.operationId, get.tags], ['retrieveCredential', ['Credentials']]);
+  assert.deepEqual(get.responses['200'].content['application/json'].schema, {
+    $ref: '#/components/schemas/RetrieveCredentialResponse',
+  });
+  const { limit, max_ttl } = {
+    limit: document.paths['/api/v1/audit'].get.parameters.find(({ name }: Json) => name === 'limit').schema,
+    max_ttl: document.components.schemas.PolicyRequest.properties.max_ttl,
+  };
+  assert.deepEqual([limit.type, limit.minimum], ['integer', 1]);
+  assert.deepEqual([max_ttl.type, max_ttl.minimum, max_ttl.maximum], ['integer', 1, 31_536_000]);
+  assert.deepEqual(document.components.schemas.Lease.properties.status, { $ref: '#/components/schemas/LeaseStatus' });
+  assert.deepEqual(document.components.schemas.LeaseStatus.enum, ['active', 'expired', 'revoked']);
+  const objects = schemasIn(document, '').filter(({ schema }) => schema.type === 'object');
+  const inline = objects.filter(({ at }) => !/^\/components\/schemas\/\w+$/.test(at));
+  assert.deepEqual(
+    inline.map(({ at }) => at),
+    ['/paths//openapi.json/get/responses/200/content/application/json/schema'],
+  );
 });
 
 test('If-None-Match and Idempotency-Key of a store are header parameters', () => {
@@ -135,7 +202,7 @@ test('every schema is one of JSON Schema 2020-12, closed where it is an object, 
   assert.equal(schemas.length > 150, true);
   for (const { at, schema } of schemas) {
     for (const keyword of Object.keys(schema)) assert.equal(KEYWORDS.includes(keyword), true, `${at}: ${keyword}`);
-    if (schema.type !== undefined) assert.equal(TYPES.includes(schema.type), true, at);
+    for (const type of [schema.type ?? []].flat()) assert.equal(TYPES.includes(type), true, at);
     for (const name of schema.required ?? []) assert.equal(name in schema.properties, true, `${at}: ${name}`);
     if (schema.$ref === undefined) {
       const isTyped = ['type', 'anyOf', 'const'].some((keyword) => keyword in schema);

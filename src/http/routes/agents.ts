@@ -1,17 +1,20 @@
 /** Rows of the table: agents. SOURCE: interface 4.3; decisions, "Callers". */
 import { Type } from 'typebox';
+import { AgentName } from '../../api/fields.ts';
+import { AgentRequest, PageQuery } from '../../api/requests.ts';
+import { Agent, RegisteredAgent } from '../../api/responses.ts';
 import { parseDescription } from '../../core/agent.ts';
 import { parseAgentName } from '../../core/names.ts';
 import { deregisterAgent, listAgents, readAgent, registerAgent } from '../../vault/agents.ts';
 import { parsePublicKey } from '../../vault/encodings.ts';
 import { listReply } from '../lists.ts';
-import { parseOptionalPage } from '../query.ts';
+import { toOptionalPage } from '../query.ts';
 import { type Route, route } from '../route.ts';
-import { Agent, AgentBody, PageQuery, RegisteredAgent } from '../schemas.ts';
 import { agentToWire, toTimestamp } from '../wire.ts';
 
 export const agentRoutes: readonly Route[] = [
   route({
+    id: 'listAgents',
     method: 'GET',
     path: '/api/v1/agents',
     summary: 'List agents.',
@@ -21,17 +24,18 @@ export const agentRoutes: readonly Route[] = [
     data: Type.Array(Agent),
     meta: 'paged',
     async handle({ vault, context, query }) {
-      return listReply(await listAgents(vault, context, parseOptionalPage(query)), agentToWire);
+      return listReply(await listAgents(vault, context, toOptionalPage(query)), agentToWire);
     },
   }),
   route({
+    id: 'registerAgent',
     method: 'POST',
     path: '/api/v1/agents',
     summary: 'Register an agent: with its own public key, or with a pair made here.',
     who: 'admin',
     event: 'agent.register',
     status: 201,
-    body: AgentBody,
+    body: AgentRequest,
     data: RegisteredAgent,
     isRepeatable: true,
     async handle({ vault, context, body }) {
@@ -45,9 +49,11 @@ export const agentRoutes: readonly Route[] = [
     },
   }),
   route({
+    id: 'readAgent',
     method: 'GET',
     path: '/api/v1/agents/{name}',
     summary: 'Read an agent.',
+    params: { name: AgentName },
     who: 'admin',
     event: 'agent.read',
     data: Agent,
@@ -56,9 +62,11 @@ export const agentRoutes: readonly Route[] = [
     },
   }),
   route({
+    id: 'deregisterAgent',
     method: 'DELETE',
     path: '/api/v1/agents/{name}',
     summary: 'Deregister an agent: its sessions and leases end at once.',
+    params: { name: AgentName },
     who: 'admin',
     event: 'agent.deregister',
     status: 204,

@@ -1,5 +1,7 @@
 /** Rows of the table: the audit log. SOURCE: interface 4.5; decisions, "Audit". */
 import { Type } from 'typebox';
+import { AuditQuery, MAX_FILTER_LENGTH } from '../../api/requests.ts';
+import { AuditEntry, Verification, VerificationProgress } from '../../api/responses.ts';
 import { invalid } from '../../core/fault.ts';
 import { parseInstant } from '../../core/instant.ts';
 import { parseActorName } from '../../core/names.ts';
@@ -7,13 +9,9 @@ import { exportEntries, listEntries } from '../../vault/auditlog.ts';
 import { admitVerification, readProgress } from '../../vault/verification.ts';
 import { laterReply } from '../later.ts';
 import { lines } from '../lists.ts';
-import { parsePage, parseWord } from '../query.ts';
+import { toPage } from '../query.ts';
 import { type Route, route } from '../route.ts';
-import { AuditEntry, AuditQuery, Verification, VerificationProgress } from '../schemas.ts';
 import { progressToWire, toTimestamp, verificationToWire } from '../wire.ts';
-
-/** Longer than any resource, action or event that is ever recorded. */
-const MAX_FILTER_LENGTH = 640;
 
 const HEAD_WORDS = /^\d+ [A-Za-z0-9+/=]+ [A-Za-z0-9+/=]+$/;
 
@@ -31,6 +29,7 @@ function parseTime(text: string | undefined, field: string, rounding: 'up' | 'do
 
 export const auditRoutes: readonly Route[] = [
   route({
+    id: 'listAuditEntries',
     method: 'GET',
     path: '/api/v1/audit',
     summary: 'List audit entries, newest first.',
@@ -40,7 +39,7 @@ export const auditRoutes: readonly Route[] = [
     data: Type.Array(AuditEntry),
     meta: 'always',
     async handle({ vault, context, query }) {
-      const page = parsePage(query);
+      const page = toPage(query);
       const filter = {
         agentName: query.agent === undefined ? null : parseActorName(query.agent, 'agent'),
         resource: parseFilter(query.resource, 'resource'),
@@ -49,13 +48,14 @@ export const auditRoutes: readonly Route[] = [
         result: parseFilter(query.result, 'result'),
         since: parseTime(query.since, 'since', 'up'),
         until: parseTime(query.until, 'until', 'down'),
-        order: parseWord(query.order ?? 'desc', ['asc', 'desc'] as const, 'order'),
+        order: query.order ?? 'desc',
       };
       const { entries, total } = await listEntries(vault, context, filter, page);
       return { data: entries, meta: { total, ...page } };
     },
   }),
   route({
+    id: 'verifyAuditLog',
     method: 'GET',
     path: '/api/v1/audit/verify',
     summary: 'Verify the whole chain: every entry is read and every link computed again.',
@@ -68,6 +68,7 @@ export const auditRoutes: readonly Route[] = [
     },
   }),
   route({
+    id: 'readVerificationProgress',
     method: 'GET',
     path: '/api/v1/audit/verify/progress',
     summary: 'How far the verification is that runs now, whoever asked for it.',
@@ -79,12 +80,14 @@ export const auditRoutes: readonly Route[] = [
     },
   }),
   route({
+    id: 'exportAuditLog',
     method: 'GET',
     path: '/api/v1/audit/export',
     summary: 'Every entry as newline-delimited JSON, oldest first.',
     who: 'admin',
     event: 'audit.export',
-    data: 'entries',
+    data: null,
+    content: { mediaType: 'application/x-ndjson', description: 'One audit entry a line.' },
     async handle({ vault, context }) {
       const { head, rows } = await exportEntries(vault, context);
       const words = head === null ? '' : `${head.seq} ${head.hmac} ${head.mac}`;

@@ -1,11 +1,15 @@
 /** Rows of the table: credentials. SOURCE: interface 4.1; decisions, "Credentials". */
 
 import { Type } from 'typebox';
+import { Path, word } from '../../api/fields.ts';
+import { CredentialQuery, CredentialsQuery, StoreRequest } from '../../api/requests.ts';
+import { CredentialMetadata, ListedCredential, RetrieveResponse, StoredCredential } from '../../api/responses.ts';
 import { parseDescription } from '../../core/agent.ts';
 import { parseValue } from '../../core/credential.ts';
 import { invalid } from '../../core/fault.ts';
 import { parseCredentialType } from '../../core/names.ts';
 import { parsePath } from '../../core/path.ts';
+import { parseTtl } from '../../core/policy.ts';
 import {
   deleteCredential,
   listCredentials,
@@ -14,21 +18,13 @@ import {
   storeCredential,
 } from '../../vault/credentials.ts';
 import { listReply } from '../lists.ts';
-import { parseOptionalPage, parseTtlQuery, parseVersion, parseWord } from '../query.ts';
+import { toOptionalPage } from '../query.ts';
 import { type Route, route } from '../route.ts';
-import {
-  CredentialMetadata,
-  CredentialQuery,
-  CredentialsQuery,
-  ListedCredential,
-  Retrieved,
-  StoreBody,
-  StoredCredential,
-} from '../schemas.ts';
 import { credentialToWire, metadataToWire, toTimestamp } from '../wire.ts';
 
 export const credentialRoutes: readonly Route[] = [
   route({
+    id: 'listCredentials',
     method: 'GET',
     path: '/api/v1/credentials',
     summary: 'List credentials, without values. An agent sees the paths it has a `list` grant on.',
@@ -39,41 +35,43 @@ export const credentialRoutes: readonly Route[] = [
     meta: 'paged',
     async handle({ vault, context, query }) {
       const type = query.type === undefined ? null : parseCredentialType(query.type);
-      const page = parseOptionalPage(query);
+      const page = toOptionalPage(query);
       return listReply(await listCredentials(vault, context, { type }, page), credentialToWire);
     },
   }),
   route({
+    id: 'retrieveCredential',
     method: 'GET',
     path: '/api/v1/credentials/{path}',
     summary: 'Retrieve a value by lease; with view=metadata, look at the credential without its value.',
+    params: { path: Path },
     who: 'agent',
     event: 'credential.retrieve',
     query: CredentialQuery,
-    data: Type.Union([Retrieved, CredentialMetadata]),
+    data: Type.Union([RetrieveResponse, CredentialMetadata]),
     async handle({ vault, context, params, query }) {
       const path = parsePath(params['path'] ?? '');
       if (query.view !== undefined) {
-        parseWord(query.view, ['metadata'], 'view');
         if (query.version !== undefined) throw invalid('version', 'does not go with view=metadata');
         if (query.ttl !== undefined) throw invalid('ttl', 'does not go with view=metadata');
         return { data: metadataToWire(await readCredentialMetadata(vault, context, path)) };
       }
-      const version = parseVersion(query.version);
-      const ttlSeconds = parseTtlQuery(query.ttl);
+      const version = query.version ?? null;
+      const ttlSeconds = query.ttl === undefined ? null : parseTtl(query.ttl, 'ttl');
       const { value, leaseId, expiresAt } = await retrieveCredential(vault, context, { path, version, ttlSeconds });
       return { data: { path, value: value.reveal(), lease_id: leaseId, expires_at: toTimestamp(expiresAt) } };
     },
   }),
   route({
+    id: 'storeCredential',
     method: 'POST',
     path: '/api/v1/credentials',
     summary: 'Store a value: a new credential, or a new version. If-None-Match: * refuses where the path exists.',
     who: 'agent',
     event: 'credential.store',
     status: 201,
-    body: StoreBody,
-    headers: { 'If-None-Match': '`*` refuses with 409 where the path exists.' },
+    body: StoreRequest,
+    headers: { 'If-None-Match': word(['*'], { description: 'Rejects a path that exists with 409.' }) },
     data: StoredCredential,
     isRepeatable: true,
     async handle({ vault, context, body, ifNoneMatch }) {
@@ -90,9 +88,11 @@ export const credentialRoutes: readonly Route[] = [
     },
   }),
   route({
+    id: 'deleteCredential',
     method: 'DELETE',
     path: '/api/v1/credentials/{path}',
     summary: 'Delete a credential with its versions, and revoke its leases.',
+    params: { path: Path },
     who: 'agent',
     event: 'credential.delete',
     status: 204,

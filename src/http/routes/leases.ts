@@ -1,14 +1,15 @@
 /** Rows of the table: leases. SOURCE: decisions, "Leases". */
 import { Type } from 'typebox';
+import { Id } from '../../api/fields.ts';
+import { LeasesQuery, Nothing, RevokeRequest } from '../../api/requests.ts';
+import { Lease, RevokeResponse } from '../../api/responses.ts';
 import { invalid } from '../../core/fault.ts';
-import { LEASE_STATUSES } from '../../core/lease.ts';
 import { parseActorName, parseLeaseId } from '../../core/names.ts';
 import { parsePath } from '../../core/path.ts';
 import { listLeases, readLease, renewLease, revokeLease, revokeLeases } from '../../vault/leases.ts';
 import { listReply } from '../lists.ts';
-import { parseOptionalPage, parseWord } from '../query.ts';
+import { toOptionalPage } from '../query.ts';
 import { type Route, route } from '../route.ts';
-import { EmptyBody, Lease, LeasesQuery, Revoked, RevokeLeasesBody } from '../schemas.ts';
 import { leaseToWire, toLeaseWire } from '../wire.ts';
 
 function parseHolder({ agent, path }: { agent?: string | undefined; path?: string | undefined }) {
@@ -20,6 +21,7 @@ function parseHolder({ agent, path }: { agent?: string | undefined; path?: strin
 
 export const leaseRoutes: readonly Route[] = [
   route({
+    id: 'listLeases',
     method: 'GET',
     path: '/api/v1/leases',
     summary: 'List leases, newest first; ended ones for 7 days. An agent sees its own.',
@@ -29,20 +31,20 @@ export const leaseRoutes: readonly Route[] = [
     data: Type.Array(Lease),
     meta: 'paged',
     async handle({ vault, context, query }) {
-      const status = query.status === undefined ? null : parseWord(query.status, LEASE_STATUSES, 'status');
-      const filter = { ...parseHolder(query), status };
-      const listing = await listLeases(vault, context, filter, parseOptionalPage(query));
+      const filter = { ...parseHolder(query), status: query.status ?? null };
+      const listing = await listLeases(vault, context, filter, toOptionalPage(query));
       return listReply(listing, toLeaseWire(listing.now));
     },
   }),
   route({
+    id: 'revokeLeases',
     method: 'POST',
     path: '/api/v1/leases/revoke',
     summary: 'Revoke all active leases of an agent, of a path, or both.',
     who: 'agent',
     event: 'lease.revoke',
-    body: RevokeLeasesBody,
-    data: Revoked,
+    body: RevokeRequest,
+    data: RevokeResponse,
     isRepeatable: true,
     async handle({ vault, context, body }) {
       const request = parseHolder(body);
@@ -51,9 +53,11 @@ export const leaseRoutes: readonly Route[] = [
     },
   }),
   route({
+    id: 'readLease',
     method: 'GET',
     path: '/api/v1/leases/{lease_id}',
     summary: 'Read a lease.',
+    params: { lease_id: Id },
     who: 'agent',
     event: 'lease.read',
     data: Lease,
@@ -62,12 +66,14 @@ export const leaseRoutes: readonly Route[] = [
     },
   }),
   route({
+    id: 'renewLease',
     method: 'POST',
     path: '/api/v1/leases/{lease_id}/renew',
     summary: 'Decide anew, from now, by the policies as they are now.',
+    params: { lease_id: Id },
     who: 'agent',
     event: 'lease.renew',
-    body: EmptyBody,
+    body: Nothing,
     data: Lease,
     isRepeatable: true,
     async handle({ vault, context, params }) {
@@ -75,9 +81,11 @@ export const leaseRoutes: readonly Route[] = [
     },
   }),
   route({
+    id: 'revokeLease',
     method: 'DELETE',
     path: '/api/v1/leases/{lease_id}',
     summary: 'Revoke a lease.',
+    params: { lease_id: Id },
     who: 'agent',
     event: 'lease.revoke',
     status: 204,

@@ -1,5 +1,8 @@
 /** Rows of the table: policies and simulation. SOURCE: interface 4.2; decisions, "Policies and decisions". */
 import { Type } from 'typebox';
+import { PolicyName } from '../../api/fields.ts';
+import { PageQuery, PolicyReplacement, PolicyRequest, SimulateRequest } from '../../api/requests.ts';
+import { Policy, Simulation } from '../../api/responses.ts';
 import { invalid } from '../../core/fault.ts';
 import { parseAgentName, parsePolicyName } from '../../core/names.ts';
 import { parsePath } from '../../core/path.ts';
@@ -13,9 +16,8 @@ import {
   simulateAccess,
 } from '../../vault/policies.ts';
 import { listReply } from '../lists.ts';
-import { parseOptionalPage } from '../query.ts';
+import { toOptionalPage } from '../query.ts';
 import { type Route, route } from '../route.ts';
-import { PageQuery, Policy, PolicyBody, ReplacePolicyBody, SimulateBody, Simulation } from '../schemas.ts';
 import { policyToWire } from '../wire.ts';
 
 interface PolicyFields {
@@ -31,6 +33,7 @@ function toDraft(name: string, { principal, resources, actions, max_ttl }: Polic
 
 export const policyRoutes: readonly Route[] = [
   route({
+    id: 'listPolicies',
     method: 'GET',
     path: '/api/v1/policies',
     summary: 'List policies.',
@@ -40,17 +43,18 @@ export const policyRoutes: readonly Route[] = [
     data: Type.Array(Policy),
     meta: 'paged',
     async handle({ vault, context, query }) {
-      return listReply(await listPolicies(vault, context, parseOptionalPage(query)), policyToWire);
+      return listReply(await listPolicies(vault, context, toOptionalPage(query)), policyToWire);
     },
   }),
   route({
+    id: 'createPolicy',
     method: 'POST',
     path: '/api/v1/policies',
     summary: 'Create a policy.',
     who: 'admin',
     event: 'policy.create',
     status: 201,
-    body: PolicyBody,
+    body: PolicyRequest,
     data: Policy,
     isRepeatable: true,
     async handle({ vault, context, body }) {
@@ -58,12 +62,13 @@ export const policyRoutes: readonly Route[] = [
     },
   }),
   route({
+    id: 'simulateAccess',
     method: 'POST',
     path: '/api/v1/policies/simulate',
     summary: 'Ask for a decision without an access. An agent may ask for itself.',
     who: 'agent',
     event: 'policy.simulate',
-    body: SimulateBody,
+    body: SimulateRequest,
     data: Simulation,
     async handle({ vault, context, body }) {
       const simulated = await simulateAccess(vault, context, {
@@ -76,9 +81,11 @@ export const policyRoutes: readonly Route[] = [
     },
   }),
   route({
+    id: 'readPolicy',
     method: 'GET',
     path: '/api/v1/policies/{name}',
     summary: 'Read a policy.',
+    params: { name: PolicyName },
     who: 'admin',
     event: 'policy.read',
     data: Policy,
@@ -87,12 +94,14 @@ export const policyRoutes: readonly Route[] = [
     },
   }),
   route({
+    id: 'replacePolicy',
     method: 'PUT',
     path: '/api/v1/policies/{name}',
     summary: 'Create or replace a policy.',
+    params: { name: PolicyName },
     who: 'admin',
     event: 'policy.replace',
-    body: ReplacePolicyBody,
+    body: PolicyReplacement,
     data: Policy,
     async handle({ vault, context, params, body }) {
       const name = params['name'] ?? '';
@@ -101,9 +110,11 @@ export const policyRoutes: readonly Route[] = [
     },
   }),
   route({
+    id: 'deletePolicy',
     method: 'DELETE',
     path: '/api/v1/policies/{name}',
     summary: 'Delete a policy; from its entry on it grants nothing.',
+    params: { name: PolicyName },
     who: 'admin',
     event: 'policy.delete',
     status: 204,

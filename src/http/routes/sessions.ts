@@ -1,18 +1,20 @@
 /** Rows of the table: challenges, logins, sessions. SOURCE: interface 4.4; decisions, "Authentication". */
+import { ChallengeRequest, VerifyRequest } from '../../api/requests.ts';
+import { Challenge, Session } from '../../api/responses.ts';
 import { parseAgentName, parseChallengeId } from '../../core/names.ts';
 import { parseSignature } from '../../vault/encodings.ts';
 import { endSession, issueChallenge, login, readSession } from '../../vault/sessions.ts';
 import { publicRoute, type Route, route } from '../route.ts';
-import { Challenge, ChallengeBody, Session, VerifyBody } from '../schemas.ts';
 import { toTimestamp } from '../wire.ts';
 
 export const sessionRoutes: readonly Route[] = [
   publicRoute({
+    id: 'requestChallenge',
     method: 'POST',
     path: '/auth/challenge',
     aliases: ['/api/v1/auth/challenge'],
     summary: 'Ask for a challenge: 32 bytes to sign within 60 seconds.',
-    body: ChallengeBody,
+    body: ChallengeRequest,
     data: Challenge,
     async handle({ vault, body }) {
       const { challengeId, nonce, expiresAt } = await issueChallenge(
@@ -25,11 +27,12 @@ export const sessionRoutes: readonly Route[] = [
     },
   }),
   publicRoute({
+    id: 'verifyChallenge',
     method: 'POST',
     path: '/auth/verify',
     aliases: ['/api/v1/auth/verify'],
     summary: 'Answer a challenge with a signature, and get a session.',
-    body: VerifyBody,
+    body: VerifyRequest,
     data: Session,
     async handle({ vault, context, body }) {
       const { token, agentName, expiresAt } = await login(vault, context, {
@@ -41,6 +44,7 @@ export const sessionRoutes: readonly Route[] = [
     },
   }),
   route({
+    id: 'readSession',
     method: 'GET',
     path: '/auth/session',
     aliases: ['/api/v1/auth/session'],
@@ -54,6 +58,7 @@ export const sessionRoutes: readonly Route[] = [
     },
   }),
   route({
+    id: 'endSession',
     method: 'DELETE',
     path: '/auth/session',
     aliases: ['/api/v1/auth/session'],

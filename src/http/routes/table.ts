@@ -1,5 +1,6 @@
-/** THE TABLE: every route of the service, in the order of the interface. What is not in it does not exist. */
-import type { Route } from '../route.ts';
+/** THE TABLE: every route of the service, by subject. What is not in it does not exist. */
+import type { Route, RouteGroup } from '../route.ts';
+import { aboutRoutes } from './about.ts';
 import { agentRoutes } from './agents.ts';
 import { auditRoutes } from './audit.ts';
 import { credentialRoutes } from './credentials.ts';
@@ -7,11 +8,14 @@ import { leaseRoutes } from './leases.ts';
 import { policyRoutes } from './policies.ts';
 import { sessionRoutes } from './sessions.ts';
 
-export const ROUTES: readonly Route[] = [
-  ...credentialRoutes,
-  ...policyRoutes,
-  ...agentRoutes,
-  ...sessionRoutes,
-  ...leaseRoutes,
-  ...auditRoutes,
+const GROUPS: readonly RouteGroup[] = [
+  { tag: 'Credentials', description: 'Store values, and retrieve them by lease.', routes: credentialRoutes },
+  { tag: 'Policies', description: 'Which agent may do what, where, and for how long.', routes: policyRoutes },
+  { tag: 'Agents', description: 'Register the agents that may log in.', routes: agentRoutes },
+  { tag: 'Authentication', description: 'Log an agent in by a challenge and a signature.', routes: sessionRoutes },
+  { tag: 'Leases', description: 'Look up, renew and revoke leases.', routes: leaseRoutes },
+  { tag: 'Audit', description: 'Read, verify and export the audit log.', routes: auditRoutes },
+  { tag: 'Service', description: 'The service itself.', routes: aboutRoutes(() => GROUPS) },
 ];
+
+export const ROUTES: readonly Route[] = GROUPS.flatMap(({ routes }) => routes);

@@ -1,16 +1,14 @@
 /** `explain_access`: whether the policies allow something to this agent, and what an operator would do about it. */
 import { Type } from 'typebox';
+import { word } from '../../api/fields.ts';
 import type { Leasehold } from '../../client/leasehold.ts';
+import { ACTIONS } from '../../core/policy.ts';
 import { ONLY_READS, readPath, strict, type Tool } from '../tool.ts';
 import { quote } from '../untrusted.ts';
 
 const input = strict({
   path: Type.String({ maxLength: 512, description: 'Path of a credential, whether or not it exists.' }),
-  action: Type.Optional(
-    Type.Union([Type.Literal('retrieve'), Type.Literal('list'), Type.Literal('store'), Type.Literal('delete')], {
-      description: 'What is to be done; else `retrieve`.',
-    }),
-  ),
+  action: Type.Optional(word(ACTIONS, { description: 'What is to be done; else `retrieve`.' })),
 });
 const output = strict({
   is_allowed: Type.Boolean(),

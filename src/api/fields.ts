@@ -1,0 +1,93 @@
+/**
+ * The fields that requests and responses are made of. The text grammars are core's own regular expressions and bounds; core's parsers
+ * apply them, because they name the rule that was broken.
+ */
+import {
+  type TObjectOptions,
+  type TProperties,
+  type TSchema,
+  type TSchemaOptions,
+  type TStringOptions,
+  Type,
+} from 'typebox';
+import { MAX_DESCRIPTION_LENGTH } from '../core/agent.ts';
+import { MAX_VALUE_BYTES } from '../core/credential.ts';
+import { LEASE_STATUSES } from '../core/lease.ts';
+import { ACTOR_NAME, AGENT_NAME, CREDENTIAL_TYPE, POLICY_NAME, UUID } from '../core/names.ts';
+import { MAX_PATH_LENGTH, PATH_PART } from '../core/path.ts';
+import { ACTIONS, MAX_RESOURCES, MAX_TTL_SECONDS, PRINCIPAL } from '../core/policy.ts';
+
+/** An object without other fields. */
+export const object = <T extends TProperties>(properties: T, options: TObjectOptions = {}) =>
+  Type.Object(properties, { additionalProperties: false, ...options });
+
+/** The field or null, as one schema with two types: serialisers and generated clients handle it better than a union. */
+export const nullable = <T>(schema: TSchema & { readonly type: string }) =>
+  Type.Unsafe<T | null>({ ...schema, type: [schema.type, 'null'] });
+
+/** One of the words. */
+export const word = <Words extends string[]>(words: readonly [...Words], options: TSchemaOptions = {}) =>
+  Type.Enum(words, { type: 'string', ...options });
+
+/** In JavaScript and in JSON exact; in a query at most 15 digits. */
+const MAX_WHOLE = 999_999_999_999_999;
+
+/** A whole number, `least` or more. */
+export const whole = (least: number, options: TSchemaOptions = {}) =>
+  Type.Integer({ minimum: least, maximum: MAX_WHOLE, ...options });
+
+const text = (grammar: RegExp | string, minLength: number, maxLength: number, options: TStringOptions = {}) =>
+  Type.String({
+    minLength,
+    maxLength,
+    pattern: typeof grammar === 'string' ? grammar : grammar.source,
+    ...options,
+  });
+
+export const Text = Type.String();
+export const Timestamp = Type.String({ format: 'date-time', description: 'ISO 8601 in UTC with milliseconds.' });
+export const NullableTimestamp = nullable<string>(Timestamp);
+export const NullableText = nullable<string>(Text);
+export const NullableCount = nullable<number>(whole(0));
+
+const PATH_RULE =
+  '1 to 32 segments separated by single slashes, each 1 to 128 of `A-Z a-z 0-9 . _ - @ : + = ~`, never `.` or `..`.';
+export const Path = text(`^${PATH_PART}$`, 1, MAX_PATH_LENGTH, { description: PATH_RULE });
+const Resource = text(
+  String.raw`^(?:\*|(?=.{1,${MAX_PATH_LENGTH}}(?:/\*)?$)${PATH_PART}(?:/\*)?)$`,
+  1,
+  MAX_PATH_LENGTH + 2,
+  {
+    title: 'Pattern',
+    description: 'A path; `prefix/*`: everything below `prefix/`, at any depth; or `*`.',
+  },
+);
+export const AgentName = text(AGENT_NAME, 1, 63, { description: 'Not `admin`, `service` or `anonymous`.' });
+/** An agent's name, or a reserved one. */
+export const ActorName = text(ACTOR_NAME, 1, 63);
+export const PolicyName = text(POLICY_NAME, 1, 128);
+export const Principal = text(PRINCIPAL, 7, 70, { description: '`agent:<name>`, or with one `*` at the end.' });
+export const CredentialType = text(CREDENTIAL_TYPE, 1, 64);
+export const Id = text(UUID, 36, 36, { format: 'uuid' });
+export const Value = Type.String({
+  minLength: 1,
+  maxLength: MAX_VALUE_BYTES,
+  description: `1 to ${MAX_VALUE_BYTES} bytes of UTF-8.`,
+});
+export const Description = text(String.raw`^[^\u0000]*$`, 0, MAX_DESCRIPTION_LENGTH);
+/** Base64 in its one spelling: what is left over of the last character is zero. */
+export const PublicKey = text('^[A-Za-z0-9+/]{42}[AEIMQUYcgkosw048]=$', 44, 44, {
+  contentEncoding: 'base64',
+  description: 'Base64 of the 32 raw bytes of an Ed25519 key.',
+});
+export const Signature = text(
+  '^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{4}|[A-Za-z0-9+/][AQgw]==|[A-Za-z0-9+/]{2}[AEIMQUYcgkosw048]=)$',
+  4,
+  4096,
+  { contentEncoding: 'base64', description: 'Base64 of the Ed25519 signature over the decoded nonce.' },
+);
+export const Action = word(ACTIONS, { title: 'Action' });
+export const LeaseStatus = word(LEASE_STATUSES);
+export const Resources = Type.Array(Resource, { minItems: 1, maxItems: MAX_RESOURCES });
+export const Actions = Type.Array(Action, { minItems: 1 });
+export const Ttl = Type.Integer({ minimum: 1, maximum: MAX_TTL_SECONDS, title: 'Seconds' });

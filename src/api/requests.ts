@@ -1,0 +1,83 @@
+/** The schemas of requests: queries and bodies. SOURCE: interface, section 4; decisions. */
+import { type TSchemaOptions, Type } from 'typebox';
+import { INSTANT } from '../core/instant.ts';
+import * as fields from './fields.ts';
+
+const { object, whole, word } = fields;
+
+/** Longer than any resource, action or event that is ever recorded. */
+export const MAX_FILTER_LENGTH = 640;
+
+const filter = (options: TSchemaOptions = {}) =>
+  Type.Optional(Type.String({ minLength: 1, maxLength: MAX_FILTER_LENGTH, ...options }));
+const instant = Type.Optional(
+  Type.String({ pattern: INSTANT.source, description: 'ISO 8601, inclusive; UTC unless it has an offset.' }),
+);
+
+const paging = {
+  limit: Type.Optional(whole(1, { description: 'The largest number of entries; over 1000 is cut to 1000.' })),
+  offset: Type.Optional(whole(0, { description: 'The number of entries to skip.' })),
+};
+export const PageQuery = object(paging);
+export const CredentialsQuery = object({ type: Type.Optional(fields.CredentialType), ...paging });
+export const CredentialQuery = object({
+  version: Type.Optional(whole(1, { description: 'An earlier version; the newest by default.' })),
+  ttl: Type.Optional(Type.Integer({ ...fields.Ttl, description: 'A shorter lease than the policy allows.' })),
+  view: Type.Optional(
+    word(['metadata'], { description: 'No value and no lease; needs `list`. Not with `version` or `ttl`.' }),
+  ),
+});
+export const LeasesQuery = object({
+  agent: Type.Optional(fields.ActorName),
+  path: Type.Optional(fields.Path),
+  status: Type.Optional(fields.LeaseStatus),
+  ...paging,
+});
+export const AuditQuery = object({
+  agent: Type.Optional(fields.ActorName),
+  resource: filter({ description: 'A glob: `*` stands for any run of characters, `?` for one.' }),
+  action: filter(),
+  event_type: filter(),
+  result: filter(),
+  since: instant,
+  until: instant,
+  order: Type.Optional(word(['asc', 'desc'], { description: 'Newest first by default.' })),
+  ...paging,
+});
+
+export const StoreRequest = object({
+  path: fields.Path,
+  value: fields.Value,
+  type: Type.Optional(fields.CredentialType),
+  description: Type.Optional(fields.Description),
+});
+const policy = {
+  principal: fields.Principal,
+  resources: fields.Resources,
+  actions: fields.Actions,
+  max_ttl: Type.Optional(Type.Integer({ ...fields.Ttl, description: '300 by default.' })),
+};
+export const PolicyRequest = object({ name: fields.PolicyName, ...policy });
+export const PolicyReplacement = object({
+  name: Type.Optional(Type.String({ ...fields.PolicyName, description: 'The one in the address.' })),
+  ...policy,
+});
+export const SimulateRequest = object({ agent: fields.AgentName, resource: fields.Path, action: fields.Text });
+export const AgentRequest = object({
+  name: fields.AgentName,
+  description: Type.Optional(fields.Description),
+  public_key: Type.Optional(
+    Type.String({ ...fields.PublicKey, description: 'By default the service generates a key pair.' }),
+  ),
+});
+export const ChallengeRequest = object({ agent_name: fields.AgentName });
+export const VerifyRequest = object({
+  challenge_id: fields.Id,
+  agent_name: fields.AgentName,
+  signature: fields.Signature,
+});
+export const RevokeRequest = object(
+  { agent: Type.Optional(fields.ActorName), path: Type.Optional(fields.Path) },
+  { minProperties: 1 },
+);
+export const Nothing = object({});

@@ -1,0 +1,117 @@
+/** The schemas of what responses hold. SOURCE: interface, section 2; decisions. */
+import { Type } from 'typebox';
+import { RESULTS } from '../core/audit.ts';
+import { FAULT_CODES } from '../core/fault.ts';
+import * as fields from './fields.ts';
+
+export { Action, LeaseStatus } from './fields.ts';
+
+const { object, whole, word, LeaseStatus, NullableText, NullableTimestamp, Text, Timestamp } = fields;
+
+export const RetrieveResponse = object({
+  path: fields.Path,
+  value: fields.Value,
+  lease_id: fields.Id,
+  expires_at: Timestamp,
+});
+export const StoredCredential = object({ path: fields.Path, type: fields.CredentialType, created_at: Timestamp });
+const listed = {
+  path: fields.Path,
+  type: fields.CredentialType,
+  description: fields.Description,
+  created_at: Timestamp,
+  updated_at: Timestamp,
+  access_count: whole(0),
+};
+export const ListedCredential = object(listed);
+export const CredentialVersion = object({ version: whole(1), created_at: Timestamp });
+export const CredentialMetadata = object({ ...listed, versions: Type.Array(CredentialVersion) });
+export const Policy = object({
+  name: fields.PolicyName,
+  principal: fields.Principal,
+  resources: fields.Resources,
+  actions: fields.Actions,
+  max_ttl: fields.Ttl,
+  created_at: Timestamp,
+});
+export const Simulation = object({
+  allowed: Type.Boolean(),
+  policy_name: NullableText,
+  lease_ttl: fields.nullable<number>(fields.Ttl),
+  reason: Text,
+});
+export const RegisteredAgent = object({
+  name: fields.AgentName,
+  public_key: fields.PublicKey,
+  registered_at: Timestamp,
+});
+export const Agent = object({
+  name: fields.AgentName,
+  description: fields.Description,
+  public_key: fields.PublicKey,
+  registered_at: Timestamp,
+});
+export const Challenge = object({
+  challenge_id: fields.Id,
+  nonce: Type.String({ contentEncoding: 'base64', description: 'Base64 of 32 bytes; sign the decoded bytes.' }),
+  expires_at: Timestamp,
+});
+export const Session = object({
+  session_id: Type.String({ description: 'The bearer token of the session.' }),
+  agent_name: fields.AgentName,
+  expires_at: Timestamp,
+});
+export const Lease = object({
+  lease_id: fields.Id,
+  agent_name: fields.ActorName,
+  path: fields.Path,
+  version: whole(1),
+  policy_name: Text,
+  issued_at: Timestamp,
+  expires_at: Timestamp,
+  revoked_at: NullableTimestamp,
+  status: LeaseStatus,
+});
+export const RevokeResponse = object({ revoked: whole(0) });
+/** As it is stored. WHY no closed words: an entry that was altered can still be listed, and `verify` says that it was. */
+export const AuditEntry = object({
+  seq: Type.Integer({ description: '1, 2, 3 …' }),
+  id: Text,
+  timestamp: Timestamp,
+  event_type: Type.String({ description: 'Such as `credential.retrieve`.' }),
+  agent_name: Type.String({ description: 'An agent, `admin` or `service`.' }),
+  resource: Type.String({ description: 'A credential path, `policy:<name>`, `agent:<name>`, `lease:<id>` or `*`.' }),
+  action: Text,
+  result: Type.String({ description: `${RESULTS.map((result) => `\`${result}\``).join(', ')}.` }),
+  policy_name: NullableText,
+  lease_id: NullableText,
+  reason: NullableText,
+  request_id: NullableText,
+  remote_addr: NullableText,
+  hmac: Text,
+});
+export const IntactChain = object({
+  valid: Type.Literal(true),
+  entries: whole(0),
+  first_entry: NullableTimestamp,
+  last_entry: NullableTimestamp,
+});
+export const BrokenChain = object({
+  valid: Type.Literal(false),
+  break_at_entry: Type.Integer(),
+  break_at_timestamp: NullableText,
+  message: Text,
+});
+export const Verification = Type.Union([IntactChain, BrokenChain]);
+export const VerificationProgress = object({
+  running: Type.Boolean(),
+  entries_checked: fields.NullableCount,
+  entries_total: fields.NullableCount,
+  started_at: NullableTimestamp,
+});
+export const ServiceStatus = word(['starting', 'ok', 'locked', 'stopping', 'failing']);
+export const Health = object({ status: ServiceStatus });
+export const Meta = object({ total: whole(0), limit: whole(1), offset: whole(0) });
+export const ErrorCode = word(FAULT_CODES);
+export const ErrorInfo = object({ code: ErrorCode, message: Text });
+export const ErrorBody = object({ error: ErrorInfo });

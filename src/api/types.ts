@@ -1,0 +1,36 @@
+/** The types of the interface, derived from its schemas. Types alone: whoever imports this file loads no schema. */
+import type { Static } from 'typebox';
+import type * as requests from './requests.ts';
+import type * as responses from './responses.ts';
+
+export type PageQuery = Static<typeof requests.PageQuery>;
+export type CredentialsQuery = Static<typeof requests.CredentialsQuery>;
+export type LeasesQuery = Static<typeof requests.LeasesQuery>;
+export type AuditQuery = Static<typeof requests.AuditQuery>;
+
+export type StoreRequest = Static<typeof requests.StoreRequest>;
+export type PolicyRequest = Static<typeof requests.PolicyRequest>;
+export type PolicyReplacement = Static<typeof requests.PolicyReplacement>;
+export type SimulateRequest = Static<typeof requests.SimulateRequest>;
+export type AgentRequest = Static<typeof requests.AgentRequest>;
+export type RevokeRequest = Static<typeof requests.RevokeRequest>;
+
+export type RetrieveResponse = Static<typeof responses.RetrieveResponse>;
+export type StoredCredential = Static<typeof responses.StoredCredential>;
+export type ListedCredential = Static<typeof responses.ListedCredential>;
+export type CredentialMetadata = Static<typeof responses.CredentialMetadata>;
+export type Policy = Static<typeof responses.Policy>;
+export type Simulation = Static<typeof responses.Simulation>;
+export type RegisteredAgent = Static<typeof responses.RegisteredAgent>;
+export type Agent = Static<typeof responses.Agent>;
+export type Challenge = Static<typeof responses.Challenge>;
+export type Session = Static<typeof responses.Session>;
+export type Lease = Static<typeof responses.Lease>;
+export type RevokeResponse = Static<typeof responses.RevokeResponse>;
+export type AuditEntry = Static<typeof responses.AuditEntry>;
+export type Verification = Static<typeof responses.Verification>;
+export type VerificationProgress = Static<typeof responses.VerificationProgress>;
+export type Health = Static<typeof responses.Health>;
+export type ServiceStatus = Health['status'];
+export type Meta = Static<typeof responses.Meta>;
+export type ErrorBody = Static<typeof responses.ErrorBody>;

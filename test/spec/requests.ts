@@ -1,0 +1,31 @@
+/** A valid request for each row of the route table. */
+import assert from 'node:assert/strict';
+import type { Route } from '../../src/http/route.ts';
+
+const PARAMETERS = { path: 'some/path', name: 'some-name', lease_id: '0190a000-0000-7000-8000-000000000000' };
+
+/** A body that every rule but the one in question lets pass. */
+export const FIELDS: Readonly<Record<string, unknown>> = {
+  path: 'some/path',
+  value: 'v',
+  type: 'token',
+  description: 'd',
+  name: 'some-name',
+  principal: 'agent:some-name',
+  resources: ['some/*'],
+  actions: ['retrieve'],
+  max_ttl: 60,
+  agent: 'some-name',
+  resource: 'some/path',
+  action: 'retrieve',
+  public_key: 'cHVibGlj',
+  agent_name: 'some-name',
+  challenge_id: '0190a000-0000-8000-8000-000000000000',
+  signature: 'c2ln',
+};
+
+export const addressOf = (path: string) =>
+  path.replaceAll(/\{(\w+)\}/g, (_, name: keyof typeof PARAMETERS) => PARAMETERS[name] ?? assert.fail(name));
+
+export const bodyOf = ({ body }: Route): Record<string, unknown> =>
+  Object.fromEntries(Object.keys(body?.properties ?? {}).map((name) => [name, FIELDS[name] ?? assert.fail(name)]));
