@@ -7,7 +7,7 @@ import { SqliteStore } from '../store/sqlite/store.ts';
 import type { SyncFile } from '../store/sqlite/walsync.ts';
 import type { Configuration } from './configuration.ts';
 import type { DatabaseChoice } from './database.ts';
-import { hasRemains, layOut, lostDatabase } from './datadir.ts';
+import { hadVault, layOut, lostDatabase } from './datadir.ts';
 import { checkPrivateFile, isReadableByOthers, StartError } from './files.ts';
 import { readRootKey } from './rootkey.ts';
 
@@ -32,7 +32,7 @@ async function openEmbedded(configuration: Configuration, warn: Warn, syncFile?:
   const { dataDir } = configuration;
   const { databaseFile } = layOut(dataDir);
   const isVaultThere = checkPrivateFile(databaseFile);
-  const isUsed = hasRemains(dataDir);
+  const isUsed = hadVault(dataDir);
   if (!isVaultThere && isUsed) throw lostDatabase(databaseFile);
   for (const suffix of ['-wal', '-shm']) checkPrivateFile(databaseFile + suffix);
   const { keys, rootKeyFile } = readKeys(configuration, isVaultThere, warn);
@@ -59,9 +59,9 @@ async function openShared(configuration: Configuration, database: DatabaseChoice
   try {
     await assertClocksAgree(store);
     const isVaultNew = await isNew(store);
-    if (isVaultNew && hasRemains(dataDir)) {
+    if (isVaultNew && hadVault(dataDir)) {
       throw new StartError(
-        `${describeAddress(address)}, holds no vault, but ${dataDir} has the token or the agents' keys of one. Is it the right database? To begin anew, give another --data-dir.`,
+        `${describeAddress(address)}, holds no vault, but ${dataDir} has served one. Is it the right database? To begin with an empty vault, give another --data-dir.`,
       );
     }
     return { store, ...readKeys(configuration, !isVaultNew, warn) };

@@ -64,7 +64,7 @@ const LOSSES = {
         dataDir,
         `TRUNCATE ${Object.keys(await dumpOutside(dataDir)).filter((name) => name !== 'migrations')}`,
       ),
-    said: /holds no vault, but .* has the token or the agents' keys of one\. Is it the right database\?/,
+    said: /holds no vault, but .* has served one\. Is it the right database\?/,
   },
 }[STORE];
 
