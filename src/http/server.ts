@@ -26,7 +26,7 @@ import {
 import { standardFault, toErrorAnswer, toFault } from './faults.ts';
 import { bearerToken, checkAuthorizationOnce, checkHost, checkTarget, checkVersion, type HostRule } from './guard.ts';
 import { addRoutes } from './handlers.ts';
-import { addHealth, HEALTH_PATH } from './health.ts';
+import { addHealth, HEALTH_PATH, type ProveService } from './health.ts';
 import { parseJson } from './json.ts';
 import type { RequestLog } from './log.ts';
 import { faultOfUnrouted } from './notfound.ts';
@@ -44,6 +44,7 @@ export interface HttpParts {
   /** Proxies whose X-Forwarded-For is believed: addresses and networks. */
   readonly trustedProxies: readonly string[];
   readonly tls: SecureContextOptions | null;
+  readonly prove: ProveService;
 }
 
 /** Room for a value of 256 KiB whose every byte is escaped, and for the rest of its body. */
@@ -136,7 +137,7 @@ export function createServer(parts: HttpParts): HttpServer {
   });
   app.setErrorHandler((error: FastifyError, request, reply) => answerError(parts, error, request, reply));
   app.setNotFoundHandler((request, reply) => answerError(parts, faultOfUnrouted(request.url, reply), request, reply));
-  addHealth(app, parts.status);
+  addHealth(app, parts.status, parts.prove);
   addOpenApi(app);
   addRoutes(app, parts.vault);
   return app;

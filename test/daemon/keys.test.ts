@@ -116,7 +116,10 @@ test('a root key elsewhere is made private, in a directory that is there', async
 test('the token of an earlier start is dead, and its file was replaced, not rewritten', async (t) => {
   const dataDir = await copyVault(t);
   const file = join(dataDir, 'daemon.token');
-  const [before, inode] = [readFileSync(file, 'utf8').trim(), statSync(file).ino];
+  // A crash leaves it.
+  const before = `lha_${'a'.repeat(43)}`;
+  writeFileSync(file, `${before}\n`, { mode: 0o600 });
+  const inode = statSync(file).ino;
   const { as, adminToken } = await startTestService(t, [], dataDir);
   assert.equal(readFileSync(file, 'utf8'), `${adminToken}\n`);
   assert.notEqual(statSync(file).ino, inode);
@@ -133,7 +136,7 @@ test('a given token is neither printed nor written, and an earlier daemon.token 
   const token = 'given-0123456789abcdef0123456789abcdef';
   const file = join(folder, 'token');
   writeFileSync(file, `${token}\n`, { mode: 0o600 });
-  assert.equal(existsSync(join(dataDir, 'daemon.token')), true);
+  writeFileSync(join(dataDir, 'daemon.token'), `lha_${'a'.repeat(43)}\n`, { mode: 0o600 });
   const service = await startProcess(t, dataDir, ['--admin-token-file', file]);
   assert.equal((await createClient(service.address, token).get('/api/v1/agents')).status, 200);
   assert.equal(existsSync(join(dataDir, 'daemon.token')), false);
