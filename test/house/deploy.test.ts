@@ -197,8 +197,9 @@ test('the shell scripts of deploy can be read by a shell', () => {
 
 test('every image is pinned by a tag, and Node’s is the version that all is tested with', () => {
   const manifest = JSON.parse(readFileSync(path.join(ROOT, 'package.json'), 'utf8'));
+  const runtime = JSON.parse(readFileSync(path.join(ROOT, 'scripts/runtime/package.json'), 'utf8'));
   const { images } = readContainerfile();
-  assert.deepEqual(new Set(images), new Set([`docker.io/library/node:${manifest.devDependencies.node}-slim`]));
+  assert.deepEqual(new Set(images), new Set([`docker.io/library/node:${runtime.version}-slim`]));
   for (const service of services as YamlMap[]) assert.match(String(service['image']), /:\d+\.\d+(?:\.\d+)?$/);
   assert.equal(
     nodes.every((node) => (node as YamlMap)['image'] === `leasehold:${manifest.version}`),

@@ -30,7 +30,7 @@ test('a first launch installs, a second does not, and standard output is the pro
   assert.equal(second.err, '');
   assert.deepEqual(JSON.parse(second.out), said);
   assert.equal(callsOf(folder), 1);
-  assert.match(readFileSync(path.join(folder, 'calls'), 'utf8'), /^ci --include=dev .*--ignore-scripts=false/);
+  assert.match(readFileSync(path.join(folder, 'calls'), 'utf8'), /^ci --include=dev .*--ignore-scripts /);
 });
 
 test('the program gets its words, the caller’s folder, INIT_CWD and the flags of the runtime', async (t) => {
@@ -54,7 +54,7 @@ test('the program gets its words, the caller’s folder, INIT_CWD and the flags 
 test('a changed lock file is installed again', async (t) => {
   const folder = makeProject(t);
   await ending(launch(folder));
-  rmSync(path.join(folder, 'node_modules/node'), { recursive: true });
+  rmSync(path.join(folder, 'node_modules/.bin'), { recursive: true });
   writeFileSync(path.join(folder, 'package-lock.json'), '{"lockfileVersion":3}');
   assert.equal((await ending(launch(folder))).code, 0);
   assert.equal(callsOf(folder), 2);
