@@ -65,7 +65,7 @@ try {
   const stopBroken = (line: string): void => void setTimeout(() => fail(line, EXIT_FAILED), ANSWERS_LEAVE_MS);
   const service = await startService(configuration, log, stopBroken);
   stopOnSignals(service);
-  process.stdout.write(greeting(service, configuration));
+  process.stdout.write(greeting(service, configuration, process.stdout.isTTY === true));
 } catch (error) {
   if (error instanceof StartError || error instanceof StoreFailure || isSystemError(error))
     fail(error.message, EXIT_FAILED);

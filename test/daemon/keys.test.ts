@@ -2,6 +2,7 @@
 // security, "Silent fall-back to a new key when a key is missing (CVE-2023-0690)".
 
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import {
   chmodSync,
@@ -14,6 +15,7 @@ import {
   statSync,
   writeFileSync,
 } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { test } from 'node:test';
 import { StartError } from '../../src/daemon/files.ts';
@@ -103,6 +105,18 @@ test('a root key elsewhere that others may read is complained about, and left as
   const { warnings } = await startTestService(t, ['--root-key-file', keyFile]);
   assert.match(warnings.join(), /Others than its owner may read .*key: chmod 600 it/);
   assert.equal(statSync(keyFile).mode & 0o777, 0o644);
+});
+
+test('a root key that comes through a pipe is read once', async (t) => {
+  const dataDir = await copyVault(t);
+  const key = readFileSync(join(dataDir, 'root.key'));
+  const pipe = join(temporaryFolder(t), 'pipe');
+  execFileSync('mkfifo', ['-m', '600', pipe]);
+  // A second reading would wait for a second writer.
+  const written = writeFile(pipe, key);
+  const { end } = await startProcess(t, dataDir, ['--root-key-file', pipe]);
+  await written;
+  assert.equal(await end('SIGTERM'), 0);
 });
 
 test('a root key elsewhere is made private, in a directory that is there', async (t) => {
