@@ -19,6 +19,7 @@ const LOCK = path.join(ROOT, '.leasehold-install.lock');
 // WHY: what TypeScript was stripped and compiled to is kept, so that the stripper is not loaded: 30 MiB less at rest.
 export const COMPILE_CACHE = path.join(ROOT, 'node_modules', '.cache', 'leasehold');
 const LOCK_WAIT_MS = 5 * 60_000;
+const NOTICE_INTERVAL_MS = 5000;
 
 // WHY: a caller's npmrc or NODE_ENV may leave out what this project cannot do without. The runtime is an optional part of a
 // development dependency, the tools have optional parts too, and the Node in use here is not the one they get. No package needs an
@@ -72,7 +73,8 @@ async function runNpm() {
     throw new Error(`npm cannot be started (${error.code}). Install Node together with npm, or run "npm ci" by hand.`);
   });
   process.stderr.write('Installing what is missing (once) …\n');
-  const { code, signal, received } = await ending;
+  const stopNotices = startNotices((line) => process.stderr.write(line), NOTICE_INTERVAL_MS);
+  const { code, signal, received } = await ending.finally(stopNotices);
   if (received !== null) return received;
   if (code !== 0) throw new Error(`${Buffer.concat(output)}"npm ci" failed (${signal ?? `exit code ${code}`}).`);
   // A runtime that cannot run here (made for another C library) is as good as none.
@@ -84,6 +86,14 @@ async function runNpm() {
   }
   writeFileSync(STAMP, fingerprint());
   return null;
+}
+
+/** Says now and then that the installation goes on. Answers what ends that. */
+export function startNotices(write, intervalMs) {
+  const startedAt = Date.now();
+  const tell = () => write(`Still installing, for ${Math.round((Date.now() - startedAt) / 1000)} s …\n`);
+  const timer = setInterval(tell, intervalMs);
+  return () => clearInterval(timer);
 }
 
 /** The lock is a symbolic link whose text names the processes holding it: made and filled in one step, unlike a folder. */

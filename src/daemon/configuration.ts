@@ -4,7 +4,7 @@ import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { chooseDatabase, type DatabaseChoice } from './database.ts';
 import { parsePublicName, parseTrustedProxy } from './hosts.ts';
-import { UsageError } from './usage.ts';
+import { CALLED_AS, UsageError } from './usage.ts';
 import { rejectUnknownVariables, variableOf } from './variables.ts';
 
 interface Flag {
@@ -88,7 +88,7 @@ export function help(): string {
   return [
     'Leasehold: a credential vault for AI agents. Credentials are held by lease, never owned.',
     '',
-    'Usage: npm start -- [flags]',
+    `Usage: ${CALLED_AS.server} [flags]`,
     '',
     ...rows,
     `  ${'--help'.padEnd(28)} show this`,
@@ -173,7 +173,7 @@ function parseFlags(args: readonly string[]): Map<string, string> {
   } catch (error) {
     if (error instanceof UsageError) throw error;
     const [first = ''] = (error instanceof Error ? error.message : '').split(/\.?\s*\n|\. /);
-    throw new UsageError(`${first}. npm start -- --help lists the flags.`);
+    throw new UsageError(`${first}. ${CALLED_AS.server} --help lists the flags.`);
   }
 }
 
