@@ -75,6 +75,8 @@ export async function startService(
       // A failure of the store is worded by us and SQLite, and holds nothing that was sent.
       onFailedTurn: (error) => {
         failedTurn = error;
+        // The start itself fails then, with one line.
+        if (phase === 'starting') return;
         logOften(`a turn could not be committed${error instanceof StoreFailure ? `: ${error.message}` : ''}`, error);
       },
     });

@@ -17,15 +17,35 @@ export interface OpenedStore {
   readonly rootKeyFile: string;
 }
 
+/** The last millisecond whose timestamp has a year of four digits. */
+const END_OF_9999_MS = Date.parse('9999-12-31T23:59:59.999Z');
 /** How far a node's own clock may be from the database's. */
 const MAX_CLOCKS_APART_MS = 60_000;
 
 type Warn = (line: string) => void;
 
 /** @throws StartError, StoreFailure; then nothing is left open, and nothing of an existing vault was changed */
-export function openStore(configuration: Configuration, warn: Warn, syncFile?: SyncFile): Promise<OpenedStore> {
+export async function openStore(configuration: Configuration, warn: Warn, syncFile?: SyncFile): Promise<OpenedStore> {
   const { database } = configuration;
-  return database === null ? openEmbedded(configuration, warn, syncFile) : openShared(configuration, database, warn);
+  const opened = await (database === null
+    ? openEmbedded(configuration, warn, syncFile)
+    : openShared(configuration, database, warn));
+  try {
+    await assertTimeIsReal(opened.store);
+    return opened;
+  } catch (error) {
+    await opened.store.close();
+    throw error;
+  }
+}
+
+/** The vault's clock goes on from this time, which must have a form in the log. @throws StartError */
+async function assertTimeIsReal(store: Store): Promise<void> {
+  const seenAt = await store.readSeenTime();
+  if (seenAt >= 0 && seenAt <= END_OF_9999_MS) return;
+  throw new StartError(
+    "The vault's record of the latest time is out of range: the database was altered outside. Restore a backup.",
+  );
 }
 
 async function openEmbedded(configuration: Configuration, warn: Warn, syncFile?: SyncFile): Promise<OpenedStore> {
