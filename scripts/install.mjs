@@ -12,17 +12,20 @@ import { follow } from './child.mjs';
 import { isNewEnough, OLDEST_NODE } from './flags.mjs';
 
 export const ROOT = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '..');
-const RUNTIME = path.join(ROOT, 'node_modules', 'node', 'bin', 'node');
+// Of the package for this platform that scripts/runtime/package.json names, and the lock file pins by its hash.
+const RUNTIME = path.join(ROOT, 'node_modules', '.bin', 'node');
 const STAMP = path.join(ROOT, 'node_modules', '.leasehold-install');
 const LOCK = path.join(ROOT, '.leasehold-install.lock');
 // WHY: what TypeScript was stripped and compiled to is kept, so that the stripper is not loaded: 30 MiB less at rest.
 export const COMPILE_CACHE = path.join(ROOT, 'node_modules', '.cache', 'leasehold');
 const LOCK_WAIT_MS = 5 * 60_000;
+const NOTICE_INTERVAL_MS = 5000;
 
-// WHY: a caller's npmrc or NODE_ENV may leave out what this project cannot do without. The runtime is a development
-// dependency that an install script unpacks, the tools have optional parts, and the Node in use here is not the one they get.
+// WHY: a caller's npmrc or NODE_ENV may leave out what this project cannot do without. The runtime is an optional part of a
+// development dependency, the tools have optional parts too, and the Node in use here is not the one they get. No package needs an
+// install script, so none is run.
 const INSTALL_ARGUMENTS = [
-  ...['ci', '--include=dev', '--include=optional', '--include=peer', '--ignore-scripts=false'],
+  ...['ci', '--include=dev', '--include=optional', '--include=peer', '--ignore-scripts'],
   ...['--engine-strict=false', '--bin-links=true', '--no-audit', '--no-fund', '--loglevel=warn'],
 ];
 
@@ -39,10 +42,8 @@ export function isInstalled() {
 /** Changes with everything that decides what belongs into node_modules on this machine, and with nothing else. */
 function fingerprint() {
   const read = (name) => readFileSync(path.join(ROOT, name), 'utf8');
-  const { dependencies, devDependencies, optionalDependencies, overrides, allowScripts } = JSON.parse(
-    read('package.json'),
-  );
-  const wanted = [dependencies, devDependencies, optionalDependencies, overrides, allowScripts];
+  const { dependencies, devDependencies, optionalDependencies, overrides } = JSON.parse(read('package.json'));
+  const wanted = [dependencies, devDependencies, optionalDependencies, overrides];
   const parts = [read('package-lock.json'), wanted, process.platform, process.arch];
   return createHash('sha256').update(JSON.stringify(parts)).digest('hex');
 }
@@ -72,19 +73,27 @@ async function runNpm() {
     throw new Error(`npm cannot be started (${error.code}). Install Node together with npm, or run "npm ci" by hand.`);
   });
   process.stderr.write('Installing what is missing (once) …\n');
-  const { code, signal, received } = await ending;
+  const stopNotices = startNotices((line) => process.stderr.write(line), NOTICE_INTERVAL_MS);
+  const { code, signal, received } = await ending.finally(stopNotices);
   if (received !== null) return received;
   if (code !== 0) throw new Error(`${Buffer.concat(output)}"npm ci" failed (${signal ?? `exit code ${code}`}).`);
   // A runtime that cannot run here (made for another C library) is as good as none.
   if (spawnSync(RUNTIME, ['--version']).status !== 0) rmSync(RUNTIME, { force: true });
   if (findRuntime() === undefined) {
-    const mend = `Let npm run it, or start with Node ${OLDEST_NODE} or later (this is ${process.version}).`;
     throw new Error(
-      `the install script of the package "node" did not run, or what it unpacks cannot run here. ${mend}`,
+      `no Node was installed that runs here: there is none for this platform. Start with Node ${OLDEST_NODE} or later (this is ${process.version}).`,
     );
   }
   writeFileSync(STAMP, fingerprint());
   return null;
+}
+
+/** Says now and then that the installation goes on. Answers what ends that. */
+export function startNotices(write, intervalMs) {
+  const startedAt = Date.now();
+  const tell = () => write(`Still installing, for ${Math.round((Date.now() - startedAt) / 1000)} s …\n`);
+  const timer = setInterval(tell, intervalMs);
+  return () => clearInterval(timer);
 }
 
 /** The lock is a symbolic link whose text names the processes holding it: made and filled in one step, unlike a folder. */

@@ -5,7 +5,7 @@
 import { spawn, spawnSync } from 'node:child_process';
 import path from 'node:path';
 import { endAs, follow } from './child.mjs';
-import { HARDENING, TUNING } from './flags.mjs';
+import { HARDENING, TUNING, withoutCoreDumps } from './flags.mjs';
 import { COMPILE_CACHE, findRuntime, install, isInstalled, ROOT } from './install.mjs';
 
 const SERVICE = 'src/daemon/main.ts';
@@ -19,7 +19,8 @@ async function launch(entry, ...programArguments) {
     spawnSync(findRuntime(), [...HARDENING, path.resolve(ROOT, SERVICE), '--help'], { env: environment() });
   }
   const nodeArguments = [...HARDENING, ...TUNING, path.resolve(ROOT, entry), ...programArguments];
-  return follow(spawn(findRuntime(), nodeArguments, { stdio: 'inherit', env: environment() }));
+  const [program, words] = withoutCoreDumps(findRuntime(), nodeArguments);
+  return follow(spawn(program, words, { stdio: 'inherit', env: environment() }));
 }
 
 function environment() {

@@ -36,8 +36,9 @@ async function prepareCheckout() {
     return SOURCE;
   }
   const { spawn } = await import('node:child_process');
-  const env = { NODE_COMPILE_CACHE: COMPILE_CACHE, ...process.env };
-  endAs(await follow(spawn(findRuntime(), ['--', SOURCE, ...process.argv.slice(2)], { stdio: 'inherit', env })));
+  // This file again, which enables the cache there. WHY no variable: what `run` starts would inherit it.
+  const words = ['--', fileURLToPath(import.meta.url), ...process.argv.slice(2)];
+  endAs(await follow(spawn(findRuntime(), words, { stdio: 'inherit' })));
   return null;
 }
 

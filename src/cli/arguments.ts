@@ -1,5 +1,7 @@
 /** What was typed, held against what a command takes. */
+
 import { parseArgs } from 'node:util';
+import { nearest } from '../core/nearest.ts';
 import type { Argument, Command } from './command.ts';
 import { CONNECTION_FLAGS, flagsOf, OUTPUT_FLAGS } from './flags.ts';
 import { Mistake, valueInArguments } from './mistake.ts';
@@ -135,29 +137,4 @@ export function putFlagsBehind(words: readonly string[]): readonly string[] {
   // Of two words, a noun and a verb, or of one: flags go before whatever stands behind --.
   const end = left.indexOf('--');
   return end === -1 ? [...left, ...flags] : [...left.slice(0, end), ...flags, ...left.slice(end)];
-}
-
-/** The one that differs by two letters at most, or null. */
-export function nearest(word: string, known: readonly string[]): string | null {
-  let best: string | null = null;
-  let least = 3;
-  for (const each of known) {
-    const changes = distance(word, each);
-    if (changes < least) [best, least] = [each, changes];
-  }
-  return best;
-}
-
-/** Levenshtein's, of words that are short. */
-function distance(a: string, b: string): number {
-  let row = Array.from({ length: b.length + 1 }, (_, at) => at);
-  for (let i = 1; i <= a.length; i++) {
-    const next = [i];
-    for (let j = 1; j <= b.length; j++) {
-      const changed = (row[j - 1] ?? 0) + (a[i - 1] === b[j - 1] ? 0 : 1);
-      next.push(Math.min(changed, (row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1));
-    }
-    row = next;
-  }
-  return row[b.length] ?? 0;
 }

@@ -2,11 +2,11 @@
 import { readAuditKey } from '../daemon/auditkey.ts';
 import { readConfiguration } from '../daemon/configuration.ts';
 import { StartError } from '../daemon/files.ts';
-import { UsageError } from '../daemon/usage.ts';
+import { CALLED_AS, UsageError } from '../daemon/usage.ts';
 
 const HELP = `Prints the audit key of a vault, for an auditor: it verifies the audit log and opens no value.
 
-Usage: npm run --silent audit-key -- [--data-dir DIR] [--root-key-file FILE] > audit.key
+Usage: ${CALLED_AS.auditKey} [--data-dir DIR] [--root-key-file FILE] > audit.key
 `;
 
 // Whoever reads may have seen enough.

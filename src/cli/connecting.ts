@@ -3,6 +3,7 @@
 import { LeaseholdError } from '../client/errors.ts';
 import { fileSigner, Leasehold } from '../client/leasehold.ts';
 import { Mistake } from './mistake.ts';
+import { fetchFromOwnService } from './proof.ts';
 import type { Settings } from './settings/settings.ts';
 import { unixFetch } from './unixsocket.ts';
 
@@ -16,15 +17,16 @@ const CLOSES_WITHIN_MS = 3000;
 
 /** @throws Mistake */
 export function connect(settings: Settings): Connected {
-  const { address, identity, timeoutSeconds, allowsInsecureHttp } = settings;
+  const { address, identity, ownService, timeoutSeconds, allowsInsecureHttp } = settings;
   const socket = address.value.startsWith('unix:') ? address.value.slice('unix:'.length) : null;
   const who = identity.value;
+  const direct = socket === null ? fetch : unixFetch(socket);
   try {
     const vault = new Leasehold({
       address: socket === null ? address.value : 'http://localhost',
       timeoutMs: Math.round(timeoutSeconds.value * 1000),
       insecureHttp: allowsInsecureHttp,
-      ...(socket === null ? {} : { fetch: unixFetch(socket) }),
+      fetch: ownService === null ? direct : fetchFromOwnService(ownService, direct),
       ...(who.kind === 'agent' ? { agent: { name: who.name, sign: fileSigner(who.keyFile) } } : {}),
       ...(who.kind === 'token' || who.kind === 'session' ? { token: who.token } : {}),
     });

@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { constants } from 'node:os';
 import { join } from 'node:path';
-import { HARDENING, TUNING } from '../../scripts/flags.mjs';
+import { HARDENING, TUNING, withoutCoreDumps } from '../../scripts/flags.mjs';
 import { readIgnored, stopSignals } from '../daemon/ignored.ts';
 import type { Terminal } from './terminal.ts';
 
@@ -11,7 +11,8 @@ import type { Terminal } from './terminal.ts';
 export async function runEntry(name: string, words: readonly string[], { environment }: Terminal): Promise<number> {
   const file = join(import.meta.dirname, '..', `${name}.ts`);
   const program = existsSync(file) ? file : file.replace(/\.ts$/, '.js');
-  const child = spawn(process.execPath, [...HARDENING, ...TUNING, program, ...words], {
+  const [shell, command] = withoutCoreDumps(process.execPath, [...HARDENING, ...TUNING, program, ...words]);
+  const child = spawn(shell, command, {
     stdio: 'inherit',
     env: { ...environment, INIT_CWD: environment['INIT_CWD'] ?? process.cwd() },
   });

@@ -1,5 +1,5 @@
 /** The row of the table that was typed. */
-import { nearest } from './arguments.ts';
+import { nearest } from '../core/nearest.ts';
 import type { Command } from './command.ts';
 import { nounOverview } from './help.ts';
 import { Mistake } from './mistake.ts';

@@ -1,5 +1,5 @@
 /** What stands behind flags, held to its rule before anything is asked. */
-import { nearest } from './arguments.ts';
+import { nearest } from '../core/nearest.ts';
 import type { Invocation } from './command.ts';
 import { Mistake } from './mistake.ts';
 

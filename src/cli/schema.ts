@@ -1,11 +1,11 @@
 /** `npm run schema -- --database URL`: makes or brings up to date the schema of a shared database, with the role that owns it. */
 import { StartError } from '../daemon/files.ts';
 import { readSchemaRequest, runSchemaRequest } from '../daemon/schema.ts';
-import { UsageError } from '../daemon/usage.ts';
+import { CALLED_AS, UsageError } from '../daemon/usage.ts';
 
 const HELP = `Makes the schema of a shared database, or brings it up to date, with the role that owns it.
 
-Usage: npm run schema -- --database URL [--grant ROLE] [--print]
+Usage: ${CALLED_AS.schema} --database URL [--grant ROLE] [--print]
 
   --database URL        postgres://… of the role that owns the schema (also LEASEHOLD_DATABASE_URL)
   --database-file FILE  a file that holds that URL, so that nobody sees its password

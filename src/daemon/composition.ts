@@ -12,9 +12,10 @@ import { Ledger } from '../vault/ledger.ts';
 import { FailureLimiter } from '../vault/limiter.ts';
 import type { Vault } from '../vault/vault.ts';
 import { Verifier } from '../vault/verifier.ts';
-import { type AdminToken, chooseAdminToken, placeAdminToken } from './admintoken.ts';
+import { type AdminToken, chooseAdminToken } from './admintoken.ts';
+import { ServiceFiles } from './announcement.ts';
 import { type Configuration, isLoopback } from './configuration.ts';
-import { StartError, writePrivateFile } from './files.ts';
+import { StartError } from './files.ts';
 import { listen } from './listening.ts';
 import type { ServiceLog } from './logs.ts';
 import { openVault } from './opening.ts';
@@ -50,7 +51,8 @@ export async function startService(
   const stopBroken = (failure: StoreFailure): void =>
     onBroken(`The storage failed (${failure.message}); stopping, so that nothing is lost silently.`);
   const opened = await openVault(configuration, warn, syncFile);
-  const { keys, store, memory, clock, keyDirs, tokenFile, addressFile } = opened;
+  const { keys, store, memory, clock, keyDirs, tokenFile } = opened;
+  const files = new ServiceFiles(configuration.dataDir);
   try {
     warnings.push(...memory.warnings);
     const adminToken = chooseAdminToken(configuration.adminTokenFile, tokenFile, warn);
@@ -73,6 +75,8 @@ export async function startService(
       // A failure of the store is worded by us and SQLite, and holds nothing that was sent.
       onFailedTurn: (error) => {
         failedTurn = error;
+        // The start itself fails then, with one line.
+        if (phase === 'starting') return;
         logOften(`a turn could not be committed${error instanceof StoreFailure ? `: ${error.message}` : ''}`, error);
       },
     });
@@ -96,14 +100,14 @@ export async function startService(
       hostRule: isLoopback(configuration.listen) ? { names: new Set(configuration.publicNames) } : null,
       trustedProxies: configuration.trustedProxies,
       tls: readTls(configuration.tls),
+      prove: (nonce) => files.prove(nonce),
     });
     const address = await listen(server, configuration.listen, configuration.tls !== null);
     try {
-      placeAdminToken(adminToken, tokenFile, configuration.adminTokenFile);
-      // For the commands that are run beside it.
-      writePrivateFile(addressFile, `${address}\n`);
+      files.publish(address, adminToken, configuration.adminTokenFile);
       await ledger.submit(serviceEvent('service.start', memory.warnings[0] ?? null));
     } catch (error) {
+      files.remove();
       await server.close();
       // In the store's own words: what a caller is told in its place says nothing to an operator.
       throw failedTurn instanceof StoreFailure ? failedTurn : error;
@@ -117,6 +121,7 @@ export async function startService(
       warnings,
       async stop() {
         phase = 'stopping';
+        removeFiles(files, log);
         await sweeping.stop();
         const cut = setTimeout(() => server.server.closeAllConnections(), STOP_WITHIN_MS);
         // A kept-alive connection falls idle only after its last answer.
@@ -151,6 +156,15 @@ function limited(log: ServiceLog): ServiceLog['error'] {
     last = { line, at: now };
     log.error(line, error);
   };
+}
+
+/** Files that remain prove nothing: a command checks the lock, and asks for the proof. */
+function removeFiles(files: ServiceFiles, log: ServiceLog): void {
+  try {
+    files.remove();
+  } catch (error) {
+    log.error('the files for commands on this machine could not be removed', error);
+  }
 }
 
 /** A turn that failed is followed by one that has read the store anew. */

@@ -1,10 +1,11 @@
 /** The service's configuration: flag over environment over default. One table, from which `--help` is written too. */
-import { isIP } from 'node:net';
 import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { chooseDatabase, type DatabaseChoice } from './database.ts';
-import { UsageError } from './usage.ts';
+import { parsePublicName, parseTrustedProxy } from './hosts.ts';
+import { CALLED_AS, UsageError } from './usage.ts';
+import { rejectUnknownVariables, variableOf } from './variables.ts';
 
 interface Flag {
   readonly name: string;
@@ -87,7 +88,7 @@ export function help(): string {
   return [
     'Leasehold: a credential vault for AI agents. Credentials are held by lease, never owned.',
     '',
-    'Usage: npm start -- [flags]',
+    `Usage: ${CALLED_AS.server} [flags]`,
     '',
     ...rows,
     `  ${'--help'.padEnd(28)} show this`,
@@ -102,6 +103,10 @@ export function readConfiguration(args: readonly string[], environment: Environm
   const given = parseFlags(args);
   if (given.has('help')) return null;
   assertFlagsArrived(environment);
+  rejectUnknownVariables(
+    environment,
+    FLAGS.map(({ name }) => name),
+  );
   const base = environment['INIT_CWD'] ?? process.cwd();
   const get = (name: FlagName): string | undefined => given.get(name) ?? fromEnvironment(environment, name);
   const file = (name: FlagName): string | null => (get(name) === undefined ? null : resolve(base, get(name) ?? ''));
@@ -117,8 +122,8 @@ export function readConfiguration(args: readonly string[], environment: Environm
     adminMayRetrieve: oneOf('admin-retrieve', get('admin-retrieve') ?? 'allow', ['allow', 'deny']) === 'allow',
     versionsKept: wholeNumber('versions-kept', get('versions-kept') ?? '10', 1, 1000),
     tls: tlsFiles(file('tls-cert'), file('tls-key')),
-    publicNames: list(get('public-name')).map((name) => name.toLowerCase()),
-    trustedProxies: list(get('trusted-proxy')).map(parseNetwork),
+    publicNames: list(get('public-name')).map(parsePublicName),
+    trustedProxies: list(get('trusted-proxy')).map(parseTrustedProxy),
     acceptClock: isOn('accept-clock', get('accept-clock')),
     acceptRollback: isOn('accept-rollback', get('accept-rollback')),
     logLevel: oneOf('log-level', get('log-level') ?? 'info', LOG_LEVELS),
@@ -141,7 +146,7 @@ function databaseVariable(environment: Environment): string | undefined {
 }
 
 function fromEnvironment(environment: Environment, name: FlagName): string | undefined {
-  const variable = `LEASEHOLD_${name.toUpperCase().replaceAll('-', '_')}`;
+  const variable = variableOf(name);
   const value = environment[variable];
   if (value === '') throw new UsageError(`${variable} is empty: give it a value as for --${name}, or unset it.`);
   return value;
@@ -168,7 +173,7 @@ function parseFlags(args: readonly string[]): Map<string, string> {
   } catch (error) {
     if (error instanceof UsageError) throw error;
     const [first = ''] = (error instanceof Error ? error.message : '').split(/\.?\s*\n|\. /);
-    throw new UsageError(`${first}. npm start -- --help lists the flags.`);
+    throw new UsageError(`${first}. ${CALLED_AS.server} --help lists the flags.`);
   }
 }
 
@@ -191,17 +196,6 @@ function wholeNumber(name: FlagName, text: string, least: number, most: number):
 
 function list(text: string | undefined): string[] {
   return (text ?? '').split(',').flatMap((item) => (item.trim() === '' ? [] : [item.trim()]));
-}
-
-/** An address, or a network such as 10.0.0.0/8. */
-function parseNetwork(text: string): string {
-  const [address = '', bits, ...more] = text.split('/');
-  const most = isIP(address) === 4 ? 32 : 128;
-  const isPrefix = bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= most);
-  if (isIP(address) === 0 || !isPrefix || more.length > 0) {
-    throw new UsageError('--trusted-proxy must be addresses or networks such as 10.0.0.0/8, parted by commas.');
-  }
-  return text;
 }
 
 function parseListen(text: string, base: string): Listen {

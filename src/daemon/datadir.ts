@@ -1,13 +1,15 @@
-/** The data directory: what may be taken for one, and whether there was a vault in it. */
+/** The data directory: which directory is accepted as one, and whether a vault was ever created from it. */
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { ensurePrivateDir, StartError } from './files.ts';
+import { checkPrivateFile, ensurePrivateDir, StartError, writePrivateFile } from './files.ts';
 
 /** What a vault's directory has. SOURCE: decisions, "The product". */
 const NAMES = {
   databaseFile: 'leasehold.db',
+  markerFile: 'vault.created',
   tokenFile: 'daemon.token',
   addressFile: 'daemon.address',
+  proofFile: 'daemon.proof',
   agentsDir: 'agents',
   rootKeyFile: 'root.key',
   lockFile: 'lock',
@@ -21,8 +23,10 @@ const EMPTY_VOLUME = 'lost+found';
 export function layOut(dir: string): Readonly<Record<keyof typeof NAMES, string>> {
   return {
     databaseFile: join(dir, NAMES.databaseFile),
+    markerFile: join(dir, NAMES.markerFile),
     tokenFile: join(dir, NAMES.tokenFile),
     addressFile: join(dir, NAMES.addressFile),
+    proofFile: join(dir, NAMES.proofFile),
     agentsDir: join(dir, NAMES.agentsDir),
     rootKeyFile: join(dir, NAMES.rootKeyFile),
     lockFile: join(dir, NAMES.lockFile),
@@ -50,16 +54,28 @@ export function openDataDir(dir: string): void {
   ensurePrivateDir(dir);
 }
 
-/** Whether something is left of a vault that was used: an administrator's token, a key of an agent, a write-ahead log. */
-export function hasRemains(dir: string): boolean {
-  const names = namesIn(dir);
-  const agents = namesIn(layOut(dir).agentsDir).filter((name) => !name.startsWith('.'));
-  return names.includes(NAMES.tokenFile) || names.includes(`${NAMES.databaseFile}-wal`) || agents.length > 0;
+/**
+ * Whether the directory has served a vault, so that a missing or empty database is a loss and not a first start. An agent's key is
+ * published only after its registration is durable; the token, the log of the database and empty directories prove nothing, because
+ * a first start that was interrupted leaves them too.
+ */
+export function hadVault(dir: string): boolean {
+  const { markerFile, agentsDir } = layOut(dir);
+  return checkPrivateFile(markerFile) || namesIn(agentsDir).some((name) => !name.startsWith('.'));
 }
 
-/** The database of a vault that was used is gone. */
+const MARKER_TEXT =
+  'A vault was created from this directory. While this file exists, a lost database is never replaced by an empty one.\n';
+
+/** Records that the directory has a vault. ORDER: only once that vault is durable, so that an interrupted first start can be repeated. */
+export function markVault(dir: string): void {
+  const { markerFile } = layOut(dir);
+  if (!checkPrivateFile(markerFile)) writePrivateFile(markerFile, MARKER_TEXT);
+}
+
+/** @returns the reason not to start where the vault's database was deleted or emptied. */
 export function lostDatabase(file: string): StartError {
   return new StartError(
-    `${file} is missing or empty, but its directory has the token or the agents' keys of a vault: the database was lost, or it is a PostgreSQL and --database is missing. Restore a backup; or, to begin anew, give another --data-dir.`,
+    `${file} is missing or empty, but its directory has served a vault: the database was lost, or it is a PostgreSQL and --database is missing. Restore a backup; or, to begin with an empty vault, give another --data-dir.`,
   );
 }

@@ -9,12 +9,18 @@ import type { Configuration } from './configuration.ts';
 /** In a checkout npx finds the command; where it is installed, the shell does. */
 const COMMAND = import.meta.filename.endsWith('.ts') ? 'npx leasehold' : 'leasehold';
 
-export function greeting(service: Service, { dataDir, database, adminTokenFile }: Configuration): string {
+/** `isTerminal`: elsewhere it goes to log files and journals, which must not hold the token. */
+export function greeting(
+  service: Service,
+  { dataDir, database, adminTokenFile }: Configuration,
+  isTerminal: boolean,
+): string {
   const { address, adminToken, warnings } = service;
+  const { writtenTo } = adminToken;
   const token =
-    adminToken.writtenTo === null
-      ? `the one in ${adminTokenFile}`
-      : `${adminToken.token.reveal()}  (also in daemon.token there)`;
+    writtenTo !== null && isTerminal
+      ? `${adminToken.token.reveal()}  (also in daemon.token there)`
+      : `the one in ${writtenTo ?? adminTokenFile}`;
   const variables = [
     ...(dataDir === join(homedir(), '.leasehold') ? [] : [`export LEASEHOLD_DATA_DIR=${quoted(dataDir)}`]),
     ...(adminToken.writtenTo === null ? [`export LEASEHOLD_TOKEN_FILE=${quoted(adminTokenFile ?? '')}`] : []),

@@ -44,6 +44,11 @@ function stopOnSignals(service: Service): void {
   }
 }
 
+/** What SQLite says of a damaged schema has several lines. */
+function oneLine(text: string): string {
+  return text.replaceAll(/\s*\n\s*/g, ' ');
+}
+
 /** A file or an address that the operating system refused. */
 function isSystemError(error: unknown): error is Error {
   return error instanceof Error && 'syscall' in error;
@@ -65,9 +70,14 @@ try {
   const stopBroken = (line: string): void => void setTimeout(() => fail(line, EXIT_FAILED), ANSWERS_LEAVE_MS);
   const service = await startService(configuration, log, stopBroken);
   stopOnSignals(service);
-  process.stdout.write(greeting(service, configuration));
+  process.stdout.write(greeting(service, configuration, process.stdout.isTTY === true));
 } catch (error) {
   if (error instanceof StartError || error instanceof StoreFailure || isSystemError(error))
-    fail(error.message, EXIT_FAILED);
-  throw error;
+    fail(oneLine(error.message), EXIT_FAILED);
+  if (configuration.logLevel === 'debug') log.error('the start failed', error);
+  // Its message may hold what the database holds.
+  fail(
+    `The start failed (${error instanceof Error ? error.name : 'unknown error'}): the database may have been altered outside. --log-level debug shows where; else restore a backup.`,
+    EXIT_FAILED,
+  );
 }

@@ -6,12 +6,12 @@ import { AddressError, type PostgresAddress, parseAddress } from '../store/postg
 import { chooseDatabase } from './database.ts';
 import type { Move } from './moving.ts';
 import { type Place, rootKeyBeside } from './places.ts';
-import { UsageError } from './usage.ts';
+import { CALLED_AS, UsageError } from './usage.ts';
 
 export const MOVE_HELP = `Moves a vault from the embedded database into a PostgreSQL, or back. The service, or every node, must be stopped. The source is
 not touched; the chain is verified before and after. Interrupted, it is run again as it was, and goes on.
 
-Usage: npm run migrate -- --from DIR|URL --to DIR|URL [flags]
+Usage: ${CALLED_AS.migrate} --from DIR|URL --to DIR|URL [flags]
 
   --from DIR|URL         a data directory, or postgres://…: where the vault is
   --to DIR|URL           where it goes: a new directory or an empty database
@@ -64,11 +64,11 @@ export function readMove(args: readonly string[], environment: Environment): Cal
     const url = environment['LEASEHOLD_DATABASE_URL'] ?? environment['LEASEHOLD_DATABASE'];
     const databaseFile = file('database-file', 'LEASEHOLD_DATABASE_FILE');
     const choice = chooseDatabase({ flag: undefined, environment: url, file: databaseFile }, true);
-    if (choice === null) throw new UsageError('Give --from and --to: npm run migrate -- --help tells how.');
+    if (choice === null) throw new UsageError(`Give --from and --to: ${CALLED_AS.migrate} --help tells how.`);
     return { kind: 'database', address: choice.address };
   };
   if (given.from === undefined && given.to === undefined) {
-    throw new UsageError('Give --from and --to: npm run migrate -- --help tells how.');
+    throw new UsageError(`Give --from and --to: ${CALLED_AS.migrate} --help tells how.`);
   }
   const from = given.from === undefined ? named() : toPlace('--from', given.from, base);
   const to = given.to === undefined ? named() : toPlace('--to', given.to, base);
@@ -88,7 +88,7 @@ function parse(args: readonly string[]) {
   } catch (error) {
     // Its first sentence names the flag; what follows would repeat values.
     const [first = ''] = (error instanceof Error ? error.message : '').split(/\.?\s*\n|\. /);
-    throw new UsageError(`${first}. npm run migrate -- --help lists the flags.`);
+    throw new UsageError(`${first}. ${CALLED_AS.migrate} --help lists the flags.`);
   }
 }
 

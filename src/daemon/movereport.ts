@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs';
 import { layOut } from './datadir.ts';
 import type { Move, Moved } from './moving.ts';
 import { describePlace, type Place } from './places.ts';
+import { CALLED_AS } from './usage.ts';
 
 const LINE_EVERY_MS = 1000;
 
@@ -70,12 +71,12 @@ function start(to: Place, rootKeyFile: string): string[] {
   if (to.kind === 'database') {
     return [
       '  Start the nodes, each with a data directory of its own; URL.txt holds the URL of the database:',
-      '    npm start -- --data-dir DIR --database-file URL.txt',
+      `    ${CALLED_AS.server} --data-dir DIR --database-file URL.txt`,
     ];
   }
   const isThere = rootKeyFile === layOut(to.dir).rootKeyFile;
   return [
     '  Start the service, without --database:',
-    `    npm start -- --data-dir '${to.dir}'${isThere ? '' : ` --root-key-file '${rootKeyFile}'`}`,
+    `    ${CALLED_AS.server} --data-dir '${to.dir}'${isThere ? '' : ` --root-key-file '${rootKeyFile}'`}`,
   ];
 }

@@ -8,7 +8,7 @@ import { type Clock, startClock } from '../vault/clock.ts';
 import { type Memory, readMemory } from '../vault/memory.ts';
 import { SharedClock } from '../vault/sharedclock.ts';
 import type { Configuration } from './configuration.ts';
-import { layOut, openDataDir } from './datadir.ts';
+import { layOut, markVault, openDataDir } from './datadir.ts';
 import { checkPrivateFile, removeUnfinished, StartError } from './files.ts';
 import { KeyDirs } from './keydirs.ts';
 import { lockDataDir } from './lock.ts';
@@ -50,6 +50,7 @@ export async function openVault(
     opened = await openStore(configuration, warn, syncFile);
     const { store, keys, rootKeyFile } = opened;
     await checkRootKey(store, keys, rootKeyFile);
+    markVault(dataDir);
     const seenLog = store.isShared ? new SeenLog(seenFile) : null;
     const loss = (await seenLog?.check(store, acceptRollback)) ?? null;
     const memory = await readMemory(store, keys);

@@ -12,10 +12,11 @@ export interface RootKeyPlace {
   readonly isVaultThere: boolean;
 }
 
-/** @throws StartError */
+/** Reads the file once, because it may be a pipe. @throws StartError */
 export function readRootKey({ file, isOwn, isVaultThere }: RootKeyPlace, warn: (line: string) => void): Uint8Array {
-  const isThere = isOwn ? checkPrivateFile(file) : exists(file);
-  if (!isThere) {
+  if (isOwn) checkPrivateFile(file);
+  const text = readIfThere(file);
+  if (text === null) {
     if (isVaultThere) {
       throw new StartError(
         `The root key is missing: ${file}. The vault cannot be opened without it; put it back from your backup. No new one is made.`,
@@ -26,18 +27,18 @@ export function readRootKey({ file, isOwn, isVaultThere }: RootKeyPlace, warn: (
     return rootKey;
   }
   if (!isOwn && isReadableByOthers(file)) warn(`Others than its owner may read ${file}: chmod 600 it.`);
-  const rootKey = parseRootKey(readFileSync(file, 'latin1'));
+  const rootKey = parseRootKey(text);
   if (rootKey === null)
     throw new StartError(`${file} is not a root key: it must hold 32 bytes as base64, on one line.`);
   return rootKey;
 }
 
-function exists(file: string): boolean {
+/** Null where the file does not exist. @throws StartError */
+function readIfThere(file: string): string | null {
   try {
-    readFileSync(file);
-    return true;
+    return readFileSync(file, 'latin1');
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return false;
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return null;
     throw new StartError(`${file} cannot be read: ${error instanceof Error ? error.message : 'unknown error'}.`);
   }
 }

@@ -6,7 +6,7 @@ import { describeAddress } from '../store/postgres/address.ts';
 import { printSchema, updateSchema } from '../store/postgres/owning.ts';
 import { chooseDatabase, type DatabaseChoice } from './database.ts';
 import { StartError } from './files.ts';
-import { UsageError } from './usage.ts';
+import { CALLED_AS, UsageError } from './usage.ts';
 
 interface SchemaRequest {
   /** Null only where the statements are to be printed. */
@@ -57,7 +57,7 @@ function parse(args: readonly string[]) {
     return parseArgs({ args: [...args], options: OPTIONS }).values;
   } catch (error) {
     const [first = ''] = (error instanceof Error ? error.message : '').split(/\.?\s*\n|\. /);
-    throw new UsageError(`${first}. npm run schema -- --help lists the flags.`);
+    throw new UsageError(`${first}. ${CALLED_AS.schema} --help lists the flags.`);
   }
 }
 
@@ -87,7 +87,7 @@ async function run({ database, grantee, printsOnly }: SchemaRequest): Promise<st
       ? ['Next: let a role that owns nothing use it, with --grant ROLE; then start the nodes as that role.']
       : [
           `The role ${grantee} may do with it what a node needs, and nothing else.`,
-          `Next: start the nodes as ${grantee}: npm start -- --database-file FILE --no-migrate …`,
+          `Next: start the nodes as ${grantee}: ${CALLED_AS.server} --database-file FILE --no-migrate …`,
         ]),
   ].join('\n');
 }

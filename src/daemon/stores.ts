@@ -7,7 +7,7 @@ import { SqliteStore } from '../store/sqlite/store.ts';
 import type { SyncFile } from '../store/sqlite/walsync.ts';
 import type { Configuration } from './configuration.ts';
 import type { DatabaseChoice } from './database.ts';
-import { hasRemains, layOut, lostDatabase } from './datadir.ts';
+import { hadVault, layOut, lostDatabase } from './datadir.ts';
 import { checkPrivateFile, isReadableByOthers, StartError } from './files.ts';
 import { readRootKey } from './rootkey.ts';
 
@@ -17,22 +17,42 @@ export interface OpenedStore {
   readonly rootKeyFile: string;
 }
 
+/** The last millisecond whose timestamp has a year of four digits. */
+const END_OF_9999_MS = Date.parse('9999-12-31T23:59:59.999Z');
 /** How far a node's own clock may be from the database's. */
 const MAX_CLOCKS_APART_MS = 60_000;
 
 type Warn = (line: string) => void;
 
 /** @throws StartError, StoreFailure; then nothing is left open, and nothing of an existing vault was changed */
-export function openStore(configuration: Configuration, warn: Warn, syncFile?: SyncFile): Promise<OpenedStore> {
+export async function openStore(configuration: Configuration, warn: Warn, syncFile?: SyncFile): Promise<OpenedStore> {
   const { database } = configuration;
-  return database === null ? openEmbedded(configuration, warn, syncFile) : openShared(configuration, database, warn);
+  const opened = await (database === null
+    ? openEmbedded(configuration, warn, syncFile)
+    : openShared(configuration, database, warn));
+  try {
+    await assertTimeIsReal(opened.store);
+    return opened;
+  } catch (error) {
+    await opened.store.close();
+    throw error;
+  }
+}
+
+/** The vault's clock goes on from this time, which must have a form in the log. @throws StartError */
+async function assertTimeIsReal(store: Store): Promise<void> {
+  const seenAt = await store.readSeenTime();
+  if (seenAt >= 0 && seenAt <= END_OF_9999_MS) return;
+  throw new StartError(
+    "The vault's record of the latest time is out of range: the database was altered outside. Restore a backup.",
+  );
 }
 
 async function openEmbedded(configuration: Configuration, warn: Warn, syncFile?: SyncFile): Promise<OpenedStore> {
   const { dataDir } = configuration;
   const { databaseFile } = layOut(dataDir);
   const isVaultThere = checkPrivateFile(databaseFile);
-  const isUsed = hasRemains(dataDir);
+  const isUsed = hadVault(dataDir);
   if (!isVaultThere && isUsed) throw lostDatabase(databaseFile);
   for (const suffix of ['-wal', '-shm']) checkPrivateFile(databaseFile + suffix);
   const { keys, rootKeyFile } = readKeys(configuration, isVaultThere, warn);
@@ -59,9 +79,9 @@ async function openShared(configuration: Configuration, database: DatabaseChoice
   try {
     await assertClocksAgree(store);
     const isVaultNew = await isNew(store);
-    if (isVaultNew && hasRemains(dataDir)) {
+    if (isVaultNew && hadVault(dataDir)) {
       throw new StartError(
-        `${describeAddress(address)}, holds no vault, but ${dataDir} has the token or the agents' keys of one. Is it the right database? To begin anew, give another --data-dir.`,
+        `${describeAddress(address)}, holds no vault, but ${dataDir} has served one. Is it the right database? To begin with an empty vault, give another --data-dir.`,
       );
     }
     return { store, ...readKeys(configuration, !isVaultNew, warn) };

@@ -1,2 +1,11 @@
+/** How the programs are called: by npm in a checkout, where this file is TypeScript; by the command where the package is installed. */
+const isCheckout = import.meta.filename.endsWith('.ts');
+export const CALLED_AS = {
+  server: isCheckout ? 'npm start --' : 'leasehold server',
+  migrate: isCheckout ? 'npm run migrate --' : 'leasehold migrate',
+  schema: isCheckout ? 'npm run schema --' : 'leasehold schema',
+  auditKey: isCheckout ? 'npm run --silent audit-key --' : 'leasehold audit-key',
+} as const;
+
 /** A mistake in how the program was called: one clear line, exit code 2. */
 export class UsageError extends Error {}

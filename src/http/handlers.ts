@@ -12,7 +12,7 @@ import { refuseAgent } from '../vault/refusal.ts';
 import type { Vault } from '../vault/vault.ts';
 import { readWholeNumbers, wholeNumbersOf } from './query.ts';
 import { readIdempotencyKey, requestTexts } from './retries.ts';
-import type { Call, Reply, Route } from './route.ts';
+import type { Call, ProveService, Reply, Route } from './route.ts';
 import { ROUTES } from './routes/table.ts';
 import { validationFault } from './validation.ts';
 
@@ -22,7 +22,10 @@ const MAX_PUBLIC_BODY_BYTES = 32 * 1024;
 interface Parts {
   readonly vault: Vault;
   readonly status: () => ServiceStatus;
+  readonly prove: ProveService;
 }
+
+const NONCE_HEADER = 'leasehold-proof-nonce';
 
 export function addRoutes(app: FastifyInstance, parts: Parts): void {
   for (const row of ROUTES) {
@@ -75,7 +78,7 @@ function answerSchema(row: Route, data: TSchema): TSchema {
 }
 
 async function handle(
-  { vault, status }: Parts,
+  { vault, status, prove }: Parts,
   row: Route,
   request: FastifyRequest,
   reply: FastifyReply,
@@ -85,7 +88,7 @@ async function handle(
   if (row.who === 'public') {
     checkSchemas(row, request);
     const call = toCall(vault, request, { requestId, remoteAddr });
-    return send(reply, row, await row.handle({ ...call, status: status() }));
+    return send(reply, row, await row.handle({ ...call, status: status(), prove: () => proofFor(request, prove) }));
   }
   const { presented } = request;
   if (presented === null) throw new Error('a guarded route was reached without a caller');
@@ -99,6 +102,11 @@ async function handle(
     if (isMalformed && row.who === 'admin') await refuseAgent(vault, context, row.event);
     throw error;
   }
+}
+
+function proofFor(request: FastifyRequest, prove: ProveService): string | null {
+  const nonce = request.headers[NONCE_HEADER];
+  return typeof nonce === 'string' ? prove(nonce) : null;
 }
 
 /** The call with what its Idempotency-Key says, where it has one and the row honours it. @throws INVALID_REQUEST */
@@ -146,8 +154,11 @@ function send(reply: FastifyReply, row: Route, answer: Reply): FastifyReply {
   if (answer === null) return reply.send();
   if ('bytes' in answer) return reply.type(answer.type).send(answer.bytes);
   if ('hasFailed' in answer) {
-    const { data, hasFailed } = answer;
-    return reply.code(hasFailed && row.failureStatus !== null ? row.failureStatus : row.status).send({ data });
+    const { data, hasFailed, headers = {} } = answer;
+    return reply
+      .headers(headers)
+      .code(hasFailed && row.failureStatus !== null ? row.failureStatus : row.status)
+      .send({ data });
   }
   if ('stream' in answer)
     return reply

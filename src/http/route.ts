@@ -16,7 +16,7 @@ type Method = 'GET' | 'POST' | 'PUT' | 'DELETE';
 export type Reply =
   | { readonly data: unknown; readonly meta?: unknown }
   /** `data` with the row's `failureStatus`. */
-  | { readonly data: unknown; readonly hasFailed: boolean }
+  | { readonly data: unknown; readonly hasFailed: boolean; readonly headers?: Readonly<Record<string, string>> }
   | { readonly bytes: Uint8Array; readonly type: string }
   | { readonly stream: Readable; readonly headers?: Readonly<Record<string, string>>; readonly type: string }
   /** 204 */
@@ -40,7 +40,12 @@ export interface Call<Query, Body> extends Asking<Query, Body> {
 export interface PublicCall<Query, Body> extends Asking<Query, Body> {
   readonly context: Pick<Context, 'requestId' | 'remoteAddr'>;
   readonly status: ServiceStatus;
+  /** The proof that a caller's nonce asks for; null without a nonce, or where this service has no data directory to prove. */
+  prove(): string | null;
 }
+
+/** A nonce of a caller in, and the proof out that this service runs on the data directory whose key the caller has. */
+export type ProveService = (nonce: string) => string | null;
 
 /** A body that is not `data`: its media type, and what it holds. */
 interface Content {

@@ -30,6 +30,7 @@ import { addRoutes } from './handlers.ts';
 import { parseJson } from './json.ts';
 import type { RequestLog } from './log.ts';
 import { faultOfUnrouted } from './notfound.ts';
+import type { ProveService } from './route.ts';
 import { endSilent } from './silence.ts';
 import { VALIDATOR } from './validation.ts';
 
@@ -43,6 +44,7 @@ export interface HttpParts {
   /** Proxies whose X-Forwarded-For is believed: addresses and networks. */
   readonly trustedProxies: readonly string[];
   readonly tls: SecureContextOptions | null;
+  readonly prove: ProveService;
 }
 
 /** Room for a value of 256 KiB whose every byte is escaped, and for the rest of its body. */

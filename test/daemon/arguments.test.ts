@@ -10,6 +10,7 @@ import { type Configuration, readConfiguration } from '../../src/daemon/configur
 import { UsageError } from '../../src/daemon/usage.ts';
 import { temporaryFolder } from '../kit/folder.ts';
 import { runProgram } from '../kit/process.ts';
+import { startTestService } from '../kit/service.ts';
 
 const read = (flags: readonly string[], environment: Record<string, string> = {}): Configuration => {
   const configuration = readConfiguration(flags, environment);
@@ -150,6 +151,32 @@ const MISTAKES: readonly (readonly [flag: string, ...texts: string[]])[] = [
   ['admin-retrieve', '', 'no', 'true', 'Deny', 'deny '],
   ['versions-kept', '', '0', '-1', '1001', '1.5', '1e2', '0x10', 'ten', '10 ', '99999999999'],
   ['trusted-proxy', 'proxy.example', '10.0.0.0/33', '10.0.0.1,nonsense', '::g', '10.0.0.1/x'],
+  [
+    'trusted-proxy',
+    '0.0.0.0/0',
+    '::/0',
+    '10.0.0.1,0.0.0.0/00',
+    '10.0.0.0/',
+    '10.0.0.0/255.0.0.0',
+    'fe80::1%eth0',
+    'loopback',
+  ],
+  [
+    'public-name',
+    'http://vault',
+    '*',
+    'va ult',
+    '*.example',
+    'vault:7700',
+    'vault/',
+    '-a',
+    'a-',
+    'a..b',
+    'a.',
+    'a_b',
+    'ä',
+    'a.example,*',
+  ],
   ['log-level', '', 'trace', 'INFO', 'verbose'],
   ['accept-clock', 'yes'],
   ['insecure-http', 'on'],
@@ -170,6 +197,19 @@ for (const [flag, ...texts] of MISTAKES) {
     });
   }
 }
+
+test('every network that is accepted is one that the server takes', async (t) => {
+  const networks = [
+    '10.0.0.1',
+    '10.0.0.0/1',
+    '::1',
+    '::/1',
+    '2001:db8::/128',
+    '::ffff:10.0.0.1',
+    '::ffff:10.0.0.0/104',
+  ];
+  await startTestService(t, ['--trusted-proxy', networks.join()]);
+});
 
 test('one TLS file without the other, unknown flags, flags without a value and stray words are mistakes, one line each', () => {
   const calls = [
@@ -208,6 +248,9 @@ test('a mistake ends the program at once with 2 and one line, and makes nothing'
   const calls: readonly (readonly [flags: readonly string[], environment?: Record<string, string>])[] = [
     [['--listen', 'nonsense']],
     [['--trusted-proxy', 'nonsense']],
+    [['--trusted-proxy', '0.0.0.0/0']],
+    [['--public-name', 'http://vault']],
+    [[], { LEASEHOLD_ADMIN_RETRIEV: 'deny' }],
     [[], { LEASEHOLD_VERSIONS_KEPT: 'many' }],
   ];
   const ends = await Promise.all(

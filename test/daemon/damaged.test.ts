@@ -85,3 +85,20 @@ test('a start that can’t be recorded is one clear line in the store’s own wo
   const { admin } = await startTestService(t, [], dataDir);
   assert.equal((await admin.get('/api/v1/audit/verify')).body.data.valid, true);
 });
+
+const OUT_OF_RANGE: Readonly<Record<string, string>> = {
+  'the latest time, beyond the year 9999': 'UPDATE vault SET seen_at = 9000000000000000',
+  'the latest time, below zero': 'UPDATE vault SET seen_at = -9000000000000000',
+  'the last entry’s number, the largest that there is':
+    'UPDATE audit_entries SET seq = 9007199254740991 WHERE seq = (SELECT max(seq) FROM audit_entries)',
+};
+
+for (const [what, sql] of Object.entries(OUT_OF_RANGE)) {
+  test(`the program refuses in one line, with no stack and no log before it: ${what}`, async (t) => {
+    const dataDir = await copyVault(t);
+    await runOutside(dataDir, sql);
+    const { code, output } = await runProgram(['--data-dir', dataDir, '--listen', '127.0.0.1:0']);
+    assert.match(output, /^leasehold: [^\n]{20,}\n$/);
+    assert.equal(code, 1);
+  });
+}

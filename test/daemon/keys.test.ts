@@ -2,6 +2,7 @@
 // security, "Silent fall-back to a new key when a key is missing (CVE-2023-0690)".
 
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import {
   chmodSync,
@@ -14,6 +15,7 @@ import {
   statSync,
   writeFileSync,
 } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { test } from 'node:test';
 import { StartError } from '../../src/daemon/files.ts';
@@ -105,6 +107,18 @@ test('a root key elsewhere that others may read is complained about, and left as
   assert.equal(statSync(keyFile).mode & 0o777, 0o644);
 });
 
+test('a root key that comes through a pipe is read once', async (t) => {
+  const dataDir = await copyVault(t);
+  const key = readFileSync(join(dataDir, 'root.key'));
+  const pipe = join(temporaryFolder(t), 'pipe');
+  execFileSync('mkfifo', ['-m', '600', pipe]);
+  // A second reading would wait for a second writer.
+  const written = writeFile(pipe, key);
+  const { end } = await startProcess(t, dataDir, ['--root-key-file', pipe]);
+  await written;
+  assert.equal(await end('SIGTERM'), 0);
+});
+
 test('a root key elsewhere is made private, in a directory that is there', async (t) => {
   const folder = temporaryFolder(t);
   const keyFile = join(folder, 'key');
@@ -116,7 +130,10 @@ test('a root key elsewhere is made private, in a directory that is there', async
 test('the token of an earlier start is dead, and its file was replaced, not rewritten', async (t) => {
   const dataDir = await copyVault(t);
   const file = join(dataDir, 'daemon.token');
-  const [before, inode] = [readFileSync(file, 'utf8').trim(), statSync(file).ino];
+  // A crash leaves it.
+  const before = `lha_${'a'.repeat(43)}`;
+  writeFileSync(file, `${before}\n`, { mode: 0o600 });
+  const inode = statSync(file).ino;
   const { as, adminToken } = await startTestService(t, [], dataDir);
   assert.equal(readFileSync(file, 'utf8'), `${adminToken}\n`);
   assert.notEqual(statSync(file).ino, inode);
@@ -133,7 +150,7 @@ test('a given token is neither printed nor written, and an earlier daemon.token 
   const token = 'given-0123456789abcdef0123456789abcdef';
   const file = join(folder, 'token');
   writeFileSync(file, `${token}\n`, { mode: 0o600 });
-  assert.equal(existsSync(join(dataDir, 'daemon.token')), true);
+  writeFileSync(join(dataDir, 'daemon.token'), `lha_${'a'.repeat(43)}\n`, { mode: 0o600 });
   const service = await startProcess(t, dataDir, ['--admin-token-file', file]);
   assert.equal((await createClient(service.address, token).get('/api/v1/agents')).status, 200);
   assert.equal(existsSync(join(dataDir, 'daemon.token')), false);

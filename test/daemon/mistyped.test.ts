@@ -8,6 +8,7 @@ import { createClient } from '../kit/client.ts';
 import { temporaryFolder } from '../kit/folder.ts';
 import { dumpOutside, runOutside } from '../kit/outside.ts';
 import { runProgram, startProcess } from '../kit/process.ts';
+import { startTestService } from '../kit/service.ts';
 import { STORE } from '../kit/stores.ts';
 
 const start = (dataDir: string, environment: Record<string, string> = {}) =>
@@ -64,7 +65,7 @@ const LOSSES = {
         dataDir,
         `TRUNCATE ${Object.keys(await dumpOutside(dataDir)).filter((name) => name !== 'migrations')}`,
       ),
-    said: /holds no vault, but .* has the token or the agents' keys of one\. Is it the right database\?/,
+    said: /holds no vault, but .* has served one\. Is it the right database\?/,
   },
 }[STORE];
 
@@ -91,6 +92,16 @@ for (const how of ['removed', 'emptied'] as const) {
     );
   });
 }
+
+test('a vault with a given token and without agents is not replaced by an empty one either', async (t) => {
+  const folder = temporaryFolder(t);
+  const [dataDir, token] = [join(folder, 'data'), join(folder, 'token')];
+  writeFileSync(token, 'a'.repeat(40), { mode: 0o600 });
+  const flags = ['--admin-token-file', token];
+  await (await startTestService(t, flags, dataDir)).stop();
+  await LOSSES.removed(dataDir);
+  await assert.rejects(startTestService(t, flags, dataDir), LOSSES.said);
+});
 
 test('what is no database, or a damaged one, is named with what to do', async (t) => {
   for (const name of STORE === 'sqlite' ? ['leasehold.db', 'lock'] : ['lock']) {

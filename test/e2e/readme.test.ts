@@ -86,6 +86,8 @@ async function openScene(t: TestContext) {
     printed
       .replaceAll(home, '~')
       .replaceAll(address, '127.0.0.1:7700')
+      // Only a terminal shows the token; here nothing is one.
+      .replace('the one in ~/.leasehold/daemon.token', 'lha_…  (also in daemon.token there)')
       // Where the vault lies is said where that is not the data directory.
       .replace(/^ {2}vault +PostgreSQL at .+\n/m, '')
       .replaceAll(/\blh([as])_[\w-]{43}/g, 'lh$1_…');

@@ -14,8 +14,8 @@ const fs = require('node:fs');
 fs.appendFileSync('calls', process.argv.slice(2).join(' ') + '\\n');
 if (fs.existsSync('offline')) { console.error('no such host'); process.exit(7); }
 setTimeout(() => {
-  fs.mkdirSync('node_modules/node/bin', { recursive: true });
-  fs.symlinkSync(process.execPath, 'node_modules/node/bin/node');
+  fs.mkdirSync('node_modules/.bin', { recursive: true });
+  fs.symlinkSync(process.execPath, 'node_modules/.bin/node');
 }, 300);
 `;
 

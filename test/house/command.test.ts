@@ -11,7 +11,7 @@ import { callsOf, ending, makeCheckout, spawnIn } from './checkout.ts';
 
 const PROGRAM = `
 process.on('SIGTERM', () => process.exit(45));
-console.log(JSON.stringify({ pid: process.pid, words: process.argv.slice(2), cwd: process.cwd(), version: process.versions.node }));
+console.log(JSON.stringify({ pid: process.pid, words: process.argv.slice(2), cwd: process.cwd(), version: process.versions.node, cache: process.env.NODE_COMPILE_CACHE ?? null }));
 if (process.argv[2] === 'exit') process.exitCode = Number(process.argv[3]);
 if (process.argv[2] === 'throw') throw new Error('a bug of the program');
 if (process.argv[2] === 'stay') setInterval(() => {}, 1000);
@@ -46,8 +46,9 @@ test('on an older Node it runs on the one that the checkout brings along, and en
   const folder = checkout(t);
   const child = run(folder, ['exit', '9'], onOldNode('20.20.2'));
   const { out, code } = await ending(child);
-  const { pid, version } = JSON.parse(out);
+  const { pid, version, cache } = JSON.parse(out);
   assert.deepEqual([code, version], [9, process.versions.node]);
+  assert.equal(cache, null, 'what `run` starts would inherit it');
   assert.notEqual(pid, child.pid);
 
   const staying = run(folder, ['stay'], onOldNode('24.20.99'));

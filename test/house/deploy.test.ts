@@ -5,7 +5,7 @@ import { execFileSync } from 'node:child_process';
 import { cpSync, existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
-import { HARDENING, TUNING } from '../../scripts/flags.mjs';
+import { HARDENING, TUNING, withoutCoreDumps } from '../../scripts/flags.mjs';
 import { parseRootKey } from '../../src/crypto/keys.ts';
 import { help } from '../../src/daemon/configuration.ts';
 import { parseAddress } from '../../src/store/postgres/address.ts';
@@ -22,7 +22,7 @@ const nodes = services.filter(({ name }) => /^node\d$/.test(name));
 
 /** Everything that a service may say here; a key that is misspelt would be left unseen by some engines. */
 const SERVICE_KEYS = new Set(
-  'name image build pull_policy entrypoint command environment secrets volumes networks ports depends_on restart user hostname healthcheck read_only cap_drop security_opt stop_signal stop_grace_period'.split(
+  'name image build pull_policy entrypoint command environment secrets volumes networks ports depends_on restart user hostname healthcheck read_only cap_drop security_opt ulimits stop_signal stop_grace_period'.split(
     ' ',
   ),
 );
@@ -83,6 +83,12 @@ test('every file, folder and volume that a service mounts is there', () => {
         `${service.name}: ${mount}`,
       );
     }
+  }
+});
+
+test('no node leaves a core dump', () => {
+  for (const node of [...nodes, ...services.filter(({ name }) => name === 'schema')] as YamlMap[]) {
+    assert.equal(asMap(node['ulimits'])['core'], '0');
   }
 });
 
@@ -197,8 +203,9 @@ test('the shell scripts of deploy can be read by a shell', () => {
 
 test('every image is pinned by a tag, and Node’s is the version that all is tested with', () => {
   const manifest = JSON.parse(readFileSync(path.join(ROOT, 'package.json'), 'utf8'));
+  const runtime = JSON.parse(readFileSync(path.join(ROOT, 'scripts/runtime/package.json'), 'utf8'));
   const { images } = readContainerfile();
-  assert.deepEqual(new Set(images), new Set([`docker.io/library/node:${manifest.devDependencies.node}-slim`]));
+  assert.deepEqual(new Set(images), new Set([`docker.io/library/node:${runtime.version}-slim`]));
   for (const service of services as YamlMap[]) assert.match(String(service['image']), /:\d+\.\d+(?:\.\d+)?$/);
   assert.equal(
     nodes.every((node) => (node as YamlMap)['image'] === `leasehold:${manifest.version}`),
@@ -208,7 +215,8 @@ test('every image is pinned by a tag, and Node’s is the version that all is te
 
 test('the image’s Node has the flags of the launcher, and its account is not root', () => {
   const { entrypoint, user } = readContainerfile();
-  assert.deepEqual(entrypoint, ['node', ...HARDENING, ...TUNING, '/opt/leasehold/src/daemon/main.ts']);
+  const words = [...HARDENING, ...TUNING, '/opt/leasehold/src/daemon/main.ts'];
+  assert.deepEqual(entrypoint, withoutCoreDumps('node', words).flat());
   assert.equal(user, 'node:node');
 });
 

@@ -7,11 +7,13 @@ import { existsSync, readFileSync, readlinkSync, rmSync, symlinkSync, writeFileS
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { type TestContext, test } from 'node:test';
+import { startNotices } from '../../scripts/install.mjs';
 import { callsOf, ending, makeCheckout, spawnIn } from './checkout.ts';
 
 const ENTRY = `
+import { execFileSync } from 'node:child_process';
 for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, () => process.exit(40 + signal.length));
-console.log(JSON.stringify({ flags: process.execArgv, words: process.argv.slice(2), cwd: process.cwd(), from: process.env.INIT_CWD }));
+console.log(JSON.stringify({ flags: process.execArgv, words: process.argv.slice(2), cwd: process.cwd(), from: process.env.INIT_CWD, core: execFileSync('sh', ['-c', 'ulimit -Hc'], { encoding: 'utf8' }).trim() }));
 if (process.argv[2] === 'exit') process.exit(Number(process.argv[3]));
 if (process.argv[2] === 'die') process.kill(process.pid, process.argv[3]);
 if (process.argv[2] === 'stay') setInterval(() => {}, 1000);
@@ -30,13 +32,14 @@ test('a first launch installs, a second does not, and standard output is the pro
   assert.equal(second.err, '');
   assert.deepEqual(JSON.parse(second.out), said);
   assert.equal(callsOf(folder), 1);
-  assert.match(readFileSync(path.join(folder, 'calls'), 'utf8'), /^ci --include=dev .*--ignore-scripts=false/);
+  assert.match(readFileSync(path.join(folder, 'calls'), 'utf8'), /^ci --include=dev .*--ignore-scripts /);
 });
 
 test('the program gets its words, the caller’s folder, INIT_CWD and the flags of the runtime', async (t) => {
   const folder = makeProject(t);
   const { out } = await ending(launch(folder, '--data-dir', './x y'));
-  const { flags, words, cwd, from } = JSON.parse(out);
+  const { flags, words, cwd, from, core } = JSON.parse(out);
+  assert.equal(core, '0', 'a crash leaves no core dump, and nothing can allow it');
   assert.deepEqual(words, ['--data-dir', './x y']);
   assert.deepEqual(flags, [
     '--disable-sigusr1',
@@ -54,7 +57,7 @@ test('the program gets its words, the caller’s folder, INIT_CWD and the flags 
 test('a changed lock file is installed again', async (t) => {
   const folder = makeProject(t);
   await ending(launch(folder));
-  rmSync(path.join(folder, 'node_modules/node'), { recursive: true });
+  rmSync(path.join(folder, 'node_modules/.bin'), { recursive: true });
   writeFileSync(path.join(folder, 'package-lock.json'), '{"lockfileVersion":3}');
   assert.equal((await ending(launch(folder))).code, 0);
   assert.equal(callsOf(folder), 2);
@@ -110,6 +113,20 @@ test('SIGTERM, SIGINT and SIGHUP reach the program, whose exit code is kept', as
     child.kill(signal);
     assert.equal((await ended).code, 40 + signal.length);
   }
+});
+
+test('a long installation says now and then that it goes on, until it has ended', async () => {
+  const lines: string[] = [];
+  const enough = Promise.withResolvers<void>();
+  const stop = startNotices((line: string) => {
+    if (lines.push(line) === 2) enough.resolve();
+  }, 5);
+  await enough.promise;
+  stop();
+  const told = lines.length;
+  await new Promise((resolve) => setTimeout(resolve, 30));
+  assert.equal(lines.length, told);
+  assert.match(lines[0] ?? '', /^Still installing, for \d+ s …\n$/);
 });
 
 test('a signal during the installation ends it, and leaves no lock and no stamp', async (t) => {

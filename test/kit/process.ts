@@ -56,9 +56,11 @@ export async function startProcess(
   scope: Scope,
   dataDir: string,
   flags: readonly string[] = [],
+  { environment = {}, nodeFlags = [] }: { environment?: Record<string, string>; nodeFlags?: readonly string[] } = {},
 ): Promise<ServiceProcess> {
-  const environment = await storeVariables(dataDir, flags);
-  const child = spawnProgram(['--data-dir', dataDir, '--listen', '127.0.0.1:0', ...flags], environment);
+  const variables = { ...(await storeVariables(dataDir, flags)), ...environment };
+  const words = ['--data-dir', dataDir, '--listen', '127.0.0.1:0', ...flags];
+  const child = spawnProgram(words, variables, undefined, nodeFlags);
   let output = '';
   const ended = new Promise<number | NodeJS.Signals | null>((resolve) =>
     child.on('close', (code, signal) => resolve(code ?? signal)),
@@ -118,9 +120,11 @@ function spawnProgram(
   flags: readonly string[],
   environment: Record<string, string>,
   entry = 'src/daemon/main.ts',
+  nodeFlags: readonly string[] = [],
 ): ChildProcess {
   const { PATH = '', HOME = '' } = process.env;
-  return spawn(process.execPath, ['--disable-sigusr1', '--disable-proto=throw', join(ROOT, entry), ...flags], {
+  const hardening = ['--disable-sigusr1', '--disable-proto=throw'];
+  return spawn(process.execPath, [...hardening, ...nodeFlags, join(ROOT, entry), ...flags], {
     env: { PATH, HOME, ...COMPILED, ...environment },
     stdio: ['ignore', 'pipe', 'pipe'],
   });

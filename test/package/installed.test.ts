@@ -1,11 +1,12 @@
 /** The package in a project of somebody's: the command starts soon, the service runs, the library is imported, and its types hold. */
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
-import { globSync, mkdirSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, globSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { ROOT } from '../house/source.ts';
 import { temporaryFolder } from '../kit/folder.ts';
+import { childrenOf } from '../kit/processes.ts';
 import { installPackage } from './installed.ts';
 
 const project = installPackage({ after });
@@ -66,6 +67,17 @@ test('what was compiled is kept where nobody else can write, and nowhere else', 
   assert.deepEqual(globSync('nowhere', { cwd: home }), []);
 });
 
+test('installed, the programs say how they are called there, and not by npm', () => {
+  for (const name of ['server', 'migrate', 'schema', 'audit-key']) {
+    const { status, stdout } = node([project.command, name, '--help']);
+    assert.equal(status, 0, name);
+    assert.match(stdout, new RegExp(`^Usage: leasehold ${name} `, 'm'));
+    assert.doesNotMatch(stdout, /npm (?:start|run)/, name);
+    const mistaken = node([project.command, name, '--nonsense']);
+    assert.doesNotMatch(mistaken.stderr, /npm (?:start|run)/, name);
+  }
+});
+
 test('the service starts from the package, on the flags that it is tuned for, and answers the library', async (t) => {
   const dataDir = join(temporaryFolder(t), 'data');
   const words = [project.command, 'server', '--data-dir', dataDir, '--listen', '127.0.0.1:0', '--log-level', 'silent'];
@@ -81,6 +93,11 @@ test('the service starts from the package, on the flags that it is tuned for, an
       if (found !== undefined && printed.includes('Ctrl-C stops.')) resolve(found);
     });
   });
+  const limits = childrenOf(service.pid ?? 0).map((pid) => `/proc/${pid}/limits`);
+  assert.equal(limits.length, 1);
+  for (const file of limits.filter((name) => existsSync(name))) {
+    assert.match(readFileSync(file, 'utf8'), /^Max core file size +0 +0 /m, 'a crash leaves no core dump');
+  }
   writeFileSync(
     join(project.folder, 'asks.js'),
     `import { readFileSync } from 'node:fs';

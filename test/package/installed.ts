@@ -60,13 +60,13 @@ function pack(scope: Scope, npm: Project['npm']): string {
 
 function placeDependencies(folder: string): void {
   interface Locked {
-    readonly packages: Readonly<Record<string, { readonly dev?: boolean }>>;
+    readonly packages: Readonly<Record<string, { readonly dev?: boolean; readonly link?: boolean }>>;
   }
   const { packages }: Locked = JSON.parse(readFileSync(join(ROOT, 'package-lock.json'), 'utf8'));
-  for (const [name, { dev = false }] of Object.entries(packages)) {
+  for (const [name, { dev = false, link = false }] of Object.entries(packages)) {
     const from = join(ROOT, name);
     // Those of other platforms are not here.
-    if (name === '' || dev || !existsSync(from)) continue;
+    if (name === '' || dev || link || !existsSync(from)) continue;
     const filter = (file: string) => !file.slice(from.length).includes('node_modules');
     cpSync(from, join(folder, name), { recursive: true, filter });
   }

@@ -4,6 +4,7 @@
 import assert from 'node:assert/strict';
 import { copyFileSync, existsSync, readFileSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
 import { assertNoStart, assertProgramRefuses, copyVault, outcomeOfStart } from '../daemon/vaults.ts';
 import { runOutside } from '../kit/outside.ts';
@@ -31,6 +32,15 @@ test('a file that is no database any more is one clear line of the program, and 
   const file = join(dataDir, 'leasehold.db');
   writeFileSync(file, Buffer.concat([Buffer.alloc(100, 'x'), readFileSync(file).subarray(100)]));
   await assertProgramRefuses(dataDir, /not a database/);
+});
+
+test('a damaged schema is one line, also where SQLite’s own words have several', async (t) => {
+  const dataDir = await copyVault(t);
+  const database = new DatabaseSync(join(dataDir, 'leasehold.db'), { defensive: false });
+  database.exec(`PRAGMA writable_schema = ON;
+    UPDATE sqlite_schema SET name = 'agents' || char(10) || 'x', sql = 'CREATE TABLE agents (' WHERE name = 'agents'`);
+  database.close();
+  await assertProgramRefuses(dataDir, /malformed database schema/);
 });
 
 test('whichever page is damaged, the start is refused in one line or goes on', async (t) => {

@@ -1,7 +1,7 @@
 /** A file of expectations: `allow|deny AGENT ACTION PATH [ttl SECONDS]`, a row a line; what follows a `#` is for people. */
 
+import { nearest } from '../../core/nearest.ts';
 import { parseTtl, type TtlSeconds } from '../../core/policy.ts';
-import { nearest } from '../arguments.ts';
 import { Mistake } from '../mistake.ts';
 import { type Problem, refuseProblems, ruleBroken } from './problems.ts';
 import { type Question, readQuestion } from './question.ts';

@@ -1,9 +1,9 @@
 /** A policy as it stands in a file, held to its fields: what is misspelt, missing or of another kind is said, all of it at once. */
 
 import type { PolicyReplacement, Policy as PolicyText } from '../../client/types.ts';
+import { nearest } from '../../core/nearest.ts';
 import { parsePattern } from '../../core/pattern.ts';
 import { ACTIONS, type Policy, type PolicyDraft, parsePolicy, parsePrincipal, parseTtl } from '../../core/policy.ts';
-import { nearest } from '../arguments.ts';
 import { ruleBroken } from './problems.ts';
 
 /** `created_at` is taken and left alone, so that what `policy show` prints can be a file. */

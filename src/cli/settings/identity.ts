@@ -180,8 +180,7 @@ function fromLogin(login: Login): Identity {
 
 /** Whether the data directory's token is meant for the address: its own service, however loopback is spelt. */
 function isOwnService({ address, serviceAddress }: Search): boolean {
-  if (serviceAddress === null) return address.level === 'default';
-  return address.value === serviceAddress || sameLoopback(address.value, serviceAddress);
+  return serviceAddress !== null && (address.value === serviceAddress || sameLoopback(address.value, serviceAddress));
 }
 
 /** A port that somebody forwarded, or took, is not the service's. */

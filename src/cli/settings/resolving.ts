@@ -8,7 +8,7 @@ import { say } from '../terminal.ts';
 import { type FileSettings, type Places, readProjectFile, readUserFile, type SettingsFile } from './files.ts';
 import { findIdentity } from './identity.ts';
 import { readServiceAddress } from './local.ts';
-import { Candidates, type Said, type Settings } from './settings.ts';
+import { Candidates, type OwnService, type Said, type Settings } from './settings.ts';
 import { type FlagReader, type Layer, readVariable } from './sources.ts';
 
 const DEFAULT_ADDRESS = 'http://127.0.0.1:7700';
@@ -51,10 +51,12 @@ export async function resolveSettings(flag: FlagReader, terminal: Terminal): Pro
   const timeouts = choose('timeout', 'LEASEHOLD_TIMEOUT', 'timeout');
   timeouts.add(String(DEFAULT_TIMEOUT_SECONDS), 'the default', 'default');
   const insecure = flag('insecure-http') ?? readVariable(places, 'LEASEHOLD_INSECURE_HTTP');
+  const identity = findIdentity({ flag, places, layers, address, dataDir: dataDir.value, serviceAddress: own });
   return {
     address,
     dataDir,
-    identity: findIdentity({ flag, places, layers, address, dataDir: dataDir.value, serviceAddress: own }),
+    identity,
+    ownService: findOwnService(address, identity, dataDir.value, own),
     format: first(formats, toFormat),
     timeoutSeconds: first(timeouts, toSeconds),
     allowsInsecureHttp: insecure === 'true' || insecure === '1',
@@ -65,6 +67,18 @@ export async function resolveSettings(flag: FlagReader, terminal: Terminal): Pro
       ...dataDirs.others.map((said) => ({ ...said, setting: 'data directory' })),
     ],
   };
+}
+
+/** WHY not wherever the addresses are the same: what somebody types may be another service, behind a forwarded port. */
+function findOwnService(
+  address: Said<string>,
+  identity: Said<unknown>,
+  dataDir: string,
+  own: string | null,
+): OwnService | null {
+  const isTrustedByIt = address.level === 'project file' && address.value === own;
+  const comesOutOfIt = address.level === 'data directory' || identity.level === 'data directory' || isTrustedByIt;
+  return own !== null && comesOutOfIt ? { dataDir, address: own } : null;
 }
 
 function chooseProfile(flag: FlagReader, places: Places, files: readonly SettingsFile[]): Said<string> | null {

@@ -34,10 +34,19 @@ export function mayBeAdministrator(identity: Identity): boolean {
   return identity.kind === 'token' && !identity.token.reveal().startsWith(SESSION_PREFIX);
 }
 
+/** The service of a data directory, by what the directory says. */
+export interface OwnService {
+  readonly dataDir: string;
+  /** As it stands there. */
+  readonly address: string;
+}
+
 export interface Settings {
   readonly address: Said<string>;
   readonly identity: Said<Identity>;
   readonly dataDir: Said<string>;
+  /** Set where the address, the token or the trust in the address came out of the data directory: then it must prove itself. */
+  readonly ownService: OwnService | null;
   readonly format: Said<Format>;
   /** Of each call. */
   readonly timeoutSeconds: Said<number>;

@@ -3,6 +3,8 @@ import { Health } from '../../api/responses.ts';
 import { openApiDocument } from '../openapi.ts';
 import { publicRoute, type Route, type RouteGroup } from '../route.ts';
 
+const PROOF_HEADER = 'leasehold-proof';
+
 /** `groups` gives the whole table, of which these rows are a part. */
 export function aboutRoutes(groups: () => readonly RouteGroup[]): readonly Route[] {
   let document: Uint8Array | null = null;
@@ -15,8 +17,10 @@ export function aboutRoutes(groups: () => readonly RouteGroup[]): readonly Route
       data: Health,
       failureStatus: 503,
       isAlwaysServed: true,
-      async handle({ status }) {
-        return { data: { status }, hasFailed: status !== 'ok' };
+      async handle({ status, prove }) {
+        const proof = prove();
+        const headers = proof === null ? {} : { [PROOF_HEADER]: proof };
+        return { data: { status }, hasFailed: status !== 'ok', headers };
       },
     }),
     publicRoute({

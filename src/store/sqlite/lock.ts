@@ -2,6 +2,9 @@
 import { DatabaseSync } from 'node:sqlite';
 import { atOpening, isBusy, toFailure } from './database.ts';
 
+/** A command that checks whether the lock is taken holds it for a moment: it must not keep a service from starting. */
+const TAKE_TIMEOUT_MS = 250;
+
 export class DatabaseLock {
   readonly #database: DatabaseSync;
 
@@ -11,7 +14,7 @@ export class DatabaseLock {
 
   /** Null where another process has it. Changes nothing but making the file. */
   static take(file: string): DatabaseLock | null {
-    const database = new DatabaseSync(file, { timeout: 0 });
+    const database = new DatabaseSync(file, { timeout: TAKE_TIMEOUT_MS });
     try {
       database.exec('BEGIN EXCLUSIVE');
       return new DatabaseLock(database);

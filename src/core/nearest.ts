@@ -1,0 +1,26 @@
+/** Finds the known word that a misspelt one was probably meant to be. */
+
+/** The known word that differs by at most two letters, or null. */
+export function nearest(word: string, known: readonly string[]): string | null {
+  let best: string | null = null;
+  let least = 3;
+  for (const each of known) {
+    const changes = distance(word, each);
+    if (changes < least) [best, least] = [each, changes];
+  }
+  return best;
+}
+
+/** Levenshtein distance; for short words. */
+function distance(a: string, b: string): number {
+  let row = Array.from({ length: b.length + 1 }, (_, at) => at);
+  for (let i = 1; i <= a.length; i++) {
+    const next = [i];
+    for (let j = 1; j <= b.length; j++) {
+      const changed = (row[j - 1] ?? 0) + (a[i - 1] === b[j - 1] ? 0 : 1);
+      next.push(Math.min(changed, (row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1));
+    }
+    row = next;
+  }
+  return row[b.length] ?? 0;
+}
