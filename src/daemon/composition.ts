@@ -8,6 +8,7 @@ import { createServer } from '../http/server.ts';
 import type { ServiceStatus } from '../http/status.ts';
 import { StoreFailure } from '../store/port.ts';
 import type { SyncFile } from '../store/sqlite/walsync.ts';
+import { KeyRecovery } from '../vault/key-recovery.ts';
 import { Ledger } from '../vault/ledger.ts';
 import { FailureLimiter } from '../vault/limiter.ts';
 import type { Vault } from '../vault/vault.ts';
@@ -63,11 +64,7 @@ export async function startService(
       settings: { adminMayRetrieve: configuration.adminMayRetrieve, versionsKept: configuration.versionsKept },
       memory,
       onDeregistered: (agents) => {
-        for (const { id, name } of agents) {
-          keyDirs
-            .remove(id, name)
-            .catch((error) => log.error('the key of an agent that is gone could not be removed', error));
-        }
+        for (const { id, name } of agents) void agentKeys.remove(id, name);
       },
       onBroken: stopBroken,
       // A failure of the store is worded by us and SQLite, and holds nothing that was sent.
@@ -76,12 +73,18 @@ export async function startService(
         logOften(`a turn could not be committed${error instanceof StoreFailure ? `: ${error.message}` : ''}`, error);
       },
     });
+    const agentKeys = new KeyRecovery({
+      keyFiles: keyDirs,
+      ledger,
+      onFailure: (error) => logOften('a key file could not be written, moved or removed; it is tried again', error),
+      onBroken: stopBroken,
+    });
     const vault: Vault = {
       ledger,
       store,
       keys,
       clock,
-      keyFiles: keyDirs,
+      agentKeys,
       limiter: new FailureLimiter(),
       verifier: new Verifier({ store, keys, clock }),
       adminTokenHash: hashToken(adminToken.token.reveal()),
@@ -117,6 +120,7 @@ export async function startService(
       warnings,
       async stop() {
         phase = 'stopping';
+        agentKeys.stop();
         await sweeping.stop();
         const cut = setTimeout(() => server.server.closeAllConnections(), STOP_WITHIN_MS);
         // A kept-alive connection falls idle only after its last answer.

@@ -6,7 +6,7 @@ import { isSameText, type VaultKeys } from '../crypto/keys.ts';
 import { hashToken } from '../crypto/tokens.ts';
 import type { Store } from '../store/port.ts';
 import type { Clock } from './clock.ts';
-import type { KeyFiles } from './keyfiles.ts';
+import type { KeyRecovery } from './key-recovery.ts';
 import type { Ledger } from './ledger.ts';
 import type { FailureLimiter } from './limiter.ts';
 import { findSession } from './memory.ts';
@@ -17,7 +17,7 @@ export interface Vault {
   readonly store: Store;
   readonly keys: VaultKeys;
   readonly clock: Clock;
-  readonly keyFiles: KeyFiles;
+  readonly agentKeys: KeyRecovery;
   readonly limiter: FailureLimiter;
   readonly verifier: Verifier;
   /** The administrator's token, hashed. */

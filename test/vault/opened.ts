@@ -17,6 +17,8 @@ import type { Batch, Store } from '../../src/store/port.ts';
 import type { SyncFile } from '../../src/store/sqlite/walsync.ts';
 import { SYSTEM_TIME, startClock, type TimeSource } from '../../src/vault/clock.ts';
 import { retrieveCredential, storeCredential } from '../../src/vault/credentials.ts';
+import { KeyRecovery } from '../../src/vault/key-recovery.ts';
+import type { KeyFiles } from '../../src/vault/keyfiles.ts';
 import { Ledger } from '../../src/vault/ledger.ts';
 import { FailureLimiter } from '../../src/vault/limiter.ts';
 import { readMemory } from '../../src/vault/memory.ts';
@@ -56,7 +58,13 @@ export interface OpenOptions {
   /** Syncs the store's file: SQLite's alone. */
   readonly syncFile?: SyncFile;
   readonly settings?: Partial<Settings>;
+  /** In place of those in the folder. */
+  readonly keyFiles?: KeyFiles;
+  /** How soon work on key files that failed is repeated; without it, not within a test. */
+  readonly recoveryIntervalMs?: number;
 }
+
+const NEVER_MS = 2 ** 31 - 1;
 
 /** Opens as the daemon does. Opening again without closing is what a crash does. */
 export async function openVault(scope: Scope, options: OpenOptions = {}): Promise<OpenedVault> {
@@ -89,11 +97,19 @@ export async function openVault(scope: Scope, options: OpenOptions = {}): Promis
     onBroken: (failure) => broken.push(failure),
     onFailedTurn: (error) => failures.push(error),
   });
-  const keyFiles = new KeyDirs(join(folder, 'agents'));
+  const keyFiles = options.keyFiles ?? new KeyDirs(join(folder, 'agents'));
+  const agentKeys = new KeyRecovery({
+    keyFiles,
+    ledger,
+    onFailure: (error) => failures.push(error),
+    onBroken: (failure) => broken.push(failure),
+    intervalMs: options.recoveryIntervalMs ?? NEVER_MS,
+  });
+  scope.after(() => agentKeys.stop());
   const adminTokenHash = hashToken('lha_of_this_test');
   const limiter = new FailureLimiter();
   const verifier = new Verifier({ store, keys, clock });
-  const vault = { ledger, store, keys, clock, keyFiles, limiter, verifier, adminTokenHash };
+  const vault = { ledger, store, keys, clock, agentKeys, limiter, verifier, adminTokenHash };
   return { ...vault, folder, real, failures, broken };
 }
 
