@@ -15,7 +15,7 @@ import type { VaultKeys } from '../crypto/keys.ts';
 import { open, seal } from '../crypto/sealing.ts';
 import type { Head, StoredChange } from '../store/port.ts';
 import type { Tip } from './memory.ts';
-import { signAgent, signPolicy, signReply, signSession } from './rows.ts';
+import { signAgent, signCredential, signPolicy, signReply, signSession } from './rows.ts';
 
 /** What one operation's caller is told once the turn is on disk. A bug is an Error that is no Fault. */
 export type Answer =
@@ -113,6 +113,8 @@ function toStored(change: Exclude<Change, { kind: 'countAccess' }>, keys: VaultK
       return { kind: 'putPolicy', policy: signPolicy(keys.row, change.policy) };
     case 'putSession':
       return { kind: 'putSession', session: signSession(keys.row, change.session) };
+    case 'putCredential':
+      return { kind: 'putCredential', credential: signCredential(keys.row, change.credential) };
     case 'keepReply':
       return { kind: 'keepReply', reply: signReply(keys.row, change.reply) };
     case 'addVersion': {
