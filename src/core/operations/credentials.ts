@@ -3,7 +3,7 @@ import { type Credential, type CredentialVersion, isKept } from '../credential.t
 import { type CredentialId, type CredentialType, DEFAULT_TYPE } from '../names.ts';
 import { type Context, type Operation, operation, refused, succeeded } from '../operation.ts';
 import type { CredentialPath } from '../path.ts';
-import { EVERYTHING, type PathRange, rangesOf } from '../pattern.ts';
+import { EVERYTHING, type PathRange } from '../pattern.ts';
 import type { Secret } from '../secret.ts';
 import type { VersionInfo } from '../workspace.ts';
 import { access, refuseAccess, refuseAltered, refuseMissing } from './access.ts';
@@ -88,7 +88,7 @@ export function remove(context: Context, path: CredentialPath): Operation<null> 
 export function list(context: Context): Operation<readonly PathRange[]> {
   return operation({ context, event: 'credential.list', resource: '*', who: 'agent' }, ({ caller, known, entry }) => {
     if (caller.kind === 'admin') return succeeded(EVERYTHING, entry('allowed'));
-    return succeeded(rangesOf(known.control.policies.granted(caller.agent.name, 'list')), entry('allowed'));
+    return succeeded(known.control.policies.grantedRanges(caller.agent.name, 'list'), entry('allowed'));
   });
 }
 
