@@ -8,6 +8,7 @@ import { createServer } from '../http/server.ts';
 import type { ServiceStatus } from '../http/status.ts';
 import { StoreFailure } from '../store/port.ts';
 import type { SyncFile } from '../store/sqlite/walsync.ts';
+import { DenialBudget } from '../vault/denial-budget.ts';
 import { KeyRecovery } from '../vault/key-recovery.ts';
 import { Ledger } from '../vault/ledger.ts';
 import { FailureLimiter } from '../vault/limiter.ts';
@@ -57,12 +58,14 @@ export async function startService(
     const adminToken = chooseAdminToken(configuration.adminTokenFile, tokenFile, warn);
     let failedTurn: unknown = null;
     const logOften = limited(log);
+    const denials = new DenialBudget(configuration.denialsPerMinute);
     const ledger = new Ledger({
       store,
       keys,
       clock,
       settings: { adminMayRetrieve: configuration.adminMayRetrieve, versionsKept: configuration.versionsKept },
       memory,
+      denials,
       onDeregistered: (agents) => {
         for (const { id, name } of agents) void agentKeys.remove(id, name);
       },
@@ -128,6 +131,7 @@ export async function startService(
         await server.close();
         clearInterval(closeIdle);
         clearTimeout(cut);
+        denials.close();
         try {
           await recordStop(ledger);
           await ledger.idle();

@@ -3,6 +3,7 @@ import { isIP } from 'node:net';
 import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
+import { DENIALS_PER_MINUTE } from '../vault/denial-budget.ts';
 import { chooseDatabase, type DatabaseChoice } from './database.ts';
 import { UsageError } from './usage.ts';
 
@@ -34,6 +35,11 @@ const FLAGS = [
     help: "the administrator's token; without it each start makes and prints one",
   },
   { name: 'admin-retrieve', value: 'allow|deny', help: 'whether the administrator may read values (default allow)' },
+  {
+    name: 'denials-per-minute',
+    value: 'N',
+    help: 'refusals of one agent recorded one by one a minute; more are summarised (default 1200)',
+  },
   { name: 'versions-kept', value: 'N', help: 'versions kept of each credential, 1 to 1000 (default 10)' },
   { name: 'tls-cert', value: 'FILE', help: 'certificate chain in PEM, for HTTPS' },
   { name: 'tls-key', value: 'FILE', help: 'its private key in PEM' },
@@ -71,6 +77,8 @@ export interface Configuration {
   readonly adminTokenFile: string | null;
   readonly adminMayRetrieve: boolean;
   readonly versionsKept: number;
+  /** Of one agent, recorded one by one; what exceeds it is summarised. */
+  readonly denialsPerMinute: number;
   readonly tls: { readonly certFile: string; readonly keyFile: string } | null;
   readonly publicNames: readonly string[];
   readonly trustedProxies: readonly string[];
@@ -116,6 +124,12 @@ export function readConfiguration(args: readonly string[], environment: Environm
     adminTokenFile: file('admin-token-file'),
     adminMayRetrieve: oneOf('admin-retrieve', get('admin-retrieve') ?? 'allow', ['allow', 'deny']) === 'allow',
     versionsKept: wholeNumber('versions-kept', get('versions-kept') ?? '10', 1, 1000),
+    denialsPerMinute: wholeNumber(
+      'denials-per-minute',
+      get('denials-per-minute') ?? String(DENIALS_PER_MINUTE),
+      1,
+      1_000_000,
+    ),
     tls: tlsFiles(file('tls-cert'), file('tls-key')),
     publicNames: list(get('public-name')).map((name) => name.toLowerCase()),
     trustedProxies: list(get('trusted-proxy')).map(parseNetwork),

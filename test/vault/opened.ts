@@ -17,6 +17,7 @@ import type { Batch, Store } from '../../src/store/port.ts';
 import type { SyncFile } from '../../src/store/sqlite/walsync.ts';
 import { SYSTEM_TIME, startClock, type TimeSource } from '../../src/vault/clock.ts';
 import { retrieveCredential, storeCredential } from '../../src/vault/credentials.ts';
+import { DenialBudget } from '../../src/vault/denial-budget.ts';
 import { KeyRecovery } from '../../src/vault/key-recovery.ts';
 import type { KeyFiles } from '../../src/vault/keyfiles.ts';
 import { Ledger } from '../../src/vault/ledger.ts';
@@ -42,6 +43,7 @@ export interface OpenedVault extends Vault {
   readonly folder: string;
   /** The real store, without what a test stands in front of it. */
   readonly real: Store;
+  readonly denials: DenialBudget;
   /** What made turns fail, in order. */
   readonly failures: unknown[];
   /** What was told to stop the process. */
@@ -60,6 +62,7 @@ export interface OpenOptions {
   readonly settings?: Partial<Settings>;
   /** In place of those in the folder. */
   readonly keyFiles?: KeyFiles;
+  readonly denialsPerMinute?: number;
   /** How soon work on key files that failed is repeated; without it, not within a test. */
   readonly recoveryIntervalMs?: number;
 }
@@ -87,11 +90,13 @@ export async function openVault(scope: Scope, options: OpenOptions = {}): Promis
   const clock = shared === null ? startClock(notBefore, source) : new SharedClock(shared, notBefore, source);
   const failures: unknown[] = [];
   const broken: unknown[] = [];
+  const denials = new DenialBudget(options.denialsPerMinute);
   const ledger = new Ledger({
     store,
     keys,
     clock,
     memory,
+    denials,
     settings: { adminMayRetrieve: true, versionsKept: 10, ...options.settings },
     onDeregistered: () => undefined,
     onBroken: (failure) => broken.push(failure),
@@ -110,7 +115,7 @@ export async function openVault(scope: Scope, options: OpenOptions = {}): Promis
   const limiter = new FailureLimiter();
   const verifier = new Verifier({ store, keys, clock });
   const vault = { ledger, store, keys, clock, agentKeys, limiter, verifier, adminTokenHash };
-  return { ...vault, folder, real, failures, broken };
+  return { ...vault, denials, folder, real, failures, broken };
 }
 
 /** The store with a test's own clock in the place of its database's; a store that has none stays as it is. */
