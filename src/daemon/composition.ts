@@ -8,6 +8,7 @@ import { createServer } from '../http/server.ts';
 import type { ServiceStatus } from '../http/status.ts';
 import { StoreFailure } from '../store/port.ts';
 import type { SyncFile } from '../store/sqlite/walsync.ts';
+import { AgentBudgets } from '../vault/agent-budgets.ts';
 import { DenialBudget } from '../vault/denial-budget.ts';
 import { KeyRecovery } from '../vault/key-recovery.ts';
 import { Ledger } from '../vault/ledger.ts';
@@ -89,6 +90,7 @@ export async function startService(
       clock,
       agentKeys,
       limiter: new FailureLimiter(),
+      budgets: new AgentBudgets(configuration.budgets),
       verifier: new Verifier({ store, keys, clock }),
       adminTokenHash: hashToken(adminToken.token.reveal()),
     };

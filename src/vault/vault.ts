@@ -5,6 +5,7 @@ import type { TokenHash } from '../core/names.ts';
 import { isSameText, type VaultKeys } from '../crypto/keys.ts';
 import { hashToken } from '../crypto/tokens.ts';
 import type { Store } from '../store/port.ts';
+import type { AgentBudgets } from './agent-budgets.ts';
 import type { Clock } from './clock.ts';
 import type { KeyRecovery } from './key-recovery.ts';
 import type { Ledger } from './ledger.ts';
@@ -19,6 +20,7 @@ export interface Vault {
   readonly clock: Clock;
   readonly agentKeys: KeyRecovery;
   readonly limiter: FailureLimiter;
+  readonly budgets: AgentBudgets;
   readonly verifier: Verifier;
   /** The administrator's token, hashed. */
   readonly adminTokenHash: TokenHash;

@@ -15,6 +15,7 @@ import { hashToken } from '../../src/crypto/tokens.ts';
 import { KeyDirs } from '../../src/daemon/keydirs.ts';
 import type { Batch, Store } from '../../src/store/port.ts';
 import type { SyncFile } from '../../src/store/sqlite/walsync.ts';
+import { AgentBudgets, type BudgetLimits, DEFAULT_BUDGETS } from '../../src/vault/agent-budgets.ts';
 import { SYSTEM_TIME, startClock, type TimeSource } from '../../src/vault/clock.ts';
 import { retrieveCredential, storeCredential } from '../../src/vault/credentials.ts';
 import { DenialBudget } from '../../src/vault/denial-budget.ts';
@@ -63,6 +64,7 @@ export interface OpenOptions {
   /** In place of those in the folder. */
   readonly keyFiles?: KeyFiles;
   readonly denialsPerMinute?: number;
+  readonly budgets?: Partial<BudgetLimits>;
   /** How soon work on key files that failed is repeated; without it, not within a test. */
   readonly recoveryIntervalMs?: number;
 }
@@ -113,8 +115,9 @@ export async function openVault(scope: Scope, options: OpenOptions = {}): Promis
   scope.after(() => agentKeys.stop());
   const adminTokenHash = hashToken('lha_of_this_test');
   const limiter = new FailureLimiter();
+  const budgets = new AgentBudgets({ ...DEFAULT_BUDGETS, ...options.budgets });
   const verifier = new Verifier({ store, keys, clock });
-  const vault = { ledger, store, keys, clock, agentKeys, limiter, verifier, adminTokenHash };
+  const vault = { ledger, store, keys, clock, agentKeys, limiter, budgets, verifier, adminTokenHash };
   return { ...vault, denials, folder, real, failures, broken };
 }
 
