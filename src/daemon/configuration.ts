@@ -3,8 +3,8 @@ import { isIP } from 'node:net';
 import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import { type BudgetLimits, DEFAULT_BUDGETS } from '../vault/agent-budgets.ts';
-import { DENIALS_PER_MINUTE } from '../vault/denial-budget.ts';
+import { type BudgetLimits, DEFAULT_BUDGETS } from '../vault/agentbudgets.ts';
+import { DENIALS_PER_MINUTE } from '../vault/denialbudget.ts';
 import { chooseDatabase, type DatabaseChoice } from './database.ts';
 import { UsageError } from './usage.ts';
 

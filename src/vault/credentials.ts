@@ -9,7 +9,7 @@ import type { CredentialPath } from '../core/path.ts';
 import { Secret } from '../core/secret.ts';
 import { newCredentialId, newLeaseId } from '../crypto/ids.ts';
 import { FIRST_CREDENTIAL } from '../store/queries.ts';
-import { withBudget } from './agent-budgets.ts';
+import { withBudget } from './agentbudgets.ts';
 import { type Listing, type Page, readListing } from './listing.ts';
 import type { Vault } from './vault.ts';
 

@@ -14,7 +14,7 @@ import { newEntryId } from '../crypto/ids.ts';
 import type { VaultKeys } from '../crypto/keys.ts';
 import { open, seal } from '../crypto/sealing.ts';
 import type { Head, StoredChange } from '../store/port.ts';
-import type { DenialBudget, Summaries } from './denial-budget.ts';
+import type { DenialBudget, Summaries } from './denialbudget.ts';
 import type { Tip } from './memory.ts';
 import { signAgent, signCredential, signPolicy, signReply, signSession } from './rows.ts';
 

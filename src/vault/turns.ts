@@ -9,7 +9,7 @@ import type { VaultKeys } from '../crypto/keys.ts';
 import type { ControlChanges, Store, Turn } from '../store/port.ts';
 import { assertNothingLost, catchUp } from './catchingup.ts';
 import type { Clock } from './clock.ts';
-import type { DenialBudget } from './denial-budget.ts';
+import type { DenialBudget } from './denialbudget.ts';
 import { fill, keysToLoad } from './loading.ts';
 import { type Memory, readMemory } from './memory.ts';
 import { Rounds } from './rounds.ts';

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { Fault } from '../../src/core/fault.ts';
 import { parsePolicy } from '../../src/core/policy.ts';
-import type { BudgetLimits } from '../../src/vault/agent-budgets.ts';
+import type { BudgetLimits } from '../../src/vault/agentbudgets.ts';
 import { createPolicy } from '../../src/vault/policies.ts';
 import { as, enrol, logIn, newAgentKey } from './agents.ts';
 import { admin, get, openVault, outcomeOf, put, readLog } from './opened.ts';
