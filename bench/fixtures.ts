@@ -16,7 +16,7 @@ import { hashToken } from '../src/crypto/tokens.ts';
 import type { Store, StoredChange } from '../src/store/port.ts';
 import { SqliteStore } from '../src/store/sqlite/store.ts';
 import { readMemory, type Tip } from '../src/vault/memory.ts';
-import { signAgent, signPolicy, signSession } from '../src/vault/rows.ts';
+import { signAgent, signCredential, signPolicy, signSession } from '../src/vault/rows.ts';
 import { VALUE } from './answer.ts';
 import type { Say } from './parts.ts';
 import { benchAgent, benchPath, benchPolicy, benchPublicKey, benchToken, randomBelow } from './subjects.ts';
@@ -140,7 +140,10 @@ function credentialChanges(keys: VaultKeys, index: number, now: number): StoredC
   const times = { createdAt: now, updatedAt: now };
   const sealed = seal(keys, new Secret(VALUE), { credentialId: id, path, type, version });
   return [
-    { kind: 'putCredential', credential: { id, path, type, description: '', ...times, version } },
+    {
+      kind: 'putCredential',
+      credential: signCredential(keys.row, { id, path, type, description: '', ...times, version }),
+    },
     { kind: 'addVersion', credentialId: id, version: { version, type, createdAt: now }, sealed },
   ];
 }

@@ -13,8 +13,6 @@ export type PlainChange =
   | { readonly kind: 'removePolicy'; readonly name: PolicyName }
   | { readonly kind: 'removeSession'; readonly tokenHash: TokenHash }
   | { readonly kind: 'spendChallenge'; readonly id: ChallengeId; readonly expiresAt: number }
-  /** Makes the credential, or replaces what is said of it. */
-  | { readonly kind: 'putCredential'; readonly credential: Credential }
   | { readonly kind: 'removeCredential'; readonly id: CredentialId; readonly path: CredentialPath }
   /** Drops the versions up to and with `through`. */
   | { readonly kind: 'dropVersions'; readonly credentialId: CredentialId; readonly through: number }
@@ -29,6 +27,8 @@ export type Change =
   | { readonly kind: 'putAgent'; readonly agent: Agent }
   | { readonly kind: 'putPolicy'; readonly policy: Policy }
   | { readonly kind: 'putSession'; readonly session: Session }
+  /** Makes the credential, or replaces what is said of it. */
+  | { readonly kind: 'putCredential'; readonly credential: Credential }
   /** In place of one that has the id and is of no use any more. */
   | { readonly kind: 'keepReply'; readonly reply: KeptReply }
   /** Stored sealed. */

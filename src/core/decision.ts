@@ -54,10 +54,11 @@ export function explain(
 export function nearestPattern(patterns: Iterable<Pattern>, path: CredentialPath): Pattern | null {
   let nearest: Pattern | null = null;
   let longest = -1;
-  for (const pattern of [...patterns].sort()) {
+  for (const pattern of patterns) {
     let common = 0;
     while (common < pattern.length && pattern[common] === path[common]) common++;
-    if (common > longest) [nearest, longest] = [pattern, common];
+    const isFirst = common === longest && nearest !== null && pattern < nearest;
+    if (common > longest || isFirst) [nearest, longest] = [pattern, common];
   }
   return nearest;
 }

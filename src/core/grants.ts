@@ -2,7 +2,7 @@
 import { LengthCounts } from './lengthcounts.ts';
 import type { PolicyName } from './names.ts';
 import type { CredentialPath } from './path.ts';
-import { type Pattern, patternsOf } from './pattern.ts';
+import { type PathRange, type Pattern, patternsOf, rangesOf } from './pattern.ts';
 import type { Policy } from './policy.ts';
 
 /** INVARIANT: smallest `maxTtlSeconds` first, then the name in code-point order. The first one decides. */
@@ -19,6 +19,8 @@ export class Grants {
   /** Each pattern's policies, most restrictive first. */
   readonly #byPattern = new Map<Pattern, Policy[]>();
   readonly #lengths = new LengthCounts();
+  /** What the patterns cover, until one of them comes or goes. */
+  #ranges: readonly PathRange[] | null = null;
 
   get isEmpty(): boolean {
     return this.#byPattern.size === 0;
@@ -28,11 +30,17 @@ export class Grants {
     return this.#byPattern.keys();
   }
 
+  ranges(): readonly PathRange[] {
+    this.#ranges ??= rangesOf(this.#byPattern.keys());
+    return this.#ranges;
+  }
+
   put(pattern: Pattern, policy: Policy): void {
     const policies = this.#byPattern.get(pattern) ?? [];
     const next = policies.findIndex((other) => compareRestriction(other, policy) > 0);
     policies.splice(next === -1 ? policies.length : next, 0, policy);
     if (policies.length > 1) return;
+    this.#ranges = null;
     this.#byPattern.set(pattern, policies);
     this.#lengths.add(pattern.length);
   }
@@ -45,6 +53,7 @@ export class Grants {
       this.#byPattern.set(pattern, rest);
       return;
     }
+    this.#ranges = null;
     this.#byPattern.delete(pattern);
     this.#lengths.remove(pattern.length);
   }

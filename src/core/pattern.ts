@@ -52,14 +52,47 @@ function rangeOf(pattern: Pattern): PathRange {
 
 /** What the patterns cover, as ranges that do not overlap, in order. */
 export function rangesOf(patterns: Iterable<Pattern>): PathRange[] {
-  const ranges = [...patterns].map(rangeOf).sort((a, b) => (a.from < b.from ? -1 : a.from > b.from ? 1 : 0));
+  // As texts patterns have the order of their ranges, because '*' stands before every character a path may have.
   const merged: PathRange[] = [];
-  for (const range of ranges) {
-    const last = merged.at(-1);
-    if (last === undefined || range.from >= last.to) merged.push(range);
-    else if (range.to > last.to) merged[merged.length - 1] = { from: last.from, to: range.to };
+  for (const pattern of [...patterns].sort()) append(merged, rangeOf(pattern));
+  return merged;
+}
+
+/** Ranges come in the order of their beginnings. */
+function append(merged: PathRange[], range: PathRange): void {
+  const last = merged.at(-1);
+  if (last === undefined || range.from >= last.to) merged.push(range);
+  else if (range.to > last.to) merged[merged.length - 1] = { from: last.from, to: range.to };
+}
+
+/** Merges lists of such ranges into one, each a pass through both. */
+export function unionOf(lists: readonly (readonly PathRange[])[]): readonly PathRange[] {
+  const [first = [], ...others] = lists;
+  return others.reduce(mergeTwo, first);
+}
+
+function mergeTwo(a: readonly PathRange[], b: readonly PathRange[]): PathRange[] {
+  const merged: PathRange[] = [];
+  for (let i = 0, j = 0; i < a.length || j < b.length; ) {
+    const [left, right] = [a[i], b[j]];
+    const takesLeft = right === undefined || (left !== undefined && left.from <= right.from);
+    const next = takesLeft ? left : right;
+    if (takesLeft) i++;
+    else j++;
+    if (next !== undefined) append(merged, next);
   }
   return merged;
+}
+
+/** The index of the first range that ends behind the path: the next one that may hold anything from there on. */
+export function rangeFrom(ranges: readonly PathRange[], path: string): number {
+  let [low, high] = [0, ranges.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((ranges[middle]?.to ?? '') > path) high = middle;
+    else low = middle + 1;
+  }
+  return low;
 }
 
 export const EVERYTHING: readonly PathRange[] = [rangeOf('*' as Pattern)];

@@ -6,7 +6,7 @@ import { Grants, moreRestrictive } from './grants.ts';
 import { LengthCounts } from './lengthcounts.ts';
 import type { AgentName, PolicyName } from './names.ts';
 import type { CredentialPath } from './path.ts';
-import type { Pattern } from './pattern.ts';
+import { type PathRange, type Pattern, unionOf } from './pattern.ts';
 import type { Action, Policy, Principal } from './policy.ts';
 
 const MAX_AGENTS_KNOWN = 10_000;
@@ -74,6 +74,11 @@ export class PolicyIndex {
       for (const pattern of actions.get(action)?.patterns() ?? []) patterns.add(pattern);
     }
     return patterns;
+  }
+
+  /** What those patterns cover: costs a pass through the ranges where several principals name the agent, else nothing. */
+  grantedRanges(agent: AgentName, action: Action): readonly PathRange[] {
+    return unionOf(this.#naming(agent).map((actions) => actions.get(action)?.ranges() ?? []));
   }
 
   /** Whether any policy names the agent. */

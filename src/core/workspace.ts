@@ -32,6 +32,8 @@ export interface VersionInfo {
 /** What the store found for the keys of a turn. What is not there is not in the maps. */
 export class Loaded {
   readonly credentials = new Map<CredentialPath, Credential>();
+  /** Of those the ones whose rows do not authenticate. */
+  readonly altered = new Set<CredentialPath>();
   readonly histories = new Map<CredentialId, VersionInfo[]>();
   readonly sessions = new Map<TokenHash, Session>();
   readonly leases = new Map<LeaseId, Lease>();
@@ -80,6 +82,11 @@ export class Workspace implements CallerRegister {
     return this.loaded.credentials.get(path) ?? null;
   }
 
+  /** Whether the row of the credential was altered outside. Nothing is given or stored on the strength of it. */
+  isAltered(path: CredentialPath): boolean {
+    return this.loaded.altered.has(path);
+  }
+
   lease(id: LeaseId): Lease | null {
     return this.loaded.leases.get(id) ?? null;
   }
@@ -114,6 +121,7 @@ export class Workspace implements CallerRegister {
         return;
       case 'removeCredential':
         loaded.credentials.delete(change.path);
+        loaded.altered.delete(change.path);
         return;
       case 'addVersion': {
         const { credential, version } = change;

@@ -21,7 +21,7 @@ export interface VaultKeys {
   readonly audit: KeyObject;
   /** Makes and knows challenges. */
   readonly challenge: KeyObject;
-  /** Authenticates rows of agents, policies, sessions and kept replies. */
+  /** Authenticates rows of agents, policies, sessions, credentials and kept replies. */
   readonly row: KeyObject;
   /** Base64; kept in the database, so that another root key is refused there. */
   readonly checkValue: string;

@@ -8,6 +8,9 @@ import { hashToken } from '../crypto/tokens.ts';
 import { createServer } from '../http/server.ts';
 import { StoreFailure } from '../store/port.ts';
 import type { SyncFile } from '../store/sqlite/walsync.ts';
+import { AgentBudgets } from '../vault/agentbudgets.ts';
+import { DenialBudget } from '../vault/denialbudget.ts';
+import { KeyRecovery } from '../vault/keyrecovery.ts';
 import { Ledger } from '../vault/ledger.ts';
 import { FailureLimiter } from '../vault/limiter.ts';
 import type { Vault } from '../vault/vault.ts';
@@ -58,18 +61,16 @@ export async function startService(
     const adminToken = chooseAdminToken(configuration.adminTokenFile, tokenFile, warn);
     let failedTurn: unknown = null;
     const logOften = limited(log);
+    const denials = new DenialBudget(configuration.denialsPerMinute);
     const ledger = new Ledger({
       store,
       keys,
       clock,
       settings: { adminMayRetrieve: configuration.adminMayRetrieve, versionsKept: configuration.versionsKept },
       memory,
+      denials,
       onDeregistered: (agents) => {
-        for (const { id, name } of agents) {
-          keyDirs
-            .remove(id, name)
-            .catch((error) => log.error('the key of an agent that is gone could not be removed', error));
-        }
+        for (const { id, name } of agents) void agentKeys.remove(id, name);
       },
       onBroken: stopBroken,
       // A failure of the store is worded by us and SQLite, and holds nothing that was sent.
@@ -80,13 +81,20 @@ export async function startService(
         logOften(`a turn could not be committed${error instanceof StoreFailure ? `: ${error.message}` : ''}`, error);
       },
     });
+    const agentKeys = new KeyRecovery({
+      keyFiles: keyDirs,
+      ledger,
+      onFailure: (error) => logOften('a key file could not be written, moved or removed; it is tried again', error),
+      onBroken: stopBroken,
+    });
     const vault: Vault = {
       ledger,
       store,
       keys,
       clock,
-      keyFiles: keyDirs,
+      agentKeys,
       limiter: new FailureLimiter(),
+      budgets: new AgentBudgets(configuration.budgets),
       verifier: new Verifier({ store, keys, clock }),
       adminTokenHash: hashToken(adminToken.token.reveal()),
     };
@@ -122,6 +130,7 @@ export async function startService(
       async stop() {
         phase = 'stopping';
         removeFiles(files, log);
+        agentKeys.stop();
         await sweeping.stop();
         const cut = setTimeout(() => server.server.closeAllConnections(), STOP_WITHIN_MS);
         // A kept-alive connection falls idle only after its last answer.
@@ -129,6 +138,7 @@ export async function startService(
         await server.close();
         clearInterval(closeIdle);
         clearTimeout(cut);
+        denials.close();
         try {
           await recordStop(ledger);
           await ledger.idle();

@@ -2,6 +2,8 @@
 import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
+import { type BudgetLimits, DEFAULT_BUDGETS } from '../vault/agentbudgets.ts';
+import { DENIALS_PER_MINUTE } from '../vault/denialbudget.ts';
 import { chooseDatabase, type DatabaseChoice } from './database.ts';
 import { parsePublicName, parseTrustedProxy } from './hosts.ts';
 import { CALLED_AS, UsageError } from './usage.ts';
@@ -35,6 +37,10 @@ const FLAGS = [
     help: "the administrator's token; without it each start makes and prints one",
   },
   { name: 'admin-retrieve', value: 'allow|deny', help: 'whether the administrator may read values (default allow)' },
+  { name: 'denials-per-minute', value: 'N', help: 'refusals of one agent that are recorded singly (default 1200)' },
+  { name: 'sessions-per-hour', value: 'N', help: 'sessions that one agent may open (default 100000)' },
+  { name: 'leases-per-hour', value: 'N', help: 'leases that one agent may get (default 10000000)' },
+  { name: 'stored-mib-per-hour', value: 'N', help: 'values that one agent may store, in MiB (default 1024)' },
   { name: 'versions-kept', value: 'N', help: 'versions kept of each credential, 1 to 1000 (default 10)' },
   { name: 'tls-cert', value: 'FILE', help: 'certificate chain in PEM, for HTTPS' },
   { name: 'tls-key', value: 'FILE', help: 'its private key in PEM' },
@@ -72,6 +78,9 @@ export interface Configuration {
   readonly adminTokenFile: string | null;
   readonly adminMayRetrieve: boolean;
   readonly versionsKept: number;
+  /** Of one agent, recorded one by one; what exceeds it is summarised. */
+  readonly denialsPerMinute: number;
+  readonly budgets: BudgetLimits;
   readonly tls: { readonly certFile: string; readonly keyFile: string } | null;
   readonly publicNames: readonly string[];
   readonly trustedProxies: readonly string[];
@@ -110,6 +119,8 @@ export function readConfiguration(args: readonly string[], environment: Environm
   const base = environment['INIT_CWD'] ?? process.cwd();
   const get = (name: FlagName): string | undefined => given.get(name) ?? fromEnvironment(environment, name);
   const file = (name: FlagName): string | null => (get(name) === undefined ? null : resolve(base, get(name) ?? ''));
+  const amount = (name: FlagName, byDefault: number): number =>
+    wholeNumber(name, get(name) ?? String(byDefault), 1, 999_999_999);
   const configuration: Configuration = {
     dataDir: file('data-dir') ?? join(homedir(), '.leasehold'),
     database: chooseDatabase(
@@ -121,6 +132,12 @@ export function readConfiguration(args: readonly string[], environment: Environm
     adminTokenFile: file('admin-token-file'),
     adminMayRetrieve: oneOf('admin-retrieve', get('admin-retrieve') ?? 'allow', ['allow', 'deny']) === 'allow',
     versionsKept: wholeNumber('versions-kept', get('versions-kept') ?? '10', 1, 1000),
+    denialsPerMinute: amount('denials-per-minute', DENIALS_PER_MINUTE),
+    budgets: {
+      sessionsPerHour: amount('sessions-per-hour', DEFAULT_BUDGETS.sessionsPerHour),
+      leasesPerHour: amount('leases-per-hour', DEFAULT_BUDGETS.leasesPerHour),
+      storedMibPerHour: amount('stored-mib-per-hour', DEFAULT_BUDGETS.storedMibPerHour),
+    },
     tls: tlsFiles(file('tls-cert'), file('tls-key')),
     publicNames: list(get('public-name')).map(parsePublicName),
     trustedProxies: list(get('trusted-proxy')).map(parseTrustedProxy),

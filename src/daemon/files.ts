@@ -21,7 +21,7 @@ const PRIVATE_FILE = 0o600;
 /** A reason not to start: one clear line. */
 export class StartError extends Error {}
 
-function lstatOrNull(path: string) {
+export function lstatOrNull(path: string) {
   return lstatSync(path, { throwIfNoEntry: false }) ?? null;
 }
 

@@ -2,12 +2,12 @@
  * The directories of agents' private keys: `agents/<name>/private_key.pem`, with the agent's immutable id beside it.
  * A key waits in `agents/.pending/<id>` until its agent is in the log. SOURCE: interface 2.5; design, "Key files".
  */
-import { existsSync, lstatSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
+import { lstatSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Agent } from '../core/agent.ts';
 import type { AgentId, AgentName } from '../core/names.ts';
 import type { KeyFiles } from '../vault/keyfiles.ts';
-import { checkPrivateFile, ensurePrivateDir, syncDir, writeNewFile } from './files.ts';
+import { checkPrivateFile, ensurePrivateDir, lstatOrNull, syncDir, writeNewFile } from './files.ts';
 
 const PRIVATE_KEY = 'private_key.pem';
 const AGENT_ID = 'agent_id';
@@ -36,10 +36,12 @@ export class KeyDirs implements KeyFiles {
     const dir = join(this.#root, name);
     const prepared = join(this.#pending, id);
     // ORDER: before anything is removed. Of a request that is repeated the key was published by the first one.
-    if (!existsSync(prepared)) return;
-    // Names are unique, so that what stands here is an earlier agent's stray.
-    rmSync(dir, { recursive: true, force: true });
-    renameSync(prepared, dir);
+    if (lstatOrNull(prepared) !== null) {
+      // Names are unique, so that what stands here is an earlier agent's stray.
+      rmSync(dir, { recursive: true, force: true });
+      renameSync(prepared, dir);
+    }
+    // WHY always: the rename may be there already, and the sync after it have failed.
     syncDir(this.#root);
   }
 
@@ -88,7 +90,10 @@ export class KeyDirs implements KeyFiles {
 
   /** Whose directory it is; null where it is not there, or not ours. */
   #idOf(name: AgentName): AgentId | null {
-    const file = join(this.#root, name, AGENT_ID);
-    return existsSync(file) ? (readFileSync(file, 'latin1').trim() as AgentId) : null;
+    const dir = join(this.#root, name);
+    const file = join(dir, AGENT_ID);
+    // WHY not `existsSync`: it takes every failure for a file that is missing.
+    if (lstatOrNull(dir)?.isDirectory() !== true || lstatOrNull(file) === null) return null;
+    return readFileSync(file, 'latin1').trim() as AgentId;
   }
 }

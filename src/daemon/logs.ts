@@ -1,6 +1,7 @@
 /** The service's own log: one JSON object a line on standard error, with allow-listed fields. Bounded under a flood. */
 import { destination, pino } from 'pino';
 import { ERROR_STATUS } from '../api/errors.ts';
+import { codeOf } from '../core/errorcode.ts';
 import type { FaultCode } from '../core/fault.ts';
 import type { RequestLog } from '../http/log.ts';
 import type { LogLevel } from './configuration.ts';
@@ -53,9 +54,9 @@ export function createLog(level: LogLevel): ServiceLog {
   };
 }
 
-/** Where it happened and what kind it was; not its message, which might hold what was sent. */
+/** Where it happened, its kind and the system's code, as in `Error (EMFILE)`; not its message, which might hold what was sent. */
 function stackOf(error: unknown): string {
   if (!(error instanceof Error)) return typeof error;
   const frames = (error.stack ?? '').split('\n').filter((line) => line.trimStart().startsWith('at '));
-  return [error.name, ...frames].join('\n');
+  return [`${error.name}${codeOf(error) || codeOf(error.cause)}`, ...frames].join('\n');
 }

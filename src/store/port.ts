@@ -52,7 +52,7 @@ export interface Head {
 
 /** What a turn's keys found; what is not there is not in it. */
 export interface Found {
-  readonly credentials: readonly Credential[];
+  readonly credentials: readonly Authenticated<Credential>[];
   readonly versions: readonly { readonly credentialId: CredentialId; readonly version: CredentialVersion }[];
   readonly histories: readonly { readonly credentialId: CredentialId; readonly versions: readonly VersionInfo[] }[];
   readonly sessions: readonly Authenticated<Session>[];
@@ -67,6 +67,8 @@ export type StoredChange =
   | { readonly kind: 'putAgent'; readonly agent: Authenticated<Agent> }
   | { readonly kind: 'putPolicy'; readonly policy: Authenticated<Policy> }
   | { readonly kind: 'putSession'; readonly session: Authenticated<Session> }
+  /** Makes the credential, or replaces what is said of it. */
+  | { readonly kind: 'putCredential'; readonly credential: Authenticated<Credential> }
   /** Takes the place of one with the same id. */
   | { readonly kind: 'keepReply'; readonly reply: Authenticated<KeptReply> }
   | {

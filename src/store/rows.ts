@@ -93,6 +93,11 @@ export function toCredential(row: Row): Credential {
   };
 }
 
+/** With its MAC, as a turn loads it. */
+export function toLoadedCredential(row: Row): Authenticated<Credential> {
+  return { ...toCredential(row), mac: text(row, 'mac') };
+}
+
 export function toVersion(row: Row): CredentialVersion {
   const sealed = row['sealed'];
   return {

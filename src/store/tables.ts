@@ -57,7 +57,10 @@ export const TABLES: readonly Table[] = [
     { ...texts('id agent_id request_mac reply mac'), ...numbers('expires_at') },
     ROWS_WITH_VALUES,
   ),
-  table('credentials', 'path', { ...texts('path id type description'), ...numbers('created_at updated_at version') }),
+  table('credentials', 'path', {
+    ...texts('path id type description mac'),
+    ...numbers('created_at updated_at version'),
+  }),
   table(
     'credential_versions',
     'credential_id version',

@@ -19,7 +19,7 @@ export interface Registration {
 }
 
 export async function registerAgent(vault: Vault, context: Context, registration: Registration): Promise<Agent> {
-  const { ledger, keyFiles } = vault;
+  const { ledger, agentKeys } = vault;
   const { name, description } = registration;
   const id = newAgentId();
   const toOperation = (publicKey: PublicKey) =>
@@ -29,15 +29,15 @@ export async function registerAgent(vault: Vault, context: Context, registration
   const request = toOperation(publicKey);
   // A caller who will be refused leaves no file, not even for a moment.
   if (context.presented.kind !== 'admin') return (await ledger.submit(request)).reply;
-  await keyFiles.prepare(id, privateKeyPem);
+  await agentKeys.prepare(id, name, privateKeyPem);
   try {
     const { reply } = await ledger.submit(request);
-    if (reply.id === id) await keyFiles.publish(id, name);
+    if (reply.id === id) await agentKeys.publish(id, name);
     else await settleRepeat(vault, reply, id);
     return reply;
   } catch (error) {
-    // Where it is not known whether the agent was registered, the key stays for start-up to settle.
-    if (error instanceof Fault && error.code !== 'UNAVAILABLE') await keyFiles.discard(id);
+    if (error instanceof Fault && error.code !== 'UNAVAILABLE') await agentKeys.discard(id, name);
+    else agentKeys.settleLater(id, name);
     throw error;
   }
 }
@@ -46,14 +46,14 @@ export async function registerAgent(vault: Vault, context: Context, registration
  * The agent was registered by the first of the requests, and has the key that was made for that one: it may still be pending where
  * nobody knew what came of the commit. Not published for an agent that is gone: its name may be another's.
  */
-async function settleRepeat({ ledger, keyFiles }: Vault, { id, name }: Agent, unused: AgentId): Promise<void> {
-  await keyFiles.discard(unused);
-  if (ledger.memory.control.agentById(id) !== null) await keyFiles.publish(id, name);
+async function settleRepeat({ ledger, agentKeys }: Vault, { id, name }: Agent, unused: AgentId): Promise<void> {
+  await agentKeys.discard(unused, name);
+  if (ledger.memory.control.agentById(id) !== null) await agentKeys.publish(id, name);
 }
 
 export async function deregisterAgent(vault: Vault, context: Context, name: AgentName): Promise<void> {
   const { reply: id } = await vault.ledger.submit(deregister(context, name));
-  await vault.keyFiles.remove(id, name);
+  await vault.agentKeys.remove(id, name);
 }
 
 export async function readAgent(vault: Vault, context: Context, name: AgentName): Promise<Agent> {

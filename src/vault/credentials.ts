@@ -9,6 +9,7 @@ import type { CredentialPath } from '../core/path.ts';
 import { Secret } from '../core/secret.ts';
 import { newCredentialId, newLeaseId } from '../crypto/ids.ts';
 import { FIRST_CREDENTIAL } from '../store/queries.ts';
+import { withBudget } from './agentbudgets.ts';
 import { type Listing, type Page, readListing } from './listing.ts';
 import type { Vault } from './vault.ts';
 
@@ -18,7 +19,9 @@ export async function retrieveCredential(
   request: Omit<RetrieveRequest, 'leaseId'>,
 ): Promise<Retrieved & { value: Secret }> {
   const operation = retrieve(context, { ...request, leaseId: newLeaseId() });
-  const { reply, value } = await vault.ledger.submit(operation);
+  const { ledger, budgets, clock } = vault;
+  const work = () => ledger.submit(operation);
+  const { reply, value } = await withBudget(budgets.leases, context, 1, clock.now(), work);
   return { ...reply, value: value ?? new Secret('') };
 }
 
@@ -28,7 +31,10 @@ export async function storeCredential(
   request: Omit<StoreRequest, 'freshId'>,
 ): Promise<Credential> {
   const operation = store(context, { ...request, freshId: newCredentialId() });
-  return (await vault.ledger.submit(idempotent(context, operation))).reply;
+  const { ledger, budgets, clock } = vault;
+  const bytes = Buffer.byteLength(request.value.reveal());
+  const work = () => ledger.submit(idempotent(context, operation));
+  return (await withBudget(budgets.storedBytes, context, bytes, clock.now(), work)).reply;
 }
 
 export async function deleteCredential(vault: Vault, context: Context, path: CredentialPath): Promise<void> {

@@ -29,6 +29,7 @@ const MAX_TURNS_A_ROUND = 4;
 const WORTH_A_TURN = 32;
 
 const RECOVERY_INTERVAL_MS = 1000;
+const SUMMARY_INTERVAL_MS = 5000;
 
 export type LedgerState = 'ok' | 'failing' | 'broken';
 
@@ -40,6 +41,7 @@ export class Ledger {
   #isRunning = false;
   #lastTurnAt = 0;
   #recovery: NodeJS.Timeout | null = null;
+  #summary: NodeJS.Timeout | null = null;
   readonly #unanswered = new Unanswered(() => this.#wake());
   #whenIdle: ((answered: Promise<void>) => void)[] = [];
 
@@ -129,6 +131,7 @@ export class Ledger {
       if (this.#queue.isEmpty || !this.#isWorthATurn) break;
     }
     this.#isRunning = false;
+    if (this.#parts.denials.isWaiting) this.#summariseLater();
     this.#wake();
     this.#settleIdle();
   }
@@ -174,6 +177,14 @@ export class Ledger {
       return;
     }
     this.#tryAgainLater();
+  }
+
+  /** Without callers no turn would record the summary. */
+  #summariseLater(): void {
+    this.#summary ??= setTimeout(() => {
+      this.#summary = null;
+      if (this.#state === 'ok') this.submit(ASKS_NOTHING).catch(() => undefined);
+    }, SUMMARY_INTERVAL_MS).unref();
   }
 
   /** Without callers nothing else would notice that the store is back. */

@@ -5,7 +5,7 @@ import type { Keys, Loaded } from '../core/workspace.ts';
 import type { VaultKeys } from '../crypto/keys.ts';
 import type { Found } from '../store/port.ts';
 import type { Memory } from './memory.ts';
-import { isReplyAuthentic, isSessionAuthentic } from './rows.ts';
+import { isCredentialAuthentic, isReplyAuthentic, isSessionAuthentic } from './rows.ts';
 
 /** What is to be loaded for the operation: a session that is in the cache needs no look, but where another node may have ended it. */
 export function keysToLoad(
@@ -21,14 +21,19 @@ export function keysToLoad(
   return keys;
 }
 
-/** What the rules see of what was found: of sessions and kept replies those that authenticate. */
-export function fill(keys: VaultKeys, { sessions }: Memory, loaded: Loaded, found: Found): void {
+/** What the rules see of what was found: of sessions and kept replies those that authenticate, of credentials also which do not. */
+export function fill(keys: VaultKeys, { sessions, authentic }: Memory, loaded: Loaded, found: Found): void {
   for (const session of found.sessions) {
     // What was authentic when it was seen is so as long as it says the same.
     const isKnown = saysTheSame(sessions.get(session.tokenHash), session);
     if (isKnown || isSessionAuthentic(keys.row, session)) loaded.sessions.set(session.tokenHash, session);
   }
-  for (const credential of found.credentials) loaded.credentials.set(credential.path, credential);
+  for (const credential of found.credentials) {
+    loaded.credentials.set(credential.path, credential);
+    if (authentic.has(credential)) continue;
+    if (isCredentialAuthentic(keys.row, credential)) authentic.add(credential);
+    else loaded.altered.add(credential.path);
+  }
   for (const { credentialId, version } of found.versions) loaded.putVersion(credentialId, version);
   for (const { credentialId, versions } of found.histories) loaded.histories.set(credentialId, [...versions]);
   for (const lease of found.leases) loaded.leases.set(lease.id, lease);

@@ -5,6 +5,7 @@
 import type { Session } from '../core/agent.ts';
 import { FIRST_LINK } from '../core/audit.ts';
 import { Control } from '../core/control.ts';
+import type { Credential } from '../core/credential.ts';
 import type { TokenHash } from '../core/names.ts';
 import { isHeadAuthentic } from '../crypto/chain.ts';
 import type { VaultKeys } from '../crypto/keys.ts';
@@ -28,6 +29,8 @@ export interface Memory {
   /** The last entry that was read or written; null where there was none. It must never be gone. */
   known: Pick<LastEntry, 'seq' | 'hmac'> | null;
   readonly sessions: SessionCache;
+  /** Rows that a store keeps in memory and that were found authentic: the same object is not checked again. */
+  readonly authentic: WeakSet<Credential>;
   /** The time of the log's last entry in milliseconds, 0 where it is empty. */
   lastEntryAt: number;
   /** What an operator should know, a line each. */
@@ -40,7 +43,16 @@ export async function readMemory(store: Store, keys: VaultKeys): Promise<Memory>
   const tip = findTip(head, last, highestSeq, keys, warnings);
   const control = await readControl(store, keys, warnings);
   const lastEntryAt = last === null ? 0 : Date.parse(last.timestamp) || 0;
-  return { control, tip, head, known: last, sessions: new SessionCache(), lastEntryAt, warnings };
+  return {
+    control,
+    tip,
+    head,
+    known: last,
+    sessions: new SessionCache(),
+    authentic: new WeakSet(),
+    lastEntryAt,
+    warnings,
+  };
 }
 
 /**

@@ -1,5 +1,6 @@
 /** MACs on the rows that decide: put on when they are stored, checked when they are read. */
 import type { Agent, Session } from '../core/agent.ts';
+import type { Credential } from '../core/credential.ts';
 import type { KeptReply } from '../core/idempotency.ts';
 import type { Policy } from '../core/policy.ts';
 import type { VaultKeys } from '../crypto/keys.ts';
@@ -32,6 +33,16 @@ const sessionFields = (session: Session): RowFields => [
   session.expiresAt,
 ];
 
+const credentialFields = (credential: Credential): RowFields => [
+  credential.id,
+  credential.path,
+  credential.type,
+  credential.description,
+  credential.createdAt,
+  credential.updatedAt,
+  credential.version,
+];
+
 const replyFields = (reply: KeptReply): RowFields => [
   reply.id,
   reply.agentId,
@@ -55,6 +66,11 @@ export const signSession = (key: RowKey, session: Session): Authenticated<Sessio
   mac: rowMac(key, 'session', sessionFields(session)),
 });
 
+export const signCredential = (key: RowKey, credential: Credential): Authenticated<Credential> => ({
+  ...credential,
+  mac: rowMac(key, 'credential', credentialFields(credential)),
+});
+
 export const signReply = (key: RowKey, reply: KeptReply): Authenticated<KeptReply> => ({
   ...reply,
   mac: rowMac(key, 'reply', replyFields(reply)),
@@ -68,6 +84,9 @@ export const isPolicyAuthentic = (key: RowKey, policy: Authenticated<Policy>): b
 
 export const isSessionAuthentic = (key: RowKey, session: Authenticated<Session>): boolean =>
   isRowAuthentic(key, 'session', sessionFields(session), session.mac);
+
+export const isCredentialAuthentic = (key: RowKey, credential: Authenticated<Credential>): boolean =>
+  isRowAuthentic(key, 'credential', credentialFields(credential), credential.mac);
 
 export const isReplyAuthentic = (key: RowKey, reply: Authenticated<KeptReply>): boolean =>
   isRowAuthentic(key, 'reply', replyFields(reply), reply.mac);

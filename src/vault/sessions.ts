@@ -65,7 +65,7 @@ export async function login(
 }
 
 async function answerChallenge(
-  { keys, ledger }: Vault,
+  { keys, ledger, budgets, clock }: Vault,
   origin: Pick<Context, 'requestId' | 'remoteAddr'>,
   { challengeId, agentName, signature }: Proof,
 ): Promise<LoggedIn & { token: Secret }> {
@@ -88,8 +88,10 @@ async function answerChallenge(
     isSignatureValid: isValid,
     tokenHash: hashToken(token.reveal()),
   });
-  const { reply } = await ledger.submit(operation);
-  return { ...reply, token };
+  const submit = () => ledger.submit(operation);
+  // ORDER: after the signature, so that nobody uses up the sessions of another.
+  const answer = isValid ? budgets.sessions.charge(agentName, 1, clock.now(), submit) : submit();
+  return { ...(await answer).reply, token };
 }
 
 export async function readSession(vault: Vault, context: Context): Promise<OwnSession> {

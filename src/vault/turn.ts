@@ -14,8 +14,9 @@ import { newEntryId } from '../crypto/ids.ts';
 import type { VaultKeys } from '../crypto/keys.ts';
 import { open, seal } from '../crypto/sealing.ts';
 import type { Head, StoredChange } from '../store/port.ts';
+import type { DenialBudget, Summaries } from './denialbudget.ts';
 import type { Tip } from './memory.ts';
-import { signAgent, signPolicy, signReply, signSession } from './rows.ts';
+import { signAgent, signCredential, signPolicy, signReply, signSession } from './rows.ts';
 
 /** What one operation's caller is told once the turn is on disk. A bug is an Error that is no Fault. */
 export type Answer =
@@ -29,6 +30,8 @@ export interface DecidedTurn {
   readonly head: Head;
   /** Successful retrievals of each credential. */
   readonly accesses: ReadonlyMap<CredentialId, number>;
+  /** Of denials that were not recorded one by one; in the entries. */
+  readonly summaries: Summaries;
 }
 
 export function decideTurn(
@@ -37,6 +40,7 @@ export function decideTurn(
   tip: Tip,
   now: number,
   keys: VaultKeys,
+  denials: DenialBudget,
 ): DecidedTurn {
   const timestamp = new Date(now).toISOString();
   const answers: Answer[] = [];
@@ -45,6 +49,14 @@ export function decideTurn(
   const accesses = new Map<CredentialId, number>();
   let { seq, hmac, epoch } = tip;
   let movesEpoch = false;
+  const record = (draft: EntryDraft): void => {
+    seq += 1;
+    const unlinked = unlinkedEntry(draft, seq, timestamp);
+    hmac = linkEntry(keys.audit, hmac, unlinked);
+    entries.push({ ...unlinked, hmac });
+  };
+  const summaries = denials.summarise(now);
+  summaries.entries.forEach(record);
 
   for (const operation of operations) {
     let settled: { outcome: Outcome<unknown>; value: Secret | null };
@@ -62,11 +74,9 @@ export function decideTurn(
         accesses.set(change.credentialId, (accesses.get(change.credentialId) ?? 0) + 1);
       else changes.push(toStored(change, keys));
     }
-    if (outcome.entry !== null) {
-      seq += 1;
-      const unlinked = unlinkedEntry(outcome.entry, seq, timestamp);
-      hmac = linkEntry(keys.audit, hmac, unlinked);
-      entries.push({ ...unlinked, hmac });
+    // What changes something is recorded in any case.
+    if (outcome.entry !== null && (outcome.changes.length > 0 || denials.admits(outcome.entry, now))) {
+      record(outcome.entry);
     }
     answers.push(
       'fault' in outcome.answer
@@ -76,7 +86,7 @@ export function decideTurn(
   }
   if (movesEpoch) epoch += 1;
   const head: Head = { seq, hmac, mac: headMac(keys.audit, seq, hmac), epoch };
-  return { answers, entries, changes, head, accesses };
+  return { answers, entries, changes, head, accesses, summaries };
 }
 
 /** Opens the value that an outcome lends; one that does not authenticate turns it into the operation's own `error` outcome. */
@@ -113,6 +123,8 @@ function toStored(change: Exclude<Change, { kind: 'countAccess' }>, keys: VaultK
       return { kind: 'putPolicy', policy: signPolicy(keys.row, change.policy) };
     case 'putSession':
       return { kind: 'putSession', session: signSession(keys.row, change.session) };
+    case 'putCredential':
+      return { kind: 'putCredential', credential: signCredential(keys.row, change.credential) };
     case 'keepReply':
       return { kind: 'keepReply', reply: signReply(keys.row, change.reply) };
     case 'addVersion': {

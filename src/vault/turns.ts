@@ -9,6 +9,7 @@ import type { VaultKeys } from '../crypto/keys.ts';
 import type { ControlChanges, Store, Turn } from '../store/port.ts';
 import { assertNothingLost, catchUp } from './catchingup.ts';
 import type { Clock } from './clock.ts';
+import type { DenialBudget } from './denialbudget.ts';
 import { fill, keysToLoad } from './loading.ts';
 import { type Memory, readMemory } from './memory.ts';
 import { Rounds } from './rounds.ts';
@@ -21,6 +22,7 @@ export interface TurnParts {
   readonly clock: Clock;
   readonly settings: Settings;
   readonly memory: Memory;
+  readonly denials: DenialBudget;
   /** Called with the agents that other nodes deregistered: what this one has of them must go. */
   readonly onDeregistered: (agents: ControlChanges['removedAgents']) => void;
 }
@@ -90,13 +92,14 @@ export class Turns {
   }
 
   #decide(operations: readonly Operation<unknown>[], loaded: Loaded, now: number): DecidedTurn {
-    const { keys, settings } = this.#parts;
+    const { keys, settings, denials } = this.#parts;
     const { control, tip } = this.#memory;
-    return decideTurn(operations, new Workspace(control, loaded, settings), tip, now, keys);
+    return decideTurn(operations, new Workspace(control, loaded, settings), tip, now, keys, denials);
   }
 
   /** Takes over what was committed. */
-  #remember({ head, entries, changes }: DecidedTurn, now: number): void {
+  #remember({ head, entries, changes, summaries }: DecidedTurn, now: number): void {
+    summaries.committed();
     const memory = this.#memory;
     memory.tip = head;
     memory.head = head;

@@ -5,8 +5,9 @@ import type { TokenHash } from '../core/names.ts';
 import { isSameText, type VaultKeys } from '../crypto/keys.ts';
 import { hashToken } from '../crypto/tokens.ts';
 import type { Store } from '../store/port.ts';
+import type { AgentBudgets } from './agentbudgets.ts';
 import type { Clock } from './clock.ts';
-import type { KeyFiles } from './keyfiles.ts';
+import type { KeyRecovery } from './keyrecovery.ts';
 import type { Ledger } from './ledger.ts';
 import type { FailureLimiter } from './limiter.ts';
 import { findSession } from './memory.ts';
@@ -17,28 +18,33 @@ export interface Vault {
   readonly store: Store;
   readonly keys: VaultKeys;
   readonly clock: Clock;
-  readonly keyFiles: KeyFiles;
+  readonly agentKeys: KeyRecovery;
   readonly limiter: FailureLimiter;
+  readonly budgets: AgentBudgets;
   readonly verifier: Verifier;
   /** The administrator's token, hashed. */
   readonly adminTokenHash: TokenHash;
 }
 
 /**
- * Whose token this is, before anything of the request is read further; the turn looks again. At once where the session was
- * seen lately. @throws UNAUTHENTICATED, SESSION_EXPIRED; UNAVAILABLE where more of theirs waits than there is room for
+ * Whose token this is, before anything of the request is read further; the turn looks again. Synchronous where session and
+ * agent are in memory. @throws UNAUTHENTICATED, SESSION_EXPIRED; UNAVAILABLE where more of theirs waits than there is room for
  */
 export function authenticate(vault: Vault, token: string): Presented | Promise<Presented> {
   const { ledger, store, keys, adminTokenHash } = vault;
   const tokenHash = hashToken(token);
   const cached = ledger.memory.sessions.get(tokenHash);
-  if (cached !== null) return toPresented(vault, tokenHash, cached);
+  // WHY the agent too: the session may be cached before this node has heard of the agent, which another node registered.
+  if (cached !== null && hasAgent(vault, cached)) return toPresented(vault, tokenHash, cached);
   if (isSameText(tokenHash, adminTokenHash)) return { kind: 'admin' };
   return findSession(ledger.memory, store, keys, tokenHash).then(async (session) => {
-    // Its agent may have been registered on another node just now.
-    if (session !== null && ledger.memory.control.agentById(session.agentId) === null) await ledger.refresh();
+    if (session !== null && !hasAgent(vault, session)) await ledger.refresh();
     return toPresented(vault, tokenHash, session);
   });
+}
+
+function hasAgent({ ledger }: Vault, { agentId }: Session): boolean {
+  return ledger.memory.control.agentById(agentId) !== null;
 }
 
 function toPresented({ ledger, clock }: Vault, tokenHash: TokenHash, session: Session | null): Presented {

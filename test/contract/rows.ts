@@ -95,7 +95,8 @@ export const aReply = (n: number, fields: Partial<KeptReply> = {}): Authenticate
   ...fields,
 });
 
-export const aCredential = (path: string, fields: Partial<Credential> = {}): Credential => ({
+export const aCredential = (path: string, fields: Partial<Credential> = {}): Authenticated<Credential> => ({
+  mac: `of ${path}`,
   id: `of ${path}` as CredentialId,
   path: asPath(path),
   type: 'generic' as CredentialType,
@@ -127,7 +128,7 @@ export const aLease = (seq: number, fields: Partial<Lease> = {}): Lease => ({
   ...fields,
 });
 
-export const stored = (credential: Credential): StoredChange => ({ kind: 'putCredential', credential });
+export const stored = (credential: Authenticated<Credential>): StoredChange => ({ kind: 'putCredential', credential });
 export const versioned = (credential: Credential, version: number, sealed: Uint8Array): StoredChange => ({
   kind: 'addVersion',
   credentialId: credential.id,

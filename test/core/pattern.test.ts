@@ -10,7 +10,9 @@ import {
   type Pattern,
   parsePattern,
   patternsOf,
+  rangeFrom,
   rangesOf,
+  unionOf,
 } from '../../src/core/pattern.ts';
 import { runs } from '../kit/property.ts';
 import { patternCovers } from './reference.ts';
@@ -119,6 +121,19 @@ test('matching is what the reference says, for every pattern and path', () => {
           `${pattern} and ${near}`,
         );
       }
+    }),
+    runs(500),
+  );
+});
+
+test('ranges of several lists are merged as if their patterns were in one, and are found by path', () => {
+  const lists = fc.array(fc.array(patterns, { maxLength: 6 }), { maxLength: 4 });
+  fc.assert(
+    fc.property(lists, paths, (several, path) => {
+      const ranges = rangesOf(several.flat());
+      assert.deepEqual(unionOf(several.map((each) => rangesOf(each))), ranges);
+      const next = ranges.findIndex(({ to }) => to > path);
+      assert.equal(rangeFrom(ranges, path), next === -1 ? ranges.length : next);
     }),
     runs(500),
   );

@@ -3,14 +3,17 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Agent, Session } from '../../src/core/agent.ts';
+import type { Credential } from '../../src/core/credential.ts';
 import type { KeptReply } from '../../src/core/idempotency.ts';
 import type { Policy } from '../../src/core/policy.ts';
 import {
   isAgentAuthentic,
+  isCredentialAuthentic,
   isPolicyAuthentic,
   isReplyAuthentic,
   isSessionAuthentic,
   signAgent,
+  signCredential,
   signPolicy,
   signReply,
   signSession,
@@ -21,6 +24,7 @@ type RowVector = { readonly mac: string } & (
   | { readonly kind: 'agent'; readonly row: Agent }
   | { readonly kind: 'policy'; readonly row: Policy }
   | { readonly kind: 'session'; readonly row: Session }
+  | { readonly kind: 'credential'; readonly row: Credential }
   | { readonly kind: 'reply'; readonly row: KeptReply }
 );
 
@@ -39,6 +43,8 @@ function sign(vector: RowVector, key = keys.row): string {
       return signPolicy(key, vector.row).mac;
     case 'session':
       return signSession(key, vector.row).mac;
+    case 'credential':
+      return signCredential(key, vector.row).mac;
     case 'reply':
       return signReply(key, vector.row).mac;
   }
@@ -53,13 +59,16 @@ function isAuthentic(vector: RowVector, key = keys.row): boolean {
       return isPolicyAuthentic(key, { ...vector.row, mac });
     case 'session':
       return isSessionAuthentic(key, { ...vector.row, mac });
+    case 'credential':
+      return isCredentialAuthentic(key, { ...vector.row, mac });
     case 'reply':
       return isReplyAuthentic(key, { ...vector.row, mac });
   }
 }
 
 test('the frozen rows have their frozen MACs', () => {
-  assert.deepEqual(new Set(vectors.rows.map(({ kind }) => kind)), new Set(['agent', 'policy', 'session', 'reply']));
+  const kinds = ['agent', 'policy', 'session', 'credential', 'reply'] as const;
+  assert.deepEqual(new Set(vectors.rows.map(({ kind }) => kind)), new Set(kinds));
   for (const vector of vectors.rows) {
     assert.equal(sign(vector), vector.mac);
     assert.equal(isAuthentic(vector), true);

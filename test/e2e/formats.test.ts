@@ -5,7 +5,7 @@ import { join, relative } from 'node:path';
 import { test } from 'node:test';
 import type { Agent, Session } from '../../src/core/agent.ts';
 import { type AuditEntry, canonicalEntry, canonicalHead, FIRST_LINK } from '../../src/core/audit.ts';
-import type { AssociatedData } from '../../src/core/credential.ts';
+import type { AssociatedData, Credential } from '../../src/core/credential.ts';
 import { type KeptReply, parseIdempotencyKey } from '../../src/core/idempotency.ts';
 import type { ChallengeId } from '../../src/core/names.ts';
 import type { Policy } from '../../src/core/policy.ts';
@@ -14,7 +14,7 @@ import { nonceOf, readChallengeId } from '../../src/crypto/challenges.ts';
 import { rowMac } from '../../src/crypto/rows.ts';
 import { open } from '../../src/crypto/sealing.ts';
 import { hashToken } from '../../src/crypto/tokens.ts';
-import { signAgent, signPolicy, signReply, signSession } from '../../src/vault/rows.ts';
+import { signAgent, signCredential, signPolicy, signReply, signSession } from '../../src/vault/rows.ts';
 import { keysOf, readVectors } from '../crypto/vectors.ts';
 import { ROOT } from '../house/source.ts';
 import { startTestService } from '../kit/service.ts';
@@ -71,6 +71,7 @@ test('the MACs of rows on the page are those of the code', () => {
     | { kind: 'agent'; row: Agent }
     | { kind: 'policy'; row: Policy }
     | { kind: 'session'; row: Session }
+    | { kind: 'credential'; row: Credential }
     | { kind: 'reply'; row: KeptReply };
   const { rows } = readVectors<{ rows: readonly Row[] }>('rows-v1.json');
   const shown = rows.map((example) => {
@@ -83,11 +84,14 @@ test('the MACs of rows on the page are those of the code', () => {
           ? signPolicy(keys.row, example.row)
           : example.kind === 'session'
             ? signSession(keys.row, example.row)
-            : signReply(keys.row, example.row);
+            : example.kind === 'credential'
+              ? signCredential(keys.row, example.row)
+              : signReply(keys.row, example.row);
     const text = `${JSON.stringify([`leasehold-${example.kind}-v1`, ...fields])}\n${mac}`;
     return page.includes(text) ? example.kind : null;
   });
-  assert.deepEqual(new Set(shown.filter((kind) => kind !== null)), new Set(['agent', 'policy', 'session', 'reply']));
+  const kinds = ['agent', 'policy', 'session', 'credential', 'reply'] as const;
+  assert.deepEqual(new Set(shown.filter((kind) => kind !== null)), new Set(kinds));
 });
 
 test('the id of a kept reply and the MAC of its request on the page are those of the code', () => {

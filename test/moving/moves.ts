@@ -87,7 +87,7 @@ const CONTENT: Readonly<Record<string, string>> = {
   sessions: 'SELECT * FROM sessions ORDER BY token_hash',
   spent_challenges: 'SELECT * FROM spent_challenges ORDER BY id',
   kept_replies: 'SELECT * FROM kept_replies ORDER BY id',
-  credentials: `SELECT id, path, type, description, created_at, updated_at, version, iif(newest_sealed IS NULL, NULL, newest_at) AS at,
+  credentials: `SELECT id, path, type, description, created_at, updated_at, version, mac, iif(newest_sealed IS NULL, NULL, newest_at) AS at,
     hex(newest_sealed) AS newest
     FROM credentials ORDER BY path`,
   credential_versions: `SELECT credential_id, version, type, created_at, hex(sealed) AS sealed FROM credential_versions

@@ -29,8 +29,8 @@ const many = (table: string, columns: string, values: string): string =>
 const FILL = [
   many(
     'credentials',
-    'id, path, type, description, created_at, updated_at, version',
-    `'c' || i, 'p/' || i, 't', '', 1, 1, 1`,
+    'id, path, type, description, created_at, updated_at, version, mac',
+    `'c' || i, 'p/' || i, 't', '', 1, 1, 1, ''`,
   ),
   many('credential_versions', 'credential_id, version, type, created_at, sealed', `'c' || i, 1, 't', 1, '\\x00'`),
   many('access_counts', 'credential_id, count', `'c' || i, 0`),

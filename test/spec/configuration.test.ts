@@ -32,6 +32,10 @@ test('every flag of --help is taken from the environment too', async () => {
   const values: Record<string, string> = {
     'admin-retrieve': 'deny',
     listen: '127.0.0.1:1',
+    'denials-per-minute': '60',
+    'sessions-per-hour': '60',
+    'leases-per-hour': '60',
+    'stored-mib-per-hour': '60',
     'versions-kept': '3',
     'trusted-proxy': '10.0.0.0/8',
     'log-level': 'error',

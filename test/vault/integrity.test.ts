@@ -3,11 +3,18 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { CredentialType, PolicyName } from '../../src/core/names.ts';
+import { EVERYTHING } from '../../src/core/pattern.ts';
 import { parsePolicy } from '../../src/core/policy.ts';
 import { Secret } from '../../src/core/secret.ts';
 import { hashToken } from '../../src/crypto/tokens.ts';
-import { NEWEST_LEASE } from '../../src/store/queries.ts';
-import { readCredentialMetadata, retrieveCredential, storeCredential } from '../../src/vault/credentials.ts';
+import { FIRST_CREDENTIAL, NEWEST_LEASE } from '../../src/store/queries.ts';
+import {
+  deleteCredential,
+  readCredentialMetadata,
+  retrieveCredential,
+  storeCredential,
+} from '../../src/vault/credentials.ts';
+import { revokeLeases } from '../../src/vault/leases.ts';
 import { createPolicy, readPolicy } from '../../src/vault/policies.ts';
 import { runOutside } from '../kit/outside.ts';
 import { alterNewestAt, bytes, idAt, joined, newestSealedAt, removeNewestAt } from '../kit/sealed.ts';
@@ -94,13 +101,72 @@ for (const [what, sql, version] of UNREADABLE) {
     assert.equal(entries.length, 3);
     const leases = { agentId: null, agentName: null, path: null, status: null, now: vault.clock.now() };
     assert.equal((await vault.real.countLeases(leases, NEWEST_LEASE, 10)).count, 2);
-    const { credential } = await readCredentialMetadata(vault, admin(), toPath('prod/key'));
-    assert.equal(credential.accessCount, 0);
+    assert.equal(await accessesOf(vault, 'prod/key'), 0);
     assert.equal((await verify(vault)).isValid, true);
     const again = await openVault(t, { folder: vault.folder });
-    assert.equal((await readCredentialMetadata(again, admin(), toPath('prod/key'))).credential.accessCount, 0);
+    assert.equal(await accessesOf(again, 'prod/key'), 0);
   });
 }
+
+/** As the list tells them, which shows also rows that do not authenticate. */
+async function accessesOf({ real }: OpenedVault, path: string): Promise<number | undefined> {
+  const { rows } = await real.listCredentials({ ranges: EVERYTHING, type: null }, FIRST_CREDENTIAL, 100);
+  return rows.find((row) => row.path === path)?.accessCount;
+}
+
+const alterRow = (assignment: string): string => `UPDATE credentials SET ${assignment} WHERE path = 'prod/key'`;
+const ALTERED_CREDENTIALS: readonly (readonly [what: string, sql: string])[] = [
+  ['its version is set back', alterRow('version = 1')],
+  ['its version is set forward', alterRow('version = 3')],
+  ['another type', alterRow("type = 'password'")],
+  ['another description', alterRow("description = 'x'")],
+  ['another time of its first version', alterRow('created_at = created_at + 1')],
+  ['another time of its newest version', alterRow('updated_at = updated_at + 1')],
+  ['another id', alterRow("id = 'x'")],
+  [
+    'another credential’s row',
+    "DELETE FROM credentials WHERE path = 'prod/key'; UPDATE credentials SET path = 'prod/key' WHERE path = 'prod/other'",
+  ],
+  ['the MAC of another', alterRow("mac = (SELECT mac FROM credentials WHERE path = 'prod/other')")],
+  ['no MAC', alterRow("mac = ''")],
+];
+
+for (const [what, sql] of ALTERED_CREDENTIALS) {
+  test(`a credential whose row was altered outside gives and takes nothing, and can be deleted: ${what}`, async (t) => {
+    const vault = await vaultWithValues(t);
+    const path = toPath('prod/key');
+    // Also where the row was found authentic before.
+    for (let times = 0; times < 20; times++) assert.equal(await get(vault, 'prod/key'), 'second');
+    await runOutside(vault.folder, sql);
+    const before = (await readLog(vault.real)).length;
+    const retrieval = (version: number | null) =>
+      outcomeOf(retrieveCredential(vault, admin(), { path, version, ttlSeconds: null }));
+    assert.deepEqual(
+      await Promise.all([retrieval(null), retrieval(1), retrieval(2), outcomeOf(get(vault, 'neighbour'))]),
+      [...Array<string>(3).fill('INTEGRITY_FAILURE'), 'ok'],
+    );
+    assert.equal(await outcomeOf(readCredentialMetadata(vault, admin(), path)), 'INTEGRITY_FAILURE');
+    assert.equal(await outcomeOf(put(vault, 'prod/key', 'third')), 'INTEGRITY_FAILURE');
+    assert.equal(await outcomeOf(revokeLeases(vault, admin(), { agentName: null, path })), 'INTEGRITY_FAILURE');
+    const entries = (await readLog(vault.real)).slice(before).filter(({ resource }) => resource === 'prod/key');
+    assert.deepEqual(new Set(entries.map(({ result }) => result)), new Set(['error']));
+    assert.equal(entries.length, 6);
+    assert.match(entries[0]?.reason ?? '', /row does not authenticate/);
+    await deleteCredential(vault, admin(), path);
+    await put(vault, 'prod/key', 'again');
+    assert.equal(await get(vault, 'prod/key'), 'again');
+    assert.deepEqual([(await verify(vault)).isValid, vault.failures], [true, []]);
+  });
+}
+
+test('a credential whose row was altered is denied like any other without a grant', async (t) => {
+  const vault = await vaultWithValues(t);
+  const key = newAgentKey();
+  await enrol(vault, 'ci', key);
+  const caller = await as(vault, (await logIn(vault, 'ci', key)).token.reveal());
+  await runOutside(vault.folder, alterRow('version = 1'));
+  assert.equal(await outcomeOf(get(vault, 'prod/key', caller)), 'ACCESS_DENIED');
+});
 
 const POLICY = { principal: 'agent:ci', resources: ['prod/*'], actions: ['retrieve'], maxTtlSeconds: 60 };
 

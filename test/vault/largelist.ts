@@ -1,9 +1,12 @@
 /** A vault that is large, written past the service in seconds, and how long the loop stands still while something is asked of it. */
 import type { TestContext } from 'node:test';
 import { ENDED_LEASES_LISTED_MS } from '../../src/core/lease.ts';
+import type { CredentialId, CredentialType } from '../../src/core/names.ts';
+import type { VaultKeys } from '../../src/crypto/keys.ts';
+import { signCredential } from '../../src/vault/rows.ts';
 import { runOutside } from '../kit/outside.ts';
 import { STORE } from '../kit/stores.ts';
-import { type OpenedVault, openVault } from './opened.ts';
+import { type OpenedVault, openVault, toPath } from './opened.ts';
 
 export const CREDENTIALS = 200_000;
 export const LEASES = 314_000;
@@ -39,8 +42,8 @@ function fill(folder: string, now: number): Promise<void> {
   return runOutside(
     folder,
     `BEGIN;
-    ${numbers(CREDENTIALS)} INSERT INTO credentials (id, path, type, description, created_at, updated_at, version${number.column}) SELECT 'credential-' || i, ${path},
-      CASE WHEN i % 1000 = 0 THEN 'rare' ELSE 'generic' END, 'a credential', 1, 1, 1${number.value} FROM n;
+    ${numbers(CREDENTIALS)} INSERT INTO credentials (id, path, type, description, created_at, updated_at, version, mac${number.column}) SELECT 'credential-' || i, ${path},
+      CASE WHEN i % 1000 = 0 THEN 'rare' ELSE 'generic' END, 'a credential', 1, 1, 1, ''${number.value} FROM n;
     ${numbers(LEASES)} INSERT INTO leases SELECT i, '019d2e93-1994-7e10-8a5c-' || ${padded('i', 12)}, 'agent-' || (i % ${AGENTS}),
       'credential-' || (${lent}), 'ci-' || (i % ${AGENTS}), 'prod/team00/key' || ${padded(lent, 6)}, 1, 'policy-1',
       ${now} - CASE WHEN i <= ${ENDED} THEN ${ENDED_LEASES_LISTED_MS + HOUR_MS} ELSE 0 END - ${LEASES} + i,
@@ -57,12 +60,22 @@ interface LargeVault extends OpenedVault {
   readonly filledAt: number;
 }
 
+/** The first credentials are asked for by path, too: their rows must authenticate. */
+function authenticated(index: number, keys: VaultKeys): string {
+  const id = `credential-${index}` as CredentialId;
+  const path = toPath(`prod/team00/key${String(index).padStart(6, '0')}`);
+  const type = 'generic' as CredentialType;
+  const row = { id, path, type, description: 'a credential', createdAt: 1, updatedAt: 1, version: 1 };
+  return `UPDATE credentials SET mac = '${signCredential(keys.row, row).mac}' WHERE path = '${path}'`;
+}
+
 /** The log's head record does not fit what was written past it, which is nothing to a list. */
 export async function openLargeVault(t: TestContext): Promise<LargeVault> {
   const made = await openVault(t);
   await made.real.close();
   const filledAt = Date.now();
   await fill(made.folder, filledAt);
+  for (const index of [1, 2]) await runOutside(made.folder, authenticated(index, made.keys));
   return { ...(await openVault(t, { folder: made.folder })), filledAt };
 }
 

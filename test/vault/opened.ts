@@ -15,8 +15,12 @@ import { hashToken } from '../../src/crypto/tokens.ts';
 import { KeyDirs } from '../../src/daemon/keydirs.ts';
 import type { Batch, Store } from '../../src/store/port.ts';
 import type { SyncFile } from '../../src/store/sqlite/walsync.ts';
+import { AgentBudgets, type BudgetLimits, DEFAULT_BUDGETS } from '../../src/vault/agentbudgets.ts';
 import { SYSTEM_TIME, startClock, type TimeSource } from '../../src/vault/clock.ts';
 import { retrieveCredential, storeCredential } from '../../src/vault/credentials.ts';
+import { DenialBudget } from '../../src/vault/denialbudget.ts';
+import type { KeyFiles } from '../../src/vault/keyfiles.ts';
+import { KeyRecovery } from '../../src/vault/keyrecovery.ts';
 import { Ledger } from '../../src/vault/ledger.ts';
 import { FailureLimiter } from '../../src/vault/limiter.ts';
 import { readMemory } from '../../src/vault/memory.ts';
@@ -40,6 +44,7 @@ export interface OpenedVault extends Vault {
   readonly folder: string;
   /** The real store, without what a test stands in front of it. */
   readonly real: Store;
+  readonly denials: DenialBudget;
   /** What made turns fail, in order. */
   readonly failures: unknown[];
   /** What was told to stop the process. */
@@ -56,7 +61,15 @@ export interface OpenOptions {
   /** Syncs the store's file: SQLite's alone. */
   readonly syncFile?: SyncFile;
   readonly settings?: Partial<Settings>;
+  /** In place of those in the folder. */
+  readonly keyFiles?: KeyFiles;
+  readonly denialsPerMinute?: number;
+  readonly budgets?: Partial<BudgetLimits>;
+  /** How soon work on key files that failed is repeated; without it, not within a test. */
+  readonly recoveryIntervalMs?: number;
 }
+
+const NEVER_MS = 2 ** 31 - 1;
 
 /** Opens as the daemon does. Opening again without closing is what a crash does. */
 export async function openVault(scope: Scope, options: OpenOptions = {}): Promise<OpenedVault> {
@@ -79,22 +92,33 @@ export async function openVault(scope: Scope, options: OpenOptions = {}): Promis
   const clock = shared === null ? startClock(notBefore, source) : new SharedClock(shared, notBefore, source);
   const failures: unknown[] = [];
   const broken: unknown[] = [];
+  const denials = new DenialBudget(options.denialsPerMinute);
   const ledger = new Ledger({
     store,
     keys,
     clock,
     memory,
+    denials,
     settings: { adminMayRetrieve: true, versionsKept: 10, ...options.settings },
     onDeregistered: () => undefined,
     onBroken: (failure) => broken.push(failure),
     onFailedTurn: (error) => failures.push(error),
   });
-  const keyFiles = new KeyDirs(join(folder, 'agents'));
+  const keyFiles = options.keyFiles ?? new KeyDirs(join(folder, 'agents'));
+  const agentKeys = new KeyRecovery({
+    keyFiles,
+    ledger,
+    onFailure: (error) => failures.push(error),
+    onBroken: (failure) => broken.push(failure),
+    intervalMs: options.recoveryIntervalMs ?? NEVER_MS,
+  });
+  scope.after(() => agentKeys.stop());
   const adminTokenHash = hashToken('lha_of_this_test');
   const limiter = new FailureLimiter();
+  const budgets = new AgentBudgets({ ...DEFAULT_BUDGETS, ...options.budgets });
   const verifier = new Verifier({ store, keys, clock });
-  const vault = { ledger, store, keys, clock, keyFiles, limiter, verifier, adminTokenHash };
-  return { ...vault, folder, real, failures, broken };
+  const vault = { ledger, store, keys, clock, agentKeys, limiter, budgets, verifier, adminTokenHash };
+  return { ...vault, denials, folder, real, failures, broken };
 }
 
 /** The store with a test's own clock in the place of its database's; a store that has none stays as it is. */

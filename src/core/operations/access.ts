@@ -30,6 +30,13 @@ export function refuseMissing({ entry }: Asked, policyName: string, what: 'crede
   return refused('NOT_FOUND', `The ${what} does not exist.`, entry('not_found', details));
 }
 
+/** Refuses what would rest on a row that was altered outside. Deleting the credential is the way on. */
+export function refuseAltered({ entry }: Asked, policyName: string | null): Outcome<never> {
+  const reason = "the credential's row does not authenticate";
+  const message = 'The credential does not authenticate: its row was altered outside. Delete it and store it again.';
+  return refused('INTEGRITY_FAILURE', message, entry('error', { policyName, reason }));
+}
+
 const BY_ADMIN: Access = { allowed: true, policyName: ADMIN_POLICY, ttlSeconds: ADMIN_LEASE_SECONDS };
 
 export function agentAccess(known: Workspace, agent: AgentName, action: Action, path: CredentialPath): Access {

@@ -3,10 +3,10 @@ import { type Credential, type CredentialVersion, isKept } from '../credential.t
 import { type CredentialId, type CredentialType, DEFAULT_TYPE } from '../names.ts';
 import { type Context, type Operation, operation, refused, succeeded } from '../operation.ts';
 import type { CredentialPath } from '../path.ts';
-import { EVERYTHING, type PathRange, rangesOf } from '../pattern.ts';
+import { EVERYTHING, type PathRange } from '../pattern.ts';
 import type { Secret } from '../secret.ts';
 import type { VersionInfo } from '../workspace.ts';
-import { access, refuseAccess, refuseMissing } from './access.ts';
+import { access, refuseAccess, refuseAltered, refuseMissing } from './access.ts';
 
 export interface StoreRequest {
   readonly path: CredentialPath;
@@ -35,6 +35,7 @@ export function store(context: Context, request: StoreRequest): Operation<Creden
     const granted = access(known, caller, 'store', path);
     if (!granted.allowed) return refuseAccess(asked, granted);
     const { policyName } = granted;
+    if (known.isAltered(path)) return refuseAltered(asked, policyName);
     const before = known.credential(path);
     if (before !== null && request.onlyIfNew) {
       const details = { policyName, reason: 'the path exists already' };
@@ -87,7 +88,7 @@ export function remove(context: Context, path: CredentialPath): Operation<null> 
 export function list(context: Context): Operation<readonly PathRange[]> {
   return operation({ context, event: 'credential.list', resource: '*', who: 'agent' }, ({ caller, known, entry }) => {
     if (caller.kind === 'admin') return succeeded(EVERYTHING, entry('allowed'));
-    return succeeded(rangesOf(known.control.policies.granted(caller.agent.name, 'list')), entry('allowed'));
+    return succeeded(known.control.policies.grantedRanges(caller.agent.name, 'list'), entry('allowed'));
   });
 }
 
@@ -106,6 +107,7 @@ export function look(context: Context, path: CredentialPath): Operation<Metadata
       const granted = access(known, caller, 'list', path);
       if (!granted.allowed) return refuseAccess(asked, granted);
       const { policyName } = granted;
+      if (known.isAltered(path)) return refuseAltered(asked, policyName);
       const credential = known.credential(path);
       if (credential === null) return refuseMissing(asked, policyName, 'credential');
       const kept = (known.loaded.histories.get(credential.id) ?? []).filter(({ version }) =>

@@ -4,7 +4,7 @@ import { type ActorName, ADMIN, ADMIN_ID, type AgentId, type AgentName, type Lea
 import { type Asked, type Context, type Operation, operation, refused, succeeded } from '../operation.ts';
 import type { CredentialPath } from '../path.ts';
 import type { Workspace } from '../workspace.ts';
-import { agentAccess, mayRetrieve, refuseAccess } from './access.ts';
+import { agentAccess, mayRetrieve, refuseAccess, refuseAltered } from './access.ts';
 
 /** The lease as the caller may see it, or null: someone else's and one that does not exist are the same. */
 function visible({ caller, known, moment }: Asked, id: LeaseId): Lease | null {
@@ -94,6 +94,7 @@ export function revokeLeases(context: Context, request: RevokeManyRequest): Oper
       const denied = entry('denied', { reason: 'an agent may revoke only its own leases' });
       return refused('ACCESS_DENIED', 'An agent may revoke only its own leases.', denied);
     }
+    if (path !== null && known.isAltered(path)) return refuseAltered(asked, null);
     const agentId = agentName === null ? null : idOf(asked, agentName);
     const credentialId = path === null ? null : (known.credential(path)?.id ?? null);
     if ((agentName !== null && agentId === null) || (path !== null && credentialId === null)) {

@@ -6,7 +6,7 @@ import type { LeaseId } from '../names.ts';
 import { type Context, type Operation, operation, refused } from '../operation.ts';
 import type { CredentialPath } from '../path.ts';
 import type { TtlSeconds } from '../policy.ts';
-import { mayRetrieve, refuseAccess, refuseMissing } from './access.ts';
+import { mayRetrieve, refuseAccess, refuseAltered, refuseMissing } from './access.ts';
 
 export interface RetrieveRequest {
   readonly path: CredentialPath;
@@ -31,6 +31,7 @@ export function retrieve(context: Context, request: RetrieveRequest): Operation<
     const decision = mayRetrieve(known, caller, path);
     if (!decision.allowed) return refuseAccess(asked, decision);
     const { policyName } = decision;
+    if (known.isAltered(path)) return refuseAltered(asked, policyName);
     const credential = known.credential(path);
     const number = request.version ?? credential?.version ?? 0;
     const version =

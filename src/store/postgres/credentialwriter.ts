@@ -2,18 +2,19 @@
 import type { Credential, CredentialVersion } from '../../core/credential.ts';
 import type { CredentialId, CredentialType } from '../../core/names.ts';
 import type { CredentialPath } from '../../core/path.ts';
+import type { Authenticated } from '../port.ts';
 import type { Connection } from './connection.ts';
 
 type Statements = readonly Promise<unknown>[];
 
 /** Makes it, or replaces what is said of it; a new one begins to be counted. */
-export function putCredential(connection: Connection, credential: Credential): Statements {
-  const { id, path, type, description, createdAt, updatedAt, version } = credential;
+export function putCredential(connection: Connection, credential: Authenticated<Credential>): Statements {
+  const { id, path, type, description, createdAt, updatedAt, version, mac } = credential;
   return [
-    connection.query`INSERT INTO credentials (id, path, type, description, created_at, updated_at, version)
-      VALUES (${id}, ${path}, ${type}, ${description}, ${createdAt}, ${updatedAt}, ${version})
+    connection.query`INSERT INTO credentials (id, path, type, description, created_at, updated_at, version, mac)
+      VALUES (${id}, ${path}, ${type}, ${description}, ${createdAt}, ${updatedAt}, ${version}, ${mac})
       ON CONFLICT (id) DO UPDATE SET type = excluded.type, description = excluded.description,
-        updated_at = excluded.updated_at, version = excluded.version`,
+        updated_at = excluded.updated_at, version = excluded.version, mac = excluded.mac`,
     connection.query`INSERT INTO access_counts (credential_id, count) VALUES (${id}, 0) ON CONFLICT DO NOTHING`,
   ];
 }
@@ -47,7 +48,8 @@ export function dropVersions(connection: Connection, id: CredentialId, through: 
 export function prepareCredentialWrites(connection: Connection): Statements {
   const id = '' as CredentialId;
   const type = '' as CredentialType;
-  const credential = { id, path: '' as CredentialPath, type, description: '', createdAt: 0, updatedAt: 0, version: 1 };
+  const path = '' as CredentialPath;
+  const credential = { id, path, type, description: '', createdAt: 0, updatedAt: 0, version: 1, mac: '' };
   return [
     ...putCredential(connection, credential),
     addVersion(connection, id, { version: 1, type, createdAt: 0 }, new Uint8Array()),

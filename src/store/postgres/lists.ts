@@ -1,5 +1,6 @@
 /** The list of credentials, step by step: each looks at a bounded number of paths, in their order, wherever it begins. */
 import type { CountedCredential } from '../../core/credential.ts';
+import { rangeFrom } from '../../core/pattern.ts';
 import type { Counted, CredentialPlace, CredentialQuery, Listed } from '../queries.ts';
 import { toCredential } from '../rows.ts';
 import type { Connection } from './connection.ts';
@@ -7,7 +8,7 @@ import type { Connection } from './connection.ts';
 /** Paths looked at in a step: some milliseconds of the server. */
 const STEP_PATHS = 5000;
 
-/** The paths of a step: those from `low` up to and with `last`; null where the range has none. */
+/** The paths of a step: those from `low` up to and with `last`. */
 interface Window {
   readonly low: string;
   readonly last: string;
@@ -20,9 +21,8 @@ export async function listCredentials(
   place: CredentialPlace,
   limit: number,
 ): Promise<Listed<CountedCredential, CredentialPlace>> {
-  const next = { range: place.range + 1, after: '' };
   const window = await findWindow(connection, query, place);
-  if (window === null) return { rows: [], reached: next.range < query.ranges.length ? next : null };
+  if (!('low' in window)) return { rows: [], reached: window.next };
   const { low, last, isFull } = window;
   const some = await connection.query`
     WITH page AS (
@@ -49,7 +49,7 @@ export async function countCredentials(
   atMost: number,
 ): Promise<Counted<CredentialPlace>> {
   const window = await findWindow(connection, query, place);
-  if (window === null) return { count: 0, reached: behind(query, place, null) };
+  if (!('low' in window)) return { count: 0, reached: window.next };
   const { low, last, isFull } = window;
   const [row] = await connection.query`
     SELECT count(*) AS n, max(path) AS nth FROM (
@@ -70,15 +70,20 @@ async function findWindow(
   connection: Connection,
   { ranges }: CredentialQuery,
   { range, after }: CredentialPlace,
-): Promise<Window | null> {
+): Promise<Window | { readonly next: CredentialPlace | null }> {
   const bounds = ranges[range];
-  if (bounds === undefined) return null;
+  if (bounds === undefined) return { next: null };
   // '!' stands before every character a path may have.
   const behindAfter = after === '' ? '' : `${after}!`;
   const low = behindAfter > bounds.from ? behindAfter : bounds.from;
   const [row] = await connection.query`
-    SELECT max(path) AS last, count(*) AS n FROM (
+    SELECT max(path) AS last, count(*) AS n,
+      (SELECT path FROM credentials WHERE path >= ${bounds.to} ORDER BY path LIMIT 1) AS next FROM (
       SELECT path FROM credentials WHERE path >= ${low} AND path < ${bounds.to} ORDER BY path LIMIT ${STEP_PATHS}) AS step`;
-  if (typeof row?.['last'] !== 'string') return null;
+  if (typeof row?.['last'] !== 'string') {
+    // WHY a look at what follows: of an agent's many ranges most may be empty, and those are passed over together.
+    const range = typeof row?.['next'] === 'string' ? rangeFrom(ranges, row['next']) : ranges.length;
+    return { next: range < ranges.length ? { range, after: '' } : null };
+  }
   return { low, last: row['last'], isFull: row['n'] === STEP_PATHS };
 }

@@ -2,7 +2,7 @@
 import type { ChallengeId, CredentialId } from '../../core/names.ts';
 import type { Keys } from '../../core/workspace.ts';
 import type { Found } from '../port.ts';
-import { type Row, toCredential, toLease, toReply, toSession, toVersion } from '../rows.ts';
+import { type Row, toLease, toLoadedCredential, toReply, toSession, toVersion } from '../rows.ts';
 import { numberArray, textArray } from './arrays.ts';
 import type { Connection } from './connection.ts';
 
@@ -70,7 +70,7 @@ export async function loadKeys(connection: Connection, keys: readonly Keys[]): P
     newest.every((row) => row['id'] !== id || row['version'] !== version),
   );
   return {
-    credentials: credentials.map(toCredential),
+    credentials: credentials.map(toLoadedCredential),
     versions: [
       ...newest.map((row) => toLoadedVersion(row, row['id'], row['version_type'])),
       ...others.map((row) => toLoadedVersion(row, row['credential_id'], row['type'])),
@@ -89,12 +89,12 @@ async function loadCredentials(connection: Connection, { paths, newest }: Wanted
     newest.size === 0
       ? []
       : connection.query`
-          SELECT c.id, c.path, c.type, c.description, c.created_at, c.updated_at, c.version, v.type AS version_type, v.created_at AS version_at, v.sealed FROM credentials c
+          SELECT c.id, c.path, c.type, c.description, c.created_at, c.updated_at, c.version, c.mac, v.type AS version_type, v.created_at AS version_at, v.sealed FROM credentials c
           LEFT JOIN credential_versions v ON v.credential_id = c.id AND v.version = c.version
           WHERE c.path = ANY(${textArray(newest)}::text[])`,
     without.length === 0
       ? []
-      : connection.query`SELECT id, path, type, description, created_at, updated_at, version FROM credentials WHERE path = ANY(${textArray(without)}::text[])`,
+      : connection.query`SELECT id, path, type, description, created_at, updated_at, version, mac FROM credentials WHERE path = ANY(${textArray(without)}::text[])`,
   ]);
   return [...some, ...others];
 }

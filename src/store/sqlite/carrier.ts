@@ -3,7 +3,7 @@ import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
 import type { CredentialId } from '../../core/names.ts';
 import type { Cargo, Carrier, Records, TargetCarrier } from '../carrier.ts';
 import type { Batch } from '../port.ts';
-import { type Row, toCredential, toVersion } from '../rows.ts';
+import { type Row, toLoadedCredential, toVersion } from '../rows.ts';
 import type { Key, Table } from '../tables.ts';
 import { AccessCounts } from './accesscounts.ts';
 import { CredentialWriter } from './credentialwriter.ts';
@@ -162,7 +162,7 @@ export class SqliteTarget extends SqliteCarrier implements TargetCarrier {
 
   #add({ name, columns }: Table, row: Row): void {
     if (name === 'credentials') {
-      this.#credentials.put(toCredential(row), this.#asBatch());
+      this.#credentials.put(toLoadedCredential(row), this.#asBatch());
     } else if (name === 'credential_versions') {
       const { content, ...version } = toVersion(row);
       if (content instanceof Uint8Array) this.#credentials.addVersion(toId(row['credential_id']), version, content);

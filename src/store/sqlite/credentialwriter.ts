@@ -1,7 +1,7 @@
 /** Writing credentials, their versions, and the rows of their counts, within a turn's transaction. */
 import type { Credential, CredentialVersion } from '../../core/credential.ts';
 import type { CredentialId } from '../../core/names.ts';
-import type { Batch } from '../port.ts';
+import type { Authenticated, Batch } from '../port.ts';
 import type { AccessCounts, CountNumber } from './accesscounts.ts';
 import type { Statements } from './statements.ts';
 
@@ -24,13 +24,13 @@ export class CredentialWriter {
   }
 
   /** The credential of a batch. A new one gets its row of counts, with its accesses in that batch. */
-  put(credential: Credential, { accesses, head }: Batch): void {
-    const { id, path, type, description, createdAt, updatedAt, version } = credential;
+  put(credential: Authenticated<Credential>, { accesses, head }: Batch): void {
+    const { id, path, type, description, createdAt, updatedAt, version, mac } = credential;
     if (this.numberOf(id) === null) {
       const number = this.#counts.insert(accesses.get(id) ?? 0, head.seq);
       this.#statements
-        .of('INSERT INTO credentials VALUES (?, ?, ?, ?, ?, ?, ?, ?, NULL, NULL)')
-        .run(id, path, type, description, createdAt, updatedAt, version, number);
+        .of('INSERT INTO credentials VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, NULL, NULL)')
+        .run(id, path, type, description, createdAt, updatedAt, version, mac, number);
       return;
     }
     // What was the newest goes to the older ones.
@@ -43,9 +43,9 @@ export class CredentialWriter {
     this.#statements
       .of(
         `UPDATE credentials SET type = :type, description = :description, updated_at = :updatedAt, version = :version,
-           newest_sealed = iif(version = :version AND type = :type, newest_sealed, NULL) WHERE id = :id`,
+           mac = :mac, newest_sealed = iif(version = :version AND type = :type, newest_sealed, NULL) WHERE id = :id`,
       )
-      .run({ id, type, description, updatedAt, version });
+      .run({ id, type, description, updatedAt, version, mac });
   }
 
   remove(id: CredentialId): void {

@@ -7,11 +7,11 @@ import type { Credential, CredentialVersion } from '../../core/credential.ts';
 import { Fifo } from '../../core/fifo.ts';
 import type { CredentialId } from '../../core/names.ts';
 import type { CredentialPath } from '../../core/path.ts';
-import type { Batch } from '../port.ts';
+import type { Authenticated, Batch } from '../port.ts';
 import type { CountNumber } from './accesscounts.ts';
 
 export interface HotCredential {
-  readonly credential: Credential;
+  readonly credential: Authenticated<Credential>;
   readonly number: CountNumber;
   readonly newest: CredentialVersion | null;
 }

@@ -1,6 +1,7 @@
 /** The list of credentials, step by step: each looks at a bounded number of keys, in their order, wherever it begins. */
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import type { CountedCredential } from '../../core/credential.ts';
+import { rangeFrom } from '../../core/pattern.ts';
 import type { Counted, CredentialPlace, CredentialQuery, Listed } from '../queries.ts';
 import { toCredential } from '../rows.ts';
 import type { AccessCounts } from './accesscounts.ts';
@@ -18,6 +19,7 @@ const IN_WINDOW = 'path >= :low AND path <= :last AND (:type IS NULL OR type = :
 export class Lists {
   readonly #counts: AccessCounts;
   readonly #window: StatementSync;
+  readonly #next: StatementSync;
   readonly #rows: StatementSync;
   readonly #count: StatementSync;
   readonly #nth: StatementSync;
@@ -28,6 +30,7 @@ export class Lists {
       `SELECT max(path) AS last, count(*) AS n FROM
          (SELECT path FROM credentials WHERE path >= ? AND path < ? ORDER BY path LIMIT ${WINDOW_ROWS})`,
     );
+    this.#next = database.prepare('SELECT path FROM credentials WHERE path >= ? ORDER BY path LIMIT 1');
     this.#rows = database.prepare(
       `SELECT ${CREDENTIAL_COLUMNS} FROM credentials WHERE ${IN_WINDOW} ORDER BY path LIMIT :limit`,
     );
@@ -85,10 +88,16 @@ export class Lists {
     const behind = after === '' ? '' : `${after}!`;
     const low = behind > bounds.from ? behind : bounds.from;
     const { last, n } = this.#window.get(low, bounds.to) ?? {};
-    const next = { range: range + 1, after: '' };
-    if (typeof last !== 'string') return next;
+    // WHY a look at what follows: of an agent's many ranges most may be empty, and those are passed over together.
+    if (typeof last !== 'string') return this.#rangeOfNext(ranges, bounds.to);
     const stoppedAt = look({ low, last });
     if (stoppedAt !== null) return { range, after: stoppedAt };
-    return n === WINDOW_ROWS ? { range, after: last } : next;
+    return n === WINDOW_ROWS ? { range, after: last } : { range: range + 1, after: '' };
+  }
+
+  /** The first range that may hold the next path there is; null where none follows. */
+  #rangeOfNext(ranges: CredentialQuery['ranges'], from: string): CredentialPlace | null {
+    const path = this.#next.get(from)?.['path'];
+    return typeof path === 'string' ? { range: rangeFrom(ranges, path), after: '' } : null;
   }
 }

@@ -5,7 +5,7 @@ import type { CredentialId } from '../../core/names.ts';
 import type { CredentialPath } from '../../core/path.ts';
 import type { Keys } from '../../core/workspace.ts';
 import type { Found } from '../port.ts';
-import { type Row, toCredential, toLease, toReply, toSession, toVersion } from '../rows.ts';
+import { type Row, toLease, toLoadedCredential, toReply, toSession, toVersion } from '../rows.ts';
 import type { CountNumber } from './accesscounts.ts';
 import type { HotCredentials } from './hotcredentials.ts';
 import { CREDENTIAL_COLUMNS, CREDENTIAL_WITH_NEWEST, HISTORY, toCredentialWithNewest, VERSION } from './rows.ts';
@@ -137,7 +137,7 @@ export class KeyLoader {
   #find(path: CredentialPath, found: Filling<Found>): Seen | null {
     const row = this.#credential.get(path);
     if (row === undefined) return null;
-    const credential = toCredential(row);
+    const credential = toLoadedCredential(row);
     found.credentials.push(credential);
     return seen(credential, Number(row['number']), []);
   }

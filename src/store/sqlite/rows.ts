@@ -3,12 +3,13 @@ import type { AuditEntry } from '../../core/audit.ts';
 import type { Credential, CredentialVersion } from '../../core/credential.ts';
 import type { CredentialId, CredentialType } from '../../core/names.ts';
 import type { CredentialPath } from '../../core/path.ts';
+import type { Authenticated } from '../port.ts';
 
 /** What is said of a credential, without its newest value. */
-export const CREDENTIAL_COLUMNS = 'id, path, type, description, created_at, updated_at, version, number';
+export const CREDENTIAL_COLUMNS = 'id, path, type, description, created_at, updated_at, version, mac, number';
 
 /** A credential by its path, with its newest version where that stands in the row; the columns as `toCredentialWithNewest` takes them. */
-export const CREDENTIAL_WITH_NEWEST = `SELECT id, type, description, created_at, updated_at, version, number,
+export const CREDENTIAL_WITH_NEWEST = `SELECT id, type, description, created_at, updated_at, version, mac, number,
   newest_at, newest_sealed FROM credentials WHERE path = ?`;
 
 /** Any version of a credential by its number, wherever it stands; both parameters come twice. */
@@ -28,6 +29,7 @@ type CredentialRow = readonly [
   number,
   number,
   number,
+  string,
   number,
   number | null,
   Uint8Array | null,
@@ -40,8 +42,8 @@ type CredentialRow = readonly [
 export function toCredentialWithNewest(
   row: unknown,
   path: CredentialPath,
-): { credential: Credential; number: number; newest: CredentialVersion | null } {
-  const [id, type, description, createdAt, updatedAt, version, number, newestAt, sealed] = row as CredentialRow;
+): { credential: Authenticated<Credential>; number: number; newest: CredentialVersion | null } {
+  const [id, type, description, createdAt, updatedAt, version, mac, number, newestAt, sealed] = row as CredentialRow;
   return {
     credential: {
       id: id as CredentialId,
@@ -51,6 +53,7 @@ export function toCredentialWithNewest(
       createdAt,
       updatedAt,
       version,
+      mac,
     },
     number,
     newest:

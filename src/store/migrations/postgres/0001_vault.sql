@@ -101,7 +101,8 @@ CREATE TABLE credentials (
   description text   NOT NULL,
   created_at  bigint NOT NULL,
   updated_at  bigint NOT NULL,
-  version     bigint NOT NULL
+  version     bigint NOT NULL,
+  mac         text   NOT NULL
 );
 
 CREATE TABLE credential_versions (

@@ -92,6 +92,7 @@ CREATE TABLE credentials (
   created_at    INTEGER NOT NULL,
   updated_at    INTEGER NOT NULL,
   version       INTEGER NOT NULL,
+  mac           TEXT    NOT NULL,
   number        INTEGER NOT NULL,
   newest_at     INTEGER,
   newest_sealed BLOB
