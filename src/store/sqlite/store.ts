@@ -176,6 +176,10 @@ export class SqliteStore implements Store {
     return this.#read(() => this.#log.entries(fromSeq, toSeq, limit));
   }
 
+  hasEntryBeforeFirst() {
+    return this.#read(() => this.#log.hasEntryBeforeFirst());
+  }
+
   matchEntries(filter: AuditFilter, fromSeq: number, toSeq: number, order: 'asc' | 'desc') {
     return this.#read(() => this.#log.matching(filter, fromSeq, toSeq, order));
   }
