@@ -4,7 +4,7 @@ import { headMac } from '../crypto/chain.ts';
 import { isSameText, type VaultKeys } from '../crypto/keys.ts';
 import type { Head, Store } from '../store/port.ts';
 import type { SyncFile } from '../store/sqlite/walsync.ts';
-import { type Clock, startClock } from '../vault/clock.ts';
+import { type Clock, MAX_TIME, startClock } from '../vault/clock.ts';
 import { type Memory, readMemory } from '../vault/memory.ts';
 import { SharedClock } from '../vault/sharedclock.ts';
 import type { Configuration } from './configuration.ts';
@@ -121,13 +121,20 @@ function assertItsKey(keyCheck: string, keys: VaultKeys, file: string): void {
 async function openClock(store: Store, lastEntryAt: number, acceptClock: boolean): Promise<Clock> {
   const shared = await store.readTime();
   const now = shared ?? Date.now();
+  if (now > MAX_TIME) {
+    throw new StartError(`The ${whose(shared)}clock shows a time after the year 9999. Set it right first.`);
+  }
   const lag = lastEntryAt - now;
   if (lag > MAX_CLOCK_LAG_MS && !acceptClock) {
     const minutes = Math.round(lag / 60_000);
     throw new StartError(
-      `The ${shared === null ? '' : "database's "}clock is ${minutes} minutes behind the last entry of the log. Set it right; or, if the log's time was the wrong one, start with --accept-clock.`,
+      `The ${whose(shared)}clock is ${minutes} minutes behind the last entry of the log. Set it right; or, if the log's time was the wrong one, start with --accept-clock.`,
     );
   }
   const notBefore = Math.max(lastEntryAt, await store.readSeenTime());
   return shared === null ? startClock(notBefore) : new SharedClock(shared, notBefore);
+}
+
+function whose(shared: number | null): string {
+  return shared === null ? '' : "database's ";
 }
