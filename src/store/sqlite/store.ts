@@ -6,7 +6,7 @@ import type { Batch, Committed, Head, LogLocation, Store, Turn } from '../port.t
 import type { AuditFilter, CredentialPlace, CredentialQuery, LeaseQuery, MarkedLeases } from '../queries.ts';
 import { toAgent, toPolicy, toSession } from '../rows.ts';
 import { AccessCounts, type CountingOptions, type CountNumber } from './accesscounts.ts';
-import { Checkpointer } from './checkpointer.ts';
+import { Checkpointer, type CheckpointOptions } from './checkpointer.ts';
 import { inTransaction, openDatabase, toFailure } from './database.ts';
 import { HotCredentials } from './hotcredentials.ts';
 import { LeaseLists } from './leaselists.ts';
@@ -14,14 +14,16 @@ import { Lists } from './lists.ts';
 import { KeyLoader } from './loader.ts';
 import { Log } from './log.ts';
 import { Sweeper } from './sweeper.ts';
-import { type SyncFile, WalSync } from './walsync.ts';
+import { type AnchorEntry, type SyncFile, WalSync } from './walsync.ts';
 import { BatchWriter } from './writer.ts';
 
 interface SqliteOptions {
+  /** Without it nothing is anchored. */
+  readonly anchor?: AnchorEntry;
   /** A disk of one's own. */
   readonly syncFile?: SyncFile | undefined;
-  /** Pages in the write-ahead log that are worth a checkpoint. */
-  readonly worthFrames?: number;
+  /** When the write-ahead log is written into the database. */
+  readonly checkpoints?: CheckpointOptions;
   readonly counting?: CountingOptions;
 }
 
@@ -43,8 +45,8 @@ export class SqliteStore implements Store {
   readonly #checkpointer: Checkpointer;
   #turnClosed: Promise<void> = Promise.resolve();
 
-  /** Opens the file, making it where it is missing. The options are for tests. @throws StoreFailure */
-  constructor(file: string, { syncFile, worthFrames, counting }: SqliteOptions = {}) {
+  /** Opens the file, making it where it is missing. The options but `anchor` are for tests. @throws StoreFailure */
+  constructor(file: string, { anchor, syncFile, checkpoints, counting }: SqliteOptions = {}) {
     this.logLocation = { kind: 'sqlite', file };
     this.#database = openDatabase(file);
     try {
@@ -58,8 +60,8 @@ export class SqliteStore implements Store {
       this.#sweeper = new Sweeper(this.#database);
       this.#session = this.#database.prepare('SELECT * FROM sessions WHERE token_hash = ?');
       this.#numberOf = this.#database.prepare('SELECT number FROM credentials WHERE id = ?');
-      this.#walSync = new WalSync(file, syncFile);
-      this.#checkpointer = new Checkpointer(this.#database, file, worthFrames);
+      this.#walSync = new WalSync(file, syncFile, anchor);
+      this.#checkpointer = new Checkpointer(this.#database, file, checkpoints);
     } catch (error) {
       this.#database.close();
       throw toFailure(error);
@@ -126,6 +128,7 @@ export class SqliteStore implements Store {
     await before;
     try {
       await this.#checkpointer.pass();
+      this.#walSync.assertInPlace();
       const { found, numbers } = this.#loader.load(keys);
       return {
         found,
@@ -222,6 +225,9 @@ export class SqliteStore implements Store {
       throw toFailure(error);
     }
     this.#checkpointer.committed();
+    this.#checkpointer.finishWhenIdle();
+    const last = batch.entries.at(-1);
+    if (last !== undefined) this.#walSync.written(last);
     return { durable: this.#walSync.after() };
   }
 
