@@ -62,7 +62,7 @@ export class Checkpointer {
     if (this.#failure !== null) throw this.#failure;
   }
 
-  /** To be told of every commit. */
+  /** To be told of every other commit. */
   committed(): void {
     this.#commits += 1;
     if (this.#commits < COMMITS_BETWEEN_LOOKS) return;
@@ -83,8 +83,9 @@ export class Checkpointer {
     });
   }
 
-  /** To be told of every batch: when none follows, what is left of the log is written. */
-  finishWhenIdle(): void {
+  /** To be told of every commit of a batch: when none follows, what is left of the log is written. */
+  batchCommitted(): void {
+    this.committed();
     if (this.#quiet === null) this.#quiet = setTimeout(() => this.#finish(), this.#idleMs).unref();
     else this.#quiet.refresh();
   }

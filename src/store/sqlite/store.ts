@@ -18,11 +18,8 @@ import { type AnchorEntry, type SyncFile, WalSync } from './walsync.ts';
 import { BatchWriter } from './writer.ts';
 
 interface SqliteOptions {
-  /** Without it nothing is anchored. */
   readonly anchor?: AnchorEntry;
-  /** A disk of one's own. */
   readonly syncFile?: SyncFile | undefined;
-  /** When the write-ahead log is written into the database. */
   readonly checkpoints?: CheckpointOptions;
   readonly counting?: CountingOptions;
 }
@@ -45,7 +42,7 @@ export class SqliteStore implements Store {
   readonly #checkpointer: Checkpointer;
   #turnClosed: Promise<void> = Promise.resolve();
 
-  /** Opens the file, making it where it is missing. The options but `anchor` are for tests. @throws StoreFailure */
+  /** Opens the file, making it where it is missing. Without `anchor` nothing is anchored; the other options are for tests. @throws StoreFailure */
   constructor(file: string, { anchor, syncFile, checkpoints, counting }: SqliteOptions = {}) {
     this.logLocation = { kind: 'sqlite', file };
     this.#database = openDatabase(file);
@@ -70,8 +67,8 @@ export class SqliteStore implements Store {
 
   readKeyCheck() {
     return this.#read(() => {
-      const row = this.#database.prepare('SELECT key_check FROM vault').get();
-      return row === undefined ? null : String(row['key_check']);
+      const { key_check: keyCheck } = this.#database.prepare('SELECT key_check FROM vault').get() ?? {};
+      return keyCheck === undefined ? null : String(keyCheck);
     });
   }
 
@@ -224,11 +221,8 @@ export class SqliteStore implements Store {
     } catch (error) {
       throw toFailure(error);
     }
-    this.#checkpointer.committed();
-    this.#checkpointer.finishWhenIdle();
-    const last = batch.entries.at(-1);
-    if (last !== undefined) this.#walSync.written(last);
-    return { durable: this.#walSync.after() };
+    this.#checkpointer.batchCommitted();
+    return { durable: this.#walSync.after(batch.entries.at(-1)) };
   }
 
   /** What is told is on disk: a turn may have been written, and still be waiting for it. */

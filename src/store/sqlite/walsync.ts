@@ -45,19 +45,18 @@ export class WalSync {
     closeSync(directory);
   }
 
-  /** To be told of the newest entry when it is written. */
-  written(entry: Pick<LastEntry, 'seq' | 'hmac'>): void {
-    this.#newest = entry;
-  }
-
   /** Checks the files every 100 ms at most. @throws StoreFailure `broken`, then and ever after */
   assertInPlace(): void {
     if (this.#failure !== null) throw this.#failure;
     if (performance.now() - this.#checkedAt >= CHECK_INTERVAL_MS) this.#checkFiles();
   }
 
-  /** Resolves when all that is written now is on disk. @throws StoreFailure `broken`, then and ever after */
-  after(): Promise<void> {
+  /**
+   * Resolves when all that is written now is on disk; `newest` is the newest entry of it, if it has one.
+   * @throws StoreFailure `broken`, then and ever after
+   */
+  after(newest?: Pick<LastEntry, 'seq' | 'hmac'>): Promise<void> {
+    if (newest !== undefined) this.#newest = newest;
     if (this.#failure !== null) return Promise.reject(this.#failure);
     if (this.#running === null) return this.#begin();
     // What is under way may have begun before the last write.
