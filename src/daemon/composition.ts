@@ -120,7 +120,7 @@ export async function startService(
       // In the store's own words: what a caller is told in its place says nothing to an operator.
       throw failedTurn instanceof StoreFailure ? failedTurn : error;
     }
-    const watching = opened.seenLog === null ? null : startWatching(ledger, opened.seenLog, log);
+    const watching = startWatching(ledger, opened.anchor, store.isShared, logOften);
     const sweeping = startSweeping(store, clock, log, stopBroken);
     phase = 'running';
     return {
@@ -146,7 +146,7 @@ export async function startService(
           log.error('the stop could not be recorded', error);
           throw error;
         } finally {
-          watching?.stop();
+          await watching.stop();
           await opened.close();
         }
       },

@@ -55,7 +55,7 @@ const FLAGS = [
   {
     name: 'accept-rollback',
     value: null,
-    help: 'start although the database has lost entries of the log that this node has seen',
+    help: 'start although the log has lost entries, or its anchor is missing; it is recorded',
   },
   { name: 'log-level', value: 'LEVEL', help: 'debug, info, warn, error or silent (default info)' },
 ] as const satisfies readonly Flag[];

@@ -13,7 +13,7 @@ const NAMES = {
   agentsDir: 'agents',
   rootKeyFile: 'root.key',
   lockFile: 'lock',
-  seenFile: 'seen_entry.json',
+  anchorFile: 'log.anchor',
 } as const;
 const OURS: readonly string[] = Object.values(NAMES);
 /** What a volume's own directory may hold. */
@@ -30,7 +30,7 @@ export function layOut(dir: string): Readonly<Record<keyof typeof NAMES, string>
     agentsDir: join(dir, NAMES.agentsDir),
     rootKeyFile: join(dir, NAMES.rootKeyFile),
     lockFile: join(dir, NAMES.lockFile),
-    seenFile: join(dir, NAMES.seenFile),
+    anchorFile: join(dir, NAMES.anchorFile),
   };
 }
 

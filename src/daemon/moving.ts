@@ -10,6 +10,7 @@ import { TABLES, type Table } from '../store/tables.ts';
 import { startClock } from '../vault/clock.ts';
 import { type Verification, Verifier } from '../vault/verifier.ts';
 import { StartError } from './files.ts';
+import { anchorTarget, checkSourceAnchor } from './move-anchor.ts';
 import { describePlace, openSource, openTarget, type Place, type Source, type Target } from './places.ts';
 import { readRootKey } from './rootkey.ts';
 
@@ -51,6 +52,8 @@ export async function move(order: Move, watching: Watching): Promise<Moved> {
   const source = await openSource(order.from);
   try {
     await assertKey(source.store, keys, order);
+    const loss = await checkSourceAnchor(order.from, source.store, keys, order.acceptsBrokenChain);
+    if (loss !== null) watching.say(loss);
     const before = await verifySource(source.store, keys, order, watching);
     const carrier = await source.openCarrier();
     try {
@@ -98,6 +101,7 @@ async function fill(journey: Journey): Promise<Moved> {
     for (const table of TABLES) await carry(journey, into, table, counts.get(table.name) ?? 0);
     await source.assertStill();
     for (const table of TABLES) await assertCount(into, table, counts.get(table.name) ?? 0);
+    await anchorTarget(order.to, source.store, journey.keys, order.acceptsBrokenChain);
     // ORDER: the last of all. From here on it is a vault.
     await into.finish();
   } finally {

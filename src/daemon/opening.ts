@@ -2,17 +2,18 @@
 import { FIRST_LINK } from '../core/audit.ts';
 import { headMac } from '../crypto/chain.ts';
 import { isSameText, type VaultKeys } from '../crypto/keys.ts';
-import type { Head, Store } from '../store/port.ts';
+import type { Store } from '../store/port.ts';
 import type { SyncFile } from '../store/sqlite/walsync.ts';
-import { type Clock, startClock } from '../vault/clock.ts';
+import { type Clock, MAX_TIME, startClock } from '../vault/clock.ts';
 import { type Memory, readMemory } from '../vault/memory.ts';
 import { SharedClock } from '../vault/sharedclock.ts';
+import type { AnchorFile } from './anchor-file.ts';
 import type { Configuration } from './configuration.ts';
 import { layOut, markVault, openDataDir } from './datadir.ts';
 import { checkPrivateFile, removeUnfinished, StartError } from './files.ts';
 import { KeyDirs } from './keydirs.ts';
 import { lockDataDir } from './lock.ts';
-import { SeenLog } from './seenlog.ts';
+import { checkRollback } from './rollback.ts';
 import { type OpenedStore, openStore } from './stores.ts';
 
 /** How far the clock may be behind the log's last entry. */
@@ -24,8 +25,7 @@ export interface OpenedVault {
   readonly memory: Memory;
   readonly clock: Clock;
   readonly keyDirs: KeyDirs;
-  /** Null where the process has the store to itself. */
-  readonly seenLog: SeenLog | null;
+  readonly anchor: AnchorFile;
   readonly tokenFile: string;
   readonly addressFile: string;
   /** Closes the store and gives the data directory free. */
@@ -40,7 +40,7 @@ export async function openVault(
 ): Promise<OpenedVault> {
   const { dataDir, acceptClock, acceptRollback } = configuration;
   openDataDir(dataDir);
-  const { tokenFile, addressFile, agentsDir, lockFile, seenFile } = layOut(dataDir);
+  const { tokenFile, addressFile, agentsDir, lockFile } = layOut(dataDir);
   checkPrivateFile(lockFile);
   const lock = lockDataDir(lockFile, dataDir);
   let opened: OpenedStore | null = null;
@@ -48,13 +48,16 @@ export async function openVault(
     removeUnfinished(dataDir);
     for (const file of [tokenFile, addressFile]) checkPrivateFile(file);
     opened = await openStore(configuration, warn, syncFile);
-    const { store, keys, rootKeyFile } = opened;
-    await checkRootKey(store, keys, rootKeyFile);
+    const { store, keys, rootKeyFile, anchor } = opened;
+    const isVaultNew = !(await hasVault(store, keys, rootKeyFile));
+    const loss = await checkRollback(anchor, { end: store, isShared: store.isShared, keys }, acceptRollback);
+    if (isVaultNew) await makeVault(store, keys, rootKeyFile);
     markVault(dataDir);
-    const seenLog = store.isShared ? new SeenLog(seenFile) : null;
-    const loss = (await seenLog?.check(store, acceptRollback)) ?? null;
+    warnOfDamage(anchor, warn);
     const memory = await readMemory(store, keys);
     if (loss !== null) memory.warnings.unshift(loss);
+    // ORDER: before the first entry, so that a log with entries and no anchor is one whose anchor was removed.
+    else if (anchor.read() === null) await anchor.keep(memory.known ?? { seq: 0, hmac: FIRST_LINK });
     const clock = await openClock(store, memory.lastEntryAt, acceptClock);
     const keyDirs = new KeyDirs(agentsDir);
     await keyDirs.settle(memory.control.agents(), (id) => store.isDeregistered(id));
@@ -64,16 +67,18 @@ export async function openVault(
       memory,
       clock,
       keyDirs,
-      seenLog,
+      anchor,
       tokenFile,
       addressFile,
       async close() {
         await store.close();
+        await anchor.close();
         lock.release();
       },
     };
   } catch (error) {
     await opened?.store.close();
+    await opened?.anchor.close();
     lock.release();
     throw error;
   }
@@ -89,20 +94,26 @@ async function recordMissing(store: Store): Promise<StartError> {
   );
 }
 
-/** A vault is bound to its root key: another one is refused before it seals anything. */
-async function checkRootKey(store: Store, keys: VaultKeys, file: string): Promise<void> {
+/** Whether there is a vault. It is bound to its root key: another one is refused before it seals anything. */
+async function hasVault(store: Store, keys: VaultKeys, file: string): Promise<boolean> {
   const keyCheck = await store.readKeyCheck();
-  if (keyCheck === null) {
-    if (!(await store.isEmpty())) throw await recordMissing(store);
-    const head = { seq: 0, hmac: FIRST_LINK, mac: headMac(keys.audit, 0, FIRST_LINK), epoch: 0 };
-    await makeVault(store, keys, head, file);
-  } else {
-    assertItsKey(keyCheck, keys, file);
-  }
+  if (keyCheck !== null) assertItsKey(keyCheck, keys, file);
+  else if (!(await store.isEmpty())) throw await recordMissing(store);
+  return keyCheck !== null;
+}
+
+/** After a loss of power one slot may be torn; otherwise somebody altered it. */
+function warnOfDamage(anchor: AnchorFile, warn: (line: string) => void): void {
+  const found = anchor.read();
+  if (found === null || found.entry === null || !found.hasDamagedSlot) return;
+  warn(
+    `A slot of ${anchor.path} is damaged, as by a loss of power. The other one is used, and the file is written again.`,
+  );
 }
 
 /** Of several nodes that start at once, one makes it, and the others find it. */
-async function makeVault(store: Store, keys: VaultKeys, head: Head, file: string): Promise<void> {
+async function makeVault(store: Store, keys: VaultKeys, file: string): Promise<void> {
+  const head = { seq: 0, hmac: FIRST_LINK, mac: headMac(keys.audit, 0, FIRST_LINK), epoch: 0 };
   try {
     await store.initialise(keys.checkValue, head, (await store.readTime()) ?? Date.now());
   } catch (error) {
@@ -122,13 +133,20 @@ function assertItsKey(keyCheck: string, keys: VaultKeys, file: string): void {
 async function openClock(store: Store, lastEntryAt: number, acceptClock: boolean): Promise<Clock> {
   const shared = await store.readTime();
   const now = shared ?? Date.now();
+  if (now > MAX_TIME) {
+    throw new StartError(`The ${whose(shared)}clock shows a time after the year 9999. Set it right first.`);
+  }
   const lag = lastEntryAt - now;
   if (lag > MAX_CLOCK_LAG_MS && !acceptClock) {
     const minutes = Math.round(lag / 60_000);
     throw new StartError(
-      `The ${shared === null ? '' : "database's "}clock is ${minutes} minutes behind the last entry of the log. Set it right; or, if the log's time was the wrong one, start with --accept-clock.`,
+      `The ${whose(shared)}clock is ${minutes} minutes behind the last entry of the log. Set it right; or, if the log's time was the wrong one, start with --accept-clock.`,
     );
   }
   const notBefore = Math.max(lastEntryAt, await store.readSeenTime());
   return shared === null ? startClock(notBefore) : new SharedClock(shared, notBefore);
+}
+
+function whose(shared: number | null): string {
+  return shared === null ? '' : "database's ";
 }

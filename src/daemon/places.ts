@@ -6,6 +6,7 @@ import { describeAddress, type PostgresAddress } from '../store/postgres/address
 import { hasSchema, PostgresSource, PostgresTarget } from '../store/postgres/carrier.ts';
 import { PostgresStore } from '../store/postgres/store.ts';
 import { SqliteSource, SqliteTarget } from '../store/sqlite/carrier.ts';
+import { assertUnused } from '../store/sqlite/lock.ts';
 import { SqliteStore } from '../store/sqlite/store.ts';
 import { layOut, openDataDir } from './datadir.ts';
 import { checkPrivateFile, StartError, syncDir } from './files.ts';
@@ -102,6 +103,7 @@ export async function openTarget(place: Place): Promise<Target> {
   const lock = lockDataDir(lockFile, dir);
   try {
     for (const suffix of ['', '-wal', '-shm']) checkPrivateFile(databaseFile + suffix);
+    assertUnused(databaseFile);
     const store = new SqliteStore(databaseFile);
     syncDir(dir);
     return {

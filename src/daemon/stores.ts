@@ -3,18 +3,22 @@ import { deriveKeys, type VaultKeys } from '../crypto/keys.ts';
 import type { Store } from '../store/port.ts';
 import { describeAddress } from '../store/postgres/address.ts';
 import { PostgresStore } from '../store/postgres/store.ts';
+import { assertUnused } from '../store/sqlite/lock.ts';
 import { SqliteStore } from '../store/sqlite/store.ts';
 import type { SyncFile } from '../store/sqlite/walsync.ts';
+import { AnchorFile } from './anchor-file.ts';
 import type { Configuration } from './configuration.ts';
 import type { DatabaseChoice } from './database.ts';
 import { hadVault, layOut, lostDatabase } from './datadir.ts';
 import { checkPrivateFile, isReadableByOthers, StartError } from './files.ts';
+import { checkRollbackAtRest } from './rollback.ts';
 import { readRootKey } from './rootkey.ts';
 
 export interface OpenedStore {
   readonly store: Store;
   readonly keys: VaultKeys;
   readonly rootKeyFile: string;
+  readonly anchor: AnchorFile;
 }
 
 /** The last millisecond whose timestamp has a year of four digits. */
@@ -55,11 +59,13 @@ async function openEmbedded(configuration: Configuration, warn: Warn, syncFile?:
   const isUsed = hadVault(dataDir);
   if (!isVaultThere && isUsed) throw lostDatabase(databaseFile);
   for (const suffix of ['-wal', '-shm']) checkPrivateFile(databaseFile + suffix);
-  const { keys, rootKeyFile } = readKeys(configuration, isVaultThere, warn);
-  const store = new SqliteStore(databaseFile, { syncFile });
+  const { keys, rootKeyFile, anchor } = readKeys(configuration, isVaultThere, warn);
+  if (!configuration.acceptRollback) await checkRollbackAtRest(databaseFile, anchor, keys);
+  assertUnused(databaseFile);
+  const store = new SqliteStore(databaseFile, { syncFile, anchor: (entry) => anchor.keep(entry) });
   try {
     if (isUsed && (await isNew(store))) throw lostDatabase(databaseFile);
-    return { store, keys, rootKeyFile };
+    return { store, keys, rootKeyFile, anchor };
   } catch (error) {
     await store.close();
     throw error;
@@ -106,7 +112,7 @@ function readKeys(configuration: Configuration, isVaultThere: boolean, warn: War
   const rootKeyFile = configuration.rootKeyFile ?? layOut(configuration.dataDir).rootKeyFile;
   const isOwn = configuration.rootKeyFile === null;
   const keys = deriveKeys(readRootKey({ file: rootKeyFile, isOwn, isVaultThere }, warn));
-  return { keys, rootKeyFile };
+  return { keys, rootKeyFile, anchor: new AnchorFile(layOut(configuration.dataDir).anchorFile, keys.row) };
 }
 
 /** Whether there is no vault in it, nor what is left of one. */

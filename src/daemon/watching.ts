@@ -1,29 +1,39 @@
-/** A node's eye on the log that it shares with others: looked at even where nobody asks, and kept for the next start. */
+/**
+ * What a node checks and keeps where nobody calls it: that the log and the files of its database are still there, and the anchor of the
+ * log for the next start.
+ */
 import type { Ledger } from '../vault/ledger.ts';
+import type { AnchorFile } from './anchor-file.ts';
 import type { ServiceLog } from './logs.ts';
-import type { SeenLog } from './seenlog.ts';
 
-/** What was lost in less is what a node that nobody asked can't know of. */
-const LOOK_MS = 1000;
-/** Each time a file is synced. */
-const KEEP_MS = 10_000;
+/** A loss that is repaired in less time may go unnoticed by a node that nobody calls. */
+const INTERVAL_MS = 1000;
 
-export function startWatching(ledger: Ledger, seenLog: SeenLog, log: ServiceLog): { stop(): void } {
-  const keep = (): void => {
+export function startWatching(
+  ledger: Ledger,
+  anchor: AnchorFile,
+  isShared: boolean,
+  logError: ServiceLog['error'],
+): { stop(): Promise<void> } {
+  const keep = async (): Promise<void> => {
+    const { known } = ledger.memory;
     try {
-      seenLog.write(ledger.memory.known);
+      // The embedded store keeps the anchor itself, with each sync of its log.
+      if (isShared && known !== null) await anchor.keep(known);
+      await anchor.sync();
     } catch (error) {
-      log.error('the last entry that was seen could not be kept; it is tried again', error);
+      logError('the anchor of the log could not be written; it is tried again', error);
     }
   };
-  keep();
-  const looking = setInterval(() => void ledger.lookAround(LOOK_MS), LOOK_MS).unref();
-  const keeping = setInterval(keep, KEEP_MS).unref();
+  void keep();
+  const timer = setInterval(() => {
+    void ledger.lookAround(INTERVAL_MS);
+    void keep();
+  }, INTERVAL_MS).unref();
   return {
-    stop() {
-      clearInterval(looking);
-      clearInterval(keeping);
-      keep();
+    async stop() {
+      clearInterval(timer);
+      await keep();
     },
   };
 }

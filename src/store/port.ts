@@ -211,6 +211,10 @@ export interface Store {
   readonly logLocation: LogLocation;
   /** Entries with `fromSeq` ≤ seq ≤ `toSeq`, oldest first, at most `limit`. */
   readEntries(fromSeq: number, toSeq: number, limit: number): Promise<AuditEntry[]>;
+  /**
+   * Whether an entry has a sequence number below 1. The service writes no such entry, and no read of a range shows it.
+   */
+  hasEntryBeforeFirst(): Promise<boolean>;
   /** A step, as above, through the range: from its first ordinal up, or from its last one down. */
   matchEntries(filter: AuditFilter, fromSeq: number, toSeq: number, order: 'asc' | 'desc'): Promise<Matches>;
   /** The first ordinal whose entry's time is at or after the timestamp, or null. Costs the logarithm of the log. */

@@ -4,8 +4,15 @@
  */
 import { isHeadAuthentic } from '../crypto/chain.ts';
 import type { VaultKeys } from '../crypto/keys.ts';
-import { type ControlChanges, type Head, type Shared, type Store, StoreFailure } from '../store/port.ts';
-import { type Memory, readControl } from './memory.ts';
+import {
+  type ControlChanges,
+  type Head,
+  type LastEntry,
+  type Shared,
+  type Store,
+  StoreFailure,
+} from '../store/port.ts';
+import { findLastTime, type Memory, readControl } from './memory.ts';
 import { isAgentAuthentic, isPolicyAuthentic } from './rows.ts';
 
 /**
@@ -51,9 +58,16 @@ export async function catchUp(
   }
   // One beyond the head was told to nobody: somebody put it there, and may take it away again.
   if (last !== null && last.seq > memory.tip.seq) return removedAgents;
+  if (last === null) memory.lastEntryAt = 0;
+  else if (last.hmac !== memory.known?.hmac) memory.lastEntryAt = await timeOf(last, shared, store, keys);
   memory.known = last;
-  memory.lastEntryAt = last === null ? 0 : Date.parse(last.timestamp) || 0;
   return removedAgents;
+}
+
+/** WHY the MAC is checked only for a time ahead of the database's clock: an earlier one, true or not, moves no clock. */
+async function timeOf(last: LastEntry, { now }: Shared, store: Store, keys: VaultKeys): Promise<number> {
+  const time = Date.parse(last.timestamp) || 0;
+  return time <= now ? time : findLastTime(store, last.seq, keys, []);
 }
 
 function isSame(a: Head | null, b: Head | null): boolean {

@@ -46,6 +46,9 @@ export class ChainCheck {
   }
 }
 
+/** The break where an entry has a sequence number below 1. Every such entry is forged: the service counts from 1. */
+export const BEFORE_FIRST: Break = { entry: 0, timestamp: null, why: 'the log has an entry before the first one' };
+
 /** The one nearer to the beginning. */
 export function firstOf(a: Break | null, b: Break): Break {
   return a === null || b.entry < a.entry ? b : a;

@@ -14,6 +14,9 @@ export interface TimeSource {
 
 export const SYSTEM_TIME: TimeSource = { wall: () => Date.now(), monotonic: () => performance.now() };
 
+/** The last millisecond of the year 9999. Timestamps beyond it have another form, in which the log would not sort. */
+export const MAX_TIME = Date.UTC(10_000, 0, 1) - 1;
+
 /** A clock that begins at `notBefore` or the wall clock, whichever is later. */
 export function startClock(notBefore: number, source: TimeSource = SYSTEM_TIME): Clock {
   let latest = Math.max(notBefore, source.wall());
@@ -21,7 +24,8 @@ export function startClock(notBefore: number, source: TimeSource = SYSTEM_TIME):
   return {
     now() {
       const elapsed = source.monotonic();
-      latest = Math.max(source.wall(), latest + Math.max(0, elapsed - monotonic));
+      const wall = source.wall();
+      latest = Math.max(wall > MAX_TIME ? 0 : wall, latest + Math.max(0, elapsed - monotonic));
       monotonic = elapsed;
       return Math.floor(latest);
     },

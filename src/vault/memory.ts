@@ -7,9 +7,10 @@ import { FIRST_LINK } from '../core/audit.ts';
 import { Control } from '../core/control.ts';
 import type { Credential } from '../core/credential.ts';
 import type { TokenHash } from '../core/names.ts';
-import { isHeadAuthentic } from '../crypto/chain.ts';
+import { isHeadAuthentic, linkEntry } from '../crypto/chain.ts';
 import type { VaultKeys } from '../crypto/keys.ts';
 import type { Head, LastEntry, Store } from '../store/port.ts';
+import { CHAIN_START } from './chaincheck.ts';
 import { SYSTEM_TIME } from './clock.ts';
 import { isAgentAuthentic, isPolicyAuthentic, isSessionAuthentic } from './rows.ts';
 import { SessionCache } from './sessioncache.ts';
@@ -37,12 +38,15 @@ export interface Memory {
   warnings: string[];
 }
 
+/** Entries at the end of the log whose MACs are checked at a start, until one is right. */
+const ENTRIES_CHECKED = 100;
+
 export async function readMemory(store: Store, keys: VaultKeys): Promise<Memory> {
   const { head, last, highestSeq } = await store.readHead();
   const warnings: string[] = [];
   const tip = findTip(head, last, highestSeq, keys, warnings);
+  const lastEntryAt = last === null ? 0 : await findLastTime(store, last.seq, keys, warnings);
   const control = await readControl(store, keys, warnings);
-  const lastEntryAt = last === null ? 0 : Date.parse(last.timestamp) || 0;
   return {
     control,
     tip,
@@ -53,6 +57,31 @@ export async function readMemory(store: Store, keys: VaultKeys): Promise<Memory>
     lastEntryAt,
     warnings,
   };
+}
+
+/**
+ * The time of the newest entry whose MAC is right, in milliseconds: an edited time must not become the vault's clock. Looks at the
+ * last entries only, because whoever edited more of them is found by verification.
+ */
+export async function findLastTime(
+  store: Store,
+  lastSeq: number,
+  keys: VaultKeys,
+  warnings: string[],
+): Promise<number> {
+  const firstSeq = Math.max(1, lastSeq - ENTRIES_CHECKED);
+  const entries = await store.readEntries(firstSeq, lastSeq, ENTRIES_CHECKED + 1);
+  for (const [index, entry] of [...entries.entries()].reverse()) {
+    const previous = entry.seq === 1 ? CHAIN_START : entries[index - 1];
+    if (previous?.seq !== entry.seq - 1) continue;
+    if (linkEntry(keys.audit, previous.hmac, entry) === entry.hmac) return Date.parse(entry.timestamp) || 0;
+    if (entry.seq === lastSeq && warnings.length === 0) {
+      warnings.push(
+        `The last entry of the audit log (entry ${lastSeq}) was altered, and its time is not used. GET /api/v1/audit/verify names the first altered entry.`,
+      );
+    }
+  }
+  return 0;
 }
 
 /**

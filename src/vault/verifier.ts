@@ -9,7 +9,7 @@
  */
 import type { VaultKeys } from '../crypto/keys.ts';
 import type { Store } from '../store/port.ts';
-import { type Break, ChainCheck, type ChainPoint, checkEnd } from './chaincheck.ts';
+import { BEFORE_FIRST, type Break, ChainCheck, type ChainPoint, checkEnd } from './chaincheck.ts';
 import type { Clock } from './clock.ts';
 import { readInSteps } from './logsteps.ts';
 import { followInThreads } from './rangethreads.ts';
@@ -76,6 +76,8 @@ export class Verifier {
     const lastSeq = last?.seq ?? 0;
     this.#running = { entriesTotal: lastSeq, startedAt: clock.now() };
     try {
+      // With none before 1, none missing up to the last and each number used once, the count is the last number.
+      if (await store.hasEntryBeforeFirst()) return toVerification(BEFORE_FIRST);
       const followed = await this.#follow(lastSeq, signal);
       if ('why' in followed) return toVerification(followed);
       const beyondHead = head !== null && head.seq < followed.seq ? await this.#timestampAt(head.seq + 1) : null;

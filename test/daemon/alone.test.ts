@@ -15,7 +15,7 @@ import { temporaryFolder } from '../kit/folder.ts';
 import { runProgram, startProcess } from '../kit/process.ts';
 import { sendRaw, toAnswer } from '../kit/raw.ts';
 import { startTestService } from '../kit/service.ts';
-import { copyVault, photograph } from './vaults.ts';
+import { copyVault, photographRunning } from './vaults.ts';
 
 /** Claims a reason not to start, of one line. */
 const isOneLine = (line: RegExp) => (error: unknown) =>
@@ -25,7 +25,7 @@ test('a second service on the data directory is refused within seconds, whatever
   const dataDir = await copyVault(t);
   // A process of its own: the lock of this one would end with the first look at the file.
   const { address, adminToken } = await startProcess(t, dataDir);
-  const before = photograph(dataDir);
+  const before = photographRunning(dataDir);
   const startedAt = performance.now();
   const others = await Promise.all([
     runProgram(['--data-dir', dataDir, '--listen', '127.0.0.1:0', '--accept-clock']),
@@ -36,7 +36,7 @@ test('a second service on the data directory is refused within seconds, whatever
     assert.equal(code, 1);
   }
   assert.equal(performance.now() - startedAt < 10_000, true);
-  assert.deepEqual(photograph(dataDir), before);
+  assert.deepEqual(photographRunning(dataDir), before);
   assert.equal((await createClient(address, adminToken).get('/api/v1/audit/verify')).body.data.valid, true);
 });
 
@@ -51,12 +51,12 @@ test('the data directory is free again after a kill', async (t) => {
 test('a port in use is one clear line; nothing of the one who has it changes, and no token is written', async (t) => {
   const [theirs, ours] = [await copyVault(t), await copyVault(t)];
   const { address } = await startTestService(t, [], theirs);
-  const before = photograph(theirs);
+  const before = photographRunning(theirs);
   const { host } = new URL(address);
   const { code, output } = await runProgram(['--data-dir', ours, '--listen', host]);
   assert.equal(output, `leasehold: ${host} is in use already. Give another --listen.\n`);
   assert.equal(code, 1);
-  assert.deepEqual(photograph(theirs), before);
+  assert.deepEqual(photographRunning(theirs), before);
   assert.equal(existsSync(join(ours, 'daemon.token')), false);
   const { admin } = await startTestService(t, [], ours);
   const starts = await admin.get('/api/v1/audit?event_type=service.start');

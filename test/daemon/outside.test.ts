@@ -14,7 +14,7 @@ import { temporaryFolder } from '../kit/folder.ts';
 import { runCommand, startProcess, storeVariables } from '../kit/process.ts';
 import { openPseudoTerminal } from '../kit/pseudoterminal.ts';
 import { startTestService } from '../kit/service.ts';
-import { copyVault, photograph } from './vaults.ts';
+import { copyVault, photograph, photographRunning } from './vaults.ts';
 
 test('at the start the program says a few lines, with the token’s file and something to try, and nothing of what goes well', async (t) => {
   const dataDir = join(temporaryFolder(t), 'data');
@@ -120,11 +120,11 @@ const auditKeyCommand = (...flags: string[]) => runCommand('src/cli/audit_key.ts
 test('audit-key prints the key that the log is linked with, for a running service too, and makes and changes nothing', async (t) => {
   const dataDir = await copyVault(t);
   const service = await startProcess(t, dataDir);
-  const before = photograph(dataDir);
+  const before = photographRunning(dataDir);
   const { code, output } = await auditKeyCommand('--data-dir', dataDir);
   assert.equal(code, 0);
   assert.match(output, /^[A-Za-z0-9+/]{43}=\n$/);
-  assert.deepEqual(photograph(dataDir), before);
+  assert.deepEqual(photographRunning(dataDir), before);
 
   const rootKey = Buffer.from(readFileSync(join(dataDir, 'root.key'), 'utf8'), 'base64');
   assert.notEqual(output.trim(), rootKey.toString('base64'));

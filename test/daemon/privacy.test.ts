@@ -23,9 +23,7 @@ import { STORE } from '../kit/stores.ts';
 import { assertNoStart, assertProgramRefuses, copyVault, photograph } from './vaults.ts';
 
 /** What lies in the data directory for the store alone, once it was used. */
-const OF_STORE = { sqlite: ['leasehold.db', 'leasehold.db-wal', 'leasehold.db-shm'], postgres: ['seen_entry.json'] }[
-  STORE
-];
+const OF_STORE = { sqlite: ['leasehold.db', 'leasehold.db-wal', 'leasehold.db-shm'], postgres: [] }[STORE];
 
 /** Every path below the directory, itself included, with what it lets others do. */
 function loosePaths(dir: string): string[] {
@@ -52,7 +50,7 @@ test('a new data directory is private although the umask hides nothing, the writ
   const admin = createClient(service.address, service.adminToken);
   assert.equal((await admin.post('/api/v1/agents', { name: 'ci' })).status, 201);
   const names = Object.keys(photograph(dataDir)).map((name) => basename(name));
-  for (const name of [...OF_STORE, 'root.key', 'daemon.token', 'lock', 'private_key.pem']) {
+  for (const name of [...OF_STORE, 'root.key', 'daemon.token', 'lock', 'log.anchor', 'private_key.pem']) {
     assert.equal(names.includes(name), true, name);
   }
   assert.deepEqual(loosePaths(dataDir), []);

@@ -47,6 +47,12 @@ export function photograph(dir: string): Record<string, string> {
   return shots;
 }
 
+/** The same of a running service, without what its own checkpoints write. */
+export function photographRunning(dir: string): Record<string, string> {
+  const own = ['./leasehold.db', './leasehold.db-shm'];
+  return Object.fromEntries(Object.entries(photograph(dir)).filter(([name]) => !own.includes(name)));
+}
+
 /** All of a vault: its directory, and every row where it lies in a database. */
 async function photographVault(dataDir: string) {
   return { directory: photograph(dataDir), rows: STORE === 'sqlite' ? {} : await dumpOutside(dataDir) };

@@ -103,6 +103,11 @@ test('the id of a kept reply and the MAC of its request on the page are those of
   shows(`,"${mac}","{`);
 });
 
+test('the MAC of the anchor on the page is that of the code', () => {
+  const [, array = '', mac] = /(\["leasehold-anchor-v1".*\])\n(\S+)\n/.exec(page) ?? [];
+  assert.equal(rowMac(keys.row, 'anchor', JSON.parse(array).slice(1)), mac);
+});
+
 test('the challenges on the page are read, and their nonces derived, as it says', () => {
   const examples = [
     ...page.matchAll(/id {8}(\S{36}) +made at (\d+), for (an agent|nobody)\nbound to {2}(\S+)\nnonce {5}(\S+)\n/g),
@@ -158,8 +163,8 @@ test('what lies in the data directory of a running service is what the page list
       rows.some((row) => row.includes(`\`${name}\``)),
       name,
     );
-  const ownFile = STORE === 'sqlite' ? 'leasehold.db' : 'seen_entry.json';
-  for (const name of [ownFile, 'root.key', 'lock', 'daemon.token', 'agents/<name>/agent_id']) {
+  if (STORE === 'sqlite') assert.ok(found.includes('leasehold.db'));
+  for (const name of ['log.anchor', 'root.key', 'lock', 'daemon.token', 'agents/<name>/agent_id']) {
     assert.ok(found.includes(name), name);
   }
 });

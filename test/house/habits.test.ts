@@ -77,10 +77,10 @@ const HABITS: readonly Habit[] = [
     broken: ['pathUtils', 'helpers', 'keymanager', 'service', 'index'].map((name) => sample('', `src/core/${name}.ts`)),
   },
   {
-    claim: 'files are named in lower case, in letters, digits, hyphens and underscores',
+    claim: 'files are named in lower case, with hyphens between words',
     files: [...src, ...tests],
     breach: ({ name }) => (/^(?:[a-z0-9_-]+\/)+[a-z0-9_-]+(?:\.test)?\.ts$/.test(name) ? undefined : name),
-    broken: [sample('', 'src/core/PathGrammar.ts'), sample('', 'src/core/path.grammar.ts')],
+    broken: [sample('', 'src/core/PathGrammar.ts'), sample('', 'src/core/path grammar.ts')],
   },
   {
     claim: 'no file names a path of somebody’s machine',

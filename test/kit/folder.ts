@@ -16,6 +16,17 @@ export async function inOwnScope<T>(work: (scope: Scope) => Promise<T>): Promise
 
 export function temporaryFolder(scope: Scope): string {
   const folder = mkdtempSync(join(tmpdir(), 'leasehold-test-'));
-  scope.after(() => rmSync(folder, { recursive: true, force: true }));
+  scope.after(async () => {
+    for (const [path, close] of users)
+      if (path.startsWith(folder)) await Promise.resolve(close()).catch(() => undefined);
+    rmSync(folder, { recursive: true, force: true });
+  });
   return folder;
+}
+
+const users: (readonly [path: string, close: () => unknown])[] = [];
+
+/** Has what uses the path closed before its temporary folder is removed: a service stops where its files go. */
+export function closeBeforeRemoval(path: string, close: () => unknown): void {
+  users.push([path, close]);
 }

@@ -6,7 +6,7 @@ import { type Configuration, readConfiguration } from '../../src/daemon/configur
 import { createLog } from '../../src/daemon/logs.ts';
 import type { SyncFile } from '../../src/store/sqlite/walsync.ts';
 import { type Client, createClient, logIn, readAgentKey } from './client.ts';
-import { type Scope, temporaryFolder } from './folder.ts';
+import { closeBeforeRemoval, type Scope, temporaryFolder } from './folder.ts';
 import { assertNoFile, databaseFor, keepDatabase, shareDatabaseOf } from './stores.ts';
 
 export interface TestService {
@@ -44,12 +44,12 @@ export async function startTestService(
     throw new Error(line);
   };
   const service: Service = await startService(configuration, createLog(configuration.logLevel), stopBroken, syncFile);
-  let isStopped = false;
-  const stop = async (): Promise<void> => {
-    if (isStopped) return;
-    isStopped = true;
-    await service.stop();
+  let stopped: Promise<void> | null = null;
+  const stop = (): Promise<void> => {
+    stopped ??= service.stop();
+    return stopped;
   };
+  closeBeforeRemoval(dataDir, stop);
   scope.after(stop);
   keepDatabase(scope, dataDir);
   const { address } = service;

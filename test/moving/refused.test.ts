@@ -2,13 +2,13 @@
 
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { after, test } from 'node:test';
 import { move } from '../../src/daemon/moving.ts';
 import { parseAddress } from '../../src/store/postgres/address.ts';
-import { photograph } from '../daemon/vaults.ts';
+import { photograph, photographRunning } from '../daemon/vaults.ts';
 import { createClient } from '../kit/client.ts';
 import { newDatabase } from '../kit/database.ts';
 import { type Scope, temporaryFolder } from '../kit/folder.ts';
@@ -66,12 +66,26 @@ test('a wrong root key is refused before anything, from either side', async (t) 
 test('a service that runs on the source is refused, and goes on', async (t) => {
   const [dataDir, url] = [copyHouse(t), await newDatabase(t)];
   const { address, adminToken } = await startProcess(t, dataDir);
-  const before = photograph(dataDir);
+  const before = photographRunning(dataDir);
   await assertRefused(['--from', dataDir, '--to', url], /A Leasehold runs on .*data\. Stop it first/);
-  assert.deepEqual(photograph(dataDir), before);
+  assert.deepEqual(photographRunning(dataDir), before);
   assert.equal(await isUntouched(url), true);
   const { status } = await createClient(address, adminToken).get('/api/v1/credentials/stage/key');
   assert.equal(status, 200);
+});
+
+test('a source that has lost entries of its log, or its anchor, is refused, and so is a target that has seen more', async (t) => {
+  const [ahead, url] = [copyHouse(t), await newDatabase(t)];
+  await (await startTestService(t, [], ahead)).stop();
+  const [behind, bare, home] = [copyHouse(t), copyHouse(t), homeOf(t)];
+  for (const dir of [behind, home]) cpSync(join(ahead, 'log.anchor'), join(dir, 'log.anchor'));
+  rmSync(join(bare, 'log.anchor'));
+  const loss = /has lost entries of the log: this node has seen entry \d+, and the log ends at \d+/;
+  await assertRefused(['--from', behind, '--to', url], loss);
+  await assertRefused(['--from', bare, '--to', url], /log\.anchor is missing/);
+  assert.equal(await isUntouched(url), true);
+  await moveVault(house, url);
+  await assertRefused(['--from', url, '--to', home], loss);
 });
 
 test('a node that goes on writing is noticed before the target is a vault', async (t) => {

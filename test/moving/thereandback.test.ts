@@ -128,7 +128,7 @@ test('a service that was killed leaves its last commits beside the database: the
 test('a vault that was never started again has no lock: it is moved, and none is made', async (t) => {
   const dataDir = join(temporaryFolder(t), 'backup');
   mkdirSync(dataDir);
-  for (const name of ['leasehold.db', 'root.key']) copyFileSync(join(house, name), join(dataDir, name));
+  for (const name of ['leasehold.db', 'root.key', 'log.anchor']) copyFileSync(join(house, name), join(dataDir, name));
   const before = photograph(dataDir);
   await moveVault(dataDir, await newDatabase(t));
   assert.deepEqual(photograph(dataDir), before);

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { statSync } from 'node:fs';
+import { copyFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { type TestContext, test } from 'node:test';
@@ -18,7 +18,7 @@ const PAGE_BYTES = 8192;
 
 async function openVault(t: TestContext) {
   const file = join(temporaryFolder(t), 'vault.db');
-  const store = new SqliteStore(file, { worthFrames: WORTH_FRAMES });
+  const store = new SqliteStore(file, { checkpoints: { worthFrames: WORTH_FRAMES } });
   t.after(() => store.close().catch(() => undefined));
   await store.initialise(KEY_CHECK, headAt(0), T0);
   const write = (count: number): Promise<void> => commitEntries(store, count);
@@ -70,4 +70,38 @@ test('a process that runs out of file descriptors goes on, and writes the log in
   assert.ok(during > 8 * WORTH_FRAMES, `${during} pages: it was written all the same`);
   assert.ok(after < 8 * WORTH_FRAMES, `${after} pages`);
   assert.equal(seq, 600);
+});
+
+/** How many entries the database has without its write-ahead log, as somebody finds who copies it alone. */
+function entriesAlone(t: TestContext, file: string): number {
+  const alone = join(temporaryFolder(t), 'alone.db');
+  copyFileSync(file, alone);
+  const database = new DatabaseSync(alone);
+  try {
+    const table = database.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'audit_entries'").get();
+    return table === undefined ? 0 : Number(database.prepare('SELECT count(*) AS n FROM audit_entries').get()?.['n']);
+  } finally {
+    database.close();
+  }
+}
+
+test('a store that is idle has everything in the database itself', async (t) => {
+  const file = join(temporaryFolder(t), 'vault.db');
+  const store = new SqliteStore(file, { checkpoints: { idleMs: 50 } });
+  t.after(() => store.close());
+  await store.initialise(KEY_CHECK, headAt(0), T0);
+  await commitEntries(store, 30);
+  const deadline = performance.now() + 30_000;
+  while (entriesAlone(t, file) < 30 && performance.now() < deadline) await sleep(50);
+  assert.equal(entriesAlone(t, file), 30);
+});
+
+test('a store that was closed has everything in the database itself, while another program has it open too', async (t) => {
+  const { file, store, write } = await openVault(t);
+  await write(5);
+  const other = new DatabaseSync(file);
+  t.after(() => other.close());
+  other.prepare('SELECT count(*) FROM audit_entries').get();
+  await store.close();
+  assert.equal(entriesAlone(t, file), 5);
 });

@@ -69,7 +69,7 @@ async function writeUnder(t: TestContext, dice: Dice, worthFrames: number, look:
     fdatasyncSync(descriptor);
     synced = wal;
   };
-  const store = new SqliteStore(file, { syncFile, worthFrames });
+  const store = new SqliteStore(file, { syncFile, checkpoints: { worthFrames, idleMs: 600_000 } });
   t.after(() => store.close().catch(() => undefined));
   await store.initialise(KEY_CHECK, headAt(0), T0);
   while (images.length < CUTS) {

@@ -19,8 +19,11 @@ interface Tampering {
   readonly sql: (last: number) => string;
   /** Where the break is from then on. */
   readonly breakAt: (last: number) => number;
-  /** The last entry is gone, or another one: a node of a shared log does not start on that unless it is told to. */
-  readonly takesEnd?: true;
+  /**
+   * The last entry is missing, or another one. A node of a shared log does not start on that unless it is told to; nor does the
+   * embedded store where the head record does not name that entry either.
+   */
+  readonly takesEnd?: 'rows alone' | 'rows and head';
 }
 
 /** The start and one credential stored. */
@@ -33,7 +36,7 @@ const TAMPERINGS: readonly Tampering[] = [
     what: 'the end of the log is cut off',
     sql: (last) => `DELETE FROM audit_entries WHERE seq > ${last - 2}`,
     breakAt: (last) => last - 1,
-    takesEnd: true,
+    takesEnd: 'rows alone',
   },
   { what: 'the head record is removed', sql: () => 'DELETE FROM audit_head', breakAt: (last) => last + 1 },
   {
@@ -47,26 +50,26 @@ const TAMPERINGS: readonly Tampering[] = [
       `DELETE FROM audit_entries WHERE seq > ${last - 2};
        UPDATE audit_head SET seq = ${last - 2}, hmac = (SELECT hmac FROM audit_entries WHERE seq = ${last - 2}), ${FORGED_MAC}`,
     breakAt: (last) => last - 1,
-    takesEnd: true,
+    takesEnd: 'rows and head',
   },
   {
     what: 'the end is cut off and the head record removed',
     sql: (last) => `DELETE FROM audit_entries WHERE seq > ${last - 4}; DELETE FROM audit_head`,
     breakAt: (last) => last - 3,
-    takesEnd: true,
+    takesEnd: 'rows and head',
   },
   {
     what: 'the log and its head record are both of an earlier time, and only the leases are not',
     sql: () => `DELETE FROM audit_entries WHERE seq > (SELECT seq FROM old_head); ${OLD_HEAD}`,
     breakAt: () => OLD_SEQ + 1,
-    takesEnd: true,
+    takesEnd: 'rows and head',
   },
   { what: 'the head record is an older one', sql: () => OLD_HEAD, breakAt: (last) => last + 1 },
   {
     what: 'the hmac of the last entry is altered',
     sql: (last) => `UPDATE audit_entries SET hmac = (SELECT hmac FROM audit_entries WHERE seq = 1) WHERE seq = ${last}`,
     breakAt: (last) => last,
-    takesEnd: true,
+    takesEnd: 'rows alone',
   },
   {
     what: 'an entry is added behind the end',
@@ -75,12 +78,12 @@ const TAMPERINGS: readonly Tampering[] = [
          policy_name, lease_id, reason, request_id, remote_addr, hmac FROM audit_entries WHERE seq = ${last}`,
     breakAt: (last) => last + 1,
   },
-  { what: 'all entries are removed', sql: () => 'DELETE FROM audit_entries', breakAt: () => 1, takesEnd: true },
+  { what: 'all entries are removed', sql: () => 'DELETE FROM audit_entries', breakAt: () => 1, takesEnd: 'rows alone' },
   {
     what: 'all entries and the head record are removed',
     sql: () => 'DELETE FROM audit_entries; DELETE FROM audit_head',
     breakAt: () => 1,
-    takesEnd: true,
+    takesEnd: 'rows and head',
   },
 ];
 
@@ -108,7 +111,7 @@ for (const { what, sql, breakAt, takesEnd } of TAMPERINGS) {
   test(`it starts, says so once, and the break is told for ever: ${what}`, async (t) => {
     const { dataDir, last } = await stoppedVault(t);
     await runOutside(dataDir, sql(last));
-    const isRefused = takesEnd === true && STORE === 'postgres';
+    const isRefused = takesEnd === 'rows and head' || (takesEnd === 'rows alone' && STORE === 'postgres');
     const loss = /^The database has lost entries of the log: .*--accept-rollback/;
     if (isRefused) await assert.rejects(startTestService(t, [], dataDir), { message: loss });
     for (let start = 0; start < 2; start++) {

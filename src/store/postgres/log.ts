@@ -39,6 +39,11 @@ export async function readEntries(
   return rows.map(toEntry);
 }
 
+export async function hasEntryBeforeFirst(connection: Connection): Promise<boolean> {
+  const rows = await connection.query`SELECT 1 FROM audit_entries WHERE seq < 1 LIMIT 1`;
+  return rows.length > 0;
+}
+
 const orNull = (value: unknown): string | null => (value === null ? null : String(value));
 
 function toEntry(row: Row): AuditEntry {

@@ -31,7 +31,7 @@ import { readAccessCount } from './counting.ts';
 import { Dialler } from './dialling.ts';
 import { countEnded, countLeases, listLeases } from './leaselists.ts';
 import { countCredentials, listCredentials } from './lists.ts';
-import { findSeqAt, matchEntries, readEntries, readHead } from './log.ts';
+import { findSeqAt, hasEntryBeforeFirst, matchEntries, readEntries, readHead } from './log.ts';
 import { prepareSchema } from './migrating.ts';
 import { Pool } from './pool.ts';
 import { assertPrivileges } from './privileges.ts';
@@ -207,6 +207,10 @@ export class PostgresStore implements Store {
 
   readEntries(fromSeq: number, toSeq: number, limit: number): Promise<AuditEntry[]> {
     return this.#pool.use((connection) => readEntries(connection, fromSeq, toSeq, limit));
+  }
+
+  hasEntryBeforeFirst(): Promise<boolean> {
+    return this.#pool.use(hasEntryBeforeFirst);
   }
 
   matchEntries(filter: AuditFilter, fromSeq: number, toSeq: number, order: 'asc' | 'desc'): Promise<Matches> {

@@ -1,7 +1,8 @@
 /**
  * Keeps the write-ahead log short without stopping the loop. Its pages are written into the database by a thread, which comes
  * when there is work and goes when there is none: first beside the turns, then what came meanwhile, while the next turn waits.
- * After that SQLite begins the log anew. SOURCE: sqlite.org/wal.html, "Avoiding Excessively Large WAL Files".
+ * After that SQLite begins the log anew. What is left is written when no batch was committed for a second, and at the end, so that
+ * a copy of the database alone lacks as little as possible. SOURCE: sqlite.org/wal.html, "Avoiding Excessively Large WAL Files".
  */
 import { extname } from 'node:path';
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
@@ -16,12 +17,23 @@ const MOST_BESIDE = 3;
 /** To look costs some microseconds. */
 const COMMITS_BETWEEN_LOOKS = 16;
 const THREAD_IDLE_MS = 30_000;
+/** Without a batch: longer than between the requests of a caller who has more. */
+const IDLE_MS = 1000;
 /** In a row: whoever takes all file descriptors for a while only makes the log longer. */
 const MOST_LOST_THREADS = 100;
 
+/** For tests. */
+export interface CheckpointOptions {
+  readonly worthFrames?: number;
+  readonly idleMs?: number;
+}
+
 export class Checkpointer {
+  readonly #database: DatabaseSync;
   readonly #file: string;
   readonly #worthFrames: number;
+  readonly #idleMs: number;
+  #quiet: NodeJS.Timeout | null = null;
   /** Counts the pages, and does nothing else. */
   readonly #frames: StatementSync;
   #thread: Worker | null = null;
@@ -36,9 +48,11 @@ export class Checkpointer {
   #hold: Promise<void> | null = null;
   #failure: StoreFailure | null = null;
 
-  constructor(database: DatabaseSync, file: string, worthFrames: number = WORTH_FRAMES) {
+  constructor(database: DatabaseSync, file: string, options: CheckpointOptions = {}) {
+    this.#database = database;
     this.#file = file;
-    this.#worthFrames = worthFrames;
+    this.#worthFrames = options.worthFrames ?? WORTH_FRAMES;
+    this.#idleMs = options.idleMs ?? IDLE_MS;
     this.#frames = database.prepare('PRAGMA wal_checkpoint(NOOP)');
   }
 
@@ -48,12 +62,12 @@ export class Checkpointer {
     if (this.#failure !== null) throw this.#failure;
   }
 
-  /** To be told of every commit. */
+  /** To be told of every other commit. */
   committed(): void {
     this.#commits += 1;
     if (this.#commits < COMMITS_BETWEEN_LOOKS) return;
     this.#commits = 0;
-    const frames = this.#countFrames();
+    const frames = this.#count().log;
     if (this.#running !== null) {
       if (frames >= this.#framesLeft + MOST_BESIDE * this.#worthFrames) this.#hold ??= this.#running;
       return;
@@ -62,28 +76,59 @@ export class Checkpointer {
     const isAnew = frames < this.#framesLeft;
     if (frames < (isAnew ? this.#worthFrames : this.#framesLeft + this.#worthFrames)) return;
     this.#framesLeft = frames;
-    this.#running = this.#run();
+    this.#running = this.#run(async () => {
+      await this.#write();
+      this.#hold ??= this.#running;
+      await this.#write();
+    });
   }
 
-  #countFrames(): number {
+  /** To be told of every commit of a batch: when none follows, what is left of the log is written. */
+  batchCommitted(): void {
+    this.committed();
+    if (this.#quiet === null) this.#quiet = setTimeout(() => this.#finish(), this.#idleMs).unref();
+    else this.#quiet.refresh();
+  }
+
+  #finish(): void {
+    if (this.#failure !== null) return;
+    if (this.#running !== null) {
+      this.#quiet?.refresh();
+      return;
+    }
+    const { log, checkpointed } = this.#count();
+    if (log === checkpointed) return;
+    this.#framesLeft = log;
+    this.#running = this.#run(() => this.#write());
+  }
+
+  /** Pages in the log, and how many of them are in the database. */
+  #count(): { log: number; checkpointed: number } {
     try {
-      return Number(this.#frames.get()?.['log']);
+      const { log, checkpointed } = this.#frames.get() ?? {};
+      return { log: Number(log), checkpointed: Number(checkpointed) };
     } catch {
       // What was committed is committed; the next look counts again.
-      return 0;
+      return { log: 0, checkpointed: 0 };
     }
   }
 
   async close(): Promise<void> {
     if (this.#idle !== null) clearTimeout(this.#idle);
+    if (this.#quiet !== null) clearTimeout(this.#quiet);
     await this.#thread?.terminate();
+    if (this.#failure !== null) return;
+    try {
+      // Closing does it too, but not while another program has the database open.
+      this.#database.exec('PRAGMA wal_checkpoint(PASSIVE)');
+    } catch {
+      // All of it is in the write-ahead log, and synced: the next start tries again.
+    }
   }
 
-  async #run(): Promise<void> {
+  async #run(work: () => Promise<void>): Promise<void> {
     try {
-      await this.#write();
-      this.#hold ??= this.#running;
-      await this.#write();
+      await work();
     } catch (error) {
       this.#fail(error);
     } finally {

@@ -6,7 +6,7 @@ import { StoreFailure } from '../port.ts';
 
 /** Marks the file as ours: 'LsHd'. */
 const APPLICATION_ID = 0x4c734864;
-const BUSY_TIMEOUT_MS = 2000;
+export const BUSY_TIMEOUT_MS = 2000;
 
 // SOURCE: sqlite.org/rescode.html; primary codes are the low byte.
 const PRIMARY_CODE = 0xff;
@@ -50,14 +50,19 @@ export function openDatabase(file: string): DatabaseSync {
     );
     migrate(database, migrations);
     beginLogAnew(database, file);
-    database.function('glob_matches', { deterministic: true }, (glob, text) =>
-      Number(globMatches(String(glob), String(text))),
-    );
+    defineFunctions(database);
     return database;
   } catch (error) {
     database.close();
     throw atOpening(file, toFailure(error));
   }
+}
+
+/** What our statements call. */
+export function defineFunctions(database: DatabaseSync): void {
+  database.function('glob_matches', { deterministic: true }, (glob, text) =>
+    Number(globMatches(String(glob), String(text))),
+  );
 }
 
 /**

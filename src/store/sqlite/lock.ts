@@ -1,6 +1,8 @@
 /** A lock between processes: an exclusive transaction on an empty database, which the operating system ends with the process. */
+import { existsSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
-import { atOpening, isBusy, toFailure } from './database.ts';
+import { StoreFailure } from '../port.ts';
+import { atOpening, BUSY_TIMEOUT_MS, isBusy, toFailure } from './database.ts';
 
 /** A command that checks whether the lock is taken holds it for a moment: it must not keep a service from starting. */
 const TAKE_TIMEOUT_MS = 250;
@@ -47,5 +49,26 @@ export class DatabaseLock {
 
   release(): void {
     this.#database.close();
+  }
+}
+
+/**
+ * Takes the database itself for a moment, as another lock than the file next to it, which somebody may have removed. A process that
+ * has a database in WAL mode open holds a shared lock on it until it ends. To be called before this process opens it.
+ * @throws StoreFailure `unavailable` where another process has it open
+ */
+export function assertUnused(file: string): void {
+  if (!existsSync(file)) return;
+  const database = new DatabaseSync(file, { timeout: BUSY_TIMEOUT_MS });
+  try {
+    database.exec('PRAGMA locking_mode = EXCLUSIVE; PRAGMA fullfsync = ON;');
+    database.prepare('SELECT count(*) FROM sqlite_schema').get();
+  } catch (error) {
+    // Opening the database says what else is wrong with it.
+    if (isBusy(toFailure(error))) {
+      throw new StoreFailure('unavailable', `${file} is in use by another program; end that first`);
+    }
+  } finally {
+    database.close();
   }
 }

@@ -14,6 +14,7 @@ export class Log {
   readonly #last: StatementSync;
   readonly #highest: StatementSync;
   readonly #entries: StatementSync;
+  readonly #beforeFirst: StatementSync;
   readonly #matching: StatementSync;
   readonly #from: StatementSync;
   readonly #windowEnd: StatementSync;
@@ -28,6 +29,7 @@ export class Log {
     );
     this.#entries = database.prepare(ENTRIES_IN_RANGE);
     this.#entries.setReturnArrays(true);
+    this.#beforeFirst = database.prepare('SELECT 1 FROM audit_entries WHERE seq < 1 LIMIT 1');
     this.#matching = database.prepare(
       `SELECT seq FROM audit_entries WHERE seq BETWEEN :low AND :high
          AND (:agentName IS NULL OR agent_name = :agentName)
@@ -69,6 +71,10 @@ export class Log {
 
   entries(fromSeq: number, toSeq: number, limit: number): AuditEntry[] {
     return this.#entries.all(fromSeq, toSeq, limit).map(toEntry);
+  }
+
+  hasEntryBeforeFirst(): boolean {
+    return this.#beforeFirst.get() !== undefined;
   }
 
   matching(filter: AuditFilter, fromSeq: number, toSeq: number, order: 'asc' | 'desc'): Matches {

@@ -6,7 +6,7 @@ import type { Batch, Committed, Head, LogLocation, Store, Turn } from '../port.t
 import type { AuditFilter, CredentialPlace, CredentialQuery, LeaseQuery, MarkedLeases } from '../queries.ts';
 import { toAgent, toPolicy, toSession } from '../rows.ts';
 import { AccessCounts, type CountingOptions, type CountNumber } from './accesscounts.ts';
-import { Checkpointer } from './checkpointer.ts';
+import { Checkpointer, type CheckpointOptions } from './checkpointer.ts';
 import { inTransaction, openDatabase, toFailure } from './database.ts';
 import { HotCredentials } from './hotcredentials.ts';
 import { LeaseLists } from './leaselists.ts';
@@ -14,14 +14,13 @@ import { Lists } from './lists.ts';
 import { KeyLoader } from './loader.ts';
 import { Log } from './log.ts';
 import { Sweeper } from './sweeper.ts';
-import { type SyncFile, WalSync } from './walsync.ts';
+import { type AnchorEntry, type SyncFile, WalSync } from './walsync.ts';
 import { BatchWriter } from './writer.ts';
 
 interface SqliteOptions {
-  /** A disk of one's own. */
+  readonly anchor?: AnchorEntry;
   readonly syncFile?: SyncFile | undefined;
-  /** Pages in the write-ahead log that are worth a checkpoint. */
-  readonly worthFrames?: number;
+  readonly checkpoints?: CheckpointOptions;
   readonly counting?: CountingOptions;
 }
 
@@ -43,8 +42,8 @@ export class SqliteStore implements Store {
   readonly #checkpointer: Checkpointer;
   #turnClosed: Promise<void> = Promise.resolve();
 
-  /** Opens the file, making it where it is missing. The options are for tests. @throws StoreFailure */
-  constructor(file: string, { syncFile, worthFrames, counting }: SqliteOptions = {}) {
+  /** Opens the file, making it where it is missing. Without `anchor` nothing is anchored; the other options are for tests. @throws StoreFailure */
+  constructor(file: string, { anchor, syncFile, checkpoints, counting }: SqliteOptions = {}) {
     this.logLocation = { kind: 'sqlite', file };
     this.#database = openDatabase(file);
     try {
@@ -58,8 +57,8 @@ export class SqliteStore implements Store {
       this.#sweeper = new Sweeper(this.#database);
       this.#session = this.#database.prepare('SELECT * FROM sessions WHERE token_hash = ?');
       this.#numberOf = this.#database.prepare('SELECT number FROM credentials WHERE id = ?');
-      this.#walSync = new WalSync(file, syncFile);
-      this.#checkpointer = new Checkpointer(this.#database, file, worthFrames);
+      this.#walSync = new WalSync(file, syncFile, anchor);
+      this.#checkpointer = new Checkpointer(this.#database, file, checkpoints);
     } catch (error) {
       this.#database.close();
       throw toFailure(error);
@@ -68,8 +67,8 @@ export class SqliteStore implements Store {
 
   readKeyCheck() {
     return this.#read(() => {
-      const row = this.#database.prepare('SELECT key_check FROM vault').get();
-      return row === undefined ? null : String(row['key_check']);
+      const { key_check: keyCheck } = this.#database.prepare('SELECT key_check FROM vault').get() ?? {};
+      return keyCheck === undefined ? null : String(keyCheck);
     });
   }
 
@@ -126,6 +125,7 @@ export class SqliteStore implements Store {
     await before;
     try {
       await this.#checkpointer.pass();
+      this.#walSync.assertInPlace();
       const { found, numbers } = this.#loader.load(keys);
       return {
         found,
@@ -176,6 +176,10 @@ export class SqliteStore implements Store {
     return this.#read(() => this.#log.entries(fromSeq, toSeq, limit));
   }
 
+  hasEntryBeforeFirst() {
+    return this.#read(() => this.#log.hasEntryBeforeFirst());
+  }
+
   matchEntries(filter: AuditFilter, fromSeq: number, toSeq: number, order: 'asc' | 'desc') {
     return this.#read(() => this.#log.matching(filter, fromSeq, toSeq, order));
   }
@@ -217,8 +221,8 @@ export class SqliteStore implements Store {
     } catch (error) {
       throw toFailure(error);
     }
-    this.#checkpointer.committed();
-    return { durable: this.#walSync.after() };
+    this.#checkpointer.batchCommitted();
+    return { durable: this.#walSync.after(batch.entries.at(-1)) };
   }
 
   /** What is told is on disk: a turn may have been written, and still be waiting for it. */

@@ -10,7 +10,7 @@ CREATE TABLE vault (
 );
 
 CREATE TABLE audit_entries (
-  seq         bigint PRIMARY KEY,
+  seq         bigint PRIMARY KEY CHECK (seq > 0),
   id          text COLLATE "C" NOT NULL,
   timestamp   text COLLATE "C" NOT NULL,
   event_type  text COLLATE "C" NOT NULL,

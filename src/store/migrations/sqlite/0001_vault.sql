@@ -9,7 +9,7 @@ CREATE TABLE vault (
 ) STRICT;
 
 CREATE TABLE audit_entries (
-  seq         INTEGER PRIMARY KEY,
+  seq         INTEGER PRIMARY KEY CHECK (seq > 0),
   id          TEXT NOT NULL,
   timestamp   TEXT NOT NULL,
   event_type  TEXT NOT NULL,

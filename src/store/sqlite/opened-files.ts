@@ -1,0 +1,41 @@
+/**
+ * Whether the files that the process has open are still the files at their paths. What is written to a file that was removed or
+ * replaced is lost when the process ends, and no write fails.
+ */
+import { statSync } from 'node:fs';
+import { StoreFailure } from '../port.ts';
+
+interface OpenedFile {
+  readonly path: string;
+  readonly device: number;
+  readonly inode: number;
+}
+
+export class OpenedFiles {
+  readonly #files: readonly OpenedFile[];
+
+  /** To be made when the files are opened. */
+  constructor(paths: readonly string[]) {
+    this.#files = paths.map((path) => {
+      const { dev: device, ino: inode } = statSync(path);
+      return { path, device, inode };
+    });
+  }
+
+  /** Costs some microseconds for each file. @throws StoreFailure `broken` where one was removed, moved or replaced */
+  assertInPlace(): void {
+    for (const file of this.#files) {
+      if (isInPlace(file)) continue;
+      throw new StoreFailure('broken', `${file.path} was removed or replaced under the running service`);
+    }
+  }
+}
+
+function isInPlace({ path, device, inode }: OpenedFile): boolean {
+  try {
+    const found = statSync(path, { throwIfNoEntry: false });
+    return found?.dev === device && found.ino === inode;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,165 @@
+// What was acknowledged is there at the next start, or the start is refused: whatever became of the files of the database while no
+// service had them. A bit of the write-ahead log is enough for SQLite to drop all that follows it.
+
+import assert from 'node:assert/strict';
+import { copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { type TestContext, test } from 'node:test';
+import { createClient, logIn, readAgentKey } from '../kit/client.ts';
+import { temporaryFolder } from '../kit/folder.ts';
+import { startProcess } from '../kit/process.ts';
+import { startTestService } from '../kit/service.ts';
+
+const LOSS = /^The database has lost entries of the log: this node has seen entry \d+, .*--accept-rollback\.$/;
+const MISSING = /log\.anchor is missing, so that nothing shows whether the log has lost entries.*--accept-rollback\.$/;
+const DAMAGED = /log\.anchor is damaged or belongs to another vault.*--accept-rollback\.$/;
+
+/** A vault whose service was killed after it had deregistered an agent whose session was open. */
+async function killedVault(t: TestContext): Promise<{ dataDir: string; session: string }> {
+  const dataDir = join(temporaryFolder(t), 'data');
+  await (await startTestService(t, [], dataDir)).stop();
+  const service = await startProcess(t, dataDir);
+  const admin = createClient(service.address, service.adminToken);
+  assert.equal((await admin.post('/api/v1/agents', { name: 'ci' })).status, 201);
+  const session = await logIn(service.address, 'ci', readAgentKey(dataDir, 'ci'));
+  assert.equal((await admin.delete('/api/v1/agents/ci')).status, 204);
+  await service.end('SIGKILL');
+  // On a busy machine the service may have been idle before it was killed.
+  return isWholeAlone(t, dataDir) ? killedVault(t) : { dataDir, session };
+}
+
+/** Whether the database without its write-ahead log has the last change. */
+function isWholeAlone(t: TestContext, dataDir: string): boolean {
+  const alone = join(temporaryFolder(t), 'alone.db');
+  copyFileSync(join(dataDir, 'leasehold.db'), alone);
+  const database = new DatabaseSync(alone);
+  const deregistered = "SELECT 1 FROM audit_entries WHERE event_type = 'agent.deregister'";
+  const found = database.prepare(deregistered).get();
+  database.close();
+  return found !== undefined;
+}
+
+/** Where the last frame that counts begins. SOURCE: sqlite.org/fileformat2.html#walformat: frames of the header's salts. */
+function lastFrame(wal: Buffer): number {
+  const frameBytes = 24 + wal.readUInt32BE(8);
+  let at = 32;
+  while (
+    at + 2 * frameBytes <= wal.length &&
+    wal.compare(wal, 16, 24, at + frameBytes + 8, at + frameBytes + 16) === 0
+  ) {
+    at += frameBytes;
+  }
+  return at;
+}
+
+const DAMAGES: Readonly<Record<string, (dataDir: string) => void>> = {
+  'a bit near the end of the write-ahead log is flipped': (dataDir) => {
+    const wal = join(dataDir, 'leasehold.db-wal');
+    const bytes = readFileSync(wal);
+    const at = lastFrame(bytes) + 100;
+    bytes[at] = (bytes[at] ?? 0) ^ 1;
+    writeFileSync(wal, bytes);
+  },
+  'the write-ahead log is cut short': (dataDir) => {
+    const wal = join(dataDir, 'leasehold.db-wal');
+    const bytes = readFileSync(wal);
+    writeFileSync(wal, bytes.subarray(0, lastFrame(bytes) + 100));
+  },
+  'the write-ahead log was removed': (dataDir) => rmSync(join(dataDir, 'leasehold.db-wal')),
+};
+
+for (const [damage, apply] of Object.entries(DAMAGES)) {
+  test(`a start is refused, and nothing is changed, where ${damage} after a kill`, async (t) => {
+    const { dataDir, session } = await killedVault(t);
+    apply(dataDir);
+    const files = damage.includes('removed') ? ['leasehold.db'] : ['leasehold.db', 'leasehold.db-wal'];
+    const bytes = () => files.map((name) => readFileSync(join(dataDir, name)).toString('base64'));
+    const before = bytes();
+    await assert.rejects(startTestService(t, [], dataDir), { message: LOSS });
+    assert.deepEqual(bytes(), before);
+    const accepted = await startTestService(t, ['--accept-rollback'], dataDir);
+    assert.match(
+      accepted.warnings.join('\n'),
+      /lost entries of the log.*It goes on all the same \(--accept-rollback\)/,
+    );
+    const { data } = (await accepted.admin.get('/api/v1/audit?event_type=service.start')).body;
+    assert.match(data[0].reason, /has lost entries of the log/);
+    // What the operator accepts: the agent is there again, unless its registration was lost too.
+    const { status } = await accepted.as(session).get('/api/v1/credentials');
+    assert.equal(status, damage.includes('removed') ? 401 : 200);
+    await accepted.stop();
+    assert.deepEqual((await startTestService(t, [], dataDir)).warnings, []);
+  });
+}
+
+test('a kill alone loses nothing, and needs no flag', async (t) => {
+  const { dataDir, session } = await killedVault(t);
+  const service = await startTestService(t, [], dataDir);
+  assert.deepEqual(service.warnings, []);
+  assert.equal((await service.as(session).get('/api/v1/credentials')).status, 401);
+});
+
+async function stoppedVault(t: TestContext): Promise<string> {
+  const service = await startTestService(t);
+  await service.admin.post('/api/v1/credentials', { path: 'a/b', value: 'kept' });
+  await service.stop();
+  return service.dataDir;
+}
+
+test('an older copy of the whole database is refused', async (t) => {
+  const dataDir = await stoppedVault(t);
+  const [file, copy] = [join(dataDir, 'leasehold.db'), join(dataDir, '..', 'copy.db')];
+  copyFileSync(file, copy);
+  const service = await startTestService(t, [], dataDir);
+  await service.admin.delete('/api/v1/credentials/a/b');
+  await service.stop();
+  copyFileSync(copy, file);
+  await assert.rejects(startTestService(t, [], dataDir), { message: LOSS });
+});
+
+test('a vault without its anchor is refused in one line, and starts once it is accepted', async (t) => {
+  const dataDir = await stoppedVault(t);
+  const restored = join(temporaryFolder(t), 'restored');
+  mkdirSync(restored, { mode: 0o700 });
+  for (const name of ['leasehold.db', 'root.key']) copyFileSync(join(dataDir, name), join(restored, name));
+  await assert.rejects(startTestService(t, [], restored), { message: MISSING });
+  const accepted = await startTestService(t, ['--accept-rollback'], restored);
+  assert.equal((await accepted.admin.get('/api/v1/credentials/a/b')).body.data.value, 'kept');
+  await accepted.stop();
+  assert.deepEqual((await startTestService(t, [], restored)).warnings, []);
+});
+
+const SLOT = 4096;
+
+test('one slot of the anchor may be torn: the other one decides, and the start says so', async (t) => {
+  const dataDir = await stoppedVault(t);
+  const anchor = join(dataDir, 'log.anchor');
+  const good = readFileSync(anchor);
+  const isWritten = (slot: number): boolean => good.toString('latin1', slot * SLOT, (slot + 1) * SLOT).trim() !== '';
+  assert.equal([0, 1].every(isWritten), true, 'the test needs both slots');
+  for (const slot of [0, 1]) {
+    const torn = Buffer.from(good);
+    torn.fill('0', slot * SLOT + 20, slot * SLOT + 30);
+    writeFileSync(anchor, torn);
+    const service = await startTestService(t, [], dataDir);
+    assert.match(service.warnings.join('\n'), /^A slot of .*log\.anchor is damaged/);
+    await service.stop();
+  }
+});
+
+test('an anchor that is damaged, or forged without the key of the vault, is refused', async (t) => {
+  const dataDir = await stoppedVault(t);
+  const anchor = join(dataDir, 'log.anchor');
+  const good = readFileSync(anchor, 'latin1');
+  const forged = good.replaceAll(/"seq":\d+/g, '"seq":0').padEnd(2 * SLOT);
+  for (const text of ['', 'x', good.slice(0, SLOT), forged, `${good}\n`, '0'.repeat(2 * SLOT)]) {
+    writeFileSync(anchor, text);
+    await assert.rejects(startTestService(t, [], dataDir), { message: DAMAGED });
+  }
+  const other = await stoppedVault(t);
+  copyFileSync(join(other, 'log.anchor'), anchor);
+  await assert.rejects(startTestService(t, [], dataDir), { message: DAMAGED });
+  writeFileSync(anchor, good);
+  assert.deepEqual((await startTestService(t, [], dataDir)).warnings, []);
+});
