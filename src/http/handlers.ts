@@ -2,7 +2,6 @@
 import { isIP } from 'node:net';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { type TSchema, Type } from 'typebox';
-import { Fault } from '../core/fault.ts';
 import type { Context } from '../core/operation.ts';
 import { toIdempotency } from '../vault/idempotency.ts';
 import { refuseAgent } from '../vault/refusal.ts';
@@ -22,7 +21,7 @@ export function addRoutes(app: FastifyInstance, vault: Vault): void {
       app.route({
         method: row.method,
         url: toPattern(path),
-        config: { isPublic: row.who === 'public' },
+        config: row.who === 'admin' ? { adminEvent: row.event } : { isPublic: row.who === 'public' },
         schema: toSchema(row),
         attachValidation: true,
         ...(row.who === 'public' ? { bodyLimit: MAX_PUBLIC_BODY_BYTES } : {}),
@@ -67,20 +66,27 @@ async function handle(vault: Vault, row: Route, request: FastifyRequest, reply: 
   const remoteAddr = addressOf(request);
   if (row.who === 'public') {
     checkSchemas(row, request);
-    return send(reply, row, await row.handle(toCall(vault, request, { requestId, remoteAddr })));
+    return send(request, reply, row, await row.handle(toCall(vault, request, { requestId, remoteAddr })));
   }
   const { presented } = request;
   if (presented === null) throw new Error('a guarded route was reached without a caller');
   const context: Context = { presented, requestId, remoteAddr };
-  try {
-    checkSchemas(row, request);
-    return send(reply, row, await row.handle(withIdempotency(row, request, toCall(vault, request, context))));
-  } catch (error) {
-    // An agent has no business here, however it words its request: it is told that first, and it is recorded.
-    const isMalformed = error instanceof Fault && error.code === 'INVALID_REQUEST';
-    if (isMalformed && row.who === 'admin') await refuseAgent(vault, context, row.event);
-    throw error;
+  checkSchemas(row, request);
+  return send(request, reply, row, await row.handle(withIdempotency(row, request, toCall(vault, request, context))));
+}
+
+/** Rejects an agent at a route of the administrator's before anything of its request is read, and records that. */
+export function checkRight(vault: Vault, request: FastifyRequest, done: (error?: Error) => void): void {
+  const { presented, id: requestId } = request;
+  const { adminEvent } = request.routeOptions.config;
+  if (presented === null) throw new Error('a guarded route was reached without a caller');
+  if (adminEvent === undefined || presented.kind === 'admin') {
+    done();
+    return;
   }
+  const { name } = request.params as Record<string, string>;
+  const context: Context = { presented, requestId, remoteAddr: addressOf(request) };
+  refuseAgent(vault, context, adminEvent, name).then(() => done(), done);
 }
 
 /** The call with what its Idempotency-Key says, where it has one and the row honours it. @throws INVALID_REQUEST */
@@ -123,13 +129,15 @@ function addressOf(request: FastifyRequest): string | null {
   return address.startsWith('::ffff:') ? address.slice('::ffff:'.length) : address;
 }
 
-function send(reply: FastifyReply, row: Route, answer: Reply): FastifyReply {
+function send({ raw }: FastifyRequest, reply: FastifyReply, row: Route, answer: Reply): FastifyReply {
   reply.code(row.status);
   if (answer === null) return reply.send();
-  if ('stream' in answer)
-    return reply
-      .headers(answer.headers ?? {})
-      .type(answer.type)
-      .send(answer.stream);
-  return reply.send(answer);
+  if (!('stream' in answer)) return reply.send(answer);
+  const { stream, headers = {}, type } = answer;
+  if (answer.endsWithClient === true) {
+    const leave = (): void => void stream.destroy();
+    raw.socket.once('end', leave);
+    stream.once('close', () => raw.socket.off('end', leave));
+  }
+  return reply.headers(headers).type(type).send(stream);
 }

@@ -14,7 +14,13 @@ type Method = 'GET' | 'POST' | 'PUT' | 'DELETE';
 
 export type Reply =
   | { readonly data: unknown; readonly meta?: unknown }
-  | { readonly stream: Readable; readonly headers?: Readonly<Record<string, string>>; readonly type: string }
+  | {
+      readonly stream: Readable;
+      readonly headers?: Readonly<Record<string, string>>;
+      readonly type: string;
+      /** Whether the work stops when the client ends its side, which is also how one that has gone is noticed. */
+      readonly endsWithClient?: true;
+    }
   /** 204 */
   | null;
 

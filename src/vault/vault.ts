@@ -25,20 +25,22 @@ export interface Vault {
 }
 
 /**
- * Whose token this is, before anything of the request is read further; the turn looks again. At once where the session was
- * seen lately. @throws UNAUTHENTICATED, SESSION_EXPIRED; UNAVAILABLE where more of theirs waits than there is room for
+ * Whose token this is, before anything of the request is read further; the turn looks again. A function that queries the store
+ * where the session is not cached. @throws UNAUTHENTICATED, SESSION_EXPIRED; UNAVAILABLE where more of theirs waits than there is
+ * room for
  */
-export function authenticate(vault: Vault, token: string): Presented | Promise<Presented> {
+export function authenticate(vault: Vault, token: string): Presented | (() => Promise<Presented>) {
   const { ledger, store, keys, adminTokenHash } = vault;
   const tokenHash = hashToken(token);
   const cached = ledger.memory.sessions.get(tokenHash);
   if (cached !== null) return toPresented(vault, tokenHash, cached);
   if (isSameText(tokenHash, adminTokenHash)) return { kind: 'admin' };
-  return findSession(ledger.memory, store, keys, tokenHash).then(async (session) => {
+  return async () => {
+    const session = await findSession(ledger.memory, store, keys, tokenHash);
     // Its agent may have been registered on another node just now.
     if (session !== null && ledger.memory.control.agentById(session.agentId) === null) await ledger.refresh();
     return toPresented(vault, tokenHash, session);
-  });
+  };
 }
 
 function toPresented({ ledger, clock }: Vault, tokenHash: TokenHash, session: Session | null): Presented {
