@@ -8,8 +8,6 @@ import { standardFault, toErrorAnswer } from './faults.ts';
 export const HEADERS_TIMEOUT_MS = 10_000;
 export const REQUEST_TIMEOUT_MS = 30_000;
 const KEEP_ALIVE_TIMEOUT_MS = 60_000;
-const MAX_CONNECTIONS = 4096;
-const MAX_CONNECTIONS_PER_ADDRESS = 500;
 
 // SOURCE: security, "Node's HTTP defaults".
 export function setTimeouts(server: Server): void {
@@ -42,30 +40,6 @@ export function answerHalfClosed(server: Server): void {
   Reflect.set(server, 'httpAllowHalfOpen', true);
 }
 
-/** Refuses with 503 what is over the limits. */
-export function limitConnections(server: Server, newRequestId: () => string): void {
-  const byAddress = new Map<string, number>();
-  let total = 0;
-  server.on('connection', (socket: Socket) => {
-    const address = socket.remoteAddress ?? 'local';
-    const count = byAddress.get(address) ?? 0;
-    // A Unix socket has no addresses to tell apart.
-    const limit = socket.remoteAddress === undefined ? MAX_CONNECTIONS : MAX_CONNECTIONS_PER_ADDRESS;
-    if (total >= MAX_CONNECTIONS || count >= limit) {
-      writeFault(socket, standardFault('UNAVAILABLE'), newRequestId());
-      return;
-    }
-    total += 1;
-    byAddress.set(address, count + 1);
-    socket.once('close', () => {
-      total -= 1;
-      const left = (byAddress.get(address) ?? 1) - 1;
-      if (left > 0) byAddress.set(address, left);
-      else byAddress.delete(address);
-    });
-  });
-}
-
 /** What the parser refuses has no request and no reply: it is answered on the socket. */
 export function writeClientError(error: Error & { code?: string }, socket: Socket, requestId: string): void {
   // An answer that is still under way must not be mistaken: what comes after it on the wire is cut off without a word.
@@ -81,7 +55,7 @@ export function writeClientError(error: Error & { code?: string }, socket: Socke
   else writeFault(socket, standardFault('INVALID_REQUEST'), requestId);
 }
 
-function writeFault(socket: Socket, fault: Fault, requestId: string, more: readonly string[] = []): void {
+export function writeFault(socket: Socket, fault: Fault, requestId: string, more: readonly string[] = []): void {
   const { status, body, headers } = toErrorAnswer(fault);
   const text = JSON.stringify(body);
   const head = [

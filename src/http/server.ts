@@ -15,12 +15,12 @@ import type { Presented } from '../core/agent.ts';
 import type { EventType } from '../core/audit.ts';
 import { Fault } from '../core/fault.ts';
 import { authenticate, type Vault } from '../vault/vault.ts';
+import { ConnectionLimits } from './connection-limits.ts';
 import {
   answerHalfClosed,
   answerUnusual,
   continueIfExpected,
   HEADERS_TIMEOUT_MS,
-  limitConnections,
   REQUEST_TIMEOUT_MS,
   setTimeouts,
   writeClientError,
@@ -105,7 +105,7 @@ export function createServer(parts: HttpParts): HttpServer {
   setTimeouts(app.server);
   answerUnusual(app.server, newRequestId);
   endSilent(app.server);
-  limitConnections(app.server, newRequestId);
+  const connections = new ConnectionLimits(app.server, newRequestId);
   limitPipelining(app.server);
   answerHalfClosed(app.server);
 
@@ -139,6 +139,7 @@ export function createServer(parts: HttpParts): HttpServer {
     });
     function admit(presented: Presented): void {
       request.presented = presented;
+      connections.keep(request.raw.socket);
       start(() => checkRight(parts.vault, request, done));
     }
   });
