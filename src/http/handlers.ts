@@ -7,6 +7,7 @@ import { toIdempotency } from '../vault/idempotency.ts';
 import { refuseAgent } from '../vault/refusal.ts';
 import type { Vault } from '../vault/vault.ts';
 import { validationFault } from './faults.ts';
+import { preconditionsOf } from './preconditions.ts';
 import { readIdempotencyKey, requestTexts } from './retries.ts';
 import type { Call, Reply, Route } from './route.ts';
 import { ROUTES } from './routes/table.ts';
@@ -70,7 +71,8 @@ async function handle(vault: Vault, row: Route, request: FastifyRequest, reply: 
   }
   const { presented } = request;
   if (presented === null) throw new Error('a guarded route was reached without a caller');
-  const context: Context = { presented, requestId, remoteAddr };
+  const preconditions = preconditionsOf(request.raw);
+  const context: Context = { presented, requestId, remoteAddr, ...(preconditions === null ? {} : { preconditions }) };
   checkSchemas(row, request);
   return send(request, reply, row, await row.handle(withIdempotency(row, request, toCall(vault, request, context))));
 }

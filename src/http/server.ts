@@ -42,6 +42,7 @@ import { parseJson } from './json.ts';
 import type { RequestLog } from './log.ts';
 import { faultOfUnrouted, isEncodedRoute } from './notfound.ts';
 import { addOpenApi } from './openapi.ts';
+import { isNotModified } from './preconditions.ts';
 import { limitPipelining, RequestOrder } from './request-order.ts';
 import { endSilent } from './silence.ts';
 import type { ServiceStatus } from './status.ts';
@@ -214,6 +215,7 @@ function answerError({ log }: HttpParts, error: unknown, request: FastifyRequest
   // body that a parser rejects.
   if (request.headers['transfer-encoding'] !== undefined || hasUnreadBody(request.raw)) closeUnread(request.raw, reply);
   else if (reply.hasHeader('connection')) reply.removeHeader('connection');
+  if (fault?.code === 'PRECONDITION_FAILED' && isNotModified(request.raw)) return reply.code(304).send();
   const answer = toErrorAnswer(fault ?? new Fault('INTERNAL_ERROR', 'The service made a mistake; its log has it.'));
   log.refused({ code: answer.body.error.code, requestId: request.id, method: request.method, remoteAddr: request.ip });
   return reply.code(answer.status).headers(answer.headers).type('application/json; charset=utf-8').send(answer.body);
