@@ -144,12 +144,9 @@ export function operation<R>(description: Description, decide: (asked: Asked) =>
       const outcome = decide({ caller, known, moment, entry });
       if (preconditions === undefined || 'fault' in outcome.answer) return outcome;
       if (meets(preconditions, targetExists(known))) return outcome;
-      const reason = 'a precondition of the request does not hold';
-      return refused(
-        'PRECONDITION_FAILED',
-        'A precondition of the request does not hold.',
-        entry('denied', { reason }),
-      );
+      const denied = entry('denied', { reason: 'a precondition of the request does not hold' });
+      const message = 'A precondition of the request does not hold.';
+      return refused('PRECONDITION_FAILED', message, outcome.entry === null ? null : denied);
     },
   };
 }

@@ -137,7 +137,7 @@ function send({ raw }: FastifyRequest, reply: FastifyReply, row: Route, answer: 
   if (!('stream' in answer)) return reply.send(answer);
   const { stream, headers = {}, type } = answer;
   if (answer.endsWithClient === true) {
-    const leave = (): void => void stream.destroy();
+    const leave = (): void => void raw.socket.destroy();
     raw.socket.once('end', leave);
     stream.once('close', () => raw.socket.off('end', leave));
   }

@@ -15,7 +15,7 @@ import type { Presented } from '../core/agent.ts';
 import type { EventType } from '../core/audit.ts';
 import { Fault } from '../core/fault.ts';
 import { authenticate, type Vault } from '../vault/vault.ts';
-import { ConnectionLimits } from './connection-limits.ts';
+import { ConnectionLimits } from './connection_limits.ts';
 import {
   answerHalfClosed,
   answerUnusual,
@@ -25,7 +25,7 @@ import {
   setTimeouts,
   writeClientError,
 } from './connections.ts';
-import { callerKey, FairStart, LargeBodies, MAX_BODY_BYTES } from './fair-start.ts';
+import { callerKey, FairStart, LargeBodies, MAX_BODY_BYTES } from './fair_start.ts';
 import { standardFault, toErrorAnswer, toFault } from './faults.ts';
 import {
   bearerToken,
@@ -43,10 +43,10 @@ import type { RequestLog } from './log.ts';
 import { faultOfUnrouted, isEncodedRoute } from './notfound.ts';
 import { addOpenApi } from './openapi.ts';
 import { isNotModified } from './preconditions.ts';
-import { limitPipelining, RequestOrder } from './request-order.ts';
+import { limitPipelining, RequestOrder } from './request_order.ts';
 import { endSilent } from './silence.ts';
 import type { ServiceStatus } from './status.ts';
-import { closeUnread, hasUnreadBody } from './unread-body.ts';
+import { closeUnread, hasUnreadBody } from './unread_body.ts';
 
 export interface HttpParts {
   readonly vault: Vault;
