@@ -13,7 +13,7 @@ const CREDITS_PER_MS = 16;
 const MAX_DEBT = 16;
 const UNAUTHENTICATED_COST = 6;
 /** Bytes of a body that cost a credit. */
-const BYTES_PER_CREDIT = 8 * 1024;
+const BYTES_PER_CREDIT = 2 * 1024;
 /** Room for a value of 256 KiB whose every byte is escaped, and for the rest of its body. */
 export const MAX_BODY_BYTES = 2 * 1024 * 1024;
 /** How long a caller counts as present after its last request. */
