@@ -12,6 +12,8 @@ import { networkOf } from '../vault/limiter.ts';
 const CREDITS_PER_MS = 16;
 const MAX_DEBT = 16;
 const UNAUTHENTICATED_COST = 6;
+/** Requests of one caller that wait; further ones are rejected immediately. */
+const MAX_WAITING = 1024;
 /** Bytes of a body that cost a credit. */
 const BYTES_PER_CREDIT = 2 * 1024;
 /** Room for a value of 256 KiB whose every byte is escaped, and for the rest of its body. */
@@ -45,8 +47,8 @@ export class FairStart {
   #contendedUntil = 0;
   #paidUntil = 0;
 
-  /** Calls `start` now or later, in the order of the caller's requests. A caller that is alone does not wait. */
-  run(request: FastifyRequest, start: () => void): void {
+  /** Calls `start` now or later, in the order of the caller's requests. A caller that is alone does not wait. False where too many wait. */
+  run(request: FastifyRequest, start: () => void): boolean {
     const caller = callerKey(request);
     const now = performance.now();
     if (caller !== this.#lastCaller) {
@@ -56,14 +58,16 @@ export class FairStart {
     const account = this.#accounts.get(caller);
     const cost = costOf(request);
     if (account !== undefined && (account.waiting.length > 0 || account.debt >= MAX_DEBT)) {
+      if (account.waiting.length >= MAX_WAITING) return false;
       account.waiting.push({ cost, start });
-      return;
+      return true;
     }
     if (now < this.#contendedUntil) {
       if (this.#accounts.size === 0) this.#payLater(now);
       this.#accounts.set(caller, { debt: (account?.debt ?? 0) + cost, waiting: [] });
     }
     start();
+    return true;
   }
 
   #payLater(now: number): void {

@@ -62,6 +62,9 @@ export interface HttpParts {
 
 const MAX_HEADER_BYTES = 16 * 1024;
 
+/** Shared: capturing a stack trace per rejection is too expensive under overload. */
+const OVERLOADED = new Fault('UNAVAILABLE', 'The service has more to do than it can. Try again in a second.', 1);
+
 declare module 'fastify' {
   interface FastifyRequest {
     presented: Presented | null;
@@ -117,13 +120,13 @@ export function createServer(parts: HttpParts): HttpServer {
   const largeBodies = new LargeBodies();
   app.addHook('onRequest', (request, reply, done) => {
     setCommonHeaders(request, reply);
-    const start = (act: () => void): void =>
-      starts.run(request, () => {
-        // The client was cut off, or told that the connection ends: nobody reads a response, so nothing is decided.
-        const { destroyed, writableEnded } = request.raw.socket;
-        if (destroyed || writableEnded) reply.hijack();
-        else act();
-      });
+    // The client was cut off, or told that the connection ends: nobody reads a response, so nothing is decided.
+    const isGone = (): boolean => request.raw.socket.destroyed || request.raw.socket.writableEnded;
+    if (isGone()) return void reply.hijack();
+    const start = (act: () => void): void => {
+      const begin = (): unknown => (isGone() ? reply.hijack() : act());
+      if (!starts.run(request, begin)) done(OVERLOADED);
+    };
     order.enter(request.raw, reply.raw, () => {
       try {
         guard(parts, request.raw, request.url === HEALTH_PATH);
