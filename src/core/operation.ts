@@ -20,6 +20,15 @@ interface Moment {
   readonly seq: number;
 }
 
+/**
+ * What a request presupposes of its target. No resource here has an entity tag, so that a list of tags never matches.
+ * SOURCE: RFC 9110, section 13.
+ */
+export interface Preconditions {
+  readonly ifMatch: 'any' | 'tags' | null;
+  readonly ifNoneMatch: 'any' | null;
+}
+
 /** What is known of a request beside what it asks. */
 export interface Context {
   readonly presented: Presented;
@@ -27,6 +36,7 @@ export interface Context {
   readonly remoteAddr: string | null;
   /** Left out where the caller gave no key, or the route takes none. */
   readonly idempotency?: Idempotency;
+  readonly preconditions?: Preconditions;
 }
 
 /** A value to be opened after the decision and before chaining. If it does not authenticate, `unreadable` is the outcome. */
@@ -94,12 +104,19 @@ interface Description {
   readonly who: 'admin' | 'agent';
   readonly keys?: Keys;
   readonly sizeBytes?: number;
+  /** Left out where the operation succeeds only on a target that exists. */
+  readonly targetExists?: (known: Workspace) => boolean;
+}
+
+/** Whether the preconditions hold; to be asked of what succeeds without them. */
+function meets({ ifMatch, ifNoneMatch }: Preconditions, exists: boolean): boolean {
+  return exists ? ifMatch !== 'tags' && ifNoneMatch === null : ifMatch === null;
 }
 
 /** An operation of a caller: identified within the turn, refused here where it is the administrator's alone. */
 export function operation<R>(description: Description, decide: (asked: Asked) => Outcome<R>): Operation<R> {
-  const { context, event, resource, who, keys = {}, sizeBytes = 0 } = description;
-  const { presented } = context;
+  const { context, event, resource, who, keys = {}, sizeBytes = 0, targetExists = () => true } = description;
+  const { presented, preconditions } = context;
   return {
     keys,
     session: presented.kind === 'session' ? presented.tokenHash : null,
@@ -124,7 +141,12 @@ export function operation<R>(description: Description, decide: (asked: Asked) =>
         const reason = 'only the administrator may do this';
         return refused('ACCESS_DENIED', 'Only the administrator may do this.', entry('denied', { reason }));
       }
-      return decide({ caller, known, moment, entry });
+      const outcome = decide({ caller, known, moment, entry });
+      if (preconditions === undefined || 'fault' in outcome.answer) return outcome;
+      if (meets(preconditions, targetExists(known))) return outcome;
+      const denied = entry('denied', { reason: 'a precondition of the request does not hold' });
+      const message = 'A precondition of the request does not hold.';
+      return refused('PRECONDITION_FAILED', message, outcome.entry === null ? null : denied);
     },
   };
 }

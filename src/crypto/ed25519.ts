@@ -42,7 +42,26 @@ function isCanonical(bytes: Uint8Array): boolean {
   return !(isTopFull && (bytes[0] ?? 0) >= 0xed);
 }
 
-/** @throws INVALID_REQUEST for what is not base64 of 32 bytes, and for points of small order. */
+const PRIME = 2n ** 255n - 19n;
+/** The curve's constant: -121665 / 121666. */
+const D = 37095705934669439343138083508754565189542113879843219016388785533085940283555n;
+
+/**
+ * Whether some x belongs to the y coordinate: (y² - 1) / (dy² + 1) has a square root. Decided for the product of the two, which is
+ * a square if and only if their quotient is. SOURCE: RFC 8032, section 5.1.3; Euler's criterion.
+ */
+function isOnCurve(withoutSign: Uint8Array): boolean {
+  const y = BigInt(`0x${Buffer.from(withoutSign).reverse().toString('hex')}`);
+  let base = ((y * y - 1n) * (D * y * y + 1n)) % PRIME;
+  let power = 1n;
+  for (let exponent = (PRIME - 1n) / 2n; exponent > 0n; exponent >>= 1n) {
+    if ((exponent & 1n) === 1n) power = (power * base) % PRIME;
+    base = (base * base) % PRIME;
+  }
+  return power === 1n;
+}
+
+/** @throws INVALID_REQUEST for what is not base64 of 32 bytes, for points of small order, and for no point of the curve. */
 export function parsePublicKey(text: string): PublicKey {
   const bytes = decodeBase64(text);
   if (bytes?.length !== PUBLIC_KEY_BYTES)
@@ -52,6 +71,7 @@ export function parsePublicKey(text: string): PublicKey {
   if (!isCanonical(withoutSign) || SMALL_ORDER.has(Buffer.from(withoutSign).toString('hex'))) {
     throw invalid('public_key', 'is not a usable Ed25519 key: a point of small order, or not in its one spelling');
   }
+  if (!isOnCurve(withoutSign)) throw invalid('public_key', 'is not a point of the curve Ed25519');
   return text as PublicKey;
 }
 

@@ -1,5 +1,5 @@
 /** Connections: how many, how long, and what is answered where there is no request yet. */
-import { type Server, ServerResponse, STATUS_CODES } from 'node:http';
+import { type IncomingMessage, type Server, ServerResponse, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import { Fault } from '../core/fault.ts';
 import { standardFault, toErrorAnswer } from './faults.ts';
@@ -8,10 +8,6 @@ import { standardFault, toErrorAnswer } from './faults.ts';
 export const HEADERS_TIMEOUT_MS = 10_000;
 export const REQUEST_TIMEOUT_MS = 30_000;
 const KEEP_ALIVE_TIMEOUT_MS = 60_000;
-const MAX_CONNECTIONS = 4096;
-const MAX_CONNECTIONS_PER_ADDRESS = 500;
-/** Requests on one connection that were sent without waiting for the answers before. */
-const MAX_PIPELINED = 8;
 
 // SOURCE: security, "Node's HTTP defaults".
 export function setTimeouts(server: Server): void {
@@ -27,49 +23,21 @@ export function answerUnusual(server: Server, newRequestId: () => string): void 
     const fault = new Fault('METHOD_NOT_ALLOWED', 'No address takes CONNECT.');
     writeFault(socket, fault, newRequestId(), ['Allow: GET, POST, PUT, DELETE']);
   });
-  // An expectation that is not 100-continue is ignored: the request is answered as it is.
-  server.on('checkExpectation', (request, response) => server.emit('request', request, response));
+  // An expectation that is not 100-continue is ignored; that one is met when the body is about to be read.
+  for (const event of ['checkContinue', 'checkExpectation']) {
+    server.on(event, (request, response) => server.emit('request', request, response));
+  }
 }
 
-/** Refuses with 503 what is over the limits. */
-export function limitConnections(server: Server, newRequestId: () => string): void {
-  const byAddress = new Map<string, number>();
-  let total = 0;
-  server.on('connection', (socket: Socket) => {
-    const address = socket.remoteAddress ?? 'local';
-    const count = byAddress.get(address) ?? 0;
-    // A Unix socket has no addresses to tell apart.
-    const limit = socket.remoteAddress === undefined ? MAX_CONNECTIONS : MAX_CONNECTIONS_PER_ADDRESS;
-    if (total >= MAX_CONNECTIONS || count >= limit) {
-      writeFault(socket, standardFault('UNAVAILABLE'), newRequestId());
-      return;
-    }
-    total += 1;
-    byAddress.set(address, count + 1);
-    socket.once('close', () => {
-      total -= 1;
-      const left = (byAddress.get(address) ?? 1) - 1;
-      if (left > 0) byAddress.set(address, left);
-      else byAddress.delete(address);
-    });
-  });
+/** Sends `100 Continue` to a client that waits for it before it sends the body. */
+export function continueIfExpected({ headers, httpVersion }: IncomingMessage, response: ServerResponse): void {
+  if (httpVersion === '1.1' && /(?:^|\W)100-continue(?:$|\W)/i.test(headers.expect ?? '')) response.writeContinue();
 }
 
-/**
- * Cuts off who sends request after request without taking the answers: one read of such a connection would hold up everybody.
- * What was parsed already of a connection that is gone is for the guard to drop.
- */
-export function limitPipelining(server: Server): void {
-  const waiting = new WeakMap<Socket, number>();
-  // Before the framework's own listener.
-  server.prependListener('request', ({ socket }, response) => {
-    // Only an answer that stands behind another one has no socket yet.
-    if (response.socket !== null) return;
-    const count = (waiting.get(socket) ?? 0) + 1;
-    if (count > MAX_PIPELINED) socket.destroy();
-    waiting.set(socket, count);
-    response.once('close', () => waiting.set(socket, (waiting.get(socket) ?? 1) - 1));
-  });
+/** A client that has ended its side still gets the responses to what it sent before. */
+export function answerHalfClosed(server: Server): void {
+  // Not in the types, and not documented: Node ends the socket otherwise.
+  Reflect.set(server, 'httpAllowHalfOpen', true);
 }
 
 /** What the parser refuses has no request and no reply: it is answered on the socket. */
@@ -87,7 +55,7 @@ export function writeClientError(error: Error & { code?: string }, socket: Socke
   else writeFault(socket, standardFault('INVALID_REQUEST'), requestId);
 }
 
-function writeFault(socket: Socket, fault: Fault, requestId: string, more: readonly string[] = []): void {
+export function writeFault(socket: Socket, fault: Fault, requestId: string, more: readonly string[] = []): void {
   const { status, body, headers } = toErrorAnswer(fault);
   const text = JSON.stringify(body);
   const head = [

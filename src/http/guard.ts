@@ -4,7 +4,7 @@
  */
 import type { IncomingMessage } from 'node:http';
 import { isIP } from 'node:net';
-import { Fault } from '../core/fault.ts';
+import { Fault, invalid } from '../core/fault.ts';
 import { standardFault } from './faults.ts';
 
 const MAX_TARGET_LENGTH = 8192;
@@ -14,7 +14,24 @@ const TARGET = /^\/(?!\/)[!$-[\]^_`a-z{|}~"]*$/;
 /** Checks the target as it came over the wire, before anyone decodes or resolves it. @throws URI_TOO_LONG, INVALID_REQUEST */
 export function checkTarget(target: string): void {
   if (target.length > MAX_TARGET_LENGTH) throw standardFault('URI_TOO_LONG');
-  if (!TARGET.test(target)) throw new Fault('INVALID_REQUEST', 'target: must be a path such as /api/v1/credentials');
+  if (!TARGET.test(target)) throw invalid('target', 'must be a path such as /api/v1/credentials');
+  if (!target.includes('%')) return;
+  try {
+    decodeURIComponent(target);
+  } catch {
+    throw invalid('target', 'must have % only before two hexadecimal digits, and be UTF-8 when decoded');
+  }
+}
+
+/**
+ * The parser accepts other transfer codings before `chunked`, and `chunked` in HTTP/1.0, where it is a faulty framing.
+ * SOURCE: RFC 9112, section 6.1. @throws INVALID_REQUEST
+ */
+export function checkFraming({ headers, httpVersion }: IncomingMessage): void {
+  const coding = headers['transfer-encoding'];
+  if (coding === undefined) return;
+  if (httpVersion === '1.0') throw invalid('Transfer-Encoding', 'must not be sent with HTTP/1.0');
+  if (coding.trim().toLowerCase() !== 'chunked') throw invalid('Transfer-Encoding', 'must be chunked');
 }
 
 /** The parser takes more versions than are spoken here. @throws INVALID_REQUEST */
@@ -66,7 +83,8 @@ export function bearerToken(request: IncomingMessage): string {
 }
 
 /** Node keeps the first of several: a proxy in front may have read another one. @throws INVALID_REQUEST */
-export function checkAuthorizationOnce(request: IncomingMessage): void {
-  if (countHeader(request, 'authorization') > 1)
-    throw new Fault('INVALID_REQUEST', 'Authorization: must be given once');
+export function checkSingleHeaders(request: IncomingMessage): void {
+  for (const name of ['Authorization', 'Content-Type']) {
+    if (countHeader(request, name.toLowerCase()) > 1) throw invalid(name, 'must be given once');
+  }
 }

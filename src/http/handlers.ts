@@ -5,11 +5,11 @@ import { type TSchema, Type } from 'typebox';
 import { Nothing } from '../api/requests.ts';
 import { Meta } from '../api/responses.ts';
 import type { ServiceStatus } from '../api/types.ts';
-import { Fault } from '../core/fault.ts';
 import type { Context } from '../core/operation.ts';
 import { toIdempotency } from '../vault/idempotency.ts';
 import { refuseAgent } from '../vault/refusal.ts';
 import type { Vault } from '../vault/vault.ts';
+import { preconditionsOf } from './preconditions.ts';
 import { readWholeNumbers, wholeNumbersOf } from './query.ts';
 import { readIdempotencyKey, requestTexts } from './retries.ts';
 import type { Call, ProveService, Reply, Route } from './route.ts';
@@ -33,7 +33,11 @@ export function addRoutes(app: FastifyInstance, parts: Parts): void {
       app.route({
         method: row.method,
         url: toPattern(path),
-        config: { isPublic: row.who === 'public', isAlwaysServed: row.isAlwaysServed },
+        config: {
+          isPublic: row.who === 'public',
+          isAlwaysServed: row.isAlwaysServed,
+          ...(row.who === 'admin' ? { adminEvent: row.event } : {}),
+        },
         schema: toSchema(row),
         attachValidation: true,
         ...(row.who === 'public' ? { bodyLimit: MAX_PUBLIC_BODY_BYTES } : {}),
@@ -88,20 +92,29 @@ async function handle(
   if (row.who === 'public') {
     checkSchemas(row, request);
     const call = toCall(vault, request, { requestId, remoteAddr });
-    return send(reply, row, await row.handle({ ...call, status: status(), prove: () => proofFor(request, prove) }));
+    const answer = await row.handle({ ...call, status: status(), prove: () => proofFor(request, prove) });
+    return send(request, reply, row, answer);
   }
   const { presented } = request;
   if (presented === null) throw new Error('a guarded route was reached without a caller');
-  const context: Context = { presented, requestId, remoteAddr };
-  try {
-    checkSchemas(row, request);
-    return send(reply, row, await row.handle(withIdempotency(row, request, toCall(vault, request, context))));
-  } catch (error) {
-    // An agent has no business here, however it words its request: it is told that first, and it is recorded.
-    const isMalformed = error instanceof Fault && error.code === 'INVALID_REQUEST';
-    if (isMalformed && row.who === 'admin') await refuseAgent(vault, context, row.event);
-    throw error;
+  const preconditions = preconditionsOf(request.raw);
+  const context: Context = { presented, requestId, remoteAddr, ...(preconditions === null ? {} : { preconditions }) };
+  checkSchemas(row, request);
+  return send(request, reply, row, await row.handle(withIdempotency(row, request, toCall(vault, request, context))));
+}
+
+/** Rejects an agent at a route of the administrator's before anything of its request is read, and records that. */
+export function checkRight(vault: Vault, request: FastifyRequest, done: (error?: Error) => void): void {
+  const { presented, id: requestId } = request;
+  const { adminEvent } = request.routeOptions.config;
+  if (presented === null) throw new Error('a guarded route was reached without a caller');
+  if (adminEvent === undefined || presented.kind === 'admin') {
+    done();
+    return;
   }
+  const { name } = request.params as Record<string, string>;
+  const context: Context = { presented, requestId, remoteAddr: addressOf(request) };
+  refuseAgent(vault, context, adminEvent, name).then(() => done(), done);
 }
 
 function proofFor(request: FastifyRequest, prove: ProveService): string | null {
@@ -149,21 +162,21 @@ function addressOf(request: FastifyRequest): string | null {
   return address.startsWith('::ffff:') ? address.slice('::ffff:'.length) : address;
 }
 
-function send(reply: FastifyReply, row: Route, answer: Reply): FastifyReply {
+function send({ raw }: FastifyRequest, reply: FastifyReply, row: Route, answer: Reply): FastifyReply {
   reply.code(row.status);
   if (answer === null) return reply.send();
   if ('bytes' in answer) return reply.type(answer.type).send(answer.bytes);
   if ('hasFailed' in answer) {
     const { data, hasFailed, headers = {} } = answer;
-    return reply
-      .headers(headers)
-      .code(hasFailed && row.failureStatus !== null ? row.failureStatus : row.status)
-      .send({ data });
+    const status = hasFailed && row.failureStatus !== null ? row.failureStatus : row.status;
+    return reply.headers(headers).code(status).send({ data });
   }
-  if ('stream' in answer)
-    return reply
-      .headers(answer.headers ?? {})
-      .type(answer.type)
-      .send(answer.stream);
-  return reply.send(answer);
+  if (!('stream' in answer)) return reply.send(answer);
+  const { stream, headers = {}, type } = answer;
+  if (answer.endsWithClient === true) {
+    const leave = (): void => void raw.socket.destroy();
+    raw.socket.once('end', leave);
+    stream.once('close', () => raw.socket.off('end', leave));
+  }
+  return reply.headers(headers).type(type).send(stream);
 }

@@ -23,5 +23,5 @@ export function laterReply(work: (signal: AbortSignal) => Promise<unknown>): Rep
       done(error);
     },
   });
-  return { stream, type: 'application/json; charset=utf-8' };
+  return { stream, type: 'application/json; charset=utf-8', endsWithClient: true };
 }

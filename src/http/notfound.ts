@@ -20,6 +20,12 @@ const ADDRESSES: readonly Address[] = ROUTES.flatMap((row) =>
   [row.path, ...row.aliases].map((path) => toAddress(path, row.method)),
 );
 
+/** The router decodes before it matches; a route's own words have one spelling. */
+export function isEncodedRoute(target: string, method: string): boolean {
+  const [path = ''] = target.split('?', 1);
+  return path.includes('%') && !ADDRESSES.some((address) => address.method === method && address.matcher.test(path));
+}
+
 /** HEAD is among the methods that no address takes, so that it never retrieves. */
 export function faultOfUnrouted(target: string, reply: FastifyReply): Fault {
   const [path = ''] = target.split('?', 1);

@@ -18,7 +18,13 @@ export type Reply =
   /** `data` with the row's `failureStatus`. */
   | { readonly data: unknown; readonly hasFailed: boolean; readonly headers?: Readonly<Record<string, string>> }
   | { readonly bytes: Uint8Array; readonly type: string }
-  | { readonly stream: Readable; readonly headers?: Readonly<Record<string, string>>; readonly type: string }
+  | {
+      readonly stream: Readable;
+      readonly headers?: Readonly<Record<string, string>>;
+      readonly type: string;
+      /** Whether the work stops when the client ends its side, which is also how one that has gone is noticed. */
+      readonly endsWithClient?: true;
+    }
   /** 204 */
   | null;
 

@@ -13,25 +13,39 @@ import fastify, {
 } from 'fastify';
 import type { ServiceStatus } from '../api/types.ts';
 import type { Presented } from '../core/agent.ts';
+import type { EventType } from '../core/audit.ts';
 import { Fault } from '../core/fault.ts';
 import { authenticate, type Vault } from '../vault/vault.ts';
+import { ConnectionLimits } from './connection_limits.ts';
 import {
+  answerHalfClosed,
   answerUnusual,
+  continueIfExpected,
   HEADERS_TIMEOUT_MS,
-  limitConnections,
-  limitPipelining,
   REQUEST_TIMEOUT_MS,
   setTimeouts,
   writeClientError,
 } from './connections.ts';
+import { callerKey, FairStart, LargeBodies, MAX_BODY_BYTES } from './fair_start.ts';
 import { standardFault, toErrorAnswer, toFault } from './faults.ts';
-import { bearerToken, checkAuthorizationOnce, checkHost, checkTarget, checkVersion, type HostRule } from './guard.ts';
-import { addRoutes } from './handlers.ts';
+import {
+  bearerToken,
+  checkFraming,
+  checkHost,
+  checkSingleHeaders,
+  checkTarget,
+  checkVersion,
+  type HostRule,
+} from './guard.ts';
+import { addRoutes, checkRight } from './handlers.ts';
 import { parseJson } from './json.ts';
 import type { RequestLog } from './log.ts';
-import { faultOfUnrouted } from './notfound.ts';
+import { faultOfUnrouted, isEncodedRoute } from './notfound.ts';
+import { isNotModified } from './preconditions.ts';
+import { limitPipelining, RequestOrder } from './request_order.ts';
 import type { ProveService } from './route.ts';
 import { endSilent } from './silence.ts';
+import { closeUnread, hasUnreadBody } from './unread_body.ts';
 import { VALIDATOR } from './validation.ts';
 
 export interface HttpParts {
@@ -47,9 +61,10 @@ export interface HttpParts {
   readonly prove: ProveService;
 }
 
-/** Room for a value of 256 KiB whose every byte is escaped, and for the rest of its body. */
-const MAX_BODY_BYTES = 2 * 1024 * 1024;
 const MAX_HEADER_BYTES = 16 * 1024;
+
+/** Shared: capturing a stack trace per rejection is too expensive under overload. */
+const OVERLOADED = new Fault('UNAVAILABLE', 'The service has more to do than it can. Try again in a second.', 1);
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -61,6 +76,8 @@ declare module 'fastify' {
     readonly isPublic?: boolean;
     /** Served while the service starts, stops or is locked. */
     readonly isAlwaysServed?: boolean;
+    /** The event of a route that is the administrator's alone. */
+    readonly adminEvent?: EventType;
   }
 }
 
@@ -95,33 +112,55 @@ export function createServer(parts: HttpParts): HttpServer {
   setTimeouts(app.server);
   answerUnusual(app.server, newRequestId);
   endSilent(app.server);
-  limitConnections(app.server, newRequestId);
+  const connections = new ConnectionLimits(app.server, newRequestId);
   limitPipelining(app.server);
+  answerHalfClosed(app.server);
 
   app.decorateRequest('presented', null);
   app.decorateRequest('token', '');
+  const order = new RequestOrder();
+  const starts = new FairStart();
+  const largeBodies = new LargeBodies();
   app.addHook('onRequest', (request, reply, done) => {
-    // Cut off for what it sent ahead: nobody hears an answer, and nothing is decided for nobody.
-    if (request.raw.socket.destroyed) return void reply.hijack();
     setCommonHeaders(request, reply);
-    try {
-      guard(parts, request.raw, request.routeOptions.config.isAlwaysServed === true);
-      // Before a body is read that nobody asked for.
-      if (request.is404) return done(faultOfUnrouted(request.url, reply));
-      if (request.routeOptions.config.isPublic === true) return done();
-      request.token = bearerToken(request.raw);
-      const found = authenticate(parts.vault, request.token);
-      if (!(found instanceof Promise)) {
-        request.presented = found;
-        return done();
+    // The client was cut off, or told that the connection ends: nobody reads a response, so nothing is decided.
+    const isGone = (): boolean => request.raw.socket.destroyed || request.raw.socket.writableEnded;
+    if (isGone()) return void reply.hijack();
+    const start = (act: () => void): void => {
+      const begin = (): unknown => (isGone() ? reply.hijack() : act());
+      if (!starts.run(request, begin)) done(OVERLOADED);
+    };
+    order.enter(request.raw, reply.raw, () => {
+      try {
+        guard(parts, request.raw, request.routeOptions.config.isAlwaysServed === true);
+        if (request.is404 || isEncodedRoute(request.url, request.method)) throw faultOfUnrouted(request.url, reply);
+        if (request.routeOptions.config.isPublic === true) return start(done);
+        request.token = bearerToken(request.raw);
+        const found = authenticate(parts.vault, request.token);
+        if (typeof found === 'function') return start(() => found().then((presented) => admit(presented), done));
+        admit(found);
+      } catch (error) {
+        const thrown = toError(error);
+        start(() => done(thrown));
       }
-      found.then((presented) => {
-        request.presented = presented;
-        done();
-      }, done);
-    } catch (error) {
-      done(error instanceof Error ? error : new Error('thrown value'));
+    });
+    function admit(presented: Presented): void {
+      request.presented = presented;
+      connections.keep(request.raw.socket);
+      start(() => checkRight(parts.vault, request, done));
     }
+  });
+  // The body is about to be read.
+  app.addHook('preParsing', (request, reply, payload, done) => {
+    if (!hasUnreadBody(request.raw)) return done(null, payload);
+    largeBodies.enter(callerKey(request), request, reply.raw, () => {
+      continueIfExpected(request.raw, reply.raw);
+      done(null, payload);
+    });
+  });
+  app.addHook('onSend', (request, reply, _payload, done) => {
+    if (hasUnreadBody(request.raw)) closeUnread(request.raw, reply);
+    done();
   });
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, bytes, done) => {
@@ -130,7 +169,7 @@ export function createServer(parts: HttpParts): HttpServer {
         throw standardFault('UNSUPPORTED_MEDIA_TYPE');
       done(null, bytes.length === 0 ? undefined : parseJson(toBytes(bytes)));
     } catch (error) {
-      done(error instanceof Error ? error : new Error('thrown value'));
+      done(toError(error));
     }
   });
   // What is empty has no type to be wrong.
@@ -151,14 +190,19 @@ function setCommonHeaders(request: FastifyRequest, reply: FastifyReply): void {
   });
 }
 
+function toError(error: unknown): Error {
+  return error instanceof Error ? error : new Error('thrown value');
+}
+
 function toBytes(body: string | Buffer): Uint8Array {
   return typeof body === 'string' ? Buffer.from(body) : body;
 }
 
 function guard({ status, hostRule }: HttpParts, raw: IncomingMessage, isAlwaysServed: boolean): void {
   checkVersion(raw);
+  checkFraming(raw);
   checkTarget(raw.url ?? '');
-  checkAuthorizationOnce(raw);
+  checkSingleHeaders(raw);
   checkHost(raw, hostRule);
   const now = status();
   if (isAlwaysServed || now === 'ok' || now === 'failing') return;
@@ -169,8 +213,13 @@ function guard({ status, hostRule }: HttpParts, raw: IncomingMessage, isAlwaysSe
 function answerError({ log }: HttpParts, error: unknown, request: FastifyRequest, reply: FastifyReply) {
   const fault = toFault(error);
   if (fault === null) log.bug(error, request.id);
-  // What the framework refuses by itself has not come past the hooks.
+  // What the framework rejects on its own did not pass the hooks.
   setCommonHeaders(request, reply);
+  // What remains of a chunked body is unknown, and where it is framed wrongly so is its end. The framework would close after every
+  // body that a parser rejects.
+  if (request.headers['transfer-encoding'] !== undefined || hasUnreadBody(request.raw)) closeUnread(request.raw, reply);
+  else if (reply.hasHeader('connection')) reply.removeHeader('connection');
+  if (fault?.code === 'PRECONDITION_FAILED' && isNotModified(request.raw)) return reply.code(304).send();
   const answer = toErrorAnswer(fault ?? new Fault('INTERNAL_ERROR', 'The service made a mistake; its log has it.'));
   log.refused({ code: answer.body.error.code, requestId: request.id, method: request.method, remoteAddr: request.ip });
   return reply.code(answer.status).headers(answer.headers).type('application/json; charset=utf-8').send(answer.body);

@@ -99,7 +99,7 @@ function limited(seconds: number): Fault {
 }
 
 /** An IPv4 address as it is; of an IPv6 address the first 64 bits, which one host has to itself. */
-function networkOf(address: string): string {
+export function networkOf(address: string): string {
   if (!address.includes(':')) return address;
   const [head = '', tail] = address.split('::');
   const first = head.split(':').filter((group) => group !== '');

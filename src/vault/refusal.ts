@@ -1,11 +1,25 @@
-/** Refusing an agent what is the administrator's, where its request was too malformed for the operation to do it. */
+/** Rejecting an agent at a route that is the administrator's. */
 
 import type { EventType } from '../core/audit.ts';
+import { Fault } from '../core/fault.ts';
+import { parseAgentName, parsePolicyName } from '../core/names.ts';
 import type { Context } from '../core/operation.ts';
 import { adminRead } from '../core/operations/adminread.ts';
 import type { Vault } from './vault.ts';
 
-/** Resolves for the administrator. @throws ACCESS_DENIED for an agent, recorded */
-export async function refuseAgent(vault: Vault, context: Context, event: EventType): Promise<void> {
-  await vault.ledger.submit(adminRead(context, event, '*', () => null));
+/** `name` is the agent or policy in the address, not yet parsed. Resolves for the administrator. @throws ACCESS_DENIED, recorded */
+export async function refuseAgent(vault: Vault, context: Context, event: EventType, name?: string): Promise<void> {
+  await vault.ledger.submit(adminRead(context, event, resourceOf(event, name), () => null));
+}
+
+/** As the operation itself names it; `*` where the address names nothing, or nothing that could exist. */
+function resourceOf(event: EventType, name: string | undefined): string {
+  const [kind] = event.split('.');
+  if (name === undefined) return '*';
+  try {
+    return `${kind}:${kind === 'agent' ? parseAgentName(name) : parsePolicyName(name)}`;
+  } catch (error) {
+    if (error instanceof Fault) return '*';
+    throw error;
+  }
 }

@@ -12,7 +12,7 @@ import {
   verify,
 } from '../core/operations/sessions.ts';
 import type { Secret } from '../core/secret.ts';
-import { newChallengeId, nonceOf, readChallengeId } from '../crypto/challenges.ts';
+import { type KnownChallenge, newChallengeId, nonceOf, readChallengeId } from '../crypto/challenges.ts';
 import { DECOY_KEY, isSignatureValid } from '../crypto/ed25519.ts';
 import { hashToken, newToken } from '../crypto/tokens.ts';
 import type { Vault } from './vault.ts';
@@ -51,11 +51,14 @@ export async function login(
   origin: Pick<Context, 'requestId' | 'remoteAddr'>,
   proof: Proof,
 ): Promise<LoggedIn & { token: Secret }> {
-  const { clock, limiter } = vault;
+  const { clock, keys, limiter } = vault;
   const { agentName } = proof;
+  const challenge = readChallengeId(keys.challenge, proof.challengeId);
+  // Not charged, or anybody could use up the tries of an address: an invented id costs no check of a signature.
+  if (challenge === null) throw authFailed();
   const settle = await limiter.admit(agentName, origin.remoteAddr, clock);
   try {
-    const loggedIn = await answerChallenge(vault, origin, proof);
+    const loggedIn = await answerChallenge(vault, origin, proof, challenge);
     settle(false);
     return loggedIn;
   } catch (error) {
@@ -68,9 +71,8 @@ async function answerChallenge(
   { keys, ledger, budgets, clock }: Vault,
   origin: Pick<Context, 'requestId' | 'remoteAddr'>,
   { challengeId, agentName, signature }: Proof,
+  challenge: KnownChallenge,
 ): Promise<LoggedIn & { token: Secret }> {
-  const challenge = readChallengeId(keys.challenge, challengeId);
-  if (challenge === null) throw authFailed();
   await ledger.refresh();
   const agent = ledger.memory.control.agentByName(agentName);
   const nonce = nonceOf(keys.challenge, challengeId, boundTo(agent, agentName));

@@ -27,20 +27,23 @@ export interface Vault {
 }
 
 /**
- * Whose token this is, before anything of the request is read further; the turn looks again. Synchronous where session and
- * agent are in memory. @throws UNAUTHENTICATED, SESSION_EXPIRED; UNAVAILABLE where more of theirs waits than there is room for
+ * Whose token this is, before anything of the request is read further; the turn looks again. A function that queries the store
+ * where session or agent is not in memory. @throws UNAUTHENTICATED, SESSION_EXPIRED; UNAVAILABLE where more of theirs waits than
+ * there is room for
  */
-export function authenticate(vault: Vault, token: string): Presented | Promise<Presented> {
+export function authenticate(vault: Vault, token: string): Presented | (() => Promise<Presented>) {
   const { ledger, store, keys, adminTokenHash } = vault;
   const tokenHash = hashToken(token);
   const cached = ledger.memory.sessions.get(tokenHash);
   // WHY the agent too: the session may be cached before this node has heard of the agent, which another node registered.
   if (cached !== null && hasAgent(vault, cached)) return toPresented(vault, tokenHash, cached);
   if (isSameText(tokenHash, adminTokenHash)) return { kind: 'admin' };
-  return findSession(ledger.memory, store, keys, tokenHash).then(async (session) => {
+  return async () => {
+    const session = await findSession(ledger.memory, store, keys, tokenHash);
+    // Its agent may have been registered on another node just now.
     if (session !== null && !hasAgent(vault, session)) await ledger.refresh();
     return toPresented(vault, tokenHash, session);
-  });
+  };
 }
 
 function hasAgent({ ledger }: Vault, { agentId }: Session): boolean {

@@ -12,6 +12,7 @@ const TABLE: Readonly<Record<number, readonly FaultCode[]>> = {
   405: ['METHOD_NOT_ALLOWED'],
   408: ['REQUEST_TIMEOUT'],
   409: ['ALREADY_EXISTS', 'LEASE_ENDED'],
+  412: ['PRECONDITION_FAILED'],
   413: ['PAYLOAD_TOO_LARGE'],
   414: ['URI_TOO_LONG'],
   415: ['UNSUPPORTED_MEDIA_TYPE'],

@@ -92,6 +92,19 @@ test('a public key whose coordinate is not below the prime is refused, whatever 
   }
 });
 
+test('a public key that is no point of the curve is refused, and its neighbours are not', () => {
+  // Found by decoding as in RFC 8032, section 5.1.3, which computes the root itself.
+  const off = [2, 7, 8, 11, 12, 13, 17, 20, 22];
+  for (let y = 2; y < 24; y++) {
+    for (const sign of [0, 0x80]) {
+      const key = Buffer.alloc(32);
+      [key[0], key[31]] = [y, sign];
+      if (off.includes(y)) assert.throws(() => parse(key), refusal, `y = ${y}`);
+      else assert.doesNotThrow(() => parse(key), `y = ${y}`);
+    }
+  }
+});
+
 test('a public key is base64 of 32 bytes in its one spelling', () => {
   const key = hex(RFC_8032[0]?.[1] ?? '');
   const text = key.toString('base64');

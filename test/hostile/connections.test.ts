@@ -6,7 +6,6 @@ import { test } from 'node:test';
 import { startTestService } from '../kit/service.ts';
 
 const PER_ADDRESS = 500;
-const HEALTH = 'GET /api/v1/health HTTP/1.1\r\nHost: localhost\r\n\r\n';
 
 interface Held {
   readonly socket: Socket;
@@ -15,11 +14,11 @@ interface Held {
 }
 
 /** Opens a connection from that address, asks once, and leaves it open. */
-function hold(address: string, localAddress: string): Promise<Held> {
+function hold(address: string, localAddress: string, request: string): Promise<Held> {
   const { hostname, port } = new URL(address);
   return new Promise((resolve) => {
     let text = '';
-    const socket = connect({ host: hostname, port: Number(port), localAddress }, () => socket.write(HEALTH));
+    const socket = connect({ host: hostname, port: Number(port), localAddress }, () => socket.write(request));
     const finish = () => resolve({ socket, text });
     socket.on('data', (chunk) => {
       text += chunk;
@@ -30,12 +29,14 @@ function hold(address: string, localAddress: string): Promise<Held> {
   });
 }
 
-const hasAnswer = ({ text }: Held) => text.startsWith('HTTP/1.1 200 OK');
+const hasAnswer = ({ text }: Held) => text.startsWith('HTTP/1.1 404 ');
 
 test('a refused connection takes no place, and a closed one gives its own back: it is 500 every time', async (t) => {
-  const { address } = await startTestService(t);
+  const { address, adminToken } = await startTestService(t);
+  // Connections that have shown a valid token give way to nobody.
+  const request = `GET /auth/session HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${adminToken}\r\n\r\n`;
   const attempt = async (): Promise<number> => {
-    const held = await Promise.all(Array.from({ length: PER_ADDRESS + 10 }, () => hold(address, '127.0.0.5')));
+    const held = await Promise.all(Array.from({ length: PER_ADDRESS + 10 }, () => hold(address, '127.0.0.5', request)));
     for (const { socket } of held) socket.destroy();
     return held.filter(hasAnswer).length;
   };

@@ -71,13 +71,23 @@ test('a transfer coding that is not chunked, once and last, is refused', () =>
       ...[
         'Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked',
         'Transfer-Encoding: chunked\r\nTransfer-Encoding: identity',
+        'Transfer-Encoding: gzip\r\nTransfer-Encoding: chunked',
       ],
+      ...['Transfer-Encoding: gzip, chunked', 'Transfer-Encoding: identity, chunked', 'Transfer-Encoding: , chunked'],
       ...['Transfer-Encoding : chunked', 'Transfer-Encoding:\r\n chunked', 'Transfer-Encoding: \u000bchunked'],
       ...['Transfer-Encoding: chunked\u0000', 'Transfer-Encoding: \u00e7hunked', 'Transfer-Encoding: chunk ed'],
     ];
     for (const line of codings) {
       assert.deepEqual(await statusesOf(challenge([line], chunked(BODY)), SMUGGLED), [400], JSON.stringify(line));
     }
+  }));
+
+test('HTTP/1.0 has no chunks: the request is refused, and the connection ends', () =>
+  scene.untouchedBy(async () => {
+    const line = 'POST /auth/challenge HTTP/1.0';
+    const asked = challenge(['Transfer-Encoding: chunked'], chunked(BODY), { line });
+    assert.deepEqual(await statusesOf(asked, SMUGGLED), [400]);
+    assert.deepEqual(await statusesOf(challenge([], BODY, { line })), [200]);
   }));
 
 test('chunks are measured in hexadecimal and in nothing else', () =>
@@ -118,7 +128,7 @@ test('an honest request in chunks is understood, and a trailer of it is no heade
       ...{ method: 'DELETE', target: '/api/v1/credentials/open/stored', token: null, body: trailer },
       headers: ['Transfer-Encoding: chunked', 'Trailer: Authorization', KEPT],
     });
-    assert.deepEqual(await statusesOf(guarded, LAST), [401, 200]);
+    assert.deepEqual(await statusesOf(guarded, LAST), [401], 'its body is not read, and the connection ends');
   }));
 
 /** A server may end the connection with a refusal; what it must not do is answer what was smuggled. */

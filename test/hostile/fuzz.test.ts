@@ -95,7 +95,7 @@ const USUAL: Readonly<Record<string, unknown>> = {
     offset: '1',
   },
   ...{
-    public_key: Buffer.alloc(32, 7).toString('base64'),
+    public_key: Buffer.alloc(32, 9).toString('base64'),
     order: 'asc',
     since: '2026-01-01',
     until: '2099-01-01T00:00:00+02:00',

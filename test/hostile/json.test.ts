@@ -19,6 +19,10 @@ const UTF8 = /^body: must be UTF-8$/;
 const TWICE = /^body: has a key twice$/;
 const KEY = /^body: has a key that is not allowed$/;
 const DEPTH = /^body: must be at most \d+ levels deep$/;
+const TOKENS = /^body: must have at most \d+ tokens$/;
+const CONTAINERS = /^body: must have at most \d+ objects and arrays$/;
+const KEYS = /^body: must have at most \d+ keys in an object$/;
+const LONG = /^body: (?:must have no (?:key|number) over \d+ characters|has a string that is too long)$/;
 const SCHEMA = /^(?:body|path|value|description): /;
 
 /** Each would store `open/json` if it were read with a little good will. */
@@ -81,12 +85,20 @@ const NOT_JSON: Readonly<Record<string, readonly [rule: RegExp, body: string | U
   '10,000 objects in one another': [DEPTH, `${'{"a":'.repeat(10_000)}1${'}'.repeat(10_000)}`],
   'depth within a field': [DEPTH, `{"path":"open/json","value":"v","description":${'['.repeat(9)}${']'.repeat(9)}}`],
   '100,000 fields': [
-    SCHEMA,
+    KEYS,
     `{"path":"open/json","value":"v",${Array.from({ length: 100_000 }, (_, n) => `"f${n}":0`).join()}}`,
   ],
-  'a number of a million digits': [SCHEMA, `{"path":"open/json","value":${'1'.repeat(1_000_000)}}`],
+  '65 fields': [KEYS, `{${Array.from({ length: 65 }, (_, n) => `"f${n}":0`).join()}}`],
+  '64 fields': [SCHEMA, `{${Array.from({ length: 64 }, (_, n) => `"f${n}":0`).join()}}`],
+  '100,000 objects': [CONTAINERS, `[${'{},'.repeat(100_000)}{}]`],
+  '100,000 lists': [CONTAINERS, `{"path":"open/json","value":[${'[],'.repeat(100_000)}[]]}`],
+  '65 objects and lists': [CONTAINERS, `[${'{},'.repeat(63)}[]]`],
+  '100,000 values': [TOKENS, `{"path":"open/json","value":[${'0,'.repeat(100_000)}0]}`],
+  'a key of a million characters': [LONG, `{"path":"open/json","value":"v","${'k'.repeat(1_000_000)}":0}`],
+  'a string of a million characters': [LONG, `{"path":"open/json","value":"${'v'.repeat(1_000_000)}"}`],
+  'a number of a million digits': [LONG, `{"path":"open/json","value":${'1'.repeat(1_000_000)}}`],
   'a million spaces and no object': [SYNTAX, ' '.repeat(1_000_000)],
-  'a million quotes': [SYNTAX, '"'.repeat(1_000_001)],
+  'a million quotes': [TOKENS, '"'.repeat(1_000_001)],
   'a million backslashes': [SYNTAX, `{"${'\\'.repeat(1_000_000)}`],
 };
 

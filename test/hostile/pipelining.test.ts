@@ -49,3 +49,37 @@ test('a connection that takes its answers may ask as often as it likes', async (
     assert.equal((await agent.get('/api/v1/credentials/open/stored')).status, 200);
   }
 });
+
+test('requests of one connection take effect in order, unless all of them are safe', async () => {
+  const KEPT = 'Connection: keep-alive';
+  const store = (value: string): Buffer =>
+    scene.bytesOf({
+      ...{ method: 'POST', target: '/api/v1/credentials', headers: [KEPT] },
+      body: JSON.stringify({ path: 'open/ordered', value }),
+    });
+  const retrieve = scene.bytesOf({ target: '/api/v1/credentials/open/ordered', headers: [KEPT] });
+  const remove = scene.bytesOf({ method: 'DELETE', target: '/api/v1/credentials/open/ordered', headers: [KEPT] });
+  for (let round = 0; round < 10; round++) {
+    const [first, second] = [`first-${round}`, `second-${round}`];
+    const sent = [store(first), retrieve, retrieve, store(second), retrieve, remove, retrieve];
+    const { head, body } = await sendRaw(address, Buffer.concat([...sent, scene.bytesOf({ target: '/nowhere' })]));
+    const text = `${head}\r\n\r\n${body}`;
+    const statuses = [...text.matchAll(/HTTP\/1\.1 (\d{3})/g)].map(([, status]) => Number(status));
+    assert.deepEqual(statuses, [201, 200, 200, 201, 200, 204, 404, 404]);
+    const values = [...text.matchAll(/"value":"([^"]*)"/g)].map(([, value]) => value);
+    assert.deepEqual(values, [first, first, second]);
+  }
+});
+
+test('nothing behind a request that ends the connection takes effect', () =>
+  scene.untouchedBy(async () => {
+    const early = scene.bytesOf({
+      method: 'POST',
+      token: null,
+      headers: ['Content-Length: 9', 'Connection: keep-alive'],
+    });
+    const remove = scene.bytesOf({ method: 'DELETE', target: '/api/v1/credentials/open/stored' });
+    const { head, isClosed } = await sendRaw(address, Buffer.concat([early, Buffer.from('{"a":"b"}'), remove]));
+    assert.match(head, /^HTTP\/1\.1 401 /);
+    assert.equal(isClosed, true);
+  }));

@@ -69,11 +69,30 @@ test('an address has one spelling: nothing is dropped, joined or resolved on the
     ),
   ));
 
-test('no spelling of an address lets a stranger past the token', () =>
+test('the words of a route have one spelling; its parameters may be encoded', () =>
   scene.untouchedBy(async () => {
-    const spellings = ['/api/v1/credentials', '/api/v1/credential%73', '/%61pi/v1/credentials', '/api/v1/%61gents'];
-    for (const target of spellings)
-      assert.equal(await scene.codeOf({ target, token: null }), 'UNAUTHENTICATED', target);
+    const spellings = [
+      ...['/api/v1/credential%73', '/%61pi/v1/credentials', '/api/v1/%61gents', '/api/v1/%63redentials/open/stored'],
+      ...['/api/v1/audit/verif%79', '/api/v1/audit/export%3f', '/%6fpenapi.json', '/api/v1/%68ealth'],
+    ];
+    for (const token of [null, scene.service.adminToken]) {
+      for (const target of spellings) assert.equal(await scene.codeOf({ target, token }), 'NOT_FOUND', target);
+      const renew = '/api/v1/leases/01890000-0000-7000-8000-000000000000/rene%77';
+      assert.equal(await scene.codeOf({ method: 'POST', target: renew, token }), 'NOT_FOUND');
+      const simulate = { method: 'POST', target: '/api/v1/policies/simulat%65', token };
+      assert.equal(await scene.codeOf(simulate), 'METHOD_NOT_ALLOWED', 'it is a policy of that name');
+    }
+    assert.equal(await scene.codeOf({ target: '/api/v1/agents/%69nsider' }), '200');
+  }));
+
+test('what cannot be decoded is 400, in a path and in a query', () =>
+  scene.untouchedBy(async () => {
+    for (const target of ['/api/v1/audit?resource=%zz', '/api/v1/audit?resource=%', '/api/v1/audit?%ff=a']) {
+      assert.equal(await scene.codeOf({ target }), 'INVALID_REQUEST', target);
+    }
+    for (const path of ['open/%c0%af', 'open/%e2%82', '%2', '%ed%a0%80']) {
+      assert.equal(await scene.codeOf({ target: `/api/v1/credentials/${path}` }), 'INVALID_REQUEST', path);
+    }
   }));
 
 test('a method that an address does not take is 405 with Allow, and HEAD and OPTIONS do nothing', () =>

@@ -141,8 +141,10 @@ const SMALL_ORDER = [
   `ee${'ff'.repeat(31)}`,
 ];
 
-test('small-order points are refused as public keys', async () => {
-  for (const point of SMALL_ORDER) {
+const OFF_THE_CURVE = [`02${'00'.repeat(31)}`, '07'.repeat(32)];
+
+test('small-order points, and what is no point of the curve, are refused as public keys', async () => {
+  for (const point of [...SMALL_ORDER, ...OFF_THE_CURVE]) {
     const public_key = Buffer.from(point, 'hex').toString('base64');
     assertInvalid(await register('small-order', { public_key }), 'public_key');
   }

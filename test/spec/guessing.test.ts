@@ -10,9 +10,16 @@ import { startTestService, type TestService } from '../kit/service.ts';
 
 const INVENTED = { challenge_id: '0190a000-0000-8000-8000-000000000000', signature: 'AAAA' };
 
+/** A challenge that was issued, with a signature that is not the agent's. */
+async function wrongProof({ anonymous }: TestService, agent_name: string) {
+  const { body } = await anonymous.post('/auth/challenge', { agent_name });
+  return { challenge_id: body.data.challenge_id, signature: 'AAAA', agent_name };
+}
+
 /** Fails `count` verifies of the agent, some at a time; returns the answers. */
-async function fail({ anonymous }: TestService, agent_name: string, count: number): Promise<Answer[]> {
-  const proof = { ...INVENTED, agent_name };
+async function fail(service: TestService, agent_name: string, count: number): Promise<Answer[]> {
+  const { anonymous } = service;
+  const proof = await wrongProof(service, agent_name);
   const answers: Answer[] = [];
   while (answers.length < count) {
     const batch = Array.from({ length: Math.min(20, count - answers.length) }, () =>
@@ -97,6 +104,18 @@ test('one address fails 300 times at once whatever the names, then ten a second'
   assert.equal(failed + countOf(answers, 429), 350);
 });
 
+test('challenge ids that were never issued count for nobody', async (t) => {
+  const service = await startTestService(t);
+  await service.agent('undisturbed');
+  const proof = { ...INVENTED, agent_name: 'undisturbed' };
+  for (let round = 0; round < 20; round++) {
+    const answers = await Promise.all(Array.from({ length: 20 }, () => service.anonymous.post('/auth/verify', proof)));
+    for (const answer of answers) assertRefused(answer, 'AUTH_FAILED');
+  }
+  const key = readAgentKey(service.dataDir, 'undisturbed');
+  assert.match(await logIn(service.address, 'undisturbed', key), /^lhs_/);
+});
+
 test('the spelling of the name makes no new limit', async (t) => {
   const service = await startTestService(t);
   await fail(service, 'spelled', 60);
@@ -116,11 +135,12 @@ test('challenges and successes cost nothing of it', async (t) => {
 });
 
 test('X-Forwarded-For names the address only where a trusted proxy is configured', async (t) => {
-  const statusesOf = async ({ anonymous }: TestService) => {
+  const statusesOf = async (service: TestService) => {
+    const proof = await wrongProof(service, 'forwarded');
     const answers = await Promise.all(
       Array.from({ length: 90 }, (_, n) => {
         const headers = { 'x-forwarded-for': `192.0.2.${n}` };
-        return anonymous.call('POST', '/auth/verify', { ...INVENTED, agent_name: 'forwarded' }, headers);
+        return service.anonymous.call('POST', '/auth/verify', proof, headers);
       }),
     );
     return [...new Set(answers.map(({ status }) => status))].sort();

@@ -82,8 +82,8 @@ suite('not recorded', () => {
 
 test('not recorded: 429', async (t) => {
   const other = await startTestService(t);
-  await other.agent('guessed');
-  const proof = { challenge_id: '0190a000-0000-8000-8000-000000000000', agent_name: 'guessed', signature: 'AAAA' };
+  const { body } = await other.anonymous.post('/auth/challenge', { agent_name: 'guessed' });
+  const proof = { challenge_id: body.data.challenge_id, agent_name: 'guessed', signature: 'AAAA' };
   const entries = await entriesOf(other, async () => {
     const answers = await Promise.all(Array.from({ length: 90 }, () => other.anonymous.post('/auth/verify', proof)));
     assert.equal(

@@ -43,7 +43,8 @@ export async function logIn(
 
 /** The agent in a new request, with the token. */
 export async function as(vault: Vault, token: string): Promise<Context> {
-  return { ...admin(), presented: await authenticate(vault, token) };
+  const found = authenticate(vault, token);
+  return { ...admin(), presented: typeof found === 'function' ? await found() : found };
 }
 
 /** The agent in a new request, as far as a turn: nobody has looked yet whether the token is good. */

@@ -4,6 +4,7 @@ import type { AgentName, PolicyName } from '../names.ts';
 import { type Context, type Operation, operation, refused, succeeded } from '../operation.ts';
 import type { CredentialPath } from '../path.ts';
 import type { Policy, PolicyDraft } from '../policy.ts';
+import type { Workspace } from '../workspace.ts';
 
 export function createPolicy(context: Context, draft: PolicyDraft): Operation<Policy> {
   const resource = `policy:${draft.name}`;
@@ -20,7 +21,9 @@ export function createPolicy(context: Context, draft: PolicyDraft): Operation<Po
 /** Creates or replaces. */
 export function replacePolicy(context: Context, draft: PolicyDraft): Operation<Policy> {
   const resource = `policy:${draft.name}`;
-  return operation({ context, event: 'policy.replace', resource, who: 'admin' }, ({ known, moment, entry }) => {
+  const targetExists = ({ control }: Workspace): boolean => control.policies.get(draft.name) !== null;
+  const description = { context, event: 'policy.replace' as const, resource, who: 'admin' as const, targetExists };
+  return operation(description, ({ known, moment, entry }) => {
     const before = known.control.policies.get(draft.name);
     const policy: Policy = { ...draft, createdAt: before?.createdAt ?? moment.now };
     return succeeded(policy, entry('allowed'), [{ kind: 'putPolicy', policy }]);

@@ -1,0 +1,28 @@
+/**
+ * Closes connections whose request body is not read to its end: after an early response nothing of it is read any more.
+ * SOURCE: RFC 9112, section 9.6.
+ */
+import type { IncomingMessage } from 'node:http';
+import type { FastifyReply } from 'fastify';
+
+/** Time to take the response. Closing a socket with unread bytes resets the connection, and the client may lose the response. */
+const LINGER_MS = 250;
+
+/** Whether more of the body may come. */
+export function hasUnreadBody({ complete, headers }: IncomingMessage): boolean {
+  if (complete) return false;
+  return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
+}
+
+/** To be called before the response's head is written. */
+export function closeUnread(request: IncomingMessage, reply: FastifyReply): void {
+  const { socket } = request;
+  reply.header('connection', 'close');
+  request.pause();
+  // WHY: Node reads and drops a body that was not consumed; one read of no bytes marks it as consumed.
+  request.read(0);
+  socket.destroySoon = () => {
+    socket.end();
+    setTimeout(() => socket.destroy(), LINGER_MS).unref();
+  };
+}
