@@ -69,6 +69,10 @@ function hintFor({ code }: LeaseholdError, settings: Settings | null): string | 
     case 'NO_ANSWER':
     case 'BAD_ANSWER':
       return `The address is from ${settings?.address.by ?? 'nowhere'}. Does the service run there? leasehold doctor looks.`;
+    case 'BAD_CERTIFICATE':
+      return settings?.caFile
+        ? `Only the authorities in ${settings.caFile.value} are trusted (${settings.caFile.by}).`
+        : 'If it is from a private authority, give its certificate: --ca-file FILE, or LEASEHOLD_CA_FILE.';
     case 'NOT_FOUND':
       return 'leasehold list shows what there is, as far as you may see it.';
     case 'BAD_KEY':

@@ -14,6 +14,12 @@ export const CONNECTION_FLAGS: readonly Flag[] = [
     help: "of a service on this machine: its address and its administrator's token (LEASEHOLD_DATA_DIR)",
     completes: 'directory',
   },
+  {
+    name: 'ca-file',
+    value: 'FILE',
+    help: "certificates in PEM: trusts only these authorities for the service's certificate (LEASEHOLD_CA_FILE)",
+    completes: 'file',
+  },
   { name: 'profile', value: 'NAME', help: 'of leasehold.toml (LEASEHOLD_PROFILE)' },
   { name: 'timeout', value: 'SECONDS', help: 'of each call (default 30, LEASEHOLD_TIMEOUT)' },
   { name: 'insecure-http', value: null, help: 'plain HTTP to another machine, which shows every value to its network' },

@@ -86,10 +86,10 @@ const REFUSED: readonly [file: string, text: string, says: RegExp][] = [
   [USER, 'address = 7', /config\.toml: address must be a text/],
   [USER, 'address = ', /config\.toml, line 1: it is no TOML/],
   [USER, '[profiles]\ndev = 1', /\[profiles\.dev\] must be a table/],
-  ['leasehold.toml', 'token = "x"', /leasehold\.toml: token does not belong into a file that is committed/],
-  ['leasehold.toml', 'token_file = "x"', /leasehold\.toml: token_file does not belong into a file that is committed/],
-  ['leasehold.toml', 'data_dir = "x"', /leasehold\.toml: data_dir does not belong into a file that is committed/],
-  ['leasehold.toml', 'trusted_addresses = ["x"]', /does not belong into a file that is committed/],
+  ['leasehold.toml', 'token = "x"', /leasehold\.toml: token does not belong in a file that is committed/],
+  ['leasehold.toml', 'token_file = "x"', /leasehold\.toml: token_file does not belong in a file that is committed/],
+  ['leasehold.toml', 'data_dir = "x"', /leasehold\.toml: data_dir does not belong in a file that is committed/],
+  ['leasehold.toml', 'trusted_addresses = ["x"]', /does not belong in a file that is committed/],
 ];
 
 for (const [file, text, says] of REFUSED) {

@@ -14,6 +14,7 @@ export interface FileSettings {
   readonly timeout?: number;
   /** The user's file alone. */
   readonly token_file?: string;
+  readonly ca_file?: string;
   readonly data_dir?: string;
   readonly trusted_addresses?: readonly string[];
 }
@@ -40,6 +41,8 @@ const PROJECT_FIELDS: Readonly<Record<string, Kind>> = {
 const USER_FIELDS: Readonly<Record<string, Kind>> = {
   ...PROJECT_FIELDS,
   token_file: 'text',
+  // WHY not a project's: who can write there, and sits between, could name an authority that trusts them.
+  ca_file: 'text',
   data_dir: 'text',
   trusted_addresses: 'texts',
 };
@@ -142,7 +145,7 @@ function checkFields(values: Record<string, unknown>, where: string, kind: Setti
     if (wanted === undefined) {
       const isPrivate =
         kind === 'project file' && (Object.hasOwn(USER_FIELDS, name) || /token|secret|password/i.test(name));
-      const rule = isPrivate ? 'does not belong into a file that is committed' : 'is not known';
+      const rule = isPrivate ? 'does not belong in a file that is committed' : 'is not known';
       throw new Mistake(`${where}: ${name} ${rule}; there are ${Object.keys(known).join(', ')}`);
     }
     const isFit =
@@ -160,11 +163,12 @@ function absolute(settings: FileSettings, path: string, { home }: Places): FileS
     const whole = text.replace(/^~(?=\/|$)/, home);
     return isAbsolute(whole) ? whole : join(dirname(path), whole);
   };
-  const { key_file, token_file, data_dir } = settings;
+  const { key_file, token_file, ca_file, data_dir } = settings;
   return {
     ...settings,
     ...(key_file === undefined ? {} : { key_file: from(key_file) }),
     ...(token_file === undefined ? {} : { token_file: from(token_file) }),
+    ...(ca_file === undefined ? {} : { ca_file: from(ca_file) }),
     ...(data_dir === undefined ? {} : { data_dir: from(data_dir) }),
   };
 }

@@ -54,6 +54,7 @@ export async function resolveSettings(flag: FlagReader, terminal: Terminal): Pro
   return {
     address,
     dataDir,
+    caFile: findCaFile(flag, places, layers, address.value),
     identity: findIdentity({ flag, places, layers, address, dataDir: dataDir.value, serviceAddress: own }),
     format: first(formats, toFormat),
     timeoutSeconds: first(timeouts, toSeconds),
@@ -65,6 +66,19 @@ export async function resolveSettings(flag: FlagReader, terminal: Terminal): Pro
       ...dataDirs.others.map((said) => ({ ...said, setting: 'data directory' })),
     ],
   };
+}
+
+/** What a file says next to another address is meant for that one. */
+function findCaFile(flag: FlagReader, places: Places, layers: readonly Layer[], address: string): Said<string> | null {
+  const candidates = new Candidates<string>()
+    .add(flag('ca-file'), '--ca-file', 'flag')
+    .add(readVariable(places, 'LEASEHOLD_CA_FILE'), 'LEASEHOLD_CA_FILE', 'environment');
+  for (const { settings, by, level } of layers) {
+    const isElsewhere = settings.address !== undefined && settings.address.replace(/\/+$/, '') !== address;
+    if (!isElsewhere) candidates.add(settings.ca_file, `${by}, ca_file`, level);
+  }
+  const said = candidates.first;
+  return said === null ? null : { ...said, value: resolve(places.folder, said.value) };
 }
 
 function chooseProfile(flag: FlagReader, places: Places, files: readonly SettingsFile[]): Said<string> | null {

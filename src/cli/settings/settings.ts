@@ -38,6 +38,8 @@ export interface Settings {
   readonly address: Said<string>;
   readonly identity: Said<Identity>;
   readonly dataDir: Said<string>;
+  /** Certificates of the authorities that are trusted for the service; null for the usual ones. */
+  readonly caFile: Said<string> | null;
   readonly format: Said<Format>;
   /** Of each call. */
   readonly timeoutSeconds: Said<number>;
