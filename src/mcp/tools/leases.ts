@@ -2,7 +2,7 @@
 import { Type } from 'typebox';
 import type { Leasehold } from '../../client/leasehold.ts';
 import type { Lease } from '../../client/types.ts';
-import { ONLY_READS, strict, type Tool } from '../tool.ts';
+import { ONLY_READS, oneOf, strict, type Tool } from '../tool.ts';
 
 const lease = strict({
   lease_id: Type.String(),
@@ -24,11 +24,7 @@ const describe = ({ lease_id, path, status, issued_at, expires_at, revoked_at }:
 });
 
 const listInput = strict({
-  status: Type.Optional(
-    Type.Union([Type.Literal('active'), Type.Literal('expired'), Type.Literal('revoked')], {
-      description: 'Only leases with this status.',
-    }),
-  ),
+  status: Type.Optional(oneOf(['active', 'expired', 'revoked'], 'Only leases with this status.')),
   limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 100, description: 'Entries at most; else 50.' })),
   offset: Type.Optional(Type.Integer({ minimum: 0, description: 'How many to skip.' })),
 });
