@@ -66,17 +66,17 @@ export function parsePolicy(fields: {
   const name = parsePolicyName(fields.name);
   const principal = parsePrincipal(fields.principal);
   if (resources.length < 1 || resources.length > MAX_RESOURCES) {
-    throw invalid('resources', `must hold 1 to ${MAX_RESOURCES} patterns`);
+    throw invalid('resources', `must be an array of 1 to ${MAX_RESOURCES} patterns`);
   }
-  if (actions.length < 1) throw invalid('actions', 'must hold at least one action');
-  const knownActions = actions.map((action) => {
-    if (!isAction(action)) throw invalid('actions', `must be of ${ACTIONS.join(', ')}`);
+  if (actions.length < 1) throw invalid('actions', 'must be an array of at least one action');
+  const knownActions = actions.map((action, at) => {
+    if (!isAction(action)) throw invalid(`actions[${at}]`, `must be one of ${ACTIONS.join(', ')}`);
     return action;
   });
   return {
     name,
     principal,
-    resources: [...new Set(resources.map((text) => parsePattern(text)))],
+    resources: [...new Set(resources.map((text, at) => parsePattern(text, `resources[${at}]`)))],
     actions: [...new Set(knownActions)],
     maxTtlSeconds: maxTtlSeconds === undefined ? DEFAULT_TTL_SECONDS : parseTtl(maxTtlSeconds, 'max_ttl'),
   };

@@ -64,6 +64,18 @@ export function validationFault(part: string, error: SchemaError | undefined, kn
   }
   if (part === 'body' && (error?.instancePath ?? '') === '')
     return new Fault('INVALID_REQUEST', 'body: must be a JSON object');
-  const rule = part === 'query' ? 'must be given once' : (error?.message ?? 'is not valid');
+  const rule = part === 'query' ? 'must be given once' : ruleOf(error);
   return new Fault('INVALID_REQUEST', `${field}: ${rule}`);
 }
+
+function ruleOf(error: SchemaError | undefined): string {
+  if (error?.keyword === 'type') return TYPE_RULES.get(String(error.params?.['type'])) ?? 'is not valid';
+  return error?.message ?? 'is not valid';
+}
+
+/** By the type that a schema asks for. */
+const TYPE_RULES: ReadonlyMap<string, string> = new Map([
+  ['string', 'must be a string'],
+  ['integer', 'must be a whole number'],
+  ['array', 'must be an array'],
+]);

@@ -94,7 +94,7 @@ for (const words of [
 
 test('a misspelt flag of put is still told as what it is', async (t) => {
   const { stderr } = await newHome(t).leasehold(['put', 'a/b', '--tpye', 'x']);
-  assert.match(stderr, /there is no flag --tpye; is --type meant\?/);
+  assert.match(stderr, /there is no flag --tpye; did you mean --type\?/);
 });
 
 test('a value is typed twice and not shown; two that differ are not stored', async (t) => {

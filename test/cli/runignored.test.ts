@@ -114,7 +114,7 @@ test('what is not ignored beside it still reaches the program', async () => {
 test('other commands go on as well', async () => {
   for (const [signals, expected] of [
     ['INT', 'ACCESS_DENIED'],
-    ['', 'broken off'],
+    ['', 'Cancelled'],
   ] as const) {
     const { child, ended } = start(signals, ['put', 'prod/new', '-']);
     const stderr = child.stderr.toArray();

@@ -153,7 +153,7 @@ test('a login that has ended, a key without its agent and a file that is not rea
   await service.as(kept[service.address].token).delete('/auth/session');
   const over = await home.leasehold(['whoami'], { environment });
   assert.deepEqual(
-    [over.code, /login as agent bot has ended[\s\S]*leasehold login --agent bot/.test(over.stderr)],
+    [over.code, /Your session has expired[\s\S]*leasehold login --agent bot/.test(over.stderr)],
     [2, true],
   );
   assert.equal((await home.leasehold(['logout'], { environment })).code, 0);
@@ -294,4 +294,16 @@ test('without a login an agent’s session ends with the command', async (t) => 
     body.data.map((entry: { event_type: string }) => entry.event_type),
     ['auth.verify', 'credential.list', 'session.end'],
   );
+});
+
+test('a token file that every user can read is told of, and one that a group can read is not', async (t) => {
+  const home = newHome(t);
+  const file = join(home.path, 'token');
+  writeFileSync(file, 'lha_0123456789abcdef\n');
+  const doctor = async (mode: number) => {
+    chmodSync(file, mode);
+    return (await home.leasehold(['doctor', '--token-file', 'token'])).stderr;
+  };
+  assert.equal(await doctor(0o644), `WARNING  ${file} can be read by every user: chmod o= ${file}\n`);
+  assert.equal(await doctor(0o640), '');
 });

@@ -8,6 +8,7 @@ import { YES } from '../flags.ts';
 import { type MadeKey, makeKeyFile, readPublicKey } from '../keyfiles.ts';
 import { EXIT } from '../mistake.ts';
 import { counted } from '../numbers.ts';
+import { quoteWord } from '../output/variables.ts';
 import { userKeyFile } from '../settings/identity.ts';
 import { placesOf } from '../settings/resolving.ts';
 import { say } from '../terminal.ts';
@@ -61,8 +62,13 @@ const add: Command = {
       throw error;
     }
     if (made !== null && made.file !== null)
-      say(terminal, `Its private key is in ${made.file}. leasehold --agent ${name} uses it.`);
+      say(terminal, `Its private key is in ${made.file}. ${useOf(name, made.file)} uses it.`);
     return EXIT.OK;
+
+    function useOf(agent: string, file: string): string {
+      const isFound = file === userKeyFile(placesOf(terminal), agent);
+      return `leasehold --agent ${agent}${isFound ? '' : ` --key-file ${quoteWord(file)}`}`;
+    }
 
     async function makePublicKey(): Promise<MadeKey | null> {
       if (invocation.isOn('service-key')) return null;

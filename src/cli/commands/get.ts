@@ -6,7 +6,7 @@ import type { Command, Invocation } from '../command.ts';
 import { withWayThere } from '../denials.ts';
 import { readWholeNumber } from '../flagvalues.ts';
 import { EXIT, Mistake } from '../mistake.ts';
-import { assertHarmless, quote, toVariableName } from '../output/variables.ts';
+import { assertHarmless, toVariableName } from '../output/variables.ts';
 import { canAsk, say } from '../terminal.ts';
 
 const FIELDS: readonly string[] = ['path', 'value', 'lease_id', 'expires_at'];
@@ -74,7 +74,7 @@ async function print(invocation: Invocation, { value, ...lease }: Retrieved): Pr
   const record = { path: lease.path, value: revealed, lease_id: lease.lease_id, expires_at: lease.expires_at };
   const [format, field] = [invocation.flag('output'), invocation.flag('field')];
   if (field === null && format === 'env') {
-    output.text(`${assertHarmless(toVariableName(lease.path))}=${quote(revealed)}`);
+    output.variable(assertHarmless(toVariableName(lease.path)), revealed);
     return;
   }
   if (format !== null || field !== null) {

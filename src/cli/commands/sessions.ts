@@ -114,7 +114,7 @@ async function tryToken(settings: Settings, token: Secret, signal: AbortSignal):
     return await identify(connect(as(settings, { kind: 'token', token })).vault, signal);
   } catch (error) {
     if (!(error instanceof LeaseholdError && error.status === 401)) throw error;
-    throw new LeaseholdError('UNAUTHENTICATED', `${settings.address.value} does not know this token`);
+    throw new LeaseholdError('UNAUTHENTICATED', `${settings.address.value} does not accept this token.`);
   }
 }
 

@@ -3,18 +3,20 @@
  * what steers this command.
  */
 import { Mistake } from '../mistake.ts';
-import { type Printable, toText } from './cells.ts';
+import { harmless, type Printable, toText } from './cells.ts';
 
-/** A list gives each record's variables after the other, numbered from 1. */
-export function toVariables(value: Printable | readonly Printable[]): string {
+/** A list gives each record's variables after the other, numbered from 1. On a terminal nothing steers it. */
+export function toVariables(value: Printable | readonly Printable[], isOnTerminal = false): string {
+  const linesOf = (record: Printable, suffix: string): string =>
+    Object.entries(record)
+      .map(([field, each]) => variableLine(`OUT_${toVariableName(field)}${suffix}`, toText(each), isOnTerminal))
+      .join('');
   if (!Array.isArray(value)) return linesOf(value as Printable, '');
   return (value as readonly Printable[]).map((record, at) => linesOf(record, `_${at + 1}`)).join('');
 }
 
-function linesOf(record: Printable, suffix: string): string {
-  return Object.entries(record)
-    .map(([field, value]) => `OUT_${toVariableName(field)}${suffix}=${quote(toText(value))}\n`)
-    .join('');
+export function variableLine(name: string, value: string, isOnTerminal: boolean): string {
+  return `${name}=${isOnTerminal ? harmless(quote(value)) : quote(value)}\n`;
 }
 
 /** In capitals, with `_` for all that a name can't have. */

@@ -92,7 +92,7 @@ function listRules(value: unknown, field: string, rule: Rule): (string | null)[]
 export function actionRule(text: string, place: string): string | null {
   if ((ACTIONS as readonly string[]).includes(text)) return null;
   const meant = nearest(text.toLowerCase(), ACTIONS);
-  return `${place}: must be of ${ACTIONS.join(', ')}${meant === null ? '' : `; did you mean ${meant}?`}`;
+  return `${place}: must be one of ${ACTIONS.join(', ')}${meant === null ? '' : `; did you mean ${meant}?`}`;
 }
 
 /** As the service listed it. WHY not parsed: a newer service may know actions that this command does not. */

@@ -21,8 +21,9 @@ export function placesOf({ environment, folder }: Terminal): Places {
 /** @throws Mistake */
 export async function resolveSettings(flag: FlagReader, terminal: Terminal): Promise<Settings> {
   const places = placesOf(terminal);
+  const warn = (line: string): void => say(terminal, `WARNING  ${line}`);
   const { file: project, unread: unreadFile } = await readProjectFile(places);
-  if (unreadFile !== null) say(terminal, `WARNING  ${unreadFile.path} is not read: it ${unreadFile.why}.`);
+  if (unreadFile !== null) warn(`${unreadFile.path} is not read: it ${unreadFile.why}.`);
   const files = [project, await readUserFile(places)].filter((file) => file !== null);
   const profile = chooseProfile(flag, places, files);
   const layers = files.flatMap((file) => layersOf(file, profile?.value ?? null));
@@ -55,7 +56,7 @@ export async function resolveSettings(flag: FlagReader, terminal: Terminal): Pro
     address,
     dataDir,
     caFile: findCaFile(flag, places, layers, address.value),
-    identity: findIdentity({ flag, places, layers, address, dataDir: dataDir.value, serviceAddress: own }),
+    identity: findIdentity({ flag, places, layers, address, dataDir: dataDir.value, serviceAddress: own, warn }),
     format: first(formats, toFormat),
     timeoutSeconds: first(timeouts, toSeconds),
     allowsInsecureHttp: insecure === 'true' || insecure === '1',
