@@ -39,7 +39,8 @@ const SEVERAL_LINES = 'Nothing was done. Give what has several lines by - for st
 /** A line that is not shown while it is typed. @throws Mistake where nobody is there, Cancelled */
 export async function askHidden({ terminal, signal }: Question, text: string): Promise<Secret> {
   const { stdin, stderr } = terminal;
-  if (!canAsk(terminal) || !('setRawMode' in stdin)) throw new Mistake(`${text}: nobody is there to type it`);
+  if (!canAsk(terminal) || !('setRawMode' in stdin))
+    throw new Mistake(`${text}: nobody is there to type it`, 'Give - to read it from standard input.');
   const input = stdin as typeof process.stdin;
   // ORDER: what is typed at the sight of the question is not shown any more.
   input.setRawMode(true);

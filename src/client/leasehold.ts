@@ -132,7 +132,7 @@ function checkNumber(name: string, value: number, least: number): void {
 }
 
 export type { CallOptions, ListAllOptions } from './connection.ts';
-export type { RetrieveOptions, StoreOptions } from './credentials.ts';
+export type { RetrieveOptions, Stored, StoreOptions } from './credentials.ts';
 export { type ClientCode, type ErrorCode, LeaseholdError } from './errors.ts';
 export { fileSigner, keySigner, type Signer } from './signers.ts';
 export type * from './types.ts';

@@ -131,5 +131,7 @@ function send(reply: FastifyReply, row: Route, answer: Reply): FastifyReply {
       .headers(answer.headers ?? {})
       .type(answer.type)
       .send(answer.stream);
-  return reply.send(answer);
+  if (answer.headers === undefined) return reply.send(answer);
+  const { headers, ...body } = answer;
+  return reply.headers(headers).send(body);
 }

@@ -13,7 +13,7 @@ const NOTHING: TObject = EmptyBody;
 type Method = 'GET' | 'POST' | 'PUT' | 'DELETE';
 
 export type Reply =
-  | { readonly data: unknown; readonly meta?: unknown }
+  | { readonly data: unknown; readonly meta?: unknown; readonly headers?: Readonly<Record<string, string>> }
   | { readonly stream: Readable; readonly headers?: Readonly<Record<string, string>>; readonly type: string }
   /** 204 */
   | null;

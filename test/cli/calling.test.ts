@@ -63,7 +63,10 @@ const MISTAKES: readonly [words: readonly string[], says: RegExp][] = [
   [['get', 'a', '--version', '0'], /^leasehold: --version must be a whole number from 1\.\n/],
   [['get', 'a', '--version', '1', '--version', '2'], /^leasehold: --version may be given once/],
   [['get', 'a', '-o', 'xml'], /^leasehold: --output: the output must be one of table, json, yaml, env\.\n/],
-  [['get', 'a', '--timeout', 'soon'], /^leasehold: --timeout: the timeout must be a number of seconds/],
+  [
+    ['get', 'a', '--timeout', 'soon'],
+    /^leasehold: --timeout: the timeout must be seconds, or a duration such as 90s or 2m/,
+  ],
   [['get', '../x'], /^leasehold: PATH: must not have \. or \.\. as a segment\.\n/],
   [['get', 'a', '--', '-b'], /^leasehold: get takes PATH, and 1 more were given/],
   [['get', 'a', '--address', 'ftp://x'], /^leasehold: --address: must be http:\/\/HOST:PORT/],

@@ -307,3 +307,21 @@ test('a token file that every user can read is told of, and one that a group can
   assert.equal(await doctor(0o644), `WARNING  ${file} can be read by every user: chmod o= ${file}\n`);
   assert.equal(await doctor(0o640), '');
 });
+
+test('a token is taken from standard input, and never as an argument', async (t) => {
+  const { service, home } = await withService(t);
+  const environment = { LEASEHOLD_ADDR: service.address };
+  const login = (input: string, words: readonly string[] = ['-']) =>
+    home.leasehold(['login', ...words], { input, environment });
+  assert.equal((await login(`${service.adminToken}\n`)).code, 0);
+  assert.equal((await home.leasehold(['whoami', '--field', 'name'], { environment })).stdout, 'admin\n');
+  const short = await login('no token\n');
+  assert.deepEqual([short.code, /does not hold a Leasehold token/.test(short.stderr)], [1, true]);
+  const typed = await login('', [service.adminToken]);
+  assert.equal(typed.code, 1);
+  assert.doesNotMatch(typed.stderr, /lha_\w/);
+  assert.match(
+    (await login('', [])).stderr,
+    /nobody is there to type it\.\n {2}Give - to read it from standard input\./,
+  );
+});

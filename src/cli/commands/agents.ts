@@ -30,7 +30,7 @@ const add: Command = {
     {
       name: 'public-key',
       value: 'FILE',
-      help: 'registers this one instead: PEM, of which only the public half is sent, a line ssh-ed25519 …, or base64 of its 32 bytes; - for standard input',
+      help: 'registers this one instead: PEM or an OpenSSH key, of which only the public half is sent, a line ssh-ed25519 …, or base64 of its 32 bytes; - for standard input',
       completes: 'file',
     },
     { name: 'service-key', value: null, help: 'lets the service make the pair, and keep it in its data directory' },

@@ -28,7 +28,7 @@ export function toVariableName(text: string): string {
 }
 
 /** As every shell takes it, whatever it holds. */
-export function quote(text: string): string {
+function quote(text: string): string {
   return `'${text.replaceAll("'", String.raw`'\''`)}'`;
 }
 
@@ -42,9 +42,13 @@ export function quoteWord(text: string): string {
 const STEERING =
   /^(?:PATH|IFS|ENV|HOME|SHELL|SHELLOPTS|PS[0-9]|CDPATH|TERM|TMPDIR|EDITOR|VISUAL|PAGER|BROWSER)$|^(?:LEASEHOLD|LD|DYLD|BASH|NODE|NPM|PYTHON|PERL|RUBY|JAVA|GIT|SSH)_|^(?:NODE|PYTHON|PERL5|RUBY)(?:PATH|OPT|LIB|HOME|STARTUP)/;
 
+export function isSteering(name: string): boolean {
+  return STEERING.test(name);
+}
+
 /** @throws Mistake for the name of a variable that would steer whatever is run next */
 export function assertHarmless(name: string): string {
-  if (!STEERING.test(name)) return name;
+  if (!isSteering(name)) return name;
   throw new Mistake(
     `the variable would be ${name}, which steers other programs`,
     `Choose a name of your own: export NAME="$(leasehold get PATH)"`,

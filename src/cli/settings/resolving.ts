@@ -2,10 +2,18 @@
 import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { Mistake } from '../mistake.ts';
+import { parseDuration } from '../numbers.ts';
 import { FORMATS, type Format } from '../output/output.ts';
 import type { Terminal } from '../terminal.ts';
 import { say } from '../terminal.ts';
-import { type FileSettings, type Places, readProjectFile, readUserFile, type SettingsFile } from './files.ts';
+import {
+  type FileSettings,
+  type Places,
+  type RunMapping,
+  readProjectFile,
+  readUserFile,
+  type SettingsFile,
+} from './files.ts';
 import { findIdentity } from './identity.ts';
 import { readServiceAddress } from './local.ts';
 import { Candidates, type Said, type Settings } from './settings.ts';
@@ -62,11 +70,21 @@ export async function resolveSettings(flag: FlagReader, terminal: Terminal): Pro
     allowsInsecureHttp: insecure === 'true' || insecure === '1',
     unreadFile,
     profile,
+    runs: runsOf(files),
     overruled: [
       ...addresses.others.map((said) => ({ ...said, setting: 'address' })),
       ...dataDirs.others.map((said) => ({ ...said, setting: 'data directory' })),
     ],
   };
+}
+
+/** The first file that has a name decides. */
+function runsOf(files: readonly SettingsFile[]): Settings['runs'] {
+  const runs = new Map<string, Said<RunMapping>>();
+  for (const { runs: own, shown, kind } of files.toReversed()) {
+    for (const [name, value] of own) runs.set(name, { value, by: `${shown} [run.${name}]`, level: kind });
+  }
+  return runs;
 }
 
 /** What a file says next to another address is meant for that one. */
@@ -119,7 +137,7 @@ function toFormat(text: string, by: string): Format {
 }
 
 function toSeconds(text: string, by: string): number {
-  const seconds = /^\d{1,6}(?:\.\d{1,3})?$/.test(text) ? Number(text) : Number.NaN;
-  if (!(seconds > 0)) throw new Mistake(`${by}: the timeout must be a number of seconds above 0`);
+  const seconds = /^\d{1,6}\.\d{1,3}$/.test(text) ? Number(text) : (parseDuration(text) ?? Number.NaN);
+  if (!(seconds > 0)) throw new Mistake(`${by}: the timeout must be seconds, or a duration such as 90s or 2m`);
   return seconds;
 }
