@@ -118,6 +118,8 @@ function hintFor({ code }: LeaseholdError, settings: Settings | null, { noun, te
       return 'Ask as the administrator: on the machine of the service without --agent, elsewhere with LEASEHOLD_TOKEN or leasehold login.';
     case 'UNAUTHENTICATED':
     case 'SESSION_EXPIRED':
+      // The token that was typed, and none of the settings.
+      if (noun === 'login') return null;
       if (who?.kind === 'session') {
         const end = identity?.level === 'login' ? '. leasehold logout ends acting as this agent' : '';
         return `Run: leasehold login --agent ${who.name}${end}`;

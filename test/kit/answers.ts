@@ -81,10 +81,11 @@ export function assertRefused(answer: Answer, code: ErrorCode): string {
   return answer.body.error.message;
 }
 
-/** Claims a 400 whose message names the field. */
+/** Claims a 400 whose message names the field, or one item of it as `field[2]`. */
 export function assertInvalid(answer: Answer, field: string): void {
   const message = assertRefused(answer, 'INVALID_REQUEST');
-  assert.equal(message.startsWith(`${field}: `), true, `"${message}" does not name ${field}`);
+  const named = /^(.*?)(?:\[\d+\])?: /.exec(message)?.[1];
+  assert.equal(named, field, `"${message}" does not name ${field}`);
 }
 
 /** The audit entries that `act` adds, oldest first. Reading the log adds none. */
