@@ -13,7 +13,7 @@ export interface Reference {
   readonly version: number | null;
 }
 
-/** Whether a text is meant as a reference, and so must be one. Inside a longer text a reference stands in braces: `templates.ts`. */
+/** Whether a text is meant as a reference, and so must be one. Inside a longer text it is written in braces: `templates.ts`. */
 export function isReference(text: string): boolean {
   return LOOKS_LIKE_ONE.test(text);
 }

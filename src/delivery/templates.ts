@@ -7,7 +7,8 @@ import type { Wanted } from './borrowing.ts';
 import { Misuse } from './misuse.ts';
 import { parseReference } from './references.ts';
 
-const BRACES = /\{\{\s*(leasehold:[^{}|]*?)\s*(?:\|\s*([^{}]*?)\s*)?\}\}/gi;
+/** Bounded, so that a long text costs no more than its length. */
+const BRACES = /\{\{\s{0,16}(leasehold:[^{}|\s]{0,1024})\s{0,16}(?:\|\s{0,16}([^{}\s]{0,32})\s{0,16})?\}\}/gi;
 const SCHEME = 'leasehold://';
 
 type Part = string | { readonly of: string; readonly isUrlEncoded: boolean };

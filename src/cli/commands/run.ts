@@ -1,16 +1,14 @@
 /** `leasehold run`: a program with values in its environment, and nowhere else. */
 
-import { LeaseholdError } from '../../client/errors.ts';
-import type { Leasehold } from '../../client/leasehold.ts';
 import { readIgnored } from '../../daemon/ignored.ts';
-import { type Lender, NotLent, type Refused } from '../../delivery/borrowing.ts';
+import { NotLent } from '../../delivery/borrowing.ts';
 import { endAs } from '../../delivery/ending.ts';
 import { Misuse } from '../../delivery/misuse.ts';
 import { plan } from '../../delivery/planning.ts';
 import { run as runProgram } from '../../delivery/running.ts';
 import type { Command, Invocation } from '../command.ts';
-import { Hinted, withWayThere } from '../denials.ts';
 import { readDuration } from '../flagvalues.ts';
+import { lenderOf, tellRefusals } from '../lending.ts';
 import { Mistake } from '../mistake.ts';
 import { outliveOutput, say } from '../terminal.ts';
 
@@ -95,7 +93,7 @@ export const run: Command = {
       return await endAs(ending);
     } catch (error) {
       if (error instanceof Misuse) throw new Mistake(error.message, error.hint);
-      if (error instanceof NotLent) throw tell(invocation, error.refused);
+      if (error instanceof NotLent) throw tellRefusals(invocation, error.refused);
       throw error;
     }
   },
@@ -114,35 +112,4 @@ function findMapping({ settings, terminal, optional }: Invocation, isTyped: bool
   // Nobody typed which credentials the program gets.
   if (name === null) say(terminal, `leasehold: ${found.by}: ${[...found.value.keys()].join(', ')}`);
   return pairs;
-}
-
-function lenderOf(invocation: Invocation, vault: Leasehold | null): Lender {
-  if (vault === null)
-    return { retrieve: () => Promise.reject(new Error('nothing was wanted')), revoke: () => Promise.resolve() };
-  return {
-    retrieve: (path, options) =>
-      withWayThere(invocation, { action: 'retrieve', path }, vault.credentials.retrieve(path, options)),
-    revoke: (leaseId, options) => vault.leases.revoke(leaseId, options),
-  };
-}
-
-/** Says all refusals but the last, which is answered for the frame to say. */
-function tell({ terminal }: Invocation, refused: readonly Refused[]): unknown {
-  const errors = refused.map(withPath);
-  for (const error of errors.slice(0, -1)) {
-    const known = error instanceof Hinted ? error.error : error;
-    if (known instanceof LeaseholdError)
-      say(terminal, `leasehold: ${known.message.replace(/\.$/, '')} (${known.code}).`);
-  }
-  return errors.at(-1);
-}
-
-function withPath({ wanted: { name, path }, error }: Refused): unknown {
-  if (error instanceof Hinted) return new Hinted(named(error.error), error.hint);
-  return error instanceof LeaseholdError ? named(error) : error;
-
-  function named({ code, message, status, requestId, retryAfterSeconds }: LeaseholdError): LeaseholdError {
-    const details = { requestId, retryAfterSeconds, ...(status === null ? {} : { status }) };
-    return new LeaseholdError(code, `${name} (${path}): ${message}`, details);
-  }
 }

@@ -47,7 +47,7 @@ const PROJECT_FIELDS: Readonly<Record<string, Kind>> = {
 const USER_FIELDS: Readonly<Record<string, Kind>> = {
   ...PROJECT_FIELDS,
   token_file: 'text',
-  // WHY not a project's: who can write there, and sits between, could name an authority that trusts them.
+  // WHY not in a project's: an author of that file who intercepts the connection could impersonate the service.
   ca_file: 'text',
   data_dir: 'text',
   trusted_addresses: 'texts',
