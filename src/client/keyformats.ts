@@ -18,8 +18,7 @@ export function parsePrivateKey(text: string): ParsedKey {
   const [, pem] = PKCS8.exec(text) ?? [];
   const [, ssh] = OPENSSH.exec(text) ?? [];
   const body = pem ?? ssh;
-  if (body === undefined)
-    return { problem: 'must be an Ed25519 key in PEM (PKCS#8) or of OpenSSH, without a passphrase' };
+  if (body === undefined) return { problem: 'must be PKCS#8 in PEM, or an OpenSSH key, without a passphrase' };
   try {
     const bytes = fromBase64(body.replaceAll(/\s/g, ''));
     return pem === undefined ? parseOpenSsh(new Fields(bytes)) : { pkcs8: bytes };
