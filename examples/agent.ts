@@ -1,7 +1,9 @@
 /**
  * An agent, end to end: it logs in with its key, works with a value for as long as it has a lease, and leaves nothing behind.
  *
- *   LEASEHOLD_ADDR=http://127.0.0.1:7700 node examples/agent.ts deploy-bot deploy-bot.pem prod/db/password
+ *   node_modules/.bin/node --conditions=leasehold-source examples/agent.ts deploy-bot deploy-bot.pem prod/db/password
+ *
+ * In the checkout the condition resolves 'leasehold/client' to src/. In a project that installed the packed file it is left out.
  */
 import { fileSigner, Leasehold, LeaseholdError, type Secret } from 'leasehold/client';
 

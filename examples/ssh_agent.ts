@@ -2,9 +2,10 @@
  * An agent whose key stays in ssh-agent, or in what stands behind it: the library hands over a nonce, and gets a signature.
  *
  *   ssh-keygen -t ed25519 -f bot -N '' && ssh-add bot && rm bot
- *   leasehold agent add deploy-bot --public-key bot.pub
- *   LEASEHOLD_ADDR=http://127.0.0.1:7700 node examples/ssh_agent.ts deploy-bot bot.pub prod/db/password
+ *   npx --no-install leasehold agent add deploy-bot --public-key bot.pub
+ *   node_modules/.bin/node --conditions=leasehold-source examples/ssh_agent.ts deploy-bot bot.pub prod/db/password
  *
+ * In the checkout the condition resolves 'leasehold/client' to src/. In a project that installed the packed file it is left out.
  * SOURCE: draft-ietf-sshm-ssh-agent, "Private key operations"; RFC 8709 (Ed25519 keys and signatures of SSH).
  */
 import { readFileSync } from 'node:fs';

@@ -53,7 +53,7 @@ export function indexPage(groups: readonly Group[]): string {
   return [
     '# Commands',
     '',
-    '`npx leasehold …` in the checkout, `leasehold …` where it is installed. [docs/cli.md](../cli.md) tells what all have in common.',
+    '`npx --no-install leasehold …` in the checkout, `leasehold …` where it is installed. [docs/cli.md](../cli.md) tells what all have in common.',
     '',
     ...groups.flatMap(({ title, commands }) => [
       `## ${title}`,

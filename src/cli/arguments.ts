@@ -71,7 +71,7 @@ function mistakeOf(command: Command, error: unknown, known: readonly { readonly 
       return valueInArguments('there is no such flag, and ');
     return mistaken(
       command,
-      near === null ? `there is no flag ${flag}` : `there is no flag ${flag}; is --${near} meant?`,
+      near === null ? `there is no flag ${flag}` : `there is no flag ${flag}; did you mean --${near}?`,
     );
   }
   if (code === 'ERR_PARSE_ARGS_INVALID_OPTION_VALUE' && flag !== undefined) {
@@ -96,7 +96,7 @@ function place({ name, arguments: wanted = [], rest, takesValue }: Command, posi
   const left = [...positionals];
   for (const argument of wanted) placed.set(argument.name, take(name, argument, left));
   if (left.length > 0 && rest !== undefined) {
-    throw new Mistake('the program stands behind --, with its own words', `leasehold ${name} --help`);
+    throw new Mistake('Put the command after --: leasehold run -e NAME=PATH -- COMMAND', `leasehold ${name} --help`);
   }
   if (left.length > 0 && takesValue === true) throw valueInArguments();
   if (left.length > 0) {

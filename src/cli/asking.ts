@@ -1,7 +1,7 @@
 /** Questions to the person at the terminal: on standard error, so that they never mix with what is printed. */
 import { createInterface } from 'node:readline/promises';
 import { Secret } from '../core/secret.ts';
-import { Mistake } from './mistake.ts';
+import { Cancelled, Mistake } from './mistake.ts';
 import { canAsk, type Terminal } from './terminal.ts';
 
 export interface Question {
@@ -9,7 +9,7 @@ export interface Question {
   readonly signal: AbortSignal;
 }
 
-/** Whether the answer was yes; no where it is left empty. @throws Mistake where nobody is there to answer, or it was broken off */
+/** Whether the answer was yes; no where it is left empty. @throws Mistake where nobody is there to answer, Cancelled */
 export async function confirm({ terminal, signal }: Question, text: string): Promise<boolean> {
   if (!canAsk(terminal))
     throw new Mistake(`${text} Nobody is there to answer`, 'Say --yes, or look first with --dry-run.');
@@ -20,7 +20,7 @@ export async function confirm({ terminal, signal }: Question, text: string): Pro
     // Ctrl-C and Ctrl-D come as keys here, and as no signal.
     if (!(error instanceof Error) || error.name !== 'AbortError') throw error;
     terminal.stderr.write('\n');
-    throw signal.aborted ? signal.reason : new Mistake('broken off');
+    throw signal.aborted ? signal.reason : new Cancelled();
   } finally {
     lines.close();
   }
@@ -36,10 +36,11 @@ const RUBS_OUT: ReadonlySet<string> = new Set(['\b', '\u007f']);
 
 const SEVERAL_LINES = 'Nothing was done. Give what has several lines by - for standard input, or @FILE.';
 
-/** A line that is not shown while it is typed. @throws Mistake where nobody is there, or it was broken off */
+/** A line that is not shown while it is typed. @throws Mistake where nobody is there, Cancelled */
 export async function askHidden({ terminal, signal }: Question, text: string): Promise<Secret> {
   const { stdin, stderr } = terminal;
-  if (!canAsk(terminal) || !('setRawMode' in stdin)) throw new Mistake(`${text}: nobody is there to type it`);
+  if (!canAsk(terminal) || !('setRawMode' in stdin))
+    throw new Mistake(`${text}: nobody is there to type it`, 'Give - to read it from standard input.');
   const input = stdin as typeof process.stdin;
   // ORDER: what is typed at the sight of the question is not shown any more.
   input.setRawMode(true);
@@ -61,12 +62,12 @@ export async function askHidden({ terminal, signal }: Question, text: string): P
       };
       const stop = (): void => reject(signal.reason);
       signal.addEventListener('abort', stop, { once: true });
-      input.on('end', () => reject(new Mistake('broken off')));
+      input.on('end', () => reject(new Cancelled()));
       input.on('data', (chunk: string) => {
         for (const character of chunk) {
           if (timer !== null) isMore = true;
           if (timer !== null || ENTER.test(character)) wait();
-          else if (character === CTRL_C || character === CTRL_D) reject(new Mistake('broken off'));
+          else if (character === CTRL_C || character === CTRL_D) reject(new Cancelled());
           else if (RUBS_OUT.has(character)) typed = [...typed].slice(0, -1).join('');
           else if (character === CTRL_U) typed = '';
           else if (character < ' ') reject(new Mistake('a key that is no character was typed; nothing is stored'));

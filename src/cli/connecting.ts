@@ -1,11 +1,13 @@
 /** The service, as whoever the settings say. A session that a command began ends with it. */
 
+import { readFileSync, statSync } from 'node:fs';
 import { LeaseholdError } from '../client/errors.ts';
 import { fileSigner, Leasehold } from '../client/leasehold.ts';
+import { caFetch, unixFetch } from '../client/nodefetch.ts';
+import { codeOf } from '../core/errorcode.ts';
 import { Mistake } from './mistake.ts';
 import { fetchFromOwnService } from './proof.ts';
 import type { Settings } from './settings/settings.ts';
-import { unixFetch } from './unixsocket.ts';
 
 export interface Connected {
   readonly vault: Leasehold;
@@ -20,8 +22,9 @@ export function connect(settings: Settings): Connected {
   const { address, identity, ownService, timeoutSeconds, allowsInsecureHttp } = settings;
   const socket = address.value.startsWith('unix:') ? address.value.slice('unix:'.length) : null;
   const who = identity.value;
-  const direct = socket === null ? fetch : unixFetch(socket);
+  const ca = address.value.startsWith('https:') ? readCa(settings) : null;
   try {
+    const direct = socket !== null ? unixFetch(socket) : ca !== null ? caFetch(ca) : fetch;
     const vault = new Leasehold({
       address: socket === null ? address.value : 'http://localhost',
       timeoutMs: Math.round(timeoutSeconds.value * 1000),
@@ -38,9 +41,27 @@ export function connect(settings: Settings): Connected {
   }
 }
 
+const MAX_CA_BYTES = 1024 * 1024;
+
+/** @throws Mistake */
+function readCa({ caFile }: Settings): string | null {
+  if (caFile === null) return null;
+  const { value: file, by } = caFile;
+  try {
+    const found = statSync(file);
+    if (found.isFile() && found.size <= MAX_CA_BYTES) return readFileSync(file, 'latin1');
+  } catch (error) {
+    throw new Mistake(`${by}: ${file} cannot be read${codeOf(error)}`);
+  }
+  throw new Mistake(`${by}: ${file} must be a file of at most 1 MiB`);
+}
+
 /** As the command calls it, by where it is from. */
-function wordOption({ message, option }: LeaseholdError, { address, identity, timeoutSeconds }: Settings): string {
-  const from = { address: address.by, token: identity.by, timeoutMs: timeoutSeconds.by };
+function wordOption(
+  { message, option }: LeaseholdError,
+  { address, identity, timeoutSeconds, caFile }: Settings,
+): string {
+  const from = { address: address.by, token: identity.by, timeoutMs: timeoutSeconds.by, ca: caFile?.by };
   const found = Object.entries(from).find(([name]) => name === option);
   if (found === undefined) return message;
   const rule = message.slice(`${option}: `.length);

@@ -79,5 +79,5 @@ export function find(words: readonly string[], commands: readonly Command[]): Fo
 function meant(word: string, known: readonly string[]): string {
   const elsewhere = Object.hasOwn(ELSEWHERE, word) ? ELSEWHERE[word] : undefined;
   const near = elsewhere?.find((name) => known.includes(name)) ?? nearest(word, known);
-  return near === null ? '' : `; is ${near} meant?`;
+  return near === null ? '' : `; did you mean \`${near}\`?`;
 }

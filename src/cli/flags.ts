@@ -6,7 +6,12 @@ import { FORMATS } from './output/output.ts';
 export const CONNECTION_FLAGS: readonly Flag[] = [
   { name: 'address', value: 'URL', help: 'where the service is (LEASEHOLD_ADDR)' },
   { name: 'agent', value: 'NAME', help: 'asks as this agent, by its key (LEASEHOLD_AGENT)', completes: 'own agent' },
-  { name: 'key-file', value: 'FILE', help: "the agent's private key in PEM (LEASEHOLD_KEY_FILE)", completes: 'file' },
+  {
+    name: 'key-file',
+    value: 'FILE',
+    help: "the agent's private key, PEM or OpenSSH (LEASEHOLD_KEY_FILE)",
+    completes: 'file',
+  },
   { name: 'token-file', value: 'FILE', help: 'asks with the token in it (LEASEHOLD_TOKEN_FILE)', completes: 'file' },
   {
     name: 'data-dir',
@@ -14,8 +19,14 @@ export const CONNECTION_FLAGS: readonly Flag[] = [
     help: "of a service on this machine: its address and its administrator's token (LEASEHOLD_DATA_DIR)",
     completes: 'directory',
   },
+  {
+    name: 'ca-file',
+    value: 'FILE',
+    help: "certificates in PEM: trusts only these authorities for the service's certificate (LEASEHOLD_CA_FILE)",
+    completes: 'file',
+  },
   { name: 'profile', value: 'NAME', help: 'of leasehold.toml (LEASEHOLD_PROFILE)' },
-  { name: 'timeout', value: 'SECONDS', help: 'of each call (default 30, LEASEHOLD_TIMEOUT)' },
+  { name: 'timeout', value: 'DURATION', help: 'of each call, such as 10s (default 30s, LEASEHOLD_TIMEOUT)' },
   { name: 'insecure-http', value: null, help: 'plain HTTP to another machine, which shows every value to its network' },
 ];
 

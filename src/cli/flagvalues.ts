@@ -2,6 +2,7 @@
 import { nearest } from '../core/nearest.ts';
 import type { Invocation } from './command.ts';
 import { Mistake } from './mistake.ts';
+import { parseDuration } from './numbers.ts';
 
 /** By a grammar of the service; null where it is not given. @throws Fault INVALID_REQUEST naming the flag and the rule */
 export function readFlag<T>(
@@ -33,5 +34,14 @@ export function readWholeNumber(invocation: Pick<Invocation, 'flag'>, name: stri
   return readFlag(invocation, name, (text, field) => {
     if (!/^[1-9]\d{0,8}$/.test(text)) throw new Mistake(`${field} must be a whole number from 1`);
     return Number(text);
+  });
+}
+
+/** In seconds, from 1; null where it is not given. @throws Mistake */
+export function readDuration(invocation: Pick<Invocation, 'flag'>, name: string): number | null {
+  return readFlag(invocation, name, (text, field) => {
+    const seconds = parseDuration(text);
+    if (seconds !== null && seconds >= 1) return seconds;
+    throw new Mistake(`${field}: must be seconds, or a duration such as 90s, 15m or 2h`);
   });
 }

@@ -5,6 +5,7 @@ import { MOST_ON_A_PAGE } from '../client/connection.ts';
 import type { AuditEntry, AuditFilter, Leasehold } from '../client/leasehold.ts';
 import type { Invocation } from './command.ts';
 import { toCell } from './output/cells.ts';
+import { toHeading } from './output/table.ts';
 import { assertRising } from './sequence.ts';
 
 const EVERY_MS = 1000;
@@ -19,6 +20,7 @@ export async function followLog(
   const { data } = await vault.audit.list({ ...filter, limit: Math.min(last, MOST_ON_A_PAGE) }, { signal });
   let seen = data.toReversed();
   assertRising(seen);
+  printHeadings(invocation);
   for (const entry of seen) await print(invocation, entry);
   // Times never fall along the log: from the last one's on, those that were seen are left out.
   let from = seen.at(-1) ?? (await vault.audit.list({ limit: 1 }, { signal })).data[0] ?? null;
@@ -57,13 +59,24 @@ async function next(vault: Leasehold, filter: AuditFilter, from: AuditEntry | nu
 async function print({ terminal, output, flag }: Invocation, entry: AuditEntry): Promise<void> {
   const write = (text: string): void => void terminal.stdout.write(text);
   if (flag('field') !== null || output.format === 'env') await output.record(entry);
-  else if (output.format === 'json') write(`${JSON.stringify(entry)}\n`);
+  else if (output.format === 'json') output.jsonLine({ ...entry });
   else if (output.format === 'yaml') {
     write('---\n');
     await output.record(entry);
   } else {
-    const { seq, timestamp, event_type, agent_name, resource, result, reason } = entry;
-    const words = [seq, timestamp, event_type, agent_name, resource, result, reason].map(toCell);
-    write(`${words.join('  ')}\n`);
+    write(toLine(Object.keys(WIDTHS).map((column) => toCell(entry[column as keyof AuditEntry]))));
   }
+}
+
+/** By column: what most cells fit in, because the entries to come are not known. */
+const WIDTHS = { seq: 7, timestamp: 24, event_type: 19, agent_name: 16, resource: 24, result: 9, reason: 0 } as const;
+
+function toLine(cells: readonly string[]): string {
+  const widths = Object.values(WIDTHS);
+  return `${cells.map((cell, at) => cell.padEnd(widths[at] ?? 0)).join('  ')}\n`;
+}
+
+/** For people, above the entries. */
+function printHeadings({ terminal, output }: Invocation): void {
+  if (output.isForPeople) terminal.stdout.write(toLine(Object.keys(WIDTHS).map(toHeading)));
 }

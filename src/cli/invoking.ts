@@ -3,6 +3,7 @@ import type { Leasehold } from '../client/leasehold.ts';
 import type { Typed } from './arguments.ts';
 import type { Invocation } from './command.ts';
 import { type Connected, connect } from './connecting.ts';
+import { vaultHint } from './failing.ts';
 import { Mistake } from './mistake.ts';
 import { createOutput } from './output/output.ts';
 import type { Settings } from './settings/settings.ts';
@@ -34,7 +35,7 @@ export function createInvocation(
     isOn: (name) => flags(name).length > 0,
     rest: typed.rest,
     connect(asNobody = false): Leasehold {
-      if (!asNobody) assertCaller(settings);
+      if (!asNobody) assertCaller(settings, terminal);
       connected ??= connect(settings);
       return connected.vault;
     },
@@ -45,7 +46,7 @@ export function createInvocation(
 }
 
 /** @throws Mistake where it is not known who asks, or somebody else might be taken for them */
-function assertCaller({ address, dataDir, identity, unreadFile }: Settings): void {
+function assertCaller({ address, dataDir, identity, unreadFile }: Settings, terminal: Terminal): void {
   const who = identity.value;
   if (unreadFile !== null && identity.level !== 'flag' && identity.level !== 'environment') {
     throw new Mistake(
@@ -55,7 +56,7 @@ function assertCaller({ address, dataDir, identity, unreadFile }: Settings): voi
   }
   if (who.kind !== 'nobody') return;
   throw new Mistake(
-    `nobody is asking: there is no token and no agent for ${address.value} (${address.by})`,
-    `Give --agent NAME, LEASEHOLD_TOKEN or --token-file, say leasehold login, or start a service: its data directory would be ${dataDir.value}.`,
+    `Not logged in to ${address.value} (${address.by}). Use --agent NAME, --token-file FILE, or run \`leasehold login\``,
+    vaultHint(terminal, address) ?? `A service on this machine would have its data directory in ${dataDir.value}.`,
   );
 }

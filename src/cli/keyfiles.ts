@@ -1,6 +1,7 @@
 /** Agents' keys in files: made here, or read to be registered. */
 import { existsSync, rmSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
+import { parsePrivateKey } from '../client/keyformats.ts';
 import { codeOf } from '../core/errorcode.ts';
 import { ensurePrivateDir, writePrivateFile } from '../daemon/files.ts';
 import type { Question } from './asking.ts';
@@ -43,7 +44,7 @@ export async function makeKeyFile(path: string, { folder }: Terminal): Promise<M
   return { publicKey: raw.toString('base64'), file, remove: () => rmSync(file, { force: true }) };
 }
 
-const PEM = /^-----BEGIN (PUBLIC|PRIVATE) KEY-----\s+([A-Za-z0-9+/=\s]+?)\s+-----END \1 KEY-----\s*$/;
+const PUBLIC_PEM = /^-----BEGIN PUBLIC KEY-----\s+([A-Za-z0-9+/=\s]+?)\s+-----END PUBLIC KEY-----\s*$/;
 
 /** What base64 makes of the name `ssh-ed25519` and both lengths is always the same. SOURCE: RFC 8709, section 4 */
 const SSH = /^ssh-ed25519 (AAAAC3NzaC1lZDI1NTE5AAAAI[A-Za-z0-9+/]{43})(?: [^\r\n]*)?\s*$/;
@@ -52,7 +53,7 @@ const MOST_KEY_BYTES = 16 * 1024;
 
 /**
  * Of a file, or of standard input (`-`); base64 of its 32 bytes. PEM, that base64, or a line as `ssh-keygen` writes it; a
- * private key in PEM gives its public half, and stays here.
+ * private key in PEM or of OpenSSH gives its public half, and stays here.
  * @throws Mistake, the signal's reason
  */
 export async function readPublicKey(question: Question, from: string): Promise<string> {
@@ -60,13 +61,14 @@ export async function readPublicKey(question: Question, from: string): Promise<s
   if (/^[A-Za-z0-9+/]{43}=\s*$/.test(text)) return text.trim();
   const ssh = SSH.exec(text)?.[1];
   if (ssh !== undefined) return Buffer.from(ssh, 'base64').subarray(-KEY_BYTES).toString('base64');
-  const [, half, body = ''] = PEM.exec(text) ?? [];
-  const der = Buffer.from(body, 'base64');
+  const privateKey = text.includes('PRIVATE KEY') ? parsePrivateKey(text) : null;
+  if (privateKey !== null && 'problem' in privateKey) throw new Mistake(`--public-key: the key ${privateKey.problem}`);
+  const [, body = ''] = PUBLIC_PEM.exec(text) ?? [];
   try {
     const key =
-      half === 'PRIVATE'
-        ? await crypto.subtle.importKey('pkcs8', der, 'Ed25519', true, ['sign'])
-        : await crypto.subtle.importKey('spki', der, 'Ed25519', true, ['verify']);
+      privateKey === null
+        ? await crypto.subtle.importKey('spki', Buffer.from(body, 'base64'), 'Ed25519', true, ['verify'])
+        : await crypto.subtle.importKey('pkcs8', privateKey.pkcs8, 'Ed25519', true, ['sign']);
     const { x = '' } = await crypto.subtle.exportKey('jwk', key);
     return Buffer.from(x, 'base64url').toString('base64');
   } catch {

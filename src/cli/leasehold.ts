@@ -6,7 +6,7 @@ import { fail } from './failing.ts';
 import { find } from './finding.ts';
 import { overview, page } from './help.ts';
 import { createInvocation } from './invoking.ts';
-import { EXIT, Mistake } from './mistake.ts';
+import { Cancelled, EXIT } from './mistake.ts';
 import { resolveSettings } from './settings/resolving.ts';
 import type { Settings } from './settings/settings.ts';
 import { COMMANDS, GROUPS } from './table.ts';
@@ -17,6 +17,7 @@ import { readVersion } from './version.ts';
 async function main(words: readonly string[], terminal: Terminal): Promise<number> {
   let settings: Settings | null = null;
   let invocation: Invocation | null = null;
+  let noun = '';
   const interruption = new AbortController();
   const ignored = readIgnored(terminal.environment);
   ignore(ignored);
@@ -40,6 +41,7 @@ async function main(words: readonly string[], terminal: Terminal): Promise<numbe
       terminal.stdout.write(found);
       return EXIT.OK;
     }
+    noun = found.command.name.split(' ')[0] ?? '';
     const typed = parseTyped(found.command, found.words);
     if (typed.wantsHelp) {
       terminal.stdout.write(page(found.command, terminal.stdout.columns));
@@ -50,7 +52,7 @@ async function main(words: readonly string[], terminal: Terminal): Promise<numbe
     if (found.command.handlesSignals !== true) abortOnSignals(interruption, ignored);
     return await found.command.run(invocation);
   } catch (error) {
-    return fail(terminal, error, settings);
+    return fail({ terminal, noun }, error, settings);
   } finally {
     await invocation?.close();
   }
@@ -59,7 +61,7 @@ async function main(words: readonly string[], terminal: Terminal): Promise<numbe
 /** What is under way ends in order; who says it twice means it. */
 function abortOnSignals(interruption: AbortController, ignored: readonly NodeJS.Signals[]): void {
   for (const signal of stopSignals(ignored)) {
-    process.once(signal, () => interruption.abort(new Mistake(`broken off (${signal})`)));
+    process.once(signal, () => interruption.abort(new Cancelled(signal)));
   }
 }
 

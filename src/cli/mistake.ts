@@ -1,4 +1,5 @@
 /** How a command ends when it does not end well. */
+import { constants } from 'node:os';
 
 /** Exit codes. `run` ends as the program that it runs. */
 export const EXIT = {
@@ -18,6 +19,16 @@ export class Mistake extends Error {
   constructor(message: string, hint: string | null = null) {
     super(message);
     this.hint = hint;
+  }
+}
+
+/** Ctrl-C at a question, or a signal. Ends with 128 and the signal's number, as shells count. */
+export class Cancelled extends Mistake {
+  readonly exitCode: number;
+
+  constructor(signal: NodeJS.Signals = 'SIGINT') {
+    super(signal === 'SIGINT' ? 'Cancelled' : `Cancelled (${signal})`);
+    this.exitCode = 128 + constants.signals[signal];
   }
 }
 

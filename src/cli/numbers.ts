@@ -1,16 +1,23 @@
 /** Numbers and times as people type them. */
 import { parseInstant } from '../core/instant.ts';
 
-const MILLISECONDS = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 } as const;
+const SECONDS = { s: 1, m: 60, h: 3600, d: 86_400, w: 604_800 } as const;
+
+/** `90`, `90s`, `15m`, `1h30m` in seconds; null for anything else. */
+export function parseDuration(text: string): number | null {
+  if (/^\d{1,9}$/.test(text)) return Number(text);
+  if (!/^(?:\d{1,9}[smhdw])+$/.test(text)) return null;
+  const parts = [...text.matchAll(/(\d+)([smhdw])/g)];
+  return parts.reduce((sum, [, count, unit]) => sum + Number(count) * SECONDS[unit as keyof typeof SECONDS], 0);
+}
 
 /** `90m` and such, back from now, as the service takes times; ISO 8601 as it is. @throws Fault for anything else */
 export function toInstant(text: string, field: string, now: number = Date.now()): string {
-  const [, count, unit] = /^(\d{1,6})([smhdw])$/.exec(text) ?? [];
-  if (count === undefined || unit === undefined) {
-    parseInstant(text, field, 'up');
-    return text;
-  }
-  return new Date(now - Number(count) * MILLISECONDS[unit as keyof typeof MILLISECONDS]).toISOString();
+  const seconds = /[smhdw]$/.test(text) ? parseDuration(text) : null;
+  const instant = new Date(now - (seconds ?? 0) * 1000);
+  if (seconds !== null && !Number.isNaN(instant.getTime())) return instant.toISOString();
+  parseInstant(text, field, 'up');
+  return text;
 }
 
 /** `1 lease`, `2 leases`. */

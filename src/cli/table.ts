@@ -7,6 +7,7 @@ import { CREDENTIAL_COMMANDS } from './commands/credentials.ts';
 import { doctor } from './commands/doctor.ts';
 import { get } from './commands/get.ts';
 import { importing } from './commands/import.ts';
+import { inject } from './commands/inject.ts';
 import { LEASE_COMMANDS } from './commands/leases.ts';
 import { mcp } from './commands/mcp.ts';
 import { POLICY_COMMANDS } from './commands/policies.ts';
@@ -19,7 +20,7 @@ import type { Group } from './help.ts';
 export const GROUPS: readonly Group[] = [
   { title: 'Credentials', commands: [get, ...CREDENTIAL_COMMANDS] },
   { title: 'Moving in', commands: [importing, scanning] },
-  { title: 'Handing values to programs and models', commands: [run, mcp] },
+  { title: 'Handing values to programs and models', commands: [run, inject, mcp] },
   { title: 'Policies', commands: POLICY_COMMANDS },
   { title: 'Agents, and who asks', commands: [...AGENT_COMMANDS, ...SESSION_COMMANDS] },
   { title: 'Leases', commands: LEASE_COMMANDS },

@@ -44,6 +44,11 @@ export async function readValue(question: Question, from: Origin): Promise<Secre
   return toSecret(await readGivenFile(path, 'the file of the value', bounds), 'the file');
 }
 
+/** Whether it is a single line with its end, as `echo` and editors write it: mostly not meant. */
+export function endsLine(value: Secret): boolean {
+  return /^[^\r\n]*\r?\n$/.test(value.reveal());
+}
+
 function toSecret(bytes: Buffer, what: string): Secret {
   if (bytes.length === 0) throw new Mistake(`${what} is empty`);
   try {

@@ -33,6 +33,11 @@ export interface StoreOptions extends CallOptions {
   readonly onlyIfNew?: boolean;
 }
 
+export interface Stored extends StoredCredential {
+  /** Of the value that was stored; null where the service does not tell. */
+  readonly version: number | null;
+}
+
 const addressOf = (path: string): string => `${CREDENTIALS}/${toSegments(path)}`;
 
 export class Credentials {
@@ -83,7 +88,7 @@ export class Credentials {
   }
 
   /** A new credential, or a new version of one. */
-  async store({ value, ...others }: StoreRequest, options: StoreOptions = {}): Promise<StoredCredential> {
+  async store({ value, ...others }: StoreRequest, options: StoreOptions = {}): Promise<Stored> {
     const { onlyIfNew = false, signal } = options;
     const wanted = {
       method: 'POST',
@@ -93,7 +98,9 @@ export class Credentials {
       repeats: 'by key',
       signal,
     } as const;
-    return (await this.#cache.forgetAfter({ path: others.path }, this.#connection.ask(wanted, holdStored))).data;
+    const asking = this.#connection.ask(wanted, holdStored);
+    const { data, headers } = await this.#cache.forgetAfter({ path: others.path }, asking);
+    return { ...data, version: Number(headers.get('leasehold-version')) || null };
   }
 
   /** The list entry and its versions: no value, no lease. */

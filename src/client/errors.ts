@@ -3,9 +3,10 @@ import type { FaultCode } from '../core/fault.ts';
 
 /**
  * `NO_ANSWER`: the service was not reached, or the connection was lost. `TIMED_OUT`: it took too long. `BAD_ANSWER`: what answered
- * is no Leasehold. `BAD_KEY`: the agent's key can't be read or can't sign. `BAD_OPTIONS`: the client was given what it can't use.
+ * is no Leasehold. `BAD_CERTIFICATE`: the service's certificate is not trusted, and nothing was sent. `BAD_KEY`: the agent's key can't be
+ * read or can't sign. `BAD_OPTIONS`: the client was given what it can't use.
  */
-export type ClientCode = 'NO_ANSWER' | 'TIMED_OUT' | 'BAD_ANSWER' | 'BAD_KEY' | 'BAD_OPTIONS';
+export type ClientCode = 'NO_ANSWER' | 'TIMED_OUT' | 'BAD_ANSWER' | 'BAD_CERTIFICATE' | 'BAD_KEY' | 'BAD_OPTIONS';
 
 /** The service's own codes, and the client's; a newer service may have more. */
 export type ErrorCode = FaultCode | ClientCode | (string & {});

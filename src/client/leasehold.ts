@@ -13,6 +13,7 @@ import { type CallOptions, Connection } from './connection.ts';
 import { Credentials } from './credentials.ts';
 import { badOption, LeaseholdError } from './errors.ts';
 import { Leases } from './leases.ts';
+import { caFetch } from './nodefetch.ts';
 import { Policies } from './policies.ts';
 import { holdHealth, holdSession } from './shapes.ts';
 import type { Signer } from './signers.ts';
@@ -33,6 +34,8 @@ export interface LeaseholdOptions {
   readonly cache?: number;
   /** Plain HTTP to another machine. */
   readonly insecureHttp?: boolean;
+  /** Certificates in PEM: only these authorities are trusted. In Node, Bun and Deno. */
+  readonly ca?: string;
   readonly fetch?: typeof fetch;
 }
 
@@ -56,7 +59,7 @@ export class Leasehold {
     checkNumber('retries', retries, 0);
     checkNumber('cache', cache, 0);
     this.address = parseAddress(options.address, insecureHttp);
-    this.#transport = new Transport({ base: this.address, fetch: options.fetch ?? fetch, timeoutMs, retries });
+    this.#transport = new Transport({ base: this.address, fetch: fetchOf(options), timeoutMs, retries });
     this.#agent = agent === undefined ? null : new AgentCaller(this.#transport, agent.name, agent.sign);
     const caller: Caller = this.#agent ?? (token === undefined ? NOBODY : tokenCaller(token));
     const leases = new LeaseCache(cache);
@@ -112,6 +115,14 @@ export class Leasehold {
   }
 }
 
+/** @throws LeaseholdError BAD_OPTIONS */
+function fetchOf({ address, ca, fetch: given }: LeaseholdOptions): typeof fetch {
+  if (ca === undefined) return given ?? fetch;
+  if (given !== undefined) throw new LeaseholdError('BAD_OPTIONS', 'give ca or fetch, not both');
+  if (!/^https:/i.test(address)) throw badOption('ca', 'is of use with https:// only');
+  return caFetch(ca);
+}
+
 /** More than a timer takes would fire at once. */
 const LARGEST = 2 ** 31 - 1;
 
@@ -121,7 +132,7 @@ function checkNumber(name: string, value: number, least: number): void {
 }
 
 export type { CallOptions, ListAllOptions } from './connection.ts';
-export type { RetrieveOptions, StoreOptions } from './credentials.ts';
+export type { RetrieveOptions, Stored, StoreOptions } from './credentials.ts';
 export { type ClientCode, type ErrorCode, LeaseholdError } from './errors.ts';
 export { fileSigner, keySigner, type Signer } from './signers.ts';
 export type * from './types.ts';

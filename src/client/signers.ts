@@ -2,16 +2,15 @@
  * How an agent signs: with a key file, a key in memory, or whatever the caller brings, so that a key may stay in an HSM or an agent
  * of SSH. Web Cryptography alone, which Node, Bun, Deno and browsers have.
  */
-import { fromBase64 } from './base64.ts';
 import { LeaseholdError } from './errors.ts';
+import { parsePrivateKey } from './keyformats.ts';
 
 /** Answers the Ed25519 signature, 64 bytes, over the nonce as it is given. */
 export type Signer = (nonce: Uint8Array<ArrayBuffer>) => Promise<Uint8Array> | Uint8Array;
 
 const MOST_KEY_BYTES = 16 * 1024;
-const PEM = /^-----BEGIN PRIVATE KEY-----\s+([A-Za-z0-9+/=\s]+?)\s+-----END PRIVATE KEY-----\s*$/;
 
-/** A private key as PKCS#8 in PEM, as `openssl genpkey -algorithm ed25519` writes it, or as a key of Web Cryptography. */
+/** A private key as PKCS#8 in PEM (`openssl genpkey -algorithm ed25519`), of OpenSSH (`ssh-keygen -t ed25519`), or of Web Cryptography. */
 export function keySigner(key: string | CryptoKey): Signer {
   let imported: Promise<CryptoKey> | null = null;
   return async (nonce) => {
@@ -55,11 +54,11 @@ async function readStart(file: string): Promise<string> {
   }
 }
 
-async function importKey(pem: string): Promise<CryptoKey> {
-  const [, body] = PEM.exec(pem) ?? [];
-  if (body === undefined) throw badKey('the key must be PKCS#8 in PEM, unencrypted: -----BEGIN PRIVATE KEY-----');
+async function importKey(text: string): Promise<CryptoKey> {
+  const parsed = parsePrivateKey(text);
+  if ('problem' in parsed) throw badKey(`the key ${parsed.problem}`);
   try {
-    return await crypto.subtle.importKey('pkcs8', fromBase64(body.replaceAll(/\s/g, '')), 'Ed25519', false, ['sign']);
+    return await crypto.subtle.importKey('pkcs8', parsed.pkcs8, 'Ed25519', false, ['sign']);
   } catch (error) {
     throw badKey('the key is no Ed25519 key', error);
   }

@@ -1,6 +1,7 @@
 /** One request and its answer: who asks, how long it may take, and whether it is tried again. */
 import { discard, notLeasehold, readJson, reasonOf, toError } from './answers.ts';
 import type { Caller } from './caller.ts';
+import { certificateFault } from './certificates.ts';
 import { type Asked, asking } from './ends.ts';
 import { LeaseholdError } from './errors.ts';
 import { isUncertain, pause, pauseMs } from './retries.ts';
@@ -148,9 +149,13 @@ export class Transport {
         const seconds = this.#parts.timeoutMs / 1000;
         throw new LeaseholdError('TIMED_OUT', `no answer from ${this.#parts.base} within ${seconds} s`);
       }
-      throw new LeaseholdError('NO_ANSWER', `no answer from ${this.#parts.base} (${reasonOf(error)})`, {
-        cause: error,
-      });
+      const reason = reasonOf(error);
+      const fault = certificateFault(reason);
+      if (fault !== null) {
+        const message = `the certificate of ${this.#parts.base} ${fault} (${reason})`;
+        throw new LeaseholdError('BAD_CERTIFICATE', message, { cause: error });
+      }
+      throw new LeaseholdError('NO_ANSWER', `no answer from ${this.#parts.base} (${reason})`, { cause: error });
     } finally {
       clearTimeout(timer);
     }

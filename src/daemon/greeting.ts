@@ -7,7 +7,7 @@ import type { Service } from './composition.ts';
 import type { Configuration } from './configuration.ts';
 
 /** In a checkout npx finds the command; where it is installed, the shell does. */
-const COMMAND = import.meta.filename.endsWith('.ts') ? 'npx leasehold' : 'leasehold';
+const COMMAND = import.meta.filename.endsWith('.ts') ? 'npx --no-install leasehold' : 'leasehold';
 
 /** `isTerminal`: elsewhere it goes to log files and journals, which must not hold the token. */
 export function greeting(

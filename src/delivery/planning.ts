@@ -3,49 +3,70 @@ import type { Secret } from '../core/secret.ts';
 import type { Wanted } from './borrowing.ts';
 import { readEnvFile } from './envfile.ts';
 import { Misuse } from './misuse.ts';
-import { hasReferenceInside, isReference, parseReference, parseSource } from './references.ts';
+import { isReference, parseReference, parseSource } from './references.ts';
+import { assertNoReference, parseTemplate, type Template } from './templates.ts';
 
 const NAME = /^[A-Za-z_][A-Za-z0-9_.-]*$/;
 const LONGEST_NAME = 255;
 
 export interface Planned {
   readonly wanted: readonly Wanted[];
+  readonly templates: readonly Template[];
   /** What a file says itself. */
   readonly literals: readonly { readonly name: string; readonly value: Secret }[];
 }
 
-/** `env` are `NAME=path`, `envFiles` names of files. @throws Misuse */
-export async function plan(env: readonly string[], envFiles: readonly string[]): Promise<Planned> {
-  const places = new Map<string, string>();
-  const place = (name: string, where: string): void => {
-    const other = places.get(name);
-    if (other !== undefined) throw new Misuse(`${name} is given twice: ${other}, and ${where}`);
-    places.set(name, where);
-  };
-  const wanted: Wanted[] = [];
-  const literals: { name: string; value: Secret }[] = [];
-  for (const each of env) {
-    const { name, source } = parsePair(each);
-    place(name, '--env');
-    wanted.push({ name, ...parseSource(source, `--env ${name}`) });
+export interface Sources {
+  /** `NAME=path`, of a mapping in a file. */
+  readonly mapping?: readonly string[];
+  /** Names of .env files. */
+  readonly envFiles: readonly string[];
+  /** `NAME=path`, or `NAME=` and a text with references in braces. */
+  readonly env: readonly string[];
+}
+
+type Given = { readonly wanted: readonly Wanted[]; readonly template?: Template } | { readonly literal: Secret };
+
+/** Where a name is given again the later one wins: files over the mapping, a later file over an earlier one, `env` over all. @throws Misuse */
+export async function plan({ mapping = [], envFiles, env }: Sources): Promise<Planned> {
+  const given = new Map<string, Given>();
+  for (const each of mapping) {
+    const { name, source } = parsePair(each, 'run');
+    given.set(name, { wanted: [{ name, ...parseSource(source, name) }] });
   }
   for (const file of envFiles) {
     for (const { name, value, line } of await readEnvFile(file)) {
       const where = `${file}, line ${line}`;
       checkName(name, where);
-      place(name, where);
-      const text = value.reveal();
-      if (isReference(text)) wanted.push({ name, ...parseReference(text, where) });
-      else {
-        checkLiteral(text, where);
-        literals.push({ name, value });
-      }
+      given.set(name, parseText(name, value, where));
     }
   }
-  return { wanted, literals };
+  for (const each of env) {
+    const { name, source } = parsePair(each, '--env');
+    const where = `--env ${name}`;
+    const template = parseTemplate(name, source, where);
+    given.set(name, template ?? { wanted: [{ name, ...parseSource(source, where) }] });
+  }
+  const all = [...given];
+  return {
+    wanted: all.flatMap(([, each]) => ('wanted' in each ? each.wanted : [])),
+    templates: all.flatMap(([, each]) => ('template' in each ? [each.template] : [])),
+    literals: all.flatMap(([name, each]) => ('literal' in each ? [{ name, value: each.literal }] : [])),
+  };
 }
 
-function parsePair(text: string): { name: string; source: string } {
+/** A reference, a text with references in braces, or a text as it is. @throws Misuse */
+function parseText(name: string, value: Secret, where: string): Given {
+  const text = value.reveal();
+  if (isReference(text)) return { wanted: [{ name, ...parseReference(text, where) }] };
+  if (text.includes('\0')) throw new Misuse(`${where}: holds a NUL, which no environment can`);
+  const template = parseTemplate(name, text, where);
+  if (template !== null) return template;
+  assertNoReference(text, where);
+  return { literal: value };
+}
+
+function parsePair(text: string, where: string): { name: string; source: string } {
   const sign = text.indexOf('=');
   if (sign === -1)
     throw new Misuse(
@@ -53,20 +74,11 @@ function parsePair(text: string): { name: string; source: string } {
       'The path is that of a credential, as in --env TOKEN=prod/api/token.',
     );
   const name = text.slice(0, sign);
-  checkName(name, '--env');
+  checkName(name, where);
   return { name, source: text.slice(sign + 1) };
 }
 
 function checkName(name: string, where: string): void {
   if (!NAME.test(name) || name.length > LONGEST_NAME || name === '__proto__')
     throw new Misuse(`${where}: the name of a variable begins with a letter or _, and has letters, digits, _ . - only`);
-}
-
-function checkLiteral(text: string, where: string): void {
-  if (text.includes('\0')) throw new Misuse(`${where}: holds a NUL, which no environment can`);
-  if (hasReferenceInside(text))
-    throw new Misuse(
-      `${where}: a reference stands inside a value`,
-      'It must be the whole value: the program puts its parts together.',
-    );
 }

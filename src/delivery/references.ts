@@ -13,17 +13,9 @@ export interface Reference {
   readonly version: number | null;
 }
 
-/**
- * Whether a text is meant as a reference, and so must be one. A reference is the whole of a value.
- * WHY not also a part of it: a path may hold `@`, `:` and `/`, so that nobody could tell where in a URL it ends.
- */
+/** Whether a text is meant as a reference, and so must be one. Inside a longer text it is written in braces: `templates.ts`. */
 export function isReference(text: string): boolean {
   return LOOKS_LIKE_ONE.test(text);
-}
-
-/** Whether a text that is no reference has one inside, where it would reach the program unresolved. */
-export function hasReferenceInside(text: string): boolean {
-  return !isReference(text) && text.includes(SCHEME);
 }
 
 /** `where` begins the message of the mistake. @throws Misuse */

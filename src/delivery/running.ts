@@ -15,6 +15,7 @@ import { makePrivateFiles, type PrivateFiles } from './privatefiles.ts';
 import { findFault, type Program } from './program.ts';
 import { loadPtyMaker, runOnPty, type Terminals } from './pty.ts';
 import { isInForeground, Signals } from './signals.ts';
+import { fillTemplates } from './templates.ts';
 
 /** Of one variable with its name and ends. SOURCE: execve(2), MAX_ARG_STRLEN. */
 const LONGEST_VARIABLE_BYTES = 128 * 1024;
@@ -77,7 +78,7 @@ export async function run(job: Job, lender: Lender, surroundings: Surroundings):
   try {
     borrowed = await borrow(lender, job.wanted, { ttlSeconds: job.ttlSeconds, signal: interruption.signal });
     if (job.hasFiles) files = makePrivateFiles(surroundings.environment['XDG_RUNTIME_DIR']);
-    const values = deliver(borrowed.values, files);
+    const values = deliver(fillTemplates(job.templates, borrowed.values), files);
     const masking = job.isMasked ? mask(borrowed.values, surroundings) : null;
     const environment = Object.assign(Object.create(null), inherited.variables, given, values);
     const { umask, ignored } = surroundings;

@@ -171,7 +171,11 @@ function send({ raw }: FastifyRequest, reply: FastifyReply, row: Route, answer: 
     const status = hasFailed && row.failureStatus !== null ? row.failureStatus : row.status;
     return reply.headers(headers).code(status).send({ data });
   }
-  if (!('stream' in answer)) return reply.send(answer);
+  if (!('stream' in answer)) {
+    if (answer.headers === undefined) return reply.send(answer);
+    const { headers, ...body } = answer;
+    return reply.headers(headers).send(body);
+  }
   const { stream, headers = {}, type } = answer;
   if (answer.endsWithClient === true) {
     const leave = (): void => void raw.socket.destroy();

@@ -3,15 +3,15 @@
  * number of connections share it, over whichever transport. Whoever calls is taken as hostile: a model follows what it reads.
  */
 import { McpServer } from '@modelcontextprotocol/server';
-import { LeaseholdError } from '../client/errors.ts';
 import type { Leasehold } from '../client/leasehold.ts';
+import { ActingAgent } from './agent.ts';
 import type { AllowedCommand } from './allowlist.ts';
 import { FilesFolder } from './folder.ts';
 import { KeptFiles } from './keeping.ts';
 import { HeldLeases } from './leases.ts';
 import { LentValues } from './lent.ts';
 import { checkPrograms } from './programs.ts';
-import { Refusal, SetupError } from './refusal.ts';
+import { Refusal } from './refusal.ts';
 import { type Gate, type Offer, offer } from './tool.ts';
 import { explainAccess } from './tools/access.ts';
 import { runWithCredential } from './tools/commands.ts';
@@ -35,8 +35,8 @@ export interface McpParts {
 }
 
 export interface Mcp {
-  /** As whom it acts. */
-  readonly agent: string;
+  /** The agent that it acts as; null where the service was not reached yet. */
+  readonly agent: string | null;
   readonly toolNames: readonly string[];
   /** For one connection. */
   createServer(): McpServer;
@@ -55,7 +55,8 @@ export async function openMcp(parts: McpParts): Promise<Mcp> {
   const { client, commands, version, log } = parts;
   await checkPrograms(commands);
   const folder = parts.filesDir === null ? null : await FilesFolder.open(parts.filesDir);
-  const agent = await readAgent(client);
+  const acting = new ActingAgent(client);
+  const agent = await acting.find(log);
   if (folder !== null && folder.strangers > 0) {
     log(`${folder.path} holds ${folder.strangers} files already: a server that was killed leaves its values behind`);
   }
@@ -67,7 +68,8 @@ export async function openMcp(parts: McpParts): Promise<Mcp> {
   const gate: Gate = async (work) => {
     if (stopping.signal.aborted) throw new Refusal('STOPPING', 'the server stops');
     if (calls.size >= MOST_CALLS) throw new Refusal('BUSY', `${MOST_CALLS} calls are under way; wait for one`);
-    const call = work();
+    // ORDER: no tool does anything before it is known that an agent calls, and not the administrator.
+    const call = acting.name().then(work);
     calls.add(call);
     try {
       return await call;
@@ -78,7 +80,7 @@ export async function openMcp(parts: McpParts): Promise<Mcp> {
   const offered = new Map<string, Offer>();
   const add = (tool: Parameters<typeof offer>[0]): void => void offered.set(tool.name, offer(tool, gate, log));
   add(listCredentials(client));
-  add(explainAccess(client, agent));
+  add(explainAccess(client, acting));
   add(listLeases(client));
   add(describeLease(client));
   if (files !== null) {
@@ -108,17 +110,6 @@ export async function openMcp(parts: McpParts): Promise<Mcp> {
     },
     close: () => (closed ??= close()),
   };
-}
-
-/** @throws SetupError where it is no agent that asks */
-async function readAgent(client: Leasehold): Promise<string> {
-  try {
-    return (await client.readSession()).agent_name;
-  } catch (error) {
-    // The administrator has no session.
-    if (!(error instanceof LeaseholdError) || error.status !== 404) throw error;
-    throw new SetupError('the server must act as an agent, not as the administrator: give an agent and its key file');
-  }
 }
 
 function sleep(milliseconds: number): Promise<void> {

@@ -3,7 +3,14 @@
  * What is neither a refusal nor the service's answer is a bug: it is logged by its kind, and the model learns nothing of it.
  */
 
-import { type CallToolResult, fromJsonSchema, type McpServer } from '@modelcontextprotocol/server';
+import {
+  type CallToolResult,
+  fromJsonSchema,
+  type JsonSchemaType,
+  type jsonSchemaValidator,
+  type McpServer,
+} from '@modelcontextprotocol/server';
+import { AjvJsonSchemaValidator } from '@modelcontextprotocol/server/validators/ajv';
 import { type Static, type TObject, type TProperties, Type } from 'typebox';
 import { LeaseholdError } from '../client/errors.ts';
 import { codeOf } from '../core/errorcode.ts';
@@ -40,6 +47,29 @@ export type Gate = <T>(work: () => Promise<T>) => Promise<T>;
 export const strict = <T extends TProperties>(properties: T) =>
   Type.Object(properties, { additionalProperties: false });
 
+/** A text that is one of a few. */
+export const oneOf = <T extends string>(values: readonly T[], description: string) =>
+  Type.Unsafe<T>({ type: 'string', enum: [...values], description });
+
+const ajv = new AjvJsonSchemaValidator();
+
+/** The SDK's own, but a refused enumeration names what it may be: a model that reads it can correct itself. */
+const VALIDATOR: jsonSchemaValidator = {
+  getValidator<T>(schema: JsonSchemaType) {
+    const validate = ajv.getValidator<T>(schema);
+    const { properties = {} } = schema as { readonly properties?: Readonly<Record<string, { enum?: unknown[] }>> };
+    return (input) => {
+      const checked = validate(input);
+      if (checked.valid) return checked;
+      const errorMessage = checked.errorMessage.replaceAll(
+        /\bdata\/(\w+) must be equal to one of the allowed values/g,
+        (_, name: string) => `${name} must be one of ${properties[name]?.enum?.join(', ')}`,
+      );
+      return { ...checked, errorMessage };
+    };
+  },
+};
+
 export function offer<Input extends TObject, Output extends TObject>(
   tool: Tool<Input, Output>,
   gate: Gate,
@@ -50,7 +80,7 @@ export function offer<Input extends TObject, Output extends TObject>(
   const config = {
     title,
     description,
-    inputSchema: fromJsonSchema<Static<Input>>({ ...tool.input }),
+    inputSchema: fromJsonSchema<Static<Input>>({ ...tool.input }, VALIDATOR),
     outputSchema: fromJsonSchema<Static<Output>>({ ...tool.output }),
     annotations: {
       title,
@@ -72,9 +102,15 @@ export function offer<Input extends TObject, Output extends TObject>(
   };
 }
 
+/** To a model these are the same as a service that answers UNAVAILABLE: a call may succeed later. */
+const NOT_REACHED: ReadonlySet<string> = new Set(['NO_ANSWER', 'TIMED_OUT']);
+
 function sentenceOf(error: unknown, tool: string, log: (line: string) => void): string {
   if (error instanceof Refusal) return `${error.code}: ${error.message}`;
-  if (error instanceof LeaseholdError) return `${error.code}: ${error.message}${adviceFor(error)}`;
+  if (error instanceof LeaseholdError) {
+    const code = NOT_REACHED.has(error.code) ? 'UNAVAILABLE' : error.code;
+    return `${code}: ${error.message}${adviceFor(error)}`;
+  }
   // WHY: an error of Node may quote what it was given, a value among it.
   log(`${tool} failed: ${error instanceof Error ? error.name : typeof error}${codeOf(error)}`);
   return 'INTERNAL_ERROR: the server failed; nothing more is told here';

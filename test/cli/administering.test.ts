@@ -40,6 +40,35 @@ test('an agent is added with a key that stays here, and acts with it', async (t)
   assert.equal((await home.leasehold(['get', 'a/b', '--agent', 'bot'])).stdout, 's3cret');
 });
 
+test('with --new-key it is said how the key is used', async (t) => {
+  const { home } = await scene(t);
+  const { stderr } = await home.leasehold(['agent', 'add', 'bot', '--new-key', 'bot.pem']);
+  const file = join(home.path, 'bot.pem');
+  assert.equal(stderr, `Its private key is in ${file}. leasehold --agent bot --key-file ${file} uses it.\n`);
+});
+
+test('followed as a table, the log has its headings', async (t) => {
+  const { home, put, environment } = await scene(t);
+  await put('a/1');
+  const [program, ...first] = COMMAND;
+  const child = spawn(program, [...first, 'audit', 'tail', '--last', '1'], {
+    env: { ...environment, HOME: home.path, PATH: process.env['PATH'] ?? '' },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  t.after(() => child.kill('SIGKILL'));
+  let seen = '';
+  const shown = new Promise<void>((resolve) =>
+    child.stdout.on('data', (chunk) => {
+      seen += chunk;
+      if (seen.split('\n').length > 2) resolve();
+    }),
+  );
+  await shown;
+  const [heading = '', entry = ''] = seen.split('\n');
+  assert.match(heading, /^SEQ +TIMESTAMP +EVENT TYPE +AGENT NAME +RESOURCE +RESULT +REASON$/);
+  assert.equal(heading.indexOf('RESOURCE'), entry.indexOf('a/1'));
+});
+
 /** As openssl says it: the last 32 bytes of its DER. */
 async function publicHalf(file: string): Promise<string> {
   const { stdout } = await promisify(execFile)('openssl', ['pkey', '-in', file, '-pubout', '-outform', 'DER'], {
@@ -109,6 +138,8 @@ test('leases are listed, renewed and revoked, one by one or all of a holder', as
   assert.equal((await home.leasehold(['lease', 'revoke', first, second])).stderr, 'Revoked 2.\n');
   assert.equal(await active(), 1);
   assert.equal((await home.leasehold(['lease', 'renew', first])).code, 2);
+  const ended = await home.leasehold(['lease', 'revoke', first]);
+  assert.equal(ended.stderr, `${first} has ended already (revoked).\nRevoked 0.\n`);
   const dry = await home.leasehold(['lease', 'revoke', '--of', 'admin', '--dry-run']);
   assert.equal(dry.stderr, '1 active lease will end. Nothing was done.\n');
   assert.equal((await home.leasehold(['lease', 'revoke', '--path', 'a/b', '--yes'])).stderr, 'Revoked 1.\n');

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
+import { constants } from 'node:os';
 import type { TestContext } from 'node:test';
 import { COMMAND, type Home } from '../kit/command.ts';
 
@@ -35,7 +36,7 @@ export async function assertBrokenOff(t: TestContext, home: Home, words: readonl
   await new Promise((resolve) => setTimeout(resolve, 150));
   child.kill(signal);
   const tooLate = setTimeout(() => child.kill('SIGKILL'), 5000);
-  assert.deepEqual(await ended, [1, null], words.join(' '));
+  assert.deepEqual(await ended, [128 + constants.signals[signal], null], words.join(' '));
   clearTimeout(tooLate);
-  assert.equal(stderr, `leasehold: broken off (${signal}).\n`);
+  assert.equal(stderr, signal === 'SIGINT' ? 'leasehold: Cancelled.\n' : `leasehold: Cancelled (${signal}).\n`);
 }

@@ -27,16 +27,16 @@ test('names in the table are said once, and flags of a command are not the same'
 });
 
 const MISTAKES: readonly [words: readonly string[], says: RegExp][] = [
-  [['gett'], /^leasehold: there is no such command; is get meant\?\n {2}leasehold --help/],
+  [['gett'], /^leasehold: there is no such command; did you mean `get`\?\n {2}leasehold --help/],
   [['xyzzy'], /^leasehold: there is no such command\.\n/],
   [
     ['lease', 'rewoke'],
-    /^leasehold: lease has no such verb; is revoke meant\?\n {2}leasehold lease list\|show\|renew\|revoke; /,
+    /^leasehold: lease has no such verb; did you mean `revoke`\?\n {2}leasehold lease list\|show\|renew\|revoke; /,
   ],
-  [['set', 'a', 'b'], /^leasehold: there is no such command; is put meant\?\n/],
-  [['rm', 'a'], /^leasehold: there is no such command; is delete meant\?\n/],
-  [['agent', 'create', 'a'], /^leasehold: agent has no such verb; is add meant\?\n/],
-  [['policy', 'create', 'a'], /^leasehold: policy has no such verb; is put meant\?\n/],
+  [['set', 'a', 'b'], /^leasehold: there is no such command; did you mean `put`\?\n/],
+  [['rm', 'a'], /^leasehold: there is no such command; did you mean `delete`\?\n/],
+  [['agent', 'create', 'a'], /^leasehold: agent has no such verb; did you mean `add`\?\n/],
+  [['policy', 'create', 'a'], /^leasehold: policy has no such verb; did you mean `put`\?\n/],
   [['policy', 'constructor'], /^leasehold: policy has no such verb\.\n/],
   [['agent', 'show', 'a b'], /^leasehold: NAME: must be 1 to 63 characters/],
   [['agent', 'delete', '..', '--yes'], /^leasehold: NAME: must be 1 to 63 characters/],
@@ -57,18 +57,30 @@ const MISTAKES: readonly [words: readonly string[], says: RegExp][] = [
   [['put', 'a', '-', '--type', ' '], /^leasehold: --type: must be 1 to 64 characters/],
   [['get'], /^leasehold: PATH is missing: of the credential\.\n/],
   [['get', 'a', 'b'], /^leasehold: get takes PATH, and 1 more were given\.\n/],
-  [['get', 'a', '--feild', 'x'], /^leasehold: there is no flag --feild; is --field meant\?\n/],
+  [['get', 'a', '--feild', 'x'], /^leasehold: there is no flag --feild; did you mean --field\?\n/],
   [['get', 'a', '--field'], /^leasehold: --field needs a value/],
   [['get', 'a', '--reveal=yes'], /^leasehold: --reveal takes no value/],
   [['get', 'a', '--version', '0'], /^leasehold: --version must be a whole number from 1\.\n/],
   [['get', 'a', '--version', '1', '--version', '2'], /^leasehold: --version may be given once/],
   [['get', 'a', '-o', 'xml'], /^leasehold: --output: the output must be one of table, json, yaml, env\.\n/],
-  [['get', 'a', '--timeout', 'soon'], /^leasehold: --timeout: the timeout must be a number of seconds/],
+  [
+    ['get', 'a', '--timeout', 'soon'],
+    /^leasehold: --timeout: the timeout must be seconds, or a duration such as 90s or 2m/,
+  ],
   [['get', '../x'], /^leasehold: PATH: must not have \. or \.\. as a segment\.\n/],
   [['get', 'a', '--', '-b'], /^leasehold: get takes PATH, and 1 more were given/],
   [['get', 'a', '--address', 'ftp://x'], /^leasehold: --address: must be http:\/\/HOST:PORT/],
   [['get', 'a', '--address', 'http://192.0.2.1'], /^leasehold: --address: .*plain HTTP to another machine/],
-  [['get', 'a'], /^leasehold: nobody is asking/],
+  [
+    ['get', 'a'],
+    /^leasehold: Not logged in to http:\/\/127\.0\.0\.1:7700 \(the default\)\. Use --agent NAME, --token-file FILE, or run `l/,
+  ],
+  [['run', 'psql', '-e', 'A=b'], /^leasehold: Put the command after --: leasehold run -e NAME=PATH -- COMMAND\.\n/],
+  [
+    ['audit', 'list', '--action', 'get'],
+    /^leasehold: --action: must be one of retrieve, list, store, delete, create, /,
+  ],
+  [['audit', 'list', '--event', 'x'], /^leasehold: --event: must be one of credential\.retrieve, /],
 ];
 
 for (const [words, says] of MISTAKES) {
@@ -89,14 +101,63 @@ test('no answer, and every answer that is an error, ends with 2', async (t) => {
   assert.deepEqual([missing.code, missing.stdout], [2, '']);
   assert.match(
     missing.stderr,
-    /^leasehold: The credential does not exist \(NOT_FOUND, request \S+\)\.\n {2}leasehold list shows/,
+    /^leasehold: The credential does not exist \(NOT_FOUND, request \S+\)\.\n {2}leasehold list shows the credentials/,
   );
   const stranger = await as('lha_0123456789abcdef');
   assert.equal(stranger.code, 2);
-  assert.match(stranger.stderr, /UNAUTHENTICATED[\s\S]*is from LEASEHOLD_TOKEN/);
+  assert.match(
+    stranger.stderr,
+    /^leasehold: This administrator token is not valid; it may be from an earlier start \(UNAUTHENTICATED, .*\)\.\n {2}The token came from LEASEHOLD_TOKEN\. .* the current one is in daemon\.token/,
+  );
   const none = await as(service.adminToken, nowhere);
   assert.equal(none.code, 2);
   assert.match(none.stderr, /no answer from [\s\S]*The address is from LEASEHOLD_ADDR/);
+});
+
+test('the hint of an error fits the command and who called it', async (t) => {
+  const service = await startTestService(t, ['--admin-retrieve=deny']);
+  await service.admin.post('/api/v1/credentials', { path: 'a/b', value: 'v' });
+  const home = newHome(t, { LEASEHOLD_ADDR: service.address, LEASEHOLD_TOKEN: service.adminToken });
+  const said = async (...words: string[]) => (await home.leasehold(words)).stderr;
+  assert.match(await said('policy', 'show', 'x'), /NOT_FOUND[^\n]*\n {2}leasehold policy list shows the policies\.\n$/);
+  assert.match(await said('agent', 'show', 'x'), /NOT_FOUND[^\n]*\n {2}leasehold agent list shows the agents\.\n$/);
+  const lease = crypto.randomUUID();
+  assert.match(await said('lease', 'show', lease), /NOT_FOUND[^\n]*\n {2}leasehold lease list shows the leases; /);
+  assert.match(await said('get', 'a/b'), /--admin-retrieve=deny[^\n]*ACCESS_DENIED[^\n]*\n$/);
+  assert.doesNotMatch(await said('get', 'a/b'), /Ask as the administrator/);
+  const { code, stderr } = await newHome(t, { LEASEHOLD_ADDR: service.address }).leasehold([
+    'get',
+    'a/b',
+    '--agent',
+    'bot',
+    '--key-file',
+    'bot.pem',
+  ]);
+  assert.deepEqual([code, /bot\.pem cannot be read/.test(stderr)], [1, true]);
+});
+
+test('a login that fails, and one that has ended, are told in the words of the command', async (t) => {
+  const service = await startTestService(t);
+  const home = newHome(t, { LEASEHOLD_ADDR: service.address });
+  const environment = { LEASEHOLD_TOKEN: service.adminToken };
+  assert.equal((await home.leasehold(['agent', 'add', 'bot'], { environment })).code, 0);
+  assert.equal((await home.leasehold(['login', '--agent', 'bot'])).code, 0);
+  assert.equal((await home.leasehold(['agent', 'delete', 'bot', '--yes'], { environment })).code, 0);
+  const ended = await home.leasehold(['list', '--agent', 'bot']);
+  assert.match(ended.stderr, /^leasehold: Your session has expired \(.*\)\.\n {2}Run: leasehold login --agent bot\n$/);
+  const failed = await home.leasehold(['login', '--agent', 'bot']);
+  assert.match(
+    failed.stderr,
+    /^leasehold: Login failed: agent bot is not registered, or this is not its key \(AUTH_FAILED/,
+  );
+});
+
+test('a user of Vault is told that its variable is not used', async (t) => {
+  const environment = { VAULT_ADDR: 'https://vault.example.org:8200', VAULT_TOKEN: 'hvs.x' };
+  const { code, stderr } = await newHome(t, environment).leasehold(['get', 'a/b']);
+  assert.equal(code, 1);
+  assert.match(stderr, /\n {2}VAULT_ADDR is the address of another vault and is not used here\. Set LEASEHOLD_ADDR/);
+  assert.doesNotMatch(stderr, /example\.org/);
 });
 
 test('flags of the connection may stand before the command', async (t) => {

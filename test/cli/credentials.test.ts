@@ -94,7 +94,7 @@ for (const words of [
 
 test('a misspelt flag of put is still told as what it is', async (t) => {
   const { stderr } = await newHome(t).leasehold(['put', 'a/b', '--tpye', 'x']);
-  assert.match(stderr, /there is no flag --tpye; is --type meant\?/);
+  assert.match(stderr, /there is no flag --tpye; did you mean --type\?/);
 });
 
 test('a value is typed twice and not shown; two that differ are not stored', async (t) => {
@@ -117,7 +117,7 @@ test('a value is typed twice and not shown; two that differ are not stored', asy
   const brokenOff = onTerminal(['put', 'a/b']);
   await brokenOff.shows(/Value: /);
   brokenOff.type('hun\u0003');
-  assert.equal((await brokenOff.ended).exitCode, 1);
+  assert.equal((await brokenOff.ended).exitCode, 130);
 });
 
 test('several lines that are pasted where one is asked for are refused, and none of them is shown', async (t) => {
@@ -158,6 +158,48 @@ test('on a terminal a value is shown only to who says so', async (t) => {
   const lease = onTerminal(['get', 'a/b', '--field', 'lease_id']);
   await lease.shows(/[0-9a-f-]{36}/);
   assert.ok(!lease.screen().includes('s3cret'));
+});
+
+test('put tells the version, and warns of a line break at the end of a single line', async (t) => {
+  const { home } = await scene(t);
+  const first = await home.leasehold(['put', 'a/b', '-'], { input: 'one' });
+  assert.deepEqual([first.stdout, first.stderr], ['path     a/b\ntype     generic\nversion  1\n', '']);
+  const second = await home.leasehold(['put', 'a/b', '-', '--field', 'version'], { input: 'two\n' });
+  assert.equal(second.stdout, '2\n');
+  assert.match(second.stderr, /^WARNING {2}the value ends with a line break, which is stored as part of it\./);
+  const lines = await home.leasehold(['put', 'a/b', '-', '-o', 'json'], { input: 'two\nlines\n' });
+  assert.deepEqual([JSON.parse(lines.stdout).version, lines.stderr], [3, '']);
+});
+
+test('a prefix is deleted with --recursive: after a plan and a yes, and nothing beside it', async (t) => {
+  const { home, onTerminal } = await scene(t);
+  for (const path of ['old/a', 'old/b/c', 'old', 'older']) await home.leasehold(['put', path, '-'], { input: 'v' });
+  const left = async () => (await home.leasehold(['list', '--field', 'path'])).stdout.trim().split('\n');
+  const dry = await home.leasehold(['delete', 'old/', '--recursive', '--dry-run', '--field', 'path']);
+  assert.equal(dry.stdout, 'old/a\nold/b/c\n');
+  assert.match(
+    dry.stderr,
+    /^2 credentials below old\/ will be deleted, and their leases revoked\. Nothing was done\.\n$/,
+  );
+  assert.equal((await home.leasehold(['delete', 'old', '--recursive'])).code, 1, 'nobody is there to answer');
+  const asked = onTerminal(['delete', 'old', '-r']);
+  await asked.shows(/old\/b\/c[\s\S]*Delete them\? \[y\/N\]/);
+  asked.type('n\r');
+  assert.equal((await asked.ended).exitCode, 3);
+  assert.equal((await left()).length, 4);
+  const done = await home.leasehold(['delete', 'old', '--recursive', '--yes']);
+  assert.deepEqual([done.code, done.stderr], [0, 'Deleted 2 of 2 credentials below old/.\n']);
+  assert.deepEqual(await left(), ['old', 'older']);
+  assert.equal((await home.leasehold(['delete', 'old', '--recursive', '--yes'])).code, 2);
+});
+
+test('a lease is asked for in any unit', async (t) => {
+  const { home } = await scene(t);
+  await home.leasehold(['put', 'a/b', '-'], { input: 'v' });
+  const id = (await home.leasehold(['get', 'a/b', '--ttl', '1m30s', '--field', 'lease_id'])).stdout.trim();
+  const { stdout } = await home.leasehold(['lease', 'show', id, '-o', 'json']);
+  const { issued_at, expires_at } = JSON.parse(stdout);
+  assert.equal(Date.parse(expires_at) - Date.parse(issued_at), 90_000);
 });
 
 test('a deletion says what goes, asks, and does nothing without a yes', async (t) => {

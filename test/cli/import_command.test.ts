@@ -175,6 +175,11 @@ test('a mount of Vault is imported, with the token from the environment alone', 
     assert.match(stderr, /still holds these secrets/);
   }
   assert.equal(await stored('moved/app/db/password'), 'hunter2');
+  for (const variable of ['VAULT_ADDR', 'BAO_ADDR']) {
+    const environment = { VAULT_TOKEN: 'hvs.test', [variable]: server.address };
+    const { code, stdout } = await home.leasehold(['import', '--mount', 'kv', '--yes', '-o', 'json'], { environment });
+    assert.deepEqual([code, results(stdout)[0]], [0, 'app/db/password stored']);
+  }
 });
 
 test('no answer from Vault, and an answer that is an error, end with 2, and say nothing of Leasehold’s own address', async (t) => {
@@ -219,7 +224,7 @@ test('no answer from Vault, and an answer that is an error, end with 2, and say 
 });
 
 const MISTAKES: readonly [words: readonly string[], says: RegExp][] = [
-  [[], /give a FILE, or --vault-addr URL, and not both/],
+  [[], /give a FILE, or --vault-addr URL \(VAULT_ADDR, BAO_ADDR\), and not both/],
   [['a', '--vault-addr', 'https://x'], /and not both/],
   [['missing.env'], /missing\.env: cannot be read \(ENOENT\)/],
   [['folder'], /folder: is no file/],

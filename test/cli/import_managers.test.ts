@@ -64,7 +64,7 @@ test('1Password: every field that holds something becomes VAULT/ITEM/FIELD', asy
     'Team/Key/private key = PEM (ssh_key)',
     'Team/Alone/password = pass (password)',
   ]);
-  assert.deepEqual(reading.leftOut, [{ where: 'Team › Old', reason: 'it is archived', kind: 'empty' }]);
+  assert.deepEqual(reading.leftOut, [{ where: 'Team › Old', reason: 'it is archived', kind: 'refused' }]);
   // Never more of an address than its host: a link may hold a key, and descriptions are listed.
   assert.equal(reading.drafts[0]?.description, 'shop.example.org');
 });
@@ -154,7 +154,7 @@ test('Bitwarden: every field that holds something becomes FOLDER/ITEM/FIELD', as
   assert.deepEqual(
     reading.leftOut.map(({ where, kind }) => [where, kind]),
     [
-      ['Gone', 'empty'],
+      ['Gone', 'refused'],
       ['Passkey', 'refused'],
     ],
   );

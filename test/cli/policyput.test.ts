@@ -96,3 +96,11 @@ test('what a person did not want is not done, and ends with 3: a deletion, a fol
   assert.deepEqual([left.code, /Nothing was done\./.test(left.shown)], [3, true], left.shown);
   assert.equal((await policies())[0].max_ttl, 60);
 });
+
+test('lists with commas and durations with units are the same policy', async (t) => {
+  const { run, policies } = await scene(t);
+  const line = 'policy put ci --principal agent:ci --resource ci/*,prod/a --action retrieve,list --max-ttl 15m';
+  assert.equal((await run(line)).code, 0);
+  const [policy] = await policies();
+  assert.deepEqual([policy.resources, policy.actions, policy.max_ttl], [['ci/*', 'prod/a'], ['retrieve', 'list'], 900]);
+});

@@ -132,8 +132,8 @@ test('who breaks off at the question hears one line, and nothing is stored', asy
   for (const key of ['\u0003', '\u0004']) {
     const screen = startScreen(t, ['import', '.env'], { home: home.path, folder, environment });
     await screen.answer(/\[y\/N\] $/, key);
-    assert.equal(await screen.ended(), 1);
-    assert.match(screen.shown(), /leasehold: broken off\.\r\n$/);
+    assert.equal(await screen.ended(), 130);
+    assert.match(screen.shown(), /leasehold: Cancelled\.\r\n$/);
   }
   assert.equal(await stored('PORT'), undefined);
 });

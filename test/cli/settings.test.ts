@@ -86,10 +86,10 @@ const REFUSED: readonly [file: string, text: string, says: RegExp][] = [
   [USER, 'address = 7', /config\.toml: address must be a text/],
   [USER, 'address = ', /config\.toml, line 1: it is no TOML/],
   [USER, '[profiles]\ndev = 1', /\[profiles\.dev\] must be a table/],
-  ['leasehold.toml', 'token = "x"', /leasehold\.toml: token does not belong into a file that is committed/],
-  ['leasehold.toml', 'token_file = "x"', /leasehold\.toml: token_file does not belong into a file that is committed/],
-  ['leasehold.toml', 'data_dir = "x"', /leasehold\.toml: data_dir does not belong into a file that is committed/],
-  ['leasehold.toml', 'trusted_addresses = ["x"]', /does not belong into a file that is committed/],
+  ['leasehold.toml', 'token = "x"', /leasehold\.toml: token does not belong in a file that is committed/],
+  ['leasehold.toml', 'token_file = "x"', /leasehold\.toml: token_file does not belong in a file that is committed/],
+  ['leasehold.toml', 'data_dir = "x"', /leasehold\.toml: data_dir does not belong in a file that is committed/],
+  ['leasehold.toml', 'trusted_addresses = ["x"]', /does not belong in a file that is committed/],
 ];
 
 for (const [file, text, says] of REFUSED) {
@@ -153,7 +153,7 @@ test('a login that has ended, a key without its agent and a file that is not rea
   await service.as(kept[service.address].token).delete('/auth/session');
   const over = await home.leasehold(['whoami'], { environment });
   assert.deepEqual(
-    [over.code, /login as agent bot has ended[\s\S]*leasehold login --agent bot/.test(over.stderr)],
+    [over.code, /Your session has expired[\s\S]*leasehold login --agent bot/.test(over.stderr)],
     [2, true],
   );
   assert.equal((await home.leasehold(['logout'], { environment })).code, 0);
@@ -293,5 +293,35 @@ test('without a login an agent’s session ends with the command', async (t) => 
   assert.deepEqual(
     body.data.map((entry: { event_type: string }) => entry.event_type),
     ['auth.verify', 'credential.list', 'session.end'],
+  );
+});
+
+test('a token file that every user can read is told of, and one that a group can read is not', async (t) => {
+  const home = newHome(t);
+  const file = join(home.path, 'token');
+  writeFileSync(file, 'lha_0123456789abcdef\n');
+  const doctor = async (mode: number) => {
+    chmodSync(file, mode);
+    return (await home.leasehold(['doctor', '--token-file', 'token'])).stderr;
+  };
+  assert.equal(await doctor(0o644), `WARNING  ${file} can be read by every user: chmod o= ${file}\n`);
+  assert.equal(await doctor(0o640), '');
+});
+
+test('a token is taken from standard input, and never as an argument', async (t) => {
+  const { service, home } = await withService(t);
+  const environment = { LEASEHOLD_ADDR: service.address };
+  const login = (input: string, words: readonly string[] = ['-']) =>
+    home.leasehold(['login', ...words], { input, environment });
+  assert.equal((await login(`${service.adminToken}\n`)).code, 0);
+  assert.equal((await home.leasehold(['whoami', '--field', 'name'], { environment })).stdout, 'admin\n');
+  const short = await login('no token\n');
+  assert.deepEqual([short.code, /does not hold a Leasehold token/.test(short.stderr)], [1, true]);
+  const typed = await login('', [service.adminToken]);
+  assert.equal(typed.code, 1);
+  assert.doesNotMatch(typed.stderr, /lha_\w/);
+  assert.match(
+    (await login('', [])).stderr,
+    /nobody is there to type it\.\n {2}Give - to read it from standard input\./,
   );
 });

@@ -18,3 +18,51 @@ test('nothing is cut where there is room, and nothing in a pipe', () => {
   for (const width of [null, 200])
     assert.equal(toTable(rows, columns, { isColoured: false, width }).includes(LONG), true);
 });
+
+const entry = {
+  seq: 12,
+  timestamp: '2026-11-21T03:48:30.684Z',
+  event_type: 'credential.retrieve',
+  agent_name: 'deploy-bot',
+  resource: 'prod/a/rather/long/path',
+  result: 'denied',
+  reason: LONG,
+};
+
+test('no line is longer than the terminal, whatever its width, and no word is broken', () => {
+  const words = new Set(Object.values(entry).flatMap((value) => String(value).split(' ')));
+  for (const width of [80, 100, 120]) {
+    const lines = toTable([entry, entry], Object.keys(entry), { isColoured: false, width }).trimEnd().split('\n');
+    assert.deepEqual(
+      lines.filter((line) => line.length > width),
+      [],
+      `${width}`,
+    );
+    const shown = lines
+      .flatMap((line) => line.split(/ +/))
+      .filter((word) => /^[a-z]/.test(word) && !word.endsWith('…'));
+    assert.deepEqual(
+      shown.filter((word) => !words.has(word) && !(word in entry)),
+      [],
+      `${width}`,
+    );
+  }
+});
+
+test('a long last column is wrapped at its blanks, and so is a field of one record', () => {
+  const findings = [{ check: 'address', result: 'ok', found: LONG }];
+  const look = { isColoured: false, width: 50 };
+  assert.equal(
+    toTable(findings, ['check', 'result', 'found'], look),
+    [
+      'CHECK    RESULT  FOUND',
+      'address  ok      a sentence that is longer than a',
+      '                 narrow terminal has room for',
+      '',
+    ].join('\n'),
+  );
+  assert.equal(
+    toTable({ message: LONG }, ['message'], look),
+    'message  a sentence that is longer than a narrow\n         terminal has room for\n',
+  );
+});

@@ -65,7 +65,8 @@ test('what is no key, or another kind of key, is said without repeating any of i
     execFileSync('openssl', ['genpkey', '-algorithm', algorithm], { encoding: 'utf8', stdio: 'pipe' });
   const secret = 'c2VjcmV0IG1hdGVyaWFs';
   const keys = {
-    'PKCS#8 in PEM': [secret, '', `-----BEGIN OPENSSH PRIVATE KEY-----\n${secret}\n-----END OPENSSH PRIVATE KEY-----`],
+    'PKCS#8 in PEM': [secret, ''],
+    'is damaged': [`-----BEGIN OPENSSH PRIVATE KEY-----\n${secret}\n-----END OPENSSH PRIVATE KEY-----`],
     'no Ed25519 key': [made('X25519'), `-----BEGIN PRIVATE KEY-----\n${secret}\n-----END PRIVATE KEY-----\n`],
   };
   for (const [said, texts] of Object.entries(keys)) {

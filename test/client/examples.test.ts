@@ -8,7 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { parse } from 'yaml';
 import { ROOT } from '../house/source.ts';
 import { COMMAND } from '../kit/command.ts';
-import { AGENT, example, FROM_SOURCE, openShop, type Shop, VALUE } from './programs.ts';
+import { AGENT, example, flagsOfExample, openShop, type Shop, VALUE } from './programs.ts';
 
 const KEY_FILE = `${AGENT}.pem`;
 
@@ -39,7 +39,7 @@ const PROGRAMS: readonly [name: string, program: string, words: readonly string[
   [
     'TypeScript',
     process.execPath,
-    [...FROM_SOURCE, example('agent.ts')],
+    [...flagsOfExample('agent.ts'), example('agent.ts')],
     /^Task 1 is done, with prod\/db\/password \(\[secret\]\)\.\n(?:Task .*\n){2}The lease is active until .*Z\.\n$/,
   ],
   ['Python', 'python3', [example('agent.py')], /^Worked with prod\/db\/password, on a lease until .*Z\.\n$/],
@@ -100,9 +100,13 @@ test('the agent whose key is in ssh-agent works with its value; without the key 
   const grant = { name: 'ssh', principal: 'agent:ssh-bot', resources: ['prod/db/*'], actions: ['retrieve'] };
   await shop.service.admin.post('/api/v1/policies', { ...grant, max_ttl: 60 });
   const work = () =>
-    shop.run(process.execPath, [...FROM_SOURCE, example('ssh_agent.ts'), 'ssh-bot', 'bot.pub', 'prod/db/password'], {
-      SSH_AUTH_SOCK: socket,
-    });
+    shop.run(
+      process.execPath,
+      [...flagsOfExample('ssh_agent.ts'), example('ssh_agent.ts'), 'ssh-bot', 'bot.pub', 'prod/db/password'],
+      {
+        SSH_AUTH_SOCK: socket,
+      },
+    );
   const without = await work();
   assert.deepEqual([without.code, without.stdout], [1, '']);
   assert.match(without.stderr, /^Error: ssh-agent does not sign with this key: /);

@@ -1,6 +1,6 @@
 /** Programs of the documents and examples, run as they stand against a service that has what they ask for. */
 import { execFile } from 'node:child_process';
-import { copyFileSync } from 'node:fs';
+import { copyFileSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ROOT } from '../house/source.ts';
 import { type Scope, temporaryFolder } from '../kit/folder.ts';
@@ -23,8 +23,13 @@ export interface Shop {
   run(program: string, words: readonly string[], environment?: Readonly<Record<string, string>>): Promise<Ran>;
 }
 
-/** Node's flags by which `leasehold/client` is the library in src, for programs of this checkout. */
-export const FROM_SOURCE = ['--disable-proto=throw', '--conditions=leasehold-source'];
+/** Node's flags as the head of an example has them, for who runs it in the checkout. */
+export function flagsOfExample(name: string): string[] {
+  const [, flags] =
+    /^ \* {3}node_modules\/\.bin\/node (-.*) examples\//m.exec(readFileSync(example(name), 'utf8')) ?? [];
+  if (flags === undefined) throw new Error(`${name} does not say how it is run in the checkout`);
+  return flags.split(' ');
+}
 
 /** `prod/db/password`, `prod/signing/key`, and an agent that may retrieve and list below `prod/db/`. */
 export async function openShop(scope: Scope): Promise<Shop> {

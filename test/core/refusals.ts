@@ -9,7 +9,9 @@ export function refusal(field: string, parse: () => unknown): string {
   } catch (error) {
     assert.ok(error instanceof Fault, `not a Fault: ${error}`);
     assert.equal(error.code, 'INVALID_REQUEST');
-    assert.ok(error.message.startsWith(`${field}: `), `does not name ${field}: ${error.message}`);
+    // One item of a list is named as `field[2]`.
+    const named = /^(.*?)(?:\[\d+\])?: /.exec(error.message)?.[1];
+    assert.equal(named, field, `does not name ${field}: ${error.message}`);
     return error.message;
   }
   assert.fail(`${field} was accepted`);

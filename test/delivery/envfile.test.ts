@@ -7,13 +7,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { type Assignment, parseEnvFile, readEnvFile } from '../../src/delivery/envfile.ts';
 import { Misuse } from '../../src/delivery/misuse.ts';
-import {
-  hasReferenceInside,
-  isReference,
-  parseReference,
-  parseSource,
-  writeReference,
-} from '../../src/delivery/references.ts';
+import { isReference, parseReference, parseSource, writeReference } from '../../src/delivery/references.ts';
 import { temporaryFolder } from '../kit/folder.ts';
 import { anyText, runs } from '../kit/property.ts';
 
@@ -185,7 +179,6 @@ test('a reference is the whole of a value, with a version or without', () => {
   assert.deepEqual(parseSource('leasehold://a/b', 'A'), { path: 'a/b', version: null });
   assert.equal(isReference('leasehold://a'), true);
   assert.equal(isReference('postgres://u:leasehold://a@h'), false);
-  assert.equal(hasReferenceInside('postgres://u:leasehold://a@h'), true);
 });
 
 test('what looks like a reference and is none is refused, and not repeated', () => {

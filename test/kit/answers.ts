@@ -82,10 +82,10 @@ export function assertRefused(answer: Answer, code: ErrorCode): string {
   return answer.body.error.message;
 }
 
-/** Claims a 400 whose message names the field, or one place of its array. */
+/** Claims a 400 whose message names the field, or one item of it as `field[2]`. */
 export function assertInvalid(answer: Answer, field: string): void {
   const message = assertRefused(answer, 'INVALID_REQUEST');
-  const named = /^([^:[]+)(?:\[\d+\])?: /.exec(message)?.[1];
+  const named = /^(.*?)(?:\[\d+\])?: /.exec(message)?.[1];
   assert.equal(named, field, `"${message}" does not name ${field}`);
 }
 

@@ -143,6 +143,16 @@ test('a pattern is an exact path, prefix/* or *; anything else with a * in it is
   }
 });
 
+test('the item of a list that is refused is named by its place', async () => {
+  const create = (more: object) =>
+    admin.post('/api/v1/policies', { name: 'x', principal: 'agent:x', resources: ['a'], actions: ['list'], ...more });
+  const messageOf = async (more: object): Promise<string> => assertRefused(await create(more), 'INVALID_REQUEST');
+  assert.match(await messageOf({ resources: ['a', 'b', 'c//d'] }), /^resources\[2\]: a pattern's path must not/);
+  assert.equal(await messageOf({ actions: ['list', 'x'] }), 'actions[1]: must be one of retrieve, list, store, delete');
+  assert.equal(await messageOf({ resources: [] }), 'resources: must be an array of 1 to 256 patterns');
+  assert.equal(await messageOf({ resources: 'a' }), 'resources: must be an array');
+});
+
 test('a refused policy is not stored and grants nothing', async () => {
   const before = (await admin.get(POLICIES)).body.data.length;
   const entries = await entriesOf(service, async () => {

@@ -28,6 +28,17 @@ test('POST on an existing path stores a new version: 201, created_at stays, upda
   assert.equal(await readValue('new/one'), 'second');
 });
 
+test('the version that was stored is a header of the response, also where the request is repeated', async () => {
+  const versionOf = async (value: string, key: string) => {
+    const body = { path: 'new/header', value };
+    const { headers } = await admin.call('POST', CREDENTIALS, body, { 'idempotency-key': key });
+    return headers.get('leasehold-version');
+  };
+  assert.equal(await versionOf('first', 'one'), '1');
+  assert.equal(await versionOf('second', 'two'), '2');
+  assert.equal(await versionOf('first', 'one'), '1');
+});
+
 test('a type or description left out of a new version stays as it was, one that is given is taken', async () => {
   await store('new/two', 'v', { type: 'token', description: 'the first' });
   await store('new/two', 'v');

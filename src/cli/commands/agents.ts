@@ -8,6 +8,7 @@ import { YES } from '../flags.ts';
 import { type MadeKey, makeKeyFile, readPublicKey } from '../keyfiles.ts';
 import { EXIT } from '../mistake.ts';
 import { counted } from '../numbers.ts';
+import { quoteWord } from '../output/variables.ts';
 import { userKeyFile } from '../settings/identity.ts';
 import { placesOf } from '../settings/resolving.ts';
 import { say } from '../terminal.ts';
@@ -29,7 +30,7 @@ const add: Command = {
     {
       name: 'public-key',
       value: 'FILE',
-      help: 'registers this one instead: PEM, of which only the public half is sent, a line ssh-ed25519 …, or base64 of its 32 bytes; - for standard input',
+      help: 'registers this one instead: PEM or an OpenSSH key, of which only the public half is sent, a line ssh-ed25519 …, or base64 of its 32 bytes; - for standard input',
       completes: 'file',
     },
     { name: 'service-key', value: null, help: 'lets the service make the pair, and keep it in its data directory' },
@@ -61,8 +62,13 @@ const add: Command = {
       throw error;
     }
     if (made !== null && made.file !== null)
-      say(terminal, `Its private key is in ${made.file}. leasehold --agent ${name} uses it.`);
+      say(terminal, `Its private key is in ${made.file}. ${useOf(name, made.file)} uses it.`);
     return EXIT.OK;
+
+    function useOf(agent: string, file: string): string {
+      const isFound = file === userKeyFile(placesOf(terminal), agent);
+      return `leasehold --agent ${agent}${isFound ? '' : ` --key-file ${quoteWord(file)}`}`;
+    }
 
     async function makePublicKey(): Promise<MadeKey | null> {
       if (invocation.isOn('service-key')) return null;

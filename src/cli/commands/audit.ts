@@ -2,6 +2,7 @@
 import { MOST_ON_A_PAGE } from '../../client/connection.ts';
 import { LeaseholdError } from '../../client/errors.ts';
 import type { AuditEntry, AuditFilter, Leasehold } from '../../client/leasehold.ts';
+import { EVENT_TYPES, RESULTS } from '../../core/audit.ts';
 import { parseActorName } from '../../core/names.ts';
 import type { Command, Flag, Invocation } from '../command.ts';
 import { exportLog } from '../exporting.ts';
@@ -12,7 +13,8 @@ import { toInstant } from '../numbers.ts';
 import { startProgress } from '../progress.ts';
 import { assertRising } from '../sequence.ts';
 
-const RESULTS = ['allowed', 'denied', 'not_found', 'error'] as const;
+/** Of entries: what stands after the dot of an event. */
+const ACTIONS = [...new Set(EVENT_TYPES.map((type) => type.slice(type.indexOf('.') + 1)))];
 const COLUMNS = ['seq', 'timestamp', 'event_type', 'agent_name', 'resource', 'result', 'reason'];
 
 const FILTERS: readonly Flag[] = [
@@ -28,8 +30,8 @@ const FILTERS: readonly Flag[] = [
     help: 'a path, with * for any run of characters and ? for one',
     completes: 'path',
   },
-  { name: 'action', value: 'ACTION', help: 'such as retrieve' },
-  { name: 'event', value: 'TYPE', help: 'such as credential.retrieve' },
+  { name: 'action', value: 'ACTION', help: 'such as retrieve', completes: ACTIONS },
+  { name: 'event', value: 'TYPE', help: 'such as credential.retrieve', completes: EVENT_TYPES },
   { name: 'result', value: RESULTS.join('|'), help: 'only these', completes: RESULTS },
 ];
 
@@ -37,8 +39,8 @@ function readFilter(invocation: Invocation): AuditFilter {
   const given = {
     agent: readFlag(invocation, 'of', parseActorName),
     resource: invocation.flag('resource'),
-    action: invocation.flag('action'),
-    event_type: invocation.flag('event'),
+    action: readChoice(invocation, 'action', ACTIONS),
+    event_type: readChoice(invocation, 'event', EVENT_TYPES),
     result: readChoice(invocation, 'result', RESULTS),
   };
   return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== null));

@@ -1,15 +1,13 @@
-/** Commands on credentials, but for `get`, which has a file of its own. */
+/** Commands on credentials; `get` and `delete` have their own files. */
 import { parseCredentialType } from '../../core/names.ts';
 import { parsePath } from '../../core/path.ts';
 import type { Command } from '../command.ts';
 import { withWayThere } from '../denials.ts';
-import { askFirst } from '../destroying.ts';
-import { YES } from '../flags.ts';
 import { readFlag } from '../flagvalues.ts';
 import { EXIT } from '../mistake.ts';
-import { counted } from '../numbers.ts';
 import { say } from '../terminal.ts';
-import { parseOrigin, readValue } from '../values.ts';
+import { endsLine, parseOrigin, readValue } from '../values.ts';
+import { remove } from './delete.ts';
 
 const PATH = {
   name: 'PATH',
@@ -17,7 +15,9 @@ const PATH = {
   count: 'one',
   completes: 'path',
 } as const;
-const DRY_RUN = { name: 'dry-run', value: null, help: 'only says what would be done' } as const;
+
+const NEWLINE_IS_STORED =
+  "the value ends with a line break, which is stored as part of it. To store it without: printf '%s' VALUE, or … | tr -d '\\n'.";
 
 const put: Command = {
   name: 'put',
@@ -59,6 +59,7 @@ const put: Command = {
     const description = invocation.flag('description');
     const vault = invocation.connect();
     const value = await readValue({ terminal, signal }, from);
+    if (from.kind !== 'typed' && endsLine(value)) say(terminal, `WARNING  ${NEWLINE_IS_STORED}`);
     const request = {
       path,
       value,
@@ -67,7 +68,8 @@ const put: Command = {
     };
     const storing = vault.credentials.store(request, { onlyIfNew: invocation.isOn('if-new'), signal });
     const stored = await withWayThere(invocation, { action: 'store', path }, storing);
-    await invocation.output.record(stored);
+    // WHY without the time: it is that of the first version.
+    await invocation.output.record({ ...stored }, ['path', 'type', 'version']);
     return EXIT.OK;
   },
 };
@@ -108,31 +110,6 @@ const history: Command = {
     const reading = vault.credentials.readMetadata(path, { signal: invocation.signal });
     const { versions } = await withWayThere(invocation, { action: 'list', path }, reading);
     await invocation.output.records(versions, ['version', 'created_at'], 'No version is kept.');
-    return EXIT.OK;
-  },
-};
-
-const remove: Command = {
-  name: 'delete',
-  summary: 'Deletes a credential with all its versions, and revokes its leases',
-  arguments: [PATH],
-  flags: [YES, DRY_RUN],
-  asksService: true,
-  async run(invocation) {
-    const { terminal, signal } = invocation;
-    const path = parsePath(invocation.argument('PATH'), 'PATH');
-    const vault = invocation.connect();
-    const describe = async (): Promise<string> => {
-      const reading = vault.credentials.readMetadata(path, { signal });
-      const { versions } = await withWayThere(invocation, { action: 'list', path }, reading);
-      const { meta } = await vault.leases.list({ path, status: 'active', limit: 1 }, { signal });
-      const leases = counted(meta.total, 'active lease');
-      return `${path}: ${counted(versions.length, 'version')} and ${leases} will be gone.`;
-    };
-    const ended = await askFirst(invocation, describe, 'Delete it?');
-    if (ended !== null) return ended;
-    await withWayThere(invocation, { action: 'delete', path }, vault.credentials.delete(path, { signal }));
-    say(terminal, `Deleted ${path}.`);
     return EXIT.OK;
   },
 };

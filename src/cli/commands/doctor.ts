@@ -34,7 +34,7 @@ const warning = (check: string, found: string): Finding => ({ check, result: 'wa
 const wrong = (check: string, found: string): Finding => ({ check, result: 'wrong', found });
 
 function settingsOf({ settings }: Invocation): Finding[] {
-  const { address, identity, dataDir, format, timeoutSeconds, profile, overruled } = settings;
+  const { address, identity, dataDir, caFile, format, timeoutSeconds, profile, overruled } = settings;
   const who = identity.value;
   const name = who.kind === 'agent' || who.kind === 'session' ? `agent ${who.name}` : who.kind;
   return [
@@ -43,6 +43,7 @@ function settingsOf({ settings }: Invocation): Finding[] {
     ...(who.kind === 'nobody' ? [warning('who asks', 'nobody: no token and no agent was found')] : []),
     ...(who.kind === 'nobody' ? [] : [ok('who asks', `${name}, from ${identity.by}`)]),
     ok('data directory', `${dataDir.value}, from ${dataDir.by}`),
+    ...(caFile === null ? [] : [ok('certificate authority', `${caFile.value}, from ${caFile.by}`)]),
     ok('output', `${format.value}, from ${format.by}`),
     ok('timeout', `${timeoutSeconds.value} s, from ${timeoutSeconds.by}`),
     ...(profile === null ? [] : [ok('profile', `${profile.value}, from ${profile.by}`)]),

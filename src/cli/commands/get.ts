@@ -4,9 +4,9 @@ import { parsePath } from '../../core/path.ts';
 import { confirm } from '../asking.ts';
 import type { Command, Invocation } from '../command.ts';
 import { withWayThere } from '../denials.ts';
-import { readWholeNumber } from '../flagvalues.ts';
+import { readDuration, readWholeNumber } from '../flagvalues.ts';
 import { EXIT, Mistake } from '../mistake.ts';
-import { assertHarmless, quote, toVariableName } from '../output/variables.ts';
+import { assertHarmless, toVariableName } from '../output/variables.ts';
 import { canAsk, say } from '../terminal.ts';
 
 const FIELDS: readonly string[] = ['path', 'value', 'lease_id', 'expires_at'];
@@ -22,7 +22,7 @@ export const get: Command = {
   flags: [
     { name: 'reveal', value: null, help: 'shows the value on a terminal without asking' },
     { name: 'version', value: 'N', help: 'an earlier version' },
-    { name: 'ttl', value: 'SECONDS', help: 'a shorter lease than the policy allows' },
+    { name: 'ttl', value: 'DURATION', help: 'a shorter lease than the policy allows, such as 90s or 15m' },
   ],
   examples: [
     { line: 'leasehold get prod/db/password | pbcopy', does: 'into the clipboard, past the screen' },
@@ -35,7 +35,7 @@ export const get: Command = {
     const { terminal, signal } = invocation;
     const path = parsePath(invocation.argument('PATH'), 'PATH');
     const version = readWholeNumber(invocation, 'version');
-    const ttlSeconds = readWholeNumber(invocation, 'ttl');
+    const ttlSeconds = readDuration(invocation, 'ttl');
     const field = invocation.flag('field');
     // A retrieval leaves a lease and an entry: what can't be printed is not retrieved.
     if (field !== null && !FIELDS.includes(field)) {
@@ -74,7 +74,7 @@ async function print(invocation: Invocation, { value, ...lease }: Retrieved): Pr
   const record = { path: lease.path, value: revealed, lease_id: lease.lease_id, expires_at: lease.expires_at };
   const [format, field] = [invocation.flag('output'), invocation.flag('field')];
   if (field === null && format === 'env') {
-    output.text(`${assertHarmless(toVariableName(lease.path))}=${quote(revealed)}`);
+    output.variable(assertHarmless(toVariableName(lease.path)), revealed);
     return;
   }
   if (format !== null || field !== null) {

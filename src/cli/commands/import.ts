@@ -40,7 +40,11 @@ export const importing: Command = {
     { name: 'prefix', value: 'PATH', help: 'what goes before every path', completes: 'path' },
     { name: 'if-new', value: null, help: 'skips what exists' },
     { name: 'compare', value: null, help: 'retrieves what exists, and skips it where it is the same' },
-    { name: 'vault-addr', value: 'URL', help: 'of a Vault or OpenBao; its token comes from VAULT_TOKEN or BAO_TOKEN' },
+    {
+      name: 'vault-addr',
+      value: 'URL',
+      help: 'of a Vault or OpenBao (VAULT_ADDR, BAO_ADDR); its token comes from VAULT_TOKEN or BAO_TOKEN',
+    },
     { name: 'mount', value: 'PATH', help: 'where its KV engine of version 2 is mounted (default secret)' },
     { name: 'below', value: 'PATH', help: 'only what is below this folder of the mount' },
     YES,
@@ -58,11 +62,16 @@ export const importing: Command = {
     const { aftercare } = await import('../import/report.ts');
     const { runImport } = await import('../import/importing.ts');
     const prefix = parsePrefix(invocation.flag('prefix'));
-    const [file, address] = [invocation.optional('FILE'), invocation.flag('vault-addr')];
+    const file = invocation.optional('FILE');
+    const address = invocation.flag('vault-addr') ?? (file === null ? vaultVariable(invocation, 'ADDR') : null);
     if ((file === null) === (address === null)) {
-      throw new Mistake('give a FILE, or --vault-addr URL, and not both', 'leasehold import --help');
+      throw new Mistake(
+        'give a FILE, or --vault-addr URL (VAULT_ADDR, BAO_ADDR), and not both',
+        'leasehold import --help',
+      );
     }
-    const { reading, isEnv } = file === null ? await readVault(invocation) : await readFile(invocation, file);
+    const { reading, isEnv } =
+      file === null ? await readVault(invocation, address ?? '') : await readFile(invocation, file);
     const vault = invocation.connect();
     return runImport(vault, reading, portsOf(invocation), {
       prefix,
@@ -93,20 +102,23 @@ async function readFile(invocation: Invocation, file: string): Promise<Read> {
   return { reading: await readSource(bytes, name, format), isEnv: format === 'env' };
 }
 
-async function readVault(invocation: Invocation): Promise<Read> {
+/** OpenBao reads its own before those of Vault. */
+function vaultVariable({ terminal }: Invocation, name: string): string | null {
+  return terminal.environment[`BAO_${name}`] || terminal.environment[`VAULT_${name}`] || null;
+}
+
+async function readVault(invocation: Invocation, from: string): Promise<Read> {
   const { Kv2, parseVaultAddress } = await import('../import/kv2.ts');
   const { readKv2 } = await import('../import/kv2source.ts');
   const { terminal, signal } = invocation;
-  const variable = (name: string): string | null =>
-    terminal.environment[`BAO_${name}`] || terminal.environment[`VAULT_${name}`] || null;
-  const token = variable('TOKEN');
-  const address = parseVaultAddress(invocation.flag('vault-addr') ?? '');
+  const token = vaultVariable(invocation, 'TOKEN');
+  const address = parseVaultAddress(from);
   if (token === null) {
     throw new Mistake('there is no token for Vault', 'Set VAULT_TOKEN or BAO_TOKEN; a token is never an argument.');
   }
   const mount = segmentsOf('mount', invocation.flag('mount') ?? 'secret').join('/');
   const below = segmentsOf('below', invocation.flag('below') ?? '');
-  const kv2 = new Kv2({ address, token: new Secret(token), namespace: variable('NAMESPACE'), mount });
+  const kv2 = new Kv2({ address, token: new Secret(token), namespace: vaultVariable(invocation, 'NAMESPACE'), mount });
   const progress = startProgress(terminal, 'Reading');
   try {
     const options = { mount, below, signal, progress: (done: number, of: number) => progress.show(done, of) };

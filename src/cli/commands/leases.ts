@@ -1,5 +1,5 @@
 /** Commands on leases. */
-import type { RevokeRequest } from '../../client/types.ts';
+import type { Lease, RevokeRequest } from '../../client/types.ts';
 import { parseActorName, parseLeaseId } from '../../core/names.ts';
 import { parsePath } from '../../core/path.ts';
 import type { Command, Invocation } from '../command.ts';
@@ -90,14 +90,19 @@ const revoke: Command = {
     }
     const vault = invocation.connect();
     if (ids.length > 0) {
-      // An id that is none is told before anything is done.
-      for (const id of ids) await vault.leases.read(id, { signal });
+      // An id that does not exist is told before anything is done.
+      const leases: Lease[] = [];
+      for (const id of new Set(ids)) leases.push(await vault.leases.read(id, { signal }));
+      const active = leases.filter(({ status }) => status === 'active');
+      for (const { lease_id, status } of leases) {
+        if (status !== 'active') say(terminal, `${lease_id} has ended already (${status}).`);
+      }
       if (invocation.isOn('dry-run')) {
-        say(terminal, `${counted(ids.length, 'lease')} would be revoked. Nothing was done.`);
+        say(terminal, `${counted(active.length, 'lease')} would be revoked. Nothing was done.`);
         return EXIT.OK;
       }
-      for (const id of ids) await vault.leases.revoke(id, { signal });
-      say(terminal, `Revoked ${ids.length}.`);
+      for (const { lease_id } of active) await vault.leases.revoke(lease_id, { signal });
+      say(terminal, `Revoked ${active.length}.`);
       return EXIT.OK;
     }
     const describe = async (): Promise<string> => {

@@ -72,7 +72,8 @@ async function serve(invocation: Invocation): Promise<number> {
   if (who.kind === 'session')
     log(`the login ends at ${who.expiresAt}, and this server with it; --agent begins it anew`);
   if (invocation.isOn('allow-values')) log('the model may have bare values (--allow-values)');
-  log(`acts as ${opened.agent} at ${settings.address.value}; tools: ${opened.toolNames.join(', ')}`);
+  const agent = opened.agent ?? 'an agent that is not known yet';
+  log(`acts as ${agent} at ${settings.address.value}; tools: ${opened.toolNames.join(', ')}`);
   // ORDER: whatever goes wrong, no value is left lying.
   const closeAndEnd = (error: unknown): void => {
     log(`a mistake that nothing caught; stopping (${error instanceof Error ? error.name : 'unknown'})`);

@@ -7,6 +7,7 @@ import { confirm } from '../asking.ts';
 import type { Command, Invocation } from '../command.ts';
 import { YES } from '../flags.ts';
 import { EXIT, Mistake } from '../mistake.ts';
+import { parseDuration } from '../numbers.ts';
 import { readFields, toPolicy, toReplacement } from '../policy/fields.ts';
 import { readPolicyFile, readPolicyText } from '../policy/folder.ts';
 import { readInput } from '../policy/input.ts';
@@ -32,17 +33,27 @@ export const put: Command = {
       value: 'agent:NAME',
       help: 'whom it names; agent:ci-* for all that begin so, agent:* for all',
     },
-    { name: 'resource', value: 'PATTERN', help: 'where', isRepeatable: true, completes: 'path' },
-    { name: 'action', value: ACTIONS.join('|'), help: 'what', isRepeatable: true, completes: ACTIONS },
-    { name: 'max-ttl', value: 'SECONDS', help: 'of its leases at most (default 300)' },
+    { name: 'resource', value: 'PATTERN', help: 'where; several with commas', isRepeatable: true, completes: 'path' },
+    {
+      name: 'action',
+      value: ACTIONS.join('|'),
+      help: 'what; several with commas',
+      isRepeatable: true,
+      completes: ACTIONS,
+    },
+    {
+      name: 'max-ttl',
+      value: 'DURATION',
+      help: 'of its leases at most, such as 15m; a number is seconds (default 300)',
+    },
     { name: 'file', value: 'FILE', help: 'has all of it: TOML, JSON or YAML; - for standard input', completes: 'file' },
     YES,
     { name: 'dry-run', value: null, help: 'only shows what would change' },
   ],
   examples: [
     {
-      line: "leasehold policy put ci --principal 'agent:ci-*' --resource 'ci/*' --action retrieve --max-ttl 600",
-      does: 'lets every agent whose name begins with ci- read what lies below ci/, for ten minutes',
+      line: "leasehold policy put ci --principal 'agent:ci-*' --resource 'ci/*' --action retrieve,list --max-ttl 10m",
+      does: 'lets every agent whose name begins with ci- list and read what lies below ci/, for ten minutes',
     },
     { line: 'leasehold policy put ci --file policies/ci.toml', does: 'as the file says' },
   ],
@@ -103,11 +114,14 @@ const FLAG_OF: Readonly<Record<string, string>> = {
   max_ttl: '--max-ttl',
 };
 
+/** Neither paths nor actions hold commas. */
+const listOf = (given: readonly string[]): string[] => given.flatMap((text) => text.split(','));
+
 /** @throws Mistake */
 async function readDraft(invocation: Invocation, name: string): Promise<PolicyDraft> {
   const file = invocation.flag('file');
   const [principal, maxTtl] = [invocation.flag('principal'), invocation.flag('max-ttl')];
-  const [resources, actions] = [invocation.flags('resource'), invocation.flags('action')];
+  const [resources, actions] = [listOf(invocation.flags('resource')), listOf(invocation.flags('action'))];
   if (file !== null) {
     if (principal !== null || maxTtl !== null || resources.length + actions.length > 0)
       throw new Mistake('--file has all of the policy; give it, or the other flags');
@@ -118,7 +132,7 @@ async function readDraft(invocation: Invocation, name: string): Promise<PolicyDr
     ...(principal === null ? {} : { principal }),
     ...(resources.length === 0 ? {} : { resources }),
     ...(actions.length === 0 ? {} : { actions }),
-    ...(maxTtl === null ? {} : { max_ttl: /^\d+$/.test(maxTtl) ? Number(maxTtl) : maxTtl }),
+    ...(maxTtl === null ? {} : { max_ttl: parseDuration(maxTtl) ?? maxTtl }),
   };
   const read = readFields(fields, name);
   if ('draft' in read) return read.draft;

@@ -1,16 +1,14 @@
 /** `leasehold run`: a program with values in its environment, and nowhere else. */
 
-import { LeaseholdError } from '../../client/errors.ts';
-import type { Leasehold } from '../../client/leasehold.ts';
 import { readIgnored } from '../../daemon/ignored.ts';
-import { type Lender, NotLent, type Refused } from '../../delivery/borrowing.ts';
+import { NotLent } from '../../delivery/borrowing.ts';
 import { endAs } from '../../delivery/ending.ts';
 import { Misuse } from '../../delivery/misuse.ts';
 import { plan } from '../../delivery/planning.ts';
 import { run as runProgram } from '../../delivery/running.ts';
 import type { Command, Invocation } from '../command.ts';
-import { Hinted, withWayThere } from '../denials.ts';
-import { readWholeNumber } from '../flagvalues.ts';
+import { readDuration } from '../flagvalues.ts';
+import { lenderOf, tellRefusals } from '../lending.ts';
 import { Mistake } from '../mistake.ts';
 import { outliveOutput, say } from '../terminal.ts';
 
@@ -19,7 +17,8 @@ export const run: Command = {
   summary: 'Runs a program with values in its environment, masked in its output',
   about: [
     'All values are lent first: if one is not, nothing starts. At the end the leases are revoked. Terminal, colours, signals and exit code are the program’s own.',
-    'In a file given with --env-file a value that is leasehold://path, or leasehold://path?version=N, is replaced; everything else is passed on as it stands.',
+    'In a file given with --env-file a value that is leasehold://path, or leasehold://path?version=N, is replaced, and so is {{leasehold://path}} inside a value ({{leasehold://path | url}} in a URL); everything else is passed on as it is.',
+    'Without --env and --env-file the variables come from the table [run.default] of leasehold.toml, with NAME from [run.NAME].',
     'The vault’s own variables and what looks like a secret are not passed on, unless --keep names them.',
     'Masking finds values in plain text, base64, hex, and as URLs and JSON write them. It guards against accidents, not against a program that wants to show a value.',
   ],
@@ -47,11 +46,19 @@ export const run: Command = {
       isRepeatable: true,
     },
     { name: 'no-masking', value: null, help: 'leaves the output alone' },
-    { name: 'ttl', value: 'SECONDS', help: 'asks for shorter leases than the policies allow' },
+    { name: 'ttl', value: 'DURATION', help: 'asks for shorter leases than the policies allow, such as 90s or 15m' },
+  ],
+  arguments: [
+    {
+      name: 'NAME',
+      help: 'of [run.NAME] in leasehold.toml; default where nothing else says what is delivered',
+      count: 'optional',
+    },
   ],
   rest: 'COMMAND [ARGUMENT …]',
   examples: [
     { line: 'leasehold run --env PGPASSWORD=prod/db/password -- psql', does: 'a session of psql' },
+    { line: 'leasehold run -- npm start', does: 'with the variables that [run.default] of leasehold.toml maps' },
     { line: 'leasehold run --env-file .env -- npm start', does: 'with references in a file that can be committed' },
   ],
   asksService: true,
@@ -60,18 +67,17 @@ export const run: Command = {
     const { terminal, rest } = invocation;
     const [file, ...words] = rest;
     if (file === undefined || file === '')
-      throw new Mistake('the program is missing', 'leasehold run --env NAME=PATH -- COMMAND');
+      throw new Mistake('Put the command after --: leasehold run -e NAME=PATH -- COMMAND', 'leasehold run --help');
     const [env, envFiles] = [invocation.flags('env'), invocation.flags('env-file')];
-    if (env.length + envFiles.length === 0)
-      throw new Mistake('there is nothing to deliver', 'Give --env NAME=PATH or --env-file FILE.');
+    const mapping = findMapping(invocation, env.length + envFiles.length > 0);
     try {
       const job = {
-        ...(await plan(env, envFiles)),
+        ...(await plan({ mapping, envFiles, env })),
         command: [file, ...words] as const,
         keep: invocation.flags('keep'),
         hasFiles: invocation.isOn('files'),
         isMasked: !invocation.isOn('no-masking'),
-        ttlSeconds: readWholeNumber(invocation, 'ttl'),
+        ttlSeconds: readDuration(invocation, 'ttl'),
       };
       const vault = job.wanted.length === 0 ? null : invocation.connect();
       outliveOutput(terminal);
@@ -87,39 +93,23 @@ export const run: Command = {
       return await endAs(ending);
     } catch (error) {
       if (error instanceof Misuse) throw new Mistake(error.message, error.hint);
-      if (error instanceof NotLent) throw tell(invocation, error.refused);
+      if (error instanceof NotLent) throw tellRefusals(invocation, error.refused);
       throw error;
     }
   },
 };
 
-function lenderOf(invocation: Invocation, vault: Leasehold | null): Lender {
-  if (vault === null)
-    return { retrieve: () => Promise.reject(new Error('nothing was wanted')), revoke: () => Promise.resolve() };
-  return {
-    retrieve: (path, options) =>
-      withWayThere(invocation, { action: 'retrieve', path }, vault.credentials.retrieve(path, options)),
-    revoke: (leaseId, options) => vault.leases.revoke(leaseId, options),
-  };
-}
-
-/** Says all refusals but the last, which is answered for the frame to say. */
-function tell({ terminal }: Invocation, refused: readonly Refused[]): unknown {
-  const errors = refused.map(withPath);
-  for (const error of errors.slice(0, -1)) {
-    const known = error instanceof Hinted ? error.error : error;
-    if (known instanceof LeaseholdError)
-      say(terminal, `leasehold: ${known.message.replace(/\.$/, '')} (${known.code}).`);
+/** Of [run.NAME], or of [run.default] where nothing was typed. @throws Mistake */
+function findMapping({ settings, terminal, optional }: Invocation, isTyped: boolean): string[] {
+  const name = optional('NAME');
+  if (name === null && isTyped) return [];
+  const found = settings.runs.get(name ?? 'default');
+  if (found === undefined) {
+    const hint = 'Give --env NAME=PATH or --env-file FILE, or write [run.default] into leasehold.toml.';
+    throw new Mistake(name === null ? 'there is nothing to deliver' : `no file has [run.${name}]`, hint);
   }
-  return errors.at(-1);
-}
-
-function withPath({ wanted: { name, path }, error }: Refused): unknown {
-  if (error instanceof Hinted) return new Hinted(named(error.error), error.hint);
-  return error instanceof LeaseholdError ? named(error) : error;
-
-  function named({ code, message, status, requestId, retryAfterSeconds }: LeaseholdError): LeaseholdError {
-    const details = { requestId, retryAfterSeconds, ...(status === null ? {} : { status }) };
-    return new LeaseholdError(code, `${name} (${path}): ${message}`, details);
-  }
+  const pairs = [...found.value].map(([variable, path]) => `${variable}=${path}`);
+  // Nobody typed which credentials the program gets.
+  if (name === null) say(terminal, `leasehold: ${found.by}: ${[...found.value.keys()].join(', ')}`);
+  return pairs;
 }

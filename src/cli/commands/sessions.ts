@@ -2,14 +2,15 @@
 
 import { LeaseholdError } from '../../client/errors.ts';
 import type { Leasehold } from '../../client/leasehold.ts';
-import type { Secret } from '../../core/secret.ts';
-import { askHidden } from '../asking.ts';
+import { Secret } from '../../core/secret.ts';
+import { askHidden, type Question } from '../asking.ts';
 import type { Command } from '../command.ts';
 import { connect } from '../connecting.ts';
-import { EXIT, Mistake } from '../mistake.ts';
+import { EXIT, Mistake, valueInArguments } from '../mistake.ts';
 import { loginsPath, readLogin, writeLogin } from '../settings/logins.ts';
 import { placesOf } from '../settings/resolving.ts';
 import type { Identity, Settings } from '../settings/settings.ts';
+import { readStandardInput } from '../standardinput.ts';
 import { say } from '../terminal.ts';
 
 /** Who a token is: an agent, until when, or the administrator. @throws LeaseholdError */
@@ -55,6 +56,8 @@ const login: Command = {
     'As an agent (--agent NAME) it logs in with the key and keeps the session, for an hour at most. Otherwise it asks for a token, which is not shown, tries it, and keeps it. Either lies in a file that only you can read, until leasehold logout.',
     'Without a login an agent logs in for each command, and its session ends with the command.',
   ],
+  arguments: [{ name: 'FROM', help: '- for a token on standard input; left out, it is asked for', count: 'optional' }],
+  takesValue: true,
   examples: [
     { line: 'leasehold login --agent deploy-bot', does: 'a session for deploy-bot' },
     { line: 'leasehold login --address https://vault.example.org', does: 'asks for a token for that service' },
@@ -69,7 +72,9 @@ const login: Command = {
       said.kind === 'session' && said.keyFile !== null
         ? { ...said, kind: 'agent' as const, keyFile: said.keyFile }
         : said;
-    if (agent.kind === 'agent') {
+    const from = invocation.optional('FROM');
+    if (from !== null && from !== '-') throw valueInArguments();
+    if (from === null && agent.kind === 'agent') {
       const before = readLogin(places, address);
       const { session_id, agent_name, expires_at } = await connect(as(settings, agent)).vault.logIn({ signal });
       try {
@@ -84,7 +89,12 @@ const login: Command = {
       return EXIT.OK;
     }
     const isGiven = said.kind === 'token' && ['flag', 'environment'].includes(settings.identity.level);
-    const token = isGiven ? said.token : await askHidden({ terminal, signal }, `Token for ${address}`);
+    const token =
+      from === '-'
+        ? await readPipedToken({ terminal, signal })
+        : isGiven
+          ? said.token
+          : await askHidden({ terminal, signal }, `Token for ${address}`);
     const { name } = await tryToken(settings, token, signal);
     writeLogin(places, address, { kind: 'token', token });
     say(terminal, `Logged in to ${address} as ${name}. The token is kept in ${loginsPath(places)}.`);
@@ -108,13 +118,23 @@ const logout: Command = {
   },
 };
 
+const MAX_TOKEN_BYTES = 1024;
+
+/** A line. @throws Mistake, the signal's reason */
+async function readPipedToken(question: Question): Promise<Secret> {
+  const rule = 'standard input does not hold a Leasehold token (lha_… or lhs_…)';
+  const text = (await readStandardInput(question, MAX_TOKEN_BYTES, rule)).toString('latin1').trim();
+  if (!/^[\x21-\x7e]{16,512}$/.test(text)) throw new Mistake(rule);
+  return new Secret(text);
+}
+
 /** @throws Mistake for a token that the service does not know */
 async function tryToken(settings: Settings, token: Secret, signal: AbortSignal): Promise<{ name: string }> {
   try {
     return await identify(connect(as(settings, { kind: 'token', token })).vault, signal);
   } catch (error) {
     if (!(error instanceof LeaseholdError && error.status === 401)) throw error;
-    throw new LeaseholdError('UNAUTHENTICATED', `${settings.address.value} does not know this token`);
+    throw new LeaseholdError('UNAUTHENTICATED', `${settings.address.value} does not accept this token.`);
   }
 }
 

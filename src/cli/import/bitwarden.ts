@@ -43,7 +43,7 @@ function addItem(reader: Reader, folders: ReadonlyMap<string, string>, item: Jso
   const folder = folders.get(textOf(item, 'folderId') ?? firstCollection(item)) ?? '';
   const where = folder === '' ? title : `${folder} › ${title}`;
   if (textOf(item, 'deletedDate') !== null) {
-    reader.leaveOut(where, 'it is in the bin', 'empty');
+    reader.leaveOut(where, 'it is in the bin');
     return;
   }
   // Folders in folders are written with slashes.

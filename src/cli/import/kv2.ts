@@ -113,7 +113,7 @@ export class Kv2 {
       if (error instanceof Failure) throw error;
       throw new Failure(
         `no answer from ${this.#options.address} (${reasonOf(error)})`,
-        'The address is from --vault-addr. Does Vault or OpenBao run there, and is its certificate trusted (NODE_EXTRA_CA_CERTS)?',
+        'The address is from --vault-addr, VAULT_ADDR or BAO_ADDR. Does Vault or OpenBao run there, and is its certificate trusted (NODE_EXTRA_CA_CERTS)?',
       );
     }
   }

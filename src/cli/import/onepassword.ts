@@ -32,7 +32,7 @@ function addItem(reader: Reader, vault: string, item: JsonObject): void {
   const where = `${vault} › ${title}`;
   const state = textOf(item, 'state') ?? 'active';
   if (state !== 'active') {
-    reader.leaveOut(where, state === 'archived' ? 'it is archived' : 'it is in the bin', 'empty');
+    reader.leaveOut(where, state === 'archived' ? 'it is archived' : 'it is in the bin');
     return;
   }
   const details = objectOf(item, 'details');

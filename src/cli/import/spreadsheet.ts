@@ -29,7 +29,7 @@ export function readSpreadsheet(text: string, name: string): Reading {
 
 function addOnePassword(reader: Reader, row: Row, where: string): void {
   if (row('archived').toLowerCase() === 'true') {
-    reader.leaveOut(where, 'it is archived', 'empty');
+    reader.leaveOut(where, 'it is archived');
     return;
   }
   const add = adding(reader, [row('title')], row('url'), where);

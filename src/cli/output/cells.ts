@@ -16,10 +16,19 @@ export function toCell(value: unknown): string {
   return harmless(isWords ? value.join(', ') : toText(value));
 }
 
+const UNSAFE = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu;
+
 /** What moves a cursor, paints, or ends a line is shown, and does nothing; half a character is shown as which half it is. */
 export function harmless(text: string): string {
-  return text.replaceAll(
-    /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu,
-    (character) => `\\u${(character.codePointAt(0) ?? 0).toString(16).padStart(4, '0')}`,
-  );
+  return text.replaceAll(UNSAFE, (character) => `\\u${(character.codePointAt(0) ?? 0).toString(16).padStart(4, '0')}`);
+}
+
+/** The same for text in JSON, which stays that JSON; line ends are its layout. */
+export function harmlessJson(json: string): string {
+  return json.replaceAll(UNSAFE, (character) => (character === '\n' ? character : toJsonEscapes(character)));
+}
+
+function toJsonEscapes(character: string): string {
+  const units = Array.from({ length: character.length }, (_, at) => character.charCodeAt(at));
+  return units.map((unit) => `\\u${unit.toString(16).padStart(4, '0')}`).join('');
 }

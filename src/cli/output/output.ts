@@ -1,9 +1,9 @@
 /** What a command prints: records as a table, JSON, YAML or variables, on standard output, and nothing else there. */
 import { Mistake } from '../mistake.ts';
 import { hasColours, say, type Terminal } from '../terminal.ts';
-import { harmless, type Printable, toText } from './cells.ts';
+import { harmless, harmlessJson, type Printable, toText } from './cells.ts';
 import { toTable } from './table.ts';
-import { toVariables } from './variables.ts';
+import { toVariables, variableLine } from './variables.ts';
 
 export const FORMATS = ['table', 'json', 'yaml', 'env'] as const;
 export type Format = (typeof FORMATS)[number];
@@ -21,6 +21,10 @@ export interface Output {
   records(records: readonly Printable[], columns: readonly string[], nothing: string | null): Promise<void>;
   /** Text as it is, with the end of a line; for what is no record. */
   text(text: string): void;
+  /** A line of JSON, for a record of many that come one after the other. */
+  jsonLine(record: Printable): void;
+  /** A line NAME='value' of a shell. */
+  variable(name: string, value: string): void;
 }
 
 export function createOutput(terminal: Terminal, format: Format, field: string | null): Output {
@@ -28,6 +32,8 @@ export function createOutput(terminal: Terminal, format: Format, field: string |
   const write = (text: string): void => void stdout.write(text);
   const isColoured = hasColours(terminal, stdout);
   const width = stdout.isTTY === true ? (stdout.columns ?? null) : null;
+  // What others wrote must not steer a terminal; a pipe gets every byte.
+  const toTerminal = stdout.isTTY === true ? harmlessJson : (text: string): string => text;
   const print = async (value: Printable | readonly Printable[], columns: readonly string[]): Promise<void> => {
     if (field !== null) {
       const records = Array.isArray(value) ? (value as readonly Printable[]) : [value as Printable];
@@ -38,15 +44,18 @@ export function createOutput(terminal: Terminal, format: Format, field: string |
     }
     switch (format) {
       case 'json':
-        write(`${JSON.stringify(value, null, 2)}\n`);
+        write(`${toTerminal(JSON.stringify(value, null, 2))}\n`);
         return;
       case 'yaml': {
         const { stringify } = await import('yaml');
-        write(stringify(value, { lineWidth: 0 }));
+        const text = stringify(value, { lineWidth: 0 });
+        // Only quoted text can hold escapes.
+        const isSafe = toTerminal(text) === text;
+        write(isSafe ? text : toTerminal(stringify(value, { lineWidth: 0, defaultStringType: 'QUOTE_DOUBLE' })));
         return;
       }
       case 'env':
-        write(toVariables(value));
+        write(toVariables(value, stdout.isTTY === true));
         return;
       case 'table':
         write(toTable(value, columns, { isColoured, width }));
@@ -62,6 +71,8 @@ export function createOutput(terminal: Terminal, format: Format, field: string |
       if (nothing !== null) say(terminal, nothing);
     },
     text: (text) => write(`${text}\n`),
+    jsonLine: (record) => write(`${toTerminal(JSON.stringify(record))}\n`),
+    variable: (name, value) => write(variableLine(name, value, stdout.isTTY === true)),
   };
 }
 

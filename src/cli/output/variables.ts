@@ -4,18 +4,20 @@
  */
 import { isLoaderVariable } from '../../masking/loader-variables.ts';
 import { Mistake } from '../mistake.ts';
-import { type Printable, toText } from './cells.ts';
+import { harmless, type Printable, toText } from './cells.ts';
 
-/** A list gives each record's variables after the other, numbered from 1. */
-export function toVariables(value: Printable | readonly Printable[]): string {
+/** A list gives each record's variables after the other, numbered from 1. On a terminal nothing steers it. */
+export function toVariables(value: Printable | readonly Printable[], isOnTerminal = false): string {
+  const linesOf = (record: Printable, suffix: string): string =>
+    Object.entries(record)
+      .map(([field, each]) => variableLine(`OUT_${toVariableName(field)}${suffix}`, toText(each), isOnTerminal))
+      .join('');
   if (!Array.isArray(value)) return linesOf(value as Printable, '');
   return (value as readonly Printable[]).map((record, at) => linesOf(record, `_${at + 1}`)).join('');
 }
 
-function linesOf(record: Printable, suffix: string): string {
-  return Object.entries(record)
-    .map(([field, value]) => `OUT_${toVariableName(field)}${suffix}=${quote(toText(value))}\n`)
-    .join('');
+export function variableLine(name: string, value: string, isOnTerminal: boolean): string {
+  return `${name}=${isOnTerminal ? harmless(quote(value)) : quote(value)}\n`;
 }
 
 /** In capitals, with `_` for all that a name can't have. */
@@ -27,7 +29,7 @@ export function toVariableName(text: string): string {
 }
 
 /** As every shell takes it, whatever it holds. */
-export function quote(text: string): string {
+function quote(text: string): string {
   return `'${text.replaceAll("'", String.raw`'\''`)}'`;
 }
 

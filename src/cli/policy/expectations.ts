@@ -3,6 +3,8 @@
 import { nearest } from '../../core/nearest.ts';
 import { parseTtl, type TtlSeconds } from '../../core/policy.ts';
 import { Mistake } from '../mistake.ts';
+import { parseDuration } from '../numbers.ts';
+import { DURATION_RULE } from './fields.ts';
 import { type Problem, refuseProblems, ruleBroken } from './problems.ts';
 import { type Question, readQuestion } from './question.ts';
 
@@ -55,15 +57,15 @@ function readRow(words: readonly string[], line: number): ReadRow {
   if (ttlProblem !== null) problems.push(ttlProblem);
   else if (more.length > 0) problems.push(`there is too much in the row; ${ROW}`);
   if (!('question' in read) || problems.length > 0) return { problems };
-  const ttlSeconds = ttlText === undefined ? null : (Number(ttlText) as TtlSeconds);
+  const ttlSeconds = ttlText === undefined ? null : (parseDuration(ttlText) as TtlSeconds);
   return { expectation: { line, allows: verdict === 'allow', question: read.question, ttlSeconds } };
 }
 
 function ttlRule(verdict: string, word: string, text: string | undefined): string | null {
   if (word !== 'ttl') return `behind PATH may stand only ttl SECONDS; ${ROW}`;
   if (verdict === 'deny') return 'ttl: what is denied has none';
-  if (text === undefined || !/^\d+$/.test(text)) return 'ttl: must be a whole number of seconds, without a unit';
-  return ruleBroken(() => parseTtl(Number(text), 'ttl'));
+  const seconds = text === undefined ? null : parseDuration(text);
+  return seconds === null ? `ttl: ${DURATION_RULE}` : ruleBroken(() => parseTtl(seconds, 'ttl'));
 }
 
 /** As the row stands in the file, its words parted by single blanks. */

@@ -4,6 +4,7 @@ import type { PolicyReplacement, Policy as PolicyText } from '../../client/types
 import { nearest } from '../../core/nearest.ts';
 import { parsePattern } from '../../core/pattern.ts';
 import { ACTIONS, type Policy, type PolicyDraft, parsePolicy, parsePrincipal, parseTtl } from '../../core/policy.ts';
+import { parseDuration } from '../numbers.ts';
 import { ruleBroken } from './problems.ts';
 
 /** `created_at` is taken and left alone, so that what `policy show` prints can be a file. */
@@ -31,7 +32,8 @@ export function readFields(value: unknown, name: string): Read {
   const fields = value as Readonly<Record<string, unknown>>;
   const problems = [...strayFields(fields), ...missingFields(fields), ...wrongKinds(fields, name)];
   if (problems.length > 0) return { problems };
-  const { principal, resources, actions, max_ttl: maxTtlSeconds } = fields as unknown as PolicyReplacement;
+  const { principal, resources, actions } = fields as unknown as PolicyReplacement;
+  const maxTtlSeconds = Object.hasOwn(fields, 'max_ttl') ? toSeconds(fields['max_ttl']) : undefined;
   let draft: PolicyDraft | null = null;
   // The very parser that the service has: what it takes here, it takes there.
   const rule = ruleBroken(() => {
@@ -68,14 +70,22 @@ function wrongKinds(fields: Readonly<Record<string, unknown>>, name: string): st
       case 'actions':
         return listRules(value, field, actionRule);
       case 'max_ttl':
-        return typeof value === 'number'
-          ? [ruleBroken(() => parseTtl(value, field))]
-          : ['max_ttl: must be a whole number of seconds, without a unit'];
+        return Number.isNaN(toSeconds(value))
+          ? [`max_ttl: ${DURATION_RULE}`]
+          : [ruleBroken(() => parseTtl(toSeconds(value), field))];
       default:
         return [];
     }
   });
   return found.filter((rule) => rule !== null);
+}
+
+export const DURATION_RULE = 'must be a whole number of seconds, or a duration such as 15m';
+
+/** A number of seconds, or a duration with its units as text; NaN for anything else. */
+function toSeconds(value: unknown): number {
+  if (typeof value === 'string') return /[a-z]$/.test(value) ? (parseDuration(value) ?? Number.NaN) : Number.NaN;
+  return typeof value === 'number' ? value : Number.NaN;
 }
 
 type Rule = (text: string, place: string) => string | null;
@@ -92,7 +102,7 @@ function listRules(value: unknown, field: string, rule: Rule): (string | null)[]
 export function actionRule(text: string, place: string): string | null {
   if ((ACTIONS as readonly string[]).includes(text)) return null;
   const meant = nearest(text.toLowerCase(), ACTIONS);
-  return `${place}: must be of ${ACTIONS.join(', ')}${meant === null ? '' : `; did you mean ${meant}?`}`;
+  return `${place}: must be one of ${ACTIONS.join(', ')}${meant === null ? '' : `; did you mean ${meant}?`}`;
 }
 
 /** As the service listed it. WHY not parsed: a newer service may know actions that this command does not. */

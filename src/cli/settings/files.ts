@@ -4,6 +4,7 @@
  */
 import { lstatSync, readFileSync, statSync } from 'node:fs';
 import { dirname, isAbsolute, join, relative, resolve } from 'node:path';
+import { isLoaderVariable } from '../../masking/loader-variables.ts';
 import { Mistake } from '../mistake.ts';
 
 export interface FileSettings {
@@ -11,12 +12,16 @@ export interface FileSettings {
   readonly agent?: string;
   readonly key_file?: string;
   readonly output?: string;
-  readonly timeout?: number;
+  readonly timeout?: number | string;
   /** The user's file alone. */
   readonly token_file?: string;
+  readonly ca_file?: string;
   readonly data_dir?: string;
   readonly trusted_addresses?: readonly string[];
 }
+
+/** By variable, `path` or `leasehold://path?version=N`. */
+export type RunMapping = ReadonlyMap<string, string>;
 
 export interface SettingsFile {
   readonly path: string;
@@ -25,24 +30,29 @@ export interface SettingsFile {
   readonly kind: 'project file' | 'user file';
   readonly settings: FileSettings;
   readonly profiles: ReadonlyMap<string, FileSettings>;
+  /** `[run.NAME]`: for a program's variables the paths of credentials. */
+  readonly runs: ReadonlyMap<string, RunMapping>;
   /** Which profile it asks for where nobody else says. */
   readonly profile: string | null;
 }
 
-type Kind = 'text' | 'number' | 'texts';
+type Kind = 'text' | 'duration' | 'texts';
 const PROJECT_FIELDS: Readonly<Record<string, Kind>> = {
   address: 'text',
   agent: 'text',
   key_file: 'text',
   output: 'text',
-  timeout: 'number',
+  timeout: 'duration',
 };
 const USER_FIELDS: Readonly<Record<string, Kind>> = {
   ...PROJECT_FIELDS,
   token_file: 'text',
+  // WHY not in a project's: an author of that file who intercepts the connection could impersonate the service.
+  ca_file: 'text',
   data_dir: 'text',
   trusted_addresses: 'texts',
 };
+const KINDS = { text: 'text', duration: 'number of seconds, or a duration', texts: 'list of texts' } as const;
 const PROJECT_FILE = 'leasehold.toml';
 
 export interface Places {
@@ -112,7 +122,7 @@ async function readSettings(
     const at = error instanceof Error && 'line' in error ? `, line ${String(error.line)}` : '';
     throw new Mistake(`${shown}${at}: it is no TOML`);
   }
-  const { profile = null, profiles = {}, ...settings } = table;
+  const { profile = null, profiles = {}, run = {}, ...settings } = table;
   if (profile !== null && typeof profile !== 'string') throw new Mistake(`${shown}: profile must be a text`);
   if (!isTable(profiles)) throw new Mistake(`${shown}: profiles must be tables, as in [profiles.dev]`);
   const check = (values: unknown, where: string): FileSettings => {
@@ -127,8 +137,27 @@ async function readSettings(
     profiles: new Map(
       Object.entries(profiles).map(([name, each]) => [name, check(each, `${shown} [profiles.${name}]`)]),
     ),
+    runs: readRuns(run, shown),
     profile,
   };
+}
+
+/** WHY paths alone: a text around a value could send it to an address that the file's author chose. @throws Mistake */
+function readRuns(runs: unknown, shown: string): Map<string, RunMapping> {
+  if (!isTable(runs)) throw new Mistake(`${shown}: run must be tables, as in [run.default]`);
+  return new Map(
+    Object.entries(runs).map(([name, variables]) => {
+      const where = `${shown} [run.${name}]`;
+      if (!isTable(variables)) throw new Mistake(`${where} must be a table`);
+      const paths = Object.entries(variables).map(([variable, path]): [string, string] => {
+        if (typeof path !== 'string') throw new Mistake(`${where}: ${variable} must be the path of a credential`);
+        if (isLoaderVariable(variable))
+          throw new Mistake(`${where}: ${variable} steers other programs and must not be set here`);
+        return [variable, path];
+      });
+      return [name, new Map(paths)];
+    }),
+  );
 }
 
 function isTable(value: unknown): value is Record<string, unknown> {
@@ -142,14 +171,14 @@ function checkFields(values: Record<string, unknown>, where: string, kind: Setti
     if (wanted === undefined) {
       const isPrivate =
         kind === 'project file' && (Object.hasOwn(USER_FIELDS, name) || /token|secret|password/i.test(name));
-      const rule = isPrivate ? 'does not belong into a file that is committed' : 'is not known';
+      const rule = isPrivate ? 'does not belong in a file that is committed' : 'is not known';
       throw new Mistake(`${where}: ${name} ${rule}; there are ${Object.keys(known).join(', ')}`);
     }
     const isFit =
       wanted === 'texts'
         ? Array.isArray(value) && value.every((item) => typeof item === 'string')
-        : typeof value === (wanted === 'text' ? 'string' : 'number') && value !== '';
-    if (!isFit) throw new Mistake(`${where}: ${name} must be a ${wanted === 'texts' ? 'list of texts' : wanted}`);
+        : value !== '' && (typeof value === 'string' || (wanted === 'duration' && typeof value === 'number'));
+    if (!isFit) throw new Mistake(`${where}: ${name} must be a ${KINDS[wanted]}`);
   }
   return values;
 }
@@ -160,11 +189,12 @@ function absolute(settings: FileSettings, path: string, { home }: Places): FileS
     const whole = text.replace(/^~(?=\/|$)/, home);
     return isAbsolute(whole) ? whole : join(dirname(path), whole);
   };
-  const { key_file, token_file, data_dir } = settings;
+  const { key_file, token_file, ca_file, data_dir } = settings;
   return {
     ...settings,
     ...(key_file === undefined ? {} : { key_file: from(key_file) }),
     ...(token_file === undefined ? {} : { token_file: from(token_file) }),
+    ...(ca_file === undefined ? {} : { ca_file: from(ca_file) }),
     ...(data_dir === undefined ? {} : { data_dir: from(data_dir) }),
   };
 }

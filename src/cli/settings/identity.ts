@@ -25,6 +25,8 @@ interface Search {
   readonly dataDir: string;
   /** What the data directory says of its own service. */
   readonly serviceAddress: string | null;
+  /** Tells the user what is not refused, but should not be. */
+  readonly warn: (line: string) => void;
 }
 
 /** @throws Mistake */
@@ -107,14 +109,20 @@ function choose(
   return { value: toAgent(search, agent ?? '', by), by, level };
 }
 
-function readToken({ places }: Search, file: string, by: string): Secret {
+function readToken({ places, warn }: Search, file: string, by: string): Secret {
+  const path = resolve(places.folder, file);
   let text: string;
   try {
-    text = readFileSync(resolve(places.folder, file), 'latin1').trim();
+    const found = statSync(path);
+    // A group may be meant to read it, as with the secrets of an orchestrator.
+    if (found.isFile() && (found.mode & 0o007) !== 0)
+      warn(`${path} can be read by every user: chmod o= ${quoteWord(path)}`);
+    text = readFileSync(path, 'latin1').trim();
   } catch {
     throw new Mistake(`${by}: the file cannot be read`);
   }
-  if (!/^[\x21-\x7e]{16,512}$/.test(text)) throw new Mistake(`${by}: the file must hold one token, and nothing else`);
+  if (!/^[\x21-\x7e]{16,512}$/.test(text))
+    throw new Mistake(`${by}: the file does not hold a Leasehold token (lha_… or lhs_…)`);
   return new Secret(text);
 }
 

@@ -2,10 +2,18 @@
 import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { Mistake } from '../mistake.ts';
+import { parseDuration } from '../numbers.ts';
 import { FORMATS, type Format } from '../output/output.ts';
 import type { Terminal } from '../terminal.ts';
 import { say } from '../terminal.ts';
-import { type FileSettings, type Places, readProjectFile, readUserFile, type SettingsFile } from './files.ts';
+import {
+  type FileSettings,
+  type Places,
+  type RunMapping,
+  readProjectFile,
+  readUserFile,
+  type SettingsFile,
+} from './files.ts';
 import { findIdentity } from './identity.ts';
 import { readServiceAddress } from './local.ts';
 import { Candidates, type OwnService, type Said, type Settings } from './settings.ts';
@@ -21,8 +29,9 @@ export function placesOf({ environment, folder }: Terminal): Places {
 /** @throws Mistake */
 export async function resolveSettings(flag: FlagReader, terminal: Terminal): Promise<Settings> {
   const places = placesOf(terminal);
+  const warn = (line: string): void => say(terminal, `WARNING  ${line}`);
   const { file: project, unread: unreadFile } = await readProjectFile(places);
-  if (unreadFile !== null) say(terminal, `WARNING  ${unreadFile.path} is not read: it ${unreadFile.why}.`);
+  if (unreadFile !== null) warn(`${unreadFile.path} is not read: it ${unreadFile.why}.`);
   const files = [project, await readUserFile(places)].filter((file) => file !== null);
   const profile = chooseProfile(flag, places, files);
   const layers = files.flatMap((file) => layersOf(file, profile?.value ?? null));
@@ -51,10 +60,11 @@ export async function resolveSettings(flag: FlagReader, terminal: Terminal): Pro
   const timeouts = choose('timeout', 'LEASEHOLD_TIMEOUT', 'timeout');
   timeouts.add(String(DEFAULT_TIMEOUT_SECONDS), 'the default', 'default');
   const insecure = flag('insecure-http') ?? readVariable(places, 'LEASEHOLD_INSECURE_HTTP');
-  const identity = findIdentity({ flag, places, layers, address, dataDir: dataDir.value, serviceAddress: own });
+  const identity = findIdentity({ flag, places, layers, address, dataDir: dataDir.value, serviceAddress: own, warn });
   return {
     address,
     dataDir,
+    caFile: findCaFile(flag, places, layers, address.value),
     identity,
     ownService: findOwnService(address, identity, dataDir.value, own),
     format: first(formats, toFormat),
@@ -62,6 +72,7 @@ export async function resolveSettings(flag: FlagReader, terminal: Terminal): Pro
     allowsInsecureHttp: insecure === 'true' || insecure === '1',
     unreadFile,
     profile,
+    runs: runsOf(files),
     overruled: [
       ...addresses.others.map((said) => ({ ...said, setting: 'address' })),
       ...dataDirs.others.map((said) => ({ ...said, setting: 'data directory' })),
@@ -79,6 +90,28 @@ function findOwnService(
   const isTrustedByIt = address.level === 'project file' && address.value === own;
   const comesOutOfIt = address.level === 'data directory' || identity.level === 'data directory' || isTrustedByIt;
   return own !== null && comesOutOfIt ? { dataDir, address: own } : null;
+}
+
+/** The first file that has a name decides. */
+function runsOf(files: readonly SettingsFile[]): Settings['runs'] {
+  const runs = new Map<string, Said<RunMapping>>();
+  for (const { runs: own, shown, kind } of files.toReversed()) {
+    for (const [name, value] of own) runs.set(name, { value, by: `${shown} [run.${name}]`, level: kind });
+  }
+  return runs;
+}
+
+/** What a file says next to another address is meant for that one. */
+function findCaFile(flag: FlagReader, places: Places, layers: readonly Layer[], address: string): Said<string> | null {
+  const candidates = new Candidates<string>()
+    .add(flag('ca-file'), '--ca-file', 'flag')
+    .add(readVariable(places, 'LEASEHOLD_CA_FILE'), 'LEASEHOLD_CA_FILE', 'environment');
+  for (const { settings, by, level } of layers) {
+    const isElsewhere = settings.address !== undefined && settings.address.replace(/\/+$/, '') !== address;
+    if (!isElsewhere) candidates.add(settings.ca_file, `${by}, ca_file`, level);
+  }
+  const said = candidates.first;
+  return said === null ? null : { ...said, value: resolve(places.folder, said.value) };
 }
 
 function chooseProfile(flag: FlagReader, places: Places, files: readonly SettingsFile[]): Said<string> | null {
@@ -118,7 +151,7 @@ function toFormat(text: string, by: string): Format {
 }
 
 function toSeconds(text: string, by: string): number {
-  const seconds = /^\d{1,6}(?:\.\d{1,3})?$/.test(text) ? Number(text) : Number.NaN;
-  if (!(seconds > 0)) throw new Mistake(`${by}: the timeout must be a number of seconds above 0`);
+  const seconds = /^\d{1,6}\.\d{1,3}$/.test(text) ? Number(text) : (parseDuration(text) ?? Number.NaN);
+  if (!(seconds > 0)) throw new Mistake(`${by}: the timeout must be seconds, or a duration such as 90s or 2m`);
   return seconds;
 }

@@ -1,7 +1,7 @@
 /** What a command goes by, and where each of it was said: flag over environment over project file over user file over default. */
 import type { Secret } from '../../core/secret.ts';
 import type { Format } from '../output/output.ts';
-import type { UnreadFile } from './files.ts';
+import type { RunMapping, UnreadFile } from './files.ts';
 
 /** From the strongest: what somebody typed goes before everything. */
 export type Level = 'flag' | 'environment' | 'project file' | 'user file' | 'login' | 'data directory' | 'default';
@@ -47,6 +47,8 @@ export interface Settings {
   readonly dataDir: Said<string>;
   /** Set where the address, the token or the trust in the address came out of the data directory: then it must prove itself. */
   readonly ownService: OwnService | null;
+  /** Certificates of the authorities that are trusted for the service; null for the usual ones. */
+  readonly caFile: Said<string> | null;
   readonly format: Said<Format>;
   /** Of each call. */
   readonly timeoutSeconds: Said<number>;
@@ -54,6 +56,8 @@ export interface Settings {
   /** A project's file that is not read; null where there is none. */
   readonly unreadFile: UnreadFile | null;
   readonly profile: Said<string> | null;
+  /** What `leasehold run` delivers by the name of a mapping; the project's before the user's. */
+  readonly runs: ReadonlyMap<string, Said<RunMapping>>;
   /** For `doctor`: what else was said of a setting, and lost. */
   readonly overruled: readonly (Said<string> & { readonly setting: string })[];
 }

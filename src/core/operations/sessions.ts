@@ -32,7 +32,7 @@ export interface LoggedIn {
 export function authFailed(): Fault {
   return new Fault(
     'AUTH_FAILED',
-    'The challenge was not answered. Ask for a new one; each works once, for 60 seconds.',
+    'Login failed: the agent is not registered, this is not its key, or the challenge has ended. Each challenge works once, for 60 seconds.',
   );
 }
 

@@ -83,8 +83,9 @@ export const credentialRoutes: readonly Route[] = [
         description: body.description === undefined ? undefined : parseDescription(body.description),
         onlyIfNew: ifNoneMatch !== undefined,
       });
-      const { path, type, createdAt } = credential;
-      return { data: { path, type, created_at: toTimestamp(createdAt) } };
+      const { path, type, createdAt, version } = credential;
+      const headers = { 'leasehold-version': String(version) };
+      return { data: { path, type, created_at: toTimestamp(createdAt) }, headers };
     },
   }),
   route({

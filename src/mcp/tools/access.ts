@@ -1,14 +1,14 @@
 /** `explain_access`: whether the policies allow something to this agent, and what an operator would do about it. */
 import { Type } from 'typebox';
-import { word } from '../../api/fields.ts';
 import type { Leasehold } from '../../client/leasehold.ts';
 import { ACTIONS } from '../../core/policy.ts';
-import { ONLY_READS, readPath, strict, type Tool } from '../tool.ts';
+import type { ActingAgent } from '../agent.ts';
+import { ONLY_READS, oneOf, readPath, strict, type Tool } from '../tool.ts';
 import { quote } from '../untrusted.ts';
 
 const input = strict({
   path: Type.String({ maxLength: 512, description: 'Path of a credential, whether or not it exists.' }),
-  action: Type.Optional(word(ACTIONS, { description: 'What is to be done; else `retrieve`.' })),
+  action: Type.Optional(oneOf(ACTIONS, 'What is to be done; `retrieve` where it is left out.')),
 });
 const output = strict({
   is_allowed: Type.Boolean(),
@@ -19,7 +19,7 @@ const output = strict({
   }),
 });
 
-export function explainAccess(client: Leasehold, agent: string): Tool<typeof input, typeof output> {
+export function explainAccess(client: Leasehold, acting: ActingAgent): Tool<typeof input, typeof output> {
   return {
     name: 'explain_access',
     title: 'Explain access',
@@ -30,6 +30,7 @@ export function explainAccess(client: Leasehold, agent: string): Tool<typeof inp
     ...ONLY_READS,
     async call({ path: text, action = 'retrieve' }, signal) {
       const path = readPath(text);
+      const agent = await acting.name();
       const { allowed, lease_ttl, reason } = await client.policies.simulate(
         { agent, resource: path, action },
         { signal },

@@ -1,10 +1,8 @@
 /** `list_leases` and `describe_lease`: the agent's own leases, without their values. */
 import { Type } from 'typebox';
-import { word } from '../../api/fields.ts';
 import type { Leasehold } from '../../client/leasehold.ts';
 import type { Lease } from '../../client/types.ts';
-import { LEASE_STATUSES } from '../../core/lease.ts';
-import { ONLY_READS, strict, type Tool } from '../tool.ts';
+import { ONLY_READS, oneOf, strict, type Tool } from '../tool.ts';
 
 const lease = strict({
   lease_id: Type.String(),
@@ -26,7 +24,7 @@ const describe = ({ lease_id, path, status, issued_at, expires_at, revoked_at }:
 });
 
 const listInput = strict({
-  status: Type.Optional(word(LEASE_STATUSES, { description: 'Only leases with this status.' })),
+  status: Type.Optional(oneOf(['active', 'expired', 'revoked'], 'Only leases with this status.')),
   limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 100, description: 'Entries at most; else 50.' })),
   offset: Type.Optional(Type.Integer({ minimum: 0, description: 'How many to skip.' })),
 });

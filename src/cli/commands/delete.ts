@@ -1,0 +1,105 @@
+/** `leasehold delete`: one credential, or with --recursive all below a prefix, after a plan. */
+import { LeaseholdError } from '../../client/errors.ts';
+import type { Leasehold } from '../../client/leasehold.ts';
+import type { ListedCredential } from '../../client/types.ts';
+import { type CredentialPath, parsePath } from '../../core/path.ts';
+import { confirm } from '../asking.ts';
+import type { Command, Invocation } from '../command.ts';
+import { withWayThere } from '../denials.ts';
+import { askFirst } from '../destroying.ts';
+import { YES } from '../flags.ts';
+import { EXIT } from '../mistake.ts';
+import { counted } from '../numbers.ts';
+import { toTable } from '../output/table.ts';
+import { hasColours, say } from '../terminal.ts';
+
+const COLUMNS = ['path', 'type', 'updated_at', 'access_count'];
+const MAX_ROWS_SHOWN = 200;
+
+export const remove: Command = {
+  name: 'delete',
+  summary: 'Deletes a credential with all its versions, and revokes its leases',
+  about: [
+    'With --recursive it deletes every credential below PATH/ that you may list, and not PATH itself. It shows them first and asks.',
+  ],
+  arguments: [{ name: 'PATH', help: 'of the credential, such as prod/db/password', count: 'one', completes: 'path' }],
+  flags: [
+    { name: 'recursive', short: 'r', value: null, help: 'deletes everything below PATH/' },
+    YES,
+    { name: 'dry-run', value: null, help: 'only says what would be done' },
+  ],
+  examples: [{ line: 'leasehold delete old/shop --recursive --dry-run', does: 'shows what is below old/shop/' }],
+  asksService: true,
+  printsRecords: true,
+  async run(invocation) {
+    const text = invocation.argument('PATH');
+    const isRecursive = invocation.isOn('recursive');
+    const path = parsePath(isRecursive ? text.replace(/\/$/, '') : text, 'PATH');
+    const vault = invocation.connect();
+    return isRecursive ? removeBelow(invocation, vault, `${path}/`) : removeOne(invocation, vault, path);
+  },
+};
+
+async function removeOne(invocation: Invocation, vault: Leasehold, path: CredentialPath): Promise<number> {
+  const { terminal, signal } = invocation;
+  const describe = async (): Promise<string> => {
+    const reading = vault.credentials.readMetadata(path, { signal });
+    const { versions } = await withWayThere(invocation, { action: 'list', path }, reading);
+    const { meta } = await vault.leases.list({ path, status: 'active', limit: 1 }, { signal });
+    const leases = counted(meta.total, 'active lease');
+    return `${path}: ${counted(versions.length, 'version')} and ${leases} will be gone.`;
+  };
+  const ended = await askFirst(invocation, describe, 'Delete it?');
+  if (ended !== null) return ended;
+  await withWayThere(invocation, { action: 'delete', path }, vault.credentials.delete(path, { signal }));
+  say(terminal, `Deleted ${path}.`);
+  return EXIT.OK;
+}
+
+/** What is stored below it after the plan was shown stays. */
+async function removeBelow(invocation: Invocation, vault: Leasehold, prefix: string): Promise<number> {
+  const { terminal, signal, output } = invocation;
+  const all = await Array.fromAsync(vault.credentials.listAll({}, { signal }));
+  const found = all.filter(({ path }) => path.startsWith(prefix));
+  if (found.length === 0)
+    throw new LeaseholdError('NOT_FOUND', `No credential below ${prefix} exists that you may list.`);
+  const sentence = `${counted(found.length, 'credential')} below ${prefix} will be deleted, and ${found.length === 1 ? 'its' : 'their'} leases revoked.`;
+  if (invocation.isOn('dry-run')) {
+    await output.records(found, COLUMNS, null);
+    say(terminal, `${sentence} Nothing was done.`);
+    return EXIT.OK;
+  }
+  if (!invocation.isOn('yes')) {
+    showPlan(invocation, found);
+    if (!(await confirm({ terminal, signal }, `${sentence} Delete ${found.length === 1 ? 'it' : 'them'}?`))) {
+      say(terminal, 'Nothing was done.');
+      return EXIT.NO;
+    }
+  }
+  let deleted = 0;
+  try {
+    for (const { path } of found) {
+      await withWayThere(invocation, { action: 'delete', path }, deleteIfThere(vault, path, signal));
+      deleted += 1;
+    }
+  } finally {
+    say(terminal, `Deleted ${deleted} of ${counted(found.length, 'credential')} below ${prefix}.`);
+  }
+  return EXIT.OK;
+}
+
+/** Somebody else may have deleted it since the list. */
+async function deleteIfThere(vault: Leasehold, path: string, signal: AbortSignal): Promise<void> {
+  try {
+    await vault.credentials.delete(path, { signal });
+  } catch (error) {
+    if (!(error instanceof LeaseholdError) || error.code !== 'NOT_FOUND') throw error;
+  }
+}
+
+function showPlan({ terminal }: Invocation, found: readonly ListedCredential[]): void {
+  const { stderr } = terminal;
+  const look = { isColoured: hasColours(terminal, stderr), width: stderr.columns ?? null };
+  stderr.write(toTable(found.slice(0, MAX_ROWS_SHOWN), COLUMNS, look));
+  if (found.length > MAX_ROWS_SHOWN) say(terminal, `… and ${found.length - MAX_ROWS_SHOWN} more: see --dry-run.`);
+}

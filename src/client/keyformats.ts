@@ -1,0 +1,80 @@
+/**
+ * Ed25519 private keys as text: PKCS#8 in PEM, as openssl writes it, and OpenSSH's own format, as ssh-keygen does. Either becomes the
+ * bytes of PKCS#8. An encrypted key is refused: nobody types its passphrase here.
+ * SOURCE: RFC 8410, section 7; OpenSSH, PROTOCOL.key
+ */
+import { fromBase64 } from './base64.ts';
+
+const PKCS8 = /^\s*-----BEGIN PRIVATE KEY-----\s+([A-Za-z0-9+/=\s]+?)\s+-----END PRIVATE KEY-----\s*$/;
+const OPENSSH =
+  /^\s*-----BEGIN OPENSSH PRIVATE KEY-----\s+([A-Za-z0-9+/=\s]+?)\s+-----END OPENSSH PRIVATE KEY-----\s*$/;
+/** DER in front of the 32 bytes of an Ed25519 key. */
+const DER_PREFIX = [0x30, 0x2e, 0x02, 0x01, 0x00, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x04, 0x22, 0x04, 0x20];
+const SEED_BYTES = 32;
+
+export type ParsedKey = { readonly pkcs8: Uint8Array<ArrayBuffer> } | { readonly problem: string };
+
+export function parsePrivateKey(text: string): ParsedKey {
+  const [, pem] = PKCS8.exec(text) ?? [];
+  const [, ssh] = OPENSSH.exec(text) ?? [];
+  const body = pem ?? ssh;
+  if (body === undefined) return { problem: 'must be PKCS#8 in PEM, or an OpenSSH key, without a passphrase' };
+  try {
+    const bytes = fromBase64(body.replaceAll(/\s/g, ''));
+    return pem === undefined ? parseOpenSsh(new Fields(bytes)) : { pkcs8: bytes };
+  } catch {
+    return { problem: 'is damaged' };
+  }
+}
+
+/** @throws RangeError where it is cut off */
+function parseOpenSsh(outer: Fields): ParsedKey {
+  if (outer.fixed(15) !== 'openssh-key-v1\0') return { problem: 'is damaged' };
+  const cipher = outer.text();
+  if (cipher !== 'none') return { problem: 'has a passphrase; use ssh-agent, or remove it with ssh-keygen -p' };
+  outer.text(); // the key derivation of no passphrase
+  outer.text();
+  if (outer.number() !== 1) return { problem: 'must be one key' };
+  outer.text(); // the public half
+  const inner = new Fields(outer.bytes());
+  const [check, repeated] = [inner.number(), inner.number()];
+  if (check !== repeated) return { problem: 'is damaged' };
+  if (inner.text() !== 'ssh-ed25519') return { problem: 'is not an Ed25519 key' };
+  inner.text(); // the public half again
+  const both = inner.bytes();
+  if (both.length !== 2 * SEED_BYTES) return { problem: 'is damaged' };
+  return { pkcs8: Uint8Array.from([...DER_PREFIX, ...both.subarray(0, SEED_BYTES)]) };
+}
+
+/** Lengths and what they measure, one after the other. @throws RangeError beyond the end */
+class Fields {
+  readonly #bytes: Uint8Array;
+  #at = 0;
+
+  constructor(bytes: Uint8Array) {
+    this.#bytes = bytes;
+  }
+
+  number(): number {
+    const { buffer, byteOffset, byteLength } = this.#bytes;
+    const value = new DataView(buffer, byteOffset, byteLength).getUint32(this.#at);
+    this.#at += 4;
+    return value;
+  }
+
+  bytes(length = this.number()): Uint8Array {
+    const end = this.#at + length;
+    if (end > this.#bytes.length) throw new RangeError('the key is cut off');
+    const part = this.#bytes.subarray(this.#at, end);
+    this.#at = end;
+    return part;
+  }
+
+  text(): string {
+    return new TextDecoder('latin1').decode(this.bytes());
+  }
+
+  fixed(length: number): string {
+    return new TextDecoder('latin1').decode(this.bytes(length));
+  }
+}

@@ -1,0 +1,49 @@
+// A template is filled into a private file or a pipe; where something is refused nothing is written and nothing stays lent.
+
+import assert from 'node:assert/strict';
+import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import { COMMAND } from '../kit/command.ts';
+import { openPseudoTerminal } from '../kit/pseudoterminal.ts';
+import { openScene, VALUES } from './runscene.ts';
+
+const scene = await openScene({ after });
+const { home } = scene;
+const TEXT = 'a: {{leasehold://prod/a}}\nurl: p://{{ leasehold://prod/b | url }}@h\nother: {{ x }}\n';
+const FILLED = `a: ${VALUES['prod/a']}\nurl: p://b%40ttery%2Fst%2Bple%20%26%20%22quotes%22@h\nother: {{ x }}\n`;
+
+test('the result is the text with the values, in a pipe or in a new private file', async () => {
+  assert.equal((await home.leasehold(['inject', '-'], { input: TEXT })).stdout, FILLED);
+  writeFileSync(join(home.path, 'app.tpl'), TEXT);
+  const out = join(home.path, 'app.yaml');
+  const written = await home.leasehold(['inject', 'app.tpl', '--out', 'app.yaml', '--ttl', '1m']);
+  assert.deepEqual([written.code, written.stdout], [0, ''], written.stderr);
+  assert.equal(readFileSync(out, 'utf8'), FILLED);
+  assert.equal(statSync(out).mode & 0o777, 0o600);
+  const before = await scene.countActive();
+  const again = await home.leasehold(['inject', 'app.tpl', '--out', 'app.yaml']);
+  assert.deepEqual([again.code, /app\.yaml cannot be written \(EEXIST\)/.test(again.stderr)], [1, true]);
+  assert.equal(await scene.countActive(), before, 'what was lent for it is given back');
+});
+
+test('where a value is refused, or none is asked for, nothing is written', async () => {
+  for (const [input, code, says] of [
+    ['{{leasehold://prod/a}} {{leasehold://other/c}}', 2, /template\[2\] \(other\/c\): Access denied/],
+    ['nothing', 1, /-: has no reference/],
+    ['{{leasehold://a/../b}}', 1, /-: the path of a credential must not have/],
+  ] as const) {
+    const refused = await home.leasehold(['inject', '-', '--out', 'none.yaml'], { input });
+    assert.deepEqual([refused.code, refused.stdout], [code, '']);
+    assert.match(refused.stderr, says);
+    assert.equal(existsSync(join(home.path, 'none.yaml')), false);
+  }
+});
+
+test('a terminal is shown no values', async (t) => {
+  writeFileSync(join(home.path, 'app.tpl'), TEXT);
+  const words = [...COMMAND, 'inject', 'app.tpl'];
+  const terminal = openPseudoTerminal(t, words, { folder: home.path, environment: scene.environment });
+  assert.equal((await terminal.ended).exitCode, 1);
+  assert.match(terminal.screen(), /would be shown on the terminal/);
+});

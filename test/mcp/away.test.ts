@@ -1,0 +1,58 @@
+// The service is away when the MCP server starts: it serves all the same, and its tools say so until the service answers.
+
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { fileSigner, Leasehold } from '../../src/client/leasehold.ts';
+import { openMcp } from '../../src/mcp/server.ts';
+import { standBetween } from '../client/between.ts';
+import { findPort } from '../kit/port.ts';
+import { startTestService } from '../kit/service.ts';
+import { prepare, start, until } from './process.ts';
+import { connect, EVERYTHING } from './stage.ts';
+
+/** The first two requests get no answer. */
+async function startAway(t: TestContext, as: 'agent' | 'administrator') {
+  const service = await startTestService(t);
+  await service.agent('builder', EVERYTHING);
+  const between = await standBetween(t, service);
+  for (const _ of [1, 2]) between.next('cut before');
+  const sign = fileSigner(join(service.dataDir, 'agents/builder/private_key.pem'));
+  const who = as === 'agent' ? { agent: { name: 'builder', sign } } : { token: service.adminToken };
+  const client = new Leasehold({ address: between.address, retries: 0, ...who });
+  const logged: string[] = [];
+  const log = (line: string): void => void logged.push(line);
+  const mcp = await openMcp({ client, filesDir: null, commands: [], allowsValues: true, version: '0', log });
+  t.after(() => mcp.close());
+  return { service, mcp, logged, ...(await connect(t, mcp, 'http')) };
+}
+
+test('tools answer UNAVAILABLE until the service answers, and then work as the agent', async (t) => {
+  const { service, mcp, logged, use, refusal } = await startAway(t, 'agent');
+  await service.admin.post('/api/v1/credentials', { path: 'prod/a', value: 'v' });
+  assert.equal(mcp.agent, null);
+  assert.match(logged.join('\n'), /the service does not answer/);
+  assert.match(await refusal('list_credentials'), /^UNAVAILABLE: no answer from http/);
+  const { for_the_operator } = await use('explain_access', { path: 'dev/x' });
+  assert.match(String(for_the_operator), /^The agent builder asks for the action retrieve on dev\/x\./);
+  assert.equal((await use('retrieve_credential', { path: 'prod/a' }))['value'], 'v');
+});
+
+test('an administrator that shows late gets nothing', async (t) => {
+  const { service, refusal } = await startAway(t, 'administrator');
+  await service.admin.post('/api/v1/credentials', { path: 'prod/a', value: 'v' });
+  assert.match(await refusal('retrieve_credential', { path: 'prod/a' }), /^UNAVAILABLE: /);
+  for (const tool of ['retrieve_credential', 'describe_lease']) {
+    const input = tool === 'describe_lease' ? { lease_id: crypto.randomUUID() } : { path: 'prod/a' };
+    assert.match(await refusal(tool, input), /^NOT_ALLOWED: the server must act as an agent/);
+  }
+  assert.equal((await service.admin.get('/api/v1/leases')).body.data.length, 0);
+});
+
+test('the command serves without the service', async (t) => {
+  const { words, home } = await prepare(t, {}, {});
+  const nowhere = `http://127.0.0.1:${await findPort()}`;
+  const { stderr } = start(t, words.with(words.indexOf('--address') + 1, nowhere), home);
+  await until(() => stderr().includes('tools: '));
+  assert.match(stderr(), /^leasehold mcp: the service does not answer; tools answer UNAVAILABLE until it does\n/);
+});
