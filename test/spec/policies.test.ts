@@ -150,7 +150,7 @@ test('the item of a list that is refused is named by its place', async () => {
   assert.match(await messageOf({ resources: ['a', 'b', 'c//d'] }), /^resources\[2\]: a pattern's path must not/);
   assert.equal(await messageOf({ actions: ['list', 'x'] }), 'actions[1]: must be one of retrieve, list, store, delete');
   assert.equal(await messageOf({ resources: [] }), 'resources: must be an array of 1 to 256 patterns');
-  assert.equal(await messageOf({ resources: 'a' }), 'resources: must be an array');
+  assert.equal(await messageOf({ resources: 'a' }), 'resources: must be an array of 1 to 256 patterns');
 });
 
 test('a refused policy is not stored and grants nothing', async () => {
