@@ -1,14 +1,14 @@
 // Several nodes on one PostgreSQL, generator included on the same machine: how many retrievals together, how that grows with the
 // nodes, and what one costs by the database's own statistics.
 
-import { BenchCluster } from './benchcluster.ts';
-import { SMALL } from './benchvault.ts';
-import { entriesPerSecond, fitCost } from './chainlimit.ts';
+import { BenchCluster } from './bench-cluster.ts';
+import { SMALL } from './bench-vault.ts';
+import { entriesPerSecond, fitCost } from './chain-limit.ts';
 import { type Generator, startGenerator } from './generator.ts';
 import type { LoadResult } from './loads.ts';
-import { processorSeconds, sumUp } from './measuring.ts';
-import type { Curve, Figure, Findings, Measure, Stage } from './parts.ts';
+import { processorSeconds, sumUp } from './measure.ts';
 import { type DatabaseWork, readStatistics, resetStatistics, slowestStatements } from './statistics.ts';
+import type { Curve, Figure, Findings, Measure, Stage } from './types.ts';
 
 const NODES = 3;
 const CONNECTIONS = 128;

@@ -1,12 +1,12 @@
 // How retrieval goes on as a vault grows, one dimension at a time. At every point the grown service is in turns with a small one
 // that stays as it is, so that a noisy machine shows in both; the curve is the ratio of the two.
 
-import { BenchVault, SMALL } from './benchvault.ts';
-import { contest, rateRatio, type Side, sumUpLoads } from './contest.ts';
+import { BenchVault, SMALL } from './bench-vault.ts';
+import { contest, rateRatio, type Side, sumUpLoads } from './compare.ts';
 import type { Sizes } from './fixtures.ts';
-import { sumUp, watchMemory } from './measuring.ts';
-import type { Curve, Figure, Findings, Measure, Point, Stage } from './parts.ts';
+import { sumUp, watchMemory } from './measure.ts';
 import { CONNECTIONS } from './retrieval.ts';
+import type { Curve, Figure, Findings, Measure, Point, Stage } from './types.ts';
 
 export interface Growth {
   readonly dimension: keyof Sizes;

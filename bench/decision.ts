@@ -2,10 +2,10 @@
 
 import { decide } from '../src/core/decision.ts';
 import type { CredentialPath } from '../src/core/path.ts';
-import { PolicyIndex } from '../src/core/policyindex.ts';
-import { sumUp } from './measuring.ts';
-import type { Findings, Stage } from './parts.ts';
-import { benchAgent, benchPath, benchPolicy, randomBelow } from './subjects.ts';
+import { PolicyIndex } from '../src/core/policy-index.ts';
+import { sumUp } from './measure.ts';
+import { benchAgent, benchPath, benchPolicy, randomBelow } from './targets.ts';
+import type { Findings, Stage } from './types.ts';
 
 const SIZES = [10, 100, 1000, 10_000];
 const PATHS = 1_000_000;

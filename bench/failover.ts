@@ -5,13 +5,13 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createClient } from '../test/kit/client.ts';
-import { temporaryFolder } from '../test/kit/folder.ts';
+import { temporaryFolder } from '../test/kit/directory.ts';
 import { createPostgres } from '../test/kit/postgres.ts';
 import { startStandby } from '../test/kit/standby.ts';
-import { sumUp } from './measuring.ts';
-import type { Findings, Stage } from './parts.ts';
+import { openScope } from './cleanup.ts';
+import { sumUp } from './measure.ts';
 import { type ServiceProgram, startService } from './program.ts';
-import { openScope } from './scope.ts';
+import type { Findings, Stage } from './types.ts';
 
 const ASKED_EVERY_MS = 10;
 const PATH = '/api/v1/credentials/bench/failover';

@@ -9,17 +9,17 @@ import type { AuditEntry } from '../src/core/audit.ts';
 import { DEFAULT_TYPE } from '../src/core/names.ts';
 import { Secret } from '../src/core/secret.ts';
 import { headMac, linkEntry } from '../src/crypto/chain.ts';
-import { newAgentId, newCredentialId, newEntryId, newLeaseId } from '../src/crypto/ids.ts';
 import { deriveKeys, parseRootKey, type VaultKeys } from '../src/crypto/keys.ts';
+import { newAgentId, newCredentialId, newEntryId, newLeaseId } from '../src/crypto/random.ts';
 import { seal } from '../src/crypto/sealing.ts';
 import { hashToken } from '../src/crypto/tokens.ts';
-import type { Store, StoredChange } from '../src/store/port.ts';
+import { signAgent, signCredential, signPolicy, signSession } from '../src/ledger/authenticated-rows.ts';
+import { readMemory, type Tip } from '../src/ledger/vault-state.ts';
 import { SqliteStore } from '../src/store/sqlite/store.ts';
-import { readMemory, type Tip } from '../src/vault/memory.ts';
-import { signAgent, signCredential, signPolicy, signSession } from '../src/vault/rows.ts';
+import type { Store, StoredChange } from '../src/store/store.ts';
 import { VALUE } from './answer.ts';
-import type { Say } from './parts.ts';
-import { benchAgent, benchPath, benchPolicy, benchPublicKey, benchToken, randomBelow } from './subjects.ts';
+import { benchAgent, benchPath, benchPolicy, benchPublicKey, benchToken, randomBelow } from './targets.ts';
+import type { Say } from './types.ts';
 
 export interface Sizes {
   readonly credentials: number;

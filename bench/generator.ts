@@ -5,7 +5,7 @@ import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { Scope } from '../test/kit/folder.ts';
+import type { Scope } from '../test/kit/directory.ts';
 import type { LoadJob, LoadResult } from './loads.ts';
 
 export interface Generator {

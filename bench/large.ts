@@ -1,12 +1,12 @@
 // The log's curve, and then everything at once: after the log has its last size, credentials and policies come to it. Start,
 // verification and queries are measured before any load falls on the vault.
 
-import { BenchVault, SMALL } from './benchvault.ts';
+import { BenchVault, SMALL } from './bench-vault.ts';
 import { growthFigures, measureBesideSmall, measureGrowth, ratioCurve } from './curves.ts';
-import { sumUp } from './measuring.ts';
-import type { Curve, Figure, Findings, Measure, Point, Stage } from './parts.ts';
+import { sumUp } from './measure.ts';
 import { measureQueries } from './queries.ts';
 import { timeStart } from './startup.ts';
+import type { Curve, Figure, Findings, Measure, Point, Stage } from './types.ts';
 import { measureRate } from './verification.ts';
 
 const PLAIN = { unit: '', required: null } as const;

@@ -2,13 +2,13 @@
 // Its limits: it is one thread and shares the cores with what it measures. Where it is autocannon it parses answers in JavaScript,
 // and takes about a core itself under full load of a fast server.
 
-import { runAutocannon } from './autocannonload.ts';
+import { runAutocannon } from './autocannon-load.ts';
 import { findWrk } from './generator.ts';
 import type { LoadJob, LoadResult } from './loads.ts';
-import { runLogins } from './loginload.ts';
-import { runPaced } from './pacedload.ts';
-import { runStores } from './storeload.ts';
-import { runWrk } from './wrkload.ts';
+import { runLogins } from './login-load.ts';
+import { runPaced } from './paced-load.ts';
+import { runStores } from './store-load.ts';
+import { runWrk } from './wrk-load.ts';
 
 const wrk = findWrk();
 

@@ -3,14 +3,13 @@
 import { writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { type BenchArguments, parseArguments, USAGE } from './arguments.ts';
+import { openScope } from './cleanup.ts';
 import { measureCluster } from './cluster.ts';
 import { measureCurves } from './curves.ts';
 import { measureDecision } from './decision.ts';
 import { measureFailover } from './failover.ts';
 import { describeGenerator, findWrk, startGenerator } from './generator.ts';
-import { judge, warnOfChange } from './judging.ts';
 import { measureLarge } from './large.ts';
-import type { Findings, Part, Stage } from './parts.ts';
 import { PLANS } from './plan.ts';
 import {
   assertWritable,
@@ -25,8 +24,9 @@ import {
   writeReport,
 } from './report.ts';
 import { measureRetrieval } from './retrieval.ts';
-import { openScope } from './scope.ts';
 import { measureStart } from './startup.ts';
+import { judge, warnOfChange } from './thresholds.ts';
+import type { Findings, Part, Stage } from './types.ts';
 import { measureLog } from './verification.ts';
 import { measureWriting } from './writing.ts';
 

@@ -1,7 +1,7 @@
 // Draws a curve as SVG: the x axis logarithmic, the y axis as the curve says, points with bars from the smallest to the largest
 // round. Readable on light and dark pages: colours follow the reader's scheme.
 
-import type { Curve, Point } from './parts.ts';
+import type { Curve, Point } from './types.ts';
 
 const WIDTH = 720;
 const HEIGHT = 420;

@@ -5,8 +5,8 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
-import type { Scope } from '../test/kit/folder.ts';
-import { childOf } from './measuring.ts';
+import type { Scope } from '../test/kit/directory.ts';
+import { childOf } from './measure.ts';
 
 const ROOT = join(import.meta.dirname, '..');
 const HARDENING = ['--disable-sigusr1', '--disable-proto=throw'];
@@ -31,7 +31,7 @@ export async function startService(
   flags: readonly string[] = [],
 ): Promise<ServiceProgram> {
   const own = ['--data-dir', dataDir, '--listen', '127.0.0.1:0', ...flags];
-  const launcher = ['scripts/launch.mjs', 'src/daemon/main.ts', ...own];
+  const launcher = ['scripts/launch.mjs', 'src/bin/server.ts', ...own];
   const { child, stop, waitFor } = run(scope, launcher);
   const address = await waitFor(/^ {2}address +(\S+)$/);
   return {

@@ -1,10 +1,10 @@
 // Audit queries, one at a time: what an administrator waits for. The kinds take turns.
 
-import type { BenchVault } from './benchvault.ts';
+import type { BenchVault } from './bench-vault.ts';
 import { assertAnswered, type Connection, withConnections } from './connection.ts';
-import { sumUp } from './measuring.ts';
-import type { Measure, Stage } from './parts.ts';
-import { benchAgent } from './subjects.ts';
+import { sumUp } from './measure.ts';
+import { benchAgent } from './targets.ts';
+import type { Measure, Stage } from './types.ts';
 
 export interface QueryMeasure extends Measure {
   readonly name: string;

@@ -4,10 +4,10 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { availableParallelism, cpus } from 'node:os';
 import { join } from 'node:path';
-import type { Earlier, Judged } from './judging.ts';
-import { readEarlier } from './judging.ts';
-import type { Bound, Curve } from './parts.ts';
 import { plot } from './plot.ts';
+import type { Earlier, Judged } from './thresholds.ts';
+import { readEarlier } from './thresholds.ts';
+import type { Bound, Curve } from './types.ts';
 
 export interface Report {
   readonly plan: string;

@@ -1,12 +1,12 @@
 // Retrieval as an agent against a bare Fastify route with the same schema, at several numbers of connections, and at half of full
 // load. Every answer must be 200, and the log must grow by exactly as many entries.
 
-import { BenchVault, SMALL } from './benchvault.ts';
-import { contest, type Round, rateRatio, type Side, sumUpLoads } from './contest.ts';
+import { BenchVault, SMALL } from './bench-vault.ts';
+import { contest, type Round, rateRatio, type Side, sumUpLoads } from './compare.ts';
 import type { LoadResult } from './loads.ts';
-import { sumUp } from './measuring.ts';
-import type { Curve, Figure, Findings, Measure, Stage } from './parts.ts';
+import { sumUp } from './measure.ts';
 import { startBare } from './program.ts';
+import type { Curve, Figure, Findings, Measure, Stage } from './types.ts';
 
 export const CONNECTIONS = 64;
 

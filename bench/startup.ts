@@ -4,10 +4,10 @@
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createClient } from '../test/kit/client.ts';
-import { temporaryFolder } from '../test/kit/folder.ts';
-import { residentMiB, sumUp } from './measuring.ts';
-import type { Findings, Stage } from './parts.ts';
+import { temporaryFolder } from '../test/kit/directory.ts';
+import { residentMiB, sumUp } from './measure.ts';
 import { type ServiceProgram, startService } from './program.ts';
+import type { Findings, Stage } from './types.ts';
 
 /** Starts the service and stops it again. `work` is done in between. */
 export async function timeStart(

@@ -1,13 +1,13 @@
 // Verification: how many entries a second GET /api/v1/audit/verify checks, and what retrievals at half load notice of it.
 
 import { createClient } from '../test/kit/client.ts';
-import { BenchVault, SMALL } from './benchvault.ts';
+import { BenchVault, SMALL } from './bench-vault.ts';
 import type { LoadResult } from './loads.ts';
-import { sumUp } from './measuring.ts';
-import type { Findings, Measure, Stage } from './parts.ts';
+import { sumUp } from './measure.ts';
 import type { ServiceProgram } from './program.ts';
 import { measureQueries } from './queries.ts';
 import { CONNECTIONS } from './retrieval.ts';
+import type { Findings, Measure, Stage } from './types.ts';
 
 /** Entries a second. */
 async function verify({ address, adminToken }: ServiceProgram): Promise<number> {

@@ -2,7 +2,7 @@
 
 import { type Connection, withConnections } from './connection.ts';
 import type { LoadResult } from './loads.ts';
-import { Stopwatch } from './stopwatch.ts';
+import { Stopwatch } from './timer.ts';
 
 /** Does the tasks 0 to `amount` − 1, as many at a time as there are connections. */
 export function runWorkers(

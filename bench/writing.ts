@@ -1,11 +1,11 @@
 // Logins and stores, in turns with a bare route that shows how the machine does meanwhile.
 
-import { BenchVault, SMALL } from './benchvault.ts';
+import { BenchVault, SMALL } from './bench-vault.ts';
 import type { LoadJob, LoadResult } from './loads.ts';
-import { sumUp } from './measuring.ts';
-import type { Figure, Findings, Stage } from './parts.ts';
+import { sumUp } from './measure.ts';
 import { startBare } from './program.ts';
 import { CONNECTIONS } from './retrieval.ts';
+import type { Figure, Findings, Stage } from './types.ts';
 
 interface Kind {
   readonly name: string;

@@ -12,7 +12,7 @@ import { spec } from 'node:test/reporters';
 import { parseArgs } from 'node:util';
 import { type RunServer, startRunServer } from '../test/kit/database.ts';
 import { HARDENING } from './flags.mjs';
-import { needsServer, type Pass, passesFor, type StoreName } from './passes.ts';
+import { needsServer, type Pass, passesFor, type StoreName } from './test-matrix.ts';
 
 const ROOT = path.resolve(import.meta.dirname, '..');
 const TOOLS = [

@@ -8,7 +8,7 @@ import { existsSync, readFileSync, readlinkSync, renameSync, rmSync, symlinkSync
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { follow } from './child.mjs';
+import { follow } from './child-process.mjs';
 import { isNewEnough, OLDEST_NODE } from './flags.mjs';
 
 export const ROOT = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '..');

@@ -4,11 +4,11 @@
 
 import { spawn, spawnSync } from 'node:child_process';
 import path from 'node:path';
-import { endAs, follow } from './child.mjs';
+import { endAs, follow } from './child-process.mjs';
 import { HARDENING, TUNING, withoutCoreDumps } from './flags.mjs';
 import { COMPILE_CACHE, findRuntime, install, isInstalled, ROOT } from './install.mjs';
 
-const SERVICE = 'src/daemon/main.ts';
+const SERVICE = 'src/bin/server.ts';
 
 async function launch(entry, ...programArguments) {
   if (entry === undefined) throw new Error('usage: node scripts/launch.mjs ENTRY.ts [argument …]');

@@ -15,15 +15,15 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 import { isNewEnough, OLDEST_NODE } from './flags.mjs';
 
 const ROOT = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '..');
-const SOURCE = path.join(ROOT, 'src', 'cli', 'leasehold.ts');
-const BUILT = path.join(ROOT, 'dist', 'cli', 'leasehold.js');
+const SOURCE = path.join(ROOT, 'src', 'bin', 'leasehold.ts');
+const BUILT = path.join(ROOT, 'dist', 'bin', 'leasehold.js');
 const OTHERS_MAY_WRITE = 0o022;
 
 /** Answers what to run in this process; null where it ran in another one. @throws Error with a line for the terminal */
 async function prepareCheckout() {
   // Neither of the two is in the package.
   const { COMPILE_CACHE, findRuntime, install, isInstalled } = await import('./install.mjs');
-  const { endAs, follow } = await import('./child.mjs');
+  const { endAs, follow } = await import('./child-process.mjs');
   if (!isInstalled()) {
     const signal = await install();
     if (signal !== null) {

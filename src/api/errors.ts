@@ -1,5 +1,5 @@
 /** The HTTP status of each error code. SOURCE: decisions, "HTTP". */
-import type { FaultCode } from '../core/fault.ts';
+import type { FaultCode } from '../core/errors.ts';
 
 export const ERROR_STATUS = {
   INVALID_REQUEST: 400,

@@ -1,6 +1,6 @@
 /** The schemas of requests: queries and bodies. SOURCE: interface, section 4; decisions. */
 import { type TSchemaOptions, Type } from 'typebox';
-import { INSTANT } from '../core/instant.ts';
+import { INSTANT } from '../core/timestamp.ts';
 import * as fields from './fields.ts';
 
 const { object, whole, word } = fields;

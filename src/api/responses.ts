@@ -1,7 +1,7 @@
 /** The schemas of what responses hold. SOURCE: interface, section 2; decisions. */
 import { Type } from 'typebox';
 import { RESULTS } from '../core/audit.ts';
-import { FAULT_CODES } from '../core/fault.ts';
+import { FAULT_CODES } from '../core/errors.ts';
 import * as fields from './fields.ts';
 
 export { Action, LeaseStatus } from './fields.ts';

@@ -3,8 +3,8 @@
 import { parseArgs } from 'node:util';
 import { nearest } from '../core/nearest.ts';
 import type { Argument, Command } from './command.ts';
+import { Mistake, valueInArguments } from './errors.ts';
 import { CONNECTION_FLAGS, flagsOf, OUTPUT_FLAGS } from './flags.ts';
-import { Mistake, valueInArguments } from './mistake.ts';
 
 export interface Typed {
   /** By the argument's name. */

@@ -13,7 +13,7 @@ import { mcp } from './commands/mcp.ts';
 import { POLICY_COMMANDS } from './commands/policies.ts';
 import { run } from './commands/run.ts';
 import { scanning } from './commands/scan.ts';
-import { SERVICE_COMMANDS } from './commands/serving.ts';
+import { SERVICE_COMMANDS } from './commands/server.ts';
 import { SESSION_COMMANDS } from './commands/sessions.ts';
 import type { Group } from './help.ts';
 

@@ -1,6 +1,6 @@
 /** The terminal that a command runs in: its streams, what it was given in the environment, and whether a person looks at it. */
 import type { Readable, Writable } from 'node:stream';
-import { EXIT } from './mistake.ts';
+import { EXIT } from './errors.ts';
 import { harmless } from './output/cells.ts';
 
 /** A reader that has seen enough, or a terminal that was closed, is no mistake of ours. */
@@ -15,13 +15,23 @@ export interface Terminal {
   readonly folder: string;
   /** The caller's; ours is stricter. */
   readonly umask: number;
+  readonly challengeService: ChallengeService;
 }
 
-export function processTerminal(umask: number): Terminal {
+/** A nonce that only the running service of a data directory can answer. */
+interface ServiceChallenge {
+  readonly nonce: string;
+  isAnsweredBy(proof: string | null): boolean;
+}
+
+/** Null where no service runs on the data directory. `address` is the one that the directory names. */
+export type ChallengeService = (dataDir: string, address: string) => Promise<ServiceChallenge | null>;
+
+export function processTerminal(umask: number, challengeService: ChallengeService): Terminal {
   const { stdin, stdout, stderr, env } = process;
   stdout.on('error', endWithoutOutput);
   stderr.on('error', () => undefined);
-  return { stdin, stdout, stderr, environment: env, folder: process.cwd(), umask };
+  return { stdin, stdout, stderr, environment: env, folder: process.cwd(), umask, challengeService };
 }
 
 function endWithoutOutput({ code = '' }: NodeJS.ErrnoException): void {

@@ -1,8 +1,8 @@
 /** Calls on agents. SOURCE: interface 4.3; decisions, "Callers". */
-import type { CallOptions, Connection, ListAllOptions } from './connection.ts';
-import { toSegment } from './segments.ts';
-import { holdAgent, holdRegistered } from './shapes.ts';
+import type { CallOptions, Connection, ListAllOptions } from './api-client.ts';
+import { holdAgent, holdRegistered } from './decoders.ts';
 import type { Agent, AgentRequest, Page, PageFilter, RegisteredAgent } from './types.ts';
+import { toSegment } from './url-path.ts';
 
 const AGENTS = '/api/v1/agents';
 const addressOf = (name: string): string => `${AGENTS}/${toSegment(name, 'name')}`;

@@ -1,8 +1,8 @@
 /** Calls on the audit log. SOURCE: interface 4.5; decisions, "Audit". */
-import type { CallOptions, Connection } from './connection.ts';
+import type { CallOptions, Connection } from './api-client.ts';
+import { holdEntry, holdProgress, holdVerification } from './decoders.ts';
 import { LeaseholdError } from './errors.ts';
-import { readEntries } from './lines.ts';
-import { holdEntry, holdProgress, holdVerification } from './shapes.ts';
+import { readEntries } from './ndjson.ts';
 import type { AuditEntry, AuditFilter, Page, Verification, VerificationProgress } from './types.ts';
 
 const AUDIT = '/api/v1/audit';

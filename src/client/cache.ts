@@ -3,7 +3,7 @@
  * same lease, without a request and without an entry in the log. What was revoked meanwhile is seen when the lease is over, so that
  * whoever needs to know at once keeps it off, which is how it begins.
  */
-import { asking, type End } from './ends.ts';
+import { asking, type End } from './expiry.ts';
 import type { Retrieved } from './types.ts';
 
 /** Near its end a lease is not worth a use: a value that is just about to end would be sent on. */

@@ -1,12 +1,11 @@
 /** Calls on credentials. SOURCE: interface 4.1; decisions, "Credentials". */
 import { Secret } from '../core/secret.ts';
-import { MOST_VALUE_BYTES } from './answers.ts';
+import type { CallOptions, Connection, ListAllOptions } from './api-client.ts';
 import type { LeaseCache } from './cache.ts';
-import type { CallOptions, Connection, ListAllOptions } from './connection.ts';
-import { type Asked, End } from './ends.ts';
+import { holdLease, holdListed, holdMetadata, holdRetrieved, holdStored } from './decoders.ts';
+import { type Asked, End } from './expiry.ts';
 import { leaseAddress } from './leases.ts';
-import { toSegments } from './segments.ts';
-import { holdLease, holdListed, holdMetadata, holdRetrieved, holdStored } from './shapes.ts';
+import { MOST_VALUE_BYTES } from './responses.ts';
 import type {
   CredentialMetadata,
   CredentialsFilter,
@@ -16,6 +15,7 @@ import type {
   StoredCredential,
   StoreRequest,
 } from './types.ts';
+import { toSegments } from './url-path.ts';
 
 const CREDENTIALS = '/api/v1/credentials';
 

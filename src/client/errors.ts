@@ -1,5 +1,5 @@
 /** What goes wrong in a call, with a code to act on. */
-import type { FaultCode } from '../core/fault.ts';
+import type { FaultCode } from '../core/errors.ts';
 
 /**
  * `NO_ANSWER`: the service was not reached, or the connection was lost. `TIMED_OUT`: it took too long. `BAD_ANSWER`: what answered

@@ -4,18 +4,18 @@
  */
 import { Secret } from '../core/secret.ts';
 import { parseAddress } from './address.ts';
-import { AgentCaller } from './agentcaller.ts';
+import { AgentCaller } from './agent-auth.ts';
 import { Agents } from './agents.ts';
+import { type CallOptions, Connection } from './api-client.ts';
 import { Audit } from './audit.ts';
+import { type Caller, NOBODY, tokenCaller } from './auth-provider.ts';
 import { LeaseCache } from './cache.ts';
-import { type Caller, NOBODY, tokenCaller } from './caller.ts';
-import { type CallOptions, Connection } from './connection.ts';
 import { Credentials } from './credentials.ts';
+import { holdHealth, holdSession } from './decoders.ts';
 import { badOption, LeaseholdError } from './errors.ts';
 import { Leases } from './leases.ts';
-import { caFetch } from './nodefetch.ts';
+import { caFetch } from './node-fetch.ts';
 import { Policies } from './policies.ts';
-import { holdHealth, holdSession } from './shapes.ts';
 import type { Signer } from './signers.ts';
 import { Transport } from './transport.ts';
 import type { Health, Session } from './types.ts';
@@ -131,7 +131,7 @@ function checkNumber(name: string, value: number, least: number): void {
   throw badOption(name, `must be a whole number from ${least} to ${LARGEST}`);
 }
 
-export type { CallOptions, ListAllOptions } from './connection.ts';
+export type { CallOptions, ListAllOptions } from './api-client.ts';
 export type { RetrieveOptions, Stored, StoreOptions } from './credentials.ts';
 export { type ClientCode, type ErrorCode, LeaseholdError } from './errors.ts';
 export { fileSigner, keySigner, type Signer } from './signers.ts';

@@ -1,9 +1,10 @@
 /** Calls on leases. SOURCE: decisions, "Leases". */
+
+import type { CallOptions, Connection, ListAllOptions } from './api-client.ts';
 import type { LeaseCache } from './cache.ts';
-import type { CallOptions, Connection, ListAllOptions } from './connection.ts';
-import { toSegment } from './segments.ts';
-import { holdLease, holdRevoked } from './shapes.ts';
+import { holdLease, holdRevoked } from './decoders.ts';
 import type { Lease, LeasesFilter, Page, Revoked, RevokeRequest } from './types.ts';
+import { toSegment } from './url-path.ts';
 
 const LEASES = '/api/v1/leases';
 /** @throws LeaseholdError INVALID_REQUEST */

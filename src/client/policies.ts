@@ -1,7 +1,6 @@
 /** Calls on policies. SOURCE: interface 4.2; decisions, "Policies and decisions". */
-import type { CallOptions, Connection, ListAllOptions } from './connection.ts';
-import { toSegment } from './segments.ts';
-import { holdPolicy, holdSimulation } from './shapes.ts';
+import type { CallOptions, Connection, ListAllOptions } from './api-client.ts';
+import { holdPolicy, holdSimulation } from './decoders.ts';
 import type {
   Page,
   PageFilter,
@@ -11,6 +10,7 @@ import type {
   SimulateRequest,
   Simulation,
 } from './types.ts';
+import { toSegment } from './url-path.ts';
 
 const POLICIES = '/api/v1/policies';
 const addressOf = (name: string): string => `${POLICIES}/${toSegment(name, 'name')}`;

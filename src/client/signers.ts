@@ -3,7 +3,7 @@
  * of SSH. Web Cryptography alone, which Node, Bun, Deno and browsers have.
  */
 import { LeaseholdError } from './errors.ts';
-import { parsePrivateKey } from './keyformats.ts';
+import { parsePrivateKey } from './key-formats.ts';
 
 /** Answers the Ed25519 signature, 64 bytes, over the nonce as it is given. */
 export type Signer = (nonce: Uint8Array<ArrayBuffer>) => Promise<Uint8Array> | Uint8Array;

@@ -1,11 +1,12 @@
 /** One request and its answer: who asks, how long it may take, and whether it is tried again. */
-import { discard, notLeasehold, readJson, reasonOf, toError } from './answers.ts';
-import type { Caller } from './caller.ts';
+
+import type { Caller } from './auth-provider.ts';
 import { certificateFault } from './certificates.ts';
-import { type Asked, asking } from './ends.ts';
+import type { Hold } from './decoders.ts';
 import { LeaseholdError } from './errors.ts';
+import { type Asked, asking } from './expiry.ts';
+import { discard, notLeasehold, readJson, reasonOf, toError } from './responses.ts';
 import { isUncertain, pause, pauseMs } from './retries.ts';
-import type { Hold } from './shapes.ts';
 
 export interface Wanted {
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';

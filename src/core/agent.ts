@@ -1,6 +1,6 @@
 /** Agents, their sessions and their challenges, as the rules see them. SOURCE: interface 2.5 to 2.7. */
 import type { Brand } from './brand.ts';
-import { Fault, invalid } from './fault.ts';
+import { Fault, invalid } from './errors.ts';
 import { type ActorName, ADMIN, ADMIN_ID, type AgentId, type AgentName, type TokenHash } from './names.ts';
 
 /** Base64 of the 32 raw bytes of an Ed25519 public key. */

@@ -3,7 +3,7 @@ import type { Agent } from './agent.ts';
 import type { Change } from './change.ts';
 import type { AgentId, AgentName } from './names.ts';
 import type { Policy } from './policy.ts';
-import { PolicyIndex } from './policyindex.ts';
+import { PolicyIndex } from './policy-index.ts';
 
 export class Control {
   readonly policies = new PolicyIndex();

@@ -1,5 +1,5 @@
 /** Credentials and their versions, as the rules see them. SOURCE: interface 2.1; decisions, "Credentials". */
-import { invalid } from './fault.ts';
+import { invalid } from './errors.ts';
 import type { CredentialId, CredentialType } from './names.ts';
 import type { CredentialPath } from './path.ts';
 import { Secret } from './secret.ts';

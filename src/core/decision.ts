@@ -6,7 +6,7 @@ import type { AgentName, PolicyName } from './names.ts';
 import type { CredentialPath } from './path.ts';
 import { matches, type Pattern } from './pattern.ts';
 import { ACTIONS, type Action, isAction, type TtlSeconds } from './policy.ts';
-import type { PolicyIndex } from './policyindex.ts';
+import type { PolicyIndex } from './policy-index.ts';
 
 export type Decision =
   | { readonly allowed: true; readonly policyName: PolicyName; readonly ttlSeconds: TtlSeconds }

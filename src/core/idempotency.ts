@@ -4,7 +4,7 @@
  * SOURCE: docs/choices.md, "Retries"; drawn in docs/formats.md.
  */
 import type { Brand } from './brand.ts';
-import { type Fault, invalid } from './fault.ts';
+import { type Fault, invalid } from './errors.ts';
 import type { AgentId } from './names.ts';
 
 /** What a caller calls a request of theirs, so that it can be sent again. */

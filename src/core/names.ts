@@ -1,6 +1,6 @@
 /** The grammar of names: agents, policies, types, ids. SOURCE: decisions, "Names and paths". */
 import type { Brand } from './brand.ts';
-import { invalid } from './fault.ts';
+import { invalid } from './errors.ts';
 
 export type AgentName = Brand<string, 'AgentName'>;
 export type PolicyName = Brand<string, 'PolicyName'>;

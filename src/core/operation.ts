@@ -4,13 +4,13 @@
  */
 import { actorName, type Caller, identify, type Presented } from './agent.ts';
 import type { AuditResult, EntryDraft, EventType } from './audit.ts';
+import type { Keys, Workspace } from './batch-state.ts';
 import type { Change } from './change.ts';
 import type { AssociatedData, Sealed } from './credential.ts';
-import { Fault, type FaultCode, type Refusal } from './fault.ts';
+import { Fault, type FaultCode, type Refusal } from './errors.ts';
 import type { Idempotency } from './idempotency.ts';
 import { ADMIN, type TokenHash } from './names.ts';
 import type { Secret } from './secret.ts';
-import type { Keys, Workspace } from './workspace.ts';
 
 /** When an operation is decided. */
 interface Moment {

@@ -3,7 +3,7 @@
  * SOURCE: decisions, "Names and paths".
  */
 import type { Brand } from './brand.ts';
-import { invalid } from './fault.ts';
+import { invalid } from './errors.ts';
 
 export type CredentialPath = Brand<string, 'CredentialPath'>;
 

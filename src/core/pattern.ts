@@ -3,7 +3,7 @@
  * SOURCE: decisions, "Policies and decisions".
  */
 import type { Brand } from './brand.ts';
-import { invalid } from './fault.ts';
+import { invalid } from './errors.ts';
 import { brokenPathRule, type CredentialPath } from './path.ts';
 
 export type Pattern = Brand<string, 'Pattern'>;

@@ -1,6 +1,6 @@
 /** Policies: who may do what where, and for how long at most. SOURCE: interface 2.3; decisions, "Policies and decisions". */
 import type { Brand } from './brand.ts';
-import { invalid } from './fault.ts';
+import { invalid } from './errors.ts';
 import {
   ACTOR_NAME,
   AGENT_NAME_PART,

@@ -1,7 +1,17 @@
 /** The HMACs of the audit log: the link of each entry to the one before, and the head record's own. SOURCE: docs/formats.md. */
 import { createHmac, type KeyObject } from 'node:crypto';
-import { canonicalEntry, canonicalHead, type UnlinkedEntry } from '../core/audit.ts';
+import { canonicalEntry, canonicalHead, FIRST_LINK, type UnlinkedEntry } from '../core/audit.ts';
 import { isSameText } from './keys.ts';
+
+/** A place in the chain: an entry's sequence number, MAC and time. */
+export interface ChainPoint {
+  readonly seq: number;
+  readonly hmac: string;
+  readonly timestamp: string | null;
+}
+
+/** Before the first entry. */
+export const CHAIN_START: ChainPoint = { seq: 0, hmac: FIRST_LINK, timestamp: null };
 
 /** Base64 of HMAC-SHA256(K, previous link as 32 bytes ‖ canonical bytes). `previous` is base64 too. */
 export function linkEntry(auditKey: KeyObject, previous: string, entry: UnlinkedEntry): string {

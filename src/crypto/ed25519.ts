@@ -2,10 +2,10 @@
 import { createPublicKey, generateKeyPair, type KeyObject, verify } from 'node:crypto';
 import { promisify } from 'node:util';
 import type { PublicKey } from '../core/agent.ts';
-import { invalid } from '../core/fault.ts';
-import { Fifo } from '../core/fifo.ts';
-import { Gate } from './gate.ts';
+import { invalid } from '../core/errors.ts';
+import { Fifo } from '../core/fifo-cache.ts';
 import { decodeBase64 } from './keys.ts';
+import { Gate } from './semaphore.ts';
 
 const PUBLIC_KEY_BYTES = 32;
 const SIGNATURE_BYTES = 64;

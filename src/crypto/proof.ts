@@ -5,7 +5,7 @@
 import { createHmac, randomBytes } from 'node:crypto';
 
 const BYTES = 32;
-const PURPOSE = 'leasehold-service-proof-v1';
+const PURPOSE = 'leasehold-data-dir-proof-v1';
 
 /** Base64 of 256 random bits: for a key, or for a nonce. */
 export const newProofText = (): string => randomBytes(BYTES).toString('base64');

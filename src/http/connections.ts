@@ -1,8 +1,8 @@
 /** Connections: how many, how long, and what is answered where there is no request yet. */
 import { type IncomingMessage, type Server, ServerResponse, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
-import { Fault } from '../core/fault.ts';
-import { standardFault, toErrorAnswer } from './faults.ts';
+import { Fault } from '../core/errors.ts';
+import { standardFault, toErrorAnswer } from './errors.ts';
 
 /** Also for a TLS handshake, and for a socket on which nothing comes. */
 export const HEADERS_TIMEOUT_MS = 10_000;

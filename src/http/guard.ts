@@ -4,8 +4,8 @@
  */
 import type { IncomingMessage } from 'node:http';
 import { isIP } from 'node:net';
-import { Fault, invalid } from '../core/fault.ts';
-import { standardFault } from './faults.ts';
+import { Fault, invalid } from '../core/errors.ts';
+import { standardFault } from './errors.ts';
 
 const MAX_TARGET_LENGTH = 8192;
 /** A path in origin form: visible ASCII without the characters that some read as another one. */

@@ -1,5 +1,5 @@
 /** What the HTTP layer tells the service's log: allow-listed fields, never what was sent. */
-import type { FaultCode } from '../core/fault.ts';
+import type { FaultCode } from '../core/errors.ts';
 
 export interface RequestLog {
   refused(fields: {

@@ -1,6 +1,6 @@
 /** Query values. They come as text; the row's schema says which of them are whole numbers. */
 import type { TObject, TSchema } from 'typebox';
-import type { Page } from '../vault/listing.ts';
+import type { Page } from '../vault/paging.ts';
 
 const MAX_LIMIT = 1000;
 const DEFAULT_LIMIT = 100;

@@ -6,7 +6,7 @@ import type { ServiceStatus } from '../api/types.ts';
 import type { EventType } from '../core/audit.ts';
 import type { Context } from '../core/operation.ts';
 import type { Vault } from '../vault/vault.ts';
-import { RETRY_HEADER } from './retries.ts';
+import { RETRY_HEADER } from './idempotency-header.ts';
 
 /** No query parameters, or no fields. */
 const NOTHING: TObject = Nothing;

@@ -14,9 +14,9 @@ import fastify, {
 import type { ServiceStatus } from '../api/types.ts';
 import type { Presented } from '../core/agent.ts';
 import type { EventType } from '../core/audit.ts';
-import { Fault } from '../core/fault.ts';
+import { Fault } from '../core/errors.ts';
 import { authenticate, type Vault } from '../vault/vault.ts';
-import { ConnectionLimits } from './connection_limits.ts';
+import { ConnectionLimits } from './connection-limits.ts';
 import {
   answerHalfClosed,
   answerUnusual,
@@ -26,8 +26,8 @@ import {
   setTimeouts,
   writeClientError,
 } from './connections.ts';
-import { callerKey, FairStart, LargeBodies, MAX_BODY_BYTES } from './fair_start.ts';
-import { standardFault, toErrorAnswer, toFault } from './faults.ts';
+import { standardFault, toErrorAnswer, toFault } from './errors.ts';
+import { callerKey, FairStart, LargeBodies, MAX_BODY_BYTES } from './fair-start.ts';
 import {
   bearerToken,
   checkFraming,
@@ -37,15 +37,15 @@ import {
   checkVersion,
   type HostRule,
 } from './guard.ts';
-import { addRoutes, checkRight } from './handlers.ts';
-import { parseJson } from './json.ts';
+import { endSilent } from './idle-sockets.ts';
 import type { RequestLog } from './log.ts';
-import { faultOfUnrouted, isEncodedRoute } from './notfound.ts';
 import { isNotModified } from './preconditions.ts';
-import { limitPipelining, RequestOrder } from './request_order.ts';
+import { addRoutes, checkRight } from './register-routes.ts';
+import { limitPipelining, RequestOrder } from './request-order.ts';
 import type { ProveService } from './route.ts';
-import { endSilent } from './silence.ts';
-import { closeUnread, hasUnreadBody } from './unread_body.ts';
+import { faultOfUnrouted, isEncodedRoute } from './routing-errors.ts';
+import { parseJson } from './strict-json.ts';
+import { closeUnread, hasUnreadBody } from './unread-body.ts';
 import { VALIDATOR } from './validation.ts';
 
 export interface HttpParts {

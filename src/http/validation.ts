@@ -5,7 +5,7 @@
  * nobody parsed.
  */
 import type { FastifyServerOptions } from 'fastify';
-import { Fault } from '../core/fault.ts';
+import { Fault } from '../core/errors.ts';
 
 const LEFT_TO_CORE = ['pattern', 'format', 'minLength', 'maxLength', 'contentEncoding', 'minProperties'];
 

@@ -5,7 +5,7 @@
 import { LeaseholdError } from '../client/errors.ts';
 import type { Leasehold } from '../client/leasehold.ts';
 import { isPassing } from '../client/retries.ts';
-import { Refusal, SetupError } from './refusal.ts';
+import { Refusal, SetupError } from './errors.ts';
 
 /** Clients give a server a minute or less to start. */
 const START_TIMEOUT_MS = 10_000;

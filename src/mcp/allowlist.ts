@@ -5,8 +5,8 @@
 import { parse, TomlError } from 'smol-toml';
 import { type Pattern, parsePattern } from '../core/pattern.ts';
 import { isLoaderVariable } from '../masking/loader-variables.ts';
-import { SetupError } from './refusal.ts';
-import { Fields } from './tomlfields.ts';
+import { SetupError } from './errors.ts';
+import { Fields } from './table-reader.ts';
 
 interface ExtraArguments {
   /** The whole of an argument must match. */

@@ -1,7 +1,7 @@
 /** What a model may add to a command's line: as many arguments as the operator allowed, each by his pattern, and no option. */
 import { createContext, Script } from 'node:vm';
 import type { AllowedCommand } from './allowlist.ts';
-import { Refusal } from './refusal.ts';
+import { Refusal } from './errors.ts';
 
 const LONGEST_ARGUMENT = 256;
 const MATCH_WITHIN_MS = 100;

@@ -13,9 +13,9 @@ import {
   validateOriginHeader,
 } from '@modelcontextprotocol/server';
 import { isLoopback } from '../client/address.ts';
-import { codeOf } from '../core/errorcode.ts';
 import type { Secret } from '../core/secret.ts';
-import { SetupError } from './refusal.ts';
+import { codeOf } from '../platform/errno.ts';
+import { SetupError } from './errors.ts';
 import type { Mcp } from './server.ts';
 import { createTokenCheck } from './token.ts';
 

@@ -5,7 +5,7 @@ import { isEndedLease } from '../client/errors.ts';
 import type { Leasehold } from '../client/leasehold.ts';
 import type { Retrieved } from '../client/types.ts';
 import type { CredentialPath } from '../core/path.ts';
-import { Refusal } from './refusal.ts';
+import { Refusal } from './errors.ts';
 
 /** A model in a loop must not fill memory, or hold the vault's whole list of leases. */
 const MOST_LEASES = 500;

@@ -5,8 +5,8 @@
 import type { Stats } from 'node:fs';
 import { lstat, readlink, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { codeOf } from '../core/errorcode.ts';
-import { SetupError } from './refusal.ts';
+import { codeOf } from '../platform/errno.ts';
+import { SetupError } from './errors.ts';
 
 const OTHERS_WRITE = 0o022;
 const STICKY = 0o1000;

@@ -2,10 +2,10 @@
 import { constants, type Stats } from 'node:fs';
 import { access, stat } from 'node:fs/promises';
 import { basename, isAbsolute } from 'node:path';
-import { codeOf } from '../core/errorcode.ts';
+import { codeOf } from '../platform/errno.ts';
 import type { AllowedCommand } from './allowlist.ts';
+import { SetupError } from './errors.ts';
 import { checkOwnership } from './ownership.ts';
-import { SetupError } from './refusal.ts';
 
 /** An argument is a program to them, or the name of one. */
 const RUNS_ITS_ARGUMENTS =

@@ -6,19 +6,19 @@ import { McpServer } from '@modelcontextprotocol/server';
 import type { Leasehold } from '../client/leasehold.ts';
 import { ActingAgent } from './agent.ts';
 import type { AllowedCommand } from './allowlist.ts';
-import { FilesFolder } from './folder.ts';
-import { KeptFiles } from './keeping.ts';
+import { Refusal } from './errors.ts';
+import { FilesFolder } from './file-directory.ts';
+import { KeptFiles } from './leased-files.ts';
 import { HeldLeases } from './leases.ts';
-import { LentValues } from './lent.ts';
+import { LentValues } from './outstanding-values.ts';
 import { checkPrograms } from './programs.ts';
-import { Refusal } from './refusal.ts';
 import { type Gate, type Offer, offer } from './tool.ts';
 import { explainAccess } from './tools/access.ts';
 import { runWithCredential } from './tools/commands.ts';
 import { listCredentials } from './tools/credentials.ts';
 import { removeFile, writeCredentialToFile } from './tools/files.ts';
 import { describeLease, listLeases } from './tools/leases.ts';
-import { retrieveCredential } from './tools/values.ts';
+import { retrieveCredential } from './tools/retrieve.ts';
 
 export interface McpParts {
   /** As an agent; an administrator's token is refused. */

@@ -1,8 +1,8 @@
 /** The token without which nobody calls over HTTP: of this server alone, and never the agent's. */
 import { lstat, readFile } from 'node:fs/promises';
-import { codeOf } from '../core/errorcode.ts';
 import { Secret } from '../core/secret.ts';
-import { SetupError } from './refusal.ts';
+import { codeOf } from '../platform/errno.ts';
+import { SetupError } from './errors.ts';
 
 /** 256 bits, as 43 characters behind a prefix by which scanners can know it. */
 export function makeToken(): Secret {

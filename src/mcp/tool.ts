@@ -13,9 +13,9 @@ import {
 import { AjvJsonSchemaValidator } from '@modelcontextprotocol/server/validators/ajv';
 import { type Static, type TObject, type TProperties, Type } from 'typebox';
 import { LeaseholdError } from '../client/errors.ts';
-import { codeOf } from '../core/errorcode.ts';
 import { brokenPathRule, type CredentialPath } from '../core/path.ts';
-import { Refusal } from './refusal.ts';
+import { codeOf } from '../platform/errno.ts';
+import { Refusal } from './errors.ts';
 
 /** Of a tool that changes nothing, and asks the vault alone. */
 export const ONLY_READS = { isReadOnly: true, isDestructive: false, isOpenWorld: false, isIdempotent: true } as const;

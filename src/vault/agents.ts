@@ -1,14 +1,14 @@
 /** Agents. SOURCE: interface 4.3; decisions, "Callers". */
 import type { Agent, PublicKey } from '../core/agent.ts';
-import { Fault } from '../core/fault.ts';
+import { Fault } from '../core/errors.ts';
 import type { AgentId, AgentName } from '../core/names.ts';
 import type { Context } from '../core/operation.ts';
-import { adminRead } from '../core/operations/adminread.ts';
+import { adminRead } from '../core/operations/admin-read.ts';
 import { deregisterAgent as deregister, registerAgent as register } from '../core/operations/agents.ts';
 import { idempotent } from '../core/operations/idempotent.ts';
 import { generateAgentKeys } from '../crypto/ed25519.ts';
-import { newAgentId } from '../crypto/ids.ts';
-import { type Listing, type Page, sliceListing } from './listing.ts';
+import { newAgentId } from '../crypto/random.ts';
+import { type Listing, type Page, sliceListing } from './paging.ts';
 import type { Vault } from './vault.ts';
 
 export interface Registration {

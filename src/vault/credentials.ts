@@ -7,10 +7,10 @@ import { idempotent } from '../core/operations/idempotent.ts';
 import { type Retrieved, type RetrieveRequest, retrieve } from '../core/operations/retrieve.ts';
 import type { CredentialPath } from '../core/path.ts';
 import { Secret } from '../core/secret.ts';
-import { newCredentialId, newLeaseId } from '../crypto/ids.ts';
+import { newCredentialId, newLeaseId } from '../crypto/random.ts';
 import { FIRST_CREDENTIAL } from '../store/queries.ts';
-import { withBudget } from './agentbudgets.ts';
-import { type Listing, type Page, readListing } from './listing.ts';
+import { withBudget } from './agent-budgets.ts';
+import { type Listing, type Page, readListing } from './paging.ts';
 import type { Vault } from './vault.ts';
 
 export async function retrieveCredential(

@@ -1,5 +1,5 @@
 /** What comes in as base64: public keys and signatures. */
-import { invalid } from '../core/fault.ts';
+import { invalid } from '../core/errors.ts';
 import { decodeBase64 } from '../crypto/keys.ts';
 
 export { parsePublicKey } from '../crypto/ed25519.ts';

@@ -2,7 +2,7 @@
 import type { Presented } from '../core/agent.ts';
 import type { Idempotency, IdempotencyId, IdempotencyKey } from '../core/idempotency.ts';
 import { ADMIN } from '../core/names.ts';
-import { rowMac } from '../crypto/rows.ts';
+import { rowMac } from '../crypto/row-mac.ts';
 import type { Vault } from './vault.ts';
 
 /** A request as texts in a fixed order: two are the same just where all of them are. */

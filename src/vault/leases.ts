@@ -13,7 +13,7 @@ import {
 } from '../core/operations/leases.ts';
 import type { CredentialPath } from '../core/path.ts';
 import { NEWEST_LEASE } from '../store/queries.ts';
-import { countFrom, type Listing, type Page, readListing, sliceListing } from './listing.ts';
+import { countFrom, type Listing, type Page, readListing, sliceListing } from './paging.ts';
 import type { Vault } from './vault.ts';
 
 /** A lease as it is told: its status depends on when that is. */

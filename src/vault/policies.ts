@@ -1,8 +1,8 @@
 /** Policies and simulation. SOURCE: interface 4.2. */
-import { Fault } from '../core/fault.ts';
+import { Fault } from '../core/errors.ts';
 import type { AgentName, PolicyName } from '../core/names.ts';
 import type { Context } from '../core/operation.ts';
-import { adminRead } from '../core/operations/adminread.ts';
+import { adminRead } from '../core/operations/admin-read.ts';
 import { idempotent } from '../core/operations/idempotent.ts';
 import {
   createPolicy as create,
@@ -13,7 +13,7 @@ import {
 } from '../core/operations/policies.ts';
 import type { CredentialPath } from '../core/path.ts';
 import type { Policy, PolicyDraft } from '../core/policy.ts';
-import { type Listing, type Page, sliceListing } from './listing.ts';
+import { type Listing, type Page, sliceListing } from './paging.ts';
 import type { Vault } from './vault.ts';
 
 export async function createPolicy(vault: Vault, context: Context, draft: PolicyDraft): Promise<Policy> {

@@ -1,10 +1,10 @@
 /** Rejecting an agent at a route that is the administrator's. */
 
 import type { EventType } from '../core/audit.ts';
-import { Fault } from '../core/fault.ts';
+import { Fault } from '../core/errors.ts';
 import { parseAgentName, parsePolicyName } from '../core/names.ts';
 import type { Context } from '../core/operation.ts';
-import { adminRead } from '../core/operations/adminread.ts';
+import { adminRead } from '../core/operations/admin-read.ts';
 import type { Vault } from './vault.ts';
 
 /** `name` is the agent or policy in the address, not yet parsed. Resolves for the administrator. @throws ACCESS_DENIED, recorded */

@@ -1,5 +1,5 @@
 /** Challenges, logins and sessions. SOURCE: interface 4.4 and 5.2; decisions, "Authentication". */
-import { Fault } from '../core/fault.ts';
+import { Fault } from '../core/errors.ts';
 import type { AgentName, ChallengeId } from '../core/names.ts';
 import type { Context } from '../core/operation.ts';
 import {

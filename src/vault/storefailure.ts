@@ -1,5 +1,5 @@
 /** What a failing store is to those who must not know the store. */
-import { StoreFailure } from '../store/port.ts';
+import { StoreFailure } from '../store/store.ts';
 
 /** Whether the storage is why; what it says is for the operator. */
 export function isStoreFailure(error: unknown): boolean {

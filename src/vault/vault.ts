@@ -1,17 +1,17 @@
 /** The vault: the parts that the operations of the interface share, and who a request's token belongs to. */
 import { identifySession, type Presented, type Session } from '../core/agent.ts';
-import { Fault } from '../core/fault.ts';
+import { Fault } from '../core/errors.ts';
 import type { TokenHash } from '../core/names.ts';
 import { isSameText, type VaultKeys } from '../crypto/keys.ts';
 import { hashToken } from '../crypto/tokens.ts';
-import type { Store } from '../store/port.ts';
-import type { AgentBudgets } from './agentbudgets.ts';
-import type { Clock } from './clock.ts';
-import type { KeyRecovery } from './keyrecovery.ts';
-import type { Ledger } from './ledger.ts';
-import type { FailureLimiter } from './limiter.ts';
-import { findSession } from './memory.ts';
-import type { Verifier } from './verifier.ts';
+import type { Clock } from '../ledger/clock.ts';
+import type { Ledger } from '../ledger/ledger.ts';
+import { findSession } from '../ledger/vault-state.ts';
+import type { Store } from '../store/store.ts';
+import type { AgentBudgets } from './agent-budgets.ts';
+import type { KeyRecovery } from './key-recovery.ts';
+import type { FailureLimiter } from './login-throttle.ts';
+import type { Verifier } from './verification/verifier.ts';
 
 export interface Vault {
   readonly ledger: Ledger;

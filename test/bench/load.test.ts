@@ -4,9 +4,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parseArguments, USAGE } from '../../bench/arguments.ts';
 import { describeGenerator, findWrk } from '../../bench/generator.ts';
-import { pickRetrievals } from '../../bench/picking.ts';
-import { benchKey, benchPath, benchPolicy, benchPublicKey, benchToken } from '../../bench/subjects.ts';
-import { toResult } from '../../bench/wrkload.ts';
+import { pickRetrievals } from '../../bench/sampling.ts';
+import { benchKey, benchPath, benchPolicy, benchPublicKey, benchToken } from '../../bench/targets.ts';
+import { toResult } from '../../bench/wrk-load.ts';
 import { parsePublicKey } from '../../src/crypto/ed25519.ts';
 
 test('the report says which generator it was, and why', () => {

@@ -2,11 +2,11 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { isMet, judge, readEarlier, warnOfChange } from '../../bench/judging.ts';
-import { median, percentile, sumUp } from '../../bench/measuring.ts';
-import type { Curve, Figure } from '../../bench/parts.ts';
+import { median, percentile, sumUp } from '../../bench/measure.ts';
 import { plot } from '../../bench/plot.ts';
 import { format, ONE_NODE, type Report, replaceFigures, toJson, toMarkdown, toText } from '../../bench/report.ts';
+import { isMet, judge, readEarlier, warnOfChange } from '../../bench/thresholds.ts';
+import type { Curve, Figure } from '../../bench/types.ts';
 
 const MARKS = ['<!-- figures: written by npm run bench -->', '<!-- end of figures -->'] as const;
 

@@ -6,7 +6,7 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { namesFrom, pathsFrom } from '../../src/cli/completion/names.ts';
-import { standing } from '../../src/cli/completion/wishes.ts';
+import { standing } from '../../src/cli/completion/target.ts';
 import { flagsOf } from '../../src/cli/flags.ts';
 import { COMMANDS } from '../../src/cli/table.ts';
 import { Leasehold } from '../../src/client/leasehold.ts';

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { COMMAND, newHome } from '../kit/command.ts';
-import { openPseudoTerminal } from '../kit/pseudoterminal.ts';
+import { openPseudoTerminal } from '../kit/pseudo-terminal.ts';
 import { startTestService } from '../kit/service.ts';
 
 async function scene(t: TestContext) {

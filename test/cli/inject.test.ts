@@ -5,8 +5,8 @@ import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { COMMAND } from '../kit/command.ts';
-import { openPseudoTerminal } from '../kit/pseudoterminal.ts';
-import { openScene, VALUES } from './runscene.ts';
+import { openPseudoTerminal } from '../kit/pseudo-terminal.ts';
+import { openScene, VALUES } from './run-fixture.ts';
 
 const scene = await openScene({ after });
 const { home } = scene;

@@ -14,7 +14,15 @@ const STEERS = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u;
 async function print(format: Format, isTTY: boolean): Promise<string> {
   const stdout = Object.assign(new PassThrough(), { isTTY });
   const stderr = new PassThrough();
-  const terminal = { stdin: new PassThrough(), stdout, stderr, environment: {}, folder: '.', umask: 0o022 };
+  const terminal = {
+    stdin: new PassThrough(),
+    stdout,
+    stderr,
+    environment: {},
+    folder: '.',
+    umask: 0o022,
+    challengeService: async () => null,
+  };
   const output = createOutput(terminal, format, null);
   await output.record(RECORD);
   await output.records([RECORD], Object.keys(RECORD), null);

@@ -5,9 +5,9 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { standBetween } from '../client/between.ts';
+import { standBetween } from '../client/fault-proxy.ts';
 import { COMMAND, newHome } from '../kit/command.ts';
-import { openPseudoTerminal } from '../kit/pseudoterminal.ts';
+import { openPseudoTerminal } from '../kit/pseudo-terminal.ts';
 import { startTestService } from '../kit/service.ts';
 
 /** A service whose answers are slow where `between` is told so. */

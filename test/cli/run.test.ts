@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Run } from '../kit/command.ts';
-import { openScene, VALUES } from './runscene.ts';
+import { openScene, VALUES } from './run-fixture.ts';
 
 const scene = await openScene({ after });
 const run = (words: readonly string[], more: Run = {}) => scene.home.leasehold(['run', ...words], more);

@@ -3,7 +3,7 @@
 import { stripVTControlCharacters } from 'node:util';
 import { spawn } from '@lydell/node-pty';
 import { COMMAND } from '../kit/command.ts';
-import type { Scope } from '../kit/folder.ts';
+import type { Scope } from '../kit/directory.ts';
 
 export interface Screen {
   /** Everything shown so far. */

@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import { chmodSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { ROOT } from '../house/source.ts';
+import { ROOT } from '../conventions/source.ts';
 import { type Home, newHome } from '../kit/command.ts';
 import { startTestService, type TestService } from '../kit/service.ts';
 

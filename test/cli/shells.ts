@@ -4,9 +4,9 @@ import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync }
 import { delimiter, join } from 'node:path';
 import { promisify } from 'node:util';
 import { COMMAND } from '../kit/command.ts';
-import { type Scope, temporaryFolder } from '../kit/folder.ts';
+import { type Scope, temporaryFolder } from '../kit/directory.ts';
 import { until } from '../kit/processes.ts';
-import { openPseudoTerminal } from '../kit/pseudoterminal.ts';
+import { openPseudoTerminal } from '../kit/pseudo-terminal.ts';
 
 export type ShellName = 'bash' | 'zsh' | 'fish';
 

@@ -6,8 +6,8 @@ import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { fileSigner, keySigner, Leasehold, type Signer } from '../../src/client/leasehold.ts';
-import { temporaryFolder } from '../kit/folder.ts';
-import { AGENT, keyFileOf, setScene, withCode } from './scene.ts';
+import { temporaryFolder } from '../kit/directory.ts';
+import { AGENT, keyFileOf, setScene, withCode } from './fixture.ts';
 
 const value = async (vault: Leasehold): Promise<string> =>
   (await vault.credentials.retrieve('prod/db/password')).value.reveal();

@@ -6,8 +6,8 @@ import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import type { Leasehold } from '../../src/client/leasehold.ts';
-import { moveClock } from '../kit/moved.ts';
-import { type Scene, setScene } from './scene.ts';
+import { moveClock } from '../kit/test-clock.ts';
+import { type Scene, setScene } from './fixture.ts';
 
 const path = 'prod/db/password';
 const HOUR_MS = 3_600_000;

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type AuditEntry, fileSigner, Leasehold } from '../../src/client/leasehold.ts';
 import { ROUTES } from '../../src/http/routes/table.ts';
-import { AGENT, collect, keyFileOf, setScene, withCode } from './scene.ts';
+import { AGENT, collect, keyFileOf, setScene, withCode } from './fixture.ts';
 
 /** The row that a request meant: the first that fits, those without parameters before those with. */
 function rowOf(method: string, address: string): string | undefined {

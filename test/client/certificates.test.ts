@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { Leasehold } from '../../src/client/leasehold.ts';
 import { makeCertificate } from '../kit/certificate.ts';
 import { startTestService } from '../kit/service.ts';
-import { withCode } from './scene.ts';
+import { withCode } from './fixture.ts';
 
 test('with the authority every kind of call works, and another authority is refused', async (t) => {
   const certificate = makeCertificate(t);

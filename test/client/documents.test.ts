@@ -3,9 +3,9 @@ import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { ROOT } from '../conventions/source.ts';
 import { readBlocks } from '../e2e/markdown.ts';
-import { ROOT } from '../house/source.ts';
-import { temporaryFolder } from '../kit/folder.ts';
+import { temporaryFolder } from '../kit/directory.ts';
 import { openShop } from './programs.ts';
 
 const page = readFileSync(join(ROOT, 'docs/client.md'), 'utf8');

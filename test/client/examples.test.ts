@@ -6,7 +6,7 @@ import { delimiter, join } from 'node:path';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parse } from 'yaml';
-import { ROOT } from '../house/source.ts';
+import { ROOT } from '../conventions/source.ts';
 import { COMMAND } from '../kit/command.ts';
 import { AGENT, example, flagsOfExample, openShop, type Shop, VALUE } from './programs.ts';
 

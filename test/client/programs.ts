@@ -2,8 +2,8 @@
 import { execFile } from 'node:child_process';
 import { copyFileSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { ROOT } from '../house/source.ts';
-import { type Scope, temporaryFolder } from '../kit/folder.ts';
+import { ROOT } from '../conventions/source.ts';
+import { type Scope, temporaryFolder } from '../kit/directory.ts';
 import { startTestService, type TestService } from '../kit/service.ts';
 
 export const VALUE = 'correct horse';

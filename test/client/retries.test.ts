@@ -3,8 +3,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { LeaseholdError } from '../../src/client/errors.ts';
 import { pauseMs } from '../../src/client/retries.ts';
-import type { Act } from './between.ts';
-import { AGENT, setScene, withCode } from './scene.ts';
+import type { Act } from './fault-proxy.ts';
+import { AGENT, setScene, withCode } from './fixture.ts';
 
 const path = 'prod/db/password';
 const retrieval = `GET /api/v1/credentials/${path}`;

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { format, inspect } from 'node:util';
 import { Leasehold, Secret } from '../../src/client/leasehold.ts';
-import { setScene } from './scene.ts';
+import { setScene } from './fixture.ts';
 
 const VALUE = 'correct horse';
 const path = 'prod/db/password';

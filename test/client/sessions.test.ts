@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Leasehold } from '../../src/client/leasehold.ts';
-import { moveClock } from '../kit/moved.ts';
-import { AGENT, setScene, withCode } from './scene.ts';
+import { moveClock } from '../kit/test-clock.ts';
+import { AGENT, setScene, withCode } from './fixture.ts';
 
 const MINUTE_MS = 60_000;
 const path = 'prod/db/password';

@@ -7,7 +7,7 @@ import { after, test } from 'node:test';
 import { startCluster } from '../kit/cluster.ts';
 import { newDatabase } from '../kit/database.ts';
 import { type CutAt, startProxy } from '../kit/proxy.ts';
-import { untilWell } from './storm.ts';
+import { untilWell } from './crash-load.ts';
 
 const scope = { after };
 const url = await newDatabase(scope);

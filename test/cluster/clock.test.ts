@@ -4,9 +4,9 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { newDatabase } from '../kit/database.ts';
-import { temporaryFolder } from '../kit/folder.ts';
-import { moveClock } from '../kit/moved.ts';
+import { temporaryFolder } from '../kit/directory.ts';
 import { startTestService } from '../kit/service.ts';
+import { moveClock } from '../kit/test-clock.ts';
 
 test('a node whose clock is off by more than a minute refuses to start, and says by how much', async (t) => {
   const clock = moveClock(t);

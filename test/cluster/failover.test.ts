@@ -8,7 +8,7 @@ import { type Node, startCluster } from '../kit/cluster.ts';
 import { startPostgres } from '../kit/postgres.ts';
 import type { PostgresServer } from '../kit/postmaster.ts';
 import { startStandby } from '../kit/standby.ts';
-import { untilWell, weather } from './storm.ts';
+import { untilWell, weather } from './crash-load.ts';
 
 const { SEED } = process.env;
 const seed = SEED === undefined ? randomInt(2 ** 31) : Number(SEED);

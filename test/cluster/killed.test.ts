@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { startCluster } from '../kit/cluster.ts';
 import { startPostgres } from '../kit/postgres.ts';
-import { weather } from './storm.ts';
+import { weather } from './crash-load.ts';
 
 const { SEED, SLOW } = process.env;
 const seed = SEED === undefined ? randomInt(2 ** 31) : Number(SEED);

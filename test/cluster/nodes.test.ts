@@ -9,7 +9,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { createClient, logIn, readAgentKey, verifyAs } from '../kit/client.ts';
 import { startCluster } from '../kit/cluster.ts';
 import { newDatabase } from '../kit/database.ts';
-import { temporaryFolder } from '../kit/folder.ts';
+import { temporaryFolder } from '../kit/directory.ts';
 import { querySql } from '../kit/postmaster.ts';
 import { startProcess } from '../kit/process.ts';
 

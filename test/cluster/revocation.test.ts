@@ -3,8 +3,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { startCluster } from '../kit/cluster.ts';
-import { keepAlive } from '../kit/keptalive.ts';
-import { grant, logIn, newLane, RACES, register, run } from './races.ts';
+import { keepAlive } from '../kit/keep-alive.ts';
+import { grant, logIn, newLane, RACES, register, run } from './deletion-races.ts';
 
 const FACTOR = process.env['SLOW'] ? 10 : 1;
 const LANES = 16;

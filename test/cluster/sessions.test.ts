@@ -3,8 +3,8 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { startCluster } from '../kit/cluster.ts';
-import { keepAlive } from '../kit/keptalive.ts';
-import { grant, logIn, newLane, register } from './races.ts';
+import { keepAlive } from '../kit/keep-alive.ts';
+import { grant, logIn, newLane, register } from './deletion-races.ts';
 
 const ROUNDS = 20;
 const REQUESTS = 10;

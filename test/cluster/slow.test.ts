@@ -9,7 +9,7 @@ import { newDatabase } from '../kit/database.ts';
 import { startPostgres } from '../kit/postgres.ts';
 import { querySql } from '../kit/postmaster.ts';
 import { startProxy } from '../kit/proxy.ts';
-import { untilWell } from './storm.ts';
+import { untilWell } from './crash-load.ts';
 
 /** Idle in a transaction a node is cut off after this long. SOURCE: docs/operations.md. */
 const IDLE_MS = 2000;

@@ -8,7 +8,7 @@ import { parseAddress, sslModeFor } from '../../src/store/postgres/address.ts';
 import { Connection } from '../../src/store/postgres/connection.ts';
 import { makeCertificate } from '../kit/certificate.ts';
 import { newDatabase } from '../kit/database.ts';
-import { temporaryFolder } from '../kit/folder.ts';
+import { temporaryFolder } from '../kit/directory.ts';
 import { startPostgres } from '../kit/postgres.ts';
 import { handOver } from '../kit/programs.ts';
 import { startTestService } from '../kit/service.ts';

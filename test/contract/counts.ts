@@ -3,8 +3,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { CredentialId } from '../../src/core/names.ts';
 import { EVERYTHING } from '../../src/core/pattern.ts';
-import type { Store } from '../../src/store/port.ts';
 import { FIRST_CREDENTIAL } from '../../src/store/queries.ts';
+import type { Store } from '../../src/store/store.ts';
 import { aCredential, anEntry, commit, retrievals, stored } from './rows.ts';
 import type { Subject } from './store.ts';
 

@@ -13,13 +13,13 @@ import {
   marked as underMark,
 } from '../../src/core/lease.ts';
 import type { ActorName, AgentId, CredentialId } from '../../src/core/names.ts';
-import type { Store, StoredChange } from '../../src/store/port.ts';
 import type { LeaseQuery } from '../../src/store/queries.ts';
-import { inOwnScope } from '../kit/folder.ts';
+import type { Store, StoredChange } from '../../src/store/store.ts';
+import { inOwnScope } from '../kit/directory.ts';
 import { runs } from '../kit/property.ts';
 import { aLease, asPath, commit, find, leased, T0 } from './rows.ts';
+import { countEnded, countLeases, listLeases } from './scan.ts';
 import type { Subject } from './store.ts';
-import { countEnded, countLeases, listLeases } from './walking.ts';
 
 /** Between one event and the next: so that leases last from less than one event to beyond the end. */
 const STEP_MS = 1000;

@@ -7,8 +7,8 @@ import { EVERYTHING, matches, type Pattern, rangesOf } from '../../src/core/patt
 import { type Counted, type CredentialPlace, type CredentialQuery, FIRST_CREDENTIAL } from '../../src/store/queries.ts';
 import { runs } from '../kit/property.ts';
 import { aCredential, commit, stored } from './rows.ts';
+import { countCredentials, listCredentials, rowsFrom } from './scan.ts';
 import type { Subject } from './store.ts';
-import { countCredentials, listCredentials, rowsFrom } from './walking.ts';
 
 // Neighbours in every order that a collation might choose otherwise: case, punctuation, prefixes of each other.
 const PATHS = [

@@ -4,13 +4,13 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import type { AuditEntry } from '../../src/core/audit.ts';
 import { globMatches } from '../../src/core/glob.ts';
-import { openLogReader } from '../../src/store/logreader.ts';
-import type { Store } from '../../src/store/port.ts';
+import { openLogReader } from '../../src/store/log-reader.ts';
 import type { AuditFilter } from '../../src/store/queries.ts';
+import type { Store } from '../../src/store/store.ts';
 import { runs } from '../kit/property.ts';
 import { anEntry, at, commit, T0 } from './rows.ts';
+import { matchEntries } from './scan.ts';
 import type { Subject } from './store.ts';
-import { matchEntries } from './walking.ts';
 
 const NO_FILTER: AuditFilter = { agentName: null, resource: null, action: null, eventType: null, result: null };
 const numbersTo = (last: number): number[] => Array.from({ length: last }, (_, index) => index + 1);

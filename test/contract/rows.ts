@@ -1,6 +1,7 @@
 /** Rows for the contract of the store, and the writing of them: what every store is fed with. */
 import type { Agent, PublicKey, Session } from '../../src/core/agent.ts';
 import type { AuditEntry } from '../../src/core/audit.ts';
+import type { Keys } from '../../src/core/batch-state.ts';
 import type { Credential, CredentialVersion } from '../../src/core/credential.ts';
 import type { IdempotencyId, KeptReply } from '../../src/core/idempotency.ts';
 import type { Lease } from '../../src/core/lease.ts';
@@ -18,8 +19,7 @@ import type {
 import type { CredentialPath } from '../../src/core/path.ts';
 import type { Pattern } from '../../src/core/pattern.ts';
 import type { Policy, Principal, TtlSeconds } from '../../src/core/policy.ts';
-import type { Keys } from '../../src/core/workspace.ts';
-import type { Authenticated, Batch, Found, Head, Store, StoredChange } from '../../src/store/port.ts';
+import type { Authenticated, Batch, Found, Head, Store, StoredChange } from '../../src/store/store.ts';
 
 export const T0 = Date.UTC(2026, 0, 31);
 export const KEY_CHECK = Buffer.alloc(32, 7).toString('base64');

@@ -2,7 +2,7 @@
 
 import { join } from 'node:path';
 import { SqliteStore } from '../../src/store/sqlite/store.ts';
-import { temporaryFolder } from '../kit/folder.ts';
+import { temporaryFolder } from '../kit/directory.ts';
 import { storeContract } from './store.ts';
 
 storeContract('SQLite', async (scope) => {

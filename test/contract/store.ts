@@ -1,20 +1,20 @@
 /**
- * The contract of the store, sentence by sentence of `src/store/port.ts`, for every store to pass. A store's own test calls
+ * The contract of the store, sentence by sentence of `src/store/store.ts`, for every store to pass. A store's own test calls
  * `storeContract` with a way to make a place for it and to open it there.
  */
-import type { Store } from '../../src/store/port.ts';
-import type { Scope } from '../kit/folder.ts';
-import { beginningContract } from './beginning.ts';
-import { commitContract } from './commits.ts';
+import type { Store } from '../../src/store/store.ts';
+import type { Scope } from '../kit/directory.ts';
+import { commitContract } from './commit.ts';
 import { countContract } from './counts.ts';
-import { keptReplyContract } from './keptreplies.ts';
+import { keptReplyContract } from './idempotency-records.ts';
+import { beginningContract } from './initialise.ts';
 import { leaseContract } from './leases.ts';
 import { listContract } from './lists.ts';
 import { logContract } from './log.ts';
 import { headAt, KEY_CHECK, T0 } from './rows.ts';
 import { sweepContract } from './sweeping.ts';
-import { sweepLeaseContract } from './sweepingleases.ts';
-import { turnContract } from './turns.ts';
+import { sweepLeaseContract } from './sweeping-leases.ts';
+import { turnContract } from './transactions.ts';
 
 /** Makes a new, empty place that goes away with the scope. What it gives opens the store there, as often as it is called. */
 export type NewPlace = (scope: Scope) => Promise<() => Promise<Store>>;

@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { ENDED_LEASES_LISTED_MS, isListed, type Lease } from '../../src/core/lease.ts';
 import type { ActorName, AgentId, CredentialId } from '../../src/core/names.ts';
 import { MAX_TTL_SECONDS } from '../../src/core/policy.ts';
-import type { Store } from '../../src/store/port.ts';
+import type { Store } from '../../src/store/store.ts';
 import {
   aCredential,
   aLease,
@@ -23,8 +23,8 @@ import {
   T0,
   versioned,
 } from './rows.ts';
+import { listLeases } from './scan.ts';
 import type { Subject } from './store.ts';
-import { listLeases } from './walking.ts';
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;

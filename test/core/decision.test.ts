@@ -7,7 +7,7 @@ import { type AgentName, parseAgentName } from '../../src/core/names.ts';
 import { type CredentialPath, parsePath } from '../../src/core/path.ts';
 import { patternsOf } from '../../src/core/pattern.ts';
 import { ACTIONS, type Policy, parsePolicy } from '../../src/core/policy.ts';
-import { PolicyIndex } from '../../src/core/policyindex.ts';
+import { PolicyIndex } from '../../src/core/policy-index.ts';
 import { runs } from '../kit/property.ts';
 import { decidePlainly, patternCovers, principalNames } from './reference.ts';
 

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Agent, PublicKey, Session } from '../../src/core/agent.ts';
+import { Loaded, Workspace } from '../../src/core/batch-state.ts';
 import { Control } from '../../src/core/control.ts';
 import type { Credential } from '../../src/core/credential.ts';
 import {
@@ -20,7 +21,6 @@ import { retrieve } from '../../src/core/operations/retrieve.ts';
 import { parsePath } from '../../src/core/path.ts';
 import { parsePolicy } from '../../src/core/policy.ts';
 import { Secret } from '../../src/core/secret.ts';
-import { Loaded, Workspace } from '../../src/core/workspace.ts';
 import { refusal, shown } from './refusals.ts';
 
 const NOW = Date.UTC(2026, 0, 1);

@@ -1,6 +1,6 @@
 /** Assertions about what the rules refuse. */
 import assert from 'node:assert/strict';
-import { Fault } from '../../src/core/fault.ts';
+import { Fault } from '../../src/core/errors.ts';
 
 /** The message of the INVALID_REQUEST that `parse` throws, which must name the field; anything else fails the test. */
 export function refusal(field: string, parse: () => unknown): string {

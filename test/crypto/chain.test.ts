@@ -6,7 +6,7 @@ import fc from 'fast-check';
 import { type AuditEntry, canonicalEntry, canonicalHead, FIRST_LINK } from '../../src/core/audit.ts';
 import { headMac, isHeadAuthentic, linkEntry } from '../../src/crypto/chain.ts';
 import { exportAuditKey } from '../../src/crypto/keys.ts';
-import { AUDIT, arbitraryEntry, chained, checkChain } from './auditvectors.ts';
+import { AUDIT, arbitraryEntry, chained, checkChain } from './audit-vectors.ts';
 import { flipped, keysFrom, keysOf } from './vectors.ts';
 
 const keys = keysOf(AUDIT.root_key);

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import type { PublicKey } from '../../src/core/agent.ts';
 import { DECOY_KEY, generateAgentKeys, isSignatureValid, parsePublicKey } from '../../src/crypto/ed25519.ts';
-import { temporaryFolder } from '../kit/folder.ts';
+import { temporaryFolder } from '../kit/directory.ts';
 import { flipped } from './vectors.ts';
 
 const hex = (text: string): Buffer => Buffer.from(text, 'hex');

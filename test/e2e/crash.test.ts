@@ -3,8 +3,8 @@ import assert from 'node:assert/strict';
 import { randomInt } from 'node:crypto';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { temporaryFolder } from '../kit/folder.ts';
-import { ROUNDS, runRounds } from './rounds.ts';
+import { temporaryFolder } from '../kit/directory.ts';
+import { ROUNDS, runRounds } from './crash-rounds.ts';
 
 const { SEED, SLOW } = process.env;
 const firstSeed = SEED === undefined ? randomInt(2 ** 31) : Number(SEED);

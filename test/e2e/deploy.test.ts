@@ -6,10 +6,10 @@ import { once } from 'node:events';
 import { cpSync, mkdirSync, readFileSync, symlinkSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { test } from 'node:test';
-import { outsideOfImage, readContainerfile } from '../house/containerfile.ts';
-import { ROOT } from '../house/source.ts';
+import { outsideOfImage, readContainerfile } from '../conventions/containerfile.ts';
+import { ROOT } from '../conventions/source.ts';
 import { createClient } from '../kit/client.ts';
-import { type Scope, temporaryFolder } from '../kit/folder.ts';
+import { type Scope, temporaryFolder } from '../kit/directory.ts';
 import { findPort } from '../kit/port.ts';
 import { until } from '../kit/processes.ts';
 
@@ -73,7 +73,7 @@ test('the schema command of compose.yaml runs in the image’s tree', (t) => {
   const words = [
     '--disable-sigusr1',
     '--disable-proto=throw',
-    join(tree, 'src/cli/schema.ts'),
+    join(tree, 'src/bin/schema.ts'),
     '--print',
     '--grant=leasehold_node',
   ];

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { existsSync, globSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { test } from 'node:test';
-import { ROOT } from '../house/source.ts';
+import { ROOT } from '../conventions/source.ts';
 
 const DOCUMENTS = globSync(['*.md', 'docs/*.md'], { cwd: ROOT }).sort();
 const read = (name: string): string => readFileSync(join(ROOT, name), 'utf8');

@@ -11,12 +11,12 @@ import type { ChallengeId } from '../../src/core/names.ts';
 import type { Policy } from '../../src/core/policy.ts';
 import { headMac, linkEntry } from '../../src/crypto/chain.ts';
 import { nonceOf, readChallengeId } from '../../src/crypto/challenges.ts';
-import { rowMac } from '../../src/crypto/rows.ts';
+import { rowMac } from '../../src/crypto/row-mac.ts';
 import { open } from '../../src/crypto/sealing.ts';
 import { hashToken } from '../../src/crypto/tokens.ts';
-import { signAgent, signCredential, signPolicy, signReply, signSession } from '../../src/vault/rows.ts';
+import { signAgent, signCredential, signPolicy, signReply, signSession } from '../../src/ledger/authenticated-rows.ts';
+import { ROOT } from '../conventions/source.ts';
 import { keysOf, readVectors } from '../crypto/vectors.ts';
-import { ROOT } from '../house/source.ts';
 import { startTestService } from '../kit/service.ts';
 import { STORE } from '../kit/stores.ts';
 

@@ -1,10 +1,10 @@
 /** The load of the crash test: clients side by side, each doing one thing after the other until the service is gone. */
 import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Dice } from './dice.ts';
-import type { Intent, Journal } from './journal.ts';
-import { Reader, Registrar } from './loadagents.ts';
-import { FOLDERS, NAMES, PATHS, policyBody, READERS, type Target } from './scene.ts';
+import type { Intent, Journal } from './client-journal.ts';
+import { FOLDERS, NAMES, PATHS, policyBody, READERS, type Target } from './fixture.ts';
+import { Reader, Registrar } from './load-agents.ts';
+import type { Dice } from './random.ts';
 
 /** Where everybody asks again at once, nothing else comes to its turn. */
 const REFUSED_PAUSE_MS = 20;

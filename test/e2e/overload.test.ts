@@ -5,12 +5,12 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { median, percentile, residentMiB } from '../../bench/measuring.ts';
+import { median, percentile, residentMiB } from '../../bench/measure.ts';
 import { createClient, logIn, readAgentKey } from '../kit/client.ts';
-import { type Scope, temporaryFolder } from '../kit/folder.ts';
+import { type Scope, temporaryFolder } from '../kit/directory.ts';
 import { type ServiceProcess, startProcess } from '../kit/process.ts';
-import type { FloodJob } from './flood.ts';
-import { startFlood } from './flooding.ts';
+import type { FloodJob } from './overload-load.ts';
+import { startFlood } from './overload-process.ts';
 import { type Probe, startProbe } from './probe.ts';
 
 const PATH = '/api/v1/credentials/demo/key';

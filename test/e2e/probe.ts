@@ -1,6 +1,6 @@
 // One caller among many: asks every few milliseconds on a connection of its own, and keeps what it saw.
 import { Agent, request } from 'node:http';
-import type { Scope } from '../kit/folder.ts';
+import type { Scope } from '../kit/directory.ts';
 
 interface Sight {
   /** 0 where the connection failed. */

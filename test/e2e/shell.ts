@@ -3,8 +3,8 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Scope } from '../kit/folder.ts';
-import { openPseudoTerminal, type PseudoTerminal } from '../kit/pseudoterminal.ts';
+import type { Scope } from '../kit/directory.ts';
+import { openPseudoTerminal, type PseudoTerminal } from '../kit/pseudo-terminal.ts';
 
 const END = 'end of the block';
 const BLOCK_TIMEOUT_MS = 60_000;

@@ -8,8 +8,8 @@ import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { ROUTES } from '../../src/http/routes/table.ts';
 import { createClient, readAgentKey } from '../kit/client.ts';
-import { temporaryFolder } from '../kit/folder.ts';
-import { placesWith } from '../kit/outside.ts';
+import { placesWith } from '../kit/direct-db.ts';
+import { temporaryFolder } from '../kit/directory.ts';
 import { startProcess } from '../kit/process.ts';
 import { sendRaw } from '../kit/raw.ts';
 

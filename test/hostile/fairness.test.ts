@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Client, createClient, logIn, readAgentKey } from '../kit/client.ts';
-import { type Scope, temporaryFolder } from '../kit/folder.ts';
+import { type Scope, temporaryFolder } from '../kit/directory.ts';
 import { type ServiceProcess, startProcess } from '../kit/process.ts';
 import type { Attack } from './attack.ts';
 

@@ -4,8 +4,8 @@ import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import type { Route } from '../../src/http/route.ts';
 import { ROUTES } from '../../src/http/routes/table.ts';
-import { assertInvalid, assertRefused } from '../kit/answers.ts';
-import { startScene } from './scene.ts';
+import { assertInvalid, assertRefused } from '../kit/responses.ts';
+import { startScene } from './fixture.ts';
 
 const scene = await startScene({ after });
 const { admin, anonymous } = scene.service;

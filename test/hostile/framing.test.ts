@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { sendRaw } from '../kit/raw.ts';
-import { type Asking, startScene } from './scene.ts';
+import { type Asking, startScene } from './fixture.ts';
 
 const scene = await startScene({ after });
 const { address } = scene.service;

@@ -8,7 +8,7 @@ import fc from 'fast-check';
 import { ROUTES } from '../../src/http/routes/table.ts';
 import { runs } from '../kit/property.ts';
 import { toAnswer } from '../kit/raw.ts';
-import { type Asking, assertSound, startScene } from './scene.ts';
+import { type Asking, assertSound, startScene } from './fixture.ts';
 
 const scene = await startScene({ after });
 const { admin, anonymous, address } = scene.service;

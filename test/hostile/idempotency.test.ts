@@ -4,10 +4,10 @@
 import assert from 'node:assert/strict';
 import { createHash, randomBytes } from 'node:crypto';
 import { after, test } from 'node:test';
-import { assertInvalid, assertRefused } from '../kit/answers.ts';
 import type { Client } from '../kit/client.ts';
-import { placesWith, rowsOutside } from '../kit/outside.ts';
+import { placesWith, rowsOutside } from '../kit/direct-db.ts';
 import { rawRequest, sendRaw } from '../kit/raw.ts';
+import { assertInvalid, assertRefused } from '../kit/responses.ts';
 import { startTestService } from '../kit/service.ts';
 
 const CREDENTIALS = '/api/v1/credentials';

@@ -2,8 +2,8 @@
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { assertRefused, dataOf } from '../kit/answers.ts';
-import { startScene } from './scene.ts';
+import { assertRefused, dataOf } from '../kit/responses.ts';
+import { startScene } from './fixture.ts';
 
 const CREDENTIALS = '/api/v1/credentials';
 const scene = await startScene({ after });

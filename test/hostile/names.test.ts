@@ -5,9 +5,9 @@ import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
-import { assertInvalid, assertRefused } from '../kit/answers.ts';
 import type { Answer } from '../kit/client.ts';
-import { startScene } from './scene.ts';
+import { assertInvalid, assertRefused } from '../kit/responses.ts';
+import { startScene } from './fixture.ts';
 
 const scene = await startScene({ after });
 const { admin, anonymous, dataDir } = scene.service;

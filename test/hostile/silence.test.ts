@@ -6,7 +6,7 @@ import { createServer, type RequestListener } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { endSilent } from '../../src/http/silence.ts';
+import { endSilent } from '../../src/http/idle-sockets.ts';
 
 const SILENCE_MS = 800;
 

@@ -5,9 +5,9 @@ import assert from 'node:assert/strict';
 import { connect, type Socket } from 'node:net';
 import { after, describe, test } from 'node:test';
 import { connect as connectTls } from 'node:tls';
-import { assertRefused } from '../kit/answers.ts';
 import { makeCertificate } from '../kit/certificate.ts';
 import { toAnswer } from '../kit/raw.ts';
+import { assertRefused } from '../kit/responses.ts';
 import { startTestService } from '../kit/service.ts';
 
 const plain = await startTestService({ after });

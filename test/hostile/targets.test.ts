@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { rawRequest, sendRaw } from '../kit/raw.ts';
 import { startTestService } from '../kit/service.ts';
-import { type Asking, startScene } from './scene.ts';
+import { type Asking, startScene } from './fixture.ts';
 
 const scene = await startScene({ after });
 

@@ -2,9 +2,9 @@
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { entriesOf } from '../kit/answers.ts';
 import { sendRaw, toAnswer } from '../kit/raw.ts';
-import { startScene } from './scene.ts';
+import { entriesOf } from '../kit/responses.ts';
+import { startScene } from './fixture.ts';
 
 const scene = await startScene({ after });
 const { adminToken } = scene.service;

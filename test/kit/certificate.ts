@@ -1,7 +1,7 @@
 /** A certificate of its own for `localhost`, made by openssl as an operator would. */
 import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
-import { type Scope, temporaryFolder } from './folder.ts';
+import { type Scope, temporaryFolder } from './directory.ts';
 
 /** The files, as flags of the service name them. */
 export function makeCertificate(

@@ -4,7 +4,7 @@ import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Client, createClient } from './client.ts';
 import { newDatabase } from './database.ts';
-import { type Scope, temporaryFolder } from './folder.ts';
+import { type Scope, temporaryFolder } from './directory.ts';
 import { type ServiceProcess, startProcess } from './process.ts';
 
 export interface Node extends ServiceProcess {

@@ -2,10 +2,10 @@
 import { spawn } from 'node:child_process';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { type Scope, temporaryFolder } from './folder.ts';
+import { type Scope, temporaryFolder } from './directory.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
-const ENTRY = join(ROOT, 'src/cli/leasehold.ts');
+const ENTRY = join(ROOT, 'src/bin/leasehold.ts');
 
 interface Ran {
   readonly code: number | null;

@@ -7,7 +7,7 @@ import postgres from 'postgres';
 import { readMigrations } from '../../src/store/migrations.ts';
 import { parseAddress } from '../../src/store/postgres/address.ts';
 import { PostgresStore } from '../../src/store/postgres/store.ts';
-import type { Scope } from './folder.ts';
+import type { Scope } from './directory.ts';
 import { createPostgres } from './postgres.ts';
 import { type PostgresServer, querySql } from './postmaster.ts';
 import { until } from './processes.ts';

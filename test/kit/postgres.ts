@@ -4,7 +4,7 @@
  */
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Scope } from './folder.ts';
+import type { Scope } from './directory.ts';
 import { PostgresServer, type Settings, SUPERUSER } from './postmaster.ts';
 import { handOver, runInitdb } from './programs.ts';
 

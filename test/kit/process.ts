@@ -3,7 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { COMPILED } from './command.ts';
-import type { Scope } from './folder.ts';
+import type { Scope } from './directory.ts';
 import { databaseFor, keepDatabase } from './stores.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
@@ -39,7 +39,7 @@ export async function storeVariables(dataDir: string, flags: readonly string[]):
   return url === null ? {} : { LEASEHOLD_DATABASE_URL: url };
 }
 
-/** Runs another entry of the project, such as `src/cli/audit_key.ts`; resolves when it has ended. */
+/** Runs another entry of the project, such as `src/bin/audit-key.ts`; resolves when it has ended. */
 export function runCommand(entry: string, flags: readonly string[]): Promise<Ended> {
   return runToEnd(spawnProgram(flags, {}, entry));
 }
@@ -119,7 +119,7 @@ export async function killWhileStarting(dataDir: string, afterMs: number): Promi
 function spawnProgram(
   flags: readonly string[],
   environment: Record<string, string>,
-  entry = 'src/daemon/main.ts',
+  entry = 'src/bin/server.ts',
   nodeFlags: readonly string[] = [],
 ): ChildProcess {
   const { PATH = '', HOME = '' } = process.env;

@@ -3,7 +3,7 @@
  * protocol to know a statement when it passes. SOURCE: postgresql.org/docs/current/protocol-message-formats.html.
  */
 import { connect, createServer, type Socket } from 'node:net';
-import type { Scope } from './folder.ts';
+import type { Scope } from './directory.ts';
 
 /** What happens to the connection of a commit that is asked for. */
 export type CutAt =

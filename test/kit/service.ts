@@ -1,12 +1,12 @@
 /** The real service in this process: on the store that was chosen, with a real socket on a free port of loopback. */
 import { copyFileSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { type Service, startService } from '../../src/daemon/composition.ts';
-import { type Configuration, readConfiguration } from '../../src/daemon/configuration.ts';
-import { createLog } from '../../src/daemon/logs.ts';
-import type { SyncFile } from '../../src/store/sqlite/walsync.ts';
+import { type Service, startService } from '../../src/server/composition.ts';
+import { type Configuration, readConfiguration } from '../../src/server/configuration.ts';
+import { createLog } from '../../src/server/log.ts';
+import type { SyncFile } from '../../src/store/sqlite/wal-sync.ts';
 import { type Client, createClient, logIn, readAgentKey } from './client.ts';
-import { closeBeforeRemoval, type Scope, temporaryFolder } from './folder.ts';
+import { closeBeforeRemoval, type Scope, temporaryFolder } from './directory.ts';
 import { assertNoFile, databaseFor, keepDatabase, shareDatabaseOf } from './stores.ts';
 
 export interface TestService {

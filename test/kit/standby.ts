@@ -2,7 +2,7 @@
 import { copyFileSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import postgres from 'postgres';
-import type { Scope } from './folder.ts';
+import type { Scope } from './directory.ts';
 import { PostgresServer, SUPERUSER } from './postmaster.ts';
 import { until } from './processes.ts';
 import { handOver } from './programs.ts';

@@ -4,15 +4,15 @@
  */
 import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import type { Store } from '../../src/store/port.ts';
 import { parseAddress } from '../../src/store/postgres/address.ts';
 import { PostgresStore } from '../../src/store/postgres/store.ts';
 import { SqliteStore } from '../../src/store/sqlite/store.ts';
-import type { SyncFile } from '../../src/store/sqlite/walsync.ts';
+import type { SyncFile } from '../../src/store/sqlite/wal-sync.ts';
+import type { Store } from '../../src/store/store.ts';
 import { copyDatabase, createMigrated, dropDatabase } from './database.ts';
-import type { Scope } from './folder.ts';
+import type { Scope } from './directory.ts';
 
-/** Chosen by whoever runs the tests; see scripts/passes.ts. */
+/** Chosen by whoever runs the tests; see scripts/test-matrix.ts. */
 const VARIABLE = 'LEASEHOLD_TEST_STORE';
 
 export type StoreName = 'sqlite' | 'postgres';

@@ -5,9 +5,9 @@ import { chmodSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { parseAllowList } from '../../src/mcp/allowlist.ts';
+import { SetupError } from '../../src/mcp/errors.ts';
 import { checkPrograms } from '../../src/mcp/programs.ts';
-import { SetupError } from '../../src/mcp/refusal.ts';
-import { temporaryFolder } from '../kit/folder.ts';
+import { temporaryFolder } from '../kit/directory.ts';
 
 const WHOLE = `
 [commands.deploy]

@@ -5,11 +5,11 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { fileSigner, Leasehold } from '../../src/client/leasehold.ts';
 import { openMcp } from '../../src/mcp/server.ts';
-import { standBetween } from '../client/between.ts';
+import { standBetween } from '../client/fault-proxy.ts';
 import { findPort } from '../kit/port.ts';
 import { startTestService } from '../kit/service.ts';
+import { connect, EVERYTHING } from './fixture.ts';
 import { prepare, start, until } from './process.ts';
-import { connect, EVERYTHING } from './stage.ts';
 
 /** The first two requests get no answer. */
 async function startAway(t: TestContext, as: 'agent' | 'administrator') {

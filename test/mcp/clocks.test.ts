@@ -4,8 +4,8 @@ import assert from 'node:assert/strict';
 import { readdirSync } from 'node:fs';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { connect, startStage, VALUE } from './fixture.ts';
 import { startServer } from './process.ts';
-import { connect, startStage, VALUE } from './stage.ts';
 
 const PATH = 'prod/db/password';
 const HOUR_MS = 3_600_000;

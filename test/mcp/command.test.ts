@@ -8,10 +8,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Client } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { COMMAND, newHome } from '../kit/command.ts';
-import { temporaryFolder } from '../kit/folder.ts';
+import { temporaryFolder } from '../kit/directory.ts';
 import { startTestService } from '../kit/service.ts';
+import { EVERYTHING, httpTransport, shows, VALUE } from './fixture.ts';
 import { ask, INITIALIZE, start, until } from './process.ts';
-import { EVERYTHING, httpTransport, shows, VALUE } from './stage.ts';
 
 const PATH = 'prod/db/password';
 

@@ -5,8 +5,8 @@ import { chmodSync, existsSync, readdirSync, readFileSync, writeFileSync } from 
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { temporaryFolder } from '../kit/folder.ts';
-import { connect, shows, startStage, TRANSPORTS, type TransportName, VALUE } from './stage.ts';
+import { temporaryFolder } from '../kit/directory.ts';
+import { connect, shows, startStage, TRANSPORTS, type TransportName, VALUE } from './fixture.ts';
 
 interface Row {
   /** Of /bin/sh, a script of the operator's. */

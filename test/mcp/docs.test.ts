@@ -11,9 +11,9 @@ import { mcp } from '../../src/cli/commands/mcp.ts';
 import { parseAllowList } from '../../src/mcp/allowlist.ts';
 import { parsePlace } from '../../src/mcp/http.ts';
 import { COMMAND, newHome } from '../kit/command.ts';
-import { temporaryFolder } from '../kit/folder.ts';
+import { temporaryFolder } from '../kit/directory.ts';
 import { startTestService } from '../kit/service.ts';
-import { startStage } from './stage.ts';
+import { startStage } from './fixture.ts';
 
 interface Entry {
   readonly command?: string;

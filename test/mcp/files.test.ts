@@ -15,10 +15,10 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { FilesFolder } from '../../src/mcp/folder.ts';
-import { SetupError } from '../../src/mcp/refusal.ts';
-import { temporaryFolder } from '../kit/folder.ts';
-import { connect, shows, startStage, TRANSPORTS, VALUE } from './stage.ts';
+import { SetupError } from '../../src/mcp/errors.ts';
+import { FilesFolder } from '../../src/mcp/file-directory.ts';
+import { temporaryFolder } from '../kit/directory.ts';
+import { connect, shows, startStage, TRANSPORTS, VALUE } from './fixture.ts';
 
 const PATH = 'prod/db/password';
 const write = { path: PATH, name: 'password' };

@@ -7,11 +7,11 @@ import { connect as connectSocket } from 'node:net';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { Secret } from '../../src/core/secret.ts';
+import { SetupError } from '../../src/mcp/errors.ts';
 import { parsePlace } from '../../src/mcp/http.ts';
-import { SetupError } from '../../src/mcp/refusal.ts';
 import { createTokenCheck, makeToken, readToken } from '../../src/mcp/token.ts';
-import { temporaryFolder } from '../kit/folder.ts';
-import { shows, startHttp, startStage, VALUE } from './stage.ts';
+import { temporaryFolder } from '../kit/directory.ts';
+import { shows, startHttp, startStage, VALUE } from './fixture.ts';
 
 const LIST = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/list', params: {} });
 const ACCEPT = { accept: 'application/json, text/event-stream', 'content-type': 'application/json' };

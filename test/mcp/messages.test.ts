@@ -5,9 +5,9 @@ import { once } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { type MessageId, splitLines } from '../../src/mcp/lines.ts';
+import { type MessageId, splitLines } from '../../src/mcp/bounded-lines.ts';
+import { VALUE } from './fixture.ts';
 import { ask, INITIALIZE, prepare, start, startServer, until } from './process.ts';
-import { VALUE } from './stage.ts';
 
 const MOST = 1024 * 1024;
 const PATH = 'prod/db/password';

@@ -5,12 +5,12 @@ import { execFileSync } from 'node:child_process';
 import { chmodSync, chownSync, lchownSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
+import { SetupError } from '../../src/mcp/errors.ts';
 import { checkOwnership } from '../../src/mcp/ownership.ts';
-import { SetupError } from '../../src/mcp/refusal.ts';
 import { newHome } from '../kit/command.ts';
-import { temporaryFolder } from '../kit/folder.ts';
+import { temporaryFolder } from '../kit/directory.ts';
 import { startTestService } from '../kit/service.ts';
-import { EVERYTHING } from './stage.ts';
+import { EVERYTHING } from './fixture.ts';
 
 const LIST = 'lists/own/commands.toml';
 const NOBODY = 65_534;

@@ -7,9 +7,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Client } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { COMMAND, newHome } from '../kit/command.ts';
-import { type Scope, temporaryFolder } from '../kit/folder.ts';
+import { type Scope, temporaryFolder } from '../kit/directory.ts';
 import { startTestService, type TestService } from '../kit/service.ts';
-import { type Calls, callsOf, EVERYTHING } from './stage.ts';
+import { type Calls, callsOf, EVERYTHING } from './fixture.ts';
 
 export interface Script {
   /** Of /bin/sh. `$FILES` is the directory for files. */

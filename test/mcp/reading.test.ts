@@ -3,10 +3,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Leasehold } from '../../src/client/leasehold.ts';
-import { SetupError } from '../../src/mcp/refusal.ts';
+import { SetupError } from '../../src/mcp/errors.ts';
 import { openMcp } from '../../src/mcp/server.ts';
 import { startTestService } from '../kit/service.ts';
-import { connect, shows, startStage, TRANSPORTS } from './stage.ts';
+import { connect, shows, startStage, TRANSPORTS } from './fixture.ts';
 
 for (const over of TRANSPORTS) {
   for (const era of ['auto', 'legacy'] as const) {

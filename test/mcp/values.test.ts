@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { quote } from '../../src/mcp/untrusted.ts';
-import { connect, formsOf, shows, startStage, TRANSPORTS, VALUE } from './stage.ts';
+import { connect, formsOf, shows, startStage, TRANSPORTS, VALUE } from './fixture.ts';
 
 for (const over of TRANSPORTS) {
   test(`over ${over} there is no such tool unless it was turned on`, async (t) => {

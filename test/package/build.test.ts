@@ -4,8 +4,8 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { existsSync, globSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { after, test } from 'node:test';
-import { importsOf, ROOT, resolveImport, type Source, toSource } from '../house/source.ts';
-import { temporaryFolder } from '../kit/folder.ts';
+import { importsOf, ROOT, resolveImport, type Source, toSource } from '../conventions/source.ts';
+import { temporaryFolder } from '../kit/directory.ts';
 import { buildInto, readBuilt } from './built.ts';
 
 const dist = buildInto({ after });

@@ -2,8 +2,8 @@
 import { execFileSync } from 'node:child_process';
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { ROOT, type Source, toSource } from '../house/source.ts';
-import { type Scope, temporaryFolder } from '../kit/folder.ts';
+import { ROOT, type Source, toSource } from '../conventions/source.ts';
+import { type Scope, temporaryFolder } from '../kit/directory.ts';
 
 /** The folder that stands for dist/. */
 export function buildInto(scope: Scope): string {

@@ -4,8 +4,8 @@ import { spawn, spawnSync } from 'node:child_process';
 import { existsSync, globSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
-import { ROOT } from '../house/source.ts';
-import { temporaryFolder } from '../kit/folder.ts';
+import { ROOT } from '../conventions/source.ts';
+import { temporaryFolder } from '../kit/directory.ts';
 import { childrenOf } from '../kit/processes.ts';
 import { installPackage } from './installed.ts';
 

@@ -5,8 +5,8 @@
 import { execFileSync } from 'node:child_process';
 import { cpSync, existsSync, globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, delimiter, dirname, join } from 'node:path';
-import { ROOT } from '../house/source.ts';
-import { type Scope, temporaryFolder } from '../kit/folder.ts';
+import { ROOT } from '../conventions/source.ts';
+import { type Scope, temporaryFolder } from '../kit/directory.ts';
 import { buildInto } from './built.ts';
 
 export interface Project {

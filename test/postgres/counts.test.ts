@@ -10,7 +10,7 @@ import { PostgresStore } from '../../src/store/postgres/store.ts';
 import { FIRST_CREDENTIAL } from '../../src/store/queries.ts';
 import { aCredential, commit, headAt, KEY_CHECK, retrievals, stored, T0 } from '../contract/rows.ts';
 import { newDatabase } from '../kit/database.ts';
-import { inOwnScope, type Scope } from '../kit/folder.ts';
+import { inOwnScope, type Scope } from '../kit/directory.ts';
 import { querySql } from '../kit/postmaster.ts';
 import { runs } from '../kit/property.ts';
 

@@ -8,12 +8,12 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { parseAddress } from '../../src/store/postgres/address.ts';
 import { Connection } from '../../src/store/postgres/connection.ts';
+import { ROOT } from '../conventions/source.ts';
 import { type Block, readBlocks } from '../e2e/markdown.ts';
 import { Shell, startInBackground } from '../e2e/shell.ts';
-import { ROOT } from '../house/source.ts';
 import { createClient, verifyAs } from '../kit/client.ts';
 import { newDatabase } from '../kit/database.ts';
-import { temporaryFolder } from '../kit/folder.ts';
+import { temporaryFolder } from '../kit/directory.ts';
 import { findPort } from '../kit/port.ts';
 import { startPostgres } from '../kit/postgres.ts';
 
@@ -118,7 +118,7 @@ test('every refusal of a start that the page lists is one that the source can sa
 });
 
 test('every flag that the page names is one that a program has', () => {
-  const programs = globSync('{src/daemon,src/cli,scripts}/*.{ts,mjs}', { cwd: ROOT }).map((name) =>
+  const programs = globSync('{src/server,src/cli,scripts}/*.{ts,mjs}', { cwd: ROOT }).map((name) =>
     readFileSync(join(ROOT, name), 'utf8'),
   );
   const prose = PAGE.replaceAll(/```[\s\S]*?```/g, '');

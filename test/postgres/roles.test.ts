@@ -3,13 +3,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parseAddress } from '../../src/store/postgres/address.ts';
-import { updateSchema } from '../../src/store/postgres/owning.ts';
 import { NEEDED } from '../../src/store/postgres/privileges.ts';
+import { updateSchema } from '../../src/store/postgres/schema-admin.ts';
 import { PostgresStore } from '../../src/store/postgres/store.ts';
 import { querySql } from '../kit/postmaster.ts';
 import { startTestService } from '../kit/service.ts';
-import { useBesides, useEverything } from './everything.ts';
-import { newGrantedDatabase, quote } from './owners.ts';
+import { useBesides, useEverything } from './full-vault.ts';
+import { newGrantedDatabase, quote } from './owner-roles.ts';
 
 const GRANTS = Object.entries(NEEDED).flatMap(([table, rights]) =>
   rights.split(', ').map((right) => ({ table, right })),

@@ -4,15 +4,15 @@ import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { temporaryFolder } from '../kit/folder.ts';
+import { temporaryFolder } from '../kit/directory.ts';
 import { querySql } from '../kit/postmaster.ts';
 import { runCommand } from '../kit/process.ts';
 import { startTestService } from '../kit/service.ts';
-import { useEverything } from './everything.ts';
-import { newGrantedDatabase, newOwnedDatabase, quote } from './owners.ts';
+import { useEverything } from './full-vault.ts';
+import { newGrantedDatabase, newOwnedDatabase, quote } from './owner-roles.ts';
 import { MIGRATIONS, migrationsOf, NEWEST, open, shapeOf } from './schemas.ts';
 
-const SCHEMA = 'src/cli/schema.ts';
+const SCHEMA = 'src/bin/schema.ts';
 
 test('the command makes the schema, lets a role use it, and says what comes next', async (t) => {
   const { owner, service, serviceRole } = await newOwnedDatabase(t);

@@ -6,12 +6,12 @@ import { headMac, linkEntry } from '../../src/crypto/chain.ts';
 import { deriveKeys } from '../../src/crypto/keys.ts';
 import { parseAddress } from '../../src/store/postgres/address.ts';
 import { PostgresStore } from '../../src/store/postgres/store.ts';
-import { followInThreads } from '../../src/vault/rangethreads.ts';
+import { followInThreads } from '../../src/vault/verification/pool.ts';
 import { anEntry } from '../contract/rows.ts';
 import { newDatabase } from '../kit/database.ts';
 import { querySql } from '../kit/postmaster.ts';
 import { until } from '../kit/processes.ts';
-import { lengthenLog } from '../vault/verification_log.ts';
+import { lengthenLog } from '../vault/verification-log.ts';
 
 const ENTRIES = 200_500;
 

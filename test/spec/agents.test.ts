@@ -5,8 +5,8 @@ import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject 
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
-import { assertInvalid, assertNoContent, assertRefused, dataOf, entriesOf, TIMESTAMP } from '../kit/answers.ts';
 import { logIn, readAgentKey, verifyAs } from '../kit/client.ts';
+import { assertInvalid, assertNoContent, assertRefused, dataOf, entriesOf, TIMESTAMP } from '../kit/responses.ts';
 import { startTestService } from '../kit/service.ts';
 
 const AGENTS = '/api/v1/agents';

@@ -2,8 +2,8 @@
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { assertHeaders, assertInvalid, assertKeys, dataOf } from '../kit/answers.ts';
-import { rowsOutside, runOutside } from '../kit/outside.ts';
+import { rowsOutside, runOutside } from '../kit/direct-db.ts';
+import { assertHeaders, assertInvalid, assertKeys, dataOf } from '../kit/responses.ts';
 import { startTestService } from '../kit/service.ts';
 
 const AUDIT = '/api/v1/audit';

@@ -6,10 +6,10 @@ import { generateKeyPairSync, type KeyObject, randomUUID, sign } from 'node:cryp
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
-import { assertInvalid, assertRefused, dataOf, entriesOf, TIMESTAMP, UUID } from '../kit/answers.ts';
 import { readAgentKey } from '../kit/client.ts';
-import { temporaryFolder } from '../kit/folder.ts';
-import { dumpOutside } from '../kit/outside.ts';
+import { dumpOutside } from '../kit/direct-db.ts';
+import { temporaryFolder } from '../kit/directory.ts';
+import { assertInvalid, assertRefused, dataOf, entriesOf, TIMESTAMP, UUID } from '../kit/responses.ts';
 import { startTestService } from '../kit/service.ts';
 
 const CHALLENGE = 'challenge_id nonce expires_at';

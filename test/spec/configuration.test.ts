@@ -6,9 +6,9 @@ import { get, request } from 'node:http';
 import { get as getSecurely } from 'node:https';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { readConfiguration } from '../../src/daemon/configuration.ts';
+import { readConfiguration } from '../../src/server/configuration.ts';
 import { makeCertificate } from '../kit/certificate.ts';
-import { temporaryFolder } from '../kit/folder.ts';
+import { temporaryFolder } from '../kit/directory.ts';
 import { runProgram } from '../kit/process.ts';
 import { startTestService } from '../kit/service.ts';
 

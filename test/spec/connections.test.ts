@@ -4,9 +4,9 @@ import assert from 'node:assert/strict';
 import { connect, type Socket } from 'node:net';
 import { test } from 'node:test';
 import { connect as connectTls } from 'node:tls';
-import { assertRefused } from '../kit/answers.ts';
 import { makeCertificate } from '../kit/certificate.ts';
 import { rawRequest, sendRaw, toAnswer } from '../kit/raw.ts';
+import { assertRefused } from '../kit/responses.ts';
 import { startTestService } from '../kit/service.ts';
 
 const HEALTH = ['GET /api/v1/health HTTP/1.1', 'Host: localhost'];

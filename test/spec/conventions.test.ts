@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { ERROR_STATUS } from '../../src/api/errors.ts';
+import { type RawAnswer, rawRequest, sendRaw } from '../kit/raw.ts';
 import {
   assertHeaders,
   assertInvalid,
@@ -11,8 +12,7 @@ import {
   dataOf,
   entriesOf,
   STATUS_OF,
-} from '../kit/answers.ts';
-import { type RawAnswer, rawRequest, sendRaw } from '../kit/raw.ts';
+} from '../kit/responses.ts';
 import { startTestService } from '../kit/service.ts';
 
 const CREDENTIALS = '/api/v1/credentials';

@@ -11,7 +11,7 @@ import {
   entriesOf,
   TIMESTAMP,
   UUID,
-} from '../kit/answers.ts';
+} from '../kit/responses.ts';
 import { startTestService } from '../kit/service.ts';
 
 const CREDENTIALS = '/api/v1/credentials';

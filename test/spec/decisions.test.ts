@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { assertRefused, dataOf, entriesOf } from '../kit/answers.ts';
+import { assertRefused, dataOf, entriesOf } from '../kit/responses.ts';
 import { startTestService } from '../kit/service.ts';
 
 const CREDENTIALS = '/api/v1/credentials';

@@ -12,7 +12,7 @@ import type { Route } from '../../src/http/route.ts';
 import { ROUTES } from '../../src/http/routes/table.ts';
 import { readBlocks, withPlaceholders } from '../e2e/markdown.ts';
 import { Shell } from '../e2e/shell.ts';
-import { temporaryFolder } from '../kit/folder.ts';
+import { temporaryFolder } from '../kit/directory.ts';
 import { startTestService } from '../kit/service.ts';
 
 const page = readFileSync(join(import.meta.dirname, '../../docs/api.md'), 'utf8');

@@ -6,9 +6,9 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { exportAuditKey } from '../../src/crypto/keys.ts';
+import { runVerifier } from '../crypto/python-verifier.ts';
 import { keysOf } from '../crypto/vectors.ts';
-import { runVerifier } from '../crypto/verifier.ts';
-import { rowsOutside, runOutside } from '../kit/outside.ts';
+import { rowsOutside, runOutside } from '../kit/direct-db.ts';
 import { startTestService } from '../kit/service.ts';
 
 test('it agrees with the service on the service’s own export, intact and altered in the database', async (t) => {

@@ -4,8 +4,8 @@ import assert from 'node:assert/strict';
 import { sign } from 'node:crypto';
 import { type RequestOptions, request } from 'node:http';
 import { test } from 'node:test';
-import { assertRefused, entriesOf } from '../kit/answers.ts';
 import { type Answer, logIn, readAgentKey, verifyAs } from '../kit/client.ts';
+import { assertRefused, entriesOf } from '../kit/responses.ts';
 import { startTestService, type TestService } from '../kit/service.ts';
 
 const INVENTED = { challenge_id: '0190a000-0000-8000-8000-000000000000', signature: 'AAAA' };

@@ -5,9 +5,9 @@ import { randomUUID } from 'node:crypto';
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
-import { assertInvalid, assertRefused, entriesOf } from '../kit/answers.ts';
 import { type Client, logIn, readAgentKey } from '../kit/client.ts';
 import { rawRequest, sendRaw, toAnswer } from '../kit/raw.ts';
+import { assertInvalid, assertRefused, entriesOf } from '../kit/responses.ts';
 import { startTestService } from '../kit/service.ts';
 
 const CREDENTIALS = '/api/v1/credentials';

@@ -3,8 +3,8 @@
 import assert from 'node:assert/strict';
 import { after, suite, test } from 'node:test';
 import { setTimeout as wait } from 'node:timers/promises';
-import { assertInvalid, assertNoContent, assertRefused, dataOf, entriesOf, TIMESTAMP } from '../kit/answers.ts';
 import type { Client } from '../kit/client.ts';
+import { assertInvalid, assertNoContent, assertRefused, dataOf, entriesOf, TIMESTAMP } from '../kit/responses.ts';
 import { startTestService } from '../kit/service.ts';
 
 const LEASES = '/api/v1/leases';

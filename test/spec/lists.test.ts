@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { after, before, suite, test } from 'node:test';
-import { assertInvalid, assertKeys, dataOf } from '../kit/answers.ts';
+import { assertInvalid, assertKeys, dataOf } from '../kit/responses.ts';
 import { startTestService } from '../kit/service.ts';
 
 const COUNT = 7;

@@ -5,10 +5,10 @@ import assert from 'node:assert/strict';
 import { sign } from 'node:crypto';
 import { after, suite, test } from 'node:test';
 import { ROUTES } from '../../src/http/routes/table.ts';
-import { assertRefused, entriesOf } from '../kit/answers.ts';
 import { type Client, createClient, logIn, readAgentKey } from '../kit/client.ts';
-import { moveClock } from '../kit/moved.ts';
+import { assertRefused, entriesOf } from '../kit/responses.ts';
 import { startTestService } from '../kit/service.ts';
+import { moveClock } from '../kit/test-clock.ts';
 
 const CREDENTIALS = '/api/v1/credentials';
 const ALL = ['retrieve', 'list', 'store', 'delete'];

@@ -2,8 +2,8 @@
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { assertInvalid, assertRefused, dataOf } from '../kit/answers.ts';
 import { rawRequest, sendRaw } from '../kit/raw.ts';
+import { assertInvalid, assertRefused, dataOf } from '../kit/responses.ts';
 import { startTestService } from '../kit/service.ts';
 
 const CREDENTIALS = '/api/v1/credentials';

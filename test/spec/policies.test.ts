@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { assertInvalid, assertNoContent, assertRefused, dataOf, entriesOf, TIMESTAMP } from '../kit/answers.ts';
+import { assertInvalid, assertNoContent, assertRefused, dataOf, entriesOf, TIMESTAMP } from '../kit/responses.ts';
 import { startTestService } from '../kit/service.ts';
 
 const POLICIES = '/api/v1/policies';

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { assertRefused, entriesOf } from '../kit/answers.ts';
+import { assertRefused, entriesOf } from '../kit/responses.ts';
 import { startTestService } from '../kit/service.ts';
 
 const service = await startTestService({ after });

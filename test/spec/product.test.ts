@@ -7,8 +7,8 @@ import { join } from 'node:path';
 import { after, suite, test } from 'node:test';
 import { setTimeout as wait } from 'node:timers/promises';
 import { createClient } from '../kit/client.ts';
-import { temporaryFolder } from '../kit/folder.ts';
-import { bytesOutside, dumpOutside } from '../kit/outside.ts';
+import { bytesOutside, dumpOutside } from '../kit/direct-db.ts';
+import { temporaryFolder } from '../kit/directory.ts';
 import { runProgram, startProcess } from '../kit/process.ts';
 import { startTestService, type TestService } from '../kit/service.ts';
 

@@ -2,10 +2,10 @@
 
 import assert from 'node:assert/strict';
 import { after, suite, test } from 'node:test';
-import { assertKeys, assertRefused, entriesOf, TIMESTAMP, UUID } from '../kit/answers.ts';
 import { type Client, logIn, readAgentKey, verifyAs } from '../kit/client.ts';
-import { runOutside } from '../kit/outside.ts';
-import { alterNewestAt, bytes, joined } from '../kit/sealed.ts';
+import { runOutside } from '../kit/direct-db.ts';
+import { assertKeys, assertRefused, entriesOf, TIMESTAMP, UUID } from '../kit/responses.ts';
+import { alterNewestAt, bytes, joined } from '../kit/sealed-values.ts';
 import { startTestService } from '../kit/service.ts';
 
 const ENTRY =

@@ -4,10 +4,10 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
-import { assertNoContent, assertRefused, dataOf, entriesOf } from '../kit/answers.ts';
 import { createClient, logIn, readAgentKey } from '../kit/client.ts';
-import { temporaryFolder } from '../kit/folder.ts';
+import { temporaryFolder } from '../kit/directory.ts';
 import { rawRequest, sendRaw } from '../kit/raw.ts';
+import { assertNoContent, assertRefused, dataOf, entriesOf } from '../kit/responses.ts';
 import { startTestService } from '../kit/service.ts';
 
 const SESSION = 'session_id agent_name expires_at';

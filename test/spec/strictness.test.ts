@@ -5,8 +5,8 @@ import assert from 'node:assert/strict';
 import { METHODS } from 'node:http';
 import { after, suite, test } from 'node:test';
 import { ROUTES } from '../../src/http/routes/table.ts';
-import { assertInvalid, assertKeys, assertRefused, entriesOf } from '../kit/answers.ts';
 import { rawRequest, sendRaw } from '../kit/raw.ts';
+import { assertInvalid, assertKeys, assertRefused, entriesOf } from '../kit/responses.ts';
 import { startTestService } from '../kit/service.ts';
 import { addressOf, bodyOf, FIELDS } from './requests.ts';
 

@@ -5,11 +5,11 @@ import { sign } from 'node:crypto';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as wait } from 'node:timers/promises';
-import { assertRefused, entriesOf } from '../kit/answers.ts';
 import { logIn, readAgentKey } from '../kit/client.ts';
-import { temporaryFolder } from '../kit/folder.ts';
-import { moveClock } from '../kit/moved.ts';
+import { temporaryFolder } from '../kit/directory.ts';
+import { assertRefused, entriesOf } from '../kit/responses.ts';
 import { startTestService, type TestService } from '../kit/service.ts';
+import { moveClock } from '../kit/test-clock.ts';
 
 const SECOND = 1000;
 const HOUR = 3600 * SECOND;

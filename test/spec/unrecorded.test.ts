@@ -4,12 +4,12 @@ import assert from 'node:assert/strict';
 import { randomUUID, sign } from 'node:crypto';
 import { join } from 'node:path';
 import { after, suite, test } from 'node:test';
-import { assertRefused, entriesOf } from '../kit/answers.ts';
 import { type Answer, readAgentKey } from '../kit/client.ts';
-import { temporaryFolder } from '../kit/folder.ts';
-import { lockOutside } from '../kit/outside.ts';
+import { lockOutside } from '../kit/direct-db.ts';
+import { temporaryFolder } from '../kit/directory.ts';
 import { startProcess } from '../kit/process.ts';
 import { rawRequest, sendRaw } from '../kit/raw.ts';
+import { assertRefused, entriesOf } from '../kit/responses.ts';
 import { startTestService } from '../kit/service.ts';
 
 const CREDENTIALS = '/api/v1/credentials';

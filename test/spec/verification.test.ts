@@ -9,14 +9,14 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type AuditEntry, FIRST_LINK } from '../../src/core/audit.ts';
 import { headMac, linkEntry } from '../../src/crypto/chain.ts';
 import { deriveKeys, parseRootKey } from '../../src/crypto/keys.ts';
-import { assertRefused, dataOf } from '../kit/answers.ts';
 import { createClient } from '../kit/client.ts';
-import { type Scope, temporaryFolder } from '../kit/folder.ts';
-import { openOutside, rowsOutside, runOutside } from '../kit/outside.ts';
+import { openOutside, rowsOutside, runOutside } from '../kit/direct-db.ts';
+import { type Scope, temporaryFolder } from '../kit/directory.ts';
 import { startProcess } from '../kit/process.ts';
+import { assertRefused, dataOf } from '../kit/responses.ts';
 import { startAnotherNode, startTestService, type TestService } from '../kit/service.ts';
 import { openStore, STORE } from '../kit/stores.ts';
-import { lengthenLog } from '../vault/verification_log.ts';
+import { lengthenLog } from '../vault/verification-log.ts';
 
 const VERIFY = '/api/v1/audit/verify';
 const PROGRESS = '/api/v1/audit/verify/progress';

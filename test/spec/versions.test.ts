@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { setTimeout as wait } from 'node:timers/promises';
-import { assertInvalid, assertRefused, dataOf } from '../kit/answers.ts';
+import { assertInvalid, assertRefused, dataOf } from '../kit/responses.ts';
 import { startTestService, type TestService } from '../kit/service.ts';
 
 const CREDENTIALS = '/api/v1/credentials';

@@ -11,7 +11,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { SqliteStore } from '../../src/store/sqlite/store.ts';
 import { commitEntries, headAt, KEY_CHECK, T0 } from '../contract/rows.ts';
-import { temporaryFolder } from '../kit/folder.ts';
+import { temporaryFolder } from '../kit/directory.ts';
 
 const WORTH_FRAMES = 20;
 const PAGE_BYTES = 8192;

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
 import { readMigrations } from '../../src/store/migrations.ts';
-import { ROOT } from '../house/source.ts';
+import { ROOT } from '../conventions/source.ts';
 
 const page = readFileSync(join(ROOT, 'docs/formats.md'), 'utf8');
 

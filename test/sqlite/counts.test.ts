@@ -3,8 +3,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { readCredentialMetadata } from '../../src/vault/credentials.ts';
-import { rowsOutside } from '../kit/outside.ts';
-import { admin, get, type OpenedVault, openVault, put, toPath } from '../vault/opened.ts';
+import { rowsOutside } from '../kit/direct-db.ts';
+import { admin, get, type OpenedVault, openVault, put, toPath } from '../vault/fixture.ts';
 
 async function looked(vault: OpenedVault, path: string): Promise<number> {
   return (await readCredentialMetadata(vault, admin(), toPath(path))).credential.accessCount;

@@ -6,9 +6,9 @@ import { copyFileSync, existsSync, readFileSync, statSync, truncateSync, writeFi
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
-import { assertNoStart, assertProgramRefuses, copyVault, outcomeOfStart } from '../daemon/vaults.ts';
-import { runOutside } from '../kit/outside.ts';
+import { runOutside } from '../kit/direct-db.ts';
 import { startTestService } from '../kit/service.ts';
+import { assertNoStart, assertProgramRefuses, copyVault, outcomeOfStart } from '../server/vaults.ts';
 
 const PAGE = 8192;
 

@@ -5,7 +5,7 @@ import { fdatasyncSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { type TestContext, test } from 'node:test';
-import { get, newGate, openVault, outcomeOf, put, SILENT, settle, until, verify } from '../vault/opened.ts';
+import { get, newGate, openVault, outcomeOf, put, SILENT, settle, until, verify } from '../vault/fixture.ts';
 
 /** Operations for which a turn is written while another one waits for the disk. */
 const WORTH_A_TURN = 32;

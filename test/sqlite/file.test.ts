@@ -9,10 +9,10 @@ import { DatabaseSync } from 'node:sqlite';
 import { type TestContext, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { readMigrations } from '../../src/store/migrations.ts';
-import { StoreFailure } from '../../src/store/port.ts';
 import { openDatabase } from '../../src/store/sqlite/database.ts';
 import { DatabaseLock } from '../../src/store/sqlite/lock.ts';
 import { SqliteStore } from '../../src/store/sqlite/store.ts';
+import { StoreFailure } from '../../src/store/store.ts';
 import {
   aCredential,
   anAgent,
@@ -25,7 +25,7 @@ import {
   T0,
   versioned,
 } from '../contract/rows.ts';
-import { temporaryFolder } from '../kit/folder.ts';
+import { temporaryFolder } from '../kit/directory.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 const newFile = (t: TestContext): string => join(temporaryFolder(t), 'vault.db');

@@ -6,16 +6,16 @@ import type { DatabaseSync } from 'node:sqlite';
 import { type TestContext, test } from 'node:test';
 import { EVERYTHING } from '../../src/core/pattern.ts';
 import { FIRST_CREDENTIAL, NEWEST_LEASE } from '../../src/store/queries.ts';
-import { AccessCounts } from '../../src/store/sqlite/accesscounts.ts';
+import { AccessCounts } from '../../src/store/sqlite/access-counts.ts';
 import { openDatabase } from '../../src/store/sqlite/database.ts';
-import { LeaseLists } from '../../src/store/sqlite/leaselists.ts';
+import { LeaseLists } from '../../src/store/sqlite/lease-lists.ts';
 import { Lists } from '../../src/store/sqlite/lists.ts';
 import { Log } from '../../src/store/sqlite/log.ts';
+import { uncountedAccesses } from '../../src/store/sqlite/recover-counts.ts';
 import { SqliteStore } from '../../src/store/sqlite/store.ts';
 import { Sweeper } from '../../src/store/sqlite/sweeper.ts';
-import { uncountedAccesses } from '../../src/store/sqlite/uncounted.ts';
 import { aLease, commit, headAt, KEY_CHECK, leased, T0 } from '../contract/rows.ts';
-import { temporaryFolder } from '../kit/folder.ts';
+import { temporaryFolder } from '../kit/directory.ts';
 
 /**
  * A database that keeps what was prepared. It has a lease of each status: some statements are made when something is found, and

@@ -6,7 +6,7 @@ import { copyFileSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { createClient } from '../kit/client.ts';
-import { temporaryFolder } from '../kit/folder.ts';
+import { temporaryFolder } from '../kit/directory.ts';
 import { runProgram, startProcess } from '../kit/process.ts';
 
 async function runningVault(t: TestContext) {

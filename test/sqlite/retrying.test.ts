@@ -5,8 +5,8 @@ import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { readCredentialMetadata } from '../../src/vault/credentials.ts';
 import type { Vault } from '../../src/vault/vault.ts';
-import { admin, openVault, put, settle, toPath } from '../vault/opened.ts';
-import { keyed } from '../vault/retrying.ts';
+import { admin, openVault, put, settle, toPath } from '../vault/fixture.ts';
+import { keyed } from '../vault/retry-fixture.ts';
 
 const versionsOf = async (vault: Vault, path: string): Promise<number> =>
   (await readCredentialMetadata(vault, admin(), toPath(path))).versions.length;

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { type TestContext, test } from 'node:test';
 import { createClient, logIn, readAgentKey } from '../kit/client.ts';
-import { temporaryFolder } from '../kit/folder.ts';
+import { temporaryFolder } from '../kit/directory.ts';
 import { startProcess } from '../kit/process.ts';
 import { startTestService } from '../kit/service.ts';
 

@@ -8,7 +8,7 @@ import { ENDED_LEASES_LISTED_MS } from '../../src/core/lease.ts';
 import { SqliteStore } from '../../src/store/sqlite/store.ts';
 import { aLease, aSession, asChallenge, commit, headAt, KEY_CHECK, leased, T0 } from '../contract/rows.ts';
 import { numbers, sweepAll } from '../contract/sweeping.ts';
-import { temporaryFolder } from '../kit/folder.ts';
+import { temporaryFolder } from '../kit/directory.ts';
 
 async function newVault(t: TestContext) {
   const file = join(temporaryFolder(t), 'vault.db');

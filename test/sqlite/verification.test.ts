@@ -4,9 +4,9 @@ import { closeSync, openSync, readFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
-import { followInThreads } from '../../src/vault/rangethreads.ts';
-import { type OpenedVault, verify } from '../vault/opened.ts';
-import { openLongVault } from '../vault/verification_log.ts';
+import { followInThreads } from '../../src/vault/verification/pool.ts';
+import { type OpenedVault, verify } from '../vault/fixture.ts';
+import { openLongVault } from '../vault/verification-log.ts';
 
 const ENTRIES = 200_500;
 

@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { deleteCredential, listCredentials, readCredentialMetadata } from '../../src/vault/credentials.ts';
 import { runs } from '../kit/property.ts';
-import { admin, get, type OpenedVault, openVault, outcomeOf, put, toPath } from './opened.ts';
+import { admin, get, type OpenedVault, openVault, outcomeOf, put, toPath } from './fixture.ts';
 
 const PATHS = ['a', 'b', 'c'] as const;
 

@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { openOutside } from '../kit/outside.ts';
+import { openOutside } from '../kit/direct-db.ts';
 import { startTestService } from '../kit/service.ts';
 import { STORE } from '../kit/stores.ts';
 

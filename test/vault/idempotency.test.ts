@@ -4,12 +4,12 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Context } from '../../src/core/operation.ts';
 import { parsePolicy } from '../../src/core/policy.ts';
-import { StoreFailure } from '../../src/store/port.ts';
+import { StoreFailure } from '../../src/store/store.ts';
 import { readCredentialMetadata } from '../../src/vault/credentials.ts';
 import { renewLease, revokeLeases } from '../../src/vault/leases.ts';
 import { createPolicy } from '../../src/vault/policies.ts';
 import type { Vault } from '../../src/vault/vault.ts';
-import { runOutside } from '../kit/outside.ts';
+import { runOutside } from '../kit/direct-db.ts';
 import {
   admin,
   get,
@@ -21,8 +21,8 @@ import {
   toPath,
   verify,
   withCommit,
-} from './opened.ts';
-import { keyed, vaultWithLoss } from './retrying.ts';
+} from './fixture.ts';
+import { keyed, vaultWithLoss } from './retry-fixture.ts';
 
 const versionsOf = async (vault: Vault, path: string): Promise<number> =>
   (await readCredentialMetadata(vault, admin(), toPath(path))).versions.length;

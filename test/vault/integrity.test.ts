@@ -16,10 +16,10 @@ import {
 } from '../../src/vault/credentials.ts';
 import { revokeLeases } from '../../src/vault/leases.ts';
 import { createPolicy, readPolicy } from '../../src/vault/policies.ts';
-import { runOutside } from '../kit/outside.ts';
-import { alterNewestAt, bytes, idAt, joined, newestSealedAt, removeNewestAt } from '../kit/sealed.ts';
-import { as, enrol, logIn, newAgentKey, unchecked } from './agents.ts';
-import { admin, get, type OpenedVault, openVault, outcomeOf, put, readLog, toPath, verify } from './opened.ts';
+import { runOutside } from '../kit/direct-db.ts';
+import { alterNewestAt, bytes, idAt, joined, newestSealedAt, removeNewestAt } from '../kit/sealed-values.ts';
+import { as, enrol, logIn, newAgentKey, unchecked } from './agents-fixture.ts';
+import { admin, get, type OpenedVault, openVault, outcomeOf, put, readLog, toPath, verify } from './fixture.ts';
 
 const rowOf = (path: string, version: number): string => `credential_id = ${idAt(path)} AND version = ${version}`;
 const sealedOf = (path: string, version: 1): string =>

@@ -6,13 +6,13 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import type { PolicyName } from '../../src/core/names.ts';
 import { parsePolicy } from '../../src/core/policy.ts';
-import { KeyDirs } from '../../src/daemon/keydirs.ts';
+import { KeyDirs } from '../../src/server/fs-agent-key-store.ts';
 import { deregisterAgent, registerAgent } from '../../src/vault/agents.ts';
 import { createPolicy } from '../../src/vault/policies.ts';
 import type { Vault } from '../../src/vault/vault.ts';
-import { toName } from './agents.ts';
-import { admin, type OpenedVault, openVault, outcomeOf } from './opened.ts';
-import { keyed, vaultWithLoss } from './retrying.ts';
+import { toName } from './agents-fixture.ts';
+import { admin, type OpenedVault, openVault, outcomeOf } from './fixture.ts';
+import { keyed, vaultWithLoss } from './retry-fixture.ts';
 
 const keyFile = (vault: OpenedVault, ...parts: string[]) => join(vault.folder, 'agents', ...parts);
 const namesIn = (vault: OpenedVault, ...parts: string[]) => readdirSync(keyFile(vault, ...parts)).sort();

@@ -6,8 +6,8 @@ import { test } from 'node:test';
 import type { ChallengeId } from '../../src/core/names.ts';
 import { deregisterAgent } from '../../src/vault/agents.ts';
 import { endSession, issueChallenge, login, readSession } from '../../src/vault/sessions.ts';
-import { as, enrol, logIn, newAgentKey, toName, unchecked } from './agents.ts';
-import { admin, inFrontOf, newGate, openVault, outcomeOf, readLog, settle, verify } from './opened.ts';
+import { as, enrol, logIn, newAgentKey, toName, unchecked } from './agents-fixture.ts';
+import { admin, inFrontOf, newGate, openVault, outcomeOf, readLog, settle, verify } from './fixture.ts';
 
 const ORIGIN = { requestId: 'login', remoteAddr: '192.0.2.7' };
 

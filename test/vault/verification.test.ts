@@ -4,11 +4,11 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { after, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { LogLocation } from '../../src/store/port.ts';
-import { admitVerification, readProgress } from '../../src/vault/verification.ts';
-import { Verifier } from '../../src/vault/verifier.ts';
-import { admin, inFrontOf, put, verify } from './opened.ts';
-import { openLongVault } from './verification_log.ts';
+import type { LogLocation } from '../../src/store/store.ts';
+import { admitVerification, readProgress } from '../../src/vault/verification/authorize.ts';
+import { Verifier } from '../../src/vault/verification/verifier.ts';
+import { admin, inFrontOf, put, verify } from './fixture.ts';
+import { openLongVault } from './verification-log.ts';
 
 const ENTRIES = 200_500;
 const LOOK_MS = 10;

@@ -1,17 +1,17 @@
 /** Commands on the audit log. */
-import { MOST_ON_A_PAGE } from '../../client/connection.ts';
+import { MOST_ON_A_PAGE } from '../../client/api-client.ts';
 import { LeaseholdError } from '../../client/errors.ts';
 import type { AuditEntry, AuditFilter, Leasehold } from '../../client/leasehold.ts';
 import { EVENT_TYPES, RESULTS } from '../../core/audit.ts';
 import { parseActorName } from '../../core/names.ts';
+import { exportLog } from '../audit-export.ts';
+import { followLog } from '../audit-tail.ts';
 import type { Command, Flag, Invocation } from '../command.ts';
-import { exportLog } from '../exporting.ts';
-import { readChoice, readFlag, readWholeNumber } from '../flagvalues.ts';
-import { followLog } from '../following.ts';
-import { EXIT } from '../mistake.ts';
-import { toInstant } from '../numbers.ts';
+import { assertRising } from '../entry-order.ts';
+import { EXIT } from '../errors.ts';
+import { readChoice, readFlag, readWholeNumber } from '../flag-values.ts';
+import { toInstant } from '../plural.ts';
 import { startProgress } from '../progress.ts';
-import { assertRising } from '../sequence.ts';
 
 /** Of entries: what stands after the dot of an event. */
 const ACTIONS = [...new Set(EVENT_TYPES.map((type) => type.slice(type.indexOf('.') + 1)))];

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Command } from '../command.ts';
-import { EXIT, Mistake } from '../mistake.ts';
+import { EXIT, Mistake } from '../errors.ts';
 
 const SHELLS = ['bash', 'zsh', 'fish'] as const;
 

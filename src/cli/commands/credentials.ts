@@ -2,11 +2,11 @@
 import { parseCredentialType } from '../../core/names.ts';
 import { parsePath } from '../../core/path.ts';
 import type { Command } from '../command.ts';
-import { withWayThere } from '../denials.ts';
-import { readFlag } from '../flagvalues.ts';
-import { EXIT } from '../mistake.ts';
+import { EXIT } from '../errors.ts';
+import { withWayThere } from '../explain-denial.ts';
+import { readFlag } from '../flag-values.ts';
 import { say } from '../terminal.ts';
-import { endsLine, parseOrigin, readValue } from '../values.ts';
+import { endsLine, parseOrigin, readValue } from '../value-source.ts';
 import { remove } from './delete.ts';
 
 const PATH = {

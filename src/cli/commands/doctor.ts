@@ -2,9 +2,9 @@
 import { statSync } from 'node:fs';
 import { LeaseholdError } from '../../client/errors.ts';
 import type { Command, Invocation } from '../command.ts';
-import { EXIT } from '../mistake.ts';
+import { EXIT } from '../errors.ts';
 import { loginsPath } from '../settings/logins.ts';
-import { placesOf } from '../settings/resolving.ts';
+import { placesOf } from '../settings/resolve.ts';
 import { readVersion } from '../version.ts';
 import { identify } from './sessions.ts';
 

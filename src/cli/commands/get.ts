@@ -1,12 +1,12 @@
 /** `leasehold get`: a value, bare into a pipe, and not by accident onto a terminal. */
 import type { Retrieved } from '../../client/leasehold.ts';
 import { parsePath } from '../../core/path.ts';
-import { confirm } from '../asking.ts';
 import type { Command, Invocation } from '../command.ts';
-import { withWayThere } from '../denials.ts';
-import { readDuration, readWholeNumber } from '../flagvalues.ts';
-import { EXIT, Mistake } from '../mistake.ts';
+import { EXIT, Mistake } from '../errors.ts';
+import { withWayThere } from '../explain-denial.ts';
+import { readDuration, readWholeNumber } from '../flag-values.ts';
 import { assertHarmless, toVariableName } from '../output/variables.ts';
+import { confirm } from '../prompt.ts';
 import { canAsk, say } from '../terminal.ts';
 
 const FIELDS: readonly string[] = ['path', 'value', 'lease_id', 'expires_at'];

@@ -1,14 +1,14 @@
 /** `leasehold import`: the row of the table, and the ports that an import gets from the terminal. */
 import { basename, resolve } from 'node:path';
 import { Secret } from '../../core/secret.ts';
-import { confirm } from '../asking.ts';
 import type { Command, Invocation } from '../command.ts';
+import { Mistake } from '../errors.ts';
 import { YES } from '../flags.ts';
-import type { Reading } from '../import/draft.ts';
-import type { Ports } from '../import/importing.ts';
-import { Mistake } from '../mistake.ts';
+import type { Ports } from '../import/import.ts';
+import type { Reading } from '../import/item.ts';
 import { toTable } from '../output/table.ts';
 import { startProgress } from '../progress.ts';
+import { confirm } from '../prompt.ts';
 import { mayBeAdministrator } from '../settings/settings.ts';
 import { hasColours, say } from '../terminal.ts';
 
@@ -58,9 +58,9 @@ export const importing: Command = {
   asksService: true,
   printsRecords: true,
   async run(invocation) {
-    const { parsePrefix } = await import('../import/naming.ts');
+    const { parsePrefix } = await import('../import/path-names.ts');
     const { aftercare } = await import('../import/report.ts');
-    const { runImport } = await import('../import/importing.ts');
+    const { runImport } = await import('../import/import.ts');
     const prefix = parsePrefix(invocation.flag('prefix'));
     const file = invocation.optional('FILE');
     const address = invocation.flag('vault-addr') ?? (file === null ? vaultVariable(invocation, 'ADDR') : null);
@@ -109,7 +109,7 @@ function vaultVariable({ terminal }: Invocation, name: string): string | null {
 
 async function readVault(invocation: Invocation, from: string): Promise<Read> {
   const { Kv2, parseVaultAddress } = await import('../import/kv2.ts');
-  const { readKv2 } = await import('../import/kv2source.ts');
+  const { readKv2 } = await import('../import/kv2-source.ts');
   const { terminal, signal } = invocation;
   const token = vaultVariable(invocation, 'TOKEN');
   const address = parseVaultAddress(from);

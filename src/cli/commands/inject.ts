@@ -1,14 +1,14 @@
 /** `leasehold inject`: a text with references becomes a text with values, in a private file or a pipe. */
 import { writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { codeOf } from '../../core/errorcode.ts';
-import { type Borrowed, borrow, giveBack, NotLent } from '../../delivery/borrowing.ts';
-import { Misuse } from '../../delivery/misuse.ts';
-import { fillTemplates, type ParsedTemplate, parseTemplate } from '../../delivery/templates.ts';
+import { codeOf } from '../../platform/errno.ts';
+import { Misuse } from '../../run/errors.ts';
+import { type Borrowed, borrow, giveBack, NotLent } from '../../run/leases.ts';
+import { fillTemplates, type ParsedTemplate, parseTemplate } from '../../run/templates.ts';
 import type { Command, Invocation } from '../command.ts';
-import { readDuration } from '../flagvalues.ts';
-import { lenderOf, tellRefusals } from '../lending.ts';
-import { EXIT, Mistake } from '../mistake.ts';
+import { EXIT, Mistake } from '../errors.ts';
+import { readDuration } from '../flag-values.ts';
+import { lenderOf, tellRefusals } from '../lease-env.ts';
 import { readInput } from '../policy/input.ts';
 import { say } from '../terminal.ts';
 

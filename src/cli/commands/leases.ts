@@ -3,11 +3,11 @@ import type { Lease, RevokeRequest } from '../../client/types.ts';
 import { parseActorName, parseLeaseId } from '../../core/names.ts';
 import { parsePath } from '../../core/path.ts';
 import type { Command, Invocation } from '../command.ts';
-import { askFirst } from '../destroying.ts';
+import { askFirst } from '../confirm.ts';
+import { EXIT, Mistake } from '../errors.ts';
+import { readChoice, readFlag } from '../flag-values.ts';
 import { YES } from '../flags.ts';
-import { readChoice, readFlag } from '../flagvalues.ts';
-import { EXIT, Mistake } from '../mistake.ts';
-import { counted } from '../numbers.ts';
+import { counted } from '../plural.ts';
 import { say } from '../terminal.ts';
 
 const STATUSES = ['active', 'expired', 'revoked'] as const;

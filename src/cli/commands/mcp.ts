@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import type { AllowedCommand } from '../../mcp/allowlist.ts';
 import type { Mcp } from '../../mcp/server.ts';
 import type { Command, Invocation } from '../command.ts';
-import { EXIT, Mistake } from '../mistake.ts';
+import { EXIT, Mistake } from '../errors.ts';
 import { say } from '../terminal.ts';
 import { readVersion } from '../version.ts';
 
@@ -38,7 +38,7 @@ export const mcp: Command = {
   ],
   asksService: true,
   async run(invocation) {
-    const { SetupError } = await import('../../mcp/refusal.ts');
+    const { SetupError } = await import('../../mcp/errors.ts');
     try {
       return await serve(invocation);
     } catch (error) {
@@ -119,6 +119,6 @@ async function serveHttp(opened: Mcp, text: string, invocation: Invocation, log:
 async function readCommands(invocation: Invocation): Promise<AllowedCommand[]> {
   const file = invocation.flag('commands');
   if (file === null) return [];
-  const { readAllowList } = await import('../../mcp/allowfile.ts');
+  const { readAllowList } = await import('../../mcp/allowlist-file.ts');
   return readAllowList(resolve(invocation.terminal.folder, file));
 }

@@ -1,17 +1,17 @@
 /** Commands on policies one by one; those that ask them, that put one and that take whole folders have files of their own. */
 import { LeaseholdError } from '../../client/errors.ts';
 import { parsePolicyName } from '../../core/names.ts';
-import { confirm } from '../asking.ts';
 import type { Command } from '../command.ts';
+import { EXIT } from '../errors.ts';
 import { YES } from '../flags.ts';
-import { EXIT } from '../mistake.ts';
+import { lossesOf, namedAgents } from '../policy/deletion-impact.ts';
+import { LOSS_COLUMNS, lossLines } from '../policy/deletion-impact-text.ts';
 import { toPolicy } from '../policy/fields.ts';
-import { lossesOf, namedAgents } from '../policy/losses.ts';
-import { LOSS_COLUMNS, lossLines } from '../policy/losstext.ts';
+import { confirm } from '../prompt.ts';
 import { say } from '../terminal.ts';
-import { apply } from './policyapply.ts';
-import { put } from './policyput.ts';
-import { explain, test } from './policyquestions.ts';
+import { apply } from './policy-apply.ts';
+import { explain, test } from './policy-explain-test.ts';
+import { put } from './policy-put.ts';
 
 const COLUMNS = ['name', 'principal', 'actions', 'resources', 'max_ttl'];
 const NAME = { name: 'NAME', help: 'of the policy', count: 'one', completes: 'policy' } as const;

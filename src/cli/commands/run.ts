@@ -1,15 +1,15 @@
 /** `leasehold run`: a program with values in its environment, and nowhere else. */
 
-import { readIgnored } from '../../daemon/ignored.ts';
-import { NotLent } from '../../delivery/borrowing.ts';
-import { endAs } from '../../delivery/ending.ts';
-import { Misuse } from '../../delivery/misuse.ts';
-import { plan } from '../../delivery/planning.ts';
-import { run as runProgram } from '../../delivery/running.ts';
+import { readIgnored } from '../../platform/inherited-signals.ts';
+import { plan } from '../../run/env-bindings.ts';
+import { Misuse } from '../../run/errors.ts';
+import { endAs } from '../../run/exit-status.ts';
+import { NotLent } from '../../run/leases.ts';
+import { run as runProgram } from '../../run/run.ts';
 import type { Command, Invocation } from '../command.ts';
-import { readDuration } from '../flagvalues.ts';
-import { lenderOf, tellRefusals } from '../lending.ts';
-import { Mistake } from '../mistake.ts';
+import { Mistake } from '../errors.ts';
+import { readDuration } from '../flag-values.ts';
+import { lenderOf, tellRefusals } from '../lease-env.ts';
 import { outliveOutput, say } from '../terminal.ts';
 
 export const run: Command = {

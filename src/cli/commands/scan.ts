@@ -1,11 +1,11 @@
 /** `leasehold scan`: the row of the table, and the ports that a scan gets from the terminal. */
 import { resolve } from 'node:path';
-import { confirm } from '../asking.ts';
 import type { Command } from '../command.ts';
+import { Mistake } from '../errors.ts';
 import { YES } from '../flags.ts';
-import { Mistake } from '../mistake.ts';
 import type { Printable } from '../output/cells.ts';
 import { startProgress } from '../progress.ts';
+import { confirm } from '../prompt.ts';
 import { say } from '../terminal.ts';
 
 export const scanning: Command = {
@@ -41,8 +41,8 @@ export const scanning: Command = {
   printsRecords: true,
   async run(invocation) {
     const { terminal, signal, output } = invocation;
-    const { parsePrefix } = await import('../import/naming.ts');
-    const { moveFindings, report, scan } = await import('../scan/scanning.ts');
+    const { parsePrefix } = await import('../import/path-names.ts');
+    const { moveFindings, report, scan } = await import('../scan/scan.ts');
     const isMoving = invocation.isOn('move');
     if (!isMoving && ['prefix', 'yes', 'dry-run'].some((flag) => invocation.isOn(flag))) {
       throw new Mistake('--prefix, --yes and --dry-run go with --move', 'leasehold scan --help');

@@ -3,14 +3,14 @@
 import { LeaseholdError } from '../../client/errors.ts';
 import type { Leasehold } from '../../client/leasehold.ts';
 import { Secret } from '../../core/secret.ts';
-import { askHidden, type Question } from '../asking.ts';
 import type { Command } from '../command.ts';
-import { connect } from '../connecting.ts';
-import { EXIT, Mistake, valueInArguments } from '../mistake.ts';
+import { connect } from '../connect.ts';
+import { EXIT, Mistake, valueInArguments } from '../errors.ts';
+import { askHidden, type Question } from '../prompt.ts';
 import { loginsPath, readLogin, writeLogin } from '../settings/logins.ts';
-import { placesOf } from '../settings/resolving.ts';
+import { placesOf } from '../settings/resolve.ts';
 import type { Identity, Settings } from '../settings/settings.ts';
-import { readStandardInput } from '../standardinput.ts';
+import { readStandardInput } from '../standard-input.ts';
 import { say } from '../terminal.ts';
 
 /** Who a token is: an agent, until when, or the administrator. @throws LeaseholdError */

@@ -8,10 +8,10 @@ import type { Leasehold } from '../../client/leasehold.ts';
 import { brokenPathRule } from '../../core/path.ts';
 import { userKeyFile } from '../settings/identity.ts';
 import { keyFileIn } from '../settings/local.ts';
-import { placesOf } from '../settings/resolving.ts';
+import { placesOf } from '../settings/resolve.ts';
 import type { Settings } from '../settings/settings.ts';
 import type { Terminal } from '../terminal.ts';
-import type { Noun } from './wishes.ts';
+import type { Noun } from './target.ts';
 
 const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
 const IN_A_FILE = /\.pem$/;

@@ -1,6 +1,6 @@
 /** One file out of a zip archive, never more than its bound: what an archive says of its sizes is not believed. */
 import { unzipSync } from 'fflate';
-import { Mistake } from '../mistake.ts';
+import { Mistake } from '../errors.ts';
 
 const MOST_ENTRIES = 100_000;
 const MOST_BYTES = 64 * 1024 * 1024;

@@ -3,8 +3,8 @@
  * SOURCE: bitwarden.com/help/condition-bitwarden-import, and the client's own classes of the export.
  */
 import { Secret } from '../../core/secret.ts';
-import { Mistake } from '../mistake.ts';
-import { Reader, type Reading, siteOf, typeByName } from './draft.ts';
+import { Mistake } from '../errors.ts';
+import { Reader, type Reading, siteOf, typeByName } from './item.ts';
 import { type JsonObject, parseJson } from './json.ts';
 import { objectOf, objectsOf, textOf } from './members.ts';
 

@@ -1,10 +1,10 @@
 /** The file that is imported: read once, whole, no larger than its bound, and as UTF-8 or not at all. */
 import { constants } from 'node:fs';
 import { open } from 'node:fs/promises';
-import { codeOf } from '../../core/errorcode.ts';
-import type { Question } from '../asking.ts';
-import { Mistake } from '../mistake.ts';
-import { readStandardInput } from '../standardinput.ts';
+import { codeOf } from '../../platform/errno.ts';
+import { Mistake } from '../errors.ts';
+import type { Question } from '../prompt.ts';
+import { readStandardInput } from '../standard-input.ts';
 
 const MOST_BYTES = 64 * 1024 * 1024;
 const decoder = new TextDecoder('utf-8', { fatal: true });

@@ -2,7 +2,7 @@
  * JSON as it stands in a file: strict, no key twice in an object, a number as it was written, and the line of every value. Errors say
  * where, never what. SOURCE: RFC 8259. WHY not JSON.parse: it takes the last of two keys, rounds numbers, and quotes what it refuses.
  */
-import { Mistake } from '../mistake.ts';
+import { Mistake } from '../errors.ts';
 
 /** Of every value: the line where it begins, from 1, and its text as it was written. */
 interface Placed {

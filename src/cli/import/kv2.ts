@@ -5,7 +5,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { isLoopback } from '../../client/address.ts';
 import type { Secret } from '../../core/secret.ts';
-import { Failure, Mistake } from '../mistake.ts';
+import { Failure, Mistake } from '../errors.ts';
 import { decode } from './file.ts';
 import { type JsonObject, type JsonValue, parseJson } from './json.ts';
 import { objectOf } from './members.ts';

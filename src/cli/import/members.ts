@@ -1,6 +1,6 @@
 /** Nested members as names and texts, by one rule for JSON files and the fields of Vault's secrets. */
 import { Secret } from '../../core/secret.ts';
-import { type Draft, type Reader, typeByName } from './draft.ts';
+import { type Draft, type Reader, typeByName } from './item.ts';
 import type { JsonObject, JsonValue } from './json.ts';
 
 type Source = Pick<Draft, 'description'> & {

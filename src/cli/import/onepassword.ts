@@ -3,10 +3,10 @@
  * SOURCE: support.1password.com/1pux-format
  */
 import { Secret } from '../../core/secret.ts';
-import { Mistake } from '../mistake.ts';
+import { Mistake } from '../errors.ts';
 import { isArchive, readEntry } from './archive.ts';
-import { Reader, type Reading, siteOf, typeByName } from './draft.ts';
 import { decode } from './file.ts';
+import { Reader, type Reading, siteOf, typeByName } from './item.ts';
 import { type JsonObject, type JsonValue, parseJson } from './json.ts';
 import { objectOf, objectsOf, textOf } from './members.ts';
 

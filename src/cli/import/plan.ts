@@ -1,8 +1,8 @@
 /** What an import would do, before it does anything: a row for each draft that can be stored, and what can't be, with the reason. */
 import { parseValue } from '../../core/credential.ts';
-import { Fault } from '../../core/fault.ts';
-import { type Draft, type LeftOut, Reader, type Reading } from './draft.ts';
-import { toPath } from './naming.ts';
+import { Fault } from '../../core/errors.ts';
+import { type Draft, type LeftOut, Reader, type Reading } from './item.ts';
+import { toPath } from './path-names.ts';
 
 /**
  * `new?`: an agent does not see what it may not list. `unchanged`: it was compared, and is there already. `there`: it exists, and only

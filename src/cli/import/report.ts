@@ -2,7 +2,7 @@
 import { toCell } from '../output/cells.ts';
 import type { Plan } from './plan.ts';
 import { isToStore } from './plan.ts';
-import type { Outcome } from './storing.ts';
+import type { Outcome } from './store.ts';
 
 export const PLAN_COLUMNS = ['path', 'plan', 'type', 'from', 'reason'];
 export const OUTCOME_COLUMNS = ['path', 'result', 'type', 'from', 'reason'];

@@ -1,8 +1,8 @@
 /** Which reader a file goes to: the one that was named, or the one that its beginning and its name tell of. */
-import { Mistake } from '../mistake.ts';
+import { Mistake } from '../errors.ts';
 import { isArchive } from './archive.ts';
-import type { Reading } from './draft.ts';
 import { decode } from './file.ts';
+import type { Reading } from './item.ts';
 
 const FORMATS = ['env', 'json', '1password', 'bitwarden'] as const;
 export type SourceFormat = (typeof FORMATS)[number];
@@ -26,15 +26,15 @@ export function formatOf(bytes: Uint8Array, name: string, wanted: SourceFormat |
 export async function readSource(bytes: Uint8Array, name: string, format: SourceFormat | 'csv'): Promise<Reading> {
   switch (format) {
     case 'csv':
-      return (await import('./spreadsheet.ts')).readSpreadsheet(decode(bytes, name), name);
+      return (await import('./csv.ts')).readSpreadsheet(decode(bytes, name), name);
     case '1password':
       return (await import('./onepassword.ts')).readOnePassword(bytes, name);
     case 'bitwarden':
       return (await import('./bitwarden.ts')).readBitwarden(decode(bytes, name), name);
     case 'json':
-      return (await import('./jsonfile.ts')).readJsonFile(decode(bytes, name), name);
+      return (await import('./json-file.ts')).readJsonFile(decode(bytes, name), name);
     case 'env':
-      return (await import('./envsource.ts')).readEnv(bytes, name);
+      return (await import('./env-source.ts')).readEnv(bytes, name);
   }
 }
 

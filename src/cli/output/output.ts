@@ -1,5 +1,5 @@
 /** What a command prints: records as a table, JSON, YAML or variables, on standard output, and nothing else there. */
-import { Mistake } from '../mistake.ts';
+import { Mistake } from '../errors.ts';
 import { hasColours, say, type Terminal } from '../terminal.ts';
 import { harmless, harmlessJson, type Printable, toText } from './cells.ts';
 import { toTable } from './table.ts';

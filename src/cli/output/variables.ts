@@ -3,7 +3,7 @@
  * what steers this command.
  */
 import { isLoaderVariable } from '../../masking/loader-variables.ts';
-import { Mistake } from '../mistake.ts';
+import { Mistake } from '../errors.ts';
 import { harmless, type Printable, toText } from './cells.ts';
 
 /** A list gives each record's variables after the other, numbered from 1. On a terminal nothing steers it. */

@@ -1,6 +1,6 @@
 /** What a replacement changes of a policy, and in which of its fields it gives more than before. */
 import type { PolicyDraft } from '../../core/policy.ts';
-import { grantsAllOf, patternCovers, principalCovers } from './covering.ts';
+import { grantsAllOf, patternCovers, principalCovers } from './subsumption.ts';
 
 type Field = 'principal' | 'resources' | 'actions' | 'max_ttl';
 

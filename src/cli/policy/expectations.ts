@@ -2,8 +2,8 @@
 
 import { nearest } from '../../core/nearest.ts';
 import { parseTtl, type TtlSeconds } from '../../core/policy.ts';
-import { Mistake } from '../mistake.ts';
-import { parseDuration } from '../numbers.ts';
+import { Mistake } from '../errors.ts';
+import { parseDuration } from '../plural.ts';
 import { DURATION_RULE } from './fields.ts';
 import { type Problem, refuseProblems, ruleBroken } from './problems.ts';
 import { type Question, readQuestion } from './question.ts';

@@ -7,7 +7,7 @@ import { decide, nearestPattern } from '../../core/decision.ts';
 
 import { matches, type Pattern } from '../../core/pattern.ts';
 import { names, type Policy } from '../../core/policy.ts';
-import { PolicyIndex } from '../../core/policyindex.ts';
+import { PolicyIndex } from '../../core/policy-index.ts';
 import { toPolicy } from './fields.ts';
 import { grantWords, toCommandLine } from './grant.ts';
 import type { Question } from './question.ts';

@@ -4,7 +4,7 @@ import type { PolicyReplacement, Policy as PolicyText } from '../../client/types
 import { nearest } from '../../core/nearest.ts';
 import { parsePattern } from '../../core/pattern.ts';
 import { ACTIONS, type Policy, type PolicyDraft, parsePolicy, parsePrincipal, parseTtl } from '../../core/policy.ts';
-import { parseDuration } from '../numbers.ts';
+import { parseDuration } from '../plural.ts';
 import { ruleBroken } from './problems.ts';
 
 /** `created_at` is taken and left alone, so that what `policy show` prints can be a file. */

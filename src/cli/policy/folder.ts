@@ -5,15 +5,15 @@
 
 import { lstat, readdir, readFile, realpath, stat } from 'node:fs/promises';
 import { basename, extname, join, resolve, sep } from 'node:path';
-import { codeOf } from '../../core/errorcode.ts';
 import { parsePolicyName } from '../../core/names.ts';
 import { nearest } from '../../core/nearest.ts';
 import type { PolicyDraft } from '../../core/policy.ts';
-import type { Question } from '../asking.ts';
-import { Mistake } from '../mistake.ts';
+import { codeOf } from '../../platform/errno.ts';
+import { Mistake } from '../errors.ts';
+import type { Question } from '../prompt.ts';
 import { readFields } from './fields.ts';
+import { NOTATIONS, type Notation, parseNotation } from './file-format.ts';
 import { readInput } from './input.ts';
-import { NOTATIONS, type Notation, parseNotation } from './notation.ts';
 import { type Problem, refuseProblems, ruleBroken } from './problems.ts';
 
 /** Twice as long as the longest policy there can be. */

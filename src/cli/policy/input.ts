@@ -1,9 +1,9 @@
 /** A file that is named on the command line, or standard input where it is `-`. */
 import { resolve } from 'node:path';
-import type { Question } from '../asking.ts';
-import { readGivenFile } from '../givenfile.ts';
-import { Mistake } from '../mistake.ts';
-import { readStandardInput } from '../standardinput.ts';
+import { Mistake } from '../errors.ts';
+import { readGivenFile } from '../given-file.ts';
+import type { Question } from '../prompt.ts';
+import { readStandardInput } from '../standard-input.ts';
 
 const MOST_BYTES = 16 * 1024 * 1024;
 const TOO_MUCH = 'holds more than 16 MiB';

@@ -1,6 +1,6 @@
 /** What is wrong with files that people wrote: all of it at once, each with its place, so that one look mends them. */
-import { Fault } from '../../core/fault.ts';
-import { Mistake } from '../mistake.ts';
+import { Fault } from '../../core/errors.ts';
+import { Mistake } from '../errors.ts';
 import { toCell } from '../output/cells.ts';
 
 export interface Problem {

@@ -1,11 +1,11 @@
 /** The files of a folder that are worth a look, in order of their names. Links are not followed, so that no tree is without an end. */
 import { readdir, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { Mistake } from '../mistake.ts';
-import { isEnvFile } from './envfile.ts';
+import { Mistake } from '../errors.ts';
+import { isEnvFile } from './env-file.ts';
 import { brokenPatternsRule, parsePatterns, saysIgnored } from './ignore.ts';
-import { type Holding, IgnoreFiles } from './ignorefiles.ts';
-import { readRegularFile } from './regular.ts';
+import { type Holding, IgnoreFiles } from './ignore-files.ts';
+import { readRegularFile } from './read-regular-file.ts';
 
 const NEVER_ENTERED: ReadonlySet<string> = new Set(['.git', '.hg', '.svn', '.jj', 'node_modules']);
 const LARGEST_BYTES = 1024 * 1024;

@@ -5,7 +5,7 @@
 import { lstatSync, readFileSync, statSync } from 'node:fs';
 import { dirname, isAbsolute, join, relative, resolve } from 'node:path';
 import { isLoaderVariable } from '../../masking/loader-variables.ts';
-import { Mistake } from '../mistake.ts';
+import { Mistake } from '../errors.ts';
 
 export interface FileSettings {
   readonly address?: string;

@@ -6,10 +6,10 @@
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { isLoopback } from '../../client/address.ts';
-import { Fault } from '../../core/fault.ts';
+import { Fault } from '../../core/errors.ts';
 import { parseAgentName } from '../../core/names.ts';
 import { Secret } from '../../core/secret.ts';
-import { Mistake } from '../mistake.ts';
+import { Mistake } from '../errors.ts';
 import { quoteWord } from '../output/variables.ts';
 import { type Places, userFilePath } from './files.ts';
 import { keyFileIn, readAdminToken } from './local.ts';

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Secret } from '../../core/secret.ts';
-import { layOut } from '../../daemon/datadir.ts';
+import { layOut } from '../../platform/data-dir-paths.ts';
 
 function readLine(file: string): string | null {
   try {

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { Secret } from '../../core/secret.ts';
-import { checkPrivateFile, ensurePrivateDir, writePrivateFile } from '../../daemon/files.ts';
+import { checkPrivateFile, ensurePrivateDir, writePrivateFile } from '../../platform/private-files.ts';
 import type { Places } from './files.ts';
 
 export type Login =

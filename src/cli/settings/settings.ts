@@ -1,6 +1,7 @@
 /** What a command goes by, and where each of it was said: flag over environment over project file over user file over default. */
 import type { Secret } from '../../core/secret.ts';
 import type { Format } from '../output/output.ts';
+import type { ChallengeService } from '../terminal.ts';
 import type { RunMapping, UnreadFile } from './files.ts';
 
 /** From the strongest: what somebody typed goes before everything. */
@@ -39,6 +40,7 @@ export interface OwnService {
   readonly dataDir: string;
   /** As it stands there. */
   readonly address: string;
+  readonly challengeService: ChallengeService;
 }
 
 export interface Settings {

@@ -1,5 +1,5 @@
 /** Places that say settings: flags, variables, and the layers of files. */
-import { Mistake } from '../mistake.ts';
+import { Mistake } from '../errors.ts';
 import type { FileSettings, Places } from './files.ts';
 import type { Level } from './settings.ts';
 

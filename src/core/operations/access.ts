@@ -1,12 +1,12 @@
 /** Access to credentials as operations ask for it: the decision, and the administrator's own rule. */
 import type { Caller } from '../agent.ts';
+import type { Workspace } from '../batch-state.ts';
 import { DENIALS, decide } from '../decision.ts';
 import { ADMIN_LEASE_SECONDS, ADMIN_POLICY } from '../lease.ts';
 import type { AgentName } from '../names.ts';
 import { type Asked, type Outcome, refused } from '../operation.ts';
 import type { CredentialPath } from '../path.ts';
 import type { Action } from '../policy.ts';
-import type { Workspace } from '../workspace.ts';
 
 export type Access =
   | { readonly allowed: true; readonly policyName: string; readonly ttlSeconds: number }

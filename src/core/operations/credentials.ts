@@ -1,11 +1,12 @@
 /** Storing, listing, looking at and deleting credentials. SOURCE: interface 4.1; decisions, "Credentials". */
+
+import type { VersionInfo } from '../batch-state.ts';
 import { type Credential, type CredentialVersion, isKept } from '../credential.ts';
 import { type CredentialId, type CredentialType, DEFAULT_TYPE } from '../names.ts';
 import { type Context, type Operation, operation, refused, succeeded } from '../operation.ts';
 import type { CredentialPath } from '../path.ts';
 import { EVERYTHING, type PathRange } from '../pattern.ts';
 import type { Secret } from '../secret.ts';
-import type { VersionInfo } from '../workspace.ts';
 import { access, refuseAccess, refuseAltered, refuseMissing } from './access.ts';
 
 export interface StoreRequest {

@@ -4,7 +4,7 @@
  * the first one's stands in the log. A refusal is not kept: it is decided anew.
  */
 import { actorId, identify } from '../agent.ts';
-import { Fault } from '../fault.ts';
+import { Fault } from '../errors.ts';
 import { type Keepable, type KeptReply, keyReused, REPLIES_KEPT_MS } from '../idempotency.ts';
 import { type Context, type Operation, refused, succeeded } from '../operation.ts';
 

@@ -1,9 +1,10 @@
 /** Looking at, renewing and revoking leases. SOURCE: decisions, "Leases". An agent sees and touches only its own. */
+
+import type { Workspace } from '../batch-state.ts';
 import { isListed, type Lease, type RevocationMark, statusOf } from '../lease.ts';
 import { type ActorName, ADMIN, ADMIN_ID, type AgentId, type AgentName, type LeaseId } from '../names.ts';
 import { type Asked, type Context, type Operation, operation, refused, succeeded } from '../operation.ts';
 import type { CredentialPath } from '../path.ts';
-import type { Workspace } from '../workspace.ts';
 import { agentAccess, mayRetrieve, refuseAccess, refuseAltered } from './access.ts';
 
 /** The lease as the caller may see it, or null: someone else's and one that does not exist are the same. */

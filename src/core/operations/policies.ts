@@ -1,10 +1,11 @@
 /** Creating, replacing and deleting policies, and simulation. SOURCE: interface 4.2; decisions, "Policies and decisions". */
+
+import type { Workspace } from '../batch-state.ts';
 import { decide, explain } from '../decision.ts';
 import type { AgentName, PolicyName } from '../names.ts';
 import { type Context, type Operation, operation, refused, succeeded } from '../operation.ts';
 import type { CredentialPath } from '../path.ts';
 import type { Policy, PolicyDraft } from '../policy.ts';
-import type { Workspace } from '../workspace.ts';
 
 export function createPolicy(context: Context, draft: PolicyDraft): Operation<Policy> {
   const resource = `policy:${draft.name}`;

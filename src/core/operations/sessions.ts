@@ -1,7 +1,7 @@
 /** Logging in with a signed challenge, and ending a session. SOURCE: interface 4.4 and 5.2; decisions, "Authentication". */
 import type { PublicKey, Session } from '../agent.ts';
 import type { EntryDraft } from '../audit.ts';
-import { Fault } from '../fault.ts';
+import { Fault } from '../errors.ts';
 import type { AgentId, AgentName, ChallengeId, TokenHash } from '../names.ts';
 import { ADMIN } from '../names.ts';
 import { type Context, type Operation, operation, refused, succeeded } from '../operation.ts';

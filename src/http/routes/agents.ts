@@ -7,10 +7,10 @@ import { parseDescription } from '../../core/agent.ts';
 import { parseAgentName } from '../../core/names.ts';
 import { deregisterAgent, listAgents, readAgent, registerAgent } from '../../vault/agents.ts';
 import { parsePublicKey } from '../../vault/encodings.ts';
-import { listReply } from '../lists.ts';
 import { toOptionalPage } from '../query.ts';
 import { type Route, route } from '../route.ts';
-import { agentToWire, toTimestamp } from '../wire.ts';
+import { agentToWire, toTimestamp } from '../serialize.ts';
+import { listReply } from '../streaming.ts';
 
 export const agentRoutes: readonly Route[] = [
   route({

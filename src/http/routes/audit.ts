@@ -2,16 +2,16 @@
 import { Type } from 'typebox';
 import { AuditQuery, MAX_FILTER_LENGTH } from '../../api/requests.ts';
 import { AuditEntry, Verification, VerificationProgress } from '../../api/responses.ts';
-import { invalid } from '../../core/fault.ts';
-import { parseInstant } from '../../core/instant.ts';
+import { invalid } from '../../core/errors.ts';
 import { parseActorName } from '../../core/names.ts';
-import { exportEntries, listEntries } from '../../vault/auditlog.ts';
-import { admitVerification, readProgress } from '../../vault/verification.ts';
-import { laterReply } from '../later.ts';
-import { lines } from '../lists.ts';
+import { parseInstant } from '../../core/timestamp.ts';
+import { exportEntries, listEntries } from '../../vault/audit.ts';
+import { admitVerification, readProgress } from '../../vault/verification/authorize.ts';
+import { laterReply } from '../deferred-response.ts';
 import { toPage } from '../query.ts';
 import { type Route, route } from '../route.ts';
-import { progressToWire, toTimestamp, verificationToWire } from '../wire.ts';
+import { progressToWire, toTimestamp, verificationToWire } from '../serialize.ts';
+import { lines } from '../streaming.ts';
 
 const HEAD_WORDS = /^\d+ [A-Za-z0-9+/=]+ [A-Za-z0-9+/=]+$/;
 

@@ -6,7 +6,7 @@ import { CredentialQuery, CredentialsQuery, StoreRequest } from '../../api/reque
 import { CredentialMetadata, ListedCredential, RetrieveResponse, StoredCredential } from '../../api/responses.ts';
 import { parseDescription } from '../../core/agent.ts';
 import { parseValue } from '../../core/credential.ts';
-import { invalid } from '../../core/fault.ts';
+import { invalid } from '../../core/errors.ts';
 import { parseCredentialType } from '../../core/names.ts';
 import { parsePath } from '../../core/path.ts';
 import { parseTtl } from '../../core/policy.ts';
@@ -17,10 +17,10 @@ import {
   retrieveCredential,
   storeCredential,
 } from '../../vault/credentials.ts';
-import { listReply } from '../lists.ts';
 import { toOptionalPage } from '../query.ts';
 import { type Route, route } from '../route.ts';
-import { credentialToWire, metadataToWire, toTimestamp } from '../wire.ts';
+import { credentialToWire, metadataToWire, toTimestamp } from '../serialize.ts';
+import { listReply } from '../streaming.ts';
 
 export const credentialRoutes: readonly Route[] = [
   route({

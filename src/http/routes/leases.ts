@@ -3,14 +3,14 @@ import { Type } from 'typebox';
 import { Id } from '../../api/fields.ts';
 import { LeasesQuery, Nothing, RevokeRequest } from '../../api/requests.ts';
 import { Lease, RevokeResponse } from '../../api/responses.ts';
-import { invalid } from '../../core/fault.ts';
+import { invalid } from '../../core/errors.ts';
 import { parseActorName, parseLeaseId } from '../../core/names.ts';
 import { parsePath } from '../../core/path.ts';
 import { listLeases, readLease, renewLease, revokeLease, revokeLeases } from '../../vault/leases.ts';
-import { listReply } from '../lists.ts';
 import { toOptionalPage } from '../query.ts';
 import { type Route, route } from '../route.ts';
-import { leaseToWire, toLeaseWire } from '../wire.ts';
+import { leaseToWire, toLeaseWire } from '../serialize.ts';
+import { listReply } from '../streaming.ts';
 
 function parseHolder({ agent, path }: { agent?: string | undefined; path?: string | undefined }) {
   return {

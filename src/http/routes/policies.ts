@@ -3,7 +3,7 @@ import { Type } from 'typebox';
 import { PolicyName } from '../../api/fields.ts';
 import { PageQuery, PolicyReplacement, PolicyRequest, SimulateRequest } from '../../api/requests.ts';
 import { Policy, Simulation } from '../../api/responses.ts';
-import { invalid } from '../../core/fault.ts';
+import { invalid } from '../../core/errors.ts';
 import { parseAgentName, parsePolicyName } from '../../core/names.ts';
 import { parsePath } from '../../core/path.ts';
 import { type PolicyDraft, parsePolicy } from '../../core/policy.ts';
@@ -15,10 +15,10 @@ import {
   replacePolicy,
   simulateAccess,
 } from '../../vault/policies.ts';
-import { listReply } from '../lists.ts';
 import { toOptionalPage } from '../query.ts';
 import { type Route, route } from '../route.ts';
-import { policyToWire } from '../wire.ts';
+import { policyToWire } from '../serialize.ts';
+import { listReply } from '../streaming.ts';
 
 interface PolicyFields {
   readonly principal: string;

@@ -5,7 +5,7 @@ import { parseAgentName, parseChallengeId } from '../../core/names.ts';
 import { parseSignature } from '../../vault/encodings.ts';
 import { endSession, issueChallenge, login, readSession } from '../../vault/sessions.ts';
 import { publicRoute, type Route, route } from '../route.ts';
-import { toTimestamp } from '../wire.ts';
+import { toTimestamp } from '../serialize.ts';
 
 export const sessionRoutes: readonly Route[] = [
   publicRoute({

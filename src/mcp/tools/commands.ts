@@ -5,10 +5,10 @@ import { matches, type Pattern } from '../../core/pattern.ts';
 import type { Secret } from '../../core/secret.ts';
 import type { AllowedCommand } from '../allowlist.ts';
 import { checkExtraArguments } from '../arguments.ts';
+import { Refusal } from '../errors.ts';
 import type { HeldLeases } from '../leases.ts';
-import type { LentValues } from '../lent.ts';
-import { Refusal } from '../refusal.ts';
-import { run } from '../running.ts';
+import type { LentValues } from '../outstanding-values.ts';
+import { run } from '../run-command.ts';
 import { readPath, strict, type Tool } from '../tool.ts';
 
 const MOST_AT_ONCE = 4;

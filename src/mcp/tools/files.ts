@@ -1,7 +1,7 @@
 /** `write_credential_to_file` and `remove_file`: a value where a program can read it, and its path to the model. */
 import { Type } from 'typebox';
-import { FILE_NAME } from '../folder.ts';
-import type { KeptFiles } from '../keeping.ts';
+import { FILE_NAME } from '../file-directory.ts';
+import type { KeptFiles } from '../leased-files.ts';
 import { readPath, strict, type Tool } from '../tool.ts';
 
 const name = Type.String({

@@ -4,11 +4,11 @@
  * for, and whoever waits for an answer is told when it is lost.
  */
 import type postgres from 'postgres';
-import { StoreFailure } from '../port.ts';
-import type { Row } from '../rows.ts';
+import type { Row } from '../decode-rows.ts';
+import { StoreFailure } from '../store.ts';
 import { type Host, type PostgresAddress, sslModeFor } from './address.ts';
 import { connect, type Purpose } from './driver.ts';
-import { toFailure } from './failures.ts';
+import { toFailure } from './errors.ts';
 
 const OPENS_WITHIN_S = 5;
 /** In the driver's own words, a reason to look at the next host. */

@@ -1,8 +1,8 @@
 /** The list of credentials, step by step: each looks at a bounded number of paths, in their order, wherever it begins. */
 import type { CountedCredential } from '../../core/credential.ts';
 import { rangeFrom } from '../../core/pattern.ts';
+import { toCredential } from '../decode-rows.ts';
 import type { Counted, CredentialPlace, CredentialQuery, Listed } from '../queries.ts';
-import { toCredential } from '../rows.ts';
 import type { Connection } from './connection.ts';
 
 /** Paths looked at in a step: some milliseconds of the server. */

@@ -1,9 +1,10 @@
 /** Loading what a turn's keys name: one statement a kind, however many keys there are. */
+
+import type { Keys } from '../../core/batch-state.ts';
 import type { ChallengeId, CredentialId } from '../../core/names.ts';
-import type { Keys } from '../../core/workspace.ts';
-import type { Found } from '../port.ts';
-import { type Row, toLease, toLoadedCredential, toReply, toSession, toVersion } from '../rows.ts';
-import { numberArray, textArray } from './arrays.ts';
+import { type Row, toLease, toLoadedCredential, toReply, toSession, toVersion } from '../decode-rows.ts';
+import type { Found } from '../store.ts';
+import { numberArray, textArray } from './array-literals.ts';
 import type { Connection } from './connection.ts';
 
 /** The keys of a turn by their kinds, each once. */

@@ -1,10 +1,10 @@
 /** Reading the audit log and its head record. */
 import type { AuditEntry } from '../../core/audit.ts';
-import type { Head, LastEntry } from '../port.ts';
+import type { Row } from '../decode-rows.ts';
 import type { AuditFilter, Matches } from '../queries.ts';
-import type { Row } from '../rows.ts';
+import type { Head, LastEntry } from '../store.ts';
 import type { Connection } from './connection.ts';
-import { toHead, toLast } from './turn.ts';
+import { toHead, toLast } from './transaction.ts';
 
 /** Entries looked at in a step: some milliseconds of the server. */
 const STEP_ENTRIES = 5000;

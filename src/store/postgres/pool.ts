@@ -2,10 +2,10 @@
  * Connections for what is read beside the turns. As many as there are places; who comes more waits, and is refused when he has
  * waited for long. One that failed is not used again.
  */
-import { StoreFailure } from '../port.ts';
+import { StoreFailure } from '../store.ts';
 import { type Connection, within } from './connection.ts';
-import type { Dialler } from './dialling.ts';
-import { toFailure } from './failures.ts';
+import { toFailure } from './errors.ts';
+import type { Dialler } from './reconnect-throttle.ts';
 
 const WAITS_AT_MOST_MS = 5000;
 /** Longer than the server's own time-out for a statement: then it does not answer at all. */

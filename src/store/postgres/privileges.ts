@@ -1,6 +1,6 @@
 /** What the service's role must be allowed, table by table: nothing more is needed, and the log can only grow. */
-import { StoreFailure } from '../port.ts';
-import { textArray } from './arrays.ts';
+import { StoreFailure } from '../store.ts';
+import { textArray } from './array-literals.ts';
 import type { Connection } from './connection.ts';
 
 /** WHY UPDATE on the head and on what was counted: their rows are locked (FOR UPDATE), which takes the right to change them. */

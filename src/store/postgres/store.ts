@@ -1,19 +1,10 @@
 /** The store on PostgreSQL, which several nodes share: turns of all of them go one after the other, under the lock of the head's row. */
 import type { AuditEntry } from '../../core/audit.ts';
+import type { Keys } from '../../core/batch-state.ts';
 import type { CountedCredential } from '../../core/credential.ts';
 import type { Lease } from '../../core/lease.ts';
 import type { AgentId, CredentialId, TokenHash } from '../../core/names.ts';
-import type { Keys } from '../../core/workspace.ts';
-import {
-  type Batch,
-  type Committed,
-  type Head,
-  type LogLocation,
-  type Store,
-  StoreFailure,
-  type Swept,
-  type Turn,
-} from '../port.ts';
+import { toAgent, toPolicy, toSession } from '../decode-rows.ts';
 import type {
   AuditFilter,
   Counted,
@@ -24,20 +15,29 @@ import type {
   MarkedLeases,
   Matches,
 } from '../queries.ts';
-import { toAgent, toPolicy, toSession } from '../rows.ts';
+import {
+  type Batch,
+  type Committed,
+  type Head,
+  type LogLocation,
+  type Store,
+  StoreFailure,
+  type Swept,
+  type Turn,
+} from '../store.ts';
+import { readAccessCount } from './access-counts.ts';
 import type { PostgresAddress } from './address.ts';
 import type { Connection } from './connection.ts';
-import { readAccessCount } from './counting.ts';
-import { Dialler } from './dialling.ts';
-import { countEnded, countLeases, listLeases } from './leaselists.ts';
+import { countEnded, countLeases, listLeases } from './lease-lists.ts';
 import { countCredentials, listCredentials } from './lists.ts';
 import { findSeqAt, hasEntryBeforeFirst, matchEntries, readEntries, readHead } from './log.ts';
-import { prepareSchema } from './migrating.ts';
+import { prepareSchema } from './migrate.ts';
 import { Pool } from './pool.ts';
 import { assertPrivileges } from './privileges.ts';
+import { Dialler } from './reconnect-throttle.ts';
 import { sweep } from './sweeper.ts';
-import { openTurn, prepareTurns } from './turn.ts';
-import { initialise, isEmpty, readEpoch, readKeyCheck, readSeenTime, readTime } from './vaultrecord.ts';
+import { openTurn, prepareTurns } from './transaction.ts';
+import { initialise, isEmpty, readEpoch, readKeyCheck, readSeenTime, readTime } from './vault-metadata.ts';
 
 /** Beside the one for turns, and one for sessions and epochs. */
 const READ_CONNECTIONS = 3;

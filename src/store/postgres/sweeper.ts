@@ -1,11 +1,11 @@
 /** Removing what ended long ago, in bounded steps, by one node at a time, beside the turns. */
 import { ENDED_LEASES_LISTED_MS } from '../../core/lease.ts';
 import { MAX_TTL_SECONDS } from '../../core/policy.ts';
-import type { Swept } from '../port.ts';
-import type { Row } from '../rows.ts';
+import type { Row } from '../decode-rows.ts';
+import type { Swept } from '../store.ts';
+import { addUp } from './access-counts.ts';
 import type { Connection } from './connection.ts';
-import { EPOCHS_REMEMBERED } from './control.ts';
-import { addUp } from './counting.ts';
+import { EPOCHS_REMEMBERED } from './control-changes.ts';
 
 /** Ended sessions are told apart from unknown ones for a day. */
 const ENDED_SESSIONS_KNOWN_MS = 24 * 3600 * 1000;

@@ -1,8 +1,8 @@
 /** Writing a turn's batch: changes in their order, rows of one kind together, and the head last, in one round trip with the commit. */
 import type { AuditEntry } from '../../core/audit.ts';
 import type { Lease } from '../../core/lease.ts';
-import type { Batch, Head, StoredChange } from '../port.ts';
-import type { Row } from '../rows.ts';
+import type { Row } from '../decode-rows.ts';
+import type { Batch, Head, StoredChange } from '../store.ts';
 import type { Connection } from './connection.ts';
 import {
   addVersion,
@@ -10,7 +10,7 @@ import {
   prepareCredentialWrites,
   putCredential,
   removeCredential,
-} from './credentialwriter.ts';
+} from './credential-writer.ts';
 
 type OfKind<Kind extends StoredChange['kind']> = Extract<StoredChange, { kind: Kind }>;
 

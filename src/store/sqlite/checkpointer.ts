@@ -7,8 +7,8 @@
 import { extname } from 'node:path';
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { Worker } from 'node:worker_threads';
-import { StoreFailure } from '../port.ts';
-import type { Checkpointed } from './checkpointthread.ts';
+import { StoreFailure } from '../store.ts';
+import type { Checkpointed } from './checkpoint-worker.ts';
 
 /** Pages in the write-ahead log that are worth it: 32 MiB. */
 const WORTH_FRAMES = 4000;
@@ -174,7 +174,7 @@ export class Checkpointer {
   }
 
   #start(): Worker {
-    const thread = new Worker(new URL(`./checkpointthread${extname(import.meta.url)}`, import.meta.url), {
+    const thread = new Worker(new URL(`./checkpoint-worker${extname(import.meta.url)}`, import.meta.url), {
       workerData: this.#file,
     });
     // It ends after it.

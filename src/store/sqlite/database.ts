@@ -2,7 +2,7 @@
 import { DatabaseSync } from 'node:sqlite';
 import { globMatches } from '../../core/glob.ts';
 import { type Migration, readMigrations } from '../migrations.ts';
-import { StoreFailure } from '../port.ts';
+import { StoreFailure } from '../store.ts';
 
 /** Marks the file as ours: 'LsHd'. */
 const APPLICATION_ID = 0x4c734864;

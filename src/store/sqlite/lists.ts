@@ -2,11 +2,11 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import type { CountedCredential } from '../../core/credential.ts';
 import { rangeFrom } from '../../core/pattern.ts';
+import { toCredential } from '../decode-rows.ts';
 import type { Counted, CredentialPlace, CredentialQuery, Listed } from '../queries.ts';
-import { toCredential } from '../rows.ts';
-import type { AccessCounts } from './accesscounts.ts';
+import type { AccessCounts } from './access-counts.ts';
 import { CREDENTIAL_COLUMNS } from './rows.ts';
-import { inWindows, WINDOW_ROWS } from './windows.ts';
+import { inWindows, WINDOW_ROWS } from './time-slice.ts';
 
 /** Its first and last path, both in it. */
 interface Window {

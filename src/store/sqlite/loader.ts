@@ -1,13 +1,13 @@
 /** Loading what a turn's keys name. */
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
+import type { Keys } from '../../core/batch-state.ts';
 import type { Credential, CredentialVersion } from '../../core/credential.ts';
 import type { CredentialId } from '../../core/names.ts';
 import type { CredentialPath } from '../../core/path.ts';
-import type { Keys } from '../../core/workspace.ts';
-import type { Found } from '../port.ts';
-import { type Row, toLease, toLoadedCredential, toReply, toSession, toVersion } from '../rows.ts';
-import type { CountNumber } from './accesscounts.ts';
-import type { HotCredentials } from './hotcredentials.ts';
+import { type Row, toLease, toLoadedCredential, toReply, toSession, toVersion } from '../decode-rows.ts';
+import type { Found } from '../store.ts';
+import type { CountNumber } from './access-counts.ts';
+import type { HotCredentials } from './credential-cache.ts';
 import { CREDENTIAL_COLUMNS, CREDENTIAL_WITH_NEWEST, HISTORY, toCredentialWithNewest, VERSION } from './rows.ts';
 
 /** A list that a turn's keys fill: the port's are read-only. */

@@ -1,7 +1,7 @@
 /** A lock between processes: an exclusive transaction on an empty database, which the operating system ends with the process. */
 import { existsSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
-import { StoreFailure } from '../port.ts';
+import { StoreFailure } from '../store.ts';
 import { atOpening, BUSY_TIMEOUT_MS, isBusy, toFailure } from './database.ts';
 
 /** A command that checks whether the lock is taken holds it for a moment: it must not keep a service from starting. */

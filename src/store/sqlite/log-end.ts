@@ -4,7 +4,7 @@
  */
 import { DatabaseSync } from 'node:sqlite';
 import type { AuditEntry } from '../../core/audit.ts';
-import type { Store } from '../port.ts';
+import type { Store } from '../store.ts';
 import { BUSY_TIMEOUT_MS, defineFunctions } from './database.ts';
 import { Log } from './log.ts';
 

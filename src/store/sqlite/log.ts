@@ -1,10 +1,10 @@
 /** Reading the audit log. */
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import type { AuditEntry } from '../../core/audit.ts';
-import type { Head, LastEntry } from '../port.ts';
 import type { AuditFilter, Matches } from '../queries.ts';
+import type { Head, LastEntry } from '../store.ts';
 import { ENTRIES_IN_RANGE, toEntry } from './rows.ts';
-import { inWindows } from './windows.ts';
+import { inWindows } from './time-slice.ts';
 
 /** Fewer than of other rows: a glob made to be slow takes half a millisecond with each. */
 const WINDOW_ENTRIES = 32;

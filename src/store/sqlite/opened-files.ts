@@ -3,7 +3,7 @@
  * replaced is lost when the process ends, and no write fails.
  */
 import { statSync } from 'node:fs';
-import { StoreFailure } from '../port.ts';
+import { StoreFailure } from '../store.ts';
 
 interface OpenedFile {
   readonly path: string;

@@ -3,7 +3,7 @@ import type { AuditEntry } from '../../core/audit.ts';
 import type { Credential, CredentialVersion } from '../../core/credential.ts';
 import type { CredentialId, CredentialType } from '../../core/names.ts';
 import type { CredentialPath } from '../../core/path.ts';
-import type { Authenticated } from '../port.ts';
+import type { Authenticated } from '../store.ts';
 
 /** What is said of a credential, without its newest value. */
 export const CREDENTIAL_COLUMNS = 'id, path, type, description, created_at, updated_at, version, mac, number';

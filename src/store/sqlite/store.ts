@@ -1,20 +1,20 @@
 /** The store on one SQLite file. The process owns the file: a turn needs no lock but the transaction of its commit. */
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
+import type { Keys } from '../../core/batch-state.ts';
 import type { AgentId, CredentialId, TokenHash } from '../../core/names.ts';
-import type { Keys } from '../../core/workspace.ts';
-import type { Batch, Committed, Head, LogLocation, Store, Turn } from '../port.ts';
+import { toAgent, toPolicy, toSession } from '../decode-rows.ts';
 import type { AuditFilter, CredentialPlace, CredentialQuery, LeaseQuery, MarkedLeases } from '../queries.ts';
-import { toAgent, toPolicy, toSession } from '../rows.ts';
-import { AccessCounts, type CountingOptions, type CountNumber } from './accesscounts.ts';
+import type { Batch, Committed, Head, LogLocation, Store, Turn } from '../store.ts';
+import { AccessCounts, type CountingOptions, type CountNumber } from './access-counts.ts';
 import { Checkpointer, type CheckpointOptions } from './checkpointer.ts';
+import { HotCredentials } from './credential-cache.ts';
 import { inTransaction, openDatabase, toFailure } from './database.ts';
-import { HotCredentials } from './hotcredentials.ts';
-import { LeaseLists } from './leaselists.ts';
+import { LeaseLists } from './lease-lists.ts';
 import { Lists } from './lists.ts';
 import { KeyLoader } from './loader.ts';
 import { Log } from './log.ts';
 import { Sweeper } from './sweeper.ts';
-import { type AnchorEntry, type SyncFile, WalSync } from './walsync.ts';
+import { type AnchorEntry, type SyncFile, WalSync } from './wal-sync.ts';
 import { BatchWriter } from './writer.ts';
 
 interface SqliteOptions {

@@ -2,10 +2,10 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { ENDED_LEASES_LISTED_MS } from '../../core/lease.ts';
 import { MAX_TTL_SECONDS } from '../../core/policy.ts';
-import type { Swept } from '../port.ts';
+import type { Swept } from '../store.ts';
 import { inTransaction } from './database.ts';
-import { EndedLeases } from './endedleases.ts';
-import { LeaseSpanSweeper } from './leasespans.ts';
+import { EndedLeases } from './expired-lease-sweeper.ts';
+import { LeaseSpanSweeper } from './lease-blocks.ts';
 
 /** Ended sessions are told apart from unknown ones for a day. */
 const ENDED_SESSIONS_KNOWN_MS = 24 * 3600 * 1000;

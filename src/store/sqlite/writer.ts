@@ -1,11 +1,11 @@
 /** Writing a turn's batch in one transaction. */
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import type { CredentialId } from '../../core/names.ts';
-import type { Batch, StoredChange } from '../port.ts';
-import type { AccessCounts, CountNumber } from './accesscounts.ts';
-import { CredentialWriter } from './credentialwriter.ts';
+import type { Batch, StoredChange } from '../store.ts';
+import type { AccessCounts, CountNumber } from './access-counts.ts';
+import { CredentialWriter } from './credential-writer.ts';
 import { inTransaction } from './database.ts';
-import { LeaseSpanWriter } from './leasespans.ts';
+import { LeaseSpanWriter } from './lease-blocks.ts';
 import { Statements } from './statements.ts';
 
 export class BatchWriter {

@@ -1,11 +1,11 @@
 /** Which operation of `src/core` serves a command. */
 import type { PublicKey } from '../../../src/core/agent.ts';
 import { parseValue } from '../../../src/core/credential.ts';
-import { Fault } from '../../../src/core/fault.ts';
+import { Fault } from '../../../src/core/errors.ts';
 import type { ActorName, AgentId, CredentialId, LeaseId, TokenHash } from '../../../src/core/names.ts';
 import { parseAgentName, parseCredentialType, parsePolicyName } from '../../../src/core/names.ts';
 import type { Operation } from '../../../src/core/operation.ts';
-import { adminRead } from '../../../src/core/operations/adminread.ts';
+import { adminRead } from '../../../src/core/operations/admin-read.ts';
 import { deregisterAgent, registerAgent } from '../../../src/core/operations/agents.ts';
 import * as credentials from '../../../src/core/operations/credentials.ts';
 import * as leases from '../../../src/core/operations/leases.ts';

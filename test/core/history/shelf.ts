@@ -1,12 +1,12 @@
 /** What a store does, in arrays: keeps rows, and finds what a turn's keys name. Nothing is decided here. */
 import type { Session } from '../../../src/core/agent.ts';
+import { type Keys, Loaded } from '../../../src/core/batch-state.ts';
 import type { Change } from '../../../src/core/change.ts';
 import type { CountedCredential, CredentialVersion } from '../../../src/core/credential.ts';
 import type { KeptReply } from '../../../src/core/idempotency.ts';
 import { type Lease, marked, type RevocationMark } from '../../../src/core/lease.ts';
 import type { ChallengeId, CredentialId } from '../../../src/core/names.ts';
 import type { Operation } from '../../../src/core/operation.ts';
-import { type Keys, Loaded } from '../../../src/core/workspace.ts';
 
 interface VersionRow {
   readonly credentialId: CredentialId;

@@ -4,12 +4,12 @@
  */
 import type { Presented } from '../../../src/core/agent.ts';
 import type { EntryDraft } from '../../../src/core/audit.ts';
+import { type Settings, Workspace } from '../../../src/core/batch-state.ts';
 import type { Change } from '../../../src/core/change.ts';
 import { Control } from '../../../src/core/control.ts';
 import type { AgentId, AgentName, ChallengeId, LeaseId, TokenHash } from '../../../src/core/names.ts';
 import type { Operation, Outcome } from '../../../src/core/operation.ts';
 import { CHALLENGE_LIFE_MS } from '../../../src/core/operations/sessions.ts';
-import { type Settings, Workspace } from '../../../src/core/workspace.ts';
 import type { Command, History, Turn, Wait } from './commands.ts';
 import { observe } from './observing.ts';
 import { toOperation } from './operations.ts';

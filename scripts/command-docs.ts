@@ -1,0 +1,85 @@
+/** Writes docs/commands from the table of commands: `node scripts/launch.mjs scripts/command-docs.ts`. A test holds that it was run. */
+import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import type { Command, Flag } from '../src/cli/command.ts';
+import { CONNECTION_FLAGS, flagsOf } from '../src/cli/flags.ts';
+import { flagText, type Group, usageLine } from '../src/cli/help.ts';
+
+const FOLDER = path.resolve(import.meta.dirname, '../docs/commands');
+
+function nameOf(command: Command): string {
+  return `${command.name.replaceAll(' ', '-')}.md`;
+}
+
+/** What a table of Markdown would take for its own. */
+const inTable = (text: string): string => text.replaceAll('|', '\\|');
+
+function row(flag: Flag): string {
+  return `| \`${inTable(flagText(flag))}\` | ${inTable(flag.help)}${flag.isRepeatable === true ? '; may be given again' : ''} |`;
+}
+
+function table(title: string, rows: readonly string[]): string[] {
+  return rows.length === 0 ? [] : [`## ${title}`, '', '| | |', '|---|---|', ...rows, ''];
+}
+
+/** The page of a command, as Markdown. */
+export function commandPage(command: Command): string {
+  const { name, summary, about = [], arguments: wanted = [], examples = [], asksService } = command;
+  const own = flagsOf(command).filter((flag) => !CONNECTION_FLAGS.includes(flag));
+  return [
+    `# leasehold ${name}`,
+    '',
+    `${summary}.`,
+    '',
+    '```text',
+    usageLine(command),
+    '```',
+    '',
+    ...about.flatMap((paragraph) => [paragraph, '']),
+    ...table(
+      'Arguments',
+      wanted.map((each) => `| \`${each.name}\` | ${inTable(each.help)} |`),
+    ),
+    ...table('Flags', own.map(row)),
+    ...(asksService ? ['Beside these, [the flags of every command that asks the service](README.md#flags).', ''] : []),
+    ...(examples.length === 0
+      ? []
+      : ['## Examples', '', '```sh', ...examples.flatMap(({ line, does }) => [`# ${does}`, line]), '```', '']),
+  ].join('\n');
+}
+
+/** The list of all, as Markdown. */
+export function indexPage(groups: readonly Group[]): string {
+  return [
+    '# Commands',
+    '',
+    '`npx --no-install leasehold …` in the checkout, `leasehold …` where it is installed. [docs/cli.md](../cli.md) tells what all have in common.',
+    '',
+    ...groups.flatMap(({ title, commands }) => [
+      `## ${title}`,
+      '',
+      '| | |',
+      '|---|---|',
+      ...commands.map((command) => `| [\`${command.name}\`](${nameOf(command)}) | ${command.summary} |`),
+      '',
+    ]),
+    ...table('Flags', CONNECTION_FLAGS.map(row)),
+  ].join('\n');
+}
+
+/** Every page by its file's name. */
+export function allPages(groups: readonly Group[]): Map<string, string> {
+  const pages = groups.flatMap(({ commands }) =>
+    commands.map((command) => [nameOf(command), commandPage(command)] as const),
+  );
+  return new Map([['README.md', indexPage(groups)], ...pages]);
+}
+
+if (import.meta.main) {
+  const { GROUPS } = await import('../src/cli/table.ts');
+  const pages = allPages(GROUPS);
+  mkdirSync(FOLDER, { recursive: true });
+  for (const name of readdirSync(FOLDER)) if (!pages.has(name)) rmSync(path.join(FOLDER, name));
+  for (const [name, text] of pages) writeFileSync(path.join(FOLDER, name), text);
+  process.stdout.write(`docs/commands: ${pages.size} pages.\n`);
+}

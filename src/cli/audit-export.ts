@@ -1,0 +1,87 @@
+/** The audit log into a file or a pipe, as the service streams it. */
+import { existsSync, writeFileSync } from 'node:fs';
+import { type FileHandle, open, rename, rm } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import { Readable, Transform } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { LeaseholdError } from '../client/errors.ts';
+import type { Leasehold } from '../client/leasehold.ts';
+import { codeOf } from '../platform/errno.ts';
+import type { Invocation } from './command.ts';
+import { Mistake } from './errors.ts';
+import { startProgress } from './progress.ts';
+import { say } from './terminal.ts';
+
+const NEWLINE = 10;
+
+/** @throws Mistake, LeaseholdError; a file is there only when it is whole */
+export async function exportLog(invocation: Invocation, vault: Leasehold): Promise<void> {
+  const { terminal, signal } = invocation;
+  const at = (name: string): string | null => {
+    const file = invocation.flag(name);
+    return file === null ? null : resolve(terminal.folder, file);
+  };
+  const [out, headFile] = [at('out'), at('head')];
+  // ORDER: before anything is asked for; what comes in between is found when it is written.
+  for (const file of [out, headFile]) if (file !== null && existsSync(file)) throw isThere(file);
+  const { meta } = await vault.audit.list({ limit: 1 }, { signal });
+  const { head, bytes } = await vault.audit.export({ signal });
+  const progress = startProgress(terminal, 'Exporting');
+  let entries = 0;
+  let last = NEWLINE;
+  const counting = new Transform({
+    transform(chunk: Buffer, _encoding, done) {
+      for (const byte of chunk) if (byte === NEWLINE) entries += 1;
+      last = chunk.at(-1) ?? last;
+      progress.show(entries, meta.total);
+      done(null, chunk);
+    },
+  });
+  const unfinished = out === null ? null : `${out}.unfinished`;
+  const file = unfinished === null ? null : await makeFile(unfinished);
+  try {
+    const source = Readable.fromWeb(bytes as Parameters<typeof Readable.fromWeb>[0]);
+    const target = file === null ? terminal.stdout : file.createWriteStream();
+    await pipeline(source, counting, target, { end: file !== null, signal });
+    if (last !== NEWLINE) throw new LeaseholdError('NO_ANSWER', 'the export broke off in the middle of an entry');
+    if (out !== null && unfinished !== null) await finish(unfinished, out);
+    if (headFile !== null)
+      writeFileSync(headFile, `leasehold-audit-head: ${head ?? ''}\n`, { flag: 'wx', mode: 0o600 });
+  } catch (error) {
+    if (unfinished !== null) await rm(unfinished, { force: true });
+    // Whoever reads has seen enough.
+    if (file === null && codeOf(error) === ' (EPIPE)') return;
+    throw signal.aborted ? signal.reason : toMistake(error);
+  } finally {
+    progress.end();
+  }
+  if (out !== null) say(terminal, `Wrote ${entries} entries to ${out}.`);
+}
+
+async function makeFile(path: string): Promise<FileHandle> {
+  try {
+    return await open(path, 'wx', 0o600);
+  } catch (error) {
+    if (codeOf(error) === ' (EEXIST)')
+      throw isThere(path, ' It is of an export that was broken off, or still goes on.');
+    throw toMistake(error);
+  }
+}
+
+async function finish(unfinished: string, out: string): Promise<void> {
+  // Made first, so that nothing of others is replaced.
+  writeFileSync(out, '', { flag: 'wx', mode: 0o600 });
+  await rename(unfinished, out);
+}
+
+function isThere(path: string, why = ''): Mistake {
+  return new Mistake(`${path} is there already`, `Give another one, or remove it.${why}`);
+}
+
+function toMistake(error: unknown): unknown {
+  if (error instanceof LeaseholdError || error instanceof Mistake) return error;
+  if (codeOf(error) === ' (EEXIST)') return new Mistake('the file is there already', 'Give another one, or remove it.');
+  if (error instanceof Error && 'syscall' in error)
+    return new Mistake(`the file cannot be written (${String(error.message)})`);
+  return new LeaseholdError('NO_ANSWER', 'the export broke off', { cause: error });
+}

@@ -1,0 +1,145 @@
+/** The command that puts one policy: one that is new at once, and in the place of another one after a question. */
+import { LeaseholdError } from '../../client/errors.ts';
+import type { Policies } from '../../client/policies.ts';
+import type { Policy } from '../../client/types.ts';
+import { ACTIONS, type PolicyDraft } from '../../core/policy.ts';
+import type { Command, Invocation } from '../command.ts';
+import { EXIT, Mistake } from '../errors.ts';
+import { YES } from '../flags.ts';
+import { parseDuration } from '../plural.ts';
+import { readFields, toPolicy, toReplacement } from '../policy/fields.ts';
+import { readPolicyFile, readPolicyText } from '../policy/folder.ts';
+import { readInput } from '../policy/input.ts';
+import { makePlan } from '../policy/plan.ts';
+import { planRecord, stepLines } from '../policy/plan-text.ts';
+import { refuseProblems } from '../policy/problems.ts';
+import { confirm } from '../prompt.ts';
+import { say } from '../terminal.ts';
+
+const COLUMNS = ['name', 'principal', 'actions', 'resources', 'max_ttl'];
+
+export const put: Command = {
+  name: 'policy put',
+  summary: 'Creates a policy, or takes the place of the one with that name',
+  about: [
+    'What no policy grants is denied. Of all policies that match, the one with the smallest --max-ttl decides.',
+    'A resource is a path, PREFIX/* for everything below a prefix, or *. Quote it: shells read * as files.',
+    'Where a policy has that name already and is another one, what changes is shown, with a mark where it gives more than before, and you are asked.',
+  ],
+  arguments: [{ name: 'NAME', help: 'of the policy', count: 'one', completes: 'policy' }],
+  flags: [
+    {
+      name: 'principal',
+      value: 'agent:NAME',
+      help: 'whom it names; agent:ci-* for all that begin so, agent:* for all',
+    },
+    { name: 'resource', value: 'PATTERN', help: 'where; several with commas', isRepeatable: true, completes: 'path' },
+    {
+      name: 'action',
+      value: ACTIONS.join('|'),
+      help: 'what; several with commas',
+      isRepeatable: true,
+      completes: ACTIONS,
+    },
+    {
+      name: 'max-ttl',
+      value: 'DURATION',
+      help: 'of its leases at most, such as 15m; a number is seconds (default 300)',
+    },
+    { name: 'file', value: 'FILE', help: 'has all of it: TOML, JSON or YAML; - for standard input', completes: 'file' },
+    YES,
+    { name: 'dry-run', value: null, help: 'only shows what would change' },
+  ],
+  examples: [
+    {
+      line: "leasehold policy put ci --principal 'agent:ci-*' --resource 'ci/*' --action retrieve,list --max-ttl 10m",
+      does: 'lets every agent whose name begins with ci- list and read what lies below ci/, for ten minutes',
+    },
+    { line: 'leasehold policy put ci --file policies/ci.toml', does: 'as the file says' },
+  ],
+  asksService: true,
+  printsRecords: true,
+  async run(invocation) {
+    const { terminal, signal, output } = invocation;
+    const name = invocation.argument('NAME');
+    const isSure = invocation.isOn('yes');
+    const draft = await readDraft(invocation, name);
+    const { policies } = invocation.connect();
+    const present = await readWhereItIs(policies, invocation, name);
+    const plan = makePlan([draft], present === null ? [] : [toPolicy(present)], false);
+    const [step] = plan.steps;
+    if (invocation.isOn('dry-run')) {
+      if (!output.isForPeople) await output.record(planRecord(plan, false));
+      else output.text(step === undefined ? `Policy ${name} is unchanged.` : stepLines(step).join('\n'));
+      say(terminal, 'Nothing was done.');
+      return EXIT.OK;
+    }
+    if (present !== null && step === undefined) {
+      await output.record(present, COLUMNS);
+      say(terminal, `Policy ${name} is unchanged.`);
+      return EXIT.OK;
+    }
+    if (step?.change === 'replace') {
+      for (const line of stepLines(step)) say(terminal, line);
+      if (!isSure && !(await confirm({ terminal, signal }, `Replace policy ${name}?`))) {
+        say(terminal, 'Nothing was done.');
+        return EXIT.NO;
+      }
+    }
+    const body = toReplacement(draft);
+    // One that somebody else has created meanwhile is not replaced unasked.
+    const isNew = present === null && !isSure;
+    const written = await (isNew
+      ? policies.create({ name, ...body }, { signal })
+      : policies.put(name, body, { signal }));
+    await output.record(written, COLUMNS);
+    say(terminal, `${present === null ? 'Created' : 'Replaced'} policy ${name}.`);
+    return EXIT.OK;
+  },
+};
+
+async function readWhereItIs(policies: Policies, { signal }: Invocation, name: string): Promise<Policy | null> {
+  try {
+    return await policies.read(name, { signal });
+  } catch (error) {
+    if (error instanceof LeaseholdError && error.code === 'NOT_FOUND') return null;
+    throw error;
+  }
+}
+
+const FLAG_OF: Readonly<Record<string, string>> = {
+  principal: '--principal',
+  resources: '--resource',
+  actions: '--action',
+  max_ttl: '--max-ttl',
+};
+
+/** Neither paths nor actions hold commas. */
+const listOf = (given: readonly string[]): string[] => given.flatMap((text) => text.split(','));
+
+/** @throws Mistake */
+async function readDraft(invocation: Invocation, name: string): Promise<PolicyDraft> {
+  const file = invocation.flag('file');
+  const [principal, maxTtl] = [invocation.flag('principal'), invocation.flag('max-ttl')];
+  const [resources, actions] = [listOf(invocation.flags('resource')), listOf(invocation.flags('action'))];
+  if (file !== null) {
+    if (principal !== null || maxTtl !== null || resources.length + actions.length > 0)
+      throw new Mistake('--file has all of the policy; give it, or the other flags');
+    if (file === '-') return readPolicyText(await readInput(invocation, file), name);
+    return readPolicyFile(invocation, file, name);
+  }
+  const fields = {
+    ...(principal === null ? {} : { principal }),
+    ...(resources.length === 0 ? {} : { resources }),
+    ...(actions.length === 0 ? {} : { actions }),
+    ...(maxTtl === null ? {} : { max_ttl: parseDuration(maxTtl) ?? maxTtl }),
+  };
+  const read = readFields(fields, name);
+  if ('draft' in read) return read.draft;
+  const problems = read.problems.map((problem) => {
+    const [, field = '', rule = problem] = /^(\w+)(?:\[\d+\])?: (.*)$/s.exec(problem) ?? [];
+    return { where: FLAG_OF[field] ?? 'NAME', what: rule };
+  });
+  refuseProblems(problems, 'leasehold policy put --help');
+  throw new Error('a policy without a draft had no problem');
+}

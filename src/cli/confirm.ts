@@ -1,0 +1,26 @@
+/** Before something is destroyed: what would be gone is said, and the person asked. */
+
+import type { Invocation } from './command.ts';
+import { EXIT } from './errors.ts';
+import { confirm } from './prompt.ts';
+import { say } from './terminal.ts';
+
+/**
+ * Null where it is to be done, else the exit code to end with. `--dry-run` goes before `--yes`; who says no is told so by the code.
+ * @throws Mistake where nobody is there to answer
+ */
+export async function askFirst(
+  invocation: Invocation,
+  describe: () => Promise<string>,
+  question: string,
+): Promise<number | null> {
+  const { terminal, signal } = invocation;
+  if (invocation.isOn('dry-run')) {
+    say(terminal, `${await describe()} Nothing was done.`);
+    return EXIT.OK;
+  }
+  if (invocation.isOn('yes')) return null;
+  if (await confirm({ terminal, signal }, `${await describe()} ${question}`)) return null;
+  say(terminal, 'Nothing was done.');
+  return EXIT.NO;
+}

@@ -1,0 +1,74 @@
+/** The service, as whoever the settings say. A session that a command began ends with it. */
+
+import { readFileSync, statSync } from 'node:fs';
+import { LeaseholdError } from '../client/errors.ts';
+import { fileSigner, Leasehold } from '../client/leasehold.ts';
+import { caFetch, unixFetch } from '../client/node-fetch.ts';
+import { codeOf } from '../platform/errno.ts';
+import { fetchFromOwnService } from './data-dir-proof.ts';
+import { Mistake } from './errors.ts';
+import type { Settings } from './settings/settings.ts';
+
+export interface Connected {
+  readonly vault: Leasehold;
+  /** Ends the session that was begun for the command, if one was. Never rejects. */
+  close(): Promise<void>;
+}
+
+const CLOSES_WITHIN_MS = 3000;
+
+/** @throws Mistake */
+export function connect(settings: Settings): Connected {
+  const { address, identity, ownService, timeoutSeconds, allowsInsecureHttp } = settings;
+  const socket = address.value.startsWith('unix:') ? address.value.slice('unix:'.length) : null;
+  const who = identity.value;
+  const ca = address.value.startsWith('https:') ? readCa(settings) : null;
+  try {
+    const direct = socket !== null ? unixFetch(socket) : ca !== null ? caFetch(ca) : fetch;
+    const vault = new Leasehold({
+      address: socket === null ? address.value : 'http://localhost',
+      timeoutMs: Math.round(timeoutSeconds.value * 1000),
+      insecureHttp: allowsInsecureHttp,
+      fetch: ownService === null ? direct : fetchFromOwnService(ownService, direct),
+      ...(who.kind === 'agent' ? { agent: { name: who.name, sign: fileSigner(who.keyFile) } } : {}),
+      ...(who.kind === 'token' || who.kind === 'session' ? { token: who.token } : {}),
+    });
+    const close = who.kind === 'agent' ? () => endSession(vault) : () => Promise.resolve();
+    return { vault, close };
+  } catch (error) {
+    if (error instanceof LeaseholdError) throw new Mistake(wordOption(error, settings));
+    throw error;
+  }
+}
+
+const MAX_CA_BYTES = 1024 * 1024;
+
+/** @throws Mistake */
+function readCa({ caFile }: Settings): string | null {
+  if (caFile === null) return null;
+  const { value: file, by } = caFile;
+  try {
+    const found = statSync(file);
+    if (found.isFile() && found.size <= MAX_CA_BYTES) return readFileSync(file, 'latin1');
+  } catch (error) {
+    throw new Mistake(`${by}: ${file} cannot be read${codeOf(error)}`);
+  }
+  throw new Mistake(`${by}: ${file} must be a file of at most 1 MiB`);
+}
+
+/** As the command calls it, by where it is from. */
+function wordOption(
+  { message, option }: LeaseholdError,
+  { address, identity, timeoutSeconds, caFile }: Settings,
+): string {
+  const from = { address: address.by, token: identity.by, timeoutMs: timeoutSeconds.by, ca: caFile?.by };
+  const found = Object.entries(from).find(([name]) => name === option);
+  if (found === undefined) return message;
+  const rule = message.slice(`${option}: `.length);
+  return `${found[1]}: ${rule.replace('allow it with insecureHttp', 'allow it with --insecure-http')}`;
+}
+
+async function endSession(vault: Leasehold): Promise<void> {
+  // One that can't be ended ends by itself within the hour.
+  await vault.logOut({ signal: AbortSignal.timeout(CLOSES_WITHIN_MS) }).catch(() => undefined);
+}

@@ -1,0 +1,100 @@
+/**
+ * The CSV exports of 1Password and Bitwarden. They hold less than the other formats, and everybody makes them.
+ * SOURCE: Bitwarden's page on conditioning an import; the heading of 1Password 8's own export.
+ */
+import { CsvError, parse } from 'csv-parse/sync';
+import { Secret } from '../../core/secret.ts';
+import { Mistake } from '../errors.ts';
+import { Reader, type Reading, siteOf, typeByName } from './item.ts';
+
+/** The cell below a heading, in lower case; empty where there is none. */
+type Row = (column: string) => string;
+
+const OPTIONS = { info: true, skip_empty_lines: true, max_record_size: 4 * 1024 * 1024 } as const;
+
+/** @throws Mistake for what is neither */
+export function readSpreadsheet(text: string, name: string): Reading {
+  const { columns, rows } = readRows(text, name);
+  const reader = new Reader();
+  if (columns.has('title') && columns.has('password')) {
+    for (const { row, line } of rows) addOnePassword(reader, row, `${name}:${line}`);
+  } else if (columns.has('name') && columns.has('login_password')) {
+    for (const { row, line } of rows) addBitwarden(reader, row, `${name}:${line}`);
+  } else {
+    const known = 'Title, Url, Username, Password … (1Password) or folder, name, login_password … (Bitwarden)';
+    throw new Mistake(`${name}: has none of the headings that are known: ${known}`);
+  }
+  return reader;
+}
+
+function addOnePassword(reader: Reader, row: Row, where: string): void {
+  if (row('archived').toLowerCase() === 'true') {
+    reader.leaveOut(where, 'it is archived');
+    return;
+  }
+  const add = adding(reader, [row('title')], row('url'), where);
+  add('username', row('username'), null);
+  add('password', row('password'), 'password');
+  add('one-time password', row('otpauth'), 'totp');
+  add('notes', row('notes'), 'note');
+}
+
+function addBitwarden(reader: Reader, row: Row, where: string): void {
+  // An organisation's export has collections, of which the first one counts.
+  const folder = row('folder') === '' ? (row('collections').split(',')[0] ?? '') : row('folder');
+  const above = folder.split('/').filter((segment) => segment !== '');
+  const add = adding(reader, [...above, row('name')], row('login_uri'), where);
+  add('username', row('login_username'), null);
+  add('password', row('login_password'), 'password');
+  add('totp', row('login_totp'), 'totp');
+  add('notes', row('notes'), 'note');
+  // Fields of one's own stand a line each; what has no name goes on with the value above it.
+  const fields: [name: string, value: string][] = [];
+  for (const line of row('fields').split(/\r?\n/)) {
+    const border = line.indexOf(': ');
+    const last = fields.at(-1);
+    if (border > 0) fields.push([line.slice(0, border), line.slice(border + 2)]);
+    else if (last !== undefined) last[1] += `\n${line}`;
+    else if (line !== '') reader.leaveOut(where, 'a field of its own has no name');
+  }
+  for (const [label, value] of fields) add(label, value, typeByName(label));
+}
+
+type Add = (field: string, value: string, type: string | null) => void;
+
+/** A cell that is empty is no credential. */
+function adding(reader: Reader, above: readonly string[], url: string, where: string): Add {
+  return (field, value, type) => {
+    if (value === '') return;
+    reader.add({ names: [...above, field], value: new Secret(value), type, description: siteOf(url), where });
+  };
+}
+
+/** @throws Mistake */
+function readRows(text: string, name: string) {
+  const records = parseRecords(text, name);
+  const columns = new Map((records[0]?.record ?? []).map((heading, at) => [heading.trim().toLowerCase(), at]));
+  if (columns.size < (records[0]?.record.length ?? 0)) throw new Mistake(`${name}: two columns have the same heading`);
+  const rows = records.slice(1).map(({ record }, at) => ({
+    row: (column: string): string => record[columns.get(column) ?? -1] ?? '',
+    // What is known is where the row before has ended.
+    line: (records[at]?.info.lines ?? 0) + 1,
+  }));
+  return { columns, rows };
+}
+
+interface Parsed {
+  readonly record: readonly string[];
+  readonly info: { readonly lines: number };
+}
+
+function parseRecords(text: string, name: string): readonly Parsed[] {
+  try {
+    // What its types don't say: with `info` a record comes beside what is known of it.
+    return parse(text, OPTIONS) as unknown as readonly Parsed[];
+  } catch (error) {
+    if (!(error instanceof CsvError)) throw error;
+    // WHY not its message: it may quote a cell.
+    throw new Mistake(`${name}:${String(error['lines'] ?? '?')}: this is no CSV as programs write it (${error.code})`);
+  }
+}

@@ -1,0 +1,100 @@
+/** An import from its beginning to its report, with what it needs of the outside as ports: the command fills them in. */
+import type { Leasehold } from '../../client/leasehold.ts';
+import { EXIT } from '../errors.ts';
+import type { Printable } from '../output/cells.ts';
+import { compare } from './compare.ts';
+import type { Reading } from './item.ts';
+import { isToStore, makePlan, type Plan } from './plan.ts';
+import { OUTCOME_COLUMNS, outcomeRecords, outcomeSentence, PLAN_COLUMNS, planRecords, planSentence } from './report.ts';
+import { type Outcome, storeAll } from './store.ts';
+
+export interface Ports {
+  /** For people. */
+  say(line: string): void;
+  /** A table for people, before they are asked. */
+  showPlan(records: readonly Printable[], columns: readonly string[]): void;
+  /** @throws Mistake where nobody is there */
+  confirm(question: string): Promise<boolean>;
+  progress(what: string): { show(done: number, of: number): void; end(): void };
+  print(records: readonly Printable[], columns: readonly string[]): Promise<void>;
+  readonly signal: AbortSignal;
+}
+
+export interface ImportOptions {
+  readonly prefix: readonly string[];
+  readonly onlyNew: boolean;
+  readonly compares: boolean;
+  readonly isDry: boolean;
+  readonly asks: boolean;
+  /** Whether the caller sees every path that there is. */
+  readonly seesAll: boolean;
+  /** Said in the end, where something was stored. */
+  readonly aftercare: readonly string[];
+}
+
+/** Resolves to the exit code. @throws LeaseholdError, Mistake, the signal's reason */
+export async function runImport(
+  vault: Pick<Leasehold, 'credentials'>,
+  reading: Reading,
+  ports: Ports,
+  options: ImportOptions,
+): Promise<number> {
+  const plan = await planFor(vault, reading, ports, options);
+  const wanted = plan.rows.filter(isToStore);
+  if (options.isDry) {
+    await ports.print(planRecords(plan), PLAN_COLUMNS);
+    ports.say(`Would store: ${planSentence(plan)}. Nothing was stored.`);
+    return exitCode(plan, []);
+  }
+  if (wanted.length > 0 && options.asks) {
+    ports.showPlan(planRecords(plan), PLAN_COLUMNS);
+    if (!(await ports.confirm(`Store ${planSentence(plan)}?`))) {
+      ports.say('Nothing was stored.');
+      return EXIT.NO;
+    }
+  }
+  const outcomes = await withProgress(ports, 'Storing', (progress) =>
+    storeAll(vault, wanted, { onlyNew: options.onlyNew, signal: ports.signal, progress }),
+  );
+  await ports.print(outcomeRecords(plan, outcomes), OUTCOME_COLUMNS);
+  ports.say(`${outcomeSentence(plan, outcomes)}.`);
+  if (outcomes.some(({ result }) => result === 'not tried' || result === 'failed')) {
+    ports.say('  Run the same again to go on; --if-new skips what is stored already.');
+  }
+  if (outcomes.some(({ result }) => result === 'stored')) for (const line of options.aftercare) ports.say(line);
+  ports.signal.throwIfAborted();
+  return exitCode(plan, outcomes);
+}
+
+async function planFor(
+  vault: Pick<Leasehold, 'credentials'>,
+  reading: Reading,
+  ports: Ports,
+  { prefix, onlyNew, seesAll, compares }: ImportOptions,
+): Promise<Plan> {
+  const { signal } = ports;
+  const existing = new Set<string>();
+  for await (const { path } of vault.credentials.listAll({}, { signal })) existing.add(path);
+  const plan = makePlan(reading, { prefix, existing, seesAll, onlyNew });
+  if (!compares || onlyNew) return plan;
+  return withProgress(ports, 'Comparing', (progress) => compare(vault, plan, { signal, progress }));
+}
+
+async function withProgress<T>(
+  { progress: start }: Ports,
+  what: string,
+  work: (progress: (done: number, of: number) => void) => Promise<T>,
+): Promise<T> {
+  const progress = start(what);
+  try {
+    return await work((done, of) => progress.show(done, of));
+  } finally {
+    progress.end();
+  }
+}
+
+/** A value that is not in the vault in the end is no success, whoever left it out. */
+function exitCode({ leftOut }: Plan, outcomes: readonly Outcome[]): number {
+  if (outcomes.some(({ result }) => result === 'failed' || result === 'not tried')) return EXIT.ERROR;
+  return leftOut.some(({ kind }) => kind === 'refused') ? EXIT.NO : EXIT.OK;
+}

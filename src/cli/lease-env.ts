@@ -1,0 +1,38 @@
+/** The service as what lends values to programs and files, and the words for what it refuses. */
+import { LeaseholdError } from '../client/errors.ts';
+import type { Leasehold } from '../client/leasehold.ts';
+import type { Lender, Refused } from '../run/leases.ts';
+import type { Invocation } from './command.ts';
+import { Hinted, withWayThere } from './explain-denial.ts';
+import { say } from './terminal.ts';
+
+export function lenderOf(invocation: Invocation, vault: Leasehold | null): Lender {
+  if (vault === null)
+    return { retrieve: () => Promise.reject(new Error('nothing was wanted')), revoke: () => Promise.resolve() };
+  return {
+    retrieve: (path, options) =>
+      withWayThere(invocation, { action: 'retrieve', path }, vault.credentials.retrieve(path, options)),
+    revoke: (leaseId, options) => vault.leases.revoke(leaseId, options),
+  };
+}
+
+/** Says all refusals but the last, which is answered for the frame to say. */
+export function tellRefusals({ terminal }: Invocation, refused: readonly Refused[]): unknown {
+  const errors = refused.map(withPath);
+  for (const error of errors.slice(0, -1)) {
+    const known = error instanceof Hinted ? error.error : error;
+    if (known instanceof LeaseholdError)
+      say(terminal, `leasehold: ${known.message.replace(/\.$/, '')} (${known.code}).`);
+  }
+  return errors.at(-1);
+}
+
+function withPath({ wanted: { name, path }, error }: Refused): unknown {
+  if (error instanceof Hinted) return new Hinted(named(error.error), error.hint);
+  return error instanceof LeaseholdError ? named(error) : error;
+
+  function named({ code, message, status, requestId, retryAfterSeconds }: LeaseholdError): LeaseholdError {
+    const details = { requestId, retryAfterSeconds, ...(status === null ? {} : { status }) };
+    return new LeaseholdError(code, `${name} (${path}): ${message}`, details);
+  }
+}

@@ -1,0 +1,26 @@
+/** Numbers and times as people type them. */
+import { parseInstant } from '../core/timestamp.ts';
+
+const SECONDS = { s: 1, m: 60, h: 3600, d: 86_400, w: 604_800 } as const;
+
+/** `90`, `90s`, `15m`, `1h30m` in seconds; null for anything else. */
+export function parseDuration(text: string): number | null {
+  if (/^\d{1,9}$/.test(text)) return Number(text);
+  if (!/^(?:\d{1,9}[smhdw])+$/.test(text)) return null;
+  const parts = [...text.matchAll(/(\d+)([smhdw])/g)];
+  return parts.reduce((sum, [, count, unit]) => sum + Number(count) * SECONDS[unit as keyof typeof SECONDS], 0);
+}
+
+/** `90m` and such, back from now, as the service takes times; ISO 8601 as it is. @throws Fault for anything else */
+export function toInstant(text: string, field: string, now: number = Date.now()): string {
+  const seconds = /[smhdw]$/.test(text) ? parseDuration(text) : null;
+  const instant = new Date(now - (seconds ?? 0) * 1000);
+  if (seconds !== null && !Number.isNaN(instant.getTime())) return instant.toISOString();
+  parseInstant(text, field, 'up');
+  return text;
+}
+
+/** `1 lease`, `2 leases`. */
+export function counted(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? '' : 's'}`;
+}

@@ -1,0 +1,39 @@
+/** What would no longer be granted if a policy were deleted, and what another one goes on granting, maybe for longer. */
+import type { Agent } from '../../client/types.ts';
+import type { AgentName } from '../../core/names.ts';
+import { names, type Policy } from '../../core/policy.ts';
+import { type Grant, grantsAllOf, grantsOf, meets } from './subsumption.ts';
+
+export interface Loss {
+  readonly action: string;
+  readonly resource: string;
+  /** `partly`: other policies grant some of it. */
+  readonly result: 'lost' | 'partly lost' | 'kept';
+  /** The policies that grant it, or some of it. */
+  readonly through: readonly string[];
+  /** For how long at most, from then on; null where all or some of it is lost. */
+  readonly max_ttl: number | null;
+}
+
+/** Each action of the policy on each of its patterns. */
+export function lossesOf(policy: Policy, others: readonly Policy[]): Loss[] {
+  return grantsOf(policy).map((grant) => lossOf(grant, policy, others));
+}
+
+function lossOf(grant: Grant, policy: Policy, others: readonly Policy[]): Loss {
+  const { action, pattern } = grant;
+  const alone = { ...policy, actions: [action], resources: [pattern] };
+  const covering = others.filter((other) => grantsAllOf(other, alone));
+  const meeting = others.filter((other) => grantsOf(other).some((theirs) => meets(theirs, grant)));
+  if (covering.length === 0) {
+    const result = meeting.length === 0 ? 'lost' : 'partly lost';
+    return { action, resource: pattern, result, through: meeting.map(({ name }) => name), max_ttl: null };
+  }
+  const max_ttl = Math.min(...covering.map(({ maxTtlSeconds }) => maxTtlSeconds));
+  return { action, resource: pattern, result: 'kept', through: covering.map(({ name }) => name), max_ttl };
+}
+
+/** The registered agents that the policy names. */
+export function namedAgents({ principal }: Policy, agents: readonly Agent[]): string[] {
+  return agents.map(({ name }) => name).filter((name) => names(principal, name as AgentName));
+}

@@ -1,0 +1,70 @@
+/** An env file with references where values stood: written beside it, then put in its place, so that it is the old or the new one. */
+import { constants } from 'node:fs';
+import { type FileHandle, open, rename, rm } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
+import { codeOf } from '../../platform/errno.ts';
+
+export interface Replacement {
+  /** Bytes of the file, the end is not part of it. */
+  readonly span: readonly [from: number, to: number];
+  readonly text: string;
+}
+
+/** Without following a link, and without waiting for whoever writes into a pipe. */
+const AS_IT_IS = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
+
+/** A file that is left as it is, and why. */
+export class NotRewritten extends Error {}
+
+export function replaceSpans(bytes: Buffer, replacements: readonly Replacement[]): Buffer {
+  const parts: Buffer[] = [];
+  let at = 0;
+  for (const { span, text } of replacements.toSorted((one, other) => one.span[0] - other.span[0])) {
+    if (span[0] < at) throw new Error('replacements overlap');
+    parts.push(bytes.subarray(at, span[0]), Buffer.from(text));
+    at = span[1];
+  }
+  return Buffer.concat([...parts, bytes.subarray(at)]);
+}
+
+/** Owner and mode stay. Resolves when it is on the disk. @throws NotRewritten where the file is not what it was, or can't be replaced */
+export async function rewrite(file: string, was: Buffer, becomes: Buffer): Promise<void> {
+  const unfinished = join(dirname(file), `${basename(file)}.${crypto.randomUUID()}.unfinished`);
+  try {
+    await using handle = await open(file, AS_IT_IS);
+    const { mode, uid, gid, nlink } = await handle.stat();
+    if (nlink > 1) throw new NotRewritten('it has another name (a hard link), which would keep the value');
+    // ORDER: private until it has the owner and the mode of the one whose place it takes.
+    await using written = await open(unfinished, 'wx', 0o600);
+    await written.writeFile(becomes);
+    const own = await written.stat();
+    if (own.uid !== uid || own.gid !== gid) await written.chown(uid, gid);
+    await written.chmod(mode & 0o7777);
+    await written.sync();
+    // Opened again: an editor may have put another file in its place.
+    await using now = await open(file, AS_IT_IS);
+    if (!(await holds(now, was))) throw new NotRewritten('it was changed meanwhile; nothing in it was replaced');
+    await rename(unfinished, file);
+    await syncFolder(dirname(file));
+  } catch (error) {
+    await rm(unfinished, { force: true });
+    if (error instanceof NotRewritten) throw error;
+    const code = codeOf(error);
+    throw new NotRewritten(code === ' (ELOOP)' ? 'it is a link' : `it cannot be replaced${code}`);
+  }
+}
+
+async function holds(handle: FileHandle, bytes: Buffer): Promise<boolean> {
+  const found = Buffer.alloc(bytes.length + 1);
+  let length = 0;
+  for (let read = -1; read !== 0 && length < found.length; length += read) {
+    read = (await handle.read(found, length, found.length - length, length)).bytesRead;
+  }
+  return found.subarray(0, length).equals(bytes);
+}
+
+async function syncFolder(folder: string): Promise<void> {
+  // Not every system opens folders; the rename is done there too.
+  await using handle = await open(folder, 'r').catch(() => null);
+  await handle?.sync().catch(() => undefined);
+}

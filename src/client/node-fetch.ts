@@ -1,0 +1,83 @@
+/**
+ * `fetch` as far as the client uses it, on Node's own HTTP client: for a Unix socket and for a private certificate authority, neither of
+ * which Node's `fetch` takes. WHY no imports of Node: bundlers for browsers follow every import, and fail at them.
+ */
+import type { IncomingMessage, RequestOptions } from 'node:http';
+import { badOption } from './errors.ts';
+import { notLeasehold } from './responses.ts';
+
+const PEM = /-----BEGIN CERTIFICATE-----[A-Za-z0-9+/=\s]+-----END CERTIFICATE-----/;
+
+export function unixFetch(socketPath: string): typeof fetch {
+  return fetchWith((url) => ({ socketPath, path: url.pathname + url.search, headers: { host: 'localhost' } }));
+}
+
+/** Trusts certificates of these authorities and no others. @throws LeaseholdError BAD_OPTIONS */
+export function caFetch(ca: string): typeof fetch {
+  if (!PEM.test(ca)) throw badOption('ca', 'must be one or more certificates in PEM');
+  const { getBuiltinModule } = globalThis.process ?? {};
+  if (getBuiltinModule === undefined) throw badOption('ca', 'can be used in Node, Bun and Deno only');
+  const { Agent } = getBuiltinModule('node:https');
+  const agent = new Agent({ ca, keepAlive: true });
+  return fetchWith(({ hostname, port, pathname, search }) => ({
+    agent,
+    hostname: hostname.replaceAll(/[[\]]/g, ''),
+    port,
+    path: pathname + search,
+    headers: {},
+  }));
+}
+
+type Target = Pick<RequestOptions, 'socketPath' | 'agent' | 'hostname' | 'port' | 'path'> & {
+  readonly headers: Readonly<Record<string, string>>;
+};
+
+function fetchWith(targetOf: (url: URL) => Target): typeof fetch {
+  return (input, init) => {
+    const target = targetOf(new URL(String(input)));
+    const { getBuiltinModule } = globalThis.process;
+    const { request } =
+      target.socketPath === undefined ? getBuiltinModule('node:https') : getBuiltinModule('node:http');
+    return new Promise((resolve, reject) => {
+      const { method = 'GET', headers, body, signal } = init ?? {};
+      const call = request(
+        {
+          ...target,
+          method,
+          headers: { ...target.headers, ...Object.fromEntries(new Headers(headers)) },
+          ...(signal ? { signal } : {}),
+        },
+        (response) => {
+          // WHY not left to throw: nothing would catch it in a callback.
+          try {
+            resolve(toResponse(response));
+          } catch {
+            call.destroy();
+            reject(notLeasehold({ status: response.statusCode ?? 0 }));
+          }
+        },
+      );
+      call.on('upgrade', (response, socket) => {
+        socket.destroy();
+        reject(notLeasehold({ status: response.statusCode ?? 0 }));
+      });
+      call.on('error', (error) => reject(new TypeError('fetch failed', { cause: error })));
+      call.end(typeof body === 'string' ? body : undefined);
+    });
+  };
+}
+
+/** @throws TypeError, RangeError for a status outside 200 to 599, and for a body where the status allows none */
+function toResponse(message: IncomingMessage): Response {
+  const { Readable } = globalThis.process.getBuiltinModule('node:stream');
+  const status = message.statusCode ?? 0;
+  const headers = new Headers();
+  for (const [name, values] of Object.entries(message.headersDistinct)) {
+    for (const value of values ?? []) headers.append(name, value);
+  }
+  // A response with such a status may have no body, not even an empty one.
+  const isBare = status === 204 || status === 304;
+  if (isBare) message.resume();
+  const content = isBare ? null : (Readable.toWeb(message) as ReadableStream<Uint8Array>);
+  return new Response(content, { status, headers });
+}

@@ -1,0 +1,69 @@
+/** The policies of one principal for one action, by pattern: what matches a path costs the path's depth at most. */
+import { LengthCounts } from './length-multiset.ts';
+import type { PolicyName } from './names.ts';
+import type { CredentialPath } from './path.ts';
+import { type PathRange, type Pattern, patternsOf, rangesOf } from './pattern.ts';
+import type { Policy } from './policy.ts';
+
+/** INVARIANT: smallest `maxTtlSeconds` first, then the name in code-point order. The first one decides. */
+function compareRestriction(a: Policy, b: Policy): number {
+  return a.maxTtlSeconds - b.maxTtlSeconds || (a.name < b.name ? -1 : a.name > b.name ? 1 : 0);
+}
+
+export function moreRestrictive(a: Policy | null, b: Policy | null): Policy | null {
+  if (a === null || b === null) return a ?? b;
+  return compareRestriction(a, b) <= 0 ? a : b;
+}
+
+export class Grants {
+  /** Each pattern's policies, most restrictive first. */
+  readonly #byPattern = new Map<Pattern, Policy[]>();
+  readonly #lengths = new LengthCounts();
+  /** What the patterns cover, until one of them comes or goes. */
+  #ranges: readonly PathRange[] | null = null;
+
+  get isEmpty(): boolean {
+    return this.#byPattern.size === 0;
+  }
+
+  patterns(): Iterable<Pattern> {
+    return this.#byPattern.keys();
+  }
+
+  ranges(): readonly PathRange[] {
+    this.#ranges ??= rangesOf(this.#byPattern.keys());
+    return this.#ranges;
+  }
+
+  put(pattern: Pattern, policy: Policy): void {
+    const policies = this.#byPattern.get(pattern) ?? [];
+    const next = policies.findIndex((other) => compareRestriction(other, policy) > 0);
+    policies.splice(next === -1 ? policies.length : next, 0, policy);
+    if (policies.length > 1) return;
+    this.#ranges = null;
+    this.#byPattern.set(pattern, policies);
+    this.#lengths.add(pattern.length);
+  }
+
+  remove(pattern: Pattern, name: PolicyName): void {
+    const policies = this.#byPattern.get(pattern);
+    if (policies === undefined) return;
+    const rest = policies.filter((other) => other.name !== name);
+    if (rest.length > 0) {
+      this.#byPattern.set(pattern, rest);
+      return;
+    }
+    this.#ranges = null;
+    this.#byPattern.delete(pattern);
+    this.#lengths.remove(pattern.length);
+  }
+
+  /** Of all that match the path the most restrictive, or null. */
+  mostRestrictive(path: CredentialPath): Policy | null {
+    let found: Policy | null = null;
+    for (const pattern of patternsOf(path, this.#lengths)) {
+      found = moreRestrictive(found, this.#byPattern.get(pattern)?.[0] ?? null);
+    }
+    return found;
+  }
+}

@@ -1,0 +1,88 @@
+/**
+ * How many connections there may be, in all and from one address. Where a new one is over a limit, the unauthenticated connection
+ * that was idle longest is closed; 503 only where every connection has shown a valid token.
+ */
+import type { Server } from 'node:http';
+import type { Socket } from 'node:net';
+import { writeFault } from './connections.ts';
+import { standardFault } from './errors.ts';
+
+const MAX_CONNECTIONS = 4096;
+const MAX_CONNECTIONS_PER_ADDRESS = 500;
+
+interface Connection {
+  readonly address: string;
+  /** Closes the connection and gives its place back. */
+  close(): void;
+}
+
+export class ConnectionLimits {
+  /** Connections that have not shown a valid token, longest idle first. */
+  readonly #unauthenticated = new Map<unknown, Connection>();
+  readonly #byAddress = new Map<string, number>();
+  #total = 0;
+
+  constructor(server: Server, newRequestId: () => string) {
+    server.on('connection', (socket: Socket) => {
+      const address = socket.remoteAddress ?? 'local';
+      if (this.#makeRoom(address)) this.#add(address, socket);
+      else writeFault(socket, standardFault('UNAVAILABLE'), newRequestId());
+    });
+    // Before the framework's own listener.
+    server.prependListener('request', ({ socket }, response) => response.once('close', () => this.#idle(socket)));
+  }
+
+  /** The connection has shown a valid token, and is not closed for another one. */
+  keep(socket: Socket): void {
+    this.#unauthenticated.delete(keyOf(socket));
+  }
+
+  #makeRoom(address: string): boolean {
+    // A Unix socket has no addresses to tell apart.
+    const limit = address === 'local' ? MAX_CONNECTIONS : MAX_CONNECTIONS_PER_ADDRESS;
+    const isAddressFull = (this.#byAddress.get(address) ?? 0) >= limit;
+    if (!isAddressFull && this.#total < MAX_CONNECTIONS) return true;
+    for (const connection of this.#unauthenticated.values()) {
+      if (isAddressFull && connection.address !== address) continue;
+      connection.close();
+      return true;
+    }
+    return false;
+  }
+
+  #add(address: string, socket: Socket): void {
+    const key = keyOf(socket);
+    let isOpen = true;
+    const release = (): void => {
+      if (!isOpen) return;
+      isOpen = false;
+      this.#unauthenticated.delete(key);
+      this.#total -= 1;
+      const left = (this.#byAddress.get(address) ?? 1) - 1;
+      if (left > 0) this.#byAddress.set(address, left);
+      else this.#byAddress.delete(address);
+    };
+    const close = (): void => {
+      release();
+      socket.destroy();
+    };
+    this.#total += 1;
+    this.#byAddress.set(address, (this.#byAddress.get(address) ?? 0) + 1);
+    this.#unauthenticated.set(key, { address, close });
+    socket.once('close', release);
+  }
+
+  /** A response has ended: the connection is idle from now on. */
+  #idle(socket: Socket): void {
+    const key = keyOf(socket);
+    const connection = this.#unauthenticated.get(key);
+    if (connection === undefined) return;
+    this.#unauthenticated.delete(key);
+    this.#unauthenticated.set(key, connection);
+  }
+}
+
+/** The same for a connection and for the TLS socket on top of it. */
+function keyOf(socket: Socket): unknown {
+  return socket.remoteAddress === undefined ? socket : `${socket.remoteAddress} ${socket.remotePort}`;
+}

@@ -1,0 +1,44 @@
+/** From what was thrown to the answer: a fault keeps its code, the framework's own errors get ours, anything else is a bug. */
+import { ERROR_STATUS } from '../api/errors.ts';
+import { Fault, type FaultCode } from '../core/errors.ts';
+import { isStoreFailure } from '../vault/storefailure.ts';
+
+export interface ErrorAnswer {
+  readonly status: number;
+  readonly body: { readonly error: { readonly code: FaultCode; readonly message: string } };
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+export function toErrorAnswer(fault: Fault): ErrorAnswer {
+  const headers: Record<string, string> = {};
+  const status = ERROR_STATUS[fault.code];
+  if (status === 401) headers['www-authenticate'] = 'Bearer';
+  if (fault.retryAfterSeconds !== null) headers['retry-after'] = String(fault.retryAfterSeconds);
+  return { status, body: { error: { code: fault.code, message: fault.message } }, headers };
+}
+
+const MESSAGES = {
+  PAYLOAD_TOO_LARGE: 'The body is too large.',
+  UNSUPPORTED_MEDIA_TYPE: 'The body must be application/json.',
+  INVALID_REQUEST: 'The request is not well formed.',
+  URI_TOO_LONG: 'The address is too long.',
+  HEADERS_TOO_LARGE: 'The headers are too large.',
+  REQUEST_TIMEOUT: 'The request did not arrive in time.',
+  UNAVAILABLE: 'The service holds as many connections as it can. Try again in a second.',
+} as const;
+
+export function standardFault(code: keyof typeof MESSAGES): Fault {
+  return new Fault(code, MESSAGES[code], code === 'UNAVAILABLE' ? 1 : null);
+}
+
+/** The fault that was meant, or null for a bug. */
+export function toFault(error: unknown): Fault | null {
+  if (error instanceof Fault) return error;
+  if (isStoreFailure(error)) return new Fault('UNAVAILABLE', 'The storage does not answer. Try again in a second.', 1);
+  const status = error instanceof Error && 'statusCode' in error ? error.statusCode : undefined;
+  if (status === 413) return standardFault('PAYLOAD_TOO_LARGE');
+  if (status === 415) return standardFault('UNSUPPORTED_MEDIA_TYPE');
+  if (status === 414) return standardFault('URI_TOO_LONG');
+  if (typeof status === 'number' && status >= 400 && status < 500) return standardFault('INVALID_REQUEST');
+  return null;
+}

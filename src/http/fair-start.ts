@@ -1,0 +1,142 @@
+/**
+ * Shares the event loop between callers: while there are several, each starts a bounded number of requests a millisecond, and of
+ * the large bodies of one caller few are read at a time. So one caller on many connections delays the others by a bounded time.
+ * A caller is an agent, the administrator, or the address of an unauthenticated client.
+ */
+import type { EventEmitter } from 'node:events';
+import type { IncomingMessage } from 'node:http';
+import type { FastifyRequest } from 'fastify';
+import { networkOf } from '../vault/login-throttle.ts';
+
+/** A credit is about 60 µs of work: a small request of an authenticated caller. */
+const CREDITS_PER_MS = 16;
+const MAX_DEBT = 16;
+const UNAUTHENTICATED_COST = 6;
+/** Requests of one caller that wait; further ones are rejected immediately. */
+const MAX_WAITING = 1024;
+/** Bytes of a body that cost a credit. */
+const BYTES_PER_CREDIT = 2 * 1024;
+/** Room for a value of 256 KiB whose every byte is escaped, and for the rest of its body. */
+export const MAX_BODY_BYTES = 2 * 1024 * 1024;
+/** How long a caller counts as present after its last request. */
+const PRESENT_MS = 100;
+/** Bodies over this size take many turns of the loop to read, and milliseconds to parse. */
+const LARGE_BODY_BYTES = 64 * 1024;
+const MAX_LARGE_BODIES = 2;
+
+export function callerKey({ presented, ip }: FastifyRequest): string {
+  if (presented === null) return `address ${networkOf(ip ?? 'local')}`;
+  return presented.kind === 'admin' ? 'admin' : `agent ${presented.agentName}`;
+}
+
+/** In credits. */
+function costOf({ presented, raw }: FastifyRequest): number {
+  const bytes = Math.min(bodyLength(raw), MAX_BODY_BYTES);
+  return (presented === null ? UNAUTHENTICATED_COST : 1) + bytes / BYTES_PER_CREDIT;
+}
+
+interface Account {
+  /** Credits that were used and are not yet paid off. */
+  debt: number;
+  readonly waiting: { readonly cost: number; readonly start: () => void }[];
+}
+
+export class FairStart {
+  readonly #accounts = new Map<string, Account>();
+  #lastCaller = '';
+  #contendedUntil = 0;
+  #paidUntil = 0;
+
+  /** Calls `start` now or later, in the order of the caller's requests. A caller that is alone does not wait. False where too many wait. */
+  run(request: FastifyRequest, start: () => void): boolean {
+    const caller = callerKey(request);
+    const now = performance.now();
+    if (caller !== this.#lastCaller) {
+      this.#lastCaller = caller;
+      this.#contendedUntil = now + PRESENT_MS;
+    }
+    const account = this.#accounts.get(caller);
+    const cost = costOf(request);
+    if (account !== undefined && (account.waiting.length > 0 || account.debt >= MAX_DEBT)) {
+      if (account.waiting.length >= MAX_WAITING) return false;
+      account.waiting.push({ cost, start });
+      return true;
+    }
+    if (now < this.#contendedUntil) {
+      if (this.#accounts.size === 0) this.#payLater(now);
+      this.#accounts.set(caller, { debt: (account?.debt ?? 0) + cost, waiting: [] });
+    }
+    start();
+    return true;
+  }
+
+  #payLater(now: number): void {
+    this.#paidUntil = now;
+    setTimeout(() => this.#pay(), 1);
+  }
+
+  #pay(): void {
+    const now = performance.now();
+    const paid = now < this.#contendedUntil ? (now - this.#paidUntil) * CREDITS_PER_MS : Number.POSITIVE_INFINITY;
+    const ready: (() => void)[] = [];
+    for (const [caller, account] of this.#accounts) {
+      account.debt = Math.max(0, account.debt - paid);
+      while (account.debt < MAX_DEBT) {
+        const next = account.waiting.shift();
+        if (next === undefined) break;
+        account.debt += next.cost;
+        ready.push(next.start);
+      }
+      if (account.debt === 0) this.#accounts.delete(caller);
+    }
+    if (this.#accounts.size > 0) this.#payLater(now);
+    for (const start of ready) start();
+  }
+}
+
+interface Reading {
+  /** Bodies that are being read. */
+  count: number;
+  /** What begins to read the others, oldest first. */
+  readonly waiting: Set<() => void>;
+}
+
+export class LargeBodies {
+  readonly #callers = new Map<string, Reading>();
+
+  /** Calls `read` when fewer than `MAX_LARGE_BODIES` of the caller are being read; never for a client that has gone. */
+  enter(caller: string, { raw }: FastifyRequest, response: EventEmitter, read: () => void): void {
+    if (bodyLength(raw) <= LARGE_BODY_BYTES) {
+      read();
+      return;
+    }
+    const own = this.#callers.get(caller) ?? { count: 0, waiting: new Set() };
+    this.#callers.set(caller, own);
+    const begin = (): void => {
+      own.count += 1;
+      raw.once('end', end);
+      read();
+    };
+    const end = (): void => {
+      raw.off('end', end);
+      response.off('close', end);
+      if (own.waiting.delete(begin)) return;
+      own.count -= 1;
+      const [next] = own.waiting;
+      if (next === undefined) {
+        if (own.count === 0) this.#callers.delete(caller);
+        return;
+      }
+      own.waiting.delete(next);
+      next();
+    };
+    response.once('close', end);
+    if (own.count < MAX_LARGE_BODIES) begin();
+    else own.waiting.add(begin);
+  }
+}
+
+/** Bytes that the header promises; infinite where the end is not known. */
+function bodyLength({ headers }: IncomingMessage): number {
+  return headers['transfer-encoding'] === undefined ? Number(headers['content-length'] ?? 0) : Number.POSITIVE_INFINITY;
+}

@@ -1,0 +1,186 @@
+/** From rows of the table to the framework's routes: the one funnel that every request of the interface goes through. */
+import { isIP } from 'node:net';
+import type { FastifyInstance, FastifyReply, FastifyRequest, preValidationHookHandler } from 'fastify';
+import { type TSchema, Type } from 'typebox';
+import { Nothing } from '../api/requests.ts';
+import { Meta } from '../api/responses.ts';
+import type { ServiceStatus } from '../api/types.ts';
+import type { Context } from '../core/operation.ts';
+import { toIdempotency } from '../vault/idempotency.ts';
+import { refuseAgent } from '../vault/refusal.ts';
+import type { Vault } from '../vault/vault.ts';
+import { readIdempotencyKey, requestTexts } from './idempotency-header.ts';
+import { preconditionsOf } from './preconditions.ts';
+import { readWholeNumbers, wholeNumbersOf } from './query.ts';
+import type { Call, ProveService, Reply, Route } from './route.ts';
+import { ROUTES } from './routes/table.ts';
+import { validationFault } from './validation.ts';
+
+/** A stranger's body is a few short fields; parsing more would cost what nobody has paid for. */
+const MAX_PUBLIC_BODY_BYTES = 32 * 1024;
+
+interface Parts {
+  readonly vault: Vault;
+  readonly status: () => ServiceStatus;
+  readonly prove: ProveService;
+}
+
+const NONCE_HEADER = 'leasehold-proof-nonce';
+
+export function addRoutes(app: FastifyInstance, parts: Parts): void {
+  for (const row of ROUTES) {
+    for (const path of [row.path, ...row.aliases]) {
+      app.route({
+        method: row.method,
+        url: toPattern(path),
+        config: {
+          isPublic: row.who === 'public',
+          isAlwaysServed: row.isAlwaysServed,
+          ...(row.who === 'admin' ? { adminEvent: row.event } : {}),
+        },
+        schema: toSchema(row),
+        attachValidation: true,
+        ...(row.who === 'public' ? { bodyLimit: MAX_PUBLIC_BODY_BYTES } : {}),
+        preValidation: toPreparation(row),
+        handler: (request, reply) => handle(parts, row, request, reply),
+      });
+    }
+  }
+}
+
+/** What happens to a request before its schemas: an empty body is `{}`, and digits in the query are numbers. */
+function toPreparation(row: Route): preValidationHookHandler {
+  const numbers = wholeNumbersOf(row.query);
+  const fillsBody = row.method !== 'GET' && !needsBody(row);
+  return (request, _reply, done) => {
+    if (fillsBody && request.body === undefined) request.body = {};
+    readWholeNumbers(request.query, numbers);
+    done();
+  };
+}
+
+/** Whether a request without a body lacks something. */
+function needsBody({ body }: Route): boolean {
+  return body !== null && (body.required ?? []).length > 0;
+}
+
+/** `{path}` may hold slashes and stands last; other parameters are one segment. */
+function toPattern(path: string): string {
+  return path.replace('{path}', '*').replaceAll(/\{(\w+)\}/g, ':$1');
+}
+
+function toSchema(row: Route): Record<string, unknown> {
+  const schema: Record<string, unknown> = { querystring: row.query };
+  if (row.method !== 'GET') schema['body'] = row.body ?? Nothing;
+  // WHY not for unions: their serialiser tries one shape after the other, and costs more than plain JSON.
+  if (row.data !== null && !('anyOf' in row.data)) schema['response'] = { [row.status]: answerSchema(row, row.data) };
+  return schema;
+}
+
+function answerSchema(row: Route, data: TSchema): TSchema {
+  return Type.Object(row.meta === 'always' ? { data, meta: Meta } : { data });
+}
+
+async function handle(
+  { vault, status, prove }: Parts,
+  row: Route,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<FastifyReply> {
+  const requestId = request.id;
+  const remoteAddr = addressOf(request);
+  if (row.who === 'public') {
+    checkSchemas(row, request);
+    const call = toCall(vault, request, { requestId, remoteAddr });
+    const answer = await row.handle({ ...call, status: status(), prove: () => proofFor(request, prove) });
+    return send(request, reply, row, answer);
+  }
+  const { presented } = request;
+  if (presented === null) throw new Error('a guarded route was reached without a caller');
+  const preconditions = preconditionsOf(request.raw);
+  const context: Context = { presented, requestId, remoteAddr, ...(preconditions === null ? {} : { preconditions }) };
+  checkSchemas(row, request);
+  return send(request, reply, row, await row.handle(withIdempotency(row, request, toCall(vault, request, context))));
+}
+
+/** Rejects an agent at a route of the administrator's before anything of its request is read, and records that. */
+export function checkRight(vault: Vault, request: FastifyRequest, done: (error?: Error) => void): void {
+  const { presented, id: requestId } = request;
+  const { adminEvent } = request.routeOptions.config;
+  if (presented === null) throw new Error('a guarded route was reached without a caller');
+  if (adminEvent === undefined || presented.kind === 'admin') {
+    done();
+    return;
+  }
+  const { name } = request.params as Record<string, string>;
+  const context: Context = { presented, requestId, remoteAddr: addressOf(request) };
+  refuseAgent(vault, context, adminEvent, name).then(() => done(), done);
+}
+
+function proofFor(request: FastifyRequest, prove: ProveService): string | null {
+  const nonce = request.headers[NONCE_HEADER];
+  return typeof nonce === 'string' ? prove(nonce) : null;
+}
+
+/** The call with what its Idempotency-Key says, where it has one and the row honours it. @throws INVALID_REQUEST */
+function withIdempotency(row: Route, request: FastifyRequest, call: Call<unknown, unknown>): Call<unknown, unknown> {
+  const key = row.isRepeatable ? readIdempotencyKey(request.raw) : null;
+  if (key === null) return call;
+  const { vault, context } = call;
+  const idempotency = toIdempotency(vault, context.presented, key, requestTexts(row, call));
+  return { ...call, context: { ...context, idempotency } };
+}
+
+function toCall<C>(vault: Vault, request: FastifyRequest, context: C) {
+  const params = request.params as Record<string, string>;
+  return {
+    vault,
+    context,
+    params: params['*'] === undefined ? params : { path: params['*'] },
+    query: request.query,
+    body: request.body,
+    ifNoneMatch: request.headers['if-none-match'],
+    token: request.token,
+  };
+}
+
+function checkSchemas(row: Route, request: FastifyRequest): void {
+  const { validationError } = request;
+  if (validationError === undefined) return;
+  const part = validationError.validationContext === 'querystring' ? 'query' : 'body';
+  const schema = part === 'query' ? row.query : row.body;
+  throw validationFault(part, validationError.validation[0], Object.keys(schema?.properties ?? {}));
+}
+
+/** As the log has it: an IPv4 address in IPv6 clothes as itself; null on a Unix socket. */
+function addressOf(request: FastifyRequest): string | null {
+  const { remoteAddress } = request.socket;
+  const told: string | undefined = request.ip;
+  // Behind a trusted proxy a header may hold anything.
+  const address = told === remoteAddress || isIP(told ?? '') !== 0 ? told : remoteAddress;
+  if (address === undefined || address === '') return null;
+  return address.startsWith('::ffff:') ? address.slice('::ffff:'.length) : address;
+}
+
+function send({ raw }: FastifyRequest, reply: FastifyReply, row: Route, answer: Reply): FastifyReply {
+  reply.code(row.status);
+  if (answer === null) return reply.send();
+  if ('bytes' in answer) return reply.type(answer.type).send(answer.bytes);
+  if ('hasFailed' in answer) {
+    const { data, hasFailed, headers = {} } = answer;
+    const status = hasFailed && row.failureStatus !== null ? row.failureStatus : row.status;
+    return reply.headers(headers).code(status).send({ data });
+  }
+  if (!('stream' in answer)) {
+    if (answer.headers === undefined) return reply.send(answer);
+    const { headers, ...body } = answer;
+    return reply.headers(headers).send(body);
+  }
+  const { stream, headers = {}, type } = answer;
+  if (answer.endsWithClient === true) {
+    const leave = (): void => void raw.socket.destroy();
+    raw.socket.once('end', leave);
+    stream.once('close', () => raw.socket.off('end', leave));
+  }
+  return reply.headers(headers).type(type).send(stream);
+}

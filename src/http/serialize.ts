@@ -1,0 +1,87 @@
+/** From what the vault tells to the interface's keys. Snake case and timestamps exist only from here outwards. */
+import type * as api from '../api/types.ts';
+import type { Agent } from '../core/agent.ts';
+import type { CountedCredential } from '../core/credential.ts';
+import { type Lease, statusOf } from '../core/lease.ts';
+import type { Policy } from '../core/policy.ts';
+import type { CountedMetadata } from '../vault/credentials.ts';
+import type { SeenLease } from '../vault/leases.ts';
+import type { Verification, VerificationProgress } from '../vault/verification/verifier.ts';
+
+let lastAt = Number.NaN;
+let lastTimestamp = '';
+
+/** Answers of one turn name the same few times: the last one is kept. */
+export function toTimestamp(at: number): string {
+  if (at !== lastAt) {
+    lastTimestamp = new Date(at).toISOString();
+    lastAt = at;
+  }
+  return lastTimestamp;
+}
+
+export const credentialToWire = (credential: CountedCredential): api.ListedCredential => ({
+  path: credential.path,
+  type: credential.type,
+  description: credential.description,
+  created_at: toTimestamp(credential.createdAt),
+  updated_at: toTimestamp(credential.updatedAt),
+  access_count: credential.accessCount,
+});
+
+export const metadataToWire = ({ credential, versions }: CountedMetadata): api.CredentialMetadata => ({
+  ...credentialToWire(credential),
+  versions: versions.map(({ version, createdAt }) => ({ version, created_at: toTimestamp(createdAt) })),
+});
+
+export const policyToWire = (policy: Policy): api.Policy => ({
+  name: policy.name,
+  principal: policy.principal,
+  resources: [...policy.resources],
+  actions: [...policy.actions],
+  max_ttl: policy.maxTtlSeconds,
+  created_at: toTimestamp(policy.createdAt),
+});
+
+export const agentToWire = (agent: Agent): api.Agent => ({
+  name: agent.name,
+  description: agent.description,
+  public_key: agent.publicKey,
+  registered_at: toTimestamp(agent.registeredAt),
+});
+
+export const leaseToWire = ({ lease, now }: SeenLease): api.Lease => ({
+  lease_id: lease.id,
+  agent_name: lease.agentName,
+  path: lease.path,
+  version: lease.version,
+  policy_name: lease.policyName,
+  issued_at: toTimestamp(lease.issuedAt),
+  expires_at: toTimestamp(lease.expiresAt),
+  revoked_at: lease.revokedAt === null ? null : toTimestamp(lease.revokedAt),
+  status: statusOf(lease, now),
+});
+
+export const toLeaseWire = (now: number) => (lease: Lease) => leaseToWire({ lease, now });
+
+export function verificationToWire(verification: Verification): api.Verification {
+  if (verification.isValid) {
+    const { entries, firstEntry, lastEntry } = verification;
+    return { valid: true, entries, first_entry: firstEntry, last_entry: lastEntry };
+  }
+  const { breakAtEntry, breakAtTimestamp, why } = verification;
+  return {
+    valid: false,
+    break_at_entry: breakAtEntry,
+    break_at_timestamp: breakAtTimestamp,
+    message: `The audit chain is broken at entry ${breakAtEntry}: ${why}.`,
+  };
+}
+
+/** Null where none runs. */
+export const progressToWire = (progress: VerificationProgress | null): api.VerificationProgress => ({
+  running: progress !== null,
+  entries_checked: progress?.entriesChecked ?? null,
+  entries_total: progress?.entriesTotal ?? null,
+  started_at: progress === null ? null : toTimestamp(progress.startedAt),
+});

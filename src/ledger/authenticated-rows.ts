@@ -1,0 +1,92 @@
+/** MACs on the rows that decide: put on when they are stored, checked when they are read. */
+import type { Agent, Session } from '../core/agent.ts';
+import type { Credential } from '../core/credential.ts';
+import type { KeptReply } from '../core/idempotency.ts';
+import type { Policy } from '../core/policy.ts';
+import type { VaultKeys } from '../crypto/keys.ts';
+import { isRowAuthentic, type RowFields, rowMac } from '../crypto/row-mac.ts';
+import type { Authenticated } from '../store/store.ts';
+
+type RowKey = VaultKeys['row'];
+
+const agentFields = (agent: Agent): RowFields => [
+  agent.id,
+  agent.name,
+  agent.description,
+  agent.publicKey,
+  agent.registeredAt,
+];
+
+const policyFields = (policy: Policy): RowFields => [
+  policy.name,
+  policy.principal,
+  policy.resources,
+  policy.actions,
+  policy.maxTtlSeconds,
+  policy.createdAt,
+];
+
+const sessionFields = (session: Session): RowFields => [
+  session.tokenHash,
+  session.agentId,
+  session.issuedAt,
+  session.expiresAt,
+];
+
+const credentialFields = (credential: Credential): RowFields => [
+  credential.id,
+  credential.path,
+  credential.type,
+  credential.description,
+  credential.createdAt,
+  credential.updatedAt,
+  credential.version,
+];
+
+const replyFields = (reply: KeptReply): RowFields => [
+  reply.id,
+  reply.agentId,
+  reply.requestMac,
+  reply.reply,
+  reply.expiresAt,
+];
+
+export const signAgent = (key: RowKey, agent: Agent): Authenticated<Agent> => ({
+  ...agent,
+  mac: rowMac(key, 'agent', agentFields(agent)),
+});
+
+export const signPolicy = (key: RowKey, policy: Policy): Authenticated<Policy> => ({
+  ...policy,
+  mac: rowMac(key, 'policy', policyFields(policy)),
+});
+
+export const signSession = (key: RowKey, session: Session): Authenticated<Session> => ({
+  ...session,
+  mac: rowMac(key, 'session', sessionFields(session)),
+});
+
+export const signCredential = (key: RowKey, credential: Credential): Authenticated<Credential> => ({
+  ...credential,
+  mac: rowMac(key, 'credential', credentialFields(credential)),
+});
+
+export const signReply = (key: RowKey, reply: KeptReply): Authenticated<KeptReply> => ({
+  ...reply,
+  mac: rowMac(key, 'reply', replyFields(reply)),
+});
+
+export const isAgentAuthentic = (key: RowKey, agent: Authenticated<Agent>): boolean =>
+  isRowAuthentic(key, 'agent', agentFields(agent), agent.mac);
+
+export const isPolicyAuthentic = (key: RowKey, policy: Authenticated<Policy>): boolean =>
+  isRowAuthentic(key, 'policy', policyFields(policy), policy.mac);
+
+export const isSessionAuthentic = (key: RowKey, session: Authenticated<Session>): boolean =>
+  isRowAuthentic(key, 'session', sessionFields(session), session.mac);
+
+export const isCredentialAuthentic = (key: RowKey, credential: Authenticated<Credential>): boolean =>
+  isRowAuthentic(key, 'credential', credentialFields(credential), credential.mac);
+
+export const isReplyAuthentic = (key: RowKey, reply: Authenticated<KeptReply>): boolean =>
+  isRowAuthentic(key, 'reply', replyFields(reply), reply.mac);

@@ -1,0 +1,149 @@
+/**
+ * Turns over the store, one at a time: load, decide, commit, and remember what was committed.
+ * INVARIANT: memory holds nothing that is not in the store. Where a turn fails it is read anew before the next one.
+ */
+
+import { Loaded, type Settings, Workspace } from '../core/batch-state.ts';
+import type { Operation } from '../core/operation.ts';
+import { headMac } from '../crypto/chain.ts';
+import type { VaultKeys } from '../crypto/keys.ts';
+import type { ControlChanges, Store, Turn } from '../store/store.ts';
+import type { Clock } from './clock.ts';
+import { assertNothingLost, catchUp } from './cluster-sync.ts';
+import { SharedClock } from './database-clock.ts';
+import { type Answer, type DecidedTurn, decideTurn } from './decide-batch.ts';
+import type { DenialBudget } from './denial-budget.ts';
+import { fill, keysToLoad } from './load.ts';
+import { Rounds } from './single-flight.ts';
+import { type Memory, readMemory } from './vault-state.ts';
+
+export interface TurnParts {
+  readonly store: Store;
+  readonly keys: VaultKeys;
+  readonly clock: Clock;
+  readonly settings: Settings;
+  readonly memory: Memory;
+  readonly denials: DenialBudget;
+  /** Called with the agents that other nodes deregistered: what this one has of them must go. */
+  readonly onDeregistered: (agents: ControlChanges['removedAgents']) => void;
+}
+
+/** A turn that the next one builds on; nobody is answered before it is durable. */
+export interface Taken {
+  readonly answers: readonly Answer[];
+  /** As the store's; null where nothing was to be written. */
+  readonly durable: Promise<void> | null;
+}
+
+const NEVER = new AbortController().signal;
+
+export class Turns {
+  readonly #parts: TurnParts;
+  readonly #epochs: Rounds<number>;
+  #memory: Memory;
+
+  constructor(parts: TurnParts) {
+    this.#parts = parts;
+    this.#memory = parts.memory;
+    this.#epochs = new Rounds(() => parts.store.readEpoch());
+  }
+
+  get memory(): Memory {
+    return this.#memory;
+  }
+
+  /** Resolves when the turn is written. @throws StoreFailure, or a bug; then memory must be read anew */
+  async take(operations: readonly Operation<unknown>[]): Promise<Taken> {
+    const { store, keys } = this.#parts;
+    const loaded = new Loaded();
+    const wanted = operations.map((operation) => keysToLoad(this.#memory, operation, loaded, store.isShared));
+    const turn = await store.openTurn(wanted, this.#memory.known?.seq);
+    let decided: DecidedTurn;
+    let now: number;
+    try {
+      now = await this.#begin(turn);
+      fill(keys, this.#memory, loaded, turn.found);
+      decided = this.#decide(operations, loaded, now);
+    } catch (error) {
+      await turn.abandon();
+      throw error;
+    }
+    const { answers, entries, head, changes, accesses } = decided;
+    if (entries.length === 0 && changes.length === 0) {
+      await turn.abandon();
+      return { answers, durable: null };
+    }
+    const { durable } = await turn.commit({ entries, head, changes, accesses });
+    this.#remember(decided, now);
+    return { answers, durable };
+  }
+
+  /** Takes over what other nodes did. Resolves to the time of the turn. */
+  async #begin({ shared }: Turn): Promise<number> {
+    const { store, keys, clock } = this.#parts;
+    if (shared === null) return Math.max(clock.now(), this.#memory.lastEntryAt);
+    assertNothingLost(this.#memory, shared);
+    this.#parts.onDeregistered(await catchUp(this.#memory, shared, store, keys));
+    const notBefore = Math.max(shared.seenAt, this.#memory.lastEntryAt);
+    if (clock instanceof SharedClock) {
+      clock.follow(shared.now);
+      clock.advance(notBefore);
+    }
+    return Math.max(clock.now(), notBefore);
+  }
+
+  #decide(operations: readonly Operation<unknown>[], loaded: Loaded, now: number): DecidedTurn {
+    const { keys, settings, denials } = this.#parts;
+    const { control, tip } = this.#memory;
+    return decideTurn(operations, new Workspace(control, loaded, settings), tip, now, keys, denials);
+  }
+
+  /** Takes over what was committed. */
+  #remember({ head, entries, changes, summaries }: DecidedTurn, now: number): void {
+    summaries.committed();
+    const memory = this.#memory;
+    memory.tip = head;
+    memory.head = head;
+    const last = entries.at(-1);
+    if (last !== undefined) {
+      memory.known = last;
+      memory.lastEntryAt = now;
+    }
+    for (const change of changes) {
+      if (change.kind === 'removeSession') memory.sessions.drop(change.tokenHash);
+    }
+  }
+
+  /**
+   * Resolves when agents and policies in memory are as new as what was committed when this was asked; false where a turn has to
+   * be taken for that. At once where nobody else writes to the store. @throws StoreFailure
+   */
+  async isFresh(): Promise<boolean> {
+    return !this.#parts.store.isShared || (await this.#epochs.ask(NEVER)) === this.#memory.tip.epoch;
+  }
+
+  /**
+   * Reads memory again: what a failed turn changed in it is gone, and what a commit did all the same is in it. Then writes the
+   * head record as it stands, so that a turn is known to succeed. @throws StoreFailure
+   */
+  async recover(): Promise<void> {
+    const { store, keys } = this.#parts;
+    const memory = await readMemory(store, keys);
+    const turn = await store.openTurn([], this.#memory.known?.seq);
+    try {
+      if (turn.shared !== null) {
+        assertNothingLost(this.#memory, turn.shared);
+        this.#parts.onDeregistered(await catchUp(memory, turn.shared, store, keys));
+      }
+    } catch (error) {
+      await turn.abandon();
+      throw error;
+    }
+    const { tip } = memory;
+    const head = { ...tip, mac: headMac(keys.audit, tip.seq, tip.hmac) };
+    const { durable } = await turn.commit({ entries: [], head, changes: [], accesses: new Map() });
+    await durable;
+    memory.head = head;
+    this.#memory = memory;
+  }
+}

@@ -1,0 +1,142 @@
+/**
+ * One turn: decides each operation in order, seeing what the ones before changed, opens and seals values, and chains the
+ * entries. What comes out is the batch to commit and what to answer after it.
+ */
+import { ACTION_OF, type AuditEntry, type EntryDraft } from '../core/audit.ts';
+import type { Workspace } from '../core/batch-state.ts';
+import { type Change, isControl } from '../core/change.ts';
+import { Fault } from '../core/errors.ts';
+import type { CredentialId } from '../core/names.ts';
+import type { Operation, Outcome } from '../core/operation.ts';
+import { Secret } from '../core/secret.ts';
+import { headMac, linkEntry } from '../crypto/chain.ts';
+import type { VaultKeys } from '../crypto/keys.ts';
+import { newEntryId } from '../crypto/random.ts';
+import { open, seal } from '../crypto/sealing.ts';
+import type { Head, StoredChange } from '../store/store.ts';
+import { signAgent, signCredential, signPolicy, signReply, signSession } from './authenticated-rows.ts';
+import type { DenialBudget, Summaries } from './denial-budget.ts';
+import type { Tip } from './vault-state.ts';
+
+/** What one operation's caller is told once the turn is on disk. A bug is an Error that is no Fault. */
+export type Answer =
+  | { readonly kind: 'reply'; readonly reply: unknown; readonly value: Secret | null }
+  | { readonly kind: 'refusal'; readonly error: Error };
+
+export interface DecidedTurn {
+  readonly answers: readonly Answer[];
+  readonly entries: readonly AuditEntry[];
+  readonly changes: readonly StoredChange[];
+  readonly head: Head;
+  /** Successful retrievals of each credential. */
+  readonly accesses: ReadonlyMap<CredentialId, number>;
+  /** Of denials that were not recorded one by one; in the entries. */
+  readonly summaries: Summaries;
+}
+
+export function decideTurn(
+  operations: readonly Operation<unknown>[],
+  workspace: Workspace,
+  tip: Tip,
+  now: number,
+  keys: VaultKeys,
+  denials: DenialBudget,
+): DecidedTurn {
+  const timestamp = new Date(now).toISOString();
+  const answers: Answer[] = [];
+  const entries: AuditEntry[] = [];
+  const changes: StoredChange[] = [];
+  const accesses = new Map<CredentialId, number>();
+  let { seq, hmac, epoch } = tip;
+  let movesEpoch = false;
+  const record = (draft: EntryDraft): void => {
+    seq += 1;
+    const unlinked = unlinkedEntry(draft, seq, timestamp);
+    hmac = linkEntry(keys.audit, hmac, unlinked);
+    entries.push({ ...unlinked, hmac });
+  };
+  const summaries = denials.summarise(now);
+  summaries.entries.forEach(record);
+
+  for (const operation of operations) {
+    let settled: { outcome: Outcome<unknown>; value: Secret | null };
+    try {
+      settled = reveal(operation.decide(workspace, { now, seq: seq + 1 }), keys);
+    } catch (error) {
+      answers.push({ kind: 'refusal', error: error instanceof Error ? error : new Error('thrown value') });
+      continue;
+    }
+    const { outcome, value } = settled;
+    for (const change of outcome.changes) {
+      workspace.apply(change);
+      movesEpoch ||= isControl(change);
+      if (change.kind === 'countAccess')
+        accesses.set(change.credentialId, (accesses.get(change.credentialId) ?? 0) + 1);
+      else changes.push(toStored(change, keys));
+    }
+    // What changes something is recorded in any case.
+    if (outcome.entry !== null && (outcome.changes.length > 0 || denials.admits(outcome.entry, now))) {
+      record(outcome.entry);
+    }
+    answers.push(
+      'fault' in outcome.answer
+        ? { kind: 'refusal', error: new Fault(outcome.answer.fault.code, outcome.answer.fault.message) }
+        : { kind: 'reply', reply: outcome.answer.reply, value },
+    );
+  }
+  if (movesEpoch) epoch += 1;
+  const head: Head = { seq, hmac, mac: headMac(keys.audit, seq, hmac), epoch };
+  return { answers, entries, changes, head, accesses, summaries };
+}
+
+/** Opens the value that an outcome lends; one that does not authenticate turns it into the operation's own `error` outcome. */
+function reveal(outcome: Outcome<unknown>, keys: VaultKeys): { outcome: Outcome<unknown>; value: Secret | null } {
+  if (outcome.opening === null) return { outcome, value: null };
+  const { content, boundTo, unreadable } = outcome.opening;
+  const value = content instanceof Secret ? content : open(keys, content, boundTo);
+  return value === null ? { outcome: unreadable(), value: null } : { outcome, value };
+}
+
+function unlinkedEntry(draft: EntryDraft, seq: number, timestamp: string): Omit<AuditEntry, 'hmac'> {
+  return {
+    seq,
+    id: newEntryId(),
+    timestamp,
+    event_type: draft.eventType,
+    agent_name: draft.agentName,
+    resource: draft.resource,
+    action: ACTION_OF[draft.eventType],
+    result: draft.result,
+    policy_name: draft.policyName,
+    lease_id: draft.leaseId,
+    reason: draft.reason,
+    request_id: draft.requestId,
+    remote_addr: draft.remoteAddr,
+  };
+}
+
+function toStored(change: Exclude<Change, { kind: 'countAccess' }>, keys: VaultKeys): StoredChange {
+  switch (change.kind) {
+    case 'putAgent':
+      return { kind: 'putAgent', agent: signAgent(keys.row, change.agent) };
+    case 'putPolicy':
+      return { kind: 'putPolicy', policy: signPolicy(keys.row, change.policy) };
+    case 'putSession':
+      return { kind: 'putSession', session: signSession(keys.row, change.session) };
+    case 'putCredential':
+      return { kind: 'putCredential', credential: signCredential(keys.row, change.credential) };
+    case 'keepReply':
+      return { kind: 'keepReply', reply: signReply(keys.row, change.reply) };
+    case 'addVersion': {
+      const { credential, version } = change;
+      const { content, ...rest } = version;
+      if (!(content instanceof Secret))
+        throw new Fault('INTERNAL_ERROR', 'A new version must be plain until it is sealed.');
+      const { type, version: number } = rest;
+      const sealed = seal(keys, content, { credentialId: credential.id, path: credential.path, type, version: number });
+      return { kind: 'addVersion', credentialId: credential.id, version: rest, sealed };
+    }
+    default:
+      return change;
+  }
+}

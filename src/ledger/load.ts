@@ -1,0 +1,53 @@
+/** What a turn knows of its keys: sessions of the cache, and what the store found. */
+import type { Session } from '../core/agent.ts';
+import type { Keys, Loaded } from '../core/batch-state.ts';
+import type { Operation } from '../core/operation.ts';
+import type { VaultKeys } from '../crypto/keys.ts';
+import type { Found } from '../store/store.ts';
+import { isCredentialAuthentic, isReplyAuthentic, isSessionAuthentic } from './authenticated-rows.ts';
+import type { Memory } from './vault-state.ts';
+
+/** What is to be loaded for the operation: a session that is in the cache needs no look, but where another node may have ended it. */
+export function keysToLoad(
+  { sessions }: Memory,
+  { keys, session: tokenHash }: Operation<unknown>,
+  loaded: Loaded,
+  isShared: boolean,
+): Keys {
+  if (tokenHash === null) return keys;
+  const session = isShared ? null : sessions.get(tokenHash);
+  if (session === null) return { ...keys, session: tokenHash };
+  loaded.sessions.set(tokenHash, session);
+  return keys;
+}
+
+/** What the rules see of what was found: of sessions and kept replies those that authenticate, of credentials also which do not. */
+export function fill(keys: VaultKeys, { sessions, authentic }: Memory, loaded: Loaded, found: Found): void {
+  for (const session of found.sessions) {
+    // What was authentic when it was seen is so as long as it says the same.
+    const isKnown = saysTheSame(sessions.get(session.tokenHash), session);
+    if (isKnown || isSessionAuthentic(keys.row, session)) loaded.sessions.set(session.tokenHash, session);
+  }
+  for (const credential of found.credentials) {
+    loaded.credentials.set(credential.path, credential);
+    if (authentic.has(credential)) continue;
+    if (isCredentialAuthentic(keys.row, credential)) authentic.add(credential);
+    else loaded.altered.add(credential.path);
+  }
+  for (const { credentialId, version } of found.versions) loaded.putVersion(credentialId, version);
+  for (const { credentialId, versions } of found.histories) loaded.histories.set(credentialId, [...versions]);
+  for (const lease of found.leases) loaded.leases.set(lease.id, lease);
+  for (const id of found.spentChallenges) loaded.spentChallenges.add(id);
+  for (const reply of found.keptReplies) {
+    if (isReplyAuthentic(keys.row, reply)) loaded.keptReplies.set(reply.id, reply);
+  }
+}
+
+function saysTheSame(known: Session | null, session: Session): boolean {
+  return (
+    known !== null &&
+    known.agentId === session.agentId &&
+    known.issuedAt === session.issuedAt &&
+    known.expiresAt === session.expiresAt
+  );
+}

@@ -1,0 +1,31 @@
+/** The files of a data directory, for the service that owns it and for commands on the same machine. */
+import { join } from 'node:path';
+
+/** What a vault's directory has. SOURCE: decisions, "The product". */
+const NAMES = {
+  databaseFile: 'leasehold.db',
+  markerFile: 'vault.created',
+  tokenFile: 'daemon.token',
+  addressFile: 'daemon.address',
+  proofFile: 'daemon.proof',
+  agentsDir: 'agents',
+  rootKeyFile: 'root.key',
+  lockFile: 'lock',
+  anchorFile: 'log.anchor',
+} as const;
+export const OURS: readonly string[] = Object.values(NAMES);
+
+/** Where each of them lies. */
+export function layOut(dir: string): Readonly<Record<keyof typeof NAMES, string>> {
+  return {
+    databaseFile: join(dir, NAMES.databaseFile),
+    markerFile: join(dir, NAMES.markerFile),
+    tokenFile: join(dir, NAMES.tokenFile),
+    addressFile: join(dir, NAMES.addressFile),
+    proofFile: join(dir, NAMES.proofFile),
+    agentsDir: join(dir, NAMES.agentsDir),
+    rootKeyFile: join(dir, NAMES.rootKeyFile),
+    lockFile: join(dir, NAMES.lockFile),
+    anchorFile: join(dir, NAMES.anchorFile),
+  };
+}

@@ -1,0 +1,84 @@
+/** What a program shall find in its environment, as people say it: `--env NAME=path`, and .env files with references. */
+import type { Secret } from '../core/secret.ts';
+import { readEnvFile } from './env-file.ts';
+import { Misuse } from './errors.ts';
+import type { Wanted } from './leases.ts';
+import { isReference, parseReference, parseSource } from './references.ts';
+import { assertNoReference, parseTemplate, type Template } from './templates.ts';
+
+const NAME = /^[A-Za-z_][A-Za-z0-9_.-]*$/;
+const LONGEST_NAME = 255;
+
+export interface Planned {
+  readonly wanted: readonly Wanted[];
+  readonly templates: readonly Template[];
+  /** What a file says itself. */
+  readonly literals: readonly { readonly name: string; readonly value: Secret }[];
+}
+
+export interface Sources {
+  /** `NAME=path`, of a mapping in a file. */
+  readonly mapping?: readonly string[];
+  /** Names of .env files. */
+  readonly envFiles: readonly string[];
+  /** `NAME=path`, or `NAME=` and a text with references in braces. */
+  readonly env: readonly string[];
+}
+
+type Given = { readonly wanted: readonly Wanted[]; readonly template?: Template } | { readonly literal: Secret };
+
+/** Where a name is given again the later one wins: files over the mapping, a later file over an earlier one, `env` over all. @throws Misuse */
+export async function plan({ mapping = [], envFiles, env }: Sources): Promise<Planned> {
+  const given = new Map<string, Given>();
+  for (const each of mapping) {
+    const { name, source } = parsePair(each, 'run');
+    given.set(name, { wanted: [{ name, ...parseSource(source, name) }] });
+  }
+  for (const file of envFiles) {
+    for (const { name, value, line } of await readEnvFile(file)) {
+      const where = `${file}, line ${line}`;
+      checkName(name, where);
+      given.set(name, parseText(name, value, where));
+    }
+  }
+  for (const each of env) {
+    const { name, source } = parsePair(each, '--env');
+    const where = `--env ${name}`;
+    const template = parseTemplate(name, source, where);
+    given.set(name, template ?? { wanted: [{ name, ...parseSource(source, where) }] });
+  }
+  const all = [...given];
+  return {
+    wanted: all.flatMap(([, each]) => ('wanted' in each ? each.wanted : [])),
+    templates: all.flatMap(([, each]) => ('template' in each ? [each.template] : [])),
+    literals: all.flatMap(([name, each]) => ('literal' in each ? [{ name, value: each.literal }] : [])),
+  };
+}
+
+/** A reference, a text with references in braces, or a text as it is. @throws Misuse */
+function parseText(name: string, value: Secret, where: string): Given {
+  const text = value.reveal();
+  if (isReference(text)) return { wanted: [{ name, ...parseReference(text, where) }] };
+  if (text.includes('\0')) throw new Misuse(`${where}: holds a NUL, which no environment can`);
+  const template = parseTemplate(name, text, where);
+  if (template !== null) return template;
+  assertNoReference(text, where);
+  return { literal: value };
+}
+
+function parsePair(text: string, where: string): { name: string; source: string } {
+  const sign = text.indexOf('=');
+  if (sign === -1)
+    throw new Misuse(
+      '--env: is written NAME=path',
+      'The path is that of a credential, as in --env TOKEN=prod/api/token.',
+    );
+  const name = text.slice(0, sign);
+  checkName(name, where);
+  return { name, source: text.slice(sign + 1) };
+}
+
+function checkName(name: string, where: string): void {
+  if (!NAME.test(name) || name.length > LONGEST_NAME || name === '__proto__')
+    throw new Misuse(`${where}: the name of a variable begins with a letter or _, and has letters, digits, _ . - only`);
+}

@@ -1,0 +1,113 @@
+/** A program on our own streams, or, where its output is masked, on pipes in their place. Its input is ours. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { fstatSync } from 'node:fs';
+import type { Readable, Writable } from 'node:stream';
+import { Misuse } from './errors.ts';
+import { type Program, withUmask } from './executable.ts';
+import { type Ending, NOT_EXECUTABLE, NOT_FOUND, withLoss } from './exit-status.ts';
+import { type Fifo, makeFifo } from './fifos.ts';
+import { commandOf } from './ignored-signals.ts';
+import { type Pouring, pour } from './output-pump.ts';
+import type { Signals } from './signals.ts';
+import { makePrivateFiles } from './value-files.ts';
+
+export interface Streams {
+  readonly stdin: Readable;
+  readonly stdout: Writable;
+  readonly stderr: Writable;
+}
+
+/** One for each of its outputs, and a single one where both of ours lead to the same place, so that their order is kept. */
+interface Pipes {
+  readonly stdout: Fifo;
+  readonly stderr: Fifo;
+}
+
+/**
+ * Resolves when it has ended and all that it wrote has been written; `atExit` is called between the two, and a signal from then on ends
+ * the writing. @throws Misuse where the environment is too large for the system
+ */
+export async function runOnPipes(
+  program: Program,
+  streams: Streams,
+  signals: Signals,
+  atExit: () => void,
+): Promise<Ending> {
+  const { masking } = program;
+  // WHY before the signals: nobody waits between the question whether one has come and the start.
+  const pipes = masking === null ? null : makePipes(streams);
+  const started = withUmask(program.umask, () => start(program, pipes));
+  if ('remark' in started) return started;
+  const child = started;
+  signals.sendToNeighbour((signal) => child.kill(signal));
+  const pourings: Pouring[] = [];
+  if (masking !== null) {
+    const stdout = pipes?.stdout.readEnd ?? child.stdout;
+    const stderr = pipes?.stderr.readEnd ?? child.stderr;
+    if (stdout !== null) pourings.push(pour(stdout, masking, streams.stdout, false));
+    if (stderr !== null && stderr !== stdout) pourings.push(pour(stderr, masking, streams.stderr, true));
+  }
+  const ending = await new Promise<Ending>((resolve) => {
+    child.once('error', (error) => resolve(notStarted(program, error)));
+    child.once('exit', (code, signal) => resolve(signal === null ? { code: code ?? 0 } : { signal }));
+  });
+  // Whoever still writes was left behind by the program, and gets no signals from us.
+  let isCut = false;
+  signals.sendTo(() => {
+    isCut = true;
+    for (const pouring of pourings) pouring.stop();
+  });
+  atExit();
+  await Promise.all(pourings.map((pouring) => pouring.finish()));
+  const loss = pourings[0]?.lostBy() ?? null;
+  const told = loss === null ? ending : withLoss(ending, loss);
+  return isCut ? { ...told, isCut } : told;
+}
+
+/** What the system alone can tell, such as that a program's loader is missing. */
+function notStarted({ file }: Program, error: NodeJS.ErrnoException): Ending & { readonly remark: string } {
+  const code = error.code === 'ENOENT' ? NOT_FOUND : NOT_EXECUTABLE;
+  return { code, remark: `${file}: cannot be started (${error.code})` };
+}
+
+/** Null where the system has none: then Node's own serve. */
+function makePipes(streams: Streams): Pipes | null {
+  const files = makePrivateFiles();
+  try {
+    const stdout = makeFifo(files, 'stdout');
+    if (stdout === null) return null;
+    const stderr = isSamePlace(streams) ? stdout : makeFifo(files, 'stderr');
+    return stderr === null ? null : { stdout, stderr };
+  } finally {
+    files.remove();
+  }
+}
+
+function isSamePlace({ stdout, stderr }: Streams): boolean {
+  if (!hasDescriptor(stdout) || !hasDescriptor(stderr)) return false;
+  const [one, other] = [fstatSync(stdout.fd, { bigint: true }), fstatSync(stderr.fd, { bigint: true })];
+  return one.dev === other.dev && one.ino === other.ino && one.rdev === other.rdev;
+}
+
+function hasDescriptor(stream: Writable): stream is Writable & { readonly fd: number } {
+  return 'fd' in stream && typeof stream.fd === 'number';
+}
+
+/** @throws Misuse where the environment is too large for the system */
+function start(program: Program, pipes: Pipes | null): ChildProcess | ReturnType<typeof notStarted> {
+  const { environment, masking } = program;
+  const [file, words] = commandOf(program);
+  const other = masking === null ? 'inherit' : 'pipe';
+  const stdio = ['inherit', pipes?.stdout.writeEnd ?? other, pipes?.stderr.writeEnd ?? other] as const;
+  try {
+    return spawn(file, words, { env: environment, stdio: [...stdio] });
+  } catch (thrown) {
+    const error = thrown as NodeJS.ErrnoException;
+    if (error.code === 'E2BIG')
+      throw new Misuse('the environment is larger than the system allows', '--files delivers values as files.');
+    if (error.syscall === undefined) throw error;
+    return notStarted(program, error);
+  } finally {
+    for (const pipe of new Set([pipes?.stdout, pipes?.stderr])) pipe?.handOver();
+  }
+}

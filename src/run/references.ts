@@ -1,0 +1,42 @@
+/** References to credentials: `leasehold://prod/db/password`, of an earlier version `leasehold://prod/db/password?version=3`. */
+import { brokenPathRule, type CredentialPath } from '../core/path.ts';
+import { Misuse } from './errors.ts';
+
+const SCHEME = 'leasehold://';
+/** Also what was meant as one and mistyped. */
+const LOOKS_LIKE_ONE = /^\s*leasehold:/i;
+const LARGEST_VERSION = Number.MAX_SAFE_INTEGER;
+
+export interface Reference {
+  readonly path: CredentialPath;
+  /** Null for the newest. */
+  readonly version: number | null;
+}
+
+/** Whether a text is meant as a reference, and so must be one. Inside a longer text it is written in braces: `templates.ts`. */
+export function isReference(text: string): boolean {
+  return LOOKS_LIKE_ONE.test(text);
+}
+
+/** `where` begins the message of the mistake. @throws Misuse */
+export function parseReference(text: string, where: string): Reference {
+  if (!text.startsWith(SCHEME)) throw new Misuse(`${where}: a reference is written ${SCHEME}path, in lower case`);
+  return parseSource(text, where);
+}
+
+/** A reference, or only what stands behind its `leasehold://`. @throws Misuse */
+export function parseSource(text: string, where: string): Reference {
+  const [path = '', query, ...others] = (text.startsWith(SCHEME) ? text.slice(SCHEME.length) : text).split('?');
+  const rule = brokenPathRule(path);
+  if (rule !== null) throw new Misuse(`${where}: the path of a credential ${rule}`);
+  if (query === undefined) return { path: path as CredentialPath, version: null };
+  const digits = /^version=([1-9]\d*)$/.exec(query)?.[1];
+  const version = Number(digits);
+  if (digits === undefined || others.length > 0 || version > LARGEST_VERSION)
+    throw new Misuse(`${where}: behind the path only ?version=N may stand, N from 1`);
+  return { path: path as CredentialPath, version };
+}
+
+export function writeReference({ path, version }: Reference): string {
+  return `${SCHEME}${path}${version === null ? '' : `?version=${version}`}`;
+}

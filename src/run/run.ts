@@ -1,0 +1,151 @@
+/**
+ * Runs a program with borrowed values: all are lent before it starts, nothing starts otherwise, and whatever happens after that files are
+ * removed and leases revoked at the end. Signals are taken from the first call to the last.
+ */
+import { ReadStream, WriteStream } from 'node:tty';
+import type { Secret } from '../core/secret.ts';
+import { createMasking, type Masking } from '../masking/masking.ts';
+import type { Planned } from './env-bindings.ts';
+import { inheritEnvironment, type Variables } from './environment.ts';
+import { Misuse } from './errors.ts';
+import { findFault, type Program } from './executable.ts';
+import type { Ending } from './exit-status.ts';
+import { type Borrowed, borrow, giveBack, type Lender } from './leases.ts';
+import { runOnPipes, type Streams } from './pipes.ts';
+import { loadPtyMaker, runOnPty, type Terminals } from './pty.ts';
+import { isInForeground, Signals } from './signals.ts';
+import { fillTemplates } from './templates.ts';
+import { makePrivateFiles, type PrivateFiles } from './value-files.ts';
+
+/** Of one variable with its name and ends. SOURCE: execve(2), MAX_ARG_STRLEN. */
+const LONGEST_VARIABLE_BYTES = 128 * 1024;
+const NO_PTY =
+  'without the optional package @lydell/node-pty the program gets pipes and no terminal; with --no-masking it gets this one';
+
+export interface Job extends Planned {
+  readonly command: readonly [file: string, ...words: string[]];
+  /** Names of the parent's variables that are passed on whatever they look like. */
+  readonly keep: readonly string[];
+  /** Whether variables hold paths of files with the values, and not the values. */
+  readonly hasFiles: boolean;
+  readonly isMasked: boolean;
+  /** Null for as long as the policies allow. */
+  readonly ttlSeconds: number | null;
+}
+
+export interface Surroundings {
+  readonly streams: Streams;
+  readonly environment: Variables;
+  /** That the program shall have; null for ours. */
+  readonly umask: number | null;
+  /** Signals that were ignored when we were started, as `nohup` does it. */
+  readonly ignored: readonly NodeJS.Signals[];
+  /** For people: a line without its end. */
+  say(line: string): void;
+}
+
+/** Resolves to how the program ended. @throws Misuse, NotLent */
+export async function run(job: Job, lender: Lender, surroundings: Surroundings): Promise<Ending> {
+  const inherited = inheritEnvironment(surroundings.environment, job.keep);
+  const [file, ...words] = job.command;
+  const given: Record<string, string> = Object.create(null);
+  for (const { name, value } of job.literals) given[name] = value.reveal();
+  const fault = findFault(file, given['PATH'] ?? inherited.variables['PATH']);
+  if (fault !== null) {
+    surroundings.say(fault.message);
+    return { code: fault.code };
+  }
+  tellLeftOut(inherited.leftOut, surroundings);
+  const interruption = new AbortController();
+  let interruptedBy: NodeJS.Signals | null = null;
+  const interrupt = (signal: NodeJS.Signals): void => {
+    interruptedBy ??= signal;
+    interruption.abort();
+  };
+  const signals = new Signals(interrupt, surroundings.ignored);
+  let borrowed: Borrowed | null = null;
+  let files: PrivateFiles | null = null;
+  let cleaning: Promise<void> | null = null;
+  const cleanUp = async (): Promise<void> => {
+    files?.remove();
+    const failure = await giveBack(lender, borrowed?.leaseIds ?? []);
+    if (failure !== null) surroundings.say(failure);
+  };
+  // WHY at the program's end already: its output may take as long as its reader does.
+  const atExit = (): void => {
+    cleaning ??= cleanUp();
+  };
+  try {
+    borrowed = await borrow(lender, job.wanted, { ttlSeconds: job.ttlSeconds, signal: interruption.signal });
+    if (job.hasFiles) files = makePrivateFiles(surroundings.environment['XDG_RUNTIME_DIR']);
+    const values = deliver(fillTemplates(job.templates, borrowed.values), files);
+    const masking = job.isMasked ? mask(borrowed.values, surroundings) : null;
+    const environment = Object.assign(Object.create(null), inherited.variables, given, values);
+    const { umask, ignored } = surroundings;
+    const program = { file, words, environment, masking, umask, ignored };
+    const begin = await choose(program, surroundings, signals);
+    // ORDER: nothing is awaited between this and the start: a signal goes to the program, or there is none.
+    if (interruptedBy !== null) return { signal: interruptedBy };
+    const ending = await begin(atExit);
+    if (ending.remark !== undefined) surroundings.say(ending.remark);
+    return ending;
+  } catch (error) {
+    if (interruptedBy !== null && interruption.signal.reason === error) return { signal: interruptedBy };
+    throw error;
+  } finally {
+    atExit();
+    await cleaning;
+    signals.release();
+  }
+}
+
+/** What the variables hold. @throws Misuse */
+function deliver(values: ReadonlyMap<string, Secret>, files: PrivateFiles | null) {
+  const variables: Record<string, string> = Object.create(null);
+  for (const [name, value] of values) {
+    if (files !== null) {
+      variables[name] = files.write(name, value);
+      continue;
+    }
+    const text = value.reveal();
+    const fail = (what: string): Misuse => new Misuse(`${name}: the value ${what}`, '--files delivers it as a file.');
+    if (text.includes('\0')) throw fail('holds a NUL, which no environment can');
+    const bytes = Buffer.byteLength(text) + name.length + 2;
+    if (bytes > LONGEST_VARIABLE_BYTES) throw fail('is longer than a variable can be: 128 KiB with its name');
+    variables[name] = text;
+  }
+  return variables;
+}
+
+function mask(values: ReadonlyMap<string, Secret>, { say }: Surroundings): Masking | null {
+  const masking = createMasking(values);
+  if (masking.tooShort.length > 0) say(`too short to be masked: ${masking.tooShort.join(', ')}`);
+  return masking.isNeeded ? masking : null;
+}
+
+/** On a terminal of its own where its output is masked and ours are three terminals; else on pipes, or on our streams. */
+async function choose(
+  program: Program,
+  { streams, say }: Surroundings,
+  signals: Signals,
+): Promise<(atExit: () => void) => Promise<Ending>> {
+  const { masking } = program;
+  const terminals = terminalsOf(streams);
+  if (masking !== null && terminals !== null && isInForeground()) {
+    const maker = await loadPtyMaker();
+    if (maker !== null) return (atExit) => runOnPty(maker, { ...program, masking }, terminals, signals, atExit);
+    say(NO_PTY);
+  }
+  return (atExit) => runOnPipes(program, streams, signals, atExit);
+}
+
+function terminalsOf({ stdin, stdout, stderr }: Streams): Terminals | null {
+  const areTerminals = stdin instanceof ReadStream && stdout instanceof WriteStream && stderr instanceof WriteStream;
+  return areTerminals ? { stdin, stdout } : null;
+}
+
+function tellLeftOut(names: readonly string[], { say }: Surroundings): void {
+  if (names.length === 0) return;
+  const shown = names.map((name) => name.replaceAll(/[^\x21-\x7e]/g, '?')).join(', ');
+  say(`${names.length} ${names.length === 1 ? 'variable' : 'variables'} not passed on (--keep NAME does): ${shown}`);
+}

@@ -1,0 +1,78 @@
+/**
+ * Values with references inside: `postgres://app:{{leasehold://prod/db/password | url}}@db/app`. The braces are needed because a path
+ * may hold `@`, `:` and `/`, so nothing else would tell where in a URL it ends.
+ */
+import { Secret } from '../core/secret.ts';
+import { Misuse } from './errors.ts';
+import type { Wanted } from './leases.ts';
+import { parseReference } from './references.ts';
+
+/** Bounded, so that a long text costs no more than its length. */
+const BRACES = /\{\{\s{0,16}(leasehold:[^{}|\s]{0,1024})\s{0,16}(?:\|\s{0,16}([^{}\s]{0,32})\s{0,16})?\}\}/gi;
+const SCHEME = 'leasehold://';
+
+type Part = string | { readonly of: string; readonly isUrlEncoded: boolean };
+
+/** A variable whose value is put together when the values have been lent. */
+export interface Template {
+  readonly name: string;
+  readonly parts: readonly Part[];
+}
+
+export interface ParsedTemplate {
+  readonly template: Template;
+  /** Their names are `NAME[1]` and so on, which no variable can have. */
+  readonly wanted: readonly Wanted[];
+}
+
+/** Null where the text has no reference in braces. @throws Misuse */
+export function parseTemplate(name: string, text: string, where: string): ParsedTemplate | null {
+  const parts: Part[] = [];
+  const wanted: Wanted[] = [];
+  let at = 0;
+  for (const found of text.matchAll(BRACES)) {
+    const [whole, reference = '', filter] = found;
+    if (filter !== undefined && filter !== 'url') throw new Misuse(`${where}: after | only url may follow`);
+    const of = `${name}[${wanted.length + 1}]`;
+    parts.push(text.slice(at, found.index), { of, isUrlEncoded: filter === 'url' });
+    wanted.push({ name: of, ...parseReference(reference, where) });
+    at = found.index + whole.length;
+  }
+  if (wanted.length === 0) return null;
+  parts.push(text.slice(at));
+  for (const part of parts) if (typeof part === 'string') assertNoReference(part, where);
+  return { template: { name, parts }, wanted };
+}
+
+/** Text that would reach the program with a reference in it. @throws Misuse */
+export function assertNoReference(text: string, where: string): void {
+  if (!text.includes(SCHEME)) return;
+  throw new Misuse(
+    `${where}: a reference inside a value needs braces`,
+    `Write {{${SCHEME}PATH}}, or {{${SCHEME}PATH | url}} where the value is part of a URL.`,
+  );
+}
+
+/** What each variable gets: the values that were lent, and the templates in place of their parts. */
+export function fillTemplates(
+  templates: readonly Template[],
+  values: ReadonlyMap<string, Secret>,
+): ReadonlyMap<string, Secret> {
+  const filled = new Map(values);
+  for (const { name, parts } of templates) {
+    const texts = parts.map((part) => {
+      if (typeof part === 'string') return part;
+      filled.delete(part.of);
+      const text = values.get(part.of)?.reveal() ?? '';
+      return part.isUrlEncoded ? encodeForUrl(text) : text;
+    });
+    filled.set(name, new Secret(texts.join('')));
+  }
+  return filled;
+}
+
+/** For every part of a URL. SOURCE: RFC 3986, section 2.3: all but the unreserved characters */
+function encodeForUrl(text: string): string {
+  const toPercent = (character: string): string => `%${character.charCodeAt(0).toString(16).toUpperCase()}`;
+  return encodeURIComponent(text).replaceAll(/[!'()*]/g, toPercent);
+}

@@ -1,0 +1,46 @@
+/** The administrator's token: a fresh one at each start, or the one that an operator gives. */
+import { readFileSync, rmSync, statSync } from 'node:fs';
+import { Secret } from '../core/secret.ts';
+import { newToken } from '../crypto/tokens.ts';
+import { checkPrivateFile, isReadableByOthers, StartError, writePrivateFile } from '../platform/private-files.ts';
+
+const GIVEN_TOKEN = /^[A-Za-z0-9\-._~+/]{32,512}=*$/;
+
+export interface AdminToken {
+  readonly token: Secret;
+  /** Where it is written; null for a given one, which is not written or printed. */
+  readonly writtenTo: string | null;
+}
+
+/** Nothing is written before `place` is called. @throws StartError */
+export function chooseAdminToken(
+  givenFile: string | null,
+  tokenFile: string,
+  warn: (line: string) => void,
+): AdminToken {
+  if (givenFile === null) return { token: newToken('lha_'), writtenTo: tokenFile };
+  let text: string;
+  try {
+    text = readFileSync(givenFile, 'latin1').replace(/\r?\n$/, '');
+  } catch (error) {
+    throw new StartError(`${givenFile} cannot be read: ${error instanceof Error ? error.message : 'unknown error'}.`);
+  }
+  if (!GIVEN_TOKEN.test(text)) {
+    throw new StartError(`${givenFile} must hold one token of 32 to 512 characters of A-Z a-z 0-9 - . _ ~ + /.`);
+  }
+  if (isReadableByOthers(givenFile)) warn(`Others than its owner may read ${givenFile}: chmod 600 it.`);
+  return { token: new Secret(text), writtenTo: null };
+}
+
+/** Writes a fresh token; with a given one, removes what an earlier start wrote and is no longer true. */
+export function placeAdminToken({ token, writtenTo }: AdminToken, tokenFile: string, givenFile: string | null): void {
+  checkPrivateFile(tokenFile);
+  if (writtenTo !== null) writePrivateFile(writtenTo, `${token.reveal()}\n`);
+  else if (givenFile === null || !isSameFile(givenFile, tokenFile)) rmSync(tokenFile, { force: true });
+}
+
+/** Whether an operator gave us our own file. */
+function isSameFile(one: string, other: string): boolean {
+  const [a, b] = [one, other].map((path) => statSync(path, { throwIfNoEntry: false }));
+  return a !== undefined && b !== undefined && a.dev === b.dev && a.ino === b.ino;
+}

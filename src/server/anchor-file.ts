@@ -1,0 +1,147 @@
+/**
+ * The anchor: the newest durable entry of the log, in a file next to the database, so that a start notices a log that has lost
+ * entries. Two slots of one page each are overwritten in turn, so that a write that was torn leaves the other one whole. A MAC under a
+ * key of the vault shows which slots are whole, and keeps a writer of the file from inventing one. SOURCE: docs/formats.md.
+ */
+import { close, closeSync, constants, fdatasync, openSync, readFileSync, statSync, write } from 'node:fs';
+import { promisify } from 'node:util';
+import type { VaultKeys } from '../crypto/keys.ts';
+import { isRowAuthentic, rowMac } from '../crypto/row-mac.ts';
+import { checkPrivateFile, writePrivateFile } from '../platform/private-files.ts';
+import { OpenedFiles } from '../store/sqlite/opened-files.ts';
+import type { LastEntry } from '../store/store.ts';
+
+export type AnchoredEntry = Pick<LastEntry, 'seq' | 'hmac'>;
+
+/** What an existing file holds. */
+export interface Anchor {
+  /** Null where no slot is whole. */
+  readonly entry: AnchoredEntry | null;
+  /** Whether a slot was written and is not whole. */
+  readonly hasDamagedSlot: boolean;
+}
+
+const SLOT_BYTES = 4096;
+const SLOTS = [0, 1] as const;
+/** WHY not with each entry: a sync costs as much as that of the write-ahead log. What is written survives the process without it. */
+const SYNC_INTERVAL_MS = 1000;
+
+const writeAt = promisify(write);
+const sync = promisify(fdatasync);
+const closeFile = promisify(close);
+
+interface OpenedAnchor {
+  readonly descriptor: number;
+  readonly files: OpenedFiles;
+}
+
+export class AnchorFile {
+  readonly path: string;
+  readonly #rowKey: VaultKeys['row'];
+  #opened: OpenedAnchor | null = null;
+  #kept: AnchoredEntry | null = null;
+  /** The slot that is written next. INVARIANT: the other one is on disk. */
+  #slot = 0;
+  #isSynced = true;
+  #syncedAt = 0;
+  /** The last write, which the next one waits for. Never rejects. */
+  #last: Promise<void> = Promise.resolve();
+
+  constructor(path: string, rowKey: VaultKeys['row']) {
+    this.path = path;
+    this.#rowKey = rowKey;
+  }
+
+  /** Null where the file is missing. @throws StartError where it is not a private file of ours */
+  read(): Anchor | null {
+    if (!checkPrivateFile(this.path)) return null;
+    if (statSync(this.path).size !== SLOTS.length * SLOT_BYTES) return { entry: null, hasDamagedSlot: true };
+    const bytes = readFileSync(this.path);
+    const texts = SLOTS.map((slot) => bytes.toString('latin1', slot * SLOT_BYTES, (slot + 1) * SLOT_BYTES).trim());
+    const written = texts.filter((text) => text !== '');
+    const entries = written.map((text) => this.#parse(text)).filter((entry) => entry !== null);
+    const [first, ...others] = entries;
+    const newest = first === undefined ? null : others.reduce((a, b) => (b.seq > a.seq ? b : a), first);
+    return { entry: newest, hasDamagedSlot: newest === null || entries.length < written.length };
+  }
+
+  /**
+   * Keeps the entry; one write at a time. It survives the end of the process when this resolves, and the loss of power a second later
+   * at the latest. @throws what the system says; StoreFailure where the file was removed
+   */
+  keep(entry: AnchoredEntry): Promise<void> {
+    return this.#next(async () => {
+      if (entry.seq === this.#kept?.seq && entry.hmac === this.#kept.hmac) return;
+      if (this.#opened === null) this.#replace(entry);
+      else await this.#overwrite(this.#opened, entry);
+      this.#kept = entry;
+    });
+  }
+
+  /** Makes what was kept survive the loss of power. */
+  sync(): Promise<void> {
+    return this.#next(() => this.#sync());
+  }
+
+  async close(): Promise<void> {
+    await this.sync();
+    const opened = this.#opened;
+    this.#opened = null;
+    if (opened !== null) await closeFile(opened.descriptor);
+  }
+
+  #next(work: () => Promise<void>): Promise<void> {
+    const done = this.#last.then(work);
+    this.#last = done.catch(() => undefined);
+    return done;
+  }
+
+  /**
+   * The first entry of a process takes the place of the whole file: whatever was in it was checked, or is accepted by the operator.
+   */
+  #replace(entry: AnchoredEntry): void {
+    writePrivateFile(this.path, this.#toSlot(entry) + this.#toSlot(null));
+    const descriptor = openSync(this.path, constants.O_RDWR | constants.O_NOFOLLOW);
+    try {
+      this.#opened = { descriptor, files: new OpenedFiles([this.path]) };
+    } catch (error) {
+      closeSync(descriptor);
+      throw error;
+    }
+    this.#slot = 1;
+    this.#syncedAt = performance.now();
+  }
+
+  async #overwrite({ descriptor, files }: OpenedAnchor, entry: AnchoredEntry): Promise<void> {
+    files.assertInPlace();
+    const bytes = Buffer.from(this.#toSlot(entry), 'latin1');
+    const { bytesWritten } = await writeAt(descriptor, bytes, 0, SLOT_BYTES, this.#slot * SLOT_BYTES);
+    if (bytesWritten !== SLOT_BYTES) throw new Error('the anchor was written in part');
+    this.#isSynced = false;
+    if (performance.now() - this.#syncedAt >= SYNC_INTERVAL_MS) await this.#sync();
+  }
+
+  async #sync(): Promise<void> {
+    if (this.#opened === null || this.#isSynced) return;
+    await sync(this.#opened.descriptor);
+    this.#isSynced = true;
+    this.#slot = 1 - this.#slot;
+    this.#syncedAt = performance.now();
+  }
+
+  #toSlot(entry: AnchoredEntry | null): string {
+    const mac = entry === null ? null : rowMac(this.#rowKey, 'anchor', [entry.seq, entry.hmac]);
+    const text = entry === null ? '' : JSON.stringify({ seq: entry.seq, hmac: entry.hmac, mac });
+    return `${text.padEnd(SLOT_BYTES - 1)}\n`;
+  }
+
+  #parse(text: string): AnchoredEntry | null {
+    try {
+      const { seq, hmac, mac }: Record<string, unknown> = JSON.parse(text);
+      if (typeof seq !== 'number' || typeof hmac !== 'string' || typeof mac !== 'string') return null;
+      return isRowAuthentic(this.#rowKey, 'anchor', [seq, hmac], mac) ? { seq, hmac } : null;
+    } catch {
+      return null;
+    }
+  }
+}

@@ -1,0 +1,199 @@
+/** The service: the composition root. Starts, runs and stops; nothing else knows all the parts. */
+import { readFileSync } from 'node:fs';
+import { createSecureContext } from 'node:tls';
+import type { ServiceStatus } from '../api/types.ts';
+import { serviceEvent } from '../core/operations/lifecycle.ts';
+import { requestIds } from '../crypto/random.ts';
+import { hashToken } from '../crypto/tokens.ts';
+import { createServer } from '../http/server.ts';
+import { DenialBudget } from '../ledger/denial-budget.ts';
+import { Ledger } from '../ledger/ledger.ts';
+import { StartError } from '../platform/private-files.ts';
+import type { SyncFile } from '../store/sqlite/wal-sync.ts';
+import { StoreFailure } from '../store/store.ts';
+import { AgentBudgets } from '../vault/agent-budgets.ts';
+import { KeyRecovery } from '../vault/key-recovery.ts';
+import { FailureLimiter } from '../vault/login-throttle.ts';
+import type { Vault } from '../vault/vault.ts';
+import { Verifier } from '../vault/verification/verifier.ts';
+import { type AdminToken, chooseAdminToken } from './admin-token.ts';
+import { ServiceFiles } from './announcement.ts';
+import { type Configuration, isLoopback } from './configuration.ts';
+import { listen } from './listen.ts';
+import type { ServiceLog } from './log.ts';
+import { openVault } from './open-vault.ts';
+import { startWatching } from './rollback-anchor.ts';
+import { startSweeping } from './sweep-timer.ts';
+
+export interface Service {
+  /** As a client would write it, such as `http://127.0.0.1:7700`. */
+  readonly address: string;
+  readonly adminToken: AdminToken;
+  /** What an operator should know, a line each. */
+  readonly warnings: readonly string[];
+  /** Finishes what is in flight within 10 s, records the stop, and closes. */
+  stop(): Promise<void>;
+}
+
+const STOP_WITHIN_MS = 10_000;
+const SAME_LINE_MS = 1000;
+
+/**
+ * Starts the service. `onBroken` is called when the storage failed so that the process must end; `syncFile` is a disk of a
+ * test's own.
+ * @throws StartError, UsageError, StoreFailure
+ */
+export async function startService(
+  configuration: Configuration,
+  log: ServiceLog,
+  onBroken: (line: string) => void,
+  syncFile?: SyncFile,
+): Promise<Service> {
+  const warnings: string[] = [];
+  const warn = (line: string): void => void warnings.push(line);
+  const stopBroken = (failure: StoreFailure): void =>
+    onBroken(`The storage failed (${failure.message}); stopping, so that nothing is lost silently.`);
+  const opened = await openVault(configuration, warn, syncFile);
+  const { keys, store, memory, clock, keyDirs, tokenFile } = opened;
+  const files = new ServiceFiles(configuration.dataDir);
+  try {
+    warnings.push(...memory.warnings);
+    const adminToken = chooseAdminToken(configuration.adminTokenFile, tokenFile, warn);
+    let failedTurn: unknown = null;
+    const logOften = limited(log);
+    const denials = new DenialBudget(configuration.denialsPerMinute);
+    const ledger = new Ledger({
+      store,
+      keys,
+      clock,
+      settings: { adminMayRetrieve: configuration.adminMayRetrieve, versionsKept: configuration.versionsKept },
+      memory,
+      denials,
+      onDeregistered: (agents) => {
+        for (const { id, name } of agents) void agentKeys.remove(id, name);
+      },
+      onBroken: stopBroken,
+      // A failure of the store is worded by us and SQLite, and holds nothing that was sent.
+      onFailedTurn: (error) => {
+        failedTurn = error;
+        // The start itself fails then, with one line.
+        if (phase === 'starting') return;
+        logOften(`a turn could not be committed${error instanceof StoreFailure ? `: ${error.message}` : ''}`, error);
+      },
+    });
+    const agentKeys = new KeyRecovery({
+      keyFiles: keyDirs,
+      ledger,
+      onFailure: (error) => logOften('a key file could not be written, moved or removed; it is tried again', error),
+      onBroken: stopBroken,
+    });
+    const vault: Vault = {
+      ledger,
+      store,
+      keys,
+      clock,
+      agentKeys,
+      limiter: new FailureLimiter(),
+      budgets: new AgentBudgets(configuration.budgets),
+      verifier: new Verifier({ store, keys, clock }),
+      adminTokenHash: hashToken(adminToken.token.reveal()),
+    };
+    let phase: 'starting' | 'running' | 'stopping' = 'starting';
+    const status = (): ServiceStatus => (phase !== 'running' ? phase : ledger.state === 'ok' ? 'ok' : 'failing');
+    const server = createServer({
+      vault,
+      status,
+      log,
+      newRequestId: requestIds(),
+      hostRule: isLoopback(configuration.listen) ? { names: new Set(configuration.publicNames) } : null,
+      trustedProxies: configuration.trustedProxies,
+      tls: readTls(configuration.tls),
+      prove: (nonce) => files.prove(nonce),
+    });
+    const address = await listen(server, configuration.listen, configuration.tls !== null);
+    try {
+      files.publish(address, adminToken, configuration.adminTokenFile);
+      await ledger.submit(serviceEvent('service.start', memory.warnings[0] ?? null));
+    } catch (error) {
+      files.remove();
+      await server.close();
+      // In the store's own words: what a caller is told in its place says nothing to an operator.
+      throw failedTurn instanceof StoreFailure ? failedTurn : error;
+    }
+    const watching = startWatching(ledger, opened.anchor, store.isShared, logOften);
+    const sweeping = startSweeping(store, clock, log, stopBroken);
+    phase = 'running';
+    return {
+      address,
+      adminToken,
+      warnings,
+      async stop() {
+        phase = 'stopping';
+        removeFiles(files, log);
+        agentKeys.stop();
+        await sweeping.stop();
+        const cut = setTimeout(() => server.server.closeAllConnections(), STOP_WITHIN_MS);
+        // A kept-alive connection falls idle only after its last answer.
+        const closeIdle = setInterval(() => server.server.closeIdleConnections(), 50);
+        await server.close();
+        clearInterval(closeIdle);
+        clearTimeout(cut);
+        denials.close();
+        try {
+          await recordStop(ledger);
+          await ledger.idle();
+        } catch (error) {
+          log.error('the stop could not be recorded', error);
+          throw error;
+        } finally {
+          await watching.stop();
+          await opened.close();
+        }
+      },
+    };
+  } catch (error) {
+    await opened.close();
+    throw error;
+  }
+}
+
+/** Logs an error that comes with every turn once a second. */
+function limited(log: ServiceLog): ServiceLog['error'] {
+  let last = { line: '', at: 0 };
+  return (line, error) => {
+    const now = performance.now();
+    if (line === last.line && now - last.at < SAME_LINE_MS) return;
+    last = { line, at: now };
+    log.error(line, error);
+  };
+}
+
+/** Files that remain prove nothing: a command checks the lock, and asks for the proof. */
+function removeFiles(files: ServiceFiles, log: ServiceLog): void {
+  try {
+    files.remove();
+  } catch (error) {
+    log.error('the files for commands on this machine could not be removed', error);
+  }
+}
+
+/** A turn that failed is followed by one that has read the store anew. */
+async function recordStop(ledger: Ledger): Promise<void> {
+  const record = () => ledger.submit(serviceEvent('service.stop', null));
+  await record().catch(record);
+}
+
+function readTls(files: Configuration['tls']) {
+  if (files === null) return null;
+  try {
+    const tls = {
+      cert: readFileSync(files.certFile),
+      key: readFileSync(files.keyFile),
+      minVersion: 'TLSv1.2' as const,
+    };
+    createSecureContext(tls);
+    return tls;
+  } catch (error) {
+    throw new StartError(`The TLS files cannot be used: ${error instanceof Error ? error.message : 'unknown error'}.`);
+  }
+}

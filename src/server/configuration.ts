@@ -1,0 +1,241 @@
+/** The service's configuration: flag over environment over default. One table, from which `--help` is written too. */
+import { homedir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { parseArgs } from 'node:util';
+import { DENIALS_PER_MINUTE } from '../ledger/denial-budget.ts';
+import { type BudgetLimits, DEFAULT_BUDGETS } from '../vault/agent-budgets.ts';
+import { chooseDatabase, type DatabaseChoice } from './database-option.ts';
+import { CALLED_AS, UsageError } from './errors.ts';
+import { parsePublicName, parseTrustedProxy } from './hosts.ts';
+import { rejectUnknownVariables, variableOf } from './variables.ts';
+
+interface Flag {
+  readonly name: string;
+  /** What stands behind the flag in `--help`; null for a switch. */
+  readonly value: string | null;
+  readonly help: string;
+}
+
+const FLAGS = [
+  { name: 'data-dir', value: 'DIR', help: 'where the vault lies (default ~/.leasehold)' },
+  {
+    name: 'listen',
+    value: 'ADDRESS',
+    help: 'HOST:PORT, [IPV6]:PORT or unix:PATH (default 127.0.0.1:7700); port 0 takes a free one',
+  },
+  {
+    name: 'database',
+    value: 'URL',
+    help: 'postgres://… for several nodes; without it the vault lies in DIR (also LEASEHOLD_DATABASE_URL)',
+  },
+  { name: 'database-file', value: 'FILE', help: 'a file that holds that URL, so that nobody sees its password' },
+  { name: 'no-migrate', value: null, help: 'change no schema: refuse to start where it is not up to date' },
+  { name: 'root-key-file', value: 'FILE', help: 'the root key, 32 bytes as base64 (default DIR/root.key)' },
+  {
+    name: 'admin-token-file',
+    value: 'FILE',
+    help: "the administrator's token; without it each start makes and prints one",
+  },
+  { name: 'admin-retrieve', value: 'allow|deny', help: 'whether the administrator may read values (default allow)' },
+  { name: 'denials-per-minute', value: 'N', help: 'refusals of one agent that are recorded singly (default 1200)' },
+  { name: 'sessions-per-hour', value: 'N', help: 'sessions that one agent may open (default 100000)' },
+  { name: 'leases-per-hour', value: 'N', help: 'leases that one agent may get (default 10000000)' },
+  { name: 'stored-mib-per-hour', value: 'N', help: 'values that one agent may store, in MiB (default 1024)' },
+  { name: 'versions-kept', value: 'N', help: 'versions kept of each credential, 1 to 1000 (default 10)' },
+  { name: 'tls-cert', value: 'FILE', help: 'certificate chain in PEM, for HTTPS' },
+  { name: 'tls-key', value: 'FILE', help: 'its private key in PEM' },
+  { name: 'insecure-http', value: null, help: 'allow plain HTTP on an address that others can reach' },
+  { name: 'public-name', value: 'NAME,…', help: 'names by which a loopback listener may be called beside localhost' },
+  {
+    name: 'trusted-proxy',
+    value: 'ADDRESS,…',
+    help: 'proxies whose X-Forwarded-For is believed: addresses or networks',
+  },
+  { name: 'accept-clock', value: null, help: 'start although the clock is behind the log' },
+  {
+    name: 'accept-rollback',
+    value: null,
+    help: 'start although the log has lost entries, or its anchor is missing; it is recorded',
+  },
+  { name: 'log-level', value: 'LEVEL', help: 'debug, info, warn, error or silent (default info)' },
+] as const satisfies readonly Flag[];
+
+type FlagName = (typeof FLAGS)[number]['name'];
+
+export type Listen =
+  | { readonly kind: 'tcp'; readonly host: string; readonly port: number }
+  | { readonly kind: 'unix'; readonly path: string };
+
+const LOG_LEVELS = ['debug', 'info', 'warn', 'error', 'silent'] as const;
+export type LogLevel = (typeof LOG_LEVELS)[number];
+
+export interface Configuration {
+  readonly dataDir: string;
+  /** Null for the embedded store. */
+  readonly database: DatabaseChoice | null;
+  readonly listen: Listen;
+  readonly rootKeyFile: string | null;
+  readonly adminTokenFile: string | null;
+  readonly adminMayRetrieve: boolean;
+  readonly versionsKept: number;
+  /** Of one agent, recorded one by one; what exceeds it is summarised. */
+  readonly denialsPerMinute: number;
+  readonly budgets: BudgetLimits;
+  readonly tls: { readonly certFile: string; readonly keyFile: string } | null;
+  readonly publicNames: readonly string[];
+  readonly trustedProxies: readonly string[];
+  readonly acceptClock: boolean;
+  readonly acceptRollback: boolean;
+  readonly logLevel: LogLevel;
+}
+
+export function help(): string {
+  const rows = FLAGS.map(({ name, value, help: text }) => {
+    const flag = value === null ? `--${name}` : `--${name} ${value}`;
+    return `  ${flag.padEnd(28)} ${text}`;
+  });
+  return [
+    'Leasehold: a credential vault for AI agents. Credentials are held by lease, never owned.',
+    '',
+    `Usage: ${CALLED_AS.server} [flags]`,
+    '',
+    ...rows,
+    `  ${'--help'.padEnd(28)} show this`,
+    '',
+    'Every flag may stand in the environment too: --data-dir as LEASEHOLD_DATA_DIR; switches as 1 or 0.',
+    'A flag goes before the environment, and the environment before the default.',
+  ].join('\n');
+}
+
+/** Null where `--help` was asked for. @throws UsageError */
+export function readConfiguration(args: readonly string[], environment: Environment): Configuration | null {
+  const given = parseFlags(args);
+  if (given.has('help')) return null;
+  assertFlagsArrived(environment);
+  rejectUnknownVariables(
+    environment,
+    FLAGS.map(({ name }) => name),
+  );
+  const base = environment['INIT_CWD'] ?? process.cwd();
+  const get = (name: FlagName): string | undefined => given.get(name) ?? fromEnvironment(environment, name);
+  const file = (name: FlagName): string | null => (get(name) === undefined ? null : resolve(base, get(name) ?? ''));
+  const amount = (name: FlagName, byDefault: number): number =>
+    wholeNumber(name, get(name) ?? String(byDefault), 1, 999_999_999);
+  const configuration: Configuration = {
+    dataDir: file('data-dir') ?? join(homedir(), '.leasehold'),
+    database: chooseDatabase(
+      { flag: given.get('database'), environment: databaseVariable(environment), file: file('database-file') },
+      !isOn('no-migrate', get('no-migrate')),
+    ),
+    listen: parseListen(get('listen') ?? '127.0.0.1:7700', base),
+    rootKeyFile: file('root-key-file'),
+    adminTokenFile: file('admin-token-file'),
+    adminMayRetrieve: oneOf('admin-retrieve', get('admin-retrieve') ?? 'allow', ['allow', 'deny']) === 'allow',
+    versionsKept: wholeNumber('versions-kept', get('versions-kept') ?? '10', 1, 1000),
+    denialsPerMinute: amount('denials-per-minute', DENIALS_PER_MINUTE),
+    budgets: {
+      sessionsPerHour: amount('sessions-per-hour', DEFAULT_BUDGETS.sessionsPerHour),
+      leasesPerHour: amount('leases-per-hour', DEFAULT_BUDGETS.leasesPerHour),
+      storedMibPerHour: amount('stored-mib-per-hour', DEFAULT_BUDGETS.storedMibPerHour),
+    },
+    tls: tlsFiles(file('tls-cert'), file('tls-key')),
+    publicNames: list(get('public-name')).map(parsePublicName),
+    trustedProxies: list(get('trusted-proxy')).map(parseTrustedProxy),
+    acceptClock: isOn('accept-clock', get('accept-clock')),
+    acceptRollback: isOn('accept-rollback', get('accept-rollback')),
+    logLevel: oneOf('log-level', get('log-level') ?? 'info', LOG_LEVELS),
+  };
+  assertPrivate(configuration, isOn('insecure-http', get('insecure-http')));
+  return configuration;
+}
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** By the general rule, or by the name that others use. */
+function databaseVariable(environment: Environment): string | undefined {
+  const [byRule, usual] = [fromEnvironment(environment, 'database'), environment['LEASEHOLD_DATABASE_URL']];
+  if (usual === '')
+    throw new UsageError('LEASEHOLD_DATABASE_URL is empty: give it a value as for --database, or unset it.');
+  if (byRule !== undefined && usual !== undefined && byRule !== usual) {
+    throw new UsageError('LEASEHOLD_DATABASE and LEASEHOLD_DATABASE_URL name different databases: unset one.');
+  }
+  return byRule ?? usual;
+}
+
+function fromEnvironment(environment: Environment, name: FlagName): string | undefined {
+  const variable = variableOf(name);
+  const value = environment[variable];
+  if (value === '') throw new UsageError(`${variable} is empty: give it a value as for --${name}, or unset it.`);
+  return value;
+}
+
+/** Without `--` npm keeps a flag for itself, and the service would start on its defaults. */
+function assertFlagsArrived(environment: Environment): void {
+  const kept = FLAGS.find(({ name }) => environment[`npm_config_${name.replaceAll('-', '_')}`] !== undefined);
+  if (kept === undefined) return;
+  throw new UsageError(
+    `npm kept --${kept.name} for itself: put -- before the flags, as in npm start -- --${kept.name} …`,
+  );
+}
+
+function parseFlags(args: readonly string[]): Map<string, string> {
+  const options = Object.fromEntries(
+    FLAGS.map(({ name, value }) => [name, { type: value === null ? ('boolean' as const) : ('string' as const) }]),
+  );
+  try {
+    const { values } = parseArgs({ args: [...args], options: { ...options, help: { type: 'boolean', short: 'h' } } });
+    const empty = Object.entries(values).find(([, value]) => String(value) === '');
+    if (empty !== undefined) throw new UsageError(`--${empty[0]} needs a value.`);
+    return new Map(Object.entries(values).map(([name, value]) => [name, value === true ? '1' : String(value)]));
+  } catch (error) {
+    if (error instanceof UsageError) throw error;
+    const [first = ''] = (error instanceof Error ? error.message : '').split(/\.?\s*\n|\. /);
+    throw new UsageError(`${first}. ${CALLED_AS.server} --help lists the flags.`);
+  }
+}
+
+function isOn(name: FlagName, text: string | undefined): boolean {
+  return oneOf(name, text ?? '0', ['1', '0', 'true', 'false']) === '1' || text === 'true';
+}
+
+function oneOf<T extends string>(name: FlagName, text: string, words: readonly T[]): T {
+  const word = words.find((known) => known === text);
+  if (word === undefined) throw new UsageError(`--${name} must be one of ${words.join(', ')}.`);
+  return word;
+}
+
+function wholeNumber(name: FlagName, text: string, least: number, most: number): number {
+  const value = /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN;
+  if (!(value >= least && value <= most))
+    throw new UsageError(`--${name} must be a whole number, ${least} to ${most}.`);
+  return value;
+}
+
+function list(text: string | undefined): string[] {
+  return (text ?? '').split(',').flatMap((item) => (item.trim() === '' ? [] : [item.trim()]));
+}
+
+function parseListen(text: string, base: string): Listen {
+  if (text.startsWith('unix:')) return { kind: 'unix', path: resolve(base, text.slice('unix:'.length)) };
+  const match = /^(?:\[([0-9a-fA-F:.]+)\]|([A-Za-z0-9.-]+)):(\d{1,5})$/.exec(text);
+  const port = Number(match?.[3]);
+  if (match === null || port > 65_535) throw new UsageError('--listen must be HOST:PORT, [IPV6]:PORT or unix:PATH.');
+  return { kind: 'tcp', host: match[1] ?? match[2] ?? '', port };
+}
+
+function tlsFiles(certFile: string | null, keyFile: string | null): Configuration['tls'] {
+  if ((certFile === null) !== (keyFile === null)) throw new UsageError('--tls-cert and --tls-key go together.');
+  return certFile === null || keyFile === null ? null : { certFile, keyFile };
+}
+
+export function isLoopback(listen: Listen): boolean {
+  if (listen.kind === 'unix') return true;
+  return listen.host === 'localhost' || listen.host === '::1' || /^127(?:\.\d{1,3}){3}$/.test(listen.host);
+}
+
+function assertPrivate({ listen, tls }: Configuration, insecureHttp: boolean): void {
+  if (isLoopback(listen) || tls !== null || insecureHttp) return;
+  throw new UsageError(
+    'Plain HTTP on an address that others can reach would show every value: give --tls-cert and --tls-key, listen on 127.0.0.1, or say --insecure-http.',
+  );
+}

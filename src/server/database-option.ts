@@ -1,0 +1,50 @@
+/** Which database a service uses, from what it was started with. A URL may hold a password, so that it is never repeated. */
+import { readFileSync } from 'node:fs';
+import { AddressError, type PostgresAddress, parseAddress } from '../store/postgres/address.ts';
+import { UsageError } from './errors.ts';
+
+export interface DatabaseChoice {
+  readonly address: PostgresAddress;
+  /** Whether a start may bring the schema up to date. */
+  readonly mayMigrate: boolean;
+  /** Whether the password stands on the command line, where everybody on the machine may read it. */
+  readonly showsPassword: boolean;
+  /** The file that holds the URL, if one does. */
+  readonly file: string | null;
+}
+
+interface Given {
+  readonly flag: string | undefined;
+  readonly environment: string | undefined;
+  readonly file: string | null;
+}
+
+/** Flag over file over environment; null where none is given. @throws UsageError */
+export function chooseDatabase({ flag, environment, file }: Given, mayMigrate: boolean): DatabaseChoice | null {
+  if (flag !== undefined && file !== null) throw new UsageError('Give --database or --database-file, not both.');
+  if (flag !== undefined) {
+    const address = parse(flag, '--database');
+    return { address, mayMigrate, showsPassword: address.password !== null, file: null };
+  }
+  if (file !== null) return { address: parse(readUrl(file), file), mayMigrate, showsPassword: false, file };
+  if (environment === undefined) return null;
+  return { address: parse(environment, 'LEASEHOLD_DATABASE_URL'), mayMigrate, showsPassword: false, file: null };
+}
+
+function readUrl(file: string): string {
+  try {
+    return readFileSync(file, 'utf8').trim();
+  } catch (error) {
+    throw new UsageError(`${file} cannot be read: ${error instanceof Error ? error.message : 'unknown error'}.`);
+  }
+}
+
+/** Also for a path of the embedded store, which stands elsewhere. @throws UsageError */
+function parse(url: string, where: string): PostgresAddress {
+  try {
+    return parseAddress(url);
+  } catch (error) {
+    if (error instanceof AddressError) throw new UsageError(`${where}: ${error.message}.`);
+    throw error;
+  }
+}

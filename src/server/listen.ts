@@ -1,0 +1,42 @@
+/** Binding the server to its address. */
+import { lstatSync, rmSync } from 'node:fs';
+import { connect } from 'node:net';
+import type { HttpServer } from '../http/server.ts';
+import { StartError } from '../platform/private-files.ts';
+import type { Listen } from './configuration.ts';
+
+/** Resolves to the address as a client would write it. @throws StartError */
+export async function listen(server: HttpServer, where: Listen, isTls: boolean): Promise<string> {
+  const scheme = isTls ? 'https' : 'http';
+  try {
+    if (where.kind === 'unix') {
+      await removeStaleSocket(where.path);
+      await server.listen({ path: where.path });
+      return `unix:${where.path}`;
+    }
+    // WHY not `localhost` itself: the framework would open a second server for its other address, without our limits.
+    await server.listen({ host: where.host === 'localhost' ? '127.0.0.1' : where.host, port: where.port });
+  } catch (error) {
+    await server.close();
+    const code = error instanceof Error && 'code' in error ? error.code : null;
+    const shown = where.kind === 'unix' ? where.path : `${where.host}:${where.port}`;
+    if (code === 'EADDRINUSE') throw new StartError(`${shown} is in use already. Give another --listen.`);
+    throw new StartError(`Can't listen on ${shown}: ${error instanceof Error ? error.message : 'unknown error'}.`);
+  }
+  const bound = server.server.address();
+  const port = typeof bound === 'object' && bound !== null ? bound.port : where.port;
+  return `${scheme}://${where.host.includes(':') ? `[${where.host}]` : where.host}:${port}`;
+}
+
+/** A socket file that nobody listens on is left from a crash. */
+async function removeStaleSocket(path: string): Promise<void> {
+  if (lstatSync(path, { throwIfNoEntry: false })?.isSocket() !== true) return;
+  const isAlive = await new Promise<boolean>((resolve) => {
+    const socket = connect(path, () => {
+      socket.destroy();
+      resolve(true);
+    });
+    socket.on('error', () => resolve(false));
+  });
+  if (!isAlive) rmSync(path);
+}

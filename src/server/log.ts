@@ -1,0 +1,62 @@
+/** The service's own log: one JSON object a line on standard error, with allow-listed fields. Bounded under a flood. */
+import { destination, pino } from 'pino';
+import { ERROR_STATUS } from '../api/errors.ts';
+import type { FaultCode } from '../core/errors.ts';
+import type { RequestLog } from '../http/log.ts';
+import { codeOf } from '../platform/errno.ts';
+import type { LogLevel } from './configuration.ts';
+
+export interface ServiceLog extends RequestLog {
+  info(line: string): void;
+  warn(line: string): void;
+  error(line: string, error?: unknown): void;
+}
+
+const MAX_LINES_PER_SECOND = 50;
+const COUNT_INTERVAL_MS = 60_000;
+
+export function createLog(level: LogLevel): ServiceLog {
+  const log = pino(
+    { level, base: null, timestamp: pino.stdTimeFunctions.isoTime },
+    destination({ dest: 2, sync: true }),
+  );
+  let second = 0;
+  let linesInSecond = 0;
+  let unlogged = 0;
+  /** Whether a line about a request may be written now; says how many were not. */
+  const mayWrite = (): boolean => {
+    const now = Math.floor(Date.now() / 1000);
+    if (now !== second) {
+      if (unlogged > 0) log.info({ unlogged }, 'refusals were counted and not logged');
+      [second, linesInSecond, unlogged] = [now, 0, 0];
+    }
+    linesInSecond += 1;
+    if (linesInSecond > MAX_LINES_PER_SECOND) unlogged += 1;
+    return linesInSecond <= MAX_LINES_PER_SECOND;
+  };
+  const counts = new Map<FaultCode, number>();
+  setInterval(() => {
+    if (counts.size > 0) log.info({ refused: Object.fromEntries(counts) }, 'refusals in the last minute');
+    counts.clear();
+  }, COUNT_INTERVAL_MS).unref();
+  return {
+    refused({ code, requestId, method, remoteAddr }) {
+      counts.set(code, (counts.get(code) ?? 0) + 1);
+      if (!mayWrite()) return;
+      log.info({ code, status: ERROR_STATUS[code], request_id: requestId, method, remote_addr: remoteAddr }, 'refused');
+    },
+    bug(error, requestId) {
+      log.error({ request_id: requestId, stack: stackOf(error) }, 'a mistake of the service');
+    },
+    info: (line) => log.info(line),
+    warn: (line) => log.warn(line),
+    error: (line, error) => log.error({ stack: error === undefined ? undefined : stackOf(error) }, line),
+  };
+}
+
+/** Where it happened, its kind and the system's code, as in `Error (EMFILE)`; not its message, which might hold what was sent. */
+function stackOf(error: unknown): string {
+  if (!(error instanceof Error)) return typeof error;
+  const frames = (error.stack ?? '').split('\n').filter((line) => line.trimStart().startsWith('at '));
+  return [`${error.name}${codeOf(error) || codeOf(error.cause)}`, ...frames].join('\n');
+}

@@ -1,0 +1,153 @@
+/** Opening the vault: the data directory, its lock, the root key, the store, and what the ledger needs in memory. */
+import { FIRST_LINK } from '../core/audit.ts';
+import { headMac } from '../crypto/chain.ts';
+import { isSameText, type VaultKeys } from '../crypto/keys.ts';
+import { type Clock, MAX_TIME, startClock } from '../ledger/clock.ts';
+import { SharedClock } from '../ledger/database-clock.ts';
+import { type Memory, readMemory } from '../ledger/vault-state.ts';
+import { layOut } from '../platform/data-dir-paths.ts';
+import { checkPrivateFile, removeUnfinished, StartError } from '../platform/private-files.ts';
+import type { SyncFile } from '../store/sqlite/wal-sync.ts';
+import type { Store } from '../store/store.ts';
+import type { AnchorFile } from './anchor-file.ts';
+import type { Configuration } from './configuration.ts';
+import { markVault, openDataDir } from './data-dir.ts';
+import { lockDataDir } from './data-dir-lock.ts';
+import { KeyDirs } from './fs-agent-key-store.ts';
+import { type OpenedStore, openStore } from './open-store.ts';
+import { checkRollback } from './rollback-check.ts';
+
+/** How far the clock may be behind the log's last entry. */
+const MAX_CLOCK_LAG_MS = 5 * 60_000;
+
+export interface OpenedVault {
+  readonly keys: VaultKeys;
+  readonly store: Store;
+  readonly memory: Memory;
+  readonly clock: Clock;
+  readonly keyDirs: KeyDirs;
+  readonly anchor: AnchorFile;
+  readonly tokenFile: string;
+  readonly addressFile: string;
+  /** Closes the store and gives the data directory free. */
+  close(): Promise<void>;
+}
+
+/** @throws StartError, StoreFailure: then nothing is left open, and nothing of an existing vault was changed */
+export async function openVault(
+  configuration: Configuration,
+  warn: (line: string) => void,
+  syncFile?: SyncFile,
+): Promise<OpenedVault> {
+  const { dataDir, acceptClock, acceptRollback } = configuration;
+  openDataDir(dataDir);
+  const { tokenFile, addressFile, agentsDir, lockFile } = layOut(dataDir);
+  checkPrivateFile(lockFile);
+  const lock = lockDataDir(lockFile, dataDir);
+  let opened: OpenedStore | null = null;
+  try {
+    removeUnfinished(dataDir);
+    for (const file of [tokenFile, addressFile]) checkPrivateFile(file);
+    opened = await openStore(configuration, warn, syncFile);
+    const { store, keys, rootKeyFile, anchor } = opened;
+    const isVaultNew = !(await hasVault(store, keys, rootKeyFile));
+    const loss = await checkRollback(anchor, { end: store, isShared: store.isShared, keys }, acceptRollback);
+    if (isVaultNew) await makeVault(store, keys, rootKeyFile);
+    markVault(dataDir);
+    warnOfDamage(anchor, warn);
+    const memory = await readMemory(store, keys);
+    if (loss !== null) memory.warnings.unshift(loss);
+    // ORDER: before the first entry, so that a log with entries and no anchor is one whose anchor was removed.
+    else if (anchor.read() === null) await anchor.keep(memory.known ?? { seq: 0, hmac: FIRST_LINK });
+    const clock = await openClock(store, memory.lastEntryAt, acceptClock);
+    const keyDirs = new KeyDirs(agentsDir);
+    await keyDirs.settle(memory.control.agents(), (id) => store.isDeregistered(id));
+    return {
+      keys,
+      store,
+      memory,
+      clock,
+      keyDirs,
+      anchor,
+      tokenFile,
+      addressFile,
+      async close() {
+        await store.close();
+        await anchor.close();
+        lock.release();
+      },
+    };
+  } catch (error) {
+    await opened?.store.close();
+    await opened?.anchor.close();
+    lock.release();
+    throw error;
+  }
+}
+
+/** What a move writes last is missing altogether; where the log's head is there, it was not a move that was interrupted. */
+async function recordMissing(store: Store): Promise<StartError> {
+  const { head } = await store.readHead();
+  return new StartError(
+    head === null
+      ? 'A move into this database was not finished: run npm run migrate again, as before. If there was none, the database was altered outside: restore a backup.'
+      : "The vault's own record is missing from the database: it was altered outside. Restore a backup.",
+  );
+}
+
+/** Whether there is a vault. It is bound to its root key: another one is refused before it seals anything. */
+async function hasVault(store: Store, keys: VaultKeys, file: string): Promise<boolean> {
+  const keyCheck = await store.readKeyCheck();
+  if (keyCheck !== null) assertItsKey(keyCheck, keys, file);
+  else if (!(await store.isEmpty())) throw await recordMissing(store);
+  return keyCheck !== null;
+}
+
+/** After a loss of power one slot may be torn; otherwise somebody altered it. */
+function warnOfDamage(anchor: AnchorFile, warn: (line: string) => void): void {
+  const found = anchor.read();
+  if (found === null || found.entry === null || !found.hasDamagedSlot) return;
+  warn(
+    `A slot of ${anchor.path} is damaged, as by a loss of power. The other one is used, and the file is written again.`,
+  );
+}
+
+/** Of several nodes that start at once, one makes it, and the others find it. */
+async function makeVault(store: Store, keys: VaultKeys, file: string): Promise<void> {
+  const head = { seq: 0, hmac: FIRST_LINK, mac: headMac(keys.audit, 0, FIRST_LINK), epoch: 0 };
+  try {
+    await store.initialise(keys.checkValue, head, (await store.readTime()) ?? Date.now());
+  } catch (error) {
+    const made = await store.readKeyCheck();
+    if (made === null) throw error;
+    assertItsKey(made, keys, file);
+  }
+}
+
+/** @throws StartError */
+function assertItsKey(keyCheck: string, keys: VaultKeys, file: string): void {
+  if (isSameText(keyCheck, keys.checkValue)) return;
+  throw new StartError(`${file} is not the root key of this vault. Put the right one back; nothing was changed.`);
+}
+
+/** A clock that goes on from the latest time known, so that what had ended stays ended. @throws StartError */
+async function openClock(store: Store, lastEntryAt: number, acceptClock: boolean): Promise<Clock> {
+  const shared = await store.readTime();
+  const now = shared ?? Date.now();
+  if (now > MAX_TIME) {
+    throw new StartError(`The ${whose(shared)}clock shows a time after the year 9999. Set it right first.`);
+  }
+  const lag = lastEntryAt - now;
+  if (lag > MAX_CLOCK_LAG_MS && !acceptClock) {
+    const minutes = Math.round(lag / 60_000);
+    throw new StartError(
+      `The ${whose(shared)}clock is ${minutes} minutes behind the last entry of the log. Set it right; or, if the log's time was the wrong one, start with --accept-clock.`,
+    );
+  }
+  const notBefore = Math.max(lastEntryAt, await store.readSeenTime());
+  return shared === null ? startClock(notBefore) : new SharedClock(shared, notBefore);
+}
+
+function whose(shared: number | null): string {
+  return shared === null ? '' : "database's ";
+}

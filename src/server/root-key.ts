@@ -1,0 +1,44 @@
+/** The root key file. Made only when both it and the vault are new; otherwise what is missing or wrong is a reason not to start. */
+import { readFileSync } from 'node:fs';
+import { parseRootKey } from '../crypto/keys.ts';
+import { newRootKey } from '../crypto/random.ts';
+import { checkPrivateFile, isReadableByOthers, StartError, writePrivateFile } from '../platform/private-files.ts';
+
+export interface RootKeyPlace {
+  readonly file: string;
+  /** Whether it is the data directory's own file, which is kept private; another one is only complained about. */
+  readonly isOwn: boolean;
+  /** Whether there is a vault already. */
+  readonly isVaultThere: boolean;
+}
+
+/** Reads the file once, because it may be a pipe. @throws StartError */
+export function readRootKey({ file, isOwn, isVaultThere }: RootKeyPlace, warn: (line: string) => void): Uint8Array {
+  if (isOwn) checkPrivateFile(file);
+  const text = readIfThere(file);
+  if (text === null) {
+    if (isVaultThere) {
+      throw new StartError(
+        `The root key is missing: ${file}. The vault cannot be opened without it; put it back from your backup. No new one is made.`,
+      );
+    }
+    const rootKey = newRootKey();
+    writePrivateFile(file, `${Buffer.from(rootKey).toString('base64')}\n`);
+    return rootKey;
+  }
+  if (!isOwn && isReadableByOthers(file)) warn(`Others than its owner may read ${file}: chmod 600 it.`);
+  const rootKey = parseRootKey(text);
+  if (rootKey === null)
+    throw new StartError(`${file} is not a root key: it must hold 32 bytes as base64, on one line.`);
+  return rootKey;
+}
+
+/** Null where the file does not exist. @throws StartError */
+function readIfThere(file: string): string | null {
+  try {
+    return readFileSync(file, 'latin1');
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return null;
+    throw new StartError(`${file} cannot be read: ${error instanceof Error ? error.message : 'unknown error'}.`);
+  }
+}

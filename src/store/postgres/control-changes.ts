@@ -1,0 +1,32 @@
+/** What other nodes changed of agents and policies: each row has the epoch of the turn that wrote it, and so has what is gone. */
+import type { AgentId, AgentName, PolicyName } from '../../core/names.ts';
+import { toAgent, toPolicy } from '../decode-rows.ts';
+import type { ControlChanges } from '../store.ts';
+import type { Connection } from './connection.ts';
+
+/** A node that missed more turns than that reads everything. What is gone is remembered for longer. */
+const MAX_EPOCHS_BEHIND = 10_000;
+export const EPOCHS_REMEMBERED = 2 * MAX_EPOCHS_BEHIND;
+
+/** Null where so much was missed that all must be read. @throws what the driver throws */
+export async function readControl(
+  connection: Connection,
+  behindEpoch: number,
+  epoch: number,
+): Promise<ControlChanges | null> {
+  if (epoch - behindEpoch > MAX_EPOCHS_BEHIND || epoch < behindEpoch) return null;
+  const [removals, agents, policies] = await Promise.all([
+    connection.query`SELECT agent_id, name FROM control_removals WHERE epoch > ${behindEpoch}::bigint`,
+    connection.query`SELECT id, name, description, public_key, registered_at, mac FROM agents WHERE epoch > ${behindEpoch}::bigint`,
+    connection.query`SELECT name, principal, resources, actions, max_ttl, created_at, mac FROM policies WHERE epoch > ${behindEpoch}::bigint`,
+  ]);
+  const removed = removals.map((row) => ({ id: String(row['agent_id']), name: String(row['name']) }));
+  return {
+    removedAgents: removed
+      .filter(({ id }) => id !== '')
+      .map(({ id, name }) => ({ id: id as AgentId, name: name as AgentName })),
+    removedPolicies: removed.filter(({ id }) => id === '').map(({ name }) => name as PolicyName),
+    agents: agents.map(toAgent),
+    policies: policies.map(toPolicy),
+  };
+}

@@ -1,0 +1,97 @@
+/** The list of leases, newest first, step by step: each looks at a bounded number of them, whatever is asked for. */
+import { ENDED_LEASES_LISTED_MS, type Lease } from '../../core/lease.ts';
+import { type Row, toLease } from '../decode-rows.ts';
+import type { Counted, LeaseQuery, Listed, MarkedLeases } from '../queries.ts';
+import type { Connection } from './connection.ts';
+
+/** Leases looked at in a step: some milliseconds of the server. */
+const STEP_LEASES = 5000;
+
+/** The last leases before an ordinal, of one name or of everybody. */
+interface Step {
+  readonly from: number;
+  readonly isFull: boolean;
+}
+
+export async function listLeases(
+  connection: Connection,
+  query: LeaseQuery,
+  beforeSeq: number,
+  limit: number,
+): Promise<Listed<Lease, number>> {
+  const step = await findStep(connection, query.agentName, beforeSeq);
+  if (step === null) return { rows: [], reached: null };
+  const rows = await fitting(connection, query, step, beforeSeq, limit);
+  const leases = rows.map(toLease);
+  const reached = leases.length === limit ? (leases.at(-1)?.seq ?? null) : step.isFull ? step.from : null;
+  return { rows: leases, reached };
+}
+
+export async function countLeases(
+  connection: Connection,
+  query: LeaseQuery,
+  beforeSeq: number,
+  atMost: number,
+): Promise<Counted<number>> {
+  const step = await findStep(connection, query.agentName, beforeSeq);
+  if (step === null) return { count: 0, reached: null };
+  const rows = await fitting(connection, query, step, beforeSeq, Math.min(atMost, STEP_LEASES));
+  const isEnough = rows.length === atMost;
+  return { count: rows.length, reached: isEnough ? Number(rows.at(-1)?.['seq']) : step.isFull ? step.from : null };
+}
+
+export async function countEnded(
+  connection: Connection,
+  { mark, agentName }: MarkedLeases,
+  beforeSeq: number,
+): Promise<Counted<number>> {
+  const before = Math.min(beforeSeq, mark.seq);
+  const step = await findStep(connection, agentName, before);
+  if (step === null) return { count: 0, reached: null };
+  const { seq, agentId, credentialId, revokedAt } = mark;
+  const [row] = await connection.query`
+    SELECT count(*) AS n FROM leases l WHERE l.seq >= ${step.from} AND l.seq < ${before}
+      AND (${agentName}::text IS NULL OR l.agent_name = ${agentName})
+      AND (${agentId}::text IS NULL OR l.agent_id = ${agentId})
+      AND (${credentialId}::text IS NULL OR l.credential_id = ${credentialId})
+      AND l.revoked_at IS NULL AND l.expires_at > ${revokedAt}
+      AND NOT EXISTS (SELECT 1 FROM revocation_marks m
+        WHERE m.agent_id = l.agent_id AND m.credential_id = '' AND m.seq > l.seq AND m.seq < ${seq})
+      AND NOT EXISTS (SELECT 1 FROM revocation_marks m
+        WHERE m.agent_id = l.agent_id AND m.credential_id = l.credential_id AND m.seq > l.seq AND m.seq < ${seq})
+      AND NOT EXISTS (SELECT 1 FROM revocation_marks m
+        WHERE m.agent_id = '' AND m.credential_id = l.credential_id AND m.seq > l.seq AND m.seq < ${seq})`;
+  return { count: Number(row?.['n'] ?? 0), reached: step.isFull ? step.from : null };
+}
+
+async function findStep(connection: Connection, agentName: string | null, beforeSeq: number): Promise<Step | null> {
+  const [row] = await connection.query`
+    SELECT min(seq) AS first, count(*) AS n FROM (
+      SELECT seq FROM leases WHERE seq < ${beforeSeq} AND (${agentName}::text IS NULL OR agent_name = ${agentName})
+      ORDER BY seq DESC LIMIT ${STEP_LEASES}) AS step`;
+  if (typeof row?.['first'] !== 'number') return null;
+  return { from: row['first'], isFull: row['n'] === STEP_LEASES };
+}
+
+/** A lease is listed while it lasts and 7 days longer. */
+function fitting(
+  connection: Connection,
+  { agentId, agentName, path, status, now }: LeaseQuery,
+  { from }: Step,
+  beforeSeq: number,
+  limit: number,
+): Promise<readonly Row[]> {
+  const listedAfter = now - ENDED_LEASES_LISTED_MS;
+  return connection.query`
+    SELECT seq, id, agent_id, credential_id, agent_name, path, version, policy_name, issued_at, expires_at, revoked_at FROM leases_now l WHERE l.seq >= ${from} AND l.seq < ${beforeSeq}
+      AND (${agentName}::text IS NULL OR l.agent_name = ${agentName})
+      AND (${agentId}::text IS NULL OR l.agent_id = ${agentId})
+      AND (${path}::text IS NULL OR l.path = ${path})
+      AND least(l.expires_at, l.revoked_at) > ${listedAfter}
+      AND CASE ${status ?? 'any'}::text
+        WHEN 'active' THEN l.expires_at > ${now} AND l.revoked_at IS NULL
+        WHEN 'expired' THEN l.expires_at <= ${now} AND l.revoked_at IS NULL
+        WHEN 'revoked' THEN l.revoked_at IS NOT NULL
+        ELSE true END
+    ORDER BY l.seq DESC LIMIT ${limit}`;
+}

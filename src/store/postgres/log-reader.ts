@@ -1,0 +1,34 @@
+/** Reading the log of a PostgreSQL over a connection of its own, from a thread. */
+import type { AuditEntry } from '../../core/audit.ts';
+import type { LogReader } from '../store.ts';
+import type { PostgresAddress } from './address.ts';
+import { Connection, within } from './connection.ts';
+import { toFailure } from './errors.ts';
+import { readEntries } from './log.ts';
+import { ANSWERS_WITHIN_MS } from './pool.ts';
+
+export class PostgresLogReader implements LogReader {
+  readonly #connection: Connection;
+
+  private constructor(connection: Connection) {
+    this.#connection = connection;
+  }
+
+  /** @throws StoreFailure */
+  static async open(address: PostgresAddress): Promise<PostgresLogReader> {
+    return new PostgresLogReader(await Connection.open(address, 'reading'));
+  }
+
+  async entries(fromSeq: number, toSeq: number, limit: number): Promise<AuditEntry[]> {
+    try {
+      const entries = readEntries(this.#connection, fromSeq, toSeq, limit);
+      return await within(this.#connection, ANSWERS_WITHIN_MS, entries);
+    } catch (error) {
+      throw toFailure(error);
+    }
+  }
+
+  close(): void {
+    this.#connection.close();
+  }
+}

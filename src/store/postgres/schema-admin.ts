@@ -1,0 +1,79 @@
+/** What the owner of the schema does with it: brings it up to date, and lets the service's role use it. */
+import { StoreFailure } from '../store.ts';
+import type { PostgresAddress } from './address.ts';
+import { Connection } from './connection.ts';
+import { sqlStateOf, toFailure } from './errors.ts';
+import { NO_SCHEMA, prepareSchema, readSchema, scriptsFor, takeLock } from './migrate.ts';
+import { assertPrivileges, grantsFor, toIdentifier } from './privileges.ts';
+
+const INSUFFICIENT_PRIVILEGE = '42501';
+
+export interface SchemaReport {
+  /** Of the last migration that was done, now or before. */
+  readonly number: number;
+  /** The names of those that were done now. */
+  readonly done: readonly string[];
+}
+
+/** `grantee` is the name of the service's role, or null. @throws StoreFailure */
+export async function updateSchema(address: PostgresAddress, grantee: string | null): Promise<SchemaReport> {
+  // A migration closes its connection.
+  const done = await onConnection(address, (connection) => prepareSchema(connection, true));
+  return onConnection(address, async (connection) => {
+    if (grantee !== null) await grant(connection, grantee);
+    const { number } = await readSchema(connection);
+    return { number, done };
+  });
+}
+
+/** The statements of `updateSchema`: those that are left to do in a database, or all of them without one. */
+export async function printSchema(address: PostgresAddress | null, grantee: string | null): Promise<string> {
+  const schema = address === null ? NO_SCHEMA : await onConnection(address, readSchema);
+  const grants = grantee === null ? [] : [toGrantScript(grantee)];
+  return [...scriptsFor(schema).map(({ name, sql }) => `-- ${name}\n${sql}`), ...grants].join('\n\n');
+}
+
+/** In one transaction: a node that works meanwhile misses nothing. */
+function toGrantScript(grantee: string): string {
+  const role = toIdentifier(grantee);
+  if (role === null) throw new StoreFailure('unavailable', 'the role to grant to must have a name of 1 to 63 bytes');
+  return `BEGIN;\n${takeLock()}\n${grantsFor(role)}\nCOMMIT;`;
+}
+
+async function grant(connection: Connection, grantee: string): Promise<void> {
+  const script = toGrantScript(grantee);
+  // WHY: what an owner holds by itself would be taken from it, and the next migration would fail.
+  const owned = await connection.query`
+    SELECT 1 FROM pg_class c JOIN pg_roles r ON r.oid = c.relowner
+    WHERE c.relnamespace = 'leasehold'::regnamespace AND r.rolname = ${grantee} LIMIT 1`;
+  if (owned.length > 0) {
+    throw new StoreFailure(
+      'unavailable',
+      `the role ${grantee} owns the schema: the service's role must be another one`,
+    );
+  }
+  try {
+    await connection.script(script);
+  } catch (error) {
+    if (sqlStateOf(error) !== INSUFFICIENT_PRIVILEGE) throw error;
+    throw new StoreFailure(
+      'unavailable',
+      'this role may not grant: run npm run schema with the role that owns the schema',
+      {
+        cause: error,
+      },
+    );
+  }
+  await assertPrivileges(connection, grantee);
+}
+
+async function onConnection<T>(address: PostgresAddress, work: (connection: Connection) => Promise<T>): Promise<T> {
+  const connection = await Connection.open(address, 'reading');
+  try {
+    return await work(connection);
+  } catch (error) {
+    throw toFailure(error);
+  } finally {
+    connection.close();
+  }
+}

@@ -1,0 +1,207 @@
+/** Carrying a vault out of a PostgreSQL, which stays as it is, or into one. */
+
+import type { Row } from '../decode-rows.ts';
+import { StoreFailure } from '../store.ts';
+import type { Cargo, Carrier, Records, TargetCarrier } from '../transfer.ts';
+import type { ColumnKind, Key, Table } from '../transfer-schema.ts';
+import type { PostgresAddress } from './address.ts';
+import { Connection, type Value } from './connection.ts';
+import { sqlStateOf, toFailure } from './errors.ts';
+import { toHead } from './transaction.ts';
+
+/** Any number that nobody else takes: 'move'. */
+const MOVE_LOCK = 0x6d6f7665;
+// SOURCE: postgresql.org/docs/current/errcodes-appendix.html.
+const LOCK_NOT_AVAILABLE = '55P03';
+const UNTRANSLATABLE = '22P05';
+
+const TYPES: Readonly<Record<ColumnKind, string>> = { text: 'text', number: 'bigint', bytes: 'text' };
+
+/** What is counted of a source: what was added up, and the leases behind that. */
+const COUNTED = `(SELECT c.id AS credential_id, coalesce(a.count, 0) + coalesce(b.n, 0) AS count FROM credentials c
+  LEFT JOIN access_counts a ON a.credential_id = c.id
+  LEFT JOIN (SELECT credential_id, count(*) AS n FROM leases WHERE seq > (SELECT through_seq FROM access_counted)
+    GROUP BY credential_id) b ON b.credential_id = c.id) AS counted`;
+
+class PostgresCarrier implements Carrier {
+  readonly #connection: Connection;
+  readonly #counts: string;
+
+  protected constructor(connection: Connection, counts: string) {
+    this.#connection = connection;
+    this.#counts = counts;
+  }
+
+  async readRecords(): Promise<Records | null> {
+    const [vault] = await this.run('SELECT key_check, created_at, seen_at FROM vault', []);
+    if (vault === undefined) return null;
+    const [head] = await this.run('SELECT seq, hmac, mac, epoch FROM audit_head', []);
+    return {
+      keyCheck: String(vault['key_check']),
+      createdAt: Number(vault['created_at']),
+      seenAt: Number(vault['seen_at']),
+      head: toHead(head),
+    };
+  }
+
+  async count(table: Table): Promise<number> {
+    const [row] = await this.run(`SELECT count(*) AS n FROM ${this.#from(table)}`, []);
+    return Number(row?.['n']);
+  }
+
+  async read(table: Table, after: Key, through: Key | null, limit: number): Promise<Row[]> {
+    const { key, columns } = table;
+    const places = (from: number): string =>
+      key.map((column, at) => `$${from + at}::${TYPES[columns[column] ?? 'text']}`).join(', ');
+    const end = through === null ? '' : `AND (${key.join(', ')}) <= (${places(key.length + 1)})`;
+    const rows = await this.run(
+      `SELECT ${quoted(columns)} FROM ${this.#from(table)}
+       WHERE (${key.join(', ')}) > (${places(1)}) ${end} ORDER BY ${key.join(', ')} LIMIT ${limit}`,
+      [...after, ...(through ?? [])],
+    );
+    for (const row of rows) assertExact(table, row);
+    return [...rows];
+  }
+
+  close(): void {
+    this.#connection.close();
+  }
+
+  protected async run(text: string, values: readonly Value[]): Promise<readonly Row[]> {
+    try {
+      return await this.#connection.run(text, values);
+    } catch (error) {
+      throw toFailure(error);
+    }
+  }
+
+  #from({ name }: Table): string {
+    return name === 'access_counts' ? this.#counts : name;
+  }
+}
+
+/** Whether there may be a vault; nothing is made. @throws StoreFailure */
+export async function hasSchema(address: PostgresAddress): Promise<boolean> {
+  const connection = await Connection.open(address, 'reading');
+  try {
+    const [row] = await connection.query`SELECT to_regclass('leasehold.vault') IS NOT NULL AS is_there`;
+    return row?.['is_there'] === true;
+  } catch (error) {
+    throw toFailure(error);
+  } finally {
+    connection.close();
+  }
+}
+
+/** Reads one snapshot, in a transaction that can't write. */
+export class PostgresSource extends PostgresCarrier {
+  /** @throws StoreFailure */
+  static async open(address: PostgresAddress): Promise<PostgresSource> {
+    const connection = await Connection.open(address, 'reading');
+    const source = new PostgresSource(connection, COUNTED);
+    try {
+      await connection.script(
+        `BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL idle_in_transaction_session_timeout = 0;
+         SET LOCAL statement_timeout = 0;`,
+      );
+      return source;
+    } catch (error) {
+      source.close();
+      throw toFailure(error);
+    }
+  }
+}
+
+export class PostgresTarget extends PostgresCarrier implements TargetCarrier {
+  readonly #cargo: Cargo;
+
+  private constructor(connection: Connection, cargo: Cargo) {
+    super(connection, 'access_counts');
+    this.#cargo = cargo;
+  }
+
+  /** One move at a time. The schema must be there. @throws StoreFailure */
+  static async open(address: PostgresAddress, cargo: Cargo): Promise<PostgresTarget> {
+    const connection = await Connection.open(address, 'turns');
+    const target = new PostgresTarget(connection, cargo);
+    try {
+      // What was killed just now may still be ending: it is waited for, as long as for any lock.
+      await target.run(`SELECT pg_advisory_lock(${MOVE_LOCK}, 0)`, []);
+      return target;
+    } catch (error) {
+      target.close();
+      const isTaken = sqlStateOf(error) === LOCK_NOT_AVAILABLE;
+      throw isTaken ? new StoreFailure('unavailable', 'another move into this database is under way') : error;
+    }
+  }
+
+  async remove({ name, key, columns }: Table, keys: readonly Key[]): Promise<void> {
+    const rows = keys.map((each) => Object.fromEntries(key.map((column, at) => [column, each[at]])));
+    const types = key.map((column) => `${column} ${TYPES[columns[column] ?? 'text']}`).join(', ');
+    const isSame = key.map((column) => `t.${column} = r.${column}`).join(' AND ');
+    await this.run(`DELETE FROM ${name} t USING json_to_recordset($1::text::json) AS r (${types}) WHERE ${isSame}`, [
+      JSON.stringify(rows),
+    ]);
+  }
+
+  async add(table: Table, rows: readonly Row[]): Promise<void> {
+    const { name } = table;
+    // A node that starts on them reads all of them, whatever their epoch, and lacks none of that of the head.
+    const isControl = name === 'agents' || name === 'policies';
+    const [epoch, ofHead] = isControl ? [', epoch', `, ${this.#cargo.records.head?.epoch ?? 0}`] : ['', ''];
+    const columns = Object.entries(table.columns);
+    const values = columns.map(([column, kind]) =>
+      kind === 'bytes' ? `decode("${column}", 'base64')` : `"${column}"`,
+    );
+    const types = columns.map(([column, kind]) => `"${column}" ${TYPES[kind]}`).join(', ');
+    await this.run(
+      `INSERT INTO ${name} (${quoted(table.columns)}${epoch})
+       SELECT ${values.join(', ')}${ofHead} FROM json_to_recordset($1::text::json) AS r (${types})`,
+      [toJson(table, rows)],
+    ).catch((error: unknown) => {
+      if (sqlStateOf(error) !== UNTRANSLATABLE) throw error;
+      throw new StoreFailure('unavailable', `a text in ${name} holds U+0000, which PostgreSQL cannot hold`, {
+        cause: error,
+      });
+    });
+  }
+
+  async finish(): Promise<void> {
+    const { records, highestSeq } = this.#cargo;
+    const { keyCheck, createdAt, seenAt, head } = records;
+    // In one statement, so that there is all of it or nothing.
+    const heads =
+      head === null ? '' : ', known AS (INSERT INTO audit_head (id, seq, hmac, mac, epoch) VALUES (1, $5, $6, $7, $8))';
+    await this.run(
+      `WITH counted AS (INSERT INTO access_counted (id, through_seq) VALUES (1, $4)) ${heads}
+       INSERT INTO vault (id, key_check, created_at, seen_at) VALUES (1, $1, $2, $3)`,
+      [keyCheck, createdAt, seenAt, highestSeq, ...(head === null ? [] : [head.seq, head.hmac, head.mac, head.epoch])],
+    );
+  }
+}
+
+function quoted(columns: Table['columns']): string {
+  return Object.keys(columns)
+    .map((column) => `"${column}"`)
+    .join(', ');
+}
+
+/** Bytes as base64. */
+function toJson({ columns }: Table, rows: readonly Row[]): string {
+  const ofBytes = Object.keys(columns).filter((column) => columns[column] === 'bytes');
+  if (ofBytes.length === 0) return JSON.stringify(rows);
+  const asText = (value: unknown): unknown =>
+    value instanceof Uint8Array ? Buffer.from(value).toString('base64') : value;
+  return JSON.stringify(
+    rows.map((row) => ({ ...row, ...Object.fromEntries(ofBytes.map((column) => [column, asText(row[column])])) })),
+  );
+}
+
+/** What was altered outside to a number that is none of ours must not become another one on its way. */
+function assertExact({ name }: Table, row: Row): void {
+  for (const value of Object.values(row)) {
+    if (typeof value === 'number' && !Number.isSafeInteger(value)) {
+      throw new StoreFailure('unavailable', `a number in ${name} is out of range: it was altered outside`);
+    }
+  }
+}

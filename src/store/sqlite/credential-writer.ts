@@ -1,0 +1,78 @@
+/** Writing credentials, their versions, and the rows of their counts, within a turn's transaction. */
+import type { Credential, CredentialVersion } from '../../core/credential.ts';
+import type { CredentialId } from '../../core/names.ts';
+import type { Authenticated, Batch } from '../store.ts';
+import type { AccessCounts, CountNumber } from './access-counts.ts';
+import type { Statements } from './statements.ts';
+
+/** A larger value would make the rows around it lie far apart. */
+const MAX_INLINE_BYTES = 1024;
+
+export class CredentialWriter {
+  readonly #statements: Statements;
+  readonly #counts: AccessCounts;
+
+  constructor(statements: Statements, counts: AccessCounts) {
+    this.#statements = statements;
+    this.#counts = counts;
+  }
+
+  /** Null where there is none of that id. */
+  numberOf(id: CredentialId): CountNumber | null {
+    const row = this.#statements.of('SELECT number FROM credentials WHERE id = ?').get(id);
+    return row === undefined ? null : Number(row['number']);
+  }
+
+  /** The credential of a batch. A new one gets its row of counts, with its accesses in that batch. */
+  put(credential: Authenticated<Credential>, { accesses, head }: Batch): void {
+    const { id, path, type, description, createdAt, updatedAt, version, mac } = credential;
+    if (this.numberOf(id) === null) {
+      const number = this.#counts.insert(accesses.get(id) ?? 0, head.seq);
+      this.#statements
+        .of('INSERT INTO credentials VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, NULL, NULL)')
+        .run(id, path, type, description, createdAt, updatedAt, version, mac, number);
+      return;
+    }
+    // What was the newest goes to the older ones.
+    this.#statements
+      .of(
+        `INSERT INTO credential_versions SELECT id, version, type, newest_at, newest_sealed FROM credentials
+         WHERE id = :id AND (version <> :version OR type <> :type) AND newest_sealed IS NOT NULL`,
+      )
+      .run({ id, version, type });
+    this.#statements
+      .of(
+        `UPDATE credentials SET type = :type, description = :description, updated_at = :updatedAt, version = :version,
+           mac = :mac, newest_sealed = iif(version = :version AND type = :type, newest_sealed, NULL) WHERE id = :id`,
+      )
+      .run({ id, type, description, updatedAt, version, mac });
+  }
+
+  remove(id: CredentialId): void {
+    const number = this.numberOf(id);
+    this.#statements.of('DELETE FROM credentials WHERE id = ?').run(id);
+    this.#statements.of('DELETE FROM credential_versions WHERE credential_id = ?').run(id);
+    if (number !== null) this.#counts.remove(number);
+  }
+
+  addVersion(id: CredentialId, version: Omit<CredentialVersion, 'content'>, sealed: Uint8Array): void {
+    const { version: number, type, createdAt } = version;
+    if (sealed.length <= MAX_INLINE_BYTES) {
+      const { changes } = this.#statements
+        .of('UPDATE credentials SET newest_at = ?, newest_sealed = ? WHERE id = ? AND version = ? AND type = ?')
+        .run(createdAt, sealed, id, number, type);
+      if (changes !== 0) return;
+    }
+    this.#statements
+      .of('INSERT INTO credential_versions VALUES (?, ?, ?, ?, ?)')
+      .run(id, number, type, createdAt, sealed);
+  }
+
+  /** Those up to and with `through`. */
+  dropVersions(id: CredentialId, through: number): void {
+    this.#statements.of('DELETE FROM credential_versions WHERE credential_id = ? AND version <= ?').run(id, through);
+    this.#statements
+      .of('UPDATE credentials SET newest_sealed = NULL WHERE id = ? AND version <= ? AND newest_sealed IS NOT NULL')
+      .run(id, through);
+  }
+}

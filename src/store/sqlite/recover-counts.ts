@@ -1,0 +1,63 @@
+/** Accesses that the log holds and no count: what was in the memory of a process that ended. */
+import type { DatabaseSync } from 'node:sqlite';
+import { inWindows } from './time-slice.ts';
+
+/** A credential's row, and the last entry that is counted there. */
+interface Counted {
+  readonly number: number;
+  readonly throughSeq: number;
+}
+
+/** Fewer than of other rows: each may need a look at a page of its own. */
+const WINDOW_ENTRIES = 32;
+
+/** Counts those behind `throughSeq` up to `lastSeq`, step by step, by the credential's number. */
+export function* uncountedAccesses(
+  database: DatabaseSync,
+  throughSeq: number,
+  lastSeq: number,
+): Generator<void, Map<number, number>> {
+  const windowEnd = database.prepare(
+    'SELECT seq FROM audit_entries WHERE seq >= ? AND seq <= ? ORDER BY seq LIMIT 1 OFFSET ? - 1',
+  );
+  const retrieved = database.prepare(
+    `SELECT seq, resource FROM audit_entries WHERE seq BETWEEN ? AND ?
+       AND event_type = 'credential.retrieve' AND result = 'allowed'`,
+  );
+  const countAt = database.prepare(
+    // Within what a number can hold, whatever somebody wrote there.
+    `SELECT min(max(number, 0), ${Number.MAX_SAFE_INTEGER}) AS number,
+       min(max(through_seq, 0), ${Number.MAX_SAFE_INTEGER}) AS through_seq
+     FROM access_counts WHERE number = (SELECT number FROM credentials WHERE path = ?)`,
+  );
+  const find = (path: string): Counted | null => {
+    const row = countAt.get(path);
+    return row === undefined ? null : { number: Number(row['number']), throughSeq: Number(row['through_seq']) };
+  };
+  const byPath = new Map<string, Counted | null>();
+  const added = new Map<number, number>();
+  let place: number | null = throughSeq < lastSeq ? throughSeq + 1 : null;
+  while (place !== null) {
+    place = inWindows(
+      place,
+      (at) => {
+        const end = windowEnd.get(at, lastSeq, WINDOW_ENTRIES)?.['seq'];
+        for (const row of retrieved.all(at, typeof end === 'number' ? end : lastSeq)) {
+          const path = String(row['resource']);
+          let counted = byPath.get(path);
+          if (counted === undefined) {
+            counted = find(path);
+            byPath.set(path, counted);
+          }
+          // One that was removed has no row; one that was made since then counts from there on.
+          if (counted === null || Number(row['seq']) <= counted.throughSeq) continue;
+          added.set(counted.number, (added.get(counted.number) ?? 0) + 1);
+        }
+        return typeof end === 'number' ? end + 1 : null;
+      },
+      () => false,
+    );
+    yield;
+  }
+  return added;
+}

@@ -1,0 +1,201 @@
+/** Carrying a vault out of a SQLite file, or into one. Nobody else has the file; a source is a copy of ours. */
+import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
+import type { CredentialId } from '../../core/names.ts';
+import { type Row, toLoadedCredential, toVersion } from '../decode-rows.ts';
+import type { Batch } from '../store.ts';
+import type { Cargo, Carrier, Records, TargetCarrier } from '../transfer.ts';
+import type { Key, Table } from '../transfer-schema.ts';
+import { AccessCounts } from './access-counts.ts';
+import { CredentialWriter } from './credential-writer.ts';
+import { inTransaction, openDatabase, toFailure } from './database.ts';
+import { LeaseSpanWriter } from './lease-blocks.ts';
+import { Log } from './log.ts';
+import { uncountedAccesses } from './recover-counts.ts';
+import { Statements } from './statements.ts';
+
+/** What lies otherwise than the table of that name: every version, and the count of every credential. */
+const FROM: Readonly<Record<string, string>> = {
+  credential_versions: `(SELECT credential_id, version, type, created_at, sealed FROM credential_versions
+    UNION ALL SELECT id, version, type, newest_at, newest_sealed FROM credentials WHERE newest_sealed IS NOT NULL)`,
+  access_counts: `(SELECT c.id AS credential_id, min(max(coalesce(a.count, 0), 0), ${Number.MAX_SAFE_INTEGER}) AS count
+    FROM credentials c LEFT JOIN access_counts a ON a.number = c.number)`,
+};
+/** Of 8 KiB: what a move writes goes on into the database soon. */
+const CHECKPOINT_PAGES = 4096;
+
+class SqliteCarrier implements Carrier {
+  protected readonly database: DatabaseSync;
+  protected readonly statements: Statements;
+
+  /** @throws StoreFailure */
+  constructor(file: string) {
+    this.database = openDatabase(file);
+    this.statements = new Statements(this.database);
+  }
+
+  async readRecords(): Promise<Records | null> {
+    const [vault] = this.select('SELECT key_check, created_at, seen_at FROM vault', []);
+    if (vault === undefined) return null;
+    return {
+      keyCheck: String(vault['key_check']),
+      createdAt: Number(vault['created_at']),
+      seenAt: Number(vault['seen_at']),
+      head: new Log(this.database).head().head,
+    };
+  }
+
+  async count({ name }: Table): Promise<number> {
+    return Number(this.select(`SELECT count(*) AS n FROM ${FROM[name] ?? name}`, [])[0]?.['n']);
+  }
+
+  async read({ name, key, columns }: Table, after: Key, through: Key | null, limit: number): Promise<Row[]> {
+    const [names, places] = [key.join(', '), key.map(() => '?').join(', ')];
+    const end = through === null ? '' : `AND (${names}) <= (${places})`;
+    return this.select(
+      `SELECT ${Object.keys(columns).join(', ')} FROM ${FROM[name] ?? name}
+       WHERE (${names}) > (${places}) ${end} ORDER BY ${names} LIMIT ?`,
+      [...after, ...(through ?? []), limit],
+    );
+  }
+
+  close(): void {
+    this.database.close();
+  }
+
+  protected select(text: string, values: readonly SQLInputValue[]): Row[] {
+    try {
+      return this.statements.of(text).all(...values);
+    } catch (error) {
+      throw toFailure(error);
+    }
+  }
+
+  protected async write(work: () => void): Promise<void> {
+    try {
+      inTransaction(this.database, work);
+    } catch (error) {
+      throw toFailure(error);
+    }
+  }
+}
+
+/** Of a copy: it is written to. */
+export class SqliteSource extends SqliteCarrier {
+  /** Adds to the rows of counts what only the log tells of accesses, as a start does in memory. */
+  addUpAccesses(): Promise<void> {
+    return this.write(() => {
+      const lastSeq = new Log(this.database).head().last?.seq ?? 0;
+      const [head] = this.select('SELECT counted_through_seq AS seq FROM audit_head', []);
+      const steps = uncountedAccesses(this.database, Math.max(0, Number(head?.['seq'] ?? lastSeq)), lastSeq);
+      let step = steps.next();
+      while (!step.done) step = steps.next();
+      const add = this.statements.of('UPDATE access_counts SET count = max(count, 0) + ? WHERE number = ?');
+      for (const [number, count] of step.value) add.run(count, number);
+    });
+  }
+}
+
+export class SqliteTarget extends SqliteCarrier implements TargetCarrier {
+  readonly #cargo: Cargo;
+  readonly #counts: AccessCounts;
+  readonly #credentials: CredentialWriter;
+  readonly #leaseSpans: LeaseSpanWriter;
+
+  /** @throws StoreFailure */
+  constructor(file: string, cargo: Cargo) {
+    super(file);
+    this.#cargo = cargo;
+    this.#counts = new AccessCounts(this.database);
+    this.#credentials = new CredentialWriter(this.statements, this.#counts);
+    this.#leaseSpans = new LeaseSpanWriter(this.database);
+    this.database.exec(`PRAGMA wal_autocheckpoint = ${CHECKPOINT_PAGES}`);
+  }
+
+  remove(table: Table, keys: readonly Key[]): Promise<void> {
+    return this.write(() => {
+      for (const key of keys) this.#remove(table, key);
+    });
+  }
+
+  async add(table: Table, rows: readonly Row[]): Promise<void> {
+    try {
+      await this.write(() => {
+        for (const row of rows) this.#add(table, row);
+      });
+    } catch (error) {
+      this.#leaseSpans.forget();
+      throw error;
+    }
+  }
+
+  async finish(): Promise<void> {
+    const { records, highestSeq } = this.#cargo;
+    const { keyCheck, createdAt, seenAt, head } = records;
+    await this.write(() => {
+      this.#run('INSERT INTO vault VALUES (1, ?, ?, ?)', keyCheck, createdAt, seenAt);
+      if (head === null) return;
+      const { seq, hmac, mac, epoch } = head;
+      this.#run('INSERT INTO audit_head VALUES (1, ?, ?, ?, ?, ?)', seq, hmac, mac, epoch, highestSeq);
+    });
+    // A commit is not synced; this is.
+    this.select('PRAGMA wal_checkpoint(TRUNCATE)', []);
+  }
+
+  override close(): void {
+    this.#counts.close();
+    super.close();
+  }
+
+  #remove({ name, key: columns }: Table, key: Key): void {
+    if (name === 'credentials') {
+      const [row] = this.select('SELECT id FROM credentials WHERE path = ?', key);
+      if (row !== undefined) this.#credentials.remove(toId(row['id']));
+      return;
+    }
+    // It goes with its credential, and is written over else.
+    if (name === 'access_counts') return;
+    if (name === 'credential_versions') {
+      this.#run('UPDATE credentials SET newest_at = NULL, newest_sealed = NULL WHERE id = ? AND version = ?', ...key);
+    }
+    this.#run(`DELETE FROM ${name} WHERE ${columns.map((column) => `${column} = ?`).join(' AND ')}`, ...key);
+  }
+
+  #add({ name, columns }: Table, row: Row): void {
+    if (name === 'credentials') {
+      this.#credentials.put(toLoadedCredential(row), this.#asBatch());
+    } else if (name === 'credential_versions') {
+      const { content, ...version } = toVersion(row);
+      if (content instanceof Uint8Array) this.#credentials.addVersion(toId(row['credential_id']), version, content);
+    } else if (name === 'access_counts') {
+      const { credential_id: id, count } = row;
+      this.#run(
+        'UPDATE access_counts SET count = ? WHERE number = (SELECT number FROM credentials WHERE id = ?)',
+        toValue(count),
+        toValue(id),
+      );
+    } else {
+      const names = Object.keys(columns);
+      this.#run(
+        `INSERT INTO ${name} (${names.join(', ')}) VALUES (${names.map(() => '?').join(', ')})`,
+        ...names.map((column) => toValue(row[column])),
+      );
+      if (name === 'leases') this.#leaseSpans.add(String(row['agent_name']), Number(row['seq']));
+    }
+  }
+
+  /** Of which a new credential takes up to where it is counted. */
+  #asBatch(): Batch {
+    const head = { seq: this.#cargo.highestSeq, hmac: '', mac: '', epoch: 0 };
+    return { entries: [], head, changes: [], accesses: new Map() };
+  }
+
+  #run(text: string, ...values: readonly SQLInputValue[]): void {
+    this.statements.of(text).run(...values);
+  }
+}
+
+const toId = (value: unknown): CredentialId => String(value) as CredentialId;
+
+function toValue(value: unknown): SQLInputValue {
+  return typeof value === 'string' || typeof value === 'number' || value instanceof Uint8Array ? value : null;
+}

@@ -1,0 +1,119 @@
+/**
+ * Makes what was written durable: syncs the write-ahead log beside the loop, so that a slow disk holds up the answers that wait
+ * for it, and nothing else. One sync at a time, which serves all that was written before it began. After each sync the newest
+ * entry is anchored, and the files must still be at their paths: nothing is durable before.
+ * SOURCE: sqlite.org/wal.html: a transaction survives the loss of power once its frames in the write-ahead log are synced.
+ */
+import { close, closeSync, constants, fdatasync, fsyncSync, openSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { promisify } from 'node:util';
+import { type LastEntry, StoreFailure } from '../store.ts';
+import { OpenedFiles } from './opened-files.ts';
+
+/** Resolves when all that was written to the open file is on disk. */
+export type SyncFile = (descriptor: number) => Promise<void>;
+
+/** Keeps the newest durable entry outside the database. Called for one entry at a time, in the order of the log. */
+export type AnchorEntry = (entry: Pick<LastEntry, 'seq' | 'hmac'>) => Promise<void>;
+
+/** Between two checks of the files where nothing was synced. */
+const CHECK_INTERVAL_MS = 100;
+
+const closeFile = promisify(close);
+
+export class WalSync {
+  readonly #descriptor: number;
+  readonly #syncFile: SyncFile;
+  readonly #anchor: AnchorEntry | null;
+  readonly #files: OpenedFiles;
+  #checkedAt = 0;
+  #newest: Pick<LastEntry, 'seq' | 'hmac'> | null = null;
+  #anchored: Pick<LastEntry, 'seq' | 'hmac'> | null = null;
+  #running: Promise<void> | null = null;
+  #next: Promise<void> | null = null;
+  #failure: StoreFailure | null = null;
+
+  /** For the write-ahead log of the database, which must have one already. */
+  constructor(databaseFile: string, syncFile: SyncFile = promisify(fdatasync), anchor: AnchorEntry | null = null) {
+    this.#syncFile = syncFile;
+    this.#anchor = anchor;
+    this.#files = new OpenedFiles([databaseFile, `${databaseFile}-wal`]);
+    this.#descriptor = openSync(`${databaseFile}-wal`, constants.O_RDWR);
+    // Its name must be as durable as what is in it.
+    const directory = openSync(dirname(databaseFile), constants.O_RDONLY);
+    fsyncSync(directory);
+    closeSync(directory);
+  }
+
+  /** Checks the files every 100 ms at most. @throws StoreFailure `broken`, then and ever after */
+  assertInPlace(): void {
+    if (this.#failure !== null) throw this.#failure;
+    if (performance.now() - this.#checkedAt >= CHECK_INTERVAL_MS) this.#checkFiles();
+  }
+
+  /**
+   * Resolves when all that is written now is on disk; `newest` is the newest entry of it, if it has one.
+   * @throws StoreFailure `broken`, then and ever after
+   */
+  after(newest?: Pick<LastEntry, 'seq' | 'hmac'>): Promise<void> {
+    if (newest !== undefined) this.#newest = newest;
+    if (this.#failure !== null) return Promise.reject(this.#failure);
+    if (this.#running === null) return this.#begin();
+    // What is under way may have begun before the last write.
+    this.#next ??= this.#running.then(() => this.#begin());
+    return this.#next;
+  }
+
+  /** Resolves when nothing that is written waits for the disk any more. @throws as `after` */
+  settled(): Promise<void> {
+    if (this.#failure !== null) return Promise.reject(this.#failure);
+    return this.#next ?? this.#running ?? Promise.resolve();
+  }
+
+  async close(): Promise<void> {
+    await this.settled().catch(() => undefined);
+    await closeFile(this.#descriptor);
+  }
+
+  #begin(): Promise<void> {
+    this.#next = null;
+    const running = this.#sync().finally(() => {
+      if (this.#next === null) this.#running = null;
+    });
+    this.#running = running;
+    return running;
+  }
+
+  async #sync(): Promise<void> {
+    const newest = this.#newest;
+    try {
+      await this.#syncFile(this.#descriptor);
+    } catch (error) {
+      // Never tried again: the system takes the pages for written, and a second sync would succeed without them.
+      throw this.#fail('the write-ahead log could not be synced', error);
+    }
+    this.#checkFiles();
+    if (this.#anchor === null || newest === null || newest === this.#anchored) return;
+    try {
+      // ORDER: after the sync. An anchor that names an entry which a crash took away would lock the vault.
+      await this.#anchor(newest);
+      this.#anchored = newest;
+    } catch (error) {
+      throw this.#fail('the anchor of the log could not be written', error);
+    }
+  }
+
+  #checkFiles(): void {
+    try {
+      this.#files.assertInPlace();
+      this.#checkedAt = performance.now();
+    } catch (error) {
+      throw this.#fail('the files of the database could not be checked', error);
+    }
+  }
+
+  #fail(what: string, cause: unknown): StoreFailure {
+    this.#failure ??= cause instanceof StoreFailure ? cause : new StoreFailure('broken', what, { cause });
+    return this.#failure;
+  }
+}

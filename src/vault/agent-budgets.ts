@@ -1,0 +1,94 @@
+/**
+ * What one agent may add to the database in an hour, so that none fills the disk: sessions, leases, bytes of values. A token bucket
+ * for each agent, in the memory of this node; what was refused is not charged. The administrator is not limited.
+ */
+import { Fault } from '../core/errors.ts';
+import { Fifo } from '../core/fifo-cache.ts';
+import type { AgentName } from '../core/names.ts';
+import type { Context } from '../core/operation.ts';
+
+export interface BudgetLimits {
+  readonly sessionsPerHour: number;
+  readonly leasesPerHour: number;
+  readonly storedMibPerHour: number;
+}
+
+export const DEFAULT_BUDGETS: BudgetLimits = {
+  sessionsPerHour: 100_000,
+  leasesPerHour: 10_000_000,
+  storedMibPerHour: 1024,
+};
+
+const HOUR_MS = 3_600_000;
+const BYTES_PER_MIB = 1024 * 1024;
+const MAX_AGENTS = 20_000;
+
+interface Bucket {
+  tokens: number;
+  /** When `tokens` was right. */
+  at: number;
+}
+
+class HourlyBudget {
+  readonly #perHour: number;
+  readonly #what: string;
+  readonly #buckets = new Fifo<AgentName, Bucket>();
+
+  constructor(perHour: number, what: string) {
+    this.#perHour = perHour;
+    this.#what = what;
+  }
+
+  /** Does the work and charges the amount, unless the work fails. @throws RATE_LIMITED with the seconds to wait */
+  async charge<T>(agent: AgentName, amount: number, now: number, work: () => Promise<T>): Promise<T> {
+    const bucket = this.#at(agent, now);
+    if (bucket.tokens < 1) {
+      const seconds = Math.ceil((((1 - bucket.tokens) / this.#perHour) * HOUR_MS) / 1000);
+      throw new Fault('RATE_LIMITED', `The agent has used up its ${this.#what} of an hour. Try again later.`, seconds);
+    }
+    bucket.tokens -= amount;
+    try {
+      return await work();
+    } catch (error) {
+      bucket.tokens += amount;
+      throw error;
+    }
+  }
+
+  #at(agent: AgentName, now: number): Bucket {
+    let bucket = this.#buckets.get(agent);
+    if (bucket === undefined) {
+      bucket = { tokens: this.#perHour, at: now };
+      this.#buckets.put(agent, bucket);
+      if (this.#buckets.size > MAX_AGENTS) this.#buckets.shift();
+    }
+    const earned = (Math.max(0, now - bucket.at) * this.#perHour) / HOUR_MS;
+    bucket.tokens = Math.min(this.#perHour, bucket.tokens + earned);
+    bucket.at = now;
+    return bucket;
+  }
+}
+
+export class AgentBudgets {
+  readonly sessions: HourlyBudget;
+  readonly leases: HourlyBudget;
+  readonly storedBytes: HourlyBudget;
+
+  constructor({ sessionsPerHour, leasesPerHour, storedMibPerHour }: BudgetLimits = DEFAULT_BUDGETS) {
+    this.sessions = new HourlyBudget(sessionsPerHour, 'sessions');
+    this.leases = new HourlyBudget(leasesPerHour, 'leases');
+    this.storedBytes = new HourlyBudget(storedMibPerHour * BYTES_PER_MIB, 'stored bytes');
+  }
+}
+
+/** As `charge`, for a caller that may be the administrator. */
+export function withBudget<T>(
+  budget: HourlyBudget,
+  { presented }: Pick<Context, 'presented'>,
+  amount: number,
+  now: number,
+  work: () => Promise<T>,
+): Promise<T> {
+  if (presented.kind === 'admin') return work();
+  return budget.charge(presented.agentName, amount, now, work);
+}

@@ -1,0 +1,83 @@
+/** Reading the audit log: the filtered list, and the export. SOURCE: interface 4.5; decisions, "Audit". */
+import type { AuditEntry } from '../core/audit.ts';
+import type { Context } from '../core/operation.ts';
+import { adminRead } from '../core/operations/admin-read.ts';
+import type { AuditFilter } from '../store/queries.ts';
+import type { Head } from '../store/store.ts';
+import { breathe, type Page, STEP_ROWS } from './paging.ts';
+import type { Vault } from './vault.ts';
+import { readInSteps } from './verification/scan-entries.ts';
+
+export interface AuditQuery extends AuditFilter {
+  /** Timestamps as the log has them, inclusive. */
+  readonly since: string | null;
+  readonly until: string | null;
+  readonly order: 'asc' | 'desc';
+}
+
+export async function listEntries(
+  vault: Vault,
+  context: Context,
+  query: AuditQuery,
+  page: Page,
+): Promise<{ entries: AuditEntry[]; total: number }> {
+  const { store } = vault;
+  await vault.ledger.submit(adminRead(context, 'audit.list', '*', () => null));
+  const { last } = await store.readHead();
+  const from = query.since === null ? 1 : await store.findSeqAt(query.since);
+  const afterUntil = query.until === null ? null : nextMillisecond(query.until);
+  const behind = afterUntil === null ? null : await store.findSeqAt(afterUntil);
+  const to = behind === null ? (last?.seq ?? 0) : behind - 1;
+  if (from === null || from > to) return { entries: [], total: 0 };
+  return isUnfiltered(query) ? readPlainPage(vault, from, to, query, page) : readMatches(vault, from, to, query, page);
+}
+
+function isUnfiltered(filter: AuditFilter): boolean {
+  const { agentName, resource, action, eventType, result } = filter;
+  return [agentName, resource, action, eventType, result].every((value) => value === null);
+}
+
+/** Without a filter the ordinals tell the page and the total. */
+async function readPlainPage(vault: Vault, from: number, to: number, { order }: AuditQuery, page: Page) {
+  const total = to - from + 1;
+  const count = Math.max(0, Math.min(page.limit, total - page.offset));
+  const first = order === 'asc' ? from + page.offset : to - page.offset - count + 1;
+  const entries = count === 0 ? [] : await vault.store.readEntries(first, first + count - 1, count);
+  return { entries: order === 'asc' ? entries : entries.reverse(), total };
+}
+
+/** Looks through the whole range, step by step, and reads the entries of the page alone. */
+async function readMatches(vault: Vault, from: number, to: number, query: AuditQuery, page: Page) {
+  const wanted: number[] = [];
+  let total = 0;
+  let place: number | null = query.order === 'asc' ? from : to;
+  while (place !== null) {
+    await breathe();
+    const [low, high]: [number, number] = query.order === 'asc' ? [place, to] : [from, place];
+    const { seqs, reached } = await vault.store.matchEntries(query, low, high, query.order);
+    for (const seq of seqs) {
+      if (total >= page.offset && wanted.length < page.limit) wanted.push(seq);
+      total += 1;
+    }
+    place = reached;
+  }
+  const entries: AuditEntry[] = [];
+  for (const seq of wanted) entries.push(...(await vault.store.readEntries(seq, seq, 1)));
+  return { entries, total };
+}
+
+/** Every entry, oldest first, in steps, up to the one that is the last now; with the head record as it is now. */
+export async function exportEntries(
+  vault: Vault,
+  context: Context,
+): Promise<{ head: Head | null; rows: AsyncIterable<readonly AuditEntry[]> }> {
+  await vault.ledger.submit(adminRead(context, 'audit.export', '*', () => null));
+  const { head, last } = await vault.store.readHead();
+  return { head, rows: readInSteps(vault.store, last?.seq ?? 0, STEP_ROWS) };
+}
+
+/** Null behind the year 9999, where no entry can be. */
+function nextMillisecond(timestamp: string): string | null {
+  const next = new Date(Date.parse(timestamp) + 1).toISOString();
+  return next.startsWith('+') ? null : next;
+}

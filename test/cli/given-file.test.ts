@@ -1,0 +1,66 @@
+// Files that are named: none is read without end, and none is waited for longer than until somebody breaks off.
+
+import assert from 'node:assert/strict';
+import { execFile, execFileSync } from 'node:child_process';
+import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { promisify } from 'node:util';
+import { COMMAND, type Home, newHome } from '../kit/command.ts';
+import { startTestService } from '../kit/service.ts';
+import { assertBrokenOff, ENVIRONMENT } from './interrupt.ts';
+
+/** What reads a file, with what it says of one that never ends. */
+const READERS: readonly [words: readonly string[], ofEndless: RegExp][] = [
+  [['put', 'a/b', '@FILE'], /^leasehold: the file holds more than a value may have: 256 KiB\.\n$/],
+  [['policy', 'put', 'p', '--file', 'FILE.toml'], /^leasehold: FILE\.toml: holds more than 16 MiB\.\n$/],
+  [['policy', 'test', 'FILE'], /^leasehold: FILE: holds more than 16 MiB\.\n$/],
+  [['agent', 'add', 'bot', '--public-key', 'FILE'], /^leasehold: --public-key: the file holds no public key\.\n$/],
+  [['login', '--agent', 'bot', '--key-file', 'FILE'], /^leasehold: no answer from/],
+];
+
+function homeWith(t: TestContext, make: (file: string) => void): Home {
+  const home = newHome(t);
+  for (const name of ['FILE', 'FILE.toml']) make(join(home.path, name));
+  return home;
+}
+
+for (const [words, ofEndless] of READERS) {
+  test(`a file without an end is read no further than its bound: leasehold ${words.join(' ')}`, async (t) => {
+    const home = homeWith(t, (file) => symlinkSync('/dev/zero', file));
+    const { code, stderr } = await home.leasehold(words, { environment: ENVIRONMENT });
+    assert.match(stderr, ofEndless);
+    assert.equal(code, words[0] === 'login' ? 2 : 1);
+  });
+}
+
+test('a pipe that nobody writes into is waited for only until somebody breaks off', { timeout: 60_000 }, async (t) => {
+  const home = homeWith(t, (file) => execFileSync('mkfifo', [file]));
+  const readers = READERS.map(([words]) => words).filter(([first]) => first !== 'login');
+  await Promise.all(readers.map((words) => assertBrokenOff(t, home, words, 'SIGINT')));
+  const refused = await home.leasehold(['import', 'FILE'], { environment: ENVIRONMENT });
+  assert.deepEqual([refused.code, /FILE: is no file/.test(refused.stderr)], [1, true]);
+});
+
+test('what a shell gives in place of a file is read to its end, however late it comes', async (t) => {
+  const service = await startTestService(t);
+  const environment = { LEASEHOLD_ADDR: service.address, LEASEHOLD_TOKEN: service.adminToken };
+  const home = newHome(t, environment);
+  const options = { cwd: home.path, env: { PATH: process.env['PATH'] ?? '', HOME: home.path, ...environment } };
+  await promisify(execFile)(
+    'bash',
+    ['-c', '"$@" put a/b @<(sleep 0.5; printf "s3c"; sleep 0.2; printf "ret")', 'bash', ...COMMAND],
+    options,
+  );
+  assert.equal((await home.leasehold(['get', 'a/b'])).stdout, 's3cret');
+});
+
+test('a key file that a project names must be a file', async (t) => {
+  const home = newHome(t);
+  mkdirSync(join(home.path, 'work'));
+  writeFileSync(join(home.path, 'work/leasehold.toml'), 'agent = "coder"\nkey_file = "/dev/zero"\n');
+  const folder = join(home.path, 'work');
+  const { code, stderr } = await home.leasehold(['list'], { folder });
+  assert.equal(code, 1);
+  assert.match(stderr, /^leasehold: leasehold\.toml, key_file: must be a file\.\n/);
+});

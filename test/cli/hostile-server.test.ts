@@ -1,0 +1,104 @@
+/** What answers may be no Leasehold, or mean harm: each command says so in a line, ends with 2, and ends at all. */
+import assert from 'node:assert/strict';
+import { createServer, type RequestListener } from 'node:http';
+import { type AddressInfo, createServer as createSocketServer } from 'node:net';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { newHome } from '../kit/command.ts';
+import { type Scope, temporaryFolder } from '../kit/directory.ts';
+
+const ASKING = { LEASEHOLD_TOKEN: 'lha_0123456789abcdef' };
+const NO_LEASEHOLD =
+  /^leasehold: [^\n]*(?:is no Leasehold|is not what a Leasehold answers)[^\n]*\.\n {2}The address is from LEASEHOLD_ADDR\./;
+
+async function lie(scope: Scope, answer: RequestListener): Promise<string> {
+  const server = createServer(answer).listen(0, '127.0.0.1');
+  await new Promise((resolve) => server.once('listening', resolve));
+  scope.after(() => {
+    server.closeAllConnections();
+    return new Promise((resolve) => server.close(resolve));
+  });
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+const inJson = (body: unknown): RequestListener => {
+  return (_, answer) => answer.setHeader('content-type', 'application/json').end(JSON.stringify(body));
+};
+
+const LISTS = ['list', 'history a', 'policy list', 'policy show p', 'policy explain a retrieve b', 'agent list'];
+const MORE_LISTS = ['agent show a', 'lease list', 'audit list', 'audit tail', 'audit verify', 'whoami'];
+const CHANGES = ['delete a --yes', 'agent delete a --yes', 'policy delete p --yes', 'lease revoke --of x --yes'];
+const ANSWERS: readonly [data: unknown, lines: readonly string[]][] = [
+  [[null], [...LISTS, ...MORE_LISTS]],
+  [[{}], ['list', 'lease list']],
+  [{}, [...LISTS, ...CHANGES, 'put a -', 'status', 'audit verify', 'get a']],
+];
+
+for (const [data, lines] of ANSWERS) {
+  for (const line of lines) {
+    test(`answered with ${JSON.stringify(data)}, leasehold ${line} says so and ends with 2`, async (t) => {
+      const home = newHome(t, { ...ASKING, LEASEHOLD_ADDR: await lie(t, inJson({ data })) });
+      const { code, stdout, stderr } = await home.leasehold(line.split(' '), { input: 'value' });
+      assert.match(stderr, NO_LEASEHOLD);
+      assert.deepEqual([code, stdout], [2, '']);
+    });
+  }
+}
+
+/** A socket that answers every request with these bytes. */
+async function lieOnSocket(scope: Scope, bytes: string): Promise<string> {
+  const path = join(temporaryFolder(scope), 'l.sock');
+  const server = createSocketServer((socket) => {
+    socket.on('error', () => undefined).once('data', () => socket.end(bytes, 'latin1'));
+  }).listen(path);
+  await new Promise((resolve) => server.once('listening', resolve));
+  scope.after(() => new Promise((resolve) => server.close(resolve)));
+  return `unix:${path}`;
+}
+
+const BODY = 'content-type: application/json\r\ncontent-length: 11\r\nconnection: close\r\n\r\n{"data":{}}';
+const HEADS = [
+  ...[101, 199, 204, 205, 304, 600, 700, 999].map((status) => `HTTP/1.1 ${status} Odd\r\n`),
+  'HTTP/1.1 101 Odd\r\nupgrade: x\r\nconnection: upgrade\r\n',
+  'HTTP/1.1 200 OK\r\nx-odd: \u00ff\u0080\r\n__proto__: x\r\nset-cookie: \r\n',
+  'HTTP/1.1 200 OK\r\nx odd: x\r\n',
+  'HTTP/1.1 200 OK\r\nx-odd: \u0000\r\n',
+  'no HTTP\r\n',
+];
+
+for (const head of HEADS) {
+  test(`a socket that answers ${JSON.stringify(head)} is told to be no Leasehold`, async (t) => {
+    const home = newHome(t, { ...ASKING, LEASEHOLD_ADDR: await lieOnSocket(t, head + BODY) });
+    const { code, stdout, stderr } = await home.leasehold(['status']);
+    assert.match(stderr, /^leasehold: [^\n]*\.\n {2}The address is from LEASEHOLD_ADDR\. [^\n]*\n$/);
+    assert.deepEqual([code, stdout], [2, '']);
+  });
+}
+
+test('a socket that breaks off in its answer, or answers too much, is told to do so', async (t) => {
+  const head = 'HTTP/1.1 404 Odd\r\ncontent-length: 900000\r\n\r\n';
+  for (const [bytes, says] of [
+    [`${head}{"data":`, /no answer from unix:/],
+    [head + ' '.repeat(900_000), /the answer is longer than any of a Leasehold/],
+  ] as const) {
+    const home = newHome(t, { ...ASKING, LEASEHOLD_ADDR: await lieOnSocket(t, bytes) });
+    const { code, stdout, stderr } = await home.leasehold(['status']);
+    assert.match(stderr, says);
+    assert.deepEqual([code, stdout], [2, '']);
+    assert.doesNotMatch(stderr, /\n\s+at /);
+  }
+});
+
+test('a token that no header can hold is blamed on where it is from', async (t) => {
+  const home = newHome(t, { LEASEHOLD_TOKEN: 'abc def', LEASEHOLD_ADDR: 'http://127.0.0.1:7700' });
+  const { code, stderr } = await home.leasehold(['list']);
+  assert.equal(code, 1);
+  assert.match(stderr, /^leasehold: LEASEHOLD_TOKEN: must be letters, digits and signs, without blanks/);
+  assert.doesNotMatch(stderr, /abc|7700/);
+});
+
+test('a timeout is taken as it is said, to the millisecond', async (t) => {
+  const home = newHome(t, { ...ASKING, LEASEHOLD_ADDR: await lie(t, inJson({ data: { status: 'ok' } })) });
+  const { code, stderr } = await home.leasehold(['status', '--timeout', '4.001']);
+  assert.deepEqual([code, stderr], [0, '']);
+});

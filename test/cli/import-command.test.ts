@@ -1,0 +1,247 @@
+// `leasehold import` against the real service: the plan, the report, what is stored, and that no value is ever shown.
+
+import assert from 'node:assert/strict';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { type Home, newHome, type Run } from '../kit/command.ts';
+import type { Scope } from '../kit/directory.ts';
+import { findPort } from '../kit/port.ts';
+import { startTestService, type TestService } from '../kit/service.ts';
+import { startKv2Server } from './fake-kv2.ts';
+
+interface Place {
+  readonly service: TestService;
+  readonly home: Home;
+  write(name: string, text: string): void;
+  /** With --yes and -o json, where nothing else is given. */
+  imports(words: readonly string[], run?: Run): ReturnType<Home['leasehold']>;
+  /** The value as it is in the vault; undefined where there is none. */
+  stored(path: string): Promise<string | undefined>;
+}
+
+async function place(scope: Scope): Promise<Place> {
+  const service = await startTestService(scope);
+  const home = newHome(scope, { LEASEHOLD_ADDR: service.address, LEASEHOLD_TOKEN: service.adminToken });
+  return {
+    service,
+    home,
+    write: (name, text) => writeFileSync(join(home.path, name), text),
+    imports: (words, run) => home.leasehold(['import', '-o', 'json', ...words], run),
+    stored: async (path) => (await service.admin.get(`/api/v1/credentials/${path}`)).body.data?.value,
+  };
+}
+
+const results = (stdout: string) =>
+  (JSON.parse(stdout) as Record<string, unknown>[]).map(
+    (row) => `${row['path'] ?? row['from']} ${row['result'] ?? row['plan']}`,
+  );
+
+test('a .env file is stored under its names, and the report says that the file still holds them', async (t) => {
+  const { write, imports, stored, home } = await place(t);
+  const text = 'DB_PASSWORD="hunter2"\nEMPTY=\nPORT=5432\n';
+  write('.env', text);
+  const { code, stdout, stderr } = await imports(['.env', '--prefix', 'shop/dev', '--yes']);
+  assert.equal(code, 0, stderr);
+  assert.deepEqual(results(stdout), ['shop/dev/DB_PASSWORD stored', 'shop/dev/PORT stored', '.env:2 left out']);
+  assert.match(stderr, /^2 stored, 1 left out\.\n\.env still holds every value in the clear\. Nothing was deleted\./);
+  assert.doesNotMatch(`${stdout}${stderr}`, /hunter2|5432/);
+  assert.equal(await stored('shop/dev/DB_PASSWORD'), 'hunter2');
+  assert.equal(readFileSync(join(home.path, '.env'), 'utf8'), text);
+});
+
+test('a dry run stores nothing, and needs nobody', async (t) => {
+  const { write, imports, stored } = await place(t);
+  write('a.json', '{"db":{"password":"hunter2"}}');
+  const { code, stdout, stderr } = await imports(['a.json', '--dry-run']);
+  assert.deepEqual([code, results(stdout)], [0, ['db/password new']]);
+  assert.match(stderr, /^Would store: 1 new credential\. Nothing was stored\.\n$/);
+  assert.equal(await stored('db/password'), undefined);
+});
+
+test('without --yes and with nobody to ask, the plan is shown and nothing is stored', async (t) => {
+  const { write, imports, stored } = await place(t);
+  write('.env', 'A=1\n');
+  const { code, stdout, stderr } = await imports(['.env']);
+  assert.deepEqual([code, stdout], [1, '']);
+  assert.match(stderr, /^PATH +PLAN +TYPE +FROM +REASON\nA +new .*\nleasehold: .*Nobody is there to answer/s);
+  assert.equal(await stored('A'), undefined);
+});
+
+test('what exists gets a new version; --if-new skips it, --compare what is the same', async (t) => {
+  const { write, imports, stored, service } = await place(t);
+  write('.env', 'A=1\nB=2\n');
+  assert.equal((await imports(['.env', '--yes'])).code, 0);
+  write('.env', 'A=1\nB=changed\nC=3\n');
+  assert.deepEqual(results((await imports(['.env', '--dry-run'])).stdout), ['A new version', 'B new version', 'C new']);
+  const compared = await imports(['.env', '--compare', '--dry-run']);
+  assert.deepEqual(results(compared.stdout), ['A unchanged', 'B new version', 'C new']);
+  assert.deepEqual(results((await imports(['.env', '--if-new', '--yes'])).stdout), ['A there', 'B there', 'C stored']);
+  assert.equal(await stored('B'), '2');
+  assert.deepEqual(results((await imports(['.env', '--compare', '--yes'])).stdout), [
+    'A unchanged',
+    'B stored',
+    'C unchanged',
+  ]);
+  assert.equal(await stored('B'), 'changed');
+  const { body } = await service.admin.get('/api/v1/credentials/A?view=metadata');
+  assert.equal(body.data.versions.length, 1);
+});
+
+test('one failure does not stop the rest, and ends with 2', async (t) => {
+  const { service, write, home } = await place(t);
+  const { token } = await service.agent('ann', { 'ann/*': ['store', 'list'] });
+  const everything = Object.fromEntries(Array.from({ length: 40 }, (_, at) => [`k${at}`, String(at)]));
+  write('a.json', JSON.stringify({ ann: everything, bob: { k: 'hunter2' } }));
+  const environment = { LEASEHOLD_TOKEN: token };
+  const { code, stdout, stderr } = await home.leasehold(['import', 'a.json', '--yes', '-o', 'json'], { environment });
+  assert.equal(code, 2);
+  assert.equal(results(stdout).filter((row) => row.endsWith(' stored')).length, 40);
+  assert.match(stdout, /"path": "bob\/k",\n +"result": "failed",[^}]*ACCESS_DENIED, request /);
+  assert.match(stderr, /^40 stored, 1 failed\.\n/);
+  assert.doesNotMatch(`${stdout}${stderr}`, /hunter2/);
+});
+
+test('an agent that may only store imports too, and its plan does not claim to know', async (t) => {
+  const { service, write, home, stored } = await place(t);
+  const { token } = await service.agent('ann', { 'ann/*': ['store'] });
+  write('.env', 'A=1\n');
+  const environment = { LEASEHOLD_TOKEN: token };
+  const words = ['import', '.env', '--prefix', 'ann', '-o', 'json'];
+  const planned = await home.leasehold([...words, '--dry-run'], { environment });
+  assert.deepEqual(results(planned.stdout), ['ann/A new?'], planned.stderr);
+  assert.equal((await home.leasehold([...words, '--yes'], { environment })).code, 0);
+  assert.equal(await stored('ann/A'), '1');
+});
+
+test('two values for one path are left out, and end with 3', async (t) => {
+  const { write, imports } = await place(t);
+  write('.env', 'A=hunter2\nB=1\nA=hunter3\n');
+  const { code, stdout } = await imports(['.env', '--yes']);
+  assert.deepEqual([code, results(stdout)], [3, ['B stored', '.env:1 left out', '.env:3 left out']]);
+  assert.doesNotMatch(stdout, /hunter/);
+});
+
+test('where nobody answers, the rest is not tried', async (t) => {
+  const { write, home, service } = await place(t);
+  write('a.json', JSON.stringify(Object.fromEntries(Array.from({ length: 50 }, (_, at) => [`k${at}`, 'x']))));
+  await service.stop();
+  const { code, stdout, stderr } = await home.leasehold(['import', 'a.json', '--yes']);
+  assert.deepEqual([code, stdout], [2, '']);
+  assert.match(stderr, /^leasehold: no answer from /);
+});
+
+test('titles that would move a cursor are shown escaped', async (t) => {
+  const { write, home } = await place(t);
+  const items = [{ type: 1, name: '\u001b[2J\u202eevil\r\n', login: { password: 'pw' } }];
+  write('b.json', JSON.stringify({ encrypted: false, items }));
+  const { code, stdout, stderr } = await home.leasehold(['import', 'b.json', '--yes']);
+  assert.equal(code, 0, stderr);
+  assert.match(stdout, /^2J-evil\/password +stored .*\\u001b\[2J\\u202eevil\\u000d\\u000a/m);
+  // The test is about these characters.
+  assert.equal(/[^\n\x20-\x7e›]/.test(`${stdout}${stderr}`), false);
+});
+
+test('standard input is a source like a file', async (t) => {
+  const { imports, stored } = await place(t);
+  const { code, stderr } = await imports(['-', '--from', 'json', '--yes'], { input: '{"a":"hunter2"}' });
+  assert.equal(code, 0, stderr);
+  assert.equal(stderr, '1 stored.\n');
+  assert.equal(await stored('a'), 'hunter2');
+});
+
+test('a mount of Vault is imported, with the token from the environment alone', async (t) => {
+  const { home, stored } = await place(t);
+  const server = await startKv2Server(t, { 'app/db': { password: 'hunter2' }, 'app/old': 'deleted' }, { mount: 'kv' });
+  const words = [
+    'import',
+    '--vault-addr',
+    server.address,
+    '--mount',
+    'kv/',
+    '--prefix',
+    'moved',
+    '--yes',
+    '-o',
+    'json',
+  ];
+  const without = await home.leasehold(words);
+  assert.equal(without.code, 1);
+  assert.match(without.stderr, /^leasehold: there is no token for Vault\.\n {2}Set VAULT_TOKEN or BAO_TOKEN/);
+  for (const variable of ['VAULT_TOKEN', 'BAO_TOKEN']) {
+    const { code, stdout, stderr } = await home.leasehold(words, { environment: { [variable]: 'hvs.test' } });
+    assert.equal(code, 0, stderr);
+    assert.deepEqual(results(stdout), ['moved/app/db/password stored', 'kv/app/old left out']);
+    assert.match(stderr, /still holds these secrets/);
+  }
+  assert.equal(await stored('moved/app/db/password'), 'hunter2');
+  for (const variable of ['VAULT_ADDR', 'BAO_ADDR']) {
+    const environment = { VAULT_TOKEN: 'hvs.test', [variable]: server.address };
+    const { code, stdout } = await home.leasehold(['import', '--mount', 'kv', '--yes', '-o', 'json'], { environment });
+    assert.deepEqual([code, results(stdout)[0]], [0, 'app/db/password stored']);
+  }
+});
+
+test('no answer from Vault, and an answer that is an error, end with 2, and say nothing of Leasehold’s own address', async (t) => {
+  const { home } = await place(t);
+  const statusOf: Readonly<Record<string, number>> = { sealed: 503, wrong: 400, broken: 500, moved: 307 };
+  const server = await startKv2Server(
+    t,
+    { 'app/db': { password: 'hunter2' } },
+    {
+      answer: (url, response) => {
+        const status = statusOf[/^\/v1\/(\w+)/.exec(url)?.[1] ?? ''];
+        if (status !== undefined) response.writeHead(status, { location: '/' }).end();
+        else if (url.startsWith('/v1/odd/')) response.end('{"data":{"keys":["\\udc00name"]}}');
+        else return false;
+        return true;
+      },
+    },
+  );
+  const ask = (address: string, mount: string, token = 'hvs.test') =>
+    home.leasehold(['import', '--vault-addr', address, '--mount', mount, '--dry-run'], {
+      environment: { VAULT_TOKEN: token },
+    });
+  const rows: [ran: ReturnType<typeof ask>, says: RegExp][] = [
+    [
+      ask(`http://127.0.0.1:${await findPort()}`, 'secret'),
+      /no answer from http:\/\/127\S+ \(ECONNREFUSED\)\.\n {2}The address is from --vault-addr/,
+    ],
+    [ask(server.address, 'secret', 'hvs.other'), /the token may not list secret\/ \(403\)\.\n {2}It may have ended/],
+    [ask(server.address, 'kv'), /there is nothing at kv\/\.\n {2}Is it a KV engine of version 2/],
+    [ask(server.address, 'sealed'), /Vault is sealed, or under maintenance \(503\)\.\n/],
+    [ask(server.address, 'wrong'), /Vault refused the request \(400\)\.\n {2}Is the mount a KV engine/],
+    [ask(server.address, 'broken'), /Vault answered with status 500\.\n/],
+    [ask(server.address, 'odd'), /odd\/\\udc00name: the name is no well-formed Unicode.*\n {2}Nothing was imported/],
+    [ask(server.address, 'moved'), /a redirect \(307\), which is not followed\.\n {2}A standby does so/],
+  ];
+  for (const [ran, says] of rows) {
+    const { code, stdout, stderr } = await ran;
+    assert.deepEqual([code, stdout], [2, ''], stderr);
+    assert.match(stderr, says);
+    assert.doesNotMatch(stderr, /LEASEHOLD|leasehold doctor|hvs/);
+  }
+});
+
+const MISTAKES: readonly [words: readonly string[], says: RegExp][] = [
+  [[], /give a FILE, or --vault-addr URL \(VAULT_ADDR, BAO_ADDR\), and not both/],
+  [['a', '--vault-addr', 'https://x'], /and not both/],
+  [['missing.env'], /missing\.env: cannot be read \(ENOENT\)/],
+  [['folder'], /folder: is no file/],
+  [['a.env', '--from', 'xml'], /--from: must be one of env, json, 1password, bitwarden/],
+  [['a.env', '--prefix', '/a'], /--prefix: must not begin or end with \//],
+  [['--vault-addr', 'http://192.0.2.1'], /--vault-addr: plain HTTP to another machine/],
+  [['--vault-addr', 'https://x', '--mount', 'a/../b'], /--mount: must not have \. or \.\./],
+];
+
+for (const [words, says] of MISTAKES) {
+  test(`a mistake is found before any call: leasehold import ${words.join(' ')}`, async (t) => {
+    const environment = { LEASEHOLD_ADDR: 'http://127.0.0.1:9', LEASEHOLD_TOKEN: 'lha_x', VAULT_TOKEN: 'hvs.test' };
+    const home = newHome(t, environment);
+    mkdirSync(join(home.path, 'folder'));
+    writeFileSync(join(home.path, 'a.env'), 'A=1\n');
+    const { code, stdout, stderr } = await home.leasehold(['import', ...words]);
+    assert.deepEqual([code, stdout], [1, ''], stderr);
+    assert.match(stderr, says);
+  });
+}

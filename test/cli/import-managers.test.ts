@@ -1,0 +1,256 @@
+// Exports of password managers: every field that holds something, none that was thrown away, and archives made to do harm.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { strToU8, zipSync } from 'fflate';
+import { Mistake } from '../../src/cli/errors.ts';
+import type { Reading } from '../../src/cli/import/item.ts';
+import { formatOf, readSource, type SourceFormat } from '../../src/cli/import/sources.ts';
+
+const read = (bytes: Uint8Array | string, name: string, wanted: SourceFormat | null = null): Promise<Reading> => {
+  const all = typeof bytes === 'string' ? strToU8(bytes) : bytes;
+  return readSource(all, name, formatOf(all, name, wanted));
+};
+const shown = ({ drafts }: Reading) =>
+  drafts.map(({ names, value, type }) => `${names.join('/')} = ${value.reveal()} (${type})`);
+const refuses = (reading: Promise<Reading>, rule: RegExp) =>
+  assert.rejects(reading, (error) => error instanceof Mistake && rule.test(error.message));
+
+const item = (title: string, details: object, state = 'active') => ({
+  uuid: title,
+  state,
+  categoryUuid: '001',
+  overview: { title, url: 'https://shop.example.org/login?key=hunter1' },
+  details: { loginFields: [], notesPlain: '', sections: [], ...details },
+});
+const ITEMS = [
+  item('Shop', {
+    loginFields: [
+      { value: 'ann', id: '', name: 'email', fieldType: 'T', designation: 'username' },
+      { value: 'hunter2', id: '', name: 'pw', fieldType: 'P', designation: 'password' },
+      { value: '', id: '', name: 'empty', fieldType: 'T' },
+    ],
+    notesPlain: 'a note',
+    sections: [
+      { title: 'Keys', name: 'k', fields: [{ title: 'api token', id: 'x', value: { concealed: 'tok' } }] },
+      { title: '', fields: [{ title: 'one-time password', id: 'y', value: { totp: 'otpauth://totp/x' } }] },
+      { title: '', fields: [{ title: 'mail', id: 'z', value: { email: { email_address: 'a@b.c', provider: null } } }] },
+      { title: '', fields: [{ title: 'until', id: 'd', value: { monthYear: 202612 } }] },
+    ],
+  }),
+  item('Key', {
+    sections: [{ title: '', fields: [{ title: 'private key', value: { sshKey: { privateKey: 'PEM' } } }] }],
+  }),
+  item('Old', { password: 'old' }, 'archived'),
+  item('Alone', { password: 'pass' }),
+];
+const pux = (items: readonly object[]) =>
+  zipSync({
+    'export.attributes': strToU8('{"version":3}'),
+    'export.data': strToU8(JSON.stringify({ accounts: [{ attrs: {}, vaults: [{ attrs: { name: 'Team' }, items }] }] })),
+    'files/x___scan.pdf': strToU8('pdf'),
+  });
+
+test('1Password: every field that holds something becomes VAULT/ITEM/FIELD', async () => {
+  const reading = await read(pux(ITEMS), 'export.1pux');
+  assert.deepEqual(shown(reading), [
+    'Team/Shop/username = ann (null)',
+    'Team/Shop/password = hunter2 (password)',
+    'Team/Shop/notes = a note (note)',
+    'Team/Shop/Keys/api token = tok (token)',
+    'Team/Shop/one-time password = otpauth://totp/x (totp)',
+    'Team/Shop/mail = a@b.c (null)',
+    'Team/Shop/until = 202612 (null)',
+    'Team/Key/private key = PEM (ssh_key)',
+    'Team/Alone/password = pass (password)',
+  ]);
+  assert.deepEqual(reading.leftOut, [{ where: 'Team › Old', reason: 'it is archived', kind: 'refused' }]);
+  // Never more of an address than its host: a link may hold a key, and descriptions are listed.
+  assert.equal(reading.drafts[0]?.description, 'shop.example.org');
+});
+
+test('1Password: an attached file is told to be left behind', async () => {
+  const { leftOut } = await read(pux([item('Deed', { documentAttributes: { fileName: 'deed.pdf' } })]), 'a.1pux');
+  assert.deepEqual(
+    leftOut.map(({ kind }) => kind),
+    ['refused'],
+  );
+});
+
+test('an archive that is made to do harm is refused', async (t) => {
+  const bomb = zipSync({ 'export.data': new Uint8Array(80 * 1024 * 1024) });
+  const dense = zipSync({ 'export.data': new Uint8Array(2 * 1024 * 1024) });
+  const honest = pux(ITEMS);
+  const lying = zipSync({ 'export.data': new Uint8Array(80 * 1024 * 1024) });
+  // Its two headers say that it has a hundred bytes unpacked.
+  for (const [signature, at] of [
+    [0x04034b50, 22],
+    [0x02014b50, 24],
+  ] as const) {
+    const view = new DataView(lying.buffer);
+    for (let from = 0; from < lying.length - 4; from++) {
+      if (view.getUint32(from, true) === signature) view.setUint32(from + at, 100, true);
+    }
+  }
+  // Its end says, in the way of large archives, that it has four billion files.
+  const end = Buffer.from(honest.slice(-22));
+  const many = Buffer.concat([honest.slice(0, -22), Buffer.alloc(56), Buffer.alloc(20), end]);
+  const [large, locator] = [honest.length - 22, honest.length + 34];
+  many.writeUInt32LE(0x06064b50, large);
+  many.writeUInt32LE(0xffffffff, large + 32);
+  many.writeUInt32LE(0x07064b50, locator);
+  many.writeUInt32LE(large, locator + 8);
+  const cases: readonly [name: string, bytes: Uint8Array, rule: RegExp][] = [
+    ['larger than the bound', bomb, /too large unpacked/],
+    ['nothing but the same byte', dense, /too large unpacked/],
+    ['claims to be small', lying, /no strict JSON|cannot be read/],
+    ['without its data', zipSync({ other: strToU8('x') }), /without export\.data/],
+    ['cut off', honest.slice(0, honest.length - 30), /cannot be read/],
+    ['more files than it has', many, /holds more than 100000 files/],
+    ['no archive', strToU8('hello'), /is no \.1pux file/],
+    ['no JSON within', zipSync({ 'export.data': strToU8('hunter2') }), /no strict JSON/],
+    ['other JSON within', zipSync({ 'export.data': strToU8('{"a":1}') }), /no list of accounts/],
+  ];
+  for (const [name, bytes, rule] of cases) await t.test(name, () => refuses(read(bytes, 'a.1pux'), rule));
+});
+
+const BITWARDEN = {
+  encrypted: false,
+  folders: [{ id: 'f1', name: 'Work/Shop' }],
+  items: [
+    {
+      folderId: 'f1',
+      type: 1,
+      name: 'Login',
+      notes: 'a note',
+      fields: [
+        { name: 'API key', value: 'k', type: 1 },
+        { name: 'linked', value: null, type: 3, linkedId: 100 },
+      ],
+      login: { uris: [{ uri: 'shop.example.org' }], username: 'ann', password: 'hunter2', totp: 'JBSW' },
+    },
+    { type: 2, name: 'Note', notes: 'only a note', secureNote: { type: 0 } },
+    { type: 3, name: 'Card', notes: null, card: { number: '4242', code: '123', brand: '' } },
+    { type: 5, name: 'Key', sshKey: { privateKey: 'PEM', publicKey: 'pub' } },
+    { type: 1, name: 'Gone', deletedDate: '2026-01-01T00:00:00Z', login: { password: 'gone' } },
+    { type: 1, name: 'Passkey', login: { password: null, fido2Credentials: [{ credentialId: 'x' }] } },
+  ],
+};
+
+test('Bitwarden: every field that holds something becomes FOLDER/ITEM/FIELD', async () => {
+  const reading = await read(JSON.stringify(BITWARDEN), 'export.json');
+  assert.deepEqual(shown(reading), [
+    'Work/Shop/Login/username = ann (null)',
+    'Work/Shop/Login/password = hunter2 (password)',
+    'Work/Shop/Login/totp = JBSW (totp)',
+    'Work/Shop/Login/notes = a note (note)',
+    'Work/Shop/Login/API key = k (null)',
+    'Note/notes = only a note (note)',
+    'Card/number = 4242 (null)',
+    'Card/code = 123 (null)',
+    'Key/privateKey = PEM (ssh_key)',
+    'Key/publicKey = pub (null)',
+  ]);
+  assert.deepEqual(
+    reading.leftOut.map(({ where, kind }) => [where, kind]),
+    [
+      ['Gone', 'refused'],
+      ['Passkey', 'refused'],
+    ],
+  );
+});
+
+test('Bitwarden: an encrypted export is refused, with the way to another one', async () => {
+  for (const passwordProtected of [true, false]) {
+    const text = JSON.stringify({ encrypted: true, passwordProtected, data: '2.a|b|c', items: [] });
+    await assert.rejects(
+      read(text, 'export.json'),
+      (error) => error instanceof Mistake && /is encrypted/.test(error.message) && /\.json/.test(error.hint ?? ''),
+    );
+  }
+});
+
+test('CSV of 1Password: rows with quotes, commas and lines in them', async () => {
+  const reading = await read(
+    '\ufeffTitle,Url,Username,Password,OTPAuth,Favorite,Archived,Tags,Notes\r\n' +
+      'Shop,https://shop.example.org,ann,"a,""b""\nc",,false,false,,\r\n' +
+      'Old,,,gone,,false,true,,\r\n' +
+      'Next,,,d,otpauth://x,false,false,,n\r\n',
+    'export.csv',
+  );
+  assert.deepEqual(shown(reading), [
+    'Shop/username = ann (null)',
+    'Shop/password = a,"b"\nc (password)',
+    'Next/password = d (password)',
+    'Next/one-time password = otpauth://x (totp)',
+    'Next/notes = n (note)',
+  ]);
+  assert.deepEqual(
+    reading.drafts.map(({ where }) => where),
+    [2, 2, 5, 5, 5].map((line) => `export.csv:${line}`),
+  );
+});
+
+test('CSV of Bitwarden: folders, and fields of one’s own', async () => {
+  const heading = 'folder,favorite,type,name,notes,fields,reprompt,login_uri,login_username,login_password,login_totp';
+  const reading = await read(
+    `${heading}\nWork/A,1,login,Shop,,"PIN: 1234\nkey: a: b\nmore",0,shop.example.org,ann,pw,\n`,
+    'b.csv',
+  );
+  assert.deepEqual(shown(reading), [
+    'Work/A/Shop/username = ann (null)',
+    'Work/A/Shop/password = pw (password)',
+    'Work/A/Shop/PIN = 1234 (null)',
+    'Work/A/Shop/key = a: b\nmore (null)',
+  ]);
+});
+
+test('a CSV that is none is refused, and never quoted', async () => {
+  const cases: readonly [text: string, rule: RegExp][] = [
+    ['a,b\n1,2\n', /none of the headings/],
+    ['', /none of the headings/],
+    ['Title,Password,Password\nx,hunter2,hunter2\n', /same heading/],
+    ['Title,Password\nx,"hunter2\n', /is no CSV .*QUOTE_NOT_CLOSED/],
+    ['Title,Password\nx,hunter2"y"\n', /is no CSV/],
+    ['Title,Password\nx,hunter2,z\n', /is no CSV/],
+  ];
+  for (const [text, rule] of cases) {
+    await assert.rejects(
+      read(text, 'a.csv'),
+      (error) => error instanceof Mistake && rule.test(error.message) && !error.message.includes('hunter2'),
+    );
+  }
+});
+
+test('a .env file: quotes, comments, CRLF, a mark of byte order, and references that stay', async () => {
+  const text =
+    '\ufeff# a comment\r\nexport DB_PASSWORD="hunter2"\r\nEMPTY=\r\nREF=leasehold://shop/key\r\nTOKEN=abc # no\r\n';
+  const reading = await read(text, '.env');
+  assert.deepEqual(shown(reading), ['DB_PASSWORD = hunter2 (password)', 'EMPTY =  (null)', 'TOKEN = abc (token)']);
+  assert.deepEqual(
+    reading.drafts.map(({ where }) => where),
+    ['.env:2', '.env:3', '.env:5'],
+  );
+  assert.deepEqual(
+    reading.leftOut.map(({ where, kind }) => [where, kind]),
+    [['.env:4', 'empty']],
+  );
+  await refuses(read('what is this', '.env'), /line 1/);
+});
+
+const GUESSES: readonly [text: string, name: string, format: string][] = [
+  ['A=1', '.env', 'env'],
+  ['{"a":1}', 'secrets', 'json'],
+  ['\ufeff {"a":1}', 'x.txt', 'json'],
+  ['{ "encrypted": false, "items": [] }', 'x.json', 'bitwarden'],
+  ['PK\u0003\u0004', 'x', '1password'],
+  ['a,b', 'X.CSV', 'csv'],
+];
+
+for (const [text, name, format] of GUESSES) {
+  test(`${name} that begins with ${JSON.stringify(text)} is taken for ${format}`, () =>
+    assert.equal(formatOf(strToU8(text), name, null), format));
+}
+
+test('bytes that are no UTF-8 are refused', () =>
+  refuses(read(new Uint8Array([0x7b, 0xff, 0xfe]), 'a.json'), /is no UTF-8/));

@@ -1,0 +1,83 @@
+// Storing many: a few at a time, an outcome for each, and a clear end when somebody breaks off.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { inParallel } from '../../src/cli/import/parallel.ts';
+import type { Row } from '../../src/cli/import/plan.ts';
+import { storeAll } from '../../src/cli/import/store.ts';
+import { Leasehold } from '../../src/client/leasehold.ts';
+import { Secret } from '../../src/core/secret.ts';
+import { startTestService } from '../kit/service.ts';
+
+const NEVER = new AbortController().signal;
+const rowsOf = (count: number): Row[] =>
+  Array.from({ length: count }, (_, at) => ({
+    path: `k/${at}`,
+    state: 'new',
+    from: 'x',
+    draft: { names: [`${at}`], value: new Secret('hunter2'), type: 'password', description: 'of a test', where: 'x' },
+  }));
+
+test('work is done a few at a time, all of it, and the first failure is told when what was begun has ended', async () => {
+  let [underWay, most, done] = [0, 0, 0];
+  const items = Array.from({ length: 50 }, (_, at) => at);
+  const work = async (): Promise<void> => {
+    most = Math.max(most, ++underWay);
+    await new Promise((resolve) => setTimeout(resolve, 1));
+    underWay -= 1;
+    done += 1;
+  };
+  await inParallel(items, 8, work, NEVER);
+  assert.deepEqual([most, done, underWay], [8, 50, 0]);
+  done = 0;
+  const failing = (item: number): Promise<void> => (item === 5 ? Promise.reject(new Error('five')) : work());
+  await assert.rejects(inParallel(items, 8, failing, NEVER), /^Error: five$/);
+  assert.ok(done < 20 && underWay === 0, String(done));
+});
+
+test('everything is stored, with its type and its description, and progress comes to its end', async (t) => {
+  const service = await startTestService(t);
+  const vault = new Leasehold({ address: service.address, token: service.adminToken });
+  const seen: number[] = [];
+  const rows = rowsOf(100);
+  const progress = (done: number, of: number): void => void seen.push(done / of);
+  const outcomes = await storeAll(vault, rows, { onlyNew: true, signal: NEVER, progress });
+  assert.deepEqual(
+    outcomes.map(({ row }) => row),
+    rows,
+  );
+  assert.ok(outcomes.every(({ result }) => result === 'stored'));
+  assert.equal(seen.at(-1), 1);
+  const { body } = await service.admin.get('/api/v1/credentials/k/99?view=metadata');
+  assert.deepEqual([body.data.type, body.data.description], ['password', 'of a test']);
+  const again = await storeAll(vault, rows.slice(0, 3), { onlyNew: true, signal: NEVER, progress });
+  assert.deepEqual(
+    again.map(({ result }) => result),
+    ['there', 'there', 'there'],
+  );
+});
+
+test('who breaks off learns of each what became of it', async (t) => {
+  const service = await startTestService(t);
+  const vault = new Leasehold({ address: service.address, token: service.adminToken });
+  const breaking = new AbortController();
+  const progress = (done: number): void => {
+    if (done === 20) breaking.abort(new Error('broken off'));
+  };
+  const outcomes = await storeAll(vault, rowsOf(200), { onlyNew: false, signal: breaking.signal, progress });
+  const count = (result: string): number => outcomes.filter((outcome) => outcome.result === result).length;
+  assert.equal(count('stored') + count('not tried'), 200);
+  assert.ok(count('stored') >= 20 && count('stored') <= 28, String(count('stored')));
+  const { body } = await service.admin.get('/api/v1/credentials');
+  assert.equal(body.data.length, count('stored'));
+});
+
+test('when nobody answers any more, the rest is not tried', async (t) => {
+  const service = await startTestService(t);
+  const vault = new Leasehold({ address: service.address, token: service.adminToken, retries: 0 });
+  await service.stop();
+  const outcomes = await storeAll(vault, rowsOf(100), { onlyNew: false, signal: NEVER, progress: () => undefined });
+  assert.ok(outcomes.filter(({ result }) => result === 'failed').length <= 8);
+  assert.ok(outcomes.every(({ result }) => result === 'failed' || result === 'not tried'));
+  assert.match(outcomes[0]?.reason ?? '', /NO_ANSWER\); it may have been stored$/);
+});

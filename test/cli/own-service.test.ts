@@ -1,0 +1,133 @@
+// What a data directory says of its service is believed only once that service has proved itself: after a crash, or with a forged
+// address, whoever listens there gets no token, no signature and no value.
+
+import assert from 'node:assert/strict';
+import { createHmac } from 'node:crypto';
+import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { fetchFromOwnService } from '../../src/cli/data-dir-proof.ts';
+import { LeaseholdError } from '../../src/client/errors.ts';
+import { challengeService } from '../../src/server/announcement.ts';
+import { newHome } from '../kit/command.ts';
+import { type Scope, temporaryFolder } from '../kit/directory.ts';
+import { startProcess } from '../kit/process.ts';
+
+const FILES = ['daemon.address', 'daemon.token', 'daemon.proof'] as const;
+const VALUE = 'the-value-that-nobody-else-gets';
+type Answer = (request: IncomingMessage, response: ServerResponse) => unknown;
+
+/** Listens on a port of loopback, and keeps everything that it is sent. */
+async function listen(scope: Scope, port: number, answer: Answer = (_, response) => response.end('{"data":{}}')) {
+  const received: string[] = [];
+  const server = createServer((request, response) => {
+    let text = `${request.method} ${request.url} ${JSON.stringify(request.rawHeaders)}\n`;
+    request.on('data', (chunk) => (text += chunk));
+    request.on('end', () => {
+      received.push(text);
+      void answer(request, response);
+    });
+  });
+  scope.after(() => server.close());
+  await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
+  const bound = server.address();
+  if (typeof bound !== 'object' || bound === null) throw new Error('the listener has no port');
+  return { address: `http://127.0.0.1:${bound.port}`, received };
+}
+
+const start = async (scope: Scope) => {
+  const dataDir = join(temporaryFolder(scope), 'data');
+  const service = await startProcess(scope, dataDir);
+  return { dataDir, service, home: newHome(scope, { LEASEHOLD_DATA_DIR: dataDir }) };
+};
+const portOf = (address: string): number => Number(new URL(address).port);
+
+test('the address, the token and the key of the proof are private while the service runs, and removed at its stop', async (t) => {
+  const { dataDir, service } = await start(t);
+  for (const name of FILES) assert.equal(statSync(join(dataDir, name)).mode & 0o777, 0o600, name);
+  assert.equal(await service.end('SIGTERM'), 0);
+  for (const name of FILES) assert.equal(existsSync(join(dataDir, name)), false, name);
+});
+
+test('a given token stays where the operator has it', async (t) => {
+  const folder = temporaryFolder(t);
+  const file = join(folder, 'token');
+  writeFileSync(file, 'a'.repeat(40), { mode: 0o600 });
+  const service = await startProcess(t, join(folder, 'data'), ['--admin-token-file', file]);
+  assert.equal(await service.end('SIGTERM'), 0);
+  assert.equal(readFileSync(file, 'utf8'), 'a'.repeat(40));
+});
+
+test('after a kill the files remain, and who takes the port is sent nothing at all', async (t) => {
+  const { service, home, dataDir } = await start(t);
+  await service.end('SIGKILL');
+  assert.equal(existsSync(join(dataDir, 'daemon.token')), true);
+  const taker = await listen(t, portOf(service.address));
+  for (const words of [['put', 'a/b', '-'], ['list'], ['login', '--agent', 'x'], ['status']]) {
+    const { code, stderr } = await home.leasehold(words, { input: VALUE });
+    assert.notEqual(code, 0, words.join(' '));
+    assert.equal(stderr.includes(service.adminToken), false);
+  }
+  assert.deepEqual(taker.received, []);
+});
+
+test('a service that cannot prove itself gets a nonce and nothing else, also where it passes on another one’s proof', async (t) => {
+  const { service, home, dataDir } = await start(t);
+  const relay: Answer = async (request, response) => {
+    const nonce = request.headers['leasehold-proof-nonce'];
+    const answer = await fetch(`${service.address}/api/v1/health`, {
+      headers: { 'leasehold-proof-nonce': String(nonce) },
+    });
+    const proof = answer.headers.get('leasehold-proof');
+    assert.notEqual(proof, null);
+    response.writeHead(200, { 'leasehold-proof': proof ?? '' }).end(await answer.text());
+  };
+  for (const answer of [undefined, relay]) {
+    const other = await listen(t, 0, answer);
+    writeFileSync(join(dataDir, 'daemon.address'), `${other.address}\n`);
+    const { code, stderr } = await home.leasehold(['put', 'a/b', '-'], { input: VALUE });
+    assert.equal(code, 2);
+    assert.match(stderr, /what listens on http:\/\/127\.0\.0\.1:\d+ is not the service of .*; nothing was sent/);
+    assert.equal(other.received.length, 1);
+    const [said = ''] = other.received;
+    assert.match(said, /^GET \/api\/v1\/health /);
+    for (const secret of [VALUE, service.adminToken, 'authorization']) {
+      assert.equal(said.toLowerCase().includes(secret.toLowerCase()), false, secret);
+    }
+  }
+});
+
+test('the proof is asked for again once a call has failed: the service may have ended meanwhile', async (t) => {
+  const { service, dataDir } = await start(t);
+  const { address } = service;
+  const fetchOwn = fetchFromOwnService(
+    { dataDir, address, challengeService: async (...asked) => challengeService(...asked) },
+    fetch,
+  );
+  const health = () => fetchOwn(`${address}/api/v1/health`);
+  assert.equal((await health()).status, 200);
+  await service.end('SIGKILL');
+  await assert.rejects(health());
+  const taker = await listen(t, portOf(address));
+  await assert.rejects(health(), (error) => error instanceof LeaseholdError && error.code === 'NO_ANSWER');
+  assert.deepEqual(taker.received, []);
+});
+
+test('health proves only for a nonce of 32 bytes, and says nothing else than without', async (t) => {
+  const { service, dataDir } = await start(t);
+  const ask = (nonce: string) =>
+    fetch(`${service.address}/api/v1/health`, { headers: { 'leasehold-proof-nonce': nonce } });
+  const nonce = Buffer.alloc(32, 7).toString('base64');
+  const [first, again] = [await ask(nonce), await ask(nonce)];
+  // As docs/formats.md draws it.
+  const key = Buffer.from(readFileSync(join(dataDir, 'daemon.proof'), 'utf8'), 'base64');
+  const covered = JSON.stringify(['leasehold-data-dir-proof-v1', nonce, service.address]);
+  assert.equal(first.headers.get('leasehold-proof'), createHmac('sha256', key).update(covered).digest('base64'));
+  assert.equal(first.headers.get('leasehold-proof'), again.headers.get('leasehold-proof'));
+  assert.deepEqual(await first.json(), { data: { status: 'ok' } });
+  for (const wrong of ['', 'x', nonce.slice(1), `${nonce}A`, nonce.replace(/.=$/, 'B='), `${nonce}, ${nonce}`]) {
+    const answer = await ask(wrong);
+    assert.deepEqual([answer.status, answer.headers.get('leasehold-proof')], [200, null], wrong);
+  }
+});

@@ -1,0 +1,164 @@
+// Policies as files brought to a real vault, and what a person is shown and asked on the way.
+import assert from 'node:assert/strict';
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { COMMAND, newHome } from '../kit/command.ts';
+import { openPseudoTerminal } from '../kit/pseudo-terminal.ts';
+import { startTestService } from '../kit/service.ts';
+
+const toToml = (principal: string, resources: readonly string[], ttl = 300): string =>
+  `principal = "${principal}"\nresources = ${JSON.stringify(resources)}\nactions = ["retrieve"]\nmax_ttl = ${ttl}\n`;
+
+async function scene(t: TestContext) {
+  const service = await startTestService(t);
+  const environment = { LEASEHOLD_ADDR: service.address, LEASEHOLD_TOKEN: service.adminToken };
+  const home = newHome(t, environment);
+  const folder = join(home.path, 'policies');
+  mkdirSync(folder);
+  const write = (file: string, text: string): void => writeFileSync(join(folder, file), text);
+  const apply = (...flags: string[]) => home.leasehold(['policy', 'apply', 'policies', ...flags]);
+  const policies = async () => (await service.admin.get('/api/v1/policies')).body.data;
+  /** Changes of policies, in the order of the log. */
+  const changes = async (): Promise<string[]> => {
+    const { body } = await service.admin.get('/api/v1/audit?order=asc&resource=policy:*');
+    return body.data.map(({ action, resource }: Record<string, string>) => `${action} ${resource}`);
+  };
+  return { service, environment, home, folder, write, apply, policies, changes };
+}
+
+test('files are applied: shown, then done in order, and the same command finds nothing more to do', async (t) => {
+  const { folder, write, apply, policies, changes } = await scene(t);
+  write('old.toml', toToml('agent:ci', ['ci/*'], 60));
+  write('kept.json', JSON.stringify({ principal: 'agent:*', resources: ['*'], actions: ['list'], max_ttl: 3600 }));
+  write('grows.yaml', 'principal: agent:a\nresources: [a]\nactions: [retrieve]\nmax_ttl: 60\n');
+  assert.equal((await apply('--yes')).code, 0);
+  assert.equal((await policies()).length, 3);
+
+  rmSync(join(folder, 'old.toml'));
+  write('new.toml', toToml('agent:ci', ['ci/*'], 60));
+  write('grows.yaml', 'principal: agent:a\nresources: [a, b/*]\nactions: [retrieve]\nmax_ttl: 60\n');
+  const before = await policies();
+  const dry = await apply('--dry-run', '--prune');
+  assert.deepEqual(dry, {
+    code: 0,
+    signal: null,
+    stderr: '',
+    stdout: [
+      '~ replace grows  WIDENS ACCESS',
+      '    resources: a → a, b/*  (wider)',
+      '+ create new',
+      '    agent:ci may retrieve ci/* for up to 60 s',
+      '- delete old',
+      '    agent:ci may retrieve ci/* for up to 60 s',
+      '1 to create, 1 to replace (1 widening access), 1 to delete, 1 unchanged\n',
+    ].join('\n'),
+  });
+  assert.deepEqual(await policies(), before, 'a dry run changes nothing');
+  const seen = (await changes()).length;
+  const done = await apply('--prune', '--yes', '-o', 'json');
+  assert.equal(done.code, 0, done.stderr);
+  assert.match(done.stderr, /\nReplaced grows\.\nCreated new\.\nDeleted old\.\n$/);
+  assert.equal(JSON.parse(done.stdout).applied, true);
+  assert.deepEqual((await changes()).slice(seen), ['replace policy:grows', 'replace policy:new', 'delete policy:old']);
+  const again = await apply('--prune', '--yes', '-o', 'json');
+  assert.deepEqual(JSON.parse(again.stdout), {
+    applied: true,
+    steps: [],
+    unchanged: ['grows', 'kept', 'new'],
+    kept: [],
+  });
+  assert.equal((await changes()).length, seen + 3);
+});
+
+test('one wrong file, and nothing is changed, nor even asked of the service', async (t) => {
+  const { service, write, apply, policies } = await scene(t);
+  write('a.toml', toToml('agent:a', ['a']));
+  write('b.toml', toToml('agent:a', ['a']).replace('resources', 'resource'));
+  const failed = await apply('--yes');
+  assert.equal(failed.code, 1);
+  assert.match(
+    failed.stderr,
+    /^leasehold: 2 mistakes\npolicies\/b\.toml: resource: is no field of a policy; did you mean resources\?\npolicies\/b\.toml: resources: is missing\.\n {2}Nothing was changed\.\n$/,
+  );
+  assert.deepEqual(await policies(), []);
+  await service.stop();
+  assert.equal((await apply('--yes')).code, 1);
+});
+
+test('without --prune what no file has is left alone, and without --yes or a terminal nothing is changed', async (t) => {
+  const { service, write, apply, policies, changes } = await scene(t);
+  await service.agent('bot', { 'x/*': ['retrieve'] });
+  write('a.toml', toToml('agent:a', ['a']));
+  const seen = await changes();
+  const unasked = await apply();
+  assert.deepEqual([unasked.code, unasked.stdout], [1, '']);
+  assert.match(unasked.stderr, /\+ create a\n[\s\S]*Make this change\? Nobody is there to answer[\s\S]*--yes/);
+  assert.deepEqual(await changes(), seen);
+  const done = await apply('--yes');
+  assert.match(done.stderr, /in no file, and left alone without --prune: bot-0\n/);
+  assert.deepEqual(
+    (await policies()).map(({ name }: { name: string }) => name),
+    ['a', 'bot-0'],
+  );
+});
+
+test('a person is shown the plan and asked: no changes nothing and ends with 3, yes does it', async (t) => {
+  const { environment, home, write, policies } = await scene(t);
+  write('a.toml', toToml('agent:a', ['a']));
+  const ask = async (answer: string, code: number): Promise<string> => {
+    const start = { folder: home.path, environment: { HOME: home.path, ...environment }, columns: 120 };
+    const terminal = openPseudoTerminal(t, [...COMMAND, 'policy', 'apply', 'policies'], start);
+    await terminal.shows(/Make this change\? \[y\/N\] /);
+    assert.match(terminal.screen(), /\+ create a\r\n/);
+    terminal.type(answer);
+    assert.equal((await terminal.ended).exitCode, code);
+    return terminal.screen();
+  };
+  assert.match(await ask('\r', 3), /Nothing was done\./);
+  assert.deepEqual(await policies(), []);
+  assert.match(await ask('y\r', 0), /Created a\./);
+  assert.equal((await policies()).length, 1);
+});
+
+test('a deletion shows what nobody else grants and who loses it, and its dry run changes nothing', async (t) => {
+  const { service, home, policies } = await scene(t);
+  await service.agent('ci-1', { 'ci/*': ['retrieve'] });
+  await service.agent('other');
+  const body = { principal: 'agent:ci-*', resources: ['ci/*', 'db'], actions: ['retrieve'], max_ttl: 60 };
+  await service.admin.put('/api/v1/policies/ci', body);
+  const dry = await home.leasehold(['policy', 'delete', 'ci', '--dry-run']);
+  assert.deepEqual(dry, {
+    code: 0,
+    signal: null,
+    stdout: [
+      'Without ci, agent:ci-* (ci-1):',
+      '  loses retrieve on ci/*, but for what ci-1-0 grants of it',
+      '  loses retrieve on db',
+      'Leases that were given stay until they end; leasehold lease revoke ends them.\n',
+    ].join('\n'),
+    stderr: 'Nothing was done.\n',
+  });
+  assert.equal((await policies()).length, 2);
+  const rows = await home.leasehold(['policy', 'delete', 'ci-1-0', '--dry-run', '-o', 'json']);
+  assert.deepEqual(JSON.parse(rows.stdout), [
+    { action: 'retrieve', resource: 'ci/*', result: 'kept', through: ['ci'], max_ttl: 60 },
+  ]);
+  const nobody = await home.leasehold(['policy', 'delete', 'ci']);
+  assert.deepEqual([nobody.code, /Delete ci\? Nobody is there to answer/.test(nobody.stderr)], [1, true]);
+  const missing = await home.leasehold(['policy', 'delete', 'cj', '--dry-run']);
+  assert.deepEqual([missing.code, /does not exist/.test(missing.stderr)], [2, true]);
+  assert.equal((await home.leasehold(['policy', 'delete', 'ci', '-y'])).code, 0);
+  assert.equal((await policies()).length, 1);
+});
+
+test('a lease that a policy gave outlives the policy, as the deletion says', async (t) => {
+  const { service, home } = await scene(t);
+  const bot = await service.agent('bot', { 'x/*': ['retrieve'] });
+  await service.admin.post('/api/v1/credentials', { path: 'x/a', value: 's3cret' });
+  const { lease_id } = (await bot.get('/api/v1/credentials/x/a')).body.data;
+  assert.equal((await home.leasehold(['policy', 'delete', 'bot-0', '--yes'])).code, 0);
+  assert.equal((await bot.get(`/api/v1/leases/${lease_id}`)).body.data.status, 'active');
+  assert.equal((await bot.post(`/api/v1/leases/${lease_id}/renew`, {})).status, 403);
+  assert.equal((await bot.get('/api/v1/credentials/x/a')).status, 403);
+});

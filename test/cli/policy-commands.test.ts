@@ -1,0 +1,188 @@
+// Commands on policies, as processes, against the real service.
+import assert from 'node:assert/strict';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { Shell } from '../e2e/shell.ts';
+import { COMMAND, newHome } from '../kit/command.ts';
+import { temporaryFolder } from '../kit/directory.ts';
+import { startTestService } from '../kit/service.ts';
+
+async function scene(t: TestContext) {
+  const service = await startTestService(t);
+  const environment = { LEASEHOLD_ADDR: service.address, LEASEHOLD_TOKEN: service.adminToken };
+  const home = newHome(t, environment);
+  const run = (line: string, input = '') => home.leasehold(line.split(' '), { input });
+  const policies = async () => (await service.admin.get('/api/v1/policies')).body.data;
+  return { service, environment, home, run, policies };
+}
+
+test('a policy is put by flags, from a file or from standard input, listed, shown and deleted', async (t) => {
+  const { home, run, policies } = await scene(t);
+  const put = await run(
+    'policy put ci --principal agent:ci-* --resource ci/* --resource x --action retrieve --action list --max-ttl 60',
+  );
+  assert.equal(put.code, 0, put.stderr);
+  writeFileSync(join(home.path, 'two.toml'), 'principal = "agent:a"\nresources = ["a"]\nactions = ["store"]\n');
+  assert.equal((await run('policy put two --file two.toml')).code, 0);
+  const yaml = await run('policy put three --file -', 'principal: agent:*\nresources: ["*"]\nactions: [delete]\n');
+  assert.equal(yaml.code, 0, yaml.stderr);
+  const seen = (await policies()).map((policy: object) => Object.values(policy).slice(0, -1));
+  assert.deepEqual(seen, [
+    ['ci', 'agent:ci-*', ['ci/*', 'x'], ['retrieve', 'list'], 60],
+    ['three', 'agent:*', ['*'], ['delete'], 300],
+    ['two', 'agent:a', ['a'], ['store'], 300],
+  ]);
+  assert.deepEqual(JSON.parse((await run('policy list -o json')).stdout), await policies());
+  assert.match(
+    (await run('policy list')).stdout,
+    /^NAME +PRINCIPAL +ACTIONS .*\nci +agent:ci-\* +retrieve, list +ci\/\*, x +60\n/,
+  );
+  assert.equal((await run('policy show ci --field max_ttl')).stdout, '60\n');
+  const shown = (await run('policy show ci -o yaml')).stdout;
+  assert.equal((await run('policy put ci --file -', shown)).code, 0, 'what is shown can be put');
+  assert.deepEqual([(await run('policy delete two --yes')).code, (await policies()).length], [0, 2]);
+  assert.equal((await run('policy show two')).code, 2);
+});
+
+const MISTAKES: readonly [line: string, says: RegExp][] = [
+  ['policy put n --principal agent:a --resource a', /^leasehold: --action: is missing\.\n/],
+  ['policy put n', /^leasehold: 3 mistakes\n--principal: is missing\n--resource: is missing\n--action: is missing\.\n/],
+  ['policy put n --principal a --resource a --action list', /^leasehold: --principal: must be agent:<name>/],
+  ['policy put n --principal agent:a --resource a --action lits', /^leasehold: --action: .*did you mean list\?\n/],
+  ['policy put n --principal agent:a --resource a*b --action list', /^leasehold: --resource: a \* may stand/],
+  ['policy put n --principal agent:a --resource a --action list --max-ttl 5x', /^leasehold: --max-ttl: must be/],
+  ['policy put n --file x.toml --max-ttl 5', /^leasehold: --file has all of the policy/],
+  ['policy put n --file missing.toml', /^leasehold: missing\.toml: cannot be read \(ENOENT\)\.\n/],
+  ['policy put n/ --principal agent:a --resource a --action list', /^leasehold: NAME: must be 1 to 128 characters/],
+  ['policy explain admin fly a//b', /^leasehold: 3 mistakes\nAGENT: must .*\nACTION: must .*\nPATH: must /],
+  ['policy test missing.txt', /^leasehold: missing\.txt: cannot be read/],
+  ['policy apply missing', /^leasehold: missing: there is no such folder/],
+];
+
+test('mistakes are found before any call, and end with 1', async (t) => {
+  // Nothing listens there: whoever asks ends with 2.
+  const home = newHome(t, { LEASEHOLD_ADDR: 'http://127.0.0.1:9', LEASEHOLD_TOKEN: 'lha_0123456789abcdef' });
+  const hold = async ([line, says]: (typeof MISTAKES)[number]): Promise<void> => {
+    const { code, stdout, stderr } = await home.leasehold(line.split(' '));
+    assert.deepEqual([code, stdout], [1, ''], line);
+    assert.match(stderr, says);
+  };
+  await Promise.all(MISTAKES.map(hold));
+});
+
+test('an explanation shows what was considered, and its command, typed into a shell, grants just that', async (t) => {
+  const { service, environment, home, run } = await scene(t);
+  await service.agent('bot', { 'prod/web/*': ['retrieve'], '~x/*': ['list'] });
+  await run('policy put others --principal agent:else --resource * --action retrieve');
+  const denied = await run('policy explain bot retrieve ~x/=y');
+  assert.equal(denied.code, 0, denied.stderr);
+  assert.match(
+    denied.stdout,
+    /^bot retrieve ~x\/=y: DENIED\nNo policy grants this agent the action on this path; the nearest/,
+  );
+  assert.match(
+    denied.stdout,
+    /\nbot-0 .* fails pattern: the nearest is prod\/web\/\*\nbot-1 .* fails action: does not grant retrieve\n/,
+  );
+  assert.match(denied.stdout, /\n1 more policy does not name bot; --all shows them\.\n/);
+  assert.match((await run('policy explain bot retrieve ~x/=y --all')).stdout, /\nothers .* fails principal/);
+  const folder = temporaryFolder(t);
+  const env = { PATH: process.env['PATH'] ?? '', HOME: home.path, ...environment };
+  const shell = new Shell(t, folder, { cwd: folder, env });
+  await shell.run(`leasehold() { ${COMMAND.map((word) => `'${word}'`).join(' ')} "$@"; }`);
+  for (const path of ['~x/=y', '=ls/a', 'prod/db']) {
+    const { stdout } = await home.leasehold(['policy', 'explain', 'bot', 'retrieve', path]);
+    const line = /^ {2}(leasehold policy put .*)$/m.exec(stdout)?.[1] ?? '';
+    assert.match(await shell.run(line), /bot-retrieve/);
+    const answer = await home.leasehold(['policy', 'explain', 'bot', 'retrieve', path, '-o', 'json']);
+    const { allowed, policy_name, agrees, grant } = JSON.parse(answer.stdout);
+    assert.deepEqual([allowed, agrees, grant], [true, true, null]);
+    assert.match(policy_name, /^bot-retrieve/);
+  }
+  assert.equal((await run('policy explain bot retrieve prod/dc --field allowed')).stdout, 'false\n');
+  const allowed = await run('policy explain bot retrieve prod/db');
+  assert.match(allowed.stdout, /ALLOWED by bot-retrieve-3, for up to 300 s\n[\s\S]*\nbot-retrieve-3 .* decides: /);
+});
+
+test('an agent gets the reason alone, and leaves no denial in the log by asking', async (t) => {
+  const { service, run, home } = await scene(t);
+  const { token } = await service.agent('bot', { 'prod/*': ['retrieve'] });
+  const environment = { LEASEHOLD_TOKEN: token };
+  const explained = await home.leasehold(['policy', 'explain', 'bot', 'list', 'prod/a'], { environment });
+  assert.deepEqual(
+    [explained.code, explained.stdout],
+    [
+      0,
+      'bot list prod/a: DENIED\nNo policy grants this agent the action.\n\n' +
+        'Only the administrator may see which policies were considered, and grant more.\n',
+    ],
+  );
+  const text = await home.leasehold(['policy', 'explain', 'bot', 'list', 'prod/a', '-o', 'json'], { environment });
+  assert.deepEqual([JSON.parse(text.stdout).policies, JSON.parse(text.stdout).grant], [null, null]);
+  const denials = await service.admin.get('/api/v1/audit?result=denied');
+  assert.deepEqual(denials.body.data, []);
+  const others = await home.leasehold(['policy', 'explain', 'else', 'list', 'prod/a'], { environment });
+  assert.deepEqual([others.code, /may simulate only for itself/.test(others.stderr)], [2, true]);
+  assert.match(
+    (await run('policy explain bot retrieve prod/a')).stdout,
+    /ALLOWED by bot-0/,
+    'the administrator sees it',
+  );
+});
+
+test('expectations are held against the vault: 0 where all hold, 3 where one fails, 1 where one is no row', async (t) => {
+  const { home, run } = await scene(t);
+  await run('policy put ci --principal agent:ci --resource ci/* --action retrieve --max-ttl 60');
+  const file = join(home.path, 'expected.txt');
+  writeFileSync(file, 'allow ci retrieve ci/a ttl 60\ndeny ci list ci/a # not yet\n');
+  const held = await run('policy test expected.txt');
+  assert.deepEqual(held, { code: 0, signal: null, stdout: '', stderr: 'expected.txt: 2 expectations, all hold.\n' });
+  const failing = 'allow ci retrieve ci/a ttl 61\n\nallow ci retrieve cd/a\ndeny bob list x\n';
+  const failed = await run('policy test -', failing);
+  assert.equal(failed.code, 3);
+  assert.equal(failed.stderr, 'standard input: 2 of 3 expectations failed.\n');
+  assert.match(
+    failed.stdout,
+    /^LINE +EXPECTED +FOUND +REASON\n1 +allow ci retrieve ci\/a ttl 61 +ttl 60 by ci +Policy ci .*\n3 +allow ci retrieve cd\/a +denied +No policy .*\n$/,
+  );
+  const rows = JSON.parse((await run('policy test - -o json', failing)).stdout);
+  assert.deepEqual(
+    rows.map(({ line, holds }: { line: number; holds: boolean }) => [line, holds]),
+    [
+      [1, false],
+      [3, false],
+      [4, true],
+    ],
+  );
+  const wrong = await run('policy test -', 'allow ci retreive ci/a\n');
+  assert.deepEqual([wrong.code, wrong.stdout], [1, '']);
+  assert.match(
+    wrong.stderr,
+    /^leasehold: standard input:1: ACTION: .*did you mean retrieve\?\n {2}Nothing was asked\.\n$/,
+  );
+});
+
+test('policies that are only files are asked without a service, and answer as the vault does once they are applied', async (t) => {
+  const { home, run } = await scene(t);
+  const folder = join(home.path, 'policies');
+  mkdirSync(folder);
+  writeFileSync(
+    join(folder, 'wide.yaml'),
+    'principal: agent:*\nresources: ["*"]\nactions: [retrieve, list]\nmax_ttl: 900\n',
+  );
+  writeFileSync(
+    join(folder, 'tight.toml'),
+    'principal = "agent:ci"\nresources = ["prod/*"]\nactions = ["retrieve"]\nmax_ttl = 60\n',
+  );
+  const rows =
+    'allow ci retrieve prod/a ttl 60\nallow ci retrieve dev/a ttl 900\ndeny ci store dev/a\ndeny else list dev/a\n';
+  const nowhere = { LEASEHOLD_ADDR: 'http://127.0.0.1:9' };
+  const words = ['policy', 'test', '-', '--policies', 'policies', '-o', 'json'];
+  const files = await home.leasehold(words, { input: rows, environment: nowhere });
+  assert.equal(files.code, 3, files.stderr);
+  assert.equal((await run('policy apply policies --yes')).code, 0);
+  const vault = await run('policy test - -o json', rows);
+  const plain = (text: string) => text.replaceAll(' The agent is not registered.', '');
+  assert.equal(plain(vault.stdout), files.stdout);
+});

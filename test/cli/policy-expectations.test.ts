@@ -1,0 +1,147 @@
+// Files of expectations: what a row may be, what is said of one that is not, and what is found.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { setTimeout as delay } from 'node:timers/promises';
+import fc from 'fast-check';
+import { readExpectations, toRow } from '../../src/cli/policy/expectations.ts';
+import { askOf, holdExpectations } from '../../src/cli/policy/test.ts';
+import { type PolicyDraft, parsePolicy } from '../../src/core/policy.ts';
+import { decidePlainly } from '../core/reference.ts';
+import { runs } from '../kit/property.ts';
+import { policySets, QUESTIONS } from './random-policies.ts';
+
+test('rows stand a line each, with comments, blank lines and the line ends of any system', () => {
+  const text =
+    '\uFEFF# all of it\r\n\r\nallow ci retrieve prod/db ttl 60 # a minute\r\n\tdeny  ci  store prod/db\nallow a list p';
+  assert.deepEqual(
+    readExpectations(text, 'f').map((row) => [row.line, toRow(row)]),
+    [
+      [3, 'allow ci retrieve prod/db ttl 60'],
+      [4, 'deny ci store prod/db'],
+      [5, 'allow a list p'],
+    ],
+  );
+});
+
+test('what is wrong with rows is said by line and rule, all of it at once, and nothing is asked', () => {
+  const rows = [
+    'allow ci retrieve prod/db',
+    'alow ci retrieve prod/db',
+    'permit ci retrieve prod/db',
+    'allow ci retrieve',
+    'deny admin retreive a//b',
+    'allow ci retrieve p ttl 5min',
+    'allow ci retrieve p ttl 0',
+    'allow ci retrieve p ttl',
+    'allow ci retrieve p 60',
+    'deny ci retrieve p ttl 60',
+    'allow ci retrieve p ttl 60 60',
+  ];
+  assert.throws(
+    () => readExpectations(rows.join('\n'), 'expected.txt'),
+    ({ message }: Error) => {
+      assert.deepEqual(
+        message
+          .split('\n')
+          .slice(1)
+          .map((line) => line.replace(/(?<=; )a row is:.*|(?<=: AGENT: ).*/, '…')),
+        [
+          'expected.txt:2: a row begins with allow or deny; did you mean allow?',
+          'expected.txt:3: a row begins with allow or deny',
+          'expected.txt:4: AGENT, ACTION and PATH must all be there; …',
+          'expected.txt:5: AGENT: …',
+          'expected.txt:5: ACTION: must be one of retrieve, list, store, delete; did you mean retrieve?',
+          'expected.txt:5: PATH: must not begin or end with /, nor have two in a row',
+          'expected.txt:6: ttl: must be a whole number of seconds, or a duration such as 15m',
+          'expected.txt:7: ttl: must be a whole number of seconds, 1 to 31536000',
+          'expected.txt:8: ttl: must be a whole number of seconds, or a duration such as 15m',
+          'expected.txt:9: behind PATH may stand only ttl SECONDS; …',
+          'expected.txt:10: ttl: what is denied has none',
+          'expected.txt:11: there is too much in the row; …',
+        ],
+      );
+      return true;
+    },
+  );
+});
+
+test('a file that expects nothing is refused, because it would always hold', () => {
+  for (const text of ['', '\n# allow ci retrieve p\n']) {
+    assert.throws(() => readExpectations(text, 'f'), /f: holds no expectation/);
+  }
+});
+
+test('an expectation holds exactly where the decision is the one that it names', async () => {
+  await fc.assert(
+    fc.asyncProperty(policySets, fc.nat(2), async (drafts: PolicyDraft[], turn) => {
+      const rows = QUESTIONS.map(({ agent, action, path }, at) => {
+        const policy = decidePlainly(dated(drafts), agent, action, path);
+        const isTrue = (at + turn) % 3 > 0;
+        const ttl = policy === null ? '' : ` ttl ${policy.maxTtlSeconds}`;
+        if (isTrue) return { row: `${policy === null ? 'deny' : 'allow'} ${agent} ${action} ${path}${ttl}`, isTrue };
+        const isTtlOnly = policy !== null && at % 2 === 0;
+        const wrong = isTtlOnly ? 'allow' : policy === null ? 'allow' : 'deny';
+        return {
+          row: `${wrong} ${agent} ${action} ${path}${isTtlOnly ? ` ttl ${policy.maxTtlSeconds + 1}` : ''}`,
+          isTrue,
+        };
+      });
+      const text = rows.map(({ row }) => row).join('\n');
+      const held = await holdExpectations(readExpectations(text, 'f'), askOf(drafts));
+      assert.deepEqual(
+        held.map(({ expected, holds }) => ({ row: expected, isTrue: holds })),
+        rows,
+      );
+      for (const { holds, found } of held) assert.equal(found === null, holds);
+    }),
+    runs(30),
+  );
+});
+
+const dated = (drafts: readonly PolicyDraft[]) => drafts.map((draft) => ({ ...draft, createdAt: 0 }));
+
+test('what does not hold says what is found instead, and why', async () => {
+  const drafts = [parsePolicy({ name: 'n', principal: 'agent:ci', resources: ['prod/*'], actions: ['retrieve'] })];
+  const text = 'deny ci retrieve prod/x\nallow ci retrieve prod/x ttl 60\nallow ci retrieve dev/x';
+  const held = await holdExpectations(readExpectations(text, 'f'), askOf(drafts));
+  assert.deepEqual(
+    held.map(({ line, found }) => [line, found]),
+    [
+      [1, 'allowed by n for up to 300 s'],
+      [2, 'ttl 300 by n'],
+      [3, 'denied'],
+    ],
+  );
+  assert.match(held[2]?.reason ?? '', /nearest pattern is prod\/\*/);
+});
+
+test('questions are asked a few at once, answered in the order of the file, and none after one that failed', async () => {
+  const text = Array.from({ length: 40 }, (_, at) => `deny ci retrieve p/${at}`).join('\n');
+  let open = 0;
+  let most = 0;
+  let asked = 0;
+  const slowly = askOf([]);
+  const held = await holdExpectations(readExpectations(text, 'f'), async (question) => {
+    asked++;
+    most = Math.max(most, ++open);
+    await delay(Math.random() * 5);
+    open--;
+    return slowly(question);
+  });
+  assert.deepEqual([most, asked], [8, 40]);
+  assert.deepEqual(
+    held.map(({ line }) => line),
+    Array.from({ length: 40 }, (_, at) => at + 1),
+  );
+  asked = 0;
+  await assert.rejects(
+    holdExpectations(readExpectations(text, 'f'), async (question) => {
+      if (asked++ === 0) throw new Error('away');
+      await delay(5);
+      return slowly(question);
+    }),
+    /away/,
+  );
+  await delay(50);
+  assert.equal(asked, 8);
+});

@@ -1,0 +1,189 @@
+// Explanations, held against the decision itself and against a loop over a list that shares nothing with them.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { explainAccess } from '../../src/cli/policy/explanation.ts';
+import { consideredRows, verdictLines, wayLines } from '../../src/cli/policy/explanation-text.ts';
+import { grantWords, toCommandLine } from '../../src/cli/policy/grant.ts';
+import { readQuestion } from '../../src/cli/policy/question.ts';
+import { askOf } from '../../src/cli/policy/test.ts';
+import { type Action, type PolicyDraft, parsePolicy } from '../../src/core/policy.ts';
+import { decidePlainly, patternCovers, principalNames } from '../core/reference.ts';
+import { runs } from '../kit/property.ts';
+import { type Asked, policySets, QUESTIONS, toListed } from './random-policies.ts';
+
+const dated = (drafts: readonly PolicyDraft[]) => drafts.map((draft) => ({ ...draft, createdAt: 0 }));
+const explained = async (drafts: readonly PolicyDraft[], question: Asked) =>
+  explainAccess(question, drafts.map(toListed), await askOf(drafts)(question));
+
+/** The policy that the command would put, read from its words as they are typed. */
+function granted(words: readonly string[]): PolicyDraft {
+  const [program, noun, verb, name = '', ...flags] = words;
+  assert.deepEqual([program, noun, verb], ['leasehold', 'policy', 'put']);
+  const given = new Map<string, string>();
+  for (let at = 0; at < flags.length; at++) {
+    const [flag = '', ...joined] = (flags[at] ?? '').split('=');
+    given.set(flag, joined.length > 0 ? joined.join('=') : (flags[++at] ?? ''));
+  }
+  return parsePolicy({
+    name,
+    principal: given.get('--principal') ?? '',
+    resources: [given.get('--resource') ?? ''],
+    actions: [given.get('--action') ?? ''],
+    maxTtlSeconds: Number(given.get('--max-ttl')),
+  });
+}
+
+test('an explanation decides as the decision does, and gives every policy the first test that it failed', async () => {
+  await fc.assert(
+    fc.asyncProperty(policySets, async (drafts) => {
+      for (const question of QUESTIONS) {
+        const { agent, action, path } = question;
+        const decider = decidePlainly(dated(drafts), agent, action, path);
+        const explanation = await explained(drafts, question);
+        assert.equal(explanation.agrees, true);
+        assert.equal(explanation.allowed, decider !== null);
+        const considered = explanation.policies ?? [];
+        assert.deepEqual(considered.map(({ name }) => name).sort(), drafts.map(({ name }) => name).sort());
+        assert.deepEqual(
+          considered.filter(({ decides }) => decides).map(({ name }) => name),
+          decider === null ? [] : [decider.name],
+        );
+        for (const { name, failed } of considered) {
+          const policy = drafts.find((draft) => draft.name === name);
+          assert.ok(policy);
+          const expected = !principalNames(policy.principal, agent)
+            ? 'principal'
+            : !policy.actions.includes(action)
+              ? 'action'
+              : !policy.resources.some((pattern) => patternCovers(pattern, path))
+                ? 'pattern'
+                : null;
+          assert.equal(failed, expected, `${name}: ${agent} ${action} ${path}`);
+        }
+        // What decides stands first, and what matches before what does not.
+        if (decider !== null) assert.equal(considered[0]?.name, decider.name);
+        const places = considered.map(({ failed }) => [null, 'pattern', 'action', 'principal'].indexOf(failed));
+        assert.deepEqual(places, [...places].sort());
+      }
+    }),
+    runs(60),
+  );
+});
+
+test('the command of an explanation grants what was asked, nothing else, and takes no policy’s place', async () => {
+  await fc.assert(
+    fc.asyncProperty(policySets, fc.constantFrom(...QUESTIONS), async (drafts, question) => {
+      const explanation = await explained(drafts, question);
+      if (explanation.allowed) {
+        assert.equal(explanation.grant, null);
+        return;
+      }
+      const policy = granted(grantWords(question, new Set(drafts.map(({ name }) => name))));
+      assert.equal(
+        drafts.some(({ name }) => name === policy.name),
+        false,
+        'the name is free',
+      );
+      for (const other of QUESTIONS) {
+        const before = await askOf(drafts)(other);
+        const after = await askOf([...drafts, policy])(other);
+        if (other === question) assert.equal(after.allowed, true);
+        else assert.deepEqual([after.allowed, after.lease_ttl], [before.allowed, before.lease_ttl]);
+      }
+    }),
+    runs(100),
+  );
+});
+
+test('the nearest pattern is told where only the path is missing, with the policy that has it', async () => {
+  const drafts = [
+    parsePolicy({ name: 'far', principal: 'agent:*', resources: ['dev/*'], actions: ['retrieve'] }),
+    parsePolicy({
+      name: 'near',
+      principal: 'agent:ci',
+      resources: ['prod/zzz', 'prod/web/*', 'x'],
+      actions: ['retrieve', 'list'],
+    }),
+    parsePolicy({ name: 'other', principal: 'agent:else', resources: ['prod/db'], actions: ['retrieve'] }),
+    parsePolicy({ name: 'lists', principal: 'agent:ci', resources: ['*'], actions: ['list'] }),
+  ];
+  const question = { agent: 'ci', action: 'retrieve', path: 'prod/db' } as Asked;
+  const explanation = await explained(drafts, question);
+  assert.equal(explanation.nearest_pattern, 'prod/web/*');
+  assert.deepEqual(
+    explanation.policies?.map(({ name, failed, pattern }) => [name, failed, pattern]),
+    [
+      ['far', 'pattern', 'dev/*'],
+      ['near', 'pattern', 'prod/web/*'],
+      ['lists', 'action', null],
+      ['other', 'principal', null],
+    ],
+  );
+  assert.match(explanation.reason, /nearest pattern is prod\/web\/\*/, 'the service says the same');
+  const rows = consideredRows(explanation.policies ?? [], 'retrieve', false);
+  assert.deepEqual(
+    rows.map(({ policy, result }) => `${policy}: ${result}`),
+    [
+      'far: fails pattern: the nearest is dev/*',
+      'near: fails pattern: the nearest is prod/web/*',
+      'lists: fails action: does not grant retrieve',
+    ],
+  );
+  assert.equal(consideredRows(explanation.policies ?? [], 'retrieve', true).length, 4);
+  const way = wayLines(explanation, false);
+  assert.match(way[0] ?? '', /^1 more policy does not name ci/);
+  assert.equal(
+    way.at(-1),
+    '  leasehold policy put ci-retrieve --principal agent:ci --resource prod/db --action retrieve --max-ttl 300',
+  );
+});
+
+test('where the service decides otherwise than the list that was read, the service stands, and it is said', () => {
+  const question = { agent: 'ci', action: 'retrieve', path: 'prod/db' } as Asked;
+  const draft = parsePolicy({ name: 'gone', principal: 'agent:ci', resources: ['prod/*'], actions: ['retrieve'] });
+  const denied = { allowed: false, policy_name: null, lease_ttl: null, reason: 'No policy names this agent.' };
+  const late = explainAccess(question, [toListed(draft)], denied);
+  assert.deepEqual([late.allowed, late.policy_name, late.agrees], [false, null, false]);
+  assert.match(verdictLines(late).join('\n'), /DENIED[\s\S]*changed meanwhile/);
+  assert.notEqual(late.grant, null);
+  const allowed = { allowed: true, policy_name: 'new', lease_ttl: 60, reason: 'Policy new grants it.' };
+  assert.equal(explainAccess(question, [], allowed).agrees, false);
+  const lending = { ...allowed, policy_name: 'gone', lease_ttl: 301 };
+  assert.equal(explainAccess(question, [toListed(draft)], lending).agrees, false, 'of another length');
+  assert.equal(explainAccess(question, [toListed(draft)], { ...lending, lease_ttl: 300 }).agrees, true);
+});
+
+test('who may not list policies gets the reason alone, and hears who sees more', () => {
+  const question = { agent: 'ci', action: 'retrieve', path: 'prod/db' } as Asked;
+  const denied = { allowed: false, policy_name: null, lease_ttl: null, reason: 'No policy names this agent.' };
+  const explanation = explainAccess(question, null, denied);
+  assert.deepEqual([explanation.policies, explanation.grant, explanation.agrees], [null, null, null]);
+  assert.deepEqual(verdictLines(explanation), ['ci retrieve prod/db: DENIED', 'No policy names this agent.']);
+  assert.match(wayLines(explanation, false).join(), /administrator/);
+});
+
+test('a policy of a newer service, with an action that is unknown here, is considered like others', () => {
+  const question = { agent: 'ci', action: 'retrieve', path: 'p' } as Asked;
+  const newer = { ...toListed(parsePolicy({ name: 'n', principal: 'agent:*', resources: ['*'], actions: ['list'] })) };
+  const listed = [{ ...newer, actions: ['rotate', 'list'] as Action[] }];
+  const denied = { allowed: false, policy_name: null, lease_ttl: null, reason: '' };
+  assert.deepEqual(
+    explainAccess(question, listed, denied).policies?.map(({ failed }) => failed),
+    ['action'],
+  );
+});
+
+test('a command line is one that a shell takes word for word', () => {
+  const words = grantWords({ agent: 'a', action: 'list', path: '-p' } as Asked, new Set(['a-list']));
+  assert.deepEqual(words.slice(3, 7), ['a-list-2', '--principal', 'agent:a', '--resource=-p']);
+  const line = toCommandLine(['leasehold', '~root/x', "it's", '--a=-p', '=ls', 'x=1', 'a b;c']);
+  assert.equal(line, String.raw`leasehold '~root/x' 'it'\''s' --a=-p '=ls' x=1 'a b;c'`);
+});
+
+test('a question that breaks a grammar is told by the argument and the rule, all of it at once', () => {
+  const read = readQuestion('admin', 'retreive', 'a//b');
+  assert.ok('problems' in read);
+  assert.equal(read.problems.length, 3);
+  assert.match(read.problems.join('\n'), /^AGENT: .*\nACTION: .*did you mean retrieve\?\nPATH: /);
+});

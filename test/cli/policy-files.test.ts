@@ -1,0 +1,265 @@
+// Policies as files: what is read, and that whatever is wrong is said by file, field and rule, without a piece of what was given.
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import fc from 'fast-check';
+import { stringify as toToml } from 'smol-toml';
+import { stringify as toYaml } from 'yaml';
+import { toReplacement } from '../../src/cli/policy/fields.ts';
+import { parseNotation } from '../../src/cli/policy/file-format.ts';
+import { readPolicyFile, readPolicyFolder, readPolicyText } from '../../src/cli/policy/folder.ts';
+import type { Terminal } from '../../src/cli/terminal.ts';
+import { temporaryFolder } from '../kit/directory.ts';
+import { anyText, runs } from '../kit/property.ts';
+import { policySets } from './random-policies.ts';
+
+const GOOD = { principal: 'agent:ci', resources: ['ci/*'], actions: ['retrieve'], max_ttl: 60 };
+const GOOD_TOML = toToml(GOOD);
+
+function folderOf(scope: TestContext, files: Readonly<Record<string, string>>): string {
+  const folder = temporaryFolder(scope);
+  for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text);
+  return folder;
+}
+
+/** What is said of a folder; each line is a problem. */
+async function problemsOf(scope: TestContext, files: Readonly<Record<string, string>>): Promise<string[]> {
+  const folder = folderOf(scope, files);
+  const failed = await readPolicyFolder(folder).then(
+    () => ({ message: '' }),
+    (error: Error) => error,
+  );
+  return failed.message
+    .replaceAll(`${folder}/`, '')
+    .split('\n')
+    .filter((line) => !/^\d+ mistakes$/.test(line));
+}
+
+test('a policy reads the same from TOML, JSON however it is set, and YAML', async (t) => {
+  await fc.assert(
+    fc.asyncProperty(policySets, async (drafts) => {
+      for (const draft of drafts) {
+        const fields = { name: draft.name, ...toReplacement(draft), created_at: '2026-01-01T00:00:00.000Z' };
+        const texts = [toYaml(fields), ...[undefined, 2, '\t'].map((space) => JSON.stringify(fields, null, space))];
+        for (const text of texts) assert.deepEqual(await readPolicyText(text, draft.name), draft);
+        for (const text of texts.slice(1)) assert.deepEqual(await parseNotation(text, 'json'), { value: fields });
+        const { value } = (await parseNotation(toToml(fields), 'toml')) as { value: object };
+        assert.deepEqual({ ...value }, fields);
+      }
+    }),
+    runs(60),
+  );
+  const folder = folderOf(t, {
+    'a.toml': GOOD_TOML,
+    'b.b.json': JSON.stringify(GOOD),
+    'c.yaml': toYaml({ ...GOOD, name: 'c' }),
+  });
+  const read = await readPolicyFolder(folder);
+  assert.deepEqual(
+    read.map(({ file, draft }) => [file, draft.name, draft.maxTtlSeconds]),
+    [
+      ['a.toml', 'a', 60],
+      ['b.b.json', 'b.b', 60],
+      ['c.yaml', 'c', 60],
+    ],
+  );
+});
+
+test('everything that is wrong is said at once: the file, the field, the rule, and what was meant', async (t) => {
+  const toml = (lines: string): string => `${lines}\n`;
+  assert.deepEqual(
+    await problemsOf(t, {
+      'good.toml': GOOD_TOML,
+      'misspelt.toml': toml('principle = "agent:ci"\nresource = ["a"]\nactions = ["retrieve"]\nttl = 5\ncolour = 1'),
+      'kinds.toml': toml(
+        'principal = 1\nresources = "a"\nactions = ["retrieve", 2, "retreive", "fly"]\nmax_ttl = "5 minutes"',
+      ),
+      'rules.toml': toml('principal = "ci"\nresources = ["a", "a/*/b", "/a"]\nactions = []\nmax_ttl = 0.5'),
+      'named.toml': `name = "other"\n${GOOD_TOML}`,
+      'list.json': '[]',
+      'null.yaml': '',
+    }),
+    [
+      'kinds.toml: principal: must be a text',
+      'kinds.toml: resources: must be a list',
+      'kinds.toml: actions[1]: must be a text',
+      'kinds.toml: actions[2]: must be one of retrieve, list, store, delete; did you mean retrieve?',
+      'kinds.toml: actions[3]: must be one of retrieve, list, store, delete',
+      'kinds.toml: max_ttl: must be a whole number of seconds, or a duration such as 15m',
+      'list.json: must hold the fields of a policy: name, principal, resources, actions, max_ttl',
+      'misspelt.toml: principle: is no field of a policy; did you mean principal?',
+      'misspelt.toml: resource: is no field of a policy; did you mean resources?',
+      'misspelt.toml: ttl: is no field of a policy; did you mean max_ttl?',
+      'misspelt.toml: colour: is no field of a policy; there are name, principal, resources, actions, max_ttl',
+      'misspelt.toml: principal: is missing',
+      'misspelt.toml: resources: is missing',
+      'named.toml: name: must be named, as the file is called, or be left out',
+      'null.yaml: must hold the fields of a policy: name, principal, resources, actions, max_ttl',
+      'rules.toml: principal: must be agent:<name>, agent:<beginning of a name>* or agent:*',
+      'rules.toml: resources[1]: a * may stand only alone, or once at the end after a slash',
+      "rules.toml: resources[2]: a pattern's path must not begin or end with /, nor have two in a row",
+      'rules.toml: actions: must not be empty',
+      'rules.toml: max_ttl: must be a whole number of seconds, 1 to 31536000',
+    ],
+  );
+});
+
+test('what a reader and a program could take differently is refused: twice, aliased, tagged, two documents', async (t) => {
+  const rest = 'resources: [a]\nactions: [list]\n';
+  assert.deepEqual(
+    await problemsOf(t, {
+      'a.toml': `${GOOD_TOML}\nmax_ttl = 3600\n`,
+      'b.json': '{"principal":"agent:a",\n"max_ttl":1,"max\\u005fttl":9}',
+      'c.yaml': `principal: agent:a\n${rest}principal: agent:*\n`,
+      'd.yaml': `principal: &who agent:a\nname: *who\n${rest}`,
+      'e.yaml': `principal: !!binary YWdlbnQ6YQ==\n${rest}`,
+      'f.yaml': `principal: agent:a\n${rest}---\nprincipal: agent:*\n`,
+      'g.yaml': `<<: {principal: agent:a}\n${rest}`,
+      'h.yaml': `%YAML 1.1\n---\nprincipal: agent:a\nmax_ttl: 1_000\n${rest}`,
+      'i.json': '{"__proto__":{"principal":"agent:*"}}',
+      'j.toml': '__proto__ = 1\n',
+      'k.yaml': `[${'['.repeat(50_000)}`,
+      'l.json': `{"a":${'['.repeat(50_000)}${']'.repeat(50_000)}}`,
+      'm.yaml': `a: &a [x,x]\nb: &b [*a,*a]\nc: &c [*b,*b]\nd: [*c,*c]\n`,
+    }),
+    [
+      'a.toml:6: has a field twice',
+      'b.json:2: has a field twice',
+      'c.yaml:4: has a field twice',
+      'd.yaml: has an alias; write it out',
+      'e.yaml:1: has a tag; a policy needs none',
+      'f.yaml:4: holds more than one document; one policy stands in one file',
+      'g.yaml: a field: is no field of a policy; there are name, principal, resources, actions, max_ttl',
+      'g.yaml: principal: is missing',
+      'h.yaml: max_ttl: must be a whole number of seconds, or a duration such as 15m',
+      'i.json: __proto__: is no field of a policy; there are name, principal, resources, actions, max_ttl',
+      'i.json: principal: is missing',
+      'i.json: resources: is missing',
+      'i.json: actions: is missing',
+      'j.toml:1: is not TOML',
+      'k.yaml:1: is not YAML',
+      'l.json:1: is JSON of a kind that no policy needs',
+      'm.yaml: has an alias; write it out',
+    ],
+  );
+});
+
+test('no message repeats a piece of what a file holds', async (t) => {
+  const secret = 'hunter2hunter2';
+  const files = {
+    'a.toml': `password = ${secret}\n`,
+    'b.json': `{"password": ${secret}}`,
+    'c.yaml': `password: "${secret}\n`,
+    'd.toml': `principal = "${secret}"\nresources = ["${secret}/*/x"]\nactions = ["${secret}"]\nmax_ttl = "${secret}"`,
+    'e.json': JSON.stringify({ [`a ${secret}`]: 1, ...GOOD }),
+    'f.yaml': `name: ${secret}\n${toYaml(GOOD)}`,
+    'g.yaml': `a: !${secret} b\nc: *${secret}\n`,
+  };
+  const said = (await problemsOf(t, files)).join('\n');
+  assert.equal(said.includes(secret), false, said);
+  for (const file of Object.keys(files)) assert.ok(said.includes(file), file);
+});
+
+test('whatever a file holds, it is a policy or a problem, never a crash', async () => {
+  await fc.assert(
+    fc.asyncProperty(anyText(60), fc.constantFrom('toml', 'json', 'yaml'), async (text, notation) => {
+      const parsed = await parseNotation(text, notation);
+      assert.ok('value' in parsed || typeof parsed.problem === 'string');
+    }),
+    runs(400),
+  );
+  const anyJson = fc.jsonValue().map((value) => JSON.stringify(value));
+  await fc.assert(
+    fc.asyncProperty(anyJson, async (text) => {
+      await readPolicyText(text, 'n').then(
+        () => assert.fail('it took anything'),
+        (error: Error) => assert.equal(error.constructor.name, 'Mistake', text),
+      );
+    }),
+    runs(200),
+  );
+});
+
+test('hidden files and papers are passed over; any other file must be a policy', async (t) => {
+  const others = { '.gitkeep': '', '.prod.toml.swp': 'x', 'README.md': '# Policies', 'expected.txt': 'allow' };
+  const folder = folderOf(t, { ...others, 'a.toml': GOOD_TOML });
+  assert.deepEqual(
+    (await readPolicyFolder(folder)).map(({ file }) => file),
+    ['a.toml'],
+  );
+  assert.deepEqual(
+    await problemsOf(t, {
+      'a.toml': GOOD_TOML,
+      'a.json': JSON.stringify(GOOD),
+      'b.ymal': '',
+      'c.yml': '',
+      'd.toml~': '',
+      e: '',
+      '-f.toml': GOOD_TOML,
+      'big.toml': `#${'x'.repeat(256 * 1024)}`,
+    }).then((lines) => lines.map((line) => line.replace(/must end in.*?(;|$)/, '…$1'))),
+    [
+      '-f.toml: the name of the file: must be 1 to 128 characters of A-Z a-z 0-9 . _ - and begin with a letter or digit',
+      'b.ymal: a policy’s file …; did you mean .yaml?',
+      'big.toml: must be at most 256 KiB',
+      'c.yml: a policy’s file …; did you mean .yaml?',
+      'd.toml~: a policy’s file …; did you mean .toml?',
+      'e: a policy’s file …',
+      'a.toml: names the policy that a.json names',
+    ],
+  );
+});
+
+test('links are followed within the folder, as mounted volumes have them, and nowhere else', async (t) => {
+  const outside = folderOf(t, { 'x.toml': GOOD_TOML });
+  const folder = folderOf(t, { 'a.toml': GOOD_TOML });
+  mkdirSync(join(folder, '..version1'));
+  writeFileSync(join(folder, '..version1/b.toml'), GOOD_TOML);
+  symlinkSync('..version1', join(folder, '..data'));
+  symlinkSync('..data/b.toml', join(folder, 'b.toml'));
+  assert.deepEqual(
+    (await readPolicyFolder(folder)).map(({ file }) => file),
+    ['a.toml', 'b.toml'],
+  );
+  symlinkSync(join(outside, 'x.toml'), join(folder, 'c.toml'));
+  symlinkSync('nowhere.toml', join(folder, 'd.toml'));
+  symlinkSync('.', join(folder, 'e.toml'));
+  symlinkSync('a.toml', join(folder, 'f.yaml'));
+  mkdirSync(join(folder, 'more'));
+  const server = createServer().listen(join(folder, 'g.toml'));
+  t.after(() => server.close());
+  await once(server, 'listening');
+  writeFileSync(join(folder, 'h.toml'), Buffer.from([0xff, 0xfe]));
+  await assert.rejects(readPolicyFolder(folder), ({ message }: Error) => {
+    assert.deepEqual(message.replaceAll(`${folder}/`, '').split('\n').slice(1), [
+      'c.toml: is a link that leads out of the folder',
+      'd.toml: is a link to nothing',
+      'e.toml: is a link that leads out of the folder',
+      'f.yaml: must hold the fields of a policy: name, principal, resources, actions, max_ttl',
+      'g.toml: must be a file',
+      'h.toml: cannot be read as text in UTF-8',
+      'more: is a folder; policies stand side by side in one',
+    ]);
+    return true;
+  });
+});
+
+test('a folder that is empty, missing or no folder is refused: with --prune it would mean that everything goes', async (t) => {
+  const folder = folderOf(t, { 'README.md': '' });
+  await assert.rejects(readPolicyFolder(folder), /holds no policy/);
+  await assert.rejects(readPolicyFolder(join(folder, 'missing')), /ENOENT/);
+  await assert.rejects(readPolicyFolder(join(folder, 'README.md')), /must be a folder/);
+});
+
+const question = (folder: string) => ({ terminal: { folder } as Terminal, signal: new AbortController().signal });
+
+test('a single file may lie anywhere, ends as files of policies do, and may be called otherwise than its policy', async (t) => {
+  const folder = folderOf(t, { 'any name.toml': GOOD_TOML, 'x.conf': GOOD_TOML, 'y.json': '{"name":"y"}' });
+  assert.equal((await readPolicyFile(question(folder), 'any name.toml', 'ci')).name, 'ci');
+  await assert.rejects(readPolicyFile(question(folder), 'x.conf', 'ci'), /must end in \.toml, \.json, \.yaml/);
+  await assert.rejects(readPolicyFile(question(folder), 'y.json', 'ci'), /name: must be ci/);
+  await assert.rejects(readPolicyFile(question(folder), 'missing.json', 'ci'), /ENOENT/);
+});

@@ -1,0 +1,228 @@
+// Plans: what they do to a vault, what they mark, and what is granted at every moment while they are done.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { applyPlan } from '../../src/cli/policy/apply.ts';
+import { directionOf } from '../../src/cli/policy/comparison.ts';
+import { lossesOf } from '../../src/cli/policy/deletion-impact.ts';
+import { makePlan, type Plan, type Step, widens } from '../../src/cli/policy/plan.ts';
+import { planLines, planRecord } from '../../src/cli/policy/plan-text.ts';
+import { grantsAllOf, grantsOf, meets } from '../../src/cli/policy/subsumption.ts';
+import { LeaseholdError } from '../../src/client/errors.ts';
+import { type PolicyDraft, parsePolicy } from '../../src/core/policy.ts';
+import { decidePlainly } from '../core/reference.ts';
+import { runs } from '../kit/property.ts';
+import { policySets, QUESTIONS } from './random-policies.ts';
+
+type Fields = Parameters<typeof parsePolicy>[0];
+const draftOf = (fields: Partial<Fields> & { name: string }): PolicyDraft =>
+  parsePolicy({ principal: 'agent:a', resources: ['p/*'], actions: ['retrieve'], ...fields });
+
+type Vault = ReadonlyMap<string, PolicyDraft>;
+const toVault = (drafts: readonly PolicyDraft[]): Vault => new Map(drafts.map((draft) => [draft.name, draft]));
+function done(vault: Vault, step: Step): Vault {
+  const after = new Map(vault);
+  if (step.change === 'delete') after.delete(step.name);
+  else after.set(step.name, step.after);
+  return after;
+}
+
+/** Of each question the longest lease; 0 where it is denied. */
+function leases(vault: Vault): number[] {
+  const policies = [...vault.values()].map((draft) => ({ ...draft, createdAt: 0 }));
+  return QUESTIONS.map(({ agent, action, path }) => decidePlainly(policies, agent, action, path)?.maxTtlSeconds ?? 0);
+}
+const isSwap = (step: Step): boolean => step.change === 'replace' && directionOf(step.before, step.after) === 'swaps';
+
+/** What is granted before, after, and in every moment between two steps. */
+function moments(before: readonly PolicyDraft[], plan: Plan) {
+  const vaults = [toVault(before)];
+  for (const step of plan.steps) vaults.push(done(vaults.at(-1) ?? new Map(), step));
+  const all = vaults.map(leases);
+  return { first: all[0] ?? [], last: all.at(-1) ?? [], between: all.slice(1, -1), end: vaults.at(-1) };
+}
+
+test('a plan that is done leaves what the files say, and without --prune what no file names', () => {
+  fc.assert(
+    fc.property(policySets, policySets, fc.boolean(), (before, wanted, prunes) => {
+      const plan = makePlan(wanted, before, prunes);
+      const { last } = moments(before, plan);
+      const kept = prunes ? [] : before.filter(({ name }) => !wanted.some((draft) => draft.name === name));
+      assert.deepEqual(last, leases(toVault([...wanted, ...kept])));
+      assert.deepEqual(makePlan(wanted, [...(moments(before, plan).end?.values() ?? [])], prunes).steps, []);
+      assert.equal(plan.steps.length + plan.unchanged.length, wanted.length + (prunes ? before.length - common() : 0));
+      function common(): number {
+        return before.filter(({ name }) => wanted.some((draft) => draft.name === name)).length;
+      }
+    }),
+    runs(300),
+  );
+});
+
+test('at no moment of a plan is anything granted that neither before nor after grants', () => {
+  fc.assert(
+    fc.property(policySets, policySets, (before, wanted) => {
+      const { first, last, between } = moments(before, makePlan(wanted, before, true));
+      for (const moment of between) {
+        for (const [at, ttl] of moment.entries()) if (ttl > 0) assert.ok((first[at] ?? 0) > 0 || (last[at] ?? 0) > 0);
+      }
+    }),
+    runs(300),
+  );
+});
+
+test('without swaps, no lease is longer at any moment than before and after allow, and nothing that both allow is refused', () => {
+  let seen = 0;
+  fc.assert(
+    fc.property(policySets, policySets, (before, wanted) => {
+      const plan = makePlan(wanted, before, true);
+      fc.pre(!plan.steps.some(isSwap));
+      if (plan.steps.length > 1) seen++;
+      const { first, last, between } = moments(before, plan);
+      for (const moment of between) {
+        for (const [at, ttl] of moment.entries()) {
+          const [was = 0, is = 0] = [first[at], last[at]];
+          assert.ok(ttl <= Math.max(was, is), `${ttl} s, of ${was} before and ${is} after`);
+          if (was > 0 && is > 0) assert.ok(ttl > 0, 'refused in between');
+        }
+      }
+    }),
+    runs(300),
+  );
+  assert.ok(seen > 50, `only ${seen} plans had moments`);
+});
+
+test('a policy that is renamed is there under its new name before the old one goes', () => {
+  const before = [
+    draftOf({ name: 'old', maxTtlSeconds: 60 }),
+    draftOf({ name: 'wide', resources: ['*'], maxTtlSeconds: 3600 }),
+  ];
+  const wanted = [draftOf({ name: 'new', maxTtlSeconds: 60 }), before[1] as PolicyDraft];
+  assert.deepEqual(
+    makePlan(wanted, before, true).steps.map(({ change, name }) => [change, name]),
+    [
+      ['create', 'new'],
+      ['delete', 'old'],
+    ],
+  );
+});
+
+test('a replacement is marked where it gives more, and only there', () => {
+  fc.assert(
+    fc.property(policySets, (drafts) => {
+      const [before, other] = drafts;
+      if (before === undefined || other === undefined) return;
+      const [step] = makePlan([{ ...other, name: before.name }], [before], false).steps;
+      const was = leases(toVault([before]));
+      const is = leases(toVault([other]));
+      const givesMore = is.some((ttl, at) => ttl > (was[at] ?? 0));
+      if (givesMore) assert.ok(step !== undefined && widens(step), JSON.stringify([before, other]));
+    }),
+    runs(500),
+  );
+  const before = draftOf({ name: 'n', resources: ['p/*', 'q'], actions: ['retrieve', 'list'], maxTtlSeconds: 60 });
+  const marked = (fields: Partial<Fields>): string[] =>
+    makePlan([draftOf({ ...before, name: 'n', ...fields })], [before], false).steps.flatMap((step) =>
+      step.change === 'replace' ? step.fields.map(({ field, widens: wider }) => `${field}${wider ? '+' : ''}`) : [],
+    );
+  assert.deepEqual(marked({ resources: ['p/x', 'p/y/*'] }), ['resources']);
+  assert.deepEqual(marked({ resources: ['p', 'q'] }), ['resources+']);
+  assert.deepEqual(marked({ actions: ['list'], maxTtlSeconds: 61 }), ['actions', 'max_ttl+']);
+  assert.deepEqual(marked({ principal: 'agent:*' }), ['principal+']);
+  assert.deepEqual(marked({ principal: 'agent:ab' }), ['principal+'], 'another agent');
+  assert.deepEqual(marked({ resources: ['q', 'p/*'], actions: ['list', 'retrieve'] }), [], 'an order decides nothing');
+});
+
+test('a plan is read by people with old and new, and by programs as one record', () => {
+  const before = [draftOf({ name: 'b', maxTtlSeconds: 60 }), draftOf({ name: 'c' }), draftOf({ name: 'd' })];
+  const wanted = [draftOf({ name: 'a' }), draftOf({ name: 'b', maxTtlSeconds: 90 }), draftOf({ name: 'c' })];
+  assert.deepEqual(planLines(makePlan(wanted, before, true)), [
+    '+ create a',
+    '    agent:a may retrieve p/* for up to 300 s',
+    '~ replace b  WIDENS ACCESS',
+    '    max_ttl: 60 → 90  (wider)',
+    '- delete d',
+    '    agent:a may retrieve p/* for up to 300 s',
+    '1 to create, 1 to replace (1 widening access), 1 to delete, 1 unchanged',
+  ]);
+  const kept = makePlan(wanted, before, false);
+  assert.match(planLines(kept).at(-1) ?? '', /left alone without --prune: d$/);
+  assert.deepEqual(planRecord(kept, false), {
+    applied: false,
+    steps: [
+      { name: 'a', change: 'create', widens: false, fields: [] },
+      { name: 'b', change: 'replace', widens: true, fields: [{ field: 'max_ttl', from: 60, to: 90, widens: true }] },
+    ],
+    unchanged: ['c'],
+    kept: ['d'],
+  });
+});
+
+test('a plan that fails says how far it came and does nothing more; what is gone already is no failure', async () => {
+  const before = [draftOf({ name: 'x' })];
+  const plan = makePlan(
+    ['a', 'b', 'c'].map((name) => draftOf({ name })),
+    before,
+    true,
+  );
+  const calls: string[] = [];
+  const told: string[] = [];
+  const way = {
+    signal: new AbortController().signal,
+    done: ({ name }: Step) => void told.push(name),
+    stopped: (some: number, all: number) => void told.push(`${some} of ${all}`),
+  };
+  const policies = {
+    put: async (name: string) => {
+      calls.push(name);
+      if (name === 'b') throw new LeaseholdError('NO_ANSWER', 'away');
+      return toListedNothing();
+    },
+    delete: async () => {
+      throw new LeaseholdError('NOT_FOUND', 'gone');
+    },
+  };
+  await assert.rejects(applyPlan(plan, policies, way), { code: 'NO_ANSWER' });
+  assert.deepEqual(
+    [calls, told],
+    [
+      ['a', 'b'],
+      ['a', '1 of 4'],
+    ],
+  );
+  told.length = 0;
+  await applyPlan(makePlan([], before, true), policies, way);
+  assert.deepEqual(told, ['x']);
+  function toListedNothing() {
+    return { name: '', principal: '', resources: [], actions: [], max_ttl: 1, created_at: '' };
+  }
+});
+
+test('one policy grants all of another only where it does so for every question, and grants that meet are found', () => {
+  fc.assert(
+    fc.property(policySets, ([a, b]) => {
+      if (a === undefined || b === undefined) return;
+      const [one, two] = [leases(toVault([a])), leases(toVault([b]))];
+      if (grantsAllOf(a, b)) assert.ok(two.every((ttl, at) => ttl === 0 || (one[at] ?? 0) > 0));
+      const haveCommon = two.some((ttl, at) => ttl > 0 && (one[at] ?? 0) > 0);
+      if (haveCommon) assert.ok(grantsOf(a).some((mine) => grantsOf(b).some((theirs) => meets(mine, theirs))));
+    }),
+    runs(500),
+  );
+});
+
+test('a deletion loses what no other policy grants, and says through which one the rest stays', () => {
+  const policy = { ...draftOf({ name: 'gone', resources: ['p/*', 'q', 'r/*'], maxTtlSeconds: 60 }), createdAt: 0 };
+  const others = [
+    draftOf({ name: 'q1', resources: ['q'], principal: 'agent:*', maxTtlSeconds: 600 }),
+    draftOf({ name: 'q2', resources: ['*'], actions: ['list'] }),
+    draftOf({ name: 'q3', resources: ['q'], maxTtlSeconds: 900 }),
+    draftOf({ name: 'r1', resources: ['r/deep/*'] }),
+    draftOf({ name: 'elsewhere', resources: ['*'], principal: 'agent:b' }),
+  ].map((draft) => ({ ...draft, createdAt: 0 }));
+  assert.deepEqual(lossesOf(policy, others), [
+    { action: 'retrieve', resource: 'p/*', result: 'lost', through: [], max_ttl: null },
+    { action: 'retrieve', resource: 'q', result: 'kept', through: ['q1', 'q3'], max_ttl: 600 },
+    { action: 'retrieve', resource: 'r/*', result: 'partly lost', through: ['r1'], max_ttl: null },
+  ]);
+});

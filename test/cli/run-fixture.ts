@@ -1,0 +1,40 @@
+/** What tests of `leasehold run` stand on: a service with values, an agent's token, and a command that uses it. */
+import { COMMAND, type Home, newHome } from '../kit/command.ts';
+import type { Scope } from '../kit/directory.ts';
+import { startTestService, type TestService } from '../kit/service.ts';
+
+export const VALUES = {
+  'prod/a': 'hunter2-correct-horse',
+  'prod/b': 'b@ttery/st+ple & "quotes"',
+  'prod/pem': `-----BEGIN PRIVATE KEY-----\n${'MC4CAQAwBQYDK2VwBCIEIJ+DYvh6SEqVTm50DFtMDoQikTmiCqirVv9mWG9qfSnF\n'.repeat(2)}-----END PRIVATE KEY-----\n`,
+  'prod/pin': '123',
+  'other/c': 'not for the agent',
+} as const;
+
+export interface Scene {
+  readonly service: TestService;
+  readonly home: Home;
+  /** What the command needs in its environment. */
+  readonly environment: Readonly<Record<string, string>>;
+  /** The words of a shell for `leasehold run …`. */
+  run(...words: readonly string[]): readonly string[];
+  /** How many leases there are that have not ended. */
+  countActive(): Promise<number>;
+}
+
+export async function openScene(scope: Scope, more: Readonly<Record<string, string>> = {}): Promise<Scene> {
+  const service = await startTestService(scope);
+  for (const [path, value] of Object.entries(VALUES)) await service.admin.post('/api/v1/credentials', { path, value });
+  const { token } = await service.agent('runner', { 'prod/*': ['retrieve'] });
+  const own = { LEASEHOLD_ADDR: service.address, LEASEHOLD_TOKEN: token, ...more };
+  const home = newHome(scope, own);
+  return {
+    service,
+    home,
+    environment: { PATH: process.env['PATH'] ?? '', HOME: home.path, ...own },
+    run: (...words) => [...COMMAND, 'run', ...words],
+    async countActive() {
+      return (await service.admin.get('/api/v1/leases?status=active')).body.data.length;
+    },
+  };
+}

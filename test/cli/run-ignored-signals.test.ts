@@ -1,0 +1,167 @@
+// Signals that were ignored when `leasehold` was started, as by nohup: they stay so, for the command and for the program that it runs.
+
+import assert from 'node:assert/strict';
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { after, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { COMMAND } from '../kit/command.ts';
+import { temporaryFolder } from '../kit/directory.ts';
+import { findPort } from '../kit/port.ts';
+import { openPseudoTerminal } from '../kit/pseudo-terminal.ts';
+import { openScene } from './run-fixture.ts';
+
+const scene = await openScene({ after });
+const ROOT = join(import.meta.dirname, '../..');
+
+/** What starts the command, with its own first lines and without an installation. */
+const starter = join(temporaryFolder({ after }), 'leasehold.mjs');
+const [shebang, line] = readFileSync(join(ROOT, 'scripts/leasehold.mjs'), 'utf8').split('\n');
+const entry = JSON.stringify(COMMAND.at(-1));
+writeFileSync(starter, `${shebang}\n${line}\nawait import(${entry});\n`, { mode: 0o755 });
+const environment = {
+  ...scene.environment,
+  PATH: `${dirname(process.execPath)}:${process.env['PATH']}`,
+  'A.B': 'kept',
+};
+
+const ignoring = (signals: string, words: readonly string[]): string[] => {
+  const start = signals === '' ? 'exec "$@"' : `trap '' ${signals}; exec "$@"`;
+  return ['-c', start, '-', starter, ...words];
+};
+const RUN = ['run', '--env', 'A=prod/a'];
+const MASK = ['--', 'sh', '-c', 'grep SigIgn /proc/self/status; echo "<$A> $0"'];
+
+/** Names as `trap` takes them, and the mask that proc_pid_status(5) shows then. */
+const MASKS: readonly [signals: string, mask: string][] = [
+  ['', '0000000000000000'],
+  ['HUP', '0000000000000001'],
+  ['INT TERM', '0000000000004002'],
+  ['PIPE QUIT TSTP', '0000000000081004'],
+];
+for (const [signals, mask] of MASKS) {
+  test(`the program ignores what was ignored, and nothing else: ${signals || 'nothing'}`, async (t) => {
+    for (const flags of [[], ['--no-masking']]) {
+      const child = spawn('sh', ignoring(signals, [...RUN, ...flags, ...MASK]), { env: environment });
+      const output = (await child.stdout.toArray()).join('');
+      assert.match(output, new RegExp(`^SigIgn:\\t${mask}\n<.+> sh\n$`), String(flags));
+    }
+    const words = ['sh', ...ignoring(signals, [...RUN, ...MASK])];
+    const screen = openPseudoTerminal(t, words, { folder: scene.home.path, environment });
+    assert.deepEqual(await screen.ended, { exitCode: 0, signal: undefined });
+    assert.equal(screen.screen(), `SigIgn:\t${mask}\r\n<[secret]> sh\r\n`);
+  });
+}
+
+/** A terminal that is closed as soon as the program is ready. */
+const CLOSING = `
+import os, pty, sys
+pid, terminal = pty.fork()
+if pid == 0: os.execvp(sys.argv[1], sys.argv[1:])
+seen = b''
+while b'ready' not in seen: seen += os.read(terminal, 1000)
+os.close(terminal)
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))`;
+
+test('a program that ignores the hangup goes on to its end when its terminal is closed, however much it writes', async (t) => {
+  const words = ignoring('HUP', [...RUN, '--', 'sh', '-c', 'echo ready; sleep 0.5; seq 100000; exit 3']);
+  const child = spawn('python3', ['-c', CLOSING, 'sh', ...words], {
+    env: environment,
+    stdio: 'ignore',
+    detached: true,
+  });
+  const ended = new Promise((resolve) => child.once('exit', resolve));
+  t.after(() => child.kill('SIGKILL'));
+  assert.equal(await Promise.race([ended, sleep(15_000, 'never', { ref: false })]), 3);
+  assert.equal(await scene.countActive(), 0);
+});
+
+/** In a group of its own, so that a signal can be sent to all of them, as by a terminal. */
+function start(signals: string, words: readonly string[]) {
+  const child = spawn('sh', ignoring(signals, words), { env: environment, detached: true });
+  const ended = new Promise((resolve) => child.once('close', (code, signal) => resolve(signal ?? code)));
+  return { child, ended };
+}
+
+function signalAll({ pid = 0 }: ChildProcess, signal: NodeJS.Signals): void {
+  assert.ok(pid > 1);
+  process.kill(-pid, signal);
+}
+
+test('what is ignored ends neither the command nor the program, and leases are given back at its own end', async () => {
+  const { child, ended } = start('HUP TERM', [...RUN, '--', 'sh', '-c', 'echo ready; read x; exit 7']);
+  await new Promise((resolve) => child.stdout.once('data', resolve));
+  for (const signal of ['SIGHUP', 'SIGTERM'] as const) {
+    child.kill(signal);
+    signalAll(child, signal);
+  }
+  await sleep(300);
+  assert.equal(await scene.countActive(), 1);
+  child.stdin.end('\n');
+  assert.equal(await ended, 7);
+  assert.equal(await scene.countActive(), 0);
+});
+
+test('what is not ignored beside it still reaches the program', async () => {
+  const { child, ended } = start('HUP', [...RUN, '--', 'sh', '-c', 'echo ready; exec sleep 60']);
+  await new Promise((resolve) => child.stdout.once('data', resolve));
+  child.kill('SIGTERM');
+  assert.equal(await ended, 'SIGTERM');
+});
+
+test('other commands go on as well', async () => {
+  for (const [signals, expected] of [
+    ['INT', 'ACCESS_DENIED'],
+    ['', 'Cancelled'],
+  ] as const) {
+    const { child, ended } = start(signals, ['put', 'prod/new', '-']);
+    const stderr = child.stderr.toArray();
+    // It may have ended by the time its input is written.
+    child.stdin.on('error', () => undefined);
+    // A hangup is caught by what our commands do; Node itself catches an interrupt from its start.
+    while (!/SigCgt:.*[13579bdf]$/m.test(readFileSync(`/proc/${child.pid}/status`, 'utf8'))) await sleep(20);
+    child.kill('SIGINT');
+    await sleep(200);
+    child.stdin.end('a value');
+    await ended;
+    assert.match((await stderr).join(''), new RegExp(expected));
+  }
+});
+
+test('a variable whose name no shell can write reaches the program all the same', async () => {
+  const words = ['run', '--env', 'A.B=prod/a', '--', 'printenv', 'A.B'];
+  const child = spawn('sh', ignoring('HUP', words), { env: environment });
+  assert.equal((await child.stdout.toArray()).join(''), '[secret]\n');
+});
+
+test('where env cannot do it a shell does', async () => {
+  const folder = temporaryFolder({ after });
+  const file = join(folder, 'a=b');
+  writeFileSync(file, '#!/bin/sh\ngrep SigIgn /proc/self/status; echo "$@"\n', { mode: 0o755 });
+  const child = spawn('sh', ignoring('HUP INT', [...RUN, '--', file, 'a b', '$c']), { env: environment });
+  assert.equal((await child.stdout.toArray()).join(''), 'SigIgn:\t0000000000000003\na b $c\n');
+});
+
+test('a service that was started below nohup outlives its terminal', { timeout: 30_000 }, async (t) => {
+  const folder = temporaryFolder(t);
+  const port = await findPort();
+  const words = ['server', '--listen', `127.0.0.1:${port}`, '--data-dir', join(folder, 'vault')];
+  // A group of its own, which a terminal that is closed tells as a whole.
+  const server = spawn('sh', ignoring('HUP', words), { env: environment, detached: true, stdio: 'ignore' });
+  const group = -(server.pid ?? assert.fail());
+  t.after(() => server.exitCode === null && process.kill(group, 'SIGKILL'));
+  const isWell = () =>
+    fetch(`http://127.0.0.1:${port}/api/v1/health`).then(
+      ({ ok }) => ok,
+      () => false,
+    );
+  while (!(await isWell())) await sleep(50);
+  process.kill(group, 'SIGHUP');
+  await sleep(300);
+  assert.equal(await isWell(), true);
+  const ended = once(server, 'exit');
+  process.kill(group, 'SIGTERM');
+  assert.deepEqual(await ended, [0, null]);
+});

@@ -1,0 +1,227 @@
+// `leasehold run` inside a real terminal: what the program sees of it, and what the terminal sees of the program.
+
+import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import { constants } from 'node:os';
+import { join } from 'node:path';
+import { after, type TestContext, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Scope } from '../kit/directory.ts';
+import { openPseudoTerminal, type PseudoTerminal } from '../kit/pseudo-terminal.ts';
+import { openScene, VALUES } from './run-fixture.ts';
+
+const scene = await openScene({ after });
+
+/** A program that never ends is a failure like any other. */
+const claim = (name: string, body: (t: TestContext) => Promise<void>) => test(name, { timeout: 60_000 }, body);
+
+const A = ['--env', 'A=prod/a'] as const;
+
+interface Screen extends PseudoTerminal {
+  sees(text: string): Promise<void>;
+}
+
+function open(scope: Scope, words: readonly string[], more: Readonly<Record<string, string>> = {}): Screen {
+  const { home, environment } = scene;
+  const screen = openPseudoTerminal(scope, words, {
+    folder: home.path,
+    environment: { ...environment, TERM: 'xterm', ...more },
+  });
+  return { ...screen, sees: (text) => screen.shows(new RegExp(RegExp.escape(text))) };
+}
+
+const run = (scope: Scope, ...words: readonly string[]): Screen => open(scope, scene.run(...words));
+const inShell = (scope: Scope, script: string): Screen => run(scope, ...A, '--', 'sh', '-c', script);
+
+claim('the program stands on a terminal with all three streams, and in colours', async (t) => {
+  const screen = inShell(
+    t,
+    'test -t 0 && test -t 1 && test -t 2 && tty && ls --color=auto -d / && printf "\\033[31m$TERM\\033[0m\\n"',
+  );
+  assert.deepEqual(await screen.ended, { exitCode: 0, signal: undefined });
+  assert.match(screen.screen(), /^\/dev\/pts\/\d+\r\n/);
+  assert.ok(screen.screen().includes('\u001b[31mxterm\u001b[0m\r\n'));
+  assert.ok(screen.screen().includes('\u001b[01;34m/'));
+});
+
+claim('its exit code is ours, and nothing of its last output is lost', async (t) => {
+  const screen = inShell(t, 'seq 20000; exit 42');
+  assert.deepEqual(await screen.ended, { exitCode: 42, signal: undefined });
+  assert.equal(screen.screen(), Array.from({ length: 20_000 }, (_, at) => `${at + 1}\r\n`).join(''));
+});
+
+claim('values are masked on the terminal, with its line ends, and so is what is typed and echoed', async (t) => {
+  const screen = run(
+    t,
+    ...A,
+    '--env',
+    'P=prod/pem',
+    '--',
+    'sh',
+    '-c',
+    'echo "1 $A"; echo "2 <$P>"; printf "3> "; read x; echo "4 $x"',
+  );
+  await screen.sees('3> ');
+  screen.type(`${VALUES['prod/a']}\r`);
+  assert.deepEqual(await screen.ended, { exitCode: 0, signal: undefined });
+  assert.equal(screen.screen(), '1 [secret]\r\n2 <[secret]\r\n>\r\n3> [secret]\r\n4 [secret]\r\n');
+});
+
+claim('a prompt that ends like the beginning of a value is shown', async (t) => {
+  const screen = inShell(t, 'printf "name: h"; read x; echo "<$x>"');
+  await screen.sees('name: h');
+  screen.type('i\r');
+  await screen.ended;
+  assert.equal(screen.screen(), 'name: hi\r\n<i>\r\n');
+});
+
+claim('Ctrl-C reaches the program once, and its end is its own', async (t) => {
+  const screen = inShell(t, `trap 'n=$((n+1)); echo got $n' INT; echo ready; read x; read x; echo $n; exit 9`);
+  await screen.sees('ready');
+  screen.type('\u0003');
+  await screen.sees('got 1');
+  await sleep(300);
+  screen.type('\r');
+  await sleep(100);
+  screen.type('\r');
+  assert.deepEqual(await screen.ended, { exitCode: 9, signal: undefined });
+  assert.doesNotMatch(screen.screen(), /got 2/);
+});
+
+claim('Ctrl-C ends a program that does not mind it, and us by the same signal', async (t) => {
+  const screen = inShell(t, 'echo ready; exec sleep 100');
+  await screen.sees('ready');
+  screen.type('\u0003');
+  assert.deepEqual(await screen.ended, { exitCode: 0, signal: constants.signals.SIGINT });
+  assert.equal(await scene.countActive(), 0);
+});
+
+claim('signals that are sent to us reach the program, and its leases are revoked', async (t) => {
+  const { INT, TERM, HUP } = { INT: 'SIGINT', TERM: 'SIGTERM', HUP: 'SIGHUP' } as const;
+  for (const signal of [INT, TERM, HUP]) {
+    const screen = inShell(t, `trap 'echo caught; exit 5' ${signal.slice(3)}; echo ready; while :; do sleep 0.1; done`);
+    await screen.sees('ready');
+    assert.equal(await scene.countActive(), 1);
+    process.kill(screen.pid, signal);
+    assert.deepEqual(await screen.ended, { exitCode: 5, signal: undefined }, signal);
+    assert.ok(screen.screen().includes('caught'), signal);
+    assert.equal(await scene.countActive(), 0);
+  }
+});
+
+claim('the program has the size of the window, and is told when it changes', async (t) => {
+  const screen = inShell(t, `trap 'stty size' WINCH; stty size; echo ready; while :; do read x && exit 0; done`);
+  await screen.sees('24 80\r\nready');
+  screen.resize(100, 30);
+  await screen.sees('30 100');
+  screen.type('\r');
+  await screen.ended;
+});
+
+claim('the keys of a full-screen program arrive one by one, and a line feed goes only down', async (t) => {
+  const screen = inShell(t, `stty raw -echo; printf 'ab\\nc'; dd bs=1 count=2 2>/dev/null | od -An -tx1`);
+  await screen.sees('ab\nc');
+  screen.type('\u0003\u0004');
+  await screen.sees('03 04');
+  await screen.ended;
+});
+
+claim('a shell inside has its jobs', async (t) => {
+  const words = scene.run(...A, '--', 'bash', '--norc', '--noprofile', '-i');
+  const screen = open(t, words, { PS1: 'say> ' });
+  await screen.sees('say> ');
+  // One process without children: a stop in the middle of a fork can be lost, with us or without.
+  screen.type("sh -c 'echo up $((6*7)); exec cat'\r");
+  await screen.sees('up 42');
+  screen.type('\u001a');
+  await screen.sees('Stopped');
+  screen.type('fg\r');
+  // What is typed while bash hands the terminal over may be lost, as on any terminal.
+  for (let tries = 0; tries < 100 && !screen.screen().includes('again\r\nagain\r\n'); tries++) {
+    screen.type('again\r');
+    await sleep(200);
+  }
+  screen.type('\u0003');
+  await screen.shows(/\^C[\s\S]*say> $/);
+  screen.type('exit 3\r');
+  assert.deepEqual(await screen.ended, { exitCode: 3, signal: undefined });
+});
+
+claim('the terminal is afterwards as it was before', async (t) => {
+  const script = 'before=$(stty -g); "$@"; [ "$before" = "$(stty -g)" ] && echo same';
+  for (const program of ['stty raw -echo', 'kill -9 $$', 'kill -TERM $PPID; sleep 5']) {
+    const screen = open(t, ['bash', '-c', script, '-', ...scene.run(...A, '--', 'sh', '-c', program)]);
+    await screen.ended;
+    assert.match(screen.screen(), /same\r\n$/, program);
+  }
+});
+
+claim('a terminal that is read slowly gets everything', async (t) => {
+  const screen = inShell(t, 'echo ready; seq 30000');
+  await screen.sees('ready');
+  screen.pause();
+  await sleep(1500);
+  screen.resume();
+  await screen.ended;
+  assert.equal(screen.screen(), `ready\r\n${Array.from({ length: 30_000 }, (_, at) => `${at + 1}\r\n`).join('')}`);
+});
+
+claim('a program that leaves another one behind is not waited for', async (t) => {
+  const screen = inShell(t, `trap '' HUP; sleep 60 & echo done`);
+  assert.deepEqual(await screen.ended, { exitCode: 0, signal: undefined });
+  assert.equal(screen.screen(), 'done\r\n');
+});
+
+claim('without masking the program has our terminal, and Ctrl-C reaches it once', async (t) => {
+  const script = `trap 'n=$((n+1)); echo got $n' INT; tty; echo $A; read x; read x; exit 9`;
+  const outer = `tty; "$@"; echo "code $?"`;
+  const screen = open(t, ['bash', '-c', outer, '-', ...scene.run('--no-masking', ...A, '--', 'sh', '-c', script)]);
+  await screen.sees(VALUES['prod/a']);
+  screen.type('\u0003');
+  await screen.sees('got 1');
+  screen.type('\r\r');
+  await screen.sees('code 9');
+  const [one, other] = screen.screen().split('\r\n');
+  assert.equal(one, other);
+  assert.doesNotMatch(screen.screen(), /got 2/);
+});
+
+claim(
+  'without the package the program gets pipes, which is said once, and still has its input and Ctrl-C',
+  async (t) => {
+    const hooks = join(scene.home.path, 'without.mjs');
+    writeFileSync(
+      hooks,
+      `import { registerHooks } from 'node:module';
+     registerHooks({ resolve(name, context, next) {
+       if (name === '@lydell/node-pty') throw Object.assign(new Error('none'), { code: 'ERR_MODULE_NOT_FOUND' });
+       return next(name, context);
+     } });`,
+    );
+    const script = `trap 'n=$((n+1)); echo got $n' INT; test -t 1 || echo pipe; test -t 0 && echo input; echo $A; read x; read x; exit 9`;
+    const words = scene.run(...A, '--', 'sh', '-c', script);
+    const screen = open(t, words, { NODE_OPTIONS: `--import=${hooks}` });
+    await screen.sees('[secret]');
+    screen.type('\u0003');
+    await screen.sees('got 1');
+    screen.type('\r\r');
+    assert.deepEqual(await screen.ended, { exitCode: 9, signal: undefined });
+    assert.equal(screen.screen().split('the program gets pipes').length, 2);
+    assert.match(screen.screen(), /pipe\r\ninput\r\n\[secret\]\r\n/);
+    assert.doesNotMatch(screen.screen(), /got 2/);
+  },
+);
+
+claim('in the background of a shell it does not touch the terminal', async (t) => {
+  const screen = open(t, ['bash', '--norc', '--noprofile', '-i'], { PS1: 'say> ' });
+  await screen.sees('say> ');
+  const words = scene
+    .run(...A, '--', 'sh', '-c', 'echo "in background: $A"')
+    .map((word) => `'${word}'`)
+    .join(' ');
+  screen.type(`${words} &\r`);
+  await screen.sees('in background: [secret]');
+  screen.type('wait; echo over; exit\r');
+  await screen.sees('over');
+  assert.doesNotMatch(screen.screen(), /Stopped/);
+});

@@ -1,0 +1,144 @@
+// Env files with references instead of values: to the byte, as a whole, and only when the value is in the vault.
+
+import assert from 'node:assert/strict';
+import { linkSync, lstatSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { findInEnvFile } from '../../src/cli/scan/env-file.ts';
+import { isMovable } from '../../src/cli/scan/finding.ts';
+import { type Moved, moveFile, pathFor } from '../../src/cli/scan/move-to-vault.ts';
+import { NotRewritten, replaceSpans, rewrite } from '../../src/cli/scan/rewrite.ts';
+import { Leasehold } from '../../src/client/leasehold.ts';
+import type { CredentialPath } from '../../src/core/path.ts';
+import { Secret } from '../../src/core/secret.ts';
+import { type Scope, temporaryFolder } from '../kit/directory.ts';
+import { startTestService } from '../kit/service.ts';
+
+const finding = (file: string, name: string) => ({ file, line: 1, rule: 'x', hint: '…', name, value: new Secret('v') });
+const PATHS: readonly [file: string, path: string][] = [
+  ['.env', 'shop/dev/KEY'],
+  ['.env.local', 'shop/dev/local/KEY'],
+  ['prod.env', 'shop/dev/prod/KEY'],
+  ['app/web/.env.test.local', 'shop/dev/app/web/test.local/KEY'],
+  ['my app/.env', 'shop/dev/my-app/KEY'],
+];
+
+for (const [file, path] of PATHS) {
+  test(`KEY in ${file} goes to ${path}`, () =>
+    assert.deepEqual(pathFor(['shop', 'dev'], finding(file, 'KEY')), { path }));
+}
+
+test('spans are replaced to the byte, whatever their order', () => {
+  const was = Buffer.from('\ufeffÄ="ö" # ü\r\nB=2');
+  const at = (text: string): [number, number] => [was.indexOf(text), was.indexOf(text) + Buffer.byteLength(text)];
+  const becomes = replaceSpans(was, [
+    { span: at('2'), text: 'two' },
+    { span: at('"ö"'), text: 'one' },
+  ]);
+  assert.equal(becomes.toString(), '\ufeffÄ=one # ü\r\nB=two');
+});
+
+function envFile(scope: Scope, text: string, mode = 0o640) {
+  const folder = temporaryFolder(scope);
+  const path = join(folder, '.env');
+  writeFileSync(path, text, { mode });
+  return { folder, path, bytes: readFileSync(path), now: () => readFileSync(path, 'utf8') };
+}
+
+test('a rewritten file keeps its mode, and leaves nothing beside it', async (t) => {
+  const { folder, path, bytes, now } = envFile(t, 'A=1\n', 0o640);
+  await rewrite(path, bytes, Buffer.from('A=2\n'));
+  assert.equal(now(), 'A=2\n');
+  assert.equal(statSync(path).mode & 0o7777, 0o640);
+  assert.deepEqual(readdirSync(folder), ['.env']);
+});
+
+/** What is done to it meanwhile; answers by which name it is to be replaced. */
+const LEFT: readonly [claim: string, change: (path: string) => string | undefined, rule: RegExp][] = [
+  ['changed meanwhile', (path) => void writeFileSync(path, 'A=9\n'), /was changed meanwhile/],
+  ['with another name', (path) => void linkSync(path, `${path}.2`), /hard link/],
+  ['reached by a link', (path) => symlinkSync(path, `${path}.3`) ?? `${path}.3`, /is a link/],
+  ['gone', (path) => `${path}.gone`, /cannot be replaced \(ENOENT\)/],
+];
+
+for (const [claim, change, rule] of LEFT) {
+  test(`a file that is ${claim} is left as it is`, async (t) => {
+    const { folder, path, bytes } = envFile(t, 'A=1\n');
+    const target = change(path) ?? path;
+    const before = readdirSync(folder).map((name) => [name, lstatSync(join(folder, name)).ino]);
+    await assert.rejects(
+      rewrite(target, bytes, Buffer.from('x')),
+      (error) => error instanceof NotRewritten && rule.test(error.message),
+    );
+    assert.deepEqual(
+      readdirSync(folder).map((name) => [name, lstatSync(join(folder, name)).ino]),
+      before,
+    );
+  });
+}
+
+async function moves(scope: Scope, text: string) {
+  const service = await startTestService(scope);
+  const vault = new Leasehold({ address: service.address, token: service.adminToken });
+  const file = envFile(scope, text);
+  const found = findInEnvFile(file.bytes, '.env').filter(isMovable);
+  const move = (using: Pick<Leasehold, 'credentials'> = vault): Promise<readonly Moved[]> => {
+    const all = found.map((each) => ({ finding: each, path: `shop/${each.name}` as CredentialPath }));
+    return moveFile(using, all, file);
+  };
+  const stored = async (path: string) => (await service.admin.get(`/api/v1/credentials/${path}`)).body.data?.value;
+  return { service, vault, file, move, stored };
+}
+
+const TEXT = '\ufeff# keys\r\nexport DB_PASSWORD="hun\\nter2" # prod\r\nPORT=1\r\nAPI_TOKEN=abc\r\n';
+
+test('what is acknowledged is replaced, and everything else stays to the byte', async (t) => {
+  const { file, move, stored } = await moves(t, TEXT);
+  assert.deepEqual(
+    (await move()).map(({ failure }) => failure),
+    [null, null],
+  );
+  const after =
+    '\ufeff# keys\r\nexport DB_PASSWORD=leasehold://shop/DB_PASSWORD # prod\r\nPORT=1\r\nAPI_TOKEN=leasehold://shop/API_TOKEN\r\n';
+  assert.equal(file.now(), after);
+  assert.equal(await stored('shop/DB_PASSWORD'), 'hun\nter2');
+});
+
+test('another value at the path is never replaced, and its assignment stays', async (t) => {
+  const { file, move, service, stored } = await moves(t, TEXT);
+  await service.admin.post('/api/v1/credentials', { path: 'shop/DB_PASSWORD', value: 'other' });
+  const [first, second] = await move();
+  assert.match(first?.failure ?? '', /^there is another value at this path/);
+  assert.equal(second?.failure, null);
+  assert.equal(await stored('shop/DB_PASSWORD'), 'other');
+  assert.match(file.now(), /DB_PASSWORD="hun\\nter2".*API_TOKEN=leasehold:/s);
+});
+
+test('a run that broke off between storing and rewriting is gone on with', async (t) => {
+  const { file, move, service } = await moves(t, TEXT);
+  await service.admin.post('/api/v1/credentials', { path: 'shop/API_TOKEN', value: 'abc' });
+  assert.deepEqual(
+    (await move()).map(({ failure }) => failure),
+    [null, null],
+  );
+  assert.match(file.now(), /API_TOKEN=leasehold:/);
+  const { body } = await service.admin.get('/api/v1/credentials/shop/API_TOKEN?view=metadata');
+  assert.equal(body.data.versions.length, 1);
+});
+
+test('without an acknowledgement nothing is replaced', async (t) => {
+  const { file, move, service } = await moves(t, TEXT);
+  const elsewhere = new Leasehold({ address: service.address, token: service.adminToken, retries: 0 });
+  await service.stop();
+  const moved = await move(elsewhere);
+  assert.ok(moved.every(({ failure }) => failure?.includes('NO_ANSWER')));
+  assert.equal(file.now(), TEXT);
+});
+
+test('a file that changed after it was read keeps its change, and the value is in the vault', async (t) => {
+  const { file, move, stored } = await moves(t, TEXT);
+  writeFileSync(file.path, `${TEXT}MORE=1\r\n`);
+  assert.ok((await move()).every(({ failure }) => failure?.startsWith('it is stored, but the file was left as it is')));
+  assert.equal(file.now(), `${TEXT}MORE=1\r\n`);
+  assert.equal(await stored('shop/API_TOKEN'), 'abc');
+});

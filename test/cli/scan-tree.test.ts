@@ -1,0 +1,197 @@
+// Which files are looked at: what .gitignore says, env files all the same, and trees that are made to do harm.
+
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { chmodSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { test } from 'node:test';
+import { brokenPatternsRule, parsePatterns, type Steps, saysIgnored } from '../../src/cli/scan/ignore.ts';
+import { type Passed, type TreeOptions, walk } from '../../src/cli/scan/tree.ts';
+import { type Scope, temporaryFolder } from '../kit/directory.ts';
+
+const NEVER = new AbortController().signal;
+
+function tree(scope: Scope, files: Readonly<Record<string, string | Buffer>>): string {
+  const root = temporaryFolder(scope);
+  for (const [name, content] of Object.entries(files)) {
+    mkdirSync(dirname(join(root, name)), { recursive: true });
+    writeFileSync(join(root, name), content);
+  }
+  return root;
+}
+
+async function looked(root: string, options: Partial<TreeOptions> = {}) {
+  const passed: Passed = { large: 0, binary: 0, unreadable: [], notFollowed: [] };
+  const files = await Array.fromAsync(
+    walk({ root, usesIgnoreFiles: true, excluded: [], signal: NEVER, ...options }, passed),
+  );
+  return { files: files.map(({ file }) => file), passed };
+}
+
+const unbounded = (): Steps => ({ left: Number.POSITIVE_INFINITY });
+
+const PATTERNS: readonly [pattern: string, path: string, says: boolean | null][] = [
+  ['a.txt', 'a.txt', true],
+  ['a.txt', 'b/a.txt', true],
+  ['/a.txt', 'b/a.txt', null],
+  ['b/a.txt', 'b/a.txt', true],
+  ['b/a.txt', 'c/b/a.txt', null],
+  ['**/b/a.txt', 'c/b/a.txt', true],
+  ['b/**/a.txt', 'b/a.txt', true],
+  ['b/**/a.txt', 'b/c/d/a.txt', true],
+  ['*.py[cod]', 'x.pyc', true],
+  ['*.py[cod]', 'x.py', null],
+  ['[!a].x', 'b.x', true],
+  ['[!a].x', 'a.x', null],
+  ['[a-c]?', 'b1', true],
+  ['a*b*c', 'aXbYc', true],
+  ['a*', 'b/ab/c', null],
+  ['dist/', 'dist', null],
+  ['*\n!keep', 'keep', false],
+  ['# a.txt', '# a.txt', null],
+  ['\\#a', '#a', true],
+  ['a.txt ', 'a.txt', true],
+  ['', 'a', null],
+  ['/', 'a', null],
+  ['[', '[', true],
+  ['[a][[[', 'a[[[', true],
+  ['a//', 'a', null],
+  ['a', 'a', true],
+  ['__proto__', '__proto__', true],
+];
+
+for (const [pattern, path, says] of PATTERNS) {
+  test(`${JSON.stringify(pattern)} says ${says} of ${path}`, () =>
+    assert.equal(saysIgnored(parsePatterns(pattern), path.split('/'), false, unbounded()), says));
+}
+
+test('git itself ignores the same files', (t) => {
+  const names = [
+    'a.log',
+    'b/a.log',
+    'dist/x',
+    'b/dist/y',
+    'docs/a.pdf',
+    'docs/b/c.pdf',
+    'keep.log',
+    'x/y/z',
+    'src/a.ts',
+    'q[1].ts',
+  ];
+  const ignoring = '*.log\n!keep.log\n/dist/\ndocs/**/*.pdf\nx/*/z\nq\\[1].*\n';
+  const root = tree(t, { '.gitignore': ignoring, ...Object.fromEntries(names.map((name) => [name, 'x'])) });
+  execFileSync('git', ['init', '-q', root]);
+  const kept = execFileSync('git', ['ls-files', '-o', '--exclude-standard', '-z'], { cwd: root, encoding: 'utf8' });
+  return looked(root).then(({ files }) => assert.deepEqual(files.sort(), kept.split('\0').filter(Boolean).sort()));
+});
+
+test('what no pattern can make slow: stars upon stars', () => {
+  const patterns = parsePatterns(Array.from({ length: 100 }, () => `${'a*'.repeat(100)}b`).join('\n'));
+  const begun = performance.now();
+  assert.equal(saysIgnored(patterns, ['a'.repeat(255)], false, unbounded()), null);
+  assert.ok(performance.now() - begun < 2000);
+});
+
+test('reading patterns takes time by their length', () => {
+  for (const odd of ['[', '/', '[]', ' ', '\\\\', '!']) {
+    const text = `x${odd.repeat(400_000 / odd.length)}x`;
+    const begun = performance.now();
+    parsePatterns(text);
+    assert.ok(performance.now() - begun < 2000, odd);
+  }
+});
+
+test('matching takes no more steps than it is given, and says nothing then', () => {
+  const patterns = parsePatterns(`aab\n*${'a'.repeat(100)}b\n*[${'b'.repeat(1000)}]`);
+  assert.equal(saysIgnored(patterns, ['aab'], false, unbounded()), true);
+  const steps = { left: 5000 };
+  assert.equal(saysIgnored(patterns, ['a'.repeat(255)], false, steps), null);
+  assert.ok(steps.left < 0 && steps.left > -1100, String(steps.left));
+  assert.equal(saysIgnored(patterns, ['aab'], false, steps), null);
+});
+
+test('patterns made to take hours are not followed any more after some seconds, and that is told', async (t) => {
+  const slow = Array.from({ length: 1900 }, () => `*${'a'.repeat(125)}b`).join('\n');
+  const names = Array.from({ length: 300 }, (_, at) => `${'a'.repeat(250)}${at}`);
+  const files = Object.fromEntries(names.map((name) => [`app/${name}`, 'x']));
+  const ignoring = `z.txt\n${slow}`;
+  const root = tree(t, { ...files, 'app/.gitignore': ignoring, 'app/z.txt': 'x', '.gitignore': 'y.txt', 'y.txt': 'x' });
+  const begun = performance.now();
+  const { files: found, passed } = await looked(root);
+  assert.ok(performance.now() - begun < 20_000, String(performance.now() - begun));
+  assert.deepEqual(passed.notFollowed, ['app/.gitignore (its patterns take too long)']);
+  assert.deepEqual([found.length, found.includes('app/z.txt'), found.includes('y.txt')], [303, true, false]);
+});
+
+test('a file of patterns out of its bounds is not followed, and what it names is looked at', async (t) => {
+  const rows: readonly [text: string, rule: string | null][] = [
+    [`a.ts\n${'b\n'.repeat(1999)}${'\n# c'.repeat(3000)}`, null],
+    [`a.ts\n${'b\n'.repeat(2000)}`, 'more than 2000 patterns'],
+    [`a.ts\n${'b'.repeat(1025)}`, 'a pattern of more than 1024 characters'],
+    [`a.ts\n${`#${'c'.repeat(999)}\n`.repeat(300)}`, 'larger than 256 KiB'],
+  ];
+  for (const [text, rule] of rows) {
+    const { files, passed } = await looked(tree(t, { 'd/.gitignore': text, 'd/a.ts': 'x' }));
+    assert.deepEqual(passed.notFollowed, rule === null ? [] : [`d/.gitignore (${rule})`]);
+    assert.equal(files.includes('d/a.ts'), rule !== null);
+    if (rule?.startsWith('larger') === false) assert.equal(brokenPatternsRule(text), rule);
+  }
+  await assert.rejects(looked(tree(t, {}), { excluded: ['b'.repeat(1025)] }), /--exclude: a pattern of more than 1024/);
+});
+
+test('env files are looked at although git ignores them; node_modules and .git never are', async (t) => {
+  const root = tree(t, {
+    '.gitignore': '.env*\nsecret.txt\nout/\n',
+    '.env': 'A=1',
+    'app/.env.local': 'A=1',
+    'secret.txt': 'x',
+    'a.ts': 'x',
+    'out/.env': 'A=1',
+    'node_modules/p/.env': 'A=1',
+    '.git/config': 'x',
+    'app/.gitignore': '!secret.txt\nb.ts\n',
+    'app/secret.txt': 'x',
+    'app/b.ts': 'x',
+  });
+  const { files } = await looked(root);
+  assert.deepEqual(files, ['.env', '.gitignore', 'a.ts', 'app/.env.local', 'app/.gitignore', 'app/secret.txt']);
+  const all = await looked(root, { usesIgnoreFiles: false });
+  assert.ok(all.files.includes('out/.env') && all.files.includes('secret.txt') && !all.files.includes('.git/config'));
+  assert.deepEqual((await looked(root, { excluded: ['app/', '.env'] })).files, ['.gitignore', 'a.ts']);
+});
+
+test('links are not followed, pipes are not waited for, binary and large files are counted', async (t) => {
+  const root = tree(t, {
+    'a/b.txt': 'x',
+    binary: Buffer.from('a\0b'),
+    large: Buffer.alloc(1024 * 1024 + 1, 'a'),
+    fits: Buffer.alloc(1024 * 1024, 'a'),
+    empty: '',
+  });
+  symlinkSync('..', join(root, 'a', 'up'));
+  symlinkSync('b.txt', join(root, 'a', 'link'));
+  symlinkSync('nowhere', join(root, 'broken'));
+  mkdirSync(join(root, 'z'));
+  for (const name of ['pipe', 'z/.gitignore']) execFileSync('mkfifo', [join(root, name)]);
+  const { files, passed } = await looked(root);
+  assert.deepEqual(files, ['empty', 'fits', 'a/b.txt']);
+  assert.deepEqual(passed, { large: 1, binary: 1, unreadable: [], notFollowed: [] });
+});
+
+test('a tree that never ends is left at its sixty-fourth level, and told', async (t) => {
+  const root = tree(t, { [`${'d/'.repeat(70)}deep.txt`]: 'x', [`${'d/'.repeat(60)}.txt`]: 'x' });
+  const { files, passed } = await looked(root);
+  assert.deepEqual([files.length, passed.unreadable], [1, [`${'d/'.repeat(65)}`]]);
+});
+
+test('a file can be named instead of a folder, and one that is not there is a mistake', async (t) => {
+  const root = tree(t, { '.env': 'A=1', other: 'x' });
+  assert.deepEqual((await looked(join(root, '.env'))).files, ['.env']);
+  await assert.rejects(looked(join(root, 'missing')), /is not there/);
+});
+
+test('who breaks off is heard between folders', async (t) => {
+  const root = tree(t, { 'a/b': 'x' });
+  await assert.rejects(looked(root, { signal: AbortSignal.abort(new Error('broken off')) }), /broken off/);
+  chmodSync(root, 0o700);
+});

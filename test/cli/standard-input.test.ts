@@ -1,0 +1,50 @@
+// Standard input: every command that reads it stops at once when somebody breaks off, and none reads without end.
+
+import assert from 'node:assert/strict';
+import { PassThrough } from 'node:stream';
+import { test } from 'node:test';
+import { readStandardInput } from '../../src/cli/standard-input.ts';
+import type { Terminal } from '../../src/cli/terminal.ts';
+import { newHome } from '../kit/command.ts';
+import { assertBrokenOff } from './interrupt.ts';
+
+const READERS: readonly (readonly string[])[] = [
+  ['import', '-'],
+  ['put', 'a/b', '-'],
+  ['policy', 'put', 'p', '--file', '-'],
+  ['policy', 'test', '-'],
+  ['agent', 'add', 'bot', '--public-key', '-'],
+];
+
+for (const words of READERS) {
+  test(`a signal ends the wait for what never comes: leasehold ${words.join(' ')}`, async (t) => {
+    const home = newHome(t);
+    for (const signal of ['SIGINT', 'SIGTERM'] as const) await assertBrokenOff(t, home, words, signal);
+  });
+}
+
+const questionOf = (stdin: PassThrough, signal = new AbortController().signal) => ({
+  terminal: { stdin } as unknown as Terminal,
+  signal,
+});
+
+test('all of it is read, and more than the bound is a mistake', async () => {
+  const fits = new PassThrough();
+  fits.write('a');
+  fits.end('é');
+  assert.equal((await readStandardInput(questionOf(fits), 3, 'too much')).toString(), 'aé');
+  const endless = new PassThrough();
+  endless.write('abcd');
+  await assert.rejects(readStandardInput(questionOf(endless), 3, 'too much'), /^Error: too much$/);
+});
+
+test('who breaks off before, or after the last byte, is heard with the reason', { timeout: 5000 }, async () => {
+  const reason = new Error('broken off');
+  await assert.rejects(readStandardInput(questionOf(new PassThrough(), AbortSignal.abort(reason)), 9, ''), reason);
+  const breaking = new AbortController();
+  const stdin = new PassThrough();
+  const reading = readStandardInput(questionOf(stdin, breaking.signal), 9, '');
+  stdin.end('abc');
+  breaking.abort(reason);
+  await assert.rejects(reading, reason);
+});

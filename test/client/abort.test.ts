@@ -1,0 +1,140 @@
+/** Whoever calls can stop waiting at any moment, with the reason that was given; and no try lasts longer than it may. */
+import assert from 'node:assert/strict';
+import { getEventListeners } from 'node:events';
+import { test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { until } from '../kit/processes.ts';
+import { setScene, withCode } from './fixture.ts';
+
+const path = 'prod/db/password';
+const reason = new Error('no longer wanted');
+
+test('a call that was given up before it began sends nothing, and logs nobody in', async (t) => {
+  const { asAdmin, asAgent, between } = await setScene(t);
+  const signal = AbortSignal.abort(reason);
+  for (const vault of [asAdmin(), asAgent()]) {
+    await assert.rejects(vault.credentials.retrieve(path, { signal }), reason);
+    await assert.rejects(vault.policies.list({}, { signal }), reason);
+    await assert.rejects(vault.audit.export({ signal }), reason);
+  }
+  await assert.rejects(asAgent().logIn({ signal }), reason);
+  assert.equal(between.seen.length, 0);
+});
+
+test('a call is given up while it waits for an answer', async (t) => {
+  const { asAdmin, between } = await setScene(t);
+  const stop = new AbortController();
+  between.next('silence');
+  const call = asAdmin({ retries: 0 }).credentials.retrieve(path, { signal: stop.signal });
+  await until(
+    () => between.seen.length === 1,
+    5000,
+    () => 'nothing was asked',
+  );
+  stop.abort(reason);
+  await assert.rejects(call, reason);
+});
+
+test('a call is given up while it waits to be tried again', async (t) => {
+  const { asAdmin, between } = await setScene(t);
+  const stop = new AbortController();
+  const body = JSON.stringify({ error: { code: 'UNAVAILABLE', message: 'Later.' } });
+  between.next({ status: 503, headers: { 'retry-after': '30' }, body });
+  const call = asAdmin().credentials.retrieve(path, { signal: stop.signal });
+  await until(
+    () => between.seen.length === 1,
+    5000,
+    () => 'nothing was asked',
+  );
+  await sleep(100);
+  const startedAt = performance.now();
+  stop.abort(reason);
+  await assert.rejects(call, reason);
+  assert.ok(performance.now() - startedAt < 1000);
+});
+
+test('of those who wait for one login, who leaves does not take it from the others', async (t) => {
+  const { asAgent, between } = await setScene(t);
+  const vault = asAgent();
+  const stop = new AbortController();
+  let letGo = (): void => undefined;
+  const held = new Promise<void>((resolve) => {
+    letGo = resolve;
+  });
+  between.next({ after: held }, ({ path: asked }) => asked === '/auth/verify');
+  const leaving = vault.credentials.retrieve(path, { signal: stop.signal });
+  const staying = vault.credentials.retrieve(path);
+  await until(
+    () => between.count('POST /auth/verify') === 1,
+    5000,
+    () => 'nobody logs in',
+  );
+  stop.abort(reason);
+  await assert.rejects(leaving, reason);
+  letGo();
+  assert.equal((await staying).path, path);
+  assert.equal(between.count('POST /auth/verify'), 1);
+});
+
+test('a login that everybody left is there for the next one, and its failure disturbs nobody', async (t) => {
+  const { asAgent, between } = await setScene(t);
+  const vault = asAgent();
+  const stop = new AbortController();
+  between.next({ after: sleep(200) }, ({ path: asked }) => asked === '/auth/verify');
+  const left = vault.credentials.retrieve(path, { signal: stop.signal });
+  await until(
+    () => between.count('POST /auth/verify') === 1,
+    5000,
+    () => 'nobody logs in',
+  );
+  stop.abort(reason);
+  await assert.rejects(left, reason);
+  await vault.credentials.retrieve(path);
+  assert.equal(between.count('POST /auth/verify'), 1);
+
+  const other = asAgent({ retries: 0 });
+  between.next('cut before', ({ path: asked }) => asked === '/auth/verify');
+  const signal = AbortSignal.timeout(50);
+  between.next({ after: sleep(100) }, ({ path: asked }) => asked === '/auth/challenge');
+  await assert.rejects(other.credentials.retrieve(path, { signal }), { name: 'TimeoutError' });
+  await sleep(300);
+  assert.equal((await other.credentials.retrieve(path)).path, path);
+});
+
+test('a silent service is given up in time, each try for itself', async (t) => {
+  const { asAdmin, between } = await setScene(t);
+  between.next('silence');
+  const startedAt = performance.now();
+  await assert.rejects(asAdmin({ timeoutMs: 200, retries: 0 }).credentials.retrieve(path), {
+    ...withCode('TIMED_OUT', null),
+    message: `no answer from ${between.address} within 0.2 s`,
+  });
+  const tookMs = performance.now() - startedAt;
+  assert.ok(tookMs >= 190 && tookMs < 2000, `${tookMs} ms`);
+  between.next('silence');
+  assert.equal((await asAdmin({ timeoutMs: 200 }).credentials.retrieve(path)).path, path);
+});
+
+test('an answer that stops in its middle counts as none in time', async (t) => {
+  const { asAdmin } = await setScene(t);
+  const stalled: typeof fetch = async (_input, init) => {
+    const body = new ReadableStream({
+      start(controller) {
+        controller.enqueue(new TextEncoder().encode('{"data":'));
+        init?.signal?.addEventListener('abort', () => controller.error(init.signal?.reason));
+      },
+    });
+    return new Response(body);
+  };
+  const vault = asAdmin({ timeoutMs: 200, retries: 0, fetch: stalled });
+  await assert.rejects(vault.credentials.retrieve(path), withCode('TIMED_OUT', null));
+});
+
+test('a signal that lives long does not gather what calls left behind', async (t) => {
+  const { asAgent, between } = await setScene(t);
+  const { signal } = new AbortController();
+  const vault = asAgent();
+  between.next('cut before', ({ method }) => method === 'GET');
+  for (let at = 0; at < 20; at++) await vault.credentials.retrieve(path, { signal });
+  assert.equal(getEventListeners(signal, 'abort').length, 0);
+});

@@ -1,0 +1,135 @@
+/** Every answer is held to its fields: what says nothing is not taken for an answer, and what says more than is known is. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Leasehold } from '../../src/client/leasehold.ts';
+import { AGENT, collect, type Scene, setScene, withCode } from './fixture.ts';
+
+const path = 'prod/db/password';
+const policy = { principal: 'agent:ci', resources: ['ci/*'], actions: ['retrieve' as const] };
+let made = 0;
+
+/** What is answered with data, each as often as one likes. */
+const CALLS: Readonly<Record<string, (vault: Leasehold, leaseId: string) => Promise<unknown>>> = {
+  health: (vault) => vault.health(),
+  'credentials.retrieve': (vault) => vault.credentials.retrieve(path),
+  'credentials.store': (vault) => vault.credentials.store({ path: 'prod/other', value: 'x' }),
+  'credentials.readMetadata': (vault) => vault.credentials.readMetadata(path),
+  'credentials.list': (vault) => vault.credentials.list({ limit: 5 }),
+  'credentials.listAll': (vault) => collect(vault.credentials.listAll()),
+  'policies.list': (vault) => vault.policies.list(),
+  'policies.listAll': (vault) => collect(vault.policies.listAll()),
+  'policies.read': (vault) => vault.policies.read('reads'),
+  'policies.create': (vault) => vault.policies.create({ name: `made-${made++}`, ...policy }),
+  'policies.put': (vault) => vault.policies.put('put', policy),
+  'policies.simulate': (vault) => vault.policies.simulate({ agent: AGENT, resource: path, action: 'retrieve' }),
+  'agents.list': (vault) => vault.agents.list(),
+  'agents.listAll': (vault) => collect(vault.agents.listAll()),
+  'agents.read': (vault) => vault.agents.read(AGENT),
+  'agents.register': (vault) => vault.agents.register({ name: `made-${made++}` }),
+  'leases.list': (vault) => vault.leases.list(),
+  'leases.listAll': (vault) => collect(vault.leases.listAll()),
+  'leases.read': (vault, leaseId) => vault.leases.read(leaseId),
+  'leases.renew': (vault, leaseId) => vault.leases.renew(leaseId),
+  'leases.revokeAll': (vault) => vault.leases.revokeAll({ agent: 'nobody-yet' }),
+  'audit.list': (vault) => vault.audit.list({ limit: 3 }),
+  'audit.verify': (vault) => vault.audit.verify(),
+  'audit.readProgress': (vault) => vault.audit.readProgress(),
+};
+
+type Fields = Record<string, unknown>;
+type Change = (answer: { data: Fields; row: Fields; meta: Fields | undefined }) => void;
+
+/** The service's own answer, changed on its way. */
+function changing({ asAdmin }: Scene, change: Change): Leasehold {
+  const changed: typeof fetch = async (input, init) => {
+    const answer = await fetch(input, init);
+    const body = JSON.parse(await answer.text());
+    change({ data: body.data, row: Array.isArray(body.data) ? body.data[0] : body.data, meta: body.meta });
+    return new Response(JSON.stringify(body), { status: answer.status, headers: answer.headers });
+  };
+  return asAdmin({ fetch: changed, retries: 0 });
+}
+
+for (const [name, call] of Object.entries(CALLS)) {
+  test(`${name}: each field is missed, and one more does no harm`, async (t) => {
+    const scene = await setScene(t);
+    const leaseId = (await scene.asAgent().credentials.retrieve(path)).lease_id;
+    const fields: string[] = [];
+    const more: Change = ({ row }) => {
+      fields.push(...Object.keys(row));
+      row['added_later'] = { by: 'a newer service' };
+    };
+    await call(changing(scene, more), leaseId);
+    assert.ok(fields.length > 0);
+    for (const field of fields) {
+      for (const wrong of [undefined, {}, [{}], [null]]) {
+        const change: Change = ({ row }) => {
+          row[field] = wrong; // undefined is left out on the wire
+        };
+        const message = field === 'versions' ? /list|record|version/ : new RegExp(`: ${field} is missing, or no `);
+        const error = { ...withCode('BAD_ANSWER', null), message };
+        await assert.rejects(call(changing(scene, change), leaseId), error, `${field} ${JSON.stringify(wrong)}`);
+      }
+    }
+    for (const data of [null, [null], [{}], {}, 5, 'text', [[]]]) {
+      scene.between.next({ status: 200, body: JSON.stringify({ data }) });
+      await assert.rejects(call(scene.asAdmin(), leaseId), { code: 'BAD_ANSWER' }, JSON.stringify(data));
+    }
+    scene.between.next({ status: 204 });
+    await assert.rejects(call(scene.asAdmin(), leaseId), withCode('BAD_ANSWER', 204));
+  });
+}
+
+test('a deletion is done where that was answered, and by no other success', async (t) => {
+  const { asAdmin, between } = await setScene(t);
+  const vault = asAdmin();
+  const calls = [
+    () => vault.credentials.delete(path),
+    () => vault.policies.delete('reads'),
+    () => vault.agents.deregister(AGENT),
+    () => vault.leases.revoke('00000000-0000-4000-8000-000000000000'),
+    () => vault.logOut(),
+  ];
+  for (const call of calls) {
+    for (const status of [200, 201, 202, 205, 206]) {
+      const body = status === 205 ? {} : { body: '{"data":{}}' };
+      between.next({ status, ...body });
+      await assert.rejects(call(), withCode('BAD_ANSWER', status));
+    }
+  }
+  await vault.credentials.delete(path);
+});
+
+test('a login is not begun by what is no challenge or no session', async (t) => {
+  const { asAgent, between } = await setScene(t);
+  const challenge = { challenge_id: 'x', nonce: 'AAAA', expires_at: 'x' };
+  for (const data of [{}, [], { ...challenge, nonce: 5 }, { ...challenge, nonce: '%' }]) {
+    between.next({ status: 200, body: JSON.stringify({ data }) });
+    await assert.rejects(asAgent().logIn(), withCode('BAD_ANSWER', null));
+  }
+  for (const data of [{}, [], { session_id: 5, agent_name: AGENT, expires_at: 'x' }]) {
+    between.next({ status: 200, body: JSON.stringify({ data }) }, (seen) => seen.path === '/auth/verify');
+    await assert.rejects(asAgent().logIn(), withCode('BAD_ANSWER', null));
+  }
+});
+
+test('a broken chain is told with where it breaks, and not without', async (t) => {
+  const { asAdmin, between } = await setScene(t);
+  const broken = { valid: false, break_at_entry: 3, break_at_timestamp: null, message: 'm' };
+  between.next({ status: 200, body: JSON.stringify({ data: broken }) });
+  assert.deepEqual(await asAdmin().audit.verify(), broken);
+  between.next({ status: 200, body: JSON.stringify({ data: { valid: false } }) });
+  await assert.rejects(asAdmin().audit.verify(), withCode('BAD_ANSWER', null));
+});
+
+test('an export is lines of entries, and nothing else is taken for one', async (t) => {
+  const { asAdmin, between } = await setScene(t);
+  const type = 'application/x-ndjson';
+  between.next({ status: 200, body: '{"data":{}}\n', headers: { 'content-type': 'application/json' } });
+  await assert.rejects(asAdmin().audit.export(), withCode('BAD_ANSWER', null));
+  for (const line of ['null', '{}', '{"seq":1}']) {
+    between.next({ status: 200, body: `${line}\n`, headers: { 'content-type': type } });
+    const { entries } = await asAdmin().audit.export();
+    await assert.rejects(collect(entries), withCode('BAD_ANSWER', null), line);
+  }
+});

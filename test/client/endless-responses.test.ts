@@ -1,0 +1,72 @@
+/** A list ends, whoever answers: a service that means harm may have more than there is memory. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Leasehold, ListAllOptions } from '../../src/client/leasehold.ts';
+import { setScene, withCode } from './fixture.ts';
+
+/** Full pages, without an end: the service's first row, again and again. */
+async function answerForEver(total: number, rowsOnPage = 1000, description = '') {
+  const row = { path: 'a', type: 't', description, created_at: 'x', updated_at: 'x', access_count: 1 };
+  const body = JSON.stringify({ data: Array(rowsOnPage).fill(row), meta: { total, limit: 1000, offset: 0 } });
+  let pages = 0;
+  const endless: typeof fetch = async () => {
+    pages += 1;
+    return new Response(body);
+  };
+  return { fetch: endless, pages: () => pages };
+}
+
+async function countAll(vault: Leasehold, options: ListAllOptions = {}, most = Number.POSITIVE_INFINITY) {
+  let rows = 0;
+  for await (const _ of vault.credentials.listAll({}, options)) {
+    rows += 1;
+    if (rows >= most) break;
+  }
+  return rows;
+}
+
+test('a list that goes on beyond what it said it has, and what may have come meanwhile, is given up', async (t) => {
+  const { asAdmin } = await setScene(t);
+  for (const [total, most] of [
+    [0, 100],
+    [5000, 110],
+  ] as const) {
+    const { fetch, pages } = await answerForEver(total);
+    await assert.rejects(countAll(asAdmin({ fetch })), { ...withCode('BAD_ANSWER', null), message: /no end/ });
+    assert.equal(pages(), most + 1);
+  }
+});
+
+test('a list that says it has more than anybody has is given up when it is as long as a list may be', async (t) => {
+  const { asAdmin } = await setScene(t);
+  const { fetch, pages } = await answerForEver(10_000);
+  await assert.rejects(countAll(asAdmin({ fetch }), { mostBytes: 1_000_000 }), {
+    ...withCode('BAD_ANSWER', null),
+    message: 'the list is longer than 1000000 bytes, which is the most that is read',
+  });
+  assert.ok(pages() < 15);
+  const impossible = await answerForEver(1e15);
+  await assert.rejects(countAll(asAdmin({ fetch: impossible.fetch })), { message: /longer than 1073741824 bytes/ });
+  assert.equal(impossible.pages(), 1);
+  const large = await answerForEver(1e7, 1000, 'x'.repeat(100_000));
+  await assert.rejects(countAll(asAdmin({ fetch: large.fetch })), { message: /longer than 1073741824 bytes/ });
+  assert.equal(large.pages(), 11);
+});
+
+test('an honest list of a million is read to its end', async (t) => {
+  const { asAdmin } = await setScene(t);
+  const { fetch, pages } = await answerForEver(1_000_000, 1000, 'what it is for, in about as many words');
+  assert.equal(await countAll(asAdmin({ fetch }), {}, 1_000_000), 1_000_000);
+  assert.equal(pages(), 1000);
+});
+
+test('a page with more rows than were asked for is none', async (t) => {
+  const { asAdmin, between } = await setScene(t);
+  const { fetch } = await answerForEver(1e6, 1001);
+  await assert.rejects(countAll(asAdmin({ fetch })), { ...withCode('BAD_ANSWER', null), message: /more rows/ });
+  await assert.rejects(asAdmin({ fetch }).credentials.list({ limit: 1000 }), withCode('BAD_ANSWER', null));
+  for (const meta of [null, {}, { total: 'x', limit: 1, offset: 0 }]) {
+    between.next({ status: 200, body: JSON.stringify({ data: [], meta }) });
+    await assert.rejects(asAdmin().credentials.list({ limit: 1 }), withCode('BAD_ANSWER', null));
+  }
+});

@@ -1,0 +1,138 @@
+/** The audit log as it is streamed: whole however it is cut on its way, and never taken for whole where it is not. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { AuditEntry } from '../../src/client/leasehold.ts';
+import { readEntries } from '../../src/client/ndjson.ts';
+import { collect, setScene, withCode } from './fixture.ts';
+
+const EXPORT = '/api/v1/audit/export';
+const asItIs = (entry: unknown): unknown => entry;
+const isExport = ({ path }: { path: string }): boolean => path === EXPORT;
+
+function streamOf(pieces: readonly Uint8Array[]): ReadableStream<Uint8Array> {
+  const left = [...pieces];
+  return new ReadableStream({
+    pull(controller) {
+      const piece = left.shift();
+      if (piece === undefined) controller.close();
+      else controller.enqueue(piece);
+    },
+  });
+}
+
+/** Not every stream of every browser can be iterated. */
+function withoutIterator(stream: ReadableStream<Uint8Array>): ReadableStream<Uint8Array> {
+  Object.defineProperty(stream, Symbol.asyncIterator, { value: undefined });
+  return stream;
+}
+
+test('an export is the log, oldest first, entry for entry, with its head', async (t) => {
+  const { asAdmin, admin } = await setScene(t);
+  for (let at = 0; at < 300; at++) await admin.credentials.readMetadata('prod/db/password');
+  const { head, entries } = await asAdmin().audit.export();
+  const exported = await collect(entries);
+  const listed = await admin.audit.list({ order: 'asc', limit: 1000 });
+  assert.ok(exported.length > 300);
+  assert.deepEqual(exported, listed.data);
+  assert.match(head ?? '', new RegExp(`^${exported.length} ${exported.at(-1)?.hmac.replaceAll('+', '\\+')} `));
+});
+
+test('the same comes as bytes, for whoever wants to keep it as it is', async (t) => {
+  const { asAdmin } = await setScene(t);
+  const { bytes } = await asAdmin().audit.export();
+  const lines = (await new Response(bytes).text()).trimEnd().split('\n');
+  assert.deepEqual(
+    lines.map((line) => JSON.parse(line).seq),
+    lines.map((_, at) => at + 1),
+  );
+});
+
+test('it does not matter where the stream is cut: at every byte, or between any two', async () => {
+  const entries = ['zwölf 𝄞', '', '"quoted"\\n'].map((reason, at) => ({ seq: at + 1, reason }));
+  const bytes = new TextEncoder().encode(entries.map((entry) => `${JSON.stringify(entry)}\n`).join(''));
+  const read = (pieces: readonly Uint8Array[]) =>
+    collect(readEntries(withoutIterator(streamOf(pieces)), asItIs, undefined));
+  for (let at = 0; at <= bytes.length; at++) {
+    assert.deepEqual(await read([bytes.subarray(0, at), bytes.subarray(at)]), entries);
+  }
+  assert.deepEqual(await read([...bytes].map((byte) => Uint8Array.of(byte))), entries);
+  assert.deepEqual(await read([]), []);
+  for (let length = 1; length < bytes.length; length++) {
+    const isWhole = bytes[length - 1] === 0x0a;
+    const short = read([bytes.subarray(0, length)]);
+    if (isWhole) assert.ok((await short).length < entries.length);
+    else await assert.rejects(short, withCode('NO_ANSWER', null), `${length} bytes`);
+  }
+});
+
+test('an export that breaks off is an error and not a short log, also where it breaks at the end of a line', async (t) => {
+  const { asAdmin, between, admin } = await setScene(t);
+  const { bytes } = await admin.audit.export();
+  const whole = await new Response(bytes).text();
+  const firstLine = Buffer.byteLength(`${whole.split('\n')[0]}\n`);
+  for (const kept of [0, 10, firstLine, firstLine + 10, Buffer.byteLength(whole)]) {
+    between.next({ bytes: kept }, isExport);
+    const got: AuditEntry[] = [];
+    const reading = async (): Promise<void> => {
+      for await (const entry of (await asAdmin({ retries: 0 }).audit.export()).entries) got.push(entry);
+    };
+    await assert.rejects(reading(), withCode('NO_ANSWER', null), `${kept} bytes`);
+    const lines = whole.trimEnd().split('\n').length;
+    assert.ok(kept < firstLine ? got.length === 0 : got.length >= 1 && got.length <= lines);
+  }
+});
+
+test('what never ends a line, or is no UTF-8, is not taken for a log', async () => {
+  const long = new Uint8Array(700_000).fill(0x61);
+  await assert.rejects(
+    collect(readEntries(streamOf([long, long, long]), asItIs, undefined)),
+    withCode('BAD_ANSWER', null),
+  );
+  const broken = Uint8Array.of(0x22, 0xff, 0x22, 0x0a);
+  await assert.rejects(collect(readEntries(streamOf([broken]), asItIs, undefined)), withCode('NO_ANSWER', null));
+});
+
+test('an export can be given up in its middle, with the reason that was given', async (t) => {
+  const { asAdmin, admin } = await setScene(t);
+  for (let at = 0; at < 300; at++) await admin.credentials.readMetadata('prod/db/password');
+  const stop = new AbortController();
+  const { entries } = await asAdmin().audit.export({ signal: stop.signal });
+  const reason = new Error('seen enough');
+  const reading = async (): Promise<void> => {
+    for await (const { seq } of entries) {
+      if (seq === 10) {
+        stop.abort(reason);
+        // What has come already may be read on; what has not is refused.
+        await new Promise((resolve) => setTimeout(resolve, 20));
+      }
+    }
+    throw new Error('it came whole');
+  };
+  await assert.rejects(reading(), reason);
+});
+
+test('who stops reading lets the connection go', async (t) => {
+  const { asAdmin } = await setScene(t);
+  let isCancelled = false;
+  const watched: typeof fetch = async (input, init) => {
+    const answer = await fetch(input, init);
+    const [line] = (await answer.text()).split('\n');
+    const endless = new ReadableStream<Uint8Array>({
+      pull: (controller) => controller.enqueue(new TextEncoder().encode(`${line}\n`)),
+      cancel: () => {
+        isCancelled = true;
+      },
+    });
+    return new Response(endless, { status: answer.status, headers: answer.headers });
+  };
+  for await (const { seq } of (await asAdmin({ fetch: watched }).audit.export()).entries) if (seq === 1) break;
+  assert.equal(isCancelled, true);
+});
+
+test('a login and a retry come before the first byte, and none after it', async (t) => {
+  const { asAdmin, between } = await setScene(t);
+  between.next('cut before', isExport);
+  const { entries } = await asAdmin().audit.export();
+  assert.equal(between.count(`GET ${EXPORT}`), 2);
+  assert.ok((await collect(entries)).length > 3);
+});

@@ -1,0 +1,93 @@
+/** Stands between a client and the service: writes down what is asked, and does to single requests what a network may do. */
+import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { buffer } from 'node:stream/consumers';
+import type { Scope } from '../kit/directory.ts';
+
+interface Seen {
+  readonly method: string;
+  /** With its query. */
+  readonly path: string;
+  readonly headers: IncomingMessage['headers'];
+  readonly body: string;
+}
+
+/** What happens to a request. */
+export type Act =
+  /** The service never hears of it, and the connection ends. */
+  | 'cut before'
+  /** The service has done it, and nobody hears its answer. */
+  | 'cut after'
+  /** Nobody answers, and the connection stays. */
+  | 'silence'
+  /** As much of the answer's body, and then the connection ends. */
+  | { readonly bytes: number }
+  /** The answer's body in two halves, so many milliseconds apart. */
+  | { readonly apartMs: number }
+  /** In place of the service. */
+  | { readonly status: number; readonly headers?: Record<string, string>; readonly body?: string }
+  /** It is passed on after that. */
+  | { readonly after: Promise<unknown> };
+
+export interface Between {
+  readonly address: string;
+  readonly seen: readonly Seen[];
+  /** Does that to the next request that fits, once; those that fit nothing are passed on. */
+  next(act: Act, fits?: (seen: Seen) => boolean): void;
+  /** How often it was asked: `POST /auth/verify`. */
+  count(call: string): number;
+}
+
+export async function standBetween(scope: Scope, service: { readonly address: string }): Promise<Between> {
+  const seen: Seen[] = [];
+  const waiting: { act: Act; fits: (seen: Seen) => boolean }[] = [];
+  const server = createServer(async (asked, answer) => {
+    const body = await buffer(asked);
+    const { method = '', url: path = '', headers } = asked;
+    const call = { method, path, headers, body: body.toString() };
+    seen.push(call);
+    const at = waiting.findIndex(({ fits }) => fits(call));
+    const [found] = at === -1 ? [] : waiting.splice(at, 1);
+    await perform(found?.act ?? 'pass', call, answer, service.address);
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  scope.after(() => {
+    server.closeAllConnections();
+    return new Promise((resolve) => server.close(resolve));
+  });
+  return {
+    address: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    seen,
+    next: (act, fits = () => true) => void waiting.push({ act, fits }),
+    count: (call) => seen.filter(({ method, path }) => `${method} ${path.split('?')[0]}` === call).length,
+  };
+}
+
+async function perform(act: Act | 'pass', call: Seen, answer: ServerResponse, address: string): Promise<void> {
+  if (act === 'silence') return;
+  if (act === 'cut before') return void answer.destroy();
+  if (typeof act === 'object' && 'status' in act) {
+    answer.writeHead(act.status, act.headers).end(act.body);
+    return;
+  }
+  if (typeof act === 'object' && 'after' in act) await act.after;
+  const { method, headers, path, body } = call;
+  const received = await new Promise<IncomingMessage>((resolve, reject) => {
+    request(`${address}${path}`, { method, headers }, resolve).once('error', reject).end(body);
+  });
+  if (act === 'cut after') {
+    await buffer(received);
+    answer.destroy();
+    return;
+  }
+  answer.writeHead(received.statusCode ?? 0, received.headers);
+  if (typeof act === 'object' && 'bytes' in act) {
+    const whole = await buffer(received);
+    answer.write(whole.subarray(0, act.bytes), () => setTimeout(() => answer.destroy(), 50));
+  } else if (typeof act === 'object' && 'apartMs' in act) {
+    const whole = await buffer(received);
+    const half = Math.ceil(whole.length / 2);
+    answer.write(whole.subarray(0, half));
+    setTimeout(() => answer.end(whole.subarray(half)), act.apartMs);
+  } else received.pipe(answer);
+}

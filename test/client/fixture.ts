@@ -1,0 +1,56 @@
+/** The library against the real service, with something between them. */
+import { join } from 'node:path';
+import { fileSigner, Leasehold, type LeaseholdOptions } from '../../src/client/leasehold.ts';
+import type { Scope } from '../kit/directory.ts';
+import { startTestService, type TestService } from '../kit/service.ts';
+import { type Between, standBetween } from './fault-proxy.ts';
+
+type Options = Omit<LeaseholdOptions, 'address' | 'token' | 'agent'>;
+
+export interface Scene {
+  readonly service: TestService;
+  readonly between: Between;
+  /** Straight to the service, as the administrator. */
+  readonly admin: Leasehold;
+  /** Through what is between. */
+  asAdmin(options?: Options): Leasehold;
+  asAgent(options?: Options): Leasehold;
+  asNobody(options?: Options): Leasehold;
+}
+
+export const AGENT = 'reader';
+
+/** `prod/db/password` and an agent that may retrieve, list, store and delete below `prod/`, for so many seconds. */
+export async function setScene(scope: Scope, maxTtlSeconds = 900): Promise<Scene> {
+  const service = await startTestService(scope);
+  const between = await standBetween(scope, service);
+  const { address } = between;
+  const token = service.adminToken;
+  const admin = new Leasehold({ address: service.address, token });
+  await admin.credentials.store({ path: 'prod/db/password', value: 'correct horse' });
+  await admin.agents.register({ name: AGENT });
+  await admin.policies.create({
+    name: 'reads',
+    principal: `agent:${AGENT}`,
+    resources: ['prod/*'],
+    actions: ['retrieve', 'list', 'store', 'delete'],
+    max_ttl: maxTtlSeconds,
+  });
+  const agent = { name: AGENT, sign: fileSigner(keyFileOf(service)) };
+  return {
+    service,
+    between,
+    admin,
+    asAdmin: (options) => new Leasehold({ address, token, ...options }),
+    asAgent: (options) => new Leasehold({ address, agent, ...options }),
+    asNobody: (options) => new Leasehold({ address, ...options }),
+  };
+}
+
+export const keyFileOf = ({ dataDir }: TestService, name = AGENT): string =>
+  join(dataDir, 'agents', name, 'private_key.pem');
+
+/** What assert.rejects holds an error against. */
+export const withCode = (code: string, status: number | null) => ({ name: 'LeaseholdError', code, status });
+
+export const collect = <T>(items: AsyncIterable<T>): Promise<T[]> => Array.fromAsync(items);

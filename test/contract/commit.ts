@@ -1,0 +1,192 @@
+/** Contract: a turn's batch is written wholly or not at all, in the order of the decisions, with the counts of accesses. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { CredentialId, CredentialType } from '../../src/core/names.ts';
+import { type Batch, type Store, type StoredChange, StoreFailure } from '../../src/store/store.ts';
+import {
+  aCredential,
+  aLease,
+  anAgent,
+  anEntry,
+  aPolicy,
+  aReply,
+  aSession,
+  asChallenge,
+  asPath,
+  commit,
+  find,
+  headAt,
+  keptReply,
+  leased,
+  marked,
+  retrievals,
+  stored,
+  T0,
+  versioned,
+} from './rows.ts';
+import type { Subject } from './store.ts';
+
+const ONE = Uint8Array.of(1);
+
+/** All that the port tells of a store; a test's paths, leases and challenges are few and known. */
+async function snapshot(store: Store) {
+  const paths = ['a', 'b', 'c'].map((path) => ({
+    credential: asPath(path),
+    version: 1,
+    history: true as const,
+  }));
+  const leases = [1, 2, 3].map((seq) => ({ lease: aLease(seq).id, challenge: asChallenge(seq) }));
+  const sessions = [1, 2].map((n) => ({ session: aSession(n).tokenHash, idempotency: aReply(n).id }));
+  return {
+    ...(await store.readHead()),
+    agents: await store.readAgents(),
+    policies: await store.readPolicies(),
+    entries: await store.readEntries(1, 100, 100),
+    found: await find(store, [...paths, ...leases, ...sessions]),
+    accesses: await store.readAccessCount(A.id),
+    isDeregistered: await store.isDeregistered(anAgent(1).id),
+  };
+}
+
+const A = aCredential('a');
+const SETTING: StoredChange[] = [
+  stored(A),
+  versioned(A, 1, ONE),
+  leased(aLease(1)),
+  { kind: 'spendChallenge', id: asChallenge(1), expiresAt: T0 },
+  { kind: 'putAgent', agent: anAgent(1) },
+  { kind: 'putPolicy', policy: aPolicy(1) },
+  { kind: 'putSession', session: aSession(1) },
+  keptReply(aReply(1)),
+];
+
+/** One of every kind: none of it may be left. */
+const OF_EVERY_KIND: StoredChange[] = [
+  { kind: 'putAgent', agent: anAgent(2) },
+  { kind: 'removeAgent', id: anAgent(1).id, name: anAgent(1).name },
+  { kind: 'putPolicy', policy: aPolicy(2) },
+  { kind: 'removePolicy', name: aPolicy(1).name },
+  { kind: 'putSession', session: aSession(2) },
+  { kind: 'removeSession', tokenHash: aSession(1).tokenHash },
+  { kind: 'spendChallenge', id: asChallenge(2), expiresAt: T0 },
+  keptReply(aReply(1, { reply: '"another"' })),
+  keptReply(aReply(2)),
+  stored(aCredential('b')),
+  stored({ ...A, description: 'new', version: 2 }),
+  versioned(A, 2, ONE),
+  { kind: 'dropVersions', credentialId: A.id, through: 1 },
+  leased(aLease(2)),
+  { kind: 'renewLease', id: aLease(1).id, expiresAt: T0 + 9, policyName: 'other' },
+  { kind: 'revokeLease', id: aLease(1).id, revokedAt: T0 + 2 },
+  marked(3, anAgent(1).id, null),
+  { kind: 'removeCredential', id: A.id, path: A.path },
+];
+
+const CLASHES: readonly (readonly [name: string, batch: Partial<Batch>])[] = [
+  ['a challenge is spent twice', { changes: [{ kind: 'spendChallenge', id: asChallenge(1), expiresAt: T0 }] }],
+  ['a lease has the id of another', { changes: [leased({ ...aLease(3), id: aLease(1).id })] }],
+  ['a path has another credential', { changes: [stored(aCredential('b', { id: 'another' as CredentialId }))] }],
+  [
+    'a version is there already',
+    { changes: [versioned(aCredential('c'), 1, ONE), versioned(aCredential('c'), 1, ONE)] },
+  ],
+  ['an entry has the ordinal of another', { entries: [anEntry(2), anEntry(1)] }],
+];
+
+export function commitContract({ name, newVault }: Subject): void {
+  for (const [clash, { entries = [anEntry(2)], changes = [] }] of CLASHES) {
+    test(`${name}: a batch is written wholly or not at all: ${clash}`, async (t) => {
+      const store = await newVault(t);
+      await commit(store, { entries: [anEntry(1, { resource: 'a' })], changes: SETTING });
+      const before = await snapshot(store);
+      const turn = await store.openTurn([]);
+      const accesses = new Map([[A.id, 5]]);
+      const batch = { entries, head: headAt(2, 1), changes: [...OF_EVERY_KIND, ...changes], accesses };
+      await assert.rejects(turn.commit(batch), StoreFailure);
+      assert.deepEqual(await snapshot(store), before);
+      await commit(store, { entries: [anEntry(2)], changes: OF_EVERY_KIND });
+      assert.notDeepEqual(await snapshot(store), before);
+    });
+  }
+
+  test(`${name}: a turn that is abandoned leaves nothing, and the next one can be opened`, async (t) => {
+    const store = await newVault(t);
+    await commit(store, { entries: [anEntry(1)], changes: SETTING });
+    const before = await snapshot(store);
+    const turn = await store.openTurn([{ credential: A.path }]);
+    await turn.abandon();
+    assert.deepEqual(await snapshot(store), before);
+  });
+
+  test(`${name}: changes happen in their order: what is removed can be made anew in the same batch`, async (t) => {
+    const store = await newVault(t);
+    await commit(store, { entries: [anEntry(1)], changes: [...SETTING, versioned(A, 2, ONE)] });
+    const again = { ...A, id: 'again' as CredentialId, type: 'token' as CredentialType };
+    const agent = { ...anAgent(2), name: anAgent(1).name };
+    const policy = aPolicy(1, { actions: ['delete'] });
+    const session = aSession(1, { expiresAt: T0 + 1 });
+    await commit(store, {
+      entries: [anEntry(2)],
+      changes: [
+        { kind: 'removeCredential', id: A.id, path: A.path },
+        stored(again),
+        versioned(again, 1, Uint8Array.of(9)),
+        { kind: 'removeAgent', id: anAgent(1).id, name: anAgent(1).name },
+        { kind: 'putAgent', agent },
+        { kind: 'removePolicy', name: policy.name },
+        { kind: 'putPolicy', policy },
+        { kind: 'removeSession', tokenHash: session.tokenHash },
+        { kind: 'putSession', session },
+      ],
+    });
+    const { found, agents, policies } = await snapshot(store);
+    assert.deepEqual(found.credentials, [again]);
+    assert.deepEqual(found.histories, [{ credentialId: 'again', versions: [{ version: 1, createdAt: T0 + 1 }] }]);
+    assert.deepEqual(
+      found.versions.map(({ version }) => Buffer.from(version.content as Uint8Array).toString('hex')),
+      ['09'],
+    );
+    assert.deepEqual([agents, policies, found.sessions], [[agent], [policy], [session]]);
+  });
+
+  test(`${name}: changes happen in their order: what is made can be removed in the same batch`, async (t) => {
+    const store = await newVault(t);
+    const before = await snapshot(store);
+    const [agent, policy, session] = [anAgent(1), aPolicy(1), aSession(1)];
+    await commit(store, {
+      changes: [
+        stored(A),
+        versioned(A, 1, ONE),
+        { kind: 'removeCredential', id: A.id, path: A.path },
+        { kind: 'putAgent', agent },
+        { kind: 'removeAgent', id: agent.id, name: agent.name },
+        { kind: 'putPolicy', policy },
+        { kind: 'removePolicy', name: policy.name },
+        { kind: 'putSession', session },
+        { kind: 'removeSession', tokenHash: session.tokenHash },
+      ],
+    });
+    assert.deepEqual(await snapshot(store), before);
+    // A credential that comes back with the id would find what was left of it.
+    await commit(store, { changes: [stored(A)] });
+    assert.deepEqual((await snapshot(store)).found.versions, []);
+  });
+
+  test(`${name}: a credential is replaced but for what it counts, and versions are dropped up to a number`, async (t) => {
+    const store = await newVault(t);
+    await commit(store, { changes: [stored(A), stored(aCredential('b')), versioned(aCredential('b'), 1, ONE)] });
+    await commit(store, retrievals(1, [A, A, A, A]));
+    const later = { ...A, description: 'later', updatedAt: T0 + 5, version: 4 };
+    const versions = [1, 2, 3, 4].map((version) => versioned(A, version, ONE));
+    const drop = { kind: 'dropVersions' as const, credentialId: A.id, through: 2 };
+    await commit(store, { changes: [stored(later), ...versions, drop] });
+    const { credentials, histories } = (await snapshot(store)).found;
+    assert.deepEqual(
+      credentials.find(({ id }) => id === A.id),
+      later,
+    );
+    assert.equal(await store.readAccessCount(A.id), 4);
+    const numbers = histories.map((history) => history.versions.map(({ version }) => version));
+    assert.deepEqual(numbers.sort(), [[1], [3, 4]]);
+  });
+}

@@ -1,0 +1,206 @@
+/** Contract: making a vault, what is read at start, and closing. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { AgentId, AgentName, CredentialId, PolicyName } from '../../src/core/names.ts';
+import type { Pattern } from '../../src/core/pattern.ts';
+import type { TtlSeconds } from '../../src/core/policy.ts';
+import { type Store, StoreFailure } from '../../src/store/store.ts';
+import {
+  aCredential,
+  aLease,
+  anAgent,
+  anEntry,
+  aPolicy,
+  aSession,
+  commit,
+  headAt,
+  KEY_CHECK,
+  leased,
+  marked,
+  stored,
+  T0,
+} from './rows.ts';
+import type { Subject } from './store.ts';
+
+const byName = <T extends { readonly name: string }>(rows: readonly T[]): T[] =>
+  rows.toSorted((a, b) => (a.name < b.name ? -1 : 1));
+
+async function everything(store: Store) {
+  return {
+    keyCheck: await store.readKeyCheck(),
+    ...(await store.readHead()),
+    agents: byName(await store.readAgents()),
+    policies: byName(await store.readPolicies()),
+    session: await store.readSession(aSession(1).tokenHash),
+  };
+}
+
+export function beginningContract({ name, newPlace, newVault }: Subject): void {
+  test(`${name}: a new store holds nothing`, async (t) => {
+    const store = await (await newPlace(t))();
+    t.after(() => store.close());
+    assert.deepEqual(await everything(store), {
+      keyCheck: null,
+      head: null,
+      last: null,
+      highestSeq: 0,
+      agents: [],
+      policies: [],
+      session: null,
+    });
+  });
+
+  test(`${name}: a vault is made with its check value and its first head record`, async (t) => {
+    const store = await (await newPlace(t))();
+    t.after(() => store.close());
+    const head = { ...headAt(3), epoch: 8 };
+    await store.initialise(KEY_CHECK, head, T0);
+    assert.equal(await store.readKeyCheck(), KEY_CHECK);
+    assert.deepEqual(await store.readHead(), { head, last: null, highestSeq: 0 });
+  });
+
+  test(`${name}: a vault is made once; a second try is refused, changes nothing and harms nothing`, async (t) => {
+    const store = await newVault(t);
+    await commit(store, { entries: [anEntry(1)], changes: [{ kind: 'putAgent', agent: anAgent(1) }] });
+    const before = await everything(store);
+    await assert.rejects(store.initialise('another', headAt(0), T0 + 1), StoreFailure);
+    assert.deepEqual(await everything(store), before);
+    await commit(store, { entries: [anEntry(2)] });
+    assert.equal((await store.readHead()).last?.seq, 2);
+  });
+
+  test(`${name}: the head record and the last row are read each for itself`, async (t) => {
+    const store = await newVault(t);
+    await commit(store, { entries: [anEntry(1), anEntry(2)] });
+    const last = { seq: 2, hmac: anEntry(2).hmac, timestamp: anEntry(2).timestamp };
+    assert.deepEqual(await store.readHead(), { head: headAt(2), last, highestSeq: 2 });
+    await commit(store, { seq: 9 });
+    assert.deepEqual(await store.readHead(), { head: headAt(9), last, highestSeq: 2 });
+  });
+
+  test(`${name}: the highest ordinal is that of any row: an entry, a lease or a mark`, async (t) => {
+    const store = await newVault(t);
+    const highest = async () => (await store.readHead()).highestSeq;
+    await commit(store, { entries: [anEntry(1), anEntry(2)] });
+    assert.equal(await highest(), 2);
+    await commit(store, { changes: [leased(aLease(7))] });
+    assert.equal(await highest(), 7);
+    await commit(store, { changes: [marked(9, 'agent-1' as AgentId, null)] });
+    assert.equal(await highest(), 9);
+    await commit(store, { entries: [anEntry(10)] });
+    assert.equal(await highest(), 10);
+  });
+
+  const rows: Readonly<Record<string, Parameters<typeof commit>[1]>> = {
+    'an entry': { entries: [anEntry(1)] },
+    'an agent': { changes: [{ kind: 'putAgent', agent: anAgent(1) }] },
+    'a policy': { changes: [{ kind: 'putPolicy', policy: aPolicy(1) }] },
+    'a session': { changes: [{ kind: 'putSession', session: aSession(1) }] },
+    'a credential': { changes: [stored(aCredential('a'))] },
+    'a lease': { changes: [leased(aLease(1))] },
+    'a mark': { changes: [marked(1, 'agent-1' as AgentId, null)] },
+  };
+  for (const [row, batch] of Object.entries(rows)) {
+    test(`${name}: a store with ${row} in it is not empty; one in which a vault was just made is`, async (t) => {
+      const store = await newVault(t);
+      assert.equal(await store.isEmpty(), true);
+      await commit(store, batch);
+      assert.equal(await store.isEmpty(), false);
+    });
+  }
+
+  test(`${name}: agents, policies and sessions come back as they were put, with their MACs`, async (t) => {
+    const store = await newVault(t);
+    const agents = [
+      anAgent(1, { description: 'Déploie "prod" \\ \'x\' 🔑\n\u2028' }),
+      anAgent(2, { name: 'CI-Two' as AgentName, registeredAt: T0 + 2 }),
+    ];
+    const many = Array.from({ length: 256 }, (_, i) => `p${i}/*` as Pattern);
+    const policies = [
+      aPolicy(1, { resources: ['a/b' as Pattern, '*' as Pattern], actions: ['delete', 'list'] }),
+      aPolicy(2, { resources: many, maxTtlSeconds: 31_536_000 as TtlSeconds }),
+      aPolicy(3, { name: 'Policy-1' as PolicyName }),
+    ];
+    const sessions = [aSession(1), aSession(2)];
+    await commit(store, {
+      changes: [
+        ...agents.map((agent) => ({ kind: 'putAgent' as const, agent })),
+        ...policies.map((policy) => ({ kind: 'putPolicy' as const, policy })),
+        ...sessions.map((session) => ({ kind: 'putSession' as const, session })),
+      ],
+    });
+    assert.deepEqual(byName(await store.readAgents()), byName(agents));
+    assert.deepEqual(byName(await store.readPolicies()), byName(policies));
+    for (const session of sessions) assert.deepEqual(await store.readSession(session.tokenHash), session);
+    assert.equal(await store.readSession(aSession(3).tokenHash), null);
+  });
+
+  test(`${name}: what is put again replaces, what is removed is gone, and the rest stays`, async (t) => {
+    const store = await newVault(t);
+    const put = [1, 2].flatMap((n) => [
+      { kind: 'putAgent' as const, agent: anAgent(n) },
+      { kind: 'putPolicy' as const, policy: aPolicy(n) },
+      { kind: 'putSession' as const, session: aSession(n) },
+    ]);
+    await commit(store, { changes: put });
+    const replaced = aPolicy(1, { actions: ['store'], createdAt: T0 + 5 });
+    await commit(store, {
+      changes: [
+        { kind: 'putPolicy', policy: { ...replaced, mac: 'another' } },
+        { kind: 'removePolicy', name: aPolicy(2).name },
+        { kind: 'removeAgent', id: anAgent(2).id, name: anAgent(2).name },
+        { kind: 'removeSession', tokenHash: aSession(2).tokenHash },
+      ],
+    });
+    assert.deepEqual(await store.readPolicies(), [{ ...replaced, mac: 'another' }]);
+    assert.deepEqual(await store.readAgents(), [anAgent(1)]);
+    assert.deepEqual(await store.readSession(aSession(1).tokenHash), aSession(1));
+    assert.equal(await store.readSession(aSession(2).tokenHash), null);
+  });
+
+  test(`${name}: an agent is deregistered where a mark ended all that it held and no row of it is left`, async (t) => {
+    const store = await newVault(t);
+    const ids = [1, 2, 3, 4].map((n) => anAgent(n).id);
+    const [one, two, , four] = ids;
+    assert.ok(one && two && four);
+    const credential = 'c' as CredentialId;
+    const marks = [
+      marked(1, one, null),
+      marked(2, two, credential),
+      marked(3, null, credential),
+      marked(4, four, null),
+    ];
+    await commit(store, { changes: [{ kind: 'putAgent', agent: anAgent(4) }, ...marks] });
+    assert.deepEqual(await Promise.all(ids.map((id) => store.isDeregistered(id))), [true, false, false, false]);
+  });
+
+  test(`${name}: what was committed is there for who opens it next, closed before or not`, async (t) => {
+    const open = await newPlace(t);
+    const store = await open();
+    await store.initialise(KEY_CHECK, headAt(0), T0);
+    await commit(store, {
+      entries: [anEntry(1)],
+      changes: [
+        { kind: 'putAgent', agent: anAgent(1) },
+        { kind: 'putSession', session: aSession(1) },
+        stored(aCredential('a')),
+      ],
+    });
+    const before = await everything(store);
+    const beside = await open();
+    assert.deepEqual(await everything(beside), before);
+    await beside.close();
+    await store.close();
+    const after = await open();
+    t.after(() => after.close());
+    assert.deepEqual(await everything(after), before);
+    assert.deepEqual(await after.readEntries(1, 1, 1), [anEntry(1)]);
+  });
+
+  test(`${name}: a store that was closed answers nothing any more`, async (t) => {
+    const store = await (await newPlace(t))();
+    await store.close();
+    await assert.rejects(store.readHead());
+    await assert.rejects(store.initialise(KEY_CHECK, headAt(0), T0));
+  });
+}

@@ -1,0 +1,114 @@
+/** Going through a store's lists to their end, step by step, as whoever lists does. */
+import assert from 'node:assert/strict';
+import type { Credential } from '../../src/core/credential.ts';
+import type { Lease } from '../../src/core/lease.ts';
+import {
+  type AuditFilter,
+  type Counted,
+  type CredentialPlace,
+  type CredentialQuery,
+  FIRST_CREDENTIAL,
+  type LeaseQuery,
+  type Listed,
+  type MarkedLeases,
+  NEWEST_LEASE,
+} from '../../src/store/queries.ts';
+import type { Store } from '../../src/store/store.ts';
+
+const ALL = Number.MAX_SAFE_INTEGER;
+/** Many times what the lists of these tests need: one that does not come to an end fails, and does not hang. */
+const MANY_STEPS = 10_000;
+
+/** Goes on from where each step stopped, until the list ends or `atMost` were found. */
+async function countFrom<Place>(
+  start: Place | null,
+  step: (from: Place, atMost: number) => Promise<Counted<Place>>,
+  atMost = ALL,
+): Promise<Counted<Place>> {
+  let count = 0;
+  let place = start;
+  for (let steps = 0; place !== null && count < atMost; steps++) {
+    assert.ok(steps < MANY_STEPS, 'the list does not come to an end');
+    const counted = await step(place, atMost - count);
+    count += counted.count;
+    place = counted.reached;
+  }
+  return { count, reached: place };
+}
+
+/** Rows in steps of at most `stepRows`, until there are `limit`. */
+export async function rowsFrom<Row, Place>(
+  start: Place | null,
+  step: (from: Place, limit: number) => Promise<Listed<Row, Place>>,
+  { limit = ALL, stepRows = ALL }: { readonly limit?: number; readonly stepRows?: number } = {},
+): Promise<Row[]> {
+  const all: Row[] = [];
+  const readStep = async (from: Place, left: number): Promise<Counted<Place>> => {
+    const most = Math.min(left, stepRows);
+    const { rows, reached } = await step(from, most);
+    assert.ok(rows.length <= most, `${rows.length} rows, and ${most} were asked for`);
+    all.push(...rows);
+    return { count: rows.length, reached };
+  };
+  await countFrom(start, readStep, limit);
+  return all;
+}
+
+export function countCredentials(
+  store: Store,
+  query: CredentialQuery,
+  atMost = ALL,
+): Promise<Counted<CredentialPlace>> {
+  return countFrom(FIRST_CREDENTIAL, (from, most) => store.countCredentials(query, from, most), atMost);
+}
+
+/** Those behind the first `offset`. */
+export async function listCredentials(
+  store: Store,
+  query: CredentialQuery,
+  offset = 0,
+  limit = ALL,
+): Promise<Credential[]> {
+  const { reached } = await countCredentials(store, query, offset);
+  return rowsFrom(reached, (from, most) => store.listCredentials(query, from, most), { limit });
+}
+
+export function countLeases(
+  store: Store,
+  query: LeaseQuery,
+  beforeSeq = NEWEST_LEASE,
+  atMost = ALL,
+): Promise<Counted<number>> {
+  return countFrom(beforeSeq, (from, most) => store.countLeases(query, from, most), atMost);
+}
+
+/** Those older than `beforeSeq`, behind the first `offset` of them. */
+export async function listLeases(
+  store: Store,
+  query: LeaseQuery,
+  beforeSeq = NEWEST_LEASE,
+  offset = 0,
+  limit = ALL,
+): Promise<Lease[]> {
+  const { reached } = await countLeases(store, query, beforeSeq, offset);
+  return rowsFrom(reached, (from, most) => store.listLeases(query, from, most), { limit });
+}
+
+export async function countEnded(store: Store, marked: MarkedLeases): Promise<number> {
+  return (await countFrom(marked.mark.seq, (from) => store.countEnded(marked, from))).count;
+}
+
+/** The ordinals that fit, in that order. */
+export async function matchEntries(
+  store: Store,
+  filter: AuditFilter,
+  from: number,
+  to: number,
+  order: 'asc' | 'desc' = 'asc',
+): Promise<number[]> {
+  return rowsFrom(order === 'asc' ? from : to, async (place: number) => {
+    const range = order === 'asc' ? ([place, to] as const) : ([from, place] as const);
+    const { seqs, reached } = await store.matchEntries(filter, ...range, order);
+    return { rows: seqs, reached };
+  });
+}

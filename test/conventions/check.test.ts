@@ -1,0 +1,78 @@
+// The command that checks everything, run on test files made up here: what it must call green, and what it must not.
+
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { after, test } from 'node:test';
+import { ROOT } from './source.ts';
+
+/** A store that somebody asked for would be the only one. */
+const { LEASEHOLD_TEST_STORE: _, ...environment } = process.env;
+const run = (name: string, more: Record<string, string> = {}) =>
+  spawnSync(process.execPath, [path.join(ROOT, 'scripts/check.ts'), name], {
+    encoding: 'utf8',
+    env: { ...environment, ...more },
+  });
+
+const folder = mkdtempSync(path.join(tmpdir(), 'leasehold-check-'));
+after(() => rmSync(folder, { recursive: true, force: true }));
+
+function check(name: string, body: string) {
+  const file = path.join(folder, `${name}.test.ts`);
+  writeFileSync(file, `import { test } from 'node:test';\n${body}\n`);
+  return run(file);
+}
+
+test('passing tests are green, and the output ends with the summary and a line for the store', () => {
+  const { status, stdout, stderr } = check('green', `test('one', () => {});`);
+  assert.equal(status, 0, stdout + stderr);
+  assert.match(
+    stdout,
+    /ℹ tests 1\n.*ℹ pass 1\n.*ℹ skipped 0\nℹ todo 0\nℹ duration_ms [\d.]+\nsqlite {3}1 tests of 1 files ok [\d.]+ s\n$/s,
+  );
+});
+
+test('a failing test is not green', () => {
+  assert.equal(check('failing', `test('one', () => { throw new Error('no'); });`).status, 1);
+});
+
+// Samples for the check to refuse, put together here so that nobody takes them for tests that are put off.
+for (const [word, state] of [
+  ['skip', 'skipped'],
+  ['todo', 'todo'],
+] as const) {
+  for (const body of [`test('one', { ${word}: true }, () => {});`, `test('one', (t) => t.${word}('no server'));`])
+    test(`a test that is ${state} is not green: ${body}`, () => {
+      const { status, stdout } = check('unfinished', body);
+      assert.equal(status, 1);
+      assert.match(stdout, new RegExp(`✖ ${state}, and nothing here may be: "one"[^]*ℹ tests 1`));
+    });
+}
+
+test('a test of the service runs on both stores, and on one alone where that is asked for', () => {
+  const name = 'test/e2e/documents.test.ts';
+  const both = run(name);
+  assert.equal(both.status, 0, both.stdout + both.stderr);
+  assert.match(both.stdout, /\nsqlite {3}2 tests of 1 files ok [\d.]+ s\npostgres 2 tests of 1 files ok [\d.]+ s\n$/);
+  const alone = run(name, { LEASEHOLD_TEST_STORE: 'postgres' });
+  assert.match(alone.stdout, /duration_ms [\d.]+\npostgres 2 tests of 1 files ok [\d.]+ s\n$/);
+});
+
+test('a store on which nothing of it runs is not green', () => {
+  const { status, stdout } = run('test/conventions/check.test.ts', { LEASEHOLD_TEST_STORE: 'postgres' });
+  assert.equal(status, 1);
+  assert.match(stdout, /✖ no test ran\n[\s\S]*postgres 0 tests of 0 files FAILED/);
+});
+
+test('a name that is no test is refused before anything runs', () => {
+  const { status, stdout, stderr } = run('test/nowhere.test.ts');
+  assert.deepEqual([status, stdout, stderr], [1, '', 'no such test: test/nowhere.test.ts\n']);
+});
+
+test('tests run with the flags that the service runs with', () => {
+  const { status, stdout } = check('flags', `test('one', () => { ({}).__proto__; });`);
+  assert.equal(status, 1);
+  assert.match(stdout, /ERR_PROTO_ACCESS/);
+});

@@ -1,0 +1,58 @@
+/** A checkout made up for a test of what starts programs, with an npm of its own: nothing is downloaded, nothing real replaced. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { text } from 'node:stream/consumers';
+import type { TestContext } from 'node:test';
+import { ROOT } from './source.ts';
+
+// Writes down that it was called and how, takes a while as npm does, and brings this very Node as the project's own.
+const NPM = `
+const fs = require('node:fs');
+fs.appendFileSync('calls', process.argv.slice(2).join(' ') + '\\n');
+if (fs.existsSync('offline')) { console.error('no such host'); process.exit(7); }
+setTimeout(() => {
+  fs.mkdirSync('node_modules/.bin', { recursive: true });
+  fs.symlinkSync(process.execPath, 'node_modules/.bin/node');
+}, 300);
+`;
+
+/** `files` by their names from the top of it. */
+export function makeCheckout(t: TestContext, files: Readonly<Record<string, string>>): string {
+  const folder = mkdtempSync(path.join(tmpdir(), 'leasehold-launch-'));
+  t.after(() => rmSync(folder, { recursive: true, force: true }));
+  for (const name of ['child-process', 'flags', 'install', 'launch', 'leasehold']) {
+    cpSync(path.join(ROOT, `scripts/${name}.mjs`), path.join(folder, `scripts/${name}.mjs`));
+  }
+  const all = { 'package.json': '{"type":"module"}', 'package-lock.json': '{}', 'npm/npm-cli.cjs': NPM, ...files };
+  for (const [name, content] of Object.entries(all)) {
+    mkdirSync(path.dirname(path.join(folder, name)), { recursive: true });
+    writeFileSync(path.join(folder, name), content);
+  }
+  return folder;
+}
+
+/** Runs a script of it from elsewhere, on this Node. */
+export function spawnIn(folder: string, script: string, words: readonly string[], nodeFlags: readonly string[] = []) {
+  // Where compiled code is kept is the checkout's to say.
+  const { NODE_COMPILE_CACHE: _, ...inherited } = process.env;
+  const env = {
+    ...inherited,
+    npm_execpath: path.join(folder, 'npm/npm-cli.cjs'),
+    INIT_CWD: 'where the caller stood',
+    HOME: folder,
+  };
+  return spawn(process.execPath, [...nodeFlags, path.join(folder, script), ...words], { cwd: tmpdir(), env });
+}
+
+export async function ending(child: ChildProcess) {
+  if (child.stdout === null || child.stderr === null) throw new Error('the program has no pipes');
+  const [out, err, [code, signal]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')]);
+  return { out, err, code, signal };
+}
+
+/** How often its npm was called. */
+export const callsOf = (folder: string): number =>
+  readFileSync(path.join(folder, 'calls'), 'utf8').trim().split('\n').length;

@@ -1,0 +1,118 @@
+// What starts the command `leasehold`, in a checkout and installed, with programs made up for the test in place of the real ones.
+
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { once } from 'node:events';
+import { chmodSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { callsOf, ending, makeCheckout, spawnIn } from './checkout.ts';
+
+const PROGRAM = `
+process.on('SIGTERM', () => process.exit(45));
+console.log(JSON.stringify({ pid: process.pid, words: process.argv.slice(2), cwd: process.cwd(), version: process.versions.node, cache: process.env.NODE_COMPILE_CACHE ?? null }));
+if (process.argv[2] === 'exit') process.exitCode = Number(process.argv[3]);
+if (process.argv[2] === 'throw') throw new Error('a bug of the program');
+if (process.argv[2] === 'stay') setInterval(() => {}, 1000);
+`;
+/** Node as it was, as far as the program that is started asks it. What that starts in turn is Node as it is. */
+const onOldNode = (version: string): string[] => [
+  '--import',
+  `data:text/javascript,Object.defineProperty(process,'versions',{value:{...process.versions,node:'${version}'}})`,
+];
+
+const checkout = (t: TestContext): string =>
+  makeCheckout(t, { 'src/bin/leasehold.ts': `const typed: number = 1;\nvoid typed;\n${PROGRAM}` });
+const installed = (t: TestContext): string => makeCheckout(t, { 'dist/bin/leasehold.js': PROGRAM });
+const run = (folder: string, words: readonly string[], flags: readonly string[] = []) =>
+  spawnIn(folder, 'scripts/leasehold.mjs', words, flags);
+
+test('in a checkout it installs what is missing, once, says so beside its output, and runs in this very process', async (t) => {
+  const folder = checkout(t);
+  for (const told of ['Installing what is missing (once) …\n', '']) {
+    const child = run(folder, ['get', './a b']);
+    const { out, err, code } = await ending(child);
+    assert.deepEqual([code, err], [0, told]);
+    const { pid, words, cwd } = JSON.parse(out);
+    assert.deepEqual([pid, words], [child.pid, ['get', './a b']]);
+    assert.equal(cwd, process.platform === 'darwin' ? cwd : tmpdir());
+  }
+  assert.equal(callsOf(folder), 1);
+  assert.ok(existsSync(path.join(folder, 'node_modules/.cache/leasehold')));
+});
+
+test('on an older Node it runs on the one that the checkout brings along, and ends as that ends', async (t) => {
+  const folder = checkout(t);
+  const child = run(folder, ['exit', '9'], onOldNode('20.20.2'));
+  const { out, code } = await ending(child);
+  const { pid, version, cache } = JSON.parse(out);
+  assert.deepEqual([code, version], [9, process.versions.node]);
+  assert.equal(cache, null, 'what `run` starts would inherit it');
+  assert.notEqual(pid, child.pid);
+
+  const staying = run(folder, ['stay'], onOldNode('24.20.99'));
+  const ended = ending(staying);
+  assert.ok(staying.stdout);
+  await once(staying.stdout, 'data');
+  staying.kill('SIGTERM');
+  assert.equal((await ended).code, 45);
+});
+
+test('an installation that fails, or is broken off, is told in a line, and nothing is run', async (t) => {
+  const folder = checkout(t);
+  writeFileSync(path.join(folder, 'offline'), '');
+  const { out, err, code } = await ending(run(folder, ['x']));
+  assert.deepEqual([out, code], ['', 1]);
+  assert.match(
+    err,
+    /^Installing what is missing \(once\) …\nleasehold: no such host\n"npm ci" failed \(exit code 7\)\.\n$/,
+  );
+
+  const slow = run(checkout(t), ['x']);
+  const ended = ending(slow);
+  assert.ok(slow.stderr);
+  await once(slow.stderr, 'data');
+  slow.kill('SIGTERM');
+  assert.deepEqual([(await ended).out, (await ended).signal], ['', 'SIGTERM']);
+});
+
+test('installed it runs what was built, in this very process, and never installs', async (t) => {
+  const folder = installed(t);
+  const child = run(folder, ['exit', '3']);
+  const { out, err, code } = await ending(child);
+  assert.deepEqual([code, err, JSON.parse(out).pid], [3, '', child.pid]);
+  assert.throws(() => readFileSync(path.join(folder, 'calls')));
+});
+
+test('installed on a Node that is too old, it says so in one line', async (t) => {
+  const folder = installed(t);
+  for (const version of ['18.0.0', '22.99.99', '24.9.1', '24.20.99']) {
+    const { out, err, code } = await ending(run(folder, ['x'], onOldNode(version)));
+    assert.deepEqual([out, code], ['', 1], version);
+    assert.equal(err, `leasehold: Node 24.21.0 or later is needed, and this is ${process.version}.\n`);
+  }
+  for (const version of ['24.21.0', '24.100.0', '25.0.0', '100.0.0']) {
+    assert.equal((await ending(run(folder, ['x'], onOldNode(version)))).code, 0, version);
+  }
+});
+
+test('a bug of the program is shown as one', async (t) => {
+  const { err, code } = await ending(run(installed(t), ['throw']));
+  assert.equal(code, 1);
+  assert.match(err, /Error: a bug of the program\n {4}at file:/);
+});
+
+test('a file of ours in --env-file is not read by Node, which would do what NODE_OPTIONS in it says', (t) => {
+  const folder = installed(t);
+  const command = path.join(folder, 'scripts/leasehold.mjs');
+  chmodSync(command, 0o755);
+  writeFileSync(path.join(folder, 'evil.mjs'), "console.log('evil');");
+  writeFileSync(path.join(folder, '.env'), `NODE_OPTIONS=--import=${path.join(folder, 'evil.mjs')}\n`);
+  const PATH = `${path.dirname(process.execPath)}:${process.env['PATH']}`;
+  for (const file of ['.env', '.none']) {
+    const words = ['run', '--env-file', file, '--', 'x'];
+    const out = execFileSync(command, words, { cwd: folder, env: { PATH }, encoding: 'utf8' });
+    assert.deepEqual(JSON.parse(out).words, words);
+  }
+});

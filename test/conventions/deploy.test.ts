@@ -1,0 +1,231 @@
+// deploy/, as far as it can be checked without an engine: what its files name is there, and what stands twice is the same.
+
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { cpSync, existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import path from 'node:path';
+import { test } from 'node:test';
+import { HARDENING, TUNING, withoutCoreDumps } from '../../scripts/flags.mjs';
+import { parseRootKey } from '../../src/crypto/keys.ts';
+import { help } from '../../src/server/configuration.ts';
+import { parseAddress } from '../../src/store/postgres/address.ts';
+import { temporaryFolder } from '../kit/directory.ts';
+import { parseYaml, type Yaml, type YamlMap } from '../kit/yaml.ts';
+import { readContainerfile } from './containerfile.ts';
+import { ROOT } from './source.ts';
+
+const DEPLOY = path.join(ROOT, 'deploy');
+const read = (name: string): string => readFileSync(path.join(DEPLOY, name), 'utf8');
+const compose = asMap(parseYaml(read('compose.yaml')));
+const services = Object.entries(asMap(compose['services'])).map(([name, service]) => ({ name, ...asMap(service) }));
+const nodes = services.filter(({ name }) => /^node\d$/.test(name));
+
+/** Everything that a service may say here; a key that is misspelt would be left unseen by some engines. */
+const SERVICE_KEYS = new Set(
+  'name image build pull_policy entrypoint command environment secrets volumes networks ports depends_on restart user hostname healthcheck read_only cap_drop security_opt ulimits stop_signal stop_grace_period'.split(
+    ' ',
+  ),
+);
+
+function asMap(value: Yaml | undefined): YamlMap {
+  assert.ok(typeof value === 'object' && value !== null && !Array.isArray(value));
+  return value as YamlMap;
+}
+
+/** The words of a sequence, or the keys of a mapping. */
+function words(value: Yaml | undefined): string[] {
+  if (Array.isArray(value)) return value.map(String);
+  return value === undefined ? [] : Object.keys(asMap(value));
+}
+
+test('every service says only what compose files have, and names only what the file defines', () => {
+  for (const service of services) {
+    const { name, ...rest }: YamlMap & { name: string } = service;
+    assert.deepEqual(
+      Object.keys(rest).filter((key) => !SERVICE_KEYS.has(key)),
+      [],
+      name,
+    );
+    for (const kind of ['secrets', 'networks'] as const) {
+      const defined = new Set(words(compose[kind]));
+      assert.deepEqual(
+        words(rest[kind]).filter((word) => !defined.has(word)),
+        [],
+        `${name}: ${kind}`,
+      );
+    }
+    for (const [other, { condition }] of Object.entries(asMap(rest['depends_on'] ?? {})).map(
+      ([key, value]) => [key, asMap(value)] as const,
+    )) {
+      const on = services.find((each) => each.name === other);
+      assert.ok(on !== undefined, `${name} depends on ${other}`);
+      const isRight =
+        condition === 'service_completed_successfully'
+          ? !('restart' in on)
+          : condition === 'service_healthy' && 'healthcheck' in on;
+      assert.ok(isRight, `${name} waits for ${other} to be ${condition}`);
+    }
+  }
+  const used = new Set(services.flatMap((service) => words((service as YamlMap)['secrets'])));
+  assert.deepEqual(
+    words(compose['secrets']).filter((name) => !used.has(name)),
+    [],
+  );
+});
+
+test('every file, folder and volume that a service mounts is there', () => {
+  const volumes = new Set(words(compose['volumes']));
+  for (const service of services) {
+    for (const mount of words((service as YamlMap)['volumes'])) {
+      const [from = ''] = mount.split(':');
+      assert.ok(
+        from.startsWith('./') ? existsSync(path.join(DEPLOY, from)) : volumes.has(from),
+        `${service.name}: ${mount}`,
+      );
+    }
+  }
+});
+
+test('no node leaves a core dump', () => {
+  for (const node of [...nodes, ...services.filter(({ name }) => name === 'schema')] as YamlMap[]) {
+    assert.equal(asMap(node['ulimits'])['core'], '0');
+  }
+});
+
+test('there are three nodes alike, each with a volume of its own', () => {
+  assert.equal(nodes.length, 3);
+  const alike = new Set(nodes.map(({ name: _, ...node }) => JSON.stringify({ ...node, volumes: null })));
+  assert.equal(alike.size, 1);
+  assert.equal(new Set(nodes.map((node) => String(words((node as YamlMap)['volumes'])))).size, 3);
+});
+
+test('every flag of a command is one that the program has', () => {
+  const schemaHelp = readFileSync(path.join(ROOT, 'src/bin/schema.ts'), 'utf8');
+  for (const { name, ...service } of services as YamlMap[]) {
+    const known = name === 'schema' ? schemaHelp : help();
+    if (!/^node\d$|^schema$/.test(String(name))) continue;
+    const flags = words(service['command']);
+    assert.ok(flags.length > 0);
+    for (const flag of flags) assert.ok(known.includes(` ${flag.replace(/=.*/, '')} `), `${name}: ${flag}`);
+  }
+});
+
+test('every file below run/secrets that something names is a secret of that service', () => {
+  for (const { name, ...service } of services as YamlMap[]) {
+    const granted = new Set(words(service['secrets']));
+    const named = [
+      ...words(service['command'])
+        .join(' ')
+        .matchAll(/\/run\/secrets\/(\w+)/g),
+    ].map(([, secret = '']) => secret);
+    assert.deepEqual(
+      named.filter((secret) => !granted.has(secret)),
+      [],
+      String(name),
+    );
+  }
+  assert.match(read('haproxy.cfg'), /ssl crt \/run\/secrets\/balancer /);
+});
+
+test('no password, key or token stands in an environment or in a file of deploy', () => {
+  const environments = services.flatMap((service) => words((service as YamlMap)['environment']));
+  assert.deepEqual(environments, ['STANDBY_OF']);
+  for (const name of readdirSync(DEPLOY, { recursive: true, encoding: 'utf8' })) {
+    if (name.startsWith('secrets/') || !statSync(path.join(DEPLOY, name)).isFile()) continue;
+    assert.doesNotMatch(read(name), /lha_[\w-]{20}|PASSWORD '|[0-9a-f]{32}|[A-Za-z0-9+/]{43}=/, name);
+  }
+});
+
+test('secrets.sh makes every secret that compose.yaml names, fit for its use, and never a second time', (t) => {
+  const folder = temporaryFolder(t);
+  cpSync(path.join(DEPLOY, 'secrets.sh'), path.join(folder, 'secrets.sh'));
+  const run = () => execFileSync('sh', [path.join(folder, 'secrets.sh')], { stdio: 'pipe' });
+  run();
+  const made = path.join(folder, 'secrets');
+  const secret = (name: string): string => readFileSync(path.join(made, name), 'utf8').trim();
+  const files = Object.entries(asMap(compose['secrets'])).map(([name, value]) => [name, asMap(value)['file']]);
+  assert.deepEqual(
+    files,
+    words(compose['secrets']).map((name) => [name, `./secrets/${name}`]),
+  );
+  assert.deepEqual(readdirSync(made).sort(), [...words(compose['secrets']), 'ca_key'].sort());
+  for (const name of readdirSync(made)) assert.equal(statSync(path.join(made, name)).mode & 0o777, 0o400, name);
+
+  assert.notEqual(parseRootKey(secret('root_key')), null);
+  assert.match(secret('admin_token'), /^lha_[0-9a-f]{64}$/);
+  for (const role of ['owner', 'node']) {
+    const address = parseAddress(secret(`${role}_url`).replace('/run/secrets', made));
+    assert.equal(address.user, `leasehold_${role}`);
+    assert.equal(address.password, secret(`${role}_password`));
+    assert.equal(address.rootCertificates, readFileSync(path.join(made, 'ca'), 'latin1'));
+    const hosts = address.hosts.map((host) => (host.kind === 'tcp' ? host.host : ''));
+    for (const host of hosts)
+      assert.ok(
+        services.some(({ name }) => name === host),
+        host,
+      );
+  }
+  const verify = [
+    'verify',
+    '-CAfile',
+    path.join(made, 'ca'),
+    path.join(made, 'postgres_certificate'),
+    path.join(made, 'balancer'),
+  ];
+  execFileSync('openssl', verify, { stdio: 'pipe' });
+
+  const before = secret('root_key');
+  assert.throws(run, /deploy\/secrets is there already/);
+  assert.equal(secret('root_key'), before);
+});
+
+test('the balancer asks every node, by the address that the nodes believe, within what they take from one address', () => {
+  const text = read('haproxy.cfg');
+  const asked = [...text.matchAll(/^ {2}server (\w+) (\w+):7700$/gm)].map(([, , host]) => host);
+  assert.deepEqual(
+    asked,
+    nodes.map(({ name }) => name),
+  );
+  const balancer = services.find(({ name }) => name === 'balancer') as YamlMap;
+  const inside = asMap(asMap(balancer['networks'])['inside']);
+  for (const node of nodes as YamlMap[]) {
+    assert.ok(words(node['command']).includes(`--trusted-proxy=${inside['ipv4_address']}`));
+  }
+  assert.ok(Number(/maxconn (\d+) resolvers/.exec(text)?.[1]) < 500);
+  assert.match(text, /http-check send meth GET uri \/api\/v1\/health ver HTTP\/1\.1 hdr Host localhost$/m);
+});
+
+test('the shell scripts of deploy can be read by a shell', () => {
+  for (const name of ['secrets.sh', 'postgres/entry.sh', 'postgres/roles.sh']) {
+    execFileSync('sh', ['-n', path.join(DEPLOY, name)], { stdio: 'pipe' });
+  }
+});
+
+test('every image is pinned by a tag, and Node’s is the version that all is tested with', () => {
+  const manifest = JSON.parse(readFileSync(path.join(ROOT, 'package.json'), 'utf8'));
+  const runtime = JSON.parse(readFileSync(path.join(ROOT, 'scripts/runtime/package.json'), 'utf8'));
+  const { images } = readContainerfile();
+  assert.deepEqual(new Set(images), new Set([`docker.io/library/node:${runtime.version}-slim`]));
+  for (const service of services as YamlMap[]) assert.match(String(service['image']), /:\d+\.\d+(?:\.\d+)?$/);
+  assert.equal(
+    nodes.every((node) => (node as YamlMap)['image'] === `leasehold:${manifest.version}`),
+    true,
+  );
+});
+
+test('the image’s Node has the flags of the launcher, and its account is not root', () => {
+  const { entrypoint, user } = readContainerfile();
+  const words = [...HARDENING, ...TUNING, '/opt/leasehold/src/bin/server.ts'];
+  assert.deepEqual(entrypoint, withoutCoreDumps('node', words).flat());
+  assert.equal(user, 'node:node');
+});
+
+test('what the image copies is in the checkout, and is let through to the builder', () => {
+  const letThrough = read('Containerfile.dockerignore')
+    .split('\n')
+    .filter((line) => line.startsWith('!'))
+    .map((line) => line.slice(1));
+  const { copied } = readContainerfile();
+  assert.deepEqual([...new Set(copied.map(({ from }) => from))].sort(), letThrough.sort());
+  for (const { from } of copied) assert.ok(existsSync(path.join(ROOT, from)), from);
+});

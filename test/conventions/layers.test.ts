@@ -1,0 +1,246 @@
+// Who may import whom, held against every file of src. The table is the rule; a test feeds it files that break it.
+
+import assert from 'node:assert/strict';
+import { builtinModules } from 'node:module';
+import { test } from 'node:test';
+import { importsOf, readSources, resolveImport, type Source, toSource } from './source.ts';
+
+/** A folder of src, or a package, that has no row here is refused. */
+const LAYERS = {
+  mayImport: {
+    core: [],
+    platform: [],
+    crypto: ['core'],
+    masking: ['core'],
+    api: ['core'],
+    store: ['core', 'platform'],
+    ledger: ['core', 'crypto', 'store'],
+    vault: ['core', 'platform', 'crypto', 'store', 'ledger'],
+    http: ['core', 'platform', 'api', 'ledger', 'vault'],
+    server: ['core', 'platform', 'api', 'crypto', 'store', 'ledger', 'vault', 'http', 'client'],
+    client: ['core', 'api'],
+    run: ['core', 'platform', 'masking', 'client'],
+    mcp: ['core', 'platform', 'masking', 'api', 'client', 'run'],
+    cli: ['core', 'platform', 'masking', 'api', 'client', 'run', 'mcp', 'scripts/flags'],
+    bin: ['platform', 'store', 'server', 'cli'],
+  },
+  belongsTo: {
+    'node:crypto': ['crypto'],
+    'node:sqlite': ['store'],
+    postgres: ['store'],
+    fastify: ['http'],
+    typebox: ['api', 'http', 'mcp'],
+    pino: ['server'],
+    '@lydell/node-pty': ['run'],
+    '@modelcontextprotocol': ['mcp'],
+    'smol-toml': ['cli', 'mcp'],
+    yaml: ['cli'],
+    fflate: ['cli'],
+    'csv-parse': ['cli'],
+    'node:*': [
+      'platform',
+      'crypto',
+      'store',
+      'ledger',
+      'vault',
+      'http',
+      'server',
+      'client',
+      'run',
+      'mcp',
+      'cli',
+      'bin',
+    ],
+  },
+} as const satisfies Record<string, Record<string, readonly string[]>>;
+
+const rowsOf = (table: Record<string, readonly string[]>) => new Map(Object.entries(table));
+const layerOf = (name: string): string | undefined => /^src\/([^/]+)\/./.exec(name)?.[1];
+const isWithin = (name: string, part: string): boolean => name === part || /^[/.]/.test(name.slice(part.length));
+
+function packageRow(specifier: string): readonly string[] | undefined {
+  const rows = rowsOf(LAYERS.belongsTo);
+  const isBuiltin = specifier.startsWith('node:') || builtinModules.includes(specifier);
+  const name = isBuiltin ? `node:${specifier.replace(/^node:/, '')}` : specifier;
+  const own = [...rows.keys()].find((part) => name.startsWith(part) && isWithin(name, part));
+  return rows.get(own ?? (isBuiltin ? 'node:*' : ''));
+}
+
+function isAllowedFile(layer: string, target: string): boolean {
+  const rows = rowsOf(LAYERS.mayImport).get(layer) ?? [];
+  return [layer, ...rows].some((row) => {
+    const part = row.startsWith('scripts/') ? row : `src/${row}`;
+    return target.startsWith(part) && isWithin(target, part);
+  });
+}
+
+/** Every import of the file that the table does not allow, in words. */
+function breaches(source: Source): string[] {
+  const layer = layerOf(source.name);
+  if (layer === undefined || !rowsOf(LAYERS.mayImport).has(layer)) return [`${source.name} stands in no layer`];
+  return importsOf(source).flatMap(({ specifier }) => {
+    if (specifier === undefined) return [`${source.name} computes what it imports`];
+    const isAllowed = specifier.startsWith('.')
+      ? isAllowedFile(layer, resolveImport(source, specifier))
+      : (packageRow(specifier)?.includes(layer) ?? false);
+    return isAllowed ? [] : [`${source.name} imports ${specifier}`];
+  });
+}
+
+/** The first way found that leads from a file back to itself, types included; empty where there is none. */
+function findCircle(sources: readonly Source[]): string[] {
+  const relative = (source: Source) =>
+    importsOf(source).flatMap(({ specifier }) =>
+      specifier?.startsWith('.') ? [resolveImport(source, specifier)] : [],
+    );
+  const edges = new Map(sources.map((source) => [source.name, relative(source)]));
+  const finished = new Set<string>();
+  const walk = (name: string, way: readonly string[]): string[] => {
+    if (way.includes(name)) return [...way.slice(way.indexOf(name)), name];
+    if (finished.has(name)) return [];
+    for (const next of edges.get(name) ?? []) {
+      const circle = walk(next, [...way, name]);
+      if (circle.length > 0) return circle;
+    }
+    finished.add(name);
+    return [];
+  };
+  return [...edges.keys()].map((name) => walk(name, [])).find((circle) => circle.length > 0) ?? [];
+}
+
+const sources = readSources(['src']);
+
+test('src holds files, and every one of them stands in a layer of the table', () => {
+  assert.notEqual(sources.length, 0, 'src holds no file');
+  const homeless = sources.filter(({ name }) => !rowsOf(LAYERS.mayImport).has(layerOf(name) ?? ''));
+  assert.deepEqual(
+    homeless.map(({ name }) => name),
+    [],
+  );
+});
+
+test('core imports nothing but itself', () => {
+  assert.deepEqual(sources.filter(({ name }) => layerOf(name) === 'core').flatMap(breaches), []);
+});
+
+test('every layer imports only what the table allows it', () => {
+  assert.deepEqual(sources.flatMap(breaches), []);
+});
+
+for (const [part, owners] of rowsOf(LAYERS.belongsTo)) {
+  if (part === 'node:*') continue;
+  test(`${part} is imported by ${owners.join(' and ')} alone`, () => {
+    const strangers = sources.filter(({ name }) => !owners.includes(layerOf(name) ?? ''));
+    assert.deepEqual(
+      strangers
+        .flatMap(breaches)
+        .filter((line) => line.includes(` imports ${part.replace('node:', '')}`) || line.includes(` imports ${part}`)),
+      [],
+    );
+  });
+}
+
+test('what the client loads, in a browser too, is core and itself: no schema, and no package', () => {
+  const byName = new Map(sources.map((source) => [source.name, source]));
+  const loaded = new Set<string>();
+  const load = (name: string): void => {
+    if (loaded.has(name)) return;
+    loaded.add(name);
+    for (const { specifier = '', isTypeOnly } of importsOf(byName.get(name) ?? assert.fail(name))) {
+      // Node's own modules are loaded where Node is.
+      if (isTypeOnly || specifier.startsWith('node:')) continue;
+      assert.match(specifier, /^\./, `${name} loads ${specifier}`);
+      load(resolveImport(byName.get(name) ?? assert.fail(name), specifier));
+    }
+  };
+  load('src/client/leasehold.ts');
+  assert.equal(loaded.size > 10, true);
+  assert.deepEqual(
+    [...loaded].filter((name) => !/^src\/(?:client|core)\//.test(name)),
+    [],
+  );
+});
+
+test('the files import each other without circles', () => {
+  assert.deepEqual(findCircle(sources), []);
+});
+
+test('core and masking know no clock, no randomness, no environment, and await nothing', () => {
+  const impure =
+    /\b(?:Date\.now|new Date\(\)|Math\.random|process\.|globalThis|performance\.|console\.|fetch\(|set(?:Timeout|Interval|Immediate)|async\s|await\s)/;
+  const seen = toSource('src/core/a.ts', 'const at = Date.now(); // Math.random');
+  assert.match(seen.code, impure);
+  const pure = sources.filter(({ name }) => ['core', 'masking'].includes(layerOf(name) ?? ''));
+  assert.deepEqual(
+    pure.flatMap(({ name, code }) => code.match(impure)?.map((word) => `${name}: ${word}`) ?? []),
+    [],
+  );
+});
+
+const REFUSED: readonly [name: string, text: string][] = [
+  ['src/core/a.ts', `import { readFileSync } from 'node:fs';`],
+  ['src/core/a.ts', `import type { Buffer } from 'node:buffer';`],
+  ['src/core/a.ts', `import fs from 'fs';`],
+  ['src/core/a.ts', `import { seal } from '../crypto/sealing.ts';`],
+  ['src/core/operations/a.ts', `export * from '../../ledger/ledger.ts';`],
+  ['src/crypto/a.ts', `export {\n  rows,\n  columns as all,\n} from '../store/decode-rows.ts';`],
+  ['src/store/a.ts', `import { createHash } from 'node:crypto';`],
+  ['src/store/a.ts', `import { createHash } from 'crypto';`],
+  ['src/vault/a.ts', `import { DatabaseSync } from 'node:sqlite';`],
+  ['src/vault/a.ts', `const { randomBytes } = await import(/* lazily */ 'node:crypto');`],
+  ['src/vault/a.ts', `const key = (k: import('node:crypto').KeyObject) => k;`],
+  ['src/vault/a.ts', `const crypto = process.getBuiltinModule("crypto");`],
+  ['src/vault/a.ts', `const require = createRequire(import.meta.url);`],
+  ['src/vault/a.ts', 'await import(`node:$' + '{name}`);'],
+  ['src/http/a.ts', `import '../store/store.ts';`],
+  ['src/http/a.ts', `import type { Logger } from 'pino';`],
+  ['src/server/a.ts', `import fastify from 'fastify';`],
+  ['src/server/a.ts', `import { Type } from 'typebox/type';`],
+  ['src/server/a.ts', `import { run } from '../cli/run.ts';`],
+  ['src/server/a.ts', `import left from 'left-pad';`],
+  ['src/server/a.ts', `import { version } from '../../package.json' with { type: 'json' };`],
+  ['src/server/a.ts', `import { HARDENING } from '../../scripts/flags.mjs';`],
+  ['src/cli/a.ts', `import { install } from '../../scripts/install.mjs';`],
+  ['src/masking/a.ts', `import { Transform } from 'node:stream';`],
+  ['src/masking/a.ts', `import { run } from '../run/run.ts';`],
+  ['src/client/a.ts', `import { Type } from 'typebox';`],
+  ['src/client/a.ts', `import type { Server } from '../http/server.ts';`],
+  ['src/api/a.ts', `import type { Route } from '../http/route.ts';`],
+  ['src/vault/a.ts', `import type { Policy } from '../api/types.ts';`],
+  ['src/core2/a.ts', ''],
+  ['src/a.ts', ''],
+];
+
+const ALLOWED: readonly [name: string, text: string][] = [
+  ['src/core/a.ts', `// import fs from 'node:fs';\n/* import 'node:net' */ import { b } from './b.ts';`],
+  [
+    'src/core/a.ts',
+    `const words = "import fs from 'node:fs'", tick = \`$\{f({ a: 1 })} import('pino')\`, slash = /'|import "x"/;`,
+  ],
+  ['src/core/operations/a.ts', `import type { Fault } from '../errors.ts';`],
+  ['src/crypto/a.ts', `import { createHmac } from 'node:crypto';\nimport type { Entry } from '../core/audit.ts';`],
+  ['src/vault/a.ts', `import { open } from 'node:fs/promises';\nimport { seal } from '../crypto/sealing.ts';`],
+  ['src/http/a.ts', `import fastify, { type FastifyInstance } from 'fastify';\nimport { Type } from 'typebox';`],
+  [
+    'src/client/a.ts',
+    `import type { Credential } from '../api/types.ts';\nimport type { Lease } from '../api/types/lease.ts';`,
+  ],
+  ['src/cli/a.ts', `import { HARDENING } from '../../scripts/flags.mjs';`],
+  ['src/server/a.ts', `import { pino } from 'pino';\nimport { serve } from '../http/server.ts';`],
+];
+
+test('the rules see every forbidden way to import', () => {
+  for (const [name, text] of REFUSED) assert.equal(breaches(toSource(name, text)).length, 1, `${name}: ${text}`);
+});
+
+test('the rules leave alone what is allowed, quoted or commented out', () => {
+  for (const [name, text] of ALLOWED) assert.deepEqual(breaches(toSource(name, text)), [], `${name}: ${text}`);
+});
+
+test('the search for circles finds one of three files', () => {
+  const ring = ['b', 'c', 'a'].map((next, at) =>
+    toSource(`src/core/${'abc'[at]}.ts`, `import type { X } from './${next}.ts';`),
+  );
+  assert.deepEqual(findCircle(ring), ['src/core/a.ts', 'src/core/b.ts', 'src/core/c.ts', 'src/core/a.ts']);
+  assert.deepEqual(findCircle(ring.slice(0, 2)), []);
+});

@@ -1,0 +1,144 @@
+// What a decision costs, and how it is explained. SOURCE: design, "One ledger"; decisions, "Policies and decisions".
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { decide, explain } from '../../src/core/decision.ts';
+import { parseAgentName } from '../../src/core/names.ts';
+import { parsePath } from '../../src/core/path.ts';
+import { parsePattern } from '../../src/core/pattern.ts';
+import { type Policy, parsePolicy } from '../../src/core/policy.ts';
+import { PolicyIndex } from '../../src/core/policy-index.ts';
+import { runs } from '../kit/property.ts';
+
+const ANN = parseAgentName('ann');
+
+function policy(
+  name: string,
+  principal: string,
+  resources: string[],
+  actions = ['retrieve'],
+  maxTtlSeconds = 60,
+): Policy {
+  return { ...parsePolicy({ name, principal, resources, actions, maxTtlSeconds }), createdAt: 0 };
+}
+
+function indexOf(...policies: Policy[]): PolicyIndex {
+  const index = new PolicyIndex();
+  for (const each of policies) index.put(each);
+  return index;
+}
+
+/** The least time of a decision in microseconds, of many tries, so that a busy machine does not matter. */
+function costOf(index: PolicyIndex): number {
+  const asked = [parsePath('team/a/b/c/secret'), parsePath('nowhere/a/b/c/secret')];
+  let least = Number.POSITIVE_INFINITY;
+  for (let round = 0; round < 60; round++) {
+    const before = performance.now();
+    for (let time = 0; time < 100; time++) for (const path of asked) decide(index, ANN, 'retrieve', path);
+    least = Math.min(least, (performance.now() - before) / 200);
+  }
+  return least * 1000;
+}
+
+/** `count` policies of every sort that could slow a decision down: of others, of prefixes of names, and of the agent itself. */
+function crowd(count: number): PolicyIndex {
+  const index = indexOf(policy('team', 'agent:ann', ['team/*']));
+  for (let at = 0; at < count; at++) {
+    index.put(policy(`other-${at}`, `agent:other-${at}`, ['team/*', '*']));
+    index.put(policy(`stem-${at}`, `agent:x${at}*`, ['team/*']));
+    index.put(policy(`own-${at}`, 'agent:ann', [`own/${at}/*`, `team/a/${at}`]));
+  }
+  return index;
+}
+
+test('a decision costs the depth of the path, not the number of policies', () => {
+  const [few, many] = [crowd(5), crowd(5000)];
+  costOf(few);
+  // A thousand times as many policies: a look at each would cost about a thousand times as much.
+  const [small, large] = [costOf(few), costOf(many)];
+  assert.ok(large < small * 50 + 20, `${small} µs with few policies, ${large} µs with many`);
+});
+
+const REASONS: readonly [what: string, action: string, path: string, reason: string][] = [
+  [
+    'the policy and the pattern that decided',
+    'retrieve',
+    'prod/db/x',
+    'Policy short grants retrieve on prod/db/*; of those that match it is the most restrictive.',
+  ],
+  [
+    'the exact path',
+    'retrieve',
+    'prod/web',
+    'Policy long grants retrieve on prod/web; of those that match it is the most restrictive.',
+  ],
+  [
+    'the nearest pattern',
+    'retrieve',
+    'prod/d',
+    'No policy grants this agent the action on this path; the nearest pattern is prod/db/*.',
+  ],
+  [
+    'the nearest pattern, at a longer path',
+    'retrieve',
+    'prod/website/x',
+    'No policy grants this agent the action on this path; the nearest pattern is prod/web.',
+  ],
+  ['the missing action', 'delete', 'prod/db/x', 'No policy grants this agent the action.'],
+  [
+    'the actions that there are',
+    'destroy',
+    'prod/db/x',
+    'The action does not exist; there are retrieve, list, store, delete.',
+  ],
+];
+
+for (const [what, action, text, reason] of REASONS) {
+  test(`an explanation names ${what}`, () => {
+    const policies = indexOf(
+      policy('long', 'agent:ann', ['prod/db/*', 'prod/web'], ['retrieve'], 300),
+      policy('short', 'agent:a*', ['other', 'prod/db/*'], ['retrieve', 'list'], 60),
+      policy('bob', 'agent:bob', ['prod/d', 'prod/website/x'], ['retrieve', 'delete']),
+    );
+    const path = parsePath(text);
+    const decision = decide(policies, ANN, action, path);
+    const question = { policies, agent: ANN, action, path };
+    assert.equal(explain(decision, { ...question, isRegistered: true }), reason);
+    assert.equal(explain(decision, { ...question, isRegistered: false }), `${reason} The agent is not registered.`);
+  });
+}
+
+test('an explanation says that no policy names the agent', () => {
+  const policies = indexOf(policy('bob', 'agent:bob', ['*']));
+  const path = parsePath('prod');
+  const question = { policies, agent: ANN, action: 'retrieve', path, isRegistered: true };
+  assert.equal(explain(decide(policies, ANN, 'retrieve', path), question), 'No policy names this agent.');
+});
+
+const commonLength = (a: string, b: string): number => {
+  let length = 0;
+  while (length < Math.min(a.length, b.length) && a[length] === b[length]) length++;
+  return length;
+};
+
+test('no pattern of the agent begins more like the path than the nearest one', () => {
+  const segments = fc.array(fc.constantFrom('a', 'b', 'ab', 'abc'), { minLength: 1, maxLength: 3 });
+  const paths = segments.map((parts) => parsePath(parts.join('/')));
+  const patterns = fc.tuple(paths, fc.constantFrom('', '/*')).map(([path, end]) => parsePattern(path + end));
+  fc.assert(
+    fc.property(fc.uniqueArray(patterns, { minLength: 1, maxLength: 6 }), paths, (resources, path) => {
+      const policies = indexOf(policy('p', 'agent:ann', resources));
+      const decision = decide(policies, ANN, 'retrieve', path);
+      const reason = explain(decision, { policies, agent: ANN, action: 'retrieve', path, isRegistered: true });
+      if (decision.allowed) return;
+      const nearest = /the nearest pattern is (\S+)\.$/.exec(reason)?.[1] ?? '';
+      assert.ok(
+        resources.some((pattern) => pattern === nearest),
+        reason,
+      );
+      const longest = Math.max(...resources.map((pattern) => commonLength(pattern, path)));
+      assert.equal(commonLength(nearest, path), longest, `${reason} ${path} ${resources}`);
+    }),
+    runs(300),
+  );
+});

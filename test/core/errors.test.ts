@@ -1,0 +1,37 @@
+// The closed table of faults. SOURCE: decisions, "HTTP"; interface 7.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { ERROR_STATUS } from '../../src/api/errors.ts';
+import { FAULT_CODES, Fault, type FaultCode, invalid } from '../../src/core/errors.ts';
+
+const TABLE: Readonly<Record<number, readonly FaultCode[]>> = {
+  400: ['INVALID_REQUEST'],
+  401: ['UNAUTHENTICATED', 'SESSION_EXPIRED', 'AUTH_FAILED'],
+  403: ['ACCESS_DENIED'],
+  404: ['NOT_FOUND'],
+  405: ['METHOD_NOT_ALLOWED'],
+  408: ['REQUEST_TIMEOUT'],
+  409: ['ALREADY_EXISTS', 'LEASE_ENDED'],
+  412: ['PRECONDITION_FAILED'],
+  413: ['PAYLOAD_TOO_LARGE'],
+  414: ['URI_TOO_LONG'],
+  415: ['UNSUPPORTED_MEDIA_TYPE'],
+  421: ['MISDIRECTED_REQUEST'],
+  429: ['RATE_LIMITED'],
+  431: ['HEADERS_TOO_LARGE'],
+  500: ['INTERNAL_ERROR', 'INTEGRITY_FAILURE'],
+  503: ['VAULT_LOCKED', 'UNAVAILABLE'],
+};
+
+test('the faults are those of the one table, each with its status', () => {
+  const rows = Object.entries(TABLE).flatMap(([status, codes]) => codes.map((code) => [code, Number(status)] as const));
+  assert.deepEqual({ ...ERROR_STATUS }, Object.fromEntries(rows));
+  assert.deepEqual([...FAULT_CODES], Object.keys(ERROR_STATUS));
+});
+
+test('a 400 names the field and the rule, and only faults that say so tell when to come back', () => {
+  assert.equal(invalid('max_ttl', 'must be whole').message, 'max_ttl: must be whole');
+  assert.equal(invalid('max_ttl', 'must be whole').code, 'INVALID_REQUEST');
+  assert.equal(invalid('max_ttl', 'must be whole').retryAfterSeconds, null);
+  assert.equal(new Fault('RATE_LIMITED', 'later', 7).retryAfterSeconds, 7);
+});

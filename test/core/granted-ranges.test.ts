@@ -1,0 +1,29 @@
+// The ranges that an agent may list: computed once for each change of its policies, and never out of date.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { AgentName, PolicyName } from '../../src/core/names.ts';
+import { rangesOf } from '../../src/core/pattern.ts';
+import { parsePolicy } from '../../src/core/policy.ts';
+import { PolicyIndex } from '../../src/core/policy-index.ts';
+
+const AGENT = 'ci-1' as AgentName;
+
+test('ranges follow every change of the policies, and are not computed again in between', () => {
+  const policies = new PolicyIndex();
+  const put = (name: string, principal: string, resources: readonly string[]): void =>
+    policies.put({ ...parsePolicy({ name, principal, resources: [...resources], actions: ['list'] }), createdAt: 0 });
+  const assertRanges = (): void =>
+    assert.deepEqual(policies.grantedRanges(AGENT, 'list'), rangesOf(policies.granted(AGENT, 'list')));
+  assertRanges();
+  put('one', 'agent:ci-1', ['b/*', 'a']);
+  assertRanges();
+  assert.equal(policies.grantedRanges(AGENT, 'list'), policies.grantedRanges(AGENT, 'list'));
+  put('two', 'agent:ci-*', ['b/c', 'c/*', 'a/*']);
+  assertRanges();
+  put('one', 'agent:ci-1', ['d']);
+  assertRanges();
+  policies.remove('two' as PolicyName);
+  assertRanges();
+  assert.deepEqual(policies.grantedRanges(AGENT, 'store'), []);
+});

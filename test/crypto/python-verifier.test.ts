@@ -1,0 +1,96 @@
+// The independent verifier agrees with the service: on the frozen log, on each of its tampered twins, and on logs made up. What it
+// says of the service's own export is held in test/spec.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { exportAuditKey } from '../../src/crypto/keys.ts';
+import { runs } from '../kit/property.ts';
+import { AUDIT, arbitraryEntry, chained } from './audit-vectors.ts';
+import { type Evidence, runVerifier, runVerifierOnMany, toExport } from './python-verifier.ts';
+import { keysFrom, keysOf } from './vectors.ts';
+
+const auditKey = AUDIT.audit_key;
+const intact = toExport(AUDIT.entries);
+const { head } = AUDIT;
+
+test('the frozen log is valid, with its head record and without', async (t) => {
+  for (const given of [head, null]) {
+    const { status, result } = await runVerifier(t, { text: intact, head: given, auditKey });
+    assert.equal(status, 0);
+    assert.deepEqual(result, {
+      valid: true,
+      entries: AUDIT.entries.length,
+      first_entry: AUDIT.entries[0]?.timestamp,
+      last_entry: AUDIT.entries.at(-1)?.timestamp,
+    });
+  }
+});
+
+test('each tampered twin is broken for it where it is for the service', async (t) => {
+  const evidence = AUDIT.tampered.map((twin) => ({ text: toExport(twin.entries), head: twin.head, auditKey }));
+  const verdicts = await runVerifierOnMany(t, evidence);
+  for (const [index, { name, break_at_entry, break_at_timestamp }] of AUDIT.tampered.entries()) {
+    const verdict = verdicts[index];
+    assert.equal(verdict?.status, 1, `${name}: ${verdict?.errors}`);
+    const { valid, break_at_entry: entry, break_at_timestamp: timestamp, message } = verdict.result;
+    assert.deepEqual([valid, entry, timestamp], [false, break_at_entry, break_at_timestamp], name);
+    assert.match(message, new RegExp(`broken at entry ${break_at_entry}:`), name);
+  }
+});
+
+test('its exit codes are 1 for a broken log, and 2 where it cannot tell', async (t) => {
+  const [twin] = AUDIT.tampered;
+  assert.ok(twin);
+  const broken = await runVerifier(t, { text: toExport(twin.entries), head: twin.head, auditKey });
+  assert.deepEqual([broken.status, broken.result.break_at_entry], [1, twin.break_at_entry]);
+  const unknown = await runVerifier(t, { text: intact, head, auditKey: 'no key' });
+  assert.deepEqual([unknown.status, unknown.result], [2, undefined]);
+});
+
+const line = AUDIT.entries.map((entry) => JSON.stringify(entry));
+const CANNOT_TELL: readonly (readonly [name: string, evidence: Partial<Evidence>])[] = [
+  ['the export is empty and there is no head record', { text: '', head: null }],
+  ['the last line has no end', { text: intact.slice(0, -1) }],
+  ['a line is no JSON', { text: `${line[0]}\n{"seq":2\n` }],
+  ['a line has a field too many', { text: `${line[0]?.replace('{', '{"more":1,')}\n` }],
+  ['a line lacks a field', { text: `${line[0]?.replace('"reason":null,', '')}\n` }],
+  ['a line has a key twice', { text: `${line[0]?.replace('{', '{"seq":1,')}\n` }],
+  ['a field has another type', { text: `${line[0]?.replace('"seq":1', '"seq":"1"')}\n` }],
+  ['the key is too short', { auditKey: Buffer.alloc(31).toString('base64') }],
+  ['the key is in another spelling', { auditKey: auditKey.slice(0, -1) }],
+  ['the head record is no head record', { head: 'six' }],
+];
+
+test('it does not pretend to know where it cannot', async (t) => {
+  const evidence = CANNOT_TELL.map(([, odd]) => ({ text: intact, head, auditKey, ...odd }));
+  const verdicts = await runVerifierOnMany(t, evidence);
+  for (const [index, [name]] of CANNOT_TELL.entries()) {
+    const verdict = verdicts[index];
+    assert.deepEqual([verdict?.status, verdict?.result], [2, undefined], `${name}: ${verdict?.errors}`);
+    assert.match(verdict?.errors ?? '', /^Cannot tell: .+\.\n$/, name);
+  }
+});
+
+test('another vault’s key calls the first entry broken', async (t) => {
+  const other = exportAuditKey(keysFrom(4));
+  const { status, result } = await runVerifier(t, { text: intact, head, auditKey: other });
+  assert.deepEqual([status, result.break_at_entry], [1, 1]);
+});
+
+test('logs of any text are valid for it, and broken where one of their fields is altered', async (t) => {
+  const keys = keysOf(AUDIT.root_key);
+  const drafts = fc.array(arbitraryEntry, { minLength: 60, maxLength: 60 });
+  await fc.assert(
+    fc.asyncProperty(drafts, fc.nat(59), async (list, at) => {
+      const { entries, head: end } = chained(keys, list);
+      const altered = entries.map((entry, index) => (index === at ? { ...entry, reason: `${entry.reason}.` } : entry));
+      const logs = [entries, altered].map((log) => ({ text: toExport(log), head: end, auditKey }));
+      const [good, bad] = await runVerifierOnMany(t, logs);
+      assert.deepEqual([good?.status, good?.result?.entries], [0, 60], String(good?.errors));
+      assert.deepEqual([bad?.status, bad?.result?.break_at_entry], [1, at + 1], String(bad?.errors));
+    }),
+    // Each try is a process: the first counterexample is enough.
+    { ...runs(3), endOnFailure: true },
+  );
+});

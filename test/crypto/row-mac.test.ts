@@ -1,0 +1,98 @@
+// The MACs on the rows that decide, frozen in test/vectors/rows-v1.json.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Agent, Session } from '../../src/core/agent.ts';
+import type { Credential } from '../../src/core/credential.ts';
+import type { KeptReply } from '../../src/core/idempotency.ts';
+import type { Policy } from '../../src/core/policy.ts';
+import {
+  isAgentAuthentic,
+  isCredentialAuthentic,
+  isPolicyAuthentic,
+  isReplyAuthentic,
+  isSessionAuthentic,
+  signAgent,
+  signCredential,
+  signPolicy,
+  signReply,
+  signSession,
+} from '../../src/ledger/authenticated-rows.ts';
+import { keysFrom, keysOf, readVectors } from './vectors.ts';
+
+type RowVector = { readonly mac: string } & (
+  | { readonly kind: 'agent'; readonly row: Agent }
+  | { readonly kind: 'policy'; readonly row: Policy }
+  | { readonly kind: 'session'; readonly row: Session }
+  | { readonly kind: 'credential'; readonly row: Credential }
+  | { readonly kind: 'reply'; readonly row: KeptReply }
+);
+
+const vectors = readVectors<{
+  root_key: string;
+  rows: RowVector[];
+  tampered: (RowVector & { readonly name: string })[];
+}>('rows-v1.json');
+const keys = keysOf(vectors.root_key);
+
+function sign(vector: RowVector, key = keys.row): string {
+  switch (vector.kind) {
+    case 'agent':
+      return signAgent(key, vector.row).mac;
+    case 'policy':
+      return signPolicy(key, vector.row).mac;
+    case 'session':
+      return signSession(key, vector.row).mac;
+    case 'credential':
+      return signCredential(key, vector.row).mac;
+    case 'reply':
+      return signReply(key, vector.row).mac;
+  }
+}
+
+function isAuthentic(vector: RowVector, key = keys.row): boolean {
+  const { mac } = vector;
+  switch (vector.kind) {
+    case 'agent':
+      return isAgentAuthentic(key, { ...vector.row, mac });
+    case 'policy':
+      return isPolicyAuthentic(key, { ...vector.row, mac });
+    case 'session':
+      return isSessionAuthentic(key, { ...vector.row, mac });
+    case 'credential':
+      return isCredentialAuthentic(key, { ...vector.row, mac });
+    case 'reply':
+      return isReplyAuthentic(key, { ...vector.row, mac });
+  }
+}
+
+test('the frozen rows have their frozen MACs', () => {
+  const kinds = ['agent', 'policy', 'session', 'credential', 'reply'] as const;
+  assert.deepEqual(new Set(vectors.rows.map(({ kind }) => kind)), new Set(kinds));
+  for (const vector of vectors.rows) {
+    assert.equal(sign(vector), vector.mac);
+    assert.equal(isAuthentic(vector), true);
+  }
+});
+
+for (const vector of vectors.tampered) {
+  test(`a row is not authentic: ${vector.kind}, ${vector.name}`, () => assert.equal(isAuthentic(vector), false));
+}
+
+test('a row is authentic under its own key alone', () => {
+  for (const vector of vectors.rows) {
+    for (const key of [keysFrom(7).row, keys.audit, keys.seal, keys.challenge]) {
+      assert.equal(isAuthentic(vector, key), false);
+    }
+  }
+});
+
+test('each field of each kind of row is under its MAC', () => {
+  for (const vector of vectors.rows) {
+    for (const [field, value] of Object.entries(vector.row)) {
+      const altered = typeof value === 'number' ? value + 1 : Array.isArray(value) ? [...value, ''] : `${value} `;
+      const tampered = { ...vector, row: { ...vector.row, [field]: altered } } as RowVector;
+      assert.equal(isAuthentic(tampered), false, `${vector.kind}.${field}`);
+    }
+  }
+});

@@ -1,0 +1,37 @@
+// The gate in front of work that would take every thread.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Gate } from '../../src/crypto/semaphore.ts';
+
+test('no more than its places are taken at once, in the order of the arrival, and every result comes back', async () => {
+  const gate = new Gate(3);
+  let inside = 0;
+  let most = 0;
+  const begun: number[] = [];
+  const work = (number: number) => async (): Promise<number> => {
+    begun.push(number);
+    inside += 1;
+    most = Math.max(most, inside);
+    await sleep(1);
+    inside -= 1;
+    return number * 2;
+  };
+  const numbers = Array.from({ length: 20 }, (_, number) => number);
+  const results = await Promise.all(numbers.map((number) => gate.pass(work(number))));
+  assert.deepEqual(
+    results,
+    numbers.map((number) => number * 2),
+  );
+  assert.equal(most, 3);
+  assert.deepEqual(begun, numbers);
+});
+
+test('work that fails gives its place free, and tells its caller alone', async () => {
+  const gate = new Gate(1);
+  const failing = gate.pass(() => Promise.reject(new Error('broken')));
+  const after = gate.pass(() => Promise.resolve('done'));
+  await assert.rejects(failing, /broken/);
+  assert.equal(await after, 'done');
+});

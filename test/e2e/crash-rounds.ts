@@ -1,0 +1,69 @@
+/**
+ * The rounds of the crash test: start the real service, inspect it, load it, kill it with SIGKILL at a moment nobody chose, and
+ * again on the same data directory. SIGKILL ends the process, not the machine: that a commit survives the loss of power
+ * rests on the sync that test/sqlite/wal-sync.test.ts holds, and on SQLite; no test here can pull the plug.
+ */
+
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { readAuditKey } from '../../src/server/audit-key.ts';
+import { type Configuration, readConfiguration } from '../../src/server/configuration.ts';
+import { createClient, readAgentKey } from '../kit/client.ts';
+import type { Scope } from '../kit/directory.ts';
+import { killWhileStarting, type ServiceProcess, startProcess } from '../kit/process.ts';
+import { Journal } from './client-journal.ts';
+import { Inspector, type Tally } from './consistency-check.ts';
+import type { Target } from './fixture.ts';
+import { Load } from './load.ts';
+import { Dice } from './random.ts';
+
+export const ROUNDS = 20;
+
+/** Milliseconds under load before the kill. */
+const LOAD_MS = { least: 20, more: 350 };
+/** A start takes about this long: a kill within it finds every step of it. */
+const START_MS = 400;
+
+/**
+ * Runs all rounds on the data directory, a new one. `onRound` hears of each kill. @throws what was found to be lost, half done or invented
+ */
+export async function runRounds(
+  scope: Scope,
+  dataDir: string,
+  seed: number,
+  onRound: (tally: Tally) => void = () => {},
+): Promise<Tally> {
+  const dice = new Dice(seed);
+  const journal = new Journal();
+  const load = new Load(journal, dice.fork());
+  const inspector = new Inspector(journal);
+  for (let round = 0; round <= ROUNDS; round++) {
+    if (dice.chance(0.3)) await killWhileStarting(dataDir, dice.below(START_MS));
+    const calls = journal.take();
+    const service = await startProcess(scope, dataDir);
+    const target = targetOf(service, dataDir);
+    if (round === 0) await load.prepare(target);
+    else await inspector.inspect(target, calls);
+    if (round === ROUNDS) {
+      await service.end('SIGTERM');
+      break;
+    }
+    const running = load.run(target);
+    await Promise.race([running, sleep(LOAD_MS.least + dice.below(LOAD_MS.more))]);
+    await service.end('SIGKILL');
+    await running;
+    onRound(inspector.tally);
+  }
+  return inspector.tally;
+}
+
+function targetOf({ address, adminToken }: ServiceProcess, dataDir: string): Target {
+  return {
+    address,
+    admin: createClient(address, adminToken),
+    keyOf: (name) => readAgentKey(dataDir, name),
+    auditKey: readAuditKey(readConfiguration(['--data-dir', dataDir], {}) as Configuration),
+    agentsDir: join(dataDir, 'agents'),
+    scratchFile: `${dataDir}.ndjson`,
+  };
+}

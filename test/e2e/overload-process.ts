@@ -1,0 +1,23 @@
+// The handle of the flood's process.
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import type { Scope } from '../kit/directory.ts';
+import type { FloodJob, FloodResult } from './overload-load.ts';
+
+export function startFlood(scope: Scope, job: FloodJob): { end(): Promise<FloodResult> } {
+  const file = join(import.meta.dirname, 'flood.ts');
+  const child = spawn(process.execPath, [file, JSON.stringify(job)], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  scope.after(() => child.kill('SIGKILL'));
+  let output = '';
+  child.stdout.on('data', (chunk) => (output += chunk));
+  return {
+    async end() {
+      child.kill('SIGTERM');
+      await once(child, 'close');
+      return JSON.parse(output.slice(output.indexOf('{'))) as FloodResult;
+    },
+  };
+}

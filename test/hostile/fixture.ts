@@ -1,0 +1,126 @@
+// A service with something in it, and the claim that hostile requests leave all of it as it was.
+
+import assert from 'node:assert/strict';
+import { globSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Answer, Client } from '../kit/client.ts';
+import { dumpCalled } from '../kit/direct-db.ts';
+import type { Scope } from '../kit/directory.ts';
+import { sendRaw, toAnswer } from '../kit/raw.ts';
+import { assertHeaders, assertRefused, type ErrorCode } from '../kit/responses.ts';
+import { startTestService, type TestService } from '../kit/service.ts';
+
+/** A request as it goes over the wire: what is left out is what an honest administrator sends. */
+export interface Asking {
+  readonly method?: string;
+  readonly target?: string;
+  /** The whole request line, where method and target do not say it. */
+  readonly line?: string;
+  readonly headers?: readonly string[];
+  /** Null leaves the Host out. */
+  readonly host?: string | null;
+  /** Null leaves the Authorization out. */
+  readonly token?: string | null;
+  readonly body?: string | Uint8Array;
+  readonly type?: string | null;
+}
+
+export interface Scene {
+  readonly service: TestService;
+  /** An agent that may do everything below `open/`. */
+  readonly agent: Client & { readonly token: string };
+  bytesOf(asking: Asking): Buffer;
+  /** Asks, and claims of whatever comes back what is true of every answer: never a 5xx, the shape, the headers. */
+  ask(asking: Asking): Promise<Answer>;
+  /** The error's code, or the status where it is none; `closed` where the connection ended without a word. */
+  codeOf(asking: Asking): Promise<string>;
+  /** Claims the codes of all rows at once, so that a failure shows every one that differs. */
+  assertCodes(rows: Readonly<Record<string, string>>, toAsking: (key: string) => Asking): Promise<void>;
+  /**
+   * Claims that `act` leaves every row and every key file as it was, adds no audit entry but those given as `event result`,
+   * and leaves a healthy service with a valid log.
+   */
+  untouchedBy(act: () => Promise<unknown>, recorded?: readonly string[]): Promise<void>;
+}
+
+const STORED_AT = 'open/stored';
+const HOST = 'localhost';
+
+export async function startScene(scope: Scope, flags: readonly string[] = []): Promise<Scene> {
+  const service = await startTestService(scope, flags);
+  const agent = await service.agent('insider', { 'open/*': ['retrieve', 'list', 'store', 'delete'] });
+  assert.equal((await service.admin.post('/api/v1/credentials', { path: STORED_AT, value: 'stored' })).status, 201);
+  const bytesOf = (asking: Asking) => toBytes(asking, service.adminToken);
+  const ask = async (asking: Asking): Promise<Answer> => {
+    const answer = toAnswer(await sendRaw(service.address, bytesOf(asking)));
+    assertSound(answer);
+    return answer;
+  };
+  const codeOf = async (asking: Asking): Promise<string> => {
+    const raw = await sendRaw(service.address, bytesOf(asking));
+    if (raw.status === 0) return raw.isClosed ? 'closed' : 'silent';
+    const answer = toAnswer(raw);
+    assertSound(answer);
+    return answer.body?.error?.code ?? String(answer.status);
+  };
+  return {
+    service,
+    agent,
+    bytesOf,
+    ask,
+    codeOf,
+    async assertCodes(rows, toAsking) {
+      const codes: Record<string, string> = {};
+      for (const key of Object.keys(rows)) codes[key] = await codeOf(toAsking(key));
+      assert.deepEqual(codes, rows);
+    },
+    async untouchedBy(act, recorded = []) {
+      const before = await look(service.dataDir);
+      await act();
+      const after = await look(service.dataDir);
+      assert.deepEqual(after.rows, before.rows);
+      assert.deepEqual(after.files, before.files);
+      assert.deepEqual(after.entries.slice(before.entries.length), recorded);
+      assert.deepEqual((await service.anonymous.get('/api/v1/health')).body, { data: { status: 'ok' } });
+      assert.equal((await service.admin.get('/api/v1/audit/verify')).body.data.valid, true);
+    },
+  };
+}
+
+/** What is true of every answer to whatever a caller sends. */
+export function assertSound(answer: Answer): void {
+  assert.equal(answer.status >= 100 && answer.status < 500, true, `${answer.status} ${answer.text}`);
+  if (answer.status < 400) assertHeaders(answer);
+  // HEAD has no body to say its code in.
+  else if (answer.text !== '') assertRefused(answer, answer.body?.error?.code as ErrorCode);
+}
+
+function toBytes(asking: Asking, adminToken: string): Buffer {
+  const { method = 'GET', target = '/api/v1/credentials', headers = [], host = HOST, body = '' } = asking;
+  const token = asking.token === undefined ? adminToken : asking.token;
+  const type = asking.type === undefined && body.length > 0 ? 'application/json' : (asking.type ?? null);
+  const isFramed = headers.some((line) => /^(?:content-length|transfer-encoding)\b/i.test(line));
+  const isKept = headers.some((line) => /^connection:/i.test(line));
+  const content = Buffer.from(body);
+  const lines = [
+    asking.line ?? `${method} ${target} HTTP/1.1`,
+    ...(host === null ? [] : [`Host: ${host}`]),
+    ...(token === null ? [] : [`Authorization: Bearer ${token}`]),
+    ...(type === null ? [] : [`Content-Type: ${type}`]),
+    ...(isFramed || content.length === 0 ? [] : [`Content-Length: ${content.length}`]),
+    ...headers,
+    ...(isKept ? [] : ['Connection: close']),
+  ];
+  return Buffer.concat([Buffer.from(`${lines.join('\r\n')}\r\n\r\n`, 'latin1'), content]);
+}
+
+/** Everything that is stored, read past the service: rows but those of the log and its head, key files, and the log itself. */
+async function look(dataDir: string): Promise<{ rows: Record<string, unknown>; files: string[]; entries: string[] }> {
+  const dump = await dumpCalled(dataDir);
+  const log = (dump['audit_entries'] ?? []).toSorted((a, b) => Number(a['seq']) - Number(b['seq']));
+  return {
+    rows: Object.fromEntries(Object.entries(dump).filter(([table]) => !table.startsWith('audit_'))),
+    files: globSync('**/{*,.*}', { cwd: join(dataDir, 'agents') }).sort(),
+    entries: log.map(({ event_type, result }) => `${event_type} ${result}`),
+  };
+}

@@ -1,0 +1,35 @@
+/** A client for many calls: connections that are kept, and nothing read but what a claim needs. */
+import { Agent, request } from 'node:http';
+import type { Scope } from './directory.ts';
+
+interface Told {
+  readonly status: number;
+  readonly text: string;
+}
+
+export type Call = (method: string, path: string, token: string | null, body?: unknown) => Promise<Told>;
+
+export function keepAlive(scope: Scope, address: string, connections = 64): Call {
+  const agent = new Agent({ keepAlive: true, maxSockets: connections });
+  scope.after(() => agent.destroy());
+  const { hostname, port } = new URL(address);
+  return (method, path, token, body) =>
+    new Promise((resolve, reject) => {
+      const text = body === undefined ? null : JSON.stringify(body);
+      const headers = {
+        ...(token === null ? {} : { authorization: `Bearer ${token}` }),
+        ...(text === null ? {} : { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) }),
+      };
+      const sent = request({ agent, hostname, port, method, path, headers }, (response) => {
+        let answer = '';
+        response.setEncoding('utf8');
+        response.on('data', (chunk: string) => {
+          answer += chunk;
+        });
+        response.on('end', () => resolve({ status: response.statusCode ?? 0, text: answer }));
+        response.on('error', reject);
+      });
+      sent.on('error', reject);
+      sent.end(text ?? undefined);
+    });
+}

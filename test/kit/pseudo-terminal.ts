@@ -1,0 +1,77 @@
+/** A person at a terminal: a real pseudo-terminal, on which a program runs, is typed at, and is read. */
+import { spawn } from '@lydell/node-pty';
+import { readToTheEnd } from '../../src/run/pty-drain.ts';
+import { COMPILED } from './command.ts';
+import type { Scope } from './directory.ts';
+
+const WITHIN_MS = 20_000;
+
+export interface PseudoTerminal {
+  readonly pid: number;
+  /** All that stood on the screen so far, with what paints it. */
+  screen(): string;
+  type(text: string): void;
+  resize(columns: number, rows: number): void;
+  /** Nobody reads what is painted until `resume`. */
+  pause(): void;
+  resume(): void;
+  /** Resolves when the screen matches. Rejects with the screen when that takes too long. */
+  shows(wanted: RegExp, withinMs?: number): Promise<void>;
+  readonly ended: Promise<{ readonly exitCode: number; readonly signal: number | undefined }>;
+}
+
+interface Start {
+  readonly folder: string;
+  readonly environment: Readonly<Record<string, string>>;
+  readonly columns?: number;
+  readonly rows?: number;
+}
+
+export function openPseudoTerminal(scope: Scope, command: readonly string[], start: Start): PseudoTerminal {
+  const [program = '', ...words] = command;
+  const { folder, environment, columns = 80, rows = 24 } = start;
+  const env = { PATH: process.env['PATH'] ?? '', TERM: 'xterm-256color', ...COMPILED, ...environment };
+  const child = spawn(program, words, { cwd: folder, cols: columns, rows, env });
+  const reading = readToTheEnd(child);
+  let seen = '';
+  const looks = new Set<() => void>();
+  child.onData((text) => {
+    seen += text;
+    for (const look of looks) look();
+  });
+  let hasEnded = false;
+  const ended = new Promise<{ exitCode: number; signal: number | undefined }>((resolve) =>
+    child.onExit(({ exitCode, signal }) => {
+      hasEnded = true;
+      resolve({ exitCode, signal: signal === 0 ? undefined : signal });
+    }),
+  );
+  scope.after(async () => {
+    if (!hasEnded) child.kill('SIGKILL');
+    await ended;
+  });
+  return {
+    pid: child.pid,
+    screen: () => seen,
+    type: (text) => child.write(text),
+    resize: (width, height) => child.resize(width, height),
+    pause: reading.pause,
+    resume: reading.resume,
+    shows: (wanted, withinMs = WITHIN_MS) =>
+      new Promise((resolve, reject) => {
+        const timer = setTimeout(() => end(new Error(`never showed ${wanted}: ${seen}`)), withinMs);
+        const end = (error: Error | null): void => {
+          clearTimeout(timer);
+          looks.delete(look);
+          if (error === null) resolve();
+          else reject(error);
+        };
+        const look = (): void => {
+          if (wanted.test(seen)) end(null);
+        };
+        looks.add(look);
+        look();
+      }),
+    ended,
+  };
+}

@@ -1,0 +1,56 @@
+/**
+ * Moves the clocks by which a service goes: the wall clock of this process, and on PostgreSQL that of the database, which decides
+ * there. Real timers and the monotonic clock go on. A file that moves it has it for itself: the test runner gives each file a
+ * process, and to be moved is a property of one database.
+ */
+import { mock } from 'node:test';
+import type { Scope } from './directory.ts';
+import { querySql } from './postmaster.ts';
+import { prepareDatabases } from './stores.ts';
+
+export interface MovedClock {
+  /**
+   * Sets the clock forward, or back with a negative number. A service in this process knows at once; with a database it is told by
+   * its next turn.
+   */
+  move(milliseconds: number): Promise<void>;
+  /** Sets it to the timestamp. */
+  moveTo(timestamp: string): Promise<void>;
+}
+
+/**
+ * The function by which PostgreSQL tells the time, put aside, and one in its place that adds what a test says. WHY not a search_path:
+ * the store has its own, and what PostgreSQL brings along goes before it. Statements that were planned before go on with the old one.
+ */
+const MOVABLE = `
+  ALTER FUNCTION pg_catalog.clock_timestamp() RENAME TO unmoved_timestamp;
+  CREATE TABLE public.moved (by_ms double precision NOT NULL);
+  INSERT INTO public.moved VALUES (0);
+  CREATE FUNCTION pg_catalog.clock_timestamp() RETURNS timestamptz VOLATILE LANGUAGE sql
+    AS 'SELECT pg_catalog.unmoved_timestamp() + (SELECT by_ms FROM public.moved) * interval ''1 millisecond''';`;
+
+/** To be called before what is to be moved is started. */
+export function moveClock(scope: Scope): MovedClock {
+  const now = Date.now.bind(Date);
+  const databases: string[] = [];
+  let aheadMs = 0;
+  const tell = async (url: string): Promise<void> => {
+    await querySql(url, `UPDATE public.moved SET by_ms = ${aheadMs}`);
+  };
+  prepareDatabases(scope, async (url) => {
+    await querySql(url, MOVABLE);
+    await tell(url);
+    databases.push(url);
+  });
+  mock.timers.enable({ apis: ['Date'], now: now() });
+  scope.after(() => mock.timers.reset());
+  const set = async (time: number): Promise<void> => {
+    aheadMs = time - now();
+    mock.timers.setTime(time);
+    await Promise.all(databases.map(tell));
+  };
+  return {
+    move: (milliseconds) => set(Date.now() + milliseconds),
+    moveTo: (timestamp) => set(Date.parse(timestamp)),
+  };
+}

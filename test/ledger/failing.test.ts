@@ -1,0 +1,195 @@
+// When a commit fails: no value, no half-truth, memory as the store has it, and recovery without anybody's help.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import type { AgentName, PolicyName } from '../../src/core/names.ts';
+import type { Pattern } from '../../src/core/pattern.ts';
+import type { PolicyDraft, Principal, TtlSeconds } from '../../src/core/policy.ts';
+import { NEWEST_LEASE } from '../../src/store/queries.ts';
+import { StoreFailure } from '../../src/store/store.ts';
+import { deregisterAgent, listAgents, registerAgent } from '../../src/vault/agents.ts';
+import { deleteCredential } from '../../src/vault/credentials.ts';
+import { createPolicy, deletePolicy, readPolicy } from '../../src/vault/policies.ts';
+import { runs } from '../kit/property.ts';
+import { newAgentKey } from '../vault/agents-fixture.ts';
+import {
+  admin,
+  assertMemoryIsTheStore,
+  get,
+  type OpenedVault,
+  openVault,
+  outcomeOf,
+  put,
+  readLog,
+  settle,
+  toPath,
+  until,
+  verify,
+  withCommit,
+} from '../vault/fixture.ts';
+
+type Mishap = 'none' | 'before' | 'after';
+
+/** A store whose commits meet the mishaps in turn; `before` writes nothing, `after` has written, and neither says so. */
+function withMishaps(mishaps: Mishap[]) {
+  return withCommit(async (_batch, commit) => {
+    const mishap = mishaps.shift() ?? 'none';
+    if (mishap === 'before') throw new StoreFailure('unavailable', 'a made-up failure');
+    await commit();
+    if (mishap === 'after') throw new StoreFailure('unknown', 'a made-up loss of the connection');
+  });
+}
+
+const draft = (name: string): PolicyDraft => ({
+  name: name as PolicyName,
+  principal: 'agent:ci-*' as Principal,
+  resources: ['prod/*' as Pattern],
+  actions: ['retrieve'],
+  maxTtlSeconds: 300 as TtlSeconds,
+});
+
+async function register(vault: OpenedVault, name: string, context = admin()) {
+  return registerAgent(vault, context, {
+    name: name as AgentName,
+    description: '',
+    publicKey: newAgentKey().publicKey,
+  });
+}
+
+test('after a commit that failed every caller of the turn is refused, without a value, and nothing happened', async (t) => {
+  const mishaps: Mishap[] = [];
+  const vault = await openVault(t, { inFront: withMishaps(mishaps) });
+  await put(vault, 'prod/key', 'the value');
+  await createPolicy(vault, admin(), draft('old'));
+  const before = await readLog(vault.real);
+  mishaps.push('before');
+  const answers = await Promise.allSettled([
+    get(vault, 'prod/key'),
+    put(vault, 'prod/new'),
+    register(vault, 'ci-1'),
+    createPolicy(vault, admin(), draft('new')),
+    deletePolicy(vault, admin(), 'old' as PolicyName),
+    get(vault, 'none'),
+  ]);
+  for (const answer of answers) {
+    assert.equal(answer.status, 'rejected');
+    assert.deepEqual([answer.reason.code, answer.reason.retryAfterSeconds], ['UNAVAILABLE', 1]);
+    assert.doesNotMatch(JSON.stringify(Object.values(answer.reason)) + answer.reason.stack, /the value/);
+  }
+  assert.equal(vault.ledger.state, 'failing');
+  assert.equal(vault.failures.length, 1);
+  assert.deepEqual(await readLog(vault.real), before);
+
+  const { rows } = await listAgents(vault, admin(), null);
+  assert.deepEqual(await Array.fromAsync(rows), [[]]);
+  assert.equal((await readPolicy(vault, admin(), 'old' as PolicyName)).name, 'old');
+  assert.equal(await outcomeOf(readPolicy(vault, admin(), 'new' as PolicyName)), 'NOT_FOUND');
+  assert.equal(await outcomeOf(get(vault, 'prod/new')), 'NOT_FOUND');
+  await assertMemoryIsTheStore(vault);
+  assert.equal(await get(vault, 'prod/key'), 'the value');
+  await register(vault, 'ci-1');
+  const everyLease = { agentId: null, agentName: null, path: null, status: null, now: vault.clock.now() };
+  assert.equal((await vault.real.countLeases(everyLease, NEWEST_LEASE, 10)).count, 1);
+  assert.equal((await verify(vault)).isValid, true);
+});
+
+test('a ledger whose commits fail is well again by itself, once they don’t', async (t) => {
+  const mishaps: Mishap[] = [];
+  const vault = await openVault(t, { inFront: withMishaps(mishaps) });
+  mishaps.push('before', 'before');
+  assert.equal(await outcomeOf(put(vault, 'a')), 'UNAVAILABLE');
+  assert.equal(vault.ledger.state, 'failing');
+  await until(() => vault.ledger.state === 'ok', 'the ledger to recover without a caller');
+  assert.deepEqual(mishaps, []);
+  assert.equal(await outcomeOf(put(vault, 'a')), 'ok');
+  await assertMemoryIsTheStore(vault);
+});
+
+test('a commit that happened though it was not known is refused, and true from then on', async (t) => {
+  const mishaps: Mishap[] = [];
+  const vault = await openVault(t, { inFront: withMishaps(mishaps) });
+  await put(vault, 'prod/key', 'v');
+  mishaps.push('after');
+  const outcomes = await Promise.all([
+    outcomeOf(get(vault, 'prod/key', admin('once'))),
+    outcomeOf(createPolicy(vault, admin(), draft('made'))),
+    outcomeOf(deleteCredential(vault, admin(), toPath('prod/key'))),
+  ]);
+  assert.deepEqual(outcomes, ['UNAVAILABLE', 'UNAVAILABLE', 'UNAVAILABLE']);
+  assert.equal(await outcomeOf(get(vault, 'prod/key')), 'NOT_FOUND');
+  assert.equal((await readPolicy(vault, admin(), 'made' as PolicyName)).name, 'made');
+  const once = (await readLog(vault.real)).filter((entry) => entry.request_id === 'once');
+  assert.equal(once.length, 1);
+  await assertMemoryIsTheStore(vault);
+  assert.equal((await verify(vault)).isValid, true);
+});
+
+test('storage that broke under a write stops everything, says so once, and is never tried again', async (t) => {
+  let commits = 0;
+  const failure = new StoreFailure('broken', 'a made-up failure of a sync');
+  const vault = await openVault(t, {
+    inFront: withCommit(async () => {
+      commits += 1;
+      throw failure;
+    }),
+  });
+  const waiting = Array.from({ length: 200 }, () => outcomeOf(put(vault, 'a')));
+  assert.deepEqual(new Set(await Promise.all(waiting)), new Set(['UNAVAILABLE']));
+  assert.equal(vault.ledger.state, 'broken');
+  assert.deepEqual(vault.broken, [failure]);
+  assert.equal(await outcomeOf(put(vault, 'a')), 'UNAVAILABLE');
+  assert.equal(await outcomeOf(get(vault, 'a')), 'UNAVAILABLE');
+  await settle();
+  assert.equal(commits, 1);
+});
+
+test('whatever commits fail, what was answered is in the log once, and memory is as the store has it', async (t) => {
+  const mishap = fc.constantFrom<Mishap>('none', 'none', 'none', 'before', 'after');
+  const act = fc.constantFrom('put', 'get', 'remove', 'register', 'deregister', 'allow', 'forbid');
+  const together = fc.array(fc.tuple(act, fc.constantFrom('1', '2')), { minLength: 1, maxLength: 6 });
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(mishap, { maxLength: 20 }),
+      fc.array(together, { maxLength: 12 }),
+      async (mishaps, turns) => {
+        const left: Mishap[] = [];
+        const vault = await openVault(t, { inFront: withMishaps(left) });
+        await Promise.all([put(vault, 'p1'), put(vault, 'p2')]);
+        left.push(...mishaps);
+        const answered: string[] = [];
+        let refused = 0;
+        const calls: Record<string, (which: string, id: string) => Promise<unknown>> = {
+          put: (which, id) => put(vault, `p${which}`, 'v', admin(id)),
+          get: (which, id) => get(vault, `p${which}`, admin(id)),
+          remove: (which, id) => deleteCredential(vault, admin(id), toPath(`p${which}`)),
+          register: (which, id) => register(vault, `ci-${which}`, admin(id)),
+          deregister: (which, id) => deregisterAgent(vault, admin(id), `ci-${which}` as AgentName),
+          allow: (which, id) => createPolicy(vault, admin(id), draft(`policy-${which}`)),
+          forbid: (which, id) => deletePolicy(vault, admin(id), `policy-${which}` as PolicyName),
+        };
+        for (const [turn, acts] of turns.entries()) {
+          await Promise.all(
+            acts.map(async ([kind, which], index) => {
+              const id = `t${turn}-${index}`;
+              const outcome = await outcomeOf(calls[kind]?.(which, id) ?? Promise.reject(new Error(kind)));
+              if (outcome === 'UNAVAILABLE') refused += 1;
+              else answered.push(id);
+              assert.doesNotMatch(outcome, /bug/);
+            }),
+          );
+        }
+        left.length = 0;
+        await put(vault, 'last');
+        const ids = (await readLog(vault.real)).map((entry) => entry.request_id);
+        for (const id of answered) assert.equal(ids.filter((other) => other === id).length, 1, id);
+        assert.equal(new Set(ids).size, ids.length);
+        assert.equal(refused > 0, vault.failures.length > 0);
+        await assertMemoryIsTheStore(vault);
+        assert.equal((await verify(vault)).isValid, true);
+        await vault.real.close();
+      },
+    ),
+    runs(25),
+  );
+});

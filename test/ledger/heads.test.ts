@@ -1,0 +1,180 @@
+// The head record and the end of the log, when somebody was at them while the service stood: it starts, says so in one line,
+// and verification names the break now and for ever, whatever is written afterwards.
+
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { exportAuditKey } from '../../src/crypto/keys.ts';
+import { StartError } from '../../src/platform/private-files.ts';
+import { runVerifier } from '../crypto/python-verifier.ts';
+import { keysOf } from '../crypto/vectors.ts';
+import { dumpOutside, rowsOutside, runOutside } from '../kit/direct-db.ts';
+import { startTestService, type TestService } from '../kit/service.ts';
+import { STORE } from '../kit/stores.ts';
+
+interface Tampering {
+  readonly what: string;
+  /** `last` is the ordinal of the log's last entry then. */
+  readonly sql: (last: number) => string;
+  /** Where the break is from then on. */
+  readonly breakAt: (last: number) => number;
+  /**
+   * The last entry is missing, or another one. A node of a shared log does not start on that unless it is told to; nor does the
+   * embedded store where the head record does not name that entry either.
+   */
+  readonly takesEnd?: 'rows alone' | 'rows and head';
+}
+
+/** The start and one credential stored. */
+const OLD_SEQ = 2;
+const OLD_HEAD = 'UPDATE audit_head SET (seq, hmac, mac) = (SELECT seq, hmac, mac FROM old_head); DROP TABLE old_head;';
+const FORGED_MAC = "mac = 'AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA='";
+
+const TAMPERINGS: readonly Tampering[] = [
+  {
+    what: 'the end of the log is cut off',
+    sql: (last) => `DELETE FROM audit_entries WHERE seq > ${last - 2}`,
+    breakAt: (last) => last - 1,
+    takesEnd: 'rows alone',
+  },
+  { what: 'the head record is removed', sql: () => 'DELETE FROM audit_head', breakAt: (last) => last + 1 },
+  {
+    what: 'the head record’s MAC is forged',
+    sql: () => `UPDATE audit_head SET ${FORGED_MAC}`,
+    breakAt: (last) => last + 1,
+  },
+  {
+    what: 'the end is cut off and the head record made to fit',
+    sql: (last) =>
+      `DELETE FROM audit_entries WHERE seq > ${last - 2};
+       UPDATE audit_head SET seq = ${last - 2}, hmac = (SELECT hmac FROM audit_entries WHERE seq = ${last - 2}), ${FORGED_MAC}`,
+    breakAt: (last) => last - 1,
+    takesEnd: 'rows and head',
+  },
+  {
+    what: 'the end is cut off and the head record removed',
+    sql: (last) => `DELETE FROM audit_entries WHERE seq > ${last - 4}; DELETE FROM audit_head`,
+    breakAt: (last) => last - 3,
+    takesEnd: 'rows and head',
+  },
+  {
+    what: 'the log and its head record are both of an earlier time, and only the leases are not',
+    sql: () => `DELETE FROM audit_entries WHERE seq > (SELECT seq FROM old_head); ${OLD_HEAD}`,
+    breakAt: () => OLD_SEQ + 1,
+    takesEnd: 'rows and head',
+  },
+  { what: 'the head record is an older one', sql: () => OLD_HEAD, breakAt: (last) => last + 1 },
+  {
+    what: 'the hmac of the last entry is altered',
+    sql: (last) => `UPDATE audit_entries SET hmac = (SELECT hmac FROM audit_entries WHERE seq = 1) WHERE seq = ${last}`,
+    breakAt: (last) => last,
+    takesEnd: 'rows alone',
+  },
+  {
+    what: 'an entry is added behind the end',
+    sql: (last) =>
+      `INSERT INTO audit_entries SELECT ${last + 1}, id, timestamp, event_type, agent_name, resource, action, result,
+         policy_name, lease_id, reason, request_id, remote_addr, hmac FROM audit_entries WHERE seq = ${last}`,
+    breakAt: (last) => last + 1,
+  },
+  { what: 'all entries are removed', sql: () => 'DELETE FROM audit_entries', breakAt: () => 1, takesEnd: 'rows alone' },
+  {
+    what: 'all entries and the head record are removed',
+    sql: () => 'DELETE FROM audit_entries; DELETE FROM audit_head',
+    breakAt: () => 1,
+    takesEnd: 'rows and head',
+  },
+];
+
+async function lastEntry(dataDir: string): Promise<number> {
+  const [last] = await rowsOutside(dataDir, 'SELECT max(seq) AS seq FROM audit_entries');
+  return Number(last?.['seq']);
+}
+
+/** A vault with some entries, stopped; resolves to its directory and the ordinal of its last entry. */
+async function stoppedVault(t: TestContext, retrievals = 4): Promise<{ dataDir: string; last: number }> {
+  const service = await startTestService(t);
+  await service.admin.post('/api/v1/credentials', { path: 'prod/key', value: 'v' });
+  const keep = 'CREATE TABLE old_head AS SELECT seq, hmac, mac FROM audit_head';
+  await runOutside(service.dataDir, keep);
+  for (let i = 0; i < retrievals; i++) await service.admin.get('/api/v1/credentials/prod/key');
+  await service.stop();
+  return { dataDir: service.dataDir, last: await lastEntry(service.dataDir) };
+}
+
+async function verification(service: TestService) {
+  return (await service.admin.get('/api/v1/audit/verify')).body.data;
+}
+
+for (const { what, sql, breakAt, takesEnd } of TAMPERINGS) {
+  test(`it starts, says so once, and the break is told for ever: ${what}`, async (t) => {
+    const { dataDir, last } = await stoppedVault(t);
+    await runOutside(dataDir, sql(last));
+    const isRefused = takesEnd === 'rows and head' || (takesEnd === 'rows alone' && STORE === 'postgres');
+    const loss = /^The database has lost entries of the log: .*--accept-rollback/;
+    if (isRefused) await assert.rejects(startTestService(t, [], dataDir), { message: loss });
+    for (let start = 0; start < 2; start++) {
+      const flags = isRefused && start === 0 ? ['--accept-rollback'] : [];
+      const service = await startTestService(t, flags, dataDir);
+      if (start === 0) {
+        const warnings = service.warnings.filter((line) => !loss.test(line));
+        assert.equal(service.warnings.length - warnings.length, isRefused ? 1 : 0);
+        assert.equal(warnings.length, 1, service.warnings.join('\n'));
+        assert.match(warnings[0] ?? '', /^The audit log's head record .*GET \/api\/v1\/audit\/verify names.*\.$/);
+      }
+      const first = await verification(service);
+      assert.deepEqual([first.valid, first.break_at_entry], [false, breakAt(last)], JSON.stringify(first));
+      for (let i = 0; i < 3; i++) {
+        assert.equal((await service.admin.get('/api/v1/credentials/prod/key')).status, 200);
+      }
+      assert.deepEqual(await verification(service), first);
+      if (start === 1) await assertVerifierAgrees(t, service, first);
+      await service.stop();
+    }
+  });
+}
+
+async function assertVerifierAgrees(t: TestContext, service: TestService, told: Record<string, unknown>) {
+  const exported = await service.admin.get('/api/v1/audit/export');
+  const auditKey = exportAuditKey(keysOf(readFileSync(join(service.dataDir, 'root.key'), 'utf8').trim()));
+  const head = exported.headers.get('leasehold-audit-head');
+  assert.notEqual(head, null);
+  const { status, result } = await runVerifier(t, { text: exported.text, head, auditKey });
+  assert.equal(status, 1);
+  assert.deepEqual(
+    [result.break_at_entry, result.break_at_timestamp],
+    [told['break_at_entry'], told['break_at_timestamp']],
+  );
+}
+
+test('a log that nobody touched is valid at every start, and nothing is said', async (t) => {
+  const { dataDir, last } = await stoppedVault(t);
+  await runOutside(dataDir, 'DROP TABLE old_head');
+  for (let start = 1; start <= 2; start++) {
+    const service = await startTestService(t, [], dataDir);
+    assert.deepEqual(service.warnings, []);
+    const { valid, entries } = await verification(service);
+    assert.deepEqual([valid, entries], [true, last + 2 * start - 1]);
+    await service.stop();
+  }
+});
+
+for (const [what, retrievals] of [
+  ['leases are left', 4],
+  ['a credential alone is left', 0],
+] as const) {
+  test(`a vault whose log and own record were wiped is not taken for a new one: ${what}`, async (t) => {
+    const { dataDir } = await stoppedVault(t, retrievals);
+    await runOutside(
+      dataDir,
+      'DELETE FROM audit_entries; DELETE FROM audit_head; DELETE FROM vault; DROP TABLE old_head',
+    );
+    const before = await dumpOutside(dataDir);
+    await assert.rejects(
+      startTestService(t, [], dataDir),
+      (error) => error instanceof StartError && !error.message.includes('\n'),
+    );
+    assert.deepEqual(await dumpOutside(dataDir), before);
+  });
+}

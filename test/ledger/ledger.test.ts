@@ -1,0 +1,279 @@
+// The ledger: decide, lend, record, commit, then speak; in turns, in order, and with a bounded queue.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { Fault } from '../../src/core/errors.ts';
+import type { Operation } from '../../src/core/operation.ts';
+import { remove } from '../../src/core/operations/credentials.ts';
+import { serviceEvent } from '../../src/core/operations/lifecycle.ts';
+import type { Batch, Turn } from '../../src/store/store.ts';
+import {
+  admin,
+  get,
+  inFrontOf,
+  newGate,
+  openVault,
+  outcomeOf,
+  put,
+  readLog,
+  SILENT,
+  settle,
+  toPath,
+  until,
+  verify,
+  withCommit,
+} from '../vault/fixture.ts';
+
+const RECORDED = serviceEvent('service.start', null);
+
+test('nothing is answered before its entry is on disk', async (t) => {
+  let gate = newGate();
+  gate.open();
+  // Before the vault's own: a store that closes waits for the turn.
+  t.after(() => gate.open());
+  let commits = 0;
+  const vault = await openVault(t, {
+    inFront: withCommit(async (_batch, commit) => {
+      commits += 1;
+      await gate.pass;
+      await commit();
+    }),
+  });
+  await put(vault, 'prod/key', 'the value');
+  gate = newGate();
+  let answer: string | null = null;
+  const retrieved = get(vault, 'prod/key', admin('held')).then((value) => {
+    answer = value;
+  });
+  await until(() => commits === 2, 'its turn is decided');
+  await settle();
+  assert.equal(answer, null);
+  assert.equal(
+    (await readLog(vault.real)).some((entry) => entry.request_id === 'held'),
+    false,
+  );
+  gate.open();
+  await retrieved;
+  assert.equal(answer, 'the value');
+  assert.equal(
+    (await readLog(vault.real)).some((entry) => entry.request_id === 'held'),
+    true,
+  );
+});
+
+test('nothing is answered before the commit has come back, though it is on disk', async (t) => {
+  let gate = newGate();
+  gate.open();
+  // Before the vault's own: a store that closes waits for the turn.
+  t.after(() => gate.open());
+  let committed = 0;
+  const vault = await openVault(t, {
+    inFront: withCommit(async (_batch, commit) => {
+      await commit();
+      committed += 1;
+      await gate.pass;
+    }),
+  });
+  await put(vault, 'prod/key');
+  gate = newGate();
+  const answers: string[] = [];
+  const asked = [get(vault, 'prod/key', admin('late')), get(vault, 'none')].map(async (answer) =>
+    answers.push(await outcomeOf(answer)),
+  );
+  await until(() => committed === 2, 'the turn is committed');
+  await settle();
+  assert.equal(
+    (await readLog(vault.real)).some((entry) => entry.request_id === 'late'),
+    true,
+  );
+  assert.deepEqual(answers, []);
+  gate.open();
+  await Promise.all(asked);
+  assert.deepEqual(answers, ['ok', 'NOT_FOUND']);
+});
+
+test('what is asked for together shares turns, and each turn is one transaction', async (t) => {
+  const batches: Batch[] = [];
+  const gate = newGate();
+  // Before the vault's own: a store that closes waits for the turn.
+  t.after(() => gate.open());
+  const vault = await openVault(t, {
+    inFront: withCommit(async (batch, commit) => {
+      batches.push(batch);
+      if (batches.length === 2) await gate.pass;
+      await commit();
+    }),
+  });
+  await put(vault, 'prod/key');
+  const first = Array.from({ length: 30 }, () => get(vault, 'prod/key'));
+  await until(() => batches.length === 2, 'the first turn is decided');
+  // What comes while a turn is being synced waits for the next one.
+  const second = Array.from({ length: 32 }, () => get(vault, 'prod/key'));
+  await settle();
+  assert.equal(batches.length, 2);
+  gate.open();
+  await Promise.all([...first, ...second]);
+  assert.deepEqual(
+    batches.map(({ entries }) => entries.length),
+    [1, 30, 32],
+  );
+  const many = Array.from({ length: 150 }, () => get(vault, 'prod/key'));
+  await Promise.all(many);
+  const sizes = batches.slice(3).map(({ entries }) => entries.length);
+  assert.ok(sizes.length <= 5, `150 at once took ${sizes.length} transactions`);
+  assert.equal(
+    sizes.reduce((sum, size) => sum + size, 0),
+    150,
+  );
+  assert.equal((await verify(vault)).isValid, true);
+});
+
+test('what is not recorded commits nothing', async (t) => {
+  const batches: Batch[] = [];
+  const vault = await openVault(t, {
+    inFront: withCommit(async (batch, commit) => {
+      batches.push(batch);
+      await commit();
+    }),
+  });
+  await Promise.all(Array.from({ length: 10 }, () => vault.ledger.submit(SILENT)));
+  assert.deepEqual(batches, []);
+});
+
+test('answers come in the order of the questions, and so do the entries', async (t) => {
+  const vault = await openVault(t);
+  await put(vault, 'prod/key');
+  const ids = Array.from({ length: 200 }, (_, index) => `q${index}`);
+  const answered: string[] = [];
+  await Promise.all(
+    ids.map(async (id, index) => {
+      await outcomeOf(get(vault, index % 3 === 0 ? 'none' : 'prod/key', admin(id)));
+      answered.push(id);
+    }),
+  );
+  assert.deepEqual(answered, ids);
+  const entries = await readLog(vault.real);
+  assert.deepEqual(
+    entries.slice(1).map(({ request_id }) => request_id),
+    ids,
+  );
+});
+
+test('each operation of a turn sees what those before it changed', async (t) => {
+  const vault = await openVault(t);
+  const path = toPath('prod/key');
+  const outcomes = await Promise.all([
+    outcomeOf(get(vault, path)),
+    outcomeOf(put(vault, path, 'first')),
+    get(vault, path),
+    outcomeOf(put(vault, path, 'second')),
+    get(vault, path),
+    outcomeOf(vault.ledger.submit(remove(admin(), path))),
+    outcomeOf(get(vault, path)),
+    outcomeOf(put(vault, path, 'third')),
+    get(vault, path),
+  ]);
+  assert.deepEqual(outcomes, ['NOT_FOUND', 'ok', 'first', 'ok', 'second', 'ok', 'NOT_FOUND', 'ok', 'third']);
+  assert.equal(await get(vault, path), 'third');
+});
+
+test('a bug in one operation is its own caller’s alone', async (t) => {
+  const vault = await openVault(t);
+  await put(vault, 'prod/key', 'v');
+  const buggy: Operation<null> = {
+    ...SILENT,
+    decide() {
+      throw new TypeError('a bug');
+    },
+  };
+  const before = await readLog(vault.real);
+  const outcomes = await Promise.all([
+    get(vault, 'prod/key'),
+    outcomeOf(vault.ledger.submit(buggy)),
+    get(vault, 'prod/key'),
+  ]);
+  assert.deepEqual(outcomes, ['v', 'bug: TypeError: a bug', 'v']);
+  assert.equal((await readLog(vault.real)).length, before.length + 2);
+  assert.deepEqual([vault.failures, vault.ledger.state], [[], 'ok']);
+  assert.equal((await verify(vault)).isValid, true);
+});
+
+test('every turn that is opened is closed before the next one, whatever happens in it', async (t) => {
+  let open = 0;
+  const vault = await openVault(t, {
+    inFront: (store) =>
+      inFrontOf(store, {
+        async openTurn(keys, knownSeq): Promise<Turn> {
+          assert.equal(open, 0, 'a turn was opened beside another one');
+          const turn = await store.openTurn(keys, knownSeq);
+          open += 1;
+          const close = <T>(work: Promise<T>): Promise<T> =>
+            work.finally(() => {
+              open -= 1;
+            });
+          return {
+            found: turn.found,
+            shared: turn.shared,
+            commit: (batch) => close(turn.commit(batch)),
+            abandon: () => close(turn.abandon()),
+          };
+        },
+      }),
+  });
+  await put(vault, 'prod/key');
+  await vault.ledger.submit(SILENT);
+  assert.equal(open, 0);
+  // Decided without a mistake, but nothing can be done with it.
+  const unusable: Operation<null> = {
+    ...SILENT,
+    decide: (known, moment) => ({ ...RECORDED.decide(known, moment), changes: [{ kind: 'addVersion' } as never] }),
+  };
+  assert.equal(await outcomeOf(vault.ledger.submit(unusable)), 'UNAVAILABLE');
+  assert.equal(open, 0, 'a turn that failed was neither committed nor abandoned');
+  assert.equal(await get(vault, 'prod/key'), 'value of prod/key');
+  assert.equal((await verify(vault)).isValid, true);
+});
+
+test('an overfull queue refuses at once, and what it took is answered', async (t) => {
+  const gate = newGate();
+  // Before the vault's own: a store that closes waits for the turn.
+  t.after(() => gate.open());
+  const vault = await openVault(t, {
+    inFront: withCommit(async (_batch, commit) => {
+      await gate.pass;
+      await commit();
+    }),
+  });
+  const held = vault.ledger.submit(RECORDED);
+  await settle();
+  const taken = Array.from({ length: 1024 }, () => outcomeOf(vault.ledger.submit(SILENT)));
+  const refusals: unknown[] = [];
+  for (const operation of [SILENT, RECORDED]) {
+    vault.ledger.submit(operation).then(
+      () => refusals.push('answered'),
+      (fault) => refusals.push(fault),
+    );
+  }
+  await settle();
+  assert.equal(refusals.length, 2, 'the caller was left waiting');
+  for (const refusal of refusals) {
+    assert.ok(refusal instanceof Fault, String(refusal));
+    const { code, retryAfterSeconds } = refusal;
+    assert.deepEqual([code, retryAfterSeconds], ['UNAVAILABLE', 1]);
+  }
+  gate.open();
+  await held;
+  assert.deepEqual(new Set(await Promise.all(taken)), new Set(['ok']));
+  assert.equal(await outcomeOf(vault.ledger.submit(SILENT)), 'ok');
+  assert.deepEqual(vault.failures, []);
+});
+
+test('idle means that nothing waits and nothing runs', async (t) => {
+  const vault = await openVault(t);
+  await vault.ledger.idle();
+  const answers: string[] = [];
+  for (let i = 0; i < 100; i++) void vault.ledger.submit(RECORDED).then(() => answers.push('ok'));
+  await vault.ledger.idle();
+  await settle(1);
+  assert.equal(answers.length, 100);
+});

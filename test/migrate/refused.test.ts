@@ -1,0 +1,254 @@
+// What is not moved, and why: one line each, the source as it was, and nothing in the target that was not there.
+
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { cpSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { after, test } from 'node:test';
+import { move } from '../../src/server/migrate.ts';
+import { parseAddress } from '../../src/store/postgres/address.ts';
+import { createClient } from '../kit/client.ts';
+import { newDatabase } from '../kit/database.ts';
+import { runOutside } from '../kit/direct-db.ts';
+import { type Scope, temporaryFolder } from '../kit/directory.ts';
+import { querySql } from '../kit/postmaster.ts';
+import { startProcess } from '../kit/process.ts';
+import { startTestService } from '../kit/service.ts';
+import { photograph, photographRunning } from '../server/vaults.ts';
+import { fillVault } from './full-vault.ts';
+import {
+  assertRefused,
+  beginMove,
+  contentOf,
+  countRows,
+  moveVault,
+  photographDatabase,
+  urlFile,
+} from './migrations.ts';
+
+const scope = { after };
+const house = join(temporaryFolder(scope), 'data');
+const service = await startTestService(scope, [], house);
+await fillVault(service);
+await service.stop();
+
+function copyHouse(t: Scope): string {
+  const dataDir = join(temporaryFolder(t), 'data');
+  cpSync(house, dataDir, { recursive: true });
+  return dataDir;
+}
+
+const homeOf = (t: Scope): string => {
+  const home = join(temporaryFolder(t), 'home');
+  cpSync(house, home, { recursive: true, filter: (from) => !/leasehold\.db/.test(from) });
+  return home;
+};
+
+/** Whether nothing was made in it. */
+async function isUntouched(url: string): Promise<boolean> {
+  const [row] = await querySql(url, "SELECT to_regnamespace('leasehold') IS NULL AS is_so");
+  return row?.['is_so'] === true;
+}
+
+test('a wrong root key is refused before anything, from either side', async (t) => {
+  const [dataDir, url] = [copyHouse(t), await newDatabase(t)];
+  writeFileSync(join(dataDir, 'root.key'), `${Buffer.alloc(32, 7).toString('base64')}\n`);
+  const before = photograph(dataDir);
+  await assertRefused(
+    ['--from', dataDir, '--to', url],
+    /root\.key is not the root key of the vault in .*data\. Nothing was moved/,
+  );
+  assert.deepEqual(photograph(dataDir), before);
+  assert.equal(await isUntouched(url), true);
+  await moveVault(house, url);
+  const home = homeOf(t);
+  cpSync(join(dataDir, 'root.key'), join(home, 'root.key'));
+  const empty = photograph(home);
+  await assertRefused(['--from', url, '--to', home], /is not the root key of the vault in PostgreSQL at /);
+  assert.deepEqual(photograph(home), empty);
+  await assertRefused(['--from', url, '--to', join(home, 'new')], /The root key is missing: .*new\/root\.key/);
+  await moveVault(url, join(home, 'new'), ['--root-key-file', join(house, 'root.key')]);
+});
+
+test('a service that runs on the source is refused, and goes on', async (t) => {
+  const [dataDir, url] = [copyHouse(t), await newDatabase(t)];
+  const { address, adminToken } = await startProcess(t, dataDir);
+  const before = photographRunning(dataDir);
+  await assertRefused(['--from', dataDir, '--to', url], /A Leasehold runs on .*data\. Stop it first/);
+  assert.deepEqual(photographRunning(dataDir), before);
+  assert.equal(await isUntouched(url), true);
+  const { status } = await createClient(address, adminToken).get('/api/v1/credentials/stage/key');
+  assert.equal(status, 200);
+});
+
+test('a source that has lost entries of its log, or its anchor, is refused, and so is a target that has seen more', async (t) => {
+  const [ahead, url] = [copyHouse(t), await newDatabase(t)];
+  await (await startTestService(t, [], ahead)).stop();
+  const [behind, bare, home] = [copyHouse(t), copyHouse(t), homeOf(t)];
+  for (const dir of [behind, home]) cpSync(join(ahead, 'log.anchor'), join(dir, 'log.anchor'));
+  rmSync(join(bare, 'log.anchor'));
+  const loss = /has lost entries of the log: this node has seen entry \d+, and the log ends at \d+/;
+  await assertRefused(['--from', behind, '--to', url], loss);
+  await assertRefused(['--from', bare, '--to', url], /log\.anchor is missing/);
+  assert.equal(await isUntouched(url), true);
+  await moveVault(house, url);
+  await assertRefused(['--from', url, '--to', home], loss);
+});
+
+test('a node that goes on writing is noticed before the target is a vault', async (t) => {
+  const [url, home] = [await newDatabase(t), homeOf(t)];
+  await moveVault(house, url);
+  const node = await startProcess(t, homeOf(t), ['--database', url]);
+  const writes = (): void => {
+    const headers = { authorization: `Bearer ${node.adminToken}` };
+    const script = 'const [url, init] = process.argv.slice(1); await fetch(url, JSON.parse(init));';
+    const init = JSON.stringify({ headers });
+    const at = `${node.address}/api/v1/credentials/stage/key`;
+    const { status } = spawnSync(process.execPath, ['--input-type=module', '-e', script, at, init]);
+    assert.equal(status, 0);
+  };
+  const moving = move(
+    {
+      from: { kind: 'database', address: parseAddress(url) },
+      to: { kind: 'directory', dir: home },
+      rootKeyFile: join(house, 'root.key'),
+      acceptsBrokenChain: false,
+    },
+    { signal: new AbortController().signal, say: () => {}, progress: (what) => what === 'leases' && writes() },
+  );
+  await assert.rejects(
+    moving,
+    /^Error: A node still writes to PostgreSQL at [^\n]*: stop every one of them, and run this again\.$/,
+  );
+  assert.deepEqual(contentOf(home)['vault'], []);
+  assert.notEqual(contentOf(home)['leases']?.length, 0);
+});
+
+test('a target that holds something else is refused in one line and not changed', async (t) => {
+  const [url, other] = [await newDatabase(t), homeOf(t)];
+  await (await startTestService(t, ['--database', url], join(temporaryFolder(t), 'node'))).stop();
+  const before = await photographDatabase(url);
+  await assertRefused(
+    ['--from', house, '--to', url],
+    /^leasehold: PostgreSQL at .* holds another vault\. Give an empty one/,
+  );
+  assert.deepEqual(await photographDatabase(url), before);
+
+  await querySql(url, 'DELETE FROM leasehold.vault; DELETE FROM leasehold.audit_head');
+  await assertRefused(
+    ['--from', house, '--to', url],
+    /the target holds rows of another vault, or of one that was altered/,
+  );
+  await querySql(url, "DELETE FROM leasehold.audit_entries; INSERT INTO leasehold.spent_challenges VALUES ('x', 1)");
+  await assertRefused(['--from', house, '--to', url], /is not empty: spent_challenges has rows\. Give an empty one/);
+
+  const theirs = join(temporaryFolder(t), 'theirs');
+  mkdirSync(theirs);
+  writeFileSync(join(theirs, 'letter.txt'), 'dear');
+  await assertRefused(['--from', house, '--to', theirs], /holds other things and no vault; nothing was changed/);
+  assert.deepEqual(Object.keys(photograph(theirs)), ['.', './letter.txt']);
+  await (await startTestService(t, [], join(other, 'another'))).stop();
+  await assertRefused(['--from', house, '--to', join(other, 'another')], /another holds another vault/);
+  await startProcess(t, join(other, 'another'));
+  await assertRefused(['--from', house, '--to', join(other, 'another')], /Another Leasehold runs on /);
+});
+
+test('a vault that went on at both ends is not mixed; one that went on at the new end alone was moved', async (t) => {
+  const [dataDir, url] = [copyHouse(t), await newDatabase(t)];
+  await moveVault(dataDir, url);
+  await (await startTestService(t, ['--database-file', urlFile(t, url)], homeOf(t))).stop();
+  assert.match((await moveVault(dataDir, url)).out, /^It was moved already/);
+  await (await startTestService(t, [], dataDir)).stop();
+  const before = await photographDatabase(url);
+  await assertRefused(
+    ['--from', dataDir, '--to', url],
+    /holds this vault already, but not entry \d+ of .*data: both went on/,
+  );
+  assert.deepEqual(await photographDatabase(url), before);
+});
+
+test('a broken chain is named and refused; where that is accepted, the same break is there afterwards', async (t) => {
+  const [dataDir, url] = [copyHouse(t), await newDatabase(t)];
+  await runOutside(
+    dataDir,
+    "UPDATE audit_entries SET agent_name = 'nobody' WHERE seq = 9; DELETE FROM audit_entries WHERE seq = 20",
+  );
+  const broken = /The audit chain of .* is broken at entry 9: its content or its link was altered\. Nothing was moved/;
+  await assertRefused(['--from', dataDir, '--to', url], broken);
+  assert.equal(await isUntouched(url), true);
+  const { out } = await moveVault(dataDir, url, ['--accept-broken-chain']);
+  assert.match(out, /The chain is broken at entry 9, as it was before: its content or its link was altered\./);
+  await assertRefused(['--from', url, '--to', homeOf(t)], broken);
+  const home = homeOf(t);
+  await moveVault(url, home, ['--accept-broken-chain']);
+  assert.deepEqual(contentOf(home), contentOf(dataDir));
+});
+
+for (const [what, sql, why] of [
+  ['whose end was cut off', 'DELETE FROM audit_entries WHERE seq > 30', /entry 31: .*the end of the log was cut off/],
+  ['whose head record is gone', 'DELETE FROM audit_head', /the head record is missing/],
+  ['of which nothing is left', 'DELETE FROM audit_entries', /entry 1: the entry is missing/],
+] as const) {
+  test(`a log ${what} is carried over as it is, where that is accepted`, async (t) => {
+    const [dataDir, url, home] = [copyHouse(t), await newDatabase(t), homeOf(t)];
+    await runOutside(dataDir, sql);
+    await assertRefused(['--from', dataDir, '--to', url], why);
+    await moveVault(dataDir, url, ['--accept-broken-chain']);
+    await moveVault(url, home, ['--accept-broken-chain']);
+    assert.deepEqual(contentOf(home), contentOf(dataDir));
+  });
+}
+
+test('a source without a vault is refused, and nothing is made in it', async (t) => {
+  const [url, empty, folder] = [await newDatabase(t), await newDatabase(t), temporaryFolder(t)];
+  const key = ['--root-key-file', join(house, 'root.key')];
+  await assertRefused(['--from', folder, '--to', url, ...key], /holds no vault: there is no leasehold\.db/);
+  assert.deepEqual(Object.keys(photograph(folder)), ['.']);
+  await assertRefused(['--from', empty, '--to', join(folder, 'new'), ...key], /PostgreSQL at [^\n]*, holds no vault/);
+  assert.equal(await isUntouched(empty), true);
+  const linked = copyHouse(t);
+  cpSync(join(linked, 'leasehold.db'), join(folder, 'elsewhere.db'));
+  const link = join(folder, 'linked');
+  mkdirSync(link);
+  symlinkSync(join(folder, 'elsewhere.db'), join(link, 'leasehold.db'));
+  await assertRefused(['--from', link, '--to', url, ...key], /must be a file, and not a link to one/);
+});
+
+test('what PostgreSQL can’t hold is named', async (t) => {
+  const [dataDir, url] = [copyHouse(t), await newDatabase(t)];
+  const database = new DatabaseSync(join(dataDir, 'leasehold.db'));
+  database.prepare("UPDATE credentials SET description = ? WHERE path = 'never/asked'").run('a\u0000b');
+  database.close();
+  await assertRefused(
+    ['--from', dataDir, '--to', url],
+    /a text in credentials holds U\+0000, which PostgreSQL cannot hold/,
+  );
+  assert.equal(await countRows(url, 'vault'), 0);
+});
+
+test('called wrongly it says how, with 2, and shows no password', async (t) => {
+  const [url, folder] = [await newDatabase(t), temporaryFolder(t)];
+  const wrongly = (flags: readonly string[], reason: RegExp, environment = {}) =>
+    assertRefused(flags, reason, 2, environment);
+  await wrongly([], /Give --from and --to/);
+  await wrongly(['--from', house], /Give --from and --to/);
+  await wrongly(['--from', house, '--to', house], /are the same/);
+  await wrongly(['--from', url, '--to', url], /are the same/);
+  await wrongly(['--from', house, '--to', 'mysql://a:secret@b/c'], /--to: must be postgres:/);
+  await wrongly(['--from', house, '--to', url, '--database-file', urlFile(t, url)], /stands for --from or --to/);
+  await wrongly(['--from', house, '--to', folder, '--now'], /Unknown option '--now'/);
+  await wrongly(['--from', house], /LEASEHOLD_DATABASE_URL: must be/, { LEASEHOLD_DATABASE_URL: 'sqlite:secret' });
+  await wrongly(['--from', url, '--to', `${url}_other`], /Give --root-key-file/);
+  await wrongly([house, url], /Unexpected argument/);
+  await wrongly([], /npm kept --from for itself: put -- before the flags/, { npm_config_from: 'x' });
+  assert.equal(readFileSync(join(house, 'root.key'), 'utf8').length, 45);
+});
+
+test('the environment may name the PostgreSQL, on either side', async (t) => {
+  const [url, home] = [await newDatabase(t), homeOf(t)];
+  const environment = { LEASEHOLD_DATABASE_URL: url, LEASEHOLD_ROOT_KEY_FILE: join(house, 'root.key') };
+  assert.equal((await beginMove(['--from', house], environment).ended).code, 0);
+  assert.equal((await beginMove(['--to', home], environment).ended).code, 0);
+  assert.deepEqual(contentOf(home), contentOf(house));
+});

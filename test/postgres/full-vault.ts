@@ -1,0 +1,79 @@
+/** The whole interface, used once: each call has to be answered as a service answers that may do all that it needs. */
+import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
+import { parseAddress } from '../../src/store/postgres/address.ts';
+import { Connection } from '../../src/store/postgres/connection.ts';
+import { readSchema } from '../../src/store/postgres/migrate.ts';
+import type { PostgresStore } from '../../src/store/postgres/store.ts';
+import { type Client, readAgentKey, verifyAs } from '../kit/client.ts';
+import type { TestService } from '../kit/service.ts';
+
+/** Under names of its own, so that it can be used again. @throws AssertionError at the first call that is answered otherwise */
+export async function useEverything(service: TestService): Promise<void> {
+  const { admin } = service;
+  const name = `a${randomBytes(6).toString('hex')}`;
+  const path = `all/${name}`;
+  const told = async (answer: ReturnType<Client['get']>, status: number): Promise<Awaited<typeof answer>> => {
+    const { status: got, text } = await answer;
+    assert.equal(got, status, text);
+    return answer;
+  };
+  await told(admin.post('/api/v1/credentials', { path, value: 'one' }), 201);
+  await told(admin.call('POST', '/api/v1/credentials', { path, value: 'two' }, { 'idempotency-key': name }), 201);
+  await told(admin.call('POST', '/api/v1/credentials', { path, value: 'two' }, { 'idempotency-key': name }), 201);
+  await told(admin.get(`/api/v1/credentials/${path}?version=1`), 200);
+  await told(admin.get(`/api/v1/credentials/${path}?view=metadata`), 200);
+  await told(admin.get('/api/v1/credentials?limit=5'), 200);
+
+  await told(admin.post('/api/v1/agents', { name }), 201);
+  const policy = { principal: `agent:${name}`, resources: ['all/*'], actions: ['retrieve', 'list'] };
+  await told(admin.post('/api/v1/policies', { ...policy, name }), 201);
+  await told(admin.put(`/api/v1/policies/${name}`, { ...policy, max_ttl: 60 }), 200);
+  await told(admin.get('/api/v1/policies'), 200);
+  await told(admin.get('/api/v1/agents'), 200);
+  const session = await told(verifyAs(service.address, name, readAgentKey(service.dataDir, name)), 200);
+  const agent = service.as(session.body.data.session_id);
+  await told(agent.get('/auth/session'), 200);
+  await told(agent.get('/api/v1/credentials'), 200);
+  await told(agent.get('/api/v1/credentials/elsewhere'), 403);
+
+  const lend = async (): Promise<string> =>
+    (await told(agent.get(`/api/v1/credentials/${path}`), 200)).body.data.lease_id;
+  const [lease, another] = [await lend(), await lend()];
+  await told(agent.post(`/api/v1/leases/${lease}/renew`), 200);
+  await told(agent.get(`/api/v1/leases/${lease}`), 200);
+  await told(admin.get(`/api/v1/leases?agent=${name}&status=active&limit=5`), 200);
+  await told(agent.delete(`/api/v1/leases/${another}`), 204);
+  const revoked = await told(admin.post('/api/v1/leases/revoke', { agent: name }), 200);
+  assert.deepEqual(revoked.body.data, { revoked: 1 });
+
+  await told(admin.get('/api/v1/audit?limit=5&resource=all/*&since=2020-01-01'), 200);
+  await told(admin.get('/api/v1/audit/export'), 200);
+  assert.equal((await told(admin.get('/api/v1/audit/verify'), 200)).body.data.valid, true);
+
+  await told(agent.delete('/auth/session'), 204);
+  await told(admin.delete(`/api/v1/policies/${name}`), 204);
+  await told(admin.delete(`/api/v1/agents/${name}`), 204);
+  await told(admin.delete(`/api/v1/credentials/${path}`), 204);
+}
+
+/** What a node does beside its callers: when it starts, finds that others changed something, and sweeps. */
+export async function useBesides(store: PostgresStore, url: string): Promise<void> {
+  const connection = await Connection.open(parseAddress(url), 'reading');
+  await readSchema(connection).finally(() => connection.close());
+  await store.readHead();
+  await store.readKeyCheck();
+  await store.readAgents();
+  await store.readPolicies();
+  const turn = await store.openTurn([]);
+  try {
+    await turn.shared?.readControl(0);
+  } finally {
+    await turn.abandon();
+  }
+  // It was made already, which is found out only by whoever may make it.
+  const head = { seq: 0, hmac: '', mac: '', epoch: 0 };
+  await assert.rejects(store.initialise('', head, Date.now()), /pkey \(23505\)/);
+  const { isDone } = await store.sweep(Date.now(), 100);
+  assert.equal(isDone, true);
+}

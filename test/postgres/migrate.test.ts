@@ -1,0 +1,151 @@
+// Migrations, where several nodes share a database: one at a time, whole or not at all, and older nodes go on where they can.
+
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { parseAddress } from '../../src/store/postgres/address.ts';
+import { MIGRATION_LOCK, needsOf } from '../../src/store/postgres/migrate.ts';
+import { ANSWERS_WITHIN_MS } from '../../src/store/postgres/pool.ts';
+import { NEEDED } from '../../src/store/postgres/privileges.ts';
+import { updateSchema } from '../../src/store/postgres/schema-admin.ts';
+import { ROOT } from '../conventions/source.ts';
+import { newDatabase } from '../kit/database.ts';
+import { querySql } from '../kit/postmaster.ts';
+import { until } from '../kit/processes.ts';
+import { startTestService } from '../kit/service.ts';
+import { useEverything } from './full-vault.ts';
+import { newGrantedDatabase } from './owner-roles.ts';
+import { MIGRATIONS, migrationsOf, NEWEST, open, shapeOf } from './schemas.ts';
+
+const SCHEMA = 'src/bin/schema.ts';
+
+test('--no-migrate refuses an empty database and leaves it empty, and works on one that is up to date', async (t) => {
+  const url = await newDatabase(t);
+  await assert.rejects(open(url, false), {
+    message: `the database has no schema of Leasehold, this Leasehold needs ${NEWEST}, and --no-migrate is given: run npm run schema with the role that owns it`,
+  });
+  assert.equal((await querySql(url, `SELECT 1 FROM pg_namespace WHERE nspname = 'leasehold'`)).length, 0);
+  await open(url);
+  await open(url, false);
+});
+
+test('ten nodes that find an empty database at once all start, on one schema', async (t) => {
+  const url = await newDatabase(t);
+  await Promise.all(Array.from({ length: 10 }, () => open(url)));
+  assert.deepEqual(await migrationsOf(url), MIGRATIONS);
+  const alone = await newDatabase(t);
+  await open(alone);
+  assert.deepEqual(await shapeOf(url), await shapeOf(alone));
+});
+
+test('a start waits until another node’s migration has ended, however long other answers may take', async (t) => {
+  const url = await newDatabase(t);
+  const seconds = ANSWERS_WITHIN_MS / 1000 + 1;
+  const held = querySql(url, `BEGIN; SELECT pg_advisory_xact_lock(${MIGRATION_LOCK}, 0), pg_sleep(${seconds}); COMMIT`);
+  const isHeld = async () => (await querySql(url, `SELECT 1 FROM pg_locks WHERE locktype = 'advisory'`)).length > 0;
+  await until(isHeld, 10_000, () => 'nobody holds it');
+  await open(url);
+  await held;
+  assert.deepEqual(await migrationsOf(url), MIGRATIONS);
+});
+
+test('a newer schema that older nodes can work with is worked with', async (t) => {
+  const { owner, service } = await newGrantedDatabase(t);
+  await querySql(
+    owner,
+    `INSERT INTO leasehold.migrations (number, name, needs) VALUES (${NEWEST + 1}, 'newer', ${NEWEST})`,
+  );
+  await querySql(owner, 'ALTER TABLE leasehold.agents ADD COLUMN team text');
+  const node = await startTestService(t, ['--database', service]);
+  await useEverything(node);
+  await node.stop();
+});
+
+test('a node that runs while the schema gains columns goes on by itself', async (t) => {
+  const { owner, service } = await newGrantedDatabase(t);
+  const node = await startTestService(t, ['--database', service]);
+  await useEverything(node);
+  for (const table of Object.keys(NEEDED).filter((name) => name !== 'leases_now')) {
+    await querySql(owner, `ALTER TABLE leasehold.${table} ADD COLUMN newer text`);
+  }
+  // Each statement that was prepared on the table as it was may fail once.
+  const isWell = () =>
+    useEverything(node).then(
+      () => true,
+      () => false,
+    );
+  await until(isWell, 20_000, () => 'it did not recover');
+  await useEverything(node);
+  await node.stop();
+});
+
+test('a newer schema that takes a newer node is refused, and what it needs is said', async (t) => {
+  const { owner, service } = await newGrantedDatabase(t);
+  for (const number of [1, 2]) {
+    const values = `${NEWEST + number}, 'newer', ${NEWEST + 1}`;
+    await querySql(owner, `INSERT INTO leasehold.migrations (number, name, needs) VALUES (${values})`);
+  }
+  const message = `the database has schema ${NEWEST + 2}, which a Leasehold must know up to ${NEWEST + 1}, and this one knows up to ${NEWEST}: start a newer Leasehold`;
+  for (const mayMigrate of [true, false]) await assert.rejects(open(service, mayMigrate), { message });
+});
+
+/** Whether a migration waits for what another transaction holds. */
+async function isHeldUp(url: string): Promise<boolean> {
+  const rows = await querySql(
+    url,
+    `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE '%CREATE TABLE%'`,
+  );
+  return rows.length > 0;
+}
+
+test('a node that is killed within a migration leaves the old schema or the new one, and the next start finishes', async (t) => {
+  const url = await newDatabase(t);
+  await querySql(url, 'CREATE SCHEMA leasehold');
+  // In the middle of it: a table of the same name is being made.
+  const holder = querySql(url, 'BEGIN; CREATE TABLE leasehold.credentials (id integer); SELECT pg_sleep(2); ROLLBACK;');
+  const child = spawn(process.execPath, ['--disable-proto=throw', join(ROOT, SCHEMA), '--database', url], {
+    stdio: 'ignore',
+  });
+  const ended = once(child, 'close');
+  await until(
+    () => isHeldUp(url),
+    10_000,
+    () => 'no migration was held up',
+  );
+  child.kill('SIGKILL');
+  await ended;
+  // At once, while what was sent still waits.
+  const [[seen]] = await Promise.all([
+    querySql(url, `SELECT to_regclass('leasehold.vault') IS NULL AS is_old`),
+    open(url),
+  ]);
+  assert.equal(seen?.['is_old'], true, 'nothing of it is seen before its end');
+  await holder;
+  assert.deepEqual(await migrationsOf(url), MIGRATIONS);
+  const alone = await newDatabase(t);
+  await open(alone);
+  assert.deepEqual(await shapeOf(url), await shapeOf(alone));
+});
+
+test('a migration that waits for somebody’s long transaction gives up, changes nothing, and says so', async (t) => {
+  const url = await newDatabase(t);
+  await querySql(url, 'CREATE SCHEMA leasehold');
+  const table = `relname FROM pg_class WHERE relnamespace = 'leasehold'::regnamespace`;
+  const holding = 'BEGIN; CREATE TABLE leasehold.credentials (id integer); SELECT pg_sleep(60);';
+  const held = assert.rejects(querySql(url, holding));
+  const findHolder = `FROM pg_stat_activity WHERE datname = current_database() AND wait_event = 'PgSleep'`;
+  const isHolding = async () => (await querySql(url, `SELECT 1 ${findHolder}`)).length > 0;
+  await until(isHolding, 10_000, () => 'nobody holds it');
+  await assert.rejects(updateSchema(parseAddress(url), null), /canceling statement due to lock timeout \(55P03\)/);
+  await querySql(url, `SELECT pg_terminate_backend(pid) ${findHolder}`);
+  await held;
+  assert.equal((await querySql(url, `SELECT ${table}`)).length, 0);
+});
+
+test('a migration takes newer nodes, unless it says that it leaves older ones working', () => {
+  const migration = { number: 7, name: '0007_more', sql: 'CREATE TABLE more (id text);\n-- It -- needs 2 words.\n' };
+  assert.equal(needsOf(migration), 7);
+  assert.equal(needsOf({ ...migration, sql: `-- Of more.\n-- needs 5\n${migration.sql}` }), 5);
+});

@@ -1,0 +1,210 @@
+// .env files and references: what is read, where it stands to the byte, and that mistakes name the line and nothing of it.
+
+import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { type Assignment, parseEnvFile, readEnvFile } from '../../src/run/env-file.ts';
+import { Misuse } from '../../src/run/errors.ts';
+import { isReference, parseReference, parseSource, writeReference } from '../../src/run/references.ts';
+import { temporaryFolder } from '../kit/directory.ts';
+import { anyText, runs } from '../kit/property.ts';
+
+const read = (text: string): Assignment[] => parseEnvFile(Buffer.from(text), '.env');
+const pairs = (text: string): [string, string][] => read(text).map(({ name, value }) => [name, value.reveal()]);
+
+const ROWS: readonly [claim: string, text: string, pairs: [string, string][]][] = [
+  ['comments and empty lines', '# a\n\n  # b\nA=1\n \t\n', [['A', '1']]],
+  [
+    'export, blanks around the sign, and no line end at the end',
+    'export A = 1\n  B= 2 ',
+    [
+      ['A', '1'],
+      ['B', '2'],
+    ],
+  ],
+  [
+    'line ends of any system',
+    'A=1\r\nB=2\rC=3\n',
+    [
+      ['A', '1'],
+      ['B', '2'],
+      ['C', '3'],
+    ],
+  ],
+  [
+    'comments behind values, and # inside words',
+    'A=1 # one\nB=p#q\nC=#c\nD="x#y" # z',
+    [
+      ['A', '1'],
+      ['B', 'p#q'],
+      ['C', ''],
+      ['D', 'x#y'],
+    ],
+  ],
+  [
+    'empty values',
+    'A=\nB=""\nC=\'\'',
+    [
+      ['A', ''],
+      ['B', ''],
+      ['C', ''],
+    ],
+  ],
+  [
+    'single quotes and backticks as they are',
+    "A='$x \\n \"q\"'\nB=`it's`",
+    [
+      ['A', '$x \\n "q"'],
+      ['B', "it's"],
+    ],
+  ],
+  ['escapes in double quotes', String.raw`A="a\nb\t\"c\" \\ \$ \d"`, [['A', 'a\nb\t"c" \\ $ \\d']]],
+  [
+    'nothing expanded',
+    'A=$B $(C) `D`\nB="$A"',
+    [
+      ['A', '$B $(C) `D`'],
+      ['B', '$A'],
+    ],
+  ],
+  [
+    'values of several lines',
+    'A="1\r\n2\n3"\nB=\'x\ny\'\n',
+    [
+      ['A', '1\n2\n3'],
+      ['B', 'x\ny'],
+    ],
+  ],
+  [
+    'a byte order mark, and letters beyond ASCII',
+    '\ufeffA=grüßà\nB="à "',
+    [
+      ['A', 'grüßà'],
+      ['B', 'à '],
+    ],
+  ],
+  ['equal signs in values', 'A=b=c==', [['A', 'b=c==']]],
+  [
+    'the same name twice, in order',
+    'A=1\nA=2',
+    [
+      ['A', '1'],
+      ['A', '2'],
+    ],
+  ],
+];
+for (const [claim, text, expected] of ROWS) {
+  test(`a file is read with ${claim}`, () => assert.deepEqual(pairs(text), expected));
+}
+
+test('a value does not show itself when it is printed', () => {
+  assert.equal(JSON.stringify(read('A=hunter2')).includes('hunter2'), false);
+});
+
+const BROKEN: readonly [text: string, message: string][] = [
+  ['A=1\nhunter2\n', '.env, line 2: is neither NAME=value nor a comment'],
+  ['A="x\ny"\n\nB="hunter2', '.env, line 4: a quote is opened and never closed'],
+  ['\n\nA="hunter2"x', '.env, line 3: something follows the closing quote'],
+  ['A-B C=hunter2', '.env, line 1: is neither NAME=value nor a comment'],
+  ['1A=hunter2', '.env, line 1: is neither NAME=value nor a comment'],
+];
+test('a mistake names the file, the line and the rule, never what stands there', () => {
+  for (const [text, message] of BROKEN) assert.throws(() => read(text), { name: 'Misuse', message });
+  const bytes = Buffer.concat([Buffer.from('A=1\nB='), Buffer.from([0xff, 0xfe])]);
+  assert.throws(() => parseEnvFile(bytes, '.env'), { message: '.env, line 2: is not UTF-8' });
+});
+
+test('spans are bytes: a value is replaced and every other byte stays', () => {
+  const text = '\ufeff# ä\r\nexport A = "grüß\r\ngott" # c\r\nB=ü # d\nC=3';
+  const bytes = Buffer.from(text);
+  const [a, b, c] = parseEnvFile(bytes, '.env');
+  assert.deepEqual([a?.line, b?.line, c?.line], [2, 4, 5]);
+  const spans = [c, b, a].map((assignment) => assignment?.valueSpan ?? [0, 0]);
+  let changed = bytes;
+  for (const [from, to] of spans)
+    changed = Buffer.concat([changed.subarray(0, from), Buffer.from('X'), changed.subarray(to)]);
+  assert.equal(changed.toString(), '\ufeff# ä\r\nexport A = X # c\r\nB=X # d\nC=X');
+  assert.equal(bytes.subarray(...(b?.lineSpan ?? [0, 0])).toString(), 'B=ü # d\n');
+});
+
+test('fuzzed: what is written in quotes is read back, and any text is read or refused', () => {
+  const value = anyText(20).map((text) => text.toWellFormed().replaceAll('\r', ''));
+  fc.assert(
+    fc.property(fc.array(value), (values) => {
+      const lines = values.map((one, at) => `V${at}="${one.replaceAll(/[\\"$]/g, String.raw`\$&`)}"\n`);
+      assert.deepEqual(
+        pairs(lines.join('')),
+        values.map((one, at) => [`V${at}`, one]),
+      );
+    }),
+    runs(300),
+  );
+  const marks = fc.array(fc.constantFrom('A', '=', '"', "'", '`', '#', '\\', '\n', '\r', ' ', 'é', 'export '), {
+    maxLength: 30,
+  });
+  fc.assert(
+    fc.property(marks, (all) => {
+      const bytes = Buffer.from(all.join(''));
+      let assignments: Assignment[] = [];
+      try {
+        assignments = parseEnvFile(bytes, '.env');
+      } catch (error) {
+        assert.equal(error instanceof Misuse, true);
+      }
+      for (const { valueSpan, lineSpan } of assignments)
+        assert.equal(lineSpan[0] < valueSpan[0] && valueSpan[0] <= valueSpan[1] && valueSpan[1] <= lineSpan[1], true);
+    }),
+    runs(2000),
+  );
+});
+
+test('a file that is not there, or has no end, is refused in a line', async (t) => {
+  const folder = temporaryFolder(t);
+  await assert.rejects(readEnvFile(join(folder, 'none')), {
+    message: `${join(folder, 'none')}: cannot be read (ENOENT)`,
+  });
+  await assert.rejects(readEnvFile(folder), { message: `${folder}: cannot be read (EISDIR)` });
+  await assert.rejects(readEnvFile('/dev/zero'), { message: '/dev/zero: has more than 4 MiB' });
+  writeFileSync(join(folder, '.env'), 'A=1');
+  assert.equal((await readEnvFile(join(folder, '.env')))[0]?.name, 'A');
+});
+
+test('a reference is the whole of a value, with a version or without', () => {
+  const both = ['leasehold://prod/db/password', 'leasehold://a@b:c+d=e~f?version=12'];
+  for (const text of both) assert.equal(writeReference(parseReference(text, 'A')), text);
+  assert.deepEqual(parseReference('leasehold://a?version=12', 'A'), { path: 'a', version: 12 });
+  assert.deepEqual(parseSource('a/b?version=2', 'A'), { path: 'a/b', version: 2 });
+  assert.deepEqual(parseSource('leasehold://a/b', 'A'), { path: 'a/b', version: null });
+  assert.equal(isReference('leasehold://a'), true);
+  assert.equal(isReference('postgres://u:leasehold://a@h'), false);
+});
+
+test('what looks like a reference and is none is refused, and not repeated', () => {
+  const texts = [
+    'leasehold:/a',
+    'LEASEHOLD://a',
+    ' leasehold://a',
+    'leasehold://',
+    'leasehold:///a',
+    'leasehold://a/../b',
+  ];
+  const versions = [
+    '?version=0',
+    '?version=x',
+    '?version=',
+    '?v=1',
+    '?',
+    '?version=1?version=2',
+    '?version=99999999999999999999',
+  ];
+  for (const text of [...texts, ...versions.map((version) => `leasehold://a${version}`), 'leasehold://a b']) {
+    assert.equal(isReference(text), true, text);
+    assert.throws(
+      () => parseReference(text, '.env, line 3'),
+      (error: Misuse) => /^\.env, line 3: /.test(error.message) && !error.message.includes(`${text} `),
+      text,
+    );
+  }
+});

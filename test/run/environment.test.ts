@@ -1,0 +1,166 @@
+// What a program inherits, and values as private files.
+
+import assert from 'node:assert/strict';
+import { chmodSync, existsSync, mkdirSync, readFileSync, statSync, symlinkSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { test } from 'node:test';
+import { Secret } from '../../src/core/secret.ts';
+import { inheritEnvironment } from '../../src/run/environment.ts';
+import { makePrivateFiles } from '../../src/run/value-files.ts';
+import { temporaryFolder } from '../kit/directory.ts';
+
+const leftOut = (parent: Record<string, string>, keep: readonly string[] = []) =>
+  inheritEnvironment(parent, keep).leftOut;
+
+const SECRET_NAMES =
+  'GITHUB_TOKEN NPM_TOKENS PGPASSWORD MYSQL_PWD DB_PASS DB_PASSWD SECRET_KEY_BASE CLIENT_SECRET OPENAI_API_KEY APIKEY AWS_SECRET_ACCESS_KEY AWS_SESSION_TOKEN GOOGLE_APPLICATION_CREDENTIALS SSH_PRIVATE_KEY STRIPE_KEY ENCRYPTION_KEYS npm_config__auth npm_config__authToken GH_PAT KEY_PASSPHRASE dbPassword SSHPASS DOCKER_AUTH_CONFIG LDAP_BINDPW BINDPW DBPASS DBPWD ROOT_PWORD NETRC BEARER BEARER_AUTH AZURE_STORAGE_CONNECTION_STRING DB_CONN_STR';
+const HARMLESS_NAMES =
+  'PATH HOME TERM LANG LC_ALL TZ PWD OLDPWD SHELL USER TMPDIR DISPLAY XDG_RUNTIME_DIR XDG_SESSION_ID SSH_AUTH_SOCK SSH_ASKPASS GIT_ASKPASS HTTPS_PROXY http_proxy TOKENIZERS_PARALLELISM KEYBOARD KEYMAP MONKEY AUTHOR PASSAGE COMPASS EDITOR NODE_ENV KUBECONFIG AUTH_URL COMPASS_HOME BYPASS SYSTEMD_ASKPASS CONN_STRATEGY ALL_PROXY NO_PROXY FORBEARER PWD_CHECK';
+
+test('variables are told by their names', () => {
+  const named = (names: string) => Object.fromEntries(names.split(' ').map((name) => [name, 'x']));
+  assert.deepEqual(leftOut(named(SECRET_NAMES)), SECRET_NAMES.split(' ').sort());
+  assert.deepEqual(leftOut(named(HARMLESS_NAMES)), []);
+});
+
+const letters = (count: number) => 'aB3dE6gH9jK2mN5pQ8sT'.repeat(10).slice(0, count);
+const SECRET_VALUES = [
+  `ghp_${letters(36)}`,
+  `github_pat_${letters(60)}`,
+  `glpat-${letters(20)}`,
+  `sk-${letters(48)}`,
+  `sk-ant-${letters(30)}`,
+  `xoxb-${letters(20)}`,
+  'AKIAIOSFODNN7EXAMPLE',
+  `AIza${letters(35)}`,
+  `npm_${letters(36)}`,
+  `hvs.${letters(24)}`,
+  `lha_${letters(43)}`,
+  `eyJ${letters(20)}.eyJ${letters(20)}.${letters(20)}`,
+  `-----BEGIN OPENSSH PRIVATE KEY-----\n${letters(70)}`,
+  'postgres://app:hunter2@db/app',
+  'redis://:hunter2@cache:6379',
+  `Bearer ghs_${letters(36)}`,
+  `https://hooks.slack.com/services/T0${letters(8)}/B0${letters(8)}/${letters(24)}`,
+  `https://discord.com/api/webhooks/123456789/${letters(40)}`,
+  `DefaultEndpointsProtocol=https;AccountName=a;AccountKey=${letters(86)}==;EndpointSuffix=core.windows.net`,
+  'Server=db;User Id=app;Password=hunter2;',
+  `{"auths":{"registry":{"auth":"${letters(24)}"}}}`,
+  `hf_${letters(34)}`,
+  'me:hunter2@proxy:3128',
+];
+const HARMLESS_VALUES = [
+  '/usr/bin:/bin',
+  'https://example.org/a:b@c',
+  'http://localhost:8080',
+  'git@github.com:a/b.git',
+  'ssh://git@host/x',
+  '-----BEGIN CERTIFICATE-----',
+  'sk-short',
+  'https://hooks.slack.com/',
+  'Server=db;User Id=app',
+  'a:b@c d',
+  '12:30@home/x',
+  'AKIA',
+  '',
+];
+
+test('variables are told by what their values look like', () => {
+  for (const value of SECRET_VALUES) assert.deepEqual(leftOut({ X: value }), ['X'], value);
+  for (const value of HARMLESS_VALUES) assert.deepEqual(leftOut({ X: value }), [], value);
+  for (const name of ['HTTPS_PROXY', 'http_proxy', 'ALL_PROXY']) {
+    assert.deepEqual(leftOut({ [name]: 'http://me:hunter2@proxy:3128' }), [name]);
+    assert.deepEqual(leftOut({ [name]: 'http://proxy:3128' }), []);
+  }
+});
+
+test('no family of names hides a value, and what programs need goes whatever its value looks like', () => {
+  const key = `ghp_${letters(36)}`;
+  for (const name of [
+    'LC_X',
+    'LC_ALL',
+    'XDG_X',
+    'XDG_ACTIVATION_TOKEN',
+    'PAGER',
+    'EDITOR',
+    'GIT_ASKPASS',
+    'home',
+    'pwd',
+  ])
+    assert.deepEqual(leftOut({ [name]: `x ${key}` }), [name], name);
+  assert.deepEqual(leftOut({ XDG_TOKEN: 'x', LC_API_KEY: 'x' }), ['LC_API_KEY', 'XDG_TOKEN']);
+  assert.deepEqual(leftOut({ XDG_ACTIVATION_TOKEN: 'gnome-shell/Files/1-0_TIME1', PAGER: 'less -R' }), []);
+  const folder = '/srv/sk-a-folder-with-a-long-name';
+  for (const name of [
+    'PATH',
+    'HOME',
+    'PWD',
+    'OLDPWD',
+    'DISPLAY',
+    'TMPDIR',
+    'SSH_AUTH_SOCK',
+    'XDG_RUNTIME_DIR',
+    'XDG_DATA_DIRS',
+  ])
+    assert.deepEqual(leftOut({ [name]: folder }), [], name);
+});
+
+test('a large variable is looked at in no time', () => {
+  const started = performance.now();
+  for (const part of [
+    'a.',
+    'eyJ-',
+    'a:',
+    'x://a:',
+    'SG.',
+    'a;',
+    ';password =',
+    'hooks.slack.com/services/',
+    '1',
+    '"auth" : ',
+  ])
+    leftOut({ X: part.repeat(60_000) });
+  assert.equal(performance.now() - started < 5000, true);
+});
+
+test('what is kept by name is passed on, and with * everything but the vault’s own, which only its name keeps', () => {
+  const parent = { GH_TOKEN: 'x', API_KEY: 'y', LEASEHOLD_TOKEN: 'z', leasehold_addr: 'w', A: '1' };
+  const kept = (...keep: string[]) => Object.keys(inheritEnvironment(parent, keep).variables).sort();
+  assert.deepEqual(kept(), ['A']);
+  assert.deepEqual(kept('GH_TOKEN', 'NONE'), ['A', 'GH_TOKEN']);
+  assert.deepEqual(kept('*'), ['A', 'API_KEY', 'GH_TOKEN']);
+  assert.deepEqual(kept('LEASEHOLD_TOKEN'), ['A', 'LEASEHOLD_TOKEN']);
+  assert.deepEqual(leftOut(parent), ['API_KEY', 'GH_TOKEN']);
+});
+
+test('files are private, hold values byte for byte, and are removed with their directory', (t) => {
+  const runtime = temporaryFolder(t);
+  const files = makePrivateFiles(runtime);
+  t.after(() => files.remove());
+  assert.equal(dirname(files.directory), runtime);
+  const path = files.write('A', new Secret('grüß\r\n\u0000'));
+  assert.deepEqual([statSync(files.directory).mode & 0o777, statSync(path).mode & 0o777], [0o700, 0o600]);
+  assert.equal(readFileSync(path, 'utf8'), 'grüß\r\n\u0000');
+  files.remove();
+  files.remove();
+  assert.equal(existsSync(files.directory), false);
+});
+
+test('a place that others can enter or that is a link is not used, nor does a file follow one', (t) => {
+  const folder = temporaryFolder(t);
+  mkdirSync(join(folder, 'open'));
+  chmodSync(join(folder, 'open'), 0o755);
+  symlinkSync(folder, join(folder, 'link'));
+  for (const place of [join(folder, 'open'), join(folder, 'link'), join(folder, 'none'), 'relative']) {
+    const files = makePrivateFiles(place);
+    assert.notEqual(dirname(files.directory), place);
+    files.remove();
+  }
+  const files = makePrivateFiles(folder);
+  t.after(() => files.remove());
+  symlinkSync(join(folder, 'target'), join(files.directory, 'A'));
+  assert.throws(() => files.write('A', new Secret('x')), { code: 'EEXIST' });
+  assert.equal(existsSync(join(folder, 'target')), false);
+  for (const name of ['../x', 'a/b', '.', '..'])
+    assert.throws(() => files.write(name, new Secret('x')), { name: 'Misuse' });
+});

@@ -1,0 +1,146 @@
+// Borrowing through the narrow port that the client library satisfies: all or nothing, once each, a few at a time, and given back.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { LeaseholdError } from '../../src/client/errors.ts';
+import type { CredentialPath } from '../../src/core/path.ts';
+import { Secret } from '../../src/core/secret.ts';
+import { borrow, giveBack, type Lender, NotLent, type Wanted } from '../../src/run/leases.ts';
+
+const want = (name: string, path: string, version: number | null = null): Wanted => ({
+  name,
+  path: path as CredentialPath,
+  version,
+});
+
+interface Book extends Lender {
+  readonly lent: string[];
+  readonly revoked: string[];
+  readonly most: { atOnce: number };
+}
+
+/** A lender that takes its time, and refuses by the path. */
+function openBook(refusals: Readonly<Record<string, string>> = {}): Book {
+  const [lent, revoked, most]: [string[], string[], { atOnce: number }] = [[], [], { atOnce: 0 }];
+  let atOnce = 0;
+  return {
+    lent,
+    revoked,
+    most,
+    async retrieve(path, { version, signal }) {
+      most.atOnce = Math.max(most.atOnce, ++atOnce);
+      await sleep(5, null, { signal }).finally(() => atOnce--);
+      const code = refusals[path];
+      if (code !== undefined) throw new LeaseholdError(code, `refused: ${code}`, { status: 400 });
+      const lease_id = `${path}#${version ?? ''}`;
+      lent.push(lease_id);
+      return { lease_id, value: new Secret(`value of ${lease_id}`) };
+    },
+    async revoke(leaseId, { signal }) {
+      if (leaseId.startsWith('stuck')) await sleep(60_000, null, { signal });
+      if (leaseId.startsWith('ended')) throw new LeaseholdError('LEASE_ENDED', 'over', { status: 409 });
+      revoked.push(leaseId);
+    },
+  };
+}
+
+const options = (signal = new AbortController().signal) => ({ ttlSeconds: null, signal });
+
+test('each version of each path is lent once, eight at a time, whatever the names', async () => {
+  const book = openBook();
+  const many = Array.from({ length: 30 }, (_, at) => want(`V${at}`, `p${at % 20}`, at < 20 ? null : 2));
+  const { values, leaseIds } = await borrow(book, [...many, want('AGAIN', 'p0')], options());
+  assert.equal(values.size, 31);
+  assert.equal(values.get('AGAIN')?.reveal(), 'value of p0#');
+  assert.equal(values.get('V20')?.reveal(), 'value of p0#2');
+  assert.equal(new Set(leaseIds).size, 30);
+  assert.equal(book.lent.length, 30);
+  assert.equal(book.most.atOnce, 8);
+});
+
+test('where paths are refused all refusals are told, in order, and the rest is given back', async () => {
+  const book = openBook({ b: 'ACCESS_DENIED', d: 'NOT_FOUND' });
+  const wanted = ['a', 'b', 'c', 'd'].map((path) => want(path.toUpperCase(), path));
+  await assert.rejects(borrow(book, wanted, options()), (error) => {
+    assert.equal(error instanceof NotLent, true);
+    assert.deepEqual(
+      (error as NotLent).refused.map(({ wanted }) => wanted.name),
+      ['B', 'D'],
+    );
+    return true;
+  });
+  assert.deepEqual(book.revoked.toSorted(), ['a#', 'c#']);
+});
+
+test('a service that does not answer is not asked for the rest', async () => {
+  const book = openBook({ p0: 'NO_ANSWER' });
+  const wanted = Array.from({ length: 40 }, (_, at) => want(`V${at}`, `p${at}`));
+  await assert.rejects(borrow(book, wanted, options()), NotLent);
+  assert.equal(book.lent.length < 10, true);
+});
+
+test('who is interrupted gives back what was lent by then', async () => {
+  const book = openBook();
+  const interruption = new AbortController();
+  const wanted = Array.from({ length: 40 }, (_, at) => want(`V${at}`, `p${at}`));
+  const borrowing = borrow(book, wanted, options(interruption.signal));
+  await sleep(8);
+  interruption.abort();
+  await assert.rejects(borrowing, { name: 'AbortError' });
+  assert.deepEqual(book.revoked.toSorted(), book.lent.toSorted());
+  assert.equal(book.lent.length < 40, true);
+});
+
+test('leases that have ended are no failure, and those that can’t be revoked hold nobody up for more than 5 seconds', async () => {
+  const book = openBook();
+  assert.equal(await giveBack(book, ['a', 'ended']), null);
+  const started = performance.now();
+  assert.equal(
+    await giveBack(book, ['b', 'stuck1', 'stuck2']),
+    '2 of 3 leases were not revoked, and end by themselves: the service did not answer in time',
+  );
+  assert.equal(performance.now() - started < 15_000, true);
+  assert.deepEqual(book.revoked, ['a', 'b']);
+});
+
+/** Lends whatever happens to its caller, as a service does whose answer is under way. */
+function openSlowBook(refusals: Readonly<Record<string, string>> = {}): Book {
+  const book = openBook();
+  return {
+    ...book,
+    async retrieve(path, { signal }) {
+      const code = refusals[path];
+      if (code !== undefined) throw new LeaseholdError(code, 'refused', { status: 503 });
+      const answer = sleep(300).then(() => {
+        book.lent.push(path);
+        return { lease_id: path, value: new Secret('x') };
+      });
+      const aborted = new Promise<never>((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
+      return await Promise.race([answer, aborted]);
+    },
+  };
+}
+
+test('what is under way when somebody interrupts, or when a path fails, is awaited and given back', async () => {
+  const wanted = Array.from({ length: 40 }, (_, at) => want(`V${at}`, `p${at}`));
+  const interrupted = openSlowBook();
+  await assert.rejects(borrow(interrupted, wanted, options(AbortSignal.timeout(50))), { name: 'TimeoutError' });
+  const failing = openSlowBook({ p3: 'INTERNAL' });
+  await assert.rejects(borrow(failing, wanted, options()), NotLent);
+  await sleep(400);
+  for (const { lent, revoked } of [interrupted, failing]) {
+    assert.equal(lent.length > 0 && lent.length <= 8, true);
+    assert.deepEqual(revoked.toSorted(), lent.toSorted());
+  }
+});
+
+test('an answer that does not come holds an interruption up for five seconds, and no longer', async () => {
+  const stuck: Lender = {
+    ...openBook(),
+    retrieve: (_path, { signal }) => sleep(60_000, null, { signal }).then(() => assert.fail()),
+  };
+  const startedAt = performance.now();
+  await assert.rejects(borrow(stuck, [want('A', 'a')], options(AbortSignal.timeout(50))), { name: 'TimeoutError' });
+  assert.equal(performance.now() - startedAt < 15_000, true);
+});

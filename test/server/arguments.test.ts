@@ -1,0 +1,303 @@
+// How the program may be called: every flag and variable, what goes before what, and one clear line for every mistake.
+// SOURCE: decisions, "The product".
+
+import assert from 'node:assert/strict';
+import { existsSync, mkdirSync, readdirSync } from 'node:fs';
+import { homedir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { test } from 'node:test';
+import { type Configuration, readConfiguration } from '../../src/server/configuration.ts';
+import { UsageError } from '../../src/server/errors.ts';
+import { temporaryFolder } from '../kit/directory.ts';
+import { runProgram } from '../kit/process.ts';
+import { startTestService } from '../kit/service.ts';
+
+const read = (flags: readonly string[], environment: Record<string, string> = {}): Configuration => {
+  const configuration = readConfiguration(flags, environment);
+  assert.ok(configuration);
+  return configuration;
+};
+const variable = (flag: string) => `LEASEHOLD_${flag.toUpperCase().replaceAll('-', '_')}`;
+const tcp = (host: string, port: number) => ({ kind: 'tcp', host, port });
+
+interface Row {
+  readonly seen: (configuration: Configuration) => unknown;
+  readonly byDefault: unknown;
+  /** Two texts, and what each means. */
+  readonly one: readonly [text: string, meaning: unknown];
+  readonly other: readonly [text: string, meaning: unknown];
+}
+
+const VALUES: Readonly<Record<string, Row>> = {
+  'data-dir': {
+    seen: ({ dataDir }) => dataDir,
+    byDefault: join(homedir(), '.leasehold'),
+    one: ['/srv/vault', '/srv/vault'],
+    other: ['near/by', resolve('near/by')],
+  },
+  listen: {
+    seen: ({ listen }) => listen,
+    byDefault: tcp('127.0.0.1', 7700),
+    one: ['[::1]:0', tcp('::1', 0)],
+    other: ['unix:/run/l.sock', { kind: 'unix', path: '/run/l.sock' }],
+  },
+  'root-key-file': {
+    seen: ({ rootKeyFile }) => rootKeyFile,
+    byDefault: null,
+    one: ['/etc/key', '/etc/key'],
+    other: ['key', resolve('key')],
+  },
+  'admin-token-file': {
+    seen: ({ adminTokenFile }) => adminTokenFile,
+    byDefault: null,
+    one: ['/etc/token', '/etc/token'],
+    other: ['token', resolve('token')],
+  },
+  'admin-retrieve': {
+    seen: ({ adminMayRetrieve }) => adminMayRetrieve,
+    byDefault: true,
+    one: ['deny', false],
+    other: ['allow', true],
+  },
+  'versions-kept': { seen: ({ versionsKept }) => versionsKept, byDefault: 10, one: ['1', 1], other: ['1000', 1000] },
+  'public-name': {
+    seen: ({ publicNames }) => publicNames,
+    byDefault: [],
+    one: ['a.example', ['a.example']],
+    other: [' B.example, c.example,', ['b.example', 'c.example']],
+  },
+  'trusted-proxy': {
+    seen: ({ trustedProxies }) => trustedProxies,
+    byDefault: [],
+    one: ['10.0.0.1', ['10.0.0.1']],
+    other: ['10.0.0.0/8,::1', ['10.0.0.0/8', '::1']],
+  },
+  'log-level': {
+    seen: ({ logLevel }) => logLevel,
+    byDefault: 'info',
+    one: ['debug', 'debug'],
+    other: ['silent', 'silent'],
+  },
+};
+
+for (const [flag, { seen, byDefault, one, other }] of Object.entries(VALUES)) {
+  test(`--${flag}: the flag goes before the environment, and the environment before the default`, () => {
+    const environment = { [variable(flag)]: other[0] };
+    assert.deepEqual(seen(read([])), byDefault);
+    assert.deepEqual(seen(read([], environment)), other[1]);
+    assert.deepEqual(seen(read([`--${flag}`, one[0]])), one[1]);
+    assert.deepEqual(seen(read([`--${flag}=${one[0]}`], environment)), one[1]);
+  });
+}
+
+test('the two TLS files go together, each from the flag or the environment', () => {
+  const [cert, key] = [resolve('c'), resolve('k')];
+  assert.equal(read([]).tls, null);
+  assert.deepEqual(read(['--tls-cert', 'c', '--tls-key', 'k']).tls, { certFile: cert, keyFile: key });
+  assert.deepEqual(read(['--tls-cert', 'c'], { LEASEHOLD_TLS_KEY: 'k' }).tls, { certFile: cert, keyFile: key });
+  const environment = { LEASEHOLD_TLS_CERT: 'x', LEASEHOLD_TLS_KEY: 'k' };
+  assert.deepEqual(read(['--tls-cert', 'c'], environment).tls, { certFile: cert, keyFile: key });
+});
+
+test('switches are on by the flag, and in the environment as 1 or true, off as 0 or false', () => {
+  assert.equal(read([]).acceptClock, false);
+  assert.equal(read(['--accept-clock']).acceptClock, true);
+  assert.equal(read(['--accept-clock'], { LEASEHOLD_ACCEPT_CLOCK: '0' }).acceptClock, true);
+  for (const [text, isOn] of [
+    ['1', true],
+    ['true', true],
+    ['0', false],
+    ['false', false],
+  ] as const) {
+    assert.equal(read([], { LEASEHOLD_ACCEPT_CLOCK: text }).acceptClock, isOn, text);
+  }
+});
+
+test('files are meant from where the person stood when npm was called', () => {
+  const environment = { INIT_CWD: '/home-of/ann' };
+  assert.equal(read(['--data-dir', 'vault'], environment).dataDir, '/home-of/ann/vault');
+  assert.deepEqual(read(['--listen', 'unix:l.sock'], environment).listen, {
+    kind: 'unix',
+    path: '/home-of/ann/l.sock',
+  });
+});
+
+/** Flag and text; the message must name the flag. */
+const MISTAKES: readonly (readonly [flag: string, ...texts: string[]])[] = [
+  [
+    'listen',
+    '',
+    '7700',
+    ':7700',
+    'localhost',
+    'localhost:',
+    'localhost:http',
+    '127.0.0.1:65536',
+    '127.0.0.1:-1',
+    '127.0.0.1:0x1',
+  ],
+  [
+    'listen',
+    '::1:7700',
+    '[::1]',
+    '[::1:7700',
+    '[localhost]:1',
+    'http://127.0.0.1:1',
+    '127.0.0.1:1/',
+    'a b:1',
+    'unix',
+    'tcp:1:2',
+  ],
+  ['admin-retrieve', '', 'no', 'true', 'Deny', 'deny '],
+  ['versions-kept', '', '0', '-1', '1001', '1.5', '1e2', '0x10', 'ten', '10 ', '99999999999'],
+  ['trusted-proxy', 'proxy.example', '10.0.0.0/33', '10.0.0.1,nonsense', '::g', '10.0.0.1/x'],
+  [
+    'trusted-proxy',
+    '0.0.0.0/0',
+    '::/0',
+    '10.0.0.1,0.0.0.0/00',
+    '10.0.0.0/',
+    '10.0.0.0/255.0.0.0',
+    'fe80::1%eth0',
+    'loopback',
+  ],
+  [
+    'public-name',
+    'http://vault',
+    '*',
+    'va ult',
+    '*.example',
+    'vault:7700',
+    'vault/',
+    '-a',
+    'a-',
+    'a..b',
+    'a.',
+    'a_b',
+    'ä',
+    'a.example,*',
+  ],
+  ['log-level', '', 'trace', 'INFO', 'verbose'],
+  ['accept-clock', 'yes'],
+  ['insecure-http', 'on'],
+];
+
+for (const [flag, ...texts] of MISTAKES) {
+  for (const text of texts) {
+    test(`--${flag} is not "${text}", in the environment neither: one line that names it`, () => {
+      const isMistake = (error: unknown): boolean => {
+        assert.equal(error instanceof UsageError, true, String(error));
+        const { message } = error as Error;
+        assert.equal(message.includes(`--${flag}`), true, message);
+        assert.doesNotMatch(message, /\n/);
+        return true;
+      };
+      assert.throws(() => readConfiguration([`--${flag}=${text}`], {}), isMistake);
+      assert.throws(() => readConfiguration([], { [variable(flag)]: text }), isMistake);
+    });
+  }
+}
+
+test('every network that is accepted is one that the server takes', async (t) => {
+  const networks = [
+    '10.0.0.1',
+    '10.0.0.0/1',
+    '::1',
+    '::/1',
+    '2001:db8::/128',
+    '::ffff:10.0.0.1',
+    '::ffff:10.0.0.0/104',
+  ];
+  await startTestService(t, ['--trusted-proxy', networks.join()]);
+});
+
+test('one TLS file without the other, unknown flags, flags without a value and stray words are mistakes, one line each', () => {
+  const calls = [
+    ...[
+      ['--tls-cert', 'c'],
+      ['--tls-key', 'k'],
+      ['--nonsense'],
+      ['--nonsense=1'],
+      ['-x'],
+      ['start'],
+      ['--data-dir', 'a', 'b'],
+      ['--', 'x'],
+    ],
+    ...[
+      ['--data-dir'],
+      ['--data-dir='],
+      ['--listen'],
+      ['--data-dir', '--listen'],
+      ['--versions-kept', '-1'],
+      ['--accept-clock=1=1'],
+      [''],
+    ],
+  ];
+  for (const flags of calls) {
+    assert.throws(
+      () => readConfiguration(flags, {}),
+      (error) => error instanceof UsageError && !/\n/.test(error.message) && error.message.length > 20,
+      flags.join(' '),
+    );
+  }
+});
+
+test('a mistake ends the program at once with 2 and one line, and makes nothing', async (t) => {
+  const folder = temporaryFolder(t);
+  const dataDir = join(folder, 'data');
+  const calls: readonly (readonly [flags: readonly string[], environment?: Record<string, string>])[] = [
+    [['--listen', 'nonsense']],
+    [['--trusted-proxy', 'nonsense']],
+    [['--trusted-proxy', '0.0.0.0/0']],
+    [['--public-name', 'http://vault']],
+    [[], { LEASEHOLD_ADMIN_RETRIEV: 'deny' }],
+    [[], { LEASEHOLD_VERSIONS_KEPT: 'many' }],
+  ];
+  const ends = await Promise.all(
+    calls.map(([flags, more = {}]) => runProgram(['--data-dir', dataDir, '--listen=127.0.0.1:0', ...flags], more)),
+  );
+  for (const { code, output } of ends) {
+    assert.match(output, /^leasehold: [^\n]{20,}\n$/);
+    assert.equal(code, 2, output);
+  }
+  assert.equal(existsSync(dataDir), false);
+});
+
+test('--help ends with 0, tells every flag and its default, and makes nothing', async (t) => {
+  const home = temporaryFolder(t);
+  for (const flag of ['--help', '-h']) {
+    const { code, output } = await runProgram([flag], { HOME: home });
+    assert.equal(code, 0);
+    for (const name of [...Object.keys(VALUES), 'tls-cert', 'tls-key', 'insecure-http', 'accept-clock', 'help']) {
+      assert.match(output, new RegExp(`^ {2}--${name}\\b.* \\S`, 'm'), name);
+    }
+    for (const said of ['~/.leasehold', '127.0.0.1:7700', 'LEASEHOLD_DATA_DIR'])
+      assert.equal(output.includes(said), true, said);
+  }
+  assert.deepEqual(readdirSync(home), []);
+});
+
+test('files that cannot be used are one line and 1: TLS files that are none, a data directory that is a file', async (t) => {
+  const folder = temporaryFolder(t);
+  mkdirSync(join(folder, 'a'));
+  const tls = ['--tls-cert', join(folder, 'none.pem'), '--tls-key', join(folder, 'none.pem')];
+  const notTls = ['--tls-cert', import.meta.filename, '--tls-key', import.meta.filename];
+  const ends = await Promise.all([
+    runProgram(['--data-dir', join(folder, 'b'), '--listen', '127.0.0.1:0', ...tls]),
+    runProgram(['--data-dir', join(folder, 'c'), '--listen', '127.0.0.1:0', ...notTls]),
+    runProgram(['--data-dir', import.meta.filename, '--listen', '127.0.0.1:0']),
+    runProgram([
+      '--data-dir',
+      join(folder, 'a'),
+      '--listen',
+      '127.0.0.1:0',
+      '--admin-token-file',
+      join(folder, 'none'),
+    ]),
+    runProgram(['--data-dir', join(folder, 'd'), '--listen', '127.0.0.1:0', '--root-key-file', folder]),
+  ]);
+  for (const { code, output } of ends) {
+    assert.match(output, /^leasehold: [^\n]{20,}\n$/);
+    assert.equal(code, 1, output);
+  }
+});

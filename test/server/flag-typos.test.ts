@@ -1,0 +1,117 @@
+// An operator who mistypes: nothing of anybody's is touched, and the one line says how to mend it.
+
+import assert from 'node:assert/strict';
+import { chmodSync, existsSync, readdirSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { createClient } from '../kit/client.ts';
+import { dumpOutside, runOutside } from '../kit/direct-db.ts';
+import { temporaryFolder } from '../kit/directory.ts';
+import { runProgram, startProcess } from '../kit/process.ts';
+import { startTestService } from '../kit/service.ts';
+import { STORE } from '../kit/stores.ts';
+
+const start = (dataDir: string, environment: Record<string, string> = {}) =>
+  runProgram(['--data-dir', dataDir, '--listen', '127.0.0.1:0'], environment);
+
+test('a directory that holds other things is refused, and stays as it was', async (t) => {
+  const folder = temporaryFolder(t);
+  chmodSync(folder, 0o1777);
+  writeFileSync(join(folder, 'somebody’s.txt'), 'x');
+  const { code, output } = await start(folder);
+  assert.equal(code, 1);
+  assert.match(output, /^leasehold: .* holds other things and no vault; nothing was changed\. .*\n$/);
+  assert.equal(statSync(folder).mode & 0o7777, 0o1777);
+  assert.deepEqual(readdirSync(folder), ['somebody’s.txt']);
+});
+
+test('the empty directory of a new volume is fine', async (t) => {
+  const folder = temporaryFolder(t);
+  writeFileSync(join(folder, 'lost+found'), '');
+  const service = await startProcess(t, folder);
+  assert.ok(existsSync(join(folder, 'root.key')));
+  await service.end('SIGTERM');
+});
+
+test('an empty variable is refused by name, as an empty flag is', async () => {
+  for (const flag of ['data-dir', 'root-key-file', 'listen']) {
+    const variable = `LEASEHOLD_${flag.toUpperCase().replaceAll('-', '_')}`;
+    const { code, output } = await runProgram([], { [variable]: '' });
+    const line = `leasehold: ${variable} is empty: give it a value as for --${flag}, or unset it.\n`;
+    assert.deepEqual([code, output], [2, line]);
+  }
+});
+
+test('flags that npm kept for itself are not silently the defaults', async () => {
+  const { code, output } = await runProgram([], { npm_config_data_dir: '/srv/vault' });
+  assert.equal(code, 2);
+  assert.match(
+    output,
+    /^leasehold: npm kept --data-dir for itself: put -- before the flags, as in npm start -- --data-dir …\n$/,
+  );
+});
+
+/** What becomes of a database, and what is said then. */
+const LOSSES = {
+  sqlite: {
+    removed: async (dataDir: string) => rmSync(join(dataDir, 'leasehold.db')),
+    emptied: async (dataDir: string) => truncateSync(join(dataDir, 'leasehold.db')),
+    said: /the database was lost, or .*\. Restore a backup/,
+  },
+  postgres: {
+    removed: (dataDir: string) => runOutside(dataDir, 'DROP SCHEMA leasehold CASCADE'),
+    emptied: async (dataDir: string) =>
+      runOutside(
+        dataDir,
+        `TRUNCATE ${Object.keys(await dumpOutside(dataDir)).filter((name) => name !== 'migrations')}`,
+      ),
+    said: /holds no vault, but .* has served one\. Is it the right database\?/,
+  },
+}[STORE];
+
+for (const how of ['removed', 'emptied'] as const) {
+  test(`a vault whose database was ${how} does not begin anew, with or without its root key`, async (t) => {
+    const folder = join(temporaryFolder(t), 'data');
+    const service = await startProcess(t, folder);
+    await createClient(service.address, service.adminToken).post('/api/v1/agents', { name: 'ci' });
+    await service.end('SIGTERM');
+    await LOSSES[how](folder);
+    const before = readdirSync(folder).sort();
+    for (const isKeyThere of [true, false]) {
+      if (!isKeyThere) rmSync(join(folder, 'root.key'));
+      const { code, output } = await start(folder);
+      assert.equal(code, 1);
+      assert.match(output, isKeyThere ? LOSSES.said : /root key is missing|database was lost|holds no vault/);
+      assert.equal(existsSync(join(folder, 'root.key')), isKeyThere, 'a new root key was made');
+    }
+    assert.deepEqual(
+      readdirSync(folder)
+        .filter((name) => !name.startsWith('leasehold.db'))
+        .sort(),
+      before.filter((name) => !name.startsWith('leasehold.db') && name !== 'root.key'),
+    );
+  });
+}
+
+test('a vault with a given token and without agents is not replaced by an empty one either', async (t) => {
+  const folder = temporaryFolder(t);
+  const [dataDir, token] = [join(folder, 'data'), join(folder, 'token')];
+  writeFileSync(token, 'a'.repeat(40), { mode: 0o600 });
+  const flags = ['--admin-token-file', token];
+  await (await startTestService(t, flags, dataDir)).stop();
+  await LOSSES.removed(dataDir);
+  await assert.rejects(startTestService(t, flags, dataDir), LOSSES.said);
+});
+
+test('what is no database, or a damaged one, is named with what to do', async (t) => {
+  for (const name of STORE === 'sqlite' ? ['leasehold.db', 'lock'] : ['lock']) {
+    const folder = join(temporaryFolder(t), 'data');
+    const service = await startProcess(t, folder);
+    await service.end('SIGTERM');
+    writeFileSync(join(folder, name), 'not a database at all, whatever its name says'.repeat(100));
+    const { code, output } = await start(folder);
+    assert.equal(code, 1);
+    assert.ok(output.startsWith(`leasehold: ${join(folder, name)}: `), output);
+    assert.match(output, /restore a backup/);
+  }
+});

@@ -1,0 +1,167 @@
+// What the program shows to the outside: its words at the start and the end, addresses behind a proxy, and the audit key.
+// SOURCE: decisions, "The product", "Authentication" and "Audit".
+
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { createHmac, hkdfSync } from 'node:crypto';
+import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { isIP } from 'node:net';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { ROOT } from '../conventions/source.ts';
+import { createClient } from '../kit/client.ts';
+import { temporaryFolder } from '../kit/directory.ts';
+import { runCommand, startProcess, storeVariables } from '../kit/process.ts';
+import { openPseudoTerminal } from '../kit/pseudo-terminal.ts';
+import { startTestService } from '../kit/service.ts';
+import { copyVault, photograph, photographRunning } from './vaults.ts';
+
+test('at the start the program says a few lines, with the token’s file and something to try, and nothing of what goes well', async (t) => {
+  const dataDir = join(temporaryFolder(t), 'data');
+  const service = await startProcess(t, dataDir);
+  const said = service.output();
+  const lines = said.trimEnd().split('\n');
+  assert.equal(lines.length <= 16, true, said);
+  assert.equal(
+    lines.every((line) => line.length <= 160),
+    true,
+    said,
+  );
+  // Output that is not a terminal may be a log file or a journal.
+  assert.equal(said.includes(service.adminToken), false);
+  assert.equal(said.includes(join(dataDir, 'daemon.token')), true);
+  for (const part of [service.address, dataDir, 'npx --no-install leasehold put'])
+    assert.equal(said.includes(part), true, part);
+  const admin = createClient(service.address, service.adminToken);
+  assert.equal((await admin.post('/api/v1/credentials', { path: 'a', value: 'v' })).status, 201);
+  assert.equal((await admin.get('/api/v1/credentials/a')).status, 200);
+  assert.equal(service.output(), said);
+  assert.equal(await service.end('SIGTERM'), 0);
+  assert.equal(service.output().slice(said.length).trim().split('\n').length, 1);
+  assert.equal(service.output().includes(service.adminToken), false);
+});
+
+test('at a terminal the token itself is shown', async (t) => {
+  const folder = temporaryFolder(t);
+  const dataDir = join(folder, 'data');
+  const words = ['--data-dir', dataDir, '--listen', '127.0.0.1:0'];
+  const environment = { HOME: folder, ...(await storeVariables(dataDir, [])) };
+  const command = [process.execPath, join(ROOT, 'src/bin/server.ts'), ...words];
+  const terminal = openPseudoTerminal(t, command, { folder, environment, columns: 200 });
+  await terminal.shows(/Ctrl-C stops/);
+  const token = readFileSync(join(dataDir, 'daemon.token'), 'utf8').trim();
+  assert.equal(terminal.screen().split(token).length, 2);
+  terminal.type('\u0003');
+  assert.equal((await terminal.ended).exitCode, 0);
+});
+
+test('the data directory that is printed to be tried is one that a shell takes, whatever its name', async (t) => {
+  const dataDir = join(temporaryFolder(t), `a "$HOME" \`ls\` it's`);
+  const service = await startProcess(t, dataDir);
+  const [, line = ''] = /^ {2}(export LEASEHOLD_DATA_DIR=.*)$/m.exec(service.output()) ?? [];
+  const printed = execFileSync('sh', ['-c', `${line}\ncat "$LEASEHOLD_DATA_DIR/daemon.token"`], { encoding: 'utf8' });
+  assert.equal(printed.trim(), service.adminToken);
+});
+
+/** The address that the log has for a look with these values of X-Forwarded-For. */
+async function recordedFor(flags: readonly string[], values: readonly string[]): Promise<(string | null)[]> {
+  const cleanUps: (() => unknown)[] = [];
+  const scope = { after: (cleanUp: () => unknown) => void cleanUps.unshift(cleanUp) };
+  try {
+    const { admin } = await startTestService(scope, flags);
+    for (const value of values) await admin.call('GET', '/api/v1/credentials', undefined, { 'x-forwarded-for': value });
+    const { data } = (await admin.get('/api/v1/audit?event_type=credential.list&order=asc')).body;
+    return data.map(({ remote_addr }: { remote_addr: string | null }) => remote_addr);
+  } finally {
+    for (const cleanUp of cleanUps) await cleanUp();
+  }
+}
+
+test('the address comes from X-Forwarded-For only behind a trusted proxy, and is the last that no trusted one vouches for', async () => {
+  const chains = [
+    '203.0.113.9',
+    '198.51.100.1, 203.0.113.9',
+    '2001:db8::1',
+    '203.0.113.9, 10.1.2.3',
+    '::ffff:203.0.113.9',
+  ];
+  assert.deepEqual(
+    await recordedFor([], chains),
+    chains.map(() => '127.0.0.1'),
+  );
+  assert.deepEqual(
+    await recordedFor(['--trusted-proxy', '192.0.2.1'], chains),
+    chains.map(() => '127.0.0.1'),
+  );
+  assert.deepEqual(await recordedFor(['--trusted-proxy', '127.0.0.1,10.0.0.0/8'], chains), [
+    ...['203.0.113.9', '203.0.113.9', '2001:db8::1', '203.0.113.9', '203.0.113.9'],
+  ]);
+});
+
+test('a header that holds no address is never recorded as one, behind a trusted proxy neither', async () => {
+  const nonsense = [
+    'unknown',
+    '_hidden',
+    'localhost',
+    "'; DROP TABLE audit_entries; --",
+    '<script>',
+    'a'.repeat(4000),
+    '1.2.3.4:80',
+    ',,,',
+    '[::1]',
+  ];
+  const recorded = await recordedFor(['--trusted-proxy', '127.0.0.1'], nonsense);
+  assert.equal(recorded.length, nonsense.length);
+  for (const [index, address] of recorded.entries())
+    assert.notEqual(isIP(address ?? ''), 0, `${nonsense[index]}: ${address}`);
+});
+
+const auditKeyCommand = (...flags: string[]) => runCommand('src/bin/audit-key.ts', flags);
+
+test('audit-key prints the key that the log is linked with, for a running service too, and makes and changes nothing', async (t) => {
+  const dataDir = await copyVault(t);
+  const service = await startProcess(t, dataDir);
+  const before = photographRunning(dataDir);
+  const { code, output } = await auditKeyCommand('--data-dir', dataDir);
+  assert.equal(code, 0);
+  assert.match(output, /^[A-Za-z0-9+/]{43}=\n$/);
+  assert.deepEqual(photographRunning(dataDir), before);
+
+  const rootKey = Buffer.from(readFileSync(join(dataDir, 'root.key'), 'utf8'), 'base64');
+  assert.notEqual(output.trim(), rootKey.toString('base64'));
+  const derived = Buffer.from(hkdfSync('sha256', rootKey, '', 'leasehold/v1/audit', 32)).toString('base64');
+  assert.equal(output.trim(), derived);
+  const answer = await createClient(service.address, service.adminToken).get('/api/v1/audit/export');
+  const [seq, hmac, mac] = answer.headers.get('leasehold-audit-head')?.split(' ') ?? [];
+  const sealed = JSON.stringify(['leasehold-head-v1', Number(seq), hmac]);
+  assert.equal(createHmac('sha256', Buffer.from(output, 'base64')).update(sealed).digest('base64'), mac);
+});
+
+test('audit-key makes no key and no directory where there is none: one line, and 1; a mistake is 2', async (t) => {
+  const [dataDir, folder] = [await copyVault(t), temporaryFolder(t)];
+  const keyFile = join(folder, 'key');
+  renameSync(join(dataDir, 'root.key'), keyFile);
+  const before = photograph(dataDir);
+  const [missing, nowhere, elsewhere, mistake, help] = await Promise.all([
+    auditKeyCommand('--data-dir', dataDir),
+    auditKeyCommand('--data-dir', join(folder, 'none')),
+    auditKeyCommand('--data-dir', dataDir, '--root-key-file', keyFile),
+    auditKeyCommand('--nonsense'),
+    auditKeyCommand('--help'),
+  ]);
+  for (const { code, output } of [missing, nowhere]) {
+    assert.match(output, /^leasehold: The root key is missing: [^\n]+\n$/);
+    assert.equal(code, 1);
+  }
+  assert.match(elsewhere.output, /^[A-Za-z0-9+/]{43}=\n$/);
+  assert.match(mistake.output, /^leasehold: [^\n]+\n$/);
+  assert.deepEqual([elsewhere.code, mistake.code, help.code], [0, 2, 0]);
+  assert.match(help.output, /Usage: npm run --silent audit-key/);
+  assert.equal(existsSync(join(folder, 'none')), false);
+  assert.deepEqual(photograph(dataDir), before);
+
+  writeFileSync(keyFile, 'no key');
+  const malformed = await auditKeyCommand('--root-key-file', keyFile);
+  assert.match(malformed.output, /^leasehold: [^\n]* is not a root key[^\n]*\n$/);
+  rmSync(keyFile);
+});

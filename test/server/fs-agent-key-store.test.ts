@@ -1,0 +1,172 @@
+// The directories of agents' keys after crashes: pending ones are finished or removed, strays of the deregistered removed, and what
+// nobody knows is left alone. SOURCE: interface 2.5; design, "Key files"; security, "Half-done deletes (CVE-2020-7220)".
+
+import assert from 'node:assert/strict';
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { StartError } from '../../src/platform/private-files.ts';
+import { readAgentKey, verifyAs } from '../kit/client.ts';
+import { runOutside } from '../kit/direct-db.ts';
+import { startTestService, type TestService } from '../kit/service.ts';
+import { agentIdOf, copyVault, photograph } from './vaults.ts';
+
+const KEPT = ['agent_id', 'private_key.pem'];
+const agents = (dataDir: string, ...parts: string[]) => join(dataDir, 'agents', ...parts);
+const names = (dataDir: string, ...parts: string[]) => readdirSync(agents(dataDir, ...parts)).sort();
+
+/** Lets a service change the vault, and stops it again. */
+async function during(
+  t: TestContext,
+  dataDir: string,
+  work: (service: TestService) => Promise<unknown>,
+): Promise<void> {
+  const service = await startTestService(t, [], dataDir);
+  await work(service);
+  await service.stop();
+}
+
+async function assertLogsIn({ address }: TestService, dataDir: string, name: string): Promise<void> {
+  assert.equal((await verifyAs(address, name, readAgentKey(dataDir, name))).status, 200);
+}
+
+test('a key that was pending when its agent was in the log already is published, and fits', async (t) => {
+  const dataDir = await copyVault(t);
+  const before = photograph(agents(dataDir, 'kept'));
+  renameSync(agents(dataDir, 'kept'), agents(dataDir, '.pending', agentIdOf(dataDir, 'kept')));
+  const service = await startTestService(t, [], dataDir);
+  assert.deepEqual(names(dataDir), ['.pending', 'granted', 'kept']);
+  assert.deepEqual(names(dataDir, '.pending'), []);
+  assert.deepEqual(photograph(agents(dataDir, 'kept')), before);
+  await assertLogsIn(service, dataDir, 'kept');
+});
+
+test('a key that was pending for an agent that never was is removed, whole or half written', async (t) => {
+  const dataDir = await copyVault(t);
+  const pending = (name: string) => agents(dataDir, '.pending', name);
+  cpSync(agents(dataDir, 'kept'), pending('01890000-0000-7000-8000-000000000001'), { recursive: true });
+  mkdirSync(pending('01890000-0000-7000-8000-000000000002'));
+  mkdirSync(pending('01890000-0000-7000-8000-000000000003'));
+  writeFileSync(join(pending('01890000-0000-7000-8000-000000000003'), 'private_key.pem'), '-----BEGIN');
+  writeFileSync(pending('a file'), '');
+  const service = await startTestService(t, [], dataDir);
+  assert.deepEqual(names(dataDir, '.pending'), []);
+  await assertLogsIn(service, dataDir, 'kept');
+});
+
+test('the directory of an agent that was deregistered is removed, if a crash left it', async (t) => {
+  const dataDir = await copyVault(t);
+  const aside = join(dataDir, '..', 'aside');
+  cpSync(agents(dataDir, 'kept'), aside, { recursive: true });
+  await during(t, dataDir, async ({ admin }) => {
+    assert.equal((await admin.delete('/api/v1/agents/kept')).status, 204);
+    assert.deepEqual(names(dataDir), ['.pending', 'granted']);
+    assert.deepEqual(names(dataDir, '.pending'), []);
+  });
+  cpSync(aside, agents(dataDir, 'kept'), { recursive: true });
+  cpSync(aside, agents(dataDir, '.pending', agentIdOf(dataDir, 'kept')), { recursive: true });
+  await startTestService(t, [], dataDir);
+  assert.deepEqual(names(dataDir), ['.pending', 'granted']);
+  assert.deepEqual(names(dataDir, '.pending'), []);
+});
+
+test('the key of an agent whose row was altered outside stays, even where all its leases were revoked', async (t) => {
+  const dataDir = await copyVault(t);
+  const before = photograph(agents(dataDir, 'kept'));
+  await during(t, dataDir, async ({ admin }) => {
+    assert.equal((await admin.post('/api/v1/leases/revoke', { agent: 'kept' })).status, 200);
+  });
+  await runOutside(dataDir, "UPDATE agents SET description = 'x' WHERE name = 'kept'");
+  const { warnings } = await startTestService(t, [], dataDir);
+  assert.match(warnings.join(), /^1 row of agents or policies/);
+  assert.deepEqual(photograph(agents(dataDir, 'kept')), before);
+});
+
+test('a stray of an earlier agent makes room for the key of the one that has the name now', async (t) => {
+  const dataDir = await copyVault(t);
+  const aside = join(dataDir, '..', 'aside');
+  cpSync(agents(dataDir, 'kept'), aside, { recursive: true });
+  await during(t, dataDir, async ({ admin }) => {
+    await admin.delete('/api/v1/agents/kept');
+    assert.equal((await admin.post('/api/v1/agents', { name: 'kept' })).status, 201);
+  });
+  const id = agentIdOf(dataDir, 'kept');
+  renameSync(agents(dataDir, 'kept'), agents(dataDir, '.pending', id));
+  cpSync(aside, agents(dataDir, 'kept'), { recursive: true });
+  const service = await startTestService(t, [], dataDir);
+  assert.equal(agentIdOf(dataDir, 'kept'), id);
+  assert.deepEqual(names(dataDir, '.pending'), []);
+  await assertLogsIn(service, dataDir, 'kept');
+});
+
+test('a stray goes away too where the one who has the name now brought a key of its own', async (t) => {
+  const dataDir = await copyVault(t);
+  const aside = join(dataDir, '..', 'aside');
+  cpSync(agents(dataDir, 'kept'), aside, { recursive: true });
+  await during(t, dataDir, async ({ admin }) => {
+    const { public_key } = (await admin.get('/api/v1/agents/kept')).body.data;
+    await admin.delete('/api/v1/agents/kept');
+    assert.equal((await admin.post('/api/v1/agents', { name: 'kept', public_key })).status, 201);
+    assert.equal(existsSync(agents(dataDir, 'kept')), false);
+  });
+  cpSync(aside, agents(dataDir, 'kept'), { recursive: true });
+  await startTestService(t, [], dataDir);
+  assert.equal(existsSync(agents(dataDir, 'kept')), false);
+});
+
+test('what nobody knows is left alone, byte for byte', async (t) => {
+  const dataDir = await copyVault(t);
+  const make = (name: string, files: Readonly<Record<string, string>>) => {
+    mkdirSync(agents(dataDir, name), { recursive: true, mode: 0o700 });
+    for (const [file, text] of Object.entries(files)) writeFileSync(agents(dataDir, name, file), text, { mode: 0o600 });
+  };
+  make('handmade', { 'private_key.pem': 'a key' });
+  make('foreign', { agent_id: '01890000-0000-7000-8000-000000000009\n', 'private_key.pem': 'a key' });
+  make('empty', {});
+  make('no-id', { agent_id: '' });
+  make('path-id', { agent_id: '../../kept\n' });
+  make('.hidden', { agent_id: 'x' });
+  writeFileSync(agents(dataDir, 'a file'), 'note', { mode: 0o600 });
+  const before = photograph(agents(dataDir));
+  await during(t, dataDir, ({ admin }) => admin.get('/api/v1/agents'));
+  assert.deepEqual(photograph(agents(dataDir)), before);
+});
+
+test('an id that is a directory is no crash: the start goes on, or is refused in one line', async (t) => {
+  const dataDir = await copyVault(t);
+  mkdirSync(agents(dataDir, 'odd', 'agent_id'), { recursive: true, mode: 0o700 });
+  await startTestService(t, [], dataDir).catch((error) =>
+    assert.equal(error instanceof StartError, true, String(error)),
+  );
+});
+
+test('an agent whose directory is away is deregistered all the same, and one whose directory is another’s leaves that alone', async (t) => {
+  const dataDir = await copyVault(t);
+  await during(t, dataDir, async ({ admin }) => {
+    assert.equal((await admin.post('/api/v1/agents', { name: 'away' })).status, 201);
+    rmSync(agents(dataDir, 'away'), { recursive: true });
+    rmSync(agents(dataDir, 'kept'), { recursive: true });
+    mkdirSync(agents(dataDir, 'kept'), { mode: 0o700 });
+    writeFileSync(agents(dataDir, 'kept', 'agent_id'), '01890000-0000-7000-8000-000000000009\n', { mode: 0o600 });
+    assert.equal((await admin.delete('/api/v1/agents/away')).status, 204);
+    assert.equal((await admin.delete('/api/v1/agents/kept')).status, 204);
+    assert.equal((await admin.get('/api/v1/agents')).body.data.length, 1);
+  });
+  assert.deepEqual(names(dataDir), ['.pending', 'granted', 'kept']);
+});
+
+test('a key is whole in its directory when the registration is answered, under names that were agreed on', async (t) => {
+  const dataDir = await copyVault(t);
+  await during(t, dataDir, async (service) => {
+    const created = await Promise.all(
+      ['a', 'b', 'c', 'd'].map((name) => service.admin.post('/api/v1/agents', { name })),
+    );
+    for (const { status } of created) assert.equal(status, 201);
+    for (const name of ['a', 'b', 'c', 'd']) {
+      assert.deepEqual(names(dataDir, name), KEPT);
+      assert.match(readFileSync(agents(dataDir, name, 'private_key.pem'), 'utf8'), /^-----BEGIN PRIVATE KEY-----\n/);
+      await assertLogsIn(service, dataDir, name);
+    }
+    assert.deepEqual(names(dataDir, '.pending'), []);
+  });
+});

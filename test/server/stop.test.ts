@@ -1,0 +1,147 @@
+// Stopping: what is in flight is finished within 10 s, everything else is refused or let go, and the exit code is 0.
+// SOURCE: decisions, "The product". That a started request is finished is held in test/spec.
+
+import assert from 'node:assert/strict';
+import { connect, type Socket } from 'node:net';
+import { join } from 'node:path';
+import { describe, test } from 'node:test';
+import { setTimeout as wait } from 'node:timers/promises';
+import { createClient } from '../kit/client.ts';
+import { temporaryFolder } from '../kit/directory.ts';
+import { type ServiceProcess, startProcess } from '../kit/process.ts';
+import { startTestService } from '../kit/service.ts';
+
+const BODY = '{"agent_name":"ci"}';
+const HEAD = [
+  'POST /auth/challenge HTTP/1.1',
+  'Host: localhost',
+  'Content-Type: application/json',
+  'Expect: 100-continue',
+];
+const HEALTH = 'GET /api/v1/health HTTP/1.1\r\nHost: localhost\r\n\r\n';
+
+interface Line {
+  readonly socket: Socket;
+  text(): string;
+  /** Resolves when what came back holds the text, or the connection is over. */
+  until(part: string): Promise<void>;
+}
+
+async function open({ address }: ServiceProcess): Promise<Line> {
+  const { hostname, port } = new URL(address);
+  let text = '';
+  const socket = connect(Number(port), hostname);
+  socket.on('error', () => undefined).on('data', (chunk) => (text += chunk));
+  await new Promise((resolve) => socket.once('connect', resolve));
+  return {
+    socket,
+    text: () => text,
+    async until(part) {
+      while (!text.includes(part) && !socket.destroyed) {
+        await new Promise((resolve) => socket.once('data', resolve).once('close', resolve));
+      }
+    },
+  };
+}
+
+/** A request whose body is not all there; resolves when the service has begun with it. */
+async function openSlow(service: ServiceProcess): Promise<Line> {
+  const line = await open(service);
+  line.socket.write(`${[...HEAD, `Content-Length: ${BODY.length}`].join('\r\n')}\r\n\r\n${BODY.slice(0, 5)}`);
+  await line.until('100 Continue');
+  return line;
+}
+
+/** Waits for the program to say that it heard the signal. */
+async function untilStopping(service: ServiceProcess): Promise<void> {
+  while (!service.output().includes('Stopping')) await wait(20);
+}
+
+/** Starts and stops as the log of the data directory has them, this look's own start left out. */
+async function lifeOf(t: Parameters<typeof startTestService>[0], dataDir: string): Promise<string[]> {
+  const { admin } = await startTestService(t, [], dataDir);
+  const { data } = (await admin.get('/api/v1/audit?order=asc&agent=service')).body;
+  assert.equal((await admin.get('/api/v1/audit/verify')).body.data.valid, true);
+  return data.map(({ event_type }: { event_type: string }) => event_type).slice(0, -1);
+}
+
+describe('a service that is told to stop', { concurrency: true }, () => {
+  test('finishes what is in flight, and takes nothing new, on a new connection or on one that it has', async (t) => {
+    const dataDir = join(temporaryFolder(t), 'data');
+    const service = await startProcess(t, dataDir);
+    const slow = await openSlow(service);
+    const ended = service.end('SIGTERM');
+    await untilStopping(service);
+    await assert.rejects(createClient(service.address, null).get('/api/v1/health'));
+    slow.socket.write(BODY.slice(5) + HEALTH);
+    await slow.until('nonce');
+    assert.match(slow.text(), /^HTTP\/1\.1 200 /m);
+    await slow.until('stopping');
+    assert.equal(slow.text().split('HTTP/1.1 200 ').length, 2, slow.text());
+    slow.socket.destroy();
+    assert.equal(await ended, 0);
+    assert.deepEqual(await lifeOf(t, dataDir), ['service.start', 'service.stop']);
+  });
+
+  test('cuts what is not finished after 10 s, and stops in order all the same', async (t) => {
+    const dataDir = join(temporaryFolder(t), 'data');
+    const service = await startProcess(t, dataDir);
+    const stuck = await openSlow(service);
+    const silent = await open(service);
+    const startedAt = performance.now();
+    assert.equal(await service.end('SIGINT'), 0);
+    const seconds = (performance.now() - startedAt) / 1000;
+    assert.equal(seconds > 3 && seconds < 15, true, `it took ${seconds} s`);
+    for (const { socket } of [stuck, silent]) socket.destroy();
+    assert.deepEqual(await lifeOf(t, dataDir), ['service.start', 'service.stop']);
+  });
+
+  test('is not held up by connections that rest', async (t) => {
+    const service = await startProcess(t, join(temporaryFolder(t), 'data'));
+    const resting = await Promise.all(Array.from({ length: 50 }, () => open(service)));
+    for (const { socket } of resting) socket.write(HEALTH);
+    await Promise.all(resting.map((line) => line.until('"ok"')));
+    const startedAt = performance.now();
+    assert.equal(await service.end('SIGTERM'), 0);
+    assert.equal(performance.now() - startedAt < 5000, true);
+  });
+
+  test('is not moved by further signals: they neither hurry it nor make it forget', async (t) => {
+    const dataDir = join(temporaryFolder(t), 'data');
+    const service = await startProcess(t, dataDir);
+    const slow = await openSlow(service);
+    const ended = service.end('SIGTERM');
+    await untilStopping(service);
+    for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) service.child.kill(signal);
+    await wait(300);
+    assert.equal(service.child.exitCode, null);
+    slow.socket.write(BODY.slice(5));
+    await slow.until('nonce');
+    assert.match(slow.text(), /^HTTP\/1\.1 200 /m);
+    slow.socket.destroy();
+    assert.equal(await ended, 0);
+    assert.equal(service.output().split('Stopping').length, 2);
+    assert.deepEqual(await lifeOf(t, dataDir), ['service.start', 'service.stop']);
+  });
+
+  test('stops in order though nobody reads what it prints any more, as when a terminal was closed', async (t) => {
+    const dataDir = join(temporaryFolder(t), 'data');
+    const service = await startProcess(t, dataDir);
+    service.child.stdout?.destroy();
+    service.child.stderr?.destroy();
+    assert.equal((await createClient(service.address, 'none').get('/api/v1/agents')).status, 401);
+    assert.equal(await service.end('SIGHUP'), 0);
+    assert.deepEqual(await lifeOf(t, dataDir), ['service.start', 'service.stop']);
+  });
+
+  test('records one start and one stop a life, and a kill is seen as a start without a stop', async (t) => {
+    const dataDir = join(temporaryFolder(t), 'data');
+    for (const signal of ['SIGHUP', 'SIGKILL', 'SIGINT'] as const) {
+      const service = await startProcess(t, dataDir);
+      const code = await service.end(signal);
+      assert.equal(code, signal === 'SIGKILL' ? 'SIGKILL' : 0, signal);
+    }
+    const life = ['start', 'stop', 'start', 'start', 'stop'].map((word) => `service.${word}`);
+    assert.deepEqual(await lifeOf(t, dataDir), life);
+  });
+});

@@ -1,0 +1,77 @@
+// Sweeping beside the service: in steps, with pauses, until it is told to stop. What a failing disk does to it is in test/sqlite.
+
+import assert from 'node:assert/strict';
+import { type TestContext, test } from 'node:test';
+import { startClock } from '../../src/ledger/clock.ts';
+import { createLog } from '../../src/server/log.ts';
+import { startSweeping } from '../../src/server/sweep-timer.ts';
+import type { Store, Swept } from '../../src/store/store.ts';
+import { aLease, commit, leased, T0 } from '../contract/rows.ts';
+import { temporaryFolder } from '../kit/directory.ts';
+import { keepDatabase, openStore } from '../kit/stores.ts';
+import { inFrontOf, until } from '../vault/fixture.ts';
+
+const HEAD = { seq: 0, hmac: 'h', mac: 'm', epoch: 0 };
+const HEAD_AT = 1;
+const DAY_MS = 24 * 3600 * 1000;
+
+async function sweepOn(t: TestContext, intervalMs = 20) {
+  const folder = temporaryFolder(t);
+  const store = await openStore(folder);
+  t.after(() => store.close());
+  keepDatabase(t, folder);
+  await store.initialise('check', HEAD, HEAD_AT);
+  const broken: unknown[] = [];
+  const sweeping = startSweeping(
+    store,
+    startClock(0),
+    createLog('silent'),
+    (failure) => broken.push(failure),
+    intervalMs,
+  );
+  t.after(() => sweeping.stop());
+  return { store, broken, sweeping };
+}
+
+/** A sweep keeps the time that it was told. */
+async function swept(store: Store): Promise<void> {
+  while ((await store.readSeenTime()) <= HEAD_AT) await new Promise((resolve) => setTimeout(resolve, 10));
+}
+
+test('stopping waits for the step that runs, and begins no other', async (t) => {
+  const { store, broken, sweeping } = await sweepOn(t);
+  await swept(store);
+  await sweeping.stop();
+  const seen = await store.readSeenTime();
+  await new Promise((resolve) => setTimeout(resolve, 100));
+  assert.equal(await store.readSeenTime(), seen);
+  assert.deepEqual(broken, []);
+});
+
+test('a backlog is worked off in one go, with a pause after each step', async (t) => {
+  const { store } = await sweepOn(t, 3_600_000);
+  const ended = Array.from({ length: 4000 }, (_, index) => leased(aLease(index + 1, { expiresAt: T0 + 1 })));
+  await commit(store, { changes: ended });
+  const steps: { startedAt: number; endedAt: number; swept: Swept }[] = [];
+  const watched = inFrontOf(store, {
+    async sweep(now, limit) {
+      const startedAt = performance.now();
+      const swept = await store.sweep(now, limit);
+      steps.push({ startedAt, endedAt: performance.now(), swept });
+      return swept;
+    },
+  });
+  const sweeping = startSweeping(watched, startClock(T0 + 30 * DAY_MS), createLog('silent'), () => undefined, 300);
+  await until(() => steps.at(-1)?.swept.isDone === true, 'all is swept');
+  await sweeping.stop();
+  assert.equal(
+    steps.reduce((sum, { swept }) => sum + swept.removed, 0),
+    4000,
+  );
+  assert.ok(steps.length >= 8, `${steps.length} steps`);
+  for (const [index, { startedAt }] of steps.entries()) {
+    const before = steps[index - 1];
+    // Timers may be a millisecond early.
+    if (before !== undefined) assert.ok(startedAt - before.endedAt >= 8, `${startedAt - before.endedAt} ms of pause`);
+  }
+});

@@ -1,0 +1,100 @@
+// Vaults that lie still, for tests of what a start does to them.
+
+import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import { cpSync, lstatSync, readdirSync, readFileSync, readlinkSync } from 'node:fs';
+import { join } from 'node:path';
+import { after } from 'node:test';
+import { StartError } from '../../src/platform/private-files.ts';
+import { StoreFailure } from '../../src/store/store.ts';
+import { dumpOutside } from '../kit/direct-db.ts';
+import { type Scope, temporaryFolder } from '../kit/directory.ts';
+import { runProgram } from '../kit/process.ts';
+import { startTestService } from '../kit/service.ts';
+import { copyDatabaseOf, STORE } from '../kit/stores.ts';
+
+// As the program does first of all.
+process.umask(0o077);
+
+/** A vault that was stopped in order: a credential `a/b`, and the agents `kept` and `granted`, whose session is open. */
+const template = join(temporaryFolder({ after }), 'data');
+const service = await startTestService({ after }, [], template);
+assert.equal((await service.admin.post('/api/v1/credentials', { path: 'a/b', value: 'kept' })).status, 201);
+assert.equal((await service.admin.post('/api/v1/agents', { name: 'kept' })).status, 201);
+export const { token: sessionOfGranted } = await service.agent('granted', { 'a/*': ['list'] });
+await service.stop();
+
+/** The data directory of a copy of that vault, with a database of its own where the vault lies in one. */
+export async function copyVault(scope: Scope): Promise<string> {
+  const dataDir = join(temporaryFolder(scope), 'data');
+  cpSync(template, dataDir, { recursive: true });
+  await copyDatabaseOf(template, dataDir);
+  return dataDir;
+}
+
+/** Everything below the directory, itself included: kind, mode and content, byte for byte. */
+export function photograph(dir: string): Record<string, string> {
+  const shots: Record<string, string> = {};
+  const shoot = (path: string, name: string): void => {
+    const stat = lstatSync(path);
+    const mode = (stat.mode & 0o777).toString(8);
+    if (stat.isSymbolicLink()) shots[name] = `link to ${readlinkSync(path)}`;
+    else if (stat.isFile()) shots[name] = `${mode} ${createHash('sha256').update(readFileSync(path)).digest('hex')}`;
+    else shots[name] = stat.isDirectory() ? `${mode} directory` : `${mode} other`;
+    if (stat.isDirectory()) for (const below of readdirSync(path)) shoot(join(path, below), `${name}/${below}`);
+  };
+  shoot(dir, '.');
+  return shots;
+}
+
+/** The same of a running service, without what its own checkpoints write. */
+export function photographRunning(dir: string): Record<string, string> {
+  const own = ['./leasehold.db', './leasehold.db-shm'];
+  return Object.fromEntries(Object.entries(photograph(dir)).filter(([name]) => !own.includes(name)));
+}
+
+/** All of a vault: its directory, and every row where it lies in a database. */
+async function photographVault(dataDir: string) {
+  return { directory: photograph(dataDir), rows: STORE === 'sqlite' ? {} : await dumpOutside(dataDir) };
+}
+
+/** Claims that the service does not start there, for a reason of one line that the program prints, and changes nothing. */
+export async function assertNoStart(scope: Scope, dataDir: string, reason: RegExp, flags: readonly string[] = []) {
+  const before = await photographVault(dataDir);
+  await assert.rejects(startTestService(scope, flags, dataDir), (error) => {
+    assert.equal(error instanceof StartError || error instanceof StoreFailure, true, String(error));
+    assert.match((error as Error).message, reason);
+    assert.doesNotMatch((error as Error).message, /\n/);
+    return true;
+  });
+  assert.deepEqual(await photographVault(dataDir), before);
+}
+
+/** The same of the program itself, with its exit code. */
+export async function assertProgramRefuses(dataDir: string, reason: RegExp, flags: readonly string[] = []) {
+  const before = await photographVault(dataDir);
+  const { code, output } = await runProgram(['--data-dir', dataDir, '--listen', '127.0.0.1:0', ...flags]);
+  assert.match(output, /^leasehold: [^\n]+\n$/);
+  assert.match(output, reason);
+  assert.equal(code, 1);
+  assert.deepEqual(await photographVault(dataDir), before);
+}
+
+/** The id that stands beside an agent's private key. */
+export function agentIdOf(dataDir: string, name: string): string {
+  return readFileSync(join(dataDir, 'agents', name, 'agent_id'), 'utf8').trim();
+}
+
+/** How the start went, in a word; an end that is no clear line is none. */
+export async function outcomeOfStart(scope: Scope, dataDir: string): Promise<'refused' | 'started'> {
+  try {
+    const { stop } = await startTestService(scope, [], dataDir);
+    // A read may find the damage, and stop the service in order or not at all.
+    await stop().catch(() => undefined);
+    return 'started';
+  } catch (error) {
+    assert.equal(error instanceof StartError || error instanceof StoreFailure, true, String(error));
+    assert.doesNotMatch((error as Error).message, /\n/);
+    return 'refused';
+  }
+}

@@ -1,0 +1,86 @@
+// Credentials that are kept in memory: whoever changes them, the next turn sees it.
+
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { type TestContext, test } from 'node:test';
+import { HotCredentials } from '../../src/store/sqlite/credential-cache.ts';
+import { openDatabase } from '../../src/store/sqlite/database.ts';
+import { SqliteStore } from '../../src/store/sqlite/store.ts';
+import {
+  aCredential,
+  asPath,
+  aVersion,
+  commit,
+  find,
+  headAt,
+  KEY_CHECK,
+  stored,
+  T0,
+  versioned,
+} from '../contract/rows.ts';
+import { temporaryFolder } from '../kit/directory.ts';
+
+const bytes = (...values: number[]): Uint8Array => Uint8Array.from(values);
+const key = { credential: asPath('a'), version: 'newest' } as const;
+
+async function openVault(t: TestContext) {
+  const file = join(temporaryFolder(t), 'vault.db');
+  const store = new SqliteStore(file);
+  t.after(() => store.close());
+  await store.initialise(KEY_CHECK, headAt(0), T0);
+  const look = async () => {
+    const { credentials, versions } = await find(store, [key]);
+    const id = credentials[0]?.id;
+    return [
+      id === undefined ? null : await store.readAccessCount(id),
+      [...((versions[0]?.version.content as Uint8Array) ?? [])],
+    ];
+  };
+  const credential = aCredential('a');
+  await commit(store, { changes: [stored(credential), versioned(credential, 1, bytes(1))] });
+  assert.deepEqual(await look(), [0, [1]]);
+  return { file, store, look, credential };
+}
+
+test('what this process changes is seen by the next turn: a new version, a count, a removal, another credential', async (t) => {
+  const { store, look, credential } = await openVault(t);
+  await commit(store, { changes: [stored({ ...credential, version: 2 }), versioned(credential, 2, bytes(2))] });
+  assert.deepEqual(await look(), [0, [2]]);
+  await commit(store, { accesses: new Map([[credential.id, 7]]) });
+  assert.deepEqual(await look(), [7, [2]]);
+  await commit(store, { changes: [{ kind: 'dropVersions', credentialId: credential.id, through: 2 }] });
+  assert.deepEqual(await look(), [7, []]);
+  await commit(store, { changes: [{ kind: 'removeCredential', id: credential.id, path: credential.path }] });
+  assert.deepEqual(await look(), [null, []]);
+  const again = { ...aCredential('a'), id: aCredential('b').id };
+  await commit(store, { changes: [stored(again), versioned(again, 1, bytes(9))] });
+  assert.deepEqual(await look(), [0, [9]]);
+});
+
+test('what another program changes in the database is seen by the next turn', async (t) => {
+  const { file, look } = await openVault(t);
+  const other = new DatabaseSync(file);
+  t.after(() => other.close());
+  other.exec("UPDATE credential_versions SET sealed = x'0708'");
+  assert.deepEqual(await look(), [0, [7, 8]]);
+  other.exec('DELETE FROM credentials');
+  assert.deepEqual(await look(), [null, []]);
+});
+
+test('what is kept is bounded, by number and by bytes; what came first goes first', (t) => {
+  const database = openDatabase(join(temporaryFolder(t), 'vault.db'));
+  t.after(() => database.close());
+  const hot = new HotCredentials(database);
+  const put = (n: number, size: number): void => {
+    const credential = { ...aCredential(`p${n}`) };
+    hot.put(credential.path, { credential, number: n, newest: { ...aVersion(1), content: new Uint8Array(size) } });
+  };
+  const kept = (count: number) => Array.from({ length: count }, (_, n) => n).filter((n) => hot.get(asPath(`p${n}`)));
+  for (let n = 0; n < 200; n++) put(n, 80_000);
+  const large = kept(200);
+  assert.ok(large.length > 50 && large.length < 110, `${large.length} of 80 kB each are kept`);
+  assert.equal(large.at(-1), 199);
+  put(1000, 300_000);
+  assert.equal(hot.get(asPath('p1000')), null, 'a large one would push out a hundred others');
+});

@@ -1,0 +1,20 @@
+// A process without file descriptors: agents are deregistered, none is half registered, and the log names the system's code.
+
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+
+test('without file descriptors a deregistration succeeds, a registration is 503, and both leave no key file', async () => {
+  const program = fileURLToPath(import.meta.resolve('./file-descriptors.ts'));
+  const args = ['-c', 'ulimit -n 120 && exec "$@"', 'sh', process.execPath, '--disable-proto=throw', program];
+  const { stdout, stderr } = await promisify(execFile)('sh', args, { timeout: 60_000 });
+  const { taken, statuses, during, later, known } = JSON.parse(stdout);
+  assert.ok(taken > 10, `${taken} descriptors were left to take`);
+  assert.deepEqual(statuses, [204, 503]);
+  assert.ok(during.length > 0, 'nothing was left to remove later');
+  assert.deepEqual([later, known], [[], 0]);
+  assert.match(stderr, /a key file could not be written, moved or removed; it is tried again/);
+  assert.match(stderr, /Error \(EMFILE\)/);
+});

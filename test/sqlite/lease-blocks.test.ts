@@ -1,0 +1,73 @@
+// Where the leases of a name lie: found across spans, whatever became of the turn that wrote first, and swept behind them.
+
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { type TestContext, test } from 'node:test';
+import { ENDED_LEASES_LISTED_MS, type Lease } from '../../src/core/lease.ts';
+import type { ActorName } from '../../src/core/names.ts';
+import { NEWEST_LEASE } from '../../src/store/queries.ts';
+import { SPAN_SEQS } from '../../src/store/sqlite/lease-blocks.ts';
+import { SqliteStore } from '../../src/store/sqlite/store.ts';
+import { aLease, commit, headAt, KEY_CHECK, leased, T0 } from '../contract/rows.ts';
+import { countLeases, rowsFrom } from '../contract/scan.ts';
+import { sweepAll } from '../contract/sweeping.ts';
+import { temporaryFolder } from '../kit/directory.ts';
+
+async function openVault(t: TestContext) {
+  const file = join(temporaryFolder(t), 'vault.db');
+  const store = new SqliteStore(file);
+  t.after(() => store.close());
+  await store.initialise(KEY_CHECK, headAt(0), T0);
+  const add = (...leases: Lease[]) => commit(store, { changes: leases.map(leased) });
+  const seqsOf = async (agentName: ActorName): Promise<number[]> => {
+    const query = { agentId: null, agentName, path: null, status: null, now: T0 };
+    const leases = await rowsFrom(NEWEST_LEASE, (from, most) => store.listLeases(query, from, most), {
+      stepRows: 2,
+    });
+    assert.equal((await countLeases(store, query)).count, leases.length);
+    return leases.map(({ seq }) => seq);
+  };
+  const spans = (): number => {
+    const beside = new DatabaseSync(file, { readOnly: true });
+    const { n } = beside.prepare('SELECT count(*) AS n FROM lease_spans').get() ?? {};
+    beside.close();
+    return Number(n);
+  };
+  return { store, add, seqsOf, spans };
+}
+
+const [CI, DEPLOY] = ['ci', 'deploy'] as ActorName[] as [ActorName, ActorName];
+const lease = (agentName: ActorName, seq: number, fields: Partial<Lease> = {}): Lease =>
+  aLease(seq, { agentName, issuedAt: T0 - 1000, expiresAt: T0 + 1000, ...fields });
+
+test('the leases of a name are found in every span, newest first, at its borders too; nobody else’s are', async (t) => {
+  const { add, seqsOf, spans } = await openVault(t);
+  const own = [1, 2, SPAN_SEQS - 1, SPAN_SEQS, SPAN_SEQS + 1, 5 * SPAN_SEQS, 40 * SPAN_SEQS - 1];
+  const others = [3, SPAN_SEQS + 2, 7 * SPAN_SEQS, 41 * SPAN_SEQS];
+  await add(...own.map((seq) => lease(CI, seq)), ...others.map((seq) => lease(DEPLOY, seq)));
+  assert.deepEqual(await seqsOf(CI), own.toReversed());
+  assert.deepEqual(await seqsOf(DEPLOY), others.toReversed());
+  assert.deepEqual(await seqsOf('nobody' as ActorName), []);
+  assert.equal(spans(), 4 + 4);
+});
+
+test('a turn that was not written leaves no gap: the next lease of the name in that span is found', async (t) => {
+  const { add, seqsOf } = await openVault(t);
+  await add(lease(DEPLOY, 1));
+  await assert.rejects(add(lease(CI, 2), lease(CI, 1)), { name: 'StoreFailure' });
+  assert.deepEqual(await seqsOf(CI), []);
+  await add(lease(CI, 3));
+  assert.deepEqual(await seqsOf(CI), [3]);
+});
+
+test('spans that lie before all leases are swept; those with leases stay', async (t) => {
+  const { store, add, seqsOf, spans } = await openVault(t);
+  const [old, stays] = [Array.from({ length: 30 }, (_, span) => span * SPAN_SEQS + 5), 100 * SPAN_SEQS];
+  const ended = { issuedAt: T0 - 2 * ENDED_LEASES_LISTED_MS, expiresAt: T0 - 2 * ENDED_LEASES_LISTED_MS + 1 };
+  await add(...old.map((seq) => lease(CI, seq, ended)), lease(DEPLOY, 7, ended), lease(CI, stays));
+  assert.equal(spans(), 32);
+  await sweepAll(store, T0, 500);
+  assert.deepEqual(await seqsOf(CI), [stays]);
+  assert.equal(spans(), 1);
+});

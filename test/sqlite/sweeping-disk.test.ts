@@ -1,0 +1,54 @@
+// Sweeping meets the disk too: a storage that failed stops the process, and whoever reads meanwhile is told so.
+
+import assert from 'node:assert/strict';
+import { fdatasyncSync } from 'node:fs';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { toErrorAnswer, toFault } from '../../src/http/errors.ts';
+import { startClock } from '../../src/ledger/clock.ts';
+import { createLog } from '../../src/server/log.ts';
+import { startSweeping } from '../../src/server/sweep-timer.ts';
+import { SqliteStore } from '../../src/store/sqlite/store.ts';
+import { temporaryFolder } from '../kit/directory.ts';
+import { until } from '../vault/fixture.ts';
+
+const HEAD = { seq: 0, hmac: 'h', mac: 'm', epoch: 0 };
+const HEAD_AT = 1;
+
+async function sweepOn(t: TestContext) {
+  let fails = false;
+  const syncFile = async (descriptor: number): Promise<void> => {
+    if (fails) throw new Error('EIO');
+    fdatasyncSync(descriptor);
+  };
+  const store = new SqliteStore(join(temporaryFolder(t), 'vault.db'), { syncFile });
+  t.after(() => store.close());
+  await store.initialise('check', HEAD, HEAD_AT);
+  const broken: unknown[] = [];
+  const sweeping = startSweeping(store, startClock(0), createLog('silent'), (failure) => broken.push(failure), 20);
+  t.after(() => sweeping.stop());
+  return {
+    store,
+    broken,
+    sweeping,
+    fail() {
+      fails = true;
+    },
+  };
+}
+
+/** A sweep keeps the time that it was told. */
+async function swept(store: SqliteStore): Promise<void> {
+  while ((await store.readSeenTime()) <= HEAD_AT) await new Promise((resolve) => setTimeout(resolve, 10));
+}
+
+test('a sync that fails under a sweep stops the process; whoever reads meanwhile is told 503, not 500', async (t) => {
+  const { store, broken, sweeping, fail } = await sweepOn(t);
+  await swept(store);
+  fail();
+  await until(() => broken.length > 0, 'the failure is told');
+  await sweeping.stop();
+  const error = await store.readSession('x' as never).catch((thrown: unknown) => thrown);
+  const fault = toFault(error);
+  assert.equal(fault === null ? null : toErrorAnswer(fault).status, 503);
+});

@@ -1,0 +1,76 @@
+// What one agent may add to the database in an hour: beyond it 429 with the seconds to wait, and nothing is written.
+
+import assert from 'node:assert/strict';
+import { type TestContext, test } from 'node:test';
+import { Fault } from '../../src/core/errors.ts';
+import { parsePolicy } from '../../src/core/policy.ts';
+import type { BudgetLimits } from '../../src/vault/agent-budgets.ts';
+import { createPolicy } from '../../src/vault/policies.ts';
+import { as, enrol, logIn, newAgentKey } from './agents-fixture.ts';
+import { admin, get, openVault, outcomeOf, put, readLog } from './fixture.ts';
+
+const HOUR_MS = 3_600_000;
+
+async function openBudgeted(t: TestContext, budgets: Partial<BudgetLimits>) {
+  let offset = 0;
+  const time = { wall: () => 1_800_000_000_000 + offset, monotonic: () => offset };
+  const vault = await openVault(t, { budgets, time });
+  const key = newAgentKey();
+  for (const name of ['one', 'two']) await enrol(vault, name, key);
+  const policy = { name: 'all', principal: 'agent:*', resources: ['own/*'], actions: ['retrieve', 'store'] };
+  await createPolicy(vault, admin(), parsePolicy(policy));
+  const advance = (ms: number): void => {
+    offset += ms;
+  };
+  return { vault, key, advance };
+}
+
+/** Tries until it is refused; resolves to how often it was not. */
+async function countUntilLimited(work: () => Promise<unknown>): Promise<number> {
+  for (let times = 0; times < 100; times++) {
+    const refusal = await work().then(
+      () => null,
+      (error: unknown) => error,
+    );
+    if (refusal === null) continue;
+    assert.ok(refusal instanceof Fault, String(refusal));
+    assert.equal(refusal.code, 'RATE_LIMITED');
+    assert.ok((refusal.retryAfterSeconds ?? 0) >= 1);
+    return times;
+  }
+  throw new Error('it was never limited');
+}
+
+test('sessions: wrong signatures cost nothing of them, and an hour brings them back', async (t) => {
+  const { vault, key, advance } = await openBudgeted(t, { sessionsPerHour: 3 });
+  const wrong = newAgentKey();
+  for (let n = 0; n < 10; n++) assert.equal(await outcomeOf(logIn(vault, 'one', wrong)), 'AUTH_FAILED');
+  assert.equal(await countUntilLimited(() => logIn(vault, 'one', key)), 3);
+  const entries = (await readLog(vault.real)).length;
+  assert.equal(await outcomeOf(logIn(vault, 'one', key)), 'RATE_LIMITED');
+  assert.equal((await readLog(vault.real)).length, entries);
+  assert.equal(await outcomeOf(logIn(vault, 'two', key)), 'ok');
+  advance(HOUR_MS);
+  assert.equal(await countUntilLimited(() => logIn(vault, 'one', key)), 3);
+});
+
+test('leases: refused retrievals cost nothing of them, and the administrator is not limited', async (t) => {
+  const { vault, key } = await openBudgeted(t, { leasesPerHour: 4 });
+  await put(vault, 'own/key');
+  const [one, two] = [await logIn(vault, 'one', key), await logIn(vault, 'two', key)];
+  const caller = await as(vault, one.token.reveal());
+  for (let n = 0; n < 10; n++) assert.equal(await outcomeOf(get(vault, 'other', caller)), 'ACCESS_DENIED');
+  assert.equal(await countUntilLimited(() => get(vault, 'own/key', caller)), 4);
+  assert.equal(await outcomeOf(get(vault, 'own/key', await as(vault, two.token.reveal()))), 'ok');
+  for (let n = 0; n < 10; n++) assert.equal(await outcomeOf(get(vault, 'own/key')), 'ok');
+});
+
+test('stored bytes: the sizes of values count, and those of others do not', async (t) => {
+  const { vault, key } = await openBudgeted(t, { storedMibPerHour: 1 });
+  const [one, two] = [await logIn(vault, 'one', key), await logIn(vault, 'two', key)];
+  const value = 'x'.repeat(200_000);
+  const caller = await as(vault, one.token.reveal());
+  assert.equal(await countUntilLimited(() => put(vault, 'own/large', value, caller)), 6);
+  assert.equal(await outcomeOf(put(vault, 'own/large', value, await as(vault, two.token.reveal()))), 'ok');
+  assert.equal(await outcomeOf(put(vault, 'own/large', value)), 'ok');
+});

@@ -1,0 +1,53 @@
+/** Agents with keys of their own, registered and logged in without HTTP. */
+import { generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
+import type { Agent, PublicKey } from '../../src/core/agent.ts';
+import type { AgentName } from '../../src/core/names.ts';
+import type { Context } from '../../src/core/operation.ts';
+import { parsePublicKey } from '../../src/crypto/ed25519.ts';
+import { hashToken } from '../../src/crypto/tokens.ts';
+import { registerAgent } from '../../src/vault/agents.ts';
+import { issueChallenge, login } from '../../src/vault/sessions.ts';
+import { authenticate, type Vault } from '../../src/vault/vault.ts';
+import { admin } from './fixture.ts';
+
+export interface AgentKey {
+  readonly publicKey: PublicKey;
+  readonly privateKey: KeyObject;
+}
+
+export function newAgentKey(): AgentKey {
+  const { publicKey, privateKey } = generateKeyPairSync('ed25519');
+  const raw = Buffer.from(publicKey.export({ format: 'der', type: 'spki' })).subarray(-32);
+  return { publicKey: parsePublicKey(raw.toString('base64')), privateKey };
+}
+
+export const toName = (text: string): AgentName => text as AgentName;
+
+export function enrol(vault: Vault, name: string, key: AgentKey): Promise<Agent> {
+  return registerAgent(vault, admin(), { name: toName(name), description: '', publicKey: key.publicKey });
+}
+
+/** Answers a new challenge, with a signature over the bytes that `toSign` makes of the nonce. */
+export async function logIn(
+  vault: Vault,
+  name: string,
+  { privateKey }: Pick<AgentKey, 'privateKey'>,
+  toSign = (nonce: Buffer): Buffer => nonce,
+  remoteAddr = '192.0.2.1',
+) {
+  const { challengeId, nonce } = await issueChallenge(vault, toName(name));
+  const signature = sign(null, toSign(nonce), privateKey);
+  const { requestId } = admin();
+  return login(vault, { requestId, remoteAddr }, { challengeId, agentName: toName(name), signature });
+}
+
+/** The agent in a new request, with the token. */
+export async function as(vault: Vault, token: string): Promise<Context> {
+  const found = authenticate(vault, token);
+  return { ...admin(), presented: typeof found === 'function' ? await found() : found };
+}
+
+/** The agent in a new request, as far as a turn: nobody has looked yet whether the token is good. */
+export function unchecked(token: string, name: string): Context {
+  return { ...admin(), presented: { kind: 'session', tokenHash: hashToken(token), agentName: toName(name) } };
+}

@@ -1,0 +1,106 @@
+/** A vault that is large, written past the service in seconds, and how long the loop stands still while something is asked of it. */
+import type { TestContext } from 'node:test';
+import { ENDED_LEASES_LISTED_MS } from '../../src/core/lease.ts';
+import type { CredentialId, CredentialType } from '../../src/core/names.ts';
+import type { VaultKeys } from '../../src/crypto/keys.ts';
+import { signCredential } from '../../src/ledger/authenticated-rows.ts';
+import { runOutside } from '../kit/direct-db.ts';
+import { STORE } from '../kit/stores.ts';
+import { type OpenedVault, openVault, toPath } from './fixture.ts';
+
+export const CREDENTIALS = 200_000;
+export const LEASES = 314_000;
+const AGENTS = 10;
+/** Of the leases the oldest, which ended so long ago that they are swept. WHY not more: spans would go with them, and be counted. */
+export const ENDED = 64_000;
+
+const HOUR_MS = 3_600_000;
+
+/** In the log, each with a resource that makes a glob slow. */
+export const ENTRIES = 1000;
+
+/** A number as text, with zeros in front. */
+const padded = (number: string, digits: number): string =>
+  STORE === 'sqlite' ? `printf('%0${digits}d', ${number})` : `lpad((${number})::text, ${digits}, '0')`;
+/** The numbers from 1 on, as `i` of `n`. */
+const numbers = (count: number): string =>
+  `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${count})`;
+
+/** What each store has of its own for what is the same in both. */
+const OWN = {
+  sqlite: `INSERT INTO access_counts SELECT number, 0, 0 FROM credentials;
+    INSERT INTO lease_spans SELECT DISTINCT agent_name, seq / 4096 FROM leases;`,
+  // As the server's own housekeeping would, before long.
+  postgres: `INSERT INTO access_counts SELECT id, 0 FROM credentials; UPDATE access_counted SET through_seq = ${LEASES}; ANALYZE;`,
+};
+
+/** Every tenth lease is of `agent-3`; every thousandth credential is `rare`, and lent to nobody else than the first hundred. */
+function fill(folder: string, now: number): Promise<void> {
+  const path = `'prod/team' || ${padded('i / 10000', 2)} || '/key' || ${padded('i', 6)}`;
+  const number = STORE === 'sqlite' ? { column: ', number', value: ', i' } : { column: '', value: '' };
+  const lent = `i % ${CREDENTIALS / 100} + 1`;
+  return runOutside(
+    folder,
+    `BEGIN;
+    ${numbers(CREDENTIALS)} INSERT INTO credentials (id, path, type, description, created_at, updated_at, version, mac${number.column}) SELECT 'credential-' || i, ${path},
+      CASE WHEN i % 1000 = 0 THEN 'rare' ELSE 'generic' END, 'a credential', 1, 1, 1, ''${number.value} FROM n;
+    ${numbers(LEASES)} INSERT INTO leases SELECT i, '019d2e93-1994-7e10-8a5c-' || ${padded('i', 12)}, 'agent-' || (i % ${AGENTS}),
+      'credential-' || (${lent}), 'ci-' || (i % ${AGENTS}), 'prod/team00/key' || ${padded(lent, 6)}, 1, 'policy-1',
+      ${now} - CASE WHEN i <= ${ENDED} THEN ${ENDED_LEASES_LISTED_MS + HOUR_MS} ELSE 0 END - ${LEASES} + i,
+      ${now} - CASE WHEN i <= ${ENDED} THEN ${ENDED_LEASES_LISTED_MS} ELSE -${HOUR_MS} END - ${LEASES} + i, NULL FROM n;
+    ${numbers(ENTRIES)} INSERT INTO audit_entries SELECT ${LEASES} + i, 'id', '2026-01-31T00:00:00.000Z', 'credential.list', 'ci-1',
+      '${'a'.repeat(500)}', 'list', 'allowed', NULL, NULL, NULL, NULL, NULL, '' FROM n;
+    ${OWN[STORE]}
+    COMMIT`,
+  );
+}
+
+/** `filledAt` is the time by which `ENDED` leases are due. */
+interface LargeVault extends OpenedVault {
+  readonly filledAt: number;
+}
+
+/** The first credentials are asked for by path, too: their rows must authenticate. */
+function authenticated(index: number, keys: VaultKeys): string {
+  const id = `credential-${index}` as CredentialId;
+  const path = toPath(`prod/team00/key${String(index).padStart(6, '0')}`);
+  const type = 'generic' as CredentialType;
+  const row = { id, path, type, description: 'a credential', createdAt: 1, updatedAt: 1, version: 1 };
+  return `UPDATE credentials SET mac = '${signCredential(keys.row, row).mac}' WHERE path = '${path}'`;
+}
+
+/** The log's head record does not fit what was written past it, which is nothing to a list. */
+export async function openLargeVault(t: TestContext): Promise<LargeVault> {
+  const made = await openVault(t);
+  await made.real.close();
+  const filledAt = Date.now();
+  await fill(made.folder, filledAt);
+  for (const index of [1, 2]) await runOutside(made.folder, authenticated(index, made.keys));
+  return { ...(await openVault(t, { folder: made.folder })), filledAt };
+}
+
+/**
+ * The longest time for which the loop stood still under the work, in milliseconds of this thread's own processor time: so other
+ * programs on the same machine don't count.
+ */
+export async function longestBlock(work: () => Promise<unknown>): Promise<number> {
+  let longest = 0;
+  let isOver = false;
+  let before = process.threadCpuUsage();
+  const round = (): void => {
+    const { user, system } = process.threadCpuUsage(before);
+    longest = Math.max(longest, (user + system) / 1000);
+    before = process.threadCpuUsage();
+    if (!isOver) setImmediate(round);
+  };
+  await new Promise((resolve) => setImmediate(resolve));
+  before = process.threadCpuUsage();
+  setImmediate(round);
+  try {
+    await work();
+    await new Promise((resolve) => setImmediate(resolve));
+    return longest;
+  } finally {
+    isOver = true;
+  }
+}

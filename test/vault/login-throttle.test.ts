@@ -1,0 +1,194 @@
+// Guessing is slowed: failed verifies are limited per agent and address together, and per address. SOURCE: decisions,
+// "Authentication".
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { Fault } from '../../src/core/errors.ts';
+import type { Clock } from '../../src/ledger/clock.ts';
+import { StoreFailure } from '../../src/store/store.ts';
+import { FailureLimiter, type Settle } from '../../src/vault/login-throttle.ts';
+import { issueChallenge } from '../../src/vault/sessions.ts';
+import { enrol, logIn, newAgentKey, toName } from './agents-fixture.ts';
+import { openVault, outcomeOf, readLog, settle as settleAll, withCommit } from './fixture.ts';
+
+const NOW = Date.UTC(2026, 0, 31);
+const ADDRESS = '192.0.2.1';
+
+const at = (now: number): Clock => ({ now: () => now });
+
+/** Tries one after another that all fail; tells the seconds to wait where one is refused, else 0. */
+async function tries(
+  limiter: FailureLimiter,
+  count: number,
+  agent: string,
+  address: string | null,
+  now = NOW,
+): Promise<number[]> {
+  const waits: number[] = [];
+  for (let i = 0; i < count; i++) {
+    try {
+      const settle = await limiter.admit(toName(agent), address, at(now));
+      settle(true);
+      waits.push(0);
+    } catch (error) {
+      assert.ok(error instanceof Fault && error.code === 'RATE_LIMITED', String(error));
+      waits.push(error.retryAfterSeconds ?? Number.NaN);
+    }
+  }
+  return waits;
+}
+
+/** One try under each of so many names; tells how many were let through. */
+async function triesOfMany(limiter: FailureLimiter, count: number, stem: string, now = NOW): Promise<number> {
+  let through = 0;
+  for (let n = 0; n < count; n++) through += had(await tries(limiter, 1, `${stem}-${n}`, ADDRESS, now));
+  return through;
+}
+
+const had = (waits: readonly number[]): number => waits.filter((wait) => wait === 0).length;
+
+test('of one agent from one address 60 tries may fail at once, then one a second', async () => {
+  const limiter = new FailureLimiter();
+  assert.deepEqual(await tries(limiter, 62, 'ci', ADDRESS), [...Array<number>(60).fill(0), 1, 1]);
+  for (const [later, expected] of [
+    [999, 0],
+    [1000, 1],
+    [1999, 0],
+    [4000, 3],
+    [3_600_000, 60],
+  ] as const) {
+    assert.equal(had(await tries(limiter, 100, 'ci', ADDRESS, NOW + later)), expected, `${later} ms later`);
+  }
+});
+
+test('from one address 300 tries may fail at once, whatever the names, then ten a second', async () => {
+  const limiter = new FailureLimiter();
+  assert.equal(await triesOfMany(limiter, 400, 'a'), 300);
+  assert.equal(await triesOfMany(limiter, 20, 'b', NOW + 99), 0);
+  assert.equal(await triesOfMany(limiter, 20, 'c', NOW + 100), 1);
+  assert.equal(await triesOfMany(limiter, 50, 'd', NOW + 2100), 20);
+  assert.deepEqual(await tries(limiter, 1, 'e', ADDRESS, NOW + 2100), [1]);
+});
+
+test('nobody is limited by what comes from elsewhere, nor by what another agent does', async () => {
+  const limiter = new FailureLimiter();
+  await tries(limiter, 100, 'ci', ADDRESS);
+  assert.deepEqual(await tries(limiter, 1, 'ci', '192.0.2.2'), [0]);
+  assert.deepEqual(await tries(limiter, 1, 'other', ADDRESS), [0]);
+  assert.deepEqual(await tries(limiter, 1, 'ci', null), [0]);
+});
+
+test('the name counts in any spelling of its case', async () => {
+  const limiter = new FailureLimiter();
+  assert.equal(had(await tries(limiter, 40, 'ci', ADDRESS)), 40);
+  assert.equal(had(await tries(limiter, 40, 'CI', ADDRESS)), 20);
+});
+
+test('tries that were refused cost the address nothing', async () => {
+  const limiter = new FailureLimiter();
+  await tries(limiter, 1000, 'ci', ADDRESS);
+  assert.equal(await triesOfMany(limiter, 300, 'other'), 240);
+});
+
+test('a try that did not fail costs nothing, and never gives more than there was', async () => {
+  const limiter = new FailureLimiter();
+  for (let i = 0; i < 1000; i++) (await limiter.admit(toName('ci'), ADDRESS, at(NOW)))(false);
+  const late = await limiter.admit(toName('ci'), ADDRESS, at(NOW));
+  (await limiter.admit(toName('ci'), ADDRESS, at(NOW + 3_600_000)))(false);
+  late(false);
+  assert.equal(had(await tries(limiter, 100, 'ci', ADDRESS, NOW + 3_600_000)), 60);
+});
+
+test('of many tries at once no more are under way than may fail; the others wait for what comes of those', async () => {
+  const limiter = new FailureLimiter();
+  const underWay: Settle[] = [];
+  const refused: unknown[] = [];
+  for (let i = 0; i < 100; i++) {
+    limiter.admit(toName('ci'), ADDRESS, at(NOW)).then(
+      (settle) => underWay.push(settle),
+      (fault) => refused.push(fault),
+    );
+  }
+  await settleAll();
+  assert.deepEqual([underWay.length, refused.length], [60, 0]);
+  for (const settle of underWay.splice(0, 10)) settle(false);
+  await settleAll();
+  assert.deepEqual([underWay.length, refused.length], [60, 0]);
+  for (const settle of underWay.splice(0)) settle(true);
+  await settleAll();
+  assert.deepEqual([underWay.length, refused.length], [0, 30]);
+});
+
+for (const [one, other, isSame] of [
+  ['2001:db8::1', '2001:db8::2', true],
+  ['2001:db8::1', '2001:0db8:0:0:ffff:ffff:ffff:ffff', true],
+  ['2001:db8:0:1::1', '2001:db8:0:1:8000::', true],
+  ['2001:DB8::1', '2001:db8::1', true],
+  ['2001:db8::1', '2001:db8:0:1::1', false],
+  ['2001:db8:1::', '2001:db8:2::', false],
+  ['::1', '2001:db8::1', false],
+  ['fe80::1%eth0', 'fe80::2%eth0', true],
+  ['192.0.2.1', '192.0.2.2', false],
+] as const) {
+  test(`${one} and ${other} are ${isSame ? 'one address' : 'two addresses'}: of IPv6 the first 64 bits count`, async () => {
+    const limiter = new FailureLimiter();
+    await tries(limiter, 60, 'ci', one);
+    assert.equal(had(await tries(limiter, 1, 'ci', other)), isSame ? 0 : 1);
+  });
+}
+
+test('it keeps a bounded number of addresses, and forgets the one that was not seen for the longest time', async () => {
+  const limiter = new FailureLimiter();
+  await tries(limiter, 60, 'ci', 'first');
+  await tries(limiter, 60, 'ci', 'in use');
+  for (let n = 0; n < 20_000; n++) {
+    await tries(limiter, 1, 'ci', `address ${n}`);
+    if (n % 1000 === 0) assert.equal(had(await tries(limiter, 1, 'ci', 'in use')), 0);
+  }
+  assert.equal(had(await tries(limiter, 1, 'ci', 'in use')), 0);
+  assert.equal(had(await tries(limiter, 1, 'ci', 'first')), 1);
+});
+
+test('over the limit no signature helps any more; from elsewhere the agent still gets in', async (t) => {
+  const vault = await openVault(t, { time: { wall: () => NOW, monotonic: () => 0 } });
+  const [key, wrong] = [newAgentKey(), newAgentKey()];
+  await enrol(vault, 'ci', key);
+  for (let i = 0; i < 60; i++) assert.equal(await outcomeOf(logIn(vault, 'ci', wrong)), 'AUTH_FAILED');
+  assert.equal(await outcomeOf(logIn(vault, 'ci', wrong)), 'RATE_LIMITED');
+  assert.equal(await outcomeOf(logIn(vault, 'ci', key)), 'RATE_LIMITED');
+  assert.equal(await outcomeOf(logIn(vault, 'ci', key, undefined, '198.51.100.1')), 'ok');
+  const entries = (await readLog(vault.real)).filter((entry) => entry.event_type === 'auth.verify');
+  assert.equal(entries.length, 61);
+});
+
+test('challenges and logins that succeed cost nothing, one after another', async (t) => {
+  const vault = await openVault(t);
+  const key = newAgentKey();
+  await enrol(vault, 'ci', key);
+  for (let i = 0; i < 500; i++) await issueChallenge(vault, toName('ci'));
+  for (let i = 0; i < 80; i++) assert.equal(await outcomeOf(logIn(vault, 'ci', key)), 'ok');
+});
+
+test('logins that succeed cost nothing, however many come at once', async (t) => {
+  const vault = await openVault(t);
+  const key = newAgentKey();
+  await enrol(vault, 'ci', key);
+  const outcomes = await Promise.all(Array.from({ length: 100 }, () => outcomeOf(logIn(vault, 'ci', key))));
+  assert.deepEqual(new Set(outcomes), new Set(['ok']));
+});
+
+test('what could not be recorded is no failed login', async (t) => {
+  let isFull = false;
+  const vault = await openVault(t, {
+    inFront: withCommit(async (_batch, commit) => {
+      if (isFull) throw new StoreFailure('unavailable', 'a made-up full disk');
+      await commit();
+    }),
+  });
+  const key = newAgentKey();
+  await enrol(vault, 'ci', key);
+  isFull = true;
+  for (let i = 0; i < 70; i++) assert.equal(await outcomeOf(logIn(vault, 'ci', key)), 'UNAVAILABLE');
+  isFull = false;
+  assert.equal(await outcomeOf(logIn(vault, 'ci', key)), 'ok');
+});

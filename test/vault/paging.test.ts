@@ -1,0 +1,89 @@
+// Steps of long works take turns: one of all that wait goes on in each round of the loop.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { breathe, readListing, sliceListing } from '../../src/vault/paging.ts';
+import { settle } from './fixture.ts';
+
+const numbers = (count: number): number[] => Array.from({ length: count }, (_, index) => index);
+
+/** Places are indexes; each step looks at four numbers, and finds the even ones. */
+function evenNumbers(upTo: number) {
+  const look = (from: number, most: number) => {
+    const rows: number[] = [];
+    let place = from;
+    while (place < Math.min(upTo, from + 4) && rows.length < most) {
+      if (place % 2 === 0) rows.push(place);
+      place += 1;
+    }
+    return { rows, reached: place < upTo ? place : null };
+  };
+  return {
+    start: 0,
+    list: async (from: number, limit: number) => look(from, limit),
+    count: async (from: number, atMost: number) => {
+      const { rows, reached } = look(from, atMost);
+      return { count: rows.length, reached };
+    },
+  };
+}
+
+test('a page holds what stands behind its offset, and the total all there is, whatever a step happens to find', async () => {
+  const even = numbers(50).filter((number) => number % 2 === 0);
+  for (const offset of [0, 1, 2, 3, 7, 24, 25, 26, 1000]) {
+    for (const limit of [1, 2, 5, 25, 1000]) {
+      const { rows, meta } = await readListing({ limit, offset }, evenNumbers(50));
+      assert.deepEqual((await Array.fromAsync(rows)).flat(), even.slice(offset, offset + limit), `${offset}, ${limit}`);
+      assert.deepEqual(meta, { limit, offset, total: 25 });
+    }
+  }
+  const { rows, meta } = await readListing(null, evenNumbers(50));
+  assert.deepEqual([(await Array.fromAsync(rows)).flat(), meta], [even, null]);
+});
+
+test('a page begins where its offset was reached: what it skips is not read again', async () => {
+  const source = evenNumbers(50);
+  const begun: number[] = [];
+  const list = (from: number, limit: number) => {
+    begun.push(from);
+    return source.list(from, limit);
+  };
+  const { rows } = await readListing({ limit: 2, offset: 20 }, { ...source, list });
+  assert.deepEqual(await Array.fromAsync(rows), [[40, 42]]);
+  assert.deepEqual(begun, [39]);
+});
+
+test('of all that wait one goes on in a round of the loop, in their order', async () => {
+  let round = 0;
+  let isOver = false;
+  const countRounds = (): void => {
+    round += 1;
+    if (!isOver) setImmediate(countRounds);
+  };
+  setImmediate(countRounds);
+  const went: [number, number][] = [];
+  await Promise.all(
+    numbers(20).map(async (who) => {
+      await breathe();
+      went.push([who, round]);
+    }),
+  );
+  isOver = true;
+  assert.deepEqual(
+    went.map(([who]) => who),
+    numbers(20),
+  );
+  assert.equal(new Set(went.map(([, when]) => when)).size, 20, 'some shared a round');
+  await settle();
+  await breathe();
+});
+
+test('what is in memory comes in batches too, and empty as one', async () => {
+  const batches = await Array.fromAsync(sliceListing(numbers(1200), null).rows);
+  assert.deepEqual(batches.flat(), numbers(1200));
+  assert.ok(batches.every(({ length }) => length <= 500));
+  const page = sliceListing(numbers(1200), { limit: 700, offset: 300 });
+  assert.deepEqual((await Array.fromAsync(page.rows)).flat(), numbers(1200).slice(300, 1000));
+  assert.deepEqual(page.meta, { limit: 700, offset: 300, total: 1200 });
+  assert.deepEqual(await Array.fromAsync(sliceListing([], null).rows), [[]]);
+});

@@ -1,0 +1,37 @@
+/** Retries without HTTP: requests with a key, and a vault that loses what came of a commit. */
+import type { TestContext } from 'node:test';
+import type { IdempotencyKey } from '../../src/core/idempotency.ts';
+import type { Context } from '../../src/core/operation.ts';
+import { StoreFailure } from '../../src/store/store.ts';
+import { toIdempotency } from '../../src/vault/idempotency.ts';
+import type { Vault } from '../../src/vault/vault.ts';
+import { admin, openVault, withCommit } from './fixture.ts';
+
+/** The administrator in a new request that has a key. What it asks for is told apart by `request`. */
+export function keyed(vault: Vault, key = 'k', request = 'r'): Context {
+  const context = admin();
+  return {
+    ...context,
+    idempotency: toIdempotency(vault, context.presented, key as IdempotencyKey, [request]),
+  };
+}
+
+/** A vault of which one commit, once it is asked for, happens without anybody being told; or doesn't. */
+export async function vaultWithLoss(t: TestContext) {
+  let next: 'after' | 'before' | null = null;
+  const vault = await openVault(t, {
+    inFront: withCommit(async (_batch, commit) => {
+      const mishap = next;
+      next = null;
+      if (mishap === 'before') throw new StoreFailure('unknown', 'a made-up loss of the connection');
+      await commit();
+      if (mishap === 'after') throw new StoreFailure('unknown', 'a made-up loss of the connection');
+    }),
+  });
+  return {
+    vault,
+    lose: (mishap: 'after' | 'before') => {
+      next = mishap;
+    },
+  };
+}

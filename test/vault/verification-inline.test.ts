@@ -1,0 +1,58 @@
+/** Verification of a log that is too short for threads: it runs on the service's own, a step at a time. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Store } from '../../src/store/store.ts';
+import { admitVerification, readProgress } from '../../src/vault/verification/authorize.ts';
+import { WORTH_A_THREAD } from '../../src/vault/verification/verifier.ts';
+import type { Scope } from '../kit/directory.ts';
+import { admin, inFrontOf, openVault, put, settle, verify } from './fixture.ts';
+import { lengthenLog } from './verification-log.ts';
+
+const ENTRIES = 6000;
+assert.ok(ENTRIES < WORTH_A_THREAD);
+
+/** A vault that tells of each reading of entries before it happens. */
+async function openShortVault(scope: Scope, onReading: () => void) {
+  const readEntries =
+    (store: Store): Store['readEntries'] =>
+    (fromSeq, toSeq, limit) => {
+      onReading();
+      return store.readEntries(fromSeq, toSeq, limit);
+    };
+  const vault = await openVault(scope, { inFront: (store) => inFrontOf(store, { readEntries: readEntries(store) }) });
+  await put(vault, 'a/b');
+  await lengthenLog(vault.real, vault.keys, ENTRIES);
+  return vault;
+}
+
+test('it ends with the step that runs when its caller goes away, and another one can follow', async (t) => {
+  const leaving = new AbortController();
+  let readings = 0;
+  const vault = await openShortVault(t, () => {
+    readings += 1;
+    if (readings === 3) leaving.abort(new Error('gone'));
+  });
+  const verification = (await admitVerification(vault, admin()))(leaving.signal);
+  await assert.rejects(verification, /gone/);
+  // As long as all the other steps would take.
+  await settle(500);
+  assert.equal(readings, 3);
+  assert.equal(await readProgress(vault, admin()), null);
+  const whole = await verify(vault);
+  assert.equal(whole.isValid ? whole.entries : whole.why, ENTRIES);
+  assert.equal(readings > 10, true, `${readings} readings`);
+});
+
+test('who has gone before it begins makes it read one step at most', async (t) => {
+  let readings = 0;
+  const vault = await openShortVault(t, () => (readings += 1));
+  const verify = await admitVerification(vault, admin());
+  await assert.rejects(verify(AbortSignal.abort(new Error('gone'))), /gone/);
+  await settle(500);
+  assert.equal(readings <= 1, true, `${readings} readings`);
+  assert.equal(await readProgress(vault, admin()), null);
+});
+
+test('a log without an entry is valid, and has no first and no last', async (t) => {
+  assert.deepEqual(await verify(await openVault(t)), { isValid: true, entries: 0, firstEntry: null, lastEntry: null });
+});

@@ -1,0 +1,131 @@
+/** Work that many ask for and that is done once at a time. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { Rounds } from '../../src/ledger/single-flight.ts';
+import { settle } from './fixture.ts';
+
+const STAY = new AbortController().signal;
+
+/** Rounds whose work each ends when it is told to. */
+function controlled() {
+  const begun: { signal: AbortSignal; end: (answer: string) => void; fail: (error: Error) => void }[] = [];
+  const rounds = new Rounds<string>((signal) => {
+    const { promise, resolve, reject } = Promise.withResolvers<string>();
+    begun.push({ signal, end: resolve, fail: reject });
+    return promise;
+  });
+  return { rounds, begun };
+}
+
+/** Asks, and goes away when `leave` is called, which resolves when he was told. */
+function askToLeave(rounds: Rounds<string>): { leave(): Promise<void> } {
+  const leaving = new AbortController();
+  const left = rounds.ask(leaving.signal);
+  return {
+    async leave() {
+      leaving.abort(new Error('gone'));
+      await assert.rejects(left, /gone/);
+    },
+  };
+}
+
+test('who asks alone is answered by a round of his own, each time', async () => {
+  const { rounds, begun } = controlled();
+  for (const word of ['first', 'second']) {
+    const answer = rounds.ask(STAY);
+    begun.at(-1)?.end(word);
+    assert.equal(await answer, word);
+    await settle();
+  }
+  assert.equal(begun.length, 2);
+});
+
+test('all who ask while a round runs share the next one, which begins when that one has ended', async () => {
+  const { rounds, begun } = controlled();
+  const first = rounds.ask(STAY);
+  const others = Array.from({ length: 50 }, () => rounds.ask(STAY));
+  await settle();
+  assert.equal(begun.length, 1);
+  begun[0]?.end('first');
+  assert.equal(await first, 'first');
+  await settle();
+  assert.equal(begun.length, 2);
+  const late = rounds.ask(STAY);
+  begun[1]?.end('second');
+  assert.deepEqual(new Set(await Promise.all(others)), new Set(['second']));
+  await settle();
+  begun[2]?.end('third');
+  assert.equal(await late, 'third');
+});
+
+test('who leaves is told at once, and the round goes on for those who stay', async () => {
+  const { rounds, begun } = controlled();
+  const running = rounds.ask(STAY);
+  const leaving = askToLeave(rounds);
+  const stayed = rounds.ask(STAY);
+  begun[0]?.end('first');
+  await running;
+  await settle();
+  await leaving.leave();
+  assert.equal(begun[1]?.signal.aborted, false);
+  begun[1]?.end('second');
+  assert.equal(await stayed, 'second');
+});
+
+test('a round that all have left is told so, and the next one begins only when it has ended', async () => {
+  const { rounds, begun } = controlled();
+  await askToLeave(rounds).leave();
+  assert.equal(begun[0]?.signal.aborted, true);
+  const next = rounds.ask(STAY);
+  await settle();
+  assert.equal(begun.length, 1);
+  begun[0]?.fail(new Error('ended'));
+  await settle();
+  assert.equal(begun.length, 2);
+  begun[1]?.end('second');
+  assert.equal(await next, 'second');
+});
+
+test('a round that nobody waits for any more is not begun', async () => {
+  const { rounds, begun } = controlled();
+  const running = rounds.ask(STAY);
+  await askToLeave(rounds).leave();
+  begun[0]?.end('first');
+  await running;
+  await settle();
+  assert.equal(begun.length, 1);
+});
+
+test('who comes after all had left the next round gets a new one', async () => {
+  const { rounds, begun } = controlled();
+  const running = rounds.ask(STAY);
+  await askToLeave(rounds).leave();
+  const late = rounds.ask(STAY);
+  begun[0]?.end('first');
+  await running;
+  await settle();
+  begun[1]?.end('second');
+  assert.equal(await late, 'second');
+  await settle();
+  assert.equal(begun.length, 2);
+});
+
+test('who had gone before he asked starts nothing that goes on', async () => {
+  const { rounds, begun } = controlled();
+  await assert.rejects(rounds.ask(AbortSignal.abort(new Error('gone'))), /gone/);
+  assert.equal(
+    begun.every(({ signal }) => signal.aborted),
+    true,
+  );
+});
+
+test('a round that fails fails for those who share it, and for nobody else', async () => {
+  const { rounds, begun } = controlled();
+  const first = rounds.ask(STAY);
+  const second = rounds.ask(STAY);
+  begun[0]?.fail(new Error('broken'));
+  await assert.rejects(first, /broken/);
+  await settle();
+  begun[1]?.end('second');
+  assert.equal(await second, 'second');
+});

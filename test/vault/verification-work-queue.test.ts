@@ -1,0 +1,75 @@
+/** How the threads of a verification share the log, and how they give way. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { Worker } from 'node:worker_threads';
+import { RANGE_ENTRIES, RangeShare, STEP_ENTRIES } from '../../src/vault/verification/work-queue.ts';
+
+test('every entry is in just one range, and ranges are taken in the order of the log, whoever takes them', () => {
+  for (const lastSeq of [1, RANGE_ENTRIES - 1, RANGE_ENTRIES, RANGE_ENTRIES + 1, 5 * RANGE_ENTRIES + 7]) {
+    const shares = [new RangeShare(lastSeq)];
+    shares.push(new RangeShare(lastSeq, shares[0]?.numbers));
+    let next = 1;
+    for (let turn = 0; ; turn++) {
+      const range = shares[turn % 2]?.take() ?? null;
+      if (range === null) break;
+      assert.equal(range.fromSeq, next);
+      assert.equal(range.toSeq > next || lastSeq === next, true);
+      next = range.toSeq + 1;
+    }
+    assert.equal(next, lastSeq + 1);
+    for (const share of shares) assert.equal(share.take(), null);
+  }
+});
+
+test('behind a break nobody takes a range, and when it is over nobody takes one at all', () => {
+  const closed = new RangeShare(5 * RANGE_ENTRIES);
+  assert.notEqual(closed.take(), null);
+  closed.close();
+  assert.deepEqual([closed.take(), closed.isOver], [null, false]);
+  const ended = new RangeShare(5 * RANGE_ENTRIES);
+  ended.end();
+  assert.deepEqual([ended.take(), ended.isOver], [null, true]);
+});
+
+test('what was checked is told in steps, and never more than there is', () => {
+  const share = new RangeShare(STEP_ENTRIES + 1);
+  const seen = [share.checked];
+  for (let step = 0; step < 2; step++) {
+    share.stepDone();
+    seen.push(share.checked);
+  }
+  assert.deepEqual(seen, [0, STEP_ENTRIES, STEP_ENTRIES + 1]);
+});
+
+/** Milliseconds that a thread rested after a step of `stepMs`; `meanwhile` is done when it has begun. */
+async function restIn(share: RangeShare, stepMs: number, meanwhile: () => void = () => undefined): Promise<number> {
+  const url = JSON.stringify(new URL('../../src/vault/verification/work-queue.ts', import.meta.url).href);
+  const code = `const { workerData, parentPort } = require('node:worker_threads');
+    import(${url}).then(({ RangeShare }) => {
+      const share = new RangeShare(1, workerData);
+      parentPort.postMessage('begins');
+      const startedAt = performance.now();
+      share.rest(${stepMs});
+      parentPort.postMessage(performance.now() - startedAt);
+    });`;
+  const worker = new Worker(code, { eval: true, workerData: share.numbers });
+  return new Promise((resolve, reject) => {
+    worker.on('error', reject);
+    worker.on('message', (message) => (typeof message === 'number' ? resolve(message) : setTimeout(meanwhile, 20)));
+  });
+}
+
+test('while there are callers a thread rests longer than it worked; without any it does not', async () => {
+  const share = new RangeShare(1);
+  assert.equal((await restIn(share, 1000)) < 1000, true);
+  share.setBusy(true);
+  assert.equal((await restIn(share, 20)) >= 40, true);
+});
+
+test('a rest ends when the callers have gone, or when it is over', async () => {
+  for (const change of [(share: RangeShare) => share.setBusy(false), (share: RangeShare) => share.end()]) {
+    const share = new RangeShare(1);
+    share.setBusy(true);
+    assert.equal((await restIn(share, 60_000, () => change(share))) < 10_000, true);
+  }
+});
