@@ -66,8 +66,10 @@ else await run();
 
 async function run(): Promise<void> {
   await using cleanup = new AsyncDisposableStack();
+  // Leaving this function cleans up.
+  const interruption = Promise.withResolvers<never>();
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
-    process.once(signal, () => void cleanup.disposeAsync().finally(() => process.exit(1)));
+    process.once(signal, () => interruption.reject(new Error(`interrupted by ${signal}`)));
   }
   const startedAt = performance.now();
   const say = (line: string): void => {
@@ -76,11 +78,7 @@ async function run(): Promise<void> {
   };
   const scope = { after: (task: () => unknown) => cleanup.defer(async () => void (await task())) };
   const stage: Stage = { scope, say, plan, generator: startGenerator(scope) };
-  const figures: Figure[] = [];
-  for (const name of selected) {
-    say(`Part: ${name}`);
-    figures.push(...((await PARTS[store][name]?.(stage)) ?? []));
-  }
+  const figures = await Promise.race([measure(stage), interruption.promise]);
   const measured: Run = {
     plan: plan.name,
     date: new Date().toISOString().slice(0, 10),
@@ -91,4 +89,13 @@ async function run(): Promise<void> {
   };
   console.log(`\n${toText(measured, readReport(COMMITTED)[store])}`);
   if (json !== null) writeFileSync(json, toJson({ ...readReport(json), [store]: measured }));
+}
+
+async function measure(stage: Stage): Promise<Figure[]> {
+  const figures: Figure[] = [];
+  for (const name of selected) {
+    stage.say(`Part: ${name}`);
+    figures.push(...((await PARTS[store][name]?.(stage)) ?? []));
+  }
+  return figures;
 }
