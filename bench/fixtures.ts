@@ -90,8 +90,8 @@ async function commit(
   isAwaited: boolean,
 ): Promise<void> {
   const head = { ...tip, mac: headMac(vault.keys.audit, tip.seq, tip.hmac) };
-  const turn = await vault.store.openTurn([]);
-  const { durable } = await turn.commit({ entries, head, changes, accesses: new Map() });
+  const transaction = await vault.store.openTurn([]);
+  const { durable } = await transaction.commit({ entries, head, changes, accesses: new Map() });
   vault.tip = tip;
   if (isAwaited) await durable;
   else durable.catch(() => undefined); // after a failed sync the store rejects every commit

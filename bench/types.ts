@@ -39,9 +39,24 @@ interface Job {
 }
 
 /** Closed loop: each connection sends its next request when it has its response. */
-export interface RetrievalJob extends Job {
-  readonly kind: 'retrievals';
+interface ClosedJob extends Job {
   readonly amount: number;
+}
+
+export interface RetrievalJob extends ClosedJob {
+  readonly kind: 'retrievals';
+}
+
+/** Challenge, signature, verify. */
+export interface LoginJob extends ClosedJob {
+  readonly kind: 'logins';
+}
+
+/** New credentials, numbered from `first`. */
+export interface StoreJob extends ClosedJob {
+  readonly kind: 'stores';
+  readonly adminToken: string;
+  readonly first: number;
 }
 
 /** Open loop: retrievals at times fixed in advance. */
@@ -49,20 +64,6 @@ export interface PacedJob extends Job {
   readonly kind: 'paced';
   readonly perSecond: number;
   readonly seconds: number;
-}
-
-/** Closed loop: challenge, signature, verify. */
-export interface LoginJob extends Job {
-  readonly kind: 'logins';
-  readonly amount: number;
-}
-
-/** Closed loop: new credentials, numbered from `first`. */
-export interface StoreJob extends Job {
-  readonly kind: 'stores';
-  readonly adminToken: string;
-  readonly first: number;
-  readonly amount: number;
 }
 
 export type LoadJob = RetrievalJob | PacedJob | LoginJob | StoreJob;
