@@ -1,76 +1,41 @@
-// A decision in process, by core's own compiled index, among few policies and among many: rounds take turns among the sizes.
+// A decision in process, by the compiled index of core, among 10,000 policies.
 
 import { decide } from '../src/core/decision.ts';
 import type { CredentialPath } from '../src/core/path.ts';
 import { PolicyIndex } from '../src/core/policy-index.ts';
-import { sumUp } from './measure.ts';
+import { toFigure } from './measurement.ts';
 import { benchAgent, benchPath, benchPolicy, randomBelow } from './targets.ts';
-import type { Findings, Stage } from './types.ts';
+import type { Figure, Stage } from './types.ts';
 
-const SIZES = [10, 100, 1000, 10_000];
+const POLICIES = 10_000;
 const PATHS = 1_000_000;
 
-export async function measureDecision({ plan, say }: Stage): Promise<Findings> {
-  const sides = SIZES.map((size) => ({ size, policies: indexOf(size), microseconds: [] as number[] }));
-  // The first is not counted.
-  for (let round = 0; round <= plan.rounds; round++) {
-    for (const { policies, microseconds } of sides) {
-      const taken = timeDecisions(policies, plan.decisions);
-      if (round > 0) microseconds.push(taken);
-    }
-  }
-  const points = sides.map(({ size, microseconds }) => ({ x: size, ...sumUp(microseconds) }));
-  const [few, most] = [sides[0], sides.at(-1)];
-  const ratios = most?.microseconds.map((time, index) => time / (few?.microseconds[index] ?? Number.NaN)) ?? [];
-  say(`Decision: ${points.map(({ x, value }) => `${value.toFixed(2)} µs among ${x}`).join(', ')}`);
-  const { rounds } = plan;
-  return {
-    figures: [
-      ...points.map(({ x, ...measure }) => ({
-        name: `Decision among ${x.toLocaleString('en-US')} policies`,
-        unit: 'µs',
-        rounds,
-        ...measure,
-        required: x === 10_000 ? ({ kind: 'at most', limit: 2 } as const) : null,
-      })),
-      { name: 'Decision among 10,000 policies, of among 10', unit: '', rounds, ...sumUp(ratios), required: null },
-    ],
-    curves: [
-      {
-        name: 'decision',
-        title: 'A decision by the number of policies',
-        xLabel: 'policies',
-        yLabel: 'microseconds',
-        isLogarithmic: false,
-        series: [{ name: 'decision', points }],
-      },
-    ],
-    notes: ['Decisions are timed in process, on strings that V8 has not seen before, as those of requests are.'],
-  };
-}
-
-function indexOf(size: number): PolicyIndex {
+export async function measureDecision({ plan }: Stage): Promise<Figure[]> {
   const policies = new PolicyIndex();
-  for (let index = 0; index < size; index++) policies.put({ ...benchPolicy(index), createdAt: 0 });
-  return policies;
+  for (let index = 0; index < POLICIES; index++) policies.put({ ...benchPolicy(index), createdAt: 0 });
+  timeDecisions(policies, plan.decisions); // warm-up
+  const microseconds = Array.from({ length: plan.rounds }, () => timeDecisions(policies, plan.decisions));
+  return [toFigure('Decision among 10,000 policies', 'µs', microseconds)];
 }
 
-/** Microseconds for one. */
+/** Microseconds per decision. */
 function timeDecisions(policies: PolicyIndex, count: number): number {
   const agents = Array.from({ length: 64 }, (_, index) => benchAgent(index));
-  const paths = Array.from({ length: count }, () => fresh(benchPath(randomBelow(PATHS))));
+  const requests = Array.from({ length: count }, () => ({
+    agent: agents[randomBelow(agents.length)] ?? benchAgent(0),
+    path: newString(benchPath(randomBelow(PATHS))),
+  }));
   let allowed = 0;
   const startedAt = performance.now();
-  for (const [index, path] of paths.entries()) {
-    const agent = agents[index % agents.length];
-    if (agent !== undefined && decide(policies, agent, 'retrieve', path).allowed) allowed += 1;
+  for (const { agent, path } of requests) {
+    if (decide(policies, agent, 'retrieve', path).allowed) allowed += 1;
   }
-  const taken = performance.now() - startedAt;
-  if (allowed !== count) throw new Error(`of ${count} decisions ${allowed} allowed what they must`);
-  return (taken * 1000) / count;
+  const elapsedMs = performance.now() - startedAt;
+  if (allowed !== count) throw new Error(`${allowed} of ${count} decisions allowed access`);
+  return (elapsedMs * 1000) / count;
 }
 
-/** The same text in a string of its own, flat, and never looked up before. */
-function fresh(path: CredentialPath): CredentialPath {
+/** An equal string that V8 has not seen before, as those of requests are. */
+function newString(path: CredentialPath): CredentialPath {
   return Buffer.from(path, 'latin1').toString('latin1') as CredentialPath;
 }

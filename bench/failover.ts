@@ -1,91 +1,55 @@
-// What callers see of a failover: the primary is killed, its synchronous standby is promoted, and each of two nodes is asked all the
-// time. The database's own outage ends with the promotion; the rest is the nodes'.
+// A failover of PostgreSQL: the primary is killed and its synchronous standby promoted while a client retrieves from each of two
+// nodes.
 
-import { writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createClient } from '../test/kit/client.ts';
-import { temporaryFolder } from '../test/kit/directory.ts';
+import { inOwnScope } from '../test/kit/directory.ts';
 import { createPostgres } from '../test/kit/postgres.ts';
 import { startStandby } from '../test/kit/standby.ts';
-import { openScope } from './cleanup.ts';
-import { sumUp } from './measure.ts';
-import { type ServiceProgram, startService } from './program.ts';
-import type { Findings, Stage } from './types.ts';
+import { toFigure } from './measurement.ts';
+import { prepareNodes } from './postgres-cluster.ts';
+import type { ServiceProgram } from './program.ts';
+import type { Figure, Stage } from './types.ts';
 
-const ASKED_EVERY_MS = 10;
-const PATH = '/api/v1/credentials/bench/failover';
-/** Long enough for each node to notice that it is alone. */
-const ALONE_MS = 1500;
+const RETRY_INTERVAL_MS = 10;
+const PATH = 'bench/failover';
+/** Time without a primary; long enough for each node to lose its connections. */
+const OUTAGE_MS = 1500;
 
-interface Outage {
-  readonly databaseMs: number;
-  /** Of the node that came back last, behind the database's. */
-  readonly nodesMs: number;
-}
-
-export async function measureFailover({ plan, say }: Stage): Promise<Findings> {
-  const outages: Outage[] = [];
+export async function measureFailover({ plan, say }: Stage): Promise<Figure[]> {
+  const times: number[] = [];
   for (let round = 1; round <= plan.rounds; round++) {
-    const outage = await failOver();
-    say(`Failover: round ${round} of ${plan.rounds}: ${Math.round(outage.nodesMs)} ms behind the database`);
-    outages.push(outage);
+    const time = await failOver();
+    say(`Failover: round ${round} of ${plan.rounds}: ${Math.round(time)} ms`);
+    times.push(time);
   }
-  const rounds = plan.rounds;
-  return {
-    figures: [
-      {
-        name: 'Failover: what callers wait for behind the database',
-        unit: 'ms',
-        rounds,
-        ...sumUp(outages.map(({ nodesMs }) => nodesMs)),
-        required: { kind: 'at most', limit: 5000 },
-      },
-      {
-        name: 'Failover: the database itself, from its end to its promotion',
-        unit: 'ms',
-        rounds,
-        ...sumUp(outages.map(({ databaseMs }) => databaseMs)),
-        required: null,
-      },
-    ],
-    curves: [],
-    notes: [],
-  };
+  return [toFigure('Failover, from promotion to the first value', 'ms', times)];
 }
 
-async function failOver(): Promise<Outage> {
-  const scope = openScope();
-  try {
+/** Milliseconds from the promotion to the first value of the node that returns one last. */
+function failOver(): Promise<number> {
+  return inOwnScope(async (scope) => {
     const primary = await createPostgres();
     scope.after(() => primary.end());
     const standby = await startStandby(scope, primary, { name: 'standby', isSynchronous: true });
-    const folder = temporaryFolder(scope);
-    const urlFile = join(folder, 'database.url');
     const url = primary.url().replace(/@[^/]+/, `@127.0.0.1:${primary.port},127.0.0.1:${standby.server.port}`);
-    writeFileSync(urlFile, url, { mode: 0o600 });
-    const flags = ['--database-file', urlFile, '--root-key-file', join(folder, 'root.key'), '--log-level', 'silent'];
-    const one = await startService(scope, join(folder, 'one'), flags);
-    const two = await startService(scope, join(folder, 'two'), flags);
-    await createClient(one.address, one.adminToken).post('/api/v1/credentials', { path: 'bench/failover', value: 'v' });
-    const diedAt = performance.now();
+    const { startNode } = prepareNodes(scope, url);
+    const [one, two] = [await startNode(1), await startNode(2)];
+    await createClient(one.address, one.adminToken).post('/api/v1/credentials', { path: PATH, value: 'v' });
     await primary.kill();
-    const back = [one, two].map(firstValueAfter);
-    await sleep(ALONE_MS);
+    const firstValues = [one, two].map(firstValueAt);
+    await sleep(OUTAGE_MS);
     await standby.promote();
     const promotedAt = performance.now();
-    const backAt = Math.max(...(await Promise.all(back)));
-    return { databaseMs: promotedAt - diedAt, nodesMs: Math.max(0, backAt - promotedAt) };
-  } finally {
-    await scope.end();
-  }
+    return Math.max(0, Math.max(...(await Promise.all(firstValues))) - promotedAt);
+  });
 }
 
-async function firstValueAfter({ address, adminToken }: ServiceProgram): Promise<number> {
+async function firstValueAt({ address, adminToken }: ServiceProgram): Promise<number> {
   const client = createClient(address, adminToken);
   for (;;) {
-    const { status } = await client.get(PATH);
+    const { status } = await client.get(`/api/v1/credentials/${PATH}`);
     if (status === 200) return performance.now();
-    await sleep(ASKED_EVERY_MS);
+    await sleep(RETRY_INTERVAL_MS);
   }
 }

@@ -1,8 +1,7 @@
-// Large vaults, written through the store's port by this process while no service has the folder. The only file of the bench
-// that knows the port: what it writes authenticates and verifies as if the service had written it. Entries have no leases
-// beside them, as in a log whose leases were swept long ago.
+// Vaults of a given size, written through the store's port while no service has them open. What it writes authenticates and verifies
+// like the service's rows. Its entries have no leases, as in a log whose leases were swept.
 
-import { readFileSync, statSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import type { AuditEntry } from '../src/core/audit.ts';
@@ -17,25 +16,20 @@ import { signAgent, signCredential, signPolicy, signSession } from '../src/ledge
 import { readMemory, type Tip } from '../src/ledger/vault-state.ts';
 import { SqliteStore } from '../src/store/sqlite/store.ts';
 import type { Store, StoredChange } from '../src/store/store.ts';
-import { VALUE } from './answer.ts';
-import { benchAgent, benchPath, benchPolicy, benchPublicKey, benchToken, randomBelow } from './targets.ts';
-import type { Say } from './types.ts';
+import { benchAgent, benchPath, benchPolicy, benchPublicKey, benchToken, randomBelow, VALUE } from './targets.ts';
 
 export interface Sizes {
   readonly credentials: number;
   readonly policies: number;
   readonly agents: number;
-  /** In the log, those of the service itself included. */
+  /** Length of the log, including the entries that the service wrote. */
   readonly entries: number;
 }
 
-export const NOTHING: Sizes = { credentials: 0, policies: 0, agents: 0, entries: 0 };
-
-const ROWS_A_TURN = 5000;
-/** Every so many turns the disk is waited for: its queue stays short. */
-const TURNS_BETWEEN_WAITS = 8;
+const ROWS_PER_BATCH = 5000;
+/** The commits of so many batches are not awaited, which keeps the disk busy and its queue short. */
+const BATCHES_PER_SYNC = 8;
 const SESSION_MS = 24 * 3600 * 1000;
-const WORTH_SAYING = 1_000_000;
 
 interface Vault {
   readonly store: Store;
@@ -43,63 +37,47 @@ interface Vault {
   tip: Tip;
 }
 
-/** Grows the vault from what it was grown to before. Its service must have stopped. */
-export async function grow(dataDir: string, from: Sizes, to: Sizes, say: Say): Promise<void> {
-  await growStore(new SqliteStore(databaseFile(dataDir)), join(dataDir, 'root.key'), from, to, say);
-  takeForCounted(databaseFile(dataDir));
-}
-
-/** The same of any store, which is closed then. */
-export async function growStore(store: Store, rootKeyFile: string, from: Sizes, to: Sizes, say: Say): Promise<void> {
-  const rootKey = parseRootKey(readFileSync(rootKeyFile, 'latin1'));
-  if (rootKey === null) throw new Error('the service wrote a root key that is none');
-  const keys = deriveKeys(rootKey);
-  try {
-    const vault: Vault = { store, keys, tip: (await readMemory(store, keys)).tip };
-    await write(vault, progress('agents', from.agents, to.agents, say), agentChanges);
-    await write(vault, progress('policies', from.policies, to.policies, say), policyChanges);
-    await write(vault, progress('credentials', from.credentials, to.credentials, say), credentialChanges);
-    await writeEntries(vault, to, progress('entries', vault.tip.seq, to.entries, say));
-  } finally {
-    await store.close();
-  }
-}
-
-/** The log's accesses are of no count: a vault that came to be by itself would have written those of nearly all entries. */
-function takeForCounted(file: string): void {
+/** The service must have created the vault and stopped. */
+export async function fillSqlite(dataDir: string, sizes: Sizes): Promise<void> {
+  const file = join(dataDir, 'leasehold.db');
+  await fillStore(new SqliteStore(file), join(dataDir, 'root.key'), sizes);
+  // The service would have counted the accesses of a log that it wrote; it must not begin to count these.
   const database = new DatabaseSync(file);
   database.exec('UPDATE audit_head SET counted_through_seq = seq');
   database.close();
 }
 
-/** Of a vault that nobody has open. */
-export function bytesOnDisk(dataDir: string): number {
-  return statSync(databaseFile(dataDir)).size;
+/** Closes the store. */
+export async function fillStore(store: Store, rootKeyFile: string, sizes: Sizes): Promise<void> {
+  const rootKey = parseRootKey(readFileSync(rootKeyFile, 'latin1'));
+  if (rootKey === null) throw new Error(`${rootKeyFile} is not a root key`);
+  const keys = deriveKeys(rootKey);
+  try {
+    const vault: Vault = { store, keys, tip: (await readMemory(store, keys)).tip };
+    await write(vault, sizes.agents, agentChanges);
+    await write(vault, sizes.policies, policyChanges);
+    await write(vault, sizes.credentials, credentialChanges);
+    await writeEntries(vault, sizes);
+  } finally {
+    await store.close();
+  }
 }
 
-const databaseFile = (dataDir: string): string => join(dataDir, 'leasehold.db');
-
-/** The numbers to be made, in lots of a turn; says each tenth of a long way. */
-function* progress(what: string, from: number, to: number, say: Say): Generator<number[]> {
-  const tenth = (to - from) / 10;
-  for (let start = from; start < to; start += ROWS_A_TURN) {
-    const end = Math.min(to, start + ROWS_A_TURN);
-    yield Array.from({ length: end - start }, (_, index) => start + index);
-    const tenths = Math.floor((end - from) / tenth);
-    if (to - from >= WORTH_SAYING && tenths > Math.floor((start - from) / tenth)) {
-      say(`Fixture: ${tenths * 10} % of ${to - from} ${what}`);
-    }
+/** The numbers from `from` to `to` − 1, in batches. */
+function* batches(from: number, to: number): Generator<number[]> {
+  for (let start = from; start < to; start += ROWS_PER_BATCH) {
+    yield Array.from({ length: Math.min(to - start, ROWS_PER_BATCH) }, (_, index) => start + index);
   }
 }
 
 async function write(
   vault: Vault,
-  lots: Iterable<number[]>,
+  count: number,
   changesOf: (keys: VaultKeys, index: number, now: number) => StoredChange[],
 ): Promise<void> {
-  for (const lot of lots) {
+  for (const batch of batches(0, count)) {
     const now = Date.now();
-    const changes = lot.flatMap((index) => changesOf(vault.keys, index, now));
+    const changes = batch.flatMap((index) => changesOf(vault.keys, index, now));
     await commit(vault, { ...vault.tip, epoch: vault.tip.epoch + 1 }, [], changes, true);
   }
 }
@@ -112,11 +90,11 @@ async function commit(
   isAwaited: boolean,
 ): Promise<void> {
   const head = { ...tip, mac: headMac(vault.keys.audit, tip.seq, tip.hmac) };
-  const turn = await vault.store.openTurn([]);
-  const { durable } = await turn.commit({ entries, head, changes, accesses: new Map() });
+  const transaction = await vault.store.openTurn([]);
+  const { durable } = await transaction.commit({ entries, head, changes, accesses: new Map() });
   vault.tip = tip;
   if (isAwaited) await durable;
-  else durable.catch(() => undefined); // the store refuses all that comes after a failed sync
+  else durable.catch(() => undefined); // after a failed sync the store rejects every commit
 }
 
 function agentChanges(keys: VaultKeys, index: number, now: number): StoredChange[] {
@@ -148,20 +126,20 @@ function credentialChanges(keys: VaultKeys, index: number, now: number): StoredC
   ];
 }
 
-async function writeEntries(vault: Vault, sizes: Sizes, lots: Iterable<number[]>): Promise<void> {
-  let turns = 0;
-  for (const lot of lots) {
+async function writeEntries(vault: Vault, sizes: Sizes): Promise<void> {
+  let written = 0;
+  for (const batch of batches(vault.tip.seq, sizes.entries)) {
     const timestamp = new Date().toISOString();
     const { epoch } = vault.tip;
     let { hmac } = vault.tip;
-    const entries = lot.map((index): AuditEntry => {
-      const unlinked = retrievalEntry(index + 1, timestamp, sizes);
-      hmac = linkEntry(vault.keys.audit, hmac, unlinked);
-      return { ...unlinked, hmac };
+    const entries = batch.map((index): AuditEntry => {
+      const entry = retrievalEntry(index + 1, timestamp, sizes);
+      hmac = linkEntry(vault.keys.audit, hmac, entry);
+      return { ...entry, hmac };
     });
     const seq = vault.tip.seq + entries.length;
-    turns += 1;
-    await commit(vault, { seq, hmac, epoch }, entries, [], turns % TURNS_BETWEEN_WAITS === 0);
+    written += 1;
+    await commit(vault, { seq, hmac, epoch }, entries, [], written % BATCHES_PER_SYNC === 0);
   }
 }
 

@@ -1,52 +1,35 @@
-// The report: as a table for a terminal, as the part of docs/performance.md that runs write, and as JSON with the plots beside it.
+// Reports of runs: docs/performance.json, the table of docs/performance.md, and the comparison that a terminal shows.
 
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { availableParallelism, cpus } from 'node:os';
-import { join } from 'node:path';
-import { plot } from './plot.ts';
-import type { Earlier, Judged } from './thresholds.ts';
-import { readEarlier } from './thresholds.ts';
-import type { Bound, Curve } from './types.ts';
+import { describeThreshold, PAGE_ROWS } from './thresholds.ts';
+import type { Figure } from './types.ts';
 
-export interface Report {
+export interface Run {
   readonly plan: string;
   readonly date: string;
   readonly commit: string | null;
   readonly machine: string;
   readonly generator: string;
-  readonly figures: readonly Judged[];
-  readonly curves: readonly Curve[];
-  readonly notes: readonly string[];
+  readonly figures: readonly Figure[];
 }
 
-const MARKDOWN = 'performance.md';
-const PLOTS = 'performance';
-
-/** Where a report goes: its part of the page, and its own file of figures. */
-export interface Place {
-  readonly json: string;
-  readonly beginning: string;
-  readonly end: string;
+/** The last run on each store. */
+export interface Report {
+  readonly sqlite?: Run;
+  readonly postgres?: Run;
 }
 
-export const ONE_NODE: Place = {
-  json: 'performance.json',
-  beginning: '<!-- figures: written by npm run bench -->',
-  end: '<!-- end of figures -->',
-};
-
-export const ON_POSTGRES: Place = {
-  json: 'performance-postgres.json',
-  beginning: '<!-- figures: written by npm run bench -- --postgres -->',
-  end: '<!-- end of figures on PostgreSQL -->',
-};
+const TABLE_START = '<!-- written by npm run bench -- --page -->';
+const TABLE_END = '<!-- end of the table -->';
 
 export function describeMachine(): string {
-  return `${availableParallelism()} × ${cpus()[0]?.model.trim()}, ${process.platform} ${process.arch}, Node ${process.versions.node}`;
+  const { version, platform, arch } = process;
+  return `${availableParallelism()} × ${cpus()[0]?.model.trim()}, ${platform} ${arch}, Node ${version.slice(1)}`;
 }
 
-/** With `-dirty` where files differ; null where there is no git. */
+/** Ends in `-dirty` where files differ; null without git. */
 export function describeCommit(root: string): string | null {
   try {
     const args = ['describe', '--always', '--dirty', '--abbrev=12', '--exclude=*'];
@@ -56,91 +39,76 @@ export function describeCommit(root: string): string | null {
   }
 }
 
-export function readLast(folder: string, place: Place): Earlier | null {
-  const file = join(folder, place.json);
-  return existsSync(file) ? readEarlier(readFileSync(file, 'utf8')) : null;
-}
-
-/** @throws where the folder has no page with the marks, before a run that could not be written down */
-export function assertWritable(folder: string, place: Place): void {
-  replaceFigures(readFileSync(join(folder, MARKDOWN), 'utf8'), '', place);
-}
-
-export function writeReport(folder: string, report: Report, place: Place): void {
-  const file = join(folder, MARKDOWN);
-  const page = replaceFigures(readFileSync(file, 'utf8'), toMarkdown(report, place), place);
-  mkdirSync(join(folder, PLOTS), { recursive: true });
-  for (const curve of report.curves) writeFileSync(join(folder, PLOTS, `${curve.name}.svg`), plot(curve));
-  writeFileSync(join(folder, place.json), toJson(report));
-  writeFileSync(file, page);
+export function readReport(file: string): Report {
+  return existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')) : {};
 }
 
 export function toJson(report: Report): string {
   return `${JSON.stringify(report, null, 2)}\n`;
 }
 
-/** The page with the new figures between the marks. */
-export function replaceFigures(page: string, figures: string, { beginning, end }: Place): string {
-  const [from, to] = [page.indexOf(beginning), page.indexOf(end)];
-  if (from === -1 || to < from) throw new Error(`${MARKDOWN} needs the lines ${beginning} and ${end}, in this order`);
-  return `${page.slice(0, from + beginning.length)}\n\n${figures}\n\n${page.slice(to)}`;
-}
-
-const HEADINGS = ['figure', 'measured', 'rounds', 'required', 'verdict', 'last', 'change'];
-const SIGNS: Readonly<Record<Bound['kind'], string>> = { 'at least': '≥', 'at most': '≤', below: '<' };
-
-export function format(value: number): string {
+/** Three significant digits, and all digits of a large number. */
+export function formatNumber(value: number): string {
   const digits = Math.abs(value) >= 100 ? 0 : Math.abs(value) >= 10 ? 1 : Math.abs(value) >= 1 ? 2 : 3;
   return value.toLocaleString('en-US', { maximumFractionDigits: digits, minimumFractionDigits: digits });
 }
 
-function cellsOf({ name, unit, value, low, high, rounds, required, isMet, last, changePercent }: Judged): string[] {
-  const range = rounds > 1 ? ` (${format(low)} to ${format(high)})` : '';
-  return [
-    name,
-    `${format(value)}${unit === '' ? '' : ` ${unit}`}${range}`,
-    String(rounds),
-    required === null ? '' : `${SIGNS[required.kind]} ${required.limit.toLocaleString('en-US')}`,
-    isMet === null ? '' : isMet ? 'met' : 'MISSED',
-    last === null ? '' : format(last),
-    changePercent === null ? '' : `${changePercent > 0 ? '+' : ''}${changePercent.toFixed(1)} %`,
-  ];
+function formatMeasure({ value, unit, low, high }: Figure): string {
+  const range = low === high ? '' : ` (${formatNumber(low)} to ${formatNumber(high)})`;
+  return `${formatNumber(value)}${unit === '' || unit.startsWith('/') ? unit : ` ${unit}`}${range}`;
 }
 
-function origin({ plan, date, commit, machine, generator }: Report): string {
-  return `${plan} run of ${date} at ${commit ?? 'no commit'}: ${machine}. Load: ${generator}.`;
+function describeRun({ plan, date, commit, machine, generator }: Run, separator = ' '): string {
+  return `${plan} run of ${date} at ${commit ?? 'an unknown commit'}; load from ${generator};${separator}${machine}`;
 }
 
-/** For a terminal. */
-export function toText(report: Report): string {
-  const rows = [HEADINGS, ...report.figures.map(cellsOf)];
-  const widths = HEADINGS.map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
-  const lines = rows.map((row) =>
-    row
-      .map((cell, column) => cell.padEnd(widths[column] ?? 0))
-      .join('  ')
-      .trimEnd(),
+/** The figures of a run in columns, next to the committed ones. */
+export function toText(run: Run, committed?: Run): string {
+  const known = new Map(committed?.figures.map((figure) => [figure.name, figure]));
+  const rows = run.figures.map((figure) => {
+    const before = known.get(figure.name);
+    return [
+      figure.name,
+      formatMeasure(figure),
+      before === undefined ? '' : formatNumber(before.value),
+      describeThreshold(figure),
+    ];
+  });
+  const table = [['figure', 'now', `committed ${committed?.date ?? ''}`.trim(), 'threshold'], ...rows];
+  const widths = [0, 1, 2, 3].map((column) => Math.max(...table.map((row) => row[column]?.length ?? 0)));
+  const lines = table.map((row) => row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join('  '));
+  return [describeRun(run), '', ...lines.map((line) => line.trimEnd())].join('\n');
+}
+
+/** The figures of the page and the runs that they are from. @throws Error where the report lacks one */
+export function toTable({ sqlite, postgres }: Report): string {
+  const known = new Map(
+    [sqlite, postgres].flatMap((run) => run?.figures.map((each) => [each.name, each] as const) ?? []),
   );
-  const rule = widths.map((width) => '-'.repeat(width)).join('  ');
-  return [origin(report), '', lines[0], rule, ...lines.slice(1), '', ...report.notes].join('\n');
+  const rows = PAGE_ROWS.map(([label, ...measures]) => {
+    const names = measures.length === 0 ? [label] : measures.map((measure) => `${label}, ${measure}`);
+    const figures = names.map((name) => {
+      const figure = known.get(name);
+      if (figure === undefined) throw new Error(`the report lacks the figure "${name}"`);
+      return figure;
+    });
+    const cells = figures.map((figure, index) => {
+      const measure = measures[index] ?? 'rate';
+      return measure === 'rate' ? formatMeasure(figure) : `${measure} ${formatMeasure(figure)}`;
+    });
+    return [label, cells.join('; '), figures.map(describeThreshold).filter(Boolean).join('; ')];
+  });
+  const table = [['figure', 'median (smallest to largest)', 'threshold'], ['---', '---', '---'], ...rows];
+  const lines = table.map((row) => `| ${row.join(' | ')} |`.replaceAll('|  |', '| |'));
+  const runs = Object.entries({ SQLite: sqlite, PostgreSQL: postgres });
+  const origins = runs.map(([store, run]) => (run === undefined ? '' : `- ${store}: ${describeRun(run, '\n  ')}`));
+  return [...lines, '', ...origins].join('\n');
 }
 
-/** Required figures first, and all of the others behind them. */
-export function toMarkdown(report: Report, place: Place): string {
-  const table = (figures: readonly Judged[]): string[] =>
-    [HEADINGS, HEADINGS.map(() => '---'), ...figures.map(cellsOf)].map((row) => `| ${row.join(' | ')} |`);
-  const required = report.figures.filter((figure) => figure.required !== null);
-  const others = report.figures.filter((figure) => figure.required === null);
-  const text = origin(report);
-  return [
-    `${text.charAt(0).toUpperCase()}${text.slice(1)} Medians of the rounds, with the smallest and the largest; \`last\` is what \`${place.json}\` held before.`,
-    '',
-    ...table(required),
-    '',
-    ...table(others),
-    '',
-    ...report.notes.map((note) => `- ${note}`),
-    '',
-    ...report.curves.map(({ name, title }) => `![${title}](${PLOTS}/${name}.svg)`),
-  ].join('\n');
+/** @throws Error where the page lacks the markers */
+export function replaceTable(file: string, table: string): void {
+  const page = readFileSync(file, 'utf8');
+  const [start, end] = [page.indexOf(TABLE_START), page.indexOf(TABLE_END)];
+  if (start === -1 || end < start) throw new Error(`${file} needs the lines ${TABLE_START} and ${TABLE_END}`);
+  writeFileSync(file, `${page.slice(0, start + TABLE_START.length)}\n\n${table}\n\n${page.slice(end)}`);
 }

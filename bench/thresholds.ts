@@ -1,72 +1,50 @@
-// Figures held against what is required, and against those that were committed last.
+// The fifteen figures of docs/performance.md, and the thresholds that the project set itself for some of them.
 
-import type { Bound, Figure } from './types.ts';
+import type { Figure } from './types.ts';
 
-/** What is read of an earlier report; it may be of any age. */
-export interface Earlier {
-  /** Null where the report does not say. */
-  readonly generator: string | null;
-  readonly figures: readonly Pick<Figure, 'name' | 'value'>[];
-}
+type Threshold = readonly [sign: '<' | '≤' | '≥', limit: number];
 
-export interface Judged extends Figure {
-  /** Null where nothing is required. */
-  readonly isMet: boolean | null;
-  /** Of the report before; null where it had no such figure. */
-  readonly last: number | null;
-  readonly changePercent: number | null;
-}
+/** A row of the page's table: its label and the measures in it. A figure is named by the label and the measure. */
+export const PAGE_ROWS: readonly (readonly [label: string, ...measures: string[]])[] = [
+  ['Start to ready, empty directory'],
+  ['Memory at rest'],
+  ['Memory under full load, large vault'],
+  ['Retrieval, 1 connection', 'rate', 'p50', 'p99'],
+  ['Retrieval, 64 connections', 'rate', 'p50', 'p99'],
+  ['Retrieval at half of full load', 'p99'],
+  ['Retrieval rate relative to bare Fastify'],
+  ['Cost of a retrieval', 'processor time', 'disk'],
+  ['Retrieval rate, large vault relative to small'],
+  ['Logins', 'rate', 'p99'],
+  ['Stores', 'rate', 'p99'],
+  ['Verification of the log'],
+  ['Decision among 10,000 policies'],
+  ['Two nodes on PostgreSQL', 'rate', 'p99'],
+  ['Failover, from promotion to the first value'],
+];
 
-export function isMet(value: number, { kind, limit }: Bound): boolean {
-  switch (kind) {
-    case 'at least':
-      return value >= limit;
-    case 'at most':
-      return value <= limit;
-    case 'below':
-      return value < limit;
-  }
-}
+const THRESHOLDS: Readonly<Record<string, Threshold>> = {
+  'Start to ready, empty directory': ['<', 1000],
+  'Start to ready, large vault': ['≤', 1000],
+  'Memory at rest': ['<', 120],
+  'Memory under full load, large vault': ['≤', 300],
+  'Retrieval at half of full load, p99': ['≤', 5],
+  'Retrieval rate relative to bare Fastify': ['≥', 0.5],
+  'Retrieval rate, large vault relative to small': ['≥', 0.9],
+  'Logins, rate': ['≥', 4000],
+  'Verification of the log': ['≥', 500_000],
+  'Retrieval p99 during verification relative to without': ['≤', 2],
+  'Decision among 10,000 policies': ['≤', 2],
+  'Two nodes on PostgreSQL, rate': ['≥', 10_000],
+  'Two nodes on PostgreSQL, p99': ['≤', 60],
+  'Failover, from promotion to the first value': ['≤', 5000],
+};
 
-export function judge(figures: readonly Figure[], earlier: Earlier | null): Judged[] {
-  const known = new Map(earlier?.figures.map(({ name, value }) => [name, value]));
-  return figures.map((figure) => {
-    const last = known.get(figure.name) ?? null;
-    return {
-      ...figure,
-      isMet: figure.required === null ? null : isMet(figure.value, figure.required),
-      last,
-      changePercent: last === null || last === 0 ? null : (figure.value / last - 1) * 100,
-    };
-  });
-}
-
-/** What a reader of the changes must know; null where there is nothing. */
-export function warnOfChange(generator: string, earlier: Earlier | null): string | null {
-  if (earlier === null || earlier.generator === generator) return null;
-  return `The load of the report before came from another generator (${earlier.generator ?? 'unknown'}): changes of full load say little.`;
-}
-
-/** Null for what is no report. */
-export function readEarlier(text: string): Earlier | null {
-  try {
-    const report: unknown = JSON.parse(text);
-    if (typeof report !== 'object' || report === null || !('figures' in report)) return null;
-    if (!Array.isArray(report.figures)) return null;
-    const generator = 'generator' in report && typeof report.generator === 'string' ? report.generator : null;
-    return { generator, figures: report.figures.filter(isFigure) };
-  } catch {
-    return null;
-  }
-}
-
-function isFigure(candidate: unknown): candidate is Figure {
-  return (
-    typeof candidate === 'object' &&
-    candidate !== null &&
-    'name' in candidate &&
-    typeof candidate.name === 'string' &&
-    'value' in candidate &&
-    typeof candidate.value === 'number'
-  );
+/** For example `≥ 4,000, met`; '' where the figure has no threshold. */
+export function describeThreshold({ name, value }: Pick<Figure, 'name' | 'value'>): string {
+  const threshold = THRESHOLDS[name];
+  if (threshold === undefined) return '';
+  const [sign, limit] = threshold;
+  const isMet = sign === '≥' ? value >= limit : sign === '≤' ? value <= limit : value < limit;
+  return `${sign} ${limit.toLocaleString('en-US')}, ${isMet ? 'met' : 'missed'}`;
 }

@@ -1,57 +1,77 @@
-// What the parts of a run have in common: what they are given, and what they hand back.
+// The data that the benchmark's parts share. Jobs and results are plain data, because they cross a process boundary.
 
 import type { Scope } from '../test/kit/directory.ts';
 import type { Generator } from './generator.ts';
 import type { Plan } from './plan.ts';
 
-/** Says how far the bench is. */
-export type Say = (line: string) => void;
-
 export interface Stage {
   readonly scope: Scope;
-  readonly say: Say;
+  /** Prints a line of progress. */
+  readonly say: (line: string) => void;
   readonly plan: Plan;
   readonly generator: Generator;
 }
 
-/** The median of the rounds, with the smallest and the largest. */
-export interface Measure {
+/** The median of the rounds, the smallest and the largest. Runs are compared by the figures' names. */
+export interface Figure {
+  readonly name: string;
+  /** '' for a ratio. */
+  readonly unit: string;
+  readonly rounds: number;
   readonly value: number;
   readonly low: number;
   readonly high: number;
 }
 
-/** `at least` and `at most` hold at the limit itself. */
-export type Bound = { readonly kind: 'at least' | 'at most' | 'below'; readonly limit: number };
+/** Measures one subject. */
+export type Part = (stage: Stage) => Promise<Figure[]>;
 
-/** Figures are known by their names from run to run. */
-export interface Figure extends Measure {
-  readonly name: string;
-  /** '' for a ratio. */
-  readonly unit: string;
-  readonly rounds: number;
-  readonly required: Bound | null;
+/** The server under load, and the numbers of credentials and agents that it has. */
+export interface Target {
+  readonly address: string;
+  readonly credentials: number;
+  readonly agents: number;
 }
 
-export interface Point extends Measure {
-  readonly x: number;
+interface Job {
+  readonly target: Target;
+  readonly connections: number;
 }
 
-export interface Curve {
-  /** Of its file, without the ending. */
-  readonly name: string;
-  readonly title: string;
-  readonly xLabel: string;
-  readonly yLabel: string;
-  readonly isLogarithmic: boolean;
-  readonly series: readonly { readonly name: string; readonly points: readonly Point[] }[];
+/** Closed loop: each connection sends its next request when it has its response. */
+interface ClosedJob extends Job {
+  readonly amount: number;
 }
 
-export interface Findings {
-  readonly figures: readonly Figure[];
-  readonly curves: readonly Curve[];
-  /** What stands behind the figures, a line each. */
-  readonly notes: readonly string[];
+export interface RetrievalJob extends ClosedJob {
+  readonly kind: 'retrievals';
 }
 
-export type Part = (stage: Stage) => Promise<Findings>;
+/** Challenge, signature, verify. */
+export interface LoginJob extends ClosedJob {
+  readonly kind: 'logins';
+}
+
+/** New credentials, numbered from `first`. */
+export interface StoreJob extends ClosedJob {
+  readonly kind: 'stores';
+  readonly adminToken: string;
+  readonly first: number;
+}
+
+/** Open loop: retrievals at times fixed in advance. */
+export interface PacedJob extends Job {
+  readonly kind: 'paced';
+  readonly perSecond: number;
+  readonly seconds: number;
+}
+
+export type LoadJob = RetrievalJob | PacedJob | LoginJob | StoreJob;
+
+export interface LoadResult {
+  /** Expected responses. Any other response fails the run. */
+  readonly answered: number;
+  readonly perSecond: number;
+  readonly p50Ms: number;
+  readonly p99Ms: number;
+}

@@ -1,8 +1,8 @@
--- For wrk: sends the requests of a file one after the other, in a round; says `enough` when so many are sent, and prints as JSON what
--- it saw when it is interrupted. Behind `--` stand the file, a path and a token on each line, and how many are enough.
+-- For wrk: sends the requests of a file in a cycle, prints `enough` when `amount` requests are sent, and prints its results as
+-- JSON when it is interrupted. Arguments after `--`: the file, with a path and a token per line, and the amount.
 
 local requests = {}
-local most = 0
+local amount = 0
 local sent = 0
 
 function init(args)
@@ -10,12 +10,12 @@ function init(args)
     local path, token = line:match('^(%S+) (%S+)$')
     requests[#requests + 1] = wrk.format('GET', path, { Authorization = 'Bearer ' .. token })
   end
-  most = tonumber(args[2])
+  amount = tonumber(args[2])
 end
 
 function request()
   sent = sent + 1
-  if sent == most then
+  if sent == amount then
     io.stdout:write('enough\n')
     io.stdout:flush()
   end
@@ -23,11 +23,10 @@ function request()
 end
 
 function done(summary, latency)
-  local failed = summary.errors
+  local errors = summary.errors
   print(string.format(
-    '\n{"answered":%d,"microseconds":%d,"p50":%d,"p99":%d,"p999":%d,"refused":%d,"failed":%d}',
-    summary.requests, summary.duration,
-    latency:percentile(50), latency:percentile(99), latency:percentile(99.9),
-    failed.status, failed.connect + failed.read + failed.write + failed.timeout
+    '\n{"answered":%d,"microseconds":%d,"p50":%d,"p99":%d,"rejected":%d,"failed":%d}',
+    summary.requests, summary.duration, latency:percentile(50), latency:percentile(99),
+    errors.status, errors.connect + errors.read + errors.write + errors.timeout
   ))
 end

@@ -1,53 +1,77 @@
-// Where a load comes from, what it asks for, and how what wrk says is read.
+// The command line of the benchmark, its load generators and the retrievals that they sample.
 
 import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import { parseArguments, USAGE } from '../../bench/arguments.ts';
 import { describeGenerator, findWrk } from '../../bench/generator.ts';
-import { pickRetrievals } from '../../bench/sampling.ts';
-import { benchKey, benchPath, benchPolicy, benchPublicKey, benchToken } from '../../bench/targets.ts';
-import { toResult } from '../../bench/wrk-load.ts';
+import { runPaced, runRetrievals } from '../../bench/loads.ts';
+import { benchKey, benchPath, benchPolicy, benchPublicKey, benchToken, sampleRetrievals } from '../../bench/targets.ts';
+import { parseWrk } from '../../bench/wrk.ts';
 import { parsePublicKey } from '../../src/crypto/ed25519.ts';
+import { temporaryFolder } from '../kit/directory.ts';
 
-test('the report says which generator it was, and why', () => {
-  const found = (there: string) => findWrk('/a:/b', (file) => file === there);
-  assert.deepEqual([found(''), found('/b/oha'), found('/b/wrk')], [null, null, '/b/wrk']);
-  assert.match(describeGenerator('/b/wrk'), /^wrk; /);
-  assert.match(describeGenerator(null), /^autocannon \(wrk is not installed\); /);
+test('the report names the generator', (t) => {
+  const directory = temporaryFolder(t);
+  assert.equal(findWrk(`/nowhere:${directory}`), null);
+  const wrk = join(directory, 'wrk');
+  writeFileSync(wrk, '');
+  assert.equal(findWrk(`/nowhere:${directory}`), wrk);
+  assert.equal(describeGenerator(wrk), 'wrk');
+  assert.match(describeGenerator(null), /wrk is not installed/);
 });
 
-const WRK_SAID = `enough
+const WRK_OUTPUT = `enough
 Running 10m test @ http://127.0.0.1:7700
   1 threads and 64 connections
   31365 requests in 2.00s, 15.10MB read
 Requests/sec:  15652.95
 Transfer/sec:      7.54MB
 
-{"answered":31365,"microseconds":2003775,"p50":3360,"p99":17767,"p999":36984,"refused":0,"failed":0}
+{"answered":31365,"microseconds":2003775,"p50":3360,"p99":17767,"rejected":0,"failed":0}
 `;
 
-test('what wrk printed is read, and an answer that was not wanted is an error', () => {
-  const { answered, perSecond, p50Ms, p99Ms, p999Ms, busy } = toResult(WRK_SAID, 0.5);
-  assert.deepEqual([answered, p50Ms, p99Ms, p999Ms], [31365, 3.36, 17.767, 36.984]);
-  assert.ok(Math.abs(perSecond - 15652.9) < 0.1 && Math.abs(busy - 0.2495) < 0.001);
-  for (const what of ['refused', 'failed']) {
-    assert.throws(() => toResult(WRK_SAID.replace(`"${what}":0`, `"${what}":3`), 1), /of 31365 answers/);
+test('the output of wrk is parsed, and an unexpected response is an error', () => {
+  const { answered, perSecond, p50Ms, p99Ms } = parseWrk(WRK_OUTPUT);
+  assert.deepEqual([answered, p50Ms, p99Ms], [31365, 3.36, 17.767]);
+  assert.ok(Math.abs(perSecond - 15652.9) < 0.1);
+  for (const error of ['rejected', 'failed']) {
+    assert.throws(() => parseWrk(WRK_OUTPUT.replace(`"${error}":0`, `"${error}":3`)), /of 31365 requests/);
   }
-  assert.throws(() => toResult('unable to connect', 1), /wrk said: unable to connect/);
+  assert.throws(() => parseWrk('unable to connect'), /unexpected output of wrk: unable to connect/);
 });
 
-test('a load asks at random, as many for each connection, and of no more credentials and agents than there are', () => {
-  const picked = pickRetrievals({ address: '', credentials: 3, agents: 2 }, { amount: 100, connections: 64 });
-  assert.equal(picked.length, 128);
-  assert.deepEqual(new Set(picked.map(({ token }) => token)), new Set([benchToken(0), benchToken(1)]));
-  assert.equal(new Set(picked.map(({ path }) => path)).size, 3);
-  assert.equal(
-    pickRetrievals({ address: '', credentials: 3, agents: 2 }, { amount: 1e9, connections: 64 }).length,
-    32_000,
-  );
+test('a load sends the requests it was asked for, and fails after another status', async (t) => {
+  let [requests, status] = [0, 200];
+  const server = createServer((request, response) => {
+    requests += 1;
+    assert.match(request.headers.authorization ?? '', /^Bearer lhs_/);
+    response.writeHead(status, { 'content-length': 2 }).end('{}');
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  t.after(() => server.close());
+  const { port } = server.address() as AddressInfo;
+  const job = { target: { address: `http://127.0.0.1:${port}`, credentials: 3, agents: 2 }, connections: 4 };
+  const closed = await runRetrievals({ kind: 'retrievals', ...job, amount: 50 });
+  assert.deepEqual([closed.answered, requests], [50, 50]);
+  const paced = await runPaced({ kind: 'paced', ...job, perSecond: 1000, seconds: 0.05 });
+  assert.deepEqual([paced.answered, requests], [50, 100]);
+  status = 403;
+  await assert.rejects(runRetrievals({ kind: 'retrievals', ...job, amount: 50 }), /status 403 instead of 200/);
 });
 
-test('what fixtures are made of follows from the number alone, and is what the service takes', () => {
+test('retrievals are sampled from the credentials and agents of the target', () => {
+  const samples = sampleRetrievals({ address: '', credentials: 3, agents: 2 }, 100);
+  assert.equal(samples.length, 100);
+  assert.deepEqual(new Set(samples.map(({ token }) => token)), new Set([benchToken(0), benchToken(1)]));
+  assert.equal(new Set(samples.map(({ path }) => path)).size, 3);
+  assert.equal(sampleRetrievals({ address: '', credentials: 3, agents: 2 }, 1e9).length, 32_000);
+});
+
+test('fixtures follow from their number, and the service accepts them', () => {
   assert.equal(benchPath(1234), 'bench/team-24/service-1234/api-key');
   assert.match(benchToken(7), /^lhs_[\w-]{43}$/);
   assert.equal(benchToken(7), benchToken(7));
@@ -62,10 +86,11 @@ test('what fixtures are made of follows from the number alone, and is what the s
   assert.deepEqual(lengths(0), lengths(9999));
 });
 
-test('a flag that is none is named, and help tells of every one that is', () => {
-  assert.deepEqual(parseArguments(['--quick', '--only', 'log']).only, 'log');
+test('an unknown flag is an error, and the help describes every flag', () => {
+  const values = parseArguments(['--quick', '--only', 'log']);
+  assert.deepEqual([values.quick, values.only], [true, 'log']);
   assert.throws(() => parseArguments(['--quik']), /Unknown option '--quik'/);
-  assert.throws(() => parseArguments(['--curves=some']), /--curves takes yes or no/);
-  for (const flag of ['quick', 'trial', 'only', 'curves', 'json', 'write'])
-    assert.ok(USAGE.includes(`--${flag}`), flag);
+  for (const flag of ['quick', 'trial', 'postgres', 'only', 'json', 'page']) {
+    assert.ok(USAGE.includes(`  --${flag} `), flag);
+  }
 });

@@ -1,44 +1,26 @@
-// The bench's own arithmetic and writing, without any load: what its figures mean hangs on it.
+// The benchmark's arithmetic and its report, without any load.
 
 import assert from 'node:assert/strict';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { test } from 'node:test';
-import { median, percentile, sumUp } from '../../bench/measure.ts';
-import { plot } from '../../bench/plot.ts';
-import { format, ONE_NODE, type Report, replaceFigures, toJson, toMarkdown, toText } from '../../bench/report.ts';
-import { isMet, judge, readEarlier, warnOfChange } from '../../bench/thresholds.ts';
-import type { Curve, Figure } from '../../bench/types.ts';
+import { compare, retrievals } from '../../bench/compare.ts';
+import { median, percentile, toFigure } from '../../bench/measurement.ts';
+import { PLANS } from '../../bench/plan.ts';
+import { formatNumber, type Run, readReport, replaceTable, toJson, toTable, toText } from '../../bench/report.ts';
+import { describeThreshold, PAGE_ROWS } from '../../bench/thresholds.ts';
+import type { LoadJob } from '../../bench/types.ts';
+import { temporaryFolder } from '../kit/directory.ts';
 
-const MARKS = ['<!-- figures: written by npm run bench -->', '<!-- end of figures -->'] as const;
+const DOCS = join(import.meta.dirname, '../../docs');
 
-const figure = (name: string, value: number, required: Figure['required'] = null): Figure => ({
-  name,
-  unit: 'ms',
-  value,
-  low: value - 1,
-  high: value + 1,
-  rounds: 5,
-  required,
-});
-
-const CURVE: Curve = {
-  name: 'latency',
-  title: 'Time & <place>',
-  xLabel: 'connections',
-  yLabel: 'milliseconds',
-  isLogarithmic: true,
-  series: ['p50', 'p99'].map((name, index) => ({
-    name,
-    points: [1, 16, 256].map((x) => ({ x, value: x * (index + 1), low: x * (index + 0.5), high: x * (index + 2) })),
-  })),
-};
-
-test('a median is the middle, or the mean of the two in the middle', () => {
+test('a median is the middle value, or the mean of the two in the middle', () => {
   assert.equal(median([3, 1, 2]), 2);
   assert.equal(median([4, 1, 3, 2]), 2.5);
   assert.equal(median([7]), 7);
 });
 
-test('a percentile is the value that has that share below it', () => {
+test('a percentile is the value below which that share of the values lies', () => {
   const thousand = Array.from({ length: 1000 }, (_, index) => index);
   assert.deepEqual(
     [0.5, 0.99, 0.999, 1].map((share) => percentile(thousand, share)),
@@ -47,99 +29,12 @@ test('a percentile is the value that has that share below it', () => {
   assert.equal(percentile([], 0.5), 0);
 });
 
-test('rounds are summed up as their median, with the smallest and the largest', () => {
-  assert.deepEqual(sumUp([5, 1, 3]), { value: 3, low: 1, high: 5 });
+test('a figure is the median of its rounds, with the smallest and the largest', () => {
+  assert.deepEqual(toFigure('a', 'ms', [5, 1, 3]), { name: 'a', unit: 'ms', rounds: 3, value: 3, low: 1, high: 5 });
 });
 
-test('a bound holds at its limit, unless it says below', () => {
-  const limit = 2;
-  assert.deepEqual(
-    [1.9, 2, 2.1].map((value) =>
-      (['at least', 'at most', 'below'] as const).map((kind) => isMet(value, { kind, limit })),
-    ),
-    [
-      [false, true, true],
-      [true, true, false],
-      [true, false, false],
-    ],
-  );
-});
-
-test('figures are compared by name with those of the last report, where it had them', () => {
-  const earlier = readEarlier(JSON.stringify({ figures: [figure('a', 10), figure('zero', 0)], more: 1 }));
-  const judged = judge([figure('a', 12, { kind: 'at most', limit: 11 }), figure('zero', 1), figure('new', 1)], earlier);
-  assert.deepEqual(
-    judged.map(({ name, isMet: met, last, changePercent }) => [name, met, last, changePercent?.toFixed(3)]),
-    [
-      ['a', false, 10, '20.000'],
-      ['zero', null, 0, undefined],
-      ['new', null, null, undefined],
-    ],
-  );
-});
-
-test('what is no report is none, and strange figures in one are left out', () => {
-  for (const text of ['', 'null', '[]', '{}', '{"figures":{}}', '{"figures":']) assert.equal(readEarlier(text), null);
-  const strange = readEarlier('{"figures":[null,1,{"name":"a"},{"value":1},{"name":"b","value":2}]}');
-  assert.deepEqual(
-    strange?.figures.map(({ name }) => name),
-    ['b'],
-  );
-});
-
-const REPORT: Report = {
-  plan: 'full',
-  date: '2026-01-31',
-  commit: '0123456789ab',
-  machine: '2 × something',
-  generator: 'autocannon',
-  figures: judge(
-    [figure('Missed', 1250, { kind: 'below', limit: 1000 }), figure('Free', 0.5)],
-    readEarlier(JSON.stringify({ figures: [figure('Missed', 1000)] })),
-  ),
-  curves: [CURVE],
-  notes: ['A note.'],
-};
-
-test('the page says of each figure what was measured, required, found and before', () => {
-  const lines = toMarkdown(REPORT, ONE_NODE).split('\n');
-  assert.ok(
-    lines.includes('| Missed | 1,250 ms (1,249 to 1,251) | 5 | < 1,000 | MISSED | 1,000 | +25.0 % |'),
-    lines.join('\n'),
-  );
-  assert.ok(lines.includes('| Free | 0.500 ms (-0.500 to 1.50) | 5 |  |  |  |  |'));
-  assert.ok(lines.includes('- A note.'));
-  assert.ok(lines.includes('![Time & <place>](performance/latency.svg)'));
-});
-
-test('a terminal gets the same figures in columns', () => {
-  const text = toText(REPORT);
-  assert.match(text, /^full run of 2026-01-31 at 0123456789ab: 2 × something\. Load: autocannon\.$/m);
-  assert.match(text, /^Missed {2}1,250 ms \(1,249 to 1,251\) {2}5 {7}< 1,000 {3}MISSED {3}1,000 {2}\+25\.0 %$/m);
-});
-
-test('a written report is read again as the one before the next', () => {
-  assert.deepEqual(
-    readEarlier(toJson(REPORT))?.figures.map(({ value }) => value),
-    [1250, 0.5],
-  );
-});
-
-test('figures stand between the marks, and nothing else of the page is touched, however often', () => {
-  const page = `# Performance\n\nProse.\n\n${MARKS[0]}\nold\n${MARKS[1]}\n\nMore.\n`;
-  const once = replaceFigures(page, 'new $& $1', ONE_NODE);
-  assert.equal(once, `# Performance\n\nProse.\n\n${MARKS[0]}\n\nnew $& $1\n\n${MARKS[1]}\n\nMore.\n`);
-  assert.equal(replaceFigures(once, 'new $& $1', ONE_NODE), once);
-});
-
-test('a page without the marks, or with them in another order, is refused', () => {
-  for (const page of ['', MARKS[0], MARKS[1], `${MARKS[1]}\n${MARKS[0]}`]) {
-    assert.throws(() => replaceFigures(page, 'new', ONE_NODE), /performance\.md needs the lines/);
-  }
-});
-
-test('numbers keep three digits that say something', () => {
-  assert.deepEqual([0.0123, 0.5, 4.567, 45.67, 456.7, 1234567].map(format), [
+test('numbers have three significant digits, and all digits before the point', () => {
+  assert.deepEqual([0.0123, 0.5, 4.567, 45.67, 456.7, 1234567].map(formatNumber), [
     '0.012',
     '0.500',
     '4.57',
@@ -149,62 +44,91 @@ test('numbers keep three digits that say something', () => {
   ]);
 });
 
-/** The elements, in order; fails where one is not closed in its place. */
-function readElements(svg: string): { name: string; attributes: Map<string, string> }[] {
-  const elements: { name: string; attributes: Map<string, string> }[] = [];
-  const open: string[] = [];
-  const rest = svg.replace(/<style>[^<]*<\/style>/, '').replace(/<(\/?)([a-z]+)([^<>]*?)(\/?)>/g, (...match) => {
-    const [, closing, name = '', attributes = '', alone] = match;
-    if (closing === '/') assert.equal(open.pop(), name);
-    else {
-      const pairs = [...attributes.matchAll(/ ([A-Za-z0-9-]+)="([^"<&]*)"/g)];
-      assert.equal(pairs.map(([pair]) => pair).join(''), attributes);
-      elements.push({ name, attributes: new Map(pairs.map(([, key = '', value = '']) => [key, value])) });
-      if (alone !== '/') open.push(name);
-    }
-    return '';
-  });
-  assert.deepEqual(open, []);
-  assert.doesNotMatch(rest, /[<>]|&(?!amp;|lt;|gt;)/);
-  return elements;
-}
-
-for (const isLogarithmic of [true, false]) {
-  test(`a plot is well-formed, within its borders, and has every point: ${isLogarithmic ? 'logarithmic' : 'linear'}`, () => {
-    const svg = plot({ ...CURVE, isLogarithmic });
-    const elements = readElements(svg);
-    assert.equal(elements[0]?.attributes.get('viewBox'), '0 0 720 420');
-    assert.equal(elements.filter(({ name }) => name === 'polyline').length, 2);
-    // Of each series three points, and one of the legend.
-    assert.equal(elements.filter(({ name }) => name === 'circle').length, 8);
-    for (const { attributes } of elements) {
-      for (const [key, most] of [...['x', 'x1', 'x2', 'cx'].map((k) => [k, 720] as const), ['y1', 420] as const]) {
-        const value = attributes.get(key);
-        if (value !== undefined) assert.ok(Number(value) >= 0 && Number(value) <= most, `${key}=${value}`);
-      }
-    }
-    for (const label of ['Time &amp; &lt;place&gt;', 'connections', 'milliseconds', 'p99', '>256<']) {
-      assert.ok(svg.includes(label), label);
-    }
-  });
-}
-
-test('a higher value stands higher, and a place further right is of a larger x', () => {
-  const [curve] = CURVE.series;
-  assert.ok(curve);
-  const line = /points="([^"]*)"/.exec(plot({ ...CURVE, series: [curve] }))?.[1] ?? '';
-  const places = line.split(' ').map((place) => place.split(',').map(Number));
-  assert.equal(places.length, 3);
-  for (const [index, [x = 0, y = 0]] of places.slice(1).entries()) {
-    const [beforeX = 0, beforeY = 0] = places[index] ?? [];
-    assert.ok(x > beforeX && y < beforeY, line);
-  }
+test('a threshold holds at its limit, except one that says below', () => {
+  const describe = (name: string, value: number): string => describeThreshold({ name, value });
+  assert.equal(describe('Memory at rest', 119), '< 120, met');
+  assert.equal(describe('Memory at rest', 120), '< 120, missed');
+  assert.equal(describe('Logins, rate', 4000), '≥ 4,000, met');
+  assert.equal(describe('Logins, rate', 3999), '≥ 4,000, missed');
+  assert.equal(describe('Decision among 10,000 policies', 2), '≤ 2, met');
+  assert.equal(describe('Decision among 10,000 policies', 2.1), '≤ 2, missed');
+  assert.equal(describe('Stores, rate', 1), '');
 });
 
-test('changes are warned of where the load came from another generator', () => {
-  const earlier = readEarlier('{"generator":"wrk","figures":[]}');
-  assert.equal(warnOfChange('wrk', earlier), null);
-  assert.equal(warnOfChange('wrk', null), null);
-  assert.match(warnOfChange('autocannon', earlier) ?? '', /another generator \(wrk\)/);
-  assert.match(warnOfChange('wrk', readEarlier('{"figures":[]}')) ?? '', /another generator \(unknown\)/);
+test('rounds alternate in changing order and are as long as the warm-up suggests', async () => {
+  const calls: string[] = [];
+  const side = (name: string, perSecond: number) => ({
+    name,
+    run(amount: number) {
+      calls.push(`${name} ${amount}`);
+      return Promise.resolve({ answered: amount, perSecond, p50Ms: 0, p99Ms: 0 });
+    },
+  });
+  const stage = {
+    plan: { ...PLANS.trial, rounds: 2 },
+    say: () => {},
+    scope: { after: () => {} },
+    generator: { run: (job: LoadJob) => side('c', 10).run(job.kind === 'retrievals' ? job.amount : 0) },
+  };
+  const rounds = await compare(stage, [side('a', 100), side('b', 1000)], { warmUp: 30, seconds: 0.5 });
+  assert.deepEqual(calls, ['a 30', 'a 10', 'b 30', 'b 10', 'a 50', 'b 500', 'b 500', 'a 50']);
+  assert.deepEqual(
+    rounds.map((each) => each.map(({ answered }) => answered)),
+    [
+      [50, 50],
+      [500, 500],
+    ],
+  );
+  calls.length = 0;
+  const program = { address: '', pid: process.pid, stop: () => Promise.resolve() };
+  const server = retrievals(stage, 'c', program, { address: '', credentials: 1, agents: 1 }, 8);
+  await compare(stage, [server], { warmUp: 30, seconds: 0.5 });
+  assert.deepEqual(calls, ['c 30', 'c 10', 'c 8', 'c 8'], 'at least one request for each connection');
+});
+
+const run = (...figures: Run['figures']): Run => ({
+  plan: 'full',
+  date: '2026-01-31',
+  commit: '0123456789ab',
+  machine: '2 × something',
+  generator: 'wrk',
+  figures,
+});
+
+test('a terminal shows each figure next to the committed one of that name', () => {
+  const text = toText(
+    run(toFigure('Memory at rest', 'MiB', [90, 100, 1250]), toFigure('Another', '', [0.5])),
+    run(toFigure('Memory at rest', 'MiB', [110])),
+  );
+  assert.match(text, /^full run of 2026-01-31 at 0123456789ab; load from wrk; 2 × something$/m);
+  assert.match(text, /^figure +now +committed 2026-01-31 +threshold$/m);
+  assert.match(text, /^Memory at rest {2}100 MiB \(90\.0 to 1,250\) {2}110 +< 120, met$/m);
+  assert.match(text, /^Another +0\.500$/m);
+});
+
+test('the page has fifteen figures, from the committed report', () => {
+  assert.equal(PAGE_ROWS.length, 15);
+  const page = readFileSync(join(DOCS, 'performance.md'), 'utf8');
+  assert.ok(page.includes(`\n${toTable(readReport(join(DOCS, 'performance.json')))}\n`), 'run npm run bench -- --page');
+  assert.throws(() => toTable({}), /lacks the figure "Start to ready, empty directory"/);
+});
+
+test('writing the page replaces the table and nothing else', (t) => {
+  const file = join(temporaryFolder(t), 'page.md');
+  const marks = ['<!-- written by npm run bench -- --page -->', '<!-- end of the table -->'] as const;
+  writeFileSync(file, `# Title\n\n${marks[0]}\nold\n${marks[1]}\n\nMore.\n`);
+  for (let time = 0; time < 2; time++) {
+    replaceTable(file, 'new $& $1');
+    assert.equal(readFileSync(file, 'utf8'), `# Title\n\n${marks[0]}\n\nnew $& $1\n\n${marks[1]}\n\nMore.\n`);
+  }
+  writeFileSync(file, `${marks[1]}\n${marks[0]}`);
+  assert.throws(() => replaceTable(file, 'new'), /needs the lines/);
+});
+
+test('a report is read as it was written, and a missing file is an empty report', (t) => {
+  const file = join(temporaryFolder(t), 'report.json');
+  assert.deepEqual(readReport(file), {});
+  const report = { sqlite: run(toFigure('a', 'ms', [1])) };
+  writeFileSync(file, toJson(report));
+  assert.deepEqual(readReport(file), report);
 });

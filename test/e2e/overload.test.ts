@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { median, percentile, residentMiB } from '../../bench/measure.ts';
+import { median, percentile, residentMiB } from '../../bench/measurement.ts';
 import { createClient, logIn, readAgentKey } from '../kit/client.ts';
 import { type Scope, temporaryFolder } from '../kit/directory.ts';
 import { type ServiceProcess, startProcess } from '../kit/process.ts';

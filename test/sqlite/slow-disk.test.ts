@@ -5,7 +5,7 @@ import { fdatasync } from 'node:fs';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
-import { median, percentile } from '../../bench/measure.ts';
+import { median, percentile } from '../../bench/measurement.ts';
 import { startFlood } from '../e2e/overload-process.ts';
 import { startProbe } from '../e2e/probe.ts';
 import { startTestService } from '../kit/service.ts';

@@ -1,13 +1,13 @@
-// Measuring processes from outside, and summing up.
+// Statistics over rounds, and the memory and processor time of processes.
 
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
-import type { Measure } from './types.ts';
+import type { Figure } from './types.ts';
 
 const IS_LINUX = process.platform === 'linux';
 // SOURCE: proc(5): times in /proc/PID/stat are in ticks, a hundred a second on every Linux that Node runs on.
 const TICKS_PER_SECOND = 100;
-const MEMORY_LOOK_MS = 100;
+const MEMORY_INTERVAL_MS = 100;
 
 function ps(...args: string[]): string {
   return execFileSync('ps', args, { encoding: 'utf8' });
@@ -23,7 +23,7 @@ export function childOf(pid: number): number {
   return child;
 }
 
-/** What the process holds in memory, in MiB. */
+/** Resident memory of the process, in MiB. */
 export function residentMiB(pid: number): number {
   const kib = IS_LINUX
     ? /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]
@@ -31,11 +31,26 @@ export function residentMiB(pid: number): number {
   return Number(kib) / 1024;
 }
 
-/** The processor time that the process and its threads have used, in seconds; null where the system does not tell. */
-export function processorSeconds(pid: number): number | null {
-  if (!IS_LINUX) return null;
-  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? [];
-  return (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND;
+/** Samples the memory of a process. The returned function ends this and returns the maximum, in MiB. */
+export function watchMemory(pid: number): () => number {
+  let maximum = residentMiB(pid);
+  const timer = setInterval(() => {
+    maximum = Math.max(maximum, residentMiB(pid));
+  }, MEMORY_INTERVAL_MS);
+  return () => {
+    clearInterval(timer);
+    return Math.max(maximum, residentMiB(pid));
+  };
+}
+
+/** Processor time of the process and its threads, in seconds; 0 where /proc does not have it. */
+export function processorSeconds(pid: number): number {
+  try {
+    const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? [];
+    return (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND;
+  } catch {
+    return 0;
+  }
 }
 
 export function median(values: readonly number[]): number {
@@ -49,19 +64,8 @@ export function percentile(sorted: ArrayLike<number>, share: number): number {
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0;
 }
 
-/** The rounds in one: their median, and how far they lay apart. */
-export function sumUp(values: readonly number[]): Measure {
-  return { value: median(values), low: Math.min(...values), high: Math.max(...values) };
-}
-
-/** The most that the process holds from now on until it is asked, in MiB. */
-export function watchMemory(pid: number): () => number {
-  let most = residentMiB(pid);
-  const timer = setInterval(() => {
-    most = Math.max(most, residentMiB(pid));
-  }, MEMORY_LOOK_MS);
-  return () => {
-    clearInterval(timer);
-    return Math.max(most, residentMiB(pid));
-  };
+/** `values`: one of each round. */
+export function toFigure(name: string, unit: string, values: readonly number[]): Figure {
+  const [low, high] = [Math.min(...values), Math.max(...values)];
+  return { name, unit, rounds: values.length, value: median(values), low, high };
 }
