@@ -1,9 +1,9 @@
 /** `npm run audit-key -- --data-dir DIR`: prints the key with which the audit log can be verified, and nothing else opened. */
 
-import { StartError } from '../platform/private-files.ts';
+import { StartupError, UsageError } from '../platform/errors.ts';
 import { readAuditKey } from '../server/audit-key.ts';
 import { readConfiguration } from '../server/configuration.ts';
-import { CALLED_AS, UsageError } from '../server/errors.ts';
+import { CALLED_AS } from '../server/errors.ts';
 
 const HELP = `Prints the audit key of a vault, for an auditor: it verifies the audit log and opens no value.
 
@@ -16,7 +16,7 @@ try {
   const configuration = readConfiguration(process.argv.slice(2), process.env);
   process.stdout.write(configuration === null ? HELP : `${readAuditKey(configuration)}\n`);
 } catch (error) {
-  if (!(error instanceof UsageError || error instanceof StartError)) throw error;
+  if (!(error instanceof UsageError || error instanceof StartupError)) throw error;
   process.stderr.write(`leasehold: ${error.message}\n`);
   process.exit(error instanceof UsageError ? 2 : 1);
 }

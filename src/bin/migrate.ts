@@ -1,8 +1,7 @@
 /** `npm run migrate -- --from DIR|URL --to DIR|URL`: moves a vault from one database into another. */
 
+import { StartupError, UsageError } from '../platform/errors.ts';
 import { ignore, readIgnored, stopSignals } from '../platform/inherited-signals.ts';
-import { StartError } from '../platform/private-files.ts';
-import { UsageError } from '../server/errors.ts';
 import { isRefusal, move } from '../server/migrate.ts';
 import { MOVE_HELP, readMove } from '../server/migrate-options.ts';
 import { farewell, reporter } from '../server/migrate-report.ts';
@@ -16,7 +15,7 @@ const interruption = new AbortController();
 const ignored = readIgnored(process.env);
 ignore(ignored);
 for (const signal of stopSignals(ignored)) {
-  process.on(signal, () => interruption.abort(new StartError('Interrupted. Run the same again: it goes on.')));
+  process.on(signal, () => interruption.abort(new StartupError('Interrupted. Run the same again: it goes on.')));
 }
 try {
   const called = readMove(process.argv.slice(2), process.env);

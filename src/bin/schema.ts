@@ -1,6 +1,6 @@
 /** `npm run schema -- --database URL`: makes or brings up to date the schema of a shared database, with the role that owns it. */
-import { StartError } from '../platform/private-files.ts';
-import { CALLED_AS, UsageError } from '../server/errors.ts';
+import { StartupError, UsageError } from '../platform/errors.ts';
+import { CALLED_AS } from '../server/errors.ts';
 import { readSchemaRequest, runSchemaRequest } from '../server/schema.ts';
 
 const HELP = `Makes the schema of a shared database, or brings it up to date, with the role that owns it.
@@ -20,7 +20,7 @@ try {
   const request = readSchemaRequest(process.argv.slice(2), process.env);
   process.stdout.write(request === null ? HELP : `${await runSchemaRequest(request)}\n`);
 } catch (error) {
-  if (!(error instanceof UsageError || error instanceof StartError)) throw error;
+  if (!(error instanceof UsageError || error instanceof StartupError)) throw error;
   process.stderr.write(`leasehold: ${error.message}\n`);
   process.exit(error instanceof UsageError ? 2 : 1);
 }

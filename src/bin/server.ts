@@ -1,10 +1,9 @@
 /** The program: reads its arguments, starts the service, says what to do next, and stops when it is told to. */
 
+import { StartupError, UsageError } from '../platform/errors.ts';
 import { ignore, readIgnored, stopSignals } from '../platform/inherited-signals.ts';
-import { StartError } from '../platform/private-files.ts';
 import { type Service, startService } from '../server/composition.ts';
 import { type Configuration, help, readConfiguration } from '../server/configuration.ts';
-import { UsageError } from '../server/errors.ts';
 import { createLog } from '../server/log.ts';
 import { greeting } from '../server/startup-banner.ts';
 import { StoreFailure } from '../store/store.ts';
@@ -73,7 +72,7 @@ try {
   stopOnSignals(service);
   process.stdout.write(greeting(service, configuration, process.stdout.isTTY === true));
 } catch (error) {
-  if (error instanceof StartError || error instanceof StoreFailure || isSystemError(error))
+  if (error instanceof StartupError || error instanceof StoreFailure || isSystemError(error))
     fail(oneLine(error.message), EXIT_FAILED);
   if (configuration.logLevel === 'debug') log.error('the start failed', error);
   // Its message may hold what the database holds.

@@ -2,8 +2,9 @@
 
 import { parseArgs } from 'node:util';
 import { nearest } from '../core/nearest.ts';
+import { UsageError } from '../platform/errors.ts';
 import type { Argument, Command } from './command.ts';
-import { Mistake, valueInArguments } from './errors.ts';
+import { valueInArguments } from './errors.ts';
 import { CONNECTION_FLAGS, flagsOf, OUTPUT_FLAGS } from './flags.ts';
 
 export interface Typed {
@@ -15,7 +16,7 @@ export interface Typed {
   readonly wantsHelp: boolean;
 }
 
-/** @throws Mistake; what was typed is not repeated, because it may be a value */
+/** @throws UsageError; what was typed is not repeated, because it may be a value */
 export function parseTyped(command: Command, words: readonly string[]): Typed {
   if (command.takesAllWords === true) return { arguments: new Map(), flags: new Map(), rest: words, wantsHelp: false };
   const end = words.indexOf('--');
@@ -61,7 +62,7 @@ function parseFlags(command: Command, words: readonly string[]) {
 const VALUE_FLAGS_ELSEWHERE: ReadonlySet<string> = new Set(['--file', '--text']);
 
 /** Node names the flag, which we may repeat, and sometimes what stands behind it, which we may not. */
-function mistakeOf(command: Command, error: unknown, known: readonly { readonly name: string }[]): Mistake {
+function mistakeOf(command: Command, error: unknown, known: readonly { readonly name: string }[]): UsageError {
   const code = error instanceof Error && 'code' in error ? error.code : null;
   const [, flag] = /'(?:-\w, )?(--?[A-Za-z][\w-]*)/.exec(error instanceof Error ? error.message : '') ?? [];
   if (code === 'ERR_PARSE_ARGS_UNKNOWN_OPTION' && flag !== undefined) {
@@ -96,12 +97,12 @@ function place({ name, arguments: wanted = [], rest, takesValue }: Command, posi
   const left = [...positionals];
   for (const argument of wanted) placed.set(argument.name, take(name, argument, left));
   if (left.length > 0 && rest !== undefined) {
-    throw new Mistake('Put the command after --: leasehold run -e NAME=PATH -- COMMAND', `leasehold ${name} --help`);
+    throw new UsageError('Put the command after --: leasehold run -e NAME=PATH -- COMMAND', `leasehold ${name} --help`);
   }
   if (left.length > 0 && takesValue === true) throw valueInArguments();
   if (left.length > 0) {
     const takes = wanted.length === 0 ? 'no argument' : wanted.map(({ name: each }) => each).join(' ');
-    throw new Mistake(`${name} takes ${takes}, and ${left.length} more were given`, `leasehold ${name} --help`);
+    throw new UsageError(`${name} takes ${takes}, and ${left.length} more were given`, `leasehold ${name} --help`);
   }
   return placed;
 }
@@ -111,11 +112,11 @@ function take(command: string, { name, count, help }: Argument, left: string[]):
   const [first] = left.splice(0, 1);
   if (first !== undefined && first !== '') return [first];
   if (count === 'optional' && first === undefined) return [];
-  throw new Mistake(`${name} is missing: ${help}`, `leasehold ${command} --help`);
+  throw new UsageError(`${name} is missing: ${help}`, `leasehold ${command} --help`);
 }
 
-function mistaken({ name }: Command, message: string): Mistake {
-  return new Mistake(message, `leasehold ${name} --help`);
+function mistaken({ name }: Command, message: string): UsageError {
+  return new UsageError(message, `leasehold ${name} --help`);
 }
 
 /** Flags that every command has may stand before its name, as in `leasehold --agent NAME get PATH`: they are put behind it. */

@@ -1,4 +1,5 @@
 /** The audit log into a file or a pipe, as the service streams it. */
+
 import { existsSync, writeFileSync } from 'node:fs';
 import { type FileHandle, open, rename, rm } from 'node:fs/promises';
 import { resolve } from 'node:path';
@@ -7,14 +8,14 @@ import { pipeline } from 'node:stream/promises';
 import { LeaseholdError } from '../client/errors.ts';
 import type { Leasehold } from '../client/leasehold.ts';
 import { codeOf } from '../platform/errno.ts';
+import { UsageError } from '../platform/errors.ts';
 import type { Invocation } from './command.ts';
-import { Mistake } from './errors.ts';
 import { startProgress } from './progress.ts';
 import { say } from './terminal.ts';
 
 const NEWLINE = 10;
 
-/** @throws Mistake, LeaseholdError; a file is there only when it is whole */
+/** @throws UsageError, LeaseholdError; a file is there only when it is whole */
 export async function exportLog(invocation: Invocation, vault: Leasehold): Promise<void> {
   const { terminal, signal } = invocation;
   const at = (name: string): string | null => {
@@ -74,14 +75,15 @@ async function finish(unfinished: string, out: string): Promise<void> {
   await rename(unfinished, out);
 }
 
-function isThere(path: string, why = ''): Mistake {
-  return new Mistake(`${path} is there already`, `Give another one, or remove it.${why}`);
+function isThere(path: string, why = ''): UsageError {
+  return new UsageError(`${path} is there already`, `Give another one, or remove it.${why}`);
 }
 
 function toMistake(error: unknown): unknown {
-  if (error instanceof LeaseholdError || error instanceof Mistake) return error;
-  if (codeOf(error) === ' (EEXIST)') return new Mistake('the file is there already', 'Give another one, or remove it.');
+  if (error instanceof LeaseholdError || error instanceof UsageError) return error;
+  if (codeOf(error) === ' (EEXIST)')
+    return new UsageError('the file is there already', 'Give another one, or remove it.');
   if (error instanceof Error && 'syscall' in error)
-    return new Mistake(`the file cannot be written (${String(error.message)})`);
+    return new UsageError(`the file cannot be written (${String(error.message)})`);
   return new LeaseholdError('NO_ANSWER', 'the export broke off', { cause: error });
 }

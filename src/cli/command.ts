@@ -83,10 +83,10 @@ export interface Invocation {
   isOn(name: string): boolean;
   /** What stands behind `--`. */
   readonly rest: readonly string[];
-  /** The service, as whoever the settings say. A session begun for this command ends with it. @throws Mistake where nobody asks */
+  /** The service, as whoever the settings say. A session begun for this command ends with it. @throws UsageError where nobody asks */
   connect(asNobody?: boolean): Leasehold;
   /** Ends a session that was begun for this command. For one that does not end by returning; never rejects. */
   close(): Promise<void>;
-  /** Aborted by Ctrl-C and SIGTERM, with a `Mistake` as its reason. */
+  /** Aborted by Ctrl-C and SIGTERM, with a `UsageError` as its reason. */
   readonly signal: AbortSignal;
 }

@@ -7,7 +7,7 @@ import { say } from './terminal.ts';
 
 /**
  * Null where it is to be done, else the exit code to end with. `--dry-run` goes before `--yes`; who says no is told so by the code.
- * @throws Mistake where nobody is there to answer
+ * @throws UsageError where nobody is there to answer
  */
 export async function askFirst(
   invocation: Invocation,

@@ -5,8 +5,8 @@ import { LeaseholdError } from '../client/errors.ts';
 import { fileSigner, Leasehold } from '../client/leasehold.ts';
 import { caFetch, unixFetch } from '../client/node-fetch.ts';
 import { codeOf } from '../platform/errno.ts';
+import { UsageError } from '../platform/errors.ts';
 import { fetchFromOwnService } from './data-dir-proof.ts';
-import { Mistake } from './errors.ts';
 import type { Settings } from './settings/settings.ts';
 
 export interface Connected {
@@ -17,7 +17,7 @@ export interface Connected {
 
 const CLOSES_WITHIN_MS = 3000;
 
-/** @throws Mistake */
+/** @throws UsageError */
 export function connect(settings: Settings): Connected {
   const { address, identity, ownService, timeoutSeconds, allowsInsecureHttp } = settings;
   const socket = address.value.startsWith('unix:') ? address.value.slice('unix:'.length) : null;
@@ -36,14 +36,14 @@ export function connect(settings: Settings): Connected {
     const close = who.kind === 'agent' ? () => endSession(vault) : () => Promise.resolve();
     return { vault, close };
   } catch (error) {
-    if (error instanceof LeaseholdError) throw new Mistake(wordOption(error, settings));
+    if (error instanceof LeaseholdError) throw new UsageError(wordOption(error, settings));
     throw error;
   }
 }
 
 const MAX_CA_BYTES = 1024 * 1024;
 
-/** @throws Mistake */
+/** @throws UsageError */
 function readCa({ caFile }: Settings): string | null {
   if (caFile === null) return null;
   const { value: file, by } = caFile;
@@ -51,9 +51,9 @@ function readCa({ caFile }: Settings): string | null {
     const found = statSync(file);
     if (found.isFile() && found.size <= MAX_CA_BYTES) return readFileSync(file, 'latin1');
   } catch (error) {
-    throw new Mistake(`${by}: ${file} cannot be read${codeOf(error)}`);
+    throw new UsageError(`${by}: ${file} cannot be read${codeOf(error)}`);
   }
-  throw new Mistake(`${by}: ${file} must be a file of at most 1 MiB`);
+  throw new UsageError(`${by}: ${file} must be a file of at most 1 MiB`);
 }
 
 /** As the command calls it, by where it is from. */

@@ -1,5 +1,7 @@
 /** How a command ends when it does not end well. */
+
 import { constants } from 'node:os';
+import { UsageError } from '../platform/errors.ts';
 
 /** Exit codes. `run` ends as the program that it runs. */
 export const EXIT = {
@@ -12,18 +14,8 @@ export const EXIT = {
   NO: 3,
 } as const;
 
-/** A mistake that was found before any call: one clear line, and how to mend it. Exit code 1. */
-export class Mistake extends Error {
-  readonly hint: string | null;
-
-  constructor(message: string, hint: string | null = null) {
-    super(message);
-    this.hint = hint;
-  }
-}
-
 /** Ctrl-C at a question, or a signal. Ends with 128 and the signal's number, as shells count. */
-export class Cancelled extends Mistake {
+export class Cancelled extends UsageError {
   readonly exitCode: number;
 
   constructor(signal: NodeJS.Signals = 'SIGINT') {
@@ -33,8 +25,8 @@ export class Cancelled extends Mistake {
 }
 
 /** Of a value that was typed where everybody sees it; never with the value. */
-export function valueInArguments(before = ''): Mistake {
-  return new Mistake(
+export function valueInArguments(before = ''): UsageError {
+  return new UsageError(
     `${before}a value is never an argument: the shell keeps it, and everybody on this machine sees it. If it was a real one, change it`,
     'Leave it out to be asked for it, or give - for standard input, or @FILE for a file.',
   );

@@ -1,7 +1,8 @@
 /** The row of the table that was typed. */
+
 import { nearest } from '../core/nearest.ts';
+import { UsageError } from '../platform/errors.ts';
 import type { Command } from './command.ts';
-import { Mistake } from './errors.ts';
 import { nounOverview } from './help.ts';
 
 interface Found {
@@ -56,7 +57,7 @@ const ELSEWHERE: Readonly<Record<string, readonly string[]>> = {
   leases: ['lease'],
 };
 
-/** By two words or by one; a noun alone gives its overview. @throws Mistake that names the command that may be meant */
+/** By two words or by one; a noun alone gives its overview. @throws UsageError that names the command that may be meant */
 export function find(words: readonly string[], commands: readonly Command[]): Found | string {
   const [first = '', second = ''] = words;
   const pair = commands.find(({ name }) => name === `${first} ${second}`);
@@ -66,11 +67,11 @@ export function find(words: readonly string[], commands: readonly Command[]): Fo
   const verbs = commands.filter(({ name }) => name.startsWith(`${first} `));
   if (verbs.length === 0) {
     const known = [...new Set(commands.map(({ name }) => name.split(' ')[0] ?? ''))];
-    throw new Mistake(`there is no such command${meant(first, known)}`, 'leasehold --help lists them all.');
+    throw new UsageError(`there is no such command${meant(first, known)}`, 'leasehold --help lists them all.');
   }
   if (second === '' || second.startsWith('-')) return nounOverview(first, verbs);
   const known = verbs.map(({ name }) => name.slice(first.length + 1));
-  throw new Mistake(
+  throw new UsageError(
     `${first} has no such verb${meant(second, known)}`,
     `leasehold ${first} ${known.join('|')}; leasehold ${first} --help tells more.`,
   );

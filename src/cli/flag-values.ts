@@ -1,7 +1,8 @@
 /** What stands behind flags, held to its rule before anything is asked. */
+
 import { nearest } from '../core/nearest.ts';
+import { UsageError } from '../platform/errors.ts';
 import type { Invocation } from './command.ts';
-import { Mistake } from './errors.ts';
 import { parseDuration } from './plural.ts';
 
 /** By a grammar of the service; null where it is not given. @throws Fault INVALID_REQUEST naming the flag and the rule */
@@ -14,7 +15,7 @@ export function readFlag<T>(
   return text === null ? null : parse(text, `--${name}`);
 }
 
-/** One of a few words; null where it is not given. @throws Mistake */
+/** One of a few words; null where it is not given. @throws UsageError */
 export function readChoice<T extends string>(
   invocation: Pick<Invocation, 'flag'>,
   name: string,
@@ -25,23 +26,23 @@ export function readChoice<T extends string>(
     if (chosen !== undefined) return chosen;
     const meant = nearest(text.toLowerCase(), choices);
     const hint = meant === null ? '' : `; did you mean ${meant}?`;
-    throw new Mistake(`${field}: must be one of ${choices.join(', ')}${hint}`);
+    throw new UsageError(`${field}: must be one of ${choices.join(', ')}${hint}`);
   });
 }
 
-/** From 1; null where it is not given. @throws Mistake */
+/** From 1; null where it is not given. @throws UsageError */
 export function readWholeNumber(invocation: Pick<Invocation, 'flag'>, name: string): number | null {
   return readFlag(invocation, name, (text, field) => {
-    if (!/^[1-9]\d{0,8}$/.test(text)) throw new Mistake(`${field} must be a whole number from 1`);
+    if (!/^[1-9]\d{0,8}$/.test(text)) throw new UsageError(`${field} must be a whole number from 1`);
     return Number(text);
   });
 }
 
-/** In seconds, from 1; null where it is not given. @throws Mistake */
+/** In seconds, from 1; null where it is not given. @throws UsageError */
 export function readDuration(invocation: Pick<Invocation, 'flag'>, name: string): number | null {
   return readFlag(invocation, name, (text, field) => {
     const seconds = parseDuration(text);
     if (seconds !== null && seconds >= 1) return seconds;
-    throw new Mistake(`${field}: must be seconds, or a duration such as 90s, 15m or 2h`);
+    throw new UsageError(`${field}: must be seconds, or a duration such as 90s, 15m or 2h`);
   });
 }

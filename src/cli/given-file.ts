@@ -1,18 +1,19 @@
 /** A file that somebody named, or a pipe in its place, as a shell's <( ): no more of it than there may be. */
+
 import { constants, createReadStream, fstatSync, openSync } from 'node:fs';
 import { Socket } from 'node:net';
 import type { Readable } from 'node:stream';
 import { codeOf } from '../platform/errno.ts';
-import { Mistake } from './errors.ts';
+import { UsageError } from '../platform/errors.ts';
 import { type Bounds, readStream } from './standard-input.ts';
 
-/** `called` is what it is, for messages: `the file of the value`. @throws Mistake where it cannot be read, or is too long; the signal's reason */
+/** `called` is what it is, for messages: `the file of the value`. @throws UsageError where it cannot be read, or is too long; the signal's reason */
 export async function readGivenFile(path: string, called: string, bounds: Bounds): Promise<Buffer> {
   try {
     return await readStream(openWithoutWaiting(path), bounds);
   } catch (error) {
-    if (bounds.signal.aborted || error instanceof Mistake) throw error;
-    throw new Mistake(`${called} cannot be read${codeOf(error)}`);
+    if (bounds.signal.aborted || error instanceof UsageError) throw error;
+    throw new UsageError(`${called} cannot be read${codeOf(error)}`);
   }
 }
 

@@ -1,9 +1,10 @@
 /** A command as it was called: what was typed, what holds, and the way to the service. */
+
 import type { Leasehold } from '../client/leasehold.ts';
+import { UsageError } from '../platform/errors.ts';
 import type { Typed } from './arguments.ts';
 import type { Invocation } from './command.ts';
 import { type Connected, connect } from './connect.ts';
-import { Mistake } from './errors.ts';
 import { createOutput } from './output/output.ts';
 import { vaultHint } from './report-error.ts';
 import type { Settings } from './settings/settings.ts';
@@ -45,17 +46,17 @@ export function createInvocation(
   };
 }
 
-/** @throws Mistake where it is not known who asks, or somebody else might be taken for them */
+/** @throws UsageError where it is not known who asks, or somebody else might be taken for them */
 function assertCaller({ address, dataDir, identity, unreadFile }: Settings, terminal: Terminal): void {
   const who = identity.value;
   if (unreadFile !== null && identity.level !== 'flag' && identity.level !== 'environment') {
-    throw new Mistake(
+    throw new UsageError(
       `who asks may stand in ${unreadFile.path}, which is not read: it ${unreadFile.why}`,
       `Say it: --agent NAME, or LEASEHOLD_TOKEN. ${unreadFile.hint}`,
     );
   }
   if (who.kind !== 'nobody') return;
-  throw new Mistake(
+  throw new UsageError(
     `Not logged in to ${address.value} (${address.by}). Use --agent NAME, --token-file FILE, or run \`leasehold login\``,
     vaultHint(terminal, address) ?? `A service on this machine would have its data directory in ${dataDir.value}.`,
   );

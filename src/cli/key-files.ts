@@ -1,10 +1,11 @@
 /** Agents' keys in files: made here, or read to be registered. */
+
 import { existsSync, rmSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { parsePrivateKey } from '../client/key-formats.ts';
 import { codeOf } from '../platform/errno.ts';
+import { UsageError } from '../platform/errors.ts';
 import { ensurePrivateDir, writePrivateFile } from '../platform/private-files.ts';
-import { Mistake } from './errors.ts';
 import { readGivenFile } from './given-file.ts';
 import type { Question } from './prompt.ts';
 import { readStandardInput } from './standard-input.ts';
@@ -19,11 +20,11 @@ export interface MadeKey {
   remove(): void;
 }
 
-/** A new pair; the private half is written to the file. @throws Mistake where there is one already, or it cannot be written */
+/** A new pair; the private half is written to the file. @throws UsageError where there is one already, or it cannot be written */
 export async function makeKeyFile(path: string, { folder }: Terminal): Promise<MadeKey> {
   const file = resolve(folder, path);
   if (existsSync(file)) {
-    throw new Mistake(
+    throw new UsageError(
       `${file} is there already`,
       `--public-key ${file} registers the key in it; --new-key FILE writes a new one elsewhere.`,
     );
@@ -39,7 +40,7 @@ export async function makeKeyFile(path: string, { folder }: Terminal): Promise<M
   } catch (error) {
     const code = codeOf(error);
     if (code === '') throw error;
-    throw new Mistake(`${file} cannot be written${code}`, '--new-key FILE writes it elsewhere.');
+    throw new UsageError(`${file} cannot be written${code}`, '--new-key FILE writes it elsewhere.');
   }
   return { publicKey: raw.toString('base64'), file, remove: () => rmSync(file, { force: true }) };
 }
@@ -54,7 +55,7 @@ const MOST_KEY_BYTES = 16 * 1024;
 /**
  * Of a file, or of standard input (`-`); base64 of its 32 bytes. PEM, that base64, or a line as `ssh-keygen` writes it; a
  * private key in PEM or of OpenSSH gives its public half, and stays here.
- * @throws Mistake, the signal's reason
+ * @throws UsageError, the signal's reason
  */
 export async function readPublicKey(question: Question, from: string): Promise<string> {
   const text = from === '-' ? await readPiped(question) : await readText(question, from);
@@ -62,7 +63,8 @@ export async function readPublicKey(question: Question, from: string): Promise<s
   const ssh = SSH.exec(text)?.[1];
   if (ssh !== undefined) return Buffer.from(ssh, 'base64').subarray(-KEY_BYTES).toString('base64');
   const privateKey = text.includes('PRIVATE KEY') ? parsePrivateKey(text) : null;
-  if (privateKey !== null && 'problem' in privateKey) throw new Mistake(`--public-key: the key ${privateKey.problem}`);
+  if (privateKey !== null && 'problem' in privateKey)
+    throw new UsageError(`--public-key: the key ${privateKey.problem}`);
   const [, body = ''] = PUBLIC_PEM.exec(text) ?? [];
   try {
     const key =
@@ -72,7 +74,7 @@ export async function readPublicKey(question: Question, from: string): Promise<s
     const { x = '' } = await crypto.subtle.exportKey('jwk', key);
     return Buffer.from(x, 'base64url').toString('base64');
   } catch {
-    throw new Mistake(
+    throw new UsageError(
       '--public-key: must be an Ed25519 key in PEM, a line ssh-ed25519 …, or base64 of the 32 bytes of its public half',
       'openssl pkey -in KEY.pem -pubout writes it.',
     );

@@ -1,7 +1,9 @@
 /** Questions to the person at the terminal: on standard error, so that they never mix with what is printed. */
+
 import { createInterface } from 'node:readline/promises';
 import { Secret } from '../core/secret.ts';
-import { Cancelled, Mistake } from './errors.ts';
+import { UsageError } from '../platform/errors.ts';
+import { Cancelled } from './errors.ts';
 import { canAsk, type Terminal } from './terminal.ts';
 
 export interface Question {
@@ -9,10 +11,10 @@ export interface Question {
   readonly signal: AbortSignal;
 }
 
-/** Whether the answer was yes; no where it is left empty. @throws Mistake where nobody is there to answer, Cancelled */
+/** Whether the answer was yes; no where it is left empty. @throws UsageError where nobody is there to answer, Cancelled */
 export async function confirm({ terminal, signal }: Question, text: string): Promise<boolean> {
   if (!canAsk(terminal))
-    throw new Mistake(`${text} Nobody is there to answer`, 'Say --yes, or look first with --dry-run.');
+    throw new UsageError(`${text} Nobody is there to answer`, 'Say --yes, or look first with --dry-run.');
   const lines = createInterface({ input: terminal.stdin, output: terminal.stderr });
   try {
     return /^y(?:es)?$/i.test((await lines.question(`${text} [y/N] `, { signal })).trim());
@@ -36,11 +38,11 @@ const RUBS_OUT: ReadonlySet<string> = new Set(['\b', '\u007f']);
 
 const SEVERAL_LINES = 'Nothing was done. Give what has several lines by - for standard input, or @FILE.';
 
-/** A line that is not shown while it is typed. @throws Mistake where nobody is there, Cancelled */
+/** A line that is not shown while it is typed. @throws UsageError where nobody is there, Cancelled */
 export async function askHidden({ terminal, signal }: Question, text: string): Promise<Secret> {
   const { stdin, stderr } = terminal;
   if (!canAsk(terminal) || !('setRawMode' in stdin))
-    throw new Mistake(`${text}: nobody is there to type it`, 'Give - to read it from standard input.');
+    throw new UsageError(`${text}: nobody is there to type it`, 'Give - to read it from standard input.');
   const input = stdin as typeof process.stdin;
   // ORDER: what is typed at the sight of the question is not shown any more.
   input.setRawMode(true);
@@ -53,7 +55,7 @@ export async function askHidden({ terminal, signal }: Question, text: string): P
       let isMore = false;
       // ORDER: still unseen until it is quiet: the rest of a paste would stand on the screen, or be taken for the next answer.
       const finish = (): void => {
-        if (isMore) reject(new Mistake(`${text}: more than one line was typed or pasted`, SEVERAL_LINES));
+        if (isMore) reject(new UsageError(`${text}: more than one line was typed or pasted`, SEVERAL_LINES));
         else resolve(new Secret(typed));
       };
       const wait = (): void => {
@@ -70,7 +72,7 @@ export async function askHidden({ terminal, signal }: Question, text: string): P
           else if (character === CTRL_C || character === CTRL_D) reject(new Cancelled());
           else if (RUBS_OUT.has(character)) typed = [...typed].slice(0, -1).join('');
           else if (character === CTRL_U) typed = '';
-          else if (character < ' ') reject(new Mistake('a key that is no character was typed; nothing is stored'));
+          else if (character < ' ') reject(new UsageError('a key that is no character was typed; nothing is stored'));
           else typed += character;
         }
       });

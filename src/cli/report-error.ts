@@ -1,9 +1,10 @@
 /** What a command says when it fails, and how it ends: one line that says what is wrong, and one that says how to mend it. */
+
 import { styleText } from 'node:util';
 import { LeaseholdError } from '../client/errors.ts';
 import { Fault } from '../core/errors.ts';
-import { StartError } from '../platform/private-files.ts';
-import { Cancelled, EXIT, Failure, Mistake } from './errors.ts';
+import { StartupError, UsageError } from '../platform/errors.ts';
+import { Cancelled, EXIT, Failure } from './errors.ts';
 import { Hinted } from './explain-denial.ts';
 import { harmless } from './output/cells.ts';
 import { type Identity, mayBeAdministrator, type Settings } from './settings/settings.ts';
@@ -21,11 +22,11 @@ export function fail(told: Told, error: unknown, settings: Settings | null): num
   const { terminal } = told;
   if (error instanceof Cancelled) return tell(terminal, toLine(error.message), null, error.exitCode);
   // Mistakes are worded here, and there may be several: a line each.
-  if (error instanceof Mistake) {
+  if (error instanceof UsageError) {
     return tell(terminal, toSentence(error.message).split('\n').map(harmless).join('\n'), error.hint, EXIT.MISTAKE);
   }
   // The grammar of names and paths is the service's own: what breaks it is found before any call.
-  if (error instanceof Fault || error instanceof StartError)
+  if (error instanceof Fault || error instanceof StartupError)
     return tell(terminal, toLine(error.message), null, EXIT.MISTAKE);
   if (error instanceof Failure) return tell(terminal, toLine(error.message), error.hint, EXIT.ERROR);
   if (error instanceof Hinted) {

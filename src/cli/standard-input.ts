@@ -1,6 +1,7 @@
 /** Standard input, or another stream, read to its end: no more of it than there may be, and no longer than until somebody breaks off. */
+
 import type { Readable } from 'node:stream';
-import { Mistake } from './errors.ts';
+import { UsageError } from '../platform/errors.ts';
 import type { Question } from './prompt.ts';
 
 export interface Bounds {
@@ -10,7 +11,7 @@ export interface Bounds {
   readonly signal: AbortSignal;
 }
 
-/** @throws Mistake where there is more of it than `mostBytes`, worded as `tooMuch`; the signal's reason once that is aborted */
+/** @throws UsageError where there is more of it than `mostBytes`, worded as `tooMuch`; the signal's reason once that is aborted */
 export function readStandardInput(
   { terminal: { stdin }, signal }: Question,
   mostBytes: number,
@@ -31,7 +32,7 @@ export async function readStream(stream: Readable, { mostBytes, tooMuch, signal 
     for await (const chunk of stream) {
       const part = Buffer.from(chunk);
       bytes += part.length;
-      if (bytes > mostBytes) throw new Mistake(tooMuch);
+      if (bytes > mostBytes) throw new UsageError(tooMuch);
       chunks.push(part);
     }
   } catch (error) {

@@ -1,7 +1,9 @@
 /** Where a value comes from: typed and not shown, standard input or a file; never an argument, which everybody on the machine sees. */
+
 import { resolve } from 'node:path';
 import { Secret } from '../core/secret.ts';
-import { Mistake, valueInArguments } from './errors.ts';
+import { UsageError } from '../platform/errors.ts';
+import { valueInArguments } from './errors.ts';
 import { readGivenFile } from './given-file.ts';
 import { askHidden, type Question } from './prompt.ts';
 import { readStandardInput } from './standard-input.ts';
@@ -17,7 +19,7 @@ type Origin =
   | { readonly kind: 'piped' }
   | { readonly kind: 'file'; readonly file: string };
 
-/** `from` is null where nothing was given. @throws Mistake for anything but `-` and `@FILE`, before anybody is asked */
+/** `from` is null where nothing was given. @throws UsageError for anything but `-` and `@FILE`, before anybody is asked */
 export function parseOrigin(from: string | null): Origin {
   if (from === null) return { kind: 'typed' };
   if (from === '-') return { kind: 'piped' };
@@ -25,16 +27,16 @@ export function parseOrigin(from: string | null): Origin {
   throw valueInArguments();
 }
 
-/** Byte for byte, but for what was typed. @throws Mistake, the signal's reason */
+/** Byte for byte, but for what was typed. @throws UsageError, the signal's reason */
 export async function readValue(question: Question, from: Origin): Promise<Secret> {
   const { terminal } = question;
   if (from.kind === 'typed') {
     if (!canAsk(terminal)) {
-      throw new Mistake('the value is missing', 'Give - for standard input, or @FILE for a file.');
+      throw new UsageError('the value is missing', 'Give - for standard input, or @FILE for a file.');
     }
     const value = await askHidden(question, 'Value');
-    if (value.reveal() !== (await askHidden(question, 'Once more')).reveal()) throw new Mistake('the two differ');
-    if (value.reveal() === '') throw new Mistake('the value is empty');
+    if (value.reveal() !== (await askHidden(question, 'Once more')).reveal()) throw new UsageError('the two differ');
+    if (value.reveal() === '') throw new UsageError('the value is empty');
     return value;
   }
   if (from.kind === 'piped')
@@ -50,10 +52,10 @@ export function endsLine(value: Secret): boolean {
 }
 
 function toSecret(bytes: Buffer, what: string): Secret {
-  if (bytes.length === 0) throw new Mistake(`${what} is empty`);
+  if (bytes.length === 0) throw new UsageError(`${what} is empty`);
   try {
     return new Secret(new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes));
   } catch {
-    throw new Mistake(`${what} is no UTF-8; encode it first, for example with base64`);
+    throw new UsageError(`${what} is no UTF-8; encode it first, for example with base64`);
   }
 }

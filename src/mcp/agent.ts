@@ -2,10 +2,12 @@
  * The agent that the server acts as, as the service knows it. The server starts without the service, which may start later or be away
  * for a while; then the first call finds out.
  */
+
 import { LeaseholdError } from '../client/errors.ts';
 import type { Leasehold } from '../client/leasehold.ts';
 import { isPassing } from '../client/retries.ts';
-import { Refusal, SetupError } from './errors.ts';
+import { UsageError } from '../platform/errors.ts';
+import { Refusal } from './errors.ts';
 
 /** Clients give a server a minute or less to start. */
 const START_TIMEOUT_MS = 10_000;
@@ -19,13 +21,13 @@ export class ActingAgent {
     this.#client = client;
   }
 
-  /** At the start. Null where the service does not answer in time. @throws SetupError, LeaseholdError */
+  /** At the start. Null where the service does not answer in time. @throws UsageError, LeaseholdError */
   async find(log: (line: string) => void): Promise<string | null> {
     const signal = AbortSignal.timeout(START_TIMEOUT_MS);
     try {
       return await this.#read(signal);
     } catch (error) {
-      if (error instanceof Refusal) throw new SetupError(error.message);
+      if (error instanceof Refusal) throw new UsageError(error.message);
       if (!isPassing(error) && error !== signal.reason) throw error;
       log('the service does not answer; tools answer UNAVAILABLE until it does');
       return null;

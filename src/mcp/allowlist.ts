@@ -2,10 +2,11 @@
  * The commands that a model may run, as the operator wrote them down in TOML: each a fixed program with fixed arguments in front, and
  * which variable of its environment gets which credential. Strict: a field that nobody knows is an error, not a hole.
  */
+
 import { parse, TomlError } from 'smol-toml';
 import { type Pattern, parsePattern } from '../core/pattern.ts';
 import { isLoaderVariable } from '../masking/loader-variables.ts';
-import { SetupError } from './errors.ts';
+import { UsageError } from '../platform/errors.ts';
 import { Fields } from './table-reader.ts';
 
 interface ExtraArguments {
@@ -37,20 +38,20 @@ export interface AllowedCommand {
 const MOST_COMMANDS = 64;
 const NAME = /^[a-z][a-z0-9_-]{0,39}$/;
 const VARIABLE = /^[A-Za-z_][A-Za-z0-9_]{0,99}$/;
-/** @throws SetupError naming the command's field and the rule */
+/** @throws UsageError naming the command's field and the rule */
 export function parseAllowList(text: string): AllowedCommand[] {
   let document: Record<string, unknown>;
   try {
     document = parse(text);
   } catch (error) {
     const where = error instanceof TomlError ? ` (line ${error.line}, column ${error.column})` : '';
-    throw new SetupError(`--commands: the file is no TOML${where}`);
+    throw new UsageError(`--commands: the file is no TOML${where}`);
   }
   const top = new Fields(document, '', ['commands']);
   const commands = top.table('commands');
   const names = commands.names();
   if (names.length === 0 || names.length > MOST_COMMANDS) {
-    throw new SetupError(`commands: there must be 1 to ${MOST_COMMANDS}, each as [commands.NAME]`);
+    throw new UsageError(`commands: there must be 1 to ${MOST_COMMANDS}, each as [commands.NAME]`);
   }
   return names.map((name) => {
     if (!NAME.test(name)) throw commands.broken(name, 'must be 1 to 40 of a-z 0-9 _ - and begin with a letter');

@@ -9,6 +9,3 @@ export class Refusal extends Error {
     this.code = code;
   }
 }
-
-/** What the operator gave cannot be used: one line that names the field and the rule. The server does not start. */
-export class SetupError extends Error {}

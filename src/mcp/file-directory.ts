@@ -2,12 +2,14 @@
  * The directory into which values may be written, which the operator configured: private, ours, and the same one as at the start.
  * A name is one segment of a strict grammar, never a path. Only what was written here is ever replaced or removed.
  */
+
 import { constants, type Stats } from 'node:fs';
 import { type FileHandle, lstat, open, readdir, unlink } from 'node:fs/promises';
 import { isAbsolute, join } from 'node:path';
 import type { Secret } from '../core/secret.ts';
 import { codeOf } from '../platform/errno.ts';
-import { Refusal, SetupError } from './errors.ts';
+import { UsageError } from '../platform/errors.ts';
+import { Refusal } from './errors.ts';
 
 /** 1 to 64 characters, and no dot in front: neither `..` nor a hidden file. */
 export const FILE_NAME = '^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$';
@@ -38,17 +40,17 @@ export class FilesFolder {
     this.strangers = strangers;
   }
 
-  /** Changes nothing. @throws SetupError */
+  /** Changes nothing. @throws UsageError */
   static async open(path: string): Promise<FilesFolder> {
-    if (!isAbsolute(path)) throw new SetupError('--files-dir: must be an absolute path');
+    if (!isAbsolute(path)) throw new UsageError('--files-dir: must be an absolute path');
     try {
       const found = await lstat(path);
       const rule = brokenRule(found);
-      if (rule !== null) throw new SetupError(`--files-dir: ${path} ${rule}`);
+      if (rule !== null) throw new UsageError(`--files-dir: ${path} ${rule}`);
       return new FilesFolder(path, found, (await readdir(path)).length);
     } catch (error) {
-      if (error instanceof SetupError) throw error;
-      throw new SetupError(`--files-dir: ${path} cannot be read${codeOf(error)}; make it with: mkdir -m 700 ${path}`);
+      if (error instanceof UsageError) throw error;
+      throw new UsageError(`--files-dir: ${path} cannot be read${codeOf(error)}; make it with: mkdir -m 700 ${path}`);
     }
   }
 

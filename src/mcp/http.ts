@@ -2,6 +2,7 @@
  * Over streamable HTTP, on loopback alone. Each request stands for itself: no session is kept, so that none can be stolen or piled up.
  * ORDER: how many → Host and Origin → address and method → token → size → protocol, so that a stranger costs next to nothing.
  */
+
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { toNodeHandler } from '@modelcontextprotocol/node';
@@ -15,7 +16,7 @@ import {
 import { isLoopback } from '../client/address.ts';
 import type { Secret } from '../core/secret.ts';
 import { codeOf } from '../platform/errno.ts';
-import { SetupError } from './errors.ts';
+import { UsageError } from '../platform/errors.ts';
 import type { Mcp } from './server.ts';
 import { createTokenCheck } from './token.ts';
 
@@ -32,13 +33,13 @@ export interface HttpPlace {
   readonly port: number;
 }
 
-/** `HOST:PORT`, of loopback. @throws SetupError */
+/** `HOST:PORT`, of loopback. @throws UsageError */
 export function parsePlace(text: string): HttpPlace {
   const [, host, port] = /^(.+):(\d{1,5})$/.exec(text) ?? [];
   if (host === undefined || Number(port) > 65_535)
-    throw new SetupError('--http: must be HOST:PORT, such as 127.0.0.1:7800');
+    throw new UsageError('--http: must be HOST:PORT, such as 127.0.0.1:7800');
   if (!isLoopback(host)) {
-    throw new SetupError(
+    throw new UsageError(
       '--http: must be localhost, 127.0.0.1 or [::1]: a proxy with TLS on this machine, or ssh -L, brings it elsewhere',
     );
   }
@@ -51,7 +52,7 @@ export interface HttpServing {
   close(): Promise<void>;
 }
 
-/** Listens until it is closed. `hosts` are further names that a proxy on this machine may ask for. @throws SetupError */
+/** Listens until it is closed. `hosts` are further names that a proxy on this machine may ask for. @throws UsageError */
 export async function serveOverHttp(
   mcp: Mcp,
   { host, port }: HttpPlace,
@@ -100,7 +101,7 @@ export async function serveOverHttp(
     }
   });
   await new Promise<void>((resolve, reject) => {
-    server.once('error', (error) => reject(new SetupError(`--http: ${host}:${port} cannot be used${codeOf(error)}`)));
+    server.once('error', (error) => reject(new UsageError(`--http: ${host}:${port} cannot be used${codeOf(error)}`)));
     server.listen(port, host.replaceAll(/[[\]]/g, ''), resolve);
   });
   server.on('error', report);

@@ -2,18 +2,19 @@
  * Whether a file is nobody else's to change: itself, and every directory and link on the way to it, belongs to the user that runs this
  * server or to root, and only they may write. SOURCE: OpenSSH's safe_path, which looks so at authorized_keys.
  */
+
 import type { Stats } from 'node:fs';
 import { lstat, readlink, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { codeOf } from '../platform/errno.ts';
-import { SetupError } from './errors.ts';
+import { UsageError } from '../platform/errors.ts';
 
 const OTHERS_WRITE = 0o022;
 const STICKY = 0o1000;
 /** As many as the kernel follows. */
 const MOST_LINKS = 40;
 
-/** `path` is absolute. Resolves to what it leads to. `field` is what the error is about. @throws SetupError */
+/** `path` is absolute. Resolves to what it leads to. `field` is what the error is about. @throws UsageError */
 export async function checkOwnership(path: string, field: string): Promise<Stats> {
   const self = process.getuid?.();
   // Where there are no users of this kind.
@@ -32,7 +33,7 @@ export async function checkOwnership(path: string, field: string): Promise<Stats
       at = next;
       continue;
     }
-    if (++links > MOST_LINKS) throw new SetupError(`${field}: cannot be read (ELOOP)`);
+    if (++links > MOST_LINKS) throw new UsageError(`${field}: cannot be read (ELOOP)`);
     const target = await named(readlink(next), field);
     names.unshift(...namesOf(target));
     if (target.startsWith('/')) at = '/';
@@ -44,12 +45,12 @@ const namesOf = (path: string): string[] => path.split('/').filter((name) => nam
 
 function checkOne(found: Stats, path: string, self: number, field: string): void {
   if (found.uid !== self && found.uid !== 0) {
-    throw new SetupError(`${field}: ${path} must belong to the user that runs this server, or to root`);
+    throw new UsageError(`${field}: ${path} must belong to the user that runs this server, or to root`);
   }
   // The mode of a link means nothing. In a sticky directory, such as /tmp, what is ours is removed or exchanged by nobody else.
   if (found.isSymbolicLink() || (found.isDirectory() && (found.mode & STICKY) !== 0)) return;
   if ((found.mode & OTHERS_WRITE) !== 0) {
-    throw new SetupError(`${field}: ${path} must not be writable by a group or by all (chmod go-w)`);
+    throw new UsageError(`${field}: ${path} must not be writable by a group or by all (chmod go-w)`);
   }
 }
 
@@ -57,6 +58,6 @@ async function named<T>(asked: Promise<T>, field: string): Promise<T> {
   try {
     return await asked;
   } catch (error) {
-    throw new SetupError(`${field}: cannot be read${codeOf(error)}`);
+    throw new UsageError(`${field}: cannot be read${codeOf(error)}`);
   }
 }

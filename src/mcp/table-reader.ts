@@ -1,6 +1,7 @@
 /** A table of a configuration, read field by field: what is misspelt, missing or of another kind is an error that names it. */
+
 import { isAbsolute } from 'node:path';
-import { SetupError } from './errors.ts';
+import { UsageError } from '../platform/errors.ts';
 
 interface Bounds {
   readonly least: number;
@@ -17,10 +18,10 @@ export class Fields {
   readonly #fields: ReadonlyMap<string, unknown>;
   readonly #at: string;
 
-  /** `known` null: every name is one. @throws SetupError for a name that nobody knows */
+  /** `known` null: every name is one. @throws UsageError for a name that nobody knows */
   constructor(table: unknown, at: string, known: readonly string[] | null) {
     const fields = entriesOf(table);
-    if (fields === null) throw new SetupError(`${at}: must be a table`);
+    if (fields === null) throw new UsageError(`${at}: must be a table`);
     this.#fields = fields;
     this.#at = at;
     for (const name of fields.keys()) {
@@ -34,8 +35,8 @@ export class Fields {
     return [...this.#fields.keys()];
   }
 
-  broken(name: string, rule: string): SetupError {
-    return new SetupError(`${this.#at === '' ? '' : `${this.#at}.`}${name}: ${rule}`);
+  broken(name: string, rule: string): UsageError {
+    return new UsageError(`${this.#at === '' ? '' : `${this.#at}.`}${name}: ${rule}`);
   }
 
   table(name: string, known: readonly string[] | null = null): Fields {

@@ -1,8 +1,9 @@
 /** The token without which nobody calls over HTTP: of this server alone, and never the agent's. */
+
 import { lstat, readFile } from 'node:fs/promises';
 import { Secret } from '../core/secret.ts';
 import { codeOf } from '../platform/errno.ts';
-import { SetupError } from './errors.ts';
+import { UsageError } from '../platform/errors.ts';
 
 /** 256 bits, as 43 characters behind a prefix by which scanners can know it. */
 export function makeToken(): Secret {
@@ -12,20 +13,20 @@ export function makeToken(): Secret {
 
 const FIELD = '--http-token-file';
 
-/** @throws SetupError */
+/** @throws UsageError */
 export async function readToken(file: string): Promise<Secret> {
   let text: string;
   try {
     const found = await lstat(file);
-    if (!found.isFile()) throw new SetupError(`${FIELD}: ${file} must be a file, and not a link to one`);
-    if ((found.mode & 0o077) !== 0) throw new SetupError(`${FIELD}: ${file} must be private: chmod 600`);
+    if (!found.isFile()) throw new UsageError(`${FIELD}: ${file} must be a file, and not a link to one`);
+    if ((found.mode & 0o077) !== 0) throw new UsageError(`${FIELD}: ${file} must be private: chmod 600`);
     text = (await readFile(file, 'latin1')).replace(/\r?\n$/, '');
   } catch (error) {
-    if (error instanceof SetupError) throw error;
-    throw new SetupError(`${FIELD}: ${file} cannot be read${codeOf(error)}`);
+    if (error instanceof UsageError) throw error;
+    throw new UsageError(`${FIELD}: ${file} cannot be read${codeOf(error)}`);
   }
   if (!/^[A-Za-z0-9._~+/=-]{32,512}$/.test(text)) {
-    throw new SetupError(`${FIELD}: the token must be one line of 32 to 512 characters of A-Z a-z 0-9 . _ ~ + / = -`);
+    throw new UsageError(`${FIELD}: the token must be one line of 32 to 512 characters of A-Z a-z 0-9 . _ ~ + / = -`);
   }
   return new Secret(text);
 }

@@ -1,4 +1,5 @@
 /** Files of the data directory: private, whole, and on disk when a write returns. */
+
 import {
   chmodSync,
   closeSync,
@@ -13,25 +14,23 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { StartupError } from './errors.ts';
 
 const PRIVATE_DIR = 0o700;
 const PRIVATE_FILE = 0o600;
-
-/** A reason not to start: one clear line. */
-export class StartError extends Error {}
 
 export function lstatOrNull(path: string) {
   return lstatSync(path, { throwIfNoEntry: false }) ?? null;
 }
 
-/** Makes the directory if it is missing, and private if it was not. @throws StartError for a link or what is no directory */
+/** Makes the directory if it is missing, and private if it was not. @throws StartupError for a link or what is no directory */
 export function ensurePrivateDir(path: string): void {
   const found = lstatOrNull(path);
   if (found === null) {
     makeDir(path);
     return;
   }
-  if (!found.isDirectory()) throw new StartError(`${path} must be a directory, and not a link to one.`);
+  if (!found.isDirectory()) throw new StartupError(`${path} must be a directory, and not a link to one.`);
   assertOurs(path, found.uid);
   if ((found.mode & 0o777) !== PRIVATE_DIR) chmodSync(path, PRIVATE_DIR);
 }
@@ -44,11 +43,11 @@ function makeDir(path: string): void {
   syncDir(parent);
 }
 
-/** Whether the file is there; makes it private if it was not. @throws StartError for a link or what is no file */
+/** Whether the file is there; makes it private if it was not. @throws StartupError for a link or what is no file */
 export function checkPrivateFile(path: string): boolean {
   const found = lstatOrNull(path);
   if (found === null) return false;
-  if (!found.isFile()) throw new StartError(`${path} must be a file, and not a link to one.`);
+  if (!found.isFile()) throw new StartupError(`${path} must be a file, and not a link to one.`);
   assertOurs(path, found.uid);
   if ((found.mode & 0o777) !== PRIVATE_FILE) chmodSync(path, PRIVATE_FILE);
   return true;
@@ -56,7 +55,7 @@ export function checkPrivateFile(path: string): boolean {
 
 function assertOurs(path: string, owner: number): void {
   const self = process.getuid?.();
-  if (self !== undefined && owner !== self) throw new StartError(`${path} belongs to another user.`);
+  if (self !== undefined && owner !== self) throw new StartupError(`${path} belongs to another user.`);
 }
 
 const UNFINISHED = /^\.[0-9a-f-]{36}\.new$/;

@@ -1,7 +1,8 @@
 /** What a program shall find in its environment, as people say it: `--env NAME=path`, and .env files with references. */
+
 import type { Secret } from '../core/secret.ts';
+import { UsageError } from '../platform/errors.ts';
 import { readEnvFile } from './env-file.ts';
-import { Misuse } from './errors.ts';
 import type { Wanted } from './leases.ts';
 import { isReference, parseReference, parseSource } from './references.ts';
 import { assertNoReference, parseTemplate, type Template } from './templates.ts';
@@ -27,7 +28,7 @@ export interface Sources {
 
 type Given = { readonly wanted: readonly Wanted[]; readonly template?: Template } | { readonly literal: Secret };
 
-/** Where a name is given again the later one wins: files over the mapping, a later file over an earlier one, `env` over all. @throws Misuse */
+/** Where a name is given again the later one wins: files over the mapping, a later file over an earlier one, `env` over all. @throws UsageError */
 export async function plan({ mapping = [], envFiles, env }: Sources): Promise<Planned> {
   const given = new Map<string, Given>();
   for (const each of mapping) {
@@ -55,11 +56,11 @@ export async function plan({ mapping = [], envFiles, env }: Sources): Promise<Pl
   };
 }
 
-/** A reference, a text with references in braces, or a text as it is. @throws Misuse */
+/** A reference, a text with references in braces, or a text as it is. @throws UsageError */
 function parseText(name: string, value: Secret, where: string): Given {
   const text = value.reveal();
   if (isReference(text)) return { wanted: [{ name, ...parseReference(text, where) }] };
-  if (text.includes('\0')) throw new Misuse(`${where}: holds a NUL, which no environment can`);
+  if (text.includes('\0')) throw new UsageError(`${where}: holds a NUL, which no environment can`);
   const template = parseTemplate(name, text, where);
   if (template !== null) return template;
   assertNoReference(text, where);
@@ -69,7 +70,7 @@ function parseText(name: string, value: Secret, where: string): Given {
 function parsePair(text: string, where: string): { name: string; source: string } {
   const sign = text.indexOf('=');
   if (sign === -1)
-    throw new Misuse(
+    throw new UsageError(
       '--env: is written NAME=path',
       'The path is that of a credential, as in --env TOKEN=prod/api/token.',
     );
@@ -80,5 +81,7 @@ function parsePair(text: string, where: string): { name: string; source: string 
 
 function checkName(name: string, where: string): void {
   if (!NAME.test(name) || name.length > LONGEST_NAME || name === '__proto__')
-    throw new Misuse(`${where}: the name of a variable begins with a letter or _, and has letters, digits, _ . - only`);
+    throw new UsageError(
+      `${where}: the name of a variable begins with a letter or _, and has letters, digits, _ . - only`,
+    );
 }

@@ -2,9 +2,10 @@
  * Reads .env files: what is assigned where, to the byte, so that a file can be rewritten with everything else left as it is. The
  * grammar is drawn in docs/run.md. Nothing is expanded. A message names file and line, never what stands there.
  */
+
 import { createReadStream } from 'node:fs';
 import { Secret } from '../core/secret.ts';
-import { Misuse } from './errors.ts';
+import { UsageError } from '../platform/errors.ts';
 
 const LARGEST_FILE_BYTES = 4 * 1024 * 1024;
 const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf]);
@@ -28,7 +29,7 @@ export interface Assignment {
   readonly lineSpan: readonly [from: number, to: number];
 }
 
-/** @throws Misuse for what can't be read or is no .env file */
+/** @throws UsageError for what can't be read or is no .env file */
 export async function readEnvFile(file: string): Promise<Assignment[]> {
   const chunks: Buffer[] = [];
   let size = 0;
@@ -37,16 +38,16 @@ export async function readEnvFile(file: string): Promise<Assignment[]> {
     for await (const chunk of createReadStream(file)) {
       chunks.push(chunk);
       size += chunk.length;
-      if (size > LARGEST_FILE_BYTES) throw new Misuse(`${file}: has more than ${LARGEST_FILE_BYTES >> 20} MiB`);
+      if (size > LARGEST_FILE_BYTES) throw new UsageError(`${file}: has more than ${LARGEST_FILE_BYTES >> 20} MiB`);
     }
   } catch (error) {
-    if (error instanceof Misuse) throw error;
-    throw new Misuse(`${file}: cannot be read (${(error as NodeJS.ErrnoException).code ?? 'unknown'})`);
+    if (error instanceof UsageError) throw error;
+    throw new UsageError(`${file}: cannot be read (${(error as NodeJS.ErrnoException).code ?? 'unknown'})`);
   }
   return parseEnvFile(Buffer.concat(chunks), file);
 }
 
-/** In the order of the file; a name may come twice. `file` stands in messages. @throws Misuse */
+/** In the order of the file; a name may come twice. `file` stands in messages. @throws UsageError */
 export function parseEnvFile(bytes: Buffer, file: string): Assignment[] {
   const text = bytes.toString(AS_BYTES);
   const assignments: Assignment[] = [];
@@ -55,7 +56,7 @@ export function parseEnvFile(bytes: Buffer, file: string): Assignment[] {
   while (at < text.length) {
     let end = at + match(BLANK, text, at).length;
     if (end === at) {
-      const fail = (rule: string): Misuse => new Misuse(`${file}, line ${line}: ${rule}`);
+      const fail = (rule: string): UsageError => new UsageError(`${file}, line ${line}: ${rule}`);
       const found = readAssignment(text, at, fail);
       end = found.lineSpan[1];
       assignments.push({ ...found, line });
@@ -66,7 +67,7 @@ export function parseEnvFile(bytes: Buffer, file: string): Assignment[] {
   return assignments;
 }
 
-function readAssignment(text: string, at: number, fail: (rule: string) => Misuse): Omit<Assignment, 'line'> {
+function readAssignment(text: string, at: number, fail: (rule: string) => UsageError): Omit<Assignment, 'line'> {
   START.lastIndex = at;
   const [start = '', name = ''] = START.exec(text) ?? [];
   if (name === '') throw fail('is neither NAME=value nor a comment');
@@ -98,7 +99,7 @@ function unquoted(written: string): string {
   return inside.replaceAll(/\\(.)/gs, (whole, letter: string) => ESCAPES[letter] ?? whole);
 }
 
-function decode(asBytes: string, fail: (rule: string) => Misuse): string {
+function decode(asBytes: string, fail: (rule: string) => UsageError): string {
   try {
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(Buffer.from(asBytes, AS_BYTES));
   } catch {

@@ -1,8 +1,9 @@
 /** A program on our own streams, or, where its output is masked, on pipes in their place. Its input is ours. */
+
 import { type ChildProcess, spawn } from 'node:child_process';
 import { fstatSync } from 'node:fs';
 import type { Readable, Writable } from 'node:stream';
-import { Misuse } from './errors.ts';
+import { UsageError } from '../platform/errors.ts';
 import { type Program, withUmask } from './executable.ts';
 import { type Ending, NOT_EXECUTABLE, NOT_FOUND, withLoss } from './exit-status.ts';
 import { type Fifo, makeFifo } from './fifos.ts';
@@ -25,7 +26,7 @@ interface Pipes {
 
 /**
  * Resolves when it has ended and all that it wrote has been written; `atExit` is called between the two, and a signal from then on ends
- * the writing. @throws Misuse where the environment is too large for the system
+ * the writing. @throws UsageError where the environment is too large for the system
  */
 export async function runOnPipes(
   program: Program,
@@ -93,7 +94,7 @@ function hasDescriptor(stream: Writable): stream is Writable & { readonly fd: nu
   return 'fd' in stream && typeof stream.fd === 'number';
 }
 
-/** @throws Misuse where the environment is too large for the system */
+/** @throws UsageError where the environment is too large for the system */
 function start(program: Program, pipes: Pipes | null): ChildProcess | ReturnType<typeof notStarted> {
   const { environment, masking } = program;
   const [file, words] = commandOf(program);
@@ -104,7 +105,7 @@ function start(program: Program, pipes: Pipes | null): ChildProcess | ReturnType
   } catch (thrown) {
     const error = thrown as NodeJS.ErrnoException;
     if (error.code === 'E2BIG')
-      throw new Misuse('the environment is larger than the system allows', '--files delivers values as files.');
+      throw new UsageError('the environment is larger than the system allows', '--files delivers values as files.');
     if (error.syscall === undefined) throw error;
     return notStarted(program, error);
   } finally {

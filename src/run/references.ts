@@ -1,6 +1,7 @@
 /** References to credentials: `leasehold://prod/db/password`, of an earlier version `leasehold://prod/db/password?version=3`. */
+
 import { brokenPathRule, type CredentialPath } from '../core/path.ts';
-import { Misuse } from './errors.ts';
+import { UsageError } from '../platform/errors.ts';
 
 const SCHEME = 'leasehold://';
 /** Also what was meant as one and mistyped. */
@@ -18,22 +19,22 @@ export function isReference(text: string): boolean {
   return LOOKS_LIKE_ONE.test(text);
 }
 
-/** `where` begins the message of the mistake. @throws Misuse */
+/** `where` begins the message of the mistake. @throws UsageError */
 export function parseReference(text: string, where: string): Reference {
-  if (!text.startsWith(SCHEME)) throw new Misuse(`${where}: a reference is written ${SCHEME}path, in lower case`);
+  if (!text.startsWith(SCHEME)) throw new UsageError(`${where}: a reference is written ${SCHEME}path, in lower case`);
   return parseSource(text, where);
 }
 
-/** A reference, or only what stands behind its `leasehold://`. @throws Misuse */
+/** A reference, or only what stands behind its `leasehold://`. @throws UsageError */
 export function parseSource(text: string, where: string): Reference {
   const [path = '', query, ...others] = (text.startsWith(SCHEME) ? text.slice(SCHEME.length) : text).split('?');
   const rule = brokenPathRule(path);
-  if (rule !== null) throw new Misuse(`${where}: the path of a credential ${rule}`);
+  if (rule !== null) throw new UsageError(`${where}: the path of a credential ${rule}`);
   if (query === undefined) return { path: path as CredentialPath, version: null };
   const digits = /^version=([1-9]\d*)$/.exec(query)?.[1];
   const version = Number(digits);
   if (digits === undefined || others.length > 0 || version > LARGEST_VERSION)
-    throw new Misuse(`${where}: behind the path only ?version=N may stand, N from 1`);
+    throw new UsageError(`${where}: behind the path only ?version=N may stand, N from 1`);
   return { path: path as CredentialPath, version };
 }
 

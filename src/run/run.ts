@@ -2,12 +2,13 @@
  * Runs a program with borrowed values: all are lent before it starts, nothing starts otherwise, and whatever happens after that files are
  * removed and leases revoked at the end. Signals are taken from the first call to the last.
  */
+
 import { ReadStream, WriteStream } from 'node:tty';
 import type { Secret } from '../core/secret.ts';
 import { createMasking, type Masking } from '../masking/masking.ts';
+import { UsageError } from '../platform/errors.ts';
 import type { Planned } from './env-bindings.ts';
 import { inheritEnvironment, type Variables } from './environment.ts';
-import { Misuse } from './errors.ts';
 import { findFault, type Program } from './executable.ts';
 import type { Ending } from './exit-status.ts';
 import { type Borrowed, borrow, giveBack, type Lender } from './leases.ts';
@@ -44,7 +45,7 @@ export interface Surroundings {
   say(line: string): void;
 }
 
-/** Resolves to how the program ended. @throws Misuse, NotLent */
+/** Resolves to how the program ended. @throws UsageError, NotLent */
 export async function run(job: Job, lender: Lender, surroundings: Surroundings): Promise<Ending> {
   const inherited = inheritEnvironment(surroundings.environment, job.keep);
   const [file, ...words] = job.command;
@@ -99,7 +100,7 @@ export async function run(job: Job, lender: Lender, surroundings: Surroundings):
   }
 }
 
-/** What the variables hold. @throws Misuse */
+/** What the variables hold. @throws UsageError */
 function deliver(values: ReadonlyMap<string, Secret>, files: PrivateFiles | null) {
   const variables: Record<string, string> = Object.create(null);
   for (const [name, value] of values) {
@@ -108,7 +109,8 @@ function deliver(values: ReadonlyMap<string, Secret>, files: PrivateFiles | null
       continue;
     }
     const text = value.reveal();
-    const fail = (what: string): Misuse => new Misuse(`${name}: the value ${what}`, '--files delivers it as a file.');
+    const fail = (what: string): UsageError =>
+      new UsageError(`${name}: the value ${what}`, '--files delivers it as a file.');
     if (text.includes('\0')) throw fail('holds a NUL, which no environment can');
     const bytes = Buffer.byteLength(text) + name.length + 2;
     if (bytes > LONGEST_VARIABLE_BYTES) throw fail('is longer than a variable can be: 128 KiB with its name');

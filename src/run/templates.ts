@@ -2,8 +2,9 @@
  * Values with references inside: `postgres://app:{{leasehold://prod/db/password | url}}@db/app`. The braces are needed because a path
  * may hold `@`, `:` and `/`, so nothing else would tell where in a URL it ends.
  */
+
 import { Secret } from '../core/secret.ts';
-import { Misuse } from './errors.ts';
+import { UsageError } from '../platform/errors.ts';
 import type { Wanted } from './leases.ts';
 import { parseReference } from './references.ts';
 
@@ -25,14 +26,14 @@ export interface ParsedTemplate {
   readonly wanted: readonly Wanted[];
 }
 
-/** Null where the text has no reference in braces. @throws Misuse */
+/** Null where the text has no reference in braces. @throws UsageError */
 export function parseTemplate(name: string, text: string, where: string): ParsedTemplate | null {
   const parts: Part[] = [];
   const wanted: Wanted[] = [];
   let at = 0;
   for (const found of text.matchAll(BRACES)) {
     const [whole, reference = '', filter] = found;
-    if (filter !== undefined && filter !== 'url') throw new Misuse(`${where}: after | only url may follow`);
+    if (filter !== undefined && filter !== 'url') throw new UsageError(`${where}: after | only url may follow`);
     const of = `${name}[${wanted.length + 1}]`;
     parts.push(text.slice(at, found.index), { of, isUrlEncoded: filter === 'url' });
     wanted.push({ name: of, ...parseReference(reference, where) });
@@ -44,10 +45,10 @@ export function parseTemplate(name: string, text: string, where: string): Parsed
   return { template: { name, parts }, wanted };
 }
 
-/** Text that would reach the program with a reference in it. @throws Misuse */
+/** Text that would reach the program with a reference in it. @throws UsageError */
 export function assertNoReference(text: string, where: string): void {
   if (!text.includes(SCHEME)) return;
-  throw new Misuse(
+  throw new UsageError(
     `${where}: a reference inside a value needs braces`,
     `Write {{${SCHEME}PATH}}, or {{${SCHEME}PATH | url}} where the value is part of a URL.`,
   );

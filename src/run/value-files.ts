@@ -2,11 +2,12 @@
  * Values as files: a directory that nobody else can enter, in memory where the system has such a place, a file a value, gone when the
  * program has ended. ORDER: the directory is known to the clean-up before the first value is written.
  */
+
 import { closeSync, constants, lstatSync, mkdtempSync, openSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Secret } from '../core/secret.ts';
-import { Misuse } from './errors.ts';
+import { UsageError } from '../platform/errors.ts';
 
 const IN_MEMORY = '/dev/shm';
 const PREFIX = 'leasehold-run-';
@@ -23,7 +24,7 @@ export interface PrivateFiles {
   remove(): void;
 }
 
-/** `runtimeDir` is the caller's XDG_RUNTIME_DIR. @throws Misuse where there is no place that others can't touch */
+/** `runtimeDir` is the caller's XDG_RUNTIME_DIR. @throws UsageError where there is no place that others can't touch */
 export function makePrivateFiles(runtimeDir = process.env['XDG_RUNTIME_DIR']): PrivateFiles {
   const directory = makeDirectory(runtimeDir);
   const remove = (): void => {
@@ -34,13 +35,13 @@ export function makePrivateFiles(runtimeDir = process.env['XDG_RUNTIME_DIR']): P
   const { uid, mode } = lstatSync(directory);
   if (uid !== process.getuid?.() || (mode & PERMISSIONS) !== 0o700) {
     remove();
-    throw new Misuse(`${directory}: a directory that was just made has not the mode 0700`);
+    throw new UsageError(`${directory}: a directory that was just made has not the mode 0700`);
   }
   return {
     directory,
     write(name, value) {
       if (name.includes('/') || name.startsWith('.'))
-        throw new Misuse('the name of a variable cannot be that of a file');
+        throw new UsageError('the name of a variable cannot be that of a file');
       const path = join(directory, name);
       const { O_CREAT, O_EXCL, O_NOFOLLOW, O_WRONLY } = constants;
       const file = openSync(path, O_CREAT | O_EXCL | O_NOFOLLOW | O_WRONLY, 0o600);
@@ -65,7 +66,7 @@ function makeDirectory(runtimeDir: string | undefined): string {
       // Full or read-only: there may be another place.
     }
   }
-  throw new Misuse('no directory is both safe and writable', 'Point TMPDIR at a directory of your own.');
+  throw new UsageError('no directory is both safe and writable', 'Point TMPDIR at a directory of your own.');
 }
 
 function isOurs(directory: string): boolean {

@@ -1,8 +1,10 @@
 /** The administrator's token: a fresh one at each start, or the one that an operator gives. */
+
 import { readFileSync, rmSync, statSync } from 'node:fs';
 import { Secret } from '../core/secret.ts';
 import { newToken } from '../crypto/tokens.ts';
-import { checkPrivateFile, isReadableByOthers, StartError, writePrivateFile } from '../platform/private-files.ts';
+import { StartupError } from '../platform/errors.ts';
+import { checkPrivateFile, isReadableByOthers, writePrivateFile } from '../platform/private-files.ts';
 
 const GIVEN_TOKEN = /^[A-Za-z0-9\-._~+/]{32,512}=*$/;
 
@@ -12,7 +14,7 @@ export interface AdminToken {
   readonly writtenTo: string | null;
 }
 
-/** Nothing is written before `place` is called. @throws StartError */
+/** Nothing is written before `place` is called. @throws StartupError */
 export function chooseAdminToken(
   givenFile: string | null,
   tokenFile: string,
@@ -23,10 +25,10 @@ export function chooseAdminToken(
   try {
     text = readFileSync(givenFile, 'latin1').replace(/\r?\n$/, '');
   } catch (error) {
-    throw new StartError(`${givenFile} cannot be read: ${error instanceof Error ? error.message : 'unknown error'}.`);
+    throw new StartupError(`${givenFile} cannot be read: ${error instanceof Error ? error.message : 'unknown error'}.`);
   }
   if (!GIVEN_TOKEN.test(text)) {
-    throw new StartError(`${givenFile} must hold one token of 32 to 512 characters of A-Z a-z 0-9 - . _ ~ + /.`);
+    throw new StartupError(`${givenFile} must hold one token of 32 to 512 characters of A-Z a-z 0-9 - . _ ~ + /.`);
   }
   if (isReadableByOthers(givenFile)) warn(`Others than its owner may read ${givenFile}: chmod 600 it.`);
   return { token: new Secret(text), writtenTo: null };

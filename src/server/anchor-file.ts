@@ -52,7 +52,7 @@ export class AnchorFile {
     this.#rowKey = rowKey;
   }
 
-  /** Null where the file is missing. @throws StartError where it is not a private file of ours */
+  /** Null where the file is missing. @throws StartupError where it is not a private file of ours */
   read(): Anchor | null {
     if (!checkPrivateFile(this.path)) return null;
     if (statSync(this.path).size !== SLOTS.length * SLOT_BYTES) return { entry: null, hasDamagedSlot: true };

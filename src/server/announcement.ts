@@ -19,7 +19,7 @@ export class ServiceFiles {
     this.#dataDir = dataDir;
   }
 
-  /** @throws StartError, or what the system throws */
+  /** @throws StartupError, or what the system throws */
   publish(address: string, token: AdminToken, givenTokenFile: string | null): void {
     const { addressFile, proofFile, tokenFile } = layOut(this.#dataDir);
     this.#proof = { key: newProofText(), address };

@@ -5,7 +5,7 @@ import { layOut } from '../platform/data-dir-paths.ts';
 import type { Configuration } from './configuration.ts';
 import { readRootKey } from './root-key.ts';
 
-/** Base64. @throws StartError where the root key is missing or malformed; none is made. */
+/** Base64. @throws StartupError where the root key is missing or malformed; none is made. */
 export function readAuditKey({ dataDir, rootKeyFile }: Configuration): string {
   const file = rootKeyFile ?? layOut(dataDir).rootKeyFile;
   return exportAuditKey(deriveKeys(readRootKey({ file, isOwn: false, isVaultThere: true }, () => undefined)));

@@ -1,4 +1,5 @@
 /** The service: the composition root. Starts, runs and stops; nothing else knows all the parts. */
+
 import { readFileSync } from 'node:fs';
 import { createSecureContext } from 'node:tls';
 import type { ServiceStatus } from '../api/types.ts';
@@ -8,7 +9,7 @@ import { hashToken } from '../crypto/tokens.ts';
 import { createServer } from '../http/server.ts';
 import { DenialBudget } from '../ledger/denial-budget.ts';
 import { Ledger } from '../ledger/ledger.ts';
-import { StartError } from '../platform/private-files.ts';
+import { StartupError } from '../platform/errors.ts';
 import type { SyncFile } from '../store/sqlite/wal-sync.ts';
 import { StoreFailure } from '../store/store.ts';
 import { AgentBudgets } from '../vault/agent-budgets.ts';
@@ -41,7 +42,7 @@ const SAME_LINE_MS = 1000;
 /**
  * Starts the service. `onBroken` is called when the storage failed so that the process must end; `syncFile` is a disk of a
  * test's own.
- * @throws StartError, UsageError, StoreFailure
+ * @throws StartupError, UsageError, StoreFailure
  */
 export async function startService(
   configuration: Configuration,
@@ -194,6 +195,8 @@ function readTls(files: Configuration['tls']) {
     createSecureContext(tls);
     return tls;
   } catch (error) {
-    throw new StartError(`The TLS files cannot be used: ${error instanceof Error ? error.message : 'unknown error'}.`);
+    throw new StartupError(
+      `The TLS files cannot be used: ${error instanceof Error ? error.message : 'unknown error'}.`,
+    );
   }
 }

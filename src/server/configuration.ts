@@ -1,11 +1,13 @@
 /** The service's configuration: flag over environment over default. One table, from which `--help` is written too. */
+
 import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { DENIALS_PER_MINUTE } from '../ledger/denial-budget.ts';
+import { UsageError } from '../platform/errors.ts';
 import { type BudgetLimits, DEFAULT_BUDGETS } from '../vault/agent-budgets.ts';
 import { chooseDatabase, type DatabaseChoice } from './database-option.ts';
-import { CALLED_AS, UsageError } from './errors.ts';
+import { CALLED_AS } from './errors.ts';
 import { parsePublicName, parseTrustedProxy } from './hosts.ts';
 import { rejectUnknownVariables, variableOf } from './variables.ts';
 

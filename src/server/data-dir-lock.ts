@@ -3,14 +3,14 @@
  * process however that ends, and leaves nothing stale.
  */
 
-import { StartError } from '../platform/private-files.ts';
+import { StartupError } from '../platform/errors.ts';
 import { DatabaseLock } from '../store/sqlite/lock.ts';
 
-/** Held until the process ends or `release` is called. @throws StartError where another service holds it */
+/** Held until the process ends or `release` is called. @throws StartupError where another service holds it */
 export function lockDataDir(file: string, dataDir: string): DatabaseLock {
   const lock = DatabaseLock.take(file);
   if (lock === null) {
-    throw new StartError(`Another Leasehold runs on ${dataDir}. Stop it first, or give another --data-dir.`);
+    throw new StartupError(`Another Leasehold runs on ${dataDir}. Stop it first, or give another --data-dir.`);
   }
   return lock;
 }

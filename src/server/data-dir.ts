@@ -1,7 +1,9 @@
 /** The data directory: which directory is accepted as one, and whether a vault was ever created from it. */
+
 import { readdirSync } from 'node:fs';
 import { layOut, OURS } from '../platform/data-dir-paths.ts';
-import { checkPrivateFile, ensurePrivateDir, StartError, writePrivateFile } from '../platform/private-files.ts';
+import { StartupError } from '../platform/errors.ts';
+import { checkPrivateFile, ensurePrivateDir, writePrivateFile } from '../platform/private-files.ts';
 
 /** What a volume's own directory may hold. */
 const EMPTY_VOLUME = 'lost+found';
@@ -15,11 +17,11 @@ function namesIn(dir: string): string[] {
   }
 }
 
-/** Makes the directory private, unless it was meant for something else. @throws StartError, and then nothing was changed */
+/** Makes the directory private, unless it was meant for something else. @throws StartupError, and then nothing was changed */
 export function openDataDir(dir: string): void {
   const names = namesIn(dir).filter((name) => name !== EMPTY_VOLUME);
   if (names.length > 0 && !names.some((name) => OURS.includes(name))) {
-    throw new StartError(
+    throw new StartupError(
       `${dir} holds other things and no vault; nothing was changed. Give a new or an empty --data-dir.`,
     );
   }
@@ -46,8 +48,8 @@ export function markVault(dir: string): void {
 }
 
 /** @returns the reason not to start where the vault's database was deleted or emptied. */
-export function lostDatabase(file: string): StartError {
-  return new StartError(
+export function lostDatabase(file: string): StartupError {
+  return new StartupError(
     `${file} is missing or empty, but its directory has served a vault: the database was lost, or it is a PostgreSQL and --database is missing. Restore a backup; or, to begin with an empty vault, give another --data-dir.`,
   );
 }

@@ -1,7 +1,8 @@
 /** Which database a service uses, from what it was started with. A URL may hold a password, so that it is never repeated. */
+
 import { readFileSync } from 'node:fs';
-import { AddressError, type PostgresAddress, parseAddress } from '../store/postgres/address.ts';
-import { UsageError } from './errors.ts';
+import { UsageError } from '../platform/errors.ts';
+import { type PostgresAddress, parseAddress } from '../store/postgres/address.ts';
 
 export interface DatabaseChoice {
   readonly address: PostgresAddress;
@@ -44,7 +45,7 @@ function parse(url: string, where: string): PostgresAddress {
   try {
     return parseAddress(url);
   } catch (error) {
-    if (error instanceof AddressError) throw new UsageError(`${where}: ${error.message}.`);
+    if (error instanceof UsageError) throw new UsageError(`${where}: ${error.message}.`);
     throw error;
   }
 }

@@ -6,6 +6,3 @@ export const CALLED_AS = {
   schema: isCheckout ? 'npm run schema --' : 'leasehold schema',
   auditKey: isCheckout ? 'npm run --silent audit-key --' : 'leasehold audit-key',
 } as const;
-
-/** A mistake in how the program was called: one clear line, exit code 2. */
-export class UsageError extends Error {}

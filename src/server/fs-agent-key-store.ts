@@ -61,7 +61,7 @@ export class KeyDirs implements KeyFiles {
 
   /**
    * Finishes or undoes what a crash left: pending keys of registered agents are published, others removed; the directory of a
-   * deregistered agent is removed. What is not known to be either is left alone. @throws StartError for links
+   * deregistered agent is removed. What is not known to be either is left alone. @throws StartupError for links
    */
   async settle(registered: readonly Agent[], isDeregistered: (id: AgentId) => Promise<boolean>): Promise<void> {
     const namesById = new Map(registered.map(({ id, name }) => [id, name]));
@@ -78,7 +78,7 @@ export class KeyDirs implements KeyFiles {
     }
   }
 
-  /** What is in an agent's directory is ours, and private. @throws StartError for links */
+  /** What is in an agent's directory is ours, and private. @throws StartupError for links */
   #makePrivate(dir: string): void {
     if (lstatSync(dir).isFile()) {
       checkPrivateFile(dir);

@@ -1,6 +1,7 @@
 /** Host names and networks in flags: checked before anything is made, so that nothing later refuses them. */
+
 import { isIP } from 'node:net';
-import { UsageError } from './errors.ts';
+import { UsageError } from '../platform/errors.ts';
 
 const MAX_NAME_LENGTH = 253;
 /** SOURCE: RFC 1123, section 2.1. */

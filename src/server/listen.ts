@@ -1,11 +1,12 @@
 /** Binding the server to its address. */
+
 import { lstatSync, rmSync } from 'node:fs';
 import { connect } from 'node:net';
 import type { HttpServer } from '../http/server.ts';
-import { StartError } from '../platform/private-files.ts';
+import { StartupError } from '../platform/errors.ts';
 import type { Listen } from './configuration.ts';
 
-/** Resolves to the address as a client would write it. @throws StartError */
+/** Resolves to the address as a client would write it. @throws StartupError */
 export async function listen(server: HttpServer, where: Listen, isTls: boolean): Promise<string> {
   const scheme = isTls ? 'https' : 'http';
   try {
@@ -20,8 +21,8 @@ export async function listen(server: HttpServer, where: Listen, isTls: boolean):
     await server.close();
     const code = error instanceof Error && 'code' in error ? error.code : null;
     const shown = where.kind === 'unix' ? where.path : `${where.host}:${where.port}`;
-    if (code === 'EADDRINUSE') throw new StartError(`${shown} is in use already. Give another --listen.`);
-    throw new StartError(`Can't listen on ${shown}: ${error instanceof Error ? error.message : 'unknown error'}.`);
+    if (code === 'EADDRINUSE') throw new StartupError(`${shown} is in use already. Give another --listen.`);
+    throw new StartupError(`Can't listen on ${shown}: ${error instanceof Error ? error.message : 'unknown error'}.`);
   }
   const bound = server.server.address();
   const port = typeof bound === 'object' && bound !== null ? bound.port : where.port;

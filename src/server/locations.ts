@@ -1,7 +1,9 @@
 /** The two ends of a move: a data directory with the embedded database, or a PostgreSQL; and what either is to be opened for. */
+
 import { existsSync } from 'node:fs';
 import { layOut } from '../platform/data-dir-paths.ts';
-import { checkPrivateFile, StartError, syncDir } from '../platform/private-files.ts';
+import { StartupError } from '../platform/errors.ts';
+import { checkPrivateFile, syncDir } from '../platform/private-files.ts';
 import { describeAddress, type PostgresAddress } from '../store/postgres/address.ts';
 import { PostgresStore } from '../store/postgres/store.ts';
 import { hasSchema, PostgresSource, PostgresTarget } from '../store/postgres/transfer.ts';
@@ -28,7 +30,7 @@ export interface Source {
   readonly store: Store;
   /** @throws StoreFailure */
   openCarrier(): Promise<Carrier>;
-  /** @throws StartError where it has changed since it was opened */
+  /** @throws StartupError where it has changed since it was opened */
   assertStill(): Promise<void>;
   close(): Promise<void>;
 }
@@ -39,7 +41,7 @@ export interface Target {
   close(): Promise<void>;
 }
 
-/** For reading: nothing of it changes. @throws StartError, StoreFailure */
+/** For reading: nothing of it changes. @throws StartupError, StoreFailure */
 export async function openSource(place: Place): Promise<Source> {
   if (place.kind === 'database') return openDatabaseSource(place.address);
   const copy = new StillCopy(place.dir);
@@ -69,7 +71,7 @@ export async function openSource(place: Place): Promise<Source> {
  * row: it takes a right to write, and writes; and nothing more would be known when it is given free.
  */
 async function openDatabaseSource(address: PostgresAddress): Promise<Source> {
-  if (!(await hasSchema(address))) throw new StartError(`${describeAddress(address)}, holds no vault.`);
+  if (!(await hasSchema(address))) throw new StartupError(`${describeAddress(address)}, holds no vault.`);
   const store = await PostgresStore.open(address, false);
   try {
     const seen = JSON.stringify(await store.readHead());
@@ -78,7 +80,7 @@ async function openDatabaseSource(address: PostgresAddress): Promise<Source> {
       openCarrier: () => PostgresSource.open(address),
       async assertStill() {
         if (JSON.stringify(await store.readHead()) === seen) return;
-        throw new StartError(
+        throw new StartupError(
           `A node still writes to ${describeAddress(address)}: stop every one of them, and run this again.`,
         );
       },
@@ -90,7 +92,7 @@ async function openDatabaseSource(address: PostgresAddress): Promise<Source> {
   }
 }
 
-/** Makes what is missing of it: the directory, the schema. @throws StartError, StoreFailure */
+/** Makes what is missing of it: the directory, the schema. @throws StartupError, StoreFailure */
 export async function openTarget(place: Place): Promise<Target> {
   if (place.kind === 'database') {
     const { address } = place;

@@ -13,7 +13,7 @@ function anchorAt(place: Place, keys: VaultKeys): AnchorFile | null {
 
 /**
  * Holds the source's log against its own anchor. Resolves to what to say of a loss that the operator accepts, or null.
- * @throws StartError
+ * @throws StartupError
  */
 export async function checkSourceAnchor(
   from: Place,
@@ -27,7 +27,7 @@ export async function checkSourceAnchor(
 
 /**
  * Anchors the log that arrives in a directory, unless that has an anchor which the log does not reach: a node that kept its keys there
- * has seen more. @throws StartError
+ * has seen more. @throws StartupError
  */
 export async function anchorTarget(to: Place, source: Store, keys: VaultKeys, accepts: boolean): Promise<void> {
   const anchor = anchorAt(to, keys);

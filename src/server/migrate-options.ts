@@ -1,10 +1,12 @@
 /** What `npm run migrate` was called with: flag over environment. A URL may hold a password, so that it is never repeated. */
+
 import { realpathSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { isDeepStrictEqual, parseArgs } from 'node:util';
-import { AddressError, type PostgresAddress, parseAddress } from '../store/postgres/address.ts';
+import { UsageError } from '../platform/errors.ts';
+import { type PostgresAddress, parseAddress } from '../store/postgres/address.ts';
 import { chooseDatabase } from './database-option.ts';
-import { CALLED_AS, UsageError } from './errors.ts';
+import { CALLED_AS } from './errors.ts';
 import { type Place, rootKeyBeside } from './locations.ts';
 import type { Move } from './migrate.ts';
 
@@ -101,7 +103,7 @@ function toPlace(flag: string, text: string, base: string): Place {
   try {
     return { kind: 'database', address: parseAddress(text) };
   } catch (error) {
-    if (error instanceof AddressError) throw new UsageError(`${flag}: ${error.message}.`);
+    if (error instanceof UsageError) throw new UsageError(`${flag}: ${error.message}.`);
     throw error;
   }
 }

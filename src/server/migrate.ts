@@ -2,10 +2,11 @@
  * Moving house: carries a vault from one place to another, wholly, with its chain verified before and after. The source is not
  * touched. It can be interrupted at any moment and run again: it goes on then, or says that it is done.
  */
+
 import { isDeepStrictEqual } from 'node:util';
 import { deriveKeys, isSameText, type VaultKeys } from '../crypto/keys.ts';
 import { startClock } from '../ledger/clock.ts';
-import { StartError } from '../platform/private-files.ts';
+import { StartupError } from '../platform/errors.ts';
 import { type Store, StoreFailure } from '../store/store.ts';
 import { type Cargo, type Carrier, carryTable, type Records, type TargetCarrier } from '../store/transfer.ts';
 import { TABLES, type Table } from '../store/transfer-schema.ts';
@@ -42,10 +43,10 @@ export interface Moved {
 /** Whether it is a reason not to move, worded for the operator; anything else is a mistake of ours. */
 export function isRefusal(error: unknown): error is Error {
   const isSystems = error instanceof Error && 'syscall' in error;
-  return error instanceof StartError || error instanceof StoreFailure || isSystems;
+  return error instanceof StartupError || error instanceof StoreFailure || isSystems;
 }
 
-/** @throws StartError, StoreFailure, the signal's reason */
+/** @throws StartupError, StoreFailure, the signal's reason */
 export async function move(order: Move, watching: Watching): Promise<Moved> {
   const rootKeyPlace = { file: order.rootKeyFile, isOwn: false, isVaultThere: true };
   const keys = deriveKeys(readRootKey(rootKeyPlace, watching.say));
@@ -123,23 +124,23 @@ async function carry({ carrier, watching }: Journey, into: TargetCarrier, table:
   await carryTable({ source: carrier, target: into, signal: watching.signal, tell }, table);
 }
 
-/** The source's own vault, and whole. @throws StartError */
+/** The source's own vault, and whole. @throws StartupError */
 async function assertKey(store: Store, keys: VaultKeys, { from, rootKeyFile }: Move): Promise<void> {
   const keyCheck = await store.readKeyCheck();
   const where = describePlace(from);
   if (keyCheck === null) {
     const what = (await store.isEmpty()) ? 'holds no vault' : 'holds rows of a vault, but not its own record';
-    throw new StartError(`${where} ${what}: there is nothing to move.`);
+    throw new StartupError(`${where} ${what}: there is nothing to move.`);
   }
   if (isSameText(keyCheck, keys.checkValue)) return;
-  throw new StartError(`${rootKeyFile} is not the root key of the vault in ${where}. Nothing was moved.`);
+  throw new StartupError(`${rootKeyFile} is not the root key of the vault in ${where}. Nothing was moved.`);
 }
 
 async function verifySource(store: Store, keys: VaultKeys, order: Move, watching: Watching): Promise<Verification> {
   watching.say(`Verifying the chain of ${describePlace(order.from)}.`);
   const found = await verify(store, { keys, watching });
   if (found.isValid || order.acceptsBrokenChain) return found;
-  throw new StartError(
+  throw new StartupError(
     `The audit chain of ${describePlace(order.from)} is broken at entry ${found.breakAtEntry}: ${found.why}. Nothing was moved. Restore a backup; or, to carry it over as it is, say --accept-broken-chain.`,
   );
 }
@@ -152,50 +153,50 @@ async function readCargo(source: Source, carrier: Carrier): Promise<Cargo> {
   const records = await carrier.readRecords();
   // What the carrier reads from now on is what was verified.
   await source.assertStill();
-  if (records === null) throw new StartError('The source lost its own record while it was read.');
+  if (records === null) throw new StartupError('The source lost its own record while it was read.');
   return { records, highestSeq: (await source.store.readHead()).highestSeq };
 }
 
-/** Rows of other tables come behind the log: without it they are nobody knows whose. @throws StartError */
+/** Rows of other tables come behind the log: without it they are nobody knows whose. @throws StartupError */
 async function assertEmptyOrBegun(into: TargetCarrier, { to }: Move): Promise<void> {
   const [log, ...others] = TABLES;
   if (log === undefined || (await into.count(log)) > 0) return;
   for (const table of others) {
     if ((await into.count(table)) === 0) continue;
-    throw new StartError(`${describePlace(to)} is not empty: ${table.name} has rows. Give an empty one.`);
+    throw new StartupError(`${describePlace(to)} is not empty: ${table.name} has rows. Give an empty one.`);
   }
 }
 
-/** @throws StartError where something else is in the target than was brought there */
+/** @throws StartupError where something else is in the target than was brought there */
 async function assertCount(into: TargetCarrier, table: Table, wanted: number): Promise<void> {
   const found = await into.count(table);
   if (found === wanted) return;
-  throw new StartError(`${table.name} has ${found} rows in the target and ${wanted} in the source: run this again.`);
+  throw new StartupError(`${table.name} has ${found} rows in the target and ${wanted} in the source: run this again.`);
 }
 
-/** Of a target that is a vault: whether it is this one, with all of its entries. It may have gone on since. @throws StartError */
+/** Of a target that is a vault: whether it is this one, with all of its entries. It may have gone on since. @throws StartupError */
 async function assertMoved({ order, cargo, keys, watching, target, before }: Journey, there: Records) {
   const where = describePlace(order.to);
   if (!isSameText(there.keyCheck, keys.checkValue)) {
-    throw new StartError(`${where} holds another vault. Give an empty one; nothing was changed.`);
+    throw new StartupError(`${where} holds another vault. Give an empty one; nothing was changed.`);
   }
   const { head } = cargo.records;
   const [entry] = head === null || head.seq === 0 ? [] : await target.store.readEntries(head.seq, head.seq, 1);
   if (head !== null && head.seq > 0 && entry?.hmac !== head.hmac && before.isValid) {
-    throw new StartError(
+    throw new StartupError(
       `${where} holds this vault already, but not entry ${head.seq} of ${describePlace(order.from)}: both went on since they parted. Nothing was changed.`,
     );
   }
   watching.say('It is there already; verifying its chain.');
   const verification = await verify(target.store, { keys, watching });
   if (verification.isValid || isDeepStrictEqual(verification, before)) return verification;
-  throw new StartError(`The chain in ${where} is broken at entry ${verification.breakAtEntry}: ${verification.why}.`);
+  throw new StartupError(`The chain in ${where} is broken at entry ${verification.breakAtEntry}: ${verification.why}.`);
 }
 
-/** Holds what arrived against what was sent: the verdict on the chain, the head, the last entry. @throws StartError */
+/** Holds what arrived against what was sent: the verdict on the chain, the head, the last entry. @throws StartupError */
 async function assertSame({ source, target, before, order }: Journey, after: Verification): Promise<void> {
   const [sent, arrived] = [await source.store.readHead(), await target.store.readHead()];
   if (isDeepStrictEqual(before, after) && isDeepStrictEqual(sent, arrived)) return;
   const what = after.isValid ? 'its head is another one' : `entry ${after.breakAtEntry}: ${after.why}`;
-  throw new StartError(`What arrived in ${describePlace(order.to)} is not what was sent (${what}). Don't use it.`);
+  throw new StartupError(`What arrived in ${describePlace(order.to)} is not what was sent (${what}). Don't use it.`);
 }

@@ -1,7 +1,9 @@
 /** Opening the store that was chosen, with the keys of the vault in it: the embedded one, or one that several nodes share. */
+
 import { deriveKeys, type VaultKeys } from '../crypto/keys.ts';
 import { layOut } from '../platform/data-dir-paths.ts';
-import { checkPrivateFile, isReadableByOthers, StartError } from '../platform/private-files.ts';
+import { StartupError } from '../platform/errors.ts';
+import { checkPrivateFile, isReadableByOthers } from '../platform/private-files.ts';
 import { describeAddress } from '../store/postgres/address.ts';
 import { PostgresStore } from '../store/postgres/store.ts';
 import { assertUnused } from '../store/sqlite/lock.ts';
@@ -29,7 +31,7 @@ const MAX_CLOCKS_APART_MS = 60_000;
 
 type Warn = (line: string) => void;
 
-/** @throws StartError, StoreFailure; then nothing is left open, and nothing of an existing vault was changed */
+/** @throws StartupError, StoreFailure; then nothing is left open, and nothing of an existing vault was changed */
 export async function openStore(configuration: Configuration, warn: Warn, syncFile?: SyncFile): Promise<OpenedStore> {
   const { database } = configuration;
   const opened = await (database === null
@@ -44,11 +46,11 @@ export async function openStore(configuration: Configuration, warn: Warn, syncFi
   }
 }
 
-/** The vault's clock goes on from this time, which must have a form in the log. @throws StartError */
+/** The vault's clock goes on from this time, which must have a form in the log. @throws StartupError */
 async function assertTimeIsReal(store: Store): Promise<void> {
   const seenAt = await store.readSeenTime();
   if (seenAt >= 0 && seenAt <= END_OF_9999_MS) return;
-  throw new StartError(
+  throw new StartupError(
     "The vault's record of the latest time is out of range: the database was altered outside. Restore a backup.",
   );
 }
@@ -87,7 +89,7 @@ async function openShared(configuration: Configuration, database: DatabaseChoice
     await assertClocksAgree(store);
     const isVaultNew = await isNew(store);
     if (isVaultNew && hadVault(dataDir)) {
-      throw new StartError(
+      throw new StartupError(
         `${describeAddress(address)}, holds no vault, but ${dataDir} has served one. Is it the right database? To begin with an empty vault, give another --data-dir.`,
       );
     }
@@ -98,7 +100,7 @@ async function openShared(configuration: Configuration, database: DatabaseChoice
   }
 }
 
-/** Before anything is made: a node that is off must not even begin. @throws StartError */
+/** Before anything is made: a node that is off must not even begin. @throws StartupError */
 async function assertClocksAgree(store: PostgresStore): Promise<void> {
   const askedAt = Date.now();
   const shared = await store.readTime();
@@ -106,7 +108,7 @@ async function assertClocksAgree(store: PostgresStore): Promise<void> {
   if (Math.abs(apartMs) <= MAX_CLOCKS_APART_MS) return;
   const seconds = Math.round(Math.abs(apartMs) / 1000);
   const which = apartMs > 0 ? 'ahead of' : 'behind';
-  throw new StartError(`This node's clock is ${seconds} seconds ${which} the database's. Set it right first.`);
+  throw new StartupError(`This node's clock is ${seconds} seconds ${which} the database's. Set it right first.`);
 }
 
 function readKeys(configuration: Configuration, isVaultThere: boolean, warn: Warn) {

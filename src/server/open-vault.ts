@@ -1,4 +1,5 @@
 /** Opening the vault: the data directory, its lock, the root key, the store, and what the ledger needs in memory. */
+
 import { FIRST_LINK } from '../core/audit.ts';
 import { headMac } from '../crypto/chain.ts';
 import { isSameText, type VaultKeys } from '../crypto/keys.ts';
@@ -6,7 +7,8 @@ import { type Clock, MAX_TIME, startClock } from '../ledger/clock.ts';
 import { SharedClock } from '../ledger/database-clock.ts';
 import { type Memory, readMemory } from '../ledger/vault-state.ts';
 import { layOut } from '../platform/data-dir-paths.ts';
-import { checkPrivateFile, removeUnfinished, StartError } from '../platform/private-files.ts';
+import { StartupError } from '../platform/errors.ts';
+import { checkPrivateFile, removeUnfinished } from '../platform/private-files.ts';
 import type { SyncFile } from '../store/sqlite/wal-sync.ts';
 import type { Store } from '../store/store.ts';
 import type { AnchorFile } from './anchor-file.ts';
@@ -33,7 +35,7 @@ export interface OpenedVault {
   close(): Promise<void>;
 }
 
-/** @throws StartError, StoreFailure: then nothing is left open, and nothing of an existing vault was changed */
+/** @throws StartupError, StoreFailure: then nothing is left open, and nothing of an existing vault was changed */
 export async function openVault(
   configuration: Configuration,
   warn: (line: string) => void,
@@ -86,9 +88,9 @@ export async function openVault(
 }
 
 /** What a move writes last is missing altogether; where the log's head is there, it was not a move that was interrupted. */
-async function recordMissing(store: Store): Promise<StartError> {
+async function recordMissing(store: Store): Promise<StartupError> {
   const { head } = await store.readHead();
-  return new StartError(
+  return new StartupError(
     head === null
       ? 'A move into this database was not finished: run npm run migrate again, as before. If there was none, the database was altered outside: restore a backup.'
       : "The vault's own record is missing from the database: it was altered outside. Restore a backup.",
@@ -124,23 +126,23 @@ async function makeVault(store: Store, keys: VaultKeys, file: string): Promise<v
   }
 }
 
-/** @throws StartError */
+/** @throws StartupError */
 function assertItsKey(keyCheck: string, keys: VaultKeys, file: string): void {
   if (isSameText(keyCheck, keys.checkValue)) return;
-  throw new StartError(`${file} is not the root key of this vault. Put the right one back; nothing was changed.`);
+  throw new StartupError(`${file} is not the root key of this vault. Put the right one back; nothing was changed.`);
 }
 
-/** A clock that goes on from the latest time known, so that what had ended stays ended. @throws StartError */
+/** A clock that goes on from the latest time known, so that what had ended stays ended. @throws StartupError */
 async function openClock(store: Store, lastEntryAt: number, acceptClock: boolean): Promise<Clock> {
   const shared = await store.readTime();
   const now = shared ?? Date.now();
   if (now > MAX_TIME) {
-    throw new StartError(`The ${whose(shared)}clock shows a time after the year 9999. Set it right first.`);
+    throw new StartupError(`The ${whose(shared)}clock shows a time after the year 9999. Set it right first.`);
   }
   const lag = lastEntryAt - now;
   if (lag > MAX_CLOCK_LAG_MS && !acceptClock) {
     const minutes = Math.round(lag / 60_000);
-    throw new StartError(
+    throw new StartupError(
       `The ${whose(shared)}clock is ${minutes} minutes behind the last entry of the log. Set it right; or, if the log's time was the wrong one, start with --accept-clock.`,
     );
   }

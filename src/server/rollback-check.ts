@@ -2,10 +2,11 @@
  * Whether a log has lost entries that were acknowledged: it must reach the anchor. A start on one that does not is refused, unless the
  * operator accepts it, which the entry of that start records.
  */
+
 import { statSync } from 'node:fs';
 import { isHeadAuthentic } from '../crypto/chain.ts';
 import { isSameText, type VaultKeys } from '../crypto/keys.ts';
-import { StartError } from '../platform/private-files.ts';
+import { StartupError } from '../platform/errors.ts';
 import { SqliteLogEnd } from '../store/sqlite/log-end.ts';
 import type { Store } from '../store/store.ts';
 import type { AnchoredEntry, AnchorFile } from './anchor-file.ts';
@@ -28,18 +29,18 @@ const ACCEPT = 'start once with --accept-rollback';
 
 /**
  * Resolves to what to say of a loss that the operator accepts, or null.
- * @throws StartError for one that the operator does not accept
+ * @throws StartupError for one that the operator does not accept
  */
 export async function checkRollback(anchor: AnchorFile, log: AnchoredLog, accepts: boolean): Promise<string | null> {
   const loss = await findLoss(anchor, log);
   if (loss === null) return null;
   if (accepts) return `${loss.what} It goes on all the same (--accept-rollback).`;
-  throw new StartError(`${loss.what} ${loss.remedy}`);
+  throw new StartupError(`${loss.what} ${loss.remedy}`);
 }
 
 /**
  * The same for the embedded database before it is opened, where a write-ahead log was left: opening would drop what cannot be read of
- * it. @throws StartError
+ * it. @throws StartupError
  */
 export async function checkRollbackAtRest(file: string, anchor: AnchorFile, keys: VaultKeys): Promise<void> {
   if ((statSync(`${file}-wal`, { throwIfNoEntry: false })?.size ?? 0) === 0) return;
@@ -50,7 +51,7 @@ export async function checkRollbackAtRest(file: string, anchor: AnchorFile, keys
     if (keyCheck === null || !isSameText(keyCheck, keys.checkValue)) return;
     await checkRollback(anchor, { end, isShared: false, keys }, false);
   } catch (error) {
-    if (error instanceof StartError) throw error;
+    if (error instanceof StartupError) throw error;
     // Opening the store says what is wrong with it.
   } finally {
     end.close();

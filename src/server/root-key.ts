@@ -1,8 +1,10 @@
 /** The root key file. Made only when both it and the vault are new; otherwise what is missing or wrong is a reason not to start. */
+
 import { readFileSync } from 'node:fs';
 import { parseRootKey } from '../crypto/keys.ts';
 import { newRootKey } from '../crypto/random.ts';
-import { checkPrivateFile, isReadableByOthers, StartError, writePrivateFile } from '../platform/private-files.ts';
+import { StartupError } from '../platform/errors.ts';
+import { checkPrivateFile, isReadableByOthers, writePrivateFile } from '../platform/private-files.ts';
 
 export interface RootKeyPlace {
   readonly file: string;
@@ -12,13 +14,13 @@ export interface RootKeyPlace {
   readonly isVaultThere: boolean;
 }
 
-/** Reads the file once, because it may be a pipe. @throws StartError */
+/** Reads the file once, because it may be a pipe. @throws StartupError */
 export function readRootKey({ file, isOwn, isVaultThere }: RootKeyPlace, warn: (line: string) => void): Uint8Array {
   if (isOwn) checkPrivateFile(file);
   const text = readIfThere(file);
   if (text === null) {
     if (isVaultThere) {
-      throw new StartError(
+      throw new StartupError(
         `The root key is missing: ${file}. The vault cannot be opened without it; put it back from your backup. No new one is made.`,
       );
     }
@@ -29,16 +31,16 @@ export function readRootKey({ file, isOwn, isVaultThere }: RootKeyPlace, warn: (
   if (!isOwn && isReadableByOthers(file)) warn(`Others than its owner may read ${file}: chmod 600 it.`);
   const rootKey = parseRootKey(text);
   if (rootKey === null)
-    throw new StartError(`${file} is not a root key: it must hold 32 bytes as base64, on one line.`);
+    throw new StartupError(`${file} is not a root key: it must hold 32 bytes as base64, on one line.`);
   return rootKey;
 }
 
-/** Null where the file does not exist. @throws StartError */
+/** Null where the file does not exist. @throws StartupError */
 function readIfThere(file: string): string | null {
   try {
     return readFileSync(file, 'latin1');
   } catch (error) {
     if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return null;
-    throw new StartError(`${file} cannot be read: ${error instanceof Error ? error.message : 'unknown error'}.`);
+    throw new StartupError(`${file} cannot be read: ${error instanceof Error ? error.message : 'unknown error'}.`);
   }
 }

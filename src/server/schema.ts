@@ -1,12 +1,13 @@
 /** The schema of a shared database, for whoever owns it: what was asked for, done, and said. Needs no root key and no service. */
+
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import { StartError } from '../platform/private-files.ts';
+import { StartupError, UsageError } from '../platform/errors.ts';
 import { describeAddress } from '../store/postgres/address.ts';
 import { printSchema, updateSchema } from '../store/postgres/schema-admin.ts';
 import { StoreFailure } from '../store/store.ts';
 import { chooseDatabase, type DatabaseChoice } from './database-option.ts';
-import { CALLED_AS, UsageError } from './errors.ts';
+import { CALLED_AS } from './errors.ts';
 
 interface SchemaRequest {
   /** Null only where the statements are to be printed. */
@@ -61,12 +62,12 @@ function parse(args: readonly string[]) {
   }
 }
 
-/** Resolves to what to print. @throws StartError */
+/** Resolves to what to print. @throws StartupError */
 export async function runSchemaRequest(request: SchemaRequest): Promise<string> {
   try {
     return await run(request);
   } catch (error) {
-    if (error instanceof StoreFailure) throw new StartError(error.message, { cause: error });
+    if (error instanceof StoreFailure) throw new StartupError(error.message, { cause: error });
     throw error;
   }
 }

@@ -3,11 +3,12 @@
  * beside it, and one whose service was killed is brought in order first, which writes. The copy may be written to; the data
  * directory is not, by a byte, and no service can start there meanwhile.
  */
+
 import { chmodSync, constants, copyFileSync, lstatSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { layOut } from '../platform/data-dir-paths.ts';
-import { StartError } from '../platform/private-files.ts';
+import { StartupError } from '../platform/errors.ts';
 import { DatabaseLock } from '../store/sqlite/lock.ts';
 
 const PREFIX = 'leasehold-migrate-';
@@ -24,11 +25,11 @@ export class StillCopy {
   readonly #lock: DatabaseLock | null;
   readonly #seen: string;
 
-  /** @throws StartError where a service has the directory, or it holds no database */
+  /** @throws StartupError where a service has the directory, or it holds no database */
   constructor(dataDir: string) {
     const { databaseFile, lockFile } = layOut(dataDir);
     if (!isFile(databaseFile))
-      throw new StartError(`${dataDir} holds no vault: there is no ${basename(databaseFile)}.`);
+      throw new StartupError(`${dataDir} holds no vault: there is no ${basename(databaseFile)}.`);
     this.#lockFile = lockFile;
     this.#lock = holdStill(lockFile, dataDir);
     // Not -shm: it is an index of the -wal, and made anew.
@@ -47,10 +48,10 @@ export class StillCopy {
     }
   }
 
-  /** Where there was no lock file to hold, a service may have been started. @throws StartError */
+  /** Where there was no lock file to hold, a service may have been started. @throws StartupError */
   assertStill(): void {
     if (this.#look() === this.#seen) return;
-    throw new StartError(`${this.#originals[0]} changed while it was read: stop what uses it, and run this again.`);
+    throw new StartupError(`${this.#originals[0]} changed while it was read: stop what uses it, and run this again.`);
   }
 
   /** Removes the copy, and gives the directory free. */
@@ -68,7 +69,7 @@ export class StillCopy {
         chmodSync(copy, WRITABLE);
       } catch (error) {
         const why = error instanceof Error && 'code' in error ? String(error.code) : 'unknown error';
-        throw new StartError(
+        throw new StartupError(
           `${original} cannot be copied into ${tmpdir()} to be read (${why}). It needs room for a copy; TMPDIR names another folder.`,
         );
       }
@@ -85,18 +86,18 @@ export class StillCopy {
   }
 }
 
-/** Null where there is no lock: none is made. @throws StartError where a service has it */
+/** Null where there is no lock: none is made. @throws StartupError where a service has it */
 function holdStill(lockFile: string, dataDir: string): DatabaseLock | null {
   if (!isFile(lockFile)) return null;
   const lock = DatabaseLock.hold(lockFile);
-  if (lock === null) throw new StartError(`A Leasehold runs on ${dataDir}. Stop it first; nothing was changed.`);
+  if (lock === null) throw new StartupError(`A Leasehold runs on ${dataDir}. Stop it first; nothing was changed.`);
   return lock;
 }
 
-/** @throws StartError for a link, or what is no file */
+/** @throws StartupError for a link, or what is no file */
 function isFile(path: string): boolean {
   const found = lstatSync(path, { throwIfNoEntry: false });
-  if (found !== undefined && !found.isFile()) throw new StartError(`${path} must be a file, and not a link to one.`);
+  if (found !== undefined && !found.isFile()) throw new StartupError(`${path} must be a file, and not a link to one.`);
   return found !== undefined;
 }
 

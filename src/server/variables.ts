@@ -1,6 +1,7 @@
 /** The environment variables of Leasehold. A misspelt one refuses the start, because it would be ignored without a word. */
+
 import { nearest } from '../core/nearest.ts';
-import { UsageError } from './errors.ts';
+import { UsageError } from '../platform/errors.ts';
 
 const PREFIX = 'LEASEHOLD_';
 

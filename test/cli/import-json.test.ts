@@ -3,9 +3,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { Mistake } from '../../src/cli/errors.ts';
 import { parseJson } from '../../src/cli/import/json.ts';
 import { readJsonFile } from '../../src/cli/import/json-file.ts';
+import { UsageError } from '../../src/platform/errors.ts';
 import { runs } from '../kit/property.ts';
 
 const drafts = (text: string) =>
@@ -73,7 +73,7 @@ for (const [text, rule] of REFUSED) {
   test(`refused with its rule: ${JSON.stringify(text)}`, () => {
     assert.throws(
       () => readJsonFile(text, 'a.json'),
-      (error) => error instanceof Mistake && rule.test(error.message),
+      (error) => error instanceof UsageError && rule.test(error.message),
     );
   });
 }
@@ -82,7 +82,7 @@ test('an error never repeats what the file holds', () => {
   for (const text of ['{"a":hunter2}', '{"a":"hunter2\\q"}', '{"hunter2":1,"hunter2":2}', '{"a":"hunter2"hunter2}']) {
     assert.throws(
       () => readJsonFile(text, 'a.json'),
-      (error) => error instanceof Mistake && !`${error.message}${error.hint}`.includes('hunter2'),
+      (error) => error instanceof UsageError && !`${error.message}${error.hint}`.includes('hunter2'),
     );
   }
 });

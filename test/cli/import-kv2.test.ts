@@ -2,10 +2,11 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Failure, Mistake } from '../../src/cli/errors.ts';
+import { Failure } from '../../src/cli/errors.ts';
 import { Kv2, parseVaultAddress } from '../../src/cli/import/kv2.ts';
 import { readKv2 } from '../../src/cli/import/kv2-source.ts';
 import { Secret } from '../../src/core/secret.ts';
+import { UsageError } from '../../src/platform/errors.ts';
 import type { Scope } from '../kit/directory.ts';
 import { type Kv2Server, type Stored, startKv2Server } from './fake-kv2.ts';
 
@@ -208,8 +209,8 @@ test('a name that is no well-formed Unicode is told with its place, and nothing 
 test('who breaks off is heard at once', async (t) => {
   const breaking = new AbortController();
   const server = await startKv2Server(t, {}, { answer: () => true });
-  setTimeout(() => breaking.abort(new Mistake('broken off')), 50);
-  await assert.rejects(readFrom(server, { signal: breaking.signal }), new Mistake('broken off'));
+  setTimeout(() => breaking.abort(new UsageError('broken off')), 50);
+  await assert.rejects(readFrom(server, { signal: breaking.signal }), new UsageError('broken off'));
 });
 
 test('plain HTTP goes to this machine alone', () => {
@@ -225,6 +226,6 @@ test('plain HTTP goes to this machine alone', () => {
     'https://a:b@c',
     'https://c?d',
   ]) {
-    assert.throws(() => parseVaultAddress(text), Mistake, text);
+    assert.throws(() => parseVaultAddress(text), UsageError, text);
   }
 });

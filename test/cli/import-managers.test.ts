@@ -3,9 +3,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { strToU8, zipSync } from 'fflate';
-import { Mistake } from '../../src/cli/errors.ts';
 import type { Reading } from '../../src/cli/import/item.ts';
 import { formatOf, readSource, type SourceFormat } from '../../src/cli/import/sources.ts';
+import { UsageError } from '../../src/platform/errors.ts';
 
 const read = (bytes: Uint8Array | string, name: string, wanted: SourceFormat | null = null): Promise<Reading> => {
   const all = typeof bytes === 'string' ? strToU8(bytes) : bytes;
@@ -14,7 +14,7 @@ const read = (bytes: Uint8Array | string, name: string, wanted: SourceFormat | n
 const shown = ({ drafts }: Reading) =>
   drafts.map(({ names, value, type }) => `${names.join('/')} = ${value.reveal()} (${type})`);
 const refuses = (reading: Promise<Reading>, rule: RegExp) =>
-  assert.rejects(reading, (error) => error instanceof Mistake && rule.test(error.message));
+  assert.rejects(reading, (error) => error instanceof UsageError && rule.test(error.message));
 
 const item = (title: string, details: object, state = 'active') => ({
   uuid: title,
@@ -165,7 +165,7 @@ test('Bitwarden: an encrypted export is refused, with the way to another one', a
     const text = JSON.stringify({ encrypted: true, passwordProtected, data: '2.a|b|c', items: [] });
     await assert.rejects(
       read(text, 'export.json'),
-      (error) => error instanceof Mistake && /is encrypted/.test(error.message) && /\.json/.test(error.hint ?? ''),
+      (error) => error instanceof UsageError && /is encrypted/.test(error.message) && /\.json/.test(error.hint ?? ''),
     );
   }
 });
@@ -217,7 +217,7 @@ test('a CSV that is none is refused, and never quoted', async () => {
   for (const [text, rule] of cases) {
     await assert.rejects(
       read(text, 'a.csv'),
-      (error) => error instanceof Mistake && rule.test(error.message) && !error.message.includes('hunter2'),
+      (error) => error instanceof UsageError && rule.test(error.message) && !error.message.includes('hunter2'),
     );
   }
 });

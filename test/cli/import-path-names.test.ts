@@ -3,9 +3,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { Mistake } from '../../src/cli/errors.ts';
 import { parsePrefix, toPath, toSegment } from '../../src/cli/import/path-names.ts';
 import { brokenPathRule } from '../../src/core/path.ts';
+import { UsageError } from '../../src/platform/errors.ts';
 import { anyText, runs } from '../kit/property.ts';
 
 const SEGMENTS: readonly [name: string, segment: string][] = [
@@ -61,6 +61,6 @@ test('a prefix keeps the grammar as it is, or is a mistake', () => {
   assert.deepEqual(parsePrefix('shop/dev/'), ['shop', 'dev']);
   assert.deepEqual(parsePrefix(null), []);
   for (const text of ['/shop', 'a//b', '../a', 'a b', '/']) {
-    assert.throws(() => parsePrefix(text), Mistake, text);
+    assert.throws(() => parsePrefix(text), UsageError, text);
   }
 });

@@ -176,7 +176,7 @@ test('whatever a file holds, it is a policy or a problem, never a crash', async 
     fc.asyncProperty(anyJson, async (text) => {
       await readPolicyText(text, 'n').then(
         () => assert.fail('it took anything'),
-        (error: Error) => assert.equal(error.constructor.name, 'Mistake', text),
+        (error: Error) => assert.equal(error.constructor.name, 'UsageError', text),
       );
     }),
     runs(200),

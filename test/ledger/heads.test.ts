@@ -6,7 +6,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { exportAuditKey } from '../../src/crypto/keys.ts';
-import { StartError } from '../../src/platform/private-files.ts';
+import { StartupError } from '../../src/platform/errors.ts';
 import { runVerifier } from '../crypto/python-verifier.ts';
 import { keysOf } from '../crypto/vectors.ts';
 import { dumpOutside, rowsOutside, runOutside } from '../kit/direct-db.ts';
@@ -173,7 +173,7 @@ for (const [what, retrievals] of [
     const before = await dumpOutside(dataDir);
     await assert.rejects(
       startTestService(t, [], dataDir),
-      (error) => error instanceof StartError && !error.message.includes('\n'),
+      (error) => error instanceof StartupError && !error.message.includes('\n'),
     );
     assert.deepEqual(await dumpOutside(dataDir), before);
   });

@@ -5,8 +5,8 @@ import { chmodSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { parseAllowList } from '../../src/mcp/allowlist.ts';
-import { SetupError } from '../../src/mcp/errors.ts';
 import { checkPrograms } from '../../src/mcp/programs.ts';
+import { UsageError } from '../../src/platform/errors.ts';
 import { temporaryFolder } from '../kit/directory.ts';
 
 const WHOLE = `
@@ -98,13 +98,13 @@ for (const [from, to, says] of BROKEN) {
     assert.notEqual(text, WHOLE);
     assert.throws(
       () => parseAllowList(text),
-      (error) => error instanceof SetupError && says.test(error.message),
+      (error) => error instanceof UsageError && says.test(error.message),
     );
   });
 }
 
 test('a list without a command is a mistake', () => {
-  for (const text of ['', '[commands]']) assert.throws(() => parseAllowList(text), SetupError);
+  for (const text of ['', '[commands]']) assert.throws(() => parseAllowList(text), UsageError);
 });
 
 function listOf(program: string, folder: string, more = ''): ReturnType<typeof parseAllowList> {
@@ -125,7 +125,7 @@ test('a program or a folder that is missing, or that others may change, is refus
   symlinkSync(program, join(folder, 'link'));
   await checkPrograms(listOf(join(folder, 'link'), folder));
   const refused = async (list: ReturnType<typeof listOf>, says: RegExp) =>
-    assert.rejects(checkPrograms(list), (error) => error instanceof SetupError && says.test(error.message));
+    assert.rejects(checkPrograms(list), (error) => error instanceof UsageError && says.test(error.message));
   await refused(listOf(join(folder, 'none'), folder), /^commands\.a\.program: cannot be read \(ENOENT\)$/);
   await refused(listOf(program, join(folder, 'none')), /^commands\.a\.folder: cannot be read \(ENOENT\)$/);
   await refused(listOf(program, program), /^commands\.a\.folder: must be a directory$/);

@@ -15,8 +15,8 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { SetupError } from '../../src/mcp/errors.ts';
 import { FilesFolder } from '../../src/mcp/file-directory.ts';
+import { UsageError } from '../../src/platform/errors.ts';
 import { temporaryFolder } from '../kit/directory.ts';
 import { connect, shows, startStage, TRANSPORTS, VALUE } from './fixture.ts';
 
@@ -191,8 +191,8 @@ test('a directory that is not private, not ours to use, or a link is refused at 
   symlinkSync(join(folder, 'private'), join(folder, 'link'));
   writeFileSync(join(folder, 'file'), '');
   for (const name of ['open', 'link', 'file', 'missing']) {
-    await assert.rejects(FilesFolder.open(join(folder, name)), SetupError, name);
+    await assert.rejects(FilesFolder.open(join(folder, name)), UsageError, name);
   }
-  await assert.rejects(FilesFolder.open('relative'), SetupError);
+  await assert.rejects(FilesFolder.open('relative'), UsageError);
   assert.equal((await FilesFolder.open(join(folder, 'private'))).strangers, 0);
 });

@@ -7,9 +7,9 @@ import { connect as connectSocket } from 'node:net';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { Secret } from '../../src/core/secret.ts';
-import { SetupError } from '../../src/mcp/errors.ts';
 import { parsePlace } from '../../src/mcp/http.ts';
 import { createTokenCheck, makeToken, readToken } from '../../src/mcp/token.ts';
+import { UsageError } from '../../src/platform/errors.ts';
 import { temporaryFolder } from '../kit/directory.ts';
 import { shows, startHttp, startStage, VALUE } from './fixture.ts';
 
@@ -165,7 +165,7 @@ test('it listens on loopback, and nowhere else', async () => {
   assert.deepEqual(parsePlace('127.0.0.1:7800'), { host: '127.0.0.1', port: 7800 });
   assert.deepEqual(parsePlace('[::1]:0'), { host: '[::1]', port: 0 });
   for (const text of ['0.0.0.0:1', '192.168.0.1:1', 'example.org:1', '127.0.0.1', ':1', 'localhost:70000', '::1:1']) {
-    assert.throws(() => parsePlace(text), SetupError, text);
+    assert.throws(() => parsePlace(text), UsageError, text);
   }
 });
 
@@ -177,15 +177,15 @@ test('a token is read from a private file of one line, and made anew each time o
   assert.match(makeToken().reveal(), /^lhm_[A-Za-z0-9_-]{43}$/);
   assert.notEqual(makeToken().reveal(), makeToken().reveal());
   symlinkSync(file, join(folder, 'link'));
-  await assert.rejects(readToken(join(folder, 'link')), SetupError);
-  await assert.rejects(readToken(join(folder, 'none')), SetupError);
+  await assert.rejects(readToken(join(folder, 'link')), UsageError);
+  await assert.rejects(readToken(join(folder, 'none')), UsageError);
   for (const text of ['short', `${'a'.repeat(40)}\n${'b'.repeat(40)}`, `${'a'.repeat(40)} b`, '']) {
     writeFileSync(file, text);
-    await assert.rejects(readToken(file), (error) => error instanceof SetupError && !error.message.includes('aaa'));
+    await assert.rejects(readToken(file), (error) => error instanceof UsageError && !error.message.includes('aaa'));
   }
   writeFileSync(file, 'a'.repeat(40));
   chmodSync(file, 0o644);
-  await assert.rejects(readToken(file), SetupError);
+  await assert.rejects(readToken(file), UsageError);
 });
 
 test('the check of the token takes every header for what it is', async () => {

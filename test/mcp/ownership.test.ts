@@ -5,8 +5,8 @@ import { execFileSync } from 'node:child_process';
 import { chmodSync, chownSync, lchownSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { SetupError } from '../../src/mcp/errors.ts';
 import { checkOwnership } from '../../src/mcp/ownership.ts';
+import { UsageError } from '../../src/platform/errors.ts';
 import { newHome } from '../kit/command.ts';
 import { temporaryFolder } from '../kit/directory.ts';
 import { startTestService } from '../kit/service.ts';
@@ -172,7 +172,7 @@ test('links are followed as the kernel follows them', async (t) => {
   ] as const) {
     await assert.rejects(
       checkOwnership(at(path), 'x'),
-      (error) => error instanceof SetupError && error.message === `x: cannot be read (${code})`,
+      (error) => error instanceof UsageError && error.message === `x: cannot be read (${code})`,
     );
   }
 });

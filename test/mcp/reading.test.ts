@@ -3,8 +3,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Leasehold } from '../../src/client/leasehold.ts';
-import { SetupError } from '../../src/mcp/errors.ts';
 import { openMcp } from '../../src/mcp/server.ts';
+import { UsageError } from '../../src/platform/errors.ts';
 import { startTestService } from '../kit/service.ts';
 import { connect, shows, startStage, TRANSPORTS } from './fixture.ts';
 
@@ -152,5 +152,5 @@ test('an administrator is refused before anything is served', async (t) => {
   const { address, adminToken } = await startTestService(t);
   const client = new Leasehold({ address, token: adminToken });
   const parts = { client, filesDir: null, commands: [], allowsValues: false, version: '0', log: () => undefined };
-  await assert.rejects(openMcp(parts), SetupError);
+  await assert.rejects(openMcp(parts), UsageError);
 });

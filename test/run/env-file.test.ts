@@ -5,8 +5,8 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import { UsageError } from '../../src/platform/errors.ts';
 import { type Assignment, parseEnvFile, readEnvFile } from '../../src/run/env-file.ts';
-import { Misuse } from '../../src/run/errors.ts';
 import { isReference, parseReference, parseSource, writeReference } from '../../src/run/references.ts';
 import { temporaryFolder } from '../kit/directory.ts';
 import { anyText, runs } from '../kit/property.ts';
@@ -111,7 +111,7 @@ const BROKEN: readonly [text: string, message: string][] = [
   ['1A=hunter2', '.env, line 1: is neither NAME=value nor a comment'],
 ];
 test('a mistake names the file, the line and the rule, never what stands there', () => {
-  for (const [text, message] of BROKEN) assert.throws(() => read(text), { name: 'Misuse', message });
+  for (const [text, message] of BROKEN) assert.throws(() => read(text), { name: 'UsageError', message });
   const bytes = Buffer.concat([Buffer.from('A=1\nB='), Buffer.from([0xff, 0xfe])]);
   assert.throws(() => parseEnvFile(bytes, '.env'), { message: '.env, line 2: is not UTF-8' });
 });
@@ -151,7 +151,7 @@ test('fuzzed: what is written in quotes is read back, and any text is read or re
       try {
         assignments = parseEnvFile(bytes, '.env');
       } catch (error) {
-        assert.equal(error instanceof Misuse, true);
+        assert.equal(error instanceof UsageError, true);
       }
       for (const { valueSpan, lineSpan } of assignments)
         assert.equal(lineSpan[0] < valueSpan[0] && valueSpan[0] <= valueSpan[1] && valueSpan[1] <= lineSpan[1], true);
@@ -203,7 +203,7 @@ test('what looks like a reference and is none is refused, and not repeated', () 
     assert.equal(isReference(text), true, text);
     assert.throws(
       () => parseReference(text, '.env, line 3'),
-      (error: Misuse) => /^\.env, line 3: /.test(error.message) && !error.message.includes(`${text} `),
+      (error: UsageError) => /^\.env, line 3: /.test(error.message) && !error.message.includes(`${text} `),
       text,
     );
   }

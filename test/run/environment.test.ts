@@ -162,5 +162,5 @@ test('a place that others can enter or that is a link is not used, nor does a fi
   assert.throws(() => files.write('A', new Secret('x')), { code: 'EEXIST' });
   assert.equal(existsSync(join(folder, 'target')), false);
   for (const name of ['../x', 'a/b', '.', '..'])
-    assert.throws(() => files.write(name, new Secret('x')), { name: 'Misuse' });
+    assert.throws(() => files.write(name, new Secret('x')), { name: 'UsageError' });
 });

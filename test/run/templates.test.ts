@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Secret } from '../../src/core/secret.ts';
-import { Misuse } from '../../src/run/errors.ts';
+import { UsageError } from '../../src/platform/errors.ts';
 import { fillTemplates, parseTemplate } from '../../src/run/templates.ts';
 
 const fill = (text: string, values: Readonly<Record<string, string>>): string | undefined => {
@@ -34,7 +34,7 @@ test('a text without references is none of ours, and one that is misspelt is ref
   ]) {
     assert.throws(
       () => parseTemplate('A', text, 'here'),
-      (error) => error instanceof Misuse && /^here: /.test(error.message),
+      (error) => error instanceof UsageError && /^here: /.test(error.message),
     );
   }
 });

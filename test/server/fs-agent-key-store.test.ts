@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { StartError } from '../../src/platform/private-files.ts';
+import { StartupError } from '../../src/platform/errors.ts';
 import { readAgentKey, verifyAs } from '../kit/client.ts';
 import { runOutside } from '../kit/direct-db.ts';
 import { startTestService, type TestService } from '../kit/service.ts';
@@ -136,7 +136,7 @@ test('an id that is a directory is no crash: the start goes on, or is refused in
   const dataDir = await copyVault(t);
   mkdirSync(agents(dataDir, 'odd', 'agent_id'), { recursive: true, mode: 0o700 });
   await startTestService(t, [], dataDir).catch((error) =>
-    assert.equal(error instanceof StartError, true, String(error)),
+    assert.equal(error instanceof StartupError, true, String(error)),
   );
 });
 

@@ -18,7 +18,7 @@ import {
 import { writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { test } from 'node:test';
-import { StartError } from '../../src/platform/private-files.ts';
+import { StartupError } from '../../src/platform/errors.ts';
 import { createClient } from '../kit/client.ts';
 import { dumpOutside } from '../kit/direct-db.ts';
 import { temporaryFolder } from '../kit/directory.ts';
@@ -166,7 +166,7 @@ test('a given token that lies in daemon.token itself is not taken away from the 
   writeFileSync(file, `${token}\n`, { mode: 0o600 });
   // To refuse it would be an answer too.
   await startTestService(t, ['--admin-token-file', file], dataDir).catch((error) =>
-    assert.equal(error instanceof StartError, true, String(error)),
+    assert.equal(error instanceof StartupError, true, String(error)),
   );
   assert.equal(existsSync(file) && readFileSync(file, 'utf8'), `${token}\n`);
 });

@@ -8,7 +8,7 @@ import { request } from 'node:http';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { StartError } from '../../src/platform/private-files.ts';
+import { StartupError } from '../../src/platform/errors.ts';
 import { createClient } from '../kit/client.ts';
 import { temporaryFolder } from '../kit/directory.ts';
 import { runProgram, startProcess } from '../kit/process.ts';
@@ -19,7 +19,7 @@ import { copyVault, photographRunning } from './vaults.ts';
 
 /** Claims a reason not to start, of one line. */
 const isOneLine = (line: RegExp) => (error: unknown) =>
-  error instanceof StartError && line.test(error.message) && !error.message.includes('\n');
+  error instanceof StartupError && line.test(error.message) && !error.message.includes('\n');
 
 test('a second service on the data directory is refused within seconds, whatever its flags, and changes nothing', async (t) => {
   const dataDir = await copyVault(t);

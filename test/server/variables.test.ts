@@ -4,8 +4,8 @@ import assert from 'node:assert/strict';
 import { globSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { UsageError } from '../../src/platform/errors.ts';
 import { help, readConfiguration } from '../../src/server/configuration.ts';
-import { UsageError } from '../../src/server/errors.ts';
 import { rejectUnknownVariables } from '../../src/server/variables.ts';
 import { ROOT } from '../conventions/source.ts';
 

@@ -1,8 +1,10 @@
 /** `leasehold completion`: what a shell needs to complete our words. The scripts ask the command itself at each key press. */
+
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { UsageError } from '../../platform/errors.ts';
 import type { Command } from '../command.ts';
-import { EXIT, Mistake } from '../errors.ts';
+import { EXIT } from '../errors.ts';
 
 const SHELLS = ['bash', 'zsh', 'fish'] as const;
 
@@ -21,7 +23,7 @@ export const completion: Command = {
   asksService: false,
   run({ argument, output }) {
     const shell = SHELLS.find((known) => known === argument('SHELL'));
-    if (shell === undefined) throw new Mistake(`SHELL: must be one of ${SHELLS.join(', ')}`);
+    if (shell === undefined) throw new UsageError(`SHELL: must be one of ${SHELLS.join(', ')}`);
     const file = join(import.meta.dirname, '..', 'completion', `leasehold.${shell}`);
     output.text(readFileSync(file, 'utf8').trimEnd());
     return Promise.resolve(EXIT.OK);

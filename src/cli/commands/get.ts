@@ -1,8 +1,10 @@
 /** `leasehold get`: a value, bare into a pipe, and not by accident onto a terminal. */
+
 import type { Retrieved } from '../../client/leasehold.ts';
 import { parsePath } from '../../core/path.ts';
+import { UsageError } from '../../platform/errors.ts';
 import type { Command, Invocation } from '../command.ts';
-import { EXIT, Mistake } from '../errors.ts';
+import { EXIT } from '../errors.ts';
 import { withWayThere } from '../explain-denial.ts';
 import { readDuration, readWholeNumber } from '../flag-values.ts';
 import { assertHarmless, toVariableName } from '../output/variables.ts';
@@ -39,7 +41,7 @@ export const get: Command = {
     const field = invocation.flag('field');
     // A retrieval leaves a lease and an entry: what can't be printed is not retrieved.
     if (field !== null && !FIELDS.includes(field)) {
-      throw new Mistake(`--field: there is no such field; there are ${FIELDS.join(', ')}`);
+      throw new UsageError(`--field: there is no such field; there are ${FIELDS.join(', ')}`);
     }
     if (invocation.flag('output') === 'env' && field === null) assertHarmless(toVariableName(path));
     const showsValue = field === null || field === 'value';
@@ -59,10 +61,10 @@ export const get: Command = {
   },
 };
 
-/** Whether it may be shown. @throws Mistake where nobody is there to say so */
+/** Whether it may be shown. @throws UsageError where nobody is there to say so */
 async function askBefore({ terminal, signal }: Invocation, path: string): Promise<boolean> {
   if (!canAsk(terminal)) {
-    throw new Mistake('the value would be shown on the terminal', 'Say --reveal, or send it into a pipe or a file.');
+    throw new UsageError('the value would be shown on the terminal', 'Say --reveal, or send it into a pipe or a file.');
   }
   return confirm({ terminal, signal }, `The value of ${path} will stand on this terminal. Show it?`);
 }

@@ -1,8 +1,9 @@
 /** `leasehold import`: the row of the table, and the ports that an import gets from the terminal. */
+
 import { basename, resolve } from 'node:path';
 import { Secret } from '../../core/secret.ts';
+import { UsageError } from '../../platform/errors.ts';
 import type { Command, Invocation } from '../command.ts';
-import { Mistake } from '../errors.ts';
 import { YES } from '../flags.ts';
 import type { Ports } from '../import/import.ts';
 import type { Reading } from '../import/item.ts';
@@ -65,7 +66,7 @@ export const importing: Command = {
     const file = invocation.optional('FILE');
     const address = invocation.flag('vault-addr') ?? (file === null ? vaultVariable(invocation, 'ADDR') : null);
     if ((file === null) === (address === null)) {
-      throw new Mistake(
+      throw new UsageError(
         'give a FILE, or --vault-addr URL (VAULT_ADDR, BAO_ADDR), and not both',
         'leasehold import --help',
       );
@@ -114,7 +115,7 @@ async function readVault(invocation: Invocation, from: string): Promise<Read> {
   const token = vaultVariable(invocation, 'TOKEN');
   const address = parseVaultAddress(from);
   if (token === null) {
-    throw new Mistake('there is no token for Vault', 'Set VAULT_TOKEN or BAO_TOKEN; a token is never an argument.');
+    throw new UsageError('there is no token for Vault', 'Set VAULT_TOKEN or BAO_TOKEN; a token is never an argument.');
   }
   const mount = segmentsOf('mount', invocation.flag('mount') ?? 'secret').join('/');
   const below = segmentsOf('below', invocation.flag('below') ?? '');
@@ -128,11 +129,11 @@ async function readVault(invocation: Invocation, from: string): Promise<Read> {
   }
 }
 
-/** Folders of Vault, slashes at their ends or not. @throws Mistake for what would lead elsewhere */
+/** Folders of Vault, slashes at their ends or not. @throws UsageError for what would lead elsewhere */
 function segmentsOf(flag: string, text: string): readonly string[] {
   const segments = text.split('/').filter((segment) => segment !== '');
   if (segments.some((segment) => segment === '.' || segment === '..'))
-    throw new Mistake(`--${flag}: must not have . or ..`);
+    throw new UsageError(`--${flag}: must not have . or ..`);
   return segments;
 }
 

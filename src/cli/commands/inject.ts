@@ -1,12 +1,13 @@
 /** `leasehold inject`: a text with references becomes a text with values, in a private file or a pipe. */
+
 import { writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { codeOf } from '../../platform/errno.ts';
-import { Misuse } from '../../run/errors.ts';
+import { UsageError } from '../../platform/errors.ts';
 import { type Borrowed, borrow, giveBack, NotLent } from '../../run/leases.ts';
 import { fillTemplates, type ParsedTemplate, parseTemplate } from '../../run/templates.ts';
 import type { Command, Invocation } from '../command.ts';
-import { EXIT, Mistake } from '../errors.ts';
+import { EXIT } from '../errors.ts';
 import { readDuration } from '../flag-values.ts';
 import { lenderOf, tellRefusals } from '../lease-env.ts';
 import { readInput } from '../policy/input.ts';
@@ -38,7 +39,7 @@ export const inject: Command = {
     const [file, out] = [invocation.argument('FILE'), invocation.flag('out')];
     const ttlSeconds = readDuration(invocation, 'ttl');
     if (out === null && terminal.stdout.isTTY === true)
-      throw new Mistake('the values would be shown on the terminal', 'Give --out FILE, or send them into a pipe.');
+      throw new UsageError('the values would be shown on the terminal', 'Give --out FILE, or send them into a pipe.');
     const { template, wanted } = parse(await readInput(invocation, file), file);
     const lender = lenderOf(invocation, invocation.connect());
     let borrowed: Borrowed;
@@ -54,18 +55,14 @@ export const inject: Command = {
   },
 };
 
-/** @throws Mistake */
+/** @throws UsageError */
 function parse(text: string, file: string): ParsedTemplate {
-  try {
-    const parsed = parseTemplate(NAME, text, file);
-    if (parsed !== null) return parsed;
-  } catch (error) {
-    throw error instanceof Misuse ? new Mistake(error.message, error.hint) : error;
-  }
-  throw new Mistake(`${file}: has no reference {{leasehold://PATH}}`);
+  const parsed = parseTemplate(NAME, text, file);
+  if (parsed !== null) return parsed;
+  throw new UsageError(`${file}: has no reference {{leasehold://PATH}}`);
 }
 
-/** A file that cannot be written leaves no lease. @throws Mistake */
+/** A file that cannot be written leaves no lease. @throws UsageError */
 async function write(
   { terminal }: Invocation,
   path: string,
@@ -76,7 +73,7 @@ async function write(
     writeFileSync(path, text, { flag: 'wx', mode: 0o600 });
   } catch (error) {
     await undo();
-    throw new Mistake(`${path} cannot be written${codeOf(error)}`, 'Give a file that does not exist.');
+    throw new UsageError(`${path} cannot be written${codeOf(error)}`, 'Give a file that does not exist.');
   }
   say(terminal, `Wrote ${path}. It holds the values: delete it when nothing needs it.`);
 }

@@ -1,10 +1,12 @@
 /** Commands on leases. */
+
 import type { Lease, RevokeRequest } from '../../client/types.ts';
 import { parseActorName, parseLeaseId } from '../../core/names.ts';
 import { parsePath } from '../../core/path.ts';
+import { UsageError } from '../../platform/errors.ts';
 import type { Command, Invocation } from '../command.ts';
 import { askFirst } from '../confirm.ts';
-import { EXIT, Mistake } from '../errors.ts';
+import { EXIT } from '../errors.ts';
 import { readChoice, readFlag } from '../flag-values.ts';
 import { YES } from '../flags.ts';
 import { counted } from '../plural.ts';
@@ -86,7 +88,7 @@ const revoke: Command = {
     const ids = invocation.many('LEASE_ID').map(parseLeaseId);
     const which = readWhich(invocation);
     if ((Object.keys(which).length === 0) === (ids.length === 0)) {
-      throw new Mistake('give LEASE_ID, or --of and --path, and not both', 'leasehold lease revoke --help');
+      throw new UsageError('give LEASE_ID, or --of and --path, and not both', 'leasehold lease revoke --help');
     }
     const vault = invocation.connect();
     if (ids.length > 0) {

@@ -1,9 +1,11 @@
 /** `mcp`: serves the Model Context Protocol as one agent. Nothing but the protocol goes to standard output. */
+
 import { resolve } from 'node:path';
 import type { AllowedCommand } from '../../mcp/allowlist.ts';
 import type { Mcp } from '../../mcp/server.ts';
+import { UsageError } from '../../platform/errors.ts';
 import type { Command, Invocation } from '../command.ts';
-import { EXIT, Mistake } from '../errors.ts';
+import { Cancelled, EXIT } from '../errors.ts';
 import { say } from '../terminal.ts';
 import { readVersion } from '../version.ts';
 
@@ -38,12 +40,11 @@ export const mcp: Command = {
   ],
   asksService: true,
   async run(invocation) {
-    const { SetupError } = await import('../../mcp/errors.ts');
     try {
       return await serve(invocation);
     } catch (error) {
-      if (error instanceof SetupError) throw new Mistake(error.message, 'docs/mcp.md has examples.');
-      throw error;
+      const lacksHint = error instanceof UsageError && error.hint === null && !(error instanceof Cancelled);
+      throw lacksHint ? new UsageError(error.message, 'docs/mcp.md has examples.') : error;
     }
   },
 };
@@ -54,7 +55,7 @@ async function serve(invocation: Invocation): Promise<number> {
   const log = (line: string): void => say(terminal, `leasehold mcp: ${line}`);
   const place = invocation.flag('http');
   if (place === null && invocation.flag('http-token-file') !== null) {
-    throw new Mistake('--http-token-file is of use only together with --http');
+    throw new UsageError('--http-token-file is of use only together with --http');
   }
   // WHY here: every other command starts without the protocol's library.
   const { openMcp } = await import('../../mcp/server.ts');

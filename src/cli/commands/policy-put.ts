@@ -1,10 +1,12 @@
 /** The command that puts one policy: one that is new at once, and in the place of another one after a question. */
+
 import { LeaseholdError } from '../../client/errors.ts';
 import type { Policies } from '../../client/policies.ts';
 import type { Policy } from '../../client/types.ts';
 import { ACTIONS, type PolicyDraft } from '../../core/policy.ts';
+import { UsageError } from '../../platform/errors.ts';
 import type { Command, Invocation } from '../command.ts';
-import { EXIT, Mistake } from '../errors.ts';
+import { EXIT } from '../errors.ts';
 import { YES } from '../flags.ts';
 import { parseDuration } from '../plural.ts';
 import { readFields, toPolicy, toReplacement } from '../policy/fields.ts';
@@ -117,14 +119,14 @@ const FLAG_OF: Readonly<Record<string, string>> = {
 /** Neither paths nor actions hold commas. */
 const listOf = (given: readonly string[]): string[] => given.flatMap((text) => text.split(','));
 
-/** @throws Mistake */
+/** @throws UsageError */
 async function readDraft(invocation: Invocation, name: string): Promise<PolicyDraft> {
   const file = invocation.flag('file');
   const [principal, maxTtl] = [invocation.flag('principal'), invocation.flag('max-ttl')];
   const [resources, actions] = [listOf(invocation.flags('resource')), listOf(invocation.flags('action'))];
   if (file !== null) {
     if (principal !== null || maxTtl !== null || resources.length + actions.length > 0)
-      throw new Mistake('--file has all of the policy; give it, or the other flags');
+      throw new UsageError('--file has all of the policy; give it, or the other flags');
     if (file === '-') return readPolicyText(await readInput(invocation, file), name);
     return readPolicyFile(invocation, file, name);
   }

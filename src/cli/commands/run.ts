@@ -1,13 +1,12 @@
 /** `leasehold run`: a program with values in its environment, and nowhere else. */
 
+import { UsageError } from '../../platform/errors.ts';
 import { readIgnored } from '../../platform/inherited-signals.ts';
 import { plan } from '../../run/env-bindings.ts';
-import { Misuse } from '../../run/errors.ts';
 import { endAs } from '../../run/exit-status.ts';
 import { NotLent } from '../../run/leases.ts';
 import { run as runProgram } from '../../run/run.ts';
 import type { Command, Invocation } from '../command.ts';
-import { Mistake } from '../errors.ts';
 import { readDuration } from '../flag-values.ts';
 import { lenderOf, tellRefusals } from '../lease-env.ts';
 import { outliveOutput, say } from '../terminal.ts';
@@ -67,7 +66,7 @@ export const run: Command = {
     const { terminal, rest } = invocation;
     const [file, ...words] = rest;
     if (file === undefined || file === '')
-      throw new Mistake('Put the command after --: leasehold run -e NAME=PATH -- COMMAND', 'leasehold run --help');
+      throw new UsageError('Put the command after --: leasehold run -e NAME=PATH -- COMMAND', 'leasehold run --help');
     const [env, envFiles] = [invocation.flags('env'), invocation.flags('env-file')];
     const mapping = findMapping(invocation, env.length + envFiles.length > 0);
     try {
@@ -92,21 +91,20 @@ export const run: Command = {
       if ('signal' in ending || ending.isCut === true) await invocation.close();
       return await endAs(ending);
     } catch (error) {
-      if (error instanceof Misuse) throw new Mistake(error.message, error.hint);
       if (error instanceof NotLent) throw tellRefusals(invocation, error.refused);
       throw error;
     }
   },
 };
 
-/** Of [run.NAME], or of [run.default] where nothing was typed. @throws Mistake */
+/** Of [run.NAME], or of [run.default] where nothing was typed. @throws UsageError */
 function findMapping({ settings, terminal, optional }: Invocation, isTyped: boolean): string[] {
   const name = optional('NAME');
   if (name === null && isTyped) return [];
   const found = settings.runs.get(name ?? 'default');
   if (found === undefined) {
     const hint = 'Give --env NAME=PATH or --env-file FILE, or write [run.default] into leasehold.toml.';
-    throw new Mistake(name === null ? 'there is nothing to deliver' : `no file has [run.${name}]`, hint);
+    throw new UsageError(name === null ? 'there is nothing to deliver' : `no file has [run.${name}]`, hint);
   }
   const pairs = [...found.value].map(([variable, path]) => `${variable}=${path}`);
   // Nobody typed which credentials the program gets.

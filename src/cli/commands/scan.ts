@@ -1,7 +1,8 @@
 /** `leasehold scan`: the row of the table, and the ports that a scan gets from the terminal. */
+
 import { resolve } from 'node:path';
+import { UsageError } from '../../platform/errors.ts';
 import type { Command } from '../command.ts';
-import { Mistake } from '../errors.ts';
 import { YES } from '../flags.ts';
 import type { Printable } from '../output/cells.ts';
 import { startProgress } from '../progress.ts';
@@ -45,10 +46,10 @@ export const scanning: Command = {
     const { moveFindings, report, scan } = await import('../scan/scan.ts');
     const isMoving = invocation.isOn('move');
     if (!isMoving && ['prefix', 'yes', 'dry-run'].some((flag) => invocation.isOn(flag))) {
-      throw new Mistake('--prefix, --yes and --dry-run go with --move', 'leasehold scan --help');
+      throw new UsageError('--prefix, --yes and --dry-run go with --move', 'leasehold scan --help');
     }
     const prefix = parsePrefix(invocation.flag('prefix'));
-    if (isMoving && prefix.length === 0) throw new Mistake('--move needs --prefix PATH: where it goes in the vault');
+    if (isMoving && prefix.length === 0) throw new UsageError('--move needs --prefix PATH: where it goes in the vault');
     const root = resolve(terminal.folder, invocation.optional('DIR') ?? '.');
     const progress = startProgress(terminal, 'Scanning');
     const options = {

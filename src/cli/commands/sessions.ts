@@ -3,9 +3,10 @@
 import { LeaseholdError } from '../../client/errors.ts';
 import type { Leasehold } from '../../client/leasehold.ts';
 import { Secret } from '../../core/secret.ts';
+import { UsageError } from '../../platform/errors.ts';
 import type { Command } from '../command.ts';
 import { connect } from '../connect.ts';
-import { EXIT, Mistake, valueInArguments } from '../errors.ts';
+import { EXIT, valueInArguments } from '../errors.ts';
 import { askHidden, type Question } from '../prompt.ts';
 import { loginsPath, readLogin, writeLogin } from '../settings/logins.ts';
 import { placesOf } from '../settings/resolve.ts';
@@ -111,7 +112,7 @@ const logout: Command = {
     const address = settings.address.value;
     const kept = readLogin(places, address);
     const wasThere = writeLogin(places, address, null);
-    if (!wasThere) throw new Mistake(`there is no login for ${address}`);
+    if (!wasThere) throw new UsageError(`there is no login for ${address}`);
     if (kept?.kind === 'session') await endSession(settings, kept.token, signal);
     say(terminal, `Logged out of ${address}.`);
     return EXIT.OK;
@@ -120,15 +121,15 @@ const logout: Command = {
 
 const MAX_TOKEN_BYTES = 1024;
 
-/** A line. @throws Mistake, the signal's reason */
+/** A line. @throws UsageError, the signal's reason */
 async function readPipedToken(question: Question): Promise<Secret> {
   const rule = 'standard input does not hold a Leasehold token (lha_… or lhs_…)';
   const text = (await readStandardInput(question, MAX_TOKEN_BYTES, rule)).toString('latin1').trim();
-  if (!/^[\x21-\x7e]{16,512}$/.test(text)) throw new Mistake(rule);
+  if (!/^[\x21-\x7e]{16,512}$/.test(text)) throw new UsageError(rule);
   return new Secret(text);
 }
 
-/** @throws Mistake for a token that the service does not know */
+/** @throws UsageError for a token that the service does not know */
 async function tryToken(settings: Settings, token: Secret, signal: AbortSignal): Promise<{ name: string }> {
   try {
     return await identify(connect(as(settings, { kind: 'token', token })).vault, signal);

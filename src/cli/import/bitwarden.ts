@@ -2,8 +2,9 @@
  * Bitwarden's unencrypted JSON export: every field of every item that is not in the bin, under FOLDER/ITEM.
  * SOURCE: bitwarden.com/help/condition-bitwarden-import, and the client's own classes of the export.
  */
+
 import { Secret } from '../../core/secret.ts';
-import { Mistake } from '../errors.ts';
+import { UsageError } from '../../platform/errors.ts';
 import { Reader, type Reading, siteOf, typeByName } from './item.ts';
 import { type JsonObject, parseJson } from './json.ts';
 import { objectOf, objectsOf, textOf } from './members.ts';
@@ -16,18 +17,18 @@ const TYPES: ReadonlyMap<string, string> = new Map([
 ]);
 const LINKED_FIELD = '3';
 
-/** @throws Mistake also for an encrypted export */
+/** @throws UsageError also for an encrypted export */
 export function readBitwarden(text: string, name: string): Reading {
   const root = parseJson(text, name);
-  if (root.kind !== 'object') throw new Mistake(`${name}: is no export of Bitwarden`);
+  if (root.kind !== 'object') throw new UsageError(`${name}: is no export of Bitwarden`);
   const encrypted = root.members.get('encrypted');
   if (encrypted?.text === 'true') {
-    throw new Mistake(
+    throw new UsageError(
       `${name}: is encrypted, and only Bitwarden can open it`,
       'Export it again with the file format .json (not “.json (Encrypted)”), import it, then delete the file.',
     );
   }
-  if (root.members.get('items')?.kind !== 'array') throw new Mistake(`${name}: has no list of items`);
+  if (root.members.get('items')?.kind !== 'array') throw new UsageError(`${name}: has no list of items`);
   const folders = new Map(
     ['folders', 'collections'].flatMap((list) =>
       objectsOf(root, list).map((folder) => [textOf(folder, 'id') ?? '', textOf(folder, 'name') ?? ''] as const),

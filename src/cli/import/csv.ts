@@ -2,9 +2,10 @@
  * The CSV exports of 1Password and Bitwarden. They hold less than the other formats, and everybody makes them.
  * SOURCE: Bitwarden's page on conditioning an import; the heading of 1Password 8's own export.
  */
+
 import { CsvError, parse } from 'csv-parse/sync';
 import { Secret } from '../../core/secret.ts';
-import { Mistake } from '../errors.ts';
+import { UsageError } from '../../platform/errors.ts';
 import { Reader, type Reading, siteOf, typeByName } from './item.ts';
 
 /** The cell below a heading, in lower case; empty where there is none. */
@@ -12,7 +13,7 @@ type Row = (column: string) => string;
 
 const OPTIONS = { info: true, skip_empty_lines: true, max_record_size: 4 * 1024 * 1024 } as const;
 
-/** @throws Mistake for what is neither */
+/** @throws UsageError for what is neither */
 export function readSpreadsheet(text: string, name: string): Reading {
   const { columns, rows } = readRows(text, name);
   const reader = new Reader();
@@ -22,7 +23,7 @@ export function readSpreadsheet(text: string, name: string): Reading {
     for (const { row, line } of rows) addBitwarden(reader, row, `${name}:${line}`);
   } else {
     const known = 'Title, Url, Username, Password … (1Password) or folder, name, login_password … (Bitwarden)';
-    throw new Mistake(`${name}: has none of the headings that are known: ${known}`);
+    throw new UsageError(`${name}: has none of the headings that are known: ${known}`);
   }
   return reader;
 }
@@ -70,11 +71,12 @@ function adding(reader: Reader, above: readonly string[], url: string, where: st
   };
 }
 
-/** @throws Mistake */
+/** @throws UsageError */
 function readRows(text: string, name: string) {
   const records = parseRecords(text, name);
   const columns = new Map((records[0]?.record ?? []).map((heading, at) => [heading.trim().toLowerCase(), at]));
-  if (columns.size < (records[0]?.record.length ?? 0)) throw new Mistake(`${name}: two columns have the same heading`);
+  if (columns.size < (records[0]?.record.length ?? 0))
+    throw new UsageError(`${name}: two columns have the same heading`);
   const rows = records.slice(1).map(({ record }, at) => ({
     row: (column: string): string => record[columns.get(column) ?? -1] ?? '',
     // What is known is where the row before has ended.
@@ -95,6 +97,8 @@ function parseRecords(text: string, name: string): readonly Parsed[] {
   } catch (error) {
     if (!(error instanceof CsvError)) throw error;
     // WHY not its message: it may quote a cell.
-    throw new Mistake(`${name}:${String(error['lines'] ?? '?')}: this is no CSV as programs write it (${error.code})`);
+    throw new UsageError(
+      `${name}:${String(error['lines'] ?? '?')}: this is no CSV as programs write it (${error.code})`,
+    );
   }
 }

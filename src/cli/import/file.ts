@@ -1,21 +1,22 @@
 /** The file that is imported: read once, whole, no larger than its bound, and as UTF-8 or not at all. */
+
 import { constants } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { codeOf } from '../../platform/errno.ts';
-import { Mistake } from '../errors.ts';
+import { UsageError } from '../../platform/errors.ts';
 import type { Question } from '../prompt.ts';
 import { readStandardInput } from '../standard-input.ts';
 
 const MOST_BYTES = 64 * 1024 * 1024;
 const decoder = new TextDecoder('utf-8', { fatal: true });
 
-/** @throws Mistake where it can't be read, is no file, or is larger than 64 MiB */
+/** @throws UsageError where it can't be read, is no file, or is larger than 64 MiB */
 export async function readSourceFile(file: string): Promise<Uint8Array> {
   try {
     // WHY without waiting: a pipe that nobody writes into would be opened for ever.
     await using handle = await open(file, constants.O_RDONLY | constants.O_NONBLOCK);
     const status = await handle.stat();
-    if (!status.isFile()) throw new Mistake(`${file}: is no file`);
+    if (!status.isFile()) throw new UsageError(`${file}: is no file`);
     if (status.size > MOST_BYTES) throw tooLarge(file);
     // WHY not readFile: a file can grow while it is read.
     const bytes = new Uint8Array(status.size + 1);
@@ -24,28 +25,28 @@ export async function readSourceFile(file: string): Promise<Uint8Array> {
       const { bytesRead } = await handle.read(bytes, length, bytes.length - length, null);
       if (bytesRead === 0) return bytes.subarray(0, length);
       length += bytesRead;
-      if (length === bytes.length) throw new Mistake(`${file}: was written to while it was read; try again`);
+      if (length === bytes.length) throw new UsageError(`${file}: was written to while it was read; try again`);
     }
   } catch (error) {
-    if (error instanceof Mistake) throw error;
-    throw new Mistake(`${file}: cannot be read${codeOf(error)}`);
+    if (error instanceof UsageError) throw error;
+    throw new UsageError(`${file}: cannot be read${codeOf(error)}`);
   }
 }
 
-/** Standard input, within the same bound. @throws Mistake, the signal's reason */
+/** Standard input, within the same bound. @throws UsageError, the signal's reason */
 export function readPiped(question: Question): Promise<Uint8Array> {
   return readStandardInput(question, MOST_BYTES, tooLarge('standard input').message);
 }
 
-/** Without the mark of byte order. @throws Mistake for what is no UTF-8 */
+/** Without the mark of byte order. @throws UsageError for what is no UTF-8 */
 export function decode(bytes: Uint8Array, name: string): string {
   try {
     return decoder.decode(bytes);
   } catch {
-    throw new Mistake(`${name}: is no UTF-8`, 'Convert it first, such as with iconv -t UTF-8.');
+    throw new UsageError(`${name}: is no UTF-8`, 'Convert it first, such as with iconv -t UTF-8.');
   }
 }
 
-function tooLarge(file: string): Mistake {
-  return new Mistake(`${file}: is larger than ${MOST_BYTES / 1024 / 1024} MiB`);
+function tooLarge(file: string): UsageError {
+  return new UsageError(`${file}: is larger than ${MOST_BYTES / 1024 / 1024} MiB`);
 }

@@ -13,7 +13,7 @@ export interface Ports {
   say(line: string): void;
   /** A table for people, before they are asked. */
   showPlan(records: readonly Printable[], columns: readonly string[]): void;
-  /** @throws Mistake where nobody is there */
+  /** @throws UsageError where nobody is there */
   confirm(question: string): Promise<boolean>;
   progress(what: string): { show(done: number, of: number): void; end(): void };
   print(records: readonly Printable[], columns: readonly string[]): Promise<void>;
@@ -32,7 +32,7 @@ export interface ImportOptions {
   readonly aftercare: readonly string[];
 }
 
-/** Resolves to the exit code. @throws LeaseholdError, Mistake, the signal's reason */
+/** Resolves to the exit code. @throws LeaseholdError, UsageError, the signal's reason */
 export async function runImport(
   vault: Pick<Leasehold, 'credentials'>,
   reading: Reading,

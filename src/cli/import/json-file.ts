@@ -1,13 +1,13 @@
 /** A JSON file: members of nested objects are segments of the path. */
-import { Mistake } from '../errors.ts';
+import { UsageError } from '../../platform/errors.ts';
 import { Reader, type Reading } from './item.ts';
 import { parseJson } from './json.ts';
 import { addMembers } from './members.ts';
 
-/** @throws Mistake for what is no strict JSON, or no object */
+/** @throws UsageError for what is no strict JSON, or no object */
 export function readJsonFile(text: string, name: string): Reading {
   const root = parseJson(text, name);
-  if (root.kind !== 'object') throw new Mistake(`${name}: must be an object: its keys become the paths`);
+  if (root.kind !== 'object') throw new UsageError(`${name}: must be an object: its keys become the paths`);
   const reader = new Reader();
   addMembers(reader, [], root, { description: '', where: (_names, line) => `${name}:${line}` });
   return reader;

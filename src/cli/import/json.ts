@@ -2,7 +2,7 @@
  * JSON as it stands in a file: strict, no key twice in an object, a number as it was written, and the line of every value. Errors say
  * where, never what. SOURCE: RFC 8259. WHY not JSON.parse: it takes the last of two keys, rounds numbers, and quotes what it refuses.
  */
-import { Mistake } from '../errors.ts';
+import { UsageError } from '../../platform/errors.ts';
 
 /** Of every value: the line where it begins, from 1, and its text as it was written. */
 interface Placed {
@@ -21,7 +21,7 @@ const SPACE = /[ \t\r]*/y;
 const NUMBER = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
 const WORD = /true|false|null/y;
 
-/** `name` is that of the file, for the error. @throws Mistake with the line and the rule */
+/** `name` is that of the file, for the error. @throws UsageError with the line and the rule */
 export function parseJson(text: string, name: string): JsonValue {
   const parser = new Parser(text, name);
   return parser.parse();
@@ -152,6 +152,6 @@ class Parser {
   }
 
   #refuse(rule: string): never {
-    throw new Mistake(`${this.#name}:${this.#line}: this is no strict JSON: ${rule}`);
+    throw new UsageError(`${this.#name}:${this.#line}: this is no strict JSON: ${rule}`);
   }
 }

@@ -1,5 +1,6 @@
 /** All secrets of a KV v2 mount as drafts: each field under PATH/FIELD, or PATH where the only field is `value`. */
-import { Failure, Mistake } from '../errors.ts';
+import { UsageError } from '../../platform/errors.ts';
+import { Failure } from '../errors.ts';
 import { Reader, type Reading } from './item.ts';
 import type { JsonObject } from './json.ts';
 import type { Kv2 } from './kv2.ts';
@@ -20,7 +21,7 @@ export interface WalkOptions {
   progress(done: number, of: number): void;
 }
 
-/** @throws Failure where the mount can't be listed, or does not answer as one; Mistake where it holds too much to be read at once */
+/** @throws Failure where the mount can't be listed, or does not answer as one; UsageError where it holds too much to be read at once */
 export async function readKv2(kv2: Kv2, options: WalkOptions): Promise<Reading> {
   const reader = new Reader();
   const secrets = await listAll(kv2, reader, options);
@@ -54,7 +55,8 @@ async function listAll(kv2: Kv2, reader: Reader, options: WalkOptions): Promise<
     if (names === null) reader.leaveOut(`${placeOf(options, folder)}/`, 'the token may not list it');
     for (const name of new Set(names)) {
       keys += 1;
-      if (keys > MOST_KEYS) throw new Mistake(`more than ${MOST_KEYS} secrets: import folder by folder, with --below`);
+      if (keys > MOST_KEYS)
+        throw new UsageError(`more than ${MOST_KEYS} secrets: import folder by folder, with --below`);
       const isFolder = name.endsWith('/');
       const path = [...folder, isFolder ? name.slice(0, -1) : name];
       if (!name.isWellFormed()) {

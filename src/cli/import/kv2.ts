@@ -2,10 +2,12 @@
  * The HTTP interface of a KV v2 mount in Vault or OpenBao: lists and reads, changes nothing. The token goes to this address alone.
  * SOURCE: developer.hashicorp.com/vault/api-docs/secret/kv/kv-v2, openbao.org/api-docs/secret/kv/kv-v2.
  */
+
 import { setTimeout as pause } from 'node:timers/promises';
 import { isLoopback } from '../../client/address.ts';
 import type { Secret } from '../../core/secret.ts';
-import { Failure, Mistake } from '../errors.ts';
+import { UsageError } from '../../platform/errors.ts';
+import { Failure } from '../errors.ts';
 import { decode } from './file.ts';
 import { type JsonObject, type JsonValue, parseJson } from './json.ts';
 import { objectOf } from './members.ts';
@@ -32,15 +34,15 @@ const ADDRESS_HINT =
   'Is --vault-addr the address of a Vault or OpenBao, and nothing in between that answers in its place?';
 const MOUNT_HINT = 'Is the mount a KV engine of version 2?';
 
-/** @throws Mistake also for plain HTTP to another machine, which would show the token and every secret */
+/** @throws UsageError also for plain HTTP to another machine, which would show the token and every secret */
 export function parseVaultAddress(text: string): string {
   const url = URL.parse(text);
   const isPlain = url?.protocol === 'http:';
   if (url === null || (!isPlain && url.protocol !== 'https:') || `${url.username}${url.password}${url.search}` !== '') {
-    throw new Mistake('--vault-addr: must be https://HOST:PORT, without user, password and query');
+    throw new UsageError('--vault-addr: must be https://HOST:PORT, without user, password and query');
   }
   if (isPlain && !isLoopback(url.hostname)) {
-    throw new Mistake(
+    throw new UsageError(
       '--vault-addr: plain HTTP to another machine would show the token and every secret',
       'Use https://, or a tunnel to 127.0.0.1.',
     );
@@ -130,7 +132,7 @@ function parseAnswer(bytes: Uint8Array): JsonValue {
   try {
     return parseJson(decode(bytes, 'an answer of Vault'), 'an answer of Vault');
   } catch (error) {
-    if (error instanceof Mistake) throw new Failure(error.message, ADDRESS_HINT);
+    if (error instanceof UsageError) throw new Failure(error.message, ADDRESS_HINT);
     throw error;
   }
 }

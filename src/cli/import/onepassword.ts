@@ -2,20 +2,21 @@
  * 1Password's export (.1pux): every field of every item that is not archived or in the bin, under VAULT/ITEM.
  * SOURCE: support.1password.com/1pux-format
  */
+
 import { Secret } from '../../core/secret.ts';
-import { Mistake } from '../errors.ts';
+import { UsageError } from '../../platform/errors.ts';
 import { isArchive, readEntry } from './archive.ts';
 import { decode } from './file.ts';
 import { Reader, type Reading, siteOf, typeByName } from './item.ts';
 import { type JsonObject, type JsonValue, parseJson } from './json.ts';
 import { objectOf, objectsOf, textOf } from './members.ts';
 
-/** @throws Mistake */
+/** @throws UsageError */
 export function readOnePassword(bytes: Uint8Array, name: string): Reading {
-  if (!isArchive(bytes)) throw new Mistake(`${name}: is no .1pux file, which is a zip archive`);
+  if (!isArchive(bytes)) throw new UsageError(`${name}: is no .1pux file, which is a zip archive`);
   const root = parseJson(decode(readEntry(bytes, 'export.data', name), `${name}: export.data`), `${name}: export.data`);
   if (root.kind !== 'object' || root.members.get('accounts')?.kind !== 'array') {
-    throw new Mistake(`${name}: export.data has no list of accounts`);
+    throw new UsageError(`${name}: export.data has no list of accounts`);
   }
   const reader = new Reader();
   const vaults = objectsOf(root, 'accounts').flatMap((account) => objectsOf(account, 'vaults'));

@@ -2,8 +2,9 @@
  * The one rule by which names of other programs become paths. Letters lose their accents, each run of characters that a path can't
  * have becomes one `-`, and those at the ends of a name go. Nothing is cut, and what is left without a character is refused.
  */
+
 import { brokenPathRule } from '../../core/path.ts';
-import { Mistake } from '../errors.ts';
+import { UsageError } from '../../platform/errors.ts';
 
 const FOREIGN = /[^A-Za-z0-9._\-@:+=~]+/g;
 const MARKS = /\p{M}+/gu;
@@ -30,11 +31,11 @@ export function toPath(prefix: readonly string[], names: readonly string[]): Nam
   return rule === null ? { path } : { refused: `its path ${rule}` };
 }
 
-/** What goes before every path, as segments; none where nothing was given. @throws Mistake */
+/** What goes before every path, as segments; none where nothing was given. @throws UsageError */
 export function parsePrefix(text: string | null): readonly string[] {
   if (text === null || text === '') return [];
   const prefix = text.endsWith('/') ? text.slice(0, -1) : text;
   const rule = brokenPathRule(prefix);
-  if (rule !== null) throw new Mistake(`--prefix: ${rule}`);
+  if (rule !== null) throw new UsageError(`--prefix: ${rule}`);
   return prefix.split('/');
 }

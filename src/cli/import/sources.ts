@@ -1,5 +1,5 @@
 /** Which reader a file goes to: the one that was named, or the one that its beginning and its name tell of. */
-import { Mistake } from '../errors.ts';
+import { UsageError } from '../../platform/errors.ts';
 import { isArchive } from './archive.ts';
 import { decode } from './file.ts';
 import type { Reading } from './item.ts';
@@ -7,10 +7,10 @@ import type { Reading } from './item.ts';
 const FORMATS = ['env', 'json', '1password', 'bitwarden'] as const;
 export type SourceFormat = (typeof FORMATS)[number];
 
-/** Null where nothing was given. @throws Mistake */
+/** Null where nothing was given. @throws UsageError */
 export function parseFormat(text: string | null): SourceFormat | null {
   const format = FORMATS.find((each) => each === text);
-  if (text !== null && format === undefined) throw new Mistake(`--from: must be one of ${FORMATS.join(', ')}`);
+  if (text !== null && format === undefined) throw new UsageError(`--from: must be one of ${FORMATS.join(', ')}`);
   return format ?? null;
 }
 
@@ -22,7 +22,7 @@ export function formatOf(bytes: Uint8Array, name: string, wanted: SourceFormat |
   return wanted ?? guess(bytes, name, isZip);
 }
 
-/** `name` is the file's, as a person knows it. @throws Mistake for what is not of the format */
+/** `name` is the file's, as a person knows it. @throws UsageError for what is not of the format */
 export async function readSource(bytes: Uint8Array, name: string, format: SourceFormat | 'csv'): Promise<Reading> {
   switch (format) {
     case 'csv':

@@ -1,5 +1,5 @@
 /** What a command prints: records as a table, JSON, YAML or variables, on standard output, and nothing else there. */
-import { Mistake } from '../errors.ts';
+import { UsageError } from '../../platform/errors.ts';
 import { hasColours, say, type Terminal } from '../terminal.ts';
 import { harmless, harmlessJson, type Printable, toText } from './cells.ts';
 import { toTable } from './table.ts';
@@ -76,8 +76,8 @@ export function createOutput(terminal: Terminal, format: Format, field: string |
   };
 }
 
-/** @throws Mistake for a field that the record does not have */
+/** @throws UsageError for a field that the record does not have */
 function pick(record: Printable, field: string): unknown {
   if (Object.hasOwn(record, field)) return record[field];
-  throw new Mistake(`--field: there is no ${JSON.stringify(field)}; there are ${Object.keys(record).join(', ')}`);
+  throw new UsageError(`--field: there is no ${JSON.stringify(field)}; there are ${Object.keys(record).join(', ')}`);
 }

@@ -2,8 +2,9 @@
  * Records as lines that a shell reads: NAME='value'. A prefix keeps fields from taking the place of what a shell needs, as PATH, or of
  * what steers this command.
  */
+
 import { isLoaderVariable } from '../../masking/loader-variables.ts';
-import { Mistake } from '../errors.ts';
+import { UsageError } from '../../platform/errors.ts';
 import { harmless, type Printable, toText } from './cells.ts';
 
 /** A list gives each record's variables after the other, numbered from 1. On a terminal nothing steers it. */
@@ -39,10 +40,10 @@ export function quoteWord(text: string): string {
   return /^(?!=)[A-Za-z0-9_./:@%+=,-]+$/.test(text) ? text : quote(text);
 }
 
-/** @throws Mistake for the name of a variable that would steer whatever is run next */
+/** @throws UsageError for the name of a variable that would steer whatever is run next */
 export function assertHarmless(name: string): string {
   if (!isLoaderVariable(name)) return name;
-  throw new Mistake(
+  throw new UsageError(
     `the variable would be ${name}, which steers other programs`,
     `Choose a name of your own: export NAME="$(leasehold get PATH)"`,
   );

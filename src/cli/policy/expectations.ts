@@ -2,7 +2,7 @@
 
 import { nearest } from '../../core/nearest.ts';
 import { parseTtl, type TtlSeconds } from '../../core/policy.ts';
-import { Mistake } from '../errors.ts';
+import { UsageError } from '../../platform/errors.ts';
 import { parseDuration } from '../plural.ts';
 import { DURATION_RULE } from './fields.ts';
 import { type Problem, refuseProblems, ruleBroken } from './problems.ts';
@@ -19,7 +19,7 @@ export interface Expectation {
 
 const ROW = 'a row is: allow|deny AGENT ACTION PATH [ttl SECONDS]';
 
-/** `file` is its name, for messages. @throws Mistake with everything that is wrong, each by its line */
+/** `file` is its name, for messages. @throws UsageError with everything that is wrong, each by its line */
 export function readExpectations(text: string, file: string): Expectation[] {
   const expectations: Expectation[] = [];
   const problems: Problem[] = [];
@@ -36,7 +36,7 @@ export function readExpectations(text: string, file: string): Expectation[] {
   }
   refuseProblems(problems, 'Nothing was asked.');
   // What expects nothing would always hold, and is rather the wrong file.
-  if (expectations.length === 0) throw new Mistake(`${file}: holds no expectation`, ROW);
+  if (expectations.length === 0) throw new UsageError(`${file}: holds no expectation`, ROW);
   return expectations;
 }
 

@@ -9,7 +9,7 @@ import { parsePolicyName } from '../../core/names.ts';
 import { nearest } from '../../core/nearest.ts';
 import type { PolicyDraft } from '../../core/policy.ts';
 import { codeOf } from '../../platform/errno.ts';
-import { Mistake } from '../errors.ts';
+import { UsageError } from '../../platform/errors.ts';
 import type { Question } from '../prompt.ts';
 import { readFields } from './fields.ts';
 import { NOTATIONS, type Notation, parseNotation } from './file-format.ts';
@@ -29,12 +29,12 @@ export interface PolicyFile {
 
 type Checked = { readonly draft: PolicyDraft } | { readonly problems: readonly Problem[] };
 
-/** All policies of the folder, by name; `from` is where the caller stands. @throws Mistake that holds everything that is wrong in it */
+/** All policies of the folder, by name; `from` is where the caller stands. @throws UsageError that holds everything that is wrong in it */
 export async function readPolicyFolder(folder: string, from = '.'): Promise<PolicyFile[]> {
   const root = await realpath(resolve(from, folder)).catch((error: NodeJS.ErrnoException) => {
-    throw new Mistake(`${folder}: there is no such folder that can be read (${error.code ?? 'error'})`);
+    throw new UsageError(`${folder}: there is no such folder that can be read (${error.code ?? 'error'})`);
   });
-  if (!(await stat(root)).isDirectory()) throw new Mistake(`${folder}: must be a folder with a policy in each file`);
+  if (!(await stat(root)).isDirectory()) throw new UsageError(`${folder}: must be a folder with a policy in each file`);
   // WHY hidden ones are not looked at: they belong to editors, to version control, and to how volumes are mounted.
   const names = (await readdir(root)).filter((name) => !name.startsWith('.') && !PASSED_OVER.includes(extname(name)));
   const files: PolicyFile[] = [];
@@ -47,21 +47,21 @@ export async function readPolicyFolder(folder: string, from = '.'): Promise<Poli
   refuseProblems([...problems, ...sharedNames(files, folder)], 'Nothing was changed.');
   // A wrong folder would otherwise say that every policy is to go.
   if (files.length === 0)
-    throw new Mistake(`${folder}: holds no policy`, 'A policy is a file NAME.toml, NAME.json or NAME.yaml.');
+    throw new UsageError(`${folder}: holds no policy`, 'A policy is a file NAME.toml, NAME.json or NAME.yaml.');
   return files;
 }
 
-/** One file, wherever it lies; `name` is the policy's. @throws Mistake */
+/** One file, wherever it lies; `name` is the policy's. @throws UsageError */
 export async function readPolicyFile(question: Question, path: string, name: string): Promise<PolicyDraft> {
   const notation = notationOf(path);
-  if (notation === null) throw new Mistake(`${path}: ${extensionRule(path)}`);
+  if (notation === null) throw new UsageError(`${path}: ${extensionRule(path)}`);
   const checked = await checkText(await readInput(question, path), { where: path, notation, name });
   if ('draft' in checked) return checked.draft;
   refuseProblems(checked.problems, 'Nothing was changed.');
   throw new Error('a file without a policy had no problem');
 }
 
-/** From standard input: YAML, and so JSON too. @throws Mistake */
+/** From standard input: YAML, and so JSON too. @throws UsageError */
 export async function readPolicyText(text: string, name: string): Promise<PolicyDraft> {
   const checked = await checkText(text, { where: 'standard input', notation: 'yaml', name });
   if ('draft' in checked) return checked.draft;
@@ -88,7 +88,7 @@ async function checkFile(root: string, file: string, where: string): Promise<Che
   if (nameRule !== null) return problem(nameRule);
   if (bytes > MAX_FILE_BYTES) return problem(`must be at most ${MAX_FILE_BYTES / 1024} KiB`);
   const text = await readText(target).catch((error: unknown) => {
-    if (error instanceof Mistake) return null;
+    if (error instanceof UsageError) return null;
     throw error;
   });
   return text === null ? problem('cannot be read as text in UTF-8') : checkText(text, { where, notation, name });
@@ -99,12 +99,12 @@ async function look(path: string): Promise<{ isFile: boolean; isFolder: boolean;
   return { isFile: found.isFile(), isFolder: found.isDirectory(), bytes: found.size };
 }
 
-/** @throws Mistake */
+/** @throws UsageError */
 async function readText(path: string): Promise<string> {
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(await readFile(path));
   } catch (error) {
-    throw new Mistake(`${path}: cannot be read as text in UTF-8${codeOf(error)}`);
+    throw new UsageError(`${path}: cannot be read as text in UTF-8${codeOf(error)}`);
   }
 }
 

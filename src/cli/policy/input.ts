@@ -1,6 +1,7 @@
 /** A file that is named on the command line, or standard input where it is `-`. */
+
 import { resolve } from 'node:path';
-import { Mistake } from '../errors.ts';
+import { UsageError } from '../../platform/errors.ts';
 import { readGivenFile } from '../given-file.ts';
 import type { Question } from '../prompt.ts';
 import { readStandardInput } from '../standard-input.ts';
@@ -8,7 +9,7 @@ import { readStandardInput } from '../standard-input.ts';
 const MOST_BYTES = 16 * 1024 * 1024;
 const TOO_MUCH = 'holds more than 16 MiB';
 
-/** @throws Mistake, the signal's reason */
+/** @throws UsageError, the signal's reason */
 export async function readInput(question: Question, from: string): Promise<string> {
   const bytes = await (from === '-'
     ? readStandardInput(question, MOST_BYTES, `standard input ${TOO_MUCH}`)
@@ -20,6 +21,6 @@ export async function readInput(question: Question, from: string): Promise<strin
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
   } catch {
-    throw new Mistake(`${from === '-' ? 'standard input' : from}: is no text in UTF-8`);
+    throw new UsageError(`${from === '-' ? 'standard input' : from}: is no text in UTF-8`);
   }
 }

@@ -1,6 +1,7 @@
 /** What is wrong with files that people wrote: all of it at once, each with its place, so that one look mends them. */
+
 import { Fault } from '../../core/errors.ts';
-import { Mistake } from '../errors.ts';
+import { UsageError } from '../../platform/errors.ts';
 import { toCell } from '../output/cells.ts';
 
 export interface Problem {
@@ -12,13 +13,13 @@ export interface Problem {
 
 const MOST_SHOWN = 50;
 
-/** @throws Mistake where there is any problem; `then` says what was not done because of it. */
+/** @throws UsageError where there is any problem; `then` says what was not done because of it. */
 export function refuseProblems(problems: readonly Problem[], then: string): void {
   if (problems.length === 0) return;
   const lines = problems.slice(0, MOST_SHOWN).map(({ where, what }) => `${toCell(where)}: ${what}`);
   if (problems.length > MOST_SHOWN) lines.push(`and ${problems.length - MOST_SHOWN} more`);
   const head = problems.length === 1 ? '' : `${problems.length} mistakes\n`;
-  throw new Mistake(`${head}${lines.join('\n')}`, then);
+  throw new UsageError(`${head}${lines.join('\n')}`, then);
 }
 
 /** What a grammar of core says of it, or null where it has nothing to say. */

@@ -1,8 +1,8 @@
 /** Env files: which they are, and which of their assignments hold a secret. */
 
 import { isHarmlessName, isSecretName } from '../../masking/secret-names.ts';
+import { UsageError } from '../../platform/errors.ts';
 import { parseEnvFile } from '../../run/env-file.ts';
-import { Misuse } from '../../run/errors.ts';
 import { isReference } from '../../run/references.ts';
 import { ALLOWANCE, type Finding, type MovableFinding } from './finding.ts';
 import { isPlaceholder } from './placeholder.ts';
@@ -38,7 +38,7 @@ export function findInEnvFile(bytes: Buffer, file: string): readonly Finding[] {
     const beside = findInText(text, file).filter(({ line }) => !lines.has(line));
     return [...found, ...beside].sort((one, other) => one.line - other.line);
   } catch (error) {
-    if (!(error instanceof Misuse)) throw error;
+    if (!(error instanceof UsageError)) throw error;
     return findInText(text, file);
   }
 }

@@ -12,7 +12,7 @@ import { type Looked, type Passed, type TreeOptions, walk } from './tree.ts';
 export interface Ports {
   /** For people. */
   say(line: string): void;
-  /** @throws Mistake where nobody is there */
+  /** @throws UsageError where nobody is there */
   confirm(question: string): Promise<boolean>;
   print(records: readonly Printable[], columns: readonly string[]): Promise<void>;
 }
@@ -25,7 +25,7 @@ interface Scanned {
   readonly passed: Passed;
 }
 
-/** @throws Mistake, the signal's reason */
+/** @throws UsageError, the signal's reason */
 export async function scan(options: TreeOptions, progress: (done: number) => void): Promise<Scanned> {
   const passed: Passed = { large: 0, binary: 0, unreadable: [], notFollowed: [] };
   const findings: Finding[] = [];
@@ -52,7 +52,7 @@ export interface MoveOptions {
 type Ends = ReadonlyMap<Finding, { readonly path: string; readonly outcome: string }>;
 const MOVED = 'moved';
 
-/** Asks for each, then moves file by file. @throws Mistake, LeaseholdError */
+/** Asks for each, then moves file by file. @throws UsageError, LeaseholdError */
 export async function moveFindings({ findings, envFiles }: Scanned, ports: Ports, options: MoveOptions): Promise<Ends> {
   const ends = new Map<Finding, { path: string; outcome: string }>();
   const wanted: Move[] = [];

@@ -1,7 +1,8 @@
 /** The files of a folder that are worth a look, in order of their names. Links are not followed, so that no tree is without an end. */
+
 import { readdir, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { Mistake } from '../errors.ts';
+import { UsageError } from '../../platform/errors.ts';
 import { isEnvFile } from './env-file.ts';
 import { brokenPatternsRule, parsePatterns, saysIgnored } from './ignore.ts';
 import { type Holding, IgnoreFiles } from './ignore-files.ts';
@@ -45,10 +46,10 @@ interface Level {
   readonly ignoring: Holding;
 }
 
-/** @throws Mistake where the folder can't be read or holds more than 100,000 files, and for patterns out of bounds */
+/** @throws UsageError where the folder can't be read or holds more than 100,000 files, and for patterns out of bounds */
 export async function* walk(options: TreeOptions, passed: Passed): AsyncGenerator<Looked> {
   const status = await stat(options.root).catch(() => null);
-  if (status === null) throw new Mistake(`${options.root}: is not there`);
+  if (status === null) throw new UsageError(`${options.root}: is not there`);
   if (!status.isDirectory()) {
     const looked = await look(dirname(options.root), [basename(options.root)], passed);
     if (looked !== null) yield looked;
@@ -81,7 +82,7 @@ export async function* walk(options: TreeOptions, passed: Passed): AsyncGenerato
         // An env file is ignored by git for the very reason that it holds secrets.
       } else if (!isIgnored || isEnvFile(entry.name)) {
         files += 1;
-        if (files > MOST_FILES) throw new Mistake(`more than ${MOST_FILES} files: scan a smaller folder`);
+        if (files > MOST_FILES) throw new UsageError(`more than ${MOST_FILES} files: scan a smaller folder`);
         const looked = await look(options.root, below, passed);
         if (looked !== null) yield looked;
       }
@@ -90,11 +91,11 @@ export async function* walk(options: TreeOptions, passed: Passed): AsyncGenerato
   }
 }
 
-/** What whoever asks has typed may take as long as it takes. @throws Mistake */
+/** What whoever asks has typed may take as long as it takes. @throws UsageError */
 function excluder(lines: readonly string[]): (path: readonly string[], isFolder: boolean) => boolean {
   const text = lines.join('\n');
   const rule = brokenPatternsRule(text);
-  if (rule !== null) throw new Mistake(`--exclude: ${rule}`);
+  if (rule !== null) throw new UsageError(`--exclude: ${rule}`);
   const patterns = parsePatterns(text);
   const steps = { left: Number.POSITIVE_INFINITY };
   return (path, isFolder) => saysIgnored(patterns, path, isFolder, steps) === true;

@@ -2,10 +2,11 @@
  * The files that settings stand in: `leasehold.toml` of a project, which is committed and holds no secret, and the user's own. Strict:
  * what is misspelt is refused.
  */
+
 import { lstatSync, readFileSync, statSync } from 'node:fs';
 import { dirname, isAbsolute, join, relative, resolve } from 'node:path';
 import { isLoaderVariable } from '../../masking/loader-variables.ts';
-import { Mistake } from '../errors.ts';
+import { UsageError } from '../../platform/errors.ts';
 
 export interface FileSettings {
   readonly address?: string;
@@ -73,7 +74,7 @@ export interface UnreadFile {
   readonly hint: string;
 }
 
-/** From the folder upwards, as far as the home directory or the root; both null where there is none. @throws Mistake */
+/** From the folder upwards, as far as the home directory or the root; both null where there is none. @throws UsageError */
 export async function readProjectFile(
   places: Places,
 ): Promise<{ readonly file: SettingsFile | null; readonly unread: UnreadFile | null }> {
@@ -93,7 +94,7 @@ export async function readUserFile(places: Places): Promise<SettingsFile | null>
   const path = userFilePath(places);
   if (statSync(path, { throwIfNoEntry: false }) === undefined) return null;
   const unread = unreadable(path);
-  if (unread !== null) throw new Mistake(`${path} ${unread.why}`, unread.hint);
+  if (unread !== null) throw new UsageError(`${path} ${unread.why}`, unread.hint);
   return readSettings(path, path.replace(places.home, '~'), 'user file', places);
 }
 
@@ -120,13 +121,13 @@ async function readSettings(
     table = parse(readFileSync(path, 'utf8'));
   } catch (error) {
     const at = error instanceof Error && 'line' in error ? `, line ${String(error.line)}` : '';
-    throw new Mistake(`${shown}${at}: it is no TOML`);
+    throw new UsageError(`${shown}${at}: it is no TOML`);
   }
   const { profile = null, profiles = {}, run = {}, ...settings } = table;
-  if (profile !== null && typeof profile !== 'string') throw new Mistake(`${shown}: profile must be a text`);
-  if (!isTable(profiles)) throw new Mistake(`${shown}: profiles must be tables, as in [profiles.dev]`);
+  if (profile !== null && typeof profile !== 'string') throw new UsageError(`${shown}: profile must be a text`);
+  if (!isTable(profiles)) throw new UsageError(`${shown}: profiles must be tables, as in [profiles.dev]`);
   const check = (values: unknown, where: string): FileSettings => {
-    if (!isTable(values)) throw new Mistake(`${where} must be a table`);
+    if (!isTable(values)) throw new UsageError(`${where} must be a table`);
     return absolute(checkFields(values, where, kind), path, places);
   };
   return {
@@ -142,17 +143,17 @@ async function readSettings(
   };
 }
 
-/** WHY paths alone: a text around a value could send it to an address that the file's author chose. @throws Mistake */
+/** WHY paths alone: a text around a value could send it to an address that the file's author chose. @throws UsageError */
 function readRuns(runs: unknown, shown: string): Map<string, RunMapping> {
-  if (!isTable(runs)) throw new Mistake(`${shown}: run must be tables, as in [run.default]`);
+  if (!isTable(runs)) throw new UsageError(`${shown}: run must be tables, as in [run.default]`);
   return new Map(
     Object.entries(runs).map(([name, variables]) => {
       const where = `${shown} [run.${name}]`;
-      if (!isTable(variables)) throw new Mistake(`${where} must be a table`);
+      if (!isTable(variables)) throw new UsageError(`${where} must be a table`);
       const paths = Object.entries(variables).map(([variable, path]): [string, string] => {
-        if (typeof path !== 'string') throw new Mistake(`${where}: ${variable} must be the path of a credential`);
+        if (typeof path !== 'string') throw new UsageError(`${where}: ${variable} must be the path of a credential`);
         if (isLoaderVariable(variable))
-          throw new Mistake(`${where}: ${variable} steers other programs and must not be set here`);
+          throw new UsageError(`${where}: ${variable} steers other programs and must not be set here`);
         return [variable, path];
       });
       return [name, new Map(paths)];
@@ -172,13 +173,13 @@ function checkFields(values: Record<string, unknown>, where: string, kind: Setti
       const isPrivate =
         kind === 'project file' && (Object.hasOwn(USER_FIELDS, name) || /token|secret|password/i.test(name));
       const rule = isPrivate ? 'does not belong in a file that is committed' : 'is not known';
-      throw new Mistake(`${where}: ${name} ${rule}; there are ${Object.keys(known).join(', ')}`);
+      throw new UsageError(`${where}: ${name} ${rule}; there are ${Object.keys(known).join(', ')}`);
     }
     const isFit =
       wanted === 'texts'
         ? Array.isArray(value) && value.every((item) => typeof item === 'string')
         : value !== '' && (typeof value === 'string' || (wanted === 'duration' && typeof value === 'number'));
-    if (!isFit) throw new Mistake(`${where}: ${name} must be a ${KINDS[wanted]}`);
+    if (!isFit) throw new UsageError(`${where}: ${name} must be a ${KINDS[wanted]}`);
   }
   return values;
 }

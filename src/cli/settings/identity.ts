@@ -3,13 +3,14 @@
  * it is meant for that address: such a file may come with a repository that somebody else wrote, and a signature says nothing of where
  * it is meant to go.
  */
+
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { isLoopback } from '../../client/address.ts';
 import { Fault } from '../../core/errors.ts';
 import { parseAgentName } from '../../core/names.ts';
 import { Secret } from '../../core/secret.ts';
-import { Mistake } from '../errors.ts';
+import { UsageError } from '../../platform/errors.ts';
 import { quoteWord } from '../output/variables.ts';
 import { type Places, userFilePath } from './files.ts';
 import { keyFileIn, readAdminToken } from './local.ts';
@@ -29,7 +30,7 @@ interface Search {
   readonly warn: (line: string) => void;
 }
 
-/** @throws Mistake */
+/** @throws UsageError */
 export function findIdentity(search: Search): Said<Identity> {
   const { places, address } = search;
   const login = readLogin(places, address.value);
@@ -45,12 +46,13 @@ export function findIdentity(search: Search): Said<Identity> {
   return { value: { kind: 'nobody' }, by: 'nothing that was found', level: 'default' };
 }
 
-/** A key says nothing without the agent's name, and must not be passed over. @throws Mistake */
+/** A key says nothing without the agent's name, and must not be passed over. @throws UsageError */
 function assertKeyIsOfAgent({ flag, places }: Search, said: Said<Identity> | null): void {
   if (said?.value.kind === 'agent') return;
   const name = flag('key-file') !== null ? '--key-file' : 'LEASEHOLD_KEY_FILE';
   const isGiven = flag('key-file') !== null || (said === null && readVariable(places, 'LEASEHOLD_KEY_FILE') !== null);
-  if (isGiven) throw new Mistake(`${name} is the key of an agent, and no agent is named`, 'Give --agent NAME with it.');
+  if (isGiven)
+    throw new UsageError(`${name} is the key of an agent, and no agent is named`, 'Give --agent NAME with it.');
 }
 
 /** What was said of it, from the strongest; at one level a token and an agent exclude each other. */
@@ -81,13 +83,13 @@ function fromEnvironment(search: Search): Said<Identity> | null {
   return choose(search, { token, tokenFile, agent }, names, 'environment');
 }
 
-/** What was said with the address before one's eyes. @throws Mistake for what was said before, and would be passed over */
+/** What was said with the address before one's eyes. @throws UsageError for what was said before, and would be passed over */
 function typed(search: Search, login: Login | null): Said<Identity> | null {
   const said = fromFlags(search);
   const before = said === null ? fromEnvironment(search) : null;
   if (before === null || isOf(login, before.value)) return said;
   const { value, by } = search.address;
-  throw new Mistake(
+  throw new UsageError(
     `${before.by} would go to ${value}, which ${by} names, and where you have logged in otherwise`,
     `Unset it to be asked as that login, or give --address ${quoteWord(value)}.`,
   );
@@ -103,7 +105,8 @@ function choose(
   const said = [token, tokenFile, agent].flatMap((value, at) => (value === null ? [] : [names[at] ?? '']));
   const [by, other] = said;
   if (by === undefined) return null;
-  if (other !== undefined) throw new Mistake(`${by} and ${other} are both given, and say different things: give one`);
+  if (other !== undefined)
+    throw new UsageError(`${by} and ${other} are both given, and say different things: give one`);
   if (token !== null) return { value: { kind: 'token', token: new Secret(token) }, by, level };
   if (tokenFile !== null) return { value: { kind: 'token', token: readToken(search, tokenFile, by) }, by, level };
   return { value: toAgent(search, agent ?? '', by), by, level };
@@ -119,10 +122,10 @@ function readToken({ places, warn }: Search, file: string, by: string): Secret {
       warn(`${path} can be read by every user: chmod o= ${quoteWord(path)}`);
     text = readFileSync(path, 'latin1').trim();
   } catch {
-    throw new Mistake(`${by}: the file cannot be read`);
+    throw new UsageError(`${by}: the file cannot be read`);
   }
   if (!/^[\x21-\x7e]{16,512}$/.test(text))
-    throw new Mistake(`${by}: the file does not hold a Leasehold token (lha_… or lhs_…)`);
+    throw new UsageError(`${by}: the file does not hold a Leasehold token (lha_… or lhs_…)`);
   return new Secret(text);
 }
 
@@ -137,7 +140,7 @@ function toAgent(search: Search, text: string, by: string): Identity {
   if (inFile !== undefined) {
     // What a repository brings may be a pipe, which would be waited for.
     if (statSync(inFile, { throwIfNoEntry: false })?.isFile() === false)
-      throw new Mistake(`${layer?.by}, key_file: must be a file`);
+      throw new UsageError(`${layer?.by}, key_file: must be a file`);
     return { kind: 'agent', name, keyFile: inFile };
   }
   const usual = userKeyFile(places, name);
@@ -149,7 +152,7 @@ function parseName(text: string, by: string): string {
   try {
     return parseAgentName(text, by);
   } catch (error) {
-    if (error instanceof Fault) throw new Mistake(error.message);
+    if (error instanceof Fault) throw new UsageError(error.message);
     throw error;
   }
 }
@@ -198,7 +201,7 @@ function sameLoopback(one: string, other: string): boolean {
   return a.protocol === b.protocol && a.port === b.port;
 }
 
-/** What an address may get: everything, or what was left for it by `leasehold login`. @throws Mistake for one that only a project's file names */
+/** What an address may get: everything, or what was left for it by `leasehold login`. @throws UsageError for one that only a project's file names */
 function trustIn({ address, serviceAddress, layers, places }: Search, login: Login | null): 'fully' | 'for its login' {
   if (address.level !== 'project file' || address.value === serviceAddress) return 'fully';
   const trusted = layers.flatMap(({ settings, level }) =>
@@ -206,7 +209,7 @@ function trustIn({ address, serviceAddress, layers, places }: Search, login: Log
   );
   if (trusted.some((each) => each.replace(/\/+$/, '') === address.value)) return 'fully';
   if (login !== null) return 'for its login';
-  throw new Mistake(
+  throw new UsageError(
     `${address.by} sends you to ${address.value}, where you have not been: whoever wrote that file would get what you send`,
     `If it is the right one: leasehold login --address ${quoteWord(address.value)}, or put it into trusted_addresses in ${userFilePath(places)}`,
   );

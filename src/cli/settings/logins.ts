@@ -20,7 +20,7 @@ export function loginsPath({ home, environment }: Places): string {
   return join(environment['XDG_STATE_HOME'] || join(home, '.local', 'state'), 'leasehold', 'logins.json');
 }
 
-/** Null where there is none; one that has ended is told by its end. @throws StartError where the file is another user's, or a link */
+/** Null where there is none; one that has ended is told by its end. @throws StartupError where the file is another user's, or a link */
 export function readLogin(places: Places, address: string): Login | null {
   const kept = readAll(places).get(address);
   if (kept === undefined || typeof kept.token !== 'string') return null;

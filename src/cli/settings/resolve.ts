@@ -1,7 +1,8 @@
 /** Settings from all places, each with where it was said. */
+
 import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { Mistake } from '../errors.ts';
+import { UsageError } from '../../platform/errors.ts';
 import { FORMATS, type Format } from '../output/output.ts';
 import { parseDuration } from '../plural.ts';
 import type { Terminal } from '../terminal.ts';
@@ -26,7 +27,7 @@ export function placesOf({ environment, folder }: Terminal): Places {
   return { environment, folder, home: environment['HOME'] || homedir() };
 }
 
-/** @throws Mistake */
+/** @throws UsageError */
 export async function resolveSettings(flag: FlagReader, terminal: Terminal): Promise<Settings> {
   const places = placesOf(terminal);
   const warn = (line: string): void => say(terminal, `WARNING  ${line}`);
@@ -36,7 +37,7 @@ export async function resolveSettings(flag: FlagReader, terminal: Terminal): Pro
   const profile = chooseProfile(flag, places, files);
   const layers = files.flatMap((file) => layersOf(file, profile?.value ?? null));
   if (profile !== null && !layers.some(({ by }) => by.endsWith(`[profiles.${profile.value}]`))) {
-    throw new Mistake(`${profile.by}: no file has a profile ${JSON.stringify(profile.value)}`);
+    throw new UsageError(`${profile.by}: no file has a profile ${JSON.stringify(profile.value)}`);
   }
   const choose = (name: string, variable: string, field: keyof FileSettings): Candidates<string> => {
     const candidates = new Candidates<string>()
@@ -141,18 +142,18 @@ function first<T>(candidates: Candidates<string>, convert: (text: string, by: st
 const ADDRESS = /^(?:https?:\/\/[A-Za-z0-9.:[\]_~/-]+|unix:[^\p{Cc}\p{Cf}]+)$/u;
 
 function toAddress(text: string, by: string): string {
-  if (!ADDRESS.test(text)) throw new Mistake(`${by}: must be http://HOST:PORT, https://HOST:PORT, or unix:/PATH`);
+  if (!ADDRESS.test(text)) throw new UsageError(`${by}: must be http://HOST:PORT, https://HOST:PORT, or unix:/PATH`);
   return text.replace(/\/+$/, '');
 }
 
 function toFormat(text: string, by: string): Format {
   const format = FORMATS.find((known) => known === text);
-  if (format === undefined) throw new Mistake(`${by}: the output must be one of ${FORMATS.join(', ')}`);
+  if (format === undefined) throw new UsageError(`${by}: the output must be one of ${FORMATS.join(', ')}`);
   return format;
 }
 
 function toSeconds(text: string, by: string): number {
   const seconds = /^\d{1,6}\.\d{1,3}$/.test(text) ? Number(text) : (parseDuration(text) ?? Number.NaN);
-  if (!(seconds > 0)) throw new Mistake(`${by}: the timeout must be seconds, or a duration such as 90s or 2m`);
+  if (!(seconds > 0)) throw new UsageError(`${by}: the timeout must be seconds, or a duration such as 90s or 2m`);
   return seconds;
 }

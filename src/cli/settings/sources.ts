@@ -1,5 +1,5 @@
 /** Places that say settings: flags, variables, and the layers of files. */
-import { Mistake } from '../errors.ts';
+import { UsageError } from '../../platform/errors.ts';
 import type { FileSettings, Places } from './files.ts';
 import type { Level } from './settings.ts';
 
@@ -13,9 +13,9 @@ export interface Layer {
   readonly level: Level;
 }
 
-/** @throws Mistake for an empty one: it was meant to say something */
+/** @throws UsageError for an empty one: it was meant to say something */
 export function readVariable({ environment }: Pick<Places, 'environment'>, name: string): string | null {
   const value = environment[name];
-  if (value === '') throw new Mistake(`${name} is empty: give it a value, or unset it`);
+  if (value === '') throw new UsageError(`${name} is empty: give it a value, or unset it`);
   return value ?? null;
 }

@@ -2,8 +2,10 @@
  * Where a PostgreSQL is and how it is reached, from a connection URL. Strict: what is not understood is refused, and nothing of the
  * URL is repeated, because it may hold a password. SOURCE: postgresql.org/docs/current/libpq-connect.html, "Connection URIs".
  */
+
 import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
+import { UsageError } from '../../platform/errors.ts';
 
 export type Host =
   | { readonly kind: 'tcp'; readonly host: string; readonly port: number }
@@ -39,24 +41,21 @@ const PARAMETERS = [
 ] as const;
 const DEFAULT_PORT = 5432;
 
-/** What is wrong with a URL, in a sentence that can be shown. */
-export class AddressError extends Error {}
-
-/** @throws AddressError */
+/** @throws UsageError */
 export function parseAddress(url: string): PostgresAddress {
   const match = /^postgres(?:ql)?:\/\/(?:([^@/?#]*)@)?([^/?#@]*)(?:\/([^?#]*))?(?:\?([^#]*))?$/.exec(url);
-  if (match === null) throw new AddressError('must be postgres://USER:PASSWORD@HOST:PORT/DATABASE');
+  if (match === null) throw new UsageError('must be postgres://USER:PASSWORD@HOST:PORT/DATABASE');
   const [, userInfo = '', authority = '', path = '', query = ''] = match;
   const [user = '', password, ...more] = userInfo.split(':').map((part) => decode(part, 'user and password'));
   if (user === '' || more.length > 0)
-    throw new AddressError('must name a user, as in postgres://USER:PASSWORD@HOST/DATABASE');
+    throw new UsageError('must name a user, as in postgres://USER:PASSWORD@HOST/DATABASE');
   const parameters = parseParameters(query);
   const given = parameters.get('host') ?? decode(authority, 'host');
   const sslMode = parameters.get('sslmode') ?? null;
-  if (sslMode !== null && !isSslMode(sslMode)) throw new AddressError(`sslmode must be one of ${SSL_MODES.join(', ')}`);
+  if (sslMode !== null && !isSslMode(sslMode)) throw new UsageError(`sslmode must be one of ${SSL_MODES.join(', ')}`);
   const attributes = parameters.get('target_session_attrs') ?? 'read-write';
   if (attributes !== 'any' && attributes !== 'read-write' && attributes !== 'primary') {
-    throw new AddressError('target_session_attrs must be read-write, primary or any');
+    throw new UsageError('target_session_attrs must be read-write, primary or any');
   }
   return {
     hosts: given.split(',').map(parseHost),
@@ -74,7 +73,7 @@ function decode(text: string, what: string): string {
   try {
     return decodeURIComponent(text);
   } catch {
-    throw new AddressError(`the ${what} must be percent-encoded`);
+    throw new UsageError(`the ${what} must be percent-encoded`);
   }
 }
 
@@ -83,9 +82,9 @@ function parseParameters(query: string): Map<string, string> {
   for (const pair of query.split('&').filter((text) => text !== '')) {
     const [name = '', value = ''] = pair.split(/=(.*)/s).map((part) => decode(part, 'parameters'));
     if (!PARAMETERS.some((known) => known === name)) {
-      throw new AddressError(`has a parameter that is not known; there are ${PARAMETERS.join(', ')}`);
+      throw new UsageError(`has a parameter that is not known; there are ${PARAMETERS.join(', ')}`);
     }
-    if (parameters.has(name) || value === '') throw new AddressError(`${name} must be given once, with a value`);
+    if (parameters.has(name) || value === '') throw new UsageError(`${name} must be given once, with a value`);
     parameters.set(name, value);
   }
   return parameters;
@@ -96,7 +95,7 @@ function parseHost(text: string): Host {
   const match = /^(?:\[([0-9A-Fa-f:.]+)\]|([A-Za-z0-9._-]+))(?::(\d{1,5}))?$/.exec(text);
   const port = Number(match?.[3] ?? DEFAULT_PORT);
   if (match === null || port < 1 || port > 65_535) {
-    throw new AddressError('each host must be HOST, HOST:PORT, [IPV6]:PORT or the folder of a Unix socket');
+    throw new UsageError('each host must be HOST, HOST:PORT, [IPV6]:PORT or the folder of a Unix socket');
   }
   return { kind: 'tcp', host: match[1] ?? match[2] ?? '', port };
 }
@@ -110,7 +109,7 @@ function readRoots(file: string | undefined): string | null {
   try {
     return readFileSync(file, 'latin1');
   } catch {
-    throw new AddressError('sslrootcert must be a file of certificates in PEM that can be read');
+    throw new UsageError('sslrootcert must be a file of certificates in PEM that can be read');
   }
 }
 
