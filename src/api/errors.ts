@@ -1,5 +1,5 @@
 /** The HTTP status of each error code. SOURCE: decisions, "HTTP". */
-import type { FaultCode } from '../core/errors.ts';
+import type { ApiErrorCode } from '../core/errors.ts';
 
 export const ERROR_STATUS = {
   INVALID_REQUEST: 400,
@@ -23,4 +23,4 @@ export const ERROR_STATUS = {
   INTEGRITY_FAILURE: 500,
   VAULT_LOCKED: 503,
   UNAVAILABLE: 503,
-} as const satisfies Record<FaultCode, number>;
+} as const satisfies Record<ApiErrorCode, number>;

@@ -1,7 +1,7 @@
 /** The schemas of what responses hold. SOURCE: interface, section 2; decisions. */
 import { Type } from 'typebox';
 import { RESULTS } from '../core/audit.ts';
-import { FAULT_CODES } from '../core/errors.ts';
+import { API_ERROR_CODES } from '../core/errors.ts';
 import * as fields from './fields.ts';
 
 export { Action, LeaseStatus } from './fields.ts';
@@ -112,6 +112,6 @@ export const VerificationProgress = object({
 export const ServiceStatus = word(['starting', 'ok', 'locked', 'stopping', 'failing']);
 export const Health = object({ status: ServiceStatus });
 export const Meta = object({ total: whole(0), limit: whole(1), offset: whole(0) });
-export const ErrorCode = word(FAULT_CODES);
+export const ErrorCode = word(API_ERROR_CODES);
 export const ErrorInfo = object({ code: ErrorCode, message: Text });
 export const ErrorBody = object({ error: ErrorInfo });

@@ -6,7 +6,7 @@ import { type Service, startService } from '../server/composition.ts';
 import { type Configuration, help, readConfiguration } from '../server/configuration.ts';
 import { createLog } from '../server/log.ts';
 import { greeting } from '../server/startup-banner.ts';
-import { StoreFailure } from '../store/store.ts';
+import { StoreError } from '../store/store.ts';
 
 const EXIT_FAILED = 1;
 const EXIT_USAGE = 2;
@@ -72,7 +72,7 @@ try {
   stopOnSignals(service);
   process.stdout.write(greeting(service, configuration, process.stdout.isTTY === true));
 } catch (error) {
-  if (error instanceof StartupError || error instanceof StoreFailure || isSystemError(error))
+  if (error instanceof StartupError || error instanceof StoreError || isSystemError(error))
     fail(oneLine(error.message), EXIT_FAILED);
   if (configuration.logLevel === 'debug') log.error('the start failed', error);
   // Its message may hold what the database holds.

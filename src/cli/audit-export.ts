@@ -7,7 +7,7 @@ import { Readable, Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { LeaseholdError } from '../client/errors.ts';
 import type { Leasehold } from '../client/leasehold.ts';
-import { codeOf } from '../platform/errno.ts';
+import { errnoSuffix } from '../platform/errno.ts';
 import { UsageError } from '../platform/errors.ts';
 import type { Invocation } from './command.ts';
 import { startProgress } from './progress.ts';
@@ -51,7 +51,7 @@ export async function exportLog(invocation: Invocation, vault: Leasehold): Promi
   } catch (error) {
     if (unfinished !== null) await rm(unfinished, { force: true });
     // Whoever reads has seen enough.
-    if (file === null && codeOf(error) === ' (EPIPE)') return;
+    if (file === null && errnoSuffix(error) === ' (EPIPE)') return;
     throw signal.aborted ? signal.reason : toMistake(error);
   } finally {
     progress.end();
@@ -63,7 +63,7 @@ async function makeFile(path: string): Promise<FileHandle> {
   try {
     return await open(path, 'wx', 0o600);
   } catch (error) {
-    if (codeOf(error) === ' (EEXIST)')
+    if (errnoSuffix(error) === ' (EEXIST)')
       throw isThere(path, ' It is of an export that was broken off, or still goes on.');
     throw toMistake(error);
   }
@@ -81,7 +81,7 @@ function isThere(path: string, why = ''): UsageError {
 
 function toMistake(error: unknown): unknown {
   if (error instanceof LeaseholdError || error instanceof UsageError) return error;
-  if (codeOf(error) === ' (EEXIST)')
+  if (errnoSuffix(error) === ' (EEXIST)')
     return new UsageError('the file is there already', 'Give another one, or remove it.');
   if (error instanceof Error && 'syscall' in error)
     return new UsageError(`the file cannot be written (${String(error.message)})`);

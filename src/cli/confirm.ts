@@ -22,5 +22,5 @@ export async function askFirst(
   if (invocation.isOn('yes')) return null;
   if (await confirm({ terminal, signal }, `${await describe()} ${question}`)) return null;
   say(terminal, 'Nothing was done.');
-  return EXIT.NO;
+  return EXIT.NEGATIVE;
 }

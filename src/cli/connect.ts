@@ -4,7 +4,7 @@ import { readFileSync, statSync } from 'node:fs';
 import { LeaseholdError } from '../client/errors.ts';
 import { fileSigner, Leasehold } from '../client/leasehold.ts';
 import { caFetch, unixFetch } from '../client/node-fetch.ts';
-import { codeOf } from '../platform/errno.ts';
+import { errnoSuffix } from '../platform/errno.ts';
 import { UsageError } from '../platform/errors.ts';
 import { fetchFromOwnService } from './data-dir-proof.ts';
 import type { Settings } from './settings/settings.ts';
@@ -51,7 +51,7 @@ function readCa({ caFile }: Settings): string | null {
     const found = statSync(file);
     if (found.isFile() && found.size <= MAX_CA_BYTES) return readFileSync(file, 'latin1');
   } catch (error) {
-    throw new UsageError(`${by}: ${file} cannot be read${codeOf(error)}`);
+    throw new UsageError(`${by}: ${file} cannot be read${errnoSuffix(error)}`);
   }
   throw new UsageError(`${by}: ${file} must be a file of at most 1 MiB`);
 }

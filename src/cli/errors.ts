@@ -7,11 +7,11 @@ import { UsageError } from '../platform/errors.ts';
 export const EXIT = {
   OK: 0,
   /** The mistake was found before any call. */
-  MISTAKE: 1,
+  USAGE: 1,
   /** A service answered with an error, or not at all. */
   ERROR: 2,
   /** Asked and answered, and the answer is no: a broken chain, an expectation that failed. */
-  NO: 3,
+  NEGATIVE: 3,
 } as const;
 
 /** Ctrl-C at a question, or a signal. Ends with 128 and the signal's number, as shells count. */
@@ -33,7 +33,7 @@ export function valueInArguments(before = ''): UsageError {
 }
 
 /** Another service than Leasehold, such as Vault, answered with an error, or not at all. Exit code 2. */
-export class Failure extends Error {
+export class RemoteError extends Error {
   readonly hint: string | null;
 
   constructor(message: string, hint: string | null = null) {

@@ -4,7 +4,7 @@ import type { Invocation } from './command.ts';
 import { quoteWord } from './output/variables.ts';
 
 /** An error of the service, with what to do about it. */
-export class Hinted extends Error {
+export class ErrorWithHint extends Error {
   readonly error: LeaseholdError;
   readonly hint: string;
 
@@ -34,7 +34,7 @@ export async function withWayThere<T>(
     // What the refusal itself says is not said again.
     const [, near = ''] = /; (the nearest pattern is .*)\.$/.exec(simulated?.reason ?? '') ?? [];
     const why = near === '' ? '' : `${near.charAt(0).toUpperCase()}${near.slice(1)}. `;
-    throw new Hinted(
+    throw new ErrorWithHint(
       error,
       `${why}An administrator sees what would grant it with: leasehold policy explain ${who.name} ${action} ${quoteWord(path)}`,
     );

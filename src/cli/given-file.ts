@@ -3,7 +3,7 @@
 import { constants, createReadStream, fstatSync, openSync } from 'node:fs';
 import { Socket } from 'node:net';
 import type { Readable } from 'node:stream';
-import { codeOf } from '../platform/errno.ts';
+import { errnoSuffix } from '../platform/errno.ts';
 import { UsageError } from '../platform/errors.ts';
 import { type Bounds, readStream } from './standard-input.ts';
 
@@ -13,7 +13,7 @@ export async function readGivenFile(path: string, called: string, bounds: Bounds
     return await readStream(openWithoutWaiting(path), bounds);
   } catch (error) {
     if (bounds.signal.aborted || error instanceof UsageError) throw error;
-    throw new UsageError(`${called} cannot be read${codeOf(error)}`);
+    throw new UsageError(`${called} cannot be read${errnoSuffix(error)}`);
   }
 }
 

@@ -3,7 +3,7 @@
 import { existsSync, rmSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { parsePrivateKey } from '../client/key-formats.ts';
-import { codeOf } from '../platform/errno.ts';
+import { errnoSuffix } from '../platform/errno.ts';
 import { UsageError } from '../platform/errors.ts';
 import { ensurePrivateDir, writePrivateFile } from '../platform/private-files.ts';
 import { readGivenFile } from './given-file.ts';
@@ -38,7 +38,7 @@ export async function makeKeyFile(path: string, { folder }: Terminal): Promise<M
     if (!existsSync(dirname(file))) ensurePrivateDir(dirname(file));
     writePrivateFile(file, `-----BEGIN PRIVATE KEY-----\n${der.toString('base64')}\n-----END PRIVATE KEY-----\n`);
   } catch (error) {
-    const code = codeOf(error);
+    const code = errnoSuffix(error);
     if (code === '') throw error;
     throw new UsageError(`${file} cannot be written${code}`, '--new-key FILE writes it elsewhere.');
   }

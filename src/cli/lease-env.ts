@@ -3,7 +3,7 @@ import { LeaseholdError } from '../client/errors.ts';
 import type { Leasehold } from '../client/leasehold.ts';
 import type { Lender, Refused } from '../run/leases.ts';
 import type { Invocation } from './command.ts';
-import { Hinted, withWayThere } from './explain-denial.ts';
+import { ErrorWithHint, withWayThere } from './explain-denial.ts';
 import { say } from './terminal.ts';
 
 export function lenderOf(invocation: Invocation, vault: Leasehold | null): Lender {
@@ -20,7 +20,7 @@ export function lenderOf(invocation: Invocation, vault: Leasehold | null): Lende
 export function tellRefusals({ terminal }: Invocation, refused: readonly Refused[]): unknown {
   const errors = refused.map(withPath);
   for (const error of errors.slice(0, -1)) {
-    const known = error instanceof Hinted ? error.error : error;
+    const known = error instanceof ErrorWithHint ? error.error : error;
     if (known instanceof LeaseholdError)
       say(terminal, `leasehold: ${known.message.replace(/\.$/, '')} (${known.code}).`);
   }
@@ -28,7 +28,7 @@ export function tellRefusals({ terminal }: Invocation, refused: readonly Refused
 }
 
 function withPath({ wanted: { name, path }, error }: Refused): unknown {
-  if (error instanceof Hinted) return new Hinted(named(error.error), error.hint);
+  if (error instanceof ErrorWithHint) return new ErrorWithHint(named(error.error), error.hint);
   return error instanceof LeaseholdError ? named(error) : error;
 
   function named({ code, message, status, requestId, retryAfterSeconds }: LeaseholdError): LeaseholdError {

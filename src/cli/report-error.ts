@@ -2,10 +2,10 @@
 
 import { styleText } from 'node:util';
 import { LeaseholdError } from '../client/errors.ts';
-import { Fault } from '../core/errors.ts';
+import { ApiError } from '../core/errors.ts';
 import { StartupError, UsageError } from '../platform/errors.ts';
-import { Cancelled, EXIT, Failure } from './errors.ts';
-import { Hinted } from './explain-denial.ts';
+import { Cancelled, EXIT, RemoteError } from './errors.ts';
+import { ErrorWithHint } from './explain-denial.ts';
 import { harmless } from './output/cells.ts';
 import { type Identity, mayBeAdministrator, type Settings } from './settings/settings.ts';
 import { hasColours, say, type Terminal } from './terminal.ts';
@@ -23,17 +23,17 @@ export function fail(told: Told, error: unknown, settings: Settings | null): num
   if (error instanceof Cancelled) return tell(terminal, toLine(error.message), null, error.exitCode);
   // Mistakes are worded here, and there may be several: a line each.
   if (error instanceof UsageError) {
-    return tell(terminal, toSentence(error.message).split('\n').map(harmless).join('\n'), error.hint, EXIT.MISTAKE);
+    return tell(terminal, toSentence(error.message).split('\n').map(harmless).join('\n'), error.hint, EXIT.USAGE);
   }
   // The grammar of names and paths is the service's own: what breaks it is found before any call.
-  if (error instanceof Fault || error instanceof StartupError)
-    return tell(terminal, toLine(error.message), null, EXIT.MISTAKE);
-  if (error instanceof Failure) return tell(terminal, toLine(error.message), error.hint, EXIT.ERROR);
-  if (error instanceof Hinted) {
+  if (error instanceof ApiError || error instanceof StartupError)
+    return tell(terminal, toLine(error.message), null, EXIT.USAGE);
+  if (error instanceof RemoteError) return tell(terminal, toLine(error.message), error.hint, EXIT.ERROR);
+  if (error instanceof ErrorWithHint) {
     return tell(terminal, toLine(`${error.message}${withId(error.error)}`), error.hint, EXIT.ERROR);
   }
   if (error instanceof LeaseholdError) {
-    const code = error.code === 'BAD_KEY' || error.code === 'BAD_OPTIONS' ? EXIT.MISTAKE : EXIT.ERROR;
+    const code = error.code === 'BAD_KEY' || error.code === 'BAD_OPTIONS' ? EXIT.USAGE : EXIT.ERROR;
     return tell(terminal, toLine(`${worded(error, settings)}${withId(error)}`), hintFor(error, settings, told), code);
   }
   if (isOfSystem(error))

@@ -1,5 +1,5 @@
 /** What goes wrong in a call, with a code to act on. */
-import type { FaultCode } from '../core/errors.ts';
+import type { ApiErrorCode } from '../core/errors.ts';
 
 /**
  * `NO_ANSWER`: the service was not reached, or the connection was lost. `TIMED_OUT`: it took too long. `BAD_ANSWER`: what answered
@@ -9,7 +9,7 @@ import type { FaultCode } from '../core/errors.ts';
 export type ClientCode = 'NO_ANSWER' | 'TIMED_OUT' | 'BAD_ANSWER' | 'BAD_CERTIFICATE' | 'BAD_KEY' | 'BAD_OPTIONS';
 
 /** The service's own codes, and the client's; a newer service may have more. */
-export type ErrorCode = FaultCode | ClientCode | (string & {});
+export type ErrorCode = ApiErrorCode | ClientCode | (string & {});
 
 interface Details {
   /** Of the answer; null without one. */

@@ -1,6 +1,6 @@
 /** Agents, their sessions and their challenges, as the rules see them. SOURCE: interface 2.5 to 2.7. */
 import type { Brand } from './brand.ts';
-import { Fault, invalid } from './errors.ts';
+import { ApiError, invalidRequest } from './errors.ts';
 import { type ActorName, ADMIN, ADMIN_ID, type AgentId, type AgentName, type TokenHash } from './names.ts';
 
 /** Base64 of the 32 raw bytes of an Ed25519 public key. */
@@ -23,7 +23,7 @@ export interface Session {
 }
 
 /** What a request showed: the administrator's token (already compared), or the hash of a session's. */
-export type Presented =
+export type Authentication =
   | { readonly kind: 'admin' }
   /** `agentName`: whose the session was when the request came in; the turn looks again. */
   | { readonly kind: 'session'; readonly tokenHash: TokenHash; readonly agentName: AgentName };
@@ -34,7 +34,7 @@ export type Caller =
   | { readonly kind: 'agent'; readonly agent: Agent; readonly session: Session };
 
 /** What `identify` looks at. */
-export interface CallerRegister {
+export interface CallerLookup {
   session(tokenHash: TokenHash): Session | null;
   agentById(id: AgentId): Agent | null;
 }
@@ -43,7 +43,7 @@ export interface CallerRegister {
 export const MAX_DESCRIPTION_LENGTH = 1024;
 
 /** Who presents this. UNAUTHENTICATED for what is no session, or a deregistered agent's; SESSION_EXPIRED for one that has ended. */
-export function identify(register: CallerRegister, presented: Presented, now: number): Caller | Fault {
+export function identify(register: CallerLookup, presented: Authentication, now: number): Caller | ApiError {
   if (presented.kind === 'admin') return presented;
   const session = register.session(presented.tokenHash);
   return identifySession(session, session === null ? null : register.agentById(session.agentId), now);
@@ -54,11 +54,11 @@ export function identifySession(
   session: Session | null,
   agent: Agent | null,
   now: number,
-): (Caller & { kind: 'agent' }) | Fault {
+): (Caller & { kind: 'agent' }) | ApiError {
   if (session === null || agent === null) {
-    return new Fault('UNAUTHENTICATED', 'The token is not valid. Log in at POST /auth/challenge and /auth/verify.');
+    return new ApiError('UNAUTHENTICATED', 'The token is not valid. Log in at POST /auth/challenge and /auth/verify.');
   }
-  if (now >= session.expiresAt) return new Fault('SESSION_EXPIRED', 'The session has ended. Log in again.');
+  if (now >= session.expiresAt) return new ApiError('SESSION_EXPIRED', 'The session has ended. Log in again.');
   return { kind: 'agent', agent, session };
 }
 
@@ -76,7 +76,7 @@ export function parseDescription(text: string): string {
   const isTooLong = text.length > 2 * MAX_DESCRIPTION_LENGTH || [...text].length > MAX_DESCRIPTION_LENGTH;
   // WHY no U+0000: it is the one character that not every store can hold as text.
   if (isTooLong || !text.isWellFormed() || text.includes('\u0000')) {
-    throw invalid(
+    throw invalidRequest(
       'description',
       `must be at most ${MAX_DESCRIPTION_LENGTH} characters of well-formed Unicode without U+0000`,
     );

@@ -72,16 +72,16 @@ export interface AuditEntry {
   readonly hmac: string;
 }
 
-export type UnlinkedEntry = Omit<AuditEntry, 'hmac'>;
+export type EntryWithoutMac = Omit<AuditEntry, 'hmac'>;
 
 const ENTRY_FORMAT = 'leasehold-audit-v1';
 const HEAD_FORMAT = 'leasehold-head-v1';
 
 /** Base64 of 32 zero bytes: what stands before the first entry. */
-export const FIRST_LINK = 'AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=';
+export const GENESIS_MAC = 'AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=';
 
 /** The text whose UTF-8 bytes an entry's HMAC covers: every field but `hmac`, injective because it is JSON. */
-export function canonicalEntry(entry: UnlinkedEntry): string {
+export function canonicalEntry(entry: EntryWithoutMac): string {
   return JSON.stringify([
     ENTRY_FORMAT,
     entry.seq,
@@ -106,6 +106,6 @@ export function canonicalHead(seq: number, hmac: string): string {
 }
 
 /** Of each event type the part after the dot. */
-export const ACTION_OF = Object.fromEntries(
+export const actionOf = Object.fromEntries(
   EVENT_TYPES.map((eventType) => [eventType, eventType.slice(eventType.indexOf('.') + 1)]),
 ) as Readonly<Record<EventType, string>>;

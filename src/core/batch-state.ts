@@ -2,17 +2,17 @@
  * What a turn knows: the control state, and what was loaded by key for the turn's operations. Every outcome's changes are
  * applied here at once, so that an operation sees what the ones before it changed.
  */
-import type { CallerRegister, Session } from './agent.ts';
+import type { CallerLookup, Session } from './agent.ts';
 import type { Change } from './change.ts';
-import type { Control } from './control.ts';
+import type { ControlState } from './control.ts';
 import type { Credential, CredentialVersion } from './credential.ts';
-import type { IdempotencyId, KeptReply } from './idempotency.ts';
-import { type Lease, marked } from './lease.ts';
+import type { IdempotencyId, IdempotencyRecord } from './idempotency.ts';
+import { type Lease, applyRevocation } from './lease.ts';
 import type { AgentId, ChallengeId, CredentialId, LeaseId, TokenHash } from './names.ts';
 import type { CredentialPath } from './path.ts';
 
 /** What an operation needs to be loaded. */
-export interface Keys {
+export interface ReadSet {
   readonly credential?: CredentialPath;
   /** Loads the value of this version, or of the newest. */
   readonly version?: number | 'newest';
@@ -30,7 +30,7 @@ export interface VersionInfo {
 }
 
 /** What the store found for the keys of a turn. What is not there is not in the maps. */
-export class Loaded {
+export class LoadedRows {
   readonly credentials = new Map<CredentialPath, Credential>();
   /** Of those the ones whose rows do not authenticate. */
   readonly altered = new Set<CredentialPath>();
@@ -38,7 +38,7 @@ export class Loaded {
   readonly sessions = new Map<TokenHash, Session>();
   readonly leases = new Map<LeaseId, Lease>();
   readonly spentChallenges = new Set<ChallengeId>();
-  readonly keptReplies = new Map<IdempotencyId, KeptReply>();
+  readonly keptReplies = new Map<IdempotencyId, IdempotencyRecord>();
   /** Few of each credential: a list is looked through faster than a key is made. */
   readonly #versions = new Map<CredentialId, CredentialVersion[]>();
 
@@ -53,18 +53,18 @@ export class Loaded {
   }
 }
 
-export interface Settings {
+export interface VaultSettings {
   /** Whether the administrator may read values. */
   readonly adminMayRetrieve: boolean;
   readonly versionsKept: number;
 }
 
-export class Workspace implements CallerRegister {
-  readonly control: Control;
-  readonly loaded: Loaded;
-  readonly settings: Settings;
+export class BatchState implements CallerLookup {
+  readonly control: ControlState;
+  readonly loaded: LoadedRows;
+  readonly settings: VaultSettings;
 
-  constructor(control: Control, loaded: Loaded, settings: Settings) {
+  constructor(control: ControlState, loaded: LoadedRows, settings: VaultSettings) {
     this.control = control;
     this.loaded = loaded;
     this.settings = settings;
@@ -91,7 +91,7 @@ export class Workspace implements CallerRegister {
     return this.loaded.leases.get(id) ?? null;
   }
 
-  keptReply(id: IdempotencyId): KeptReply | null {
+  keptReply(id: IdempotencyId): IdempotencyRecord | null {
     return this.loaded.keptReplies.get(id) ?? null;
   }
 
@@ -150,7 +150,7 @@ export class Workspace implements CallerRegister {
         this.#changeLease(change.id, (lease) => ({ ...lease, revokedAt: change.revokedAt }));
         return;
       case 'markRevoked':
-        for (const [id, lease] of loaded.leases) loaded.leases.set(id, marked(lease, change.mark));
+        for (const [id, lease] of loaded.leases) loaded.leases.set(id, applyRevocation(lease, change.mark));
         return;
     }
   }

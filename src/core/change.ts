@@ -1,14 +1,14 @@
 /** What an outcome changes, as plain data: the closed union that the ledger applies in memory and commits to the store. */
 import type { Agent, Session } from './agent.ts';
 import type { Credential, CredentialVersion } from './credential.ts';
-import type { KeptReply } from './idempotency.ts';
-import type { Lease, RevocationMark } from './lease.ts';
+import type { IdempotencyRecord } from './idempotency.ts';
+import type { Lease, BulkRevocation } from './lease.ts';
 import type { AgentId, AgentName, ChallengeId, CredentialId, LeaseId, PolicyName, TokenHash } from './names.ts';
 import type { CredentialPath } from './path.ts';
 import type { Policy } from './policy.ts';
 
 /** Changes that are stored as they are. */
-export type PlainChange =
+export type DirectChange =
   | { readonly kind: 'removeAgent'; readonly id: AgentId; readonly name: AgentName }
   | { readonly kind: 'removePolicy'; readonly name: PolicyName }
   | { readonly kind: 'removeSession'; readonly tokenHash: TokenHash }
@@ -19,10 +19,10 @@ export type PlainChange =
   | { readonly kind: 'addLease'; readonly lease: Lease }
   | { readonly kind: 'renewLease'; readonly id: LeaseId; readonly expiresAt: number; readonly policyName: string }
   | { readonly kind: 'revokeLease'; readonly id: LeaseId; readonly revokedAt: number }
-  | { readonly kind: 'markRevoked'; readonly mark: RevocationMark };
+  | { readonly kind: 'markRevoked'; readonly mark: BulkRevocation };
 
 export type Change =
-  | PlainChange
+  | DirectChange
   // Rows that decide: stored with a MAC.
   | { readonly kind: 'putAgent'; readonly agent: Agent }
   | { readonly kind: 'putPolicy'; readonly policy: Policy }
@@ -30,14 +30,14 @@ export type Change =
   /** Makes the credential, or replaces what is said of it. */
   | { readonly kind: 'putCredential'; readonly credential: Credential }
   /** In place of one that has the id and is of no use any more. */
-  | { readonly kind: 'keepReply'; readonly reply: KeptReply }
+  | { readonly kind: 'keepReply'; readonly reply: IdempotencyRecord }
   /** Stored sealed. */
   | { readonly kind: 'addVersion'; readonly credential: Credential; readonly version: CredentialVersion }
   /** Added up with the others of the turn. */
   | { readonly kind: 'countAccess'; readonly credentialId: CredentialId };
 
 /** Changes of what is held in memory for deciding; on several nodes they move the epoch. */
-export function isControl(change: Change): boolean {
+export function changesControlState(change: Change): boolean {
   return (
     change.kind === 'putAgent' ||
     change.kind === 'removeAgent' ||

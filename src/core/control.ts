@@ -5,7 +5,7 @@ import type { AgentId, AgentName } from './names.ts';
 import type { Policy } from './policy.ts';
 import { PolicyIndex } from './policy-index.ts';
 
-export class Control {
+export class ControlState {
   readonly policies = new PolicyIndex();
   readonly #agentsById = new Map<AgentId, Agent>();
   /** By the name in lower case: no two agents differ only in case. */

@@ -15,7 +15,7 @@ export type Decision =
 /** The first thing that was missing. */
 export type Denial = 'no_policy' | 'no_action' | 'no_path' | 'unknown_action';
 
-export const DENIALS: Readonly<Record<Denial, string>> = {
+export const DENIAL_REASONS: Readonly<Record<Denial, string>> = {
   no_policy: 'no policy names this agent',
   no_action: 'no policy grants this agent the action',
   no_path: 'no policy grants this agent the action on this path',
@@ -24,9 +24,9 @@ export const DENIALS: Readonly<Record<Denial, string>> = {
 
 export function decide(policies: PolicyIndex, agent: AgentName, action: string, path: CredentialPath): Decision {
   if (!isAction(action)) return { allowed: false, denial: 'unknown_action' };
-  const policy = policies.deciding(agent, action, path);
+  const policy = policies.findDecidingPolicy(agent, action, path);
   if (policy !== null) return { allowed: true, policyName: policy.name, ttlSeconds: policy.maxTtlSeconds };
-  if (!policies.isNamed(agent)) return { allowed: false, denial: 'no_policy' };
+  if (!policies.hasAnyPolicy(agent)) return { allowed: false, denial: 'no_policy' };
   if (!policies.hasAction(agent, action)) return { allowed: false, denial: 'no_action' };
   return { allowed: false, denial: 'no_path' };
 }
@@ -37,17 +37,17 @@ export function explain(
   question: { policies: PolicyIndex; agent: AgentName; isRegistered: boolean; action: string; path: CredentialPath },
 ): string {
   const { policies, agent, isRegistered, action, path } = question;
-  const stranger = isRegistered ? '' : ' The agent is not registered.';
+  const unregisteredNote = isRegistered ? '' : ' The agent is not registered.';
   if (decision.allowed) {
     const policy = policies.get(decision.policyName);
-    const through = policy?.resources.find((pattern) => matches(pattern, path));
-    return `Policy ${decision.policyName} grants ${action} on ${through ?? path}; of those that match it is the most restrictive.${stranger}`;
+    const matchedPattern = policy?.resources.find((pattern) => matches(pattern, path));
+    return `Policy ${decision.policyName} grants ${action} on ${matchedPattern ?? path}; of those that match it is the most restrictive.${unregisteredNote}`;
   }
   const nearest =
-    decision.denial === 'no_path' ? nearestPattern(policies.granted(agent, action as Action), path) : null;
+    decision.denial === 'no_path' ? nearestPattern(policies.grantedPatterns(agent, action as Action), path) : null;
   const near = nearest === null ? '' : `; the nearest pattern is ${nearest}`;
-  const sentence = `${DENIALS[decision.denial]}${near}.`;
-  return `${sentence.charAt(0).toUpperCase()}${sentence.slice(1)}${stranger}`;
+  const sentence = `${DENIAL_REASONS[decision.denial]}${near}.`;
+  return `${sentence.charAt(0).toUpperCase()}${sentence.slice(1)}${unregisteredNote}`;
 }
 
 /** The pattern that has the longest beginning in common with the path; of equals the first in code-point order. */

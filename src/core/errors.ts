@@ -3,7 +3,7 @@
  * SOURCE: decisions, "HTTP"; `src/api/errors.ts` has each code's HTTP status. A message never repeats what was sent.
  */
 
-export const FAULT_CODES = [
+export const API_ERROR_CODES = [
   'INVALID_REQUEST',
   'UNAUTHENTICATED',
   'SESSION_EXPIRED',
@@ -27,20 +27,20 @@ export const FAULT_CODES = [
   'UNAVAILABLE',
 ] as const;
 
-export type FaultCode = (typeof FAULT_CODES)[number];
+export type ApiErrorCode = (typeof API_ERROR_CODES)[number];
 
 /** A refusal as plain data, as a decision gives it. */
-export interface Refusal {
-  readonly code: FaultCode;
+export interface ErrorInfo {
+  readonly code: ApiErrorCode;
   readonly message: string;
 }
 
 /** A refusal with a code from the table. `retryAfterSeconds` goes with `RATE_LIMITED` and `UNAVAILABLE`. */
-export class Fault extends Error {
-  readonly code: FaultCode;
+export class ApiError extends Error {
+  readonly code: ApiErrorCode;
   readonly retryAfterSeconds: number | null;
 
-  constructor(code: FaultCode, message: string, retryAfterSeconds: number | null = null) {
+  constructor(code: ApiErrorCode, message: string, retryAfterSeconds: number | null = null) {
     super(message);
     this.name = 'Fault';
     this.code = code;
@@ -49,6 +49,6 @@ export class Fault extends Error {
 }
 
 /** A 400 that names the field and the rule. */
-export function invalid(field: string, rule: string): Fault {
-  return new Fault('INVALID_REQUEST', `${field}: ${rule}`);
+export function invalidRequest(field: string, rule: string): ApiError {
+  return new ApiError('INVALID_REQUEST', `${field}: ${rule}`);
 }

@@ -3,7 +3,7 @@
  * WHY not the first key of a Map: what was deleted leaves a hole, and V8 walks over all holes to find the first key, thousands of
  * them in a cache that is full.
  */
-export class Fifo<K, V> {
+export class FifoCache<K, V> {
   readonly #entries = new Map<K, Entry<K, V>>();
   /** In the order of their coming; what is gone stays until it is the oldest, or most are gone. */
   #order: Entry<K, V>[] = [];
@@ -38,7 +38,7 @@ export class Fifo<K, V> {
   }
 
   /** Lets the oldest go, and tells what it was; undefined where nothing is left. */
-  shift(): V | undefined {
+  evictOldest(): V | undefined {
     for (;;) {
       const entry = this.#order[this.#oldest];
       if (entry === undefined) return undefined;

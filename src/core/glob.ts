@@ -12,13 +12,13 @@ export function globMatches(glob: string, text: string): boolean {
       resumeAt = at;
     } else if (inGlob < glob.length && glob[inGlob] === '?') {
       inGlob++;
-      at += unitsAt(text, at);
+      at += utf16LengthAt(text, at);
     } else if (inGlob < glob.length && glob[inGlob] === text[at]) {
       inGlob++;
       at++;
     } else if (star !== -1) {
       inGlob = star + 1;
-      resumeAt += unitsAt(text, resumeAt);
+      resumeAt += utf16LengthAt(text, resumeAt);
       at = resumeAt;
     } else {
       return false;
@@ -29,4 +29,4 @@ export function globMatches(glob: string, text: string): boolean {
 }
 
 /** How many units of text the character there has. */
-const unitsAt = (text: string, at: number): number => ((text.codePointAt(at) ?? 0) > 0xffff ? 2 : 1);
+const utf16LengthAt = (text: string, at: number): number => ((text.codePointAt(at) ?? 0) > 0xffff ? 2 : 1);

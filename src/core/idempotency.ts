@@ -4,7 +4,7 @@
  * SOURCE: docs/choices.md, "Retries"; drawn in docs/formats.md.
  */
 import type { Brand } from './brand.ts';
-import { type Fault, invalid } from './errors.ts';
+import { type ApiError, invalidRequest } from './errors.ts';
 import type { AgentId } from './names.ts';
 
 /** What a caller calls a request of theirs, so that it can be sent again. */
@@ -20,7 +20,7 @@ export interface Idempotency {
 }
 
 /** What the caller of a request that succeeded was told, to be told again. */
-export interface KeptReply extends Idempotency {
+export interface IdempotencyRecord extends Idempotency {
   /** Whose it is: the caller's name may be another's by now. */
   readonly agentId: AgentId;
   /** JSON text of what the operation replied. */
@@ -29,17 +29,17 @@ export interface KeptReply extends Idempotency {
 }
 
 /** From the reply on. */
-export const REPLIES_KEPT_MS = 24 * 3600 * 1000;
+export const IDEMPOTENCY_TTL_MS = 24 * 3600 * 1000;
 
 /**
  * A reply that JSON gives back as it was: data all through. A `Secret` has methods and is none, nor is anything that holds one,
  * so that what must not be kept can't be.
  */
-export type Keepable<R> = R extends string | number | boolean | null
+export type JsonSerializable<R> = R extends string | number | boolean | null
   ? R
   : R extends undefined | ((...values: never[]) => unknown)
     ? never
-    : { readonly [Field in keyof R]: Keepable<R[Field]> };
+    : { readonly [Field in keyof R]: JsonSerializable<R[Field]> };
 
 /** Names the header in what a caller is told. */
 const FIELD = 'Idempotency-Key';
@@ -48,11 +48,11 @@ export const IDEMPOTENCY_KEY = /^[!-~]{1,255}$/;
 
 /** @throws INVALID_REQUEST */
 export function parseIdempotencyKey(text: string): IdempotencyKey {
-  if (!IDEMPOTENCY_KEY.test(text)) throw invalid(FIELD, 'must be 1 to 255 visible characters of ASCII');
+  if (!IDEMPOTENCY_KEY.test(text)) throw invalidRequest(FIELD, 'must be 1 to 255 visible characters of ASCII');
   return text as IdempotencyKey;
 }
 
 /** For a key that comes back with another request. */
-export function keyReused(): Fault {
-  return invalid(FIELD, 'was given with another request within 24 hours; a new request needs a new one');
+export function idempotencyKeyReused(): ApiError {
+  return invalidRequest(FIELD, 'was given with another request within 24 hours; a new request needs a new one');
 }

@@ -26,7 +26,7 @@ export interface Lease {
  * Ends many leases with one record: all that were issued before entry `seq` to the agent, for the credential, or for both.
  * At least one of the two ids is given.
  */
-export interface RevocationMark {
+export interface BulkRevocation {
   readonly agentId: AgentId | null;
   readonly credentialId: CredentialId | null;
   readonly revokedAt: number;
@@ -37,7 +37,7 @@ export const LEASE_STATUSES = ['active', 'expired', 'revoked'] as const;
 export type LeaseStatus = (typeof LEASE_STATUSES)[number];
 
 /** Ended leases are listed for 7 days. */
-export const ENDED_LEASES_LISTED_MS = 7 * 24 * 3600 * 1000;
+export const ENDED_LEASE_RETENTION_MS = 7 * 24 * 3600 * 1000;
 
 export const ADMIN_POLICY = 'builtin:admin';
 export const ADMIN_LEASE_SECONDS = 3600;
@@ -47,7 +47,7 @@ export function statusOf(lease: Lease, now: number): LeaseStatus {
   return now >= lease.expiresAt ? 'expired' : 'active';
 }
 
-export function covers(mark: RevocationMark, lease: Lease): boolean {
+export function appliesTo(mark: BulkRevocation, lease: Lease): boolean {
   return (
     lease.seq < mark.seq &&
     (mark.agentId === null || mark.agentId === lease.agentId) &&
@@ -56,12 +56,12 @@ export function covers(mark: RevocationMark, lease: Lease): boolean {
 }
 
 /** The lease as the mark leaves it: an earlier revocation stays, and what had expired before stays expired. */
-export function marked(lease: Lease, mark: RevocationMark): Lease {
-  if (!covers(mark, lease) || lease.revokedAt !== null || mark.revokedAt >= lease.expiresAt) return lease;
+export function applyRevocation(lease: Lease, mark: BulkRevocation): Lease {
+  if (!appliesTo(mark, lease) || lease.revokedAt !== null || mark.revokedAt >= lease.expiresAt) return lease;
   return { ...lease, revokedAt: mark.revokedAt };
 }
 
 /** Whether an ended lease is still shown. */
-export function isListed(lease: Lease, now: number): boolean {
-  return Math.min(lease.expiresAt, lease.revokedAt ?? lease.expiresAt) > now - ENDED_LEASES_LISTED_MS;
+export function isWithinRetention(lease: Lease, now: number): boolean {
+  return Math.min(lease.expiresAt, lease.revokedAt ?? lease.expiresAt) > now - ENDED_LEASE_RETENTION_MS;
 }

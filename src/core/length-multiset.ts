@@ -1,5 +1,5 @@
 /** How many texts there are of each length, so that only what has a length in use is looked up. */
-export class LengthCounts {
+export class LengthMultiset {
   readonly #counts = new Map<number, number>();
 
   has(length: number): boolean {

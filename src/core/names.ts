@@ -1,6 +1,6 @@
 /** The grammar of names: agents, policies, types, ids. SOURCE: decisions, "Names and paths". */
 import type { Brand } from './brand.ts';
-import { invalid } from './errors.ts';
+import { invalidRequest } from './errors.ts';
 
 export type AgentName = Brand<string, 'AgentName'>;
 export type PolicyName = Brand<string, 'PolicyName'>;
@@ -35,14 +35,14 @@ const AGENT_NAME_RULE =
 
 /** @throws INVALID_REQUEST naming `field` and the rule. */
 export function parseAgentName(text: string, field = 'name'): AgentName {
-  if (!AGENT_NAME.test(text)) throw invalid(field, AGENT_NAME_RULE);
+  if (!AGENT_NAME.test(text)) throw invalidRequest(field, AGENT_NAME_RULE);
   return text as AgentName;
 }
 
 /** An agent's name, or a reserved one: what a filter may ask for. @throws INVALID_REQUEST */
 export function parseActorName(text: string, field: string): ActorName {
   if (!ACTOR_NAME.test(text)) {
-    throw invalid(field, 'must be 1 to 63 characters of A-Z a-z 0-9 . _ - and begin with a letter or digit');
+    throw invalidRequest(field, 'must be 1 to 63 characters of A-Z a-z 0-9 . _ - and begin with a letter or digit');
   }
   return text as ActorName;
 }
@@ -50,7 +50,7 @@ export function parseActorName(text: string, field: string): ActorName {
 /** @throws INVALID_REQUEST naming `field` and the rule. */
 export function parsePolicyName(text: string, field = 'name'): PolicyName {
   if (!POLICY_NAME.test(text)) {
-    throw invalid(field, 'must be 1 to 128 characters of A-Z a-z 0-9 . _ - and begin with a letter or digit');
+    throw invalidRequest(field, 'must be 1 to 128 characters of A-Z a-z 0-9 . _ - and begin with a letter or digit');
   }
   return text as PolicyName;
 }
@@ -58,19 +58,19 @@ export function parsePolicyName(text: string, field = 'name'): PolicyName {
 /** @throws INVALID_REQUEST naming `field` and the rule. */
 export function parseCredentialType(text: string, field = 'type'): CredentialType {
   if (!CREDENTIAL_TYPE.test(text)) {
-    throw invalid(field, 'must be 1 to 64 characters of A-Z a-z 0-9 . _ - and begin with a letter or digit');
+    throw invalidRequest(field, 'must be 1 to 64 characters of A-Z a-z 0-9 . _ - and begin with a letter or digit');
   }
   return text as CredentialType;
 }
 
 /** @throws INVALID_REQUEST */
 export function parseLeaseId(text: string): LeaseId {
-  if (!UUID.test(text)) throw invalid('lease_id', 'must be a UUID in lower case');
+  if (!UUID.test(text)) throw invalidRequest('lease_id', 'must be a UUID in lower case');
   return text as LeaseId;
 }
 
 /** @throws INVALID_REQUEST */
 export function parseChallengeId(text: string): ChallengeId {
-  if (!UUID.test(text)) throw invalid('challenge_id', 'must be a UUID in lower case');
+  if (!UUID.test(text)) throw invalidRequest('challenge_id', 'must be a UUID in lower case');
   return text as ChallengeId;
 }

@@ -2,18 +2,18 @@
  * What an operation is: one pure, synchronous function from what is known, who asks and the time to an outcome. No I/O, no
  * clock, no randomness, no await. A refusal is an outcome like any other, so that it is recorded.
  */
-import { actorName, type Caller, identify, type Presented } from './agent.ts';
+import { actorName, type Caller, identify, type Authentication } from './agent.ts';
 import type { AuditResult, EntryDraft, EventType } from './audit.ts';
-import type { Keys, Workspace } from './batch-state.ts';
+import type { ReadSet, BatchState } from './batch-state.ts';
 import type { Change } from './change.ts';
 import type { AssociatedData, Sealed } from './credential.ts';
-import { Fault, type FaultCode, type Refusal } from './errors.ts';
+import { ApiError, type ApiErrorCode, type ErrorInfo } from './errors.ts';
 import type { Idempotency } from './idempotency.ts';
 import { ADMIN, type TokenHash } from './names.ts';
 import type { Secret } from './secret.ts';
 
 /** When an operation is decided. */
-interface Moment {
+interface Instant {
   /** Milliseconds since 1970; never below the last entry's. */
   readonly now: number;
   /** The ordinal of the entry that this decision gets, if it gets one. */
@@ -31,7 +31,7 @@ export interface Preconditions {
 
 /** What is known of a request beside what it asks. */
 export interface Context {
-  readonly presented: Presented;
+  readonly authentication: Authentication;
   readonly requestId: string;
   readonly remoteAddr: string | null;
   /** Left out where the caller gave no key, or the route takes none. */
@@ -40,44 +40,44 @@ export interface Context {
 }
 
 /** A value to be opened after the decision and before chaining. If it does not authenticate, `unreadable` is the outcome. */
-interface Opening {
+interface PendingUnseal {
   readonly content: Sealed | Secret;
-  readonly boundTo: AssociatedData;
-  readonly unreadable: () => Outcome<never>;
+  readonly associatedData: AssociatedData;
+  readonly onUnsealFailure: () => Outcome<never>;
 }
 
 export interface Outcome<R> {
-  readonly answer: { readonly reply: R } | { readonly fault: Refusal };
+  readonly answer: { readonly reply: R } | { readonly fault: ErrorInfo };
   /** Null for what is not recorded. */
   readonly entry: EntryDraft | null;
   readonly changes: readonly Change[];
-  readonly opening: Opening | null;
+  readonly unseal: PendingUnseal | null;
 }
 
 export interface Operation<R> {
-  readonly keys: Keys;
+  readonly reads: ReadSet;
   /** The caller's, to be known when it is decided; null for whoever has none. */
   readonly session: TokenHash | null;
   /** Whose share of the service it takes: an agent's or the administrator's by name, or that of a stranger's address. */
-  readonly origin: string;
+  readonly fairnessKey: string;
   /** Of somebody who has shown no token: all of them together get a part of the room. */
-  readonly isOfStranger?: true;
+  readonly isUnauthenticated?: true;
   /** About what it holds in memory, for bounding a turn and the queue. */
   readonly sizeBytes: number;
-  decide(known: Workspace, moment: Moment): Outcome<R>;
+  decide(known: BatchState, moment: Instant): Outcome<R>;
 }
 
 export function succeeded<R>(reply: R, entry: EntryDraft | null, changes: readonly Change[] = []): Outcome<R> {
-  return { answer: { reply }, entry, changes, opening: null };
+  return { answer: { reply }, entry, changes, unseal: null };
 }
 
 export function refused(
-  code: FaultCode,
+  code: ApiErrorCode,
   message: string,
   entry: EntryDraft | null,
   changes: readonly Change[] = [],
 ): Outcome<never> {
-  return { answer: { fault: { code, message } }, entry, changes, opening: null };
+  return { answer: { fault: { code, message } }, entry, changes, unseal: null };
 }
 
 /** What an entry may say beside its event, resource and result. */
@@ -89,23 +89,23 @@ interface EntryDetails {
 }
 
 /** A request whose caller is known, with what is needed to decide it. */
-export interface Asked {
+export interface DecisionPoint {
   readonly caller: Caller;
-  readonly known: Workspace;
-  readonly moment: Moment;
+  readonly state: BatchState;
+  readonly moment: Instant;
   entry(result: AuditResult, details?: EntryDetails): EntryDraft;
 }
 
-interface Description {
+interface OperationSpec {
   readonly context: Context;
   readonly event: EventType;
   readonly resource: string;
   /** `admin`: an agent is refused, and that is recorded. */
-  readonly who: 'admin' | 'agent';
-  readonly keys?: Keys;
+  readonly requiredRole: 'admin' | 'agent';
+  readonly reads?: ReadSet;
   readonly sizeBytes?: number;
   /** Left out where the operation succeeds only on a target that exists. */
-  readonly targetExists?: (known: Workspace) => boolean;
+  readonly targetExists?: (known: BatchState) => boolean;
 }
 
 /** Whether the preconditions hold; to be asked of what succeeds without them. */
@@ -114,17 +114,17 @@ function meets({ ifMatch, ifNoneMatch }: Preconditions, exists: boolean): boolea
 }
 
 /** An operation of a caller: identified within the turn, refused here where it is the administrator's alone. */
-export function operation<R>(description: Description, decide: (asked: Asked) => Outcome<R>): Operation<R> {
-  const { context, event, resource, who, keys = {}, sizeBytes = 0, targetExists = () => true } = description;
-  const { presented, preconditions } = context;
+export function operation<R>(description: OperationSpec, decide: (asked: DecisionPoint) => Outcome<R>): Operation<R> {
+  const { context, event, resource, requiredRole, reads = {}, sizeBytes = 0, targetExists = () => true } = description;
+  const { authentication, preconditions } = context;
   return {
-    keys,
-    session: presented.kind === 'session' ? presented.tokenHash : null,
-    origin: presented.kind === 'session' ? presented.agentName : ADMIN,
+    reads,
+    session: authentication.kind === 'session' ? authentication.tokenHash : null,
+    fairnessKey: authentication.kind === 'session' ? authentication.agentName : ADMIN,
     sizeBytes,
     decide(known, moment) {
-      const caller = identify(known, presented, moment.now);
-      if (caller instanceof Fault) return refused(caller.code, caller.message, null);
+      const caller = identify(known, authentication, moment.now);
+      if (caller instanceof ApiError) return refused(caller.code, caller.message, null);
       const entry = (result: AuditResult, details: EntryDetails = {}): EntryDraft => ({
         eventType: event,
         agentName: actorName(caller),
@@ -137,11 +137,11 @@ export function operation<R>(description: Description, decide: (asked: Asked) =>
         remoteAddr: context.remoteAddr,
         ...details,
       });
-      if (who === 'admin' && caller.kind !== 'admin') {
+      if (requiredRole === 'admin' && caller.kind !== 'admin') {
         const reason = 'only the administrator may do this';
         return refused('ACCESS_DENIED', 'Only the administrator may do this.', entry('denied', { reason }));
       }
-      const outcome = decide({ caller, known, moment, entry });
+      const outcome = decide({ caller, state: known, moment, entry });
       if (preconditions === undefined || 'fault' in outcome.answer) return outcome;
       if (meets(preconditions, targetExists(known))) return outcome;
       const denied = entry('denied', { reason: 'a precondition of the request does not hold' });

@@ -3,23 +3,23 @@
  * SOURCE: decisions, "Names and paths".
  */
 import type { Brand } from './brand.ts';
-import { invalid } from './errors.ts';
+import { invalidRequest } from './errors.ts';
 
 export type CredentialPath = Brand<string, 'CredentialPath'>;
 
 export const MAX_PATH_LENGTH = 512;
 const MAX_SEGMENTS = 32;
 const MAX_SEGMENT_LENGTH = 128;
-const CHARACTERS = /^[A-Za-z0-9._\-@:+=~/]+$/;
+const PATH_CHARACTERS = /^[A-Za-z0-9._\-@:+=~/]+$/;
 
 const SEGMENT = String.raw`(?!\.\.?(?:/|$))[A-Za-z0-9._\-@:+=~]{1,${MAX_SEGMENT_LENGTH}}`;
 /** The grammar but for the length of the whole, for the schemas of the interface. */
 export const PATH_PART = `${SEGMENT}(?:/${SEGMENT}){0,${MAX_SEGMENTS - 1}}`;
 
 /** The first rule that `text` breaks as a credential path, or null where it keeps them all. */
-export function brokenPathRule(text: string): string | null {
+export function pathViolation(text: string): string | null {
   if (text.length === 0 || text.length > MAX_PATH_LENGTH) return `must be 1 to ${MAX_PATH_LENGTH} characters`;
-  if (!CHARACTERS.test(text)) return 'may hold only A-Z a-z 0-9 . _ - @ : + = ~ and / between segments';
+  if (!PATH_CHARACTERS.test(text)) return 'may hold only A-Z a-z 0-9 . _ - @ : + = ~ and / between segments';
   const segments = text.split('/');
   if (segments.length > MAX_SEGMENTS) return `must have at most ${MAX_SEGMENTS} segments`;
   for (const segment of segments) {
@@ -32,7 +32,7 @@ export function brokenPathRule(text: string): string | null {
 
 /** @throws INVALID_REQUEST naming `field` and the rule. */
 export function parsePath(text: string, field = 'path'): CredentialPath {
-  const rule = brokenPathRule(text);
-  if (rule !== null) throw invalid(field, rule);
+  const rule = pathViolation(text);
+  if (rule !== null) throw invalidRequest(field, rule);
   return text as CredentialPath;
 }

@@ -1,8 +1,8 @@
 /** The policies of one principal for one action, by pattern: what matches a path costs the path's depth at most. */
-import { LengthCounts } from './length-multiset.ts';
+import { LengthMultiset } from './length-multiset.ts';
 import type { PolicyName } from './names.ts';
 import type { CredentialPath } from './path.ts';
-import { type PathRange, type Pattern, patternsOf, rangesOf } from './pattern.ts';
+import { type PathRange, type Pattern, matchingPatterns, toRanges } from './pattern.ts';
 import type { Policy } from './policy.ts';
 
 /** INVARIANT: smallest `maxTtlSeconds` first, then the name in code-point order. The first one decides. */
@@ -10,15 +10,15 @@ function compareRestriction(a: Policy, b: Policy): number {
   return a.maxTtlSeconds - b.maxTtlSeconds || (a.name < b.name ? -1 : a.name > b.name ? 1 : 0);
 }
 
-export function moreRestrictive(a: Policy | null, b: Policy | null): Policy | null {
+export function stricterOf(a: Policy | null, b: Policy | null): Policy | null {
   if (a === null || b === null) return a ?? b;
   return compareRestriction(a, b) <= 0 ? a : b;
 }
 
-export class Grants {
+export class PatternIndex {
   /** Each pattern's policies, most restrictive first. */
   readonly #byPattern = new Map<Pattern, Policy[]>();
-  readonly #lengths = new LengthCounts();
+  readonly #lengths = new LengthMultiset();
   /** What the patterns cover, until one of them comes or goes. */
   #ranges: readonly PathRange[] | null = null;
 
@@ -31,7 +31,7 @@ export class Grants {
   }
 
   ranges(): readonly PathRange[] {
-    this.#ranges ??= rangesOf(this.#byPattern.keys());
+    this.#ranges ??= toRanges(this.#byPattern.keys());
     return this.#ranges;
   }
 
@@ -61,8 +61,8 @@ export class Grants {
   /** Of all that match the path the most restrictive, or null. */
   mostRestrictive(path: CredentialPath): Policy | null {
     let found: Policy | null = null;
-    for (const pattern of patternsOf(path, this.#lengths)) {
-      found = moreRestrictive(found, this.#byPattern.get(pattern)?.[0] ?? null);
+    for (const pattern of matchingPatterns(path, this.#lengths)) {
+      found = stricterOf(found, this.#byPattern.get(pattern)?.[0] ?? null);
     }
     return found;
   }

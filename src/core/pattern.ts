@@ -3,8 +3,8 @@
  * SOURCE: decisions, "Policies and decisions".
  */
 import type { Brand } from './brand.ts';
-import { invalid } from './errors.ts';
-import { brokenPathRule, type CredentialPath } from './path.ts';
+import { invalidRequest } from './errors.ts';
+import { pathViolation, type CredentialPath } from './path.ts';
 
 export type Pattern = Brand<string, 'Pattern'>;
 
@@ -17,9 +17,9 @@ export interface PathRange {
 /** @throws INVALID_REQUEST naming `field` and the rule. */
 export function parsePattern(text: string, field = 'resources'): Pattern {
   const path = text === '*' ? null : text.endsWith('/*') ? text.slice(0, -2) : text;
-  const rule = path === null ? null : brokenPathRule(path);
-  if (path?.includes('*')) throw invalid(field, 'a * may stand only alone, or once at the end after a slash');
-  if (rule !== null) throw invalid(field, `a pattern's path ${rule}`);
+  const rule = path === null ? null : pathViolation(path);
+  if (path?.includes('*')) throw invalidRequest(field, 'a * may stand only alone, or once at the end after a slash');
+  if (rule !== null) throw invalidRequest(field, `a pattern's path ${rule}`);
   return text as Pattern;
 }
 
@@ -33,7 +33,7 @@ export function matches(pattern: Pattern, path: CredentialPath): boolean {
  * All patterns that match `path`, from the widest to the exact one: as many as the path is deep, and two. Of those only the ones
  * with a length in use.
  */
-export function patternsOf(path: CredentialPath, inUse: { has(length: number): boolean }): Pattern[] {
+export function matchingPatterns(path: CredentialPath, inUse: { has(length: number): boolean }): Pattern[] {
   const patterns: string[] = inUse.has(1) ? ['*'] : [];
   for (let slash = path.indexOf('/'); slash !== -1; slash = path.indexOf('/', slash + 1)) {
     if (inUse.has(slash + 2)) patterns.push(`${path.slice(0, slash)}/*`);
@@ -51,7 +51,7 @@ function rangeOf(pattern: Pattern): PathRange {
 }
 
 /** What the patterns cover, as ranges that do not overlap, in order. */
-export function rangesOf(patterns: Iterable<Pattern>): PathRange[] {
+export function toRanges(patterns: Iterable<Pattern>): PathRange[] {
   // As texts patterns have the order of their ranges, because '*' stands before every character a path may have.
   const merged: PathRange[] = [];
   for (const pattern of [...patterns].sort()) append(merged, rangeOf(pattern));
@@ -95,4 +95,4 @@ export function rangeFrom(ranges: readonly PathRange[], path: string): number {
   return low;
 }
 
-export const EVERYTHING: readonly PathRange[] = [rangeOf('*' as Pattern)];
+export const ALL_PATHS: readonly PathRange[] = [rangeOf('*' as Pattern)];

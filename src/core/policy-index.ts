@@ -3,22 +3,22 @@
  * agent and the patterns that match the path, so that it costs the depth of the path and not the number of policies.
  */
 
-import { LengthCounts } from './length-multiset.ts';
+import { LengthMultiset } from './length-multiset.ts';
 import type { AgentName, PolicyName } from './names.ts';
 import type { CredentialPath } from './path.ts';
 import { type PathRange, type Pattern, unionOf } from './pattern.ts';
-import { Grants, moreRestrictive } from './pattern-index.ts';
+import { PatternIndex, stricterOf } from './pattern-index.ts';
 import type { Action, Policy, Principal } from './policy.ts';
 
-const MAX_AGENTS_KNOWN = 10_000;
+const MAX_CACHED_AGENTS = 10_000;
 
 export class PolicyIndex {
   readonly #byName = new Map<PolicyName, Policy>();
-  readonly #byPrincipal = new Map<Principal, Map<Action, Grants>>();
+  readonly #byPrincipal = new Map<Principal, Map<Action, PatternIndex>>();
   /** Of the names before the `*` of principals. */
-  readonly #stemLengths = new LengthCounts();
+  readonly #stemLengths = new LengthMultiset();
   /** What `#naming` found, until a principal comes or goes. */
-  readonly #namingByAgent = new Map<AgentName, readonly Map<Action, Grants>[]>();
+  readonly #namingByAgent = new Map<AgentName, readonly Map<Action, PatternIndex>[]>();
 
   get(name: PolicyName): Policy | null {
     return this.#byName.get(name) ?? null;
@@ -39,7 +39,7 @@ export class PolicyIndex {
     this.#byName.set(policy.name, policy);
     const actions = this.#principal(policy.principal);
     for (const action of policy.actions) {
-      const grants = actions.get(action) ?? new Grants();
+      const grants = actions.get(action) ?? new PatternIndex();
       actions.set(action, grants);
       for (const pattern of policy.resources) grants.put(pattern, policy);
     }
@@ -60,18 +60,18 @@ export class PolicyIndex {
   }
 
   /** The policy that decides: of all that match agent, action and path the most restrictive, or null. */
-  deciding(agent: AgentName, action: Action, path: CredentialPath): Policy | null {
+  findDecidingPolicy(agent: AgentName, action: Action, path: CredentialPath): Policy | null {
     let found: Policy | null = null;
-    for (const actions of this.#naming(agent)) {
-      found = moreRestrictive(found, actions.get(action)?.mostRestrictive(path) ?? null);
+    for (const actions of this.#grantsFor(agent)) {
+      found = stricterOf(found, actions.get(action)?.mostRestrictive(path) ?? null);
     }
     return found;
   }
 
   /** Every pattern that some policy grants the agent for the action. */
-  granted(agent: AgentName, action: Action): Set<Pattern> {
+  grantedPatterns(agent: AgentName, action: Action): Set<Pattern> {
     const patterns = new Set<Pattern>();
-    for (const actions of this.#naming(agent)) {
+    for (const actions of this.#grantsFor(agent)) {
       for (const pattern of actions.get(action)?.patterns() ?? []) patterns.add(pattern);
     }
     return patterns;
@@ -79,31 +79,31 @@ export class PolicyIndex {
 
   /** What those patterns cover: costs a pass through the ranges where several principals name the agent, else nothing. */
   grantedRanges(agent: AgentName, action: Action): readonly PathRange[] {
-    return unionOf(this.#naming(agent).map((actions) => actions.get(action)?.ranges() ?? []));
+    return unionOf(this.#grantsFor(agent).map((actions) => actions.get(action)?.ranges() ?? []));
   }
 
   /** Whether any policy names the agent. */
-  isNamed(agent: AgentName): boolean {
-    return this.#naming(agent).length > 0;
+  hasAnyPolicy(agent: AgentName): boolean {
+    return this.#grantsFor(agent).length > 0;
   }
 
   /** Whether any policy grants the agent the action somewhere. */
   hasAction(agent: AgentName, action: Action): boolean {
-    return this.#naming(agent).some((actions) => actions.has(action));
+    return this.#grantsFor(agent).some((actions) => actions.has(action));
   }
 
-  #naming(agent: AgentName): readonly Map<Action, Grants>[] {
+  #grantsFor(agent: AgentName): readonly Map<Action, PatternIndex>[] {
     const known = this.#namingByAgent.get(agent);
     if (known !== undefined) return known;
     const found = this.#findNaming(agent);
     // Simulations may ask for any name.
-    if (this.#namingByAgent.size >= MAX_AGENTS_KNOWN) this.#namingByAgent.clear();
+    if (this.#namingByAgent.size >= MAX_CACHED_AGENTS) this.#namingByAgent.clear();
     this.#namingByAgent.set(agent, found);
     return found;
   }
 
-  #findNaming(agent: AgentName): Map<Action, Grants>[] {
-    const found: Map<Action, Grants>[] = [];
+  #findNaming(agent: AgentName): Map<Action, PatternIndex>[] {
+    const found: Map<Action, PatternIndex>[] = [];
     const exact = this.#byPrincipal.get(`agent:${agent}` as Principal);
     if (exact !== undefined) found.push(exact);
     for (const length of this.#stemLengths.lengths()) {
@@ -114,10 +114,10 @@ export class PolicyIndex {
     return found;
   }
 
-  #principal(principal: Principal): Map<Action, Grants> {
+  #principal(principal: Principal): Map<Action, PatternIndex> {
     const known = this.#byPrincipal.get(principal);
     if (known !== undefined) return known;
-    const actions = new Map<Action, Grants>();
+    const actions = new Map<Action, PatternIndex>();
     this.#byPrincipal.set(principal, actions);
     this.#namingByAgent.clear();
     if (principal.endsWith('*')) this.#stemLengths.add(stemLength(principal));

@@ -1,6 +1,6 @@
 /** Policies: who may do what where, and for how long at most. SOURCE: interface 2.3; decisions, "Policies and decisions". */
 import type { Brand } from './brand.ts';
-import { invalid } from './errors.ts';
+import { invalidRequest } from './errors.ts';
 import {
   ACTOR_NAME,
   AGENT_NAME_PART,
@@ -45,7 +45,7 @@ export function isAction(text: string): text is Action {
 /** @throws INVALID_REQUEST naming `field` and the rule. */
 export function parseTtl(value: number, field: string): TtlSeconds {
   if (!Number.isInteger(value) || value < 1 || value > MAX_TTL_SECONDS) {
-    throw invalid(field, `must be a whole number of seconds, 1 to ${MAX_TTL_SECONDS}`);
+    throw invalidRequest(field, `must be a whole number of seconds, 1 to ${MAX_TTL_SECONDS}`);
   }
   return value as TtlSeconds;
 }
@@ -53,12 +53,12 @@ export function parseTtl(value: number, field: string): TtlSeconds {
 /** @throws INVALID_REQUEST */
 export function parsePrincipal(text: string): Principal {
   const rule = 'must be agent:<name>, agent:<beginning of a name>* or agent:*';
-  if (!text.startsWith('agent:')) throw invalid('principal', rule);
+  if (!text.startsWith('agent:')) throw invalidRequest('principal', rule);
   const name = text.slice('agent:'.length);
   if (name === '*') return text as Principal;
-  const stem = name.endsWith('*') ? name.slice(0, -1) : name;
-  if (stem === name) parseAgentName(stem, 'principal');
-  else if (!ACTOR_NAME.test(stem)) throw invalid('principal', rule);
+  const prefix = name.endsWith('*') ? name.slice(0, -1) : name;
+  if (prefix === name) parseAgentName(prefix, 'principal');
+  else if (!ACTOR_NAME.test(prefix)) throw invalidRequest('principal', rule);
   return text as Principal;
 }
 
@@ -74,11 +74,11 @@ export function parsePolicy(fields: {
   const name = parsePolicyName(fields.name);
   const principal = parsePrincipal(fields.principal);
   if (resources.length < 1 || resources.length > MAX_RESOURCES) {
-    throw invalid('resources', `must be an array of 1 to ${MAX_RESOURCES} patterns`);
+    throw invalidRequest('resources', `must be an array of 1 to ${MAX_RESOURCES} patterns`);
   }
-  if (actions.length < 1) throw invalid('actions', 'must be an array of 1 or more actions');
+  if (actions.length < 1) throw invalidRequest('actions', 'must be an array of 1 or more actions');
   const knownActions = actions.map((action, index) => {
-    if (!isAction(action)) throw invalid(`actions[${index}]`, `must be one of ${ACTIONS.join(', ')}`);
+    if (!isAction(action)) throw invalidRequest(`actions[${index}]`, `must be one of ${ACTIONS.join(', ')}`);
     return action;
   });
   return {
@@ -91,7 +91,7 @@ export function parsePolicy(fields: {
 }
 
 /** Whether the principal names the agent. Case-sensitive. */
-export function names(principal: Principal, agent: AgentName): boolean {
+export function principalMatches(principal: Principal, agent: AgentName): boolean {
   const text = principal.slice('agent:'.length);
   return text.endsWith('*') ? agent.startsWith(text.slice(0, -1)) : text === agent;
 }

@@ -1,5 +1,5 @@
 /** ISO 8601 as a filter may give it. SOURCE: decisions, "Audit": with `Z` or an offset; without either, UTC; a bare date is its midnight. */
-import { invalid } from './errors.ts';
+import { invalidRequest } from './errors.ts';
 
 export const INSTANT =
   /^(\d{4})-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])(?:T([01]\d|2[0-3]):([0-5]\d)(?::([0-5]\d)(?:[.,](\d{1,9}))?)?(Z|[+-](?:[01]\d|2[0-3]):?[0-5]\d)?)?$/;
@@ -10,7 +10,7 @@ const MINUTE_MS = 60_000;
  * @throws INVALID_REQUEST naming `field` and the rule.
  */
 export function parseInstant(text: string, field: string, rounding: 'up' | 'down'): number {
-  const fault = invalid(
+  const fault = invalidRequest(
     field,
     'must be ISO 8601, such as 2026-01-31, 2026-01-31T09:30:00Z or 2026-01-31T09:30:00.250+02:00',
   );

@@ -1,6 +1,6 @@
 /** The HMACs of the audit log: the link of each entry to the one before, and the head record's own. SOURCE: docs/formats.md. */
 import { createHmac, type KeyObject } from 'node:crypto';
-import { canonicalEntry, canonicalHead, FIRST_LINK, type UnlinkedEntry } from '../core/audit.ts';
+import { canonicalEntry, canonicalHead, GENESIS_MAC, type EntryWithoutMac } from '../core/audit.ts';
 import { isSameText } from './keys.ts';
 
 /** A place in the chain: an entry's sequence number, MAC and time. */
@@ -11,10 +11,10 @@ export interface ChainPoint {
 }
 
 /** Before the first entry. */
-export const CHAIN_START: ChainPoint = { seq: 0, hmac: FIRST_LINK, timestamp: null };
+export const CHAIN_START: ChainPoint = { seq: 0, hmac: GENESIS_MAC, timestamp: null };
 
 /** Base64 of HMAC-SHA256(K, previous link as 32 bytes ‖ canonical bytes). `previous` is base64 too. */
-export function linkEntry(auditKey: KeyObject, previous: string, entry: UnlinkedEntry): string {
+export function linkEntry(auditKey: KeyObject, previous: string, entry: EntryWithoutMac): string {
   return createHmac('sha256', auditKey).update(previous, 'base64').update(canonicalEntry(entry)).digest('base64');
 }
 

@@ -2,8 +2,8 @@
 import { createPublicKey, generateKeyPair, type KeyObject, verify } from 'node:crypto';
 import { promisify } from 'node:util';
 import type { PublicKey } from '../core/agent.ts';
-import { invalid } from '../core/errors.ts';
-import { Fifo } from '../core/fifo-cache.ts';
+import { invalidRequest } from '../core/errors.ts';
+import { FifoCache } from '../core/fifo-cache.ts';
 import { decodeBase64 } from './keys.ts';
 import { Gate } from './semaphore.ts';
 
@@ -65,18 +65,18 @@ function isOnCurve(withoutSign: Uint8Array): boolean {
 export function parsePublicKey(text: string): PublicKey {
   const bytes = decodeBase64(text);
   if (bytes?.length !== PUBLIC_KEY_BYTES)
-    throw invalid('public_key', 'must be base64 of the 32 raw bytes of an Ed25519 key');
+    throw invalidRequest('public_key', 'must be base64 of the 32 raw bytes of an Ed25519 key');
   const withoutSign = Uint8Array.from(bytes);
   withoutSign[31] = (withoutSign[31] ?? 0) & 0x7f;
   if (!isCanonical(withoutSign) || SMALL_ORDER.has(Buffer.from(withoutSign).toString('hex'))) {
-    throw invalid('public_key', 'is not a usable Ed25519 key: a point of small order, or not in its one spelling');
+    throw invalidRequest('public_key', 'is not a usable Ed25519 key: a point of small order, or not in its one spelling');
   }
-  if (!isOnCurve(withoutSign)) throw invalid('public_key', 'is not a point of the curve Ed25519');
+  if (!isOnCurve(withoutSign)) throw invalidRequest('public_key', 'is not a point of the curve Ed25519');
   return text as PublicKey;
 }
 
 /** Of keys that were used lately: to read one costs a fifth of a signature's check. */
-const keyObjects = new Fifo<PublicKey, KeyObject>();
+const keyObjects = new FifoCache<PublicKey, KeyObject>();
 const MAX_KEY_OBJECTS = 10_000;
 
 function toKeyObject(publicKey: PublicKey): KeyObject {
@@ -85,7 +85,7 @@ function toKeyObject(publicKey: PublicKey): KeyObject {
   const der = Buffer.concat([SPKI_PREFIX, Buffer.from(publicKey, 'base64')]);
   const key = createPublicKey({ key: der, format: 'der', type: 'spki' });
   keyObjects.put(publicKey, key);
-  if (keyObjects.size > MAX_KEY_OBJECTS) keyObjects.shift();
+  if (keyObjects.size > MAX_KEY_OBJECTS) keyObjects.evictOldest();
   return key;
 }
 

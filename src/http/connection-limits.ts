@@ -5,7 +5,7 @@
 import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
 import { writeFault } from './connections.ts';
-import { standardFault } from './errors.ts';
+import { defaultError } from './errors.ts';
 
 const MAX_CONNECTIONS = 4096;
 const MAX_CONNECTIONS_PER_ADDRESS = 500;
@@ -26,7 +26,7 @@ export class ConnectionLimits {
     server.on('connection', (socket: Socket) => {
       const address = socket.remoteAddress ?? 'local';
       if (this.#makeRoom(address)) this.#add(address, socket);
-      else writeFault(socket, standardFault('UNAVAILABLE'), newRequestId());
+      else writeFault(socket, defaultError('UNAVAILABLE'), newRequestId());
     });
     // Before the framework's own listener.
     server.prependListener('request', ({ socket }, response) => response.once('close', () => this.#idle(socket)));

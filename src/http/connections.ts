@@ -1,8 +1,8 @@
 /** Connections: how many, how long, and what is answered where there is no request yet. */
 import { type IncomingMessage, type Server, ServerResponse, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
-import { Fault } from '../core/errors.ts';
-import { standardFault, toErrorAnswer } from './errors.ts';
+import { ApiError } from '../core/errors.ts';
+import { defaultError, toErrorAnswer } from './errors.ts';
 
 /** Also for a TLS handshake, and for a socket on which nothing comes. */
 export const HEADERS_TIMEOUT_MS = 10_000;
@@ -20,7 +20,7 @@ export function setTimeouts(server: Server): void {
 export function answerUnusual(server: Server, newRequestId: () => string): void {
   // What asks for a tunnel has no address of ours.
   server.on('connect', (_request, socket: Socket) => {
-    const fault = new Fault('METHOD_NOT_ALLOWED', 'No address takes CONNECT.');
+    const fault = new ApiError('METHOD_NOT_ALLOWED', 'No address takes CONNECT.');
     writeFault(socket, fault, newRequestId(), ['Allow: GET, POST, PUT, DELETE']);
   });
   // An expectation that is not 100-continue is ignored; that one is met when the body is about to be read.
@@ -50,12 +50,12 @@ export function writeClientError(error: Error & { code?: string }, socket: Socke
     socket.destroy();
     return;
   }
-  if (error.code === 'HPE_HEADER_OVERFLOW') writeFault(socket, standardFault('HEADERS_TOO_LARGE'), requestId);
-  else if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT') writeFault(socket, standardFault('REQUEST_TIMEOUT'), requestId);
-  else writeFault(socket, standardFault('INVALID_REQUEST'), requestId);
+  if (error.code === 'HPE_HEADER_OVERFLOW') writeFault(socket, defaultError('HEADERS_TOO_LARGE'), requestId);
+  else if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT') writeFault(socket, defaultError('REQUEST_TIMEOUT'), requestId);
+  else writeFault(socket, defaultError('INVALID_REQUEST'), requestId);
 }
 
-export function writeFault(socket: Socket, fault: Fault, requestId: string, more: readonly string[] = []): void {
+export function writeFault(socket: Socket, fault: ApiError, requestId: string, more: readonly string[] = []): void {
   const { status, body, headers } = toErrorAnswer(fault);
   const text = JSON.stringify(body);
   const head = [

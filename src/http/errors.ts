@@ -1,15 +1,15 @@
 /** From what was thrown to the answer: a fault keeps its code, the framework's own errors get ours, anything else is a bug. */
 import { ERROR_STATUS } from '../api/errors.ts';
-import { Fault, type FaultCode } from '../core/errors.ts';
+import { ApiError, type ApiErrorCode } from '../core/errors.ts';
 import { isStoreFailure } from '../vault/storefailure.ts';
 
 export interface ErrorAnswer {
   readonly status: number;
-  readonly body: { readonly error: { readonly code: FaultCode; readonly message: string } };
+  readonly body: { readonly error: { readonly code: ApiErrorCode; readonly message: string } };
   readonly headers: Readonly<Record<string, string>>;
 }
 
-export function toErrorAnswer(fault: Fault): ErrorAnswer {
+export function toErrorAnswer(fault: ApiError): ErrorAnswer {
   const headers: Record<string, string> = {};
   const status = ERROR_STATUS[fault.code];
   if (status === 401) headers['www-authenticate'] = 'Bearer';
@@ -27,18 +27,18 @@ const MESSAGES = {
   UNAVAILABLE: 'The service holds as many connections as it can. Try again in a second.',
 } as const;
 
-export function standardFault(code: keyof typeof MESSAGES): Fault {
-  return new Fault(code, MESSAGES[code], code === 'UNAVAILABLE' ? 1 : null);
+export function defaultError(code: keyof typeof MESSAGES): ApiError {
+  return new ApiError(code, MESSAGES[code], code === 'UNAVAILABLE' ? 1 : null);
 }
 
 /** The fault that was meant, or null for a bug. */
-export function toFault(error: unknown): Fault | null {
-  if (error instanceof Fault) return error;
-  if (isStoreFailure(error)) return new Fault('UNAVAILABLE', 'The storage does not answer. Try again in a second.', 1);
+export function toApiError(error: unknown): ApiError | null {
+  if (error instanceof ApiError) return error;
+  if (isStoreFailure(error)) return new ApiError('UNAVAILABLE', 'The storage does not answer. Try again in a second.', 1);
   const status = error instanceof Error && 'statusCode' in error ? error.statusCode : undefined;
-  if (status === 413) return standardFault('PAYLOAD_TOO_LARGE');
-  if (status === 415) return standardFault('UNSUPPORTED_MEDIA_TYPE');
-  if (status === 414) return standardFault('URI_TOO_LONG');
-  if (typeof status === 'number' && status >= 400 && status < 500) return standardFault('INVALID_REQUEST');
+  if (status === 413) return defaultError('PAYLOAD_TOO_LARGE');
+  if (status === 415) return defaultError('UNSUPPORTED_MEDIA_TYPE');
+  if (status === 414) return defaultError('URI_TOO_LONG');
+  if (typeof status === 'number' && status >= 400 && status < 500) return defaultError('INVALID_REQUEST');
   return null;
 }

@@ -4,8 +4,8 @@
  */
 import type { IncomingMessage } from 'node:http';
 import { isIP } from 'node:net';
-import { Fault, invalid } from '../core/errors.ts';
-import { standardFault } from './errors.ts';
+import { ApiError, invalidRequest } from '../core/errors.ts';
+import { defaultError } from './errors.ts';
 
 const MAX_TARGET_LENGTH = 8192;
 /** A path in origin form: visible ASCII without the characters that some read as another one. */
@@ -13,13 +13,13 @@ const TARGET = /^\/(?!\/)[!$-[\]^_`a-z{|}~"]*$/;
 
 /** Checks the target as it came over the wire, before anyone decodes or resolves it. @throws URI_TOO_LONG, INVALID_REQUEST */
 export function checkTarget(target: string): void {
-  if (target.length > MAX_TARGET_LENGTH) throw standardFault('URI_TOO_LONG');
-  if (!TARGET.test(target)) throw invalid('target', 'must be a path such as /api/v1/credentials');
+  if (target.length > MAX_TARGET_LENGTH) throw defaultError('URI_TOO_LONG');
+  if (!TARGET.test(target)) throw invalidRequest('target', 'must be a path such as /api/v1/credentials');
   if (!target.includes('%')) return;
   try {
     decodeURIComponent(target);
   } catch {
-    throw invalid('target', 'must have % only before two hexadecimal digits, and be UTF-8 when decoded');
+    throw invalidRequest('target', 'must have % only before two hexadecimal digits, and be UTF-8 when decoded');
   }
 }
 
@@ -30,13 +30,13 @@ export function checkTarget(target: string): void {
 export function checkFraming({ headers, httpVersion }: IncomingMessage): void {
   const coding = headers['transfer-encoding'];
   if (coding === undefined) return;
-  if (httpVersion === '1.0') throw invalid('Transfer-Encoding', 'must not be sent with HTTP/1.0');
-  if (coding.trim().toLowerCase() !== 'chunked') throw invalid('Transfer-Encoding', 'must be chunked');
+  if (httpVersion === '1.0') throw invalidRequest('Transfer-Encoding', 'must not be sent with HTTP/1.0');
+  if (coding.trim().toLowerCase() !== 'chunked') throw invalidRequest('Transfer-Encoding', 'must be chunked');
 }
 
 /** The parser takes more versions than are spoken here. @throws INVALID_REQUEST */
 export function checkVersion({ httpVersion }: IncomingMessage): void {
-  if (httpVersion !== '1.1' && httpVersion !== '1.0') throw new Fault('INVALID_REQUEST', 'version: must be HTTP/1.1');
+  if (httpVersion !== '1.1' && httpVersion !== '1.0') throw new ApiError('INVALID_REQUEST', 'version: must be HTTP/1.1');
 }
 
 /** `name` in lower case. */
@@ -61,30 +61,30 @@ export interface HostRule {
  * `rule` is null where every Host is fine. @throws INVALID_REQUEST, MISDIRECTED_REQUEST
  */
 export function checkHost(request: IncomingMessage, rule: HostRule | null): void {
-  if (countHeader(request, 'host') !== 1) throw new Fault('INVALID_REQUEST', 'Host: must be given once');
+  if (countHeader(request, 'host') !== 1) throw new ApiError('INVALID_REQUEST', 'Host: must be given once');
   if (rule === null) return;
   const host = (request.headers.host ?? '').toLowerCase();
   const name = host.replace(/:\d{1,5}$/, '');
   const literal = name.startsWith('[') && name.endsWith(']') ? name.slice(1, -1) : name;
   const isLiteral = isIP(literal) === (name.startsWith('[') ? 6 : 4);
   if (name === 'localhost' || isLiteral || rule.names.has(name)) return;
-  throw new Fault('MISDIRECTED_REQUEST', 'Host: must be localhost, an IP address, or a name given with --public-name');
+  throw new ApiError('MISDIRECTED_REQUEST', 'Host: must be localhost, an IP address, or a name given with --public-name');
 }
 
 /** The token of `Authorization: Bearer …`. @throws UNAUTHENTICATED where there is none, INVALID_REQUEST for two headers */
 export function bearerToken(request: IncomingMessage): string {
   const { authorization } = request.headers;
   if (authorization === undefined) {
-    throw new Fault('UNAUTHENTICATED', 'Send the header Authorization: Bearer <token>.');
+    throw new ApiError('UNAUTHENTICATED', 'Send the header Authorization: Bearer <token>.');
   }
   const token = /^bearer +([A-Za-z0-9\-._~+/]+=*) *$/i.exec(authorization)?.[1];
-  if (token === undefined) throw new Fault('UNAUTHENTICATED', 'The header must be Authorization: Bearer <token>.');
+  if (token === undefined) throw new ApiError('UNAUTHENTICATED', 'The header must be Authorization: Bearer <token>.');
   return token;
 }
 
 /** Node keeps the first of several: a proxy in front may have read another one. @throws INVALID_REQUEST */
 export function checkSingleHeaders(request: IncomingMessage): void {
   for (const name of ['Authorization', 'Content-Type']) {
-    if (countHeader(request, name.toLowerCase()) > 1) throw invalid(name, 'must be given once');
+    if (countHeader(request, name.toLowerCase()) > 1) throw invalidRequest(name, 'must be given once');
   }
 }

@@ -1,7 +1,7 @@
 /** The header Idempotency-Key: read, and put together with all that the request asks for. SOURCE: docs/choices.md, "Retries". */
 import type { IncomingMessage } from 'node:http';
 import { Type } from 'typebox';
-import { Fault } from '../core/errors.ts';
+import { ApiError } from '../core/errors.ts';
 import { IDEMPOTENCY_KEY, type IdempotencyKey, parseIdempotencyKey } from '../core/idempotency.ts';
 import type { RequestTexts } from '../vault/idempotency.ts';
 import { countHeader } from './guard.ts';
@@ -21,7 +21,7 @@ export const RETRY_HEADER = {
 export function readIdempotencyKey(request: IncomingMessage): IdempotencyKey | null {
   const count = countHeader(request, 'idempotency-key');
   if (count === 0) return null;
-  if (count > 1) throw new Fault('INVALID_REQUEST', 'Idempotency-Key: must be given once');
+  if (count > 1) throw new ApiError('INVALID_REQUEST', 'Idempotency-Key: must be given once');
   // Node joins what is given more than once, and gives a text otherwise.
   return parseIdempotencyKey(String(request.headers['idempotency-key']));
 }

@@ -1,9 +1,9 @@
 /** What the HTTP layer tells the service's log: allow-listed fields, never what was sent. */
-import type { FaultCode } from '../core/errors.ts';
+import type { ApiErrorCode } from '../core/errors.ts';
 
 export interface RequestLog {
   refused(fields: {
-    readonly code: FaultCode;
+    readonly code: ApiErrorCode;
     readonly requestId: string;
     readonly method: string;
     readonly remoteAddr: string | undefined;

@@ -14,7 +14,7 @@ import { preconditionsOf } from './preconditions.ts';
 import { readWholeNumbers, wholeNumbersOf } from './query.ts';
 import type { Call, ProveService, Reply, Route } from './route.ts';
 import { ROUTES } from './routes/table.ts';
-import { validationFault } from './validation.ts';
+import { toValidationError } from './validation.ts';
 
 /** A stranger's body is a few short fields; parsing more would cost what nobody has paid for. */
 const MAX_PUBLIC_BODY_BYTES = 32 * 1024;
@@ -98,7 +98,7 @@ async function handle(
   const { presented } = request;
   if (presented === null) throw new Error('a guarded route was reached without a caller');
   const preconditions = preconditionsOf(request.raw);
-  const context: Context = { presented, requestId, remoteAddr, ...(preconditions === null ? {} : { preconditions }) };
+  const context: Context = { authentication: presented, requestId, remoteAddr, ...(preconditions === null ? {} : { preconditions }) };
   checkSchemas(row, request);
   return send(request, reply, row, await row.handle(withIdempotency(row, request, toCall(vault, request, context))));
 }
@@ -113,7 +113,7 @@ export function checkRight(vault: Vault, request: FastifyRequest, done: (error?:
     return;
   }
   const { name } = request.params as Record<string, string>;
-  const context: Context = { presented, requestId, remoteAddr: addressOf(request) };
+  const context: Context = { authentication: presented, requestId, remoteAddr: addressOf(request) };
   refuseAgent(vault, context, adminEvent, name).then(() => done(), done);
 }
 
@@ -127,7 +127,7 @@ function withIdempotency(row: Route, request: FastifyRequest, call: Call<unknown
   const key = row.isRepeatable ? readIdempotencyKey(request.raw) : null;
   if (key === null) return call;
   const { vault, context } = call;
-  const idempotency = toIdempotency(vault, context.presented, key, requestTexts(row, call));
+  const idempotency = toIdempotency(vault, context.authentication, key, requestTexts(row, call));
   return { ...call, context: { ...context, idempotency } };
 }
 
@@ -149,7 +149,7 @@ function checkSchemas(row: Route, request: FastifyRequest): void {
   if (validationError === undefined) return;
   const part = validationError.validationContext === 'querystring' ? 'query' : 'body';
   const schema = part === 'query' ? row.query : row.body;
-  throw validationFault(part, validationError.validation[0], Object.keys(schema?.properties ?? {}));
+  throw toValidationError(part, validationError.validation[0], Object.keys(schema?.properties ?? {}));
 }
 
 /** As the log has it: an IPv4 address in IPv6 clothes as itself; null on a Unix socket. */

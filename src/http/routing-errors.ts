@@ -1,6 +1,6 @@
 /** What no row of the table answers: 404 for an address that does not exist, 405 with `Allow` for one that takes other methods. */
 import type { FastifyReply } from 'fastify';
-import { Fault } from '../core/errors.ts';
+import { ApiError } from '../core/errors.ts';
 import { ROUTES } from './routes/table.ts';
 
 interface Address {
@@ -27,11 +27,11 @@ export function isEncodedRoute(target: string, method: string): boolean {
 }
 
 /** HEAD is among the methods that no address takes, so that it never retrieves. */
-export function faultOfUnrouted(target: string, reply: FastifyReply): Fault {
+export function routingError(target: string, reply: FastifyReply): ApiError {
   const [path = ''] = target.split('?', 1);
   const methods = ADDRESSES.filter(({ matcher }) => matcher.test(path)).map(({ method }) => method);
-  if (methods.length === 0) return new Fault('NOT_FOUND', 'There is no such address; GET /openapi.json lists them.');
+  if (methods.length === 0) return new ApiError('NOT_FOUND', 'There is no such address; GET /openapi.json lists them.');
   const allow = methods.join(', ');
   reply.header('allow', allow);
-  return new Fault('METHOD_NOT_ALLOWED', `This address takes ${allow}.`);
+  return new ApiError('METHOD_NOT_ALLOWED', `This address takes ${allow}.`);
 }

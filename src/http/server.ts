@@ -12,9 +12,9 @@ import fastify, {
   type FastifyServerOptions,
 } from 'fastify';
 import type { ServiceStatus } from '../api/types.ts';
-import type { Presented } from '../core/agent.ts';
+import type { Authentication } from '../core/agent.ts';
 import type { EventType } from '../core/audit.ts';
-import { Fault } from '../core/errors.ts';
+import { ApiError } from '../core/errors.ts';
 import { authenticate, type Vault } from '../vault/vault.ts';
 import { ConnectionLimits } from './connection-limits.ts';
 import {
@@ -26,7 +26,7 @@ import {
   setTimeouts,
   writeClientError,
 } from './connections.ts';
-import { standardFault, toErrorAnswer, toFault } from './errors.ts';
+import { defaultError, toErrorAnswer, toApiError } from './errors.ts';
 import { callerKey, FairStart, LargeBodies, MAX_BODY_BYTES } from './fair-start.ts';
 import {
   bearerToken,
@@ -43,7 +43,7 @@ import { isNotModified } from './preconditions.ts';
 import { addRoutes, checkRight } from './register-routes.ts';
 import { limitPipelining, RequestOrder } from './request-order.ts';
 import type { ProveService } from './route.ts';
-import { faultOfUnrouted, isEncodedRoute } from './routing-errors.ts';
+import { routingError, isEncodedRoute } from './routing-errors.ts';
 import { parseJson } from './strict-json.ts';
 import { closeUnread, hasUnreadBody } from './unread-body.ts';
 import { VALIDATOR } from './validation.ts';
@@ -64,11 +64,11 @@ export interface HttpParts {
 const MAX_HEADER_BYTES = 16 * 1024;
 
 /** Shared: capturing a stack trace per rejection is too expensive under overload. */
-const OVERLOADED = new Fault('UNAVAILABLE', 'The service has more to do than it can. Try again in a second.', 1);
+const OVERLOADED = new ApiError('UNAVAILABLE', 'The service has more to do than it can. Try again in a second.', 1);
 
 declare module 'fastify' {
   interface FastifyRequest {
-    presented: Presented | null;
+    presented: Authentication | null;
     token: string;
   }
   interface FastifyContextConfig {
@@ -133,7 +133,7 @@ export function createServer(parts: HttpParts): HttpServer {
     order.enter(request.raw, reply.raw, () => {
       try {
         guard(parts, request.raw, request.routeOptions.config.isAlwaysServed === true);
-        if (request.is404 || isEncodedRoute(request.url, request.method)) throw faultOfUnrouted(request.url, reply);
+        if (request.is404 || isEncodedRoute(request.url, request.method)) throw routingError(request.url, reply);
         if (request.routeOptions.config.isPublic === true) return start(done);
         request.token = bearerToken(request.raw);
         const found = authenticate(parts.vault, request.token);
@@ -144,7 +144,7 @@ export function createServer(parts: HttpParts): HttpServer {
         start(() => done(thrown));
       }
     });
-    function admit(presented: Presented): void {
+    function admit(presented: Authentication): void {
       request.presented = presented;
       connections.keep(request.raw.socket);
       start(() => checkRight(parts.vault, request, done));
@@ -166,7 +166,7 @@ export function createServer(parts: HttpParts): HttpServer {
   app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, bytes, done) => {
     try {
       if ((request.headers['content-encoding'] ?? 'identity') !== 'identity')
-        throw standardFault('UNSUPPORTED_MEDIA_TYPE');
+        throw defaultError('UNSUPPORTED_MEDIA_TYPE');
       done(null, bytes.length === 0 ? undefined : parseJson(toBytes(bytes)));
     } catch (error) {
       done(toError(error));
@@ -174,10 +174,10 @@ export function createServer(parts: HttpParts): HttpServer {
   });
   // What is empty has no type to be wrong.
   app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, bytes, done) => {
-    done(bytes.length === 0 ? null : standardFault('UNSUPPORTED_MEDIA_TYPE'), undefined);
+    done(bytes.length === 0 ? null : defaultError('UNSUPPORTED_MEDIA_TYPE'), undefined);
   });
   app.setErrorHandler((error: FastifyError, request, reply) => answerError(parts, error, request, reply));
-  app.setNotFoundHandler((request, reply) => answerError(parts, faultOfUnrouted(request.url, reply), request, reply));
+  app.setNotFoundHandler((request, reply) => answerError(parts, routingError(request.url, reply), request, reply));
   addRoutes(app, parts);
   return app;
 }
@@ -206,12 +206,12 @@ function guard({ status, hostRule }: HttpParts, raw: IncomingMessage, isAlwaysSe
   checkHost(raw, hostRule);
   const now = status();
   if (isAlwaysServed || now === 'ok' || now === 'failing') return;
-  if (now === 'locked') throw new Fault('VAULT_LOCKED', 'The vault is locked.');
-  throw new Fault('UNAVAILABLE', `The service is ${now}. Try again in a second.`, 1);
+  if (now === 'locked') throw new ApiError('VAULT_LOCKED', 'The vault is locked.');
+  throw new ApiError('UNAVAILABLE', `The service is ${now}. Try again in a second.`, 1);
 }
 
 function answerError({ log }: HttpParts, error: unknown, request: FastifyRequest, reply: FastifyReply) {
-  const fault = toFault(error);
+  const fault = toApiError(error);
   if (fault === null) log.bug(error, request.id);
   // What the framework rejects on its own did not pass the hooks.
   setCommonHeaders(request, reply);
@@ -220,7 +220,7 @@ function answerError({ log }: HttpParts, error: unknown, request: FastifyRequest
   if (request.headers['transfer-encoding'] !== undefined || hasUnreadBody(request.raw)) closeUnread(request.raw, reply);
   else if (reply.hasHeader('connection')) reply.removeHeader('connection');
   if (fault?.code === 'PRECONDITION_FAILED' && isNotModified(request.raw)) return reply.code(304).send();
-  const answer = toErrorAnswer(fault ?? new Fault('INTERNAL_ERROR', 'The service made a mistake; its log has it.'));
+  const answer = toErrorAnswer(fault ?? new ApiError('INTERNAL_ERROR', 'The service made a mistake; its log has it.'));
   log.refused({ code: answer.body.error.code, requestId: request.id, method: request.method, remoteAddr: request.ip });
   return reply.code(answer.status).headers(answer.headers).type('application/json; charset=utf-8').send(answer.body);
 }

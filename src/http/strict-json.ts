@@ -3,7 +3,7 @@
  * which the first pass checks before anything is built of it: what a rejected body costs is one scan of its text.
  * SOURCE: security, "How others were broken"; RFC 8259, section 4 (names should be unique).
  */
-import { Fault } from '../core/errors.ts';
+import { ApiError } from '../core/errors.ts';
 
 // The largest body of the interface, a policy with 256 patterns, has two levels, three containers, five keys and some 540 tokens.
 const MAX_DEPTH = 8;
@@ -25,7 +25,7 @@ const LOWER_U = 0x75;
 const [OPEN_ARRAY, CLOSE_ARRAY, OPEN_OBJECT, CLOSE_OBJECT] = [0x5b, 0x5d, 0x7b, 0x7d];
 
 function refuse(rule: string): never {
-  throw new Fault('INVALID_REQUEST', `body: ${rule}`);
+  throw new ApiError('INVALID_REQUEST', `body: ${rule}`);
 }
 
 /** @throws INVALID_REQUEST naming the rule, never what was sent. */

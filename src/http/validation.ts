@@ -5,7 +5,7 @@
  * nobody parsed.
  */
 import type { FastifyServerOptions } from 'fastify';
-import { Fault } from '../core/errors.ts';
+import { ApiError } from '../core/errors.ts';
 
 const LEFT_TO_CORE = ['pattern', 'format', 'minLength', 'maxLength', 'contentEncoding', 'minProperties'];
 
@@ -54,19 +54,19 @@ function ruleOf({ type, title, enum: words, minimum, maximum, minItems, maxItems
 }
 
 /** Names the field and the rule that a schema found broken; never a key or a value that was sent. */
-export function validationFault(part: string, error: SchemaError | undefined, known: readonly string[]): Fault {
+export function toValidationError(part: string, error: SchemaError | undefined, known: readonly string[]): ApiError {
   const [, name = part, index] = (error?.instancePath ?? '').split('/');
   const field = index === undefined ? name : `${name}[${index}]`;
   if (error?.keyword === 'additionalProperties') {
     const names = known.length === 0 ? 'there are none' : `there are ${known.join(', ')}`;
     const noun = part === 'query' ? 'parameter' : 'field';
-    return new Fault('INVALID_REQUEST', `${part}: has a ${noun} that does not exist; ${names}`);
+    return new ApiError('INVALID_REQUEST', `${part}: has a ${noun} that does not exist; ${names}`);
   }
   if (error?.keyword === 'required') {
-    return new Fault('INVALID_REQUEST', `${String(error.params?.['missingProperty'])}: is required`);
+    return new ApiError('INVALID_REQUEST', `${String(error.params?.['missingProperty'])}: is required`);
   }
-  if (part === 'body' && name === part) return new Fault('INVALID_REQUEST', 'body: must be a JSON object');
+  if (part === 'body' && name === part) return new ApiError('INVALID_REQUEST', 'body: must be a JSON object');
   const isRepeated = part === 'query' && Array.isArray(error?.data);
   const rule = isRepeated ? 'must be given once' : ruleOf((error?.parentSchema ?? {}) as FieldSchema);
-  return new Fault('INVALID_REQUEST', `${field}: ${rule}`);
+  return new ApiError('INVALID_REQUEST', `${field}: ${rule}`);
 }

@@ -1,7 +1,7 @@
 /** MACs on the rows that decide: put on when they are stored, checked when they are read. */
 import type { Agent, Session } from '../core/agent.ts';
 import type { Credential } from '../core/credential.ts';
-import type { KeptReply } from '../core/idempotency.ts';
+import type { IdempotencyRecord } from '../core/idempotency.ts';
 import type { Policy } from '../core/policy.ts';
 import type { VaultKeys } from '../crypto/keys.ts';
 import { isRowAuthentic, type RowFields, rowMac } from '../crypto/row-mac.ts';
@@ -43,7 +43,7 @@ const credentialFields = (credential: Credential): RowFields => [
   credential.version,
 ];
 
-const replyFields = (reply: KeptReply): RowFields => [
+const replyFields = (reply: IdempotencyRecord): RowFields => [
   reply.id,
   reply.agentId,
   reply.requestMac,
@@ -71,7 +71,7 @@ export const signCredential = (key: RowKey, credential: Credential): Authenticat
   mac: rowMac(key, 'credential', credentialFields(credential)),
 });
 
-export const signReply = (key: RowKey, reply: KeptReply): Authenticated<KeptReply> => ({
+export const signReply = (key: RowKey, reply: IdempotencyRecord): Authenticated<IdempotencyRecord> => ({
   ...reply,
   mac: rowMac(key, 'reply', replyFields(reply)),
 });
@@ -88,5 +88,5 @@ export const isSessionAuthentic = (key: RowKey, session: Authenticated<Session>)
 export const isCredentialAuthentic = (key: RowKey, credential: Authenticated<Credential>): boolean =>
   isRowAuthentic(key, 'credential', credentialFields(credential), credential.mac);
 
-export const isReplyAuthentic = (key: RowKey, reply: Authenticated<KeptReply>): boolean =>
+export const isReplyAuthentic = (key: RowKey, reply: Authenticated<IdempotencyRecord>): boolean =>
   isRowAuthentic(key, 'reply', replyFields(reply), reply.mac);

@@ -3,7 +3,7 @@
  * INVARIANT: memory holds nothing that is not in the store. Where a turn fails it is read anew before the next one.
  */
 
-import { Loaded, type Settings, Workspace } from '../core/batch-state.ts';
+import { LoadedRows, type VaultSettings, BatchState } from '../core/batch-state.ts';
 import type { Operation } from '../core/operation.ts';
 import { headMac } from '../crypto/chain.ts';
 import type { VaultKeys } from '../crypto/keys.ts';
@@ -21,7 +21,7 @@ export interface TurnParts {
   readonly store: Store;
   readonly keys: VaultKeys;
   readonly clock: Clock;
-  readonly settings: Settings;
+  readonly settings: VaultSettings;
   readonly memory: Memory;
   readonly denials: DenialBudget;
   /** Called with the agents that other nodes deregistered: what this one has of them must go. */
@@ -55,7 +55,7 @@ export class Turns {
   /** Resolves when the turn is written. @throws StoreFailure, or a bug; then memory must be read anew */
   async take(operations: readonly Operation<unknown>[]): Promise<Taken> {
     const { store, keys } = this.#parts;
-    const loaded = new Loaded();
+    const loaded = new LoadedRows();
     const wanted = operations.map((operation) => keysToLoad(this.#memory, operation, loaded, store.isShared));
     const turn = await store.openTurn(wanted, this.#memory.known?.seq);
     let decided: DecidedTurn;
@@ -92,10 +92,10 @@ export class Turns {
     return Math.max(clock.now(), notBefore);
   }
 
-  #decide(operations: readonly Operation<unknown>[], loaded: Loaded, now: number): DecidedTurn {
+  #decide(operations: readonly Operation<unknown>[], loaded: LoadedRows, now: number): DecidedTurn {
     const { keys, settings, denials } = this.#parts;
     const { control, tip } = this.#memory;
-    return decideTurn(operations, new Workspace(control, loaded, settings), tip, now, keys, denials);
+    return decideTurn(operations, new BatchState(control, loaded, settings), tip, now, keys, denials);
   }
 
   /** Takes over what was committed. */

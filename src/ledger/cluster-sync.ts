@@ -10,7 +10,7 @@ import {
   type LastEntry,
   type Shared,
   type Store,
-  StoreFailure,
+  StoreError,
 } from '../store/store.ts';
 import { isAgentAuthentic, isPolicyAuthentic } from './authenticated-rows.ts';
 import { findLastTime, type Memory, readControl } from './vault-state.ts';
@@ -23,7 +23,7 @@ export function assertNothingLost({ known }: Pick<Memory, 'known'>, { knownLink,
   if (known === null || knownLink === known.hmac) return;
   const { seq } = known;
   const found = knownLink !== null ? 'holds another one' : `ends at entry ${last?.seq ?? 0}`;
-  throw new StoreFailure(
+  throw new StoreError(
     'unavailable',
     `the log has lost entry ${seq}, which this node has seen: it ${found}. Was a standby promoted that lagged behind, or a backup restored? Nothing is decided on such a log; bring the lost entries back, or start every node anew with --accept-rollback`,
   );
@@ -42,7 +42,7 @@ export async function catchUp(
   const { head, last } = shared;
   if (!isSame(head, memory.head)) {
     if (head === null || !isHeadAuthentic(keys.audit, head)) {
-      throw new StoreFailure('unavailable', `the log's head record is ${head === null ? 'gone' : 'not authentic'}`);
+      throw new StoreError('unavailable', `the log's head record is ${head === null ? 'gone' : 'not authentic'}`);
     }
     memory.head = head;
     memory.tip = { seq: head.seq, hmac: head.hmac, epoch: memory.tip.epoch };

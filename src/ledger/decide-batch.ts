@@ -2,10 +2,10 @@
  * One turn: decides each operation in order, seeing what the ones before changed, opens and seals values, and chains the
  * entries. What comes out is the batch to commit and what to answer after it.
  */
-import { ACTION_OF, type AuditEntry, type EntryDraft } from '../core/audit.ts';
-import type { Workspace } from '../core/batch-state.ts';
-import { type Change, isControl } from '../core/change.ts';
-import { Fault } from '../core/errors.ts';
+import { actionOf, type AuditEntry, type EntryDraft } from '../core/audit.ts';
+import type { BatchState } from '../core/batch-state.ts';
+import { type Change, changesControlState } from '../core/change.ts';
+import { ApiError } from '../core/errors.ts';
 import type { CredentialId } from '../core/names.ts';
 import type { Operation, Outcome } from '../core/operation.ts';
 import { Secret } from '../core/secret.ts';
@@ -36,7 +36,7 @@ export interface DecidedTurn {
 
 export function decideTurn(
   operations: readonly Operation<unknown>[],
-  workspace: Workspace,
+  workspace: BatchState,
   tip: Tip,
   now: number,
   keys: VaultKeys,
@@ -69,7 +69,7 @@ export function decideTurn(
     const { outcome, value } = settled;
     for (const change of outcome.changes) {
       workspace.apply(change);
-      movesEpoch ||= isControl(change);
+      movesEpoch ||= changesControlState(change);
       if (change.kind === 'countAccess')
         accesses.set(change.credentialId, (accesses.get(change.credentialId) ?? 0) + 1);
       else changes.push(toStored(change, keys));
@@ -80,7 +80,7 @@ export function decideTurn(
     }
     answers.push(
       'fault' in outcome.answer
-        ? { kind: 'refusal', error: new Fault(outcome.answer.fault.code, outcome.answer.fault.message) }
+        ? { kind: 'refusal', error: new ApiError(outcome.answer.fault.code, outcome.answer.fault.message) }
         : { kind: 'reply', reply: outcome.answer.reply, value },
     );
   }
@@ -91,10 +91,10 @@ export function decideTurn(
 
 /** Opens the value that an outcome lends; one that does not authenticate turns it into the operation's own `error` outcome. */
 function reveal(outcome: Outcome<unknown>, keys: VaultKeys): { outcome: Outcome<unknown>; value: Secret | null } {
-  if (outcome.opening === null) return { outcome, value: null };
-  const { content, boundTo, unreadable } = outcome.opening;
-  const value = content instanceof Secret ? content : open(keys, content, boundTo);
-  return value === null ? { outcome: unreadable(), value: null } : { outcome, value };
+  if (outcome.unseal === null) return { outcome, value: null };
+  const { content, associatedData, onUnsealFailure } = outcome.unseal;
+  const value = content instanceof Secret ? content : open(keys, content, associatedData);
+  return value === null ? { outcome: onUnsealFailure(), value: null } : { outcome, value };
 }
 
 function unlinkedEntry(draft: EntryDraft, seq: number, timestamp: string): Omit<AuditEntry, 'hmac'> {
@@ -105,7 +105,7 @@ function unlinkedEntry(draft: EntryDraft, seq: number, timestamp: string): Omit<
     event_type: draft.eventType,
     agent_name: draft.agentName,
     resource: draft.resource,
-    action: ACTION_OF[draft.eventType],
+    action: actionOf[draft.eventType],
     result: draft.result,
     policy_name: draft.policyName,
     lease_id: draft.leaseId,
@@ -131,7 +131,7 @@ function toStored(change: Exclude<Change, { kind: 'countAccess' }>, keys: VaultK
       const { credential, version } = change;
       const { content, ...rest } = version;
       if (!(content instanceof Secret))
-        throw new Fault('INTERNAL_ERROR', 'A new version must be plain until it is sealed.');
+        throw new ApiError('INTERNAL_ERROR', 'A new version must be plain until it is sealed.');
       const { type, version: number } = rest;
       const sealed = seal(keys, content, { credentialId: credential.id, path: credential.path, type, version: number });
       return { kind: 'addVersion', credentialId: credential.id, version: rest, sealed };

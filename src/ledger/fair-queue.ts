@@ -4,7 +4,7 @@
  * operation of the longest line is refused.
  * SOURCE: fair queueing with longest-queue drop: Demers, Keshav, Shenker 1989; Suter et al. 1999.
  */
-import { Fault } from '../core/errors.ts';
+import { ApiError } from '../core/errors.ts';
 import type { Operation } from '../core/operation.ts';
 import type { Answer } from './decide-batch.ts';
 
@@ -67,9 +67,9 @@ export class Queue {
 
   /** Refuses the newest of the longest line where there is no room. @throws UNAVAILABLE where that is the caller's own. */
   add(waiting: Waiting): void {
-    const { origin, sizeBytes, isOfStranger } = waiting.operation;
-    if (isOfStranger === true && this.#strangers >= MAX_STRANGERS) throw OVERFULL;
-    const own = this.#lines.get(origin) ?? { origin, waiting: [], bytes: 0 };
+    const { fairnessKey, sizeBytes, isUnauthenticated } = waiting.operation;
+    if (isUnauthenticated === true && this.#strangers >= MAX_STRANGERS) throw OVERFULL;
+    const own = this.#lines.get(fairnessKey) ?? { origin, waiting: [], bytes: 0 };
     for (;;) {
       const lacks = this.#length >= MAX_WAITING ? 'length' : 'bytes';
       if (lacks === 'bytes' && this.#bytes + sizeBytes <= MAX_WAITING_BYTES) break;
@@ -78,14 +78,14 @@ export class Queue {
       this.#dropNewest(longer);
     }
     if (own.waiting.length === 0) {
-      this.#lines.set(origin, own);
+      this.#lines.set(fairnessKey, own);
       this.#round.push(own);
     }
     own.waiting.push(waiting);
     own.bytes += sizeBytes;
     this.#length += 1;
     this.#bytes += sizeBytes;
-    if (isOfStranger === true) this.#strangers += 1;
+    if (isUnauthenticated === true) this.#strangers += 1;
   }
 
   /** Takes the next turn's operations, one of each line in a round. */
@@ -139,7 +139,7 @@ export class Queue {
     line.bytes -= operation.sizeBytes;
     this.#length -= 1;
     this.#bytes -= operation.sizeBytes;
-    if (operation.isOfStranger === true) this.#strangers -= 1;
+    if (operation.isUnauthenticated === true) this.#strangers -= 1;
     if (line.waiting.length === 0) this.#lines.delete(line.origin);
   }
 }
@@ -155,20 +155,20 @@ export function answer(waiting: readonly Waiting[], answers: readonly Answer[]):
 }
 
 /** Nothing is lent to any of them. */
-export function refuse(waiting: readonly Waiting[], toFault: () => Fault = unavailable): void {
+export function refuse(waiting: readonly Waiting[], toFault: () => ApiError = unavailable): void {
   for (const { settle } of waiting) settle({ kind: 'refusal', error: toFault() });
 }
 
-export function unavailable(): Fault {
-  return new Fault('UNAVAILABLE', 'The service could not record this, and lent nothing. Try again in a second.', 1);
+export function unavailable(): ApiError {
+  return new ApiError('UNAVAILABLE', 'The service could not record this, and lent nothing. Try again in a second.', 1);
 }
 
 /** For a commit of which nobody saw what came of it. */
-export function uncertain(): Fault {
+export function uncertain(): ApiError {
   const message =
     'It is not known whether this was recorded; nothing was lent. A POST with an Idempotency-Key can be sent again safely.';
-  return new Fault('UNAVAILABLE', message, 1);
+  return new ApiError('UNAVAILABLE', message, 1);
 }
 
 /** One for all, because there are many when there is no time: what an error costs is its stack. */
-export const OVERFULL = new Fault('UNAVAILABLE', 'The service has more to do than it can. Try again in a second.', 1);
+export const OVERFULL = new ApiError('UNAVAILABLE', 'The service has more to do than it can. Try again in a second.', 1);

@@ -7,9 +7,9 @@
  * stops.
  */
 import type { Operation } from '../core/operation.ts';
-import { ASKS_NOTHING } from '../core/operations/lifecycle.ts';
+import { NOOP } from '../core/operations/lifecycle.ts';
 import type { Secret } from '../core/secret.ts';
-import { StoreFailure } from '../store/store.ts';
+import { StoreError } from '../store/store.ts';
 import { type TurnParts, Turns } from './batch-runner.ts';
 import type { Answer } from './decide-batch.ts';
 import { answer, OVERFULL, Queue, refuse, unavailable, uncertain, type Waiting } from './fair-queue.ts';
@@ -18,7 +18,7 @@ import type { Memory } from './vault-state.ts';
 
 export interface LedgerParts extends TurnParts {
   /** Called once when the storage failed so that the process must stop. */
-  readonly onBroken: (failure: StoreFailure) => void;
+  readonly onBroken: (failure: StoreError) => void;
   /** Called for each turn that could not be committed, with the cause, for the service's log. */
   readonly onFailedTurn: (error: unknown) => void;
 }
@@ -86,7 +86,7 @@ export class Ledger {
    * writes to the store. @throws StoreFailure, UNAVAILABLE
    */
   async refresh(): Promise<void> {
-    if (!(await this.#turns.isFresh())) await this.submit(ASKS_NOTHING);
+    if (!(await this.#turns.isFresh())) await this.submit(NOOP);
   }
 
   /**
@@ -95,7 +95,7 @@ export class Ledger {
    */
   async lookAround(idleMs: number): Promise<void> {
     const isIdle = performance.now() - this.#lastTurnAt >= idleMs;
-    if (isIdle && this.#state === 'ok' && !this.#isRunning) await this.submit(ASKS_NOTHING).catch(() => undefined);
+    if (isIdle && this.#state === 'ok' && !this.#isRunning) await this.submit(NOOP).catch(() => undefined);
   }
 
   /** Resolves when nothing waits and no turn runs. */
@@ -165,11 +165,11 @@ export class Ledger {
   #fail(error: unknown, waiting: readonly Waiting[]): void {
     this.#parts.onFailedTurn(error);
     // What reached the disk, or the server, before it failed may be there at the next start.
-    const isKnown = !(error instanceof StoreFailure) || error.kind === 'unavailable';
+    const isKnown = !(error instanceof StoreError) || error.kind === 'unavailable';
     refuse(waiting, isKnown ? unavailable : uncertain);
     if (this.#state === 'broken') return;
     this.#state = 'failing';
-    if (error instanceof StoreFailure && error.kind === 'broken') {
+    if (error instanceof StoreError && error.kind === 'broken') {
       this.#state = 'broken';
       refuse(this.#queue.takeAll());
       this.#settleIdle();
@@ -183,7 +183,7 @@ export class Ledger {
   #summariseLater(): void {
     this.#summary ??= setTimeout(() => {
       this.#summary = null;
-      if (this.#state === 'ok') this.submit(ASKS_NOTHING).catch(() => undefined);
+      if (this.#state === 'ok') this.submit(NOOP).catch(() => undefined);
     }, SUMMARY_INTERVAL_MS).unref();
   }
 
@@ -191,7 +191,7 @@ export class Ledger {
   #tryAgainLater(): void {
     this.#recovery ??= setTimeout(() => {
       this.#recovery = null;
-      if (this.#state === 'failing') this.submit(ASKS_NOTHING).catch(() => undefined);
+      if (this.#state === 'failing') this.submit(NOOP).catch(() => undefined);
     }, RECOVERY_INTERVAL_MS).unref();
   }
 }

@@ -1,6 +1,6 @@
 /** What a turn knows of its keys: sessions of the cache, and what the store found. */
 import type { Session } from '../core/agent.ts';
-import type { Keys, Loaded } from '../core/batch-state.ts';
+import type { ReadSet, LoadedRows } from '../core/batch-state.ts';
 import type { Operation } from '../core/operation.ts';
 import type { VaultKeys } from '../crypto/keys.ts';
 import type { Found } from '../store/store.ts';
@@ -10,19 +10,19 @@ import type { Memory } from './vault-state.ts';
 /** What is to be loaded for the operation: a session that is in the cache needs no look, but where another node may have ended it. */
 export function keysToLoad(
   { sessions }: Memory,
-  { keys, session: tokenHash }: Operation<unknown>,
-  loaded: Loaded,
+  { reads, session: tokenHash }: Operation<unknown>,
+  loaded: LoadedRows,
   isShared: boolean,
-): Keys {
-  if (tokenHash === null) return keys;
+): ReadSet {
+  if (tokenHash === null) return reads;
   const session = isShared ? null : sessions.get(tokenHash);
-  if (session === null) return { ...keys, session: tokenHash };
+  if (session === null) return { ...reads, session: tokenHash };
   loaded.sessions.set(tokenHash, session);
-  return keys;
+  return reads;
 }
 
 /** What the rules see of what was found: of sessions and kept replies those that authenticate, of credentials also which do not. */
-export function fill(keys: VaultKeys, { sessions, authentic }: Memory, loaded: Loaded, found: Found): void {
+export function fill(keys: VaultKeys, { sessions, authentic }: Memory, loaded: LoadedRows, found: Found): void {
   for (const session of found.sessions) {
     // What was authentic when it was seen is so as long as it says the same.
     const isKnown = saysTheSame(sessions.get(session.tokenHash), session);

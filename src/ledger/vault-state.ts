@@ -3,8 +3,8 @@
  * It is read from the store at start, and again after a commit that failed.
  */
 import type { Session } from '../core/agent.ts';
-import { FIRST_LINK } from '../core/audit.ts';
-import { Control } from '../core/control.ts';
+import { GENESIS_MAC } from '../core/audit.ts';
+import { ControlState } from '../core/control.ts';
 import type { Credential } from '../core/credential.ts';
 import type { TokenHash } from '../core/names.ts';
 import { CHAIN_START, isHeadAuthentic, linkEntry } from '../crypto/chain.ts';
@@ -22,7 +22,7 @@ export interface Tip {
 }
 
 export interface Memory {
-  control: Control;
+  control: ControlState;
   tip: Tip;
   /** The head record as it was read or written last: another one is another node's. */
   head: Head | null;
@@ -96,7 +96,7 @@ function findTip(
   warnings: string[],
 ): Tip {
   const lastSeq = last?.seq ?? 0;
-  const lastLink = last?.hmac ?? FIRST_LINK;
+  const lastLink = last?.hmac ?? GENESIS_MAC;
   if (head === null || !isHeadAuthentic(keys.audit, head)) {
     warnings.push(
       `The audit log's head record is ${head === null ? 'missing' : 'not authentic'}; the log goes on after a gap at entry ${lastSeq + 1}, which GET /api/v1/audit/verify names.`,
@@ -113,7 +113,7 @@ function findTip(
 }
 
 /** Rows that were altered outside are not used, so that an edit of the database grants nothing. */
-export async function readControl(store: Store, keys: VaultKeys, warnings: string[]): Promise<Control> {
+export async function readControl(store: Store, keys: VaultKeys, warnings: string[]): Promise<ControlState> {
   const [agents, policies] = [await store.readAgents(), await store.readPolicies()];
   const goodAgents = agents.filter((agent) => isAgentAuthentic(keys.row, agent));
   const goodPolicies = policies.filter((policy) => isPolicyAuthentic(keys.row, policy));
@@ -123,7 +123,7 @@ export async function readControl(store: Store, keys: VaultKeys, warnings: strin
       `${ignored} ${ignored === 1 ? 'row' : 'rows'} of agents or policies in the database were altered outside Leasehold and are not used; register or write them anew.`,
     );
   }
-  return new Control(goodAgents, goodPolicies);
+  return new ControlState(goodAgents, goodPolicies);
 }
 
 /** A session as it is in the store, if it is authentic; from then on it is in the cache. */

@@ -7,7 +7,7 @@ import { LeaseholdError } from '../client/errors.ts';
 import type { Leasehold } from '../client/leasehold.ts';
 import { isPassing } from '../client/retries.ts';
 import { UsageError } from '../platform/errors.ts';
-import { Refusal } from './errors.ts';
+import { ToolError } from './errors.ts';
 
 /** Clients give a server a minute or less to start. */
 const START_TIMEOUT_MS = 10_000;
@@ -27,7 +27,7 @@ export class ActingAgent {
     try {
       return await this.#read(signal);
     } catch (error) {
-      if (error instanceof Refusal) throw new UsageError(error.message);
+      if (error instanceof ToolError) throw new UsageError(error.message);
       if (!isPassing(error) && error !== signal.reason) throw error;
       log('the service does not answer; tools answer UNAVAILABLE until it does');
       return null;
@@ -47,7 +47,7 @@ export class ActingAgent {
     } catch (error) {
       // The administrator has no session.
       if (!(error instanceof LeaseholdError) || error.status !== 404) throw error;
-      throw new Refusal('NOT_ALLOWED', NOT_AN_AGENT);
+      throw new ToolError('NOT_ALLOWED', NOT_AN_AGENT);
     }
   }
 }

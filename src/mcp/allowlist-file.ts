@@ -1,7 +1,7 @@
 /** The file of `--commands`: who can write it decides what is run, so it has to be the operator's own. */
 
 import { readFile } from 'node:fs/promises';
-import { codeOf } from '../platform/errno.ts';
+import { errnoSuffix } from '../platform/errno.ts';
 import { UsageError } from '../platform/errors.ts';
 import { type AllowedCommand, parseAllowList } from './allowlist.ts';
 import { checkOwnership } from './ownership.ts';
@@ -19,6 +19,6 @@ export async function readAllowList(path: string): Promise<AllowedCommand[]> {
     return parseAllowList(await readFile(path, 'utf8'));
   } catch (error) {
     if (error instanceof UsageError) throw error;
-    throw new UsageError(`${FIELD}: cannot be read${codeOf(error)}`);
+    throw new UsageError(`${FIELD}: cannot be read${errnoSuffix(error)}`);
   }
 }

@@ -1,7 +1,7 @@
 /** What a model may add to a command's line: as many arguments as the operator allowed, each by his pattern, and no option. */
 import { createContext, Script } from 'node:vm';
 import type { AllowedCommand } from './allowlist.ts';
-import { Refusal } from './errors.ts';
+import { ToolError } from './errors.ts';
 
 const LONGEST_ARGUMENT = 256;
 const MATCH_WITHIN_MS = 100;
@@ -10,7 +10,7 @@ const MATCH = new Script('pattern.test(text)');
 /** @throws Refusal */
 export function checkExtraArguments({ name, extraArguments }: AllowedCommand, given: readonly string[]): void {
   if (given.length === 0) return;
-  const refuse = (rule: string): Refusal => new Refusal('NOT_ALLOWED', `extra_arguments: ${rule}`);
+  const refuse = (rule: string): ToolError => new ToolError('NOT_ALLOWED', `extra_arguments: ${rule}`);
   if (extraArguments === null) throw refuse(`the operator allows none for ${name}`);
   const { most, allowsOptions, pattern } = extraArguments;
   if (given.length > most) throw refuse(`the operator allows at most ${most} for ${name}`);

@@ -7,9 +7,9 @@ import { constants, type Stats } from 'node:fs';
 import { type FileHandle, lstat, open, readdir, unlink } from 'node:fs/promises';
 import { isAbsolute, join } from 'node:path';
 import type { Secret } from '../core/secret.ts';
-import { codeOf } from '../platform/errno.ts';
+import { errnoSuffix } from '../platform/errno.ts';
 import { UsageError } from '../platform/errors.ts';
-import { Refusal } from './errors.ts';
+import { ToolError } from './errors.ts';
 
 /** 1 to 64 characters, and no dot in front: neither `..` nor a hidden file. */
 export const FILE_NAME = '^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$';
@@ -50,14 +50,14 @@ export class FilesFolder {
       return new FilesFolder(path, found, (await readdir(path)).length);
     } catch (error) {
       if (error instanceof UsageError) throw error;
-      throw new UsageError(`--files-dir: ${path} cannot be read${codeOf(error)}; make it with: mkdir -m 700 ${path}`);
+      throw new UsageError(`--files-dir: ${path} cannot be read${errnoSuffix(error)}; make it with: mkdir -m 700 ${path}`);
     }
   }
 
   /** Writes a new file, or one in the place of its own former one. Resolves to its path. @throws Refusal */
   async write(name: string, value: Secret): Promise<string> {
     if (!NAME.test(name)) {
-      throw new Refusal(
+      throw new ToolError(
         'INVALID_REQUEST',
         'name: must be 1 to 64 characters of A-Z a-z 0-9 . _ - and begin with a letter or digit',
       );
@@ -69,22 +69,22 @@ export class FilesFolder {
     try {
       handle = await open(file, NEW_FILE, PRIVATE_FILE);
     } catch (error) {
-      if (codeOf(error) === ' (EEXIST)') {
-        throw new Refusal('NAME_TAKEN', 'name: there is a file of this name that this server did not write');
+      if (errnoSuffix(error) === ' (EEXIST)') {
+        throw new ToolError('NAME_TAKEN', 'name: there is a file of this name that this server did not write');
       }
-      throw new Refusal('FAILED', `the file could not be made${codeOf(error)}`);
+      throw new ToolError('FAILED', `the file could not be made${errnoSuffix(error)}`);
     }
     try {
       // ORDER: known before it holds anything, so that whatever fails from here on, it is removed.
       this.#written.set(name, { file, handle, found: await handle.stat() });
       // What was under way when the server stopped leaves nothing.
-      if (this.#isClosed) throw new Refusal('STOPPING', 'the server stops');
+      if (this.#isClosed) throw new ToolError('STOPPING', 'the server stops');
       await handle.chmod(PRIVATE_FILE);
       await handle.writeFile(value.reveal());
     } catch (error) {
       await this.remove(name);
-      if (error instanceof Refusal) throw error;
-      throw new Refusal('FAILED', `the file could not be written${codeOf(error)}`);
+      if (error instanceof ToolError) throw error;
+      throw new ToolError('FAILED', `the file could not be written${errnoSuffix(error)}`);
     }
     return file;
   }
@@ -119,7 +119,7 @@ export class FilesFolder {
   async #assertUnchanged(): Promise<void> {
     const now = await lstat(this.path).catch(() => null);
     if (now === null || !isSame(now, this.#found) || brokenRule(now) !== null) {
-      throw new Refusal('FAILED', 'the directory for files is no longer the private one that it was at the start');
+      throw new ToolError('FAILED', 'the directory for files is no longer the private one that it was at the start');
     }
   }
 }

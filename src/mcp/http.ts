@@ -15,7 +15,7 @@ import {
 } from '@modelcontextprotocol/server';
 import { isLoopback } from '../client/address.ts';
 import type { Secret } from '../core/secret.ts';
-import { codeOf } from '../platform/errno.ts';
+import { errnoSuffix } from '../platform/errno.ts';
 import { UsageError } from '../platform/errors.ts';
 import type { Mcp } from './server.ts';
 import { createTokenCheck } from './token.ts';
@@ -101,7 +101,7 @@ export async function serveOverHttp(
     }
   });
   await new Promise<void>((resolve, reject) => {
-    server.once('error', (error) => reject(new UsageError(`--http: ${host}:${port} cannot be used${codeOf(error)}`)));
+    server.once('error', (error) => reject(new UsageError(`--http: ${host}:${port} cannot be used${errnoSuffix(error)}`)));
     server.listen(port, host.replaceAll(/[[\]]/g, ''), resolve);
   });
   server.on('error', report);

@@ -7,7 +7,7 @@ import { LeaseholdError } from '../client/errors.ts';
 import { asking, End } from '../client/expiry.ts';
 import type { Leasehold } from '../client/leasehold.ts';
 import type { CredentialPath } from '../core/path.ts';
-import { Refusal } from './errors.ts';
+import { ToolError } from './errors.ts';
 import type { FilesFolder } from './file-directory.ts';
 import type { HeldLeases } from './leases.ts';
 import type { LentValues } from './outstanding-values.ts';
@@ -77,7 +77,7 @@ export class KeptFiles {
   keep(name: string, path: CredentialPath, ttlSeconds?: number): Promise<KeptFile> {
     return this.#alone(name, async () => {
       if (!this.#kept.has(name) && this.#kept.size + this.#busy.size > MOST_FILES) {
-        throw new Refusal('BUSY', `there are ${MOST_FILES} files already; remove one with remove_file`);
+        throw new ToolError('BUSY', `there are ${MOST_FILES} files already; remove one with remove_file`);
       }
       const asked = asking();
       const { value, lease_id: leaseId } = await this.#leases.retrieve(path, ttlSeconds);
@@ -104,7 +104,7 @@ export class KeptFiles {
   remove(name: string): Promise<{ readonly path: CredentialPath; readonly leaseId: string }> {
     return this.#alone(name, async () => {
       const kept = this.#kept.get(name);
-      if (kept === undefined) throw new Refusal('NOT_FOUND', 'name: this server keeps no file of that name');
+      if (kept === undefined) throw new ToolError('NOT_FOUND', 'name: this server keeps no file of that name');
       await this.#remove(name);
       return kept;
     });
@@ -122,7 +122,7 @@ export class KeptFiles {
   }
 
   async #alone<T>(name: string, work: () => Promise<T>): Promise<T> {
-    if (this.#busy.has(name)) throw new Refusal('BUSY', 'name: something else is being done with this file');
+    if (this.#busy.has(name)) throw new ToolError('BUSY', 'name: something else is being done with this file');
     this.#busy.add(name);
     try {
       return await work();

@@ -5,7 +5,7 @@ import { isEndedLease } from '../client/errors.ts';
 import type { Leasehold } from '../client/leasehold.ts';
 import type { Retrieved } from '../client/types.ts';
 import type { CredentialPath } from '../core/path.ts';
-import { Refusal } from './errors.ts';
+import { ToolError } from './errors.ts';
 
 /** A model in a loop must not fill memory, or hold the vault's whole list of leases. */
 const MOST_LEASES = 500;
@@ -37,7 +37,7 @@ export class HeldLeases {
     }
     // WHY again: others have waited for the same answer.
     if (this.#isFull) {
-      throw new Refusal('BUSY', `this server holds ${MOST_LEASES} leases already; wait until some have ended`);
+      throw new ToolError('BUSY', `this server holds ${MOST_LEASES} leases already; wait until some have ended`);
     }
     this.#coming++;
     try {

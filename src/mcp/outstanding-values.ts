@@ -4,7 +4,7 @@
  */
 import type { Secret } from '../core/secret.ts';
 import { patternBytesOf } from '../masking/masking.ts';
-import { Refusal } from './errors.ts';
+import { ToolError } from './errors.ts';
 
 /** Of all forms of all values: some fifty private keys. A masking of them takes 100 MB and a second, while nothing else goes on. */
 const MOST_PATTERN_BYTES = 2 * 1024 * 1024;
@@ -62,14 +62,14 @@ export class LentValues {
   #add(value: Secret, field: string): Entry {
     const patternBytes = patternBytesOf(value);
     if (patternBytes === 0) {
-      throw new Refusal('FAILED', `${field}: the value is too short to be masked in the output of commands`);
+      throw new ToolError('FAILED', `${field}: the value is too short to be masked in the output of commands`);
     }
     if (patternBytes > MOST_PATTERN_BYTES) {
-      throw new Refusal('FAILED', `${field}: the value is too large to be masked in the output of commands`);
+      throw new ToolError('FAILED', `${field}: the value is too large to be masked in the output of commands`);
     }
     const others = [...this.#entries].reduce((sum, entry) => sum + entry.patternBytes, 0);
     if (others + patternBytes > MOST_PATTERN_BYTES) {
-      throw new Refusal(
+      throw new ToolError(
         'BUSY',
         `${field}: together with what is lent already it is too much to be masked in the output of commands; remove a file with remove_file, or wait until the commands that run have ended`,
       );

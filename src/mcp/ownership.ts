@@ -6,7 +6,7 @@
 import type { Stats } from 'node:fs';
 import { lstat, readlink, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { codeOf } from '../platform/errno.ts';
+import { errnoSuffix } from '../platform/errno.ts';
 import { UsageError } from '../platform/errors.ts';
 
 const OTHERS_WRITE = 0o022;
@@ -58,6 +58,6 @@ async function named<T>(asked: Promise<T>, field: string): Promise<T> {
   try {
     return await asked;
   } catch (error) {
-    throw new UsageError(`${field}: cannot be read${codeOf(error)}`);
+    throw new UsageError(`${field}: cannot be read${errnoSuffix(error)}`);
   }
 }

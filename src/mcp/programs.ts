@@ -3,7 +3,7 @@
 import { constants, type Stats } from 'node:fs';
 import { access, stat } from 'node:fs/promises';
 import { basename, isAbsolute } from 'node:path';
-import { codeOf } from '../platform/errno.ts';
+import { errnoSuffix } from '../platform/errno.ts';
 import { UsageError } from '../platform/errors.ts';
 import type { AllowedCommand } from './allowlist.ts';
 import { checkOwnership } from './ownership.ts';
@@ -46,6 +46,6 @@ async function look(path: string, field: string): Promise<Stats> {
   try {
     return await stat(path);
   } catch (error) {
-    throw new UsageError(`${field}: cannot be read${codeOf(error)}`);
+    throw new UsageError(`${field}: cannot be read${errnoSuffix(error)}`);
   }
 }

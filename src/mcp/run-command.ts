@@ -7,9 +7,9 @@ import { homedir, tmpdir } from 'node:os';
 import type { Readable } from 'node:stream';
 import type { Secret } from '../core/secret.ts';
 import { createMasking } from '../masking/masking.ts';
-import { codeOf } from '../platform/errno.ts';
+import { errnoSuffix } from '../platform/errno.ts';
 import type { AllowedCommand } from './allowlist.ts';
-import { Refusal } from './errors.ts';
+import { ToolError } from './errors.ts';
 import { type Mark, newMark } from './orphan-processes.ts';
 import { maskAndCut, type Output, type Raw, readRaw } from './output.ts';
 
@@ -38,7 +38,7 @@ export interface Order {
 
 /** @throws Refusal where it could not be started */
 export async function run({ command, extraArguments, values, masked }: Order, signal: AbortSignal): Promise<Ran> {
-  if (signal.aborted) throw new Refusal('STOPPING', 'the call was cancelled before the command began');
+  if (signal.aborted) throw new ToolError('STOPPING', 'the call was cancelled before the command began');
   const mark = newMark();
   const child = await start(command, extraArguments, values, mark);
   const timeout = AbortSignal.timeout(command.timeLimitSeconds * 1000);
@@ -90,7 +90,7 @@ async function start(
   for (const [name, value] of values) {
     // WHY first: Node's own error would show the value.
     if (value.reveal().includes('\0'))
-      throw new Refusal('FAILED', `${name}: the value holds a null, so no variable can`);
+      throw new ToolError('FAILED', `${name}: the value holds a null, so no variable can`);
   }
   try {
     const child = spawn(command.program, [...command.arguments, ...extraArguments], {
@@ -103,7 +103,7 @@ async function start(
     await new Promise((resolve, reject) => child.once('spawn', resolve).once('error', reject));
     return child;
   } catch (error) {
-    throw new Refusal('FAILED', `the command could not be started${codeOf(error)}`);
+    throw new ToolError('FAILED', `the command could not be started${errnoSuffix(error)}`);
   }
 }
 

@@ -6,7 +6,7 @@ import { McpServer } from '@modelcontextprotocol/server';
 import type { Leasehold } from '../client/leasehold.ts';
 import { ActingAgent } from './agent.ts';
 import type { AllowedCommand } from './allowlist.ts';
-import { Refusal } from './errors.ts';
+import { ToolError } from './errors.ts';
 import { FilesFolder } from './file-directory.ts';
 import { KeptFiles } from './leased-files.ts';
 import { HeldLeases } from './leases.ts';
@@ -66,8 +66,8 @@ export async function openMcp(parts: McpParts): Promise<Mcp> {
   const stopping = new AbortController();
   const calls = new Set<Promise<unknown>>();
   const gate: Gate = async (work) => {
-    if (stopping.signal.aborted) throw new Refusal('STOPPING', 'the server stops');
-    if (calls.size >= MOST_CALLS) throw new Refusal('BUSY', `${MOST_CALLS} calls are under way; wait for one`);
+    if (stopping.signal.aborted) throw new ToolError('STOPPING', 'the server stops');
+    if (calls.size >= MOST_CALLS) throw new ToolError('BUSY', `${MOST_CALLS} calls are under way; wait for one`);
     // ORDER: no tool does anything before it is known that an agent calls, and not the administrator.
     const call = acting.name().then(work);
     calls.add(call);

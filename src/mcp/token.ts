@@ -2,7 +2,7 @@
 
 import { lstat, readFile } from 'node:fs/promises';
 import { Secret } from '../core/secret.ts';
-import { codeOf } from '../platform/errno.ts';
+import { errnoSuffix } from '../platform/errno.ts';
 import { UsageError } from '../platform/errors.ts';
 
 /** 256 bits, as 43 characters behind a prefix by which scanners can know it. */
@@ -23,7 +23,7 @@ export async function readToken(file: string): Promise<Secret> {
     text = (await readFile(file, 'latin1')).replace(/\r?\n$/, '');
   } catch (error) {
     if (error instanceof UsageError) throw error;
-    throw new UsageError(`${FIELD}: ${file} cannot be read${codeOf(error)}`);
+    throw new UsageError(`${FIELD}: ${file} cannot be read${errnoSuffix(error)}`);
   }
   if (!/^[A-Za-z0-9._~+/=-]{32,512}$/.test(text)) {
     throw new UsageError(`${FIELD}: the token must be one line of 32 to 512 characters of A-Z a-z 0-9 . _ ~ + / = -`);

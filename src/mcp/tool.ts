@@ -13,9 +13,9 @@ import {
 import { AjvJsonSchemaValidator } from '@modelcontextprotocol/server/validators/ajv';
 import { type Static, type TObject, type TProperties, Type } from 'typebox';
 import { LeaseholdError } from '../client/errors.ts';
-import { brokenPathRule, type CredentialPath } from '../core/path.ts';
-import { codeOf } from '../platform/errno.ts';
-import { Refusal } from './errors.ts';
+import { pathViolation, type CredentialPath } from '../core/path.ts';
+import { errnoSuffix } from '../platform/errno.ts';
+import { ToolError } from './errors.ts';
 
 /** Of a tool that changes nothing, and asks the vault alone. */
 export const ONLY_READS = { isReadOnly: true, isDestructive: false, isOpenWorld: false, isIdempotent: true } as const;
@@ -106,13 +106,13 @@ export function offer<Input extends TObject, Output extends TObject>(
 const NOT_REACHED: ReadonlySet<string> = new Set(['NO_ANSWER', 'TIMED_OUT']);
 
 function sentenceOf(error: unknown, tool: string, log: (line: string) => void): string {
-  if (error instanceof Refusal) return `${error.code}: ${error.message}`;
+  if (error instanceof ToolError) return `${error.code}: ${error.message}`;
   if (error instanceof LeaseholdError) {
     const code = NOT_REACHED.has(error.code) ? 'UNAVAILABLE' : error.code;
     return `${code}: ${error.message}${adviceFor(error)}`;
   }
   // WHY: an error of Node may quote what it was given, a value among it.
-  log(`${tool} failed: ${error instanceof Error ? error.name : typeof error}${codeOf(error)}`);
+  log(`${tool} failed: ${error instanceof Error ? error.name : typeof error}${errnoSuffix(error)}`);
   return 'INTERNAL_ERROR: the server failed; nothing more is told here';
 }
 
@@ -123,7 +123,7 @@ function adviceFor({ code, retryAfterSeconds }: LeaseholdError): string {
 
 /** Checked here, before it becomes part of an address. @throws Refusal */
 export function readPath(text: string, field = 'path'): CredentialPath {
-  const rule = brokenPathRule(text);
-  if (rule !== null) throw new Refusal('INVALID_REQUEST', `${field}: ${rule}`);
+  const rule = pathViolation(text);
+  if (rule !== null) throw new ToolError('INVALID_REQUEST', `${field}: ${rule}`);
   return text as CredentialPath;
 }

@@ -33,7 +33,7 @@ export interface Refused {
 }
 
 /** Thrown where not everything was lent; what was is given back by then. */
-export class NotLent extends Error {
+export class LeaseAcquisitionError extends Error {
   /** At least one, in the order in which they were wanted. */
   readonly refused: readonly Refused[];
 
@@ -94,7 +94,7 @@ export async function borrow(
   if (signal.aborted || refused.length > 0) {
     await giveBack(lender, leaseIds);
     signal.throwIfAborted();
-    throw new NotLent(refused.sort((a, b) => wanted.indexOf(a.wanted) - wanted.indexOf(b.wanted)));
+    throw new LeaseAcquisitionError(refused.sort((a, b) => wanted.indexOf(a.wanted) - wanted.indexOf(b.wanted)));
   }
   const values = new Map<string, Secret>();
   for (const each of wanted) {

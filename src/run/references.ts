@@ -1,6 +1,6 @@
 /** References to credentials: `leasehold://prod/db/password`, of an earlier version `leasehold://prod/db/password?version=3`. */
 
-import { brokenPathRule, type CredentialPath } from '../core/path.ts';
+import { pathViolation, type CredentialPath } from '../core/path.ts';
 import { UsageError } from '../platform/errors.ts';
 
 const SCHEME = 'leasehold://';
@@ -28,7 +28,7 @@ export function parseReference(text: string, where: string): Reference {
 /** A reference, or only what stands behind its `leasehold://`. @throws UsageError */
 export function parseSource(text: string, where: string): Reference {
   const [path = '', query, ...others] = (text.startsWith(SCHEME) ? text.slice(SCHEME.length) : text).split('?');
-  const rule = brokenPathRule(path);
+  const rule = pathViolation(path);
   if (rule !== null) throw new UsageError(`${where}: the path of a credential ${rule}`);
   if (query === undefined) return { path: path as CredentialPath, version: null };
   const digits = /^version=([1-9]\d*)$/.exec(query)?.[1];

@@ -11,7 +11,7 @@ import { DenialBudget } from '../ledger/denial-budget.ts';
 import { Ledger } from '../ledger/ledger.ts';
 import { StartupError } from '../platform/errors.ts';
 import type { SyncFile } from '../store/sqlite/wal-sync.ts';
-import { StoreFailure } from '../store/store.ts';
+import { StoreError } from '../store/store.ts';
 import { AgentBudgets } from '../vault/agent-budgets.ts';
 import { KeyRecovery } from '../vault/key-recovery.ts';
 import { FailureLimiter } from '../vault/login-throttle.ts';
@@ -52,7 +52,7 @@ export async function startService(
 ): Promise<Service> {
   const warnings: string[] = [];
   const warn = (line: string): void => void warnings.push(line);
-  const stopBroken = (failure: StoreFailure): void =>
+  const stopBroken = (failure: StoreError): void =>
     onBroken(`The storage failed (${failure.message}); stopping, so that nothing is lost silently.`);
   const opened = await openVault(configuration, warn, syncFile);
   const { keys, store, memory, clock, keyDirs, tokenFile } = opened;
@@ -79,7 +79,7 @@ export async function startService(
         failedTurn = error;
         // The start itself fails then, with one line.
         if (phase === 'starting') return;
-        logOften(`a turn could not be committed${error instanceof StoreFailure ? `: ${error.message}` : ''}`, error);
+        logOften(`a turn could not be committed${error instanceof StoreError ? `: ${error.message}` : ''}`, error);
       },
     });
     const agentKeys = new KeyRecovery({
@@ -119,7 +119,7 @@ export async function startService(
       files.remove();
       await server.close();
       // In the store's own words: what a caller is told in its place says nothing to an operator.
-      throw failedTurn instanceof StoreFailure ? failedTurn : error;
+      throw failedTurn instanceof StoreError ? failedTurn : error;
     }
     const watching = startWatching(ledger, opened.anchor, store.isShared, logOften);
     const sweeping = startSweeping(store, clock, log, stopBroken);

@@ -1,9 +1,9 @@
 /** The service's own log: one JSON object a line on standard error, with allow-listed fields. Bounded under a flood. */
 import { destination, pino } from 'pino';
 import { ERROR_STATUS } from '../api/errors.ts';
-import type { FaultCode } from '../core/errors.ts';
+import type { ApiErrorCode } from '../core/errors.ts';
 import type { RequestLog } from '../http/log.ts';
-import { codeOf } from '../platform/errno.ts';
+import { errnoSuffix } from '../platform/errno.ts';
 import type { LogLevel } from './configuration.ts';
 
 export interface ServiceLog extends RequestLog {
@@ -34,7 +34,7 @@ export function createLog(level: LogLevel): ServiceLog {
     if (linesInSecond > MAX_LINES_PER_SECOND) unlogged += 1;
     return linesInSecond <= MAX_LINES_PER_SECOND;
   };
-  const counts = new Map<FaultCode, number>();
+  const counts = new Map<ApiErrorCode, number>();
   setInterval(() => {
     if (counts.size > 0) log.info({ refused: Object.fromEntries(counts) }, 'refusals in the last minute');
     counts.clear();
@@ -58,5 +58,5 @@ export function createLog(level: LogLevel): ServiceLog {
 function stackOf(error: unknown): string {
   if (!(error instanceof Error)) return typeof error;
   const frames = (error.stack ?? '').split('\n').filter((line) => line.trimStart().startsWith('at '));
-  return [`${error.name}${codeOf(error) || codeOf(error.cause)}`, ...frames].join('\n');
+  return [`${error.name}${errnoSuffix(error) || errnoSuffix(error.cause)}`, ...frames].join('\n');
 }

@@ -1,5 +1,5 @@
 /** The anchors of a move's two ends: a vault moves only with what was acknowledged, and is anchored before it is a vault. */
-import { FIRST_LINK } from '../core/audit.ts';
+import { GENESIS_MAC } from '../core/audit.ts';
 import type { VaultKeys } from '../crypto/keys.ts';
 import { layOut } from '../platform/data-dir-paths.ts';
 import type { Store } from '../store/store.ts';
@@ -34,6 +34,6 @@ export async function anchorTarget(to: Place, source: Store, keys: VaultKeys, ac
   if (anchor === null) return;
   await checkRollback(anchor, { end: source, isShared: true, keys }, accepts);
   const { last } = await source.readHead();
-  await anchor.keep(last ?? { seq: 0, hmac: FIRST_LINK });
+  await anchor.keep(last ?? { seq: 0, hmac: GENESIS_MAC });
   await anchor.close();
 }

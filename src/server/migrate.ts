@@ -7,7 +7,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { deriveKeys, isSameText, type VaultKeys } from '../crypto/keys.ts';
 import { startClock } from '../ledger/clock.ts';
 import { StartupError } from '../platform/errors.ts';
-import { type Store, StoreFailure } from '../store/store.ts';
+import { type Store, StoreError } from '../store/store.ts';
 import { type Cargo, type Carrier, carryTable, type Records, type TargetCarrier } from '../store/transfer.ts';
 import { TABLES, type Table } from '../store/transfer-schema.ts';
 import { type Verification, Verifier } from '../vault/verification/verifier.ts';
@@ -43,7 +43,7 @@ export interface Moved {
 /** Whether it is a reason not to move, worded for the operator; anything else is a mistake of ours. */
 export function isRefusal(error: unknown): error is Error {
   const isSystems = error instanceof Error && 'syscall' in error;
-  return error instanceof StartupError || error instanceof StoreFailure || isSystems;
+  return error instanceof StartupError || error instanceof StoreError || isSystems;
 }
 
 /** @throws StartupError, StoreFailure, the signal's reason */

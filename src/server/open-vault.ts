@@ -1,6 +1,6 @@
 /** Opening the vault: the data directory, its lock, the root key, the store, and what the ledger needs in memory. */
 
-import { FIRST_LINK } from '../core/audit.ts';
+import { GENESIS_MAC } from '../core/audit.ts';
 import { headMac } from '../crypto/chain.ts';
 import { isSameText, type VaultKeys } from '../crypto/keys.ts';
 import { type Clock, MAX_TIME, startClock } from '../ledger/clock.ts';
@@ -60,7 +60,7 @@ export async function openVault(
     const memory = await readMemory(store, keys);
     if (loss !== null) memory.warnings.unshift(loss);
     // ORDER: before the first entry, so that a log with entries and no anchor is one whose anchor was removed.
-    else if (anchor.read() === null) await anchor.keep(memory.known ?? { seq: 0, hmac: FIRST_LINK });
+    else if (anchor.read() === null) await anchor.keep(memory.known ?? { seq: 0, hmac: GENESIS_MAC });
     const clock = await openClock(store, memory.lastEntryAt, acceptClock);
     const keyDirs = new KeyDirs(agentsDir);
     await keyDirs.settle(memory.control.agents(), (id) => store.isDeregistered(id));
@@ -116,7 +116,7 @@ function warnOfDamage(anchor: AnchorFile, warn: (line: string) => void): void {
 
 /** Of several nodes that start at once, one makes it, and the others find it. */
 async function makeVault(store: Store, keys: VaultKeys, file: string): Promise<void> {
-  const head = { seq: 0, hmac: FIRST_LINK, mac: headMac(keys.audit, 0, FIRST_LINK), epoch: 0 };
+  const head = { seq: 0, hmac: GENESIS_MAC, mac: headMac(keys.audit, 0, GENESIS_MAC), epoch: 0 };
   try {
     await store.initialise(keys.checkValue, head, (await store.readTime()) ?? Date.now());
   } catch (error) {

@@ -5,7 +5,7 @@ import { parseArgs } from 'node:util';
 import { StartupError, UsageError } from '../platform/errors.ts';
 import { describeAddress } from '../store/postgres/address.ts';
 import { printSchema, updateSchema } from '../store/postgres/schema-admin.ts';
-import { StoreFailure } from '../store/store.ts';
+import { StoreError } from '../store/store.ts';
 import { chooseDatabase, type DatabaseChoice } from './database-option.ts';
 import { CALLED_AS } from './errors.ts';
 
@@ -67,7 +67,7 @@ export async function runSchemaRequest(request: SchemaRequest): Promise<string> 
   try {
     return await run(request);
   } catch (error) {
-    if (error instanceof StoreFailure) throw new StartupError(error.message, { cause: error });
+    if (error instanceof StoreError) throw new StartupError(error.message, { cause: error });
     throw error;
   }
 }

@@ -1,7 +1,7 @@
 /** Removes what ended long ago, in small steps beside everything else. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Clock } from '../ledger/clock.ts';
-import { type Store, StoreFailure } from '../store/store.ts';
+import { type Store, StoreError } from '../store/store.ts';
 import type { ServiceLog } from './log.ts';
 
 const INTERVAL_MS = 10_000;
@@ -15,7 +15,7 @@ export function startSweeping(
   store: Store,
   clock: Clock,
   log: ServiceLog,
-  onBroken: (failure: StoreFailure) => void,
+  onBroken: (failure: StoreError) => void,
   intervalMs: number = INTERVAL_MS,
 ): { stop(): Promise<void> } {
   let sweeping: Promise<void> | null = null;
@@ -24,7 +24,7 @@ export function startSweeping(
     try {
       while (!isStopped && !(await store.sweep(clock.now(), STEP_ROWS)).isDone) await sleep(PAUSE_MS);
     } catch (error) {
-      if (error instanceof StoreFailure && error.kind === 'broken') onBroken(error);
+      if (error instanceof StoreError && error.kind === 'broken') onBroken(error);
       else log.error('sweeping failed; it is tried again', error);
     }
   };

@@ -4,7 +4,7 @@
  */
 import type { Agent, PublicKey, Session } from '../core/agent.ts';
 import type { Credential, CredentialVersion } from '../core/credential.ts';
-import type { IdempotencyId, KeptReply } from '../core/idempotency.ts';
+import type { IdempotencyId, IdempotencyRecord } from '../core/idempotency.ts';
 import type { Lease } from '../core/lease.ts';
 import type {
   ActorName,
@@ -70,7 +70,7 @@ export function toSession(row: Row): Authenticated<Session> {
   };
 }
 
-export function toReply(row: Row): Authenticated<KeptReply> {
+export function toReply(row: Row): Authenticated<IdempotencyRecord> {
   return {
     id: text(row, 'id') as IdempotencyId,
     agentId: text(row, 'agent_id') as AgentId,

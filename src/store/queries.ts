@@ -1,5 +1,5 @@
 /** What is asked of a store's lists and of its log, and what a step of them answers. */
-import type { LeaseStatus, RevocationMark } from '../core/lease.ts';
+import type { LeaseStatus, BulkRevocation } from '../core/lease.ts';
 import type { ActorName, AgentId } from '../core/names.ts';
 import type { CredentialPath } from '../core/path.ts';
 import type { PathRange } from '../core/pattern.ts';
@@ -55,7 +55,7 @@ export interface Counted<Place> {
 
 /** The leases that a mark covers; `agentName` is that of its agent, and null where it has none. */
 export interface MarkedLeases {
-  readonly mark: RevocationMark;
+  readonly mark: BulkRevocation;
   readonly agentName: ActorName | null;
 }
 

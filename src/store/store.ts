@@ -8,10 +8,10 @@
  */
 import type { Agent, Session } from '../core/agent.ts';
 import type { AuditEntry } from '../core/audit.ts';
-import type { Keys, VersionInfo } from '../core/batch-state.ts';
-import type { PlainChange } from '../core/change.ts';
+import type { ReadSet, VersionInfo } from '../core/batch-state.ts';
+import type { DirectChange } from '../core/change.ts';
 import type { CountedCredential, Credential, CredentialVersion, Sealed } from '../core/credential.ts';
-import type { KeptReply } from '../core/idempotency.ts';
+import type { IdempotencyRecord } from '../core/idempotency.ts';
 import type { Lease } from '../core/lease.ts';
 import type { AgentId, AgentName, ChallengeId, CredentialId, PolicyName, TokenHash } from '../core/names.ts';
 import type { Policy } from '../core/policy.ts';
@@ -29,7 +29,7 @@ import type {
 
 export type FailureKind = 'unavailable' | 'unknown' | 'broken';
 
-export class StoreFailure extends Error {
+export class StoreError extends Error {
   readonly kind: FailureKind;
 
   constructor(kind: FailureKind, message: string, options?: ErrorOptions) {
@@ -58,19 +58,19 @@ export interface Found {
   readonly sessions: readonly Authenticated<Session>[];
   readonly leases: readonly Lease[];
   readonly spentChallenges: readonly ChallengeId[];
-  readonly keptReplies: readonly Authenticated<KeptReply>[];
+  readonly keptReplies: readonly Authenticated<IdempotencyRecord>[];
 }
 
 /** A change as it is stored: values sealed, rows that decide with their MACs. */
 export type StoredChange =
-  | PlainChange
+  | DirectChange
   | { readonly kind: 'putAgent'; readonly agent: Authenticated<Agent> }
   | { readonly kind: 'putPolicy'; readonly policy: Authenticated<Policy> }
   | { readonly kind: 'putSession'; readonly session: Authenticated<Session> }
   /** Makes the credential, or replaces what is said of it. */
   | { readonly kind: 'putCredential'; readonly credential: Authenticated<Credential> }
   /** Takes the place of one with the same id. */
-  | { readonly kind: 'keepReply'; readonly reply: Authenticated<KeptReply> }
+  | { readonly kind: 'keepReply'; readonly reply: Authenticated<IdempotencyRecord> }
   | {
       readonly kind: 'addVersion';
       readonly credentialId: CredentialId;
@@ -182,7 +182,7 @@ export interface Store {
   isDeregistered(agentId: AgentId): Promise<boolean>;
 
   /** `knownSeq`: the last entry that this process knows of, to be looked for where others write too. */
-  openTurn(keys: readonly Keys[], knownSeq?: number): Promise<Turn>;
+  openTurn(keys: readonly ReadSet[], knownSeq?: number): Promise<Turn>;
   /** The epoch as it is now, without a turn. Control state of that epoch is what decides. */
   readEpoch(): Promise<number>;
 

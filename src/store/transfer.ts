@@ -7,7 +7,7 @@
  */
 
 import type { Row } from './decode-rows.ts';
-import { type Head, StoreFailure } from './store.ts';
+import { type Head, StoreError } from './store.ts';
 import { beforeAll, isSameRow, type Key, keyOf, LOG, type Table } from './transfer-schema.ts';
 
 /** What makes rows a vault. */
@@ -94,7 +94,7 @@ async function makeSame(
 /** Rows that the source has changed or removed since an earlier try. Of a log nothing changes: then it is another vault's. */
 async function removeForeign(target: TargetCarrier, table: Table, keys: readonly Key[]): Promise<void> {
   if (table === LOG) {
-    throw new StoreFailure(
+    throw new StoreError(
       'unavailable',
       'the target holds rows of another vault, or of one that was altered: empty it first',
     );

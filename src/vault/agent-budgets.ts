@@ -2,8 +2,8 @@
  * What one agent may add to the database in an hour, so that none fills the disk: sessions, leases, bytes of values. A token bucket
  * for each agent, in the memory of this node; what was refused is not charged. The administrator is not limited.
  */
-import { Fault } from '../core/errors.ts';
-import { Fifo } from '../core/fifo-cache.ts';
+import { ApiError } from '../core/errors.ts';
+import { FifoCache } from '../core/fifo-cache.ts';
 import type { AgentName } from '../core/names.ts';
 import type { Context } from '../core/operation.ts';
 
@@ -32,7 +32,7 @@ interface Bucket {
 class HourlyBudget {
   readonly #perHour: number;
   readonly #what: string;
-  readonly #buckets = new Fifo<AgentName, Bucket>();
+  readonly #buckets = new FifoCache<AgentName, Bucket>();
 
   constructor(perHour: number, what: string) {
     this.#perHour = perHour;
@@ -44,7 +44,7 @@ class HourlyBudget {
     const bucket = this.#at(agent, now);
     if (bucket.tokens < 1) {
       const seconds = Math.ceil((((1 - bucket.tokens) / this.#perHour) * HOUR_MS) / 1000);
-      throw new Fault('RATE_LIMITED', `The agent has used up its ${this.#what} of an hour. Try again later.`, seconds);
+      throw new ApiError('RATE_LIMITED', `The agent has used up its ${this.#what} of an hour. Try again later.`, seconds);
     }
     bucket.tokens -= amount;
     try {
@@ -60,7 +60,7 @@ class HourlyBudget {
     if (bucket === undefined) {
       bucket = { tokens: this.#perHour, at: now };
       this.#buckets.put(agent, bucket);
-      if (this.#buckets.size > MAX_AGENTS) this.#buckets.shift();
+      if (this.#buckets.size > MAX_AGENTS) this.#buckets.evictOldest();
     }
     const earned = (Math.max(0, now - bucket.at) * this.#perHour) / HOUR_MS;
     bucket.tokens = Math.min(this.#perHour, bucket.tokens + earned);

@@ -1,11 +1,11 @@
 /** Agents. SOURCE: interface 4.3; decisions, "Callers". */
 import type { Agent, PublicKey } from '../core/agent.ts';
-import { Fault } from '../core/errors.ts';
+import { ApiError } from '../core/errors.ts';
 import type { AgentId, AgentName } from '../core/names.ts';
 import type { Context } from '../core/operation.ts';
 import { adminRead } from '../core/operations/admin-read.ts';
 import { deregisterAgent as deregister, registerAgent as register } from '../core/operations/agents.ts';
-import { idempotent } from '../core/operations/idempotent.ts';
+import { withIdempotency } from '../core/operations/idempotent.ts';
 import { generateAgentKeys } from '../crypto/ed25519.ts';
 import { newAgentId } from '../crypto/random.ts';
 import { type Listing, type Page, sliceListing } from './paging.ts';
@@ -23,12 +23,12 @@ export async function registerAgent(vault: Vault, context: Context, registration
   const { name, description } = registration;
   const id = newAgentId();
   const toOperation = (publicKey: PublicKey) =>
-    idempotent(context, register(context, { id, name, description, publicKey }));
+    withIdempotency(context, register(context, { id, name, description, publicKey }));
   if (registration.publicKey !== null) return (await ledger.submit(toOperation(registration.publicKey))).reply;
   const { publicKey, privateKeyPem } = await generateAgentKeys();
   const request = toOperation(publicKey);
   // A caller who will be refused leaves no file, not even for a moment.
-  if (context.presented.kind !== 'admin') return (await ledger.submit(request)).reply;
+  if (context.authentication.kind !== 'admin') return (await ledger.submit(request)).reply;
   await agentKeys.prepare(id, name, privateKeyPem);
   try {
     const { reply } = await ledger.submit(request);
@@ -36,7 +36,7 @@ export async function registerAgent(vault: Vault, context: Context, registration
     else await settleRepeat(vault, reply, id);
     return reply;
   } catch (error) {
-    if (error instanceof Fault && error.code !== 'UNAVAILABLE') await agentKeys.discard(id, name);
+    if (error instanceof ApiError && error.code !== 'UNAVAILABLE') await agentKeys.discard(id, name);
     else agentKeys.settleLater(id, name);
     throw error;
   }
@@ -61,7 +61,7 @@ export async function readAgent(vault: Vault, context: Context, name: AgentName)
     context,
     'agent.read',
     `agent:${name}`,
-    ({ control }) => control.agentByName(name) ?? new Fault('NOT_FOUND', 'The agent is not registered.'),
+    ({ control }) => control.agentByName(name) ?? new ApiError('NOT_FOUND', 'The agent is not registered.'),
   );
   return (await vault.ledger.submit(operation)).reply;
 }

@@ -2,8 +2,8 @@
 import type { CountedCredential, Credential } from '../core/credential.ts';
 import type { CredentialType } from '../core/names.ts';
 import type { Context } from '../core/operation.ts';
-import { list, look, type Metadata, remove, type StoreRequest, store } from '../core/operations/credentials.ts';
-import { idempotent } from '../core/operations/idempotent.ts';
+import { list, readMetadata, type Metadata, remove, type StoreRequest, store } from '../core/operations/credentials.ts';
+import { withIdempotency } from '../core/operations/idempotent.ts';
 import { type Retrieved, type RetrieveRequest, retrieve } from '../core/operations/retrieve.ts';
 import type { CredentialPath } from '../core/path.ts';
 import { Secret } from '../core/secret.ts';
@@ -30,10 +30,10 @@ export async function storeCredential(
   context: Context,
   request: Omit<StoreRequest, 'freshId'>,
 ): Promise<Credential> {
-  const operation = store(context, { ...request, freshId: newCredentialId() });
+  const operation = store(context, { ...request, newId: newCredentialId() });
   const { ledger, budgets, clock } = vault;
   const bytes = Buffer.byteLength(request.value.reveal());
-  const work = () => ledger.submit(idempotent(context, operation));
+  const work = () => ledger.submit(withIdempotency(context, operation));
   return (await withBudget(budgets.storedBytes, context, bytes, clock.now(), work)).reply;
 }
 
@@ -51,7 +51,7 @@ export async function readCredentialMetadata(
   context: Context,
   path: CredentialPath,
 ): Promise<CountedMetadata> {
-  const { credential, versions } = (await vault.ledger.submit(look(context, path))).reply;
+  const { credential, versions } = (await vault.ledger.submit(readMetadata(context, path))).reply;
   const accessCount = await vault.store.readAccessCount(credential.id);
   return { credential: { ...credential, accessCount }, versions };
 }

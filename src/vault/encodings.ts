@@ -1,5 +1,5 @@
 /** What comes in as base64: public keys and signatures. */
-import { invalid } from '../core/errors.ts';
+import { invalidRequest } from '../core/errors.ts';
 import { decodeBase64 } from '../crypto/keys.ts';
 
 export { parsePublicKey } from '../crypto/ed25519.ts';
@@ -7,6 +7,6 @@ export { parsePublicKey } from '../crypto/ed25519.ts';
 /** Strict base64. One of the wrong length is a failed try, not a malformed request. @throws INVALID_REQUEST */
 export function parseSignature(text: string): Uint8Array {
   const bytes = decodeBase64(text);
-  if (bytes === null || bytes.length === 0) throw invalid('signature', 'must be base64, in its one spelling');
+  if (bytes === null || bytes.length === 0) throw invalidRequest('signature', 'must be base64, in its one spelling');
   return bytes;
 }

@@ -1,5 +1,5 @@
 /** What the rules and the store may know of an Idempotency-Key and of the request that came with it: MACs, and nothing else. */
-import type { Presented } from '../core/agent.ts';
+import type { Authentication } from '../core/agent.ts';
 import type { Idempotency, IdempotencyId, IdempotencyKey } from '../core/idempotency.ts';
 import { ADMIN } from '../core/names.ts';
 import { rowMac } from '../crypto/row-mac.ts';
@@ -14,7 +14,7 @@ export type RequestTexts = readonly string[];
  */
 export function toIdempotency(
   { keys }: Pick<Vault, 'keys'>,
-  presented: Presented,
+  presented: Authentication,
   key: IdempotencyKey,
   request: RequestTexts,
 ): Idempotency {

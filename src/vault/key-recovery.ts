@@ -3,11 +3,11 @@
  * repeated until it succeeds. The log then decides what is right: the key of a registered agent is published, any other one is
  * removed. INVARIANT: an I/O error stops the process; start-up finishes the work.
  */
-import { Fault } from '../core/errors.ts';
+import { ApiError } from '../core/errors.ts';
 import type { AgentId, AgentName } from '../core/names.ts';
-import { ASKS_NOTHING } from '../core/operations/lifecycle.ts';
+import { NOOP } from '../core/operations/lifecycle.ts';
 import type { Ledger } from '../ledger/ledger.ts';
-import { StoreFailure } from '../store/store.ts';
+import { StoreError } from '../store/store.ts';
 import type { KeyFiles } from './agent-key-store.ts';
 
 export interface KeyRecoveryParts {
@@ -16,7 +16,7 @@ export interface KeyRecoveryParts {
   /** Called when a request's work on key files failed, for the service's log. */
   readonly onFailure: (error: unknown) => void;
   /** Called when the storage failed so that the process must stop. */
-  readonly onBroken: (failure: StoreFailure) => void;
+  readonly onBroken: (failure: StoreError) => void;
   readonly intervalMs?: number;
 }
 
@@ -36,7 +36,7 @@ export class KeyRecovery {
   async prepare(id: AgentId, name: AgentName, privateKeyPem: string): Promise<void> {
     if (await this.#succeeds(id, name, (files) => files.prepare(id, privateKeyPem))) return;
     await this.discard(id, name);
-    throw new Fault('UNAVAILABLE', 'The private key could not be written; nothing was registered. Try again later.', 1);
+    throw new ApiError('UNAVAILABLE', 'The private key could not be written; nothing was registered. Try again later.', 1);
   }
 
   /** As `KeyFiles`. @throws UNAVAILABLE: then it is repeated until it succeeds */
@@ -44,7 +44,7 @@ export class KeyRecovery {
     if (await this.#succeeds(id, name, (files) => files.publish(id, name))) return;
     const message =
       'The agent is registered, but its private key could not be moved to its directory yet. The service repeats that until it succeeds.';
-    throw new Fault('UNAVAILABLE', message, 1);
+    throw new ApiError('UNAVAILABLE', message, 1);
   }
 
   /** As `KeyFiles`, or later. */
@@ -96,7 +96,7 @@ export class KeyRecovery {
     const { keyFiles, ledger } = this.#parts;
     const unfinished = [...this.#unfinished];
     // ORDER: after a turn memory says what came of every commit before it.
-    const isKnown = await ledger.submit(ASKS_NOTHING).then(
+    const isKnown = await ledger.submit(NOOP).then(
       () => true,
       () => false,
     );
@@ -116,6 +116,6 @@ export class KeyRecovery {
   #stopIfBroken(error: unknown): void {
     if (!(error instanceof Error && 'code' in error && error.code === 'EIO')) return;
     this.stop();
-    this.#parts.onBroken(new StoreFailure('broken', 'a file of a private key: EIO', { cause: error }));
+    this.#parts.onBroken(new StoreError('broken', 'a file of a private key: EIO', { cause: error }));
   }
 }

@@ -2,7 +2,7 @@
 import type { Lease, LeaseStatus } from '../core/lease.ts';
 import type { ActorName, LeaseId } from '../core/names.ts';
 import type { Context } from '../core/operation.ts';
-import { idempotent } from '../core/operations/idempotent.ts';
+import { withIdempotency } from '../core/operations/idempotent.ts';
 import {
   listLeases as list,
   type RevokeManyRequest,
@@ -48,8 +48,8 @@ export async function listLeases(
   return { ...listing, now };
 }
 
-function ownName({ presented }: Context): ActorName | null {
-  return presented.kind === 'session' ? presented.agentName : null;
+function ownName({ authentication }: Context): ActorName | null {
+  return authentication.kind === 'session' ? authentication.agentName : null;
 }
 
 export async function readLease(vault: Vault, context: Context, id: LeaseId): Promise<SeenLease> {
@@ -57,7 +57,7 @@ export async function readLease(vault: Vault, context: Context, id: LeaseId): Pr
 }
 
 export async function renewLease(vault: Vault, context: Context, id: LeaseId): Promise<SeenLease> {
-  return (await vault.ledger.submit(idempotent(context, renew(context, id)))).reply;
+  return (await vault.ledger.submit(withIdempotency(context, renew(context, id)))).reply;
 }
 
 export async function revokeLease(vault: Vault, context: Context, id: LeaseId): Promise<void> {
@@ -71,7 +71,7 @@ export async function revokeLease(vault: Vault, context: Context, id: LeaseId): 
 export async function revokeLeases(vault: Vault, context: Context, request: RevokeManyRequest): Promise<number> {
   const agentName = request.agentName ?? ownName(context);
   const operation = revokeMany(context, { ...request, agentName });
-  const { reply: mark } = await vault.ledger.submit(idempotent(context, operation));
+  const { reply: mark } = await vault.ledger.submit(withIdempotency(context, operation));
   if (mark === null) return 0;
   const ended = { mark, agentName };
   const { count } = await countFrom(mark.seq, { count: (beforeSeq) => vault.store.countEnded(ended, beforeSeq) });

@@ -2,8 +2,8 @@
  * Slows guessing: failed verifies are limited per agent and address together, and per address. It is looked at before the
  * signature is checked, and charged when the try has failed. SOURCE: decisions, "Authentication".
  */
-import { Fault } from '../core/errors.ts';
-import { Fifo } from '../core/fifo-cache.ts';
+import { ApiError } from '../core/errors.ts';
+import { FifoCache } from '../core/fifo-cache.ts';
 import type { AgentName } from '../core/names.ts';
 import type { Clock } from '../ledger/clock.ts';
 
@@ -28,7 +28,7 @@ interface Bucket {
 
 class Buckets {
   readonly #limit: Limit;
-  readonly #buckets = new Fifo<string, Bucket>();
+  readonly #buckets = new FifoCache<string, Bucket>();
 
   constructor(limit: Limit) {
     this.#limit = limit;
@@ -41,7 +41,7 @@ class Buckets {
     bucket.tokens = Math.min(burst, bucket.tokens + (Math.max(0, now - bucket.at) / 1000) * perSecond);
     bucket.at = now;
     this.#buckets.put(key, bucket);
-    if (this.#buckets.size > MAX_BUCKETS) this.#buckets.shift();
+    if (this.#buckets.size > MAX_BUCKETS) this.#buckets.evictOldest();
     return bucket;
   }
 
@@ -94,8 +94,8 @@ export class FailureLimiter {
   }
 }
 
-function limited(seconds: number): Fault {
-  return new Fault('RATE_LIMITED', `Too many failed logins from this address. Try again in ${seconds} s.`, seconds);
+function limited(seconds: number): ApiError {
+  return new ApiError('RATE_LIMITED', `Too many failed logins from this address. Try again in ${seconds} s.`, seconds);
 }
 
 /** An IPv4 address as it is; of an IPv6 address the first 64 bits, which one host has to itself. */

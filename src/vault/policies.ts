@@ -1,9 +1,9 @@
 /** Policies and simulation. SOURCE: interface 4.2. */
-import { Fault } from '../core/errors.ts';
+import { ApiError } from '../core/errors.ts';
 import type { AgentName, PolicyName } from '../core/names.ts';
 import type { Context } from '../core/operation.ts';
 import { adminRead } from '../core/operations/admin-read.ts';
-import { idempotent } from '../core/operations/idempotent.ts';
+import { withIdempotency } from '../core/operations/idempotent.ts';
 import {
   createPolicy as create,
   deletePolicy as remove,
@@ -17,7 +17,7 @@ import { type Listing, type Page, sliceListing } from './paging.ts';
 import type { Vault } from './vault.ts';
 
 export async function createPolicy(vault: Vault, context: Context, draft: PolicyDraft): Promise<Policy> {
-  return (await vault.ledger.submit(idempotent(context, create(context, draft)))).reply;
+  return (await vault.ledger.submit(withIdempotency(context, create(context, draft)))).reply;
 }
 
 export async function replacePolicy(vault: Vault, context: Context, draft: PolicyDraft): Promise<Policy> {
@@ -33,7 +33,7 @@ export async function readPolicy(vault: Vault, context: Context, name: PolicyNam
     context,
     'policy.read',
     `policy:${name}`,
-    ({ control }) => control.policies.get(name) ?? new Fault('NOT_FOUND', 'The policy does not exist.'),
+    ({ control }) => control.policies.get(name) ?? new ApiError('NOT_FOUND', 'The policy does not exist.'),
   );
   return (await vault.ledger.submit(operation)).reply;
 }

@@ -1,7 +1,7 @@
 /** Rejecting an agent at a route that is the administrator's. */
 
 import type { EventType } from '../core/audit.ts';
-import { Fault } from '../core/errors.ts';
+import { ApiError } from '../core/errors.ts';
 import { parseAgentName, parsePolicyName } from '../core/names.ts';
 import type { Context } from '../core/operation.ts';
 import { adminRead } from '../core/operations/admin-read.ts';
@@ -19,7 +19,7 @@ function resourceOf(event: EventType, name: string | undefined): string {
   try {
     return `${kind}:${kind === 'agent' ? parseAgentName(name) : parsePolicyName(name)}`;
   } catch (error) {
-    if (error instanceof Fault) return '*';
+    if (error instanceof ApiError) return '*';
     throw error;
   }
 }

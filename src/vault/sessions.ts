@@ -1,13 +1,13 @@
 /** Challenges, logins and sessions. SOURCE: interface 4.4 and 5.2; decisions, "Authentication". */
-import { Fault } from '../core/errors.ts';
+import { ApiError } from '../core/errors.ts';
 import type { AgentName, ChallengeId } from '../core/names.ts';
 import type { Context } from '../core/operation.ts';
 import {
   authFailed,
   CHALLENGE_LIFE_MS,
   endSession as end,
-  type LoggedIn,
-  type OwnSession,
+  type LoginResult,
+  type CurrentSession,
   readSession as read,
   verify,
 } from '../core/operations/sessions.ts';
@@ -50,7 +50,7 @@ export async function login(
   vault: Vault,
   origin: Pick<Context, 'requestId' | 'remoteAddr'>,
   proof: Proof,
-): Promise<LoggedIn & { token: Secret }> {
+): Promise<LoginResult & { token: Secret }> {
   const { clock, keys, limiter } = vault;
   const { agentName } = proof;
   const challenge = readChallengeId(keys.challenge, proof.challengeId);
@@ -62,7 +62,7 @@ export async function login(
     settle(false);
     return loggedIn;
   } catch (error) {
-    settle(error instanceof Fault && error.code === 'AUTH_FAILED');
+    settle(error instanceof ApiError && error.code === 'AUTH_FAILED');
     throw error;
   }
 }
@@ -72,7 +72,7 @@ async function answerChallenge(
   origin: Pick<Context, 'requestId' | 'remoteAddr'>,
   { challengeId, agentName, signature }: Proof,
   challenge: KnownChallenge,
-): Promise<LoggedIn & { token: Secret }> {
+): Promise<LoginResult & { token: Secret }> {
   await ledger.refresh();
   const agent = ledger.memory.control.agentByName(agentName);
   const nonce = nonceOf(keys.challenge, challengeId, boundTo(agent, agentName));
@@ -86,7 +86,7 @@ async function answerChallenge(
     challengeId,
     challengeExpiresAt: challenge.issuedAt + CHALLENGE_LIFE_MS,
     wasIssuedToAgent: challenge.wasIssuedToAgent,
-    checkedWith: agent === null ? null : { agentId: agent.id, publicKey: agent.publicKey },
+    verifiedAgainst: agent === null ? null : { agentId: agent.id, publicKey: agent.publicKey },
     isSignatureValid: isValid,
     tokenHash: hashToken(token.reveal()),
   });
@@ -96,7 +96,7 @@ async function answerChallenge(
   return { ...(await answer).reply, token };
 }
 
-export async function readSession(vault: Vault, context: Context): Promise<OwnSession> {
+export async function readSession(vault: Vault, context: Context): Promise<CurrentSession> {
   return (await vault.ledger.submit(read(context))).reply;
 }
 

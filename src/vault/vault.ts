@@ -1,6 +1,6 @@
 /** The vault: the parts that the operations of the interface share, and who a request's token belongs to. */
-import { identifySession, type Presented, type Session } from '../core/agent.ts';
-import { Fault } from '../core/errors.ts';
+import { identifySession, type Authentication, type Session } from '../core/agent.ts';
+import { ApiError } from '../core/errors.ts';
 import type { TokenHash } from '../core/names.ts';
 import { isSameText, type VaultKeys } from '../crypto/keys.ts';
 import { hashToken } from '../crypto/tokens.ts';
@@ -31,7 +31,7 @@ export interface Vault {
  * where session or agent is not in memory. @throws UNAUTHENTICATED, SESSION_EXPIRED; UNAVAILABLE where more of theirs waits than
  * there is room for
  */
-export function authenticate(vault: Vault, token: string): Presented | (() => Promise<Presented>) {
+export function authenticate(vault: Vault, token: string): Authentication | (() => Promise<Authentication>) {
   const { ledger, store, keys, adminTokenHash } = vault;
   const tokenHash = hashToken(token);
   const cached = ledger.memory.sessions.get(tokenHash);
@@ -50,10 +50,10 @@ function hasAgent({ ledger }: Vault, { agentId }: Session): boolean {
   return ledger.memory.control.agentById(agentId) !== null;
 }
 
-function toPresented({ ledger, clock }: Vault, tokenHash: TokenHash, session: Session | null): Presented {
+function toPresented({ ledger, clock }: Vault, tokenHash: TokenHash, session: Session | null): Authentication {
   const agent = session === null ? null : ledger.memory.control.agentById(session.agentId);
   const caller = identifySession(session, agent, clock.now());
-  if (caller instanceof Fault) throw caller;
+  if (caller instanceof ApiError) throw caller;
   ledger.assertRoom(caller.agent.name);
   return { kind: 'session', tokenHash, agentName: caller.agent.name };
 }

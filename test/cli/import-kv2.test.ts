@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Failure } from '../../src/cli/errors.ts';
+import { RemoteError } from '../../src/cli/errors.ts';
 import { Kv2, parseVaultAddress } from '../../src/cli/import/kv2.ts';
 import { readKv2 } from '../../src/cli/import/kv2-source.ts';
 import { Secret } from '../../src/core/secret.ts';
@@ -112,7 +112,7 @@ test('hundreds of secrets are read a few at a time', async (t) => {
 const refused = (reading: Promise<unknown>, rule: RegExp) =>
   assert.rejects(
     reading,
-    (error) => error instanceof Failure && rule.test(error.message) && !/hvs/.test(error.message + error.hint),
+    (error) => error instanceof RemoteError && rule.test(error.message) && !/hvs/.test(error.message + error.hint),
   );
 
 test('a token that is refused, and a mount that is not there, are named', async (t) => {

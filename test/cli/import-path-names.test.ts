@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { parsePrefix, toPath, toSegment } from '../../src/cli/import/path-names.ts';
-import { brokenPathRule } from '../../src/core/path.ts';
+import { pathViolation } from '../../src/core/path.ts';
 import { UsageError } from '../../src/platform/errors.ts';
 import { anyText, runs } from '../kit/property.ts';
 
@@ -38,7 +38,7 @@ test('whatever the names, a path keeps the grammar, or the rule that it breaks i
   fc.assert(
     fc.property(fc.array(anyText(40), { maxLength: 40 }), (names) => {
       const named = toPath(['shop'], names);
-      if ('path' in named) assert.equal(brokenPathRule(named.path), null);
+      if ('path' in named) assert.equal(pathViolation(named.path), null);
       else assert.notEqual(named.refused, '');
     }),
     runs(500),

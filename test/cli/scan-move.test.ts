@@ -7,7 +7,7 @@ import { test } from 'node:test';
 import { findInEnvFile } from '../../src/cli/scan/env-file.ts';
 import { isMovable } from '../../src/cli/scan/finding.ts';
 import { type Moved, moveFile, pathFor } from '../../src/cli/scan/move-to-vault.ts';
-import { NotRewritten, replaceSpans, rewrite } from '../../src/cli/scan/rewrite.ts';
+import { RewriteError, replaceSpans, rewrite } from '../../src/cli/scan/rewrite.ts';
 import { Leasehold } from '../../src/client/leasehold.ts';
 import type { CredentialPath } from '../../src/core/path.ts';
 import { Secret } from '../../src/core/secret.ts';
@@ -68,7 +68,7 @@ for (const [claim, change, rule] of LEFT) {
     const before = readdirSync(folder).map((name) => [name, lstatSync(join(folder, name)).ino]);
     await assert.rejects(
       rewrite(target, bytes, Buffer.from('x')),
-      (error) => error instanceof NotRewritten && rule.test(error.message),
+      (error) => error instanceof RewriteError && rule.test(error.message),
     );
     assert.deepEqual(
       readdirSync(folder).map((name) => [name, lstatSync(join(folder, name)).ino]),

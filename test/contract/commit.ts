@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { CredentialId, CredentialType } from '../../src/core/names.ts';
-import { type Batch, type Store, type StoredChange, StoreFailure } from '../../src/store/store.ts';
+import { type Batch, type Store, type StoredChange, StoreError } from '../../src/store/store.ts';
 import {
   aCredential,
   aLease,
@@ -102,7 +102,7 @@ export function commitContract({ name, newVault }: Subject): void {
       const turn = await store.openTurn([]);
       const accesses = new Map([[A.id, 5]]);
       const batch = { entries, head: headAt(2, 1), changes: [...OF_EVERY_KIND, ...changes], accesses };
-      await assert.rejects(turn.commit(batch), StoreFailure);
+      await assert.rejects(turn.commit(batch), StoreError);
       assert.deepEqual(await snapshot(store), before);
       await commit(store, { entries: [anEntry(2)], changes: OF_EVERY_KIND });
       assert.notDeepEqual(await snapshot(store), before);

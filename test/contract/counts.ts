@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { CredentialId } from '../../src/core/names.ts';
-import { EVERYTHING } from '../../src/core/pattern.ts';
+import { ALL_PATHS } from '../../src/core/pattern.ts';
 import { FIRST_CREDENTIAL } from '../../src/store/queries.ts';
 import type { Store } from '../../src/store/store.ts';
 import { aCredential, anEntry, commit, retrievals, stored } from './rows.ts';
@@ -12,7 +12,7 @@ const [A, B] = [aCredential('a'), aCredential('b')];
 
 /** By the list, and each by its path. */
 async function countsOf(store: Store): Promise<Record<string, number>> {
-  const { rows } = await store.listCredentials({ ranges: EVERYTHING, type: null }, FIRST_CREDENTIAL, 100);
+  const { rows } = await store.listCredentials({ ranges: ALL_PATHS, type: null }, FIRST_CREDENTIAL, 100);
   const listed = rows.map(({ path, id, accessCount }) => ({ path, id, accessCount }));
   for (const { path, id, accessCount } of listed) {
     assert.equal(await store.readAccessCount(id), accessCount, path);

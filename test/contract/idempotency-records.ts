@@ -1,7 +1,7 @@
 /** Contract: kept replies, found by their ids, replaced under the same one, and swept at their end. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { KeptReply } from '../../src/core/idempotency.ts';
+import type { IdempotencyRecord } from '../../src/core/idempotency.ts';
 import type { AgentId } from '../../src/core/names.ts';
 import type { Authenticated, Store } from '../../src/store/store.ts';
 import { anEntry, aReply, commit, find, headAt, keptReply, T0 } from './rows.ts';
@@ -9,7 +9,7 @@ import type { Subject } from './store.ts';
 import { numbers, sum, sweepAll, sweepInSteps } from './sweeping.ts';
 
 /** Of these the ones that are there, by their ends. */
-async function foundOf(store: Store, replies: readonly KeptReply[]): Promise<readonly Authenticated<KeptReply>[]> {
+async function foundOf(store: Store, replies: readonly IdempotencyRecord[]): Promise<readonly Authenticated<IdempotencyRecord>[]> {
   const { keptReplies } = await find(
     store,
     replies.map(({ id }) => ({ idempotency: id })),
@@ -30,7 +30,7 @@ export function keptReplyContract({ name, newPlace, newVault }: Subject): void {
 
   test(`${name}: ids of kept replies are told apart by case`, async (t) => {
     const store = await newVault(t);
-    const [lower, upper] = [aReply(1, { id: 'abc=' as KeptReply['id'] }), aReply(2, { id: 'ABC=' as KeptReply['id'] })];
+    const [lower, upper] = [aReply(1, { id: 'abc=' as IdempotencyRecord['id'] }), aReply(2, { id: 'ABC=' as IdempotencyRecord['id'] })];
     await commit(store, { changes: [keptReply(lower), keptReply(upper)] });
     assert.deepEqual(await foundOf(store, [upper]), [upper]);
     assert.deepEqual(await foundOf(store, [lower]), [lower]);

@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import type { AgentId, AgentName, CredentialId, PolicyName } from '../../src/core/names.ts';
 import type { Pattern } from '../../src/core/pattern.ts';
 import type { TtlSeconds } from '../../src/core/policy.ts';
-import { type Store, StoreFailure } from '../../src/store/store.ts';
+import { type Store, StoreError } from '../../src/store/store.ts';
 import {
   aCredential,
   aLease,
@@ -63,7 +63,7 @@ export function beginningContract({ name, newPlace, newVault }: Subject): void {
     const store = await newVault(t);
     await commit(store, { entries: [anEntry(1)], changes: [{ kind: 'putAgent', agent: anAgent(1) }] });
     const before = await everything(store);
-    await assert.rejects(store.initialise('another', headAt(0), T0 + 1), StoreFailure);
+    await assert.rejects(store.initialise('another', headAt(0), T0 + 1), StoreError);
     assert.deepEqual(await everything(store), before);
     await commit(store, { entries: [anEntry(2)] });
     assert.equal((await store.readHead()).last?.seq, 2);

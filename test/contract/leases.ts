@@ -3,14 +3,14 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import {
-  ENDED_LEASES_LISTED_MS,
-  isListed,
+  ENDED_LEASE_RETENTION_MS,
+  isWithinRetention,
   LEASE_STATUSES,
   type Lease,
   type LeaseStatus,
-  type RevocationMark,
+  type BulkRevocation,
   statusOf,
-  marked as underMark,
+  applyRevocation as underMark,
 } from '../../src/core/lease.ts';
 import type { ActorName, AgentId, CredentialId } from '../../src/core/names.ts';
 import type { LeaseQuery } from '../../src/store/queries.ts';
@@ -57,10 +57,10 @@ function play(events: readonly Event[]): {
   changes: StoredChange[];
   leases: Lease[];
   /** How many each mark ended. */
-  ended: Map<RevocationMark, number>;
+  ended: Map<BulkRevocation, number>;
 } {
   let leases: Lease[] = [];
-  const ended = new Map<RevocationMark, number>();
+  const ended = new Map<BulkRevocation, number>();
   const changes = events.flatMap((happened, index): StoredChange[] => {
     const seq = index + 1;
     const now = T0 + seq * STEP_MS;
@@ -100,7 +100,7 @@ function play(events: readonly Event[]): {
 
 function fits(lease: Lease, { agentId, agentName, path: at, status, now }: LeaseQuery): boolean {
   return (
-    isListed(lease, now) &&
+    isWithinRetention(lease, now) &&
     (agentId === null || lease.agentId === agentId) &&
     (agentName === null || lease.agentName === agentName) &&
     (at === null || lease.path === at) &&
@@ -135,7 +135,7 @@ export function leaseContract({ name, newVault }: Subject): void {
             const agentName = mark.agentId === null ? null : nameOf(mark.agentId);
             assert.equal(await countEnded(store, { mark, agentName }), count, JSON.stringify(mark));
           }
-          for (const now of [end, end - 5 * STEP_MS, end + 20 * STEP_MS, end - 20 * STEP_MS + ENDED_LEASES_LISTED_MS]) {
+          for (const now of [end, end - 5 * STEP_MS, end + 20 * STEP_MS, end - 20 * STEP_MS + ENDED_LEASE_RETENTION_MS]) {
             for (const status of [null, ...LEASE_STATUSES]) {
               await assertLists(store, leases, { ...queryAt(now), status });
               await assertLists(store, leases, { ...queryAt(now), status, agentName: 'ci-2' as ActorName });
@@ -165,11 +165,11 @@ export function leaseContract({ name, newVault }: Subject): void {
       ],
     });
     assert.deepEqual(await listedAt(store, T0 + 30), [3, 2, 1]);
-    assert.deepEqual(await listedAt(store, T0 + 9 + ENDED_LEASES_LISTED_MS), [3, 2, 1]);
-    assert.deepEqual(await listedAt(store, T0 + 10 + ENDED_LEASES_LISTED_MS), [3, 1]);
-    assert.deepEqual(await listedAt(store, T0 + 20 + ENDED_LEASES_LISTED_MS), [1]);
-    assert.deepEqual(await listedAt(store, ends - 1 + ENDED_LEASES_LISTED_MS), [1]);
-    assert.deepEqual(await listedAt(store, ends + ENDED_LEASES_LISTED_MS), []);
+    assert.deepEqual(await listedAt(store, T0 + 9 + ENDED_LEASE_RETENTION_MS), [3, 2, 1]);
+    assert.deepEqual(await listedAt(store, T0 + 10 + ENDED_LEASE_RETENTION_MS), [3, 1]);
+    assert.deepEqual(await listedAt(store, T0 + 20 + ENDED_LEASE_RETENTION_MS), [1]);
+    assert.deepEqual(await listedAt(store, ends - 1 + ENDED_LEASE_RETENTION_MS), [1]);
+    assert.deepEqual(await listedAt(store, ends + ENDED_LEASE_RETENTION_MS), []);
   });
 
   test(`${name}: a lease ends with its last millisecond`, async (t) => {

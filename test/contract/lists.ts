@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import type { CredentialType } from '../../src/core/names.ts';
-import { EVERYTHING, matches, type Pattern, rangesOf } from '../../src/core/pattern.ts';
+import { ALL_PATHS, matches, type Pattern, toRanges } from '../../src/core/pattern.ts';
 import { type Counted, type CredentialPlace, type CredentialQuery, FIRST_CREDENTIAL } from '../../src/store/queries.ts';
 import { runs } from '../kit/property.ts';
 import { aCredential, commit, stored } from './rows.ts';
@@ -83,7 +83,7 @@ export function listContract({ name, newVault }: Subject): void {
         fc.nat(12),
         fc.integer({ min: 1, max: 12 }),
         async (granted, only, offset, limit) => {
-          const query: CredentialQuery = { ranges: rangesOf(granted), type: only };
+          const query: CredentialQuery = { ranges: toRanges(granted), type: only };
           const fitting = inOrder.filter(
             (credential) =>
               granted.some((each) => matches(each, credential.path)) && (only === null || credential.type === only),
@@ -103,7 +103,7 @@ export function listContract({ name, newVault }: Subject): void {
     const rare = [0, 1500, 2999].map((index) => aCredential(`team/${1000 + index}/key`));
     await commit(store, { changes: [...CREDENTIALS, ...rare].map(stored) });
     const granted = Array.from({ length: 3000 }, (_, index) => `team/${1000 + index}/*` as Pattern);
-    const query = { ranges: rangesOf(granted), type: null };
+    const query = { ranges: toRanges(granted), type: null };
     let steps = 0;
     const step = (from: CredentialPlace, most: number) => {
       steps += 1;
@@ -129,7 +129,7 @@ export function listContract({ name, newVault }: Subject): void {
   test(`${name}: pages follow each other without gap or overlap`, async (t) => {
     const store = await newVault(t);
     await commit(store, { changes: CREDENTIALS.map(stored) });
-    const query = { ranges: EVERYTHING, type: null };
+    const query = { ranges: ALL_PATHS, type: null };
     const byOffset = [];
     for (let offset = 0; offset < CREDENTIALS.length; offset += 7) {
       byOffset.push(...(await listCredentials(store, query, offset, 7)));

@@ -1,9 +1,9 @@
 /** Rows for the contract of the store, and the writing of them: what every store is fed with. */
 import type { Agent, PublicKey, Session } from '../../src/core/agent.ts';
 import type { AuditEntry } from '../../src/core/audit.ts';
-import type { Keys } from '../../src/core/batch-state.ts';
+import type { ReadSet } from '../../src/core/batch-state.ts';
 import type { Credential, CredentialVersion } from '../../src/core/credential.ts';
-import type { IdempotencyId, KeptReply } from '../../src/core/idempotency.ts';
+import type { IdempotencyId, IdempotencyRecord } from '../../src/core/idempotency.ts';
 import type { Lease } from '../../src/core/lease.ts';
 import type {
   ActorName,
@@ -85,7 +85,7 @@ export const aSession = (n: number, fields: Partial<Session> = {}): Authenticate
   ...fields,
 });
 
-export const aReply = (n: number, fields: Partial<KeptReply> = {}): Authenticated<KeptReply> => ({
+export const aReply = (n: number, fields: Partial<IdempotencyRecord> = {}): Authenticated<IdempotencyRecord> => ({
   id: base64(`id ${n}`) as IdempotencyId,
   agentId: `agent-${n}` as AgentId,
   requestMac: base64(`request ${n}`),
@@ -135,7 +135,7 @@ export const versioned = (credential: Credential, version: number, sealed: Uint8
   version: aVersion(version),
   sealed,
 });
-export const keptReply = (reply: Authenticated<KeptReply>): StoredChange => ({ kind: 'keepReply', reply });
+export const keptReply = (reply: Authenticated<IdempotencyRecord>): StoredChange => ({ kind: 'keepReply', reply });
 export const leased = (lease: Lease): StoredChange => ({ kind: 'addLease', lease });
 export const marked = (seq: number, agentId: AgentId | null, credentialId: CredentialId | null): StoredChange => ({
   kind: 'markRevoked',
@@ -178,7 +178,7 @@ export async function commitEntries(store: Store, count: number): Promise<void> 
 }
 
 /** What a turn with these keys finds; it is abandoned. */
-export async function find(store: Store, keys: readonly Keys[]): Promise<Found> {
+export async function find(store: Store, keys: readonly ReadSet[]): Promise<Found> {
   const turn = await store.openTurn(keys);
   await turn.abandon();
   const { found } = turn;

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { isListed, type Lease } from '../../src/core/lease.ts';
+import { isWithinRetention, type Lease } from '../../src/core/lease.ts';
 import { runs } from '../kit/property.ts';
 import { aLease, commit, leased, T0 } from './rows.ts';
 import type { Subject } from './store.ts';
@@ -42,7 +42,7 @@ export function sweepLeaseContract({ name, newVault }: Subject): void {
           }
           await commit(store, { changes, seq });
           await sweepAll(store, now);
-          const left = leases.filter((lease) => isListed(lease, now));
+          const left = leases.filter((lease) => isWithinRetention(lease, now));
           assert.deepEqual(await leasesOf(store, leases), left);
           leases = left;
         }

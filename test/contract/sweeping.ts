@@ -1,7 +1,7 @@
 /** Contract: sweeping, in bounded steps, and never what is still needed. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { ENDED_LEASES_LISTED_MS, isListed, type Lease } from '../../src/core/lease.ts';
+import { ENDED_LEASE_RETENTION_MS, isWithinRetention, type Lease } from '../../src/core/lease.ts';
 import type { ActorName, AgentId, CredentialId } from '../../src/core/names.ts';
 import { MAX_TTL_SECONDS } from '../../src/core/policy.ts';
 import type { Store } from '../../src/store/store.ts';
@@ -129,7 +129,7 @@ export function sweepContract({ name, newPlace, newVault }: Subject): void {
     const store = await newVault(t);
     const now = T0 + 2 * YEAR_MS;
     const agents = ['agent-1', 'agent-2', 'agent-3'] as AgentId[];
-    const weekAgo = now - ENDED_LEASES_LISTED_MS;
+    const weekAgo = now - ENDED_LEASE_RETENTION_MS;
     // Old and new, among each other: an interval of a year, ends from long ago to far away.
     const leases = numbers(60).map((seq) =>
       aLease(seq, {
@@ -167,7 +167,7 @@ export function sweepContract({ name, newPlace, newVault }: Subject): void {
     const left = await leasesOf(store, leases);
     assert.equal(left.length, 60 - swept);
     assert.deepEqual(
-      left.filter((lease) => isListed(lease, now)),
+      left.filter((lease) => isWithinRetention(lease, now)),
       listed.toReversed(),
     );
     assert.deepEqual(await listLeases(store, { ...query, status: 'active' }), active);

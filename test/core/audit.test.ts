@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { ACTION_OF, canonicalEntry, canonicalHead, EVENT_TYPES, type UnlinkedEntry } from '../../src/core/audit.ts';
+import { actionOf, canonicalEntry, canonicalHead, EVENT_TYPES, type EntryWithoutMac } from '../../src/core/audit.ts';
 import { anyText, runs } from '../kit/property.ts';
 
 const FIELDS = [
@@ -19,7 +19,7 @@ const FIELDS = [
   'reason',
   'request_id',
   'remote_addr',
-] as const satisfies readonly (keyof UnlinkedEntry)[];
+] as const satisfies readonly (keyof EntryWithoutMac)[];
 
 const TRICKY = [
   '',
@@ -43,7 +43,7 @@ const HALVES = ['\ud83d', '\udd11', '\ufffd', '\ud83d\udd11'];
 const texts = fc.oneof(fc.constantFrom(...TRICKY, ...HALVES), anyText(4));
 const textsOrNull = fc.option(texts, { nil: null, freq: 3 });
 
-const entries: fc.Arbitrary<UnlinkedEntry> = fc.record({
+const entries: fc.Arbitrary<EntryWithoutMac> = fc.record({
   seq: fc.oneof(fc.nat(12), fc.maxSafeNat()),
   id: texts,
   timestamp: texts,
@@ -59,7 +59,7 @@ const entries: fc.Arbitrary<UnlinkedEntry> = fc.record({
   remote_addr: textsOrNull,
 });
 
-const bytesOf = (entry: UnlinkedEntry): string => Buffer.from(canonicalEntry(entry)).toString('hex');
+const bytesOf = (entry: EntryWithoutMac): string => Buffer.from(canonicalEntry(entry)).toString('hex');
 
 test('an entry can be read back from its canonical bytes, so that no two have the same', () => {
   fc.assert(
@@ -134,6 +134,6 @@ test('a head record’s canonical text is never that of an entry, and tells its 
 });
 
 test('the action of every event is the part after the dot', () => {
-  for (const event of EVENT_TYPES) assert.equal(`${event.split('.')[0]}.${ACTION_OF[event]}`, event);
-  assert.equal(ACTION_OF['credential.retrieve'], 'retrieve');
+  for (const event of EVENT_TYPES) assert.equal(`${event.split('.')[0]}.${actionOf[event]}`, event);
+  assert.equal(actionOf['credential.retrieve'], 'retrieve');
 });

@@ -5,7 +5,7 @@ import fc from 'fast-check';
 import { decide } from '../../src/core/decision.ts';
 import { type AgentName, parseAgentName } from '../../src/core/names.ts';
 import { type CredentialPath, parsePath } from '../../src/core/path.ts';
-import { patternsOf } from '../../src/core/pattern.ts';
+import { matchingPatterns } from '../../src/core/pattern.ts';
 import { ACTIONS, type Policy, parsePolicy } from '../../src/core/policy.ts';
 import { PolicyIndex } from '../../src/core/policy-index.ts';
 import { runs } from '../kit/property.ts';
@@ -113,7 +113,7 @@ test('after any putting, replacing and removing the index knows exactly what the
             (policy) => principalNames(policy.principal, agent) && policy.actions.includes(action),
           );
           const granted = new Set(granting.flatMap(({ resources }) => resources));
-          assert.deepEqual(index.granted(agent, action), granted);
+          assert.deepEqual(index.grantedPatterns(agent, action), granted);
         }
       }
     }),
@@ -183,7 +183,7 @@ test('on the deepest path every pattern that covers it is found', () => {
   fc.assert(
     fc.property(segments, segments, fc.nat(), (deep, other, at) => {
       const path = parsePath(deep.join('/'));
-      const pattern = patternsOf(path, EVERY_LENGTH)[at % (deep.length + 1)] ?? '*';
+      const pattern = matchingPatterns(path, EVERY_LENGTH)[at % (deep.length + 1)] ?? '*';
       const policy = toPolicy({
         name: 'p',
         principal: 'agent:*',

@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ERROR_STATUS } from '../../src/api/errors.ts';
-import { FAULT_CODES, Fault, type FaultCode, invalid } from '../../src/core/errors.ts';
+import { API_ERROR_CODES, ApiError, type ApiErrorCode, invalidRequest } from '../../src/core/errors.ts';
 
-const TABLE: Readonly<Record<number, readonly FaultCode[]>> = {
+const TABLE: Readonly<Record<number, readonly ApiErrorCode[]>> = {
   400: ['INVALID_REQUEST'],
   401: ['UNAUTHENTICATED', 'SESSION_EXPIRED', 'AUTH_FAILED'],
   403: ['ACCESS_DENIED'],
@@ -26,12 +26,12 @@ const TABLE: Readonly<Record<number, readonly FaultCode[]>> = {
 test('the faults are those of the one table, each with its status', () => {
   const rows = Object.entries(TABLE).flatMap(([status, codes]) => codes.map((code) => [code, Number(status)] as const));
   assert.deepEqual({ ...ERROR_STATUS }, Object.fromEntries(rows));
-  assert.deepEqual([...FAULT_CODES], Object.keys(ERROR_STATUS));
+  assert.deepEqual([...API_ERROR_CODES], Object.keys(ERROR_STATUS));
 });
 
 test('a 400 names the field and the rule, and only faults that say so tell when to come back', () => {
-  assert.equal(invalid('max_ttl', 'must be whole').message, 'max_ttl: must be whole');
-  assert.equal(invalid('max_ttl', 'must be whole').code, 'INVALID_REQUEST');
-  assert.equal(invalid('max_ttl', 'must be whole').retryAfterSeconds, null);
-  assert.equal(new Fault('RATE_LIMITED', 'later', 7).retryAfterSeconds, 7);
+  assert.equal(invalidRequest('max_ttl', 'must be whole').message, 'max_ttl: must be whole');
+  assert.equal(invalidRequest('max_ttl', 'must be whole').code, 'INVALID_REQUEST');
+  assert.equal(invalidRequest('max_ttl', 'must be whole').retryAfterSeconds, null);
+  assert.equal(new ApiError('RATE_LIMITED', 'later', 7).retryAfterSeconds, 7);
 });

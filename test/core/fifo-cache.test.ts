@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { Fifo } from '../../src/core/fifo-cache.ts';
+import { FifoCache } from '../../src/core/fifo-cache.ts';
 import { runs } from '../kit/property.ts';
 
 test('it does what a list does that is looked through, whatever is put, deleted and let go', () => {
@@ -24,7 +24,7 @@ test('it does what a list does that is looked through, whatever is put, deleted 
   );
   fc.assert(
     fc.property(steps, (all) => {
-      const fifo = new Fifo<number, string>();
+      const fifo = new FifoCache<number, string>();
       let model: [number, string][] = [];
       for (const [index, [what, key]] of all.entries()) {
         const value = `${key} of ${index}`;
@@ -36,7 +36,7 @@ test('it does what a list does that is looked through, whatever is put, deleted 
           assert.equal(fifo.delete(key), known);
           model = model.filter(([other]) => other !== key);
         } else if (what === 'shift') {
-          assert.equal(fifo.shift(), model.shift()?.[1]);
+          assert.equal(fifo.evictOldest(), model.shift()?.[1]);
         } else {
           fifo.clear();
           model = [];
@@ -45,7 +45,7 @@ test('it does what a list does that is looked through, whatever is put, deleted 
         for (const [other, theirs] of model) assert.equal(fifo.get(other), theirs);
       }
       assert.deepEqual(
-        Array.from({ length: model.length + 1 }, () => fifo.shift()),
+        Array.from({ length: model.length + 1 }, () => fifo.evictOldest()),
         [...model.map(([, value]) => value), undefined],
       );
     }),
@@ -53,7 +53,7 @@ test('it does what a list does that is looked through, whatever is put, deleted 
   );
 });
 
-type Queue = Pick<Fifo<string, number>, 'put' | 'shift'>;
+type Queue = Pick<FifoCache<string, number>, 'put' | 'shift'>;
 
 /** What `Fifo` is there to avoid: it walks over the holes of all that went before. */
 function newFirstKeyQueue(): Queue {
@@ -80,7 +80,7 @@ function letHalfGo(queue: Queue, size: number): number {
 test('letting the oldest go costs little, however many went before: by a Map’s first key it takes ten times as long', () => {
   const size = 40_000;
   // WHY the shortest of some: what else the machine does can only lengthen one.
-  const own = Math.min(...[1, 2, 3].map(() => letHalfGo(new Fifo(), size)));
+  const own = Math.min(...[1, 2, 3].map(() => letHalfGo(new FifoCache(), size)));
   const byFirstKey = letHalfGo(newFirstKeyQueue(), size);
   assert.equal(10 * own < byFirstKey, true, `${own} ms, by a Map’s first key ${byFirstKey} ms`);
 });

@@ -2,21 +2,21 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Agent, PublicKey, Session } from '../../src/core/agent.ts';
-import { Loaded, Workspace } from '../../src/core/batch-state.ts';
-import { Control } from '../../src/core/control.ts';
+import { LoadedRows, BatchState } from '../../src/core/batch-state.ts';
+import { ControlState } from '../../src/core/control.ts';
 import type { Credential } from '../../src/core/credential.ts';
 import {
   type Idempotency,
   type IdempotencyId,
-  type Keepable,
-  type KeptReply,
+  type JsonSerializable,
+  type IdempotencyRecord,
   parseIdempotencyKey,
-  REPLIES_KEPT_MS,
+  IDEMPOTENCY_TTL_MS,
 } from '../../src/core/idempotency.ts';
 import type { AgentId, AgentName, CredentialId, LeaseId, TokenHash } from '../../src/core/names.ts';
 import type { Context, Operation } from '../../src/core/operation.ts';
 import { store } from '../../src/core/operations/credentials.ts';
-import { idempotent } from '../../src/core/operations/idempotent.ts';
+import { withIdempotency } from '../../src/core/operations/idempotent.ts';
 import { retrieve } from '../../src/core/operations/retrieve.ts';
 import { parsePath } from '../../src/core/path.ts';
 import { parsePolicy } from '../../src/core/policy.ts';
@@ -36,32 +36,32 @@ const anAgent = (id: string): Agent => ({
 });
 
 const admin = (idempotency?: Idempotency): Context => ({
-  ...{ presented: { kind: 'admin' }, requestId: 'r', remoteAddr: null },
+  ...{ authentication: { kind: 'admin' }, requestId: 'r', remoteAddr: null },
   ...(idempotency === undefined ? {} : { idempotency }),
 });
 
 const agent = (idempotency: Idempotency): Context => ({
   ...{ requestId: 'r', remoteAddr: null, idempotency },
-  presented: { kind: 'session', tokenHash: HASH, agentName: 'ci' as AgentName },
+  authentication: { kind: 'session', tokenHash: HASH, agentName: 'ci' as AgentName },
 });
 
 /** What is known to a turn: the agent of that id, logged in, with a policy that lets it store. */
-function known({ agentId = 'agent-1', expiresAt = NOW + 1e9 } = {}): Workspace {
+function known({ agentId = 'agent-1', expiresAt = NOW + 1e9 } = {}): BatchState {
   const draft = parsePolicy({ name: 'p', principal: 'agent:ci', resources: ['prod/*'], actions: ['store'] });
-  const control = new Control([anAgent(agentId)], [{ ...draft, createdAt: 0 }]);
-  const loaded = new Loaded();
+  const control = new ControlState([anAgent(agentId)], [{ ...draft, createdAt: 0 }]);
+  const loaded = new LoadedRows();
   const session: Session = { tokenHash: HASH, agentId: agentId as AgentId, issuedAt: 0, expiresAt };
   loaded.sessions.set(HASH, session);
-  return new Workspace(control, loaded, { adminMayRetrieve: true, versionsKept: 10 });
+  return new BatchState(control, loaded, { adminMayRetrieve: true, versionsKept: 10 });
 }
 
 function storing(context: Context, path = 'prod/key', onlyIfNew = false): Operation<Credential> {
   const more = { type: undefined, description: undefined, onlyIfNew, freshId: 'fresh' as CredentialId };
-  return idempotent(context, store(context, { path: parsePath(path), value: new Secret('hidden'), ...more }));
+  return withIdempotency(context, store(context, { path: parsePath(path), value: new Secret('hidden'), ...more }));
 }
 
 /** Decides, and lets the workspace see what changed, as a turn does. */
-function decide<R>(operation: Operation<R>, workspace: Workspace, now = NOW) {
+function decide<R>(operation: Operation<R>, workspace: BatchState, now = NOW) {
   const outcome = operation.decide(workspace, { now, seq: 7 });
   for (const change of outcome.changes) workspace.apply(change);
   const { answer, entry, changes } = outcome;
@@ -83,7 +83,7 @@ test('a success keeps its reply with its changes, for 24 hours, under its caller
   ] as const) {
     const { reply, changes, kinds, result } = decide(storing(context), known());
     assert.deepEqual([kinds, result], [DONE, 'allowed']);
-    const kept: KeptReply = { ...ONE, agentId: agentId as AgentId, reply: JSON.stringify(reply), expiresAt: 0 };
+    const kept: IdempotencyRecord = { ...ONE, agentId: agentId as AgentId, reply: JSON.stringify(reply), expiresAt: 0 };
     assert.deepEqual(changes.at(-1), { kind: 'keepReply', reply: { ...kept, expiresAt: NOW + 86_400_000 } });
     assert.doesNotMatch(JSON.stringify(changes.at(-1)), /hidden|secret/);
   }
@@ -92,7 +92,7 @@ test('a success keeps its reply with its changes, for 24 hours, under its caller
 test('a repeat is told the same, changes nothing and has no entry, in the same turn and in a later one', () => {
   const workspace = known();
   const first = decide(storing(agent(ONE)), workspace);
-  for (const now of [NOW, NOW + 1, NOW + REPLIES_KEPT_MS - 1]) {
+  for (const now of [NOW, NOW + 1, NOW + IDEMPOTENCY_TTL_MS - 1]) {
     const repeat = decide(storing(agent(ONE)), workspace, now);
     assert.deepEqual(repeat.reply, first.reply);
     assert.deepEqual([repeat.kinds, repeat.result], [[], null]);
@@ -100,11 +100,11 @@ test('a repeat is told the same, changes nothing and has no entry, in the same t
 });
 
 test('a reply that has ended is as if it had never been kept', () => {
-  const workspace = known({ expiresAt: NOW + 2 * REPLIES_KEPT_MS });
+  const workspace = known({ expiresAt: NOW + 2 * IDEMPOTENCY_TTL_MS });
   decide(storing(agent(ONE)), workspace);
-  const later = decide(storing(agent(ONE)), workspace, NOW + REPLIES_KEPT_MS);
+  const later = decide(storing(agent(ONE)), workspace, NOW + IDEMPOTENCY_TTL_MS);
   assert.deepEqual([later.kinds, later.reply?.version], [DONE, 2]);
-  const repeat = decide(storing(agent(ONE)), workspace, NOW + REPLIES_KEPT_MS + 1);
+  const repeat = decide(storing(agent(ONE)), workspace, NOW + IDEMPOTENCY_TTL_MS + 1);
   assert.deepEqual([repeat.kinds, repeat.reply?.version], [[], 2]);
 });
 
@@ -159,7 +159,7 @@ test('a session that has ended is told nothing again', () => {
 
 test('without a key an operation is the one that it was', () => {
   const operation = storing(admin());
-  assert.equal(idempotent(admin(), operation), operation);
+  assert.equal(withIdempotency(admin(), operation), operation);
   assert.deepEqual(decide(operation, known()).kinds, ['putCredential', 'addVersion']);
 });
 
@@ -167,7 +167,7 @@ test('an operation keeps its keys, its caller and its size, and asks for its kep
   const [plain, keyed] = [storing(admin()), storing(admin(ONE))];
   assert.deepEqual(
     { ...keyed, decide: null },
-    { ...plain, keys: { ...plain.keys, idempotency: ONE.id }, decide: null },
+    { ...plain, keys: { ...plain.reads, idempotency: ONE.id }, decide: null },
   );
   assert.equal(storing(agent(ONE)).session, HASH);
 });
@@ -176,12 +176,12 @@ test('what lends a value is never kept', () => {
   const workspace = known();
   decide(storing(admin()), workspace);
   const request = { path: parsePath('prod/key'), version: null, ttlSeconds: null, leaseId: 'lease' as LeaseId };
-  const { kinds } = decide(idempotent(admin(ONE), retrieve(admin(ONE), request)), workspace);
+  const { kinds } = decide(withIdempotency(admin(ONE), retrieve(admin(ONE), request)), workspace);
   assert.deepEqual(kinds, ['addLease', 'countAccess']);
 });
 
 test('a type that holds a secret, or anything that is not plain data, is not one that can be kept', () => {
-  type Can<R> = [R] extends [Keepable<R>] ? true : false;
+  type Can<R> = [R] extends [JsonSerializable<R>] ? true : false;
   // The compiler is who tests it.
   const plain: [Can<Credential>, Can<readonly string[]>, Can<{ a: { b: number | null }[] } | null>] = [
     true,

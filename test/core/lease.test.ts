@@ -1,7 +1,7 @@
 // When a lease has ended, and what a mark ends. SOURCE: decisions, "Leases"; design, "Revoking many".
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { covers, isListed, type Lease, marked, type RevocationMark, statusOf } from '../../src/core/lease.ts';
+import { appliesTo, isWithinRetention, type Lease, applyRevocation, type BulkRevocation, statusOf } from '../../src/core/lease.ts';
 import type { AgentId, AgentName, CredentialId, LeaseId } from '../../src/core/names.ts';
 import { parsePath } from '../../src/core/path.ts';
 
@@ -42,7 +42,7 @@ for (const [revokedAt, now, status] of STATUSES) {
   });
 }
 
-const mark = (fields: Partial<RevocationMark>): RevocationMark => ({
+const mark = (fields: Partial<BulkRevocation>): BulkRevocation => ({
   agentId: null,
   credentialId: null,
   revokedAt: ISSUED + 5000,
@@ -50,7 +50,7 @@ const mark = (fields: Partial<RevocationMark>): RevocationMark => ({
   ...fields,
 });
 
-const MARKS: readonly [what: string, fields: Partial<RevocationMark>, isCovered: boolean][] = [
+const MARKS: readonly [what: string, fields: Partial<BulkRevocation>, isCovered: boolean][] = [
   ['its agent', { agentId: ANN }, true],
   ['its credential', { credentialId: DB }, true],
   ['both its agent and its credential', { agentId: ANN, credentialId: DB }, true],
@@ -65,34 +65,34 @@ const MARKS: readonly [what: string, fields: Partial<RevocationMark>, isCovered:
 for (const [what, fields, isCovered] of MARKS) {
   test(`a mark for ${what} ${isCovered ? 'ends' : 'leaves'} the lease`, () => {
     const revocation = mark(fields);
-    assert.equal(covers(revocation, LEASE), isCovered);
-    const after = marked(LEASE, revocation);
+    assert.equal(appliesTo(revocation, LEASE), isCovered);
+    const after = applyRevocation(LEASE, revocation);
     assert.deepEqual(after, { ...LEASE, revokedAt: isCovered ? ISSUED + 5000 : null });
     assert.equal(statusOf(after, ISSUED + 5000), isCovered ? 'revoked' : 'active');
   });
 }
 
 test('the first revocation stays, whatever comes later', () => {
-  const once = marked(LEASE, mark({ agentId: ANN }));
-  assert.deepEqual(marked(once, mark({ credentialId: DB, seq: 9, revokedAt: ISSUED + 6000 })), once);
+  const once = applyRevocation(LEASE, mark({ agentId: ANN }));
+  assert.deepEqual(applyRevocation(once, mark({ credentialId: DB, seq: 9, revokedAt: ISSUED + 6000 })), once);
 });
 
 test('what had expired before a mark stays expired', () => {
   for (const revokedAt of [EXPIRES, EXPIRES + 1]) {
-    const after = marked(LEASE, mark({ agentId: ANN, revokedAt }));
+    const after = applyRevocation(LEASE, mark({ agentId: ANN, revokedAt }));
     assert.equal(statusOf(after, EXPIRES + DAY), 'expired');
     assert.equal(after.revokedAt, null);
   }
-  assert.equal(statusOf(marked(LEASE, mark({ agentId: ANN, revokedAt: EXPIRES - 1 })), EXPIRES + DAY), 'revoked');
+  assert.equal(statusOf(applyRevocation(LEASE, mark({ agentId: ANN, revokedAt: EXPIRES - 1 })), EXPIRES + DAY), 'revoked');
 });
 
 test('an ended lease is listed for 7 days after its end, the earlier of expiry and revocation', () => {
-  assert.equal(isListed(LEASE, ISSUED), true);
-  assert.equal(isListed(LEASE, EXPIRES + 7 * DAY - 1), true);
-  assert.equal(isListed(LEASE, EXPIRES + 7 * DAY), false);
+  assert.equal(isWithinRetention(LEASE, ISSUED), true);
+  assert.equal(isWithinRetention(LEASE, EXPIRES + 7 * DAY - 1), true);
+  assert.equal(isWithinRetention(LEASE, EXPIRES + 7 * DAY), false);
   const long = { ...LEASE, expiresAt: ISSUED + 365 * DAY };
-  assert.equal(isListed(long, ISSUED + 300 * DAY), true);
+  assert.equal(isWithinRetention(long, ISSUED + 300 * DAY), true);
   const revoked = { ...long, revokedAt: ISSUED + DAY };
-  assert.equal(isListed(revoked, ISSUED + 8 * DAY - 1), true);
-  assert.equal(isListed(revoked, ISSUED + 8 * DAY), false);
+  assert.equal(isWithinRetention(revoked, ISSUED + 8 * DAY - 1), true);
+  assert.equal(isWithinRetention(revoked, ISSUED + 8 * DAY), false);
 });

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import type { PublicKey } from '../../src/core/agent.ts';
-import { Workspace } from '../../src/core/batch-state.ts';
+import { BatchState } from '../../src/core/batch-state.ts';
 import type { AgentId, ChallengeId, LeaseId, TokenHash } from '../../src/core/names.ts';
 import { parseAgentName } from '../../src/core/names.ts';
 import { retrieve } from '../../src/core/operations/retrieve.ts';
@@ -37,19 +37,19 @@ function worldWithVersions(): World {
 
 function retrieved(world: World, version: number | null) {
   const operation = retrieve(BY_ADMIN, { path: PATH, version, ttlSeconds: parseTtl(5, 'ttl'), leaseId: LEASE });
-  const known = new Workspace(world.control, world.shelf.load([operation]), SETTINGS);
+  const known = new BatchState(world.control, world.shelf.load([operation]), SETTINGS);
   return operation.decide(known, { now: world.now, seq: 3 });
 }
 
 test('a value that does not authenticate is an error in the log, and neither lent nor counted', () => {
-  const { opening } = retrieved(worldWithVersions(), null);
-  assert.ok(opening);
-  const unreadable = opening.unreadable();
+  const { unseal } = retrieved(worldWithVersions(), null);
+  assert.ok(unseal);
+  const unreadable = unseal.onUnsealFailure();
   const { answer, entry, changes } = unreadable;
   assert.ok('fault' in answer);
   assert.equal(answer.fault.code, 'INTEGRITY_FAILURE');
   assert.deepEqual(changes, []);
-  assert.equal(unreadable.opening, null);
+  assert.equal(unreadable.unseal, null);
   assert.deepEqual([entry?.eventType, entry?.result, entry?.leaseId], ['credential.retrieve', 'error', null]);
 });
 
@@ -58,9 +58,9 @@ test('a value is bound to its credential’s id, its path, its version and the t
   const [credential] = world.shelf.credentials;
   assert.ok(credential);
   const bound = { credentialId: credential.id, path: PATH };
-  assert.deepEqual(retrieved(world, null).opening?.boundTo, { ...bound, type: 'password', version: 2 });
-  assert.deepEqual(retrieved(world, 2).opening?.boundTo, { ...bound, type: 'password', version: 2 });
-  assert.deepEqual(retrieved(world, 1).opening?.boundTo, { ...bound, type: 'token', version: 1 });
+  assert.deepEqual(retrieved(world, null).unseal?.associatedData, { ...bound, type: 'password', version: 2 });
+  assert.deepEqual(retrieved(world, 2).unseal?.associatedData, { ...bound, type: 'password', version: 2 });
+  assert.deepEqual(retrieved(world, 1).unseal?.associatedData, { ...bound, type: 'token', version: 1 });
 });
 
 test('a challenge lives for 60 s, a session for an hour', () => {
@@ -81,19 +81,19 @@ test('a signature that was checked with another key, or for another agent of the
     challengeId: LEASE as string as ChallengeId,
     challengeExpiresAt: world.now + 1,
     wasIssuedToAgent: true,
-    checkedWith: { agentId: id, publicKey },
+    verifiedAgainst: { agentId: id, publicKey },
     isSignatureValid: true,
     tokenHash: 'hash' as TokenHash,
   };
   const outcomeOf = (fields: Partial<VerifyRequest>) => {
     const operation = verify(BY_ADMIN, { ...request, ...fields });
-    const known = new Workspace(world.control, world.shelf.load([operation]), SETTINGS);
+    const known = new BatchState(world.control, world.shelf.load([operation]), SETTINGS);
     return operation.decide(known, { now: world.now, seq: 2 });
   };
   const refused: Partial<VerifyRequest>[] = [
-    { checkedWith: { agentId: 'another' as AgentId, publicKey } },
-    { checkedWith: { agentId: id, publicKey: 'another' as PublicKey } },
-    { checkedWith: null },
+    { verifiedAgainst: { agentId: 'another' as AgentId, publicKey } },
+    { verifiedAgainst: { agentId: id, publicKey: 'another' as PublicKey } },
+    { verifiedAgainst: null },
     { isSignatureValid: false },
     { wasIssuedToAgent: false },
     { challengeExpiresAt: world.now },

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { brokenPathRule, parsePath } from '../../src/core/path.ts';
+import { pathViolation, parsePath } from '../../src/core/path.ts';
 import { anyText, runs } from '../kit/property.ts';
 import { refusal, shown } from './refusals.ts';
 
@@ -76,7 +76,7 @@ const REFUSED: readonly [path: string, rule: RegExp][] = [
 for (const path of ACCEPTED) {
   test(`a path may be ${shown(path)}, and stays as it is`, () => {
     assert.equal(parsePath(path), path);
-    assert.equal(brokenPathRule(path), null);
+    assert.equal(pathViolation(path), null);
   });
 }
 
@@ -93,7 +93,7 @@ test('of all characters just those of the grammar may stand in a segment', () =>
   const accepted: string[] = [];
   for (let unit = 0; unit <= 0xffff; unit++) {
     const character = String.fromCharCode(unit);
-    if (brokenPathRule(`a${character}a`) === null) accepted.push(character);
+    if (pathViolation(`a${character}a`) === null) accepted.push(character);
   }
   assert.deepEqual(accepted, [...SEGMENT_CHARACTERS, '/'].sort());
 });
@@ -129,7 +129,7 @@ const likelyPaths = fc.oneof(
 test('a path is accepted just where it fits the grammar, word by word', () => {
   fc.assert(
     fc.property(likelyPaths, (path) => {
-      assert.equal(brokenPathRule(path) === null, fitsPlainly(path));
+      assert.equal(pathViolation(path) === null, fitsPlainly(path));
     }),
     runs(2000),
   );

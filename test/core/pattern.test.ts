@@ -4,14 +4,14 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { parsePath } from '../../src/core/path.ts';
 import {
-  EVERYTHING,
+  ALL_PATHS,
   matches,
   type PathRange,
   type Pattern,
   parsePattern,
-  patternsOf,
+  matchingPatterns,
   rangeFrom,
-  rangesOf,
+  toRanges,
   unionOf,
 } from '../../src/core/pattern.ts';
 import { runs } from '../kit/property.ts';
@@ -73,15 +73,15 @@ const MATCHES: readonly [pattern: string, path: string, isMatch: boolean][] = [
 for (const [pattern, path, isMatch] of MATCHES) {
   test(`${pattern} ${isMatch ? 'covers' : 'does not cover'} ${path}`, () => {
     assert.equal(matches(parsePattern(pattern), parsePath(path)), isMatch);
-    assert.equal(patternsOf(parsePath(path), EVERY_LENGTH).includes(parsePattern(pattern)), isMatch);
+    assert.equal(matchingPatterns(parsePath(path), EVERY_LENGTH).includes(parsePattern(pattern)), isMatch);
   });
 }
 
 test('a path has as many patterns as it is deep, and two; of them those with a length in use', () => {
-  assert.deepEqual(patternsOf(parsePath('a/b/c'), EVERY_LENGTH), ['*', 'a/*', 'a/b/*', 'a/b/c']);
-  assert.deepEqual(patternsOf(parsePath('a/b/c'), new Set([3, 5])), ['a/*', 'a/b/*', 'a/b/c']);
-  assert.deepEqual(patternsOf(parsePath('a/b/c'), new Set([2, 4])), []);
-  assert.equal(patternsOf(parsePath(Array<string>(32).fill('a').join('/')), EVERY_LENGTH).length, 33);
+  assert.deepEqual(matchingPatterns(parsePath('a/b/c'), EVERY_LENGTH), ['*', 'a/*', 'a/b/*', 'a/b/c']);
+  assert.deepEqual(matchingPatterns(parsePath('a/b/c'), new Set([3, 5])), ['a/*', 'a/b/*', 'a/b/c']);
+  assert.deepEqual(matchingPatterns(parsePath('a/b/c'), new Set([2, 4])), []);
+  assert.equal(matchingPatterns(parsePath(Array<string>(32).fill('a').join('/')), EVERY_LENGTH).length, 33);
 });
 
 // Few segments, of the characters at the ends of the order, so that ranges touch and overlap.
@@ -116,7 +116,7 @@ test('matching is what the reference says, for every pattern and path', () => {
       for (const near of [path, ...neighbours(pattern).map((text) => parsePath(text))]) {
         assert.equal(matches(pattern, near), patternCovers(pattern, near), `${pattern} and ${near}`);
         assert.equal(
-          patternsOf(near, EVERY_LENGTH).includes(pattern),
+          matchingPatterns(near, EVERY_LENGTH).includes(pattern),
           patternCovers(pattern, near),
           `${pattern} and ${near}`,
         );
@@ -130,8 +130,8 @@ test('ranges of several lists are merged as if their patterns were in one, and a
   const lists = fc.array(fc.array(patterns, { maxLength: 6 }), { maxLength: 4 });
   fc.assert(
     fc.property(lists, paths, (several, path) => {
-      const ranges = rangesOf(several.flat());
-      assert.deepEqual(unionOf(several.map((each) => rangesOf(each))), ranges);
+      const ranges = toRanges(several.flat());
+      assert.deepEqual(unionOf(several.map((each) => toRanges(each))), ranges);
       const next = ranges.findIndex(({ to }) => to > path);
       assert.equal(rangeFrom(ranges, path), next === -1 ? ranges.length : next);
     }),
@@ -142,7 +142,7 @@ test('ranges of several lists are merged as if their patterns were in one, and a
 test('the ranges of patterns hold exactly the paths that one of the patterns covers', () => {
   fc.assert(
     fc.property(fc.array(patterns, { maxLength: 6 }), fc.array(paths, { maxLength: 6 }), (several, some) => {
-      const ranges = rangesOf(several);
+      const ranges = toRanges(several);
       for (const path of [...some, ...several.flatMap(neighbours)]) {
         const isCovered = several.some((pattern) => patternCovers(pattern, path));
         assert.equal(isWithin(ranges, path), isCovered, `${path} in ${JSON.stringify(several)}`);
@@ -155,7 +155,7 @@ test('the ranges of patterns hold exactly the paths that one of the patterns cov
 test('ranges are in order and do not overlap, so that a list shows no path twice', () => {
   fc.assert(
     fc.property(fc.array(patterns, { maxLength: 8 }), (several) => {
-      const ranges = rangesOf(several);
+      const ranges = toRanges(several);
       for (const [index, { from, to }] of ranges.entries()) {
         assert.ok(from < to);
         const next = ranges[index + 1];
@@ -167,9 +167,9 @@ test('ranges are in order and do not overlap, so that a list shows no path twice
 });
 
 test('no pattern is no range, and the administrator’s range holds every path', () => {
-  assert.deepEqual(rangesOf([]), []);
+  assert.deepEqual(toRanges([]), []);
   fc.assert(
-    fc.property(paths, (path) => assert.ok(isWithin(EVERYTHING, path))),
+    fc.property(paths, (path) => assert.ok(isWithin(ALL_PATHS, path))),
     runs(200),
   );
 });

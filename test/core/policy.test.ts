@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parseAgentName } from '../../src/core/names.ts';
-import { isAction, names, parsePolicy, parsePrincipal, parseTtl } from '../../src/core/policy.ts';
+import { isAction, principalMatches, parsePolicy, parsePrincipal, parseTtl } from '../../src/core/policy.ts';
 import { principalNames } from './reference.ts';
 import { refusal, shown } from './refusals.ts';
 
@@ -64,14 +64,14 @@ test('a principal names an agent by its whole name, or by its beginning before t
   );
   for (const principal of [...PRINCIPALS, 'agent:ci', 'agent:a-*'].map(parsePrincipal)) {
     for (const agent of agents) {
-      assert.equal(names(principal, agent), principalNames(principal, agent), `${principal} and ${agent}`);
+      assert.equal(principalMatches(principal, agent), principalNames(principal, agent), `${principal} and ${agent}`);
     }
   }
-  assert.equal(names(parsePrincipal('agent:ci-*'), parseAgentName('ci-1')), true);
-  assert.equal(names(parsePrincipal('agent:ci-*'), parseAgentName('ci-')), true);
-  assert.equal(names(parsePrincipal('agent:ci-*'), parseAgentName('ci')), false);
-  assert.equal(names(parsePrincipal('agent:ci'), parseAgentName('ci-1')), false);
-  assert.equal(names(parsePrincipal('agent:ci-*'), parseAgentName('CI-1')), false);
+  assert.equal(principalMatches(parsePrincipal('agent:ci-*'), parseAgentName('ci-1')), true);
+  assert.equal(principalMatches(parsePrincipal('agent:ci-*'), parseAgentName('ci-')), true);
+  assert.equal(principalMatches(parsePrincipal('agent:ci-*'), parseAgentName('ci')), false);
+  assert.equal(principalMatches(parsePrincipal('agent:ci'), parseAgentName('ci-1')), false);
+  assert.equal(principalMatches(parsePrincipal('agent:ci-*'), parseAgentName('CI-1')), false);
 });
 
 for (const seconds of [1, 2, 300, 31_536_000]) {

@@ -1,13 +1,13 @@
 /** Assertions about what the rules refuse. */
 import assert from 'node:assert/strict';
-import { Fault } from '../../src/core/errors.ts';
+import { ApiError } from '../../src/core/errors.ts';
 
 /** The message of the INVALID_REQUEST that `parse` throws, which must name the field; anything else fails the test. */
 export function refusal(field: string, parse: () => unknown): string {
   try {
     parse();
   } catch (error) {
-    assert.ok(error instanceof Fault, `not a Fault: ${error}`);
+    assert.ok(error instanceof ApiError, `not a Fault: ${error}`);
     assert.equal(error.code, 'INVALID_REQUEST');
     // One item of a list is named as `field[2]`.
     const named = /^(.*?)(?:\[\d+\])?: /.exec(error.message)?.[1];

@@ -1,6 +1,6 @@
 /** The frozen audit log with its tampered twins, and logs made up on the spot. */
 import fc from 'fast-check';
-import { type AuditEntry, FIRST_LINK, type UnlinkedEntry } from '../../src/core/audit.ts';
+import { type AuditEntry, GENESIS_MAC, type EntryWithoutMac } from '../../src/core/audit.ts';
 import { headMac, linkEntry } from '../../src/crypto/chain.ts';
 import type { VaultKeys } from '../../src/crypto/keys.ts';
 import { type Break, ChainCheck, checkEnd } from '../../src/vault/verification/chain-verifier.ts';
@@ -42,7 +42,7 @@ const text = fc.string({ unit: 'binary', maxLength: 20 });
 const nullable = fc.option(text);
 
 /** Any entry at all but for its place in the log: `chained` gives it that. */
-export const arbitraryEntry: fc.Arbitrary<UnlinkedEntry> = fc.record({
+export const arbitraryEntry: fc.Arbitrary<EntryWithoutMac> = fc.record({
   seq: fc.constant(0),
   id: fc.uuid(),
   timestamp: fc.constant('2026-03-27T09:14:45.524Z'),
@@ -59,8 +59,8 @@ export const arbitraryEntry: fc.Arbitrary<UnlinkedEntry> = fc.record({
 });
 
 /** The entries as a valid log with its head record. */
-export function chained(keys: VaultKeys, drafts: readonly UnlinkedEntry[]): Log {
-  let hmac = FIRST_LINK;
+export function chained(keys: VaultKeys, drafts: readonly EntryWithoutMac[]): Log {
+  let hmac = GENESIS_MAC;
   const entries = drafts.map((draft, index): AuditEntry => {
     const entry = { ...draft, seq: index + 1 };
     hmac = linkEntry(keys.audit, hmac, entry);

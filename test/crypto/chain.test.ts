@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { type AuditEntry, canonicalEntry, canonicalHead, FIRST_LINK } from '../../src/core/audit.ts';
+import { type AuditEntry, canonicalEntry, canonicalHead, GENESIS_MAC } from '../../src/core/audit.ts';
 import { headMac, isHeadAuthentic, linkEntry } from '../../src/crypto/chain.ts';
 import { exportAuditKey } from '../../src/crypto/keys.ts';
 import { AUDIT, arbitraryEntry, chained, checkChain } from './audit-vectors.ts';
@@ -19,7 +19,7 @@ test('the canonical bytes of the frozen entries are the frozen ones', () => {
 });
 
 test('the frozen entries are linked each to the one before, and the head record to the last', () => {
-  let previous = FIRST_LINK;
+  let previous = GENESIS_MAC;
   for (const entry of AUDIT.entries) {
     assert.equal(linkEntry(keys.audit, previous, entry), entry.hmac, `entry ${entry.seq}`);
     previous = entry.hmac;
@@ -33,7 +33,7 @@ test('the frozen entries are linked each to the one before, and the head record 
 test('the frozen log is valid, and so is each of its beginnings with its own head record', () => {
   for (let length = 0; length <= AUDIT.entries.length; length++) {
     const entries = AUDIT.entries.slice(0, length);
-    const hmac = entries.at(-1)?.hmac ?? FIRST_LINK;
+    const hmac = entries.at(-1)?.hmac ?? GENESIS_MAC;
     const head = { seq: length, hmac, mac: headMac(keys.audit, length, hmac) };
     assert.equal(checkChain(keys, entries, head), null);
   }
@@ -83,10 +83,10 @@ test('a link is another one under another key, behind another entry, and behind 
   const [first, second] = AUDIT.entries;
   assert.ok(first && second);
   const links = [
-    linkEntry(keys.audit, FIRST_LINK, first),
-    linkEntry(keysFrom(3).audit, FIRST_LINK, first),
+    linkEntry(keys.audit, GENESIS_MAC, first),
+    linkEntry(keysFrom(3).audit, GENESIS_MAC, first),
     linkEntry(keys.audit, second.hmac, first),
-    ...[...flipped(Buffer.from(FIRST_LINK, 'base64'))].map(({ altered }) =>
+    ...[...flipped(Buffer.from(GENESIS_MAC, 'base64'))].map(({ altered }) =>
       linkEntry(keys.audit, altered.toString('base64'), first),
     ),
   ];
@@ -99,7 +99,7 @@ test('a head record is authentic with its own ordinal, link, key and spelling al
   for (const head of [
     { seq: seq - 1, hmac, mac },
     { seq: seq + 10, hmac, mac },
-    { seq, hmac: FIRST_LINK, mac },
+    { seq, hmac: GENESIS_MAC, mac },
     { seq, hmac: hmac.slice(0, -1), mac },
     { seq, hmac, mac: mac.slice(0, -1) },
     { seq, hmac, mac: '' },

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Agent, Session } from '../../src/core/agent.ts';
 import type { Credential } from '../../src/core/credential.ts';
-import type { KeptReply } from '../../src/core/idempotency.ts';
+import type { IdempotencyRecord } from '../../src/core/idempotency.ts';
 import type { Policy } from '../../src/core/policy.ts';
 import {
   isAgentAuthentic,
@@ -25,7 +25,7 @@ type RowVector = { readonly mac: string } & (
   | { readonly kind: 'policy'; readonly row: Policy }
   | { readonly kind: 'session'; readonly row: Session }
   | { readonly kind: 'credential'; readonly row: Credential }
-  | { readonly kind: 'reply'; readonly row: KeptReply }
+  | { readonly kind: 'reply'; readonly row: IdempotencyRecord }
 );
 
 const vectors = readVectors<{

@@ -4,9 +4,9 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { test } from 'node:test';
 import type { Agent, Session } from '../../src/core/agent.ts';
-import { type AuditEntry, canonicalEntry, canonicalHead, FIRST_LINK } from '../../src/core/audit.ts';
+import { type AuditEntry, canonicalEntry, canonicalHead, GENESIS_MAC } from '../../src/core/audit.ts';
 import type { AssociatedData, Credential } from '../../src/core/credential.ts';
-import { type KeptReply, parseIdempotencyKey } from '../../src/core/idempotency.ts';
+import { type IdempotencyRecord, parseIdempotencyKey } from '../../src/core/idempotency.ts';
 import type { ChallengeId } from '../../src/core/names.ts';
 import type { Policy } from '../../src/core/policy.ts';
 import { headMac, linkEntry } from '../../src/crypto/chain.ts';
@@ -72,7 +72,7 @@ test('the MACs of rows on the page are those of the code', () => {
     | { kind: 'policy'; row: Policy }
     | { kind: 'session'; row: Session }
     | { kind: 'credential'; row: Credential }
-    | { kind: 'reply'; row: KeptReply };
+    | { kind: 'reply'; row: IdempotencyRecord };
   const { rows } = readVectors<{ rows: readonly Row[] }>('rows-v1.json');
   const shown = rows.map((example) => {
     const { row } = example;
@@ -135,7 +135,7 @@ test('the entries, the head record and its header on the page are linked as it s
   for (const seq of [1, 4]) {
     const entry = entries[seq - 1];
     assert.ok(entry);
-    const previous = entries[seq - 2]?.hmac ?? FIRST_LINK;
+    const previous = entries[seq - 2]?.hmac ?? GENESIS_MAC;
     shows(canonicalEntry(entry), '\n', linkEntry(keys.audit, previous, entry), '\n');
     if (seq > 1) shows(`whose \`hmac\` is\n\`${previous}\``);
   }

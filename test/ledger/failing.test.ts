@@ -7,7 +7,7 @@ import type { AgentName, PolicyName } from '../../src/core/names.ts';
 import type { Pattern } from '../../src/core/pattern.ts';
 import type { PolicyDraft, Principal, TtlSeconds } from '../../src/core/policy.ts';
 import { NEWEST_LEASE } from '../../src/store/queries.ts';
-import { StoreFailure } from '../../src/store/store.ts';
+import { StoreError } from '../../src/store/store.ts';
 import { deregisterAgent, listAgents, registerAgent } from '../../src/vault/agents.ts';
 import { deleteCredential } from '../../src/vault/credentials.ts';
 import { createPolicy, deletePolicy, readPolicy } from '../../src/vault/policies.ts';
@@ -35,9 +35,9 @@ type Mishap = 'none' | 'before' | 'after';
 function withMishaps(mishaps: Mishap[]) {
   return withCommit(async (_batch, commit) => {
     const mishap = mishaps.shift() ?? 'none';
-    if (mishap === 'before') throw new StoreFailure('unavailable', 'a made-up failure');
+    if (mishap === 'before') throw new StoreError('unavailable', 'a made-up failure');
     await commit();
-    if (mishap === 'after') throw new StoreFailure('unknown', 'a made-up loss of the connection');
+    if (mishap === 'after') throw new StoreError('unknown', 'a made-up loss of the connection');
   });
 }
 
@@ -127,7 +127,7 @@ test('a commit that happened though it was not known is refused, and true from t
 
 test('storage that broke under a write stops everything, says so once, and is never tried again', async (t) => {
   let commits = 0;
-  const failure = new StoreFailure('broken', 'a made-up failure of a sync');
+  const failure = new StoreError('broken', 'a made-up failure of a sync');
   const vault = await openVault(t, {
     inFront: withCommit(async () => {
       commits += 1;

@@ -9,7 +9,7 @@ const MIB = 1024 * 1024;
 const REFUSED = { name: 'Fault', code: 'UNAVAILABLE', retryAfterSeconds: 1 };
 
 const waiting = (sizeBytes = 0, origin = 'ci'): Waiting => ({
-  operation: { ...SILENT, sizeBytes, origin },
+  operation: { ...SILENT, sizeBytes, fairnessKey: origin },
   settle: () => undefined,
 });
 const fill = (queue: Queue, count: number, sizeBytes = 0, origin = 'ci'): Waiting[] => {
@@ -70,7 +70,7 @@ test('all that waits can be taken at once, and then there is room for as much ag
 });
 
 /** Whose they are, in the order in which they are taken. */
-const originsOf = (turn: readonly Waiting[]): string => turn.map(({ operation }) => operation.origin).join(' ');
+const originsOf = (turn: readonly Waiting[]): string => turn.map(({ operation }) => operation.fairnessKey).join(' ');
 
 test('whoever asks once is served in the next turn, however many of another one wait already', () => {
   const queue = new Queue();
@@ -87,7 +87,7 @@ test('the round goes on where the last turn ended, so that many lines are served
   for (let line = 0; line < 100; line++) fill(queue, 3, 0, `agent-${line}`);
   const counts = new Map<string, number>();
   for (let turn = 0; turn < 3; turn++) {
-    for (const { operation } of queue.takeTurn()) counts.set(operation.origin, (counts.get(operation.origin) ?? 0) + 1);
+    for (const { operation } of queue.takeTurn()) counts.set(operation.fairnessKey, (counts.get(operation.fairnessKey) ?? 0) + 1);
   }
   assert.equal(counts.size, 100);
   assert.ok([...counts.values()].every((count) => count === 1 || count === 2));
@@ -131,7 +131,7 @@ test('strangers with ever so many addresses take a quarter of the room together:
   const queue = new Queue();
   const stranger = (number: number): Waiting => {
     const { operation, settle } = waiting(0, `address 2001:db8::${number}`);
-    return { operation: { ...operation, isOfStranger: true }, settle };
+    return { operation: { ...operation, isUnauthenticated: true }, settle };
   };
   for (let number = 0; number < 256; number++) queue.add(stranger(number));
   assert.throws(() => queue.add(stranger(256)), REFUSED);

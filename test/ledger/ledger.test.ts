@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Fault } from '../../src/core/errors.ts';
+import { ApiError } from '../../src/core/errors.ts';
 import type { Operation } from '../../src/core/operation.ts';
 import { remove } from '../../src/core/operations/credentials.ts';
 import { serviceEvent } from '../../src/core/operations/lifecycle.ts';
@@ -257,7 +257,7 @@ test('an overfull queue refuses at once, and what it took is answered', async (t
   await settle();
   assert.equal(refusals.length, 2, 'the caller was left waiting');
   for (const refusal of refusals) {
-    assert.ok(refusal instanceof Fault, String(refusal));
+    assert.ok(refusal instanceof ApiError, String(refusal));
     const { code, retryAfterSeconds } = refusal;
     assert.deepEqual([code, retryAfterSeconds], ['UNAVAILABLE', 1]);
   }

@@ -6,7 +6,7 @@ import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { Secret } from '../../src/core/secret.ts';
-import { Refusal } from '../../src/mcp/errors.ts';
+import { ToolError } from '../../src/mcp/errors.ts';
 import { LentValues } from '../../src/mcp/outstanding-values.ts';
 import { VALUE } from './fixture.ts';
 import { startServer, waitFor } from './process.ts';
@@ -133,7 +133,7 @@ test('what is lent counts once while anybody holds it or it is watched, and is t
   const refused = (value: string, code: string): void =>
     assert.throws(
       () => lent.lend(new Secret(value), 'x'),
-      (error) => error instanceof Refusal && error.code === code,
+      (error) => error instanceof ToolError && error.code === code,
     );
   refused(JSON.stringify(large(256 * 1024)).replaceAll(/[a-z]/g, '"\u0001'), 'FAILED');
   const value = large(256 * 1024);

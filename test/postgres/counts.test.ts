@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { EVERYTHING } from '../../src/core/pattern.ts';
+import { ALL_PATHS } from '../../src/core/pattern.ts';
 import { parseAddress } from '../../src/store/postgres/address.ts';
 import { PostgresStore } from '../../src/store/postgres/store.ts';
 import { FIRST_CREDENTIAL } from '../../src/store/queries.ts';
@@ -35,7 +35,7 @@ async function openNodes(scope: Scope, count: number) {
 }
 
 async function countsOf(store: PostgresStore): Promise<Record<string, number>> {
-  const { rows } = await store.listCredentials({ ranges: EVERYTHING, type: null }, FIRST_CREDENTIAL, 100);
+  const { rows } = await store.listCredentials({ ranges: ALL_PATHS, type: null }, FIRST_CREDENTIAL, 100);
   const listed = rows.map(({ path, accessCount }) => [path, accessCount]);
   const asked = [A, B].map(async ({ path, id }) => [path, await store.readAccessCount(id)]);
   assert.deepEqual(await Promise.all(asked), listed);

@@ -3,9 +3,9 @@
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { ENDED_LEASES_LISTED_MS } from '../../src/core/lease.ts';
+import { ENDED_LEASE_RETENTION_MS } from '../../src/core/lease.ts';
 import type { ActorName, AgentId, CredentialId, LeaseId, TokenHash } from '../../src/core/names.ts';
-import { EVERYTHING } from '../../src/core/pattern.ts';
+import { ALL_PATHS } from '../../src/core/pattern.ts';
 import { parseAddress } from '../../src/store/postgres/address.ts';
 import { PostgresStore } from '../../src/store/postgres/store.ts';
 import { FIRST_CREDENTIAL, NEWEST_LEASE } from '../../src/store/queries.ts';
@@ -145,7 +145,7 @@ const LOOKS: readonly (readonly [what: string, atMost: number, look: (store: Pos
   [
     'a page of credentials',
     3 * STEP_ROWS,
-    (store) => store.listCredentials({ ranges: EVERYTHING, type: null }, FIRST_CREDENTIAL, 10),
+    (store) => store.listCredentials({ ranges: ALL_PATHS, type: null }, FIRST_CREDENTIAL, 10),
   ],
   ['how often one was retrieved', 250, (store) => store.readAccessCount('c1' as CredentialId)],
   ['entries of the log', 40, (store) => store.readEntries(100, 110, 10)],
@@ -153,7 +153,7 @@ const LOOKS: readonly (readonly [what: string, atMost: number, look: (store: Pos
   ['a session', 4, (store) => store.readSession('s5' as TokenHash)],
   ['whether somebody was deregistered', 1000, (store) => store.isDeregistered('b5' as AgentId)],
   ['the end of the log', 10, (store) => store.readHead()],
-  ['what has ended long ago, where nothing has', 500, (store) => store.sweep(T0 - ENDED_LEASES_LISTED_MS, 100)],
+  ['what has ended long ago, where nothing has', 500, (store) => store.sweep(T0 - ENDED_LEASE_RETENTION_MS, 100)],
 ];
 
 for (const [what, atMost, look] of LOOKS) {

@@ -1,7 +1,7 @@
 /** Verification in threads of a log whose connections are cut while they read. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { FIRST_LINK } from '../../src/core/audit.ts';
+import { GENESIS_MAC } from '../../src/core/audit.ts';
 import { headMac, linkEntry } from '../../src/crypto/chain.ts';
 import { deriveKeys } from '../../src/crypto/keys.ts';
 import { parseAddress } from '../../src/store/postgres/address.ts';
@@ -20,10 +20,10 @@ test('a thread whose connection is lost ends the others, whatever they have befo
   const store = await PostgresStore.open(parseAddress(url));
   t.after(() => store.close());
   const keys = deriveKeys(new Uint8Array(32).fill(1));
-  const head = { seq: 0, hmac: FIRST_LINK, mac: headMac(keys.audit, 0, FIRST_LINK), epoch: 0 };
+  const head = { seq: 0, hmac: GENESIS_MAC, mac: headMac(keys.audit, 0, GENESIS_MAC), epoch: 0 };
   await store.initialise(keys.checkValue, head, 0);
   const entry = anEntry(1);
-  const hmac = linkEntry(keys.audit, FIRST_LINK, entry);
+  const hmac = linkEntry(keys.audit, GENESIS_MAC, entry);
   const turn = await store.openTurn([]);
   const first = { seq: 1, hmac, mac: headMac(keys.audit, 1, hmac), epoch: 0 };
   await turn.commit({ entries: [{ ...entry, hmac }], head: first, changes: [], accesses: new Map() });

@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { LeaseholdError } from '../../src/client/errors.ts';
 import type { CredentialPath } from '../../src/core/path.ts';
 import { Secret } from '../../src/core/secret.ts';
-import { borrow, giveBack, type Lender, NotLent, type Wanted } from '../../src/run/leases.ts';
+import { borrow, giveBack, type Lender, LeaseAcquisitionError, type Wanted } from '../../src/run/leases.ts';
 
 const want = (name: string, path: string, version: number | null = null): Wanted => ({
   name,
@@ -63,9 +63,9 @@ test('where paths are refused all refusals are told, in order, and the rest is g
   const book = openBook({ b: 'ACCESS_DENIED', d: 'NOT_FOUND' });
   const wanted = ['a', 'b', 'c', 'd'].map((path) => want(path.toUpperCase(), path));
   await assert.rejects(borrow(book, wanted, options()), (error) => {
-    assert.equal(error instanceof NotLent, true);
+    assert.equal(error instanceof LeaseAcquisitionError, true);
     assert.deepEqual(
-      (error as NotLent).refused.map(({ wanted }) => wanted.name),
+      (error as LeaseAcquisitionError).refused.map(({ wanted }) => wanted.name),
       ['B', 'D'],
     );
     return true;
@@ -76,7 +76,7 @@ test('where paths are refused all refusals are told, in order, and the rest is g
 test('a service that does not answer is not asked for the rest', async () => {
   const book = openBook({ p0: 'NO_ANSWER' });
   const wanted = Array.from({ length: 40 }, (_, at) => want(`V${at}`, `p${at}`));
-  await assert.rejects(borrow(book, wanted, options()), NotLent);
+  await assert.rejects(borrow(book, wanted, options()), LeaseAcquisitionError);
   assert.equal(book.lent.length < 10, true);
 });
 
@@ -127,7 +127,7 @@ test('what is under way when somebody interrupts, or when a path fails, is await
   const interrupted = openSlowBook();
   await assert.rejects(borrow(interrupted, wanted, options(AbortSignal.timeout(50))), { name: 'TimeoutError' });
   const failing = openSlowBook({ p3: 'INTERNAL' });
-  await assert.rejects(borrow(failing, wanted, options()), NotLent);
+  await assert.rejects(borrow(failing, wanted, options()), LeaseAcquisitionError);
   await sleep(400);
   for (const { lent, revoked } of [interrupted, failing]) {
     assert.equal(lent.length > 0 && lent.length <= 8, true);

@@ -6,7 +6,7 @@ import { cpSync, lstatSync, readdirSync, readFileSync, readlinkSync } from 'node
 import { join } from 'node:path';
 import { after } from 'node:test';
 import { StartupError } from '../../src/platform/errors.ts';
-import { StoreFailure } from '../../src/store/store.ts';
+import { StoreError } from '../../src/store/store.ts';
 import { dumpOutside } from '../kit/direct-db.ts';
 import { type Scope, temporaryFolder } from '../kit/directory.ts';
 import { runProgram } from '../kit/process.ts';
@@ -62,7 +62,7 @@ async function photographVault(dataDir: string) {
 export async function assertNoStart(scope: Scope, dataDir: string, reason: RegExp, flags: readonly string[] = []) {
   const before = await photographVault(dataDir);
   await assert.rejects(startTestService(scope, flags, dataDir), (error) => {
-    assert.equal(error instanceof StartupError || error instanceof StoreFailure, true, String(error));
+    assert.equal(error instanceof StartupError || error instanceof StoreError, true, String(error));
     assert.match((error as Error).message, reason);
     assert.doesNotMatch((error as Error).message, /\n/);
     return true;
@@ -93,7 +93,7 @@ export async function outcomeOfStart(scope: Scope, dataDir: string): Promise<'re
     await stop().catch(() => undefined);
     return 'started';
   } catch (error) {
-    assert.equal(error instanceof StartupError || error instanceof StoreFailure, true, String(error));
+    assert.equal(error instanceof StartupError || error instanceof StoreError, true, String(error));
     assert.doesNotMatch((error as Error).message, /\n/);
     return 'refused';
   }

@@ -6,7 +6,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, suite, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type AuditEntry, FIRST_LINK } from '../../src/core/audit.ts';
+import { type AuditEntry, GENESIS_MAC } from '../../src/core/audit.ts';
 import { headMac, linkEntry } from '../../src/crypto/chain.ts';
 import { deriveKeys, parseRootKey } from '../../src/crypto/keys.ts';
 import { createClient } from '../kit/client.ts';
@@ -194,7 +194,7 @@ test('times that fall are found, even where whoever altered them had the key and
   ] as const) {
     await tamper('', async () => {
       const updates: string[] = [];
-      let hmac = FIRST_LINK;
+      let hmac = GENESIS_MAC;
       for (const entry of entries) {
         const timestamp = entry.seq === 4 ? (at ?? '') : entry.timestamp;
         hmac = linkEntry(auditKeyOf(service), hmac, { ...entry, timestamp });

@@ -6,7 +6,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import type { CredentialId } from '../../src/core/names.ts';
-import { EVERYTHING } from '../../src/core/pattern.ts';
+import { ALL_PATHS } from '../../src/core/pattern.ts';
 import { FIRST_CREDENTIAL } from '../../src/store/queries.ts';
 import { SqliteStore } from '../../src/store/sqlite/store.ts';
 import type { StoredChange } from '../../src/store/store.ts';
@@ -30,7 +30,7 @@ async function newVault(scope: Scope) {
 }
 
 async function countsOf(store: SqliteStore): Promise<Map<string, number>> {
-  const { rows } = await store.listCredentials({ ranges: EVERYTHING, type: null }, FIRST_CREDENTIAL, 100);
+  const { rows } = await store.listCredentials({ ranges: ALL_PATHS, type: null }, FIRST_CREDENTIAL, 100);
   return new Map(rows.map(({ path, accessCount }) => [path, accessCount]));
 }
 

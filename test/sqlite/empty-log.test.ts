@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { FIRST_LINK } from '../../src/core/audit.ts';
+import { GENESIS_MAC } from '../../src/core/audit.ts';
 import { headMac } from '../../src/crypto/chain.ts';
 import { deriveKeys, parseRootKey } from '../../src/crypto/keys.ts';
 import { runOutside } from '../kit/direct-db.ts';
@@ -22,8 +22,8 @@ function auditKeyOf({ dataDir }: Pick<TestService, 'dataDir'>) {
 test('an empty log is valid: 0 entries and nulls', async (t) => {
   const other = await startTestService(t);
   // The start is recorded: the head record of before it is made here.
-  const mac = headMac(auditKeyOf(other), 0, FIRST_LINK);
-  const head = `UPDATE audit_head SET seq = 0, hmac = '${FIRST_LINK}', mac = '${mac}'`;
+  const mac = headMac(auditKeyOf(other), 0, GENESIS_MAC);
+  const head = `UPDATE audit_head SET seq = 0, hmac = '${GENESIS_MAC}', mac = '${mac}'`;
   await runOutside(other.dataDir, `DELETE FROM audit_entries; ${head}`);
   const answer = await other.admin.get('/api/v1/audit/verify');
   assert.deepEqual(dataOf(answer, 200, INTACT), { valid: true, entries: 0, first_entry: null, last_entry: null });

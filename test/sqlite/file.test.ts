@@ -12,7 +12,7 @@ import { readMigrations } from '../../src/store/migrations.ts';
 import { openDatabase } from '../../src/store/sqlite/database.ts';
 import { DatabaseLock } from '../../src/store/sqlite/lock.ts';
 import { SqliteStore } from '../../src/store/sqlite/store.ts';
-import { StoreFailure } from '../../src/store/store.ts';
+import { StoreError } from '../../src/store/store.ts';
 import {
   aCredential,
   anAgent,
@@ -165,7 +165,7 @@ for (const [what, make, line] of REFUSED) {
     assert.throws(
       () => new SqliteStore(file),
       (error) => {
-        assert.ok(error instanceof StoreFailure, String(error));
+        assert.ok(error instanceof StoreError, String(error));
         assert.match(error.message, line);
         assert.doesNotMatch(error.message, /\n/);
         return true;
@@ -260,5 +260,5 @@ test('one process has the lock; it is free when that is killed, and when it is g
 test('a lock on a file that is no database is an error, not a lock', (t) => {
   const file = join(temporaryFolder(t), 'lock');
   writeFileSync(file, 'x'.repeat(5000));
-  assert.throws(() => DatabaseLock.take(file), StoreFailure);
+  assert.throws(() => DatabaseLock.take(file), StoreError);
 });

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { DatabaseSync } from 'node:sqlite';
 import { type TestContext, test } from 'node:test';
-import { StoreFailure } from '../../src/store/store.ts';
+import { StoreError } from '../../src/store/store.ts';
 import {
   assertMemoryIsTheStore,
   get,
@@ -39,7 +39,7 @@ test('a full disk refuses what finds no room, loses nothing, and is over when th
   const outcomes = await Promise.all([outcomeOf(get(vault, 'small')), outcomeOf(put(vault, 'large', large))]);
   assert.deepEqual(outcomes, ['UNAVAILABLE', 'UNAVAILABLE']);
   const [failure] = vault.failures;
-  assert.ok(failure instanceof StoreFailure && failure.cause instanceof Error);
+  assert.ok(failure instanceof StoreError && failure.cause instanceof Error);
   assert.deepEqual([failure.kind, 'errcode' in failure.cause && failure.cause.errcode], ['unavailable', 13]);
   assert.deepEqual(await readLog(vault.real), before);
 

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { type TestContext, test } from 'node:test';
-import { ENDED_LEASES_LISTED_MS, type Lease } from '../../src/core/lease.ts';
+import { ENDED_LEASE_RETENTION_MS, type Lease } from '../../src/core/lease.ts';
 import type { ActorName } from '../../src/core/names.ts';
 import { NEWEST_LEASE } from '../../src/store/queries.ts';
 import { SPAN_SEQS } from '../../src/store/sqlite/lease-blocks.ts';
@@ -64,7 +64,7 @@ test('a turn that was not written leaves no gap: the next lease of the name in t
 test('spans that lie before all leases are swept; those with leases stay', async (t) => {
   const { store, add, seqsOf, spans } = await openVault(t);
   const [old, stays] = [Array.from({ length: 30 }, (_, span) => span * SPAN_SEQS + 5), 100 * SPAN_SEQS];
-  const ended = { issuedAt: T0 - 2 * ENDED_LEASES_LISTED_MS, expiresAt: T0 - 2 * ENDED_LEASES_LISTED_MS + 1 };
+  const ended = { issuedAt: T0 - 2 * ENDED_LEASE_RETENTION_MS, expiresAt: T0 - 2 * ENDED_LEASE_RETENTION_MS + 1 };
   await add(...old.map((seq) => lease(CI, seq, ended)), lease(DEPLOY, 7, ended), lease(CI, stays));
   assert.equal(spans(), 32);
   await sweepAll(store, T0, 500);

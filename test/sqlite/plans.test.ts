@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
 import { type TestContext, test } from 'node:test';
-import { EVERYTHING } from '../../src/core/pattern.ts';
+import { ALL_PATHS } from '../../src/core/pattern.ts';
 import { FIRST_CREDENTIAL, NEWEST_LEASE } from '../../src/store/queries.ts';
 import { AccessCounts } from '../../src/store/sqlite/access-counts.ts';
 import { openDatabase } from '../../src/store/sqlite/database.ts';
@@ -60,8 +60,8 @@ const LOOKS: readonly (readonly [what: string, look: (database: DatabaseSync) =>
     'the list of credentials',
     (database) => {
       const lists = new Lists(database, new AccessCounts(database));
-      lists.credentials({ ranges: EVERYTHING, type: null }, FIRST_CREDENTIAL, 10);
-      lists.countCredentials({ ranges: EVERYTHING, type: null }, FIRST_CREDENTIAL, 10);
+      lists.credentials({ ranges: ALL_PATHS, type: null }, FIRST_CREDENTIAL, 10);
+      lists.countCredentials({ ranges: ALL_PATHS, type: null }, FIRST_CREDENTIAL, 10);
     },
   ],
   [

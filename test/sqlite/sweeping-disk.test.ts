@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { fdatasyncSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { toErrorAnswer, toFault } from '../../src/http/errors.ts';
+import { toErrorAnswer, toApiError } from '../../src/http/errors.ts';
 import { startClock } from '../../src/ledger/clock.ts';
 import { createLog } from '../../src/server/log.ts';
 import { startSweeping } from '../../src/server/sweep-timer.ts';
@@ -49,6 +49,6 @@ test('a sync that fails under a sweep stops the process; whoever reads meanwhile
   await until(() => broken.length > 0, 'the failure is told');
   await sweeping.stop();
   const error = await store.readSession('x' as never).catch((thrown: unknown) => thrown);
-  const fault = toFault(error);
+  const fault = toApiError(error);
   assert.equal(fault === null ? null : toErrorAnswer(fault).status, 503);
 });

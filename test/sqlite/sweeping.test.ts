@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { type TestContext, test } from 'node:test';
-import { ENDED_LEASES_LISTED_MS } from '../../src/core/lease.ts';
+import { ENDED_LEASE_RETENTION_MS } from '../../src/core/lease.ts';
 import { SqliteStore } from '../../src/store/sqlite/store.ts';
 import { aLease, aSession, asChallenge, commit, headAt, KEY_CHECK, leased, T0 } from '../contract/rows.ts';
 import { numbers, sweepAll } from '../contract/sweeping.ts';
@@ -21,14 +21,14 @@ async function newVault(t: TestContext) {
 }
 
 const STEP_ROWS = 500;
-const LATER = T0 + 2 * ENDED_LEASES_LISTED_MS;
+const LATER = T0 + 2 * ENDED_LEASE_RETENTION_MS;
 
 test('the file does not grow where as much goes as comes', async (t) => {
   const { store, beside } = await newVault(t);
   const sizes: number[] = [];
   for (let day = 0; day < 6; day++) {
     const first = day * 3000;
-    const issuedAt = T0 + 2 * day * ENDED_LEASES_LISTED_MS;
+    const issuedAt = T0 + 2 * day * ENDED_LEASE_RETENTION_MS;
     const expiresAt = issuedAt + 1;
     await commit(store, {
       seq: first + 3000,
@@ -38,7 +38,7 @@ test('the file does not grow where as much goes as comes', async (t) => {
         { kind: 'spendChallenge' as const, id: asChallenge(first + n), expiresAt },
       ]),
     });
-    assert.equal(await sweepAll(store, expiresAt + ENDED_LEASES_LISTED_MS + 1, STEP_ROWS), 9000);
+    assert.equal(await sweepAll(store, expiresAt + ENDED_LEASE_RETENTION_MS + 1, STEP_ROWS), 9000);
     sizes.push(Number(beside.prepare('PRAGMA page_count').get()?.['page_count']));
   }
   const [first = 0, ...others] = sizes;

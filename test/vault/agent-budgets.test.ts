@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import { Fault } from '../../src/core/errors.ts';
+import { ApiError } from '../../src/core/errors.ts';
 import { parsePolicy } from '../../src/core/policy.ts';
 import type { BudgetLimits } from '../../src/vault/agent-budgets.ts';
 import { createPolicy } from '../../src/vault/policies.ts';
@@ -33,7 +33,7 @@ async function countUntilLimited(work: () => Promise<unknown>): Promise<number> 
       (error: unknown) => error,
     );
     if (refusal === null) continue;
-    assert.ok(refusal instanceof Fault, String(refusal));
+    assert.ok(refusal instanceof ApiError, String(refusal));
     assert.equal(refusal.code, 'RATE_LIMITED');
     assert.ok((refusal.retryAfterSeconds ?? 0) >= 1);
     return times;

@@ -44,10 +44,10 @@ export async function logIn(
 /** The agent in a new request, with the token. */
 export async function as(vault: Vault, token: string): Promise<Context> {
   const found = authenticate(vault, token);
-  return { ...admin(), presented: typeof found === 'function' ? await found() : found };
+  return { ...admin(), authentication: typeof found === 'function' ? await found() : found };
 }
 
 /** The agent in a new request, as far as a turn: nobody has looked yet whether the token is good. */
 export function unchecked(token: string, name: string): Context {
-  return { ...admin(), presented: { kind: 'session', tokenHash: hashToken(token), agentName: toName(name) } };
+  return { ...admin(), authentication: { kind: 'session', tokenHash: hashToken(token), agentName: toName(name) } };
 }

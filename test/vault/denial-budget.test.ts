@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import { StoreFailure } from '../../src/store/store.ts';
+import { StoreError } from '../../src/store/store.ts';
 import { as, enrol, logIn, newAgentKey } from './agents-fixture.ts';
 import { get, type OpenedVault, openVault, outcomeOf, put, readLog, verify, withCommit } from './fixture.ts';
 
@@ -17,7 +17,7 @@ async function openLimited(t: TestContext) {
     denialsPerMinute: BUDGET,
     time: { wall: () => 1_800_000_000_000 + offset, monotonic: () => offset },
     inFront: withCommit(async (_batch, commit) => {
-      if (isFailing) throw new StoreFailure('unavailable', 'a made-up failure');
+      if (isFailing) throw new StoreError('unavailable', 'a made-up failure');
       await commit();
     }),
   });

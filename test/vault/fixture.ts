@@ -3,8 +3,8 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type AuditEntry, FIRST_LINK } from '../../src/core/audit.ts';
-import type { Settings } from '../../src/core/batch-state.ts';
+import { type AuditEntry, GENESIS_MAC } from '../../src/core/audit.ts';
+import type { VaultSettings } from '../../src/core/batch-state.ts';
 import { SERVICE } from '../../src/core/names.ts';
 import type { Context, Operation } from '../../src/core/operation.ts';
 import type { CredentialPath } from '../../src/core/path.ts';
@@ -36,7 +36,7 @@ const ROOT_KEY = new Uint8Array(32).fill(42);
 let requests = 0;
 /** The administrator, in a new request. */
 export function admin(requestId = `r${++requests}`): Context {
-  return { presented: { kind: 'admin' }, requestId, remoteAddr: '192.0.2.1' };
+  return { authentication: { kind: 'admin' }, requestId, remoteAddr: '192.0.2.1' };
 }
 
 export interface OpenedVault extends Vault {
@@ -60,7 +60,7 @@ export interface OpenOptions {
   readonly time?: TimeSource;
   /** Syncs the store's file: SQLite's alone. */
   readonly syncFile?: SyncFile;
-  readonly settings?: Partial<Settings>;
+  readonly settings?: Partial<VaultSettings>;
   /** In place of those in the folder. */
   readonly keyFiles?: KeyFiles;
   readonly denialsPerMinute?: number;
@@ -80,7 +80,7 @@ export async function openVault(scope: Scope, options: OpenOptions = {}): Promis
   scope.after(() => real.close().catch(() => undefined));
   keepDatabase(scope, folder);
   if ((await real.readKeyCheck()) === null) {
-    const head = { seq: 0, hmac: FIRST_LINK, mac: headMac(keys.audit, 0, FIRST_LINK), epoch: 0 };
+    const head = { seq: 0, hmac: GENESIS_MAC, mac: headMac(keys.audit, 0, GENESIS_MAC), epoch: 0 };
     await real.initialise(keys.checkValue, head, 0);
   }
   const timed = options.time === undefined ? real : withTime(real, options.time);
@@ -214,11 +214,11 @@ export async function outcomeOf(answer: Promise<unknown>): Promise<string> {
 
 /** An operation that nobody records. */
 export const SILENT: Operation<null> = {
-  keys: {},
+  reads: {},
   session: null,
-  origin: SERVICE,
+  fairnessKey: SERVICE,
   sizeBytes: 0,
-  decide: () => ({ answer: { reply: null }, entry: null, changes: [], opening: null }),
+  decide: () => ({ answer: { reply: null }, entry: null, changes: [], unseal: null }),
 };
 
 /** A gate that holds up whoever comes, until it is opened. */

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Context } from '../../src/core/operation.ts';
 import { parsePolicy } from '../../src/core/policy.ts';
-import { StoreFailure } from '../../src/store/store.ts';
+import { StoreError } from '../../src/store/store.ts';
 import { readCredentialMetadata } from '../../src/vault/credentials.ts';
 import { renewLease, revokeLeases } from '../../src/vault/leases.ts';
 import { createPolicy } from '../../src/vault/policies.ts';
@@ -83,7 +83,7 @@ test('who is refused after a commit that nobody saw the end of is told so, and h
   ] as const) {
     const vault = await openVault(t, {
       inFront: withCommit(async () => {
-        throw new StoreFailure(kind, 'made up');
+        throw new StoreError(kind, 'made up');
       }),
     });
     assert.match(await messageOf(put(vault, 'a')), message);

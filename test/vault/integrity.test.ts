@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { CredentialType, PolicyName } from '../../src/core/names.ts';
-import { EVERYTHING } from '../../src/core/pattern.ts';
+import { ALL_PATHS } from '../../src/core/pattern.ts';
 import { parsePolicy } from '../../src/core/policy.ts';
 import { Secret } from '../../src/core/secret.ts';
 import { hashToken } from '../../src/crypto/tokens.ts';
@@ -110,7 +110,7 @@ for (const [what, sql, version] of UNREADABLE) {
 
 /** As the list tells them, which shows also rows that do not authenticate. */
 async function accessesOf({ real }: OpenedVault, path: string): Promise<number | undefined> {
-  const { rows } = await real.listCredentials({ ranges: EVERYTHING, type: null }, FIRST_CREDENTIAL, 100);
+  const { rows } = await real.listCredentials({ ranges: ALL_PATHS, type: null }, FIRST_CREDENTIAL, 100);
   return rows.find((row) => row.path === path)?.accessCount;
 }
 

@@ -1,6 +1,6 @@
 /** A vault that is large, written past the service in seconds, and how long the loop stands still while something is asked of it. */
 import type { TestContext } from 'node:test';
-import { ENDED_LEASES_LISTED_MS } from '../../src/core/lease.ts';
+import { ENDED_LEASE_RETENTION_MS } from '../../src/core/lease.ts';
 import type { CredentialId, CredentialType } from '../../src/core/names.ts';
 import type { VaultKeys } from '../../src/crypto/keys.ts';
 import { signCredential } from '../../src/ledger/authenticated-rows.ts';
@@ -46,8 +46,8 @@ function fill(folder: string, now: number): Promise<void> {
       CASE WHEN i % 1000 = 0 THEN 'rare' ELSE 'generic' END, 'a credential', 1, 1, 1, ''${number.value} FROM n;
     ${numbers(LEASES)} INSERT INTO leases SELECT i, '019d2e93-1994-7e10-8a5c-' || ${padded('i', 12)}, 'agent-' || (i % ${AGENTS}),
       'credential-' || (${lent}), 'ci-' || (i % ${AGENTS}), 'prod/team00/key' || ${padded(lent, 6)}, 1, 'policy-1',
-      ${now} - CASE WHEN i <= ${ENDED} THEN ${ENDED_LEASES_LISTED_MS + HOUR_MS} ELSE 0 END - ${LEASES} + i,
-      ${now} - CASE WHEN i <= ${ENDED} THEN ${ENDED_LEASES_LISTED_MS} ELSE -${HOUR_MS} END - ${LEASES} + i, NULL FROM n;
+      ${now} - CASE WHEN i <= ${ENDED} THEN ${ENDED_LEASE_RETENTION_MS + HOUR_MS} ELSE 0 END - ${LEASES} + i,
+      ${now} - CASE WHEN i <= ${ENDED} THEN ${ENDED_LEASE_RETENTION_MS} ELSE -${HOUR_MS} END - ${LEASES} + i, NULL FROM n;
     ${numbers(ENTRIES)} INSERT INTO audit_entries SELECT ${LEASES} + i, 'id', '2026-01-31T00:00:00.000Z', 'credential.list', 'ci-1',
       '${'a'.repeat(500)}', 'list', 'allowed', NULL, NULL, NULL, NULL, NULL, '' FROM n;
     ${OWN[STORE]}

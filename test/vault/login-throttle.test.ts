@@ -3,9 +3,9 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Fault } from '../../src/core/errors.ts';
+import { ApiError } from '../../src/core/errors.ts';
 import type { Clock } from '../../src/ledger/clock.ts';
-import { StoreFailure } from '../../src/store/store.ts';
+import { StoreError } from '../../src/store/store.ts';
 import { FailureLimiter, type Settle } from '../../src/vault/login-throttle.ts';
 import { issueChallenge } from '../../src/vault/sessions.ts';
 import { enrol, logIn, newAgentKey, toName } from './agents-fixture.ts';
@@ -31,7 +31,7 @@ async function tries(
       settle(true);
       waits.push(0);
     } catch (error) {
-      assert.ok(error instanceof Fault && error.code === 'RATE_LIMITED', String(error));
+      assert.ok(error instanceof ApiError && error.code === 'RATE_LIMITED', String(error));
       waits.push(error.retryAfterSeconds ?? Number.NaN);
     }
   }
@@ -181,7 +181,7 @@ test('what could not be recorded is no failed login', async (t) => {
   let isFull = false;
   const vault = await openVault(t, {
     inFront: withCommit(async (_batch, commit) => {
-      if (isFull) throw new StoreFailure('unavailable', 'a made-up full disk');
+      if (isFull) throw new StoreError('unavailable', 'a made-up full disk');
       await commit();
     }),
   });

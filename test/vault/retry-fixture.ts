@@ -2,7 +2,7 @@
 import type { TestContext } from 'node:test';
 import type { IdempotencyKey } from '../../src/core/idempotency.ts';
 import type { Context } from '../../src/core/operation.ts';
-import { StoreFailure } from '../../src/store/store.ts';
+import { StoreError } from '../../src/store/store.ts';
 import { toIdempotency } from '../../src/vault/idempotency.ts';
 import type { Vault } from '../../src/vault/vault.ts';
 import { admin, openVault, withCommit } from './fixture.ts';
@@ -12,7 +12,7 @@ export function keyed(vault: Vault, key = 'k', request = 'r'): Context {
   const context = admin();
   return {
     ...context,
-    idempotency: toIdempotency(vault, context.presented, key as IdempotencyKey, [request]),
+    idempotency: toIdempotency(vault, context.authentication, key as IdempotencyKey, [request]),
   };
 }
 
@@ -23,9 +23,9 @@ export async function vaultWithLoss(t: TestContext) {
     inFront: withCommit(async (_batch, commit) => {
       const mishap = next;
       next = null;
-      if (mishap === 'before') throw new StoreFailure('unknown', 'a made-up loss of the connection');
+      if (mishap === 'before') throw new StoreError('unknown', 'a made-up loss of the connection');
       await commit();
-      if (mishap === 'after') throw new StoreFailure('unknown', 'a made-up loss of the connection');
+      if (mishap === 'after') throw new StoreError('unknown', 'a made-up loss of the connection');
     }),
   });
   return {

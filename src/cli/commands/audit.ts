@@ -134,7 +134,7 @@ const verify: Command = {
       const verification = await vault.audit.verify({ signal });
       progress.end();
       await invocation.output.record(verification);
-      return verification.valid ? EXIT.OK : EXIT.NO;
+      return verification.valid ? EXIT.OK : EXIT.NEGATIVE;
     } finally {
       clearInterval(looking);
       progress.end();

@@ -73,7 +73,7 @@ async function removeBelow(invocation: Invocation, vault: Leasehold, prefix: str
     showPlan(invocation, found);
     if (!(await confirm({ terminal, signal }, `${sentence} Delete ${found.length === 1 ? 'it' : 'them'}?`))) {
       say(terminal, 'Nothing was done.');
-      return EXIT.NO;
+      return EXIT.NEGATIVE;
     }
   }
   let deleted = 0;

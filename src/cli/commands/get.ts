@@ -48,7 +48,7 @@ export const get: Command = {
     const mayShow = !showsValue || terminal.stdout.isTTY !== true || invocation.isOn('reveal');
     if (!mayShow && !(await askBefore(invocation, path))) {
       say(terminal, 'Nothing was retrieved.');
-      return EXIT.NO;
+      return EXIT.NEGATIVE;
     }
     const vault = invocation.connect();
     const retrieving = vault.credentials.retrieve(path, {

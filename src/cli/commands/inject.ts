@@ -2,9 +2,9 @@
 
 import { writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { codeOf } from '../../platform/errno.ts';
+import { errnoSuffix } from '../../platform/errno.ts';
 import { UsageError } from '../../platform/errors.ts';
-import { type Borrowed, borrow, giveBack, NotLent } from '../../run/leases.ts';
+import { type Borrowed, borrow, giveBack, LeaseAcquisitionError } from '../../run/leases.ts';
 import { fillTemplates, type ParsedTemplate, parseTemplate } from '../../run/templates.ts';
 import type { Command, Invocation } from '../command.ts';
 import { EXIT } from '../errors.ts';
@@ -46,7 +46,7 @@ export const inject: Command = {
     try {
       borrowed = await borrow(lender, wanted, { ttlSeconds, signal });
     } catch (error) {
-      throw error instanceof NotLent ? tellRefusals(invocation, error.refused) : error;
+      throw error instanceof LeaseAcquisitionError ? tellRefusals(invocation, error.refused) : error;
     }
     const text = fillTemplates([template], borrowed.values).get(NAME)?.reveal() ?? '';
     if (out === null) terminal.stdout.write(text);
@@ -73,7 +73,7 @@ async function write(
     writeFileSync(path, text, { flag: 'wx', mode: 0o600 });
   } catch (error) {
     await undo();
-    throw new UsageError(`${path} cannot be written${codeOf(error)}`, 'Give a file that does not exist.');
+    throw new UsageError(`${path} cannot be written${errnoSuffix(error)}`, 'Give a file that does not exist.');
   }
   say(terminal, `Wrote ${path}. It holds the values: delete it when nothing needs it.`);
 }

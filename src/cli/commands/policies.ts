@@ -82,7 +82,7 @@ const remove: Command = {
       else for (const line of lossLines(policy, losses, agents)) isDry ? output.text(line) : say(terminal, line);
       if (isDry || !(await confirm({ terminal, signal }, `Delete ${name}?`))) {
         say(terminal, 'Nothing was done.');
-        return isDry ? EXIT.OK : EXIT.NO;
+        return isDry ? EXIT.OK : EXIT.NEGATIVE;
       }
     }
     await vault.policies.delete(name, { signal });

@@ -54,7 +54,7 @@ export const apply: Command = {
       const question = `Make ${plan.steps.length === 1 ? 'this change' : `these ${plan.steps.length} changes`}?`;
       if (!invocation.isOn('yes') && !(await confirm({ terminal, signal }, question))) {
         say(terminal, 'Nothing was done.');
-        return EXIT.NO;
+        return EXIT.NEGATIVE;
       }
       await applyPlan(plan, policies, {
         signal,

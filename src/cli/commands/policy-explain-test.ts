@@ -111,7 +111,7 @@ export const test: Command = {
       terminal,
       failed.length === 0 ? `${called}: ${all}, all hold.` : `${called}: ${failed.length} of ${all} failed.`,
     );
-    return failed.length === 0 ? EXIT.OK : EXIT.NO;
+    return failed.length === 0 ? EXIT.OK : EXIT.NEGATIVE;
   },
 };
 

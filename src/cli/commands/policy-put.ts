@@ -85,7 +85,7 @@ export const put: Command = {
       for (const line of stepLines(step)) say(terminal, line);
       if (!isSure && !(await confirm({ terminal, signal }, `Replace policy ${name}?`))) {
         say(terminal, 'Nothing was done.');
-        return EXIT.NO;
+        return EXIT.NEGATIVE;
       }
     }
     const body = toReplacement(draft);

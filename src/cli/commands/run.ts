@@ -4,7 +4,7 @@ import { UsageError } from '../../platform/errors.ts';
 import { readIgnored } from '../../platform/inherited-signals.ts';
 import { plan } from '../../run/env-bindings.ts';
 import { endAs } from '../../run/exit-status.ts';
-import { NotLent } from '../../run/leases.ts';
+import { LeaseAcquisitionError } from '../../run/leases.ts';
 import { run as runProgram } from '../../run/run.ts';
 import type { Command, Invocation } from '../command.ts';
 import { readDuration } from '../flag-values.ts';
@@ -91,7 +91,7 @@ export const run: Command = {
       if ('signal' in ending || ending.isCut === true) await invocation.close();
       return await endAs(ending);
     } catch (error) {
-      if (error instanceof NotLent) throw tellRefusals(invocation, error.refused);
+      if (error instanceof LeaseAcquisitionError) throw tellRefusals(invocation, error.refused);
       throw error;
     }
   },

@@ -5,7 +5,7 @@
 import { readdirSync } from 'node:fs';
 import { dirname } from 'node:path';
 import type { Leasehold } from '../../client/leasehold.ts';
-import { brokenPathRule } from '../../core/path.ts';
+import { pathViolation } from '../../core/path.ts';
 import { userKeyFile } from '../settings/identity.ts';
 import { keyFileIn } from '../settings/local.ts';
 import { placesOf } from '../settings/resolve.ts';
@@ -49,7 +49,7 @@ export async function namesFrom(vault: Leasehold, noun: Exclude<Noun, 'own agent
   } catch {
     // Nobody is there, nobody may ask, or it takes too long: what has come does.
   }
-  return found.filter((name) => (noun === 'path' ? brokenPathRule(name) === null : NAME.test(name)));
+  return found.filter((name) => (noun === 'path' ? pathViolation(name) === null : NAME.test(name)));
 }
 
 /** Paths as far as the next slash, as a shell goes through folders; through folders of which there is only one it goes on. */

@@ -2,7 +2,7 @@
 
 import { constants } from 'node:fs';
 import { open } from 'node:fs/promises';
-import { codeOf } from '../../platform/errno.ts';
+import { errnoSuffix } from '../../platform/errno.ts';
 import { UsageError } from '../../platform/errors.ts';
 import type { Question } from '../prompt.ts';
 import { readStandardInput } from '../standard-input.ts';
@@ -29,7 +29,7 @@ export async function readSourceFile(file: string): Promise<Uint8Array> {
     }
   } catch (error) {
     if (error instanceof UsageError) throw error;
-    throw new UsageError(`${file}: cannot be read${codeOf(error)}`);
+    throw new UsageError(`${file}: cannot be read${errnoSuffix(error)}`);
   }
 }
 

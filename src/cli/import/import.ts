@@ -50,7 +50,7 @@ export async function runImport(
     ports.showPlan(planRecords(plan), PLAN_COLUMNS);
     if (!(await ports.confirm(`Store ${planSentence(plan)}?`))) {
       ports.say('Nothing was stored.');
-      return EXIT.NO;
+      return EXIT.NEGATIVE;
     }
   }
   const outcomes = await withProgress(ports, 'Storing', (progress) =>
@@ -96,5 +96,5 @@ async function withProgress<T>(
 /** A value that is not in the vault in the end is no success, whoever left it out. */
 function exitCode({ leftOut }: Plan, outcomes: readonly Outcome[]): number {
   if (outcomes.some(({ result }) => result === 'failed' || result === 'not tried')) return EXIT.ERROR;
-  return leftOut.some(({ kind }) => kind === 'refused') ? EXIT.NO : EXIT.OK;
+  return leftOut.some(({ kind }) => kind === 'refused') ? EXIT.NEGATIVE : EXIT.OK;
 }

@@ -1,6 +1,6 @@
 /** All secrets of a KV v2 mount as drafts: each field under PATH/FIELD, or PATH where the only field is `value`. */
 import { UsageError } from '../../platform/errors.ts';
-import { Failure } from '../errors.ts';
+import { RemoteError } from '../errors.ts';
 import { Reader, type Reading } from './item.ts';
 import type { JsonObject } from './json.ts';
 import type { Kv2 } from './kv2.ts';
@@ -60,7 +60,7 @@ async function listAll(kv2: Kv2, reader: Reader, options: WalkOptions): Promise<
       const isFolder = name.endsWith('/');
       const path = [...folder, isFolder ? name.slice(0, -1) : name];
       if (!name.isWellFormed()) {
-        throw new Failure(
+        throw new RemoteError(
           `${placeOf(options, path)}: the name is no well-formed Unicode, and cannot be asked for`,
           'Nothing was imported. Rename it there, or import the folders beside it, with --below.',
         );
@@ -77,11 +77,11 @@ async function listAll(kv2: Kv2, reader: Reader, options: WalkOptions): Promise<
   return secrets.sort((one, other) => (one.join('/') < other.join('/') ? -1 : 1));
 }
 
-function nothingToList(isForbidden: boolean, place: string): Failure {
+function nothingToList(isForbidden: boolean, place: string): RemoteError {
   const hint = 'Is it a KV engine of version 2, and is VAULT_NAMESPACE right?';
   return isForbidden
-    ? new Failure(`the token may not list ${place} (403)`, 'It may have ended; its policy needs list on metadata/.')
-    : new Failure(`there is nothing at ${place}`, hint);
+    ? new RemoteError(`the token may not list ${place} (403)`, 'It may have ended; its policy needs list on metadata/.')
+    : new RemoteError(`there is nothing at ${place}`, hint);
 }
 
 function addSecret(reader: Reader, path: readonly string[], data: JsonObject, place: string): void {

@@ -7,7 +7,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { isLoopback } from '../../client/address.ts';
 import type { Secret } from '../../core/secret.ts';
 import { UsageError } from '../../platform/errors.ts';
-import { Failure } from '../errors.ts';
+import { RemoteError } from '../errors.ts';
 import { decode } from './file.ts';
 import { type JsonObject, type JsonValue, parseJson } from './json.ts';
 import { objectOf } from './members.ts';
@@ -63,7 +63,7 @@ export class Kv2 {
     if (status === 403) return null;
     if (status === 404) return [];
     const keys = objectOf(expected(body), 'data')?.members.get('keys');
-    if (keys?.kind !== 'array') throw new Failure('what answered a list is no KV v2 mount', MOUNT_HINT);
+    if (keys?.kind !== 'array') throw new RemoteError('what answered a list is no KV v2 mount', MOUNT_HINT);
     return keys.items.flatMap((key) => (key.kind === 'string' ? [key.value] : []));
   }
 
@@ -112,8 +112,8 @@ export class Kv2 {
       };
     } catch (error) {
       signal.throwIfAborted();
-      if (error instanceof Failure) throw error;
-      throw new Failure(
+      if (error instanceof RemoteError) throw error;
+      throw new RemoteError(
         `no answer from ${this.#options.address} (${reasonOf(error)})`,
         'The address is from --vault-addr, VAULT_ADDR or BAO_ADDR. Does Vault or OpenBao run there, and is its certificate trusted (NODE_EXTRA_CA_CERTS)?',
       );
@@ -123,7 +123,7 @@ export class Kv2 {
 
 function parse(bytes: Uint8Array): JsonObject {
   const body = parseAnswer(bytes);
-  if (body.kind !== 'object') throw new Failure('what answered is no Vault and no OpenBao', ADDRESS_HINT);
+  if (body.kind !== 'object') throw new RemoteError('what answered is no Vault and no OpenBao', ADDRESS_HINT);
   return body;
 }
 
@@ -132,13 +132,13 @@ function parseAnswer(bytes: Uint8Array): JsonValue {
   try {
     return parseJson(decode(bytes, 'an answer of Vault'), 'an answer of Vault');
   } catch (error) {
-    if (error instanceof UsageError) throw new Failure(error.message, ADDRESS_HINT);
+    if (error instanceof UsageError) throw new RemoteError(error.message, ADDRESS_HINT);
     throw error;
   }
 }
 
 function expected(body: JsonObject | null): JsonObject {
-  if (body === null) throw new Failure('what answered is no Vault and no OpenBao', ADDRESS_HINT);
+  if (body === null) throw new RemoteError('what answered is no Vault and no OpenBao', ADDRESS_HINT);
   return body;
 }
 
@@ -147,28 +147,28 @@ async function readBounded({ body }: Response): Promise<Uint8Array> {
   let length = 0;
   for await (const chunk of body ?? []) {
     length += chunk.length;
-    if (length > MOST_ANSWER_BYTES) throw new Failure('an answer of Vault is too large', ADDRESS_HINT);
+    if (length > MOST_ANSWER_BYTES) throw new RemoteError('an answer of Vault is too large', ADDRESS_HINT);
     chunks.push(chunk);
   }
   return Buffer.concat(chunks);
 }
 
 /** WHY not what the answer says: it is somebody else's text, and the status says it all. */
-function refusal(status: number): Failure {
+function refusal(status: number): RemoteError {
   if (status >= 300 && status < 400) {
-    return new Failure(
+    return new RemoteError(
       `Vault answered with a redirect (${status}), which is not followed`,
       'A standby does so: give the address of the active node.',
     );
   }
-  if (status === 400) return new Failure('Vault refused the request (400)', MOUNT_HINT);
+  if (status === 400) return new RemoteError('Vault refused the request (400)', MOUNT_HINT);
   if (status === 503) {
-    return new Failure(
+    return new RemoteError(
       'Vault is sealed, or under maintenance (503)',
       'vault status tells which; run the same again then.',
     );
   }
-  return new Failure(`Vault answered with status ${status}`, 'Its log tells more; run the same again then.');
+  return new RemoteError(`Vault answered with status ${status}`, 'Its log tells more; run the same again then.');
 }
 
 function reasonOf(error: unknown): string {

@@ -3,7 +3,7 @@
  * have becomes one `-`, and those at the ends of a name go. Nothing is cut, and what is left without a character is refused.
  */
 
-import { brokenPathRule } from '../../core/path.ts';
+import { pathViolation } from '../../core/path.ts';
 import { UsageError } from '../../platform/errors.ts';
 
 const FOREIGN = /[^A-Za-z0-9._\-@:+=~]+/g;
@@ -27,7 +27,7 @@ export function toPath(prefix: readonly string[], names: readonly string[]): Nam
     return { refused: 'its name has no character that a path can have; rename it, or put it in by hand' };
   }
   const path = [...prefix, ...segments].join('/');
-  const rule = brokenPathRule(path);
+  const rule = pathViolation(path);
   return rule === null ? { path } : { refused: `its path ${rule}` };
 }
 
@@ -35,7 +35,7 @@ export function toPath(prefix: readonly string[], names: readonly string[]): Nam
 export function parsePrefix(text: string | null): readonly string[] {
   if (text === null || text === '') return [];
   const prefix = text.endsWith('/') ? text.slice(0, -1) : text;
-  const rule = brokenPathRule(prefix);
+  const rule = pathViolation(prefix);
   if (rule !== null) throw new UsageError(`--prefix: ${rule}`);
   return prefix.split('/');
 }

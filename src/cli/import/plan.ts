@@ -1,6 +1,6 @@
 /** What an import would do, before it does anything: a row for each draft that can be stored, and what can't be, with the reason. */
 import { parseValue } from '../../core/credential.ts';
-import { Fault } from '../../core/errors.ts';
+import { ApiError } from '../../core/errors.ts';
 import { type Draft, type LeftOut, Reader, type Reading } from './item.ts';
 import { toPath } from './path-names.ts';
 
@@ -90,7 +90,7 @@ function brokenValueRule({ value }: Draft): string | null {
     parseValue(text);
     return null;
   } catch (error) {
-    if (error instanceof Fault) return `its ${error.message.replace(/^value: /, 'value ')}`;
+    if (error instanceof ApiError) return `its ${error.message.replace(/^value: /, 'value ')}`;
     throw error;
   }
 }

@@ -1,7 +1,7 @@
 /** What would no longer be granted if a policy were deleted, and what another one goes on granting, maybe for longer. */
 import type { Agent } from '../../client/types.ts';
 import type { AgentName } from '../../core/names.ts';
-import { names, type Policy } from '../../core/policy.ts';
+import { principalMatches, type Policy } from '../../core/policy.ts';
 import { type Grant, grantsAllOf, grantsOf, meets } from './subsumption.ts';
 
 export interface Loss {
@@ -35,5 +35,5 @@ function lossOf(grant: Grant, policy: Policy, others: readonly Policy[]): Loss {
 
 /** The registered agents that the policy names. */
 export function namedAgents({ principal }: Policy, agents: readonly Agent[]): string[] {
-  return agents.map(({ name }) => name).filter((name) => names(principal, name as AgentName));
+  return agents.map(({ name }) => name).filter((name) => principalMatches(principal, name as AgentName));
 }

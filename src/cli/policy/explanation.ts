@@ -6,7 +6,7 @@ import type { Policy as PolicyText, Simulation } from '../../client/types.ts';
 import { decide, nearestPattern } from '../../core/decision.ts';
 
 import { matches, type Pattern } from '../../core/pattern.ts';
-import { names, type Policy } from '../../core/policy.ts';
+import { principalMatches, type Policy } from '../../core/policy.ts';
 import { PolicyIndex } from '../../core/policy-index.ts';
 import { toPolicy } from './fields.ts';
 import { grantWords, toCommandLine } from './grant.ts';
@@ -65,14 +65,14 @@ export function explainAccess(
     ...answer,
     agrees,
     policies: policies.map((policy) => consider(question, policy, decider)).sort(nearestFirst),
-    nearest_pattern: isNear ? nearestPattern(index.granted(question.agent, question.action), question.path) : null,
+    nearest_pattern: isNear ? nearestPattern(index.grantedPatterns(question.agent, question.action), question.path) : null,
     grant: allowed ? null : toCommandLine(grantWords(question, new Set(listed.map(({ name }) => name)))),
   };
 }
 
 function consider({ agent, action, path }: Question, policy: Policy, decider: string | null): Considered {
   const matching = policy.resources.find((pattern) => matches(pattern, path)) ?? null;
-  const failed: Test | null = !names(policy.principal, agent)
+  const failed: Test | null = !principalMatches(policy.principal, agent)
     ? 'principal'
     : !policy.actions.includes(action)
       ? 'action'

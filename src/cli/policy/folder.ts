@@ -8,7 +8,7 @@ import { basename, extname, join, resolve, sep } from 'node:path';
 import { parsePolicyName } from '../../core/names.ts';
 import { nearest } from '../../core/nearest.ts';
 import type { PolicyDraft } from '../../core/policy.ts';
-import { codeOf } from '../../platform/errno.ts';
+import { errnoSuffix } from '../../platform/errno.ts';
 import { UsageError } from '../../platform/errors.ts';
 import type { Question } from '../prompt.ts';
 import { readFields } from './fields.ts';
@@ -104,7 +104,7 @@ async function readText(path: string): Promise<string> {
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(await readFile(path));
   } catch (error) {
-    throw new UsageError(`${path}: cannot be read as text in UTF-8${codeOf(error)}`);
+    throw new UsageError(`${path}: cannot be read as text in UTF-8${errnoSuffix(error)}`);
   }
 }
 

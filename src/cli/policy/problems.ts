@@ -1,6 +1,6 @@
 /** What is wrong with files that people wrote: all of it at once, each with its place, so that one look mends them. */
 
-import { Fault } from '../../core/errors.ts';
+import { ApiError } from '../../core/errors.ts';
 import { UsageError } from '../../platform/errors.ts';
 import { toCell } from '../output/cells.ts';
 
@@ -28,7 +28,7 @@ export function ruleBroken(parse: () => unknown): string | null {
     parse();
     return null;
   } catch (error) {
-    if (error instanceof Fault) return error.message;
+    if (error instanceof ApiError) return error.message;
     throw error;
   }
 }

@@ -10,7 +10,7 @@ import { writeReference } from '../../run/references.ts';
 import { typeByName } from '../import/item.ts';
 import { toPath } from '../import/path-names.ts';
 import type { MovableFinding } from './finding.ts';
-import { NotRewritten, type Replacement, replaceSpans, rewrite } from './rewrite.ts';
+import { RewriteError, type Replacement, replaceSpans, rewrite } from './rewrite.ts';
 
 /** Of a retrieval that only compares. */
 const LEASE_SECONDS = 1;
@@ -53,7 +53,7 @@ export async function moveFile(
     if (replacements.length > 0) await rewrite(path, bytes, replaceSpans(bytes, replacements));
     return done;
   } catch (error) {
-    if (!(error instanceof NotRewritten)) throw error;
+    if (!(error instanceof RewriteError)) throw error;
     const failure = `it is stored, but the file was left as it is: ${error.message}`;
     return done.map((each) => (each.failure === null ? { ...each, failure } : each));
   }

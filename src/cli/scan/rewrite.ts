@@ -2,7 +2,7 @@
 import { constants } from 'node:fs';
 import { type FileHandle, open, rename, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { codeOf } from '../../platform/errno.ts';
+import { errnoSuffix } from '../../platform/errno.ts';
 
 export interface Replacement {
   /** Bytes of the file, the end is not part of it. */
@@ -14,7 +14,7 @@ export interface Replacement {
 const AS_IT_IS = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 
 /** A file that is left as it is, and why. */
-export class NotRewritten extends Error {}
+export class RewriteError extends Error {}
 
 export function replaceSpans(bytes: Buffer, replacements: readonly Replacement[]): Buffer {
   const parts: Buffer[] = [];
@@ -33,7 +33,7 @@ export async function rewrite(file: string, was: Buffer, becomes: Buffer): Promi
   try {
     await using handle = await open(file, AS_IT_IS);
     const { mode, uid, gid, nlink } = await handle.stat();
-    if (nlink > 1) throw new NotRewritten('it has another name (a hard link), which would keep the value');
+    if (nlink > 1) throw new RewriteError('it has another name (a hard link), which would keep the value');
     // ORDER: private until it has the owner and the mode of the one whose place it takes.
     await using written = await open(unfinished, 'wx', 0o600);
     await written.writeFile(becomes);
@@ -43,14 +43,14 @@ export async function rewrite(file: string, was: Buffer, becomes: Buffer): Promi
     await written.sync();
     // Opened again: an editor may have put another file in its place.
     await using now = await open(file, AS_IT_IS);
-    if (!(await holds(now, was))) throw new NotRewritten('it was changed meanwhile; nothing in it was replaced');
+    if (!(await holds(now, was))) throw new RewriteError('it was changed meanwhile; nothing in it was replaced');
     await rename(unfinished, file);
     await syncFolder(dirname(file));
   } catch (error) {
     await rm(unfinished, { force: true });
-    if (error instanceof NotRewritten) throw error;
-    const code = codeOf(error);
-    throw new NotRewritten(code === ' (ELOOP)' ? 'it is a link' : `it cannot be replaced${code}`);
+    if (error instanceof RewriteError) throw error;
+    const code = errnoSuffix(error);
+    throw new RewriteError(code === ' (ELOOP)' ? 'it is a link' : `it cannot be replaced${code}`);
   }
 }
 

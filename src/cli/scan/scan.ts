@@ -116,5 +116,5 @@ export async function report(scanned: Scanned, ends: Ends | null, ports: Ports):
     ports.say('  By hand, in other files: leasehold put PATH, read it in the program from a variable, start that with');
     ports.say(`  leasehold run --env NAME=PATH, and exchange the value. A line with leasehold:allow is passed over.`);
   }
-  return left.length === 0 && passed.unreadable.length === 0 ? EXIT.OK : EXIT.NO;
+  return left.length === 0 && passed.unreadable.length === 0 ? EXIT.OK : EXIT.NEGATIVE;
 }

@@ -7,7 +7,7 @@
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { isLoopback } from '../../client/address.ts';
-import { Fault } from '../../core/errors.ts';
+import { ApiError } from '../../core/errors.ts';
 import { parseAgentName } from '../../core/names.ts';
 import { Secret } from '../../core/secret.ts';
 import { UsageError } from '../../platform/errors.ts';
@@ -152,7 +152,7 @@ function parseName(text: string, by: string): string {
   try {
     return parseAgentName(text, by);
   } catch (error) {
-    if (error instanceof Fault) throw new UsageError(error.message);
+    if (error instanceof ApiError) throw new UsageError(error.message);
     throw error;
   }
 }

@@ -1,7 +1,7 @@
 /** The administrator's reads, which are not recorded; an agent that tries them is refused, and that is. SOURCE: decisions, "Audit". */
 import type { EventType } from '../audit.ts';
-import type { Workspace } from '../batch-state.ts';
-import { Fault } from '../errors.ts';
+import type { BatchState } from '../batch-state.ts';
+import { ApiError } from '../errors.ts';
 import { type Context, type Operation, operation, refused, succeeded } from '../operation.ts';
 
 /** Replies what `read` sees; a fault that it returns is the answer. */
@@ -9,10 +9,10 @@ export function adminRead<R>(
   context: Context,
   event: EventType,
   resource: string,
-  read: (known: Workspace) => R | Fault,
+  read: (known: BatchState) => R | ApiError,
 ): Operation<R> {
-  return operation({ context, event, resource, who: 'admin' }, ({ known }) => {
-    const seen = read(known);
-    return seen instanceof Fault ? refused(seen.code, seen.message, null) : succeeded(seen, null);
+  return operation({ context, event, resource, requiredRole: 'admin' }, ({ state }) => {
+    const seen = read(state);
+    return seen instanceof ApiError ? refused(seen.code, seen.message, null) : succeeded(seen, null);
   });
 }

@@ -12,8 +12,8 @@ export interface RegisterRequest {
 
 export function registerAgent(context: Context, request: RegisterRequest): Operation<Agent> {
   const resource = `agent:${request.name}`;
-  return operation({ context, event: 'agent.register', resource, who: 'admin' }, ({ known, moment, entry }) => {
-    if (known.control.isNameTaken(request.name)) {
+  return operation({ context, event: 'agent.register', resource, requiredRole: 'admin' }, ({ state, moment, entry }) => {
+    if (state.control.isNameTaken(request.name)) {
       const denied = entry('denied', { reason: 'the name is taken' });
       const message = 'An agent of this name, or of one that differs only in case, is registered already.';
       return refused('ALREADY_EXISTS', message, denied);
@@ -26,9 +26,9 @@ export function registerAgent(context: Context, request: RegisterRequest): Opera
 /** Ends the agent, its sessions (they are bound to its id) and all its leases. Replies the id that is gone. */
 export function deregisterAgent(context: Context, name: AgentName): Operation<AgentId> {
   return operation(
-    { context, event: 'agent.deregister', resource: `agent:${name}`, who: 'admin' },
-    ({ known, moment, entry }) => {
-      const agent = known.control.agentByName(name);
+    { context, event: 'agent.deregister', resource: `agent:${name}`, requiredRole: 'admin' },
+    ({ state, moment, entry }) => {
+      const agent = state.control.agentByName(name);
       if (agent === null) return refused('NOT_FOUND', 'The agent is not registered.', entry('not_found'));
       const { id } = agent;
       return succeeded(id, entry('allowed'), [

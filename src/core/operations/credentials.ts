@@ -5,9 +5,9 @@ import { type Credential, type CredentialVersion, isKept } from '../credential.t
 import { type CredentialId, type CredentialType, DEFAULT_TYPE } from '../names.ts';
 import { type Context, type Operation, operation, refused, succeeded } from '../operation.ts';
 import type { CredentialPath } from '../path.ts';
-import { EVERYTHING, type PathRange } from '../pattern.ts';
+import { ALL_PATHS, type PathRange } from '../pattern.ts';
 import type { Secret } from '../secret.ts';
-import { access, refuseAccess, refuseAltered, refuseMissing } from './access.ts';
+import { access, accessDenied, refuseAltered, notFound } from './access.ts';
 
 export interface StoreRequest {
   readonly path: CredentialPath;
@@ -18,7 +18,7 @@ export interface StoreRequest {
   /** `If-None-Match: *`: refuse where the path exists. */
   readonly onlyIfNew: boolean;
   /** The id that the credential gets if it is new. */
-  readonly freshId: CredentialId;
+  readonly newId: CredentialId;
 }
 
 export function store(context: Context, request: StoreRequest): Operation<Credential> {
@@ -32,18 +32,18 @@ export function store(context: Context, request: StoreRequest): Operation<Creden
     sizeBytes: value.reveal().length,
   };
   return operation(description, (asked) => {
-    const { caller, known, moment, entry } = asked;
-    const granted = access(known, caller, 'store', path);
-    if (!granted.allowed) return refuseAccess(asked, granted);
+    const { caller, state, moment, entry } = asked;
+    const granted = access(state, caller, 'store', path);
+    if (!granted.allowed) return accessDenied(asked, granted);
     const { policyName } = granted;
-    if (known.isAltered(path)) return refuseAltered(asked, policyName);
-    const before = known.credential(path);
+    if (state.isAltered(path)) return refuseAltered(asked, policyName);
+    const before = state.credential(path);
     if (before !== null && request.onlyIfNew) {
       const details = { policyName, reason: 'the path exists already' };
       return refused('ALREADY_EXISTS', 'A credential exists at this path already.', entry('denied', details));
     }
     const credential: Credential = {
-      id: before?.id ?? request.freshId,
+      id: before?.id ?? request.newId,
       path,
       type: request.type ?? before?.type ?? DEFAULT_TYPE,
       description: request.description ?? before?.description ?? '',
@@ -57,7 +57,7 @@ export function store(context: Context, request: StoreRequest): Operation<Creden
       createdAt: moment.now,
       content: value,
     };
-    const through = credential.version - known.settings.versionsKept;
+    const through = credential.version - state.settings.versionsKept;
     return succeeded(credential, entry('allowed', { policyName }), [
       { kind: 'putCredential', credential },
       { kind: 'addVersion', credential, version },
@@ -68,14 +68,14 @@ export function store(context: Context, request: StoreRequest): Operation<Creden
 
 export function remove(context: Context, path: CredentialPath): Operation<null> {
   return operation(
-    { context, event: 'credential.delete', resource: path, who: 'agent', keys: { credential: path } },
+    { context, event: 'credential.delete', resource: path, requiredRole: 'agent', reads: { credential: path } },
     (asked) => {
-      const { caller, known, moment, entry } = asked;
-      const granted = access(known, caller, 'delete', path);
-      if (!granted.allowed) return refuseAccess(asked, granted);
+      const { caller, state, moment, entry } = asked;
+      const granted = access(state, caller, 'delete', path);
+      if (!granted.allowed) return accessDenied(asked, granted);
       const { policyName } = granted;
-      const credential = known.credential(path);
-      if (credential === null) return refuseMissing(asked, policyName, 'credential');
+      const credential = state.credential(path);
+      if (credential === null) return notFound(asked, policyName, 'credential');
       const { id } = credential;
       return succeeded(null, entry('allowed', { policyName }), [
         { kind: 'removeCredential', id, path },
@@ -87,9 +87,9 @@ export function remove(context: Context, path: CredentialPath): Operation<null> 
 
 /** What the caller may see of the list, as ranges of paths. */
 export function list(context: Context): Operation<readonly PathRange[]> {
-  return operation({ context, event: 'credential.list', resource: '*', who: 'agent' }, ({ caller, known, entry }) => {
-    if (caller.kind === 'admin') return succeeded(EVERYTHING, entry('allowed'));
-    return succeeded(known.control.policies.grantedRanges(caller.agent.name, 'list'), entry('allowed'));
+  return operation({ context, event: 'credential.list', resource: '*', requiredRole: 'agent' }, ({ caller, state, entry }) => {
+    if (caller.kind === 'admin') return succeeded(ALL_PATHS, entry('allowed'));
+    return succeeded(state.control.policies.grantedRanges(caller.agent.name, 'list'), entry('allowed'));
   });
 }
 
@@ -100,19 +100,19 @@ export interface Metadata {
 }
 
 /** `?view=metadata`: no value and no lease; it needs `list`. */
-export function look(context: Context, path: CredentialPath): Operation<Metadata> {
+export function readMetadata(context: Context, path: CredentialPath): Operation<Metadata> {
   return operation(
-    { context, event: 'credential.list', resource: path, who: 'agent', keys: { credential: path, history: true } },
+    { context, event: 'credential.list', resource: path, requiredRole: 'agent', reads: { credential: path, history: true } },
     (asked) => {
-      const { caller, known, entry } = asked;
-      const granted = access(known, caller, 'list', path);
-      if (!granted.allowed) return refuseAccess(asked, granted);
+      const { caller, state, entry } = asked;
+      const granted = access(state, caller, 'list', path);
+      if (!granted.allowed) return accessDenied(asked, granted);
       const { policyName } = granted;
-      if (known.isAltered(path)) return refuseAltered(asked, policyName);
-      const credential = known.credential(path);
-      if (credential === null) return refuseMissing(asked, policyName, 'credential');
-      const kept = (known.loaded.histories.get(credential.id) ?? []).filter(({ version }) =>
-        isKept(version, credential, known.settings.versionsKept),
+      if (state.isAltered(path)) return refuseAltered(asked, policyName);
+      const credential = state.credential(path);
+      if (credential === null) return notFound(asked, policyName, 'credential');
+      const kept = (state.loaded.histories.get(credential.id) ?? []).filter(({ version }) =>
+        isKept(version, credential, state.settings.versionsKept),
       );
       return succeeded({ credential, versions: kept }, entry('allowed', { policyName }));
     },

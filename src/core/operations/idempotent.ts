@@ -4,30 +4,30 @@
  * the first one's stands in the log. A refusal is not kept: it is decided anew.
  */
 import { actorId, identify } from '../agent.ts';
-import { Fault } from '../errors.ts';
-import { type Keepable, type KeptReply, keyReused, REPLIES_KEPT_MS } from '../idempotency.ts';
+import { ApiError } from '../errors.ts';
+import { type JsonSerializable, type IdempotencyRecord, idempotencyKeyReused, IDEMPOTENCY_TTL_MS } from '../idempotency.ts';
 import { type Context, type Operation, refused, succeeded } from '../operation.ts';
 
 /** Nothing where the reply can be kept, and what no operation is where it can't. */
-type KeepingReply<R> = [R] extends [Keepable<R>] ? unknown : never;
+type Replayable<R> = [R] extends [JsonSerializable<R>] ? unknown : never;
 
 /** The operation as it is for a caller who gave no key. */
-export function idempotent<R>(context: Context, operation: Operation<R> & KeepingReply<R>): Operation<R> {
-  const { idempotency, presented } = context;
+export function withIdempotency<R>(context: Context, operation: Operation<R> & Replayable<R>): Operation<R> {
+  const { idempotency, authentication } = context;
   if (idempotency === undefined) return operation;
   const { id, requestMac } = idempotency;
   return {
     ...operation,
-    keys: { ...operation.keys, idempotency: id },
+    reads: { ...operation.reads, idempotency: id },
     decide(known, moment) {
       // A repeat is for who could ask anew: a session that has ended is told nothing again.
-      const caller = identify(known, presented, moment.now);
-      if (caller instanceof Fault) return refused(caller.code, caller.message, null);
+      const caller = identify(known, authentication, moment.now);
+      if (caller instanceof ApiError) return refused(caller.code, caller.message, null);
       const agentId = actorId(caller);
       const kept = known.keptReply(id);
       if (kept !== null && kept.agentId === agentId && moment.now < kept.expiresAt) {
         if (kept.requestMac !== requestMac) {
-          const fault = keyReused();
+          const fault = idempotencyKeyReused();
           return refused(fault.code, fault.message, null);
         }
         // The same request is the same operation: what it replied is an R.
@@ -35,13 +35,13 @@ export function idempotent<R>(context: Context, operation: Operation<R> & Keepin
       }
       const outcome = operation.decide(known, moment);
       // What lends a value is decided anew each time.
-      if ('fault' in outcome.answer || outcome.opening !== null) return outcome;
-      const reply: KeptReply = {
+      if ('fault' in outcome.answer || outcome.unseal !== null) return outcome;
+      const reply: IdempotencyRecord = {
         id,
         agentId,
         requestMac,
         reply: JSON.stringify(outcome.answer.reply),
-        expiresAt: moment.now + REPLIES_KEPT_MS,
+        expiresAt: moment.now + IDEMPOTENCY_TTL_MS,
       };
       return { ...outcome, changes: [...outcome.changes, { kind: 'keepReply', reply }] };
     },

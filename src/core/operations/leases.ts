@@ -1,16 +1,16 @@
 /** Looking at, renewing and revoking leases. SOURCE: decisions, "Leases". An agent sees and touches only its own. */
 
-import type { Workspace } from '../batch-state.ts';
-import { isListed, type Lease, type RevocationMark, statusOf } from '../lease.ts';
+import type { BatchState } from '../batch-state.ts';
+import { isWithinRetention, type Lease, type BulkRevocation, statusOf } from '../lease.ts';
 import { type ActorName, ADMIN, ADMIN_ID, type AgentId, type AgentName, type LeaseId } from '../names.ts';
-import { type Asked, type Context, type Operation, operation, refused, succeeded } from '../operation.ts';
+import { type DecisionPoint, type Context, type Operation, operation, refused, succeeded } from '../operation.ts';
 import type { CredentialPath } from '../path.ts';
-import { agentAccess, mayRetrieve, refuseAccess, refuseAltered } from './access.ts';
+import { agentAccess, retrievalAccess, accessDenied, refuseAltered } from './access.ts';
 
 /** The lease as the caller may see it, or null: someone else's and one that does not exist are the same. */
-function visible({ caller, known, moment }: Asked, id: LeaseId): Lease | null {
-  const lease = known.lease(id);
-  if (lease === null || !isListed(lease, moment.now)) return null;
+function findVisibleLease({ caller, state, moment }: DecisionPoint, id: LeaseId): Lease | null {
+  const lease = state.lease(id);
+  if (lease === null || !isWithinRetention(lease, moment.now)) return null;
   return caller.kind === 'admin' || caller.agent.id === lease.agentId ? lease : null;
 }
 
@@ -19,8 +19,8 @@ const NOT_FOUND = 'The lease does not exist.';
 /** One lease and the time of the look, by which its status is told; not recorded. */
 export function readLease(context: Context, id: LeaseId): Operation<{ lease: Lease; now: number }> {
   const resource = `lease:${id}`;
-  return operation({ context, event: 'lease.read', resource, who: 'agent', keys: { lease: id } }, (asked) => {
-    const lease = visible(asked, id);
+  return operation({ context, event: 'lease.read', resource, requiredRole: 'agent', reads: { lease: id } }, (asked) => {
+    const lease = findVisibleLease(asked, id);
     return lease === null ? refused('NOT_FOUND', NOT_FOUND, null) : succeeded({ lease, now: asked.moment.now }, null);
   });
 }
@@ -28,21 +28,21 @@ export function readLease(context: Context, id: LeaseId): Operation<{ lease: Lea
 /** Decided anew, from now, by the policies as they are now, for the one who holds the lease. */
 export function renewLease(context: Context, id: LeaseId): Operation<{ lease: Lease; now: number }> {
   const resource = `lease:${id}`;
-  return operation({ context, event: 'lease.renew', resource, who: 'agent', keys: { lease: id } }, (asked) => {
-    const { known, moment, entry } = asked;
+  return operation({ context, event: 'lease.renew', resource, requiredRole: 'agent', reads: { lease: id } }, (asked) => {
+    const { state, moment, entry } = asked;
     const { now } = moment;
-    const lease = visible(asked, id);
+    const lease = findVisibleLease(asked, id);
     if (lease === null) return refused('NOT_FOUND', NOT_FOUND, entry('not_found', { leaseId: id }));
-    const holder = holderOf(known, lease);
+    const holder = leaseHolder(state, lease);
     if (statusOf(lease, now) !== 'active' || holder === null) {
       const denied = entry('denied', { leaseId: id, reason: `the lease is ${statusOf(lease, now)}` });
       return refused('LEASE_ENDED', 'The lease has ended; retrieve the credential again.', denied);
     }
     const decision =
       holder.kind === 'admin'
-        ? mayRetrieve(known, holder, lease.path)
-        : agentAccess(known, holder.name, 'retrieve', lease.path);
-    if (!decision.allowed) return refuseAccess(asked, decision, id);
+        ? retrievalAccess(state, holder, lease.path)
+        : agentAccess(state, holder.name, 'retrieve', lease.path);
+    if (!decision.allowed) return accessDenied(asked, decision, id);
     const { policyName } = decision;
     const expiresAt = now + decision.ttlSeconds * 1000;
     return succeeded(
@@ -54,7 +54,7 @@ export function renewLease(context: Context, id: LeaseId): Operation<{ lease: Le
 }
 
 /** Who holds the lease now; null for an agent that is no longer registered. */
-function holderOf(known: Workspace, lease: Lease): { kind: 'admin' } | { kind: 'agent'; name: AgentName } | null {
+function leaseHolder(known: BatchState, lease: Lease): { kind: 'admin' } | { kind: 'agent'; name: AgentName } | null {
   if (lease.agentId === ADMIN_ID) return { kind: 'admin' };
   const agent = known.control.agentById(lease.agentId);
   return agent === null ? null : { kind: 'agent', name: agent.name };
@@ -63,9 +63,9 @@ function holderOf(known: Workspace, lease: Lease): { kind: 'admin' } | { kind: '
 /** Idempotent: a lease that has ended already is left as it is. */
 export function revokeLease(context: Context, id: LeaseId): Operation<null> {
   const resource = `lease:${id}`;
-  return operation({ context, event: 'lease.revoke', resource, who: 'agent', keys: { lease: id } }, (asked) => {
+  return operation({ context, event: 'lease.revoke', resource, requiredRole: 'agent', reads: { lease: id } }, (asked) => {
     const { moment, entry } = asked;
-    const lease = visible(asked, id);
+    const lease = findVisibleLease(asked, id);
     if (lease === null) return refused('NOT_FOUND', NOT_FOUND, entry('not_found', { leaseId: id }));
     if (statusOf(lease, moment.now) !== 'active') {
       return succeeded(null, entry('allowed', { leaseId: id, reason: 'the lease had ended already' }));
@@ -84,37 +84,37 @@ export interface RevokeManyRequest {
  * Revokes all that are active for the agent, the path, or both, with one mark, and replies it: how many it ended is counted
  * afterwards. Null where the agent or the path is nobody's. An agent revokes only its own.
  */
-export function revokeLeases(context: Context, request: RevokeManyRequest): Operation<RevocationMark | null> {
+export function revokeLeases(context: Context, request: RevokeManyRequest): Operation<BulkRevocation | null> {
   const { path } = request;
   const resource = path ?? `agent:${request.agentName}`;
   const keys = path === null ? {} : { credential: path };
-  return operation({ context, event: 'lease.revoke', resource, who: 'agent', keys }, (asked) => {
-    const { caller, known, moment, entry } = asked;
+  return operation({ context, event: 'lease.revoke', resource, requiredRole: 'agent', reads: keys }, (asked) => {
+    const { caller, state, moment, entry } = asked;
     const { agentName } = request;
     if (caller.kind === 'agent' && agentName !== caller.agent.name) {
       const denied = entry('denied', { reason: 'an agent may revoke only its own leases' });
       return refused('ACCESS_DENIED', 'An agent may revoke only its own leases.', denied);
     }
-    if (path !== null && known.isAltered(path)) return refuseAltered(asked, null);
-    const agentId = agentName === null ? null : idOf(asked, agentName);
-    const credentialId = path === null ? null : (known.credential(path)?.id ?? null);
+    if (path !== null && state.isAltered(path)) return refuseAltered(asked, null);
+    const agentId = agentName === null ? null : agentIdOf(asked, agentName);
+    const credentialId = path === null ? null : (state.credential(path)?.id ?? null);
     if ((agentName !== null && agentId === null) || (path !== null && credentialId === null)) {
       return succeeded(null, entry('allowed', { reason: 'there were no leases to revoke' }));
     }
     const whose = path !== null && agentName !== null ? ` of ${agentName}` : '';
-    const mark: RevocationMark = { agentId, credentialId, revokedAt: moment.now, seq: moment.seq };
+    const mark: BulkRevocation = { agentId, credentialId, revokedAt: moment.now, seq: moment.seq };
     const reason = `all active leases${whose} revoked`;
     return succeeded(mark, entry('allowed', { reason }), [{ kind: 'markRevoked', mark }]);
   });
 }
 
-function idOf({ known }: Asked, name: ActorName): AgentId | null {
-  return name === ADMIN ? ADMIN_ID : (known.control.agentByName(name as AgentName)?.id ?? null);
+function agentIdOf({ state }: DecisionPoint, name: ActorName): AgentId | null {
+  return name === ADMIN ? ADMIN_ID : (state.control.agentByName(name as AgentName)?.id ?? null);
 }
 
 /** Whose leases the caller may list: null for everybody's; not recorded. */
 export function listLeases(context: Context): Operation<{ agentId: AgentId | null; now: number }> {
-  return operation({ context, event: 'lease.list', resource: '*', who: 'agent' }, ({ caller, moment }) =>
+  return operation({ context, event: 'lease.list', resource: '*', requiredRole: 'agent' }, ({ caller, moment }) =>
     succeeded({ agentId: caller.kind === 'admin' ? null : caller.agent.id, now: moment.now }, null),
   );
 }

@@ -5,9 +5,9 @@ import { type Operation, succeeded } from '../operation.ts';
 /** Recorded at each start and each orderly stop. `reason` says what an operator should know of it, or null. */
 export function serviceEvent(eventType: 'service.start' | 'service.stop', reason: string | null): Operation<null> {
   return {
-    keys: {},
+    reads: {},
     session: null,
-    origin: SERVICE,
+    fairnessKey: SERVICE,
     sizeBytes: 0,
     decide: () =>
       succeeded(null, {
@@ -25,10 +25,10 @@ export function serviceEvent(eventType: 'service.start' | 'service.stop', reason
 }
 
 /** Not recorded: shows that a turn can be taken. */
-export const ASKS_NOTHING: Operation<null> = {
-  keys: {},
+export const NOOP: Operation<null> = {
+  reads: {},
   session: null,
-  origin: SERVICE,
+  fairnessKey: SERVICE,
   sizeBytes: 0,
   decide: () => succeeded(null, null),
 };

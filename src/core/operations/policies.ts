@@ -1,6 +1,6 @@
 /** Creating, replacing and deleting policies, and simulation. SOURCE: interface 4.2; decisions, "Policies and decisions". */
 
-import type { Workspace } from '../batch-state.ts';
+import type { BatchState } from '../batch-state.ts';
 import { decide, explain } from '../decision.ts';
 import type { AgentName, PolicyName } from '../names.ts';
 import { type Context, type Operation, operation, refused, succeeded } from '../operation.ts';
@@ -9,8 +9,8 @@ import type { Policy, PolicyDraft } from '../policy.ts';
 
 export function createPolicy(context: Context, draft: PolicyDraft): Operation<Policy> {
   const resource = `policy:${draft.name}`;
-  return operation({ context, event: 'policy.create', resource, who: 'admin' }, ({ known, moment, entry }) => {
-    if (known.control.policies.get(draft.name) !== null) {
+  return operation({ context, event: 'policy.create', resource, requiredRole: 'admin' }, ({ state, moment, entry }) => {
+    if (state.control.policies.get(draft.name) !== null) {
       const denied = entry('denied', { reason: 'the name is taken' });
       return refused('ALREADY_EXISTS', 'A policy of this name exists already; PUT replaces it.', denied);
     }
@@ -22,10 +22,10 @@ export function createPolicy(context: Context, draft: PolicyDraft): Operation<Po
 /** Creates or replaces. */
 export function replacePolicy(context: Context, draft: PolicyDraft): Operation<Policy> {
   const resource = `policy:${draft.name}`;
-  const targetExists = ({ control }: Workspace): boolean => control.policies.get(draft.name) !== null;
+  const targetExists = ({ control }: BatchState): boolean => control.policies.get(draft.name) !== null;
   const description = { context, event: 'policy.replace' as const, resource, who: 'admin' as const, targetExists };
-  return operation(description, ({ known, moment, entry }) => {
-    const before = known.control.policies.get(draft.name);
+  return operation(description, ({ state, moment, entry }) => {
+    const before = state.control.policies.get(draft.name);
     const policy: Policy = { ...draft, createdAt: before?.createdAt ?? moment.now };
     return succeeded(policy, entry('allowed'), [{ kind: 'putPolicy', policy }]);
   });
@@ -33,9 +33,9 @@ export function replacePolicy(context: Context, draft: PolicyDraft): Operation<P
 
 export function deletePolicy(context: Context, name: PolicyName): Operation<null> {
   return operation(
-    { context, event: 'policy.delete', resource: `policy:${name}`, who: 'admin' },
-    ({ known, entry }) => {
-      if (known.control.policies.get(name) === null) {
+    { context, event: 'policy.delete', resource: `policy:${name}`, requiredRole: 'admin' },
+    ({ state, entry }) => {
+      if (state.control.policies.get(name) === null) {
         return refused('NOT_FOUND', 'The policy does not exist.', entry('not_found'));
       }
       return succeeded(null, entry('allowed'), [{ kind: 'removePolicy', name }]);
@@ -56,14 +56,14 @@ export function simulate(
   question: { readonly agent: AgentName; readonly path: CredentialPath; readonly action: string },
 ): Operation<Simulated> {
   const { agent, path, action } = question;
-  return operation({ context, event: 'policy.simulate', resource: path, who: 'agent' }, ({ caller, known, entry }) => {
+  return operation({ context, event: 'policy.simulate', resource: path, requiredRole: 'agent' }, ({ caller, state, entry }) => {
     if (caller.kind === 'agent' && caller.agent.name !== agent) {
       const denied = entry('denied', { reason: 'an agent may simulate only for itself' });
       return refused('ACCESS_DENIED', 'An agent may simulate only for itself.', denied);
     }
-    const { policies } = known.control;
+    const { policies } = state.control;
     const decision = decide(policies, agent, action, path);
-    const isRegistered = known.control.agentByName(agent) !== null;
+    const isRegistered = state.control.agentByName(agent) !== null;
     const simulated: Simulated = {
       allowed: decision.allowed,
       policyName: decision.allowed ? decision.policyName : null,

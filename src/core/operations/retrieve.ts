@@ -6,7 +6,7 @@ import type { LeaseId } from '../names.ts';
 import { type Context, type Operation, operation, refused } from '../operation.ts';
 import type { CredentialPath } from '../path.ts';
 import type { TtlSeconds } from '../policy.ts';
-import { mayRetrieve, refuseAccess, refuseAltered, refuseMissing } from './access.ts';
+import { retrievalAccess, accessDenied, refuseAltered, notFound } from './access.ts';
 
 export interface RetrieveRequest {
   readonly path: CredentialPath;
@@ -26,17 +26,17 @@ export interface Retrieved {
 export function retrieve(context: Context, request: RetrieveRequest): Operation<Retrieved> {
   const { path, leaseId } = request;
   const keys = { credential: path, version: request.version ?? ('newest' as const) };
-  return operation({ context, event: 'credential.retrieve', resource: path, who: 'agent', keys }, (asked) => {
-    const { caller, known, moment, entry } = asked;
-    const decision = mayRetrieve(known, caller, path);
-    if (!decision.allowed) return refuseAccess(asked, decision);
+  return operation({ context, event: 'credential.retrieve', resource: path, requiredRole: 'agent', reads: keys }, (asked) => {
+    const { caller, state, moment, entry } = asked;
+    const decision = retrievalAccess(state, caller, path);
+    if (!decision.allowed) return accessDenied(asked, decision);
     const { policyName } = decision;
-    if (known.isAltered(path)) return refuseAltered(asked, policyName);
-    const credential = known.credential(path);
+    if (state.isAltered(path)) return refuseAltered(asked, policyName);
+    const credential = state.credential(path);
     const number = request.version ?? credential?.version ?? 0;
     const version =
-      credential !== null && isKept(number, credential, known.settings.versionsKept)
-        ? known.loaded.version(credential.id, number)
+      credential !== null && isKept(number, credential, state.settings.versionsKept)
+        ? state.loaded.version(credential.id, number)
         : null;
     if (credential !== null && version === null && request.version === null) {
       const reason = 'the newest value is missing from the store';
@@ -47,7 +47,7 @@ export function retrieve(context: Context, request: RetrieveRequest): Operation<
       );
     }
     if (credential === null || version === null) {
-      return refuseMissing(asked, policyName, credential === null ? 'credential' : 'version');
+      return notFound(asked, policyName, credential === null ? 'credential' : 'version');
     }
     const ttlSeconds = Math.min(decision.ttlSeconds, request.ttlSeconds ?? decision.ttlSeconds);
     const lease: Lease = {
@@ -70,16 +70,16 @@ export function retrieve(context: Context, request: RetrieveRequest): Operation<
         { kind: 'addLease', lease },
         { kind: 'countAccess', credentialId: credential.id },
       ],
-      opening: {
+      unseal: {
         content: version.content,
-        boundTo: {
+        associatedData: {
           credentialId: credential.id,
           path,
           // The newest version's type is the one in the credential's row: an edit there is found.
           type: number === credential.version ? credential.type : version.type,
           version: number,
         },
-        unreadable: () =>
+        onUnsealFailure: () =>
           refused(
             'INTEGRITY_FAILURE',
             'The stored value does not authenticate: it was altered, or sealed under another key.',

@@ -1,7 +1,7 @@
 /** Logging in with a signed challenge, and ending a session. SOURCE: interface 4.4 and 5.2; decisions, "Authentication". */
 import type { PublicKey, Session } from '../agent.ts';
 import type { EntryDraft } from '../audit.ts';
-import { Fault } from '../errors.ts';
+import { ApiError } from '../errors.ts';
 import type { AgentId, AgentName, ChallengeId, TokenHash } from '../names.ts';
 import { ADMIN } from '../names.ts';
 import { type Context, type Operation, operation, refused, succeeded } from '../operation.ts';
@@ -17,20 +17,20 @@ export interface VerifyRequest {
   /** Whether the challenge was issued to an agent that was registered then. */
   readonly wasIssuedToAgent: boolean;
   /** Null where the name was nobody's when the signature was checked. */
-  readonly checkedWith: { readonly agentId: AgentId; readonly publicKey: PublicKey } | null;
+  readonly verifiedAgainst: { readonly agentId: AgentId; readonly publicKey: PublicKey } | null;
   readonly isSignatureValid: boolean;
   /** The session's token, hashed; used only on success. */
   readonly tokenHash: TokenHash;
 }
 
-export interface LoggedIn {
+export interface LoginResult {
   readonly agentName: AgentName;
   readonly expiresAt: number;
 }
 
 /** One answer for every failure: which of them it was stands in the log alone. */
-export function authFailed(): Fault {
-  return new Fault(
+export function authFailed(): ApiError {
+  return new ApiError(
     'AUTH_FAILED',
     'Login failed: the agent is not registered, this is not its key, or the challenge has ended. Each challenge works once, for 60 seconds.',
   );
@@ -43,21 +43,21 @@ export function authFailed(): Fault {
 export function verify(
   context: Pick<Context, 'requestId' | 'remoteAddr'>,
   request: VerifyRequest,
-): Operation<LoggedIn> {
-  const { agentName, challengeId, challengeExpiresAt, checkedWith, tokenHash } = request;
+): Operation<LoginResult> {
+  const { agentName, challengeId, challengeExpiresAt, verifiedAgainst, tokenHash } = request;
   return {
-    keys: { challenge: challengeId },
+    reads: { challenge: challengeId },
     session: null,
     // Anybody can name an agent: its own share must not suffer by it.
-    origin: `address ${context.remoteAddr}`,
-    isOfStranger: true,
+    fairnessKey: `address ${context.remoteAddr}`,
+    isUnauthenticated: true,
     sizeBytes: 0,
     decide(known, { now }) {
       const agent = known.control.agentByName(agentName);
       const isExpired = now >= challengeExpiresAt;
       const isSpent = known.loaded.spentChallenges.has(challengeId);
       const isSameAgent =
-        agent !== null && agent.id === checkedWith?.agentId && agent.publicKey === checkedWith.publicKey;
+        agent !== null && agent.id === verifiedAgainst?.agentId && agent.publicKey === verifiedAgainst.publicKey;
       const reason = isExpired
         ? 'the challenge has expired'
         : isSpent
@@ -96,7 +96,7 @@ export function verify(
   };
 }
 
-export interface OwnSession {
+export interface CurrentSession {
   readonly agentName: AgentName;
   readonly expiresAt: number;
 }
@@ -104,15 +104,15 @@ export interface OwnSession {
 const NO_SESSION = 'The administrator has no session.';
 
 /** The caller's own session; not recorded. */
-export function readSession(context: Context): Operation<OwnSession> {
-  return operation({ context, event: 'session.read', resource: '*', who: 'agent' }, ({ caller }) => {
+export function readSession(context: Context): Operation<CurrentSession> {
+  return operation({ context, event: 'session.read', resource: '*', requiredRole: 'agent' }, ({ caller }) => {
     if (caller.kind === 'admin') return refused('NOT_FOUND', NO_SESSION, null);
     return succeeded({ agentName: caller.agent.name, expiresAt: caller.session.expiresAt }, null);
   });
 }
 
 export function endSession(context: Context): Operation<null> {
-  return operation({ context, event: 'session.end', resource: `agent:${ADMIN}`, who: 'agent' }, ({ caller, entry }) => {
+  return operation({ context, event: 'session.end', resource: `agent:${ADMIN}`, requiredRole: 'agent' }, ({ caller, entry }) => {
     if (caller.kind === 'admin') return refused('NOT_FOUND', NO_SESSION, entry('not_found'));
     const resource = `agent:${caller.agent.name}`;
     return succeeded(null, entry('allowed', { resource }), [

@@ -2,7 +2,7 @@
 import { Type } from 'typebox';
 import { AuditQuery, MAX_FILTER_LENGTH } from '../../api/requests.ts';
 import { AuditEntry, Verification, VerificationProgress } from '../../api/responses.ts';
-import { invalid } from '../../core/errors.ts';
+import { invalidRequest } from '../../core/errors.ts';
 import { parseActorName } from '../../core/names.ts';
 import { parseInstant } from '../../core/timestamp.ts';
 import { exportEntries, listEntries } from '../../vault/audit.ts';
@@ -18,7 +18,7 @@ const HEAD_WORDS = /^\d+ [A-Za-z0-9+/=]+ [A-Za-z0-9+/=]+$/;
 function parseFilter(text: string | undefined, field: string): string | null {
   if (text === undefined) return null;
   if (text.length < 1 || text.length > MAX_FILTER_LENGTH) {
-    throw invalid(field, `must be 1 to ${MAX_FILTER_LENGTH} characters`);
+    throw invalidRequest(field, `must be 1 to ${MAX_FILTER_LENGTH} characters`);
   }
   return text;
 }

@@ -6,7 +6,7 @@ import { CredentialQuery, CredentialsQuery, StoreRequest } from '../../api/reque
 import { CredentialMetadata, ListedCredential, RetrieveResponse, StoredCredential } from '../../api/responses.ts';
 import { parseDescription } from '../../core/agent.ts';
 import { parseValue } from '../../core/credential.ts';
-import { invalid } from '../../core/errors.ts';
+import { invalidRequest } from '../../core/errors.ts';
 import { parseCredentialType } from '../../core/names.ts';
 import { parsePath } from '../../core/path.ts';
 import { parseTtl } from '../../core/policy.ts';
@@ -52,8 +52,8 @@ export const credentialRoutes: readonly Route[] = [
     async handle({ vault, context, params, query }) {
       const path = parsePath(params['path'] ?? '');
       if (query.view !== undefined) {
-        if (query.version !== undefined) throw invalid('version', 'does not go with view=metadata');
-        if (query.ttl !== undefined) throw invalid('ttl', 'does not go with view=metadata');
+        if (query.version !== undefined) throw invalidRequest('version', 'does not go with view=metadata');
+        if (query.ttl !== undefined) throw invalidRequest('ttl', 'does not go with view=metadata');
         return { data: metadataToWire(await readCredentialMetadata(vault, context, path)) };
       }
       const version = query.version ?? null;
@@ -75,7 +75,7 @@ export const credentialRoutes: readonly Route[] = [
     data: StoredCredential,
     isRepeatable: true,
     async handle({ vault, context, body, ifNoneMatch }) {
-      if (ifNoneMatch !== undefined && ifNoneMatch.trim() !== '*') throw invalid('If-None-Match', 'may only be *');
+      if (ifNoneMatch !== undefined && ifNoneMatch.trim() !== '*') throw invalidRequest('If-None-Match', 'may only be *');
       const credential = await storeCredential(vault, context, {
         path: parsePath(body.path),
         value: parseValue(body.value),

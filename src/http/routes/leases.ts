@@ -3,7 +3,7 @@ import { Type } from 'typebox';
 import { Id } from '../../api/fields.ts';
 import { LeasesQuery, Nothing, RevokeRequest } from '../../api/requests.ts';
 import { Lease, RevokeResponse } from '../../api/responses.ts';
-import { invalid } from '../../core/errors.ts';
+import { invalidRequest } from '../../core/errors.ts';
 import { parseActorName, parseLeaseId } from '../../core/names.ts';
 import { parsePath } from '../../core/path.ts';
 import { listLeases, readLease, renewLease, revokeLease, revokeLeases } from '../../vault/leases.ts';
@@ -48,7 +48,7 @@ export const leaseRoutes: readonly Route[] = [
     isRepeatable: true,
     async handle({ vault, context, body }) {
       const request = parseHolder(body);
-      if (request.agentName === null && request.path === null) throw invalid('agent', 'give agent, path, or both');
+      if (request.agentName === null && request.path === null) throw invalidRequest('agent', 'give agent, path, or both');
       return { data: { revoked: await revokeLeases(vault, context, request) } };
     },
   }),

@@ -3,7 +3,7 @@ import { Type } from 'typebox';
 import { PolicyName } from '../../api/fields.ts';
 import { PageQuery, PolicyReplacement, PolicyRequest, SimulateRequest } from '../../api/requests.ts';
 import { Policy, Simulation } from '../../api/responses.ts';
-import { invalid } from '../../core/errors.ts';
+import { invalidRequest } from '../../core/errors.ts';
 import { parseAgentName, parsePolicyName } from '../../core/names.ts';
 import { parsePath } from '../../core/path.ts';
 import { type PolicyDraft, parsePolicy } from '../../core/policy.ts';
@@ -105,7 +105,7 @@ export const policyRoutes: readonly Route[] = [
     data: Policy,
     async handle({ vault, context, params, body }) {
       const name = params['name'] ?? '';
-      if (body.name !== undefined && body.name !== name) throw invalid('name', 'must be the one in the address');
+      if (body.name !== undefined && body.name !== name) throw invalidRequest('name', 'must be the one in the address');
       return { data: policyToWire(await replacePolicy(vault, context, toDraft(name, body))) };
     },
   }),

@@ -5,7 +5,7 @@ import { matches, type Pattern } from '../../core/pattern.ts';
 import type { Secret } from '../../core/secret.ts';
 import type { AllowedCommand } from '../allowlist.ts';
 import { checkExtraArguments } from '../arguments.ts';
-import { Refusal } from '../errors.ts';
+import { ToolError } from '../errors.ts';
 import type { HeldLeases } from '../leases.ts';
 import type { LentValues } from '../outstanding-values.ts';
 import { run } from '../run-command.ts';
@@ -63,11 +63,11 @@ export function runWithCredential({ leases, lent, commands, stopping }: Parts): 
     async call({ command: name, credentials = {}, extra_arguments = [] }, signal) {
       const command = byName.get(name);
       if (command === undefined) {
-        throw new Refusal('NOT_ALLOWED', `command: the operator allows ${[...byName.keys()].join(', ')}`);
+        throw new ToolError('NOT_ALLOWED', `command: the operator allows ${[...byName.keys()].join(', ')}`);
       }
       checkExtraArguments(command, extra_arguments);
       const paths = choose(command, new Map(Object.entries(credentials)));
-      if (running >= MOST_AT_ONCE) throw new Refusal('BUSY', `${MOST_AT_ONCE} commands run already; wait for one`);
+      if (running >= MOST_AT_ONCE) throw new ToolError('BUSY', `${MOST_AT_ONCE} commands run already; wait for one`);
       running++;
       const watch = lent.watch();
       const loans: (() => void)[] = [];
@@ -124,15 +124,15 @@ function describe({ name, description, credentials, extraArguments }: AllowedCom
 function choose(command: AllowedCommand, chosen: ReadonlyMap<string, string>): Map<string, CredentialPath> {
   for (const variable of chosen.keys()) {
     const pattern = command.credentials.get(variable);
-    if (pattern === undefined) throw new Refusal('NOT_ALLOWED', `credentials: ${command.name} takes no ${variable}`);
+    if (pattern === undefined) throw new ToolError('NOT_ALLOWED', `credentials: ${command.name} takes no ${variable}`);
   }
   return new Map(
     [...command.credentials].map(([variable, pattern]) => {
       const field = `credentials.${variable}`;
       const text = chosen.get(variable) ?? (isChoice(pattern) ? undefined : (pattern as string));
-      if (text === undefined) throw new Refusal('INVALID_REQUEST', `${field}: must be chosen, one of ${pattern}`);
+      if (text === undefined) throw new ToolError('INVALID_REQUEST', `${field}: must be chosen, one of ${pattern}`);
       const path = readPath(text, field);
-      if (!matches(pattern, path)) throw new Refusal('NOT_ALLOWED', `${field}: the operator allows ${pattern}`);
+      if (!matches(pattern, path)) throw new ToolError('NOT_ALLOWED', `${field}: the operator allows ${pattern}`);
       return [variable, path];
     }),
   );

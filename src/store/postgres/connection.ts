@@ -5,7 +5,7 @@
  */
 import type postgres from 'postgres';
 import type { Row } from '../decode-rows.ts';
-import { StoreFailure } from '../store.ts';
+import { StoreError } from '../store.ts';
 import { type Host, type PostgresAddress, sslModeFor } from './address.ts';
 import { connect, type Purpose } from './driver.ts';
 import { toFailure } from './errors.ts';
@@ -54,9 +54,9 @@ export class Connection {
     } catch (error) {
       const failures: unknown[] = error instanceof AggregateError ? error.errors : [error];
       const [first] = failures;
-      if (failures.length === 1 || !failures.every((failure) => failure instanceof StoreFailure)) throw first;
+      if (failures.length === 1 || !failures.every((failure) => failure instanceof StoreError)) throw first;
       const said = failures.map(({ message }) => message.replace(/^PostgreSQL: /, '')).join('; ');
-      throw new StoreFailure('unavailable', `PostgreSQL: no host takes writes (${said})`, {
+      throw new StoreError('unavailable', `PostgreSQL: no host takes writes (${said})`, {
         cause: failures[0]?.cause,
       });
     }
@@ -71,7 +71,7 @@ export class Connection {
       connection.close();
       const isEncrypted = sslModeFor(address, host) !== 'disable';
       throw isEncrypted && isCutOff(error)
-        ? new StoreFailure('unavailable', NO_TLS, { cause: error })
+        ? new StoreError('unavailable', NO_TLS, { cause: error })
         : toFailure(error);
     }
   }
@@ -85,7 +85,7 @@ export class Connection {
       );
       const takesWrites = row?.['is_standby'] === false && row['is_read_only'] === 'off';
       if (sessionAttributes === 'read-write' && !takesWrites)
-        throw new StoreFailure('unavailable', `PostgreSQL: ${READ_ONLY}`);
+        throw new StoreError('unavailable', `PostgreSQL: ${READ_ONLY}`);
       this.#sql = await this.#pool.reserve();
     } finally {
       clearTimeout(timer);

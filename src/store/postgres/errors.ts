@@ -1,6 +1,6 @@
 /** What errors of the driver and of PostgreSQL mean for the port. SOURCE: postgresql.org/docs/current/errcodes-appendix.html. */
 import postgres from 'postgres';
-import { StoreFailure } from '../store.ts';
+import { StoreError } from '../store.ts';
 
 /** Classes whose messages are the server's own words about itself, and hold nothing that was sent. */
 const ABOUT_THE_SERVER = new Set(['08', '25', '28', '3D', '40', '42', '53', '55', '57', '58', 'XX']);
@@ -24,16 +24,16 @@ function isConnectionError(error: unknown): error is Error & { code: string } {
  */
 export function toFailure(error: unknown, isCommitting = false): unknown {
   if (error instanceof postgres.PostgresError)
-    return new StoreFailure('unavailable', describe(error), { cause: error });
+    return new StoreError('unavailable', describe(error), { cause: error });
   const code = isConnectionError(error) ? ` (${error.code})` : '';
   // Whatever it was, the server may have heard it.
-  if (isCommitting) return new StoreFailure('unknown', `PostgreSQL: lost during a commit${code}`, { cause: error });
+  if (isCommitting) return new StoreError('unknown', `PostgreSQL: lost during a commit${code}`, { cause: error });
   if (code === '') return error;
-  return new StoreFailure('unavailable', `PostgreSQL: the connection failed${code}`, { cause: error });
+  return new StoreError('unavailable', `PostgreSQL: the connection failed${code}`, { cause: error });
 }
 
 /** The SQLSTATE of what PostgreSQL refused, or null. */
 export function sqlStateOf(error: unknown): string | null {
-  const cause = error instanceof StoreFailure ? error.cause : error;
+  const cause = error instanceof StoreError ? error.cause : error;
   return cause instanceof postgres.PostgresError ? cause.code : null;
 }

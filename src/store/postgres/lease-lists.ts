@@ -1,5 +1,5 @@
 /** The list of leases, newest first, step by step: each looks at a bounded number of them, whatever is asked for. */
-import { ENDED_LEASES_LISTED_MS, type Lease } from '../../core/lease.ts';
+import { ENDED_LEASE_RETENTION_MS, type Lease } from '../../core/lease.ts';
 import { type Row, toLease } from '../decode-rows.ts';
 import type { Counted, LeaseQuery, Listed, MarkedLeases } from '../queries.ts';
 import type { Connection } from './connection.ts';
@@ -81,7 +81,7 @@ function fitting(
   beforeSeq: number,
   limit: number,
 ): Promise<readonly Row[]> {
-  const listedAfter = now - ENDED_LEASES_LISTED_MS;
+  const listedAfter = now - ENDED_LEASE_RETENTION_MS;
   return connection.query`
     SELECT seq, id, agent_id, credential_id, agent_name, path, version, policy_name, issued_at, expires_at, revoked_at FROM leases_now l WHERE l.seq >= ${from} AND l.seq < ${beforeSeq}
       AND (${agentName}::text IS NULL OR l.agent_name = ${agentName})

@@ -1,6 +1,6 @@
 /** Loading what a turn's keys name: one statement a kind, however many keys there are. */
 
-import type { Keys } from '../../core/batch-state.ts';
+import type { ReadSet } from '../../core/batch-state.ts';
 import type { ChallengeId, CredentialId } from '../../core/names.ts';
 import { type Row, toLease, toLoadedCredential, toReply, toSession, toVersion } from '../decode-rows.ts';
 import type { Found } from '../store.ts';
@@ -21,7 +21,7 @@ interface Wanted {
   readonly versions: Map<string, { readonly path: string; readonly version: number }>;
 }
 
-function sortKeys(keys: readonly Keys[]): Wanted {
+function sortKeys(keys: readonly ReadSet[]): Wanted {
   const wanted: Wanted = {
     sessions: new Set(),
     leases: new Set(),
@@ -47,7 +47,7 @@ function sortKeys(keys: readonly Keys[]): Wanted {
 }
 
 /** Loads the union of the keys in one round trip, each row once. To be called before anything is awaited in the transaction. */
-export async function loadKeys(connection: Connection, keys: readonly Keys[]): Promise<Found> {
+export async function loadKeys(connection: Connection, keys: readonly ReadSet[]): Promise<Found> {
   const wanted = sortKeys(keys);
   const [credentials, versions, histories, sessions, leases, challenges, replies] = await Promise.all([
     loadCredentials(connection, wanted),

@@ -4,7 +4,7 @@
  * migration that leaves older nodes working says so in a line of its own, such as `-- needs 3`, the least that a node must know.
  */
 import { type Migration, readMigrations } from '../migrations.ts';
-import { StoreFailure } from '../store.ts';
+import { StoreError } from '../store.ts';
 import type { Connection } from './connection.ts';
 import { sqlStateOf } from './errors.ts';
 import { assertPrivileges } from './privileges.ts';
@@ -33,7 +33,7 @@ export async function prepareSchema(connection: Connection, mayMigrate: boolean)
   const migrations = readMigrations('postgres');
   const { number, needs } = await readSchema(connection);
   if (needs > migrations.length) {
-    throw new StoreFailure(
+    throw new StoreError(
       'unavailable',
       `the database has schema ${number}, which a Leasehold must know up to ${needs}, and this one knows up to ${migrations.length}: start a newer Leasehold`,
     );
@@ -41,7 +41,7 @@ export async function prepareSchema(connection: Connection, mayMigrate: boolean)
   if (number >= migrations.length) return [];
   if (!mayMigrate) {
     const has = number === 0 ? 'no schema of Leasehold' : `schema ${number}`;
-    throw new StoreFailure(
+    throw new StoreError(
       'unavailable',
       `the database has ${has}, this Leasehold needs ${migrations.length}, and --no-migrate is given: run npm run schema with the role that owns it`,
     );
@@ -112,7 +112,7 @@ async function migrate(connection: Connection, migrations: readonly Migration[])
     }
   } catch (error) {
     if (sqlStateOf(error) !== INSUFFICIENT_PRIVILEGE) throw error;
-    throw new StoreFailure(
+    throw new StoreError(
       'unavailable',
       'the database has no schema of Leasehold, or an old one, and this role may not make it: run npm run schema with the role that may; docs/operations.md tells how',
       { cause: error },

@@ -2,7 +2,7 @@
  * Connections for what is read beside the turns. As many as there are places; who comes more waits, and is refused when he has
  * waited for long. One that failed is not used again.
  */
-import { StoreFailure } from '../store.ts';
+import { StoreError } from '../store.ts';
 import { type Connection, within } from './connection.ts';
 import { toFailure } from './errors.ts';
 import type { Dialler } from './reconnect-throttle.ts';
@@ -51,7 +51,7 @@ export class Pool {
   }
 
   async #takePlace(): Promise<void> {
-    if (this.#isClosed) throw new StoreFailure('unavailable', 'PostgreSQL: the store was closed');
+    if (this.#isClosed) throw new StoreError('unavailable', 'PostgreSQL: the store was closed');
     if (this.#places > 0) {
       this.#places -= 1;
       return;
@@ -59,7 +59,7 @@ export class Pool {
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     const timer = setTimeout(() => {
       this.#waiting.splice(this.#waiting.indexOf(resolve), 1);
-      reject(new StoreFailure('unavailable', 'PostgreSQL: all connections for reading are in use'));
+      reject(new StoreError('unavailable', 'PostgreSQL: all connections for reading are in use'));
     }, WAITS_AT_MOST_MS);
     this.#waiting.push(resolve);
     await promise;

@@ -1,5 +1,5 @@
 /** What the service's role must be allowed, table by table: nothing more is needed, and the log can only grow. */
-import { StoreFailure } from '../store.ts';
+import { StoreError } from '../store.ts';
 import { textArray } from './array-literals.ts';
 import type { Connection } from './connection.ts';
 
@@ -66,7 +66,7 @@ export async function assertPrivileges(connection: Connection, role: string | nu
   ];
   if (lacking.length > 0) {
     const name = String(first?.['role']);
-    throw new StoreFailure(
+    throw new StoreError(
       'unavailable',
       `the role ${name} lacks ${lacking.join(', ')}: the role that owns the schema grants it with npm run schema -- --grant ${name}`,
     );
@@ -75,7 +75,7 @@ export async function assertPrivileges(connection: Connection, role: string | nu
     rows.filter((row) => row['is_granted'] === null).map((row) => `leasehold.${String(row['name'])}`),
   );
   if (gone.size > 0) {
-    throw new StoreFailure(
+    throw new StoreError(
       'unavailable',
       `the database lacks ${[...gone].join(', ')}, which its schema once had: it was altered outside. Restore a backup`,
     );

@@ -1,5 +1,5 @@
 /** What the owner of the schema does with it: brings it up to date, and lets the service's role use it. */
-import { StoreFailure } from '../store.ts';
+import { StoreError } from '../store.ts';
 import type { PostgresAddress } from './address.ts';
 import { Connection } from './connection.ts';
 import { sqlStateOf, toFailure } from './errors.ts';
@@ -36,7 +36,7 @@ export async function printSchema(address: PostgresAddress | null, grantee: stri
 /** In one transaction: a node that works meanwhile misses nothing. */
 function toGrantScript(grantee: string): string {
   const role = toIdentifier(grantee);
-  if (role === null) throw new StoreFailure('unavailable', 'the role to grant to must have a name of 1 to 63 bytes');
+  if (role === null) throw new StoreError('unavailable', 'the role to grant to must have a name of 1 to 63 bytes');
   return `BEGIN;\n${takeLock()}\n${grantsFor(role)}\nCOMMIT;`;
 }
 
@@ -47,7 +47,7 @@ async function grant(connection: Connection, grantee: string): Promise<void> {
     SELECT 1 FROM pg_class c JOIN pg_roles r ON r.oid = c.relowner
     WHERE c.relnamespace = 'leasehold'::regnamespace AND r.rolname = ${grantee} LIMIT 1`;
   if (owned.length > 0) {
-    throw new StoreFailure(
+    throw new StoreError(
       'unavailable',
       `the role ${grantee} owns the schema: the service's role must be another one`,
     );
@@ -56,7 +56,7 @@ async function grant(connection: Connection, grantee: string): Promise<void> {
     await connection.script(script);
   } catch (error) {
     if (sqlStateOf(error) !== INSUFFICIENT_PRIVILEGE) throw error;
-    throw new StoreFailure(
+    throw new StoreError(
       'unavailable',
       'this role may not grant: run npm run schema with the role that owns the schema',
       {

@@ -1,6 +1,6 @@
 /** The store on PostgreSQL, which several nodes share: turns of all of them go one after the other, under the lock of the head's row. */
 import type { AuditEntry } from '../../core/audit.ts';
-import type { Keys } from '../../core/batch-state.ts';
+import type { ReadSet } from '../../core/batch-state.ts';
 import type { CountedCredential } from '../../core/credential.ts';
 import type { Lease } from '../../core/lease.ts';
 import type { AgentId, CredentialId, TokenHash } from '../../core/names.ts';
@@ -21,7 +21,7 @@ import {
   type Head,
   type LogLocation,
   type Store,
-  StoreFailure,
+  StoreError,
   type Swept,
   type Turn,
 } from '../store.ts';
@@ -125,7 +125,7 @@ export class PostgresStore implements Store {
   }
 
   /** Waits for the turn before: the ledger never does, it opens one at a time. */
-  async openTurn(keys: readonly Keys[], knownSeq = 0): Promise<Turn> {
+  async openTurn(keys: readonly ReadSet[], knownSeq = 0): Promise<Turn> {
     const before = this.#turnClosed;
     const { promise, resolve: close } = Promise.withResolvers<void>();
     this.#turnClosed = promise;
@@ -144,7 +144,7 @@ export class PostgresStore implements Store {
   }
 
   /** Once more where the connection was lost: nothing was done on it yet, and another server may be there already. */
-  async #open(keys: readonly Keys[], knownSeq: number): Promise<Turn> {
+  async #open(keys: readonly ReadSet[], knownSeq: number): Promise<Turn> {
     const connection = await this.#turnConnection();
     const startedAt = performance.now();
     try {
@@ -166,7 +166,7 @@ export class PostgresStore implements Store {
   }
 
   async #turnConnection(): Promise<Connection> {
-    if (this.#isClosed) throw new StoreFailure('unavailable', 'PostgreSQL: the store was closed');
+    if (this.#isClosed) throw new StoreError('unavailable', 'PostgreSQL: the store was closed');
     if (this.#connection?.isOpen === true) return this.#connection;
     this.#connection = await this.#dialler.open('turns');
     await prepareTurns(this.#connection);

@@ -1,5 +1,5 @@
 /** Removing what ended long ago, in bounded steps, by one node at a time, beside the turns. */
-import { ENDED_LEASES_LISTED_MS } from '../../core/lease.ts';
+import { ENDED_LEASE_RETENTION_MS } from '../../core/lease.ts';
 import { MAX_TTL_SECONDS } from '../../core/policy.ts';
 import type { Row } from '../decode-rows.ts';
 import type { Swept } from '../store.ts';
@@ -10,7 +10,7 @@ import { EPOCHS_REMEMBERED } from './control-changes.ts';
 /** Ended sessions are told apart from unknown ones for a day. */
 const ENDED_SESSIONS_KNOWN_MS = 24 * 3600 * 1000;
 /** A mark must outlive every lease that it can cover. */
-const MARKS_KEPT_MS = MAX_TTL_SECONDS * 1000 + ENDED_LEASES_LISTED_MS;
+const MARKS_KEPT_MS = MAX_TTL_SECONDS * 1000 + ENDED_LEASE_RETENTION_MS;
 /** Any number that nobody else takes: 'swee'. */
 const SWEEP_LOCK = 0x73776565;
 
@@ -67,7 +67,7 @@ const removeMarks: Removal = (connection, now, limit) => connection.query`
 /** One that was not added up yet is a retrieval that nothing else tells of. */
 const removeLeases: Removal = (connection, now, limit) => connection.query`
   WITH gone AS (DELETE FROM leases WHERE seq IN (
-    SELECT seq FROM leases WHERE expires_at <= ${now - ENDED_LEASES_LISTED_MS}
+    SELECT seq FROM leases WHERE expires_at <= ${now - ENDED_LEASE_RETENTION_MS}
       AND seq <= (SELECT through_seq FROM access_counted) ORDER BY expires_at LIMIT ${limit}) RETURNING 1)
   SELECT count(*) AS n FROM gone`;
 

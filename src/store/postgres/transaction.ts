@@ -4,11 +4,11 @@
  * it is what the turn was opened with.
  */
 
-import type { Keys } from '../../core/batch-state.ts';
+import type { ReadSet } from '../../core/batch-state.ts';
 import type { ChallengeId, TokenHash } from '../../core/names.ts';
 import type { CredentialPath } from '../../core/path.ts';
 import type { Row } from '../decode-rows.ts';
-import { type Batch, type Head, type LastEntry, type Shared, StoreFailure, type Turn } from '../store.ts';
+import { type Batch, type Head, type LastEntry, type Shared, StoreError, type Turn } from '../store.ts';
 import { type Connection, within } from './connection.ts';
 import { readControl } from './control-changes.ts';
 import { toFailure } from './errors.ts';
@@ -27,7 +27,7 @@ const PREPARED_WITHIN_MS = 15_000;
 const WARNING = /^01/;
 
 /** @throws StoreFailure; then no turn is open */
-export async function openTurn(connection: Connection, keys: readonly Keys[], knownSeq: number): Promise<Turn> {
+export async function openTurn(connection: Connection, keys: readonly ReadSet[], knownSeq: number): Promise<Turn> {
   try {
     const opening = lockAndLoad(connection, keys, knownSeq);
     const [, heads, [state], found] = await within(connection, OPENS_WITHIN_MS, opening);
@@ -44,7 +44,7 @@ export async function openTurn(connection: Connection, keys: readonly Keys[], kn
   }
 }
 
-function lockAndLoad(connection: Connection, keys: readonly Keys[], knownSeq: number) {
+function lockAndLoad(connection: Connection, keys: readonly ReadSet[], knownSeq: number) {
   return Promise.all([
     connection.query`BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE`,
     connection.query`SELECT seq, hmac, mac, epoch FROM audit_head WHERE id = 1 FOR UPDATE`,
@@ -63,7 +63,7 @@ function lockAndLoad(connection: Connection, keys: readonly Keys[], knownSeq: nu
 /** Has what a retrieval needs ready, so that the first turn holds the lock no longer than any other. @throws StoreFailure */
 export async function prepareTurns(connection: Connection): Promise<void> {
   const challenge = '' as ChallengeId;
-  const retrieval: Keys = { credential: '' as CredentialPath, version: 'newest', session: '' as TokenHash, challenge };
+  const retrieval: ReadSet = { credential: '' as CredentialPath, version: 'newest', session: '' as TokenHash, challenge };
   try {
     await within(
       connection,
@@ -115,7 +115,7 @@ async function commit(connection: Connection, batch: Batch, before: Head | null)
     throw toFailure(error, true);
   }
   if (connection.takeNotices().some((notice) => WARNING.test(notice))) {
-    throw new StoreFailure('unknown', 'PostgreSQL: committed, but no standby has confirmed it');
+    throw new StoreError('unknown', 'PostgreSQL: committed, but no standby has confirmed it');
   }
   return { durable: Promise.resolve() };
 }

@@ -1,7 +1,7 @@
 /** Carrying a vault out of a PostgreSQL, which stays as it is, or into one. */
 
 import type { Row } from '../decode-rows.ts';
-import { StoreFailure } from '../store.ts';
+import { StoreError } from '../store.ts';
 import type { Cargo, Carrier, Records, TargetCarrier } from '../transfer.ts';
 import type { ColumnKind, Key, Table } from '../transfer-schema.ts';
 import type { PostgresAddress } from './address.ts';
@@ -131,7 +131,7 @@ export class PostgresTarget extends PostgresCarrier implements TargetCarrier {
     } catch (error) {
       target.close();
       const isTaken = sqlStateOf(error) === LOCK_NOT_AVAILABLE;
-      throw isTaken ? new StoreFailure('unavailable', 'another move into this database is under way') : error;
+      throw isTaken ? new StoreError('unavailable', 'another move into this database is under way') : error;
     }
   }
 
@@ -160,7 +160,7 @@ export class PostgresTarget extends PostgresCarrier implements TargetCarrier {
       [toJson(table, rows)],
     ).catch((error: unknown) => {
       if (sqlStateOf(error) !== UNTRANSLATABLE) throw error;
-      throw new StoreFailure('unavailable', `a text in ${name} holds U+0000, which PostgreSQL cannot hold`, {
+      throw new StoreError('unavailable', `a text in ${name} holds U+0000, which PostgreSQL cannot hold`, {
         cause: error,
       });
     });
@@ -201,7 +201,7 @@ function toJson({ columns }: Table, rows: readonly Row[]): string {
 function assertExact({ name }: Table, row: Row): void {
   for (const value of Object.values(row)) {
     if (typeof value === 'number' && !Number.isSafeInteger(value)) {
-      throw new StoreFailure('unavailable', `a number in ${name} is out of range: it was altered outside`);
+      throw new StoreError('unavailable', `a number in ${name} is out of range: it was altered outside`);
     }
   }
 }

@@ -5,7 +5,7 @@
  */
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { setImmediate } from 'node:timers/promises';
-import { StoreFailure } from '../store.ts';
+import { StoreError } from '../store.ts';
 import { uncountedAccesses } from './recover-counts.ts';
 
 /** The number of a credential's row in `access_counts`. */
@@ -101,7 +101,7 @@ export class AccessCounts {
         return;
       }
       await setImmediate();
-      if (this.#isClosed) throw new StoreFailure('unavailable', 'the store was closed');
+      if (this.#isClosed) throw new StoreError('unavailable', 'the store was closed');
     }
   }
 

@@ -1,7 +1,7 @@
 /** The thread that writes the pages of the write-ahead log into the database, over a connection of its own. */
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import { parentPort, workerData } from 'node:worker_threads';
-import { StoreFailure } from '../store.ts';
+import { StoreError } from '../store.ts';
 import { toFailure } from './database.ts';
 
 /** What is answered to every message, once the pages are written and synced; or why they are not. */
@@ -24,7 +24,7 @@ function run(): Checkpointed {
   } catch (thrown) {
     const error = toFailure(thrown);
     // A database that is busy, or can't be opened, is tried again with the next pages.
-    const isBroken = !(error instanceof StoreFailure) || error.kind === 'broken';
+    const isBroken = !(error instanceof StoreError) || error.kind === 'broken';
     return { failure: isBroken ? String(error) : null };
   }
 }

@@ -7,7 +7,7 @@
 import { extname } from 'node:path';
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { Worker } from 'node:worker_threads';
-import { StoreFailure } from '../store.ts';
+import { StoreError } from '../store.ts';
 import type { Checkpointed } from './checkpoint-worker.ts';
 
 /** Pages in the write-ahead log that are worth it: 32 MiB. */
@@ -46,7 +46,7 @@ export class Checkpointer {
   #running: Promise<void> | null = null;
   /** While whoever would write waits. Never rejects. */
   #hold: Promise<void> | null = null;
-  #failure: StoreFailure | null = null;
+  #failure: StoreError | null = null;
 
   constructor(database: DatabaseSync, file: string, options: CheckpointOptions = {}) {
     this.#database = database;
@@ -138,7 +138,7 @@ export class Checkpointer {
   }
 
   #fail(cause: unknown): void {
-    this.#failure = new StoreFailure('broken', 'the write-ahead log could not be written into the database', { cause });
+    this.#failure = new StoreError('broken', 'the write-ahead log could not be written into the database', { cause });
   }
 
   /** Has the thread write all pages that are in the log now. Where it can't even begin, they are left to the next time. */

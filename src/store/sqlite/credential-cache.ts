@@ -4,7 +4,7 @@
  */
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import type { Credential, CredentialVersion } from '../../core/credential.ts';
-import { Fifo } from '../../core/fifo-cache.ts';
+import { FifoCache } from '../../core/fifo-cache.ts';
 import type { CredentialId } from '../../core/names.ts';
 import type { CredentialPath } from '../../core/path.ts';
 import type { Authenticated, Batch } from '../store.ts';
@@ -30,7 +30,7 @@ const MAX_ENTRY_BYTES = MAX_BYTES / 100;
 const ENTRY_BYTES = 400;
 
 export class HotCredentials {
-  readonly #byPath = new Fifo<CredentialPath, HotCredential>();
+  readonly #byPath = new FifoCache<CredentialPath, HotCredential>();
   readonly #pathById = new Map<CredentialId, CredentialPath>();
   /** Changes with every commit of another connection. SOURCE: sqlite.org/pragma.html#pragma_data_version */
   readonly #dataVersion: StatementSync;
@@ -76,7 +76,7 @@ export class HotCredentials {
     if (this.#byPath.size <= MAX_CREDENTIALS && this.#bytes <= MAX_BYTES) return;
     this.#isFull = true;
     // It comes back if it is asked for.
-    this.#dropped(this.#byPath.shift());
+    this.#dropped(this.#byPath.evictOldest());
   }
 
   /** Before the batch is written: what it changes is looked for anew. */

@@ -2,7 +2,7 @@
 import { DatabaseSync } from 'node:sqlite';
 import { globMatches } from '../../core/glob.ts';
 import { type Migration, readMigrations } from '../migrations.ts';
-import { StoreFailure } from '../store.ts';
+import { StoreError } from '../store.ts';
 
 /** Marks the file as ours: 'LsHd'. */
 const APPLICATION_ID = 0x4c734864;
@@ -18,14 +18,14 @@ const SQLITE_NOTADB = 26;
 /** A failure of the store for what SQLite threw; what is no SQLite error is a bug and passes. */
 export function toFailure(error: unknown): unknown {
   if (error instanceof RangeError && 'code' in error && error.code === 'ERR_OUT_OF_RANGE') {
-    return new StoreFailure('unavailable', 'SQLite: a number in the database is out of range: it was altered outside', {
+    return new StoreError('unavailable', 'SQLite: a number in the database is out of range: it was altered outside', {
       cause: error,
     });
   }
   if (!(error instanceof Error) || !('errcode' in error) || typeof error.errcode !== 'number') return error;
   const code = error.errcode & PRIMARY_CODE;
   const isBroken = code === SQLITE_IOERR || code === SQLITE_CORRUPT || code === SQLITE_NOTADB;
-  return new StoreFailure(isBroken ? 'broken' : 'unavailable', `SQLite: ${error.message}`, { cause: error });
+  return new StoreError(isBroken ? 'broken' : 'unavailable', `SQLite: ${error.message}`, { cause: error });
 }
 
 /**
@@ -71,14 +71,14 @@ export function defineFunctions(database: DatabaseSync): void {
  */
 function beginLogAnew(database: DatabaseSync, file: string): void {
   const { busy } = database.prepare('PRAGMA wal_checkpoint(TRUNCATE)').get() ?? {};
-  if (busy !== 0) throw new StoreFailure('unavailable', `${file} is in use by another program; end that first`);
+  if (busy !== 0) throw new StoreError('unavailable', `${file} is in use by another program; end that first`);
 }
 
 /** What SQLite says, with the file, and with what to do where that is known. */
 export function atOpening(file: string, failure: unknown): unknown {
-  if (!(failure instanceof StoreFailure) || failure.cause === undefined) return failure;
+  if (!(failure instanceof StoreError) || failure.cause === undefined) return failure;
   const mend = failure.kind === 'broken' ? ' It is damaged or no database: restore a backup.' : '';
-  return new StoreFailure(failure.kind, `${file}: ${failure.message}.${mend}`, { cause: failure.cause });
+  return new StoreError(failure.kind, `${file}: ${failure.message}.${mend}`, { cause: failure.cause });
 }
 
 function pragma(database: DatabaseSync, name: string): number {
@@ -90,11 +90,11 @@ function assertOurs(database: DatabaseSync, file: string, latest: number): void 
   const mark = pragma(database, 'application_id');
   const tables = Number(database.prepare('SELECT count(*) AS n FROM sqlite_schema').get()?.['n']);
   if (mark !== APPLICATION_ID && (mark !== 0 || tables > 0)) {
-    throw new StoreFailure('unavailable', `${file} is a database of another program`);
+    throw new StoreError('unavailable', `${file} is a database of another program`);
   }
   const isAt = pragma(database, 'user_version');
   if (isAt > latest) {
-    throw new StoreFailure(
+    throw new StoreError(
       'unavailable',
       `the database has schema ${isAt}, this Leasehold knows up to ${latest}: start the newer Leasehold that wrote it`,
     );
@@ -124,7 +124,7 @@ export function inTransaction<T>(database: DatabaseSync, work: () => T): T {
 
 export function isBusy(error: unknown): boolean {
   return (
-    error instanceof StoreFailure &&
+    error instanceof StoreError &&
     error.cause instanceof Error &&
     'errcode' in error.cause &&
     (Number(error.cause.errcode) & PRIMARY_CODE) === SQLITE_BUSY

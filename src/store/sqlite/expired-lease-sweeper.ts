@@ -5,7 +5,7 @@
  * looked through stays for as long as it would have lasted: lists and looks leave it out by its end.
  */
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
-import { ENDED_LEASES_LISTED_MS } from '../../core/lease.ts';
+import { ENDED_LEASE_RETENTION_MS } from '../../core/lease.ts';
 
 /** Ordinals in a span: some hundred microseconds to look through. */
 const SPAN_SEQS = 1024;
@@ -45,7 +45,7 @@ export class EndedLeases {
     if (span === null) return null;
     const [low, high] = [span * SPAN_SEQS, (span + 1) * SPAN_SEQS];
     const most = Math.min(limit, BATCH_ROWS);
-    const removed = Number(this.#remove.run({ low, high, endedBy: now - ENDED_LEASES_LISTED_MS, limit: most }).changes);
+    const removed = Number(this.#remove.run({ low, high, endedBy: now - ENDED_LEASE_RETENTION_MS, limit: most }).changes);
     if (removed === most) this.#wait({ span, dueAt: now });
     else this.#waitForRest(span, now, low, high);
     return removed;
@@ -65,7 +65,7 @@ export class EndedLeases {
     }
     const lease = this.#next.get(this.#frontier * SPAN_SEQS);
     // What was issued lately ended lately, and so did all that were issued later.
-    if (lease === undefined || Number(lease['issued_at']) > now - ENDED_LEASES_LISTED_MS) return null;
+    if (lease === undefined || Number(lease['issued_at']) > now - ENDED_LEASE_RETENTION_MS) return null;
     const span = Math.floor(Number(lease['seq']) / SPAN_SEQS);
     this.#frontier = span + 1;
     return span;
@@ -78,7 +78,7 @@ export class EndedLeases {
       // More may come into the log's last span; it ends later than now.
       ...(isOpen === 0 ? [] : [now]),
     ];
-    if (ends.length > 0) this.#wait({ span, dueAt: Math.min(...ends) + ENDED_LEASES_LISTED_MS });
+    if (ends.length > 0) this.#wait({ span, dueAt: Math.min(...ends) + ENDED_LEASE_RETENTION_MS });
   }
 
   #wait(waiting: WaitingSpan): void {

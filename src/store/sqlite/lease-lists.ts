@@ -1,6 +1,6 @@
 /** The list of leases, newest first, step by step: each looks at a bounded number of leases, whatever is asked for. */
 import type { DatabaseSync } from 'node:sqlite';
-import { ENDED_LEASES_LISTED_MS, type Lease, type LeaseStatus } from '../../core/lease.ts';
+import { ENDED_LEASE_RETENTION_MS, type Lease, type LeaseStatus } from '../../core/lease.ts';
 import { toLease } from '../decode-rows.ts';
 import type { Counted, LeaseQuery, Listed, MarkedLeases } from '../queries.ts';
 import { SPAN_SEQS, spanOf } from './lease-blocks.ts';
@@ -137,7 +137,7 @@ function allOf(columns: Readonly<Record<string, string | null>>, rule: string, o
 
 function toFilter({ agentId, agentName, path, status, now }: LeaseQuery): Filter {
   const rule = status === null ? LISTED : STATUS_RULES[status];
-  const listedAfter = now - ENDED_LEASES_LISTED_MS;
+  const listedAfter = now - ENDED_LEASE_RETENTION_MS;
   return allOf({ agent_name: agentName, agent_id: agentId, path }, rule, {
     ...(rule.includes(':now') ? { now } : {}),
     ...(rule.includes(':listedAfter') ? { listedAfter } : {}),

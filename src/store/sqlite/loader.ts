@@ -1,6 +1,6 @@
 /** Loading what a turn's keys name. */
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
-import type { Keys } from '../../core/batch-state.ts';
+import type { ReadSet } from '../../core/batch-state.ts';
 import type { Credential, CredentialVersion } from '../../core/credential.ts';
 import type { CredentialId } from '../../core/names.ts';
 import type { CredentialPath } from '../../core/path.ts';
@@ -56,7 +56,7 @@ export class KeyLoader {
   }
 
   /** Loads the union of the keys; each row once. */
-  load(keys: readonly Keys[]): LoadedKeys {
+  load(keys: readonly ReadSet[]): LoadedKeys {
     // WHY a transaction: outside of one, each statement takes and drops the file's lock, two system calls.
     this.#database.exec('BEGIN');
     try {
@@ -68,7 +68,7 @@ export class KeyLoader {
     }
   }
 
-  #load(keys: readonly Keys[]): LoadedKeys {
+  #load(keys: readonly ReadSet[]): LoadedKeys {
     const found: Filling<Found> = {
       credentials: [],
       versions: [],
@@ -107,7 +107,7 @@ export class KeyLoader {
 
   #loadCredential(
     path: CredentialPath,
-    { version, history }: Keys,
+    { version, history }: ReadSet,
     seen: Map<CredentialPath, Seen | null>,
     found: Filling<Found>,
   ): void {

@@ -1,7 +1,7 @@
 /** A lock between processes: an exclusive transaction on an empty database, which the operating system ends with the process. */
 import { existsSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
-import { StoreFailure } from '../store.ts';
+import { StoreError } from '../store.ts';
 import { atOpening, BUSY_TIMEOUT_MS, isBusy, toFailure } from './database.ts';
 
 /** A command that checks whether the lock is taken holds it for a moment: it must not keep a service from starting. */
@@ -66,7 +66,7 @@ export function assertUnused(file: string): void {
   } catch (error) {
     // Opening the database says what else is wrong with it.
     if (isBusy(toFailure(error))) {
-      throw new StoreFailure('unavailable', `${file} is in use by another program; end that first`);
+      throw new StoreError('unavailable', `${file} is in use by another program; end that first`);
     }
   } finally {
     database.close();

@@ -3,7 +3,7 @@
  * replaced is lost when the process ends, and no write fails.
  */
 import { statSync } from 'node:fs';
-import { StoreFailure } from '../store.ts';
+import { StoreError } from '../store.ts';
 
 interface OpenedFile {
   readonly path: string;
@@ -26,7 +26,7 @@ export class OpenedFiles {
   assertInPlace(): void {
     for (const file of this.#files) {
       if (isInPlace(file)) continue;
-      throw new StoreFailure('broken', `${file.path} was removed or replaced under the running service`);
+      throw new StoreError('broken', `${file.path} was removed or replaced under the running service`);
     }
   }
 }

@@ -1,6 +1,6 @@
 /** The store on one SQLite file. The process owns the file: a turn needs no lock but the transaction of its commit. */
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
-import type { Keys } from '../../core/batch-state.ts';
+import type { ReadSet } from '../../core/batch-state.ts';
 import type { AgentId, CredentialId, TokenHash } from '../../core/names.ts';
 import { toAgent, toPolicy, toSession } from '../decode-rows.ts';
 import type { AuditFilter, CredentialPlace, CredentialQuery, LeaseQuery, MarkedLeases } from '../queries.ts';
@@ -118,7 +118,7 @@ export class SqliteStore implements Store {
   }
 
   /** Waits for the turn before: the ledger never does, it opens one at a time. */
-  async openTurn(keys: readonly Keys[]): Promise<Turn> {
+  async openTurn(keys: readonly ReadSet[]): Promise<Turn> {
     const before = this.#turnClosed;
     const { promise, resolve: close } = Promise.withResolvers<void>();
     this.#turnClosed = promise;

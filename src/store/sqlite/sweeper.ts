@@ -1,6 +1,6 @@
 /** Removing what ended long ago, in steps that are bounded in rows and in time. Every removal finds its rows by an index. */
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
-import { ENDED_LEASES_LISTED_MS } from '../../core/lease.ts';
+import { ENDED_LEASE_RETENTION_MS } from '../../core/lease.ts';
 import { MAX_TTL_SECONDS } from '../../core/policy.ts';
 import type { Swept } from '../store.ts';
 import { inTransaction } from './database.ts';
@@ -10,7 +10,7 @@ import { LeaseSpanSweeper } from './lease-blocks.ts';
 /** Ended sessions are told apart from unknown ones for a day. */
 const ENDED_SESSIONS_KNOWN_MS = 24 * 3600 * 1000;
 /** A mark must outlive every lease that it can cover. */
-const MARKS_KEPT_MS = MAX_TTL_SECONDS * 1000 + ENDED_LEASES_LISTED_MS;
+const MARKS_KEPT_MS = MAX_TTL_SECONDS * 1000 + ENDED_LEASE_RETENTION_MS;
 
 /** The commit, which writes the pages that were touched, comes on top: about as much again. */
 const STEP_MS = 2;

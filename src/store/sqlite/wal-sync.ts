@@ -7,7 +7,7 @@
 import { close, closeSync, constants, fdatasync, fsyncSync, openSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { promisify } from 'node:util';
-import { type LastEntry, StoreFailure } from '../store.ts';
+import { type LastEntry, StoreError } from '../store.ts';
 import { OpenedFiles } from './opened-files.ts';
 
 /** Resolves when all that was written to the open file is on disk. */
@@ -31,7 +31,7 @@ export class WalSync {
   #anchored: Pick<LastEntry, 'seq' | 'hmac'> | null = null;
   #running: Promise<void> | null = null;
   #next: Promise<void> | null = null;
-  #failure: StoreFailure | null = null;
+  #failure: StoreError | null = null;
 
   /** For the write-ahead log of the database, which must have one already. */
   constructor(databaseFile: string, syncFile: SyncFile = promisify(fdatasync), anchor: AnchorEntry | null = null) {
@@ -112,8 +112,8 @@ export class WalSync {
     }
   }
 
-  #fail(what: string, cause: unknown): StoreFailure {
-    this.#failure ??= cause instanceof StoreFailure ? cause : new StoreFailure('broken', what, { cause });
+  #fail(what: string, cause: unknown): StoreError {
+    this.#failure ??= cause instanceof StoreError ? cause : new StoreError('broken', what, { cause });
     return this.#failure;
   }
 }

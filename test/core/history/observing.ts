@@ -2,7 +2,7 @@
 import type { Agent } from '../../../src/core/agent.ts';
 import type { EntryDraft } from '../../../src/core/audit.ts';
 import type { Credential } from '../../../src/core/credential.ts';
-import { isListed, type Lease, type RevocationMark, statusOf } from '../../../src/core/lease.ts';
+import { isWithinRetention, type Lease, type BulkRevocation, statusOf } from '../../../src/core/lease.ts';
 import type { Outcome } from '../../../src/core/operation.ts';
 import type { Metadata } from '../../../src/core/operations/credentials.ts';
 import type { Simulated } from '../../../src/core/operations/policies.ts';
@@ -26,12 +26,12 @@ function plainLease({ seq, agentId, credentialId, ...lease }: Lease, now: number
 }
 
 /** The reply as the caller gets it, null for a refusal. */
-export function observe({ command, now }: Ask, { answer, opening }: Outcome<unknown>, shelf: Shelf): unknown {
+export function observe({ command, now }: Ask, { answer, unseal }: Outcome<unknown>, shelf: Shelf): unknown {
   if ('fault' in answer) return null;
   const { reply } = answer;
   switch (command.kind) {
     case 'retrieve': {
-      const content = opening?.content;
+      const content = unseal?.content;
       return { value: content instanceof Secret ? content.reveal() : null, expiresAt: (reply as Retrieved).expiresAt };
     }
     case 'store':
@@ -61,11 +61,11 @@ export function observe({ command, now }: Ask, { answer, opening }: Outcome<unkn
       return agent;
     }
     case 'revokeMany':
-      return reply === null ? 0 : shelf.countEnded(reply as RevocationMark);
+      return reply === null ? 0 : shelf.countEnded(reply as BulkRevocation);
     case 'listLeases': {
       const { agentId } = reply as { agentId: string | null };
       const own = shelf.leases().filter((lease) => agentId === null || lease.agentId === agentId);
-      return own.filter((lease) => isListed(lease, now)).map(({ id }) => id);
+      return own.filter((lease) => isWithinRetention(lease, now)).map(({ id }) => id);
     }
     default:
       return reply;

@@ -1,7 +1,7 @@
 /** Which operation of `src/core` serves a command. */
 import type { PublicKey } from '../../../src/core/agent.ts';
 import { parseValue } from '../../../src/core/credential.ts';
-import { Fault } from '../../../src/core/errors.ts';
+import { ApiError } from '../../../src/core/errors.ts';
 import type { ActorName, AgentId, CredentialId, LeaseId, TokenHash } from '../../../src/core/names.ts';
 import { parseAgentName, parseCredentialType, parsePolicyName } from '../../../src/core/names.ts';
 import type { Operation } from '../../../src/core/operation.ts';
@@ -46,12 +46,12 @@ export function toOperation(ask: Ask): Operation<unknown> {
         type: command.type === null ? undefined : parseCredentialType(command.type),
         description: command.description ?? undefined,
         onlyIfNew: command.onlyIfNew,
-        freshId: fresh as CredentialId,
+        newId: fresh as CredentialId,
       });
     case 'remove':
       return credentials.remove(context, parsePath(command.path));
     case 'look':
-      return credentials.look(context, parsePath(command.path));
+      return credentials.readMetadata(context, parsePath(command.path));
     case 'list':
       return credentials.list(context);
     case 'createPolicy':
@@ -67,7 +67,7 @@ export function toOperation(ask: Ask): Operation<unknown> {
         `policy:${command.name}`,
         (known) =>
           known.control.policies.get(parsePolicyName(command.name)) ??
-          new Fault('NOT_FOUND', 'The policy does not exist.'),
+          new ApiError('NOT_FOUND', 'The policy does not exist.'),
       );
     case 'readAudit':
       return adminRead(context, 'audit.list', '*', () => null);
@@ -88,7 +88,7 @@ export function toOperation(ask: Ask): Operation<unknown> {
         challengeId: ask.challenge.id,
         challengeExpiresAt: ask.challenge.expiresAt,
         wasIssuedToAgent: ask.challenge.boundTo !== null,
-        checkedWith: ask.checked && { agentId: ask.checked.agentId, publicKey: keyOf(ask.checked.agentId) },
+        verifiedAgainst: ask.checked && { agentId: ask.checked.agentId, publicKey: keyOf(ask.checked.agentId) },
         isSignatureValid: ask.checked?.isValid ?? false,
         tokenHash: fresh as TokenHash,
       });

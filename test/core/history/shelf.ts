@@ -1,10 +1,10 @@
 /** What a store does, in arrays: keeps rows, and finds what a turn's keys name. Nothing is decided here. */
 import type { Session } from '../../../src/core/agent.ts';
-import { type Keys, Loaded } from '../../../src/core/batch-state.ts';
+import { type ReadSet, LoadedRows } from '../../../src/core/batch-state.ts';
 import type { Change } from '../../../src/core/change.ts';
 import type { CountedCredential, CredentialVersion } from '../../../src/core/credential.ts';
-import type { KeptReply } from '../../../src/core/idempotency.ts';
-import { type Lease, marked, type RevocationMark } from '../../../src/core/lease.ts';
+import type { IdempotencyRecord } from '../../../src/core/idempotency.ts';
+import { type Lease, applyRevocation, type BulkRevocation } from '../../../src/core/lease.ts';
 import type { ChallengeId, CredentialId } from '../../../src/core/names.ts';
 import type { Operation } from '../../../src/core/operation.ts';
 
@@ -18,20 +18,20 @@ export class Shelf {
   versions: VersionRow[] = [];
   sessions: Session[] = [];
   readonly spent: ChallengeId[] = [];
-  replies: KeptReply[] = [];
+  replies: IdempotencyRecord[] = [];
   #leases: Lease[] = [];
-  readonly #marks: RevocationMark[] = [];
+  readonly #marks: BulkRevocation[] = [];
 
   /** Every lease as the marks leave it, oldest first. */
   leases(): Lease[] {
-    return this.#leases.map((lease) => this.#marks.reduce(marked, lease));
+    return this.#leases.map((lease) => this.#marks.reduce(applyRevocation, lease));
   }
 
   /** How many leases the mark ended, whatever came after it. */
-  countEnded(mark: RevocationMark): number {
+  countEnded(mark: BulkRevocation): number {
     const earlier = this.#marks.filter(({ seq }) => seq < mark.seq);
-    const before = this.#leases.map((lease) => earlier.reduce(marked, lease));
-    return before.filter((lease) => marked(lease, mark) !== lease).length;
+    const before = this.#leases.map((lease) => earlier.reduce(applyRevocation, lease));
+    return before.filter((lease) => applyRevocation(lease, mark) !== lease).length;
   }
 
   versionsOf(id: CredentialId): CredentialVersion[] {
@@ -39,23 +39,23 @@ export class Shelf {
   }
 
   /** What the operations of a turn need. */
-  load(operations: readonly Operation<unknown>[]): Loaded {
-    const loaded = new Loaded();
+  load(operations: readonly Operation<unknown>[]): LoadedRows {
+    const loaded = new LoadedRows();
     const leases = this.leases();
-    for (const { keys, session: tokenHash } of operations) {
-      const credential = this.credentials.find(({ path }) => path === keys.credential);
-      if (credential !== undefined) this.#loadCredential(loaded, credential, keys);
+    for (const { reads, session: tokenHash } of operations) {
+      const credential = this.credentials.find(({ path }) => path === reads.credential);
+      if (credential !== undefined) this.#loadCredential(loaded, credential, reads);
       for (const session of this.sessions) {
         if (session.tokenHash === tokenHash) loaded.sessions.set(session.tokenHash, session);
       }
-      for (const lease of leases) if (lease.id === keys.lease) loaded.leases.set(lease.id, lease);
-      for (const id of this.spent) if (id === keys.challenge) loaded.spentChallenges.add(id);
-      for (const reply of this.replies) if (reply.id === keys.idempotency) loaded.keptReplies.set(reply.id, reply);
+      for (const lease of leases) if (lease.id === reads.lease) loaded.leases.set(lease.id, lease);
+      for (const id of this.spent) if (id === reads.challenge) loaded.spentChallenges.add(id);
+      for (const reply of this.replies) if (reply.id === reads.idempotency) loaded.keptReplies.set(reply.id, reply);
     }
     return loaded;
   }
 
-  #loadCredential(loaded: Loaded, { accessCount, ...credential }: CountedCredential, keys: Keys): void {
+  #loadCredential(loaded: LoadedRows, { accessCount, ...credential }: CountedCredential, keys: ReadSet): void {
     const { id, path } = credential;
     loaded.credentials.set(path, credential);
     const number = keys.version === 'newest' ? credential.version : keys.version;

@@ -2,11 +2,11 @@
  * The rules of `src/core` at work: histories decided in turns on a workspace, as the ledger does it, on a shelf instead of a
  * disk. What every command came to is kept for the claims.
  */
-import type { Presented } from '../../../src/core/agent.ts';
+import type { Authentication } from '../../../src/core/agent.ts';
 import type { EntryDraft } from '../../../src/core/audit.ts';
-import { type Settings, Workspace } from '../../../src/core/batch-state.ts';
+import { type VaultSettings, BatchState } from '../../../src/core/batch-state.ts';
 import type { Change } from '../../../src/core/change.ts';
-import { Control } from '../../../src/core/control.ts';
+import { ControlState } from '../../../src/core/control.ts';
 import type { AgentId, AgentName, ChallengeId, LeaseId, TokenHash } from '../../../src/core/names.ts';
 import type { Operation, Outcome } from '../../../src/core/operation.ts';
 import { CHALLENGE_LIFE_MS } from '../../../src/core/operations/sessions.ts';
@@ -26,7 +26,7 @@ export interface Challenge {
 export interface Ask {
   readonly command: Command;
   readonly now: number;
-  readonly presented: Presented;
+  readonly presented: Authentication;
   readonly lease: LeaseId;
   /** An id that nothing has yet, for whatever the command makes. */
   readonly fresh: string;
@@ -50,18 +50,18 @@ const STRANGER = 'hash-of-nothing' as TokenHash;
 const SEVEN_DAYS = 7 * 24 * 3600 * 1000;
 
 export class World {
-  readonly control = new Control([], []);
+  readonly control = new ControlState([], []);
   readonly shelf = new Shelf();
   readonly happened: Happening[] = [];
   /** Of all sessions that were ever opened, the last one first. */
-  readonly tokens: Extract<Presented, { kind: 'session' }>[] = [];
+  readonly tokens: Extract<Authentication, { kind: 'session' }>[] = [];
   readonly #challenges: Challenge[] = [];
-  readonly #settings: Settings;
+  readonly #settings: VaultSettings;
   #seq = 0;
   #ids = 0;
   now = START;
 
-  constructor(settings: Settings) {
+  constructor(settings: VaultSettings) {
     this.#settings = settings;
   }
 
@@ -95,7 +95,7 @@ export class World {
 
   #decide(asks: readonly Ask[], isKept: boolean): Happening[] {
     const operations = asks.map((ask): Operation<unknown> => toOperation(ask));
-    const workspace = new Workspace(this.control, this.shelf.load(operations), this.#settings);
+    const workspace = new BatchState(this.control, this.shelf.load(operations), this.#settings);
     let seq = this.#seq;
     const outcomes = operations.map((operation): Outcome<unknown> => {
       const outcome = operation.decide(workspace, { now: this.now, seq: seq + 1 });
@@ -139,21 +139,21 @@ export class World {
     };
   }
 
-  #presented(by: number): Presented {
+  #presented(by: number): Authentication {
     if (by === 0) return { kind: 'admin' };
-    const stranger: Presented = { kind: 'session', tokenHash: STRANGER, agentName: 'a' as AgentName };
+    const stranger: Authentication = { kind: 'session', tokenHash: STRANGER, agentName: 'a' as AgentName };
     if (by === 1) return stranger;
     const alive = this.tokens.filter((token) => this.#isAlive(token));
     const [some, at] = by < 5 && alive.length > 0 ? [alive, by - 2] : [this.tokens, Math.abs(by - 5)];
     return some[at % Math.max(1, some.length)] ?? stranger;
   }
 
-  #isAlive(presented: Presented & { kind: 'session' }): boolean {
+  #isAlive(presented: Authentication & { kind: 'session' }): boolean {
     const session = this.shelf.sessions.find(({ tokenHash }) => tokenHash === presented.tokenHash);
     return session !== undefined && this.now < session.expiresAt && this.control.agentById(session.agentId) !== null;
   }
 
-  #lease(lease: number, presented: Presented): LeaseId | undefined {
+  #lease(lease: number, presented: Authentication): LeaseId | undefined {
     const all = this.shelf.leases().reverse();
     // By the name, so that one who was registered again is tried with what another had.
     const name: string = presented.kind === 'admin' ? 'admin' : presented.agentName;
