@@ -43,9 +43,9 @@ export interface CallerLookup {
 export const MAX_DESCRIPTION_LENGTH = 1024;
 
 /** Who presents this. UNAUTHENTICATED for what is no session, or a deregistered agent's; SESSION_EXPIRED for one that has ended. */
-export function identify(register: CallerLookup, presented: Authentication, now: number): Caller | ApiError {
-  if (presented.kind === 'admin') return presented;
-  const session = register.session(presented.tokenHash);
+export function identify(register: CallerLookup, authentication: Authentication, now: number): Caller | ApiError {
+  if (authentication.kind === 'admin') return authentication;
+  const session = register.session(authentication.tokenHash);
   return identifySession(session, session === null ? null : register.agentById(session.agentId), now);
 }
 

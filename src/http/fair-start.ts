@@ -24,15 +24,15 @@ const PRESENT_MS = 100;
 const LARGE_BODY_BYTES = 64 * 1024;
 const MAX_LARGE_BODIES = 2;
 
-export function callerKey({ presented, ip }: FastifyRequest): string {
-  if (presented === null) return `address ${networkOf(ip ?? 'local')}`;
-  return presented.kind === 'admin' ? 'admin' : `agent ${presented.agentName}`;
+export function callerKey({ authentication, ip }: FastifyRequest): string {
+  if (authentication === null) return `address ${networkOf(ip ?? 'local')}`;
+  return authentication.kind === 'admin' ? 'admin' : `agent ${authentication.agentName}`;
 }
 
 /** In credits. */
-function costOf({ presented, raw }: FastifyRequest): number {
+function costOf({ authentication, raw }: FastifyRequest): number {
   const bytes = Math.min(bodyLength(raw), MAX_BODY_BYTES);
-  return (presented === null ? UNAUTHENTICATED_COST : 1) + bytes / BYTES_PER_CREDIT;
+  return (authentication === null ? UNAUTHENTICATED_COST : 1) + bytes / BYTES_PER_CREDIT;
 }
 
 interface Account {

@@ -95,25 +95,25 @@ async function handle(
     const answer = await row.handle({ ...call, status: status(), prove: () => proofFor(request, prove) });
     return send(request, reply, row, answer);
   }
-  const { presented } = request;
-  if (presented === null) throw new Error('a guarded route was reached without a caller');
+  const { authentication } = request;
+  if (authentication === null) throw new Error('a guarded route was reached without a caller');
   const preconditions = preconditionsOf(request.raw);
-  const context: Context = { authentication: presented, requestId, remoteAddr, ...(preconditions === null ? {} : { preconditions }) };
+  const context: Context = { authentication, requestId, remoteAddr, ...(preconditions === null ? {} : { preconditions }) };
   checkSchemas(row, request);
   return send(request, reply, row, await row.handle(withIdempotency(row, request, toCall(vault, request, context))));
 }
 
 /** Rejects an agent at a route of the administrator's before anything of its request is read, and records that. */
 export function checkRight(vault: Vault, request: FastifyRequest, done: (error?: Error) => void): void {
-  const { presented, id: requestId } = request;
+  const { authentication, id: requestId } = request;
   const { adminEvent } = request.routeOptions.config;
-  if (presented === null) throw new Error('a guarded route was reached without a caller');
-  if (adminEvent === undefined || presented.kind === 'admin') {
+  if (authentication === null) throw new Error('a guarded route was reached without a caller');
+  if (adminEvent === undefined || authentication.kind === 'admin') {
     done();
     return;
   }
   const { name } = request.params as Record<string, string>;
-  const context: Context = { authentication: presented, requestId, remoteAddr: addressOf(request) };
+  const context: Context = { authentication, requestId, remoteAddr: addressOf(request) };
   refuseAgent(vault, context, adminEvent, name).then(() => done(), done);
 }
 

@@ -68,7 +68,7 @@ const OVERLOADED = new ApiError('UNAVAILABLE', 'The service has more to do than 
 
 declare module 'fastify' {
   interface FastifyRequest {
-    presented: Authentication | null;
+    authentication: Authentication | null;
     token: string;
   }
   interface FastifyContextConfig {
@@ -116,7 +116,7 @@ export function createServer(parts: HttpParts): HttpServer {
   limitPipelining(app.server);
   answerHalfClosed(app.server);
 
-  app.decorateRequest('presented', null);
+  app.decorateRequest('authentication', null);
   app.decorateRequest('token', '');
   const order = new RequestOrder();
   const starts = new FairStart();
@@ -137,15 +137,15 @@ export function createServer(parts: HttpParts): HttpServer {
         if (request.routeOptions.config.isPublic === true) return start(done);
         request.token = bearerToken(request.raw);
         const found = authenticate(parts.vault, request.token);
-        if (typeof found === 'function') return start(() => found().then((presented) => admit(presented), done));
+        if (typeof found === 'function') return start(() => found().then((authentication) => admit(authentication), done));
         admit(found);
       } catch (error) {
         const thrown = toError(error);
         start(() => done(thrown));
       }
     });
-    function admit(presented: Authentication): void {
-      request.presented = presented;
+    function admit(authentication: Authentication): void {
+      request.authentication = authentication;
       connections.keep(request.raw.socket);
       start(() => checkRight(parts.vault, request, done));
     }

@@ -69,7 +69,7 @@ export class Queue {
   add(waiting: Waiting): void {
     const { fairnessKey, sizeBytes, isUnauthenticated } = waiting.operation;
     if (isUnauthenticated === true && this.#strangers >= MAX_STRANGERS) throw OVERFULL;
-    const own = this.#lines.get(fairnessKey) ?? { origin, waiting: [], bytes: 0 };
+    const own = this.#lines.get(fairnessKey) ?? { origin: fairnessKey, waiting: [], bytes: 0 };
     for (;;) {
       const lacks = this.#length >= MAX_WAITING ? 'length' : 'bytes';
       if (lacks === 'bytes' && this.#bytes + sizeBytes <= MAX_WAITING_BYTES) break;

@@ -84,11 +84,11 @@ export class AgentBudgets {
 /** As `charge`, for a caller that may be the administrator. */
 export function withBudget<T>(
   budget: HourlyBudget,
-  { presented }: Pick<Context, 'presented'>,
+  { authentication }: Pick<Context, 'authentication'>,
   amount: number,
   now: number,
   work: () => Promise<T>,
 ): Promise<T> {
-  if (presented.kind === 'admin') return work();
-  return budget.charge(presented.agentName, amount, now, work);
+  if (authentication.kind === 'admin') return work();
+  return budget.charge(authentication.agentName, amount, now, work);
 }

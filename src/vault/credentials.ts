@@ -28,7 +28,7 @@ export async function retrieveCredential(
 export async function storeCredential(
   vault: Vault,
   context: Context,
-  request: Omit<StoreRequest, 'freshId'>,
+  request: Omit<StoreRequest, 'newId'>,
 ): Promise<Credential> {
   const operation = store(context, { ...request, newId: newCredentialId() });
   const { ledger, budgets, clock } = vault;

@@ -14,11 +14,11 @@ export type RequestTexts = readonly string[];
  */
 export function toIdempotency(
   { keys }: Pick<Vault, 'keys'>,
-  presented: Authentication,
+  authentication: Authentication,
   key: IdempotencyKey,
   request: RequestTexts,
 ): Idempotency {
-  const name = presented.kind === 'session' ? presented.agentName : ADMIN;
+  const name = authentication.kind === 'session' ? authentication.agentName : ADMIN;
   return {
     id: rowMac(keys.row, 'idempotency', [name, key]) as IdempotencyId,
     requestMac: rowMac(keys.row, 'request', request),

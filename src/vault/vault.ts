@@ -36,13 +36,13 @@ export function authenticate(vault: Vault, token: string): Authentication | (() 
   const tokenHash = hashToken(token);
   const cached = ledger.memory.sessions.get(tokenHash);
   // WHY the agent too: the session may be cached before this node has heard of the agent, which another node registered.
-  if (cached !== null && hasAgent(vault, cached)) return toPresented(vault, tokenHash, cached);
+  if (cached !== null && hasAgent(vault, cached)) return toAuthentication(vault, tokenHash, cached);
   if (isSameText(tokenHash, adminTokenHash)) return { kind: 'admin' };
   return async () => {
     const session = await findSession(ledger.memory, store, keys, tokenHash);
     // Its agent may have been registered on another node just now.
     if (session !== null && !hasAgent(vault, session)) await ledger.refresh();
-    return toPresented(vault, tokenHash, session);
+    return toAuthentication(vault, tokenHash, session);
   };
 }
 
@@ -50,7 +50,7 @@ function hasAgent({ ledger }: Vault, { agentId }: Session): boolean {
   return ledger.memory.control.agentById(agentId) !== null;
 }
 
-function toPresented({ ledger, clock }: Vault, tokenHash: TokenHash, session: Session | null): Authentication {
+function toAuthentication({ ledger, clock }: Vault, tokenHash: TokenHash, session: Session | null): Authentication {
   const agent = session === null ? null : ledger.memory.control.agentById(session.agentId);
   const caller = identifySession(session, agent, clock.now());
   if (caller instanceof ApiError) throw caller;

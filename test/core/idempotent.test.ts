@@ -56,7 +56,7 @@ function known({ agentId = 'agent-1', expiresAt = NOW + 1e9 } = {}): BatchState 
 }
 
 function storing(context: Context, path = 'prod/key', onlyIfNew = false): Operation<Credential> {
-  const more = { type: undefined, description: undefined, onlyIfNew, freshId: 'fresh' as CredentialId };
+  const more = { type: undefined, description: undefined, onlyIfNew, newId: 'fresh' as CredentialId };
   return withIdempotency(context, store(context, { path: parsePath(path), value: new Secret('hidden'), ...more }));
 }
 

@@ -17,7 +17,7 @@ import { plainState } from './history/observing.ts';
 import { play, World } from './history/world.ts';
 
 const SETTINGS = { adminMayRetrieve: true, versionsKept: 10 };
-const BY_ADMIN = { presented: { kind: 'admin' }, requestId: 'r', remoteAddr: null } as const;
+const BY_ADMIN = { authentication: { kind: 'admin' }, requestId: 'r', remoteAddr: null } as const;
 const LEASE = '0190c5f2-7e3a-7b1c-8d2e-0123456789ab' as LeaseId;
 const PATH = parsePath('prod/db');
 

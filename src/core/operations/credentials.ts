@@ -27,8 +27,8 @@ export function store(context: Context, request: StoreRequest): Operation<Creden
     context,
     event: 'credential.store' as const,
     resource: path,
-    who: 'agent' as const,
-    keys: { credential: path },
+    requiredRole: 'agent' as const,
+    reads: { credential: path },
     sizeBytes: value.reveal().length,
   };
   return operation(description, (asked) => {

@@ -23,7 +23,7 @@ export function createPolicy(context: Context, draft: PolicyDraft): Operation<Po
 export function replacePolicy(context: Context, draft: PolicyDraft): Operation<Policy> {
   const resource = `policy:${draft.name}`;
   const targetExists = ({ control }: BatchState): boolean => control.policies.get(draft.name) !== null;
-  const description = { context, event: 'policy.replace' as const, resource, who: 'admin' as const, targetExists };
+  const description = { context, event: 'policy.replace' as const, resource, requiredRole: 'admin' as const, targetExists };
   return operation(description, ({ state, moment, entry }) => {
     const before = state.control.policies.get(draft.name);
     const policy: Policy = { ...draft, createdAt: before?.createdAt ?? moment.now };

@@ -12,13 +12,13 @@ import type { Question } from './plain.ts';
 import { type Ask, World } from './world.ts';
 
 function toQuestion(ask: Ask): Question {
-  const { command, now, presented, lease, fresh, challenge, checked } = ask;
-  const isAdmin = presented.kind === 'admin';
+  const { command, now, authentication, lease, fresh, challenge, checked } = ask;
+  const isAdmin = authentication.kind === 'admin';
   return {
     command,
     now,
-    token: isAdmin ? 'admin' : presented.tokenHash,
-    ownName: isAdmin ? 'admin' : presented.agentName,
+    token: isAdmin ? 'admin' : authentication.tokenHash,
+    ownName: isAdmin ? 'admin' : authentication.agentName,
     lease,
     fresh,
     value: storedBy(ask),
@@ -37,7 +37,7 @@ function holdAgainstModel({ turns, ...settings }: History): string[] {
       const said = model.answer(toQuestion(ask));
       assert.deepEqual({ code, reply, entry: plainEntry(entry) }, said, JSON.stringify(ask));
       const some = ask.command.kind === 'revokeMany' && Number(reply) > 0 ? ' some' : '';
-      outcomes.push(`${ask.presented.kind} ${ask.command.kind} ${code}${some}`);
+      outcomes.push(`${ask.authentication.kind} ${ask.command.kind} ${code}${some}`);
     }
     assert.deepEqual(plainState(world), model.state(world.now));
   }

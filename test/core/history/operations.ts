@@ -25,12 +25,12 @@ const keyOf = (id: string): PublicKey => `key of ${id}` as PublicKey;
 /** The name that a request about an agent's leases is about: its own, where it says nobody's. */
 function holderOf(ask: Ask, agent: string | null): string | null {
   if (agent !== OWN) return agent;
-  return ask.presented.kind === 'session' ? ask.presented.agentName : 'admin';
+  return ask.authentication.kind === 'session' ? ask.authentication.agentName : 'admin';
 }
 
 export function toOperation(ask: Ask): Operation<unknown> {
-  const { command, presented, fresh } = ask;
-  const context = { presented, requestId: `request ${fresh}`, remoteAddr: '192.0.2.1' };
+  const { command, authentication, fresh } = ask;
+  const context = { authentication, requestId: `request ${fresh}`, remoteAddr: '192.0.2.1' };
   switch (command.kind) {
     case 'retrieve':
       return retrieve(context, {

@@ -26,7 +26,7 @@ export interface Challenge {
 export interface Ask {
   readonly command: Command;
   readonly now: number;
-  readonly presented: Authentication;
+  readonly authentication: Authentication;
   readonly lease: LeaseId;
   /** An id that nothing has yet, for whatever the command makes. */
   readonly fresh: string;
@@ -125,21 +125,21 @@ export class World {
   #resolve(command: Command): Ask {
     const fresh = this.#freshId();
     const challenge = this.#challenges['challenge' in command ? command.challenge : 0];
-    const presented = this.#presented('by' in command ? command.by : 1);
+    const authentication = this.#authentication('by' in command ? command.by : 1);
     const agent = 'name' in command ? this.control.agentByName(command.name as AgentName) : null;
     const isValid = command.kind === 'verify' && command.isSigned && challenge?.boundTo === agent?.id;
     return {
       command,
       now: this.now,
-      presented,
-      lease: this.#lease('lease' in command ? command.lease : 0, presented) ?? (this.#freshId() as LeaseId),
+      authentication,
+      lease: this.#lease('lease' in command ? command.lease : 0, authentication) ?? (this.#freshId() as LeaseId),
       fresh,
       challenge: challenge ?? { id: this.#freshId() as ChallengeId, expiresAt: this.now + 1, boundTo: null },
       checked: agent === null ? null : { agentId: agent.id, isValid },
     };
   }
 
-  #presented(by: number): Authentication {
+  #authentication(by: number): Authentication {
     if (by === 0) return { kind: 'admin' };
     const stranger: Authentication = { kind: 'session', tokenHash: STRANGER, agentName: 'a' as AgentName };
     if (by === 1) return stranger;
@@ -148,15 +148,15 @@ export class World {
     return some[at % Math.max(1, some.length)] ?? stranger;
   }
 
-  #isAlive(presented: Authentication & { kind: 'session' }): boolean {
-    const session = this.shelf.sessions.find(({ tokenHash }) => tokenHash === presented.tokenHash);
+  #isAlive(authentication: Authentication & { kind: 'session' }): boolean {
+    const session = this.shelf.sessions.find(({ tokenHash }) => tokenHash === authentication.tokenHash);
     return session !== undefined && this.now < session.expiresAt && this.control.agentById(session.agentId) !== null;
   }
 
-  #lease(lease: number, presented: Authentication): LeaseId | undefined {
+  #lease(lease: number, authentication: Authentication): LeaseId | undefined {
     const all = this.shelf.leases().reverse();
     // By the name, so that one who was registered again is tried with what another had.
-    const name: string = presented.kind === 'admin' ? 'admin' : presented.agentName;
+    const name: string = authentication.kind === 'admin' ? 'admin' : authentication.agentName;
     const own = all.filter(({ agentName }) => agentName === name);
     const some = lease < 3 && own.length > 0 ? own : all;
     return some[lease % Math.max(1, some.length)]?.id;
