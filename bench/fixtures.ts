@@ -7,13 +7,13 @@ import { DatabaseSync } from 'node:sqlite';
 import type { AuditEntry } from '../src/core/audit.ts';
 import { DEFAULT_TYPE } from '../src/core/names.ts';
 import { Secret } from '../src/core/secret.ts';
-import { headMac, linkEntry } from '../src/crypto/chain.ts';
+import { entryMac, headMac } from '../src/crypto/chain.ts';
 import { deriveKeys, parseRootKey, type VaultKeys } from '../src/crypto/keys.ts';
 import { newAgentId, newCredentialId, newEntryId, newLeaseId } from '../src/crypto/random.ts';
 import { seal } from '../src/crypto/sealing.ts';
 import { hashToken } from '../src/crypto/tokens.ts';
-import { signAgent, signCredential, signPolicy, signSession } from '../src/ledger/authenticated-rows.ts';
-import { readMemory, type Tip } from '../src/ledger/vault-state.ts';
+import { macAgent, macCredential, macPolicy, macSession } from '../src/ledger/authenticated-rows.ts';
+import { type ChainTip, readMemory } from '../src/ledger/vault-state.ts';
 import { SqliteStore } from '../src/store/sqlite/store.ts';
 import type { Store, StoredChange } from '../src/store/store.ts';
 import { benchAgent, benchPath, benchPolicy, benchPublicKey, benchToken, randomBelow, VALUE } from './targets.ts';
@@ -34,7 +34,7 @@ const SESSION_MS = 24 * 3600 * 1000;
 interface Vault {
   readonly store: Store;
   readonly keys: VaultKeys;
-  tip: Tip;
+  tip: ChainTip;
 }
 
 /** The service must have created the vault and stopped. */
@@ -84,13 +84,13 @@ async function write(
 
 async function commit(
   vault: Vault,
-  tip: Tip,
+  tip: ChainTip,
   entries: AuditEntry[],
   changes: StoredChange[],
   isAwaited: boolean,
 ): Promise<void> {
   const head = { ...tip, mac: headMac(vault.keys.audit, tip.seq, tip.hmac) };
-  const transaction = await vault.store.openTurn([]);
+  const transaction = await vault.store.begin([]);
   const { durable } = await transaction.commit({ entries, head, changes, accesses: new Map() });
   vault.tip = tip;
   if (isAwaited) await durable;
@@ -104,13 +104,13 @@ function agentChanges(keys: VaultKeys, index: number, now: number): StoredChange
   const tokenHash = hashToken(benchToken(index));
   const session = { tokenHash, agentId: id, issuedAt: now, expiresAt: now + SESSION_MS };
   return [
-    { kind: 'putAgent', agent: signAgent(keys.row, agent) },
-    { kind: 'putSession', session: signSession(keys.row, session) },
+    { kind: 'putAgent', agent: macAgent(keys.row, agent) },
+    { kind: 'putSession', session: macSession(keys.row, session) },
   ];
 }
 
 function policyChanges(keys: VaultKeys, index: number, now: number): StoredChange[] {
-  return [{ kind: 'putPolicy', policy: signPolicy(keys.row, { ...benchPolicy(index), createdAt: now }) }];
+  return [{ kind: 'putPolicy', policy: macPolicy(keys.row, { ...benchPolicy(index), createdAt: now }) }];
 }
 
 function credentialChanges(keys: VaultKeys, index: number, now: number): StoredChange[] {
@@ -120,7 +120,7 @@ function credentialChanges(keys: VaultKeys, index: number, now: number): StoredC
   return [
     {
       kind: 'putCredential',
-      credential: signCredential(keys.row, { id, path, type, description: '', ...times, version }),
+      credential: macCredential(keys.row, { id, path, type, description: '', ...times, version }),
     },
     { kind: 'addVersion', credentialId: id, version: { version, type, createdAt: now }, sealed },
   ];
@@ -134,7 +134,7 @@ async function writeEntries(vault: Vault, sizes: Sizes): Promise<void> {
     let { hmac } = vault.tip;
     const entries = batch.map((index): AuditEntry => {
       const entry = retrievalEntry(index + 1, timestamp, sizes);
-      hmac = linkEntry(vault.keys.audit, hmac, entry);
+      hmac = entryMac(vault.keys.audit, hmac, entry);
       return { ...entry, hmac };
     });
     const seq = vault.tip.seq + entries.length;

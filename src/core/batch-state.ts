@@ -7,7 +7,7 @@ import type { Change } from './change.ts';
 import type { ControlState } from './control.ts';
 import type { Credential, CredentialVersion } from './credential.ts';
 import type { IdempotencyId, IdempotencyRecord } from './idempotency.ts';
-import { type Lease, applyRevocation } from './lease.ts';
+import { applyRevocation, type Lease } from './lease.ts';
 import type { AgentId, ChallengeId, CredentialId, LeaseId, TokenHash } from './names.ts';
 import type { CredentialPath } from './path.ts';
 

@@ -2,7 +2,7 @@
 import type { Agent, Session } from './agent.ts';
 import type { Credential, CredentialVersion } from './credential.ts';
 import type { IdempotencyRecord } from './idempotency.ts';
-import type { Lease, BulkRevocation } from './lease.ts';
+import type { BulkRevocation, Lease } from './lease.ts';
 import type { AgentId, AgentName, ChallengeId, CredentialId, LeaseId, PolicyName, TokenHash } from './names.ts';
 import type { CredentialPath } from './path.ts';
 import type { Policy } from './policy.ts';

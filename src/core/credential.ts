@@ -61,8 +61,10 @@ function utf8Length(text: string): number {
 
 /** @throws INVALID_REQUEST */
 export function parseValue(text: string): Secret {
-  if (!text.isWellFormed()) throw invalidRequest('value', 'must be well-formed Unicode: half of a surrogate pair is none');
+  if (!text.isWellFormed())
+    throw invalidRequest('value', 'must be well-formed Unicode: half of a surrogate pair is none');
   const bytes = text.length > MAX_VALUE_BYTES ? text.length : utf8Length(text);
-  if (bytes < 1 || bytes > MAX_VALUE_BYTES) throw invalidRequest('value', `must be 1 to ${MAX_VALUE_BYTES} bytes of UTF-8`);
+  if (bytes < 1 || bytes > MAX_VALUE_BYTES)
+    throw invalidRequest('value', `must be 1 to ${MAX_VALUE_BYTES} bytes of UTF-8`);
   return new Secret(text);
 }

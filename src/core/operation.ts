@@ -2,9 +2,9 @@
  * What an operation is: one pure, synchronous function from what is known, who asks and the time to an outcome. No I/O, no
  * clock, no randomness, no await. A refusal is an outcome like any other, so that it is recorded.
  */
-import { actorName, type Caller, identify, type Authentication } from './agent.ts';
+import { type Authentication, actorName, type Caller, identify } from './agent.ts';
 import type { AuditResult, EntryDraft, EventType } from './audit.ts';
-import type { ReadSet, BatchState } from './batch-state.ts';
+import type { BatchState, ReadSet } from './batch-state.ts';
 import type { Change } from './change.ts';
 import type { AssociatedData, Sealed } from './credential.ts';
 import { ApiError, type ApiErrorCode, type ErrorInfo } from './errors.ts';

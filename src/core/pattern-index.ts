@@ -2,7 +2,7 @@
 import { LengthMultiset } from './length-multiset.ts';
 import type { PolicyName } from './names.ts';
 import type { CredentialPath } from './path.ts';
-import { type PathRange, type Pattern, matchingPatterns, toRanges } from './pattern.ts';
+import { matchingPatterns, type PathRange, type Pattern, toRanges } from './pattern.ts';
 import type { Policy } from './policy.ts';
 
 /** INVARIANT: smallest `maxTtlSeconds` first, then the name in code-point order. The first one decides. */

@@ -4,7 +4,7 @@
  */
 import type { Brand } from './brand.ts';
 import { invalidRequest } from './errors.ts';
-import { pathViolation, type CredentialPath } from './path.ts';
+import { type CredentialPath, pathViolation } from './path.ts';
 
 export type Pattern = Brand<string, 'Pattern'>;
 

@@ -1,7 +1,7 @@
 /** The HMACs of the audit log: the link of each entry to the one before, and the head record's own. SOURCE: docs/formats.md. */
 import { createHmac, type KeyObject } from 'node:crypto';
-import { canonicalEntry, canonicalHead, GENESIS_MAC, type EntryWithoutMac } from '../core/audit.ts';
-import { isSameText } from './keys.ts';
+import { canonicalEntry, canonicalHead, type EntryWithoutMac, GENESIS_MAC } from '../core/audit.ts';
+import { timingSafeEqualText } from './keys.ts';
 
 /** A place in the chain: an entry's sequence number, MAC and time. */
 export interface ChainPoint {
@@ -14,7 +14,7 @@ export interface ChainPoint {
 export const CHAIN_START: ChainPoint = { seq: 0, hmac: GENESIS_MAC, timestamp: null };
 
 /** Base64 of HMAC-SHA256(K, previous link as 32 bytes ‖ canonical bytes). `previous` is base64 too. */
-export function linkEntry(auditKey: KeyObject, previous: string, entry: EntryWithoutMac): string {
+export function entryMac(auditKey: KeyObject, previous: string, entry: EntryWithoutMac): string {
   return createHmac('sha256', auditKey).update(previous, 'base64').update(canonicalEntry(entry)).digest('base64');
 }
 
@@ -24,5 +24,5 @@ export function headMac(auditKey: KeyObject, seq: number, hmac: string): string 
 }
 
 export function isHeadAuthentic(auditKey: KeyObject, head: { seq: number; hmac: string; mac: string }): boolean {
-  return isSameText(headMac(auditKey, head.seq, head.hmac), head.mac);
+  return timingSafeEqualText(headMac(auditKey, head.seq, head.hmac), head.mac);
 }

@@ -11,7 +11,7 @@ const BODY_BYTES = 10;
 const MAC_BYTES = 6;
 const FLAG_BIT = 0x20;
 
-export interface KnownChallenge {
+export interface DecodedChallenge {
   /** Milliseconds since 1970. */
   readonly issuedAt: number;
   readonly wasIssuedToAgent: boolean;
@@ -34,7 +34,7 @@ function toUuid(bytes: Buffer): ChallengeId {
   return parts.join('-') as ChallengeId;
 }
 
-export function newChallengeId(key: KeyObject, issuedAt: number, isForAgent: boolean): ChallengeId {
+export function encodeChallengeId(key: KeyObject, issuedAt: number, isForAgent: boolean): ChallengeId {
   const body = Buffer.alloc(BODY_BYTES);
   body.writeUIntBE(issuedAt, 0, 6);
   randomBytes(4).copy(body, 6);
@@ -45,7 +45,7 @@ export function newChallengeId(key: KeyObject, issuedAt: number, isForAgent: boo
 }
 
 /** Null for an invented id. */
-export function readChallengeId(key: KeyObject, id: ChallengeId): KnownChallenge | null {
+export function decodeChallengeId(key: KeyObject, id: ChallengeId): DecodedChallenge | null {
   const bytes = Buffer.from(id.replaceAll('-', ''), 'hex');
   const body = bytes.subarray(0, BODY_BYTES);
   if (!timingSafeEqual(macOf(key, 'id', body).subarray(0, MAC_BYTES), bytes.subarray(BODY_BYTES))) return null;
@@ -57,6 +57,6 @@ export function readChallengeId(key: KeyObject, id: ChallengeId): KnownChallenge
  * The 32 bytes to be signed, bound to the immutable id of the agent: a name that was registered again can't answer an old
  * challenge. For a name that is nobody's, `boundTo` is the name itself.
  */
-export function nonceOf(key: KeyObject, id: ChallengeId, boundTo: string): Buffer {
+export function deriveNonce(key: KeyObject, id: ChallengeId, boundTo: string): Buffer {
   return createHmac('sha256', key).update('nonce').update(id).update(boundTo).digest();
 }

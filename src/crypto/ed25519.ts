@@ -4,8 +4,8 @@ import { promisify } from 'node:util';
 import type { PublicKey } from '../core/agent.ts';
 import { invalidRequest } from '../core/errors.ts';
 import { FifoCache } from '../core/fifo-cache.ts';
-import { decodeBase64 } from './keys.ts';
-import { Gate } from './semaphore.ts';
+import { decodeStrictBase64 } from './keys.ts';
+import { Semaphore } from './semaphore.ts';
 
 const PUBLIC_KEY_BYTES = 32;
 const SIGNATURE_BYTES = 64;
@@ -63,13 +63,16 @@ function isOnCurve(withoutSign: Uint8Array): boolean {
 
 /** @throws INVALID_REQUEST for what is not base64 of 32 bytes, for points of small order, and for no point of the curve. */
 export function parsePublicKey(text: string): PublicKey {
-  const bytes = decodeBase64(text);
+  const bytes = decodeStrictBase64(text);
   if (bytes?.length !== PUBLIC_KEY_BYTES)
     throw invalidRequest('public_key', 'must be base64 of the 32 raw bytes of an Ed25519 key');
   const withoutSign = Uint8Array.from(bytes);
   withoutSign[31] = (withoutSign[31] ?? 0) & 0x7f;
   if (!isCanonical(withoutSign) || SMALL_ORDER.has(Buffer.from(withoutSign).toString('hex'))) {
-    throw invalidRequest('public_key', 'is not a usable Ed25519 key: a point of small order, or not in its one spelling');
+    throw invalidRequest(
+      'public_key',
+      'is not a usable Ed25519 key: a point of small order, or not in its one spelling',
+    );
   }
   if (!isOnCurve(withoutSign)) throw invalidRequest('public_key', 'is not a point of the curve Ed25519');
   return text as PublicKey;
@@ -90,7 +93,7 @@ function toKeyObject(publicKey: PublicKey): KeyObject {
 }
 
 /** A key that nobody holds, for checking what claims to be from nobody: it costs the same. */
-export const DECOY_KEY = Buffer.from(
+export const DUMMY_PUBLIC_KEY = Buffer.from(
   'd75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511b',
   'hex',
 ).toString('base64') as PublicKey;
@@ -99,7 +102,7 @@ export const DECOY_KEY = Buffer.from(
  * Two for each thread of the pool: all are busy, and a turn's sync, which is done there too, waits for two checks and not for
  * all of a crowd's.
  */
-const checks = new Gate(8);
+const verifySemaphore = new Semaphore(8);
 
 /** Checks off the loop, in Node's thread pool. A signature of another length is not valid. */
 export function isSignatureValid(publicKey: PublicKey, message: Uint8Array, signature: Uint8Array): Promise<boolean> {
@@ -111,5 +114,5 @@ export function isSignatureValid(publicKey: PublicKey, message: Uint8Array, sign
         resolve(error === null && isValid && isLengthRight),
       );
     });
-  return checks.pass(check);
+  return verifySemaphore.run(check);
 }

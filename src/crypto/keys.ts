@@ -58,18 +58,18 @@ export function importAuditKey(text: string): VaultKeys['audit'] {
 
 /** The 32 bytes of a root key file: base64, with or without one line end. Null where it is not that. */
 export function parseRootKey(text: string): Uint8Array | null {
-  const bytes = decodeBase64(text.replace(/\r?\n$/, ''));
+  const bytes = decodeStrictBase64(text.replace(/\r?\n$/, ''));
   return bytes?.length === ROOT_KEY_BYTES ? bytes : null;
 }
 
 /** Strict base64: what does not re-encode to itself is refused with null. */
-export function decodeBase64(text: string): Uint8Array | null {
+export function decodeStrictBase64(text: string): Uint8Array | null {
   const bytes = Buffer.from(text, 'base64');
   return bytes.toString('base64') === text ? bytes : null;
 }
 
 /** Whether two texts are the same, in constant time for texts of one length. */
-export function isSameText(a: string, b: string): boolean {
+export function timingSafeEqualText(a: string, b: string): boolean {
   const left = Buffer.from(a);
   const right = Buffer.from(b);
   return left.length === right.length && timingSafeEqual(left, right);

@@ -4,7 +4,7 @@
  * authenticates the anchor of the log, which lies in a file.
  */
 import { createHmac, type KeyObject } from 'node:crypto';
-import { isSameText } from './keys.ts';
+import { timingSafeEqualText } from './keys.ts';
 
 export type RowFields = readonly (string | number | readonly string[])[];
 
@@ -19,5 +19,5 @@ export function rowMac(rowKey: KeyObject, kind: RowKind, fields: RowFields): str
 }
 
 export function isRowAuthentic(rowKey: KeyObject, kind: RowKind, fields: RowFields, mac: string): boolean {
-  return isSameText(rowMac(rowKey, kind, fields), mac);
+  return timingSafeEqualText(rowMac(rowKey, kind, fields), mac);
 }

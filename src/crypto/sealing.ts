@@ -14,11 +14,11 @@ const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 
 /** As long as a header. */
-const ROOM = '\0'.repeat(HEADER_BYTES);
+const HEADER_PLACEHOLDER = '\0'.repeat(HEADER_BYTES);
 
 function associatedBytes(header: Uint8Array, bound: AssociatedData): Buffer {
   const text = JSON.stringify(['leasehold-value-v1', bound.credentialId, bound.path, bound.type, bound.version]);
-  const bytes = Buffer.from(ROOM + text);
+  const bytes = Buffer.from(HEADER_PLACEHOLDER + text);
   bytes.set(header);
   return bytes;
 }
@@ -34,7 +34,7 @@ export function seal(keys: VaultKeys, value: Secret, bound: AssociatedData): Sea
 }
 
 /** Null where it does not authenticate: altered, moved from elsewhere, of another format, or under another key. */
-export function open(keys: VaultKeys, sealed: Sealed, bound: AssociatedData): Secret | null {
+export function unseal(keys: VaultKeys, sealed: Sealed, bound: AssociatedData): Secret | null {
   if (sealed.length < HEADER_BYTES + NONCE_BYTES + TAG_BYTES || sealed[0] !== FORMAT_VERSION) return null;
   if (!keys.sealKeyId.every((byte, index) => sealed[1 + index] === byte)) return null;
   const header = sealed.subarray(0, HEADER_BYTES);

@@ -34,7 +34,8 @@ export function defaultError(code: keyof typeof MESSAGES): ApiError {
 /** The fault that was meant, or null for a bug. */
 export function toApiError(error: unknown): ApiError | null {
   if (error instanceof ApiError) return error;
-  if (isStoreFailure(error)) return new ApiError('UNAVAILABLE', 'The storage does not answer. Try again in a second.', 1);
+  if (isStoreFailure(error))
+    return new ApiError('UNAVAILABLE', 'The storage does not answer. Try again in a second.', 1);
   const status = error instanceof Error && 'statusCode' in error ? error.statusCode : undefined;
   if (status === 413) return defaultError('PAYLOAD_TOO_LARGE');
   if (status === 415) return defaultError('UNSUPPORTED_MEDIA_TYPE');

@@ -6,7 +6,7 @@
 import type { EventEmitter } from 'node:events';
 import type { IncomingMessage } from 'node:http';
 import type { FastifyRequest } from 'fastify';
-import { networkOf } from '../vault/login-throttle.ts';
+import { addressPrefix } from '../vault/login-throttle.ts';
 
 /** A credit is about 60 µs of work: a small request of an authenticated caller. */
 const CREDITS_PER_MS = 16;
@@ -25,7 +25,7 @@ const LARGE_BODY_BYTES = 64 * 1024;
 const MAX_LARGE_BODIES = 2;
 
 export function callerKey({ authentication, ip }: FastifyRequest): string {
-  if (authentication === null) return `address ${networkOf(ip ?? 'local')}`;
+  if (authentication === null) return `address ${addressPrefix(ip ?? 'local')}`;
   return authentication.kind === 'admin' ? 'admin' : `agent ${authentication.agentName}`;
 }
 

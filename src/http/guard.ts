@@ -36,7 +36,8 @@ export function checkFraming({ headers, httpVersion }: IncomingMessage): void {
 
 /** The parser takes more versions than are spoken here. @throws INVALID_REQUEST */
 export function checkVersion({ httpVersion }: IncomingMessage): void {
-  if (httpVersion !== '1.1' && httpVersion !== '1.0') throw new ApiError('INVALID_REQUEST', 'version: must be HTTP/1.1');
+  if (httpVersion !== '1.1' && httpVersion !== '1.0')
+    throw new ApiError('INVALID_REQUEST', 'version: must be HTTP/1.1');
 }
 
 /** `name` in lower case. */
@@ -68,7 +69,10 @@ export function checkHost(request: IncomingMessage, rule: HostRule | null): void
   const literal = name.startsWith('[') && name.endsWith(']') ? name.slice(1, -1) : name;
   const isLiteral = isIP(literal) === (name.startsWith('[') ? 6 : 4);
   if (name === 'localhost' || isLiteral || rule.names.has(name)) return;
-  throw new ApiError('MISDIRECTED_REQUEST', 'Host: must be localhost, an IP address, or a name given with --public-name');
+  throw new ApiError(
+    'MISDIRECTED_REQUEST',
+    'Host: must be localhost, an IP address, or a name given with --public-name',
+  );
 }
 
 /** The token of `Authorization: Bearer …`. @throws UNAUTHENTICATED where there is none, INVALID_REQUEST for two headers */

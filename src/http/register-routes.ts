@@ -98,7 +98,12 @@ async function handle(
   const { authentication } = request;
   if (authentication === null) throw new Error('a guarded route was reached without a caller');
   const preconditions = preconditionsOf(request.raw);
-  const context: Context = { authentication, requestId, remoteAddr, ...(preconditions === null ? {} : { preconditions }) };
+  const context: Context = {
+    authentication,
+    requestId,
+    remoteAddr,
+    ...(preconditions === null ? {} : { preconditions }),
+  };
   checkSchemas(row, request);
   return send(request, reply, row, await row.handle(withIdempotency(row, request, toCall(vault, request, context))));
 }

@@ -4,8 +4,8 @@ import type { Agent } from '../core/agent.ts';
 import type { CountedCredential } from '../core/credential.ts';
 import { type Lease, statusOf } from '../core/lease.ts';
 import type { Policy } from '../core/policy.ts';
-import type { CountedMetadata } from '../vault/credentials.ts';
-import type { SeenLease } from '../vault/leases.ts';
+import type { MetadataWithCount } from '../vault/credentials.ts';
+import type { LeaseAt } from '../vault/leases.ts';
 import type { Verification, VerificationProgress } from '../vault/verification/verifier.ts';
 
 let lastAt = Number.NaN;
@@ -29,7 +29,7 @@ export const credentialToWire = (credential: CountedCredential): api.ListedCrede
   access_count: credential.accessCount,
 });
 
-export const metadataToWire = ({ credential, versions }: CountedMetadata): api.CredentialMetadata => ({
+export const metadataToWire = ({ credential, versions }: MetadataWithCount): api.CredentialMetadata => ({
   ...credentialToWire(credential),
   versions: versions.map(({ version, createdAt }) => ({ version, created_at: toTimestamp(createdAt) })),
 });
@@ -50,7 +50,7 @@ export const agentToWire = (agent: Agent): api.Agent => ({
   registered_at: toTimestamp(agent.registeredAt),
 });
 
-export const leaseToWire = ({ lease, now }: SeenLease): api.Lease => ({
+export const leaseToWire = ({ lease, now }: LeaseAt): api.Lease => ({
   lease_id: lease.id,
   agent_name: lease.agentName,
   path: lease.path,
@@ -69,12 +69,12 @@ export function verificationToWire(verification: Verification): api.Verification
     const { entries, firstEntry, lastEntry } = verification;
     return { valid: true, entries, first_entry: firstEntry, last_entry: lastEntry };
   }
-  const { breakAtEntry, breakAtTimestamp, why } = verification;
+  const { breakAtEntry, breakAtTimestamp, reason } = verification;
   return {
     valid: false,
     break_at_entry: breakAtEntry,
     break_at_timestamp: breakAtTimestamp,
-    message: `The audit chain is broken at entry ${breakAtEntry}: ${why}.`,
+    message: `The audit chain is broken at entry ${breakAtEntry}: ${reason}.`,
   };
 }
 

@@ -26,7 +26,7 @@ import {
   setTimeouts,
   writeClientError,
 } from './connections.ts';
-import { defaultError, toErrorAnswer, toApiError } from './errors.ts';
+import { defaultError, toApiError, toErrorAnswer } from './errors.ts';
 import { callerKey, FairStart, LargeBodies, MAX_BODY_BYTES } from './fair-start.ts';
 import {
   bearerToken,
@@ -43,7 +43,7 @@ import { isNotModified } from './preconditions.ts';
 import { addRoutes, checkRight } from './register-routes.ts';
 import { limitPipelining, RequestOrder } from './request-order.ts';
 import type { ProveService } from './route.ts';
-import { routingError, isEncodedRoute } from './routing-errors.ts';
+import { isEncodedRoute, routingError } from './routing-errors.ts';
 import { parseJson } from './strict-json.ts';
 import { closeUnread, hasUnreadBody } from './unread-body.ts';
 import { VALIDATOR } from './validation.ts';
@@ -137,7 +137,8 @@ export function createServer(parts: HttpParts): HttpServer {
         if (request.routeOptions.config.isPublic === true) return start(done);
         request.token = bearerToken(request.raw);
         const found = authenticate(parts.vault, request.token);
-        if (typeof found === 'function') return start(() => found().then((authentication) => admit(authentication), done));
+        if (typeof found === 'function')
+          return start(() => found().then((authentication) => admit(authentication), done));
         admit(found);
       } catch (error) {
         const thrown = toError(error);

@@ -51,27 +51,27 @@ const replyFields = (reply: IdempotencyRecord): RowFields => [
   reply.expiresAt,
 ];
 
-export const signAgent = (key: RowKey, agent: Agent): Authenticated<Agent> => ({
+export const macAgent = (key: RowKey, agent: Agent): Authenticated<Agent> => ({
   ...agent,
   mac: rowMac(key, 'agent', agentFields(agent)),
 });
 
-export const signPolicy = (key: RowKey, policy: Policy): Authenticated<Policy> => ({
+export const macPolicy = (key: RowKey, policy: Policy): Authenticated<Policy> => ({
   ...policy,
   mac: rowMac(key, 'policy', policyFields(policy)),
 });
 
-export const signSession = (key: RowKey, session: Session): Authenticated<Session> => ({
+export const macSession = (key: RowKey, session: Session): Authenticated<Session> => ({
   ...session,
   mac: rowMac(key, 'session', sessionFields(session)),
 });
 
-export const signCredential = (key: RowKey, credential: Credential): Authenticated<Credential> => ({
+export const macCredential = (key: RowKey, credential: Credential): Authenticated<Credential> => ({
   ...credential,
   mac: rowMac(key, 'credential', credentialFields(credential)),
 });
 
-export const signReply = (key: RowKey, reply: IdempotencyRecord): Authenticated<IdempotencyRecord> => ({
+export const macIdempotencyRecord = (key: RowKey, reply: IdempotencyRecord): Authenticated<IdempotencyRecord> => ({
   ...reply,
   mac: rowMac(key, 'reply', replyFields(reply)),
 });
@@ -88,5 +88,5 @@ export const isSessionAuthentic = (key: RowKey, session: Authenticated<Session>)
 export const isCredentialAuthentic = (key: RowKey, credential: Authenticated<Credential>): boolean =>
   isRowAuthentic(key, 'credential', credentialFields(credential), credential.mac);
 
-export const isReplyAuthentic = (key: RowKey, reply: Authenticated<IdempotencyRecord>): boolean =>
+export const isIdempotencyRecordAuthentic = (key: RowKey, reply: Authenticated<IdempotencyRecord>): boolean =>
   isRowAuthentic(key, 'reply', replyFields(reply), reply.mac);

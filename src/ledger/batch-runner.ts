@@ -3,110 +3,110 @@
  * INVARIANT: memory holds nothing that is not in the store. Where a turn fails it is read anew before the next one.
  */
 
-import { LoadedRows, type VaultSettings, BatchState } from '../core/batch-state.ts';
+import { BatchState, LoadedRows, type VaultSettings } from '../core/batch-state.ts';
 import type { Operation } from '../core/operation.ts';
 import { headMac } from '../crypto/chain.ts';
 import type { VaultKeys } from '../crypto/keys.ts';
-import type { ControlChanges, Store, Turn } from '../store/store.ts';
+import type { ControlChanges, Store, StoreTransaction } from '../store/store.ts';
 import type { Clock } from './clock.ts';
-import { assertNothingLost, catchUp } from './cluster-sync.ts';
-import { SharedClock } from './database-clock.ts';
-import { type Answer, type DecidedTurn, decideTurn } from './decide-batch.ts';
+import { applyRemoteChanges, assertNoRollback } from './cluster-sync.ts';
+import { DatabaseClock } from './database-clock.ts';
+import { type DecidedBatch, decideBatch, type OperationResult } from './decide-batch.ts';
 import type { DenialBudget } from './denial-budget.ts';
-import { fill, keysToLoad } from './load.ts';
-import { Rounds } from './single-flight.ts';
-import { type Memory, readMemory } from './vault-state.ts';
+import { keysToLoad, populate } from './load.ts';
+import { SingleFlight } from './single-flight.ts';
+import { readMemory, type VaultState } from './vault-state.ts';
 
-export interface TurnParts {
+export interface BatchParts {
   readonly store: Store;
   readonly keys: VaultKeys;
   readonly clock: Clock;
   readonly settings: VaultSettings;
-  readonly memory: Memory;
+  readonly memory: VaultState;
   readonly denials: DenialBudget;
   /** Called with the agents that other nodes deregistered: what this one has of them must go. */
   readonly onDeregistered: (agents: ControlChanges['removedAgents']) => void;
 }
 
 /** A turn that the next one builds on; nobody is answered before it is durable. */
-export interface Taken {
-  readonly answers: readonly Answer[];
+export interface CommittedBatch {
+  readonly answers: readonly OperationResult[];
   /** As the store's; null where nothing was to be written. */
   readonly durable: Promise<void> | null;
 }
 
-const NEVER = new AbortController().signal;
+const NEVER_ABORTED = new AbortController().signal;
 
-export class Turns {
-  readonly #parts: TurnParts;
-  readonly #epochs: Rounds<number>;
-  #memory: Memory;
+export class BatchRunner {
+  readonly #parts: BatchParts;
+  readonly #epochs: SingleFlight<number>;
+  #memory: VaultState;
 
-  constructor(parts: TurnParts) {
+  constructor(parts: BatchParts) {
     this.#parts = parts;
     this.#memory = parts.memory;
-    this.#epochs = new Rounds(() => parts.store.readEpoch());
+    this.#epochs = new SingleFlight(() => parts.store.readEpoch());
   }
 
-  get memory(): Memory {
+  get memory(): VaultState {
     return this.#memory;
   }
 
   /** Resolves when the turn is written. @throws StoreFailure, or a bug; then memory must be read anew */
-  async take(operations: readonly Operation<unknown>[]): Promise<Taken> {
+  async run(operations: readonly Operation<unknown>[]): Promise<CommittedBatch> {
     const { store, keys } = this.#parts;
     const loaded = new LoadedRows();
-    const wanted = operations.map((operation) => keysToLoad(this.#memory, operation, loaded, store.isShared));
-    const turn = await store.openTurn(wanted, this.#memory.known?.seq);
-    let decided: DecidedTurn;
+    const wanted = operations.map((operation) => keysToLoad(this.#memory, operation, loaded, store.isMultiWriter));
+    const turn = await store.begin(wanted, this.#memory.lastSeenEntry?.seq);
+    let decided: DecidedBatch;
     let now: number;
     try {
       now = await this.#begin(turn);
-      fill(keys, this.#memory, loaded, turn.found);
+      populate(keys, this.#memory, loaded, turn.found);
       decided = this.#decide(operations, loaded, now);
     } catch (error) {
-      await turn.abandon();
+      await turn.rollback();
       throw error;
     }
     const { answers, entries, head, changes, accesses } = decided;
     if (entries.length === 0 && changes.length === 0) {
-      await turn.abandon();
+      await turn.rollback();
       return { answers, durable: null };
     }
     const { durable } = await turn.commit({ entries, head, changes, accesses });
-    this.#remember(decided, now);
+    this.#advanceState(decided, now);
     return { answers, durable };
   }
 
   /** Takes over what other nodes did. Resolves to the time of the turn. */
-  async #begin({ shared }: Turn): Promise<number> {
+  async #begin({ shared }: StoreTransaction): Promise<number> {
     const { store, keys, clock } = this.#parts;
     if (shared === null) return Math.max(clock.now(), this.#memory.lastEntryAt);
-    assertNothingLost(this.#memory, shared);
-    this.#parts.onDeregistered(await catchUp(this.#memory, shared, store, keys));
+    assertNoRollback(this.#memory, shared);
+    this.#parts.onDeregistered(await applyRemoteChanges(this.#memory, shared, store, keys));
     const notBefore = Math.max(shared.seenAt, this.#memory.lastEntryAt);
-    if (clock instanceof SharedClock) {
-      clock.follow(shared.now);
+    if (clock instanceof DatabaseClock) {
+      clock.sync(shared.now);
       clock.advance(notBefore);
     }
     return Math.max(clock.now(), notBefore);
   }
 
-  #decide(operations: readonly Operation<unknown>[], loaded: LoadedRows, now: number): DecidedTurn {
+  #decide(operations: readonly Operation<unknown>[], loaded: LoadedRows, now: number): DecidedBatch {
     const { keys, settings, denials } = this.#parts;
     const { control, tip } = this.#memory;
-    return decideTurn(operations, new BatchState(control, loaded, settings), tip, now, keys, denials);
+    return decideBatch(operations, new BatchState(control, loaded, settings), tip, now, keys, denials);
   }
 
   /** Takes over what was committed. */
-  #remember({ head, entries, changes, summaries }: DecidedTurn, now: number): void {
+  #advanceState({ head, entries, changes, summaries }: DecidedBatch, now: number): void {
     summaries.committed();
     const memory = this.#memory;
     memory.tip = head;
     memory.head = head;
     const last = entries.at(-1);
     if (last !== undefined) {
-      memory.known = last;
+      memory.lastSeenEntry = last;
       memory.lastEntryAt = now;
     }
     for (const change of changes) {
@@ -119,7 +119,7 @@ export class Turns {
    * be taken for that. At once where nobody else writes to the store. @throws StoreFailure
    */
   async isFresh(): Promise<boolean> {
-    return !this.#parts.store.isShared || (await this.#epochs.ask(NEVER)) === this.#memory.tip.epoch;
+    return !this.#parts.store.isMultiWriter || (await this.#epochs.run(NEVER_ABORTED)) === this.#memory.tip.epoch;
   }
 
   /**
@@ -129,14 +129,14 @@ export class Turns {
   async recover(): Promise<void> {
     const { store, keys } = this.#parts;
     const memory = await readMemory(store, keys);
-    const turn = await store.openTurn([], this.#memory.known?.seq);
+    const turn = await store.begin([], this.#memory.lastSeenEntry?.seq);
     try {
       if (turn.shared !== null) {
-        assertNothingLost(this.#memory, turn.shared);
-        this.#parts.onDeregistered(await catchUp(memory, turn.shared, store, keys));
+        assertNoRollback(this.#memory, turn.shared);
+        this.#parts.onDeregistered(await applyRemoteChanges(memory, turn.shared, store, keys));
       }
     } catch (error) {
-      await turn.abandon();
+      await turn.rollback();
       throw error;
     }
     const { tip } = memory;

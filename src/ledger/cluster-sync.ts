@@ -5,23 +5,26 @@
 import { isHeadAuthentic } from '../crypto/chain.ts';
 import type { VaultKeys } from '../crypto/keys.ts';
 import {
+  type ClusterView,
   type ControlChanges,
   type Head,
   type LastEntry,
-  type Shared,
   type Store,
   StoreError,
 } from '../store/store.ts';
 import { isAgentAuthentic, isPolicyAuthentic } from './authenticated-rows.ts';
-import { findLastTime, type Memory, readControl } from './vault-state.ts';
+import { findLastTime, readControl, type VaultState } from './vault-state.ts';
 
 /**
  * Whether the log still holds the last entry that this node knows of. A standby that took over too early does not, nor does a
  * backup, nor a log that was altered. @throws StoreFailure
  */
-export function assertNothingLost({ known }: Pick<Memory, 'known'>, { knownLink, last }: Shared): void {
-  if (known === null || knownLink === known.hmac) return;
-  const { seq } = known;
+export function assertNoRollback(
+  { lastSeenEntry }: Pick<VaultState, 'lastSeenEntry'>,
+  { knownLink, last }: ClusterView,
+): void {
+  if (lastSeenEntry === null || knownLink === lastSeenEntry.hmac) return;
+  const { seq } = lastSeenEntry;
   const found = knownLink !== null ? 'holds another one' : `ends at entry ${last?.seq ?? 0}`;
   throw new StoreError(
     'unavailable',
@@ -33,9 +36,9 @@ export function assertNothingLost({ known }: Pick<Memory, 'known'>, { knownLink,
  * Control state and the end of the log as they stand under the turn's lock. Resolves to the agents that others deregistered, as far
  * as they are known one by one. @throws StoreFailure
  */
-export async function catchUp(
-  memory: Memory,
-  shared: Shared,
+export async function applyRemoteChanges(
+  memory: VaultState,
+  shared: ClusterView,
   store: Store,
   keys: VaultKeys,
 ): Promise<ControlChanges['removedAgents']> {
@@ -59,13 +62,13 @@ export async function catchUp(
   // One beyond the head was told to nobody: somebody put it there, and may take it away again.
   if (last !== null && last.seq > memory.tip.seq) return removedAgents;
   if (last === null) memory.lastEntryAt = 0;
-  else if (last.hmac !== memory.known?.hmac) memory.lastEntryAt = await timeOf(last, shared, store, keys);
-  memory.known = last;
+  else if (last.hmac !== memory.lastSeenEntry?.hmac) memory.lastEntryAt = await timeOf(last, shared, store, keys);
+  memory.lastSeenEntry = last;
   return removedAgents;
 }
 
 /** WHY the MAC is checked only for a time ahead of the database's clock: an earlier one, true or not, moves no clock. */
-async function timeOf(last: LastEntry, { now }: Shared, store: Store, keys: VaultKeys): Promise<number> {
+async function timeOf(last: LastEntry, { now }: ClusterView, store: Store, keys: VaultKeys): Promise<number> {
   const time = Date.parse(last.timestamp) || 0;
   return time <= now ? time : findLastTime(store, last.seq, keys, []);
 }
@@ -75,7 +78,7 @@ function isSame(a: Head | null, b: Head | null): boolean {
 }
 
 /** Rows that were altered outside are not used, nor is what they replaced. */
-function apply({ control }: Memory, changes: ControlChanges, keys: VaultKeys): void {
+function apply({ control }: VaultState, changes: ControlChanges, keys: VaultKeys): void {
   for (const { id, name } of changes.removedAgents) control.apply({ kind: 'removeAgent', id, name });
   for (const name of changes.removedPolicies) control.apply({ kind: 'removePolicy', name });
   for (const agent of changes.agents) {

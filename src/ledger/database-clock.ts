@@ -9,46 +9,46 @@ import { SYSTEM_TIME } from './clock.ts';
 /** Two clocks may drift apart by so much without one of them having been set … */
 const DRIFT = 0.001;
 /** … and an answer may take so long on its way. */
-const ON_THE_WAY_MS = 250;
+const MAX_LATENCY_MS = 250;
 
-export class SharedClock implements Clock {
+export class DatabaseClock implements Clock {
   readonly #source: Pick<TimeSource, 'monotonic'>;
   /** What the database said, and when that was here. */
-  #said: number;
-  #heardAt: number;
+  #lastReading: number;
+  #readAt: number;
   /** What was told last. */
-  #told: number;
+  #lastReturned: number;
 
   /** Goes on from `notBefore` where the database's clock is behind it. */
   constructor(databaseTime: number, notBefore: number, source: Pick<TimeSource, 'monotonic'> = SYSTEM_TIME) {
     this.#source = source;
-    this.#said = Math.max(databaseTime, notBefore);
-    this.#heardAt = source.monotonic();
-    this.#told = this.#said;
+    this.#lastReading = Math.max(databaseTime, notBefore);
+    this.#readAt = source.monotonic();
+    this.#lastReturned = this.#lastReading;
   }
 
   now(): number {
-    this.#told = Math.max(this.#told, this.#said + this.#elapsed());
-    return Math.floor(this.#told);
+    this.#lastReturned = Math.max(this.#lastReturned, this.#lastReading + this.#elapsed());
+    return Math.floor(this.#lastReturned);
   }
 
   /** Takes over what the database says now, in milliseconds since 1970. */
-  follow(databaseTime: number): void {
+  sync(databaseTime: number): void {
     const elapsed = this.#elapsed();
-    const expected = this.#said + elapsed;
-    const isSetBack = databaseTime < expected - ON_THE_WAY_MS - elapsed * DRIFT;
-    this.#said = isSetBack ? expected : databaseTime;
-    this.#heardAt = this.#source.monotonic();
+    const expected = this.#lastReading + elapsed;
+    const isSetBack = databaseTime < expected - MAX_LATENCY_MS - elapsed * DRIFT;
+    this.#lastReading = isSetBack ? expected : databaseTime;
+    this.#readAt = this.#source.monotonic();
   }
 
   /** Goes on from there where that is later: what others have seen is past. */
   advance(to: number): void {
     if (to <= this.now()) return;
-    this.#said = to;
-    this.#heardAt = this.#source.monotonic();
+    this.#lastReading = to;
+    this.#readAt = this.#source.monotonic();
   }
 
   #elapsed(): number {
-    return Math.max(0, this.#source.monotonic() - this.#heardAt);
+    return Math.max(0, this.#source.monotonic() - this.#readAt);
   }
 }

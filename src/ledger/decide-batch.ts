@@ -2,29 +2,29 @@
  * One turn: decides each operation in order, seeing what the ones before changed, opens and seals values, and chains the
  * entries. What comes out is the batch to commit and what to answer after it.
  */
-import { actionOf, type AuditEntry, type EntryDraft } from '../core/audit.ts';
+import { type AuditEntry, actionOf, type EntryDraft } from '../core/audit.ts';
 import type { BatchState } from '../core/batch-state.ts';
 import { type Change, changesControlState } from '../core/change.ts';
 import { ApiError } from '../core/errors.ts';
 import type { CredentialId } from '../core/names.ts';
 import type { Operation, Outcome } from '../core/operation.ts';
 import { Secret } from '../core/secret.ts';
-import { headMac, linkEntry } from '../crypto/chain.ts';
+import { entryMac, headMac } from '../crypto/chain.ts';
 import type { VaultKeys } from '../crypto/keys.ts';
 import { newEntryId } from '../crypto/random.ts';
-import { open, seal } from '../crypto/sealing.ts';
+import { seal, unseal } from '../crypto/sealing.ts';
 import type { Head, StoredChange } from '../store/store.ts';
-import { signAgent, signCredential, signPolicy, signReply, signSession } from './authenticated-rows.ts';
+import { macAgent, macCredential, macIdempotencyRecord, macPolicy, macSession } from './authenticated-rows.ts';
 import type { DenialBudget, Summaries } from './denial-budget.ts';
-import type { Tip } from './vault-state.ts';
+import type { ChainTip } from './vault-state.ts';
 
 /** What one operation's caller is told once the turn is on disk. A bug is an Error that is no Fault. */
-export type Answer =
+export type OperationResult =
   | { readonly kind: 'reply'; readonly reply: unknown; readonly value: Secret | null }
   | { readonly kind: 'refusal'; readonly error: Error };
 
-export interface DecidedTurn {
-  readonly answers: readonly Answer[];
+export interface DecidedBatch {
+  readonly answers: readonly OperationResult[];
   readonly entries: readonly AuditEntry[];
   readonly changes: readonly StoredChange[];
   readonly head: Head;
@@ -34,25 +34,25 @@ export interface DecidedTurn {
   readonly summaries: Summaries;
 }
 
-export function decideTurn(
+export function decideBatch(
   operations: readonly Operation<unknown>[],
   workspace: BatchState,
-  tip: Tip,
+  tip: ChainTip,
   now: number,
   keys: VaultKeys,
   denials: DenialBudget,
-): DecidedTurn {
+): DecidedBatch {
   const timestamp = new Date(now).toISOString();
-  const answers: Answer[] = [];
+  const answers: OperationResult[] = [];
   const entries: AuditEntry[] = [];
   const changes: StoredChange[] = [];
   const accesses = new Map<CredentialId, number>();
   let { seq, hmac, epoch } = tip;
-  let movesEpoch = false;
+  let bumpsEpoch = false;
   const record = (draft: EntryDraft): void => {
     seq += 1;
     const unlinked = unlinkedEntry(draft, seq, timestamp);
-    hmac = linkEntry(keys.audit, hmac, unlinked);
+    hmac = entryMac(keys.audit, hmac, unlinked);
     entries.push({ ...unlinked, hmac });
   };
   const summaries = denials.summarise(now);
@@ -61,7 +61,7 @@ export function decideTurn(
   for (const operation of operations) {
     let settled: { outcome: Outcome<unknown>; value: Secret | null };
     try {
-      settled = reveal(operation.decide(workspace, { now, seq: seq + 1 }), keys);
+      settled = unsealOutcome(operation.decide(workspace, { now, seq: seq + 1 }), keys);
     } catch (error) {
       answers.push({ kind: 'refusal', error: error instanceof Error ? error : new Error('thrown value') });
       continue;
@@ -69,7 +69,7 @@ export function decideTurn(
     const { outcome, value } = settled;
     for (const change of outcome.changes) {
       workspace.apply(change);
-      movesEpoch ||= changesControlState(change);
+      bumpsEpoch ||= changesControlState(change);
       if (change.kind === 'countAccess')
         accesses.set(change.credentialId, (accesses.get(change.credentialId) ?? 0) + 1);
       else changes.push(toStored(change, keys));
@@ -84,16 +84,19 @@ export function decideTurn(
         : { kind: 'reply', reply: outcome.answer.reply, value },
     );
   }
-  if (movesEpoch) epoch += 1;
+  if (bumpsEpoch) epoch += 1;
   const head: Head = { seq, hmac, mac: headMac(keys.audit, seq, hmac), epoch };
   return { answers, entries, changes, head, accesses, summaries };
 }
 
 /** Opens the value that an outcome lends; one that does not authenticate turns it into the operation's own `error` outcome. */
-function reveal(outcome: Outcome<unknown>, keys: VaultKeys): { outcome: Outcome<unknown>; value: Secret | null } {
+function unsealOutcome(
+  outcome: Outcome<unknown>,
+  keys: VaultKeys,
+): { outcome: Outcome<unknown>; value: Secret | null } {
   if (outcome.unseal === null) return { outcome, value: null };
   const { content, associatedData, onUnsealFailure } = outcome.unseal;
-  const value = content instanceof Secret ? content : open(keys, content, associatedData);
+  const value = content instanceof Secret ? content : unseal(keys, content, associatedData);
   return value === null ? { outcome: onUnsealFailure(), value: null } : { outcome, value };
 }
 
@@ -118,15 +121,15 @@ function unlinkedEntry(draft: EntryDraft, seq: number, timestamp: string): Omit<
 function toStored(change: Exclude<Change, { kind: 'countAccess' }>, keys: VaultKeys): StoredChange {
   switch (change.kind) {
     case 'putAgent':
-      return { kind: 'putAgent', agent: signAgent(keys.row, change.agent) };
+      return { kind: 'putAgent', agent: macAgent(keys.row, change.agent) };
     case 'putPolicy':
-      return { kind: 'putPolicy', policy: signPolicy(keys.row, change.policy) };
+      return { kind: 'putPolicy', policy: macPolicy(keys.row, change.policy) };
     case 'putSession':
-      return { kind: 'putSession', session: signSession(keys.row, change.session) };
+      return { kind: 'putSession', session: macSession(keys.row, change.session) };
     case 'putCredential':
-      return { kind: 'putCredential', credential: signCredential(keys.row, change.credential) };
+      return { kind: 'putCredential', credential: macCredential(keys.row, change.credential) };
     case 'keepReply':
-      return { kind: 'keepReply', reply: signReply(keys.row, change.reply) };
+      return { kind: 'keepReply', reply: macIdempotencyRecord(keys.row, change.reply) };
     case 'addVersion': {
       const { credential, version } = change;
       const { content, ...rest } = version;

@@ -6,12 +6,12 @@
  */
 import { ApiError } from '../core/errors.ts';
 import type { Operation } from '../core/operation.ts';
-import type { Answer } from './decide-batch.ts';
+import type { OperationResult } from './decide-batch.ts';
 
 /** An operation that waits, with the way back to its caller. */
-export interface Waiting {
+export interface QueuedOperation {
   readonly operation: Operation<unknown>;
-  readonly settle: (answer: Answer) => void;
+  readonly settle: (answer: OperationResult) => void;
 }
 
 /** Some 60 ms of work: who comes later hears at once that it is too much. */
@@ -26,17 +26,17 @@ const MAX_SHARED_TURN = 256;
 const MAX_TURN_BYTES = 8 * 1024 * 1024;
 
 /** What one origin has waiting, oldest first. */
-interface Line {
+interface CallerQueue {
   readonly origin: string;
-  readonly waiting: Waiting[];
+  readonly waiting: QueuedOperation[];
   bytes: number;
 }
 
-export class Queue {
+export class FairQueue {
   readonly #maxTurn: number;
-  readonly #lines = new Map<string, Line>();
+  readonly #lines = new Map<string, CallerQueue>();
   /** The lines in the order in which they come next. */
-  #round: Line[] = [];
+  #round: CallerQueue[] = [];
   #length = 0;
   #bytes = 0;
   #strangers = 0;
@@ -55,26 +55,26 @@ export class Queue {
   }
 
   /** Whether more would have to wait for another turn. */
-  get isTurnFull(): boolean {
+  get isBatchFull(): boolean {
     return this.#length >= this.#maxTurn;
   }
 
   /** Whether something small of theirs would come in. */
-  hasRoomFor(origin: string): boolean {
+  hasCapacityFor(origin: string): boolean {
     if (this.#length < MAX_WAITING) return true;
     return this.#longerThan((this.#lines.get(origin)?.waiting.length ?? 0) + 1, 'length') !== null;
   }
 
   /** Refuses the newest of the longest line where there is no room. @throws UNAVAILABLE where that is the caller's own. */
-  add(waiting: Waiting): void {
+  add(waiting: QueuedOperation): void {
     const { fairnessKey, sizeBytes, isUnauthenticated } = waiting.operation;
-    if (isUnauthenticated === true && this.#strangers >= MAX_STRANGERS) throw OVERFULL;
+    if (isUnauthenticated === true && this.#strangers >= MAX_STRANGERS) throw OVERLOADED;
     const own = this.#lines.get(fairnessKey) ?? { origin: fairnessKey, waiting: [], bytes: 0 };
     for (;;) {
       const lacks = this.#length >= MAX_WAITING ? 'length' : 'bytes';
       if (lacks === 'bytes' && this.#bytes + sizeBytes <= MAX_WAITING_BYTES) break;
       const longer = this.#longerThan(lacks === 'length' ? own.waiting.length + 1 : own.bytes + sizeBytes, lacks);
-      if (longer === null) throw OVERFULL;
+      if (longer === null) throw OVERLOADED;
       this.#dropNewest(longer);
     }
     if (own.waiting.length === 0) {
@@ -89,8 +89,8 @@ export class Queue {
   }
 
   /** Takes the next turn's operations, one of each line in a round. */
-  takeTurn(): Waiting[] {
-    const turn: Waiting[] = [];
+  takeBatch(): QueuedOperation[] {
+    const turn: QueuedOperation[] = [];
     let bytes = 0;
     for (let line = this.#round[0]; line !== undefined; line = this.#round[0]) {
       const next = line.waiting[0];
@@ -108,7 +108,7 @@ export class Queue {
     return turn;
   }
 
-  takeAll(): Waiting[] {
+  takeAll(): QueuedOperation[] {
     const all = this.#round.flatMap(({ waiting }) => waiting);
     this.#lines.clear();
     this.#round = [];
@@ -119,23 +119,23 @@ export class Queue {
   }
 
   /** The line that takes the most of what there is too little of, where that is more than the caller would. */
-  #longerThan(would: number, measure: Measure): Line | null {
-    let longest: Line | null = null;
+  #longerThan(would: number, measure: Measure): CallerQueue | null {
+    let longest: CallerQueue | null = null;
     for (const line of this.#round) {
       if (takenBy(line, measure) > (longest === null ? would : takenBy(longest, measure))) longest = line;
     }
     return longest;
   }
 
-  #dropNewest(line: Line): void {
+  #dropNewest(line: CallerQueue): void {
     const dropped = line.waiting.pop();
     if (dropped === undefined) throw new Error('a line was kept that has nothing waiting');
     this.#taken(line, dropped);
     if (line.waiting.length === 0) this.#round = this.#round.filter((other) => other !== line);
-    dropped.settle({ kind: 'refusal', error: OVERFULL });
+    dropped.settle({ kind: 'refusal', error: OVERLOADED });
   }
 
-  #taken(line: Line, { operation }: Waiting): void {
+  #taken(line: CallerQueue, { operation }: QueuedOperation): void {
     line.bytes -= operation.sizeBytes;
     this.#length -= 1;
     this.#bytes -= operation.sizeBytes;
@@ -146,16 +146,17 @@ export class Queue {
 
 type Measure = 'length' | 'bytes';
 
-const takenBy = ({ waiting, bytes }: Line, measure: Measure): number => (measure === 'length' ? waiting.length : bytes);
+const takenBy = ({ waiting, bytes }: CallerQueue, measure: Measure): number =>
+  measure === 'length' ? waiting.length : bytes;
 
-export function answer(waiting: readonly Waiting[], answers: readonly Answer[]): void {
+export function answer(waiting: readonly QueuedOperation[], answers: readonly OperationResult[]): void {
   for (const [index, { settle }] of waiting.entries()) {
     settle(answers[index] ?? { kind: 'refusal', error: new Error('an operation was not answered') });
   }
 }
 
 /** Nothing is lent to any of them. */
-export function refuse(waiting: readonly Waiting[], toFault: () => ApiError = unavailable): void {
+export function refuse(waiting: readonly QueuedOperation[], toFault: () => ApiError = unavailable): void {
   for (const { settle } of waiting) settle({ kind: 'refusal', error: toFault() });
 }
 
@@ -164,11 +165,15 @@ export function unavailable(): ApiError {
 }
 
 /** For a commit of which nobody saw what came of it. */
-export function uncertain(): ApiError {
+export function outcomeUnknown(): ApiError {
   const message =
     'It is not known whether this was recorded; nothing was lent. A POST with an Idempotency-Key can be sent again safely.';
   return new ApiError('UNAVAILABLE', message, 1);
 }
 
 /** One for all, because there are many when there is no time: what an error costs is its stack. */
-export const OVERFULL = new ApiError('UNAVAILABLE', 'The service has more to do than it can. Try again in a second.', 1);
+export const OVERLOADED = new ApiError(
+  'UNAVAILABLE',
+  'The service has more to do than it can. Try again in a second.',
+  1,
+);

@@ -10,23 +10,31 @@ import type { Operation } from '../core/operation.ts';
 import { NOOP } from '../core/operations/lifecycle.ts';
 import type { Secret } from '../core/secret.ts';
 import { StoreError } from '../store/store.ts';
-import { type TurnParts, Turns } from './batch-runner.ts';
-import type { Answer } from './decide-batch.ts';
-import { answer, OVERFULL, Queue, refuse, unavailable, uncertain, type Waiting } from './fair-queue.ts';
-import { Unanswered } from './pending-commits.ts';
-import type { Memory } from './vault-state.ts';
+import { type BatchParts, BatchRunner } from './batch-runner.ts';
+import type { OperationResult } from './decide-batch.ts';
+import {
+  answer,
+  FairQueue,
+  OVERLOADED,
+  outcomeUnknown,
+  type QueuedOperation,
+  refuse,
+  unavailable,
+} from './fair-queue.ts';
+import { PendingCommits } from './pending-commits.ts';
+import type { VaultState } from './vault-state.ts';
 
-export interface LedgerParts extends TurnParts {
+export interface LedgerParts extends BatchParts {
   /** Called once when the storage failed so that the process must stop. */
-  readonly onBroken: (failure: StoreError) => void;
+  readonly onStorageFailure: (failure: StoreError) => void;
   /** Called for each turn that could not be committed, with the cause, for the service's log. */
-  readonly onFailedTurn: (error: unknown) => void;
+  readonly onFailedBatch: (error: unknown) => void;
 }
 
 /** Turns between two looks at the sockets. */
-const MAX_TURNS_A_ROUND = 4;
+const MAX_BATCHES_PER_TICK = 4;
 /** Worth a turn while another waits for the disk. WHY: it would wait for the next sync anyway, and a turn costs as much as several. */
-const WORTH_A_TURN = 32;
+const MIN_BATCH_WHILE_SYNCING = 32;
 
 const RECOVERY_INTERVAL_MS = 1000;
 const SUMMARY_INTERVAL_MS = 5000;
@@ -35,24 +43,24 @@ export type LedgerState = 'ok' | 'failing' | 'broken';
 
 export class Ledger {
   readonly #parts: LedgerParts;
-  readonly #queue: Queue;
-  readonly #turns: Turns;
+  readonly #queue: FairQueue;
+  readonly #batches: BatchRunner;
   #state: LedgerState = 'ok';
   #isRunning = false;
-  #lastTurnAt = 0;
+  #lastBatchAt = 0;
   #recovery: NodeJS.Timeout | null = null;
   #summary: NodeJS.Timeout | null = null;
-  readonly #unanswered = new Unanswered(() => this.#wake());
+  readonly #pendingCommits = new PendingCommits(() => this.#schedule());
   #whenIdle: ((answered: Promise<void>) => void)[] = [];
 
   constructor(parts: LedgerParts) {
     this.#parts = parts;
-    this.#turns = new Turns(parts);
-    this.#queue = new Queue(parts.store.isShared);
+    this.#batches = new BatchRunner(parts);
+    this.#queue = new FairQueue(parts.store.isMultiWriter);
   }
 
-  get memory(): Memory {
-    return this.#turns.memory;
+  get memory(): VaultState {
+    return this.#batches.memory;
   }
 
   get state(): LedgerState {
@@ -65,20 +73,20 @@ export class Ledger {
    */
   submit<R>(operation: Operation<R>): Promise<{ reply: R; value: Secret | null }> {
     return new Promise((resolve, reject) => {
-      const settle = (answer: Answer): void => {
+      const settle = (answer: OperationResult): void => {
         // The answer is this operation's own: `decideTurn` keeps their order.
         if (answer.kind === 'reply') resolve({ reply: answer.reply as R, value: answer.value });
         else reject(answer.error);
       };
       if (this.#state === 'broken') throw unavailable();
       this.#queue.add({ operation, settle });
-      this.#wake();
+      this.#schedule();
     });
   }
 
   /** Sheds what would be refused anyway, before anything is done for it. @throws UNAVAILABLE */
-  assertRoom(origin: string): void {
-    if (!this.#queue.hasRoomFor(origin)) throw OVERFULL;
+  assertCapacity(origin: string): void {
+    if (!this.#queue.hasCapacityFor(origin)) throw OVERLOADED;
   }
 
   /**
@@ -86,94 +94,94 @@ export class Ledger {
    * writes to the store. @throws StoreFailure, UNAVAILABLE
    */
   async refresh(): Promise<void> {
-    if (!(await this.#turns.isFresh())) await this.submit(NOOP);
+    if (!(await this.#batches.isFresh())) await this.submit(NOOP);
   }
 
   /**
    * Takes a turn where none was taken for so long, so that a node that nobody asks knows the log that it would answer from. Never
    * rejects.
    */
-  async lookAround(idleMs: number): Promise<void> {
-    const isIdle = performance.now() - this.#lastTurnAt >= idleMs;
+  async pollLog(idleMs: number): Promise<void> {
+    const isIdle = performance.now() - this.#lastBatchAt >= idleMs;
     if (isIdle && this.#state === 'ok' && !this.#isRunning) await this.submit(NOOP).catch(() => undefined);
   }
 
   /** Resolves when nothing waits and no turn runs. */
   idle(): Promise<void> {
-    if (!this.#isRunning && this.#queue.isEmpty) return this.#unanswered.last;
+    if (!this.#isRunning && this.#queue.isEmpty) return this.#pendingCommits.last;
     return new Promise((resolve) => this.#whenIdle.push(resolve));
   }
 
-  #wake(): void {
-    if (this.#isRunning || this.#queue.isEmpty || !this.#isWorthATurn) return;
+  #schedule(): void {
+    if (this.#isRunning || this.#queue.isEmpty || !this.#isWorthABatch) return;
     this.#isRunning = true;
-    setImmediate(() => this.#gather(0));
+    setImmediate(() => this.#collect(0));
   }
 
-  get #isWorthATurn(): boolean {
-    return this.#unanswered.isEmpty || this.#queue.length >= WORTH_A_TURN;
+  get #isWorthABatch(): boolean {
+    return this.#pendingCommits.isEmpty || this.#queue.length >= MIN_BATCH_WHILE_SYNCING;
   }
 
   /**
    * WHY: what arrives in a row of rounds of the loop shares a turn, and its one sync. It begins when a round brought nothing new:
    * a caller alone waits for one round, some microseconds.
    */
-  #gather(before: number): void {
+  #collect(before: number): void {
     const { length } = this.#queue;
-    if (length > before && !this.#queue.isTurnFull) setImmediate(() => this.#gather(length));
+    if (length > before && !this.#queue.isBatchFull) setImmediate(() => this.#collect(length));
     else void this.#run();
   }
 
   async #run(): Promise<void> {
     // WHY more than one: under a flood a round of the loop brings a thousand requests, and one turn answers few of them.
-    for (let turns = 0; turns < MAX_TURNS_A_ROUND; turns++) {
-      await this.#runTurn(this.#queue.takeTurn());
-      if (this.#queue.isEmpty || !this.#isWorthATurn) break;
+    for (let turns = 0; turns < MAX_BATCHES_PER_TICK; turns++) {
+      await this.#runBatch(this.#queue.takeBatch());
+      if (this.#queue.isEmpty || !this.#isWorthABatch) break;
     }
     this.#isRunning = false;
     if (this.#parts.denials.isWaiting) this.#summariseLater();
-    this.#wake();
+    this.#schedule();
     this.#settleIdle();
   }
 
   #settleIdle(): void {
     if (this.#isRunning || !this.#queue.isEmpty) return;
-    for (const resolve of this.#whenIdle.splice(0)) resolve(this.#unanswered.last);
+    for (const resolve of this.#whenIdle.splice(0)) resolve(this.#pendingCommits.last);
   }
 
   /** Ends when the turn is written: the next one may begin while this one's answers wait for the disk. */
-  async #runTurn(waiting: readonly Waiting[]): Promise<void> {
+  async #runBatch(waiting: readonly QueuedOperation[]): Promise<void> {
     try {
       if (this.#state === 'broken') throw unavailable();
       if (this.#state === 'failing') {
-        await this.#turns.recover();
+        await this.#batches.recover();
         this.#state = 'ok';
       }
-      this.#lastTurnAt = performance.now();
-      const { answers, durable } = await this.#turns.take(waiting.map(({ operation }) => operation));
+      this.#lastBatchAt = performance.now();
+      const { answers, durable } = await this.#batches.run(waiting.map(({ operation }) => operation));
       // Where nothing was written, what was seen may be waiting for the disk.
-      const answered = (durable ?? this.#unanswered.last).then(
-        () => (this.#state === 'broken' ? refuse(waiting, uncertain) : answer(waiting, answers)),
+      const answered = (durable ?? this.#pendingCommits.last).then(
+        () => (this.#state === 'broken' ? refuse(waiting, outcomeUnknown) : answer(waiting, answers)),
         (error: unknown) => this.#fail(error, waiting),
       );
-      await this.#unanswered.add(answered);
+      await this.#pendingCommits.add(answered);
     } catch (error) {
       this.#fail(error, waiting);
     }
   }
 
-  #fail(error: unknown, waiting: readonly Waiting[]): void {
-    this.#parts.onFailedTurn(error);
+  #fail(error: unknown, waiting: readonly QueuedOperation[]): void {
+    this.#parts.onFailedBatch(error);
     // What reached the disk, or the server, before it failed may be there at the next start.
     const isKnown = !(error instanceof StoreError) || error.kind === 'unavailable';
-    refuse(waiting, isKnown ? unavailable : uncertain);
+    refuse(waiting, isKnown ? unavailable : outcomeUnknown);
     if (this.#state === 'broken') return;
     this.#state = 'failing';
     if (error instanceof StoreError && error.kind === 'broken') {
       this.#state = 'broken';
       refuse(this.#queue.takeAll());
       this.#settleIdle();
-      this.#parts.onBroken(error);
+      this.#parts.onStorageFailure(error);
       return;
     }
     this.#tryAgainLater();

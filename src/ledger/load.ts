@@ -1,15 +1,15 @@
 /** What a turn knows of its keys: sessions of the cache, and what the store found. */
 import type { Session } from '../core/agent.ts';
-import type { ReadSet, LoadedRows } from '../core/batch-state.ts';
+import type { LoadedRows, ReadSet } from '../core/batch-state.ts';
 import type { Operation } from '../core/operation.ts';
 import type { VaultKeys } from '../crypto/keys.ts';
-import type { Found } from '../store/store.ts';
-import { isCredentialAuthentic, isReplyAuthentic, isSessionAuthentic } from './authenticated-rows.ts';
-import type { Memory } from './vault-state.ts';
+import type { LoadedFromStore } from '../store/store.ts';
+import { isCredentialAuthentic, isIdempotencyRecordAuthentic, isSessionAuthentic } from './authenticated-rows.ts';
+import type { VaultState } from './vault-state.ts';
 
 /** What is to be loaded for the operation: a session that is in the cache needs no look, but where another node may have ended it. */
 export function keysToLoad(
-  { sessions }: Memory,
+  { sessions }: VaultState,
   { reads, session: tokenHash }: Operation<unknown>,
   loaded: LoadedRows,
   isShared: boolean,
@@ -22,10 +22,15 @@ export function keysToLoad(
 }
 
 /** What the rules see of what was found: of sessions and kept replies those that authenticate, of credentials also which do not. */
-export function fill(keys: VaultKeys, { sessions, authentic }: Memory, loaded: LoadedRows, found: Found): void {
+export function populate(
+  keys: VaultKeys,
+  { sessions, authentic }: VaultState,
+  loaded: LoadedRows,
+  found: LoadedFromStore,
+): void {
   for (const session of found.sessions) {
     // What was authentic when it was seen is so as long as it says the same.
-    const isKnown = saysTheSame(sessions.get(session.tokenHash), session);
+    const isKnown = isSameSession(sessions.get(session.tokenHash), session);
     if (isKnown || isSessionAuthentic(keys.row, session)) loaded.sessions.set(session.tokenHash, session);
   }
   for (const credential of found.credentials) {
@@ -39,11 +44,11 @@ export function fill(keys: VaultKeys, { sessions, authentic }: Memory, loaded: L
   for (const lease of found.leases) loaded.leases.set(lease.id, lease);
   for (const id of found.spentChallenges) loaded.spentChallenges.add(id);
   for (const reply of found.keptReplies) {
-    if (isReplyAuthentic(keys.row, reply)) loaded.keptReplies.set(reply.id, reply);
+    if (isIdempotencyRecordAuthentic(keys.row, reply)) loaded.keptReplies.set(reply.id, reply);
   }
 }
 
-function saysTheSame(known: Session | null, session: Session): boolean {
+function isSameSession(known: Session | null, session: Session): boolean {
   return (
     known !== null &&
     known.agentId === session.agentId &&

@@ -3,7 +3,7 @@
 /** More would outrun a slow disk: what waits would be answers, and no queue would refuse. */
 const MAX_TURNS = 4;
 
-export class Unanswered {
+export class PendingCommits {
   readonly #turns: Promise<void>[] = [];
   #count = 0;
   #last: Promise<void> = Promise.resolve();

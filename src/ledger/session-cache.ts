@@ -11,7 +11,7 @@ export class SessionCache {
   #drops = 0;
 
   /** How many were dropped so far: a look at the store that began before the last one may be out of date. */
-  get drops(): number {
+  get invalidations(): number {
     return this.#drops;
   }
 

@@ -3,10 +3,10 @@
  * he asked, so that it saw all that was there then. Who comes while a round runs shares the next one: there are never more than
  * two, however many ask, and nobody has to be refused.
  */
-export class Rounds<T> {
+export class SingleFlight<T> {
   readonly #work: (signal: AbortSignal) => Promise<T>;
-  #running: Round<T> | null = null;
-  #next: Round<T> | null = null;
+  #running: Flight<T> | null = null;
+  #next: Flight<T> | null = null;
 
   /** `work` is told by the signal when nobody waits for it any more; it has ended, with all that it started, when it settles. */
   constructor(work: (signal: AbortSignal) => Promise<T>) {
@@ -14,18 +14,18 @@ export class Rounds<T> {
   }
 
   /** Resolves to what a round of the work answers. @throws what the work throws, or the signal's reason where that comes first */
-  ask(signal: AbortSignal): Promise<T> {
+  run(signal: AbortSignal): Promise<T> {
     if (this.#running === null) {
-      const round = new Round<T>();
+      const round = new Flight<T>();
       const answer = round.join(signal);
       this.#begin(round);
       return answer;
     }
-    if (this.#next === null || !this.#next.isWanted) this.#next = new Round();
+    if (this.#next === null || !this.#next.isWanted) this.#next = new Flight();
     return this.#next.join(signal);
   }
 
-  #begin(round: Round<T>): void {
+  #begin(round: Flight<T>): void {
     this.#running = round;
     void round.run(this.#work).then(() => {
       const next = this.#next;
@@ -36,7 +36,7 @@ export class Rounds<T> {
   }
 }
 
-class Round<T> {
+class Flight<T> {
   readonly #result = Promise.withResolvers<T>();
   readonly #leaving = new AbortController();
   #waiting = 0;

@@ -7,7 +7,7 @@ import { GENESIS_MAC } from '../core/audit.ts';
 import { ControlState } from '../core/control.ts';
 import type { Credential } from '../core/credential.ts';
 import type { TokenHash } from '../core/names.ts';
-import { CHAIN_START, isHeadAuthentic, linkEntry } from '../crypto/chain.ts';
+import { CHAIN_START, entryMac, isHeadAuthentic } from '../crypto/chain.ts';
 import type { VaultKeys } from '../crypto/keys.ts';
 import type { Head, LastEntry, Store } from '../store/store.ts';
 import { isAgentAuthentic, isPolicyAuthentic, isSessionAuthentic } from './authenticated-rows.ts';
@@ -15,19 +15,19 @@ import { SYSTEM_TIME } from './clock.ts';
 import { SessionCache } from './session-cache.ts';
 
 /** Where the log goes on. */
-export interface Tip {
+export interface ChainTip {
   readonly seq: number;
   readonly hmac: string;
   readonly epoch: number;
 }
 
-export interface Memory {
+export interface VaultState {
   control: ControlState;
-  tip: Tip;
+  tip: ChainTip;
   /** The head record as it was read or written last: another one is another node's. */
   head: Head | null;
   /** The last entry that was read or written; null where there was none. It must never be gone. */
-  known: Pick<LastEntry, 'seq' | 'hmac'> | null;
+  lastSeenEntry: Pick<LastEntry, 'seq' | 'hmac'> | null;
   readonly sessions: SessionCache;
   /** Rows that a store keeps in memory and that were found authentic: the same object is not checked again. */
   readonly authentic: WeakSet<Credential>;
@@ -40,7 +40,7 @@ export interface Memory {
 /** Entries at the end of the log whose MACs are checked at a start, until one is right. */
 const ENTRIES_CHECKED = 100;
 
-export async function readMemory(store: Store, keys: VaultKeys): Promise<Memory> {
+export async function readMemory(store: Store, keys: VaultKeys): Promise<VaultState> {
   const { head, last, highestSeq } = await store.readHead();
   const warnings: string[] = [];
   const tip = findTip(head, last, highestSeq, keys, warnings);
@@ -50,7 +50,7 @@ export async function readMemory(store: Store, keys: VaultKeys): Promise<Memory>
     control,
     tip,
     head,
-    known: last,
+    lastSeenEntry: last,
     sessions: new SessionCache(),
     authentic: new WeakSet(),
     lastEntryAt,
@@ -73,7 +73,7 @@ export async function findLastTime(
   for (const [index, entry] of [...entries.entries()].reverse()) {
     const previous = entry.seq === 1 ? CHAIN_START : entries[index - 1];
     if (previous?.seq !== entry.seq - 1) continue;
-    if (linkEntry(keys.audit, previous.hmac, entry) === entry.hmac) return Date.parse(entry.timestamp) || 0;
+    if (entryMac(keys.audit, previous.hmac, entry) === entry.hmac) return Date.parse(entry.timestamp) || 0;
     if (entry.seq === lastSeq && warnings.length === 0) {
       warnings.push(
         `The last entry of the audit log (entry ${lastSeq}) was altered, and its time is not used. GET /api/v1/audit/verify names the first altered entry.`,
@@ -94,7 +94,7 @@ function findTip(
   highestSeq: number,
   keys: VaultKeys,
   warnings: string[],
-): Tip {
+): ChainTip {
   const lastSeq = last?.seq ?? 0;
   const lastLink = last?.hmac ?? GENESIS_MAC;
   if (head === null || !isHeadAuthentic(keys.audit, head)) {
@@ -128,15 +128,15 @@ export async function readControl(store: Store, keys: VaultKeys, warnings: strin
 
 /** A session as it is in the store, if it is authentic; from then on it is in the cache. */
 export async function findSession(
-  memory: Memory,
+  memory: VaultState,
   store: Store,
   keys: VaultKeys,
   tokenHash: TokenHash,
 ): Promise<Session | null> {
-  const { drops } = memory.sessions;
+  const { invalidations } = memory.sessions;
   const session = await store.readSession(tokenHash);
   if (session === null || !isSessionAuthentic(keys.row, session)) return null;
   // What was read may have ended meanwhile.
-  if (memory.sessions.drops === drops) memory.sessions.put(session);
+  if (memory.sessions.invalidations === invalidations) memory.sessions.put(session);
   return session;
 }

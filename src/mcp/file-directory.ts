@@ -50,7 +50,9 @@ export class FilesFolder {
       return new FilesFolder(path, found, (await readdir(path)).length);
     } catch (error) {
       if (error instanceof UsageError) throw error;
-      throw new UsageError(`--files-dir: ${path} cannot be read${errnoSuffix(error)}; make it with: mkdir -m 700 ${path}`);
+      throw new UsageError(
+        `--files-dir: ${path} cannot be read${errnoSuffix(error)}; make it with: mkdir -m 700 ${path}`,
+      );
     }
   }
 

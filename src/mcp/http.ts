@@ -101,7 +101,9 @@ export async function serveOverHttp(
     }
   });
   await new Promise<void>((resolve, reject) => {
-    server.once('error', (error) => reject(new UsageError(`--http: ${host}:${port} cannot be used${errnoSuffix(error)}`)));
+    server.once('error', (error) =>
+      reject(new UsageError(`--http: ${host}:${port} cannot be used${errnoSuffix(error)}`)),
+    );
     server.listen(port, host.replaceAll(/[[\]]/g, ''), resolve);
   });
   server.on('error', report);

@@ -1,6 +1,6 @@
 /** References to credentials: `leasehold://prod/db/password`, of an earlier version `leasehold://prod/db/password?version=3`. */
 
-import { pathViolation, type CredentialPath } from '../core/path.ts';
+import { type CredentialPath, pathViolation } from '../core/path.ts';
 import { UsageError } from '../platform/errors.ts';
 
 const SCHEME = 'leasehold://';

@@ -3,7 +3,7 @@
  * and the key by which it proves that it is this directory's service. All three are removed at an orderly stop.
  */
 import { readFileSync, rmSync } from 'node:fs';
-import { isSameText } from '../crypto/keys.ts';
+import { timingSafeEqualText } from '../crypto/keys.ts';
 import { isProofText, newProofText, serviceProof } from '../crypto/proof.ts';
 import { layOut } from '../platform/data-dir-paths.ts';
 import { checkPrivateFile, writePrivateFile } from '../platform/private-files.ts';
@@ -59,13 +59,13 @@ export function challengeService(dataDir: string, address: string): ServiceChall
   if (key === null) return null;
   const nonce = newProofText();
   const expected = serviceProof(key, nonce, address);
-  return { nonce, isAnsweredBy: (proof) => proof !== null && isSameText(proof, expected) };
+  return { nonce, isAnsweredBy: (proof) => proof !== null && timingSafeEqualText(proof, expected) };
 }
 
 /** A lock that cannot be read counts as free: then nothing is sent. */
 function isLocked(file: string): boolean {
   try {
-    const held = DatabaseLock.hold(file);
+    const held = DatabaseLock.takeShared(file);
     held?.release();
     return held === null;
   } catch {

@@ -14,7 +14,7 @@ import type { SyncFile } from '../store/sqlite/wal-sync.ts';
 import { StoreError } from '../store/store.ts';
 import { AgentBudgets } from '../vault/agent-budgets.ts';
 import { KeyRecovery } from '../vault/key-recovery.ts';
-import { FailureLimiter } from '../vault/login-throttle.ts';
+import { LoginThrottle } from '../vault/login-throttle.ts';
 import type { Vault } from '../vault/vault.ts';
 import { Verifier } from '../vault/verification/verifier.ts';
 import { type AdminToken, chooseAdminToken } from './admin-token.ts';
@@ -73,9 +73,9 @@ export async function startService(
       onDeregistered: (agents) => {
         for (const { id, name } of agents) void agentKeys.remove(id, name);
       },
-      onBroken: stopBroken,
+      onStorageFailure: stopBroken,
       // A failure of the store is worded by us and SQLite, and holds nothing that was sent.
-      onFailedTurn: (error) => {
+      onFailedBatch: (error) => {
         failedTurn = error;
         // The start itself fails then, with one line.
         if (phase === 'starting') return;
@@ -94,7 +94,7 @@ export async function startService(
       keys,
       clock,
       agentKeys,
-      limiter: new FailureLimiter(),
+      limiter: new LoginThrottle(),
       budgets: new AgentBudgets(configuration.budgets),
       verifier: new Verifier({ store, keys, clock }),
       adminTokenHash: hashToken(adminToken.token.reveal()),
@@ -121,7 +121,7 @@ export async function startService(
       // In the store's own words: what a caller is told in its place says nothing to an operator.
       throw failedTurn instanceof StoreError ? failedTurn : error;
     }
-    const watching = startWatching(ledger, opened.anchor, store.isShared, logOften);
+    const watching = startWatching(ledger, opened.anchor, store.isMultiWriter, logOften);
     const sweeping = startSweeping(store, clock, log, stopBroken);
     phase = 'running';
     return {

@@ -7,13 +7,13 @@ import { join } from 'node:path';
 import type { Agent } from '../core/agent.ts';
 import type { AgentId, AgentName } from '../core/names.ts';
 import { checkPrivateFile, ensurePrivateDir, lstatOrNull, syncDir, writeNewFile } from '../platform/private-files.ts';
-import type { KeyFiles } from '../vault/agent-key-store.ts';
+import type { AgentKeyStore } from '../vault/agent-key-store.ts';
 
 const PRIVATE_KEY = 'private_key.pem';
 const AGENT_ID = 'agent_id';
 const PENDING = '.pending';
 
-export class KeyDirs implements KeyFiles {
+export class FsAgentKeyStore implements AgentKeyStore {
   readonly #root: string;
   readonly #pending: string;
 
@@ -24,7 +24,7 @@ export class KeyDirs implements KeyFiles {
     ensurePrivateDir(this.#pending);
   }
 
-  async prepare(id: AgentId, privateKeyPem: string): Promise<void> {
+  async stage(id: AgentId, privateKeyPem: string): Promise<void> {
     const dir = join(this.#pending, id);
     ensurePrivateDir(dir);
     writeNewFile(join(dir, PRIVATE_KEY), privateKeyPem);
@@ -32,7 +32,7 @@ export class KeyDirs implements KeyFiles {
     syncDir(dir);
   }
 
-  async publish(id: AgentId, name: AgentName): Promise<void> {
+  async commit(id: AgentId, name: AgentName): Promise<void> {
     const dir = join(this.#root, name);
     const prepared = join(this.#pending, id);
     // ORDER: before anything is removed. Of a request that is repeated the key was published by the first one.
@@ -45,7 +45,7 @@ export class KeyDirs implements KeyFiles {
     syncDir(this.#root);
   }
 
-  async discard(id: AgentId): Promise<void> {
+  async abort(id: AgentId): Promise<void> {
     rmSync(join(this.#pending, id), { recursive: true, force: true });
   }
 
@@ -63,12 +63,12 @@ export class KeyDirs implements KeyFiles {
    * Finishes or undoes what a crash left: pending keys of registered agents are published, others removed; the directory of a
    * deregistered agent is removed. What is not known to be either is left alone. @throws StartupError for links
    */
-  async settle(registered: readonly Agent[], isDeregistered: (id: AgentId) => Promise<boolean>): Promise<void> {
+  async recover(registered: readonly Agent[], isDeregistered: (id: AgentId) => Promise<boolean>): Promise<void> {
     const namesById = new Map(registered.map(({ id, name }) => [id, name]));
     for (const id of readdirSync(this.#pending) as AgentId[]) {
       const name = namesById.get(id);
-      if (name === undefined) await this.discard(id);
-      else await this.publish(id, name);
+      if (name === undefined) await this.abort(id);
+      else await this.commit(id, name);
     }
     for (const name of readdirSync(this.#root) as AgentName[]) {
       if (name === PENDING) continue;

@@ -11,7 +11,7 @@ import { assertUnused } from '../store/sqlite/lock.ts';
 import { SqliteStore } from '../store/sqlite/store.ts';
 import { SqliteSource, SqliteTarget } from '../store/sqlite/transfer.ts';
 import type { Store } from '../store/store.ts';
-import type { Cargo, Carrier, TargetCarrier } from '../store/transfer.ts';
+import type { TableReader, TableWriter, TransferMetadata } from '../store/transfer.ts';
 import { openDataDir } from './data-dir.ts';
 import { lockDataDir } from './data-dir-lock.ts';
 import { StillCopy } from './snapshot.ts';
@@ -29,7 +29,7 @@ export interface Source {
   /** Reads the same as the carrier, as long as `assertStill` holds. */
   readonly store: Store;
   /** @throws StoreFailure */
-  openCarrier(): Promise<Carrier>;
+  openCarrier(): Promise<TableReader>;
   /** @throws StartupError where it has changed since it was opened */
   assertStill(): Promise<void>;
   close(): Promise<void>;
@@ -37,7 +37,7 @@ export interface Source {
 
 export interface Target {
   readonly store: Store;
-  openCarrier(cargo: Cargo): Promise<TargetCarrier>;
+  openCarrier(cargo: TransferMetadata): Promise<TableWriter>;
   close(): Promise<void>;
 }
 

@@ -23,7 +23,7 @@ export function farewell({ from, to, rootKeyFile }: Move, { wasDone, counts, ver
   const rows = [...counts].map(([table, count]) => `  ${table.padEnd(20)} ${inWords(count)}`);
   const chain = verification.isValid
     ? `The chain is valid: ${inWords(verification.entries)} entries, the last of ${verification.lastEntry ?? 'none'}.`
-    : `The chain is broken at entry ${verification.breakAtEntry}, as it was before: ${verification.why}.`;
+    : `The chain is broken at entry ${verification.breakAtEntry}, as it was before: ${verification.reason}.`;
   return [
     wasDone ? `It was moved already: ${describePlace(to)}.` : `Moved into ${describePlace(to)}:`,
     ...(wasDone ? [] : ['', ...rows, '']),

@@ -4,11 +4,17 @@
  */
 
 import { isDeepStrictEqual } from 'node:util';
-import { deriveKeys, isSameText, type VaultKeys } from '../crypto/keys.ts';
+import { deriveKeys, timingSafeEqualText, type VaultKeys } from '../crypto/keys.ts';
 import { startClock } from '../ledger/clock.ts';
 import { StartupError } from '../platform/errors.ts';
 import { type Store, StoreError } from '../store/store.ts';
-import { type Cargo, type Carrier, carryTable, type Records, type TargetCarrier } from '../store/transfer.ts';
+import {
+  syncTable,
+  type TableReader,
+  type TableWriter,
+  type TransferMetadata,
+  type VaultMetadata,
+} from '../store/transfer.ts';
 import { TABLES, type Table } from '../store/transfer-schema.ts';
 import { type Verification, Verifier } from '../vault/verification/verifier.ts';
 import { describePlace, openSource, openTarget, type Place, type Source, type Target } from './locations.ts';
@@ -79,8 +85,8 @@ interface Journey {
   readonly keys: VaultKeys;
   readonly watching: Watching;
   readonly source: Source;
-  readonly carrier: Carrier;
-  readonly cargo: Cargo;
+  readonly carrier: TableReader;
+  readonly cargo: TransferMetadata;
   readonly target: Target;
   /** What was found of the source's chain. */
   readonly before: Verification;
@@ -104,7 +110,7 @@ async function fill(journey: Journey): Promise<Moved> {
     for (const table of TABLES) await assertCount(into, table, counts.get(table.name) ?? 0);
     await anchorTarget(order.to, source.store, journey.keys, order.acceptsBrokenChain);
     // ORDER: the last of all. From here on it is a vault.
-    await into.finish();
+    await into.commitMetadata();
   } finally {
     into.close();
   }
@@ -115,24 +121,24 @@ async function fill(journey: Journey): Promise<Moved> {
   return { wasDone: false, counts, verification };
 }
 
-async function carry({ carrier, watching }: Journey, into: TargetCarrier, table: Table, of: number): Promise<void> {
+async function carry({ carrier, watching }: Journey, into: TableWriter, table: Table, of: number): Promise<void> {
   let done = 0;
   const tell = (_: Table, rows: number): void => {
     done += rows;
     watching.progress(table.name, done, of);
   };
-  await carryTable({ source: carrier, target: into, signal: watching.signal, tell }, table);
+  await syncTable({ source: carrier, target: into, signal: watching.signal, onProgress: tell }, table);
 }
 
 /** The source's own vault, and whole. @throws StartupError */
 async function assertKey(store: Store, keys: VaultKeys, { from, rootKeyFile }: Move): Promise<void> {
-  const keyCheck = await store.readKeyCheck();
+  const keyCheck = await store.readRootKeyCheck();
   const where = describePlace(from);
   if (keyCheck === null) {
     const what = (await store.isEmpty()) ? 'holds no vault' : 'holds rows of a vault, but not its own record';
     throw new StartupError(`${where} ${what}: there is nothing to move.`);
   }
-  if (isSameText(keyCheck, keys.checkValue)) return;
+  if (timingSafeEqualText(keyCheck, keys.checkValue)) return;
   throw new StartupError(`${rootKeyFile} is not the root key of the vault in ${where}. Nothing was moved.`);
 }
 
@@ -141,7 +147,7 @@ async function verifySource(store: Store, keys: VaultKeys, order: Move, watching
   const found = await verify(store, { keys, watching });
   if (found.isValid || order.acceptsBrokenChain) return found;
   throw new StartupError(
-    `The audit chain of ${describePlace(order.from)} is broken at entry ${found.breakAtEntry}: ${found.why}. Nothing was moved. Restore a backup; or, to carry it over as it is, say --accept-broken-chain.`,
+    `The audit chain of ${describePlace(order.from)} is broken at entry ${found.breakAtEntry}: ${found.reason}. Nothing was moved. Restore a backup; or, to carry it over as it is, say --accept-broken-chain.`,
   );
 }
 
@@ -149,7 +155,7 @@ function verify(store: Store, { keys, watching }: Pick<Journey, 'keys' | 'watchi
   return new Verifier({ store, keys, clock: startClock(0) }).verify(watching.signal);
 }
 
-async function readCargo(source: Source, carrier: Carrier): Promise<Cargo> {
+async function readCargo(source: Source, carrier: TableReader): Promise<TransferMetadata> {
   const records = await carrier.readRecords();
   // What the carrier reads from now on is what was verified.
   await source.assertStill();
@@ -158,7 +164,7 @@ async function readCargo(source: Source, carrier: Carrier): Promise<Cargo> {
 }
 
 /** Rows of other tables come behind the log: without it they are nobody knows whose. @throws StartupError */
-async function assertEmptyOrBegun(into: TargetCarrier, { to }: Move): Promise<void> {
+async function assertEmptyOrBegun(into: TableWriter, { to }: Move): Promise<void> {
   const [log, ...others] = TABLES;
   if (log === undefined || (await into.count(log)) > 0) return;
   for (const table of others) {
@@ -168,16 +174,16 @@ async function assertEmptyOrBegun(into: TargetCarrier, { to }: Move): Promise<vo
 }
 
 /** @throws StartupError where something else is in the target than was brought there */
-async function assertCount(into: TargetCarrier, table: Table, wanted: number): Promise<void> {
+async function assertCount(into: TableWriter, table: Table, wanted: number): Promise<void> {
   const found = await into.count(table);
   if (found === wanted) return;
   throw new StartupError(`${table.name} has ${found} rows in the target and ${wanted} in the source: run this again.`);
 }
 
 /** Of a target that is a vault: whether it is this one, with all of its entries. It may have gone on since. @throws StartupError */
-async function assertMoved({ order, cargo, keys, watching, target, before }: Journey, there: Records) {
+async function assertMoved({ order, cargo, keys, watching, target, before }: Journey, there: VaultMetadata) {
   const where = describePlace(order.to);
-  if (!isSameText(there.keyCheck, keys.checkValue)) {
+  if (!timingSafeEqualText(there.keyCheck, keys.checkValue)) {
     throw new StartupError(`${where} holds another vault. Give an empty one; nothing was changed.`);
   }
   const { head } = cargo.records;
@@ -190,13 +196,15 @@ async function assertMoved({ order, cargo, keys, watching, target, before }: Jou
   watching.say('It is there already; verifying its chain.');
   const verification = await verify(target.store, { keys, watching });
   if (verification.isValid || isDeepStrictEqual(verification, before)) return verification;
-  throw new StartupError(`The chain in ${where} is broken at entry ${verification.breakAtEntry}: ${verification.why}.`);
+  throw new StartupError(
+    `The chain in ${where} is broken at entry ${verification.breakAtEntry}: ${verification.reason}.`,
+  );
 }
 
 /** Holds what arrived against what was sent: the verdict on the chain, the head, the last entry. @throws StartupError */
 async function assertSame({ source, target, before, order }: Journey, after: Verification): Promise<void> {
   const [sent, arrived] = [await source.store.readHead(), await target.store.readHead()];
   if (isDeepStrictEqual(before, after) && isDeepStrictEqual(sent, arrived)) return;
-  const what = after.isValid ? 'its head is another one' : `entry ${after.breakAtEntry}: ${after.why}`;
+  const what = after.isValid ? 'its head is another one' : `entry ${after.breakAtEntry}: ${after.reason}`;
   throw new StartupError(`What arrived in ${describePlace(order.to)} is not what was sent (${what}). Don't use it.`);
 }

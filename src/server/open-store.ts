@@ -48,7 +48,7 @@ export async function openStore(configuration: Configuration, warn: Warn, syncFi
 
 /** The vault's clock goes on from this time, which must have a form in the log. @throws StartupError */
 async function assertTimeIsReal(store: Store): Promise<void> {
-  const seenAt = await store.readSeenTime();
+  const seenAt = await store.readHighWaterTime();
   if (seenAt >= 0 && seenAt <= END_OF_9999_MS) return;
   throw new StartupError(
     "The vault's record of the latest time is out of range: the database was altered outside. Restore a backup.",
@@ -120,5 +120,5 @@ function readKeys(configuration: Configuration, isVaultThere: boolean, warn: War
 
 /** Whether there is no vault in it, nor what is left of one. */
 async function isNew(store: Store): Promise<boolean> {
-  return (await store.readKeyCheck()) === null && (await store.isEmpty());
+  return (await store.readRootKeyCheck()) === null && (await store.isEmpty());
 }

@@ -2,10 +2,10 @@
 
 import { GENESIS_MAC } from '../core/audit.ts';
 import { headMac } from '../crypto/chain.ts';
-import { isSameText, type VaultKeys } from '../crypto/keys.ts';
+import { timingSafeEqualText, type VaultKeys } from '../crypto/keys.ts';
 import { type Clock, MAX_TIME, startClock } from '../ledger/clock.ts';
-import { SharedClock } from '../ledger/database-clock.ts';
-import { type Memory, readMemory } from '../ledger/vault-state.ts';
+import { DatabaseClock } from '../ledger/database-clock.ts';
+import { readMemory, type VaultState } from '../ledger/vault-state.ts';
 import { layOut } from '../platform/data-dir-paths.ts';
 import { StartupError } from '../platform/errors.ts';
 import { checkPrivateFile, removeUnfinished } from '../platform/private-files.ts';
@@ -15,7 +15,7 @@ import type { AnchorFile } from './anchor-file.ts';
 import type { Configuration } from './configuration.ts';
 import { markVault, openDataDir } from './data-dir.ts';
 import { lockDataDir } from './data-dir-lock.ts';
-import { KeyDirs } from './fs-agent-key-store.ts';
+import { FsAgentKeyStore } from './fs-agent-key-store.ts';
 import { type OpenedStore, openStore } from './open-store.ts';
 import { checkRollback } from './rollback-check.ts';
 
@@ -25,9 +25,9 @@ const MAX_CLOCK_LAG_MS = 5 * 60_000;
 export interface OpenedVault {
   readonly keys: VaultKeys;
   readonly store: Store;
-  readonly memory: Memory;
+  readonly memory: VaultState;
   readonly clock: Clock;
-  readonly keyDirs: KeyDirs;
+  readonly keyDirs: FsAgentKeyStore;
   readonly anchor: AnchorFile;
   readonly tokenFile: string;
   readonly addressFile: string;
@@ -53,17 +53,17 @@ export async function openVault(
     opened = await openStore(configuration, warn, syncFile);
     const { store, keys, rootKeyFile, anchor } = opened;
     const isVaultNew = !(await hasVault(store, keys, rootKeyFile));
-    const loss = await checkRollback(anchor, { end: store, isShared: store.isShared, keys }, acceptRollback);
+    const loss = await checkRollback(anchor, { end: store, isShared: store.isMultiWriter, keys }, acceptRollback);
     if (isVaultNew) await makeVault(store, keys, rootKeyFile);
     markVault(dataDir);
     warnOfDamage(anchor, warn);
     const memory = await readMemory(store, keys);
     if (loss !== null) memory.warnings.unshift(loss);
     // ORDER: before the first entry, so that a log with entries and no anchor is one whose anchor was removed.
-    else if (anchor.read() === null) await anchor.keep(memory.known ?? { seq: 0, hmac: GENESIS_MAC });
+    else if (anchor.read() === null) await anchor.keep(memory.lastSeenEntry ?? { seq: 0, hmac: GENESIS_MAC });
     const clock = await openClock(store, memory.lastEntryAt, acceptClock);
-    const keyDirs = new KeyDirs(agentsDir);
-    await keyDirs.settle(memory.control.agents(), (id) => store.isDeregistered(id));
+    const keyDirs = new FsAgentKeyStore(agentsDir);
+    await keyDirs.recover(memory.control.agents(), (id) => store.isDeregistered(id));
     return {
       keys,
       store,
@@ -99,7 +99,7 @@ async function recordMissing(store: Store): Promise<StartupError> {
 
 /** Whether there is a vault. It is bound to its root key: another one is refused before it seals anything. */
 async function hasVault(store: Store, keys: VaultKeys, file: string): Promise<boolean> {
-  const keyCheck = await store.readKeyCheck();
+  const keyCheck = await store.readRootKeyCheck();
   if (keyCheck !== null) assertItsKey(keyCheck, keys, file);
   else if (!(await store.isEmpty())) throw await recordMissing(store);
   return keyCheck !== null;
@@ -120,7 +120,7 @@ async function makeVault(store: Store, keys: VaultKeys, file: string): Promise<v
   try {
     await store.initialise(keys.checkValue, head, (await store.readTime()) ?? Date.now());
   } catch (error) {
-    const made = await store.readKeyCheck();
+    const made = await store.readRootKeyCheck();
     if (made === null) throw error;
     assertItsKey(made, keys, file);
   }
@@ -128,7 +128,7 @@ async function makeVault(store: Store, keys: VaultKeys, file: string): Promise<v
 
 /** @throws StartupError */
 function assertItsKey(keyCheck: string, keys: VaultKeys, file: string): void {
-  if (isSameText(keyCheck, keys.checkValue)) return;
+  if (timingSafeEqualText(keyCheck, keys.checkValue)) return;
   throw new StartupError(`${file} is not the root key of this vault. Put the right one back; nothing was changed.`);
 }
 
@@ -146,8 +146,8 @@ async function openClock(store: Store, lastEntryAt: number, acceptClock: boolean
       `The ${whose(shared)}clock is ${minutes} minutes behind the last entry of the log. Set it right; or, if the log's time was the wrong one, start with --accept-clock.`,
     );
   }
-  const notBefore = Math.max(lastEntryAt, await store.readSeenTime());
-  return shared === null ? startClock(notBefore) : new SharedClock(shared, notBefore);
+  const notBefore = Math.max(lastEntryAt, await store.readHighWaterTime());
+  return shared === null ? startClock(notBefore) : new DatabaseClock(shared, notBefore);
 }
 
 function whose(shared: number | null): string {

@@ -16,10 +16,10 @@ export function startWatching(
   logError: ServiceLog['error'],
 ): { stop(): Promise<void> } {
   const keep = async (): Promise<void> => {
-    const { known } = ledger.memory;
+    const { lastSeenEntry } = ledger.memory;
     try {
       // The embedded store keeps the anchor itself, with each sync of its log.
-      if (isShared && known !== null) await anchor.keep(known);
+      if (isShared && lastSeenEntry !== null) await anchor.keep(lastSeenEntry);
       await anchor.sync();
     } catch (error) {
       logError('the anchor of the log could not be written; it is tried again', error);
@@ -27,7 +27,7 @@ export function startWatching(
   };
   void keep();
   const timer = setInterval(() => {
-    void ledger.lookAround(INTERVAL_MS);
+    void ledger.pollLog(INTERVAL_MS);
     void keep();
   }, INTERVAL_MS).unref();
   return {

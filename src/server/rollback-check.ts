@@ -5,7 +5,7 @@
 
 import { statSync } from 'node:fs';
 import { isHeadAuthentic } from '../crypto/chain.ts';
-import { isSameText, type VaultKeys } from '../crypto/keys.ts';
+import { timingSafeEqualText, type VaultKeys } from '../crypto/keys.ts';
 import { StartupError } from '../platform/errors.ts';
 import { SqliteLogEnd } from '../store/sqlite/log-end.ts';
 import type { Store } from '../store/store.ts';
@@ -47,8 +47,8 @@ export async function checkRollbackAtRest(file: string, anchor: AnchorFile, keys
   const end = SqliteLogEnd.open(file);
   if (end === null) return;
   try {
-    const keyCheck = await end.readKeyCheck();
-    if (keyCheck === null || !isSameText(keyCheck, keys.checkValue)) return;
+    const keyCheck = await end.readRootKeyCheck();
+    if (keyCheck === null || !timingSafeEqualText(keyCheck, keys.checkValue)) return;
     await checkRollback(anchor, { end, isShared: false, keys }, false);
   } catch (error) {
     if (error instanceof StartupError) throw error;

@@ -89,7 +89,7 @@ export class StillCopy {
 /** Null where there is no lock: none is made. @throws StartupError where a service has it */
 function holdStill(lockFile: string, dataDir: string): DatabaseLock | null {
   if (!isFile(lockFile)) return null;
-  const lock = DatabaseLock.hold(lockFile);
+  const lock = DatabaseLock.takeShared(lockFile);
   if (lock === null) throw new StartupError(`A Leasehold runs on ${dataDir}. Stop it first; nothing was changed.`);
   return lock;
 }

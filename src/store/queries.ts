@@ -1,5 +1,5 @@
 /** What is asked of a store's lists and of its log, and what a step of them answers. */
-import type { LeaseStatus, BulkRevocation } from '../core/lease.ts';
+import type { BulkRevocation, LeaseStatus } from '../core/lease.ts';
 import type { ActorName, AgentId } from '../core/names.ts';
 import type { CredentialPath } from '../core/path.ts';
 import type { PathRange } from '../core/pattern.ts';
@@ -32,29 +32,29 @@ export interface LeaseQuery {
  * A place in the list of credentials: behind the path `after` in the range of that index. What a step reached, or
  * `FIRST_CREDENTIAL`.
  */
-export interface CredentialPlace {
+export interface CredentialCursor {
   readonly range: number;
   readonly after: string;
 }
 
-export const FIRST_CREDENTIAL: CredentialPlace = { range: 0, after: '' };
+export const FIRST_CREDENTIAL: CredentialCursor = { range: 0, after: '' };
 /** Leases go from the newest on, each place is the ordinal of the one before it. */
 export const NEWEST_LEASE = Number.MAX_SAFE_INTEGER;
 
 /** What a step of a list found, and where the next one goes on: null where the list ends. */
-export interface Listed<Row, Place> {
+export interface ListStep<Row, Place> {
   readonly rows: readonly Row[];
-  readonly reached: Place | null;
+  readonly next: Place | null;
 }
 
 /** As `Listed`, for a step that only counts. */
-export interface Counted<Place> {
+export interface CountStep<Place> {
   readonly count: number;
-  readonly reached: Place | null;
+  readonly next: Place | null;
 }
 
 /** The leases that a mark covers; `agentName` is that of its agent, and null where it has none. */
-export interface MarkedLeases {
+export interface RevokedLeases {
   readonly mark: BulkRevocation;
   readonly agentName: ActorName | null;
 }
@@ -63,5 +63,5 @@ export interface MarkedLeases {
 export interface Matches {
   /** Of the entries that fit, in the order that was asked for. */
   readonly seqs: readonly number[];
-  readonly reached: number | null;
+  readonly next: number | null;
 }

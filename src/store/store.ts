@@ -18,13 +18,13 @@ import type { Policy } from '../core/policy.ts';
 import type { PostgresAddress } from './postgres/address.ts';
 import type {
   AuditFilter,
-  Counted,
-  CredentialPlace,
+  CountStep,
+  CredentialCursor,
   CredentialQuery,
   LeaseQuery,
-  Listed,
-  MarkedLeases,
+  ListStep,
   Matches,
+  RevokedLeases,
 } from './queries.ts';
 
 export type FailureKind = 'unavailable' | 'unknown' | 'broken';
@@ -51,7 +51,7 @@ export interface Head {
 }
 
 /** What a turn's keys found; what is not there is not in it. */
-export interface Found {
+export interface LoadedFromStore {
   readonly credentials: readonly Authenticated<Credential>[];
   readonly versions: readonly { readonly credentialId: CredentialId; readonly version: CredentialVersion }[];
   readonly histories: readonly { readonly credentialId: CredentialId; readonly versions: readonly VersionInfo[] }[];
@@ -78,7 +78,7 @@ export type StoredChange =
       readonly sealed: Sealed;
     };
 
-export interface Batch {
+export interface WriteSet {
   /** In order, without gap, following the head that the turn was opened with. */
   readonly entries: readonly AuditEntry[];
   readonly head: Head;
@@ -105,7 +105,7 @@ export interface ControlChanges {
 }
 
 /** What several nodes share, as it stands for the length of a turn. */
-export interface Shared {
+export interface ClusterView {
   /** Null where it was removed. */
   readonly head: Head | null;
   /** The database's clock, which decides for all nodes: milliseconds since 1970. */
@@ -121,16 +121,16 @@ export interface Shared {
 }
 
 /**
- * One turn. Between `openTurn` and `commit` or `abandon` no other turn of any node is open.
+ * One turn. Between `begin` and `commit` or `rollback` no other turn of any node is open.
  * `commit` writes all of the batch or nothing; the next turn sees it. It is told to nobody before it is `durable`, and what is
  * written later is never durable before it.
  */
-export interface Turn {
-  readonly found: Found;
+export interface StoreTransaction {
+  readonly found: LoadedFromStore;
   /** Null where the process has the store to itself: then nothing changes between its turns, and its own clock decides. */
-  readonly shared: Shared | null;
-  commit(batch: Batch): Promise<Committed>;
-  abandon(): Promise<void>;
+  readonly shared: ClusterView | null;
+  commit(batch: WriteSet): Promise<Committed>;
+  rollback(): Promise<void>;
 }
 
 export interface LastEntry {
@@ -152,7 +152,7 @@ export interface LogReader {
 }
 
 /** What a step of sweeping did. */
-export interface Swept {
+export interface SweepResult {
   /** Rows. */
   readonly removed: number;
   readonly isDone: boolean;
@@ -160,10 +160,10 @@ export interface Swept {
 
 export interface Store {
   /** Whether other processes may write to it too: then what a turn says of itself goes before what is remembered. */
-  readonly isShared: boolean;
+  readonly isMultiWriter: boolean;
 
   /** The check value of the root key, or null for a new vault. */
-  readKeyCheck(): Promise<string | null>;
+  readRootKeyCheck(): Promise<string | null>;
   /** Makes the vault: its check value and its first head record. Once. */
   initialise(keyCheck: string, head: Head, now: number): Promise<void>;
 
@@ -182,7 +182,7 @@ export interface Store {
   isDeregistered(agentId: AgentId): Promise<boolean>;
 
   /** `knownSeq`: the last entry that this process knows of, to be looked for where others write too. */
-  openTurn(keys: readonly ReadSet[], knownSeq?: number): Promise<Turn>;
+  begin(keys: readonly ReadSet[], knownSeq?: number): Promise<StoreTransaction>;
   /** The epoch as it is now, without a turn. Control state of that epoch is what decides. */
   readEpoch(): Promise<number>;
 
@@ -195,17 +195,21 @@ export interface Store {
   /** By path, from the place on; at most `limit` rows, which is at least 1. */
   listCredentials(
     query: CredentialQuery,
-    from: CredentialPlace,
+    from: CredentialCursor,
     limit: number,
-  ): Promise<Listed<CountedCredential, CredentialPlace>>;
+  ): Promise<ListStep<CountedCredential, CredentialCursor>>;
   /** Counts from the place on, and stops behind the one that makes it `atMost`, which is at least 1. */
-  countCredentials(query: CredentialQuery, from: CredentialPlace, atMost: number): Promise<Counted<CredentialPlace>>;
+  countCredentials(
+    query: CredentialQuery,
+    from: CredentialCursor,
+    atMost: number,
+  ): Promise<CountStep<CredentialCursor>>;
   /** Newest first, of those older than `beforeSeq`; at most `limit` rows, which is at least 1. */
-  listLeases(query: LeaseQuery, beforeSeq: number, limit: number): Promise<Listed<Lease, number>>;
+  listLeases(query: LeaseQuery, beforeSeq: number, limit: number): Promise<ListStep<Lease, number>>;
   /** As `countCredentials`. */
-  countLeases(query: LeaseQuery, beforeSeq: number, atMost: number): Promise<Counted<number>>;
+  countLeases(query: LeaseQuery, beforeSeq: number, atMost: number): Promise<CountStep<number>>;
   /** Counts those that the mark, which is committed, ended: they were active until then. It is the same at any later time. */
-  countEnded(marked: MarkedLeases, beforeSeq: number): Promise<Counted<number>>;
+  countRevokedBy(marked: RevokedLeases, beforeSeq: number): Promise<CountStep<number>>;
 
   /** Where a thread of its own finds the log; see `openLogReader`. */
   readonly logLocation: LogLocation;
@@ -223,12 +227,12 @@ export interface Store {
   /** The clock that decides for all who share the store, in milliseconds since 1970; null where that is the process's own. */
   readTime(): Promise<number | null>;
   /** The latest time that `sweep` was told, or 0: what had ended by then must not come back with a clock that was set back. */
-  readSeenTime(): Promise<number>;
+  readHighWaterTime(): Promise<number>;
   /**
    * Keeps `now` for `readSeenTime`, and removes up to `limit` rows of what ended long ago, in some milliseconds at most. `isDone`:
    * nothing more has to go at that time. A lease that ended before it was meant to may stay until 7 days behind that. Not recorded,
    * not part of a turn.
    */
-  sweep(now: number, limit: number): Promise<Swept>;
+  sweep(now: number, limit: number): Promise<SweepResult>;
   close(): Promise<void>;
 }

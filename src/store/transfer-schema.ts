@@ -6,7 +6,7 @@ import type { Row } from './decode-rows.ts';
 
 export type ColumnKind = 'text' | 'number' | 'bytes';
 /** Of a row: its columns in the order of the table's `key`. */
-export type Key = readonly (string | number)[];
+export type RowKey = readonly (string | number)[];
 
 export interface Table {
   readonly name: string;
@@ -14,7 +14,7 @@ export interface Table {
   readonly key: readonly string[];
   readonly columns: Readonly<Record<string, ColumnKind>>;
   /** In memory, and written in one statement or transaction. */
-  readonly rowsAtATime: number;
+  readonly chunkRows: number;
 }
 
 const columnsOf =
@@ -30,8 +30,8 @@ const SMALL_ROWS = 2000;
 /** A value has up to 256 KiB. */
 const ROWS_WITH_VALUES = 96;
 
-function table(name: string, key: string, columns: Table['columns'], rowsAtATime = SMALL_ROWS): Table {
-  return { name, key: key.split(' '), columns, rowsAtATime };
+function table(name: string, key: string, columns: Table['columns'], chunkRows = SMALL_ROWS): Table {
+  return { name, key: key.split(' '), columns, chunkRows };
 }
 
 /** Append-only, and the first: whose log begins as the source's is a part of the same vault. */
@@ -76,12 +76,12 @@ export const TABLES: readonly Table[] = [
   table('revocation_marks', 'seq', { ...numbers('seq revoked_at'), ...texts('agent_id credential_id') }),
 ];
 
-export function keyOf({ key, columns }: Table, row: Row): Key {
+export function keyOf({ key, columns }: Table, row: Row): RowKey {
   return key.map((column) => (columns[column] === 'number' ? Number(row[column]) : String(row[column])));
 }
 
 /** Before the key of every row. */
-export function beforeAll({ key, columns }: Table): Key {
+export function minKey({ key, columns }: Table): RowKey {
   return key.map((column) => (columns[column] === 'number' ? Number.MIN_SAFE_INTEGER : ''));
 }
 

@@ -8,10 +8,10 @@
 
 import type { Row } from './decode-rows.ts';
 import { type Head, StoreError } from './store.ts';
-import { beforeAll, isSameRow, type Key, keyOf, LOG, type Table } from './transfer-schema.ts';
+import { isSameRow, keyOf, LOG, minKey, type RowKey, type Table } from './transfer-schema.ts';
 
 /** What makes rows a vault. */
-export interface Records {
+export interface VaultMetadata {
   readonly keyCheck: string;
   readonly createdAt: number;
   readonly seenAt: number;
@@ -20,64 +20,64 @@ export interface Records {
 }
 
 /** What is carried, known before the first row is written. */
-export interface Cargo {
-  readonly records: Records;
+export interface TransferMetadata {
+  readonly records: VaultMetadata;
   /** The highest ordinal that an entry, a lease or a mark has: accesses are counted up to it. */
   readonly highestSeq: number;
 }
 
-export interface Carrier {
+export interface TableReader {
   /** Null where there is no vault, or not all of one. */
-  readRecords(): Promise<Records | null>;
+  readRecords(): Promise<VaultMetadata | null>;
   count(table: Table): Promise<number>;
   /** In the order of their keys: those behind `after`, up to and with `through` where that is given; at most `limit`. */
-  read(table: Table, after: Key, through: Key | null, limit: number): Promise<Row[]>;
+  read(table: Table, after: RowKey, through: RowKey | null, limit: number): Promise<Row[]>;
   close(): void;
 }
 
-export interface TargetCarrier extends Carrier {
+export interface TableWriter extends TableReader {
   /** Each call is done wholly or not at all. */
-  remove(table: Table, keys: readonly Key[]): Promise<void>;
+  remove(table: Table, keys: readonly RowKey[]): Promise<void>;
   add(table: Table, rows: readonly Row[]): Promise<void>;
   /** Writes the records of its cargo, in one transaction, and with that makes it a vault; on disk when it resolves. */
-  finish(): Promise<void>;
+  commitMetadata(): Promise<void>;
 }
 
-export interface Carrying {
-  readonly source: Carrier;
-  readonly target: TargetCarrier;
+export interface TransferContext {
+  readonly source: TableReader;
+  readonly target: TableWriter;
   /** Looked at between two steps. */
   readonly signal: AbortSignal;
   /** So many rows more are the same in both. */
-  readonly tell: (table: Table, rows: number) => void;
+  readonly onProgress: (table: Table, rows: number) => void;
 }
 
 /** Makes the target's table the same as the source's. @throws StoreFailure, the signal's reason */
-export async function carryTable({ source, target, signal, tell }: Carrying, table: Table): Promise<void> {
-  let after = beforeAll(table);
+export async function syncTable({ source, target, signal, onProgress }: TransferContext, table: Table): Promise<void> {
+  let after = minKey(table);
   for (;;) {
     signal.throwIfAborted();
-    const rows = await source.read(table, after, null, table.rowsAtATime);
+    const rows = await source.read(table, after, null, table.chunkRows);
     const last = rows.at(-1);
-    const through = last === undefined || rows.length < table.rowsAtATime ? null : keyOf(table, last);
-    await makeSame(target, table, rows, after, through);
-    tell(table, rows.length);
+    const through = last === undefined || rows.length < table.chunkRows ? null : keyOf(table, last);
+    await reconcileRows(target, table, rows, after, through);
+    onProgress(table, rows.length);
     if (through === null) return;
     after = through;
   }
 }
 
-async function makeSame(
-  target: TargetCarrier,
+async function reconcileRows(
+  target: TableWriter,
   table: Table,
   rows: readonly Row[],
-  after: Key,
-  through: Key | null,
+  after: RowKey,
+  through: RowKey | null,
 ): Promise<void> {
   const missing = new Map(rows.map((row) => [textOf(table, row), row]));
-  for (let place: Key | null = after; place !== null; ) {
-    const there = await target.read(table, place, through, table.rowsAtATime);
-    const foreign: Key[] = [];
+  for (let place: RowKey | null = after; place !== null; ) {
+    const there = await target.read(table, place, through, table.chunkRows);
+    const foreign: RowKey[] = [];
     for (const row of there) {
       const text = textOf(table, row);
       const wanted = missing.get(text);
@@ -86,13 +86,13 @@ async function makeSame(
     }
     if (foreign.length > 0) await removeForeign(target, table, foreign);
     const last = there.at(-1);
-    place = last === undefined || there.length < table.rowsAtATime ? null : keyOf(table, last);
+    place = last === undefined || there.length < table.chunkRows ? null : keyOf(table, last);
   }
   if (missing.size > 0) await target.add(table, [...missing.values()]);
 }
 
 /** Rows that the source has changed or removed since an earlier try. Of a log nothing changes: then it is another vault's. */
-async function removeForeign(target: TargetCarrier, table: Table, keys: readonly Key[]): Promise<void> {
+async function removeForeign(target: TableWriter, table: Table, keys: readonly RowKey[]): Promise<void> {
   if (table === LOG) {
     throw new StoreError(
       'unavailable',

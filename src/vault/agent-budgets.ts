@@ -44,7 +44,11 @@ class HourlyBudget {
     const bucket = this.#at(agent, now);
     if (bucket.tokens < 1) {
       const seconds = Math.ceil((((1 - bucket.tokens) / this.#perHour) * HOUR_MS) / 1000);
-      throw new ApiError('RATE_LIMITED', `The agent has used up its ${this.#what} of an hour. Try again later.`, seconds);
+      throw new ApiError(
+        'RATE_LIMITED',
+        `The agent has used up its ${this.#what} of an hour. Try again later.`,
+        seconds,
+      );
     }
     bucket.tokens -= amount;
     try {

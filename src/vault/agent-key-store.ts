@@ -4,13 +4,13 @@
  */
 import type { AgentId, AgentName } from '../core/names.ts';
 
-export interface KeyFiles {
+export interface AgentKeyStore {
   /** Writes the key where nobody reads it yet; on disk when it resolves. */
-  prepare(id: AgentId, privateKeyPem: string): Promise<void>;
+  stage(id: AgentId, privateKeyPem: string): Promise<void>;
   /** Moves the prepared key to its agent's directory; replaces a stray one. Where none is prepared, nothing is touched. */
-  publish(id: AgentId, name: AgentName): Promise<void>;
+  commit(id: AgentId, name: AgentName): Promise<void>;
   /** Removes a prepared key. */
-  discard(id: AgentId): Promise<void>;
+  abort(id: AgentId): Promise<void>;
   /** Removes the agent's directory if it is that of `id`, and what is still prepared for it. */
   remove(id: AgentId, name: AgentName): Promise<void>;
 }

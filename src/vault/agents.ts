@@ -33,7 +33,7 @@ export async function registerAgent(vault: Vault, context: Context, registration
   try {
     const { reply } = await ledger.submit(request);
     if (reply.id === id) await agentKeys.publish(id, name);
-    else await settleRepeat(vault, reply, id);
+    else await publishRetriedKey(vault, reply, id);
     return reply;
   } catch (error) {
     if (error instanceof ApiError && error.code !== 'UNAVAILABLE') await agentKeys.discard(id, name);
@@ -46,7 +46,7 @@ export async function registerAgent(vault: Vault, context: Context, registration
  * The agent was registered by the first of the requests, and has the key that was made for that one: it may still be pending where
  * nobody knew what came of the commit. Not published for an agent that is gone: its name may be another's.
  */
-async function settleRepeat({ ledger, agentKeys }: Vault, { id, name }: Agent, unused: AgentId): Promise<void> {
+async function publishRetriedKey({ ledger, agentKeys }: Vault, { id, name }: Agent, unused: AgentId): Promise<void> {
   await agentKeys.discard(unused, name);
   if (ledger.memory.control.agentById(id) !== null) await agentKeys.publish(id, name);
 }

@@ -4,9 +4,9 @@ import type { Context } from '../core/operation.ts';
 import { adminRead } from '../core/operations/admin-read.ts';
 import type { AuditFilter } from '../store/queries.ts';
 import type { Head } from '../store/store.ts';
-import { breathe, type Page, STEP_ROWS } from './paging.ts';
+import { type Page, STEP_ROWS, yieldToEventLoop } from './paging.ts';
 import type { Vault } from './vault.ts';
-import { readInSteps } from './verification/scan-entries.ts';
+import { scanEntries } from './verification/scan-entries.ts';
 
 export interface AuditQuery extends AuditFilter {
   /** Timestamps as the log has them, inclusive. */
@@ -29,7 +29,9 @@ export async function listEntries(
   const behind = afterUntil === null ? null : await store.findSeqAt(afterUntil);
   const to = behind === null ? (last?.seq ?? 0) : behind - 1;
   if (from === null || from > to) return { entries: [], total: 0 };
-  return isUnfiltered(query) ? readPlainPage(vault, from, to, query, page) : readMatches(vault, from, to, query, page);
+  return isUnfiltered(query)
+    ? readUnfilteredPage(vault, from, to, query, page)
+    : readMatches(vault, from, to, query, page);
 }
 
 function isUnfiltered(filter: AuditFilter): boolean {
@@ -38,7 +40,7 @@ function isUnfiltered(filter: AuditFilter): boolean {
 }
 
 /** Without a filter the ordinals tell the page and the total. */
-async function readPlainPage(vault: Vault, from: number, to: number, { order }: AuditQuery, page: Page) {
+async function readUnfilteredPage(vault: Vault, from: number, to: number, { order }: AuditQuery, page: Page) {
   const total = to - from + 1;
   const count = Math.max(0, Math.min(page.limit, total - page.offset));
   const first = order === 'asc' ? from + page.offset : to - page.offset - count + 1;
@@ -52,14 +54,14 @@ async function readMatches(vault: Vault, from: number, to: number, query: AuditQ
   let total = 0;
   let place: number | null = query.order === 'asc' ? from : to;
   while (place !== null) {
-    await breathe();
+    await yieldToEventLoop();
     const [low, high]: [number, number] = query.order === 'asc' ? [place, to] : [from, place];
-    const { seqs, reached } = await vault.store.matchEntries(query, low, high, query.order);
+    const { seqs, next } = await vault.store.matchEntries(query, low, high, query.order);
     for (const seq of seqs) {
       if (total >= page.offset && wanted.length < page.limit) wanted.push(seq);
       total += 1;
     }
-    place = reached;
+    place = next;
   }
   const entries: AuditEntry[] = [];
   for (const seq of wanted) entries.push(...(await vault.store.readEntries(seq, seq, 1)));
@@ -73,7 +75,7 @@ export async function exportEntries(
 ): Promise<{ head: Head | null; rows: AsyncIterable<readonly AuditEntry[]> }> {
   await vault.ledger.submit(adminRead(context, 'audit.export', '*', () => null));
   const { head, last } = await vault.store.readHead();
-  return { head, rows: readInSteps(vault.store, last?.seq ?? 0, STEP_ROWS) };
+  return { head, rows: scanEntries(vault.store, last?.seq ?? 0, STEP_ROWS) };
 }
 
 /** Null behind the year 9999, where no entry can be. */

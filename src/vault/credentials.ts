@@ -2,7 +2,7 @@
 import type { CountedCredential, Credential } from '../core/credential.ts';
 import type { CredentialType } from '../core/names.ts';
 import type { Context } from '../core/operation.ts';
-import { list, readMetadata, type Metadata, remove, type StoreRequest, store } from '../core/operations/credentials.ts';
+import { list, type Metadata, readMetadata, remove, type StoreRequest, store } from '../core/operations/credentials.ts';
 import { withIdempotency } from '../core/operations/idempotent.ts';
 import { type Retrieved, type RetrieveRequest, retrieve } from '../core/operations/retrieve.ts';
 import type { CredentialPath } from '../core/path.ts';
@@ -41,7 +41,7 @@ export async function deleteCredential(vault: Vault, context: Context, path: Cre
   await vault.ledger.submit(remove(context, path));
 }
 
-export interface CountedMetadata extends Metadata {
+export interface MetadataWithCount extends Metadata {
   readonly credential: CountedCredential;
 }
 
@@ -50,7 +50,7 @@ export async function readCredentialMetadata(
   vault: Vault,
   context: Context,
   path: CredentialPath,
-): Promise<CountedMetadata> {
+): Promise<MetadataWithCount> {
   const { credential, versions } = (await vault.ledger.submit(readMetadata(context, path))).reply;
   const accessCount = await vault.store.readAccessCount(credential.id);
   return { credential: { ...credential, accessCount }, versions };

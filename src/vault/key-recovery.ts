@@ -8,10 +8,10 @@ import type { AgentId, AgentName } from '../core/names.ts';
 import { NOOP } from '../core/operations/lifecycle.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import { StoreError } from '../store/store.ts';
-import type { KeyFiles } from './agent-key-store.ts';
+import type { AgentKeyStore } from './agent-key-store.ts';
 
 export interface KeyRecoveryParts {
-  readonly keyFiles: KeyFiles;
+  readonly keyFiles: AgentKeyStore;
   readonly ledger: Pick<Ledger, 'memory' | 'submit'>;
   /** Called when a request's work on key files failed, for the service's log. */
   readonly onFailure: (error: unknown) => void;
@@ -34,14 +34,18 @@ export class KeyRecovery {
 
   /** As `KeyFiles`. @throws UNAVAILABLE: then nothing of it stays */
   async prepare(id: AgentId, name: AgentName, privateKeyPem: string): Promise<void> {
-    if (await this.#succeeds(id, name, (files) => files.prepare(id, privateKeyPem))) return;
+    if (await this.#succeeds(id, name, (files) => files.stage(id, privateKeyPem))) return;
     await this.discard(id, name);
-    throw new ApiError('UNAVAILABLE', 'The private key could not be written; nothing was registered. Try again later.', 1);
+    throw new ApiError(
+      'UNAVAILABLE',
+      'The private key could not be written; nothing was registered. Try again later.',
+      1,
+    );
   }
 
   /** As `KeyFiles`. @throws UNAVAILABLE: then it is repeated until it succeeds */
   async publish(id: AgentId, name: AgentName): Promise<void> {
-    if (await this.#succeeds(id, name, (files) => files.publish(id, name))) return;
+    if (await this.#succeeds(id, name, (files) => files.commit(id, name))) return;
     const message =
       'The agent is registered, but its private key could not be moved to its directory yet. The service repeats that until it succeeds.';
     throw new ApiError('UNAVAILABLE', message, 1);
@@ -49,7 +53,7 @@ export class KeyRecovery {
 
   /** As `KeyFiles`, or later. */
   async discard(id: AgentId, name: AgentName): Promise<void> {
-    await this.#succeeds(id, name, (files) => files.discard(id));
+    await this.#succeeds(id, name, (files) => files.abort(id));
   }
 
   /** As `KeyFiles`, or later. */
@@ -69,7 +73,7 @@ export class KeyRecovery {
     if (this.#timer !== null) clearTimeout(this.#timer);
   }
 
-  async #succeeds(id: AgentId, name: AgentName, work: (files: KeyFiles) => Promise<void>): Promise<boolean> {
+  async #succeeds(id: AgentId, name: AgentName, work: (files: AgentKeyStore) => Promise<void>): Promise<boolean> {
     try {
       await work(this.#parts.keyFiles);
       return true;
@@ -104,7 +108,7 @@ export class KeyRecovery {
     for (const [id, name] of unfinished) {
       try {
         if (ledger.memory.control.agentById(id) === null) await keyFiles.remove(id, name);
-        else await keyFiles.publish(id, name);
+        else await keyFiles.commit(id, name);
         this.#unfinished.delete(id);
       } catch (error) {
         this.#stopIfBroken(error);

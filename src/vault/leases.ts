@@ -17,7 +17,7 @@ import { countFrom, type Listing, type Page, readListing, sliceListing } from '.
 import type { Vault } from './vault.ts';
 
 /** A lease as it is told: its status depends on when that is. */
-export interface SeenLease {
+export interface LeaseAt {
   readonly lease: Lease;
   readonly now: number;
 }
@@ -52,11 +52,11 @@ function ownName({ authentication }: Context): ActorName | null {
   return authentication.kind === 'session' ? authentication.agentName : null;
 }
 
-export async function readLease(vault: Vault, context: Context, id: LeaseId): Promise<SeenLease> {
+export async function readLease(vault: Vault, context: Context, id: LeaseId): Promise<LeaseAt> {
   return (await vault.ledger.submit(read(context, id))).reply;
 }
 
-export async function renewLease(vault: Vault, context: Context, id: LeaseId): Promise<SeenLease> {
+export async function renewLease(vault: Vault, context: Context, id: LeaseId): Promise<LeaseAt> {
   return (await vault.ledger.submit(withIdempotency(context, renew(context, id)))).reply;
 }
 
@@ -74,6 +74,6 @@ export async function revokeLeases(vault: Vault, context: Context, request: Revo
   const { reply: mark } = await vault.ledger.submit(withIdempotency(context, operation));
   if (mark === null) return 0;
   const ended = { mark, agentName };
-  const { count } = await countFrom(mark.seq, { count: (beforeSeq) => vault.store.countEnded(ended, beforeSeq) });
+  const { count } = await countFrom(mark.seq, { count: (beforeSeq) => vault.store.countRevokedBy(ended, beforeSeq) });
   return count;
 }

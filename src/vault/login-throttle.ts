@@ -54,7 +54,7 @@ class Buckets {
 /** Ends a try: only one that failed costs anything. */
 export type Settle = (hasFailed: boolean) => void;
 
-export class FailureLimiter {
+export class LoginThrottle {
   readonly #byAgent = new Buckets(PER_AGENT_AND_ADDRESS);
   readonly #byAddress = new Buckets(PER_ADDRESS);
   #settled = Promise.withResolvers<void>();
@@ -73,7 +73,7 @@ export class FailureLimiter {
 
   /** Null where it depends on the tries under way. @throws RATE_LIMITED */
   tryAdmit(agent: AgentName, remoteAddr: string | null, now: number): Settle | null {
-    const address = networkOf(remoteAddr ?? 'local');
+    const address = addressPrefix(remoteAddr ?? 'local');
     const ofAddress = this.#byAddress.at(address, now);
     if (ofAddress.tokens < 1) throw limited(this.#byAddress.waitSeconds(ofAddress));
     const ofAgent = this.#byAgent.at(`${agent.toLowerCase()} ${address}`, now);
@@ -99,7 +99,7 @@ function limited(seconds: number): ApiError {
 }
 
 /** An IPv4 address as it is; of an IPv6 address the first 64 bits, which one host has to itself. */
-export function networkOf(address: string): string {
+export function addressPrefix(address: string): string {
   if (!address.includes(':')) return address;
   const [head = '', tail] = address.split('::');
   const first = head.split(':').filter((group) => group !== '');

@@ -1,5 +1,5 @@
 /** Lists: whole, in steps so that none holds up the others, or a page with its `meta`. */
-import type { Counted, Listed } from '../store/queries.ts';
+import type { CountStep, ListStep } from '../store/queries.ts';
 
 /** A page that was asked for. */
 export interface Page {
@@ -15,10 +15,10 @@ export interface Listing<T> {
 }
 
 /** A list of the store, in its steps. */
-interface Source<T, Place> {
+interface SteppedList<T, Place> {
   readonly start: Place;
-  list(from: Place, limit: number): Promise<Listed<T, Place>>;
-  count(from: Place, atMost: number): Promise<Counted<Place>>;
+  list(from: Place, limit: number): Promise<ListStep<T, Place>>;
+  count(from: Place, atMost: number): Promise<CountStep<Place>>;
 }
 
 /** Rows read at a time: about a millisecond of work. */
@@ -28,45 +28,45 @@ export const STEP_ROWS = 500;
  * A page is found by counting: first through what it skips, which tells where it begins, then through the rest, for the total.
  * No snapshot: each step sees what is there then.
  */
-export async function readListing<T, Place>(page: Page | null, source: Source<T, Place>): Promise<Listing<T>> {
+export async function readListing<T, Place>(page: Page | null, source: SteppedList<T, Place>): Promise<Listing<T>> {
   const { start } = source;
   if (page === null) return { rows: inSteps(start, Number.POSITIVE_INFINITY, source), meta: null };
   const skipped = await countFrom(start, source, page.offset);
-  const rest = await countFrom(skipped.reached, source);
+  const rest = await countFrom(skipped.next, source);
   const meta = { ...page, total: skipped.count + rest.count };
-  return { rows: inSteps(skipped.reached, page.limit, source), meta };
+  return { rows: inSteps(skipped.next, page.limit, source), meta };
 }
 
-/** Counts to the end, or to `atMost`; `reached` is where it stopped. */
+/** Counts to the end, or to `atMost`; `next` is where it stopped. */
 export async function countFrom<Place>(
   start: Place | null,
-  { count: countStep }: Pick<Source<unknown, Place>, 'count'>,
+  { count: countStep }: Pick<SteppedList<unknown, Place>, 'count'>,
   atMost: number = Number.MAX_SAFE_INTEGER,
-): Promise<Counted<Place>> {
+): Promise<CountStep<Place>> {
   let count = 0;
-  let reached = start;
-  while (reached !== null && count < atMost) {
-    await breathe();
-    const step = await countStep(reached, atMost - count);
+  let next = start;
+  while (next !== null && count < atMost) {
+    await yieldToEventLoop();
+    const step = await countStep(next, atMost - count);
     count += step.count;
-    reached = step.reached;
+    next = step.next;
   }
-  return { count, reached };
+  return { count, next };
 }
 
 async function* inSteps<T, Place>(
   start: Place | null,
   limit: number,
-  source: Source<T, Place>,
+  source: SteppedList<T, Place>,
 ): AsyncGenerator<readonly T[]> {
   let place = start;
   let left = limit;
   while (place !== null && left > 0) {
-    await breathe();
-    const { rows, reached } = await source.list(place, Math.min(left, STEP_ROWS));
+    await yieldToEventLoop();
+    const { rows, next } = await source.list(place, Math.min(left, STEP_ROWS));
     if (rows.length > 0) yield rows;
     left -= rows.length;
-    place = reached;
+    place = next;
   }
 }
 
@@ -76,7 +76,7 @@ export function sliceListing<T>(all: readonly T[], page: Page | null): Listing<T
   async function* inBatches(): AsyncGenerator<readonly T[]> {
     let first = 0;
     do {
-      await breathe();
+      await yieldToEventLoop();
       yield rows.slice(first, first + STEP_ROWS);
       first += STEP_ROWS;
     } while (first < rows.length);
@@ -89,24 +89,24 @@ const waiting: (() => void)[] = [];
  * Rounds of the loop from one step to the next. While nobody else works a round takes microseconds; under load it is a turn or
  * more, and the steps take a small part of the time.
  */
-const ROUNDS_APART = 4;
+const TICKS_BETWEEN_STEPS = 4;
 
 /**
  * To be awaited before each step of a long work. Of all that wait one goes on at a time: a hundred long lists at once slow each
  * other down, and nobody else.
  */
-export function breathe(): Promise<void> {
+export function yieldToEventLoop(): Promise<void> {
   return new Promise((resolve) => {
     waiting.push(resolve);
-    if (waiting.length === 1) setImmediate(letOneGo, ROUNDS_APART);
+    if (waiting.length === 1) setImmediate(resumeNext, TICKS_BETWEEN_STEPS);
   });
 }
 
-function letOneGo(rounds: number): void {
+function resumeNext(rounds: number): void {
   if (rounds > 1) {
-    setImmediate(letOneGo, rounds - 1);
+    setImmediate(resumeNext, rounds - 1);
     return;
   }
   waiting.shift()?.();
-  if (waiting.length > 0) setImmediate(letOneGo, ROUNDS_APART);
+  if (waiting.length > 0) setImmediate(resumeNext, TICKS_BETWEEN_STEPS);
 }

@@ -5,15 +5,15 @@ import type { Context } from '../core/operation.ts';
 import {
   authFailed,
   CHALLENGE_LIFE_MS,
+  type CurrentSession,
   endSession as end,
   type LoginResult,
-  type CurrentSession,
   readSession as read,
   verify,
 } from '../core/operations/sessions.ts';
 import type { Secret } from '../core/secret.ts';
-import { type KnownChallenge, newChallengeId, nonceOf, readChallengeId } from '../crypto/challenges.ts';
-import { DECOY_KEY, isSignatureValid } from '../crypto/ed25519.ts';
+import { type DecodedChallenge, decodeChallengeId, deriveNonce, encodeChallengeId } from '../crypto/challenges.ts';
+import { DUMMY_PUBLIC_KEY, isSignatureValid } from '../crypto/ed25519.ts';
 import { hashToken, newToken } from '../crypto/tokens.ts';
 import type { Vault } from './vault.ts';
 
@@ -30,8 +30,8 @@ export async function issueChallenge(vault: Vault, agentName: AgentName): Promis
   await ledger.refresh();
   const agent = ledger.memory.control.agentByName(agentName);
   const issuedAt = clock.now();
-  const challengeId = newChallengeId(keys.challenge, issuedAt, agent !== null);
-  const nonce = nonceOf(keys.challenge, challengeId, boundTo(agent, agentName));
+  const challengeId = encodeChallengeId(keys.challenge, issuedAt, agent !== null);
+  const nonce = deriveNonce(keys.challenge, challengeId, boundTo(agent, agentName));
   return { challengeId, nonce, expiresAt: issuedAt + CHALLENGE_LIFE_MS };
 }
 
@@ -53,7 +53,7 @@ export async function login(
 ): Promise<LoginResult & { token: Secret }> {
   const { clock, keys, limiter } = vault;
   const { agentName } = proof;
-  const challenge = readChallengeId(keys.challenge, proof.challengeId);
+  const challenge = decodeChallengeId(keys.challenge, proof.challengeId);
   // Not charged, or anybody could use up the tries of an address: an invented id costs no check of a signature.
   if (challenge === null) throw authFailed();
   const settle = await limiter.admit(agentName, origin.remoteAddr, clock);
@@ -71,12 +71,12 @@ async function answerChallenge(
   { keys, ledger, budgets, clock }: Vault,
   origin: Pick<Context, 'requestId' | 'remoteAddr'>,
   { challengeId, agentName, signature }: Proof,
-  challenge: KnownChallenge,
+  challenge: DecodedChallenge,
 ): Promise<LoginResult & { token: Secret }> {
   await ledger.refresh();
   const agent = ledger.memory.control.agentByName(agentName);
-  const nonce = nonceOf(keys.challenge, challengeId, boundTo(agent, agentName));
-  const publicKey = agent?.publicKey ?? DECOY_KEY;
+  const nonce = deriveNonce(keys.challenge, challengeId, boundTo(agent, agentName));
+  const publicKey = agent?.publicKey ?? DUMMY_PUBLIC_KEY;
   const isValid =
     (await isSignatureValid(publicKey, nonce, signature)) ||
     (await isSignatureValid(publicKey, Buffer.from(nonce.toString('base64')), signature));

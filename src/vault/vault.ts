@@ -1,8 +1,8 @@
 /** The vault: the parts that the operations of the interface share, and who a request's token belongs to. */
-import { identifySession, type Authentication, type Session } from '../core/agent.ts';
+import { type Authentication, identifySession, type Session } from '../core/agent.ts';
 import { ApiError } from '../core/errors.ts';
 import type { TokenHash } from '../core/names.ts';
-import { isSameText, type VaultKeys } from '../crypto/keys.ts';
+import { timingSafeEqualText, type VaultKeys } from '../crypto/keys.ts';
 import { hashToken } from '../crypto/tokens.ts';
 import type { Clock } from '../ledger/clock.ts';
 import type { Ledger } from '../ledger/ledger.ts';
@@ -10,7 +10,7 @@ import { findSession } from '../ledger/vault-state.ts';
 import type { Store } from '../store/store.ts';
 import type { AgentBudgets } from './agent-budgets.ts';
 import type { KeyRecovery } from './key-recovery.ts';
-import type { FailureLimiter } from './login-throttle.ts';
+import type { LoginThrottle } from './login-throttle.ts';
 import type { Verifier } from './verification/verifier.ts';
 
 export interface Vault {
@@ -19,7 +19,7 @@ export interface Vault {
   readonly keys: VaultKeys;
   readonly clock: Clock;
   readonly agentKeys: KeyRecovery;
-  readonly limiter: FailureLimiter;
+  readonly limiter: LoginThrottle;
   readonly budgets: AgentBudgets;
   readonly verifier: Verifier;
   /** The administrator's token, hashed. */
@@ -37,7 +37,7 @@ export function authenticate(vault: Vault, token: string): Authentication | (() 
   const cached = ledger.memory.sessions.get(tokenHash);
   // WHY the agent too: the session may be cached before this node has heard of the agent, which another node registered.
   if (cached !== null && hasAgent(vault, cached)) return toAuthentication(vault, tokenHash, cached);
-  if (isSameText(tokenHash, adminTokenHash)) return { kind: 'admin' };
+  if (timingSafeEqualText(tokenHash, adminTokenHash)) return { kind: 'admin' };
   return async () => {
     const session = await findSession(ledger.memory, store, keys, tokenHash);
     // Its agent may have been registered on another node just now.
@@ -54,6 +54,6 @@ function toAuthentication({ ledger, clock }: Vault, tokenHash: TokenHash, sessio
   const agent = session === null ? null : ledger.memory.control.agentById(session.agentId);
   const caller = identifySession(session, agent, clock.now());
   if (caller instanceof ApiError) throw caller;
-  ledger.assertRoom(caller.agent.name);
+  ledger.assertCapacity(caller.agent.name);
   return { kind: 'session', tokenHash, agentName: caller.agent.name };
 }

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { CredentialId, CredentialType } from '../../src/core/names.ts';
-import { type Batch, type Store, type StoredChange, StoreError } from '../../src/store/store.ts';
+import { type Store, type StoredChange, StoreError, type WriteSet } from '../../src/store/store.ts';
 import {
   aCredential,
   aLease,
@@ -82,7 +82,7 @@ const OF_EVERY_KIND: StoredChange[] = [
   { kind: 'removeCredential', id: A.id, path: A.path },
 ];
 
-const CLASHES: readonly (readonly [name: string, batch: Partial<Batch>])[] = [
+const CLASHES: readonly (readonly [name: string, batch: Partial<WriteSet>])[] = [
   ['a challenge is spent twice', { changes: [{ kind: 'spendChallenge', id: asChallenge(1), expiresAt: T0 }] }],
   ['a lease has the id of another', { changes: [leased({ ...aLease(3), id: aLease(1).id })] }],
   ['a path has another credential', { changes: [stored(aCredential('b', { id: 'another' as CredentialId }))] }],
@@ -99,7 +99,7 @@ export function commitContract({ name, newVault }: Subject): void {
       const store = await newVault(t);
       await commit(store, { entries: [anEntry(1, { resource: 'a' })], changes: SETTING });
       const before = await snapshot(store);
-      const turn = await store.openTurn([]);
+      const turn = await store.begin([]);
       const accesses = new Map([[A.id, 5]]);
       const batch = { entries, head: headAt(2, 1), changes: [...OF_EVERY_KIND, ...changes], accesses };
       await assert.rejects(turn.commit(batch), StoreError);
@@ -113,8 +113,8 @@ export function commitContract({ name, newVault }: Subject): void {
     const store = await newVault(t);
     await commit(store, { entries: [anEntry(1)], changes: SETTING });
     const before = await snapshot(store);
-    const turn = await store.openTurn([{ credential: A.path }]);
-    await turn.abandon();
+    const turn = await store.begin([{ credential: A.path }]);
+    await turn.rollback();
     assert.deepEqual(await snapshot(store), before);
   });
 

@@ -9,7 +9,10 @@ import type { Subject } from './store.ts';
 import { numbers, sum, sweepAll, sweepInSteps } from './sweeping.ts';
 
 /** Of these the ones that are there, by their ends. */
-async function foundOf(store: Store, replies: readonly IdempotencyRecord[]): Promise<readonly Authenticated<IdempotencyRecord>[]> {
+async function foundOf(
+  store: Store,
+  replies: readonly IdempotencyRecord[],
+): Promise<readonly Authenticated<IdempotencyRecord>[]> {
   const { keptReplies } = await find(
     store,
     replies.map(({ id }) => ({ idempotency: id })),
@@ -30,7 +33,10 @@ export function keptReplyContract({ name, newPlace, newVault }: Subject): void {
 
   test(`${name}: ids of kept replies are told apart by case`, async (t) => {
     const store = await newVault(t);
-    const [lower, upper] = [aReply(1, { id: 'abc=' as IdempotencyRecord['id'] }), aReply(2, { id: 'ABC=' as IdempotencyRecord['id'] })];
+    const [lower, upper] = [
+      aReply(1, { id: 'abc=' as IdempotencyRecord['id'] }),
+      aReply(2, { id: 'ABC=' as IdempotencyRecord['id'] }),
+    ];
     await commit(store, { changes: [keptReply(lower), keptReply(upper)] });
     assert.deepEqual(await foundOf(store, [upper]), [upper]);
     assert.deepEqual(await foundOf(store, [lower]), [lower]);

@@ -27,7 +27,7 @@ const byName = <T extends { readonly name: string }>(rows: readonly T[]): T[] =>
 
 async function everything(store: Store) {
   return {
-    keyCheck: await store.readKeyCheck(),
+    keyCheck: await store.readRootKeyCheck(),
     ...(await store.readHead()),
     agents: byName(await store.readAgents()),
     policies: byName(await store.readPolicies()),
@@ -55,7 +55,7 @@ export function beginningContract({ name, newPlace, newVault }: Subject): void {
     t.after(() => store.close());
     const head = { ...headAt(3), epoch: 8 };
     await store.initialise(KEY_CHECK, head, T0);
-    assert.equal(await store.readKeyCheck(), KEY_CHECK);
+    assert.equal(await store.readRootKeyCheck(), KEY_CHECK);
     assert.deepEqual(await store.readHead(), { head, last: null, highestSeq: 0 });
   });
 

@@ -3,12 +3,12 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import {
+  type BulkRevocation,
   ENDED_LEASE_RETENTION_MS,
   isWithinRetention,
   LEASE_STATUSES,
   type Lease,
   type LeaseStatus,
-  type BulkRevocation,
   statusOf,
   applyRevocation as underMark,
 } from '../../src/core/lease.ts';
@@ -135,7 +135,12 @@ export function leaseContract({ name, newVault }: Subject): void {
             const agentName = mark.agentId === null ? null : nameOf(mark.agentId);
             assert.equal(await countEnded(store, { mark, agentName }), count, JSON.stringify(mark));
           }
-          for (const now of [end, end - 5 * STEP_MS, end + 20 * STEP_MS, end - 20 * STEP_MS + ENDED_LEASE_RETENTION_MS]) {
+          for (const now of [
+            end,
+            end - 5 * STEP_MS,
+            end + 20 * STEP_MS,
+            end - 20 * STEP_MS + ENDED_LEASE_RETENTION_MS,
+          ]) {
             for (const status of [null, ...LEASE_STATUSES]) {
               await assertLists(store, leases, { ...queryAt(now), status });
               await assertLists(store, leases, { ...queryAt(now), status, agentName: 'ci-2' as ActorName });

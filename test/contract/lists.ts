@@ -4,7 +4,12 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import type { CredentialType } from '../../src/core/names.ts';
 import { ALL_PATHS, matches, type Pattern, toRanges } from '../../src/core/pattern.ts';
-import { type Counted, type CredentialPlace, type CredentialQuery, FIRST_CREDENTIAL } from '../../src/store/queries.ts';
+import {
+  type CountStep,
+  type CredentialCursor,
+  type CredentialQuery,
+  FIRST_CREDENTIAL,
+} from '../../src/store/queries.ts';
 import { runs } from '../kit/property.ts';
 import { aCredential, commit, stored } from './rows.ts';
 import { countCredentials, listCredentials, rowsFrom } from './scan.ts';
@@ -88,7 +93,7 @@ export function listContract({ name, newVault }: Subject): void {
             (credential) =>
               granted.some((each) => matches(each, credential.path)) && (only === null || credential.type === only),
           );
-          assert.deepEqual(await countCredentials(store, query), { count: fitting.length, reached: null });
+          assert.deepEqual(await countCredentials(store, query), { count: fitting.length, next: null });
           assert.equal((await countCredentials(store, query, limit)).count, Math.min(limit, fitting.length));
           const expected = fitting.slice(offset, offset + limit);
           assert.deepEqual(await listCredentials(store, query, offset, limit), expected);
@@ -105,7 +110,7 @@ export function listContract({ name, newVault }: Subject): void {
     const granted = Array.from({ length: 3000 }, (_, index) => `team/${1000 + index}/*` as Pattern);
     const query = { ranges: toRanges(granted), type: null };
     let steps = 0;
-    const step = (from: CredentialPlace, most: number) => {
+    const step = (from: CredentialCursor, most: number) => {
       steps += 1;
       return store.listCredentials(query, from, most);
     };
@@ -115,12 +120,12 @@ export function listContract({ name, newVault }: Subject): void {
       rare.map(({ path }) => path),
     );
     assert.ok(steps <= 10, `${steps} steps`);
-    let place: CredentialPlace | null = FIRST_CREDENTIAL;
+    let place: CredentialCursor | null = FIRST_CREDENTIAL;
     let count = 0;
     for (steps = 0; place !== null; steps++) {
-      const counted: Counted<CredentialPlace> = await store.countCredentials(query, place, 1_000_000);
+      const counted: CountStep<CredentialCursor> = await store.countCredentials(query, place, 1_000_000);
       count += counted.count;
-      place = counted.reached;
+      place = counted.next;
     }
     assert.equal(count, 3);
     assert.ok(steps <= 10, `${steps} steps`);
@@ -135,7 +140,7 @@ export function listContract({ name, newVault }: Subject): void {
       byOffset.push(...(await listCredentials(store, query, offset, 7)));
     }
     assert.deepEqual(byOffset, inOrder);
-    const step = (from: CredentialPlace, most: number) => store.listCredentials(query, from, most);
+    const step = (from: CredentialCursor, most: number) => store.listCredentials(query, from, most);
     assert.deepEqual(await rowsFrom(FIRST_CREDENTIAL, step, { stepRows: 7 }), inOrder);
   });
 

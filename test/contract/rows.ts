@@ -19,7 +19,7 @@ import type {
 import type { CredentialPath } from '../../src/core/path.ts';
 import type { Pattern } from '../../src/core/pattern.ts';
 import type { Policy, Principal, TtlSeconds } from '../../src/core/policy.ts';
-import type { Authenticated, Batch, Found, Head, Store, StoredChange } from '../../src/store/store.ts';
+import type { Authenticated, Head, LoadedFromStore, Store, StoredChange, WriteSet } from '../../src/store/store.ts';
 
 export const T0 = Date.UTC(2026, 0, 31);
 export const KEY_CHECK = Buffer.alloc(32, 7).toString('base64');
@@ -147,7 +147,7 @@ export function retrievals(
   firstSeq: number,
   credentials: readonly Credential[],
   changes: readonly StoredChange[] = [],
-): Pick<Batch, 'entries' | 'changes' | 'accesses'> {
+): Pick<WriteSet, 'entries' | 'changes' | 'accesses'> {
   const accesses = new Map<CredentialId, number>();
   for (const { id } of credentials) accesses.set(id, (accesses.get(id) ?? 0) + 1);
   return {
@@ -163,10 +163,15 @@ export function retrievals(
 /** Commits one turn whose head record is behind its last entry, or where `seq` says. */
 export async function commit(
   store: Store,
-  { entries = [], changes = [], accesses = new Map(), seq }: Partial<Omit<Batch, 'head'>> & { readonly seq?: number },
+  {
+    entries = [],
+    changes = [],
+    accesses = new Map(),
+    seq,
+  }: Partial<Omit<WriteSet, 'head'>> & { readonly seq?: number },
 ): Promise<void> {
   const { head } = await store.readHead();
-  const turn = await store.openTurn([]);
+  const turn = await store.begin([]);
   const batch = { entries, changes, accesses, head: headAt(seq ?? entries.at(-1)?.seq ?? head?.seq ?? 0) };
   await (await turn.commit(batch)).durable;
 }
@@ -178,9 +183,9 @@ export async function commitEntries(store: Store, count: number): Promise<void> 
 }
 
 /** What a turn with these keys finds; it is abandoned. */
-export async function find(store: Store, keys: readonly ReadSet[]): Promise<Found> {
-  const turn = await store.openTurn(keys);
-  await turn.abandon();
+export async function find(store: Store, keys: readonly ReadSet[]): Promise<LoadedFromStore> {
+  const turn = await store.begin(keys);
+  await turn.rollback();
   const { found } = turn;
   // In no order that is promised.
   return { ...found, leases: found.leases.toSorted((a, b) => a.seq - b.seq) };

@@ -4,14 +4,14 @@ import type { Credential } from '../../src/core/credential.ts';
 import type { Lease } from '../../src/core/lease.ts';
 import {
   type AuditFilter,
-  type Counted,
-  type CredentialPlace,
+  type CountStep,
+  type CredentialCursor,
   type CredentialQuery,
   FIRST_CREDENTIAL,
   type LeaseQuery,
-  type Listed,
-  type MarkedLeases,
+  type ListStep,
   NEWEST_LEASE,
+  type RevokedLeases,
 } from '../../src/store/queries.ts';
 import type { Store } from '../../src/store/store.ts';
 
@@ -22,33 +22,33 @@ const MANY_STEPS = 10_000;
 /** Goes on from where each step stopped, until the list ends or `atMost` were found. */
 async function countFrom<Place>(
   start: Place | null,
-  step: (from: Place, atMost: number) => Promise<Counted<Place>>,
+  step: (from: Place, atMost: number) => Promise<CountStep<Place>>,
   atMost = ALL,
-): Promise<Counted<Place>> {
+): Promise<CountStep<Place>> {
   let count = 0;
   let place = start;
   for (let steps = 0; place !== null && count < atMost; steps++) {
     assert.ok(steps < MANY_STEPS, 'the list does not come to an end');
     const counted = await step(place, atMost - count);
     count += counted.count;
-    place = counted.reached;
+    place = counted.next;
   }
-  return { count, reached: place };
+  return { count, next: place };
 }
 
 /** Rows in steps of at most `stepRows`, until there are `limit`. */
 export async function rowsFrom<Row, Place>(
   start: Place | null,
-  step: (from: Place, limit: number) => Promise<Listed<Row, Place>>,
+  step: (from: Place, limit: number) => Promise<ListStep<Row, Place>>,
   { limit = ALL, stepRows = ALL }: { readonly limit?: number; readonly stepRows?: number } = {},
 ): Promise<Row[]> {
   const all: Row[] = [];
-  const readStep = async (from: Place, left: number): Promise<Counted<Place>> => {
+  const readStep = async (from: Place, left: number): Promise<CountStep<Place>> => {
     const most = Math.min(left, stepRows);
-    const { rows, reached } = await step(from, most);
+    const { rows, next } = await step(from, most);
     assert.ok(rows.length <= most, `${rows.length} rows, and ${most} were asked for`);
     all.push(...rows);
-    return { count: rows.length, reached };
+    return { count: rows.length, next: next };
   };
   await countFrom(start, readStep, limit);
   return all;
@@ -58,7 +58,7 @@ export function countCredentials(
   store: Store,
   query: CredentialQuery,
   atMost = ALL,
-): Promise<Counted<CredentialPlace>> {
+): Promise<CountStep<CredentialCursor>> {
   return countFrom(FIRST_CREDENTIAL, (from, most) => store.countCredentials(query, from, most), atMost);
 }
 
@@ -69,8 +69,8 @@ export async function listCredentials(
   offset = 0,
   limit = ALL,
 ): Promise<Credential[]> {
-  const { reached } = await countCredentials(store, query, offset);
-  return rowsFrom(reached, (from, most) => store.listCredentials(query, from, most), { limit });
+  const { next } = await countCredentials(store, query, offset);
+  return rowsFrom(next, (from, most) => store.listCredentials(query, from, most), { limit });
 }
 
 export function countLeases(
@@ -78,7 +78,7 @@ export function countLeases(
   query: LeaseQuery,
   beforeSeq = NEWEST_LEASE,
   atMost = ALL,
-): Promise<Counted<number>> {
+): Promise<CountStep<number>> {
   return countFrom(beforeSeq, (from, most) => store.countLeases(query, from, most), atMost);
 }
 
@@ -90,12 +90,12 @@ export async function listLeases(
   offset = 0,
   limit = ALL,
 ): Promise<Lease[]> {
-  const { reached } = await countLeases(store, query, beforeSeq, offset);
-  return rowsFrom(reached, (from, most) => store.listLeases(query, from, most), { limit });
+  const { next } = await countLeases(store, query, beforeSeq, offset);
+  return rowsFrom(next, (from, most) => store.listLeases(query, from, most), { limit });
 }
 
-export async function countEnded(store: Store, marked: MarkedLeases): Promise<number> {
-  return (await countFrom(marked.mark.seq, (from) => store.countEnded(marked, from))).count;
+export async function countEnded(store: Store, marked: RevokedLeases): Promise<number> {
+  return (await countFrom(marked.mark.seq, (from) => store.countRevokedBy(marked, from))).count;
 }
 
 /** The ordinals that fit, in that order. */
@@ -108,7 +108,7 @@ export async function matchEntries(
 ): Promise<number[]> {
   return rowsFrom(order === 'asc' ? from : to, async (place: number) => {
     const range = order === 'asc' ? ([place, to] as const) : ([from, place] as const);
-    const { seqs, reached } = await store.matchEntries(filter, ...range, order);
-    return { rows: seqs, reached };
+    const { seqs, next } = await store.matchEntries(filter, ...range, order);
+    return { rows: seqs, next };
   });
 }

@@ -190,7 +190,7 @@ export function sweepContract({ name, newPlace, newVault }: Subject): void {
   test(`${name}: the latest time that sweeping was told is kept, and never falls`, async (t) => {
     const open = await newPlace(t);
     const store = await open();
-    assert.equal(await store.readSeenTime(), 0);
+    assert.equal(await store.readHighWaterTime(), 0);
     await store.initialise(KEY_CHECK, headAt(0), T0);
     for (const [now, seen] of [
       [T0 + 50, T0 + 50],
@@ -198,12 +198,12 @@ export function sweepContract({ name, newPlace, newVault }: Subject): void {
       [T0 + 51, T0 + 51],
     ] as const) {
       await store.sweep(now, 10);
-      assert.equal(await store.readSeenTime(), seen);
+      assert.equal(await store.readHighWaterTime(), seen);
     }
     await store.close();
     const again = await open();
     t.after(() => again.close());
-    assert.equal(await again.readSeenTime(), T0 + 51);
+    assert.equal(await again.readHighWaterTime(), T0 + 51);
   });
 
   test(`${name}: sweeping touches neither log nor head record, nor agents, policies, credentials and their versions`, async (t) => {

@@ -121,9 +121,9 @@ export function turnContract({ name, newVault }: Subject): void {
 
   test(`${name}: no turn is open while another one is`, async (t) => {
     const store = await newVault(t);
-    const first = await store.openTurn([]);
+    const first = await store.begin([]);
     let isOpen = false;
-    const second = store.openTurn([{ credential: asPath('a') }]).then((turn) => {
+    const second = store.begin([{ credential: asPath('a') }]).then((turn) => {
       isOpen = true;
       return turn;
     });
@@ -135,8 +135,8 @@ export function turnContract({ name, newVault }: Subject): void {
       changes: [stored(aCredential('a'))],
       accesses: new Map(),
     });
-    const { found, abandon } = await second;
-    await abandon();
+    const { found, rollback } = await second;
+    await rollback();
     assert.equal(wasOpen, false, 'the second turn was opened beside the first');
     assert.equal(found.credentials.length, 1, 'the second turn does not see what the first committed');
   });

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { actionOf, canonicalEntry, canonicalHead, EVENT_TYPES, type EntryWithoutMac } from '../../src/core/audit.ts';
+import { actionOf, canonicalEntry, canonicalHead, type EntryWithoutMac, EVENT_TYPES } from '../../src/core/audit.ts';
 import { anyText, runs } from '../kit/property.ts';
 
 const FIELDS = [

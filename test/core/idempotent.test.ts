@@ -2,16 +2,16 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Agent, PublicKey, Session } from '../../src/core/agent.ts';
-import { LoadedRows, BatchState } from '../../src/core/batch-state.ts';
+import { BatchState, LoadedRows } from '../../src/core/batch-state.ts';
 import { ControlState } from '../../src/core/control.ts';
 import type { Credential } from '../../src/core/credential.ts';
 import {
+  IDEMPOTENCY_TTL_MS,
   type Idempotency,
   type IdempotencyId,
-  type JsonSerializable,
   type IdempotencyRecord,
+  type JsonSerializable,
   parseIdempotencyKey,
-  IDEMPOTENCY_TTL_MS,
 } from '../../src/core/idempotency.ts';
 import type { AgentId, AgentName, CredentialId, LeaseId, TokenHash } from '../../src/core/names.ts';
 import type { Context, Operation } from '../../src/core/operation.ts';

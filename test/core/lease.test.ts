@@ -1,7 +1,14 @@
 // When a lease has ended, and what a mark ends. SOURCE: decisions, "Leases"; design, "Revoking many".
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { appliesTo, isWithinRetention, type Lease, applyRevocation, type BulkRevocation, statusOf } from '../../src/core/lease.ts';
+import {
+  appliesTo,
+  applyRevocation,
+  type BulkRevocation,
+  isWithinRetention,
+  type Lease,
+  statusOf,
+} from '../../src/core/lease.ts';
 import type { AgentId, AgentName, CredentialId, LeaseId } from '../../src/core/names.ts';
 import { parsePath } from '../../src/core/path.ts';
 
@@ -83,7 +90,10 @@ test('what had expired before a mark stays expired', () => {
     assert.equal(statusOf(after, EXPIRES + DAY), 'expired');
     assert.equal(after.revokedAt, null);
   }
-  assert.equal(statusOf(applyRevocation(LEASE, mark({ agentId: ANN, revokedAt: EXPIRES - 1 })), EXPIRES + DAY), 'revoked');
+  assert.equal(
+    statusOf(applyRevocation(LEASE, mark({ agentId: ANN, revokedAt: EXPIRES - 1 })), EXPIRES + DAY),
+    'revoked',
+  );
 });
 
 test('an ended lease is listed for 7 days after its end, the earlier of expiry and revocation', () => {

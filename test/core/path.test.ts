@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { pathViolation, parsePath } from '../../src/core/path.ts';
+import { parsePath, pathViolation } from '../../src/core/path.ts';
 import { anyText, runs } from '../kit/property.ts';
 import { refusal, shown } from './refusals.ts';
 

@@ -6,10 +6,10 @@ import { parsePath } from '../../src/core/path.ts';
 import {
   ALL_PATHS,
   matches,
+  matchingPatterns,
   type PathRange,
   type Pattern,
   parsePattern,
-  matchingPatterns,
   rangeFrom,
   toRanges,
   unionOf,

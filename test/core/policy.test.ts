@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parseAgentName } from '../../src/core/names.ts';
-import { isAction, principalMatches, parsePolicy, parsePrincipal, parseTtl } from '../../src/core/policy.ts';
+import { isAction, parsePolicy, parsePrincipal, parseTtl, principalMatches } from '../../src/core/policy.ts';
 import { principalNames } from './reference.ts';
 import { refusal, shown } from './refusals.ts';
 

@@ -1,9 +1,9 @@
 /** The frozen audit log with its tampered twins, and logs made up on the spot. */
 import fc from 'fast-check';
-import { type AuditEntry, GENESIS_MAC, type EntryWithoutMac } from '../../src/core/audit.ts';
-import { headMac, linkEntry } from '../../src/crypto/chain.ts';
+import { type AuditEntry, type EntryWithoutMac, GENESIS_MAC } from '../../src/core/audit.ts';
+import { entryMac, headMac } from '../../src/crypto/chain.ts';
 import type { VaultKeys } from '../../src/crypto/keys.ts';
-import { type Break, ChainCheck, checkEnd } from '../../src/vault/verification/chain-verifier.ts';
+import { type ChainBreak, ChainVerifier, verifyHead } from '../../src/vault/verification/chain-verifier.ts';
 import { readVectors } from './vectors.ts';
 
 export interface LogHead {
@@ -28,14 +28,14 @@ export const AUDIT = readVectors<
 >('audit-v1.json');
 
 /** The first break, or null for a valid log. */
-export function checkChain(keys: VaultKeys, entries: readonly AuditEntry[], head: LogHead | null): Break | null {
-  const check = new ChainCheck(keys);
+export function checkChain(keys: VaultKeys, entries: readonly AuditEntry[], head: LogHead | null): ChainBreak | null {
+  const check = new ChainVerifier(keys);
   for (const entry of entries) {
     const broken = check.next(entry);
     if (broken !== null) return broken;
   }
   const beyondHead = entries.find(({ seq }) => seq === (head?.seq ?? 0) + 1)?.timestamp ?? null;
-  return checkEnd(keys, check.point, head === null ? null : { ...head, epoch: 0 }, beyondHead);
+  return verifyHead(keys, check.point, head === null ? null : { ...head, epoch: 0 }, beyondHead);
 }
 
 const text = fc.string({ unit: 'binary', maxLength: 20 });
@@ -63,7 +63,7 @@ export function chained(keys: VaultKeys, drafts: readonly EntryWithoutMac[]): Lo
   let hmac = GENESIS_MAC;
   const entries = drafts.map((draft, index): AuditEntry => {
     const entry = { ...draft, seq: index + 1 };
-    hmac = linkEntry(keys.audit, hmac, entry);
+    hmac = entryMac(keys.audit, hmac, entry);
     return { ...entry, hmac };
   });
   return { entries, head: { seq: entries.length, hmac, mac: headMac(keys.audit, entries.length, hmac) } };

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { type AuditEntry, canonicalEntry, canonicalHead, GENESIS_MAC } from '../../src/core/audit.ts';
-import { headMac, isHeadAuthentic, linkEntry } from '../../src/crypto/chain.ts';
+import { entryMac, headMac, isHeadAuthentic } from '../../src/crypto/chain.ts';
 import { exportAuditKey } from '../../src/crypto/keys.ts';
 import { AUDIT, arbitraryEntry, chained, checkChain } from './audit-vectors.ts';
 import { flipped, keysFrom, keysOf } from './vectors.ts';
@@ -21,7 +21,7 @@ test('the canonical bytes of the frozen entries are the frozen ones', () => {
 test('the frozen entries are linked each to the one before, and the head record to the last', () => {
   let previous = GENESIS_MAC;
   for (const entry of AUDIT.entries) {
-    assert.equal(linkEntry(keys.audit, previous, entry), entry.hmac, `entry ${entry.seq}`);
+    assert.equal(entryMac(keys.audit, previous, entry), entry.hmac, `entry ${entry.seq}`);
     previous = entry.hmac;
   }
   const { seq, hmac, mac } = AUDIT.head;
@@ -43,7 +43,7 @@ for (const { name, entries, head, break_at_entry, break_at_timestamp } of AUDIT.
   test(`a break is found where it is: ${name}`, () => {
     const found = checkChain(keys, entries, head);
     assert.deepEqual([found?.entry, found?.timestamp], [break_at_entry, break_at_timestamp]);
-    assert.notEqual(found?.why, '');
+    assert.notEqual(found?.reason, '');
   });
 }
 
@@ -83,11 +83,11 @@ test('a link is another one under another key, behind another entry, and behind 
   const [first, second] = AUDIT.entries;
   assert.ok(first && second);
   const links = [
-    linkEntry(keys.audit, GENESIS_MAC, first),
-    linkEntry(keysFrom(3).audit, GENESIS_MAC, first),
-    linkEntry(keys.audit, second.hmac, first),
+    entryMac(keys.audit, GENESIS_MAC, first),
+    entryMac(keysFrom(3).audit, GENESIS_MAC, first),
+    entryMac(keys.audit, second.hmac, first),
     ...[...flipped(Buffer.from(GENESIS_MAC, 'base64'))].map(({ altered }) =>
-      linkEntry(keys.audit, altered.toString('base64'), first),
+      entryMac(keys.audit, altered.toString('base64'), first),
     ),
   ];
   assert.equal(new Set(links).size, links.length);

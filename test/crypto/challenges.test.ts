@@ -6,7 +6,7 @@ import { randomUUID } from 'node:crypto';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { type ChallengeId, parseChallengeId } from '../../src/core/names.ts';
-import { newChallengeId, nonceOf, readChallengeId } from '../../src/crypto/challenges.ts';
+import { decodeChallengeId, deriveNonce, encodeChallengeId } from '../../src/crypto/challenges.ts';
 import { flipped, keysFrom, keysOf, readVectors } from './vectors.ts';
 
 const vectors = readVectors<{
@@ -33,28 +33,28 @@ test('the frozen ids tell what they were made with, and their nonces are the fro
   assert.notEqual(vectors.challenges.length, 0);
   for (const { name, challenge_id, issued_at, was_issued_to_agent, bound_to, nonce } of vectors.challenges) {
     const expected = { issuedAt: issued_at, wasIssuedToAgent: was_issued_to_agent };
-    assert.deepEqual(readChallengeId(key, challenge_id), expected, name);
-    assert.equal(nonceOf(key, challenge_id, bound_to).toString('base64'), nonce, name);
+    assert.deepEqual(decodeChallengeId(key, challenge_id), expected, name);
+    assert.equal(deriveNonce(key, challenge_id, bound_to).toString('base64'), nonce, name);
   }
 });
 
 for (const { name, challenge_id } of vectors.tampered) {
-  test(`an id is known for invented: ${name}`, () => assert.equal(readChallengeId(key, challenge_id), null));
+  test(`an id is known for invented: ${name}`, () => assert.equal(decodeChallengeId(key, challenge_id), null));
 }
 
 test('an id tells its time to the millisecond and for whom it was made, to the holder of the key alone', () => {
   fc.assert(
     fc.property(fc.nat(2 ** 48 - 1), fc.boolean(), (issuedAt, wasIssuedToAgent) => {
-      const id = newChallengeId(key, issuedAt, wasIssuedToAgent);
-      assert.deepEqual(readChallengeId(key, id), { issuedAt, wasIssuedToAgent });
-      assert.equal(readChallengeId(otherKey, id), null);
+      const id = encodeChallengeId(key, issuedAt, wasIssuedToAgent);
+      assert.deepEqual(decodeChallengeId(key, id), { issuedAt, wasIssuedToAgent });
+      assert.equal(decodeChallengeId(otherKey, id), null);
     }),
   );
 });
 
 test('an id is a UUID of version 8, as the interface has it and a request is parsed', () => {
   for (const isForAgent of [true, false]) {
-    const id = newChallengeId(key, NOW, isForAgent);
+    const id = encodeChallengeId(key, NOW, isForAgent);
     assert.match(id, /^[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
     assert.equal(parseChallengeId(id), id);
   }
@@ -62,20 +62,20 @@ test('an id is a UUID of version 8, as the interface has it and a request is par
 
 test('an id with any one bit altered is known for invented', () => {
   for (const isForAgent of [true, false]) {
-    for (const { altered, bit } of flipped(toBytes(newChallengeId(key, NOW, isForAgent)))) {
-      assert.equal(readChallengeId(key, toId(altered)), null, `bit ${bit}`);
+    for (const { altered, bit } of flipped(toBytes(encodeChallengeId(key, NOW, isForAgent)))) {
+      assert.equal(decodeChallengeId(key, toId(altered)), null, `bit ${bit}`);
     }
   }
 });
 
 test('an invented id is known at once', () => {
-  for (let i = 0; i < 2000; i++) assert.equal(readChallengeId(key, randomUUID() as string as ChallengeId), null);
+  for (let i = 0; i < 2000; i++) assert.equal(decodeChallengeId(key, randomUUID() as string as ChallengeId), null);
 });
 
 test('ids do not come twice, and no bit of an id tells without the key whether it is for an agent', () => {
   const MADE = 2000;
   const ones = [true, false].map((isForAgent) => {
-    const ids = Array.from({ length: MADE }, () => toBytes(newChallengeId(key, NOW, isForAgent)));
+    const ids = Array.from({ length: MADE }, () => toBytes(encodeChallengeId(key, NOW, isForAgent)));
     // 25 random bits a millisecond: some of 2,000 may be the same, nearly all are not.
     assert.ok(new Set(ids.map((id) => id.toString('hex'))).size > MADE - 20);
     return Array.from({ length: 128 }, (_, bit) => ids.filter((id) => ((id[bit >> 3] ?? 0) >> (bit & 7)) & 1).length);
@@ -91,15 +91,15 @@ test('ids do not come twice, and no bit of an id tells without the key whether i
 });
 
 test('a nonce is 32 bytes, and another one for every id, every agent id and every key', () => {
-  const [id, otherId] = [newChallengeId(key, NOW, true), newChallengeId(key, NOW + 1, true)];
-  const nonce = nonceOf(key, id, 'agent:1');
+  const [id, otherId] = [encodeChallengeId(key, NOW, true), encodeChallengeId(key, NOW + 1, true)];
+  const nonce = deriveNonce(key, id, 'agent:1');
   assert.equal(nonce.length, 32);
-  assert.deepEqual(nonceOf(key, id, 'agent:1'), nonce);
+  assert.deepEqual(deriveNonce(key, id, 'agent:1'), nonce);
   const others = [
-    nonceOf(key, id, 'agent:2'),
-    nonceOf(key, id, 'name:1'),
-    nonceOf(key, otherId, 'agent:1'),
-    nonceOf(otherKey, id, 'agent:1'),
+    deriveNonce(key, id, 'agent:2'),
+    deriveNonce(key, id, 'name:1'),
+    deriveNonce(key, otherId, 'agent:1'),
+    deriveNonce(otherKey, id, 'agent:1'),
   ];
   assert.equal(new Set([nonce, ...others].map((bytes) => bytes.toString('hex'))).size, 5);
 });

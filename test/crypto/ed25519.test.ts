@@ -7,7 +7,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import type { PublicKey } from '../../src/core/agent.ts';
-import { DECOY_KEY, generateAgentKeys, isSignatureValid, parsePublicKey } from '../../src/crypto/ed25519.ts';
+import { DUMMY_PUBLIC_KEY, generateAgentKeys, isSignatureValid, parsePublicKey } from '../../src/crypto/ed25519.ts';
 import { temporaryFolder } from '../kit/directory.ts';
 import { flipped } from './vectors.ts';
 
@@ -155,14 +155,14 @@ test('a pair made here signs with OpenSSL, from its PEM, what is valid here', as
 });
 
 test('the key that stands in for nobody’s is a point of the curve, so that a check against it costs as much', () => {
-  assert.equal(parsePublicKey(DECOY_KEY), DECOY_KEY);
+  assert.equal(parsePublicKey(DUMMY_PUBLIC_KEY), DUMMY_PUBLIC_KEY);
   const prime = 2n ** 255n - 19n;
   const power = (base: bigint, exponent: bigint): bigint => {
     if (exponent === 0n) return 1n;
     const half = power((base * base) % prime, exponent / 2n);
     return exponent % 2n === 1n ? (half * base) % prime : half;
   };
-  const bytes = Buffer.from(DECOY_KEY, 'base64').reverse();
+  const bytes = Buffer.from(DUMMY_PUBLIC_KEY, 'base64').reverse();
   bytes[0] = (bytes[0] ?? 0) & 0x7f;
   const y2 = BigInt(`0x${bytes.toString('hex')}`) ** 2n % prime;
   const d = ((prime - 121665n) * power(121666n, prime - 2n)) % prime;

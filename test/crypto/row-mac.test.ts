@@ -9,14 +9,14 @@ import type { Policy } from '../../src/core/policy.ts';
 import {
   isAgentAuthentic,
   isCredentialAuthentic,
+  isIdempotencyRecordAuthentic,
   isPolicyAuthentic,
-  isReplyAuthentic,
   isSessionAuthentic,
-  signAgent,
-  signCredential,
-  signPolicy,
-  signReply,
-  signSession,
+  macAgent,
+  macCredential,
+  macIdempotencyRecord,
+  macPolicy,
+  macSession,
 } from '../../src/ledger/authenticated-rows.ts';
 import { keysFrom, keysOf, readVectors } from './vectors.ts';
 
@@ -38,15 +38,15 @@ const keys = keysOf(vectors.root_key);
 function sign(vector: RowVector, key = keys.row): string {
   switch (vector.kind) {
     case 'agent':
-      return signAgent(key, vector.row).mac;
+      return macAgent(key, vector.row).mac;
     case 'policy':
-      return signPolicy(key, vector.row).mac;
+      return macPolicy(key, vector.row).mac;
     case 'session':
-      return signSession(key, vector.row).mac;
+      return macSession(key, vector.row).mac;
     case 'credential':
-      return signCredential(key, vector.row).mac;
+      return macCredential(key, vector.row).mac;
     case 'reply':
-      return signReply(key, vector.row).mac;
+      return macIdempotencyRecord(key, vector.row).mac;
   }
 }
 
@@ -62,7 +62,7 @@ function isAuthentic(vector: RowVector, key = keys.row): boolean {
     case 'credential':
       return isCredentialAuthentic(key, { ...vector.row, mac });
     case 'reply':
-      return isReplyAuthentic(key, { ...vector.row, mac });
+      return isIdempotencyRecordAuthentic(key, { ...vector.row, mac });
   }
 }
 

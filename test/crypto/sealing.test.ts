@@ -7,7 +7,7 @@ import type { AssociatedData } from '../../src/core/credential.ts';
 import type { CredentialId, CredentialType } from '../../src/core/names.ts';
 import type { CredentialPath } from '../../src/core/path.ts';
 import { Secret } from '../../src/core/secret.ts';
-import { open, seal } from '../../src/crypto/sealing.ts';
+import { seal, unseal } from '../../src/crypto/sealing.ts';
 import { flipped, keysFrom, keysOf, readVectors } from './vectors.ts';
 
 interface SealedVector {
@@ -43,14 +43,14 @@ const sealed = Buffer.from(seal(keys, new Secret('a short value'), bound));
 test('the frozen values open, each to its text', () => {
   assert.notEqual(vectors.sealed.length, 0);
   for (const vector of vectors.sealed) {
-    const value = open(keys, Buffer.from(vector.sealed, 'base64'), boundOf(vector));
+    const value = unseal(keys, Buffer.from(vector.sealed, 'base64'), boundOf(vector));
     assert.equal(value?.reveal(), vector.value, vector.name);
   }
 });
 
 for (const vector of vectors.tampered) {
   test(`a frozen value does not open: ${vector.name}`, () => {
-    assert.equal(open(keys, Buffer.from(vector.sealed, 'base64'), boundOf(vector)), null);
+    assert.equal(unseal(keys, Buffer.from(vector.sealed, 'base64'), boundOf(vector)), null);
   });
 }
 
@@ -58,7 +58,7 @@ test('what is sealed opens to the same text, whatever Unicode it is', () => {
   fc.assert(
     fc.property(fc.string({ unit: 'binary', maxLength: 300 }), fc.nat(), (text, version) => {
       const under = { ...bound, version };
-      assert.equal(open(keys, seal(keys, new Secret(text), under), under)?.reveal(), text);
+      assert.equal(unseal(keys, seal(keys, new Secret(text), under), under)?.reveal(), text);
     }),
   );
 });
@@ -71,7 +71,7 @@ for (const [name, text] of [
   ['256 KiB of NUL', '\0'.repeat(262_144)],
 ] as const) {
   test(`what is sealed opens to the same text: ${name}`, () => {
-    assert.ok(open(keys, seal(keys, new Secret(text), bound), bound)?.reveal() === text);
+    assert.ok(unseal(keys, seal(keys, new Secret(text), bound), bound)?.reveal() === text);
   });
 }
 
@@ -83,27 +83,27 @@ test('the layout is format version, key id, nonce, ciphertext of the length of t
 });
 
 test('a value with any one bit altered does not open', () => {
-  for (const { altered, bit } of flipped(sealed)) assert.equal(open(keys, altered, bound), null, `bit ${bit}`);
+  for (const { altered, bit } of flipped(sealed)) assert.equal(unseal(keys, altered, bound), null, `bit ${bit}`);
 });
 
 test('a value of any other length does not open', () => {
   for (let length = 0; length < sealed.length; length++) {
-    assert.equal(open(keys, sealed.subarray(0, length), bound), null, `cut to ${length}`);
-    assert.equal(open(keys, sealed.subarray(sealed.length - length), bound), null, `the last ${length}`);
+    assert.equal(unseal(keys, sealed.subarray(0, length), bound), null, `cut to ${length}`);
+    assert.equal(unseal(keys, sealed.subarray(sealed.length - length), bound), null, `the last ${length}`);
   }
-  assert.equal(open(keys, Buffer.concat([sealed, Buffer.alloc(1)]), bound), null);
-  assert.equal(open(keys, Buffer.concat([sealed, sealed]), bound), null);
+  assert.equal(unseal(keys, Buffer.concat([sealed, Buffer.alloc(1)]), bound), null);
+  assert.equal(unseal(keys, Buffer.concat([sealed, sealed]), bound), null);
 });
 
 test('every other format version and every other key id is refused before anything is opened', () => {
   for (let version = 0; version < 256; version++) {
     if (version === 1) continue;
-    assert.equal(open(keys, Buffer.concat([Buffer.from([version]), sealed.subarray(1)]), bound), null);
+    assert.equal(unseal(keys, Buffer.concat([Buffer.from([version]), sealed.subarray(1)]), bound), null);
   }
   const renamed = Buffer.concat([sealed.subarray(0, 1), keysFrom(9).sealKeyId, sealed.subarray(5)]);
-  assert.equal(open(keys, renamed, bound), null);
-  assert.equal(open(keysFrom(9), renamed, bound), null);
-  assert.equal(open(keysFrom(9), sealed, bound), null);
+  assert.equal(unseal(keys, renamed, bound), null);
+  assert.equal(unseal(keysFrom(9), renamed, bound), null);
+  assert.equal(unseal(keysFrom(9), sealed, bound), null);
 });
 
 test('a value opens only where all that it is bound to is the same', () => {
@@ -113,7 +113,7 @@ test('a value opens only where all that it is bound to is the same', () => {
     fc.property(place, place, (at, elsewhere) => {
       const value = seal(keys, new Secret('v'), at as AssociatedData);
       const isSame = JSON.stringify(at) === JSON.stringify(elsewhere);
-      assert.equal(open(keys, value, elsewhere as AssociatedData) !== null, isSame);
+      assert.equal(unseal(keys, value, elsewhere as AssociatedData) !== null, isSame);
     }),
   );
   for (const moved of [
@@ -123,7 +123,7 @@ test('a value opens only where all that it is bound to is the same', () => {
     { version: 4 },
     { path: 'a/bt' as CredentialPath, type: 'oken' as CredentialType },
   ]) {
-    assert.equal(open(keys, sealed, { ...bound, ...moved }), null, JSON.stringify(moved));
+    assert.equal(unseal(keys, sealed, { ...bound, ...moved }), null, JSON.stringify(moved));
   }
 });
 

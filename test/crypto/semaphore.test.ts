@@ -3,10 +3,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Gate } from '../../src/crypto/semaphore.ts';
+import { Semaphore } from '../../src/crypto/semaphore.ts';
 
 test('no more than its places are taken at once, in the order of the arrival, and every result comes back', async () => {
-  const gate = new Gate(3);
+  const gate = new Semaphore(3);
   let inside = 0;
   let most = 0;
   const begun: number[] = [];
@@ -19,7 +19,7 @@ test('no more than its places are taken at once, in the order of the arrival, an
     return number * 2;
   };
   const numbers = Array.from({ length: 20 }, (_, number) => number);
-  const results = await Promise.all(numbers.map((number) => gate.pass(work(number))));
+  const results = await Promise.all(numbers.map((number) => gate.run(work(number))));
   assert.deepEqual(
     results,
     numbers.map((number) => number * 2),
@@ -29,9 +29,9 @@ test('no more than its places are taken at once, in the order of the arrival, an
 });
 
 test('work that fails gives its place free, and tells its caller alone', async () => {
-  const gate = new Gate(1);
-  const failing = gate.pass(() => Promise.reject(new Error('broken')));
-  const after = gate.pass(() => Promise.resolve('done'));
+  const gate = new Semaphore(1);
+  const failing = gate.run(() => Promise.reject(new Error('broken')));
+  const after = gate.run(() => Promise.resolve('done'));
   await assert.rejects(failing, /broken/);
   assert.equal(await after, 'done');
 });

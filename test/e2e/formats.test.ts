@@ -9,12 +9,18 @@ import type { AssociatedData, Credential } from '../../src/core/credential.ts';
 import { type IdempotencyRecord, parseIdempotencyKey } from '../../src/core/idempotency.ts';
 import type { ChallengeId } from '../../src/core/names.ts';
 import type { Policy } from '../../src/core/policy.ts';
-import { headMac, linkEntry } from '../../src/crypto/chain.ts';
-import { nonceOf, readChallengeId } from '../../src/crypto/challenges.ts';
+import { entryMac, headMac } from '../../src/crypto/chain.ts';
+import { decodeChallengeId, deriveNonce } from '../../src/crypto/challenges.ts';
 import { rowMac } from '../../src/crypto/row-mac.ts';
-import { open } from '../../src/crypto/sealing.ts';
+import { unseal } from '../../src/crypto/sealing.ts';
 import { hashToken } from '../../src/crypto/tokens.ts';
-import { signAgent, signCredential, signPolicy, signReply, signSession } from '../../src/ledger/authenticated-rows.ts';
+import {
+  macAgent,
+  macCredential,
+  macIdempotencyRecord,
+  macPolicy,
+  macSession,
+} from '../../src/ledger/authenticated-rows.ts';
 import { ROOT } from '../conventions/source.ts';
 import { keysOf, readVectors } from '../crypto/vectors.ts';
 import { startTestService } from '../kit/service.ts';
@@ -63,7 +69,7 @@ test('the sealed value on the page falls into the parts that are drawn, and open
   shows('associated JSON  ', JSON.stringify(['leasehold-value-v1', credentialId, path, type, version]));
   shows(`version ${version} of \`${path}\`, of type \`${type}\`, holding \`${example.value}\``);
   const boundTo = { credentialId, path, type, version } as AssociatedData;
-  assert.equal(open(keys, bytes, boundTo)?.reveal(), example.value);
+  assert.equal(unseal(keys, bytes, boundTo)?.reveal(), example.value);
 });
 
 test('the MACs of rows on the page are those of the code', () => {
@@ -79,14 +85,14 @@ test('the MACs of rows on the page are those of the code', () => {
     const fields = Object.values(row);
     const { mac } =
       example.kind === 'agent'
-        ? signAgent(keys.row, example.row)
+        ? macAgent(keys.row, example.row)
         : example.kind === 'policy'
-          ? signPolicy(keys.row, example.row)
+          ? macPolicy(keys.row, example.row)
           : example.kind === 'session'
-            ? signSession(keys.row, example.row)
+            ? macSession(keys.row, example.row)
             : example.kind === 'credential'
-              ? signCredential(keys.row, example.row)
-              : signReply(keys.row, example.row);
+              ? macCredential(keys.row, example.row)
+              : macIdempotencyRecord(keys.row, example.row);
     const text = `${JSON.stringify([`leasehold-${example.kind}-v1`, ...fields])}\n${mac}`;
     return page.includes(text) ? example.kind : null;
   });
@@ -114,9 +120,9 @@ test('the challenges on the page are read, and their nonces derived, as it says'
   ];
   assert.equal(examples.length, 2);
   for (const [, id, at, whom, boundTo = '', nonce] of examples) {
-    const challenge = readChallengeId(keys.challenge, id as ChallengeId);
+    const challenge = decodeChallengeId(keys.challenge, id as ChallengeId);
     assert.deepEqual(challenge, { issuedAt: Number(at), wasIssuedToAgent: whom === 'an agent' });
-    assert.equal(nonceOf(keys.challenge, id as ChallengeId, boundTo).toString('base64'), nonce);
+    assert.equal(deriveNonce(keys.challenge, id as ChallengeId, boundTo).toString('base64'), nonce);
   }
 });
 
@@ -136,7 +142,7 @@ test('the entries, the head record and its header on the page are linked as it s
     const entry = entries[seq - 1];
     assert.ok(entry);
     const previous = entries[seq - 2]?.hmac ?? GENESIS_MAC;
-    shows(canonicalEntry(entry), '\n', linkEntry(keys.audit, previous, entry), '\n');
+    shows(canonicalEntry(entry), '\n', entryMac(keys.audit, previous, entry), '\n');
     if (seq > 1) shows(`whose \`hmac\` is\n\`${previous}\``);
   }
   const mac = headMac(keys.audit, head.seq, head.hmac);

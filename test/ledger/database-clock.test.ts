@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { SharedClock } from '../../src/ledger/database-clock.ts';
+import { DatabaseClock } from '../../src/ledger/database-clock.ts';
 
 const NOW = Date.UTC(2026, 0, 31);
 const HOUR_MS = 3_600_000;
@@ -32,8 +32,8 @@ class Clocks {
     return Math.floor(this.#database);
   }
 
-  open(notBefore = 0): SharedClock {
-    return new SharedClock(this.database, notBefore, this.source);
+  open(notBefore = 0): DatabaseClock {
+    return new DatabaseClock(this.database, notBefore, this.source);
   }
 }
 
@@ -50,7 +50,7 @@ test('it begins at the latest time that is known where the database is behind th
   const clock = clocks.open(NOW + 60_000);
   assert.equal(clock.now(), NOW + 60_000);
   clocks.pass(5000);
-  clock.follow(clocks.database);
+  clock.sync(clocks.database);
   assert.equal(clock.now(), NOW + 65_000);
 });
 
@@ -59,7 +59,7 @@ test('it follows the database where that was set forward, at once', () => {
   const clock = clocks.open();
   clocks.pass(1000, HOUR_MS);
   assert.equal(clock.now(), NOW + 1000, 'nobody has told it yet');
-  clock.follow(clocks.database);
+  clock.sync(clocks.database);
   assert.equal(clock.now(), NOW + 1000 + HOUR_MS);
 });
 
@@ -67,15 +67,15 @@ test('where the database was set back it goes on by itself, until the database h
   const clocks = new Clocks();
   const clock = clocks.open();
   clocks.pass(1000);
-  clock.follow(clocks.database);
+  clock.sync(clocks.database);
   clocks.pass(0, -HOUR_MS);
   for (let minute = 1; minute < 60; minute++) {
     clocks.pass(60_000);
-    clock.follow(clocks.database);
+    clock.sync(clocks.database);
     assert.equal(clock.now(), NOW + 1000 + minute * 60_000);
   }
   clocks.pass(0, 2 * HOUR_MS);
-  clock.follow(clocks.database);
+  clock.sync(clocks.database);
   assert.equal(clock.now(), clocks.database);
 });
 
@@ -88,7 +88,7 @@ for (const [what, pace] of [
     const clock = clocks.open();
     for (let passed = 0; passed < DAY_MS; passed += 10_000) {
       clocks.pass(10_000);
-      clock.follow(clocks.database);
+      clock.sync(clocks.database);
       const apart = Math.abs(clock.now() - clocks.database);
       assert.ok(apart <= 10, `${apart} ms apart`);
     }
@@ -98,9 +98,9 @@ for (const [what, pace] of [
     const clocks = new Clocks(pace);
     const clock = clocks.open();
     clocks.pass(DAY_MS);
-    clock.follow(clocks.database);
+    clock.sync(clocks.database);
     clocks.pass(2 * 60_000);
-    clock.follow(clocks.database);
+    clock.sync(clocks.database);
     const apart = Math.abs(clock.now() - clocks.database);
     assert.ok(apart <= 10, `${apart} ms apart`);
   });
@@ -113,10 +113,10 @@ test('an answer that was long on its way does not pull it back, and the next one
   const late = clocks.database;
   clocks.pass(200);
   assert.equal(clock.now(), NOW + 1200);
-  clock.follow(late);
+  clock.sync(late);
   assert.equal(clock.now(), NOW + 1200);
   clocks.pass(1000);
-  clock.follow(clocks.database);
+  clock.sync(clocks.database);
   assert.equal(clock.now(), NOW + 2200);
 });
 
@@ -133,7 +133,7 @@ test('whatever the database says, it never goes back, and tells whole millisecon
       let latest = clock.now();
       for (const { passes, jump, isAsked } of steps) {
         clocks.pass(passes, jump);
-        if (isAsked) clock.follow(clocks.database);
+        if (isAsked) clock.sync(clocks.database);
         const now = clock.now();
         assert.ok(Number.isInteger(now) && now >= latest, `${latest}, then ${now}`);
         // What it follows is never ahead of it.

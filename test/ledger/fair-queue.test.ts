@@ -2,67 +2,67 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Queue, type Waiting } from '../../src/ledger/fair-queue.ts';
+import { FairQueue, type QueuedOperation } from '../../src/ledger/fair-queue.ts';
 import { SILENT } from '../vault/fixture.ts';
 
 const MIB = 1024 * 1024;
 const REFUSED = { name: 'Fault', code: 'UNAVAILABLE', retryAfterSeconds: 1 };
 
-const waiting = (sizeBytes = 0, origin = 'ci'): Waiting => ({
+const waiting = (sizeBytes = 0, origin = 'ci'): QueuedOperation => ({
   operation: { ...SILENT, sizeBytes, fairnessKey: origin },
   settle: () => undefined,
 });
-const fill = (queue: Queue, count: number, sizeBytes = 0, origin = 'ci'): Waiting[] => {
+const fill = (queue: FairQueue, count: number, sizeBytes = 0, origin = 'ci'): QueuedOperation[] => {
   const added = Array.from({ length: count }, () => waiting(sizeBytes, origin));
   for (const each of added) queue.add(each);
   return added;
 };
 
 test('turns of one line are taken in the order of the arrival, until nothing is left', () => {
-  const queue = new Queue();
+  const queue = new FairQueue();
   const added = fill(queue, 300);
-  const taken: Waiting[] = [];
+  const taken: QueuedOperation[] = [];
   while (!queue.isEmpty) {
-    const turn = queue.takeTurn();
+    const turn = queue.takeBatch();
     assert.ok(turn.length >= 1 && turn.length <= 256, `${turn.length} operations in a turn`);
     taken.push(...turn);
   }
   assert.deepEqual(taken, added);
-  assert.deepEqual(queue.takeTurn(), []);
+  assert.deepEqual(queue.takeBatch(), []);
 });
 
 test('1,024 operations may wait, and one more is refused until a turn is taken', () => {
-  const queue = new Queue();
+  const queue = new FairQueue();
   fill(queue, 1024);
   assert.throws(() => queue.add(waiting()), REFUSED);
-  const room = queue.takeTurn().length;
+  const room = queue.takeBatch().length;
   fill(queue, room);
   assert.throws(() => queue.add(waiting()), REFUSED);
 });
 
 test('64 MiB may wait, and what is more is refused until there is room; what is small still comes in', () => {
-  const queue = new Queue();
+  const queue = new FairQueue();
   fill(queue, 255, MIB / 4);
   assert.throws(() => queue.add(waiting(MIB / 4 + 1)), REFUSED);
   fill(queue, 1, MIB / 4);
   assert.throws(() => queue.add(waiting(1)), REFUSED);
   fill(queue, 1, 0);
-  queue.takeTurn();
+  queue.takeBatch();
   fill(queue, 1, MIB / 4);
 });
 
 test('a turn holds at most 8 MiB, but always one operation', () => {
-  const queue = new Queue();
+  const queue = new FairQueue();
   const added = fill(queue, 50, MIB / 4);
-  assert.deepEqual(queue.takeTurn(), added.slice(0, 32));
-  const large = new Queue();
+  assert.deepEqual(queue.takeBatch(), added.slice(0, 32));
+  const large = new FairQueue();
   fill(large, 2, 9 * MIB);
-  assert.equal(large.takeTurn().length, 1);
-  assert.equal(large.takeTurn().length, 1);
+  assert.equal(large.takeBatch().length, 1);
+  assert.equal(large.takeBatch().length, 1);
 });
 
 test('all that waits can be taken at once, and then there is room for as much again', () => {
-  const queue = new Queue();
+  const queue = new FairQueue();
   const added = fill(queue, 256, MIB / 4);
   assert.deepEqual(queue.takeAll(), added);
   assert.equal(queue.isEmpty, true);
@@ -70,37 +70,39 @@ test('all that waits can be taken at once, and then there is room for as much ag
 });
 
 /** Whose they are, in the order in which they are taken. */
-const originsOf = (turn: readonly Waiting[]): string => turn.map(({ operation }) => operation.fairnessKey).join(' ');
+const originsOf = (turn: readonly QueuedOperation[]): string =>
+  turn.map(({ operation }) => operation.fairnessKey).join(' ');
 
 test('whoever asks once is served in the next turn, however many of another one wait already', () => {
-  const queue = new Queue();
+  const queue = new FairQueue();
   fill(queue, 1000, 0, 'flood');
   fill(queue, 2, 0, 'ci');
   fill(queue, 1, 0, 'deploy');
-  const turn = queue.takeTurn();
+  const turn = queue.takeBatch();
   assert.equal(turn.length, 64, 'the turn is full');
   assert.equal(originsOf(turn.slice(0, 6)), 'flood ci deploy flood ci flood');
 });
 
 test('the round goes on where the last turn ended, so that many lines are served alike', () => {
-  const queue = new Queue();
+  const queue = new FairQueue();
   for (let line = 0; line < 100; line++) fill(queue, 3, 0, `agent-${line}`);
   const counts = new Map<string, number>();
   for (let turn = 0; turn < 3; turn++) {
-    for (const { operation } of queue.takeTurn()) counts.set(operation.fairnessKey, (counts.get(operation.fairnessKey) ?? 0) + 1);
+    for (const { operation } of queue.takeBatch())
+      counts.set(operation.fairnessKey, (counts.get(operation.fairnessKey) ?? 0) + 1);
   }
   assert.equal(counts.size, 100);
   assert.ok([...counts.values()].every((count) => count === 1 || count === 2));
 });
 
 test('who is alone gets whole turns', () => {
-  const queue = new Queue();
+  const queue = new FairQueue();
   fill(queue, 200, 0, 'ci');
-  assert.deepEqual([queue.takeTurn().length, queue.takeTurn().length], [64, 64]);
+  assert.deepEqual([queue.takeBatch().length, queue.takeBatch().length], [64, 64]);
 });
 
 test('where it is full the newest of the longest line is refused, and whoever asks for less comes in', () => {
-  const queue = new Queue();
+  const queue = new FairQueue();
   const refused: string[] = [];
   const add = (origin: string, name: string): void =>
     queue.add({
@@ -116,11 +118,11 @@ test('where it is full the newest of the longest line is refused, and whoever as
   assert.equal(refused.at(-1), 'flood-512 UNAVAILABLE');
   assert.throws(() => add('ci', 'more than half'), REFUSED);
   assert.equal(queue.length, 1024);
-  assert.equal(originsOf(queue.takeTurn().slice(0, 4)), 'flood ci flood ci');
+  assert.equal(originsOf(queue.takeBatch().slice(0, 4)), 'flood ci flood ci');
 });
 
 test('large operations of one leave room for small ones of others', () => {
-  const queue = new Queue();
+  const queue = new FairQueue();
   fill(queue, 256, MIB / 4, 'flood');
   fill(queue, 3, MIB / 4, 'ci');
   assert.equal(queue.length, 256);
@@ -128,8 +130,8 @@ test('large operations of one leave room for small ones of others', () => {
 });
 
 test('strangers with ever so many addresses take a quarter of the room together: agents come in all the same', () => {
-  const queue = new Queue();
-  const stranger = (number: number): Waiting => {
+  const queue = new FairQueue();
+  const stranger = (number: number): QueuedOperation => {
     const { operation, settle } = waiting(0, `address 2001:db8::${number}`);
     return { operation: { ...operation, isUnauthenticated: true }, settle };
   };
@@ -143,7 +145,7 @@ test('strangers with ever so many addresses take a quarter of the room together:
 });
 
 test('room for bytes is made by whoever has the most bytes, and by nobody who has many small ones', () => {
-  const queue = new Queue();
+  const queue = new FairQueue();
   const refused: string[] = [];
   const add = (origin: string, sizeBytes: number): void =>
     queue.add({ ...waiting(sizeBytes, origin), settle: () => refused.push(origin) });

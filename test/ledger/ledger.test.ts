@@ -6,7 +6,7 @@ import { ApiError } from '../../src/core/errors.ts';
 import type { Operation } from '../../src/core/operation.ts';
 import { remove } from '../../src/core/operations/credentials.ts';
 import { serviceEvent } from '../../src/core/operations/lifecycle.ts';
-import type { Batch, Turn } from '../../src/store/store.ts';
+import type { StoreTransaction, WriteSet } from '../../src/store/store.ts';
 import {
   admin,
   get,
@@ -93,7 +93,7 @@ test('nothing is answered before the commit has come back, though it is on disk'
 });
 
 test('what is asked for together shares turns, and each turn is one transaction', async (t) => {
-  const batches: Batch[] = [];
+  const batches: WriteSet[] = [];
   const gate = newGate();
   // Before the vault's own: a store that closes waits for the turn.
   t.after(() => gate.open());
@@ -129,7 +129,7 @@ test('what is asked for together shares turns, and each turn is one transaction'
 });
 
 test('what is not recorded commits nothing', async (t) => {
-  const batches: Batch[] = [];
+  const batches: WriteSet[] = [];
   const vault = await openVault(t, {
     inFront: withCommit(async (batch, commit) => {
       batches.push(batch);
@@ -203,9 +203,9 @@ test('every turn that is opened is closed before the next one, whatever happens 
   const vault = await openVault(t, {
     inFront: (store) =>
       inFrontOf(store, {
-        async openTurn(keys, knownSeq): Promise<Turn> {
+        async begin(keys, knownSeq): Promise<StoreTransaction> {
           assert.equal(open, 0, 'a turn was opened beside another one');
-          const turn = await store.openTurn(keys, knownSeq);
+          const turn = await store.begin(keys, knownSeq);
           open += 1;
           const close = <T>(work: Promise<T>): Promise<T> =>
             work.finally(() => {
@@ -215,7 +215,7 @@ test('every turn that is opened is closed before the next one, whatever happens 
             found: turn.found,
             shared: turn.shared,
             commit: (batch) => close(turn.commit(batch)),
-            abandon: () => close(turn.abandon()),
+            rollback: () => close(turn.rollback()),
           };
         },
       }),

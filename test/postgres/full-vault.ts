@@ -62,14 +62,14 @@ export async function useBesides(store: PostgresStore, url: string): Promise<voi
   const connection = await Connection.open(parseAddress(url), 'reading');
   await readSchema(connection).finally(() => connection.close());
   await store.readHead();
-  await store.readKeyCheck();
+  await store.readRootKeyCheck();
   await store.readAgents();
   await store.readPolicies();
-  const turn = await store.openTurn([]);
+  const turn = await store.begin([]);
   try {
     await turn.shared?.readControl(0);
   } finally {
-    await turn.abandon();
+    await turn.rollback();
   }
   // It was made already, which is found out only by whoever may make it.
   const head = { seq: 0, hmac: '', mac: '', epoch: 0 };

@@ -6,9 +6,9 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { parseAddress } from '../../src/store/postgres/address.ts';
-import { MIGRATION_LOCK, needsOf } from '../../src/store/postgres/migrate.ts';
+import { MIGRATION_LOCK, minCompatible } from '../../src/store/postgres/migrate.ts';
 import { ANSWERS_WITHIN_MS } from '../../src/store/postgres/pool.ts';
-import { NEEDED } from '../../src/store/postgres/privileges.ts';
+import { REQUIRED_PRIVILEGES } from '../../src/store/postgres/privileges.ts';
 import { updateSchema } from '../../src/store/postgres/schema-admin.ts';
 import { ROOT } from '../conventions/source.ts';
 import { newDatabase } from '../kit/database.ts';
@@ -67,7 +67,7 @@ test('a node that runs while the schema gains columns goes on by itself', async 
   const { owner, service } = await newGrantedDatabase(t);
   const node = await startTestService(t, ['--database', service]);
   await useEverything(node);
-  for (const table of Object.keys(NEEDED).filter((name) => name !== 'leases_now')) {
+  for (const table of Object.keys(REQUIRED_PRIVILEGES).filter((name) => name !== 'leases_now')) {
     await querySql(owner, `ALTER TABLE leasehold.${table} ADD COLUMN newer text`);
   }
   // Each statement that was prepared on the table as it was may fail once.
@@ -146,6 +146,6 @@ test('a migration that waits for somebody’s long transaction gives up, changes
 
 test('a migration takes newer nodes, unless it says that it leaves older ones working', () => {
   const migration = { number: 7, name: '0007_more', sql: 'CREATE TABLE more (id text);\n-- It -- needs 2 words.\n' };
-  assert.equal(needsOf(migration), 7);
-  assert.equal(needsOf({ ...migration, sql: `-- Of more.\n-- needs 5\n${migration.sql}` }), 5);
+  assert.equal(minCompatible(migration), 7);
+  assert.equal(minCompatible({ ...migration, sql: `-- Of more.\n-- needs 5\n${migration.sql}` }), 5);
 });

@@ -118,8 +118,8 @@ const LOOKS: readonly (readonly [what: string, atMost: number, look: (store: Pos
         { credential: other, version: 1, history: true as const },
         { lease, challenge: asChallenge(1) },
       ];
-      const turn = await store.openTurn(keys, ROWS);
-      await turn.abandon();
+      const turn = await store.begin(keys, ROWS);
+      await turn.rollback();
     },
   ],
   [
@@ -139,7 +139,7 @@ const LOOKS: readonly (readonly [what: string, atMost: number, look: (store: Pos
     4000,
     (store) => {
       const mark = { seq: ROWS, revokedAt: T0, agentId: 'a1' as AgentId, credentialId: 'c1' as CredentialId };
-      return store.countEnded({ mark, agentName: CI }, NEWEST_LEASE);
+      return store.countRevokedBy({ mark, agentName: CI }, NEWEST_LEASE);
     },
   ],
   [

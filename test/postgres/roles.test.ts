@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parseAddress } from '../../src/store/postgres/address.ts';
-import { NEEDED } from '../../src/store/postgres/privileges.ts';
+import { REQUIRED_PRIVILEGES } from '../../src/store/postgres/privileges.ts';
 import { updateSchema } from '../../src/store/postgres/schema-admin.ts';
 import { PostgresStore } from '../../src/store/postgres/store.ts';
 import { querySql } from '../kit/postmaster.ts';
@@ -11,7 +11,7 @@ import { startTestService } from '../kit/service.ts';
 import { useBesides, useEverything } from './full-vault.ts';
 import { newGrantedDatabase, quote } from './owner-roles.ts';
 
-const GRANTS = Object.entries(NEEDED).flatMap(([table, rights]) =>
+const GRANTS = Object.entries(REQUIRED_PRIVILEGES).flatMap(([table, rights]) =>
   rights.split(', ').map((right) => ({ table, right })),
 );
 
@@ -132,7 +132,10 @@ test('what a role had beyond its needs is taken from it when it is granted them'
      FROM information_schema.role_table_grants WHERE grantee = '${serviceRole.replaceAll("'", "''")}' GROUP BY table_name`,
   );
   const granted = Object.fromEntries(rows.map((row) => [row['table_name'], row['rights']]));
-  const sorted = Object.entries(NEEDED).map(([table, rights]) => [table, rights.split(', ').sort().join(', ')]);
+  const sorted = Object.entries(REQUIRED_PRIVILEGES).map(([table, rights]) => [
+    table,
+    rights.split(', ').sort().join(', '),
+  ]);
   assert.deepEqual(granted, Object.fromEntries(sorted));
   await assert.rejects(querySql(service, 'CREATE TABLE leasehold.more (id integer)'), { code: '42501' });
 });

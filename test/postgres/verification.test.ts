@@ -2,11 +2,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { GENESIS_MAC } from '../../src/core/audit.ts';
-import { headMac, linkEntry } from '../../src/crypto/chain.ts';
+import { entryMac, headMac } from '../../src/crypto/chain.ts';
 import { deriveKeys } from '../../src/crypto/keys.ts';
 import { parseAddress } from '../../src/store/postgres/address.ts';
 import { PostgresStore } from '../../src/store/postgres/store.ts';
-import { followInThreads } from '../../src/vault/verification/pool.ts';
+import { verifyInParallel } from '../../src/vault/verification/pool.ts';
 import { anEntry } from '../contract/rows.ts';
 import { newDatabase } from '../kit/database.ts';
 import { querySql } from '../kit/postmaster.ts';
@@ -23,8 +23,8 @@ test('a thread whose connection is lost ends the others, whatever they have befo
   const head = { seq: 0, hmac: GENESIS_MAC, mac: headMac(keys.audit, 0, GENESIS_MAC), epoch: 0 };
   await store.initialise(keys.checkValue, head, 0);
   const entry = anEntry(1);
-  const hmac = linkEntry(keys.audit, GENESIS_MAC, entry);
-  const turn = await store.openTurn([]);
+  const hmac = entryMac(keys.audit, GENESIS_MAC, entry);
+  const turn = await store.begin([]);
   const first = { seq: 1, hmac, mac: headMac(keys.audit, 1, hmac), epoch: 0 };
   await turn.commit({ entries: [{ ...entry, hmac }], head: first, changes: [], accesses: new Map() });
   await lengthenLog(store, keys, ENTRIES);
@@ -34,7 +34,7 @@ test('a thread whose connection is lost ends the others, whatever they have befo
   };
   const before = await pids();
   let checked = () => 0;
-  const verification = followInThreads(
+  const verification = verifyInParallel(
     { store, keys },
     ENTRIES,
     new AbortController().signal,

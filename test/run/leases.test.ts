@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { LeaseholdError } from '../../src/client/errors.ts';
 import type { CredentialPath } from '../../src/core/path.ts';
 import { Secret } from '../../src/core/secret.ts';
-import { borrow, giveBack, type Lender, LeaseAcquisitionError, type Wanted } from '../../src/run/leases.ts';
+import { borrow, giveBack, LeaseAcquisitionError, type Lender, type Wanted } from '../../src/run/leases.ts';
 
 const want = (name: string, path: string, version: number | null = null): Wanted => ({
   name,

@@ -5,7 +5,7 @@ import { type TestContext, test } from 'node:test';
 import { startClock } from '../../src/ledger/clock.ts';
 import { createLog } from '../../src/server/log.ts';
 import { startSweeping } from '../../src/server/sweep-timer.ts';
-import type { Store, Swept } from '../../src/store/store.ts';
+import type { Store, SweepResult } from '../../src/store/store.ts';
 import { aLease, commit, leased, T0 } from '../contract/rows.ts';
 import { temporaryFolder } from '../kit/directory.ts';
 import { keepDatabase, openStore } from '../kit/stores.ts';
@@ -35,16 +35,16 @@ async function sweepOn(t: TestContext, intervalMs = 20) {
 
 /** A sweep keeps the time that it was told. */
 async function swept(store: Store): Promise<void> {
-  while ((await store.readSeenTime()) <= HEAD_AT) await new Promise((resolve) => setTimeout(resolve, 10));
+  while ((await store.readHighWaterTime()) <= HEAD_AT) await new Promise((resolve) => setTimeout(resolve, 10));
 }
 
 test('stopping waits for the step that runs, and begins no other', async (t) => {
   const { store, broken, sweeping } = await sweepOn(t);
   await swept(store);
   await sweeping.stop();
-  const seen = await store.readSeenTime();
+  const seen = await store.readHighWaterTime();
   await new Promise((resolve) => setTimeout(resolve, 100));
-  assert.equal(await store.readSeenTime(), seen);
+  assert.equal(await store.readHighWaterTime(), seen);
   assert.deepEqual(broken, []);
 });
 
@@ -52,7 +52,7 @@ test('a backlog is worked off in one go, with a pause after each step', async (t
   const { store } = await sweepOn(t, 3_600_000);
   const ended = Array.from({ length: 4000 }, (_, index) => leased(aLease(index + 1, { expiresAt: T0 + 1 })));
   await commit(store, { changes: ended });
-  const steps: { startedAt: number; endedAt: number; swept: Swept }[] = [];
+  const steps: { startedAt: number; endedAt: number; swept: SweepResult }[] = [];
   const watched = inFrontOf(store, {
     async sweep(now, limit) {
       const startedAt = performance.now();

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { after, suite, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type AuditEntry, GENESIS_MAC } from '../../src/core/audit.ts';
-import { headMac, linkEntry } from '../../src/crypto/chain.ts';
+import { entryMac, headMac } from '../../src/crypto/chain.ts';
 import { deriveKeys, parseRootKey } from '../../src/crypto/keys.ts';
 import { createClient } from '../kit/client.ts';
 import { openOutside, rowsOutside, runOutside } from '../kit/direct-db.ts';
@@ -197,7 +197,7 @@ test('times that fall are found, even where whoever altered them had the key and
       let hmac = GENESIS_MAC;
       for (const entry of entries) {
         const timestamp = entry.seq === 4 ? (at ?? '') : entry.timestamp;
-        hmac = linkEntry(auditKeyOf(service), hmac, { ...entry, timestamp });
+        hmac = entryMac(auditKeyOf(service), hmac, { ...entry, timestamp });
         updates.push(`UPDATE audit_entries SET timestamp = '${timestamp}', hmac = '${hmac}' WHERE seq = ${entry.seq}`);
       }
       const mac = headMac(auditKeyOf(service), last, hmac);

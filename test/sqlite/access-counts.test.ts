@@ -75,7 +75,7 @@ test('a commit that fails takes no step and counts nothing', async (t) => {
   await commit(store, { changes: credentials.map(stored) });
   await commit(store, { entries, accesses });
   const before = written(file);
-  const turn = await store.openTurn([]);
+  const turn = await store.begin([]);
   await assert.rejects(turn.commit({ entries: [anEntry(6)], head: headAt(6), changes: [], accesses }));
   assert.deepEqual(written(file), before);
   assert.deepEqual([...(await countsOf(store)).values()], [1, 1, 1, 1, 1, 1]);

@@ -18,7 +18,7 @@ const PAGE_BYTES = 8192;
 
 async function openVault(t: TestContext) {
   const file = join(temporaryFolder(t), 'vault.db');
-  const store = new SqliteStore(file, { checkpoints: { worthFrames: WORTH_FRAMES } });
+  const store = new SqliteStore(file, { checkpoints: { checkpointThreshold: WORTH_FRAMES } });
   t.after(() => store.close().catch(() => undefined));
   await store.initialise(KEY_CHECK, headAt(0), T0);
   const write = (count: number): Promise<void> => commitEntries(store, count);

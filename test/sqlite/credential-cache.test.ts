@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { type TestContext, test } from 'node:test';
-import { HotCredentials } from '../../src/store/sqlite/credential-cache.ts';
+import { CredentialCache } from '../../src/store/sqlite/credential-cache.ts';
 import { openDatabase } from '../../src/store/sqlite/database.ts';
 import { SqliteStore } from '../../src/store/sqlite/store.ts';
 import {
@@ -71,7 +71,7 @@ test('what another program changes in the database is seen by the next turn', as
 test('what is kept is bounded, by number and by bytes; what came first goes first', (t) => {
   const database = openDatabase(join(temporaryFolder(t), 'vault.db'));
   t.after(() => database.close());
-  const hot = new HotCredentials(database);
+  const hot = new CredentialCache(database);
   const put = (n: number, size: number): void => {
     const credential = { ...aCredential(`p${n}`) };
     hot.put(credential.path, { credential, number: n, newest: { ...aVersion(1), content: new Uint8Array(size) } });

@@ -8,7 +8,7 @@ import { SqliteStore } from '../../src/store/sqlite/store.ts';
 import { commitEntries, headAt, KEY_CHECK, T0 } from '../contract/rows.ts';
 
 const file = process.argv[2] ?? '';
-const store = new SqliteStore(file, { checkpoints: { worthFrames: 20 } });
+const store = new SqliteStore(file, { checkpoints: { checkpointThreshold: 20 } });
 await store.initialise(KEY_CHECK, headAt(0), T0);
 const look = new DatabaseSync(file);
 const frames = look.prepare('PRAGMA wal_checkpoint(NOOP)');

@@ -202,7 +202,7 @@ test('a damaged page is told as broken storage, never as an absent row', async (
   writeFileSync(file, bytes);
   const store = new SqliteStore(file);
   t.after(() => store.close());
-  await assert.rejects(store.openTurn([{ credential: asPath('a'), version: 1 }]), {
+  await assert.rejects(store.begin([{ credential: asPath('a'), version: 1 }]), {
     name: 'StoreFailure',
     kind: 'broken',
   });

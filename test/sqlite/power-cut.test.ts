@@ -69,7 +69,7 @@ async function writeUnder(t: TestContext, dice: Dice, worthFrames: number, look:
     fdatasyncSync(descriptor);
     synced = wal;
   };
-  const store = new SqliteStore(file, { syncFile, checkpoints: { worthFrames, idleMs: 600_000 } });
+  const store = new SqliteStore(file, { syncFile, checkpoints: { checkpointThreshold: worthFrames, idleMs: 600_000 } });
   t.after(() => store.close().catch(() => undefined));
   await store.initialise(KEY_CHECK, headAt(0), T0);
   while (images.length < CUTS) {
@@ -77,7 +77,7 @@ async function writeUnder(t: TestContext, dice: Dice, worthFrames: number, look:
     const entries = Array.from({ length: 1 + dice.below(MAX_TURN) }, (_, index) => anEntry(first + index));
     const changes = entries.flatMap((entry) => [stored(aCredential(`c${entry.seq}`)), leased(aLease(entry.seq))]);
     const seq = writtenSeq + entries.length;
-    const turn = await store.openTurn([]);
+    const turn = await store.begin([]);
     const { durable } = await turn.commit({ entries, head: headAt(seq), changes, accesses: new Map() });
     writtenSeq = seq;
     void durable.then(() => {

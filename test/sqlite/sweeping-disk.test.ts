@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { fdatasyncSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { toErrorAnswer, toApiError } from '../../src/http/errors.ts';
+import { toApiError, toErrorAnswer } from '../../src/http/errors.ts';
 import { startClock } from '../../src/ledger/clock.ts';
 import { createLog } from '../../src/server/log.ts';
 import { startSweeping } from '../../src/server/sweep-timer.ts';
@@ -39,7 +39,7 @@ async function sweepOn(t: TestContext) {
 
 /** A sweep keeps the time that it was told. */
 async function swept(store: SqliteStore): Promise<void> {
-  while ((await store.readSeenTime()) <= HEAD_AT) await new Promise((resolve) => setTimeout(resolve, 10));
+  while ((await store.readHighWaterTime()) <= HEAD_AT) await new Promise((resolve) => setTimeout(resolve, 10));
 }
 
 test('a sync that fails under a sweep stops the process; whoever reads meanwhile is told 503, not 500', async (t) => {

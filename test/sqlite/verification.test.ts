@@ -4,7 +4,7 @@ import { closeSync, openSync, readFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
-import { followInThreads } from '../../src/vault/verification/pool.ts';
+import { verifyInParallel } from '../../src/vault/verification/pool.ts';
 import { type OpenedVault, verify } from '../vault/fixture.ts';
 import { openLongVault } from '../vault/verification-log.ts';
 
@@ -38,7 +38,7 @@ test('a thread that fails ends the others, whatever they have before them', asyn
   const repair = damagePage(vault, 500);
   let checked = () => 0;
   try {
-    const verification = followInThreads(vault, ENTRIES, new AbortController().signal, (tell) => (checked = tell));
+    const verification = verifyInParallel(vault, ENTRIES, new AbortController().signal, (tell) => (checked = tell));
     await assert.rejects(verification, /malformed/);
   } finally {
     repair();

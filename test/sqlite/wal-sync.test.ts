@@ -46,7 +46,7 @@ async function vaultOnDisk(t: TestContext) {
 
 /** Writes one entry; tells whether it is durable. */
 async function write(store: SqliteStore, seq: number) {
-  const turn = await store.openTurn([]);
+  const turn = await store.begin([]);
   const changes = [stored(aCredential(`c${seq}`))];
   const { durable } = await turn.commit({ entries: [anEntry(seq)], head: headAt(seq), changes, accesses: new Map() });
   const state = { is: 'waiting' };
@@ -101,9 +101,9 @@ test('what is written while a sync is under way shares the next one', async (t) 
 test('the next turn sees what is written at once; whoever reads beside turns waits for the disk', async (t) => {
   const { store, next } = await vaultOnDisk(t);
   await write(store, 1);
-  const turn = await store.openTurn([{ credential: asPath('c1') }]);
+  const turn = await store.begin([{ credential: asPath('c1') }]);
   assert.equal(turn.found.credentials.length, 1);
-  await turn.abandon();
+  await turn.rollback();
   const looks = [
     store.readHead(),
     store.readEntries(1, 9, 9),

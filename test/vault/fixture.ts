@@ -13,18 +13,18 @@ import { headMac } from '../../src/crypto/chain.ts';
 import { deriveKeys } from '../../src/crypto/keys.ts';
 import { hashToken } from '../../src/crypto/tokens.ts';
 import { SYSTEM_TIME, startClock, type TimeSource } from '../../src/ledger/clock.ts';
-import { SharedClock } from '../../src/ledger/database-clock.ts';
+import { DatabaseClock } from '../../src/ledger/database-clock.ts';
 import { DenialBudget } from '../../src/ledger/denial-budget.ts';
 import { Ledger } from '../../src/ledger/ledger.ts';
 import { readMemory } from '../../src/ledger/vault-state.ts';
-import { KeyDirs } from '../../src/server/fs-agent-key-store.ts';
+import { FsAgentKeyStore } from '../../src/server/fs-agent-key-store.ts';
 import type { SyncFile } from '../../src/store/sqlite/wal-sync.ts';
-import type { Batch, Store } from '../../src/store/store.ts';
+import type { Store, WriteSet } from '../../src/store/store.ts';
 import { AgentBudgets, type BudgetLimits, DEFAULT_BUDGETS } from '../../src/vault/agent-budgets.ts';
-import type { KeyFiles } from '../../src/vault/agent-key-store.ts';
+import type { AgentKeyStore } from '../../src/vault/agent-key-store.ts';
 import { retrieveCredential, storeCredential } from '../../src/vault/credentials.ts';
 import { KeyRecovery } from '../../src/vault/key-recovery.ts';
-import { FailureLimiter } from '../../src/vault/login-throttle.ts';
+import { LoginThrottle } from '../../src/vault/login-throttle.ts';
 import type { Vault } from '../../src/vault/vault.ts';
 import { verifyLog } from '../../src/vault/verification/authorize.ts';
 import { Verifier } from '../../src/vault/verification/verifier.ts';
@@ -62,7 +62,7 @@ export interface OpenOptions {
   readonly syncFile?: SyncFile;
   readonly settings?: Partial<VaultSettings>;
   /** In place of those in the folder. */
-  readonly keyFiles?: KeyFiles;
+  readonly keyFiles?: AgentKeyStore;
   readonly denialsPerMinute?: number;
   readonly budgets?: Partial<BudgetLimits>;
   /** How soon work on key files that failed is repeated; without it, not within a test. */
@@ -79,17 +79,17 @@ export async function openVault(scope: Scope, options: OpenOptions = {}): Promis
   // A test may have closed it already.
   scope.after(() => real.close().catch(() => undefined));
   keepDatabase(scope, folder);
-  if ((await real.readKeyCheck()) === null) {
+  if ((await real.readRootKeyCheck()) === null) {
     const head = { seq: 0, hmac: GENESIS_MAC, mac: headMac(keys.audit, 0, GENESIS_MAC), epoch: 0 };
     await real.initialise(keys.checkValue, head, 0);
   }
   const timed = options.time === undefined ? real : withTime(real, options.time);
   const store = options.inFront?.(timed) ?? timed;
   const memory = await readMemory(store, keys);
-  const notBefore = Math.max(memory.lastEntryAt, await store.readSeenTime());
+  const notBefore = Math.max(memory.lastEntryAt, await store.readHighWaterTime());
   const shared = await store.readTime();
   const source = options.time ?? SYSTEM_TIME;
-  const clock = shared === null ? startClock(notBefore, source) : new SharedClock(shared, notBefore, source);
+  const clock = shared === null ? startClock(notBefore, source) : new DatabaseClock(shared, notBefore, source);
   const failures: unknown[] = [];
   const broken: unknown[] = [];
   const denials = new DenialBudget(options.denialsPerMinute);
@@ -101,10 +101,10 @@ export async function openVault(scope: Scope, options: OpenOptions = {}): Promis
     denials,
     settings: { adminMayRetrieve: true, versionsKept: 10, ...options.settings },
     onDeregistered: () => undefined,
-    onBroken: (failure) => broken.push(failure),
-    onFailedTurn: (error) => failures.push(error),
+    onStorageFailure: (failure) => broken.push(failure),
+    onFailedBatch: (error) => failures.push(error),
   });
-  const keyFiles = options.keyFiles ?? new KeyDirs(join(folder, 'agents'));
+  const keyFiles = options.keyFiles ?? new FsAgentKeyStore(join(folder, 'agents'));
   const agentKeys = new KeyRecovery({
     keyFiles,
     ledger,
@@ -114,7 +114,7 @@ export async function openVault(scope: Scope, options: OpenOptions = {}): Promis
   });
   scope.after(() => agentKeys.stop());
   const adminTokenHash = hashToken('lha_of_this_test');
-  const limiter = new FailureLimiter();
+  const limiter = new LoginThrottle();
   const budgets = new AgentBudgets({ ...DEFAULT_BUDGETS, ...options.budgets });
   const verifier = new Verifier({ store, keys, clock });
   const vault = { ledger, store, keys, clock, agentKeys, limiter, budgets, verifier, adminTokenHash };
@@ -123,22 +123,22 @@ export async function openVault(scope: Scope, options: OpenOptions = {}): Promis
 
 /** The store with a test's own clock in the place of its database's; a store that has none stays as it is. */
 function withTime(store: Store, time: TimeSource): Store {
-  if (!store.isShared) return store;
+  if (!store.isMultiWriter) return store;
   return inFrontOf(store, {
     readTime: async () => time.wall(),
-    async openTurn(keys, knownSeq) {
-      const turn = await store.openTurn(keys, knownSeq);
+    async begin(keys, knownSeq) {
+      const turn = await store.begin(keys, knownSeq);
       return { ...turn, shared: turn.shared === null ? null : { ...turn.shared, now: time.wall() } };
     },
   });
 }
 
 /** The store with a commit that a test decides about: it may wait, call the real one, or throw. */
-export function withCommit(decide: (batch: Batch, commit: () => Promise<void>) => Promise<void>) {
+export function withCommit(decide: (batch: WriteSet, commit: () => Promise<void>) => Promise<void>) {
   return (store: Store): Store =>
     inFrontOf(store, {
-      async openTurn(keys, knownSeq) {
-        const turn = await store.openTurn(keys, knownSeq);
+      async begin(keys, knownSeq) {
+        const turn = await store.begin(keys, knownSeq);
         return {
           found: turn.found,
           shared: turn.shared,
@@ -153,10 +153,10 @@ export function withCommit(decide: (batch: Batch, commit: () => Promise<void>) =
               return { durable: Promise.resolve() };
             } finally {
               // A turn whose commit failed is over.
-              if (!isClosed) await turn.abandon();
+              if (!isClosed) await turn.rollback();
             }
           },
-          abandon: () => turn.abandon(),
+          rollback: () => turn.rollback(),
         };
       },
     });

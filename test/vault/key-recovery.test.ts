@@ -5,8 +5,8 @@ import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { KeyDirs } from '../../src/server/fs-agent-key-store.ts';
-import type { KeyFiles } from '../../src/vault/agent-key-store.ts';
+import { FsAgentKeyStore } from '../../src/server/fs-agent-key-store.ts';
+import type { AgentKeyStore } from '../../src/vault/agent-key-store.ts';
 import { deregisterAgent, registerAgent } from '../../src/vault/agents.ts';
 import type { Vault } from '../../src/vault/vault.ts';
 import { temporaryFolder } from '../kit/directory.ts';
@@ -21,9 +21,9 @@ const register = (vault: Vault, context = admin(), name = 'ci') =>
 async function openFailing(t: TestContext, recoveryIntervalMs?: number) {
   const folder = temporaryFolder(t);
   const agentsDir = join(folder, 'agents');
-  const real = new KeyDirs(agentsDir);
+  const real = new FsAgentKeyStore(agentsDir);
   let failing: { methods: readonly string[]; code: string } | null = null;
-  const keyFiles = new Proxy<KeyFiles>(real, {
+  const keyFiles = new Proxy<AgentKeyStore>(real, {
     get(target, name) {
       const method: unknown = Reflect.get(target, name);
       assert.ok(typeof method === 'function');

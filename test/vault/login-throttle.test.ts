@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { ApiError } from '../../src/core/errors.ts';
 import type { Clock } from '../../src/ledger/clock.ts';
 import { StoreError } from '../../src/store/store.ts';
-import { FailureLimiter, type Settle } from '../../src/vault/login-throttle.ts';
+import { LoginThrottle, type Settle } from '../../src/vault/login-throttle.ts';
 import { issueChallenge } from '../../src/vault/sessions.ts';
 import { enrol, logIn, newAgentKey, toName } from './agents-fixture.ts';
 import { openVault, outcomeOf, readLog, settle as settleAll, withCommit } from './fixture.ts';
@@ -18,7 +18,7 @@ const at = (now: number): Clock => ({ now: () => now });
 
 /** Tries one after another that all fail; tells the seconds to wait where one is refused, else 0. */
 async function tries(
-  limiter: FailureLimiter,
+  limiter: LoginThrottle,
   count: number,
   agent: string,
   address: string | null,
@@ -39,7 +39,7 @@ async function tries(
 }
 
 /** One try under each of so many names; tells how many were let through. */
-async function triesOfMany(limiter: FailureLimiter, count: number, stem: string, now = NOW): Promise<number> {
+async function triesOfMany(limiter: LoginThrottle, count: number, stem: string, now = NOW): Promise<number> {
   let through = 0;
   for (let n = 0; n < count; n++) through += had(await tries(limiter, 1, `${stem}-${n}`, ADDRESS, now));
   return through;
@@ -48,7 +48,7 @@ async function triesOfMany(limiter: FailureLimiter, count: number, stem: string,
 const had = (waits: readonly number[]): number => waits.filter((wait) => wait === 0).length;
 
 test('of one agent from one address 60 tries may fail at once, then one a second', async () => {
-  const limiter = new FailureLimiter();
+  const limiter = new LoginThrottle();
   assert.deepEqual(await tries(limiter, 62, 'ci', ADDRESS), [...Array<number>(60).fill(0), 1, 1]);
   for (const [later, expected] of [
     [999, 0],
@@ -62,7 +62,7 @@ test('of one agent from one address 60 tries may fail at once, then one a second
 });
 
 test('from one address 300 tries may fail at once, whatever the names, then ten a second', async () => {
-  const limiter = new FailureLimiter();
+  const limiter = new LoginThrottle();
   assert.equal(await triesOfMany(limiter, 400, 'a'), 300);
   assert.equal(await triesOfMany(limiter, 20, 'b', NOW + 99), 0);
   assert.equal(await triesOfMany(limiter, 20, 'c', NOW + 100), 1);
@@ -71,7 +71,7 @@ test('from one address 300 tries may fail at once, whatever the names, then ten 
 });
 
 test('nobody is limited by what comes from elsewhere, nor by what another agent does', async () => {
-  const limiter = new FailureLimiter();
+  const limiter = new LoginThrottle();
   await tries(limiter, 100, 'ci', ADDRESS);
   assert.deepEqual(await tries(limiter, 1, 'ci', '192.0.2.2'), [0]);
   assert.deepEqual(await tries(limiter, 1, 'other', ADDRESS), [0]);
@@ -79,19 +79,19 @@ test('nobody is limited by what comes from elsewhere, nor by what another agent 
 });
 
 test('the name counts in any spelling of its case', async () => {
-  const limiter = new FailureLimiter();
+  const limiter = new LoginThrottle();
   assert.equal(had(await tries(limiter, 40, 'ci', ADDRESS)), 40);
   assert.equal(had(await tries(limiter, 40, 'CI', ADDRESS)), 20);
 });
 
 test('tries that were refused cost the address nothing', async () => {
-  const limiter = new FailureLimiter();
+  const limiter = new LoginThrottle();
   await tries(limiter, 1000, 'ci', ADDRESS);
   assert.equal(await triesOfMany(limiter, 300, 'other'), 240);
 });
 
 test('a try that did not fail costs nothing, and never gives more than there was', async () => {
-  const limiter = new FailureLimiter();
+  const limiter = new LoginThrottle();
   for (let i = 0; i < 1000; i++) (await limiter.admit(toName('ci'), ADDRESS, at(NOW)))(false);
   const late = await limiter.admit(toName('ci'), ADDRESS, at(NOW));
   (await limiter.admit(toName('ci'), ADDRESS, at(NOW + 3_600_000)))(false);
@@ -100,7 +100,7 @@ test('a try that did not fail costs nothing, and never gives more than there was
 });
 
 test('of many tries at once no more are under way than may fail; the others wait for what comes of those', async () => {
-  const limiter = new FailureLimiter();
+  const limiter = new LoginThrottle();
   const underWay: Settle[] = [];
   const refused: unknown[] = [];
   for (let i = 0; i < 100; i++) {
@@ -131,14 +131,14 @@ for (const [one, other, isSame] of [
   ['192.0.2.1', '192.0.2.2', false],
 ] as const) {
   test(`${one} and ${other} are ${isSame ? 'one address' : 'two addresses'}: of IPv6 the first 64 bits count`, async () => {
-    const limiter = new FailureLimiter();
+    const limiter = new LoginThrottle();
     await tries(limiter, 60, 'ci', one);
     assert.equal(had(await tries(limiter, 1, 'ci', other)), isSame ? 0 : 1);
   });
 }
 
 test('it keeps a bounded number of addresses, and forgets the one that was not seen for the longest time', async () => {
-  const limiter = new FailureLimiter();
+  const limiter = new LoginThrottle();
   await tries(limiter, 60, 'ci', 'first');
   await tries(limiter, 60, 'ci', 'in use');
   for (let n = 0; n < 20_000; n++) {

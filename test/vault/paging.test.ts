@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { breathe, readListing, sliceListing } from '../../src/vault/paging.ts';
+import { readListing, sliceListing, yieldToEventLoop } from '../../src/vault/paging.ts';
 import { settle } from './fixture.ts';
 
 const numbers = (count: number): number[] => Array.from({ length: count }, (_, index) => index);
@@ -16,14 +16,14 @@ function evenNumbers(upTo: number) {
       if (place % 2 === 0) rows.push(place);
       place += 1;
     }
-    return { rows, reached: place < upTo ? place : null };
+    return { rows, next: place < upTo ? place : null };
   };
   return {
     start: 0,
     list: async (from: number, limit: number) => look(from, limit),
     count: async (from: number, atMost: number) => {
-      const { rows, reached } = look(from, atMost);
-      return { count: rows.length, reached };
+      const { rows, next } = look(from, atMost);
+      return { count: rows.length, next };
     },
   };
 }
@@ -64,7 +64,7 @@ test('of all that wait one goes on in a round of the loop, in their order', asyn
   const went: [number, number][] = [];
   await Promise.all(
     numbers(20).map(async (who) => {
-      await breathe();
+      await yieldToEventLoop();
       went.push([who, round]);
     }),
   );
@@ -75,7 +75,7 @@ test('of all that wait one goes on in a round of the loop, in their order', asyn
   );
   assert.equal(new Set(went.map(([, when]) => when)).size, 20, 'some shared a round');
   await settle();
-  await breathe();
+  await yieldToEventLoop();
 });
 
 test('what is in memory comes in batches too, and empty as one', async () => {

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import type { PolicyName } from '../../src/core/names.ts';
 import { parsePolicy } from '../../src/core/policy.ts';
-import { KeyDirs } from '../../src/server/fs-agent-key-store.ts';
+import { FsAgentKeyStore } from '../../src/server/fs-agent-key-store.ts';
 import { deregisterAgent, registerAgent } from '../../src/vault/agents.ts';
 import { createPolicy } from '../../src/vault/policies.ts';
 import type { Vault } from '../../src/vault/vault.ts';
@@ -40,7 +40,7 @@ test('the retry of a registration that did not happen registers, and what was pr
   assert.equal(await outcomeOf(register(vault)), 'UNAVAILABLE');
   const agent = await register(vault);
   assert.equal(readFileSync(keyFile(vault, 'ci', 'agent_id'), 'utf8').trim(), agent.id);
-  await new KeyDirs(keyFile(vault)).settle([agent], async () => false);
+  await new FsAgentKeyStore(keyFile(vault)).recover([agent], async () => false);
   assert.deepEqual([namesIn(vault), namesIn(vault, '.pending')], [['.pending', 'ci'], []]);
 });
 

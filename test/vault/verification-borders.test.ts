@@ -12,7 +12,7 @@ const vault = await openLongVault({ after }, ENTRIES);
 
 test('an intact log is valid to its last entry', async () => {
   const found = await verify(vault);
-  assert.equal(found.isValid ? found.entries : found.why, ENTRIES);
+  assert.equal(found.isValid ? found.entries : found.reason, ENTRIES);
 });
 
 const border = RANGE_ENTRIES;

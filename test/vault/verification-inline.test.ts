@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Store } from '../../src/store/store.ts';
-import { admitVerification, readProgress } from '../../src/vault/verification/authorize.ts';
+import { authorizeVerification, readProgress } from '../../src/vault/verification/authorize.ts';
 import { WORTH_A_THREAD } from '../../src/vault/verification/verifier.ts';
 import type { Scope } from '../kit/directory.ts';
 import { admin, inFrontOf, openVault, put, settle, verify } from './fixture.ts';
@@ -32,21 +32,21 @@ test('it ends with the step that runs when its caller goes away, and another one
     readings += 1;
     if (readings === 3) leaving.abort(new Error('gone'));
   });
-  const verification = (await admitVerification(vault, admin()))(leaving.signal);
+  const verification = (await authorizeVerification(vault, admin()))(leaving.signal);
   await assert.rejects(verification, /gone/);
   // As long as all the other steps would take.
   await settle(500);
   assert.equal(readings, 3);
   assert.equal(await readProgress(vault, admin()), null);
   const whole = await verify(vault);
-  assert.equal(whole.isValid ? whole.entries : whole.why, ENTRIES);
+  assert.equal(whole.isValid ? whole.entries : whole.reason, ENTRIES);
   assert.equal(readings > 10, true, `${readings} readings`);
 });
 
 test('who has gone before it begins makes it read one step at most', async (t) => {
   let readings = 0;
   const vault = await openShortVault(t, () => (readings += 1));
-  const verify = await admitVerification(vault, admin());
+  const verify = await authorizeVerification(vault, admin());
   await assert.rejects(verify(AbortSignal.abort(new Error('gone'))), /gone/);
   await settle(500);
   assert.equal(readings <= 1, true, `${readings} readings`);

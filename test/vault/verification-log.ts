@@ -1,10 +1,10 @@
 /** A long log: written through the store's port, tampered with, and what one look from its first entry to its last says of it. */
 import assert from 'node:assert/strict';
 import type { AuditEntry } from '../../src/core/audit.ts';
-import { headMac, linkEntry } from '../../src/crypto/chain.ts';
+import { entryMac, headMac } from '../../src/crypto/chain.ts';
 import type { VaultKeys } from '../../src/crypto/keys.ts';
 import type { Store } from '../../src/store/store.ts';
-import { ChainCheck } from '../../src/vault/verification/chain-verifier.ts';
+import { ChainVerifier } from '../../src/vault/verification/chain-verifier.ts';
 import { type Verification, WORTH_A_THREAD } from '../../src/vault/verification/verifier.ts';
 import { openOutside } from '../kit/direct-db.ts';
 import { inOwnScope, type Scope } from '../kit/directory.ts';
@@ -25,10 +25,10 @@ export async function lengthenLog(store: Store, keys: Pick<VaultKeys, 'audit'>, 
     while (entries.length < ENTRIES_A_TURN && seq < length) {
       const id = `${model.id.slice(0, 24)}${String(++seq).padStart(12, '0')}`;
       const next = { ...model, seq, id, timestamp: new Date(from + seq).toISOString() };
-      hmac = linkEntry(keys.audit, hmac, next);
+      hmac = entryMac(keys.audit, hmac, next);
       entries.push({ ...next, hmac });
     }
-    const turn = await store.openTurn([]);
+    const turn = await store.begin([]);
     const mac = headMac(keys.audit, seq, hmac);
     await (await turn.commit({ entries, head: { ...head, seq, hmac, mac }, changes: [], accesses: new Map() })).durable;
   }
@@ -70,7 +70,7 @@ type Place = readonly [entry: number, timestamp: string | null];
 
 /** Where one look from the first entry on finds the first break of a log that was so long. */
 async function firstBreak(vault: OpenedVault, length: number): Promise<Place | null> {
-  const check = new ChainCheck(vault.keys);
+  const check = new ChainVerifier(vault.keys);
   while (check.point.seq < length) {
     const entries = await vault.real.readEntries(check.point.seq + 1, length, ENTRIES_A_TURN);
     if (entries.length === 0) return [check.point.seq + 1, check.point.timestamp];
@@ -94,7 +94,7 @@ export async function assertSameBreak(vault: OpenedVault, length: number, how: s
     const expected = await firstBreak(vault, length);
     assert.notEqual(expected, null);
     await inOwnScope(async (scope) => {
-      const looking = vault.real.isShared ? await openVault(scope, { folder: vault.folder }) : vault;
+      const looking = vault.real.isMultiWriter ? await openVault(scope, { folder: vault.folder }) : vault;
       assert.deepEqual(placeOf(await verify(looking)), expected);
     });
   });

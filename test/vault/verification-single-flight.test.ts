@@ -1,7 +1,7 @@
 /** Work that many ask for and that is done once at a time. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Rounds } from '../../src/ledger/single-flight.ts';
+import { SingleFlight } from '../../src/ledger/single-flight.ts';
 import { settle } from './fixture.ts';
 
 const STAY = new AbortController().signal;
@@ -9,7 +9,7 @@ const STAY = new AbortController().signal;
 /** Rounds whose work each ends when it is told to. */
 function controlled() {
   const begun: { signal: AbortSignal; end: (answer: string) => void; fail: (error: Error) => void }[] = [];
-  const rounds = new Rounds<string>((signal) => {
+  const rounds = new SingleFlight<string>((signal) => {
     const { promise, resolve, reject } = Promise.withResolvers<string>();
     begun.push({ signal, end: resolve, fail: reject });
     return promise;
@@ -18,9 +18,9 @@ function controlled() {
 }
 
 /** Asks, and goes away when `leave` is called, which resolves when he was told. */
-function askToLeave(rounds: Rounds<string>): { leave(): Promise<void> } {
+function askToLeave(rounds: SingleFlight<string>): { leave(): Promise<void> } {
   const leaving = new AbortController();
-  const left = rounds.ask(leaving.signal);
+  const left = rounds.run(leaving.signal);
   return {
     async leave() {
       leaving.abort(new Error('gone'));
@@ -32,7 +32,7 @@ function askToLeave(rounds: Rounds<string>): { leave(): Promise<void> } {
 test('who asks alone is answered by a round of his own, each time', async () => {
   const { rounds, begun } = controlled();
   for (const word of ['first', 'second']) {
-    const answer = rounds.ask(STAY);
+    const answer = rounds.run(STAY);
     begun.at(-1)?.end(word);
     assert.equal(await answer, word);
     await settle();
@@ -42,15 +42,15 @@ test('who asks alone is answered by a round of his own, each time', async () => 
 
 test('all who ask while a round runs share the next one, which begins when that one has ended', async () => {
   const { rounds, begun } = controlled();
-  const first = rounds.ask(STAY);
-  const others = Array.from({ length: 50 }, () => rounds.ask(STAY));
+  const first = rounds.run(STAY);
+  const others = Array.from({ length: 50 }, () => rounds.run(STAY));
   await settle();
   assert.equal(begun.length, 1);
   begun[0]?.end('first');
   assert.equal(await first, 'first');
   await settle();
   assert.equal(begun.length, 2);
-  const late = rounds.ask(STAY);
+  const late = rounds.run(STAY);
   begun[1]?.end('second');
   assert.deepEqual(new Set(await Promise.all(others)), new Set(['second']));
   await settle();
@@ -60,9 +60,9 @@ test('all who ask while a round runs share the next one, which begins when that 
 
 test('who leaves is told at once, and the round goes on for those who stay', async () => {
   const { rounds, begun } = controlled();
-  const running = rounds.ask(STAY);
+  const running = rounds.run(STAY);
   const leaving = askToLeave(rounds);
-  const stayed = rounds.ask(STAY);
+  const stayed = rounds.run(STAY);
   begun[0]?.end('first');
   await running;
   await settle();
@@ -76,7 +76,7 @@ test('a round that all have left is told so, and the next one begins only when i
   const { rounds, begun } = controlled();
   await askToLeave(rounds).leave();
   assert.equal(begun[0]?.signal.aborted, true);
-  const next = rounds.ask(STAY);
+  const next = rounds.run(STAY);
   await settle();
   assert.equal(begun.length, 1);
   begun[0]?.fail(new Error('ended'));
@@ -88,7 +88,7 @@ test('a round that all have left is told so, and the next one begins only when i
 
 test('a round that nobody waits for any more is not begun', async () => {
   const { rounds, begun } = controlled();
-  const running = rounds.ask(STAY);
+  const running = rounds.run(STAY);
   await askToLeave(rounds).leave();
   begun[0]?.end('first');
   await running;
@@ -98,9 +98,9 @@ test('a round that nobody waits for any more is not begun', async () => {
 
 test('who comes after all had left the next round gets a new one', async () => {
   const { rounds, begun } = controlled();
-  const running = rounds.ask(STAY);
+  const running = rounds.run(STAY);
   await askToLeave(rounds).leave();
-  const late = rounds.ask(STAY);
+  const late = rounds.run(STAY);
   begun[0]?.end('first');
   await running;
   await settle();
@@ -112,7 +112,7 @@ test('who comes after all had left the next round gets a new one', async () => {
 
 test('who had gone before he asked starts nothing that goes on', async () => {
   const { rounds, begun } = controlled();
-  await assert.rejects(rounds.ask(AbortSignal.abort(new Error('gone'))), /gone/);
+  await assert.rejects(rounds.run(AbortSignal.abort(new Error('gone'))), /gone/);
   assert.equal(
     begun.every(({ signal }) => signal.aborted),
     true,
@@ -121,8 +121,8 @@ test('who had gone before he asked starts nothing that goes on', async () => {
 
 test('a round that fails fails for those who share it, and for nobody else', async () => {
   const { rounds, begun } = controlled();
-  const first = rounds.ask(STAY);
-  const second = rounds.ask(STAY);
+  const first = rounds.run(STAY);
+  const second = rounds.run(STAY);
   begun[0]?.fail(new Error('broken'));
   await assert.rejects(first, /broken/);
   await settle();

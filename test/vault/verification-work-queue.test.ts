@@ -2,12 +2,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Worker } from 'node:worker_threads';
-import { RANGE_ENTRIES, RangeShare, STEP_ENTRIES } from '../../src/vault/verification/work-queue.ts';
+import { RANGE_ENTRIES, STEP_ENTRIES, WorkQueue } from '../../src/vault/verification/work-queue.ts';
 
 test('every entry is in just one range, and ranges are taken in the order of the log, whoever takes them', () => {
   for (const lastSeq of [1, RANGE_ENTRIES - 1, RANGE_ENTRIES, RANGE_ENTRIES + 1, 5 * RANGE_ENTRIES + 7]) {
-    const shares = [new RangeShare(lastSeq)];
-    shares.push(new RangeShare(lastSeq, shares[0]?.numbers));
+    const shares = [new WorkQueue(lastSeq)];
+    shares.push(new WorkQueue(lastSeq, shares[0]?.numbers));
     let next = 1;
     for (let turn = 0; ; turn++) {
       const range = shares[turn % 2]?.take() ?? null;
@@ -22,17 +22,17 @@ test('every entry is in just one range, and ranges are taken in the order of the
 });
 
 test('behind a break nobody takes a range, and when it is over nobody takes one at all', () => {
-  const closed = new RangeShare(5 * RANGE_ENTRIES);
+  const closed = new WorkQueue(5 * RANGE_ENTRIES);
   assert.notEqual(closed.take(), null);
-  closed.close();
+  closed.stopTaking();
   assert.deepEqual([closed.take(), closed.isOver], [null, false]);
-  const ended = new RangeShare(5 * RANGE_ENTRIES);
-  ended.end();
+  const ended = new WorkQueue(5 * RANGE_ENTRIES);
+  ended.cancel();
   assert.deepEqual([ended.take(), ended.isOver], [null, true]);
 });
 
 test('what was checked is told in steps, and never more than there is', () => {
-  const share = new RangeShare(STEP_ENTRIES + 1);
+  const share = new WorkQueue(STEP_ENTRIES + 1);
   const seen = [share.checked];
   for (let step = 0; step < 2; step++) {
     share.stepDone();
@@ -42,7 +42,7 @@ test('what was checked is told in steps, and never more than there is', () => {
 });
 
 /** Milliseconds that a thread rested after a step of `stepMs`; `meanwhile` is done when it has begun. */
-async function restIn(share: RangeShare, stepMs: number, meanwhile: () => void = () => undefined): Promise<number> {
+async function restIn(share: WorkQueue, stepMs: number, meanwhile: () => void = () => undefined): Promise<number> {
   const url = JSON.stringify(new URL('../../src/vault/verification/work-queue.ts', import.meta.url).href);
   const code = `const { workerData, parentPort } = require('node:worker_threads');
     import(${url}).then(({ RangeShare }) => {
@@ -60,15 +60,15 @@ async function restIn(share: RangeShare, stepMs: number, meanwhile: () => void =
 }
 
 test('while there are callers a thread rests longer than it worked; without any it does not', async () => {
-  const share = new RangeShare(1);
+  const share = new WorkQueue(1);
   assert.equal((await restIn(share, 1000)) < 1000, true);
   share.setBusy(true);
   assert.equal((await restIn(share, 20)) >= 40, true);
 });
 
 test('a rest ends when the callers have gone, or when it is over', async () => {
-  for (const change of [(share: RangeShare) => share.setBusy(false), (share: RangeShare) => share.end()]) {
-    const share = new RangeShare(1);
+  for (const change of [(share: WorkQueue) => share.setBusy(false), (share: WorkQueue) => share.cancel()]) {
+    const share = new WorkQueue(1);
     share.setBusy(true);
     assert.equal((await restIn(share, 60_000, () => change(share))) < 10_000, true);
   }

@@ -5,7 +5,7 @@ import { availableParallelism } from 'node:os';
 import { after, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { LogLocation } from '../../src/store/store.ts';
-import { admitVerification, readProgress } from '../../src/vault/verification/authorize.ts';
+import { authorizeVerification, readProgress } from '../../src/vault/verification/authorize.ts';
 import { Verifier } from '../../src/vault/verification/verifier.ts';
 import { admin, inFrontOf, put, verify } from './fixture.ts';
 import { openLongVault } from './verification-log.ts';
@@ -37,7 +37,7 @@ function countThreadsAt(priority: number): number {
 const checked = async (): Promise<number | null> => (await readProgress(vault, admin()))?.entriesChecked ?? null;
 /** Begins a verification; resolves when it has checked something. */
 async function begin(signal: AbortSignal) {
-  const verification = (await admitVerification(vault, admin()))(signal);
+  const verification = (await authorizeVerification(vault, admin()))(signal);
   let isOver = false;
   const end = (): void => {
     isOver = true;
@@ -138,7 +138,7 @@ test('what is appended while it runs is not looked at, and is by the next one', 
   for (let n = 0; n < 5; n++) await put(vault, `a/${n}`);
   assert.notEqual(await checked(), null, 'it was over before anything was appended');
   const found = await verification;
-  assert.equal(found.isValid ? found.entries : found.why, ENTRIES);
+  assert.equal(found.isValid ? found.entries : found.reason, ENTRIES);
   const next = await verify(vault);
-  assert.equal(next.isValid ? next.entries : next.why, ENTRIES + 5);
+  assert.equal(next.isValid ? next.entries : next.reason, ENTRIES + 5);
 });

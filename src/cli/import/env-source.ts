@@ -1,4 +1,3 @@
-
 import { parseEnvFile } from '../../run/env-file.ts';
 import { isReference } from '../../run/references.ts';
 import { Reader, type Reading, typeByName } from './item.ts';

@@ -1,7 +1,7 @@
 /** What would no longer be granted if a policy were deleted, and what another one goes on granting, maybe for longer. */
 import type { Agent } from '../../client/types.ts';
 import type { AgentName } from '../../core/names.ts';
-import { principalMatches, type Policy } from '../../core/policy.ts';
+import { type Policy, principalMatches } from '../../core/policy.ts';
 import { type Grant, grantsAllOf, grantsOf, meets } from './subsumption.ts';
 
 export interface Loss {

@@ -6,7 +6,7 @@ import type { Policy as PolicyText, Simulation } from '../../client/types.ts';
 import { decide, nearestPattern } from '../../core/decision.ts';
 
 import { matches, type Pattern } from '../../core/pattern.ts';
-import { principalMatches, type Policy } from '../../core/policy.ts';
+import { type Policy, principalMatches } from '../../core/policy.ts';
 import { PolicyIndex } from '../../core/policy-index.ts';
 import { toPolicy } from './fields.ts';
 import { grantWords, toCommandLine } from './grant.ts';
@@ -65,7 +65,9 @@ export function explainAccess(
     ...answer,
     agrees,
     policies: policies.map((policy) => consider(question, policy, decider)).sort(nearestFirst),
-    nearest_pattern: isNear ? nearestPattern(index.grantedPatterns(question.agent, question.action), question.path) : null,
+    nearest_pattern: isNear
+      ? nearestPattern(index.grantedPatterns(question.agent, question.action), question.path)
+      : null,
     grant: allowed ? null : toCommandLine(grantWords(question, new Set(listed.map(({ name }) => name)))),
   };
 }

@@ -10,7 +10,7 @@ import { writeReference } from '../../run/references.ts';
 import { typeByName } from '../import/item.ts';
 import { toPath } from '../import/path-names.ts';
 import type { MovableFinding } from './finding.ts';
-import { RewriteError, type Replacement, replaceSpans, rewrite } from './rewrite.ts';
+import { type Replacement, RewriteError, replaceSpans, rewrite } from './rewrite.ts';
 
 /** Of a retrieval that only compares. */
 const LEASE_SECONDS = 1;

@@ -12,15 +12,18 @@ export interface RegisterRequest {
 
 export function registerAgent(context: Context, request: RegisterRequest): Operation<Agent> {
   const resource = `agent:${request.name}`;
-  return operation({ context, event: 'agent.register', resource, requiredRole: 'admin' }, ({ state, moment, entry }) => {
-    if (state.control.isNameTaken(request.name)) {
-      const denied = entry('denied', { reason: 'the name is taken' });
-      const message = 'An agent of this name, or of one that differs only in case, is registered already.';
-      return refused('ALREADY_EXISTS', message, denied);
-    }
-    const agent: Agent = { ...request, registeredAt: moment.now };
-    return succeeded(agent, entry('allowed'), [{ kind: 'putAgent', agent }]);
-  });
+  return operation(
+    { context, event: 'agent.register', resource, requiredRole: 'admin' },
+    ({ state, moment, entry }) => {
+      if (state.control.isNameTaken(request.name)) {
+        const denied = entry('denied', { reason: 'the name is taken' });
+        const message = 'An agent of this name, or of one that differs only in case, is registered already.';
+        return refused('ALREADY_EXISTS', message, denied);
+      }
+      const agent: Agent = { ...request, registeredAt: moment.now };
+      return succeeded(agent, entry('allowed'), [{ kind: 'putAgent', agent }]);
+    },
+  );
 }
 
 /** Ends the agent, its sessions (they are bound to its id) and all its leases. Replies the id that is gone. */

@@ -7,7 +7,7 @@ import { type Context, type Operation, operation, refused, succeeded } from '../
 import type { CredentialPath } from '../path.ts';
 import { ALL_PATHS, type PathRange } from '../pattern.ts';
 import type { Secret } from '../secret.ts';
-import { access, accessDenied, refuseAltered, notFound } from './access.ts';
+import { access, accessDenied, notFound, refuseAltered } from './access.ts';
 
 export interface StoreRequest {
   readonly path: CredentialPath;
@@ -87,10 +87,13 @@ export function remove(context: Context, path: CredentialPath): Operation<null> 
 
 /** What the caller may see of the list, as ranges of paths. */
 export function list(context: Context): Operation<readonly PathRange[]> {
-  return operation({ context, event: 'credential.list', resource: '*', requiredRole: 'agent' }, ({ caller, state, entry }) => {
-    if (caller.kind === 'admin') return succeeded(ALL_PATHS, entry('allowed'));
-    return succeeded(state.control.policies.grantedRanges(caller.agent.name, 'list'), entry('allowed'));
-  });
+  return operation(
+    { context, event: 'credential.list', resource: '*', requiredRole: 'agent' },
+    ({ caller, state, entry }) => {
+      if (caller.kind === 'admin') return succeeded(ALL_PATHS, entry('allowed'));
+      return succeeded(state.control.policies.grantedRanges(caller.agent.name, 'list'), entry('allowed'));
+    },
+  );
 }
 
 export interface Metadata {
@@ -102,7 +105,13 @@ export interface Metadata {
 /** `?view=metadata`: no value and no lease; it needs `list`. */
 export function readMetadata(context: Context, path: CredentialPath): Operation<Metadata> {
   return operation(
-    { context, event: 'credential.list', resource: path, requiredRole: 'agent', reads: { credential: path, history: true } },
+    {
+      context,
+      event: 'credential.list',
+      resource: path,
+      requiredRole: 'agent',
+      reads: { credential: path, history: true },
+    },
     (asked) => {
       const { caller, state, entry } = asked;
       const granted = access(state, caller, 'list', path);

@@ -5,7 +5,12 @@
  */
 import { actorId, identify } from '../agent.ts';
 import { ApiError } from '../errors.ts';
-import { type JsonSerializable, type IdempotencyRecord, idempotencyKeyReused, IDEMPOTENCY_TTL_MS } from '../idempotency.ts';
+import {
+  IDEMPOTENCY_TTL_MS,
+  type IdempotencyRecord,
+  idempotencyKeyReused,
+  type JsonSerializable,
+} from '../idempotency.ts';
 import { type Context, type Operation, refused, succeeded } from '../operation.ts';
 
 /** Nothing where the reply can be kept, and what no operation is where it can't. */

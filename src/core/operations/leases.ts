@@ -1,11 +1,11 @@
 /** Looking at, renewing and revoking leases. SOURCE: decisions, "Leases". An agent sees and touches only its own. */
 
 import type { BatchState } from '../batch-state.ts';
-import { isWithinRetention, type Lease, type BulkRevocation, statusOf } from '../lease.ts';
+import { type BulkRevocation, isWithinRetention, type Lease, statusOf } from '../lease.ts';
 import { type ActorName, ADMIN, ADMIN_ID, type AgentId, type AgentName, type LeaseId } from '../names.ts';
-import { type DecisionPoint, type Context, type Operation, operation, refused, succeeded } from '../operation.ts';
+import { type Context, type DecisionPoint, type Operation, operation, refused, succeeded } from '../operation.ts';
 import type { CredentialPath } from '../path.ts';
-import { agentAccess, retrievalAccess, accessDenied, refuseAltered } from './access.ts';
+import { accessDenied, agentAccess, refuseAltered, retrievalAccess } from './access.ts';
 
 /** The lease as the caller may see it, or null: someone else's and one that does not exist are the same. */
 function findVisibleLease({ caller, state, moment }: DecisionPoint, id: LeaseId): Lease | null {
@@ -28,29 +28,32 @@ export function readLease(context: Context, id: LeaseId): Operation<{ lease: Lea
 /** Decided anew, from now, by the policies as they are now, for the one who holds the lease. */
 export function renewLease(context: Context, id: LeaseId): Operation<{ lease: Lease; now: number }> {
   const resource = `lease:${id}`;
-  return operation({ context, event: 'lease.renew', resource, requiredRole: 'agent', reads: { lease: id } }, (asked) => {
-    const { state, moment, entry } = asked;
-    const { now } = moment;
-    const lease = findVisibleLease(asked, id);
-    if (lease === null) return refused('NOT_FOUND', NOT_FOUND, entry('not_found', { leaseId: id }));
-    const holder = leaseHolder(state, lease);
-    if (statusOf(lease, now) !== 'active' || holder === null) {
-      const denied = entry('denied', { leaseId: id, reason: `the lease is ${statusOf(lease, now)}` });
-      return refused('LEASE_ENDED', 'The lease has ended; retrieve the credential again.', denied);
-    }
-    const decision =
-      holder.kind === 'admin'
-        ? retrievalAccess(state, holder, lease.path)
-        : agentAccess(state, holder.name, 'retrieve', lease.path);
-    if (!decision.allowed) return accessDenied(asked, decision, id);
-    const { policyName } = decision;
-    const expiresAt = now + decision.ttlSeconds * 1000;
-    return succeeded(
-      { lease: { ...lease, expiresAt, policyName }, now },
-      entry('allowed', { leaseId: id, policyName }),
-      [{ kind: 'renewLease', id, expiresAt, policyName }],
-    );
-  });
+  return operation(
+    { context, event: 'lease.renew', resource, requiredRole: 'agent', reads: { lease: id } },
+    (asked) => {
+      const { state, moment, entry } = asked;
+      const { now } = moment;
+      const lease = findVisibleLease(asked, id);
+      if (lease === null) return refused('NOT_FOUND', NOT_FOUND, entry('not_found', { leaseId: id }));
+      const holder = leaseHolder(state, lease);
+      if (statusOf(lease, now) !== 'active' || holder === null) {
+        const denied = entry('denied', { leaseId: id, reason: `the lease is ${statusOf(lease, now)}` });
+        return refused('LEASE_ENDED', 'The lease has ended; retrieve the credential again.', denied);
+      }
+      const decision =
+        holder.kind === 'admin'
+          ? retrievalAccess(state, holder, lease.path)
+          : agentAccess(state, holder.name, 'retrieve', lease.path);
+      if (!decision.allowed) return accessDenied(asked, decision, id);
+      const { policyName } = decision;
+      const expiresAt = now + decision.ttlSeconds * 1000;
+      return succeeded(
+        { lease: { ...lease, expiresAt, policyName }, now },
+        entry('allowed', { leaseId: id, policyName }),
+        [{ kind: 'renewLease', id, expiresAt, policyName }],
+      );
+    },
+  );
 }
 
 /** Who holds the lease now; null for an agent that is no longer registered. */
@@ -63,15 +66,18 @@ function leaseHolder(known: BatchState, lease: Lease): { kind: 'admin' } | { kin
 /** Idempotent: a lease that has ended already is left as it is. */
 export function revokeLease(context: Context, id: LeaseId): Operation<null> {
   const resource = `lease:${id}`;
-  return operation({ context, event: 'lease.revoke', resource, requiredRole: 'agent', reads: { lease: id } }, (asked) => {
-    const { moment, entry } = asked;
-    const lease = findVisibleLease(asked, id);
-    if (lease === null) return refused('NOT_FOUND', NOT_FOUND, entry('not_found', { leaseId: id }));
-    if (statusOf(lease, moment.now) !== 'active') {
-      return succeeded(null, entry('allowed', { leaseId: id, reason: 'the lease had ended already' }));
-    }
-    return succeeded(null, entry('allowed', { leaseId: id }), [{ kind: 'revokeLease', id, revokedAt: moment.now }]);
-  });
+  return operation(
+    { context, event: 'lease.revoke', resource, requiredRole: 'agent', reads: { lease: id } },
+    (asked) => {
+      const { moment, entry } = asked;
+      const lease = findVisibleLease(asked, id);
+      if (lease === null) return refused('NOT_FOUND', NOT_FOUND, entry('not_found', { leaseId: id }));
+      if (statusOf(lease, moment.now) !== 'active') {
+        return succeeded(null, entry('allowed', { leaseId: id, reason: 'the lease had ended already' }));
+      }
+      return succeeded(null, entry('allowed', { leaseId: id }), [{ kind: 'revokeLease', id, revokedAt: moment.now }]);
+    },
+  );
 }
 
 export interface RevokeManyRequest {

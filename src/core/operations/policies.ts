@@ -23,7 +23,13 @@ export function createPolicy(context: Context, draft: PolicyDraft): Operation<Po
 export function replacePolicy(context: Context, draft: PolicyDraft): Operation<Policy> {
   const resource = `policy:${draft.name}`;
   const targetExists = ({ control }: BatchState): boolean => control.policies.get(draft.name) !== null;
-  const description = { context, event: 'policy.replace' as const, resource, requiredRole: 'admin' as const, targetExists };
+  const description = {
+    context,
+    event: 'policy.replace' as const,
+    resource,
+    requiredRole: 'admin' as const,
+    targetExists,
+  };
   return operation(description, ({ state, moment, entry }) => {
     const before = state.control.policies.get(draft.name);
     const policy: Policy = { ...draft, createdAt: before?.createdAt ?? moment.now };
@@ -56,20 +62,23 @@ export function simulate(
   question: { readonly agent: AgentName; readonly path: CredentialPath; readonly action: string },
 ): Operation<Simulated> {
   const { agent, path, action } = question;
-  return operation({ context, event: 'policy.simulate', resource: path, requiredRole: 'agent' }, ({ caller, state, entry }) => {
-    if (caller.kind === 'agent' && caller.agent.name !== agent) {
-      const denied = entry('denied', { reason: 'an agent may simulate only for itself' });
-      return refused('ACCESS_DENIED', 'An agent may simulate only for itself.', denied);
-    }
-    const { policies } = state.control;
-    const decision = decide(policies, agent, action, path);
-    const isRegistered = state.control.agentByName(agent) !== null;
-    const simulated: Simulated = {
-      allowed: decision.allowed,
-      policyName: decision.allowed ? decision.policyName : null,
-      leaseTtlSeconds: decision.allowed ? decision.ttlSeconds : null,
-      reason: explain(decision, { policies, agent, isRegistered, action, path }),
-    };
-    return succeeded(simulated, null);
-  });
+  return operation(
+    { context, event: 'policy.simulate', resource: path, requiredRole: 'agent' },
+    ({ caller, state, entry }) => {
+      if (caller.kind === 'agent' && caller.agent.name !== agent) {
+        const denied = entry('denied', { reason: 'an agent may simulate only for itself' });
+        return refused('ACCESS_DENIED', 'An agent may simulate only for itself.', denied);
+      }
+      const { policies } = state.control;
+      const decision = decide(policies, agent, action, path);
+      const isRegistered = state.control.agentByName(agent) !== null;
+      const simulated: Simulated = {
+        allowed: decision.allowed,
+        policyName: decision.allowed ? decision.policyName : null,
+        leaseTtlSeconds: decision.allowed ? decision.ttlSeconds : null,
+        reason: explain(decision, { policies, agent, isRegistered, action, path }),
+      };
+      return succeeded(simulated, null);
+    },
+  );
 }

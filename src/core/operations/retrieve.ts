@@ -6,7 +6,7 @@ import type { LeaseId } from '../names.ts';
 import { type Context, type Operation, operation, refused } from '../operation.ts';
 import type { CredentialPath } from '../path.ts';
 import type { TtlSeconds } from '../policy.ts';
-import { retrievalAccess, accessDenied, refuseAltered, notFound } from './access.ts';
+import { accessDenied, notFound, refuseAltered, retrievalAccess } from './access.ts';
 
 export interface RetrieveRequest {
   readonly path: CredentialPath;
@@ -26,66 +26,69 @@ export interface Retrieved {
 export function retrieve(context: Context, request: RetrieveRequest): Operation<Retrieved> {
   const { path, leaseId } = request;
   const keys = { credential: path, version: request.version ?? ('newest' as const) };
-  return operation({ context, event: 'credential.retrieve', resource: path, requiredRole: 'agent', reads: keys }, (asked) => {
-    const { caller, state, moment, entry } = asked;
-    const decision = retrievalAccess(state, caller, path);
-    if (!decision.allowed) return accessDenied(asked, decision);
-    const { policyName } = decision;
-    if (state.isAltered(path)) return refuseAltered(asked, policyName);
-    const credential = state.credential(path);
-    const number = request.version ?? credential?.version ?? 0;
-    const version =
-      credential !== null && isKept(number, credential, state.settings.versionsKept)
-        ? state.loaded.version(credential.id, number)
-        : null;
-    if (credential !== null && version === null && request.version === null) {
-      const reason = 'the newest value is missing from the store';
-      return refused(
-        'INTEGRITY_FAILURE',
-        'The stored value is missing: it was removed.',
-        entry('error', { policyName, reason }),
-      );
-    }
-    if (credential === null || version === null) {
-      return notFound(asked, policyName, credential === null ? 'credential' : 'version');
-    }
-    const ttlSeconds = Math.min(decision.ttlSeconds, request.ttlSeconds ?? decision.ttlSeconds);
-    const lease: Lease = {
-      id: leaseId,
-      agentId: actorId(caller),
-      credentialId: credential.id,
-      agentName: actorName(caller),
-      path,
-      version: number,
-      policyName,
-      issuedAt: moment.now,
-      expiresAt: moment.now + ttlSeconds * 1000,
-      revokedAt: null,
-      seq: moment.seq,
-    };
-    return {
-      answer: { reply: { path, leaseId, expiresAt: lease.expiresAt } },
-      entry: entry('allowed', { policyName, leaseId }),
-      changes: [
-        { kind: 'addLease', lease },
-        { kind: 'countAccess', credentialId: credential.id },
-      ],
-      unseal: {
-        content: version.content,
-        associatedData: {
-          credentialId: credential.id,
-          path,
-          // The newest version's type is the one in the credential's row: an edit there is found.
-          type: number === credential.version ? credential.type : version.type,
-          version: number,
+  return operation(
+    { context, event: 'credential.retrieve', resource: path, requiredRole: 'agent', reads: keys },
+    (asked) => {
+      const { caller, state, moment, entry } = asked;
+      const decision = retrievalAccess(state, caller, path);
+      if (!decision.allowed) return accessDenied(asked, decision);
+      const { policyName } = decision;
+      if (state.isAltered(path)) return refuseAltered(asked, policyName);
+      const credential = state.credential(path);
+      const number = request.version ?? credential?.version ?? 0;
+      const version =
+        credential !== null && isKept(number, credential, state.settings.versionsKept)
+          ? state.loaded.version(credential.id, number)
+          : null;
+      if (credential !== null && version === null && request.version === null) {
+        const reason = 'the newest value is missing from the store';
+        return refused(
+          'INTEGRITY_FAILURE',
+          'The stored value is missing: it was removed.',
+          entry('error', { policyName, reason }),
+        );
+      }
+      if (credential === null || version === null) {
+        return notFound(asked, policyName, credential === null ? 'credential' : 'version');
+      }
+      const ttlSeconds = Math.min(decision.ttlSeconds, request.ttlSeconds ?? decision.ttlSeconds);
+      const lease: Lease = {
+        id: leaseId,
+        agentId: actorId(caller),
+        credentialId: credential.id,
+        agentName: actorName(caller),
+        path,
+        version: number,
+        policyName,
+        issuedAt: moment.now,
+        expiresAt: moment.now + ttlSeconds * 1000,
+        revokedAt: null,
+        seq: moment.seq,
+      };
+      return {
+        answer: { reply: { path, leaseId, expiresAt: lease.expiresAt } },
+        entry: entry('allowed', { policyName, leaseId }),
+        changes: [
+          { kind: 'addLease', lease },
+          { kind: 'countAccess', credentialId: credential.id },
+        ],
+        unseal: {
+          content: version.content,
+          associatedData: {
+            credentialId: credential.id,
+            path,
+            // The newest version's type is the one in the credential's row: an edit there is found.
+            type: number === credential.version ? credential.type : version.type,
+            version: number,
+          },
+          onUnsealFailure: () =>
+            refused(
+              'INTEGRITY_FAILURE',
+              'The stored value does not authenticate: it was altered, or sealed under another key.',
+              entry('error', { policyName, reason: 'the stored value does not authenticate' }),
+            ),
         },
-        onUnsealFailure: () =>
-          refused(
-            'INTEGRITY_FAILURE',
-            'The stored value does not authenticate: it was altered, or sealed under another key.',
-            entry('error', { policyName, reason: 'the stored value does not authenticate' }),
-          ),
-      },
-    };
-  });
+      };
+    },
+  );
 }

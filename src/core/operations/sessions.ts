@@ -112,11 +112,14 @@ export function readSession(context: Context): Operation<CurrentSession> {
 }
 
 export function endSession(context: Context): Operation<null> {
-  return operation({ context, event: 'session.end', resource: `agent:${ADMIN}`, requiredRole: 'agent' }, ({ caller, entry }) => {
-    if (caller.kind === 'admin') return refused('NOT_FOUND', NO_SESSION, entry('not_found'));
-    const resource = `agent:${caller.agent.name}`;
-    return succeeded(null, entry('allowed', { resource }), [
-      { kind: 'removeSession', tokenHash: caller.session.tokenHash },
-    ]);
-  });
+  return operation(
+    { context, event: 'session.end', resource: `agent:${ADMIN}`, requiredRole: 'agent' },
+    ({ caller, entry }) => {
+      if (caller.kind === 'admin') return refused('NOT_FOUND', NO_SESSION, entry('not_found'));
+      const resource = `agent:${caller.agent.name}`;
+      return succeeded(null, entry('allowed', { resource }), [
+        { kind: 'removeSession', tokenHash: caller.session.tokenHash },
+      ]);
+    },
+  );
 }

@@ -6,7 +6,7 @@ import { invalidRequest } from '../../core/errors.ts';
 import { parseActorName } from '../../core/names.ts';
 import { parseInstant } from '../../core/timestamp.ts';
 import { exportEntries, listEntries } from '../../vault/audit.ts';
-import { admitVerification, readProgress } from '../../vault/verification/authorize.ts';
+import { authorizeVerification, readProgress } from '../../vault/verification/authorize.ts';
 import { laterReply } from '../deferred-response.ts';
 import { toPage } from '../query.ts';
 import { type Route, route } from '../route.ts';
@@ -63,7 +63,7 @@ export const auditRoutes: readonly Route[] = [
     event: 'audit.verify',
     data: Verification,
     async handle({ vault, context }) {
-      const verify = await admitVerification(vault, context);
+      const verify = await authorizeVerification(vault, context);
       return laterReply(async (signal) => verificationToWire(await verify(signal)));
     },
   }),

@@ -75,7 +75,8 @@ export const credentialRoutes: readonly Route[] = [
     data: StoredCredential,
     isRepeatable: true,
     async handle({ vault, context, body, ifNoneMatch }) {
-      if (ifNoneMatch !== undefined && ifNoneMatch.trim() !== '*') throw invalidRequest('If-None-Match', 'may only be *');
+      if (ifNoneMatch !== undefined && ifNoneMatch.trim() !== '*')
+        throw invalidRequest('If-None-Match', 'may only be *');
       const credential = await storeCredential(vault, context, {
         path: parsePath(body.path),
         value: parseValue(body.value),

@@ -48,7 +48,8 @@ export const leaseRoutes: readonly Route[] = [
     isRepeatable: true,
     async handle({ vault, context, body }) {
       const request = parseHolder(body);
-      if (request.agentName === null && request.path === null) throw invalidRequest('agent', 'give agent, path, or both');
+      if (request.agentName === null && request.path === null)
+        throw invalidRequest('agent', 'give agent, path, or both');
       return { data: { revoked: await revokeLeases(vault, context, request) } };
     },
   }),

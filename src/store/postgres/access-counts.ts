@@ -20,7 +20,7 @@ export async function readAccessCount(connection: Connection, id: CredentialId):
  * Adds up a step of the leases that nobody has added up. INVARIANT: what is added is committed with the ordinal through which it
  * is, and all leases up to the last that is seen are seen, because turns commit in their order. Whether there were none left.
  */
-export async function addUp(connection: Connection): Promise<boolean> {
+export async function foldAccessCounts(connection: Connection): Promise<boolean> {
   const [row] = await connection.query`
     WITH place AS MATERIALIZED (
       SELECT through_seq FROM access_counted WHERE id = 1 FOR UPDATE SKIP LOCKED

@@ -8,9 +8,9 @@ import type { Row } from '../decode-rows.ts';
 import { StoreError } from '../store.ts';
 import { type Host, type PostgresAddress, sslModeFor } from './address.ts';
 import { connect, type Purpose } from './driver.ts';
-import { toFailure } from './errors.ts';
+import { toStoreError } from './errors.ts';
 
-const OPENS_WITHIN_S = 5;
+const CONNECT_TIMEOUT_S = 5;
 /** In the driver's own words, a reason to look at the next host. */
 const READ_ONLY = 'it takes no writes: it is a standby';
 const NO_TLS =
@@ -26,7 +26,7 @@ export class Connection {
   readonly #waiting = new Set<(error: unknown) => void>();
   readonly #ending = new AbortController();
   #isPreparing = false;
-  #lost: unknown = null;
+  #failure: unknown = null;
   /** Since the last look: what the server said beside its answers. */
   #notices: string[] = [];
 
@@ -36,7 +36,7 @@ export class Connection {
       { address, host, purpose, signal },
       {
         onnotice: ({ code = '', message = '' }) => this.#notices.push(`${code} ${message}`),
-        onclose: () => this.#lose('CONNECTION_LOST'),
+        onclose: () => this.#fail('CONNECTION_LOST'),
       },
     );
   }
@@ -70,14 +70,14 @@ export class Connection {
     } catch (error) {
       connection.close();
       const isEncrypted = sslModeFor(address, host) !== 'disable';
-      throw isEncrypted && isCutOff(error)
+      throw isEncrypted && isConnectionReset(error)
         ? new StoreError('unavailable', NO_TLS, { cause: error })
-        : toFailure(error);
+        : toStoreError(error);
     }
   }
 
   async #begin({ sessionAttributes }: PostgresAddress): Promise<void> {
-    const timer = setTimeout(() => this.close(), OPENS_WITHIN_S * 1000);
+    const timer = setTimeout(() => this.close(), CONNECT_TIMEOUT_S * 1000);
     try {
       // WHY before the reservation: the driver never gives out a connection that has not answered anything.
       const [row] = await this.#watch(
@@ -93,7 +93,7 @@ export class Connection {
   }
 
   get isOpen(): boolean {
-    return this.#lost === null;
+    return this.#failure === null;
   }
 
   /**
@@ -101,7 +101,7 @@ export class Connection {
    * @throws what the driver throws; see `toFailure`
    */
   query(text: TemplateStringsArray, ...values: readonly Value[]): Promise<Rows> {
-    if (this.#lost !== null || this.#sql === null) return Promise.reject(this.#lost);
+    if (this.#failure !== null || this.#sql === null) return Promise.reject(this.#failure);
     const query = this.#sql<Row[]>(text, ...values);
     return this.#watch(this.#isPreparing ? query.describe().then(() => []) : query);
   }
@@ -118,13 +118,13 @@ export class Connection {
 
   /** A statement that was put together from names of our own; its values are bound all the same. @throws as `query` */
   async run(text: string, values: readonly Value[]): Promise<Rows> {
-    if (this.#lost !== null || this.#sql === null) throw this.#lost;
+    if (this.#failure !== null || this.#sql === null) throw this.#failure;
     return this.#watch(this.#sql.unsafe<Row[]>(text, [...values], { prepare: true }));
   }
 
   /** Several statements of our own, without values, in one go. @throws as `query` */
   async script(text: string): Promise<void> {
-    if (this.#lost !== null || this.#sql === null) throw this.#lost;
+    if (this.#failure !== null || this.#sql === null) throw this.#failure;
     await this.#watch(this.#sql.unsafe<Row[]>(text));
   }
 
@@ -135,7 +135,7 @@ export class Connection {
 
   /** Ends it at once; whoever waits is told. */
   close(): void {
-    this.#lose('CONNECTION_CLOSED');
+    this.#fail('CONNECTION_CLOSED');
   }
 
   /** WHY: the driver forgets what it had not sent yet when a connection is lost, and never answers. */
@@ -155,10 +155,10 @@ export class Connection {
     });
   }
 
-  #lose(code: string): void {
-    if (this.#lost !== null) return;
+  #fail(code: string): void {
+    if (this.#failure !== null) return;
     const failure = Object.assign(new Error('the connection was lost'), { code });
-    this.#lost = failure;
+    this.#failure = failure;
     this.#ending.abort();
     const waiting = [...this.#waiting];
     this.#waiting.clear();
@@ -171,7 +171,7 @@ export class Connection {
 }
 
 /** Gives the connection up where the answer takes longer: whoever waits for it is told. */
-export async function within<T>(connection: Connection, milliseconds: number, answer: Promise<T>): Promise<T> {
+export async function withDeadline<T>(connection: Connection, milliseconds: number, answer: Promise<T>): Promise<T> {
   const watch = setTimeout(() => connection.close(), milliseconds);
   try {
     return await answer;
@@ -181,6 +181,6 @@ export async function within<T>(connection: Connection, milliseconds: number, an
 }
 
 /** A server without TLS says so by one letter, which the driver takes no notice of. */
-function isCutOff(error: unknown): boolean {
+function isConnectionReset(error: unknown): boolean {
   return error instanceof Error && 'code' in error && error.code === 'ECONNRESET';
 }

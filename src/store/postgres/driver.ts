@@ -18,27 +18,27 @@ const SETTINGS = {
 } as const;
 
 /** What a connection is for decides how long a statement may take. */
-const SETTINGS_OF = {
+const SETTINGS_BY_PURPOSE = {
   // INVARIANT: none for a commit. One that waits for a standby would be cut short, be seen by all, and be lost with this server.
   turns: { statement_timeout: 0 },
   // Each look is planned for what it asks: one plan for all would go through everything for the one who has little.
   reading: { statement_timeout: 10_000, plan_cache_mode: 'force_custom_plan' },
 } as const;
 
-export type Purpose = keyof typeof SETTINGS_OF;
+export type Purpose = keyof typeof SETTINGS_BY_PURPOSE;
 
 const KEEP_ALIVE_S = 5;
 /** Statements of a turn that are sent without waiting: some for each of its operations. */
-const MOST_IN_ONE_GO = 5000;
+const MAX_PIPELINED = 5000;
 const MOST_WRITTEN_BYTES = 32 * 1024 * 1024;
 /** To tell the server that it ends; one that does not listen is left. */
-const SAYS_GOODBYE_MS = 500;
+const TERMINATE_GRACE_MS = 500;
 
 type Types = { number: postgres.PostgresType<number> };
 type Listeners = Required<Pick<postgres.Options<Types>, 'onnotice' | 'onclose'>>;
 
 /** Who is spoken to, what for, and until when: the signal ends it, whatever is under way. */
-interface Dialling {
+interface ConnectRequest {
   readonly address: PostgresAddress;
   readonly host: Host;
   readonly purpose: Purpose;
@@ -46,7 +46,7 @@ interface Dialling {
 }
 
 /** Nothing is sent before the first statement. */
-export function connect(dialling: Dialling, listeners: Listeners): postgres.Sql<{ number: number }> {
+export function connect(dialling: ConnectRequest, listeners: Listeners): postgres.Sql<{ number: number }> {
   const { address, host, purpose } = dialling;
   const options: postgres.Options<Types> = {
     database: address.database,
@@ -59,7 +59,7 @@ export function connect(dialling: Dialling, listeners: Listeners): postgres.Sql<
     keep_alive: KEEP_ALIVE_S,
     idle_timeout: 0,
     max_lifetime: null,
-    connection: { application_name: address.applicationName, ...SETTINGS, ...SETTINGS_OF[purpose] },
+    connection: { application_name: address.applicationName, ...SETTINGS, ...SETTINGS_BY_PURPOSE[purpose] },
     // Ordinals and times fit a number.
     types: { number: { to: 20, from: [20], parse: Number, serialize: String } },
     // Not from the environment.
@@ -69,28 +69,28 @@ export function connect(dialling: Dialling, listeners: Listeners): postgres.Sql<
   };
   // It would change whom the driver speaks to, and the driver can't be told otherwise.
   delete process.env['PGTARGETSESSIONATTRS'];
-  return postgres({ ...options, ...withoutTypes(dialling) });
+  return postgres({ ...options, ...untypedOptions(dialling) });
 }
 
 /** Options that the driver's types do not know. WHY lists: a text with colons would be taken for a host and its port. */
-function withoutTypes({ host, signal }: Dialling): object {
+function untypedOptions({ host, signal }: ConnectRequest): object {
   const target = host.kind === 'unix' ? { path: host.socket } : { host: [host.host], port: [host.port] };
   let isDialled = false;
   return {
     ...target,
-    max_pipeline: MOST_IN_ONE_GO,
+    max_pipeline: MAX_PIPELINED,
     sslnegotiation: null,
     // WHY not the driver's own: where a server takes a connection and drops it, the driver dials again and again, without a pause.
     socket: (): Promise<Socket> => {
       if (isDialled) return Promise.reject(Object.assign(new Error('dropped'), { code: 'CONNECTION_DROPPED' }));
       isDialled = true;
-      return dial(host, signal);
+      return openSocket(host, signal);
     },
   };
 }
 
 /** @throws what the operating system says */
-function dial(host: Host, signal: AbortSignal): Promise<Socket> {
+function openSocket(host: Host, signal: AbortSignal): Promise<Socket> {
   const target = host.kind === 'unix' ? { path: host.socket } : { host: host.host, port: host.port };
   // A turn's rows are written in one go, whatever they hold.
   const options = { ...target, noDelay: true, writableHighWaterMark: MOST_WRITTEN_BYTES };
@@ -101,7 +101,9 @@ function dial(host: Host, signal: AbortSignal): Promise<Socket> {
       resolve(Object.assign(socket, { host: host.kind === 'unix' ? undefined : host.host }));
     });
     socket.once('error', reject);
-    signal.addEventListener('abort', () => setTimeout(() => socket.destroy(), SAYS_GOODBYE_MS).unref(), { once: true });
+    signal.addEventListener('abort', () => setTimeout(() => socket.destroy(), TERMINATE_GRACE_MS).unref(), {
+      once: true,
+    });
   });
 }
 

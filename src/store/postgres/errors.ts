@@ -3,11 +3,13 @@ import postgres from 'postgres';
 import { StoreError } from '../store.ts';
 
 /** Classes whose messages are the server's own words about itself, and hold nothing that was sent. */
-const ABOUT_THE_SERVER = new Set(['08', '25', '28', '3D', '40', '42', '53', '55', '57', '58', 'XX']);
+const SAFE_SQLSTATE_CLASSES = new Set(['08', '25', '28', '3D', '40', '42', '53', '55', '57', '58', 'XX']);
 
 /** What PostgreSQL says of what it refused, for the operator. */
 function describe(error: postgres.PostgresError): string {
-  const shown = ABOUT_THE_SERVER.has(error.code.slice(0, 2)) ? error.message : (error.constraint_name ?? 'refused');
+  const shown = SAFE_SQLSTATE_CLASSES.has(error.code.slice(0, 2))
+    ? error.message
+    : (error.constraint_name ?? 'refused');
   return `PostgreSQL: ${shown} (${error.code})`;
 }
 
@@ -22,9 +24,8 @@ function isConnectionError(error: unknown): error is Error & { code: string } {
  * A failure of the store for what the driver threw; what is neither PostgreSQL's nor the connection's is a bug and passes.
  * What the server itself refused did not happen; where the connection was lost in a commit, nobody knows.
  */
-export function toFailure(error: unknown, isCommitting = false): unknown {
-  if (error instanceof postgres.PostgresError)
-    return new StoreError('unavailable', describe(error), { cause: error });
+export function toStoreError(error: unknown, isCommitting = false): unknown {
+  if (error instanceof postgres.PostgresError) return new StoreError('unavailable', describe(error), { cause: error });
   const code = isConnectionError(error) ? ` (${error.code})` : '';
   // Whatever it was, the server may have heard it.
   if (isCommitting) return new StoreError('unknown', `PostgreSQL: lost during a commit${code}`, { cause: error });

@@ -1,7 +1,7 @@
 /** The list of leases, newest first, step by step: each looks at a bounded number of them, whatever is asked for. */
 import { ENDED_LEASE_RETENTION_MS, type Lease } from '../../core/lease.ts';
 import { type Row, toLease } from '../decode-rows.ts';
-import type { Counted, LeaseQuery, Listed, MarkedLeases } from '../queries.ts';
+import type { CountStep, LeaseQuery, ListStep, RevokedLeases } from '../queries.ts';
 import type { Connection } from './connection.ts';
 
 /** Leases looked at in a step: some milliseconds of the server. */
@@ -18,13 +18,13 @@ export async function listLeases(
   query: LeaseQuery,
   beforeSeq: number,
   limit: number,
-): Promise<Listed<Lease, number>> {
-  const step = await findStep(connection, query.agentName, beforeSeq);
-  if (step === null) return { rows: [], reached: null };
-  const rows = await fitting(connection, query, step, beforeSeq, limit);
+): Promise<ListStep<Lease, number>> {
+  const step = await findChunk(connection, query.agentName, beforeSeq);
+  if (step === null) return { rows: [], next: null };
+  const rows = await selectMatching(connection, query, step, beforeSeq, limit);
   const leases = rows.map(toLease);
-  const reached = leases.length === limit ? (leases.at(-1)?.seq ?? null) : step.isFull ? step.from : null;
-  return { rows: leases, reached };
+  const next = leases.length === limit ? (leases.at(-1)?.seq ?? null) : step.isFull ? step.from : null;
+  return { rows: leases, next };
 }
 
 export async function countLeases(
@@ -32,22 +32,22 @@ export async function countLeases(
   query: LeaseQuery,
   beforeSeq: number,
   atMost: number,
-): Promise<Counted<number>> {
-  const step = await findStep(connection, query.agentName, beforeSeq);
-  if (step === null) return { count: 0, reached: null };
-  const rows = await fitting(connection, query, step, beforeSeq, Math.min(atMost, STEP_LEASES));
+): Promise<CountStep<number>> {
+  const step = await findChunk(connection, query.agentName, beforeSeq);
+  if (step === null) return { count: 0, next: null };
+  const rows = await selectMatching(connection, query, step, beforeSeq, Math.min(atMost, STEP_LEASES));
   const isEnough = rows.length === atMost;
-  return { count: rows.length, reached: isEnough ? Number(rows.at(-1)?.['seq']) : step.isFull ? step.from : null };
+  return { count: rows.length, next: isEnough ? Number(rows.at(-1)?.['seq']) : step.isFull ? step.from : null };
 }
 
 export async function countEnded(
   connection: Connection,
-  { mark, agentName }: MarkedLeases,
+  { mark, agentName }: RevokedLeases,
   beforeSeq: number,
-): Promise<Counted<number>> {
+): Promise<CountStep<number>> {
   const before = Math.min(beforeSeq, mark.seq);
-  const step = await findStep(connection, agentName, before);
-  if (step === null) return { count: 0, reached: null };
+  const step = await findChunk(connection, agentName, before);
+  if (step === null) return { count: 0, next: null };
   const { seq, agentId, credentialId, revokedAt } = mark;
   const [row] = await connection.query`
     SELECT count(*) AS n FROM leases l WHERE l.seq >= ${step.from} AND l.seq < ${before}
@@ -61,10 +61,10 @@ export async function countEnded(
         WHERE m.agent_id = l.agent_id AND m.credential_id = l.credential_id AND m.seq > l.seq AND m.seq < ${seq})
       AND NOT EXISTS (SELECT 1 FROM revocation_marks m
         WHERE m.agent_id = '' AND m.credential_id = l.credential_id AND m.seq > l.seq AND m.seq < ${seq})`;
-  return { count: Number(row?.['n'] ?? 0), reached: step.isFull ? step.from : null };
+  return { count: Number(row?.['n'] ?? 0), next: step.isFull ? step.from : null };
 }
 
-async function findStep(connection: Connection, agentName: string | null, beforeSeq: number): Promise<Step | null> {
+async function findChunk(connection: Connection, agentName: string | null, beforeSeq: number): Promise<Step | null> {
   const [row] = await connection.query`
     SELECT min(seq) AS first, count(*) AS n FROM (
       SELECT seq FROM leases WHERE seq < ${beforeSeq} AND (${agentName}::text IS NULL OR agent_name = ${agentName})
@@ -74,7 +74,7 @@ async function findStep(connection: Connection, agentName: string | null, before
 }
 
 /** A lease is listed while it lasts and 7 days longer. */
-function fitting(
+function selectMatching(
   connection: Connection,
   { agentId, agentName, path, status, now }: LeaseQuery,
   { from }: Step,

@@ -2,7 +2,7 @@
 import type { CountedCredential } from '../../core/credential.ts';
 import { rangeFrom } from '../../core/pattern.ts';
 import { toCredential } from '../decode-rows.ts';
-import type { Counted, CredentialPlace, CredentialQuery, Listed } from '../queries.ts';
+import type { CountStep, CredentialCursor, CredentialQuery, ListStep } from '../queries.ts';
 import type { Connection } from './connection.ts';
 
 /** Paths looked at in a step: some milliseconds of the server. */
@@ -18,11 +18,11 @@ interface Window {
 export async function listCredentials(
   connection: Connection,
   query: CredentialQuery,
-  place: CredentialPlace,
+  place: CredentialCursor,
   limit: number,
-): Promise<Listed<CountedCredential, CredentialPlace>> {
-  const window = await findWindow(connection, query, place);
-  if (!('low' in window)) return { rows: [], reached: window.next };
+): Promise<ListStep<CountedCredential, CredentialCursor>> {
+  const window = await findChunk(connection, query, place);
+  if (!('low' in window)) return { rows: [], next: window.next };
   const { low, last, isFull } = window;
   const some = await connection.query`
     WITH page AS (
@@ -38,39 +38,43 @@ export async function listCredentials(
     LEFT JOIN since ON since.credential_id = page.id ORDER BY path`;
   const rows = some.map((row) => ({ ...toCredential(row), accessCount: Number(row['access_count']) }));
   const stoppedAt = rows.length < limit ? null : (rows.at(-1)?.path ?? null);
-  if (stoppedAt !== null) return { rows, reached: { range: place.range, after: stoppedAt } };
-  return { rows, reached: behind(query, place, isFull ? last : null) };
+  if (stoppedAt !== null) return { rows, next: { range: place.range, after: stoppedAt } };
+  return { rows, next: nextCursor(query, place, isFull ? last : null) };
 }
 
 export async function countCredentials(
   connection: Connection,
   query: CredentialQuery,
-  place: CredentialPlace,
+  place: CredentialCursor,
   atMost: number,
-): Promise<Counted<CredentialPlace>> {
-  const window = await findWindow(connection, query, place);
-  if (!('low' in window)) return { count: 0, reached: window.next };
+): Promise<CountStep<CredentialCursor>> {
+  const window = await findChunk(connection, query, place);
+  if (!('low' in window)) return { count: 0, next: window.next };
   const { low, last, isFull } = window;
   const [row] = await connection.query`
     SELECT count(*) AS n, max(path) AS nth FROM (
       SELECT path FROM credentials WHERE path >= ${low} AND path <= ${last} AND (${query.type}::text IS NULL OR type = ${query.type})
       ORDER BY path LIMIT ${atMost}::bigint) AS counted`;
   const count = Number(row?.['n'] ?? 0);
-  if (count === atMost) return { count, reached: { range: place.range, after: String(row?.['nth']) } };
-  return { count, reached: behind(query, place, isFull ? last : null) };
+  if (count === atMost) return { count, next: { range: place.range, after: String(row?.['nth']) } };
+  return { count, next: nextCursor(query, place, isFull ? last : null) };
 }
 
 /** The place behind a path, or behind the range; null behind them all. */
-function behind({ ranges }: CredentialQuery, { range }: CredentialPlace, path: string | null): CredentialPlace | null {
+function nextCursor(
+  { ranges }: CredentialQuery,
+  { range }: CredentialCursor,
+  path: string | null,
+): CredentialCursor | null {
   if (path !== null) return { range, after: path };
   return range + 1 < ranges.length ? { range: range + 1, after: '' } : null;
 }
 
-async function findWindow(
+async function findChunk(
   connection: Connection,
   { ranges }: CredentialQuery,
-  { range, after }: CredentialPlace,
-): Promise<Window | { readonly next: CredentialPlace | null }> {
+  { range, after }: CredentialCursor,
+): Promise<Window | { readonly next: CredentialCursor | null }> {
   const bounds = ranges[range];
   if (bounds === undefined) return { next: null };
   // '!' stands before every character a path may have.

@@ -3,7 +3,7 @@
 import type { ReadSet } from '../../core/batch-state.ts';
 import type { ChallengeId, CredentialId } from '../../core/names.ts';
 import { type Row, toLease, toLoadedCredential, toReply, toSession, toVersion } from '../decode-rows.ts';
-import type { Found } from '../store.ts';
+import type { LoadedFromStore } from '../store.ts';
 import { numberArray, textArray } from './array-literals.ts';
 import type { Connection } from './connection.ts';
 
@@ -47,7 +47,7 @@ function sortKeys(keys: readonly ReadSet[]): Wanted {
 }
 
 /** Loads the union of the keys in one round trip, each row once. To be called before anything is awaited in the transaction. */
-export async function loadKeys(connection: Connection, keys: readonly ReadSet[]): Promise<Found> {
+export async function loadKeys(connection: Connection, keys: readonly ReadSet[]): Promise<LoadedFromStore> {
   const wanted = sortKeys(keys);
   const [credentials, versions, histories, sessions, leases, challenges, replies] = await Promise.all([
     loadCredentials(connection, wanted),
@@ -119,7 +119,7 @@ async function loadHistories(connection: Connection, { histories }: Wanted): Pro
 }
 
 /** Each credential's versions, oldest first. */
-function gatherHistories(rows: readonly Row[]): Found['histories'] {
+function gatherHistories(rows: readonly Row[]): LoadedFromStore['histories'] {
   const byId = new Map<CredentialId, { version: number; createdAt: number }[]>();
   for (const row of rows) {
     const id = String(row['id']) as CredentialId;
@@ -132,7 +132,7 @@ function gatherHistories(rows: readonly Row[]): Found['histories'] {
   return Array.from(byId, ([credentialId, versions]) => ({ credentialId, versions }));
 }
 
-function toLoadedVersion(row: Row, id: unknown, type: unknown): Found['versions'][number] {
+function toLoadedVersion(row: Row, id: unknown, type: unknown): LoadedFromStore['versions'][number] {
   const createdAt = row['version_at'] ?? row['created_at'];
   const version = toVersion({ ...row, created_at: createdAt, type });
   return { credentialId: String(id) as CredentialId, version };

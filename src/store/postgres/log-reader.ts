@@ -2,8 +2,8 @@
 import type { AuditEntry } from '../../core/audit.ts';
 import type { LogReader } from '../store.ts';
 import type { PostgresAddress } from './address.ts';
-import { Connection, within } from './connection.ts';
-import { toFailure } from './errors.ts';
+import { Connection, withDeadline } from './connection.ts';
+import { toStoreError } from './errors.ts';
 import { readEntries } from './log.ts';
 import { ANSWERS_WITHIN_MS } from './pool.ts';
 
@@ -22,9 +22,9 @@ export class PostgresLogReader implements LogReader {
   async entries(fromSeq: number, toSeq: number, limit: number): Promise<AuditEntry[]> {
     try {
       const entries = readEntries(this.#connection, fromSeq, toSeq, limit);
-      return await within(this.#connection, ANSWERS_WITHIN_MS, entries);
+      return await withDeadline(this.#connection, ANSWERS_WITHIN_MS, entries);
     } catch (error) {
-      throw toFailure(error);
+      throw toStoreError(error);
     }
   }
 

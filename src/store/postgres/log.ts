@@ -4,7 +4,7 @@ import type { Row } from '../decode-rows.ts';
 import type { AuditFilter, Matches } from '../queries.ts';
 import type { Head, LastEntry } from '../store.ts';
 import type { Connection } from './connection.ts';
-import { toHead, toLast } from './transaction.ts';
+import { toHead, toLastEntry } from './transaction.ts';
 
 /** Entries looked at in a step: some milliseconds of the server. */
 const STEP_ENTRIES = 5000;
@@ -21,7 +21,7 @@ export async function readHead(
     LEFT JOIN (SELECT seq, hmac, timestamp FROM audit_entries ORDER BY seq DESC LIMIT 1) e ON true`;
   return {
     head: toHead(row['seq'] === null ? undefined : row),
-    last: toLast(row),
+    last: toLastEntry(row),
     highestSeq: Number(row['highest_seq'] ?? 0),
   };
 }
@@ -82,7 +82,7 @@ export async function matchEntries(
   const { agentName, resource, action, eventType, result } = filter;
   // No text that is stored has it, and none can be sent that does.
   if ([agentName, resource, action, eventType, result].some((text) => text?.includes('\0'))) {
-    return { seqs: [], reached: null };
+    return { seqs: [], next: null };
   }
   const isRising = order === 'asc';
   const [step] = isRising
@@ -92,7 +92,7 @@ export async function matchEntries(
     : await connection.query`
         SELECT min(seq) AS last, count(*) AS n FROM (
           SELECT seq FROM audit_entries WHERE seq >= ${fromSeq} AND seq <= ${toSeq} ORDER BY seq DESC LIMIT ${STEP_ENTRIES}) AS step`;
-  if (typeof step?.['last'] !== 'number') return { seqs: [], reached: null };
+  if (typeof step?.['last'] !== 'number') return { seqs: [], next: null };
   const { last } = step;
   const [low, high] = isRising ? [fromSeq, last] : [last, toSeq];
   const like = resource === null ? null : toLike(resource);
@@ -106,7 +106,7 @@ export async function matchEntries(
     ORDER BY seq`;
   const seqs = rows.map(({ seq }) => Number(seq));
   const isOver = step['n'] !== STEP_ENTRIES;
-  return { seqs: isRising ? seqs : seqs.reverse(), reached: isOver ? null : last + (isRising ? 1 : -1) };
+  return { seqs: isRising ? seqs : seqs.reverse(), next: isOver ? null : last + (isRising ? 1 : -1) };
 }
 
 /** Bisection: times never fall along the log. */

@@ -50,7 +50,7 @@ export async function prepareSchema(connection: Connection, mayMigrate: boolean)
 }
 
 /** What is left to do on a schema, as it is run and can be read: a transaction for each migration. */
-export function scriptsFor(schema: Schema): readonly { readonly name: string; readonly sql: string }[] {
+export function pendingScripts(schema: Schema): readonly { readonly name: string; readonly sql: string }[] {
   return toScripts(schema, readMigrations('postgres'));
 }
 
@@ -65,7 +65,7 @@ function toScripts(schema: Schema, migrations: readonly Migration[]) {
       ...(isFirst && !schema.isNamed ? ['CREATE SCHEMA IF NOT EXISTS leasehold;'] : []),
       ...(isFirst && !schema.isRecorded ? [RECORD] : []),
       'SET LOCAL search_path = leasehold;',
-      `INSERT INTO migrations (number, name, needs) VALUES (${number}, '${name}', ${needsOf(migration)});`,
+      `INSERT INTO migrations (number, name, needs) VALUES (${number}, '${name}', ${minCompatible(migration)});`,
       sql.trim(),
       // A standby that does not answer is told by the first turn.
       `SET LOCAL statement_timeout = '10s';`,
@@ -87,7 +87,7 @@ export function takeLock(number = MIGRATION_LOCK): string {
 }
 
 /** The least that a node must know to work with the schema that this migration leaves. */
-export function needsOf({ number, sql }: Migration): number {
+export function minCompatible({ number, sql }: Migration): number {
   return Number(/^-- needs (\d+)$/m.exec(sql)?.[1] ?? number);
 }
 

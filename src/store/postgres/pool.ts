@@ -3,22 +3,22 @@
  * waited for long. One that failed is not used again.
  */
 import { StoreError } from '../store.ts';
-import { type Connection, within } from './connection.ts';
-import { toFailure } from './errors.ts';
-import type { Dialler } from './reconnect-throttle.ts';
+import { type Connection, withDeadline } from './connection.ts';
+import { toStoreError } from './errors.ts';
+import type { ReconnectThrottle } from './reconnect-throttle.ts';
 
 const WAITS_AT_MOST_MS = 5000;
 /** Longer than the server's own time-out for a statement: then it does not answer at all. */
 export const ANSWERS_WITHIN_MS = 12_000;
 
 export class Pool {
-  readonly #dialler: Dialler;
+  readonly #dialler: ReconnectThrottle;
   #places: number;
   readonly #idle: Connection[] = [];
   readonly #waiting: (() => void)[] = [];
   #isClosed = false;
 
-  constructor(dialler: Dialler, places: number) {
+  constructor(dialler: ReconnectThrottle, places: number) {
     this.#dialler = dialler;
     this.#places = places;
   }
@@ -29,11 +29,11 @@ export class Pool {
     let connection: Connection | null = null;
     try {
       connection = await this.#take();
-      return await within(connection, withinMs, work(connection));
+      return await withDeadline(connection, withinMs, work(connection));
     } catch (error) {
       // What has been idle for longer is hardly better.
-      if (connection?.isOpen === false) this.forget();
-      throw toFailure(error);
+      if (connection?.isOpen === false) this.closeIdle();
+      throw toStoreError(error);
     } finally {
       if (connection !== null) this.#giveBack(connection);
       this.#freePlace();
@@ -42,11 +42,11 @@ export class Pool {
 
   close(): void {
     this.#isClosed = true;
-    this.forget();
+    this.closeIdle();
   }
 
   /** Whoever comes next gets a connection of his own: a server that fell silent does not say that it is gone. */
-  forget(): void {
+  closeIdle(): void {
     for (const connection of this.#idle.splice(0)) connection.close();
   }
 

@@ -4,7 +4,7 @@ import { textArray } from './array-literals.ts';
 import type { Connection } from './connection.ts';
 
 /** WHY UPDATE on the head and on what was counted: their rows are locked (FOR UPDATE), which takes the right to change them. */
-export const NEEDED: Readonly<Record<string, string>> = {
+export const REQUIRED_PRIVILEGES: Readonly<Record<string, string>> = {
   migrations: 'SELECT',
   vault: 'SELECT, INSERT, UPDATE',
   audit_entries: 'SELECT, INSERT',
@@ -35,7 +35,9 @@ export function toIdentifier(name: string): string | null {
 
 /** The statements that give a role, an identifier, exactly what is needed: what else it had on the schema is taken from it. */
 export function grantsFor(role: string): string {
-  const tables = Object.entries(NEEDED).map(([table, rights]) => `GRANT ${rights} ON leasehold.${table} TO ${role};`);
+  const tables = Object.entries(REQUIRED_PRIVILEGES).map(
+    ([table, rights]) => `GRANT ${rights} ON leasehold.${table} TO ${role};`,
+  );
   return [
     `REVOKE ALL ON SCHEMA leasehold FROM ${role};`,
     `REVOKE ALL ON ALL TABLES IN SCHEMA leasehold FROM ${role};`,
@@ -46,7 +48,7 @@ export function grantsFor(role: string): string {
 
 /** Looks only at catalogs, which everybody may read. `role` is a name, or null for the one that is connected. @throws StoreFailure that names all that is missing */
 export async function assertPrivileges(connection: Connection, role: string | null = null): Promise<void> {
-  const wanted = Object.entries(NEEDED).flatMap(([table, rights]) =>
+  const wanted = Object.entries(REQUIRED_PRIVILEGES).flatMap(([table, rights]) =>
     rights.split(', ').map((right) => ({ table, right })),
   );
   const rows = await connection.query`

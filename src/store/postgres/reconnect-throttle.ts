@@ -6,9 +6,9 @@ import type { PostgresAddress } from './address.ts';
 import { Connection } from './connection.ts';
 import type { Purpose } from './driver.ts';
 
-const APART_MS = 200;
+const RETRY_INTERVAL_MS = 200;
 
-export class Dialler {
+export class ReconnectThrottle {
   readonly #address: PostgresAddress;
   #refusedUntil = 0;
   #failure: unknown = null;
@@ -24,7 +24,7 @@ export class Dialler {
       return await Connection.open(this.#address, purpose);
     } catch (error) {
       this.#failure = error;
-      this.#refusedUntil = performance.now() + APART_MS;
+      this.#refusedUntil = performance.now() + RETRY_INTERVAL_MS;
       throw error;
     }
   }

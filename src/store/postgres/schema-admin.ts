@@ -2,8 +2,8 @@
 import { StoreError } from '../store.ts';
 import type { PostgresAddress } from './address.ts';
 import { Connection } from './connection.ts';
-import { sqlStateOf, toFailure } from './errors.ts';
-import { NO_SCHEMA, prepareSchema, readSchema, scriptsFor, takeLock } from './migrate.ts';
+import { sqlStateOf, toStoreError } from './errors.ts';
+import { NO_SCHEMA, pendingScripts, prepareSchema, readSchema, takeLock } from './migrate.ts';
 import { assertPrivileges, grantsFor, toIdentifier } from './privileges.ts';
 
 const INSUFFICIENT_PRIVILEGE = '42501';
@@ -30,7 +30,7 @@ export async function updateSchema(address: PostgresAddress, grantee: string | n
 export async function printSchema(address: PostgresAddress | null, grantee: string | null): Promise<string> {
   const schema = address === null ? NO_SCHEMA : await onConnection(address, readSchema);
   const grants = grantee === null ? [] : [toGrantScript(grantee)];
-  return [...scriptsFor(schema).map(({ name, sql }) => `-- ${name}\n${sql}`), ...grants].join('\n\n');
+  return [...pendingScripts(schema).map(({ name, sql }) => `-- ${name}\n${sql}`), ...grants].join('\n\n');
 }
 
 /** In one transaction: a node that works meanwhile misses nothing. */
@@ -47,10 +47,7 @@ async function grant(connection: Connection, grantee: string): Promise<void> {
     SELECT 1 FROM pg_class c JOIN pg_roles r ON r.oid = c.relowner
     WHERE c.relnamespace = 'leasehold'::regnamespace AND r.rolname = ${grantee} LIMIT 1`;
   if (owned.length > 0) {
-    throw new StoreError(
-      'unavailable',
-      `the role ${grantee} owns the schema: the service's role must be another one`,
-    );
+    throw new StoreError('unavailable', `the role ${grantee} owns the schema: the service's role must be another one`);
   }
   try {
     await connection.script(script);
@@ -72,7 +69,7 @@ async function onConnection<T>(address: PostgresAddress, work: (connection: Conn
   try {
     return await work(connection);
   } catch (error) {
-    throw toFailure(error);
+    throw toStoreError(error);
   } finally {
     connection.close();
   }

@@ -7,23 +7,23 @@ import type { AgentId, CredentialId, TokenHash } from '../../core/names.ts';
 import { toAgent, toPolicy, toSession } from '../decode-rows.ts';
 import type {
   AuditFilter,
-  Counted,
-  CredentialPlace,
+  CountStep,
+  CredentialCursor,
   CredentialQuery,
   LeaseQuery,
-  Listed,
-  MarkedLeases,
+  ListStep,
   Matches,
+  RevokedLeases,
 } from '../queries.ts';
 import {
-  type Batch,
   type Committed,
   type Head,
   type LogLocation,
   type Store,
   StoreError,
-  type Swept,
-  type Turn,
+  type StoreTransaction,
+  type SweepResult,
+  type WriteSet,
 } from '../store.ts';
 import { readAccessCount } from './access-counts.ts';
 import type { PostgresAddress } from './address.ts';
@@ -34,10 +34,10 @@ import { findSeqAt, hasEntryBeforeFirst, matchEntries, readEntries, readHead } f
 import { prepareSchema } from './migrate.ts';
 import { Pool } from './pool.ts';
 import { assertPrivileges } from './privileges.ts';
-import { Dialler } from './reconnect-throttle.ts';
+import { ReconnectThrottle } from './reconnect-throttle.ts';
 import { sweep } from './sweeper.ts';
 import { openTurn, prepareTurns } from './transaction.ts';
-import { initialise, isEmpty, readEpoch, readKeyCheck, readSeenTime, readTime } from './vault-metadata.ts';
+import { initialise, isEmpty, readEpoch, readRootKeyCheck, readSeenTime, readTime } from './vault-metadata.ts';
 
 /** Beside the one for turns, and one for sessions and epochs. */
 const READ_CONNECTIONS = 3;
@@ -47,21 +47,21 @@ const MIGRATES_WITHIN_MS = 15 * 60_000;
 const LOST_AT_ONCE_MS = 500;
 
 export class PostgresStore implements Store {
-  readonly isShared = true;
+  readonly isMultiWriter = true;
   readonly logLocation: LogLocation;
-  readonly #dialler: Dialler;
+  readonly #dialler: ReconnectThrottle;
   readonly #pool: Pool;
   /** For what everybody waits for before a turn: no list stands before it. */
-  readonly #quick: Pool;
+  readonly #priorityPool: Pool;
   #connection: Connection | null = null;
   #turnClosed: Promise<void> = Promise.resolve();
   #isClosed = false;
 
   private constructor(address: PostgresAddress) {
-    this.#dialler = new Dialler(address);
+    this.#dialler = new ReconnectThrottle(address);
     this.logLocation = { kind: 'postgres', address };
     this.#pool = new Pool(this.#dialler, READ_CONNECTIONS);
-    this.#quick = new Pool(this.#dialler, 1);
+    this.#priorityPool = new Pool(this.#dialler, 1);
   }
 
   /** Connects, brings the schema up to date, and sees that all that is needed is allowed. @throws StoreFailure */
@@ -77,8 +77,8 @@ export class PostgresStore implements Store {
     }
   }
 
-  readKeyCheck(): Promise<string | null> {
-    return this.#pool.use(readKeyCheck);
+  readRootKeyCheck(): Promise<string | null> {
+    return this.#pool.use(readRootKeyCheck);
   }
 
   initialise(keyCheck: string, head: Head, now: number): Promise<void> {
@@ -108,7 +108,7 @@ export class PostgresStore implements Store {
   }
 
   readSession(tokenHash: TokenHash) {
-    return this.#quick.use(async (connection) => {
+    return this.#priorityPool.use(async (connection) => {
       const [row] =
         await connection.query`SELECT token_hash, agent_id, issued_at, expires_at, mac FROM sessions WHERE token_hash = ${tokenHash}`;
       return row === undefined ? null : toSession(row);
@@ -125,7 +125,7 @@ export class PostgresStore implements Store {
   }
 
   /** Waits for the turn before: the ledger never does, it opens one at a time. */
-  async openTurn(keys: readonly ReadSet[], knownSeq = 0): Promise<Turn> {
+  async begin(keys: readonly ReadSet[], knownSeq = 0): Promise<StoreTransaction> {
     const before = this.#turnClosed;
     const { promise, resolve: close } = Promise.withResolvers<void>();
     this.#turnClosed = promise;
@@ -135,7 +135,7 @@ export class PostgresStore implements Store {
       return {
         ...turn,
         commit: (batch) => this.#commit(turn, batch).finally(close),
-        abandon: () => turn.abandon().finally(close),
+        rollback: () => turn.rollback().finally(close),
       };
     } catch (error) {
       close();
@@ -144,24 +144,24 @@ export class PostgresStore implements Store {
   }
 
   /** Once more where the connection was lost: nothing was done on it yet, and another server may be there already. */
-  async #open(keys: readonly ReadSet[], knownSeq: number): Promise<Turn> {
+  async #open(keys: readonly ReadSet[], knownSeq: number): Promise<StoreTransaction> {
     const connection = await this.#turnConnection();
     const startedAt = performance.now();
     try {
       return await openTurn(connection, keys, knownSeq);
     } catch (error) {
       if (connection.isOpen) throw error;
-      for (const pool of [this.#pool, this.#quick]) pool.forget();
+      for (const pool of [this.#pool, this.#priorityPool]) pool.closeIdle();
       if (performance.now() - startedAt > LOST_AT_ONCE_MS) throw error;
       return openTurn(await this.#turnConnection(), keys, knownSeq);
     }
   }
 
-  async #commit(turn: Turn, batch: Batch): Promise<Committed> {
+  async #commit(turn: StoreTransaction, batch: WriteSet): Promise<Committed> {
     try {
       return await turn.commit(batch);
     } finally {
-      if (this.#connection?.isOpen === false) for (const pool of [this.#pool, this.#quick]) pool.forget();
+      if (this.#connection?.isOpen === false) for (const pool of [this.#pool, this.#priorityPool]) pool.closeIdle();
     }
   }
 
@@ -174,7 +174,7 @@ export class PostgresStore implements Store {
   }
 
   readEpoch(): Promise<number> {
-    return this.#quick.use(readEpoch);
+    return this.#priorityPool.use(readEpoch);
   }
 
   readAccessCount(credentialId: CredentialId): Promise<number> {
@@ -183,25 +183,29 @@ export class PostgresStore implements Store {
 
   listCredentials(
     query: CredentialQuery,
-    from: CredentialPlace,
+    from: CredentialCursor,
     limit: number,
-  ): Promise<Listed<CountedCredential, CredentialPlace>> {
+  ): Promise<ListStep<CountedCredential, CredentialCursor>> {
     return this.#pool.use((connection) => listCredentials(connection, query, from, limit));
   }
 
-  countCredentials(query: CredentialQuery, from: CredentialPlace, atMost: number): Promise<Counted<CredentialPlace>> {
+  countCredentials(
+    query: CredentialQuery,
+    from: CredentialCursor,
+    atMost: number,
+  ): Promise<CountStep<CredentialCursor>> {
     return this.#pool.use((connection) => countCredentials(connection, query, from, atMost));
   }
 
-  listLeases(query: LeaseQuery, beforeSeq: number, limit: number): Promise<Listed<Lease, number>> {
+  listLeases(query: LeaseQuery, beforeSeq: number, limit: number): Promise<ListStep<Lease, number>> {
     return this.#pool.use((connection) => listLeases(connection, query, beforeSeq, limit));
   }
 
-  countLeases(query: LeaseQuery, beforeSeq: number, atMost: number): Promise<Counted<number>> {
+  countLeases(query: LeaseQuery, beforeSeq: number, atMost: number): Promise<CountStep<number>> {
     return this.#pool.use((connection) => countLeases(connection, query, beforeSeq, atMost));
   }
 
-  countEnded(marked: MarkedLeases, beforeSeq: number): Promise<Counted<number>> {
+  countRevokedBy(marked: RevokedLeases, beforeSeq: number): Promise<CountStep<number>> {
     return this.#pool.use((connection) => countEnded(connection, marked, beforeSeq));
   }
 
@@ -225,11 +229,11 @@ export class PostgresStore implements Store {
     return this.#pool.use(readTime);
   }
 
-  readSeenTime(): Promise<number> {
+  readHighWaterTime(): Promise<number> {
     return this.#pool.use(readSeenTime);
   }
 
-  sweep(now: number, limit: number): Promise<Swept> {
+  sweep(now: number, limit: number): Promise<SweepResult> {
     return this.#pool.use((connection) => sweep(connection, now, limit));
   }
 
@@ -238,6 +242,6 @@ export class PostgresStore implements Store {
     await this.#turnClosed;
     this.#connection?.close();
     this.#pool.close();
-    this.#quick.close();
+    this.#priorityPool.close();
   }
 }

@@ -2,8 +2,8 @@
 import { ENDED_LEASE_RETENTION_MS } from '../../core/lease.ts';
 import { MAX_TTL_SECONDS } from '../../core/policy.ts';
 import type { Row } from '../decode-rows.ts';
-import type { Swept } from '../store.ts';
-import { addUp } from './access-counts.ts';
+import type { SweepResult } from '../store.ts';
+import { foldAccessCounts } from './access-counts.ts';
 import type { Connection } from './connection.ts';
 import { EPOCHS_REMEMBERED } from './control-changes.ts';
 
@@ -15,8 +15,8 @@ const MARKS_KEPT_MS = MAX_TTL_SECONDS * 1000 + ENDED_LEASE_RETENTION_MS;
 const SWEEP_LOCK = 0x73776565;
 
 /** Where another node sweeps, nothing is left to do here. */
-export async function sweep(connection: Connection, now: number, limit: number): Promise<Swept> {
-  const isCounted = await addUp(connection);
+export async function sweep(connection: Connection, now: number, limit: number): Promise<SweepResult> {
+  const isCounted = await foldAccessCounts(connection);
   try {
     const [, , [lock]] = await Promise.all([
       connection.query`BEGIN`,
@@ -35,7 +35,7 @@ export async function sweep(connection: Connection, now: number, limit: number):
 
 async function remove(connection: Connection, now: number, limit: number): Promise<number> {
   let left = limit;
-  for (const removal of [removeSessions, removeChallenges, removeReplies, removeMarks, removeLeases, forgetRemovals]) {
+  for (const removal of [removeSessions, removeChallenges, removeReplies, removeMarks, removeLeases, pruneRemovals]) {
     if (left > 0) left -= Number((await removal(connection, now, left))[0]?.['n'] ?? 0);
   }
   return limit - left;
@@ -71,7 +71,7 @@ const removeLeases: Removal = (connection, now, limit) => connection.query`
       AND seq <= (SELECT through_seq FROM access_counted) ORDER BY expires_at LIMIT ${limit}) RETURNING 1)
   SELECT count(*) AS n FROM gone`;
 
-const forgetRemovals: Removal = (connection, _now, limit) => connection.query`
+const pruneRemovals: Removal = (connection, _now, limit) => connection.query`
   WITH gone AS (DELETE FROM control_removals WHERE (epoch, agent_id, name) IN (
     SELECT epoch, agent_id, name FROM control_removals
     WHERE epoch < (SELECT epoch FROM audit_head) - ${EPOCHS_REMEMBERED}::bigint ORDER BY epoch LIMIT ${limit}) RETURNING 1)

@@ -8,10 +8,17 @@ import type { ReadSet } from '../../core/batch-state.ts';
 import type { ChallengeId, TokenHash } from '../../core/names.ts';
 import type { CredentialPath } from '../../core/path.ts';
 import type { Row } from '../decode-rows.ts';
-import { type Batch, type Head, type LastEntry, type Shared, StoreError, type Turn } from '../store.ts';
-import { type Connection, within } from './connection.ts';
+import {
+  type ClusterView,
+  type Head,
+  type LastEntry,
+  StoreError,
+  type StoreTransaction,
+  type WriteSet,
+} from '../store.ts';
+import { type Connection, withDeadline } from './connection.ts';
 import { readControl } from './control-changes.ts';
-import { toFailure } from './errors.ts';
+import { toStoreError } from './errors.ts';
 import { loadKeys } from './loader.ts';
 import { BatchWriter, prepareWrites } from './writer.ts';
 
@@ -24,23 +31,27 @@ const PREPARED_WITHIN_MS = 15_000;
  * A warning with a commit: no standby has confirmed it, and it may be lost with this server. By its class, because the words are in
  * the server's language. SOURCE: syncrep.c, SyncRepWaitForLSN.
  */
-const WARNING = /^01/;
+const WARNING_CLASS = /^01/;
 
 /** @throws StoreFailure; then no turn is open */
-export async function openTurn(connection: Connection, keys: readonly ReadSet[], knownSeq: number): Promise<Turn> {
+export async function openTurn(
+  connection: Connection,
+  keys: readonly ReadSet[],
+  knownSeq: number,
+): Promise<StoreTransaction> {
   try {
     const opening = lockAndLoad(connection, keys, knownSeq);
-    const [, heads, [state], found] = await within(connection, OPENS_WITHIN_MS, opening);
+    const [, heads, [state], found] = await withDeadline(connection, OPENS_WITHIN_MS, opening);
     const head = toHead(heads[0]);
     return {
       found,
       shared: toShared(connection, head, state ?? {}),
       commit: (batch) => commit(connection, batch, head),
-      abandon: () => rollBack(connection),
+      rollback: () => rollBack(connection),
     };
   } catch (error) {
     await rollBack(connection);
-    throw toFailure(error);
+    throw toStoreError(error);
   }
 }
 
@@ -63,21 +74,26 @@ function lockAndLoad(connection: Connection, keys: readonly ReadSet[], knownSeq:
 /** Has what a retrieval needs ready, so that the first turn holds the lock no longer than any other. @throws StoreFailure */
 export async function prepareTurns(connection: Connection): Promise<void> {
   const challenge = '' as ChallengeId;
-  const retrieval: ReadSet = { credential: '' as CredentialPath, version: 'newest', session: '' as TokenHash, challenge };
+  const retrieval: ReadSet = {
+    credential: '' as CredentialPath,
+    version: 'newest',
+    session: '' as TokenHash,
+    challenge,
+  };
   try {
-    await within(
+    await withDeadline(
       connection,
       PREPARED_WITHIN_MS,
       connection.prepare(() => Promise.all([lockAndLoad(connection, [retrieval], 0), prepareWrites(connection)])),
     );
   } catch (error) {
     connection.close();
-    throw toFailure(error);
+    throw toStoreError(error);
   }
 }
 
 /** Of columns with `last_` in front. */
-export function toLast(row: Row): LastEntry | null {
+export function toLastEntry(row: Row): LastEntry | null {
   const { last_seq: seq, last_hmac: hmac, last_timestamp: timestamp } = row;
   return typeof seq === 'number' ? { seq, hmac: String(hmac), timestamp: String(timestamp) } : null;
 }
@@ -88,33 +104,33 @@ export function toHead(row: Row | undefined): Head | null {
     : { seq: Number(row['seq']), hmac: String(row['hmac']), mac: String(row['mac']), epoch: Number(row['epoch']) };
 }
 
-function toShared(connection: Connection, head: Head | null, state: Row): Shared {
+function toShared(connection: Connection, head: Head | null, state: Row): ClusterView {
   return {
     head,
     now: Number(state['now']),
     seenAt: Number(state['seen_at'] ?? 0),
-    last: toLast(state),
+    last: toLastEntry(state),
     knownLink: typeof state['known_link'] === 'string' ? state['known_link'] : null,
     async readControl(behindEpoch) {
       try {
         return await readControl(connection, behindEpoch, head?.epoch ?? 0);
       } catch (error) {
-        throw toFailure(error);
+        throw toStoreError(error);
       }
     },
   };
 }
 
-async function commit(connection: Connection, batch: Batch, before: Head | null) {
+async function commit(connection: Connection, batch: WriteSet, before: Head | null) {
   const writer = new BatchWriter(connection, batch);
   connection.takeNotices();
   try {
-    await within(connection, COMMITS_WITHIN_MS, writer.commit(before));
+    await withDeadline(connection, COMMITS_WITHIN_MS, writer.commit(before));
   } catch (error) {
     await rollBack(connection);
-    throw toFailure(error, true);
+    throw toStoreError(error, true);
   }
-  if (connection.takeNotices().some((notice) => WARNING.test(notice))) {
+  if (connection.takeNotices().some((notice) => WARNING_CLASS.test(notice))) {
     throw new StoreError('unknown', 'PostgreSQL: committed, but no standby has confirmed it');
   }
   return { durable: Promise.resolve() };
@@ -123,5 +139,5 @@ async function commit(connection: Connection, batch: Batch, before: Head | null)
 /** Where that fails the connection is no longer used, and the server ends the transaction with it. */
 async function rollBack(connection: Connection): Promise<void> {
   if (!connection.isOpen) return;
-  await within(connection, OPENS_WITHIN_MS, connection.query`ROLLBACK`).catch(() => connection.close());
+  await withDeadline(connection, OPENS_WITHIN_MS, connection.query`ROLLBACK`).catch(() => connection.close());
 }

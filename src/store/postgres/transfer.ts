@@ -2,11 +2,11 @@
 
 import type { Row } from '../decode-rows.ts';
 import { StoreError } from '../store.ts';
-import type { Cargo, Carrier, Records, TargetCarrier } from '../transfer.ts';
-import type { ColumnKind, Key, Table } from '../transfer-schema.ts';
+import type { TableReader, TableWriter, TransferMetadata, VaultMetadata } from '../transfer.ts';
+import type { ColumnKind, RowKey, Table } from '../transfer-schema.ts';
 import type { PostgresAddress } from './address.ts';
 import { Connection, type Value } from './connection.ts';
-import { sqlStateOf, toFailure } from './errors.ts';
+import { sqlStateOf, toStoreError } from './errors.ts';
 import { toHead } from './transaction.ts';
 
 /** Any number that nobody else takes: 'move'. */
@@ -23,7 +23,7 @@ const COUNTED = `(SELECT c.id AS credential_id, coalesce(a.count, 0) + coalesce(
   LEFT JOIN (SELECT credential_id, count(*) AS n FROM leases WHERE seq > (SELECT through_seq FROM access_counted)
     GROUP BY credential_id) b ON b.credential_id = c.id) AS counted`;
 
-class PostgresCarrier implements Carrier {
+class PostgresCarrier implements TableReader {
   readonly #connection: Connection;
   readonly #counts: string;
 
@@ -32,7 +32,7 @@ class PostgresCarrier implements Carrier {
     this.#counts = counts;
   }
 
-  async readRecords(): Promise<Records | null> {
+  async readRecords(): Promise<VaultMetadata | null> {
     const [vault] = await this.run('SELECT key_check, created_at, seen_at FROM vault', []);
     if (vault === undefined) return null;
     const [head] = await this.run('SELECT seq, hmac, mac, epoch FROM audit_head', []);
@@ -49,7 +49,7 @@ class PostgresCarrier implements Carrier {
     return Number(row?.['n']);
   }
 
-  async read(table: Table, after: Key, through: Key | null, limit: number): Promise<Row[]> {
+  async read(table: Table, after: RowKey, through: RowKey | null, limit: number): Promise<Row[]> {
     const { key, columns } = table;
     const places = (from: number): string =>
       key.map((column, at) => `$${from + at}::${TYPES[columns[column] ?? 'text']}`).join(', ');
@@ -71,7 +71,7 @@ class PostgresCarrier implements Carrier {
     try {
       return await this.#connection.run(text, values);
     } catch (error) {
-      throw toFailure(error);
+      throw toStoreError(error);
     }
   }
 
@@ -87,7 +87,7 @@ export async function hasSchema(address: PostgresAddress): Promise<boolean> {
     const [row] = await connection.query`SELECT to_regclass('leasehold.vault') IS NOT NULL AS is_there`;
     return row?.['is_there'] === true;
   } catch (error) {
-    throw toFailure(error);
+    throw toStoreError(error);
   } finally {
     connection.close();
   }
@@ -107,21 +107,21 @@ export class PostgresSource extends PostgresCarrier {
       return source;
     } catch (error) {
       source.close();
-      throw toFailure(error);
+      throw toStoreError(error);
     }
   }
 }
 
-export class PostgresTarget extends PostgresCarrier implements TargetCarrier {
-  readonly #cargo: Cargo;
+export class PostgresTarget extends PostgresCarrier implements TableWriter {
+  readonly #cargo: TransferMetadata;
 
-  private constructor(connection: Connection, cargo: Cargo) {
+  private constructor(connection: Connection, cargo: TransferMetadata) {
     super(connection, 'access_counts');
     this.#cargo = cargo;
   }
 
   /** One move at a time. The schema must be there. @throws StoreFailure */
-  static async open(address: PostgresAddress, cargo: Cargo): Promise<PostgresTarget> {
+  static async open(address: PostgresAddress, cargo: TransferMetadata): Promise<PostgresTarget> {
     const connection = await Connection.open(address, 'turns');
     const target = new PostgresTarget(connection, cargo);
     try {
@@ -135,7 +135,7 @@ export class PostgresTarget extends PostgresCarrier implements TargetCarrier {
     }
   }
 
-  async remove({ name, key, columns }: Table, keys: readonly Key[]): Promise<void> {
+  async remove({ name, key, columns }: Table, keys: readonly RowKey[]): Promise<void> {
     const rows = keys.map((each) => Object.fromEntries(key.map((column, at) => [column, each[at]])));
     const types = key.map((column) => `${column} ${TYPES[columns[column] ?? 'text']}`).join(', ');
     const isSame = key.map((column) => `t.${column} = r.${column}`).join(' AND ');
@@ -166,7 +166,7 @@ export class PostgresTarget extends PostgresCarrier implements TargetCarrier {
     });
   }
 
-  async finish(): Promise<void> {
+  async commitMetadata(): Promise<void> {
     const { records, highestSeq } = this.#cargo;
     const { keyCheck, createdAt, seenAt, head } = records;
     // In one statement, so that there is all of it or nothing.

@@ -2,7 +2,7 @@
 import type { Head } from '../store.ts';
 import type { Connection } from './connection.ts';
 
-export async function readKeyCheck(connection: Connection): Promise<string | null> {
+export async function readRootKeyCheck(connection: Connection): Promise<string | null> {
   const [row] = await connection.query`SELECT key_check FROM vault`;
   return row === undefined ? null : String(row['key_check']);
 }

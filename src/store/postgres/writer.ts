@@ -2,7 +2,7 @@
 import type { AuditEntry } from '../../core/audit.ts';
 import type { Lease } from '../../core/lease.ts';
 import type { Row } from '../decode-rows.ts';
-import type { Batch, Head, StoredChange } from '../store.ts';
+import type { Head, StoredChange, WriteSet } from '../store.ts';
 import type { Connection } from './connection.ts';
 import {
   addVersion,
@@ -15,17 +15,17 @@ import {
 type OfKind<Kind extends StoredChange['kind']> = Extract<StoredChange, { kind: Kind }>;
 
 /** New rows that can wait for others of their kind, until a change of another kind comes. */
-const GATHERED: ReadonlySet<StoredChange['kind']> = new Set(['addLease', 'putSession', 'spendChallenge']);
+const BATCHED_KINDS: ReadonlySet<StoredChange['kind']> = new Set(['addLease', 'putSession', 'spendChallenge']);
 
 export class BatchWriter {
   readonly #connection: Connection;
-  readonly #batch: Batch;
+  readonly #batch: WriteSet;
   readonly #written: Promise<unknown>[] = [];
   #leases: Lease[] = [];
   #sessions: OfKind<'putSession'>['session'][] = [];
   #challenges: OfKind<'spendChallenge'>[] = [];
 
-  constructor(connection: Connection, batch: Batch) {
+  constructor(connection: Connection, batch: WriteSet) {
     this.#connection = connection;
     this.#batch = batch;
   }
@@ -61,7 +61,7 @@ export class BatchWriter {
   #apply(change: StoredChange): void {
     const connection = this.#connection;
     const { epoch } = this.#batch.head;
-    if (!GATHERED.has(change.kind)) this.#flush();
+    if (!BATCHED_KINDS.has(change.kind)) this.#flush();
     switch (change.kind) {
       case 'addLease':
         this.#leases.push(change.lease);
@@ -85,7 +85,7 @@ export class BatchWriter {
       }
       case 'removeAgent':
         this.#write(connection.query`DELETE FROM agents WHERE id = ${change.id}`);
-        this.#write(remember(connection, epoch, change.id, change.name));
+        this.#write(recordRemoval(connection, epoch, change.id, change.name));
         return;
       case 'putPolicy': {
         const { name, principal, resources, actions, maxTtlSeconds, createdAt, mac } = change.policy;
@@ -97,7 +97,7 @@ export class BatchWriter {
       }
       case 'removePolicy':
         this.#write(connection.query`DELETE FROM policies WHERE name = ${change.name}`);
-        this.#write(remember(connection, epoch, '', change.name));
+        this.#write(recordRemoval(connection, epoch, '', change.name));
         return;
       case 'removeSession':
         this.#write(connection.query`DELETE FROM sessions WHERE token_hash = ${change.tokenHash}`);
@@ -141,7 +141,7 @@ export class BatchWriter {
 }
 
 /** For nodes that still have it. */
-function remember(connection: Connection, epoch: number, agentId: string, name: string): Promise<unknown> {
+function recordRemoval(connection: Connection, epoch: number, agentId: string, name: string): Promise<unknown> {
   return connection.query`INSERT INTO control_removals (epoch, agent_id, name) VALUES (${epoch}, ${agentId}, ${name})
     ON CONFLICT DO NOTHING`;
 }

@@ -9,7 +9,7 @@ import { StoreError } from '../store.ts';
 import { uncountedAccesses } from './recover-counts.ts';
 
 /** The number of a credential's row in `access_counts`. */
-export type CountNumber = number;
+export type CountRowId = number;
 
 /** Counts in memory are worth a pass when they are of so many credentials: of a million, 20 then lie on a page … */
 const WORTH_CREDENTIALS = 32_768;
@@ -25,11 +25,11 @@ export interface CountingOptions {
 }
 
 /** Counts on their way into the database: of accesses up to an entry. */
-interface Pass {
+interface FlushPass {
   readonly throughSeq: number;
   /** Rising, so that each page is touched once. */
   readonly numbers: Float64Array;
-  readonly added: Map<CountNumber, number>;
+  readonly added: Map<CountRowId, number>;
   next: number;
 }
 
@@ -42,8 +42,8 @@ export class AccessCounts {
   readonly #remove: StatementSync;
   readonly #count: StatementSync;
   /** Accesses that no pass has taken. */
-  #fresh = new Map<CountNumber, number>();
-  #pass: Pass | null = null;
+  #fresh = new Map<CountRowId, number>();
+  #pass: FlushPass | null = null;
   /** All accesses up to this entry are in the rows. */
   #throughSeq: number;
   /** The last entry of the process before. */
@@ -109,18 +109,18 @@ export class AccessCounts {
     this.#isClosed = true;
   }
 
-  of(number: CountNumber): number {
+  of(number: CountRowId): number {
     const written = Number(this.#count.get(number)?.['count'] ?? 0);
     const unwritten = (this.#pass?.added.get(number) ?? 0) + (this.#fresh.get(number) ?? 0);
     return Math.min(written + unwritten, Number.MAX_SAFE_INTEGER);
   }
 
   /** Within a commit: makes the row of a new credential, with its accesses up to and with that entry. */
-  insert(count: number, throughSeq: number): CountNumber {
+  insert(count: number, throughSeq: number): CountRowId {
     return Number(this.#insert.run(count, throughSeq).lastInsertRowid);
   }
 
-  remove(number: CountNumber): void {
+  remove(number: CountRowId): void {
     this.#remove.run(number);
   }
 
@@ -137,7 +137,7 @@ export class AccessCounts {
   }
 
   /** After a commit, and only then: takes over its step, and the accesses of credentials that had a row before. */
-  committed(added: Iterable<readonly [CountNumber, number]>, headSeq: number): void {
+  committed(added: Iterable<readonly [CountRowId, number]>, headSeq: number): void {
     this.#stepped();
     for (const [number, count] of added) this.#addFresh(number, count);
     const isWorthIt = this.#fresh.size >= this.#worthCredentials || headSeq - this.#throughSeq >= WORTH_ENTRIES;
@@ -147,7 +147,7 @@ export class AccessCounts {
     this.#fresh = new Map();
   }
 
-  #addFresh(number: CountNumber, count: number): void {
+  #addFresh(number: CountRowId, count: number): void {
     this.#fresh.set(number, (this.#fresh.get(number) ?? 0) + count);
   }
 

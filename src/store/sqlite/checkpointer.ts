@@ -13,7 +13,7 @@ import type { Checkpointed } from './checkpoint-worker.ts';
 /** Pages in the write-ahead log that are worth it: 32 MiB. */
 const WORTH_FRAMES = 4000;
 /** Where so many times as much has come meanwhile, turns wait: else the log of a busy service outruns its thread. */
-const MOST_BESIDE = 3;
+const MAX_BACKLOG_FACTOR = 3;
 /** To look costs some microseconds. */
 const COMMITS_BETWEEN_LOOKS = 16;
 const THREAD_IDLE_MS = 30_000;
@@ -24,7 +24,7 @@ const MOST_LOST_THREADS = 100;
 
 /** For tests. */
 export interface CheckpointOptions {
-  readonly worthFrames?: number;
+  readonly checkpointThreshold?: number;
   readonly idleMs?: number;
 }
 
@@ -45,20 +45,20 @@ export class Checkpointer {
   /** While pages are written into the database. Never rejects. */
   #running: Promise<void> | null = null;
   /** While whoever would write waits. Never rejects. */
-  #hold: Promise<void> | null = null;
+  #writeBarrier: Promise<void> | null = null;
   #failure: StoreError | null = null;
 
   constructor(database: DatabaseSync, file: string, options: CheckpointOptions = {}) {
     this.#database = database;
     this.#file = file;
-    this.#worthFrames = options.worthFrames ?? WORTH_FRAMES;
+    this.#worthFrames = options.checkpointThreshold ?? WORTH_FRAMES;
     this.#idleMs = options.idleMs ?? IDLE_MS;
     this.#frames = database.prepare('PRAGMA wal_checkpoint(NOOP)');
   }
 
   /** Resolves when a turn may be opened. @throws StoreFailure `broken` where pages could not be written */
   async pass(): Promise<void> {
-    if (this.#hold !== null) await this.#hold;
+    if (this.#writeBarrier !== null) await this.#writeBarrier;
     if (this.#failure !== null) throw this.#failure;
   }
 
@@ -69,7 +69,7 @@ export class Checkpointer {
     this.#commits = 0;
     const frames = this.#count().log;
     if (this.#running !== null) {
-      if (frames >= this.#framesLeft + MOST_BESIDE * this.#worthFrames) this.#hold ??= this.#running;
+      if (frames >= this.#framesLeft + MAX_BACKLOG_FACTOR * this.#worthFrames) this.#writeBarrier ??= this.#running;
       return;
     }
     // A reader of another program can keep the log from beginning anew: then not at every look.
@@ -78,7 +78,7 @@ export class Checkpointer {
     this.#framesLeft = frames;
     this.#running = this.#run(async () => {
       await this.#write();
-      this.#hold ??= this.#running;
+      this.#writeBarrier ??= this.#running;
       await this.#write();
     });
   }
@@ -132,7 +132,7 @@ export class Checkpointer {
     } catch (error) {
       this.#fail(error);
     } finally {
-      this.#hold = null;
+      this.#writeBarrier = null;
       this.#running = null;
     }
   }

@@ -7,18 +7,18 @@ import type { Credential, CredentialVersion } from '../../core/credential.ts';
 import { FifoCache } from '../../core/fifo-cache.ts';
 import type { CredentialId } from '../../core/names.ts';
 import type { CredentialPath } from '../../core/path.ts';
-import type { Authenticated, Batch } from '../store.ts';
-import type { CountNumber } from './access-counts.ts';
+import type { Authenticated, WriteSet } from '../store.ts';
+import type { CountRowId } from './access-counts.ts';
 
 export interface HotCredential {
   readonly credential: Authenticated<Credential>;
-  readonly number: CountNumber;
+  readonly number: CountRowId;
   readonly newest: CredentialVersion | null;
 }
 
 const MAX_CREDENTIALS = 20_000;
 /** Of those that come while there is room: what is asked for again and again is kept soon. */
-const KEPT_SHARE = 0.25;
+const ADMISSION_RATE = 0.25;
 /** Of those that come when it is full and nobody has asked for what is kept. */
 const LEAST_KEPT_SHARE = 1 / 64;
 /** A hit counts so much in the share of hits. */
@@ -29,7 +29,7 @@ const MAX_ENTRY_BYTES = MAX_BYTES / 100;
 /** About what an entry holds beside its value. */
 const ENTRY_BYTES = 400;
 
-export class HotCredentials {
+export class CredentialCache {
   readonly #byPath = new FifoCache<CredentialPath, HotCredential>();
   readonly #pathById = new Map<CredentialId, CredentialPath>();
   /** Changes with every commit of another connection. SOURCE: sqlite.org/pragma.html#pragma_data_version */
@@ -61,8 +61,8 @@ export class HotCredentials {
    * Keeps a share of what comes: when it is full, the less the fewer hits there are. WHY: where a million are asked for at random,
    * keeping what nobody asks for again costs more than the look.
    */
-  offer(path: CredentialPath, hot: HotCredential): void {
-    const share = this.#isFull ? Math.max(LEAST_KEPT_SHARE, KEPT_SHARE * this.#hitShare) : KEPT_SHARE;
+  maybeAdmit(path: CredentialPath, hot: HotCredential): void {
+    const share = this.#isFull ? Math.max(LEAST_KEPT_SHARE, ADMISSION_RATE * this.#hitShare) : ADMISSION_RATE;
     if (Math.random() < share) this.put(path, hot);
   }
 
@@ -80,7 +80,7 @@ export class HotCredentials {
   }
 
   /** Before the batch is written: what it changes is looked for anew. */
-  forget({ changes }: Batch): void {
+  invalidate({ changes }: WriteSet): void {
     for (const change of changes) {
       if (change.kind === 'putCredential') this.#drop(change.credential.path);
       else if (change.kind === 'removeCredential') this.#drop(change.path);

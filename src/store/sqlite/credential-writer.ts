@@ -1,8 +1,8 @@
 /** Writing credentials, their versions, and the rows of their counts, within a turn's transaction. */
 import type { Credential, CredentialVersion } from '../../core/credential.ts';
 import type { CredentialId } from '../../core/names.ts';
-import type { Authenticated, Batch } from '../store.ts';
-import type { AccessCounts, CountNumber } from './access-counts.ts';
+import type { Authenticated, WriteSet } from '../store.ts';
+import type { AccessCounts, CountRowId } from './access-counts.ts';
 import type { Statements } from './statements.ts';
 
 /** A larger value would make the rows around it lie far apart. */
@@ -18,15 +18,15 @@ export class CredentialWriter {
   }
 
   /** Null where there is none of that id. */
-  numberOf(id: CredentialId): CountNumber | null {
+  countRowOf(id: CredentialId): CountRowId | null {
     const row = this.#statements.of('SELECT number FROM credentials WHERE id = ?').get(id);
     return row === undefined ? null : Number(row['number']);
   }
 
   /** The credential of a batch. A new one gets its row of counts, with its accesses in that batch. */
-  put(credential: Authenticated<Credential>, { accesses, head }: Batch): void {
+  put(credential: Authenticated<Credential>, { accesses, head }: WriteSet): void {
     const { id, path, type, description, createdAt, updatedAt, version, mac } = credential;
-    if (this.numberOf(id) === null) {
+    if (this.countRowOf(id) === null) {
       const number = this.#counts.insert(accesses.get(id) ?? 0, head.seq);
       this.#statements
         .of('INSERT INTO credentials VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, NULL, NULL)')
@@ -49,7 +49,7 @@ export class CredentialWriter {
   }
 
   remove(id: CredentialId): void {
-    const number = this.numberOf(id);
+    const number = this.countRowOf(id);
     this.#statements.of('DELETE FROM credentials WHERE id = ?').run(id);
     this.#statements.of('DELETE FROM credential_versions WHERE credential_id = ?').run(id);
     if (number !== null) this.#counts.remove(number);

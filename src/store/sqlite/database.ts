@@ -42,19 +42,19 @@ export function openDatabase(file: string): DatabaseSync {
     // Pages of a new file: a turn's rows lie in fewer of them than of the usual 4096 bytes.
     database.exec('PRAGMA page_size = 8192; PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON;');
     const migrations = readMigrations('sqlite');
-    assertOurs(database, file, migrations.length);
+    assertLeaseholdFile(database, file, migrations.length);
     // NORMAL writes a commit without syncing it, and no commit writes into the database: that is the business of `WalSync`
     // and `Checkpointer`, beside the loop.
     database.exec(
       'PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA fullfsync = ON; PRAGMA wal_autocheckpoint = 0; PRAGMA cache_size = -65536; PRAGMA temp_store = MEMORY;',
     );
     migrate(database, migrations);
-    beginLogAnew(database, file);
+    truncateWal(database, file);
     defineFunctions(database);
     return database;
   } catch (error) {
     database.close();
-    throw atOpening(file, toFailure(error));
+    throw describeOpenError(file, toFailure(error));
   }
 }
 
@@ -69,13 +69,13 @@ export function defineFunctions(database: DatabaseSync): void {
  * What a process wrote before it ended may not be on disk; after a sync that failed it never comes there by itself, because the
  * system takes its pages for written. Here it is written again, into the database, and synced, before anything builds on it.
  */
-function beginLogAnew(database: DatabaseSync, file: string): void {
+function truncateWal(database: DatabaseSync, file: string): void {
   const { busy } = database.prepare('PRAGMA wal_checkpoint(TRUNCATE)').get() ?? {};
   if (busy !== 0) throw new StoreError('unavailable', `${file} is in use by another program; end that first`);
 }
 
 /** What SQLite says, with the file, and with what to do where that is known. */
-export function atOpening(file: string, failure: unknown): unknown {
+export function describeOpenError(file: string, failure: unknown): unknown {
   if (!(failure instanceof StoreError) || failure.cause === undefined) return failure;
   const mend = failure.kind === 'broken' ? ' It is damaged or no database: restore a backup.' : '';
   return new StoreError(failure.kind, `${file}: ${failure.message}.${mend}`, { cause: failure.cause });
@@ -86,7 +86,7 @@ function pragma(database: DatabaseSync, name: string): number {
 }
 
 /** Looks before anything is written. @throws StoreFailure for a file that must not be touched */
-function assertOurs(database: DatabaseSync, file: string, latest: number): void {
+function assertLeaseholdFile(database: DatabaseSync, file: string, latest: number): void {
   const mark = pragma(database, 'application_id');
   const tables = Number(database.prepare('SELECT count(*) AS n FROM sqlite_schema').get()?.['n']);
   if (mark !== APPLICATION_ID && (mark !== 0 || tables > 0)) {

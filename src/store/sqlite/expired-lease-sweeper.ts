@@ -21,14 +21,14 @@ interface WaitingSpan {
   readonly dueAt: number;
 }
 
-export class EndedLeases {
+export class ExpiredLeaseSweeper {
   readonly #remove: StatementSync;
   readonly #next: StatementSync;
   readonly #left: StatementSync;
   /** The one that is due last comes first. */
   #waiting: WaitingSpan[] = [];
   /** The first span that was not looked at yet. */
-  #frontier = 0;
+  #scannedThrough = 0;
 
   constructor(database: DatabaseSync) {
     this.#remove = database.prepare(REMOVE);
@@ -45,16 +45,18 @@ export class EndedLeases {
     if (span === null) return null;
     const [low, high] = [span * SPAN_SEQS, (span + 1) * SPAN_SEQS];
     const most = Math.min(limit, BATCH_ROWS);
-    const removed = Number(this.#remove.run({ low, high, endedBy: now - ENDED_LEASE_RETENTION_MS, limit: most }).changes);
+    const removed = Number(
+      this.#remove.run({ low, high, endedBy: now - ENDED_LEASE_RETENTION_MS, limit: most }).changes,
+    );
     if (removed === most) this.#wait({ span, dueAt: now });
     else this.#waitForRest(span, now, low, high);
     return removed;
   }
 
   /** To be called when what was removed came back, because its transaction failed. */
-  beginAnew(): void {
+  reset(): void {
     this.#waiting = [];
-    this.#frontier = 0;
+    this.#scannedThrough = 0;
   }
 
   #takeDue(now: number): number | null {
@@ -63,11 +65,11 @@ export class EndedLeases {
       this.#waiting.pop();
       return first.span;
     }
-    const lease = this.#next.get(this.#frontier * SPAN_SEQS);
+    const lease = this.#next.get(this.#scannedThrough * SPAN_SEQS);
     // What was issued lately ended lately, and so did all that were issued later.
     if (lease === undefined || Number(lease['issued_at']) > now - ENDED_LEASE_RETENTION_MS) return null;
     const span = Math.floor(Number(lease['seq']) / SPAN_SEQS);
-    this.#frontier = span + 1;
+    this.#scannedThrough = span + 1;
     return span;
   }
 

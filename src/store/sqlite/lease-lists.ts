@@ -2,10 +2,10 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { ENDED_LEASE_RETENTION_MS, type Lease, type LeaseStatus } from '../../core/lease.ts';
 import { toLease } from '../decode-rows.ts';
-import type { Counted, LeaseQuery, Listed, MarkedLeases } from '../queries.ts';
+import type { CountStep, LeaseQuery, ListStep, RevokedLeases } from '../queries.ts';
 import { SPAN_SEQS, spanOf } from './lease-blocks.ts';
 import { Statements } from './statements.ts';
-import { inWindows, WINDOW_ROWS } from './time-slice.ts';
+import { scanUntilDeadline, WINDOW_ROWS } from './time-slice.ts';
 
 type Values = Readonly<Record<string, string | number>>;
 
@@ -40,11 +40,11 @@ export class LeaseLists {
     this.#statements = new Statements(database);
   }
 
-  leases(query: LeaseQuery, beforeSeq: number, limit: number): Listed<Lease, number> {
+  leases(query: LeaseQuery, beforeSeq: number, limit: number): ListStep<Lease, number> {
     const { where, values } = toFilter(query);
     const rowsOf = this.#statements.of(`SELECT * FROM leases_now l WHERE ${where} ORDER BY seq DESC LIMIT :limit`);
     const rows: Lease[] = [];
-    const reached = inWindows(
+    const next = scanUntilDeadline(
       beforeSeq,
       (before) =>
         this.#look(query.agentName, before, (window) => {
@@ -55,14 +55,14 @@ export class LeaseLists {
         }),
       () => rows.length >= limit,
     );
-    return { rows, reached };
+    return { rows, next };
   }
 
-  countLeases(query: LeaseQuery, beforeSeq: number, atMost: number): Counted<number> {
+  countLeases(query: LeaseQuery, beforeSeq: number, atMost: number): CountStep<number> {
     return this.#count(toFilter(query), query.agentName, 'leases_now', beforeSeq, atMost);
   }
 
-  countEnded({ mark, agentName }: MarkedLeases, beforeSeq: number): Counted<number> {
+  countEnded({ mark, agentName }: RevokedLeases, beforeSeq: number): CountStep<number> {
     const { seq, agentId, credentialId, revokedAt } = mark;
     const columns = { agent_name: agentName, agent_id: agentId, credential_id: credentialId };
     const filter = allOf(columns, ENDED_BY_MARK, { revokedAt, markSeq: seq });
@@ -75,10 +75,10 @@ export class LeaseLists {
     from: 'leases' | 'leases_now',
     beforeSeq: number,
     atMost: number,
-  ): Counted<number> {
+  ): CountStep<number> {
     const countOf = this.#statements.of(`SELECT count(*) AS n FROM ${from} l WHERE ${where}`);
     let count = 0;
-    const reached = inWindows(
+    const next = scanUntilDeadline(
       beforeSeq,
       (before) =>
         this.#look(agentName, before, (window) => {
@@ -93,7 +93,7 @@ export class LeaseLists {
         }),
       () => count >= atMost,
     );
-    return { count, reached };
+    return { count, next };
   }
 
   /** Has the next window looked at. `look` answers the ordinal before which it goes on, where that is not the window's last. */

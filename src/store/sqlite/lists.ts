@@ -3,10 +3,10 @@ import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import type { CountedCredential } from '../../core/credential.ts';
 import { rangeFrom } from '../../core/pattern.ts';
 import { toCredential } from '../decode-rows.ts';
-import type { Counted, CredentialPlace, CredentialQuery, Listed } from '../queries.ts';
+import type { CountStep, CredentialCursor, CredentialQuery, ListStep } from '../queries.ts';
 import type { AccessCounts } from './access-counts.ts';
 import { CREDENTIAL_COLUMNS } from './rows.ts';
-import { inWindows, WINDOW_ROWS } from './time-slice.ts';
+import { scanUntilDeadline, WINDOW_ROWS } from './time-slice.ts';
 
 /** Its first and last path, both in it. */
 interface Window {
@@ -40,11 +40,11 @@ export class Lists {
 
   credentials(
     query: CredentialQuery,
-    from: CredentialPlace,
+    from: CredentialCursor,
     limit: number,
-  ): Listed<CountedCredential, CredentialPlace> {
+  ): ListStep<CountedCredential, CredentialCursor> {
     const rows: CountedCredential[] = [];
-    const reached = inWindows(
+    const next = scanUntilDeadline(
       from,
       (place) =>
         this.#look(query, place, ({ low, last }) => {
@@ -56,12 +56,12 @@ export class Lists {
         }),
       () => rows.length >= limit,
     );
-    return { rows, reached };
+    return { rows, next };
   }
 
-  countCredentials(query: CredentialQuery, from: CredentialPlace, atMost: number): Counted<CredentialPlace> {
+  countCredentials(query: CredentialQuery, from: CredentialCursor, atMost: number): CountStep<CredentialCursor> {
     let count = 0;
-    const reached = inWindows(
+    const next = scanUntilDeadline(
       from,
       (place) =>
         this.#look(query, place, ({ low, last }) => {
@@ -73,15 +73,15 @@ export class Lists {
         }),
       () => count >= atMost,
     );
-    return { count, reached };
+    return { count, next };
   }
 
   /** Has the next window looked at. `look` answers the path behind which it goes on, where that is not the window's last. */
   #look(
     { ranges }: CredentialQuery,
-    { range, after }: CredentialPlace,
+    { range, after }: CredentialCursor,
     look: (window: Window) => string | null,
-  ): CredentialPlace | null {
+  ): CredentialCursor | null {
     const bounds = ranges[range];
     if (bounds === undefined) return null;
     // '!' stands before every character a path may have.
@@ -96,7 +96,7 @@ export class Lists {
   }
 
   /** The first range that may hold the next path there is; null where none follows. */
-  #rangeOfNext(ranges: CredentialQuery['ranges'], from: string): CredentialPlace | null {
+  #rangeOfNext(ranges: CredentialQuery['ranges'], from: string): CredentialCursor | null {
     const path = this.#next.get(from)?.['path'];
     return typeof path === 'string' ? { range: rangeFrom(ranges, path), after: '' } : null;
   }

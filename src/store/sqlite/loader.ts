@@ -5,18 +5,18 @@ import type { Credential, CredentialVersion } from '../../core/credential.ts';
 import type { CredentialId } from '../../core/names.ts';
 import type { CredentialPath } from '../../core/path.ts';
 import { type Row, toLease, toLoadedCredential, toReply, toSession, toVersion } from '../decode-rows.ts';
-import type { Found } from '../store.ts';
-import type { CountNumber } from './access-counts.ts';
-import type { HotCredentials } from './credential-cache.ts';
+import type { LoadedFromStore } from '../store.ts';
+import type { CountRowId } from './access-counts.ts';
+import type { CredentialCache } from './credential-cache.ts';
 import { CREDENTIAL_COLUMNS, CREDENTIAL_WITH_NEWEST, HISTORY, toCredentialWithNewest, VERSION } from './rows.ts';
 
 /** A list that a turn's keys fill: the port's are read-only. */
-type Filling<T> = { -readonly [Key in keyof T]: T[Key] extends readonly (infer Item)[] ? Item[] : T[Key] };
+type Mutable<T> = { -readonly [Key in keyof T]: T[Key] extends readonly (infer Item)[] ? Item[] : T[Key] };
 
 /** A credential of which something is loaded already in this turn. */
-interface Seen {
+interface LoadedCredential {
   readonly id: CredentialId;
-  readonly number: CountNumber;
+  readonly number: CountRowId;
   readonly newest: number;
   /** Looked for, found or not. */
   readonly versions: number[];
@@ -24,14 +24,14 @@ interface Seen {
 }
 
 export interface LoadedKeys {
-  readonly found: Found;
+  readonly found: LoadedFromStore;
   /** Of the credentials in it. */
-  readonly numbers: ReadonlyMap<CredentialId, CountNumber>;
+  readonly numbers: ReadonlyMap<CredentialId, CountRowId>;
 }
 
 export class KeyLoader {
   readonly #database: DatabaseSync;
-  readonly #hot: HotCredentials;
+  readonly #hot: CredentialCache;
   readonly #newest: StatementSync;
   readonly #credential: StatementSync;
   readonly #version: StatementSync;
@@ -41,7 +41,7 @@ export class KeyLoader {
   readonly #spent: StatementSync;
   readonly #reply: StatementSync;
 
-  constructor(database: DatabaseSync, hot: HotCredentials) {
+  constructor(database: DatabaseSync, hot: CredentialCache) {
     this.#database = database;
     this.#hot = hot;
     this.#newest = database.prepare(CREDENTIAL_WITH_NEWEST);
@@ -69,7 +69,7 @@ export class KeyLoader {
   }
 
   #load(keys: readonly ReadSet[]): LoadedKeys {
-    const found: Filling<Found> = {
+    const found: Mutable<LoadedFromStore> = {
       credentials: [],
       versions: [],
       histories: [],
@@ -78,7 +78,7 @@ export class KeyLoader {
       spentChallenges: [],
       keptReplies: [],
     };
-    const credentials = new Map<CredentialPath, Seen | null>();
+    const credentials = new Map<CredentialPath, LoadedCredential | null>();
     const seen = new Set<string>();
     const isNew = (key: string): boolean => !seen.has(key) && seen.add(key) !== undefined;
     for (const key of keys) {
@@ -99,7 +99,7 @@ export class KeyLoader {
         if (row !== undefined) found.keptReplies.push(toReply(row));
       }
     }
-    const numbers = new Map<CredentialId, CountNumber>();
+    const numbers = new Map<CredentialId, CountRowId>();
     for (const credential of credentials.values())
       if (credential !== null) numbers.set(credential.id, credential.number);
     return { found, numbers };
@@ -108,8 +108,8 @@ export class KeyLoader {
   #loadCredential(
     path: CredentialPath,
     { version, history }: ReadSet,
-    seen: Map<CredentialPath, Seen | null>,
-    found: Filling<Found>,
+    seen: Map<CredentialPath, LoadedCredential | null>,
+    found: Mutable<LoadedFromStore>,
   ): void {
     let known = seen.get(path);
     if (known === undefined) {
@@ -134,7 +134,7 @@ export class KeyLoader {
     }
   }
 
-  #find(path: CredentialPath, found: Filling<Found>): Seen | null {
+  #find(path: CredentialPath, found: Mutable<LoadedFromStore>): LoadedCredential | null {
     const row = this.#credential.get(path);
     if (row === undefined) return null;
     const credential = toLoadedCredential(row);
@@ -148,14 +148,14 @@ export class KeyLoader {
   }
 
   /** The newest version, which nearly everyone asks for, comes along in one look. */
-  #findWithNewest(path: CredentialPath, found: Filling<Found>): Seen | null {
+  #findWithNewest(path: CredentialPath, found: Mutable<LoadedFromStore>): LoadedCredential | null {
     let hot = this.#hot.get(path);
     if (hot === null) {
       const row: unknown = this.#newest.get(path);
       if (row === undefined) return null;
       const { credential, number, newest } = toCredentialWithNewest(row, path);
       hot = { credential, number, newest: newest ?? this.#findVersion(credential.id, credential.version) };
-      this.#hot.offer(path, hot);
+      this.#hot.maybeAdmit(path, hot);
     }
     const { credential, number, newest } = hot;
     const { id, version } = credential;
@@ -165,6 +165,6 @@ export class KeyLoader {
   }
 }
 
-function seen({ id, version }: Credential, number: CountNumber, versions: number[]): Seen {
+function seen({ id, version }: Credential, number: CountRowId, versions: number[]): LoadedCredential {
   return { id, number, newest: version, versions, hasHistory: false };
 }

@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { StoreError } from '../store.ts';
-import { atOpening, BUSY_TIMEOUT_MS, isBusy, toFailure } from './database.ts';
+import { BUSY_TIMEOUT_MS, describeOpenError, isBusy, toFailure } from './database.ts';
 
 /** A command that checks whether the lock is taken holds it for a moment: it must not keep a service from starting. */
 const TAKE_TIMEOUT_MS = 250;
@@ -24,7 +24,7 @@ export class DatabaseLock {
       database.close();
       const failure = toFailure(error);
       if (isBusy(failure)) return null;
-      throw atOpening(file, failure);
+      throw describeOpenError(file, failure);
     }
   }
 
@@ -32,7 +32,7 @@ export class DatabaseLock {
    * Keeps others from taking it, and is taken itself where nobody has it: without a byte that changes, nor a file. Null where
    * another process has it. The file must be there.
    */
-  static hold(file: string): DatabaseLock | null {
+  static takeShared(file: string): DatabaseLock | null {
     const database = new DatabaseSync(file, { readOnly: true, timeout: 0 });
     try {
       database.exec('BEGIN; SELECT 1 FROM sqlite_schema;');
@@ -43,7 +43,7 @@ export class DatabaseLock {
       database.close();
       const failure = toFailure(error);
       if (isBusy(failure)) return null;
-      throw atOpening(file, failure);
+      throw describeOpenError(file, failure);
     }
   }
 

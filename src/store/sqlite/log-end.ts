@@ -8,7 +8,7 @@ import type { Store } from '../store.ts';
 import { BUSY_TIMEOUT_MS, defineFunctions } from './database.ts';
 import { Log } from './log.ts';
 
-export class SqliteLogEnd implements Pick<Store, 'readHead' | 'readEntries' | 'readKeyCheck'> {
+export class SqliteLogEnd implements Pick<Store, 'readHead' | 'readEntries' | 'readRootKeyCheck'> {
   readonly #database: DatabaseSync;
   readonly #log: Log;
 
@@ -30,7 +30,7 @@ export class SqliteLogEnd implements Pick<Store, 'readHead' | 'readEntries' | 'r
     }
   }
 
-  async readKeyCheck(): Promise<string | null> {
+  async readRootKeyCheck(): Promise<string | null> {
     const row = this.#database.prepare('SELECT key_check FROM vault').get();
     return row === undefined ? null : String(row['key_check']);
   }

@@ -4,7 +4,7 @@ import type { AuditEntry } from '../../core/audit.ts';
 import type { AuditFilter, Matches } from '../queries.ts';
 import type { Head, LastEntry } from '../store.ts';
 import { ENTRIES_IN_RANGE, toEntry } from './rows.ts';
-import { inWindows } from './time-slice.ts';
+import { scanUntilDeadline } from './time-slice.ts';
 
 /** Fewer than of other rows: a glob made to be slow takes half a millisecond with each. */
 const WINDOW_ENTRIES = 32;
@@ -82,7 +82,7 @@ export class Log {
     const values = { agentName, resource, action, eventType, result };
     const isRising = order === 'asc';
     const seqs: number[] = [];
-    const reached = inWindows(
+    const next = scanUntilDeadline(
       isRising ? fromSeq : toSeq,
       (at) => {
         const end = isRising
@@ -96,7 +96,7 @@ export class Log {
       },
       () => false,
     );
-    return { seqs, reached };
+    return { seqs, next };
   }
 
   /** Bisection: times never fall along the log. */

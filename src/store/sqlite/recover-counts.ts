@@ -1,6 +1,6 @@
 /** Accesses that the log holds and no count: what was in the memory of a process that ended. */
 import type { DatabaseSync } from 'node:sqlite';
-import { inWindows } from './time-slice.ts';
+import { scanUntilDeadline } from './time-slice.ts';
 
 /** A credential's row, and the last entry that is counted there. */
 interface Counted {
@@ -38,7 +38,7 @@ export function* uncountedAccesses(
   const added = new Map<number, number>();
   let place: number | null = throughSeq < lastSeq ? throughSeq + 1 : null;
   while (place !== null) {
-    place = inWindows(
+    place = scanUntilDeadline(
       place,
       (at) => {
         const end = windowEnd.get(at, lastSeq, WINDOW_ENTRIES)?.['seq'];

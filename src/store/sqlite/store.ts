@@ -3,11 +3,11 @@ import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import type { ReadSet } from '../../core/batch-state.ts';
 import type { AgentId, CredentialId, TokenHash } from '../../core/names.ts';
 import { toAgent, toPolicy, toSession } from '../decode-rows.ts';
-import type { AuditFilter, CredentialPlace, CredentialQuery, LeaseQuery, MarkedLeases } from '../queries.ts';
-import type { Batch, Committed, Head, LogLocation, Store, Turn } from '../store.ts';
-import { AccessCounts, type CountingOptions, type CountNumber } from './access-counts.ts';
+import type { AuditFilter, CredentialCursor, CredentialQuery, LeaseQuery, RevokedLeases } from '../queries.ts';
+import type { Committed, Head, LogLocation, Store, StoreTransaction, WriteSet } from '../store.ts';
+import { AccessCounts, type CountingOptions, type CountRowId } from './access-counts.ts';
 import { Checkpointer, type CheckpointOptions } from './checkpointer.ts';
-import { HotCredentials } from './credential-cache.ts';
+import { CredentialCache } from './credential-cache.ts';
 import { inTransaction, openDatabase, toFailure } from './database.ts';
 import { LeaseLists } from './lease-lists.ts';
 import { Lists } from './lists.ts';
@@ -25,11 +25,11 @@ interface SqliteOptions {
 }
 
 export class SqliteStore implements Store {
-  readonly isShared = false;
+  readonly isMultiWriter = false;
   readonly logLocation: LogLocation;
   readonly #database: DatabaseSync;
   readonly #counts: AccessCounts;
-  readonly #hot: HotCredentials;
+  readonly #hot: CredentialCache;
   readonly #loader: KeyLoader;
   readonly #writer: BatchWriter;
   readonly #lists: Lists;
@@ -48,7 +48,7 @@ export class SqliteStore implements Store {
     this.#database = openDatabase(file);
     try {
       this.#counts = new AccessCounts(this.#database, counting);
-      this.#hot = new HotCredentials(this.#database);
+      this.#hot = new CredentialCache(this.#database);
       this.#loader = new KeyLoader(this.#database, this.#hot);
       this.#writer = new BatchWriter(this.#database, this.#counts);
       this.#lists = new Lists(this.#database, this.#counts);
@@ -65,7 +65,7 @@ export class SqliteStore implements Store {
     }
   }
 
-  readKeyCheck() {
+  readRootKeyCheck() {
     return this.#read(() => {
       const { key_check: keyCheck } = this.#database.prepare('SELECT key_check FROM vault').get() ?? {};
       return keyCheck === undefined ? null : String(keyCheck);
@@ -118,7 +118,7 @@ export class SqliteStore implements Store {
   }
 
   /** Waits for the turn before: the ledger never does, it opens one at a time. */
-  async openTurn(keys: readonly ReadSet[]): Promise<Turn> {
+  async begin(keys: readonly ReadSet[]): Promise<StoreTransaction> {
     const before = this.#turnClosed;
     const { promise, resolve: close } = Promise.withResolvers<void>();
     this.#turnClosed = promise;
@@ -131,7 +131,7 @@ export class SqliteStore implements Store {
         found,
         shared: null,
         commit: (batch) => this.#commit(batch, numbers).finally(close),
-        abandon: async () => close(),
+        rollback: async () => close(),
       };
     } catch (error) {
       close();
@@ -151,12 +151,12 @@ export class SqliteStore implements Store {
     });
   }
 
-  async listCredentials(query: CredentialQuery, from: CredentialPlace, limit: number) {
+  async listCredentials(query: CredentialQuery, from: CredentialCursor, limit: number) {
     await this.#recovered();
     return this.#read(() => this.#lists.credentials(query, from, limit));
   }
 
-  countCredentials(query: CredentialQuery, from: CredentialPlace, atMost: number) {
+  countCredentials(query: CredentialQuery, from: CredentialCursor, atMost: number) {
     return this.#read(() => this.#lists.countCredentials(query, from, atMost));
   }
 
@@ -168,7 +168,7 @@ export class SqliteStore implements Store {
     return this.#read(() => this.#leaseLists.countLeases(query, beforeSeq, atMost));
   }
 
-  countEnded(marked: MarkedLeases, beforeSeq: number) {
+  countRevokedBy(marked: RevokedLeases, beforeSeq: number) {
     return this.#read(() => this.#leaseLists.countEnded(marked, beforeSeq));
   }
 
@@ -192,7 +192,7 @@ export class SqliteStore implements Store {
     return null;
   }
 
-  readSeenTime() {
+  readHighWaterTime() {
     return this.#read(() => Number(this.#database.prepare('SELECT seen_at FROM vault').get()?.['seen_at'] ?? 0));
   }
 
@@ -214,22 +214,22 @@ export class SqliteStore implements Store {
     });
   }
 
-  async #commit(batch: Batch, numbers: ReadonlyMap<CredentialId, CountNumber>): Promise<Committed> {
+  async #commit(batch: WriteSet, numbers: ReadonlyMap<CredentialId, CountRowId>): Promise<Committed> {
     try {
-      this.#hot.forget(batch);
+      this.#hot.invalidate(batch);
       this.#writer.commit(batch, numbers);
     } catch (error) {
       throw toFailure(error);
     }
     this.#checkpointer.batchCommitted();
-    return { durable: this.#walSync.after(batch.entries.at(-1)) };
+    return { durable: this.#walSync.flush(batch.entries.at(-1)) };
   }
 
   /** What is told is on disk: a turn may have been written, and still be waiting for it. */
   async #read<T>(work: () => T): Promise<T> {
     try {
       const value = work();
-      await this.#walSync.settled();
+      await this.#walSync.idle();
       return value;
     } catch (error) {
       throw toFailure(error);
@@ -241,7 +241,7 @@ export class SqliteStore implements Store {
       await this.#checkpointer.pass();
       const value = work();
       this.#checkpointer.committed();
-      await this.#walSync.after();
+      await this.#walSync.flush();
       return value;
     } catch (error) {
       throw toFailure(error);

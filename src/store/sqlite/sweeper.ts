@@ -2,9 +2,9 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { ENDED_LEASE_RETENTION_MS } from '../../core/lease.ts';
 import { MAX_TTL_SECONDS } from '../../core/policy.ts';
-import type { Swept } from '../store.ts';
+import type { SweepResult } from '../store.ts';
 import { inTransaction } from './database.ts';
-import { EndedLeases } from './expired-lease-sweeper.ts';
+import { ExpiredLeaseSweeper } from './expired-lease-sweeper.ts';
 import { LeaseSpanSweeper } from './lease-blocks.ts';
 
 /** Ended sessions are told apart from unknown ones for a day. */
@@ -34,7 +34,7 @@ export class Sweeper {
   readonly #challenges: StatementSync;
   readonly #replies: StatementSync;
   readonly #marks: StatementSync;
-  readonly #leases: EndedLeases;
+  readonly #leases: ExpiredLeaseSweeper;
   readonly #leaseSpans: LeaseSpanSweeper;
 
   constructor(database: DatabaseSync) {
@@ -44,11 +44,11 @@ export class Sweeper {
     this.#challenges = database.prepare(REMOVALS.challenges);
     this.#replies = database.prepare(REMOVALS.replies);
     this.#marks = database.prepare(REMOVALS.marks);
-    this.#leases = new EndedLeases(database);
+    this.#leases = new ExpiredLeaseSweeper(database);
     this.#leaseSpans = new LeaseSpanSweeper(database);
   }
 
-  sweep(now: number, limit: number): Swept {
+  sweep(now: number, limit: number): SweepResult {
     try {
       // One transaction: what is gone was over at a time that is kept.
       return inTransaction(this.#database, () => {
@@ -56,17 +56,17 @@ export class Sweeper {
         return this.#remove(now, limit);
       });
     } catch (error) {
-      this.#leases.beginAnew();
+      this.#leases.reset();
       this.#leaseSpans.beginAnew();
       throw error;
     }
   }
 
-  #remove(now: number, limit: number): Swept {
+  #remove(now: number, limit: number): SweepResult {
     const endsAt = performance.now() + STEP_MS;
     let removed = 0;
     /** A batch at a time, each answering how many went, until it is null: nothing of the kind is due any more. */
-    const isAllGone = (batch: (most: number) => number | null): boolean => {
+    const sweepKind = (batch: (most: number) => number | null): boolean => {
       while (removed < limit && performance.now() < endsAt) {
         const gone = batch(limit - removed);
         if (gone === null) return true;
@@ -79,12 +79,12 @@ export class Sweeper {
       (most: number): number | null =>
         Number(removal.run(time, Math.min(most, BATCH_ROWS)).changes) || null;
     const isDone =
-      isAllGone(before(this.#sessions, now - ENDED_SESSIONS_KNOWN_MS)) &&
-      isAllGone(before(this.#challenges, now)) &&
-      isAllGone(before(this.#replies, now)) &&
-      isAllGone(before(this.#marks, now - MARKS_KEPT_MS)) &&
-      isAllGone((most) => this.#leases.sweep(now, most)) &&
-      isAllGone((most) => this.#leaseSpans.sweep(Math.min(most, BATCH_ROWS)));
+      sweepKind(before(this.#sessions, now - ENDED_SESSIONS_KNOWN_MS)) &&
+      sweepKind(before(this.#challenges, now)) &&
+      sweepKind(before(this.#replies, now)) &&
+      sweepKind(before(this.#marks, now - MARKS_KEPT_MS)) &&
+      sweepKind((most) => this.#leases.sweep(now, most)) &&
+      sweepKind((most) => this.#leaseSpans.sweep(Math.min(most, BATCH_ROWS)));
     return { removed, isDone };
   }
 }

@@ -12,7 +12,7 @@ export const WINDOW_ROWS = 256;
  * Looks at one window at least, from where the last one ended, until there is enough or no time left. Returns where the next step
  * goes on, null at the end.
  */
-export function inWindows<Place>(
+export function scanUntilDeadline<Place>(
   start: Place,
   look: (from: Place) => Place | null,
   isEnough: () => boolean,

@@ -2,9 +2,9 @@
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
 import type { CredentialId } from '../../core/names.ts';
 import { type Row, toLoadedCredential, toVersion } from '../decode-rows.ts';
-import type { Batch } from '../store.ts';
-import type { Cargo, Carrier, Records, TargetCarrier } from '../transfer.ts';
-import type { Key, Table } from '../transfer-schema.ts';
+import type { WriteSet } from '../store.ts';
+import type { TableReader, TableWriter, TransferMetadata, VaultMetadata } from '../transfer.ts';
+import type { RowKey, Table } from '../transfer-schema.ts';
 import { AccessCounts } from './access-counts.ts';
 import { CredentialWriter } from './credential-writer.ts';
 import { inTransaction, openDatabase, toFailure } from './database.ts';
@@ -23,7 +23,7 @@ const FROM: Readonly<Record<string, string>> = {
 /** Of 8 KiB: what a move writes goes on into the database soon. */
 const CHECKPOINT_PAGES = 4096;
 
-class SqliteCarrier implements Carrier {
+class SqliteCarrier implements TableReader {
   protected readonly database: DatabaseSync;
   protected readonly statements: Statements;
 
@@ -33,7 +33,7 @@ class SqliteCarrier implements Carrier {
     this.statements = new Statements(this.database);
   }
 
-  async readRecords(): Promise<Records | null> {
+  async readRecords(): Promise<VaultMetadata | null> {
     const [vault] = this.select('SELECT key_check, created_at, seen_at FROM vault', []);
     if (vault === undefined) return null;
     return {
@@ -48,7 +48,7 @@ class SqliteCarrier implements Carrier {
     return Number(this.select(`SELECT count(*) AS n FROM ${FROM[name] ?? name}`, [])[0]?.['n']);
   }
 
-  async read({ name, key, columns }: Table, after: Key, through: Key | null, limit: number): Promise<Row[]> {
+  async read({ name, key, columns }: Table, after: RowKey, through: RowKey | null, limit: number): Promise<Row[]> {
     const [names, places] = [key.join(', '), key.map(() => '?').join(', ')];
     const end = through === null ? '' : `AND (${names}) <= (${places})`;
     return this.select(
@@ -95,14 +95,14 @@ export class SqliteSource extends SqliteCarrier {
   }
 }
 
-export class SqliteTarget extends SqliteCarrier implements TargetCarrier {
-  readonly #cargo: Cargo;
+export class SqliteTarget extends SqliteCarrier implements TableWriter {
+  readonly #cargo: TransferMetadata;
   readonly #counts: AccessCounts;
   readonly #credentials: CredentialWriter;
   readonly #leaseSpans: LeaseSpanWriter;
 
   /** @throws StoreFailure */
-  constructor(file: string, cargo: Cargo) {
+  constructor(file: string, cargo: TransferMetadata) {
     super(file);
     this.#cargo = cargo;
     this.#counts = new AccessCounts(this.database);
@@ -111,7 +111,7 @@ export class SqliteTarget extends SqliteCarrier implements TargetCarrier {
     this.database.exec(`PRAGMA wal_autocheckpoint = ${CHECKPOINT_PAGES}`);
   }
 
-  remove(table: Table, keys: readonly Key[]): Promise<void> {
+  remove(table: Table, keys: readonly RowKey[]): Promise<void> {
     return this.write(() => {
       for (const key of keys) this.#remove(table, key);
     });
@@ -128,7 +128,7 @@ export class SqliteTarget extends SqliteCarrier implements TargetCarrier {
     }
   }
 
-  async finish(): Promise<void> {
+  async commitMetadata(): Promise<void> {
     const { records, highestSeq } = this.#cargo;
     const { keyCheck, createdAt, seenAt, head } = records;
     await this.write(() => {
@@ -146,7 +146,7 @@ export class SqliteTarget extends SqliteCarrier implements TargetCarrier {
     super.close();
   }
 
-  #remove({ name, key: columns }: Table, key: Key): void {
+  #remove({ name, key: columns }: Table, key: RowKey): void {
     if (name === 'credentials') {
       const [row] = this.select('SELECT id FROM credentials WHERE path = ?', key);
       if (row !== undefined) this.#credentials.remove(toId(row['id']));
@@ -184,7 +184,7 @@ export class SqliteTarget extends SqliteCarrier implements TargetCarrier {
   }
 
   /** Of which a new credential takes up to where it is counted. */
-  #asBatch(): Batch {
+  #asBatch(): WriteSet {
     const head = { seq: this.#cargo.highestSeq, hmac: '', mac: '', epoch: 0 };
     return { entries: [], head, changes: [], accesses: new Map() };
   }

@@ -55,7 +55,7 @@ export class WalSync {
    * Resolves when all that is written now is on disk; `newest` is the newest entry of it, if it has one.
    * @throws StoreFailure `broken`, then and ever after
    */
-  after(newest?: Pick<LastEntry, 'seq' | 'hmac'>): Promise<void> {
+  flush(newest?: Pick<LastEntry, 'seq' | 'hmac'>): Promise<void> {
     if (newest !== undefined) this.#newest = newest;
     if (this.#failure !== null) return Promise.reject(this.#failure);
     if (this.#running === null) return this.#begin();
@@ -65,13 +65,13 @@ export class WalSync {
   }
 
   /** Resolves when nothing that is written waits for the disk any more. @throws as `after` */
-  settled(): Promise<void> {
+  idle(): Promise<void> {
     if (this.#failure !== null) return Promise.reject(this.#failure);
     return this.#next ?? this.#running ?? Promise.resolve();
   }
 
   async close(): Promise<void> {
-    await this.settled().catch(() => undefined);
+    await this.idle().catch(() => undefined);
     await closeFile(this.#descriptor);
   }
 

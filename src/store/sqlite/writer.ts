@@ -1,8 +1,8 @@
 /** Writing a turn's batch in one transaction. */
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import type { CredentialId } from '../../core/names.ts';
-import type { Batch, StoredChange } from '../store.ts';
-import type { AccessCounts, CountNumber } from './access-counts.ts';
+import type { StoredChange, WriteSet } from '../store.ts';
+import type { AccessCounts, CountRowId } from './access-counts.ts';
 import { CredentialWriter } from './credential-writer.ts';
 import { inTransaction } from './database.ts';
 import { LeaseSpanWriter } from './lease-blocks.ts';
@@ -28,7 +28,7 @@ export class BatchWriter {
   }
 
   /** All or nothing; written when it returns, and not yet synced. `numbers`: of credentials that the turn loaded. */
-  commit(batch: Batch, numbers: ReadonlyMap<CredentialId, CountNumber>): void {
+  commit(batch: WriteSet, numbers: ReadonlyMap<CredentialId, CountRowId>): void {
     try {
       const added = inTransaction(this.#database, () => this.#write(batch, numbers));
       this.#counts.committed(added, batch.head.seq);
@@ -38,7 +38,7 @@ export class BatchWriter {
     }
   }
 
-  #write(batch: Batch, numbers: ReadonlyMap<CredentialId, CountNumber>): [CountNumber, number][] {
+  #write(batch: WriteSet, numbers: ReadonlyMap<CredentialId, CountRowId>): [CountRowId, number][] {
     const { entries, head, changes, accesses } = batch;
     const countedThroughSeq = this.#counts.step();
     const added = this.#countable(accesses, numbers);
@@ -75,17 +75,17 @@ export class BatchWriter {
   /** Accesses of credentials that have a row of counts: those that are made in this batch get theirs with them. */
   #countable(
     accesses: ReadonlyMap<CredentialId, number>,
-    numbers: ReadonlyMap<CredentialId, CountNumber>,
-  ): [CountNumber, number][] {
-    const added: [CountNumber, number][] = [];
+    numbers: ReadonlyMap<CredentialId, CountRowId>,
+  ): [CountRowId, number][] {
+    const added: [CountRowId, number][] = [];
     for (const [id, count] of accesses) {
-      const number = numbers.get(id) ?? this.#credentials.numberOf(id);
+      const number = numbers.get(id) ?? this.#credentials.countRowOf(id);
       if (number !== null) added.push([number, count]);
     }
     return added;
   }
 
-  #apply(change: StoredChange, batch: Batch): void {
+  #apply(change: StoredChange, batch: WriteSet): void {
     switch (change.kind) {
       case 'putAgent': {
         const { id, name, description, publicKey, registeredAt, mac } = change.agent;

@@ -10,7 +10,7 @@ const NEVER = new AbortController().signal;
  * Decides whether the caller may, and leaves the work, which ends soon after its signal, to be begun by whoever wants the
  * answer. @throws ACCESS_DENIED, UNAUTHENTICATED, SESSION_EXPIRED, UNAVAILABLE
  */
-export async function admitVerification(
+export async function authorizeVerification(
   vault: Vault,
   context: Context,
 ): Promise<(signal: AbortSignal) => Promise<Verification>> {
@@ -20,7 +20,7 @@ export async function admitVerification(
 
 /** Verifies for a caller who stays. @throws as `admitVerification` */
 export async function verifyLog(vault: Vault, context: Context): Promise<Verification> {
-  const verify = await admitVerification(vault, context);
+  const verify = await authorizeVerification(vault, context);
   return verify(NEVER);
 }
 

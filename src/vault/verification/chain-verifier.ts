@@ -1,17 +1,17 @@
 /** The check of the chain itself, entry by entry. `scripts/verify_audit.py` does the same without the service. */
 import type { AuditEntry } from '../../core/audit.ts';
-import { CHAIN_START, type ChainPoint, isHeadAuthentic, linkEntry } from '../../crypto/chain.ts';
+import { CHAIN_START, type ChainPoint, entryMac, isHeadAuthentic } from '../../crypto/chain.ts';
 import type { VaultKeys } from '../../crypto/keys.ts';
 import type { Head } from '../../store/store.ts';
 
-export interface Break {
+export interface ChainBreak {
   readonly entry: number;
   readonly timestamp: string | null;
-  readonly why: string;
+  readonly reason: string;
 }
 
 /** Follows the chain from a point on: each entry holds the link to the one before, so that ranges are checked apart. */
-export class ChainCheck {
+export class ChainVerifier {
   readonly #keys: Pick<VaultKeys, 'audit'>;
   #point: ChainPoint;
 
@@ -25,42 +25,46 @@ export class ChainCheck {
   }
 
   /** The break that this entry shows, or null. Entries come in the order of the log. */
-  next(entry: AuditEntry): Break | null {
+  next(entry: AuditEntry): ChainBreak | null {
     const { seq, hmac, timestamp } = this.#point;
     const expected = seq + 1;
-    const broken = (why: string): Break => ({ entry: expected, timestamp: entry.timestamp, why });
+    const broken = (reason: string): ChainBreak => ({ entry: expected, timestamp: entry.timestamp, reason });
     if (entry.seq !== expected) return broken('the entry is missing');
     if (timestamp !== null && entry.timestamp < timestamp) return broken('its time is before that of the entry before');
-    if (linkEntry(this.#keys.audit, hmac, entry) !== entry.hmac) return broken('its content or its link was altered');
+    if (entryMac(this.#keys.audit, hmac, entry) !== entry.hmac) return broken('its content or its link was altered');
     this.#point = entry;
     return null;
   }
 }
 
 /** The break where an entry has a sequence number below 1. Every such entry is forged: the service counts from 1. */
-export const BEFORE_FIRST: Break = { entry: 0, timestamp: null, why: 'the log has an entry before the first one' };
+export const BEFORE_FIRST: ChainBreak = {
+  entry: 0,
+  timestamp: null,
+  reason: 'the log has an entry before the first one',
+};
 
 /** The one nearer to the beginning. */
-export function firstOf(a: Break | null, b: Break): Break {
+export function earlierBreak(a: ChainBreak | null, b: ChainBreak): ChainBreak {
   return a === null || b.entry < a.entry ? b : a;
 }
 
 /**
  * Holds the end of the chain against the head record. `beyondHead` is the time of the entry behind the head's, if there is one.
  */
-export function checkEnd(
+export function verifyHead(
   keys: Pick<VaultKeys, 'audit'>,
   end: ChainPoint,
   head: Head | null,
   beyondHead: string | null,
-): Break | null {
-  const behind = (why: string): Break => ({ entry: end.seq + 1, timestamp: end.timestamp, why });
+): ChainBreak | null {
+  const behind = (reason: string): ChainBreak => ({ entry: end.seq + 1, timestamp: end.timestamp, reason });
   if (head === null) return behind('the head record is missing');
   if (!isHeadAuthentic(keys.audit, head)) return behind('the head record is not authentic');
   if (head.seq > end.seq) return behind('the entry is missing: the end of the log was cut off');
   if (head.seq < end.seq) {
-    return { entry: head.seq + 1, timestamp: beyondHead, why: 'the head record does not know the entry' };
+    return { entry: head.seq + 1, timestamp: beyondHead, reason: 'the head record does not know the entry' };
   }
   if (head.hmac === end.hmac) return null;
-  return { entry: end.seq, timestamp: end.timestamp, why: 'the head record links to another entry' };
+  return { entry: end.seq, timestamp: end.timestamp, reason: 'the head record links to another entry' };
 }

@@ -8,50 +8,50 @@ import { Worker } from 'node:worker_threads';
 import type { ChainPoint } from '../../crypto/chain.ts';
 import { exportAuditKey, type VaultKeys } from '../../crypto/keys.ts';
 import type { Store } from '../../store/store.ts';
-import { type Break, firstOf } from './chain-verifier.ts';
-import { RANGE_ENTRIES, RangeShare } from './work-queue.ts';
+import { type ChainBreak, earlierBreak } from './chain-verifier.ts';
+import { RANGE_ENTRIES, WorkQueue } from './work-queue.ts';
 import type { Findings, RangesTask } from './worker.ts';
 
 const MAX_THREADS = 4;
 /** A step's entries die young: a larger nursery would only be more memory. */
-const NURSERY_MB = 8;
+const YOUNG_GENERATION_MB = 8;
 /** How often it is looked whether there are callers … */
-const LOOK_MS = 20;
+const LOAD_INTERVAL_MS = 20;
 /** … that is, whether the service's own thread is in use for more than this share of the time. */
-const BUSY = 0.1;
+const BUSY_UTILIZATION = 0.1;
 
 /**
  * The first break of the log up to `lastSeq`, or its end. `watch` is given what tells how many entries were checked so far.
  * Every thread has ended when this settles. @throws the signal's reason; what a thread throws
  */
-export async function followInThreads(
+export async function verifyInParallel(
   { store, keys }: { readonly store: Store; readonly keys: VaultKeys },
   lastSeq: number,
   signal: AbortSignal,
   watch: (checked: () => number) => void,
-): Promise<ChainPoint | Break> {
-  const share = new RangeShare(lastSeq);
+): Promise<ChainPoint | ChainBreak> {
+  const share = new WorkQueue(lastSeq);
   watch(() => share.checked);
-  const end = (): void => share.end();
+  const end = (): void => share.cancel();
   signal.addEventListener('abort', end, { once: true });
   const task: RangesTask = { log: store.logLocation, auditKey: exportAuditKey(keys), lastSeq, shared: share.numbers };
   const threads = Array.from({ length: countThreads(lastSeq) }, () =>
     checkInThread(task).catch((error: unknown) => {
-      share.end();
+      share.cancel();
       throw error;
     }),
   );
-  const looking = lookForCallers((isBusy) => share.setBusy(isBusy));
+  const looking = watchLoad((isBusy) => share.setBusy(isBusy));
   const ended = await Promise.allSettled(threads);
   clearInterval(looking);
   signal.removeEventListener('abort', end);
   signal.throwIfAborted();
-  let broken: Break | null = null;
+  let broken: ChainBreak | null = null;
   let last: ChainPoint | null = null;
   for (const thread of ended) {
     if (thread.status === 'rejected') throw thread.reason;
     const { broken: its, end: point } = thread.value;
-    if (its !== null) broken = firstOf(broken, its);
+    if (its !== null) broken = earlierBreak(broken, its);
     if (point !== null && point.seq > (last?.seq ?? 0)) last = point;
   }
   if (broken !== null) {
@@ -63,13 +63,13 @@ export async function followInThreads(
   return last;
 }
 
-function lookForCallers(tell: (areThere: boolean) => void): NodeJS.Timeout {
+function watchLoad(tell: (areThere: boolean) => void): NodeJS.Timeout {
   let before = performance.eventLoopUtilization();
   return setInterval(() => {
     const now = performance.eventLoopUtilization();
-    tell(performance.eventLoopUtilization(now, before).utilization > BUSY);
+    tell(performance.eventLoopUtilization(now, before).utilization > BUSY_UTILIZATION);
     before = now;
-  }, LOOK_MS);
+  }, LOAD_INTERVAL_MS);
 }
 
 function countThreads(lastSeq: number): number {
@@ -84,7 +84,7 @@ function checkInThread(task: RangesTask): Promise<Findings> {
     let failure: unknown = null;
     const worker = new Worker(new URL(`./worker${extname(import.meta.url)}`, import.meta.url), {
       workerData: task,
-      resourceLimits: { maxYoungGenerationSizeMb: NURSERY_MB },
+      resourceLimits: { maxYoungGenerationSizeMb: YOUNG_GENERATION_MB },
     });
     worker.once('message', (found: Findings) => {
       findings = found;

@@ -1,10 +1,10 @@
 /** Reading all of the log, a step at a time, while the service goes on. */
 import type { AuditEntry } from '../../core/audit.ts';
 import type { Store } from '../../store/store.ts';
-import { breathe } from '../paging.ts';
+import { yieldToEventLoop } from '../paging.ts';
 
 /** Oldest first, up to and with `lastSeq`. */
-export async function* readInSteps(
+export async function* scanEntries(
   store: Store,
   lastSeq: number,
   stepRows: number,
@@ -16,6 +16,6 @@ export async function* readInSteps(
     if (last === undefined) return;
     yield rows;
     next = last.seq + 1;
-    await breathe();
+    await yieldToEventLoop();
   }
 }

@@ -11,11 +11,11 @@
 import type { ChainPoint } from '../../crypto/chain.ts';
 import type { VaultKeys } from '../../crypto/keys.ts';
 import type { Clock } from '../../ledger/clock.ts';
-import { Rounds } from '../../ledger/single-flight.ts';
+import { SingleFlight } from '../../ledger/single-flight.ts';
 import type { Store } from '../../store/store.ts';
-import { BEFORE_FIRST, type Break, ChainCheck, checkEnd } from './chain-verifier.ts';
-import { followInThreads } from './pool.ts';
-import { readInSteps } from './scan-entries.ts';
+import { BEFORE_FIRST, type ChainBreak, ChainVerifier, verifyHead } from './chain-verifier.ts';
+import { verifyInParallel } from './pool.ts';
+import { scanEntries } from './scan-entries.ts';
 
 export type Verification =
   | {
@@ -28,7 +28,7 @@ export type Verification =
       readonly isValid: false;
       readonly breakAtEntry: number;
       readonly breakAtTimestamp: string | null;
-      readonly why: string;
+      readonly reason: string;
     };
 
 /** Of a verification that runs. */
@@ -53,18 +53,18 @@ export interface VerifierParts {
 
 export class Verifier {
   readonly #parts: VerifierParts;
-  readonly #rounds: Rounds<Verification>;
+  readonly #rounds: SingleFlight<Verification>;
   #running: { readonly entriesTotal: number; readonly startedAt: number } | null = null;
   #checked: () => number = () => 0;
 
   constructor(parts: VerifierParts) {
     this.#parts = parts;
-    this.#rounds = new Rounds((signal) => this.#verify(signal));
+    this.#rounds = new SingleFlight((signal) => this.#verify(signal));
   }
 
   /** Of the log as it stands when a round begins after this; ends soon after the signal. @throws the signal's reason */
   verify(signal: AbortSignal): Promise<Verification> {
-    return this.#rounds.ask(signal);
+    return this.#rounds.run(signal);
   }
 
   /** Null where nothing is verified now. */
@@ -81,9 +81,9 @@ export class Verifier {
       // With none before 1, none missing up to the last and each number used once, the count is the last number.
       if (await store.hasEntryBeforeFirst()) return toVerification(BEFORE_FIRST);
       const followed = await this.#follow(lastSeq, signal);
-      if ('why' in followed) return toVerification(followed);
+      if ('reason' in followed) return toVerification(followed);
       const beyondHead = head !== null && head.seq < followed.seq ? await this.#timestampAt(head.seq + 1) : null;
-      const broken = checkEnd(keys, followed, head, beyondHead);
+      const broken = verifyHead(keys, followed, head, beyondHead);
       if (broken !== null) return toVerification(broken);
       const firstEntry = await this.#timestampAt(1);
       return { isValid: true, entries: followed.seq, firstEntry, lastEntry: followed.timestamp };
@@ -93,17 +93,17 @@ export class Verifier {
     }
   }
 
-  #follow(lastSeq: number, signal: AbortSignal): Promise<ChainPoint | Break> {
+  #follow(lastSeq: number, signal: AbortSignal): Promise<ChainPoint | ChainBreak> {
     if (lastSeq < WORTH_A_THREAD) return this.#followHere(lastSeq, signal);
-    return followInThreads(this.#parts, lastSeq, signal, (checked) => {
+    return verifyInParallel(this.#parts, lastSeq, signal, (checked) => {
       this.#checked = checked;
     });
   }
 
-  async #followHere(lastSeq: number, signal: AbortSignal): Promise<ChainPoint | Break> {
-    const check = new ChainCheck(this.#parts.keys);
+  async #followHere(lastSeq: number, signal: AbortSignal): Promise<ChainPoint | ChainBreak> {
+    const check = new ChainVerifier(this.#parts.keys);
     this.#checked = () => check.point.seq;
-    for await (const entries of readInSteps(this.#parts.store, lastSeq, STEP_ENTRIES)) {
+    for await (const entries of scanEntries(this.#parts.store, lastSeq, STEP_ENTRIES)) {
       signal.throwIfAborted();
       for (const entry of entries) {
         const broken = check.next(entry);
@@ -119,6 +119,6 @@ export class Verifier {
   }
 }
 
-function toVerification({ entry, timestamp, why }: Break): Verification {
-  return { isValid: false, breakAtEntry: entry, breakAtTimestamp: timestamp, why };
+function toVerification({ entry, timestamp, reason }: ChainBreak): Verification {
+  return { isValid: false, breakAtEntry: entry, breakAtTimestamp: timestamp, reason };
 }

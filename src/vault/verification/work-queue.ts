@@ -9,7 +9,7 @@ export const RANGE_ENTRIES = 10_000;
 export const STEP_ENTRIES = 1000;
 
 /** How much longer than it worked a thread rests after a step while the service has callers. */
-const REST = 6;
+const THROTTLE_FACTOR = 6;
 
 const [RANGES_TAKEN, STEPS_DONE, IS_OVER, IS_BUSY, IS_CLOSED] = [0, 1, 2, 3, 4] as const;
 const NUMBERS = 5;
@@ -19,7 +19,7 @@ export interface Range {
   readonly toSeq: number;
 }
 
-export class RangeShare {
+export class WorkQueue {
   /** To be handed to a thread, which makes its own share of it. */
   readonly numbers: Int32Array<SharedArrayBuffer>;
   readonly #lastSeq: number;
@@ -40,13 +40,13 @@ export class RangeShare {
   }
 
   /** What is behind matters no more, since something before it is broken: nobody takes another range. */
-  close(): void {
+  stopTaking(): void {
     // WHY not by the number of ranges: a row that somebody put in may have an ordinal that no counter can reach.
     Atomics.store(this.numbers, IS_CLOSED, 1);
   }
 
   /** Nobody wants to know any more: whoever checks a range leaves it. */
-  end(): void {
+  cancel(): void {
     Atomics.store(this.numbers, IS_OVER, 1);
     this.setBusy(false);
   }
@@ -66,8 +66,8 @@ export class RangeShare {
   }
 
   /** After a step that took so long. WHY not priority alone: what a thread has in the caches and the locks it holds, it keeps. */
-  rest(stepMs: number): void {
-    Atomics.wait(this.numbers, IS_BUSY, 1, stepMs * REST);
+  throttle(stepMs: number): void {
+    Atomics.wait(this.numbers, IS_BUSY, 1, stepMs * THROTTLE_FACTOR);
   }
 
   /** Entries checked so far, to a step. */

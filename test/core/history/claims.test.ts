@@ -85,7 +85,8 @@ always(
       const name = entry?.resource.replace('agent:', '') ?? '';
       if (isAllowed(each, 'agent.register')) registered.add(name);
       if (isAllowed(each, 'auth.verify')) sessions.set(ask.fresh, name);
-      if (isAllowed(each, 'session.end') && authentication.kind === 'session') sessions.delete(authentication.tokenHash);
+      if (isAllowed(each, 'session.end') && authentication.kind === 'session')
+        sessions.delete(authentication.tokenHash);
       if (!isAllowed(each, 'agent.deregister')) continue;
       registered.delete(name);
       for (const [token, agent] of sessions) if (agent === name) sessions.delete(token);
@@ -143,8 +144,9 @@ always('an agent never sees, renews or revokes another’s lease', ({ happened, 
   for (const { ask, changes, code, reply } of happened) {
     const { authentication, command } = ask;
     if (authentication.kind === 'admin' || !('by' in command)) continue;
-    const owner = happened.find((each) => each.ask.fresh === authentication.tokenHash && each.ask.command.kind === 'verify')
-      ?.ask.checked?.agentId;
+    const owner = happened.find(
+      (each) => each.ask.fresh === authentication.tokenHash && each.ask.command.kind === 'verify',
+    )?.ask.checked?.agentId;
     for (const change of changes) {
       if (change.kind === 'renewLease' || change.kind === 'revokeLease') assert.equal(holders.get(change.id), owner);
       if (change.kind === 'addLease') assert.equal(change.lease.agentId, owner);

@@ -2,7 +2,7 @@
 import type { Agent } from '../../../src/core/agent.ts';
 import type { EntryDraft } from '../../../src/core/audit.ts';
 import type { Credential } from '../../../src/core/credential.ts';
-import { isWithinRetention, type Lease, type BulkRevocation, statusOf } from '../../../src/core/lease.ts';
+import { type BulkRevocation, isWithinRetention, type Lease, statusOf } from '../../../src/core/lease.ts';
 import type { Outcome } from '../../../src/core/operation.ts';
 import type { Metadata } from '../../../src/core/operations/credentials.ts';
 import type { Simulated } from '../../../src/core/operations/policies.ts';

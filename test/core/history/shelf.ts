@@ -1,10 +1,10 @@
 /** What a store does, in arrays: keeps rows, and finds what a turn's keys name. Nothing is decided here. */
 import type { Session } from '../../../src/core/agent.ts';
-import { type ReadSet, LoadedRows } from '../../../src/core/batch-state.ts';
+import { LoadedRows, type ReadSet } from '../../../src/core/batch-state.ts';
 import type { Change } from '../../../src/core/change.ts';
 import type { CountedCredential, CredentialVersion } from '../../../src/core/credential.ts';
 import type { IdempotencyRecord } from '../../../src/core/idempotency.ts';
-import { type Lease, applyRevocation, type BulkRevocation } from '../../../src/core/lease.ts';
+import { applyRevocation, type BulkRevocation, type Lease } from '../../../src/core/lease.ts';
 import type { ChallengeId, CredentialId } from '../../../src/core/names.ts';
 import type { Operation } from '../../../src/core/operation.ts';
 

@@ -4,7 +4,7 @@
  */
 import type { Authentication } from '../../../src/core/agent.ts';
 import type { EntryDraft } from '../../../src/core/audit.ts';
-import { type VaultSettings, BatchState } from '../../../src/core/batch-state.ts';
+import { BatchState, type VaultSettings } from '../../../src/core/batch-state.ts';
 import type { Change } from '../../../src/core/change.ts';
 import { ControlState } from '../../../src/core/control.ts';
 import type { AgentId, AgentName, ChallengeId, LeaseId, TokenHash } from '../../../src/core/names.ts';
