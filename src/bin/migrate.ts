@@ -2,9 +2,9 @@
 
 import { StartupError, UsageError } from '../platform/errors.ts';
 import { ignore, readIgnored, stopSignals } from '../platform/inherited-signals.ts';
-import { isRefusal, move } from '../server/migrate.ts';
-import { MOVE_HELP, readMove } from '../server/migrate-options.ts';
-import { farewell, reporter } from '../server/migrate-report.ts';
+import { isRefusal, migrate } from '../server/migrate.ts';
+import { MOVE_HELP, readMigrationRequest } from '../server/migrate-options.ts';
+import { formatSummary, reporter } from '../server/migrate-report.ts';
 
 const say = (line: string): void => void process.stderr.write(`${line}\n`);
 
@@ -18,13 +18,13 @@ for (const signal of stopSignals(ignored)) {
   process.on(signal, () => interruption.abort(new StartupError('Interrupted. Run the same again: it goes on.')));
 }
 try {
-  const called = readMove(process.argv.slice(2), process.env);
+  const called = readMigrationRequest(process.argv.slice(2), process.env);
   if (called === null) process.stdout.write(MOVE_HELP);
   else {
     for (const warning of called.warnings) say(`WARNING  ${warning}`);
     const { signal } = interruption;
-    const moved = await move(called.order, { signal, say, progress: reporter(say) });
-    process.stdout.write(farewell(called.order, moved));
+    const moved = await migrate(called.order, { signal, say, progress: reporter(say) });
+    process.stdout.write(formatSummary(called.order, moved));
   }
 } catch (error) {
   if (!(error instanceof UsageError || isRefusal(error))) throw error;

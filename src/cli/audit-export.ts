@@ -11,7 +11,7 @@ import { errnoSuffix } from '../platform/errno.ts';
 import { UsageError } from '../platform/errors.ts';
 import type { Invocation } from './command.ts';
 import { startProgress } from './progress.ts';
-import { say } from './terminal.ts';
+import { printNotice } from './terminal.ts';
 
 const NEWLINE = 10;
 
@@ -56,7 +56,7 @@ export async function exportLog(invocation: Invocation, vault: Leasehold): Promi
   } finally {
     progress.end();
   }
-  if (out !== null) say(terminal, `Wrote ${entries} entries to ${out}.`);
+  if (out !== null) printNotice(terminal, `Wrote ${entries} entries to ${out}.`);
 }
 
 async function makeFile(path: string): Promise<FileHandle> {

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { MOST_ON_A_PAGE } from '../client/api-client.ts';
 import type { AuditEntry, AuditFilter, Leasehold } from '../client/leasehold.ts';
 import type { Invocation } from './command.ts';
-import { assertRising } from './entry-order.ts';
+import { assertIncreasing } from './entry-order.ts';
 import { toCell } from './output/cells.ts';
 import { toHeading } from './output/table.ts';
 
@@ -19,7 +19,7 @@ export async function followLog(
   const { signal } = invocation;
   const { data } = await vault.audit.list({ ...filter, limit: Math.min(last, MOST_ON_A_PAGE) }, { signal });
   let seen = data.toReversed();
-  assertRising(seen);
+  assertIncreasing(seen);
   printHeadings(invocation);
   for (const entry of seen) await print(invocation, entry);
   // Times never fall along the log: from the last one's on, those that were seen are left out.
@@ -47,7 +47,7 @@ async function next(vault: Leasehold, filter: AuditFilter, from: AuditEntry | nu
   for (let offset = 0; found.length < MOST_ON_A_PAGE; offset += MOST_ON_A_PAGE) {
     const page = { ...filter, ...since, order: 'asc' as const, limit: MOST_ON_A_PAGE, offset };
     const { data } = await vault.audit.list(page, { signal });
-    assertRising(data, last);
+    assertIncreasing(data, last);
     last = data.at(-1)?.seq ?? last;
     found.push(...data.filter(({ seq }) => seq > (from?.seq ?? 0)));
     if (data.length < MOST_ON_A_PAGE) break;

@@ -46,14 +46,14 @@ const MAX_CA_BYTES = 1024 * 1024;
 /** @throws UsageError */
 function readCa({ caFile }: Settings): string | null {
   if (caFile === null) return null;
-  const { value: file, by } = caFile;
+  const { value: file, source } = caFile;
   try {
     const found = statSync(file);
     if (found.isFile() && found.size <= MAX_CA_BYTES) return readFileSync(file, 'latin1');
   } catch (error) {
-    throw new UsageError(`${by}: ${file} cannot be read${errnoSuffix(error)}`);
+    throw new UsageError(`${source}: ${file} cannot be read${errnoSuffix(error)}`);
   }
-  throw new UsageError(`${by}: ${file} must be a file of at most 1 MiB`);
+  throw new UsageError(`${source}: ${file} must be a file of at most 1 MiB`);
 }
 
 /** As the command calls it, by where it is from. */
@@ -61,7 +61,12 @@ function wordOption(
   { message, option }: LeaseholdError,
   { address, identity, timeoutSeconds, caFile }: Settings,
 ): string {
-  const from = { address: address.by, token: identity.by, timeoutMs: timeoutSeconds.by, ca: caFile?.by };
+  const from = {
+    address: address.source,
+    token: identity.source,
+    timeoutMs: timeoutSeconds.source,
+    ca: caFile?.source,
+  };
   const found = Object.entries(from).find(([name]) => name === option);
   if (found === undefined) return message;
   const rule = message.slice(`${option}: `.length);

@@ -3,7 +3,7 @@ import { LeaseholdError } from '../client/errors.ts';
 import type { AuditEntry } from '../client/types.ts';
 
 /** Oldest first, from behind that number on. @throws LeaseholdError BAD_ANSWER */
-export function assertRising(entries: readonly AuditEntry[], behind = 0): void {
+export function assertIncreasing(entries: readonly AuditEntry[], behind = 0): void {
   let last = behind;
   for (const { seq } of entries) {
     if (seq <= last) throw new LeaseholdError('BAD_ANSWER', 'the entries of the log are not in their order');

@@ -16,7 +16,7 @@ export class ErrorWithHint extends Error {
 }
 
 /** Does what is asked; of a denial it also says why, as the service sees it, and who can change it. @throws Hinted, LeaseholdError */
-export async function withWayThere<T>(
+export async function withDenialHint<T>(
   { settings, connect, signal }: Invocation,
   { action, path }: { readonly action: string; readonly path: string },
   work: Promise<T>,

@@ -12,7 +12,7 @@ interface Found {
 }
 
 /** What other tools call it. Where several of ours are named, the first that there is is meant. */
-const ELSEWHERE: Readonly<Record<string, readonly string[]>> = {
+const ALIASES: Readonly<Record<string, readonly string[]>> = {
   add: ['add', 'put'],
   create: ['add', 'put'],
   new: ['add', 'put'],
@@ -78,7 +78,7 @@ export function find(words: readonly string[], commands: readonly Command[]): Fo
 }
 
 function meant(word: string, known: readonly string[]): string {
-  const elsewhere = Object.hasOwn(ELSEWHERE, word) ? ELSEWHERE[word] : undefined;
+  const elsewhere = Object.hasOwn(ALIASES, word) ? ALIASES[word] : undefined;
   const near = elsewhere?.find((name) => known.includes(name)) ?? nearest(word, known);
   return near === null ? '' : `; did you mean \`${near}\`?`;
 }

@@ -57,7 +57,7 @@ function assertCaller({ address, dataDir, identity, unreadFile }: Settings, term
   }
   if (who.kind !== 'nobody') return;
   throw new UsageError(
-    `Not logged in to ${address.value} (${address.by}). Use --agent NAME, --token-file FILE, or run \`leasehold login\``,
+    `Not logged in to ${address.value} (${address.source}). Use --agent NAME, --token-file FILE, or run \`leasehold login\``,
     vaultHint(terminal, address) ?? `A service on this machine would have its data directory in ${dataDir.value}.`,
   );
 }

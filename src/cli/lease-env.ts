@@ -1,17 +1,17 @@
 /** The service as what lends values to programs and files, and the words for what it refuses. */
 import { LeaseholdError } from '../client/errors.ts';
 import type { Leasehold } from '../client/leasehold.ts';
-import type { Lender, Refused } from '../run/leases.ts';
+import type { LeaseClient, Refused } from '../run/leases.ts';
 import type { Invocation } from './command.ts';
-import { ErrorWithHint, withWayThere } from './explain-denial.ts';
-import { say } from './terminal.ts';
+import { ErrorWithHint, withDenialHint } from './explain-denial.ts';
+import { printNotice } from './terminal.ts';
 
-export function lenderOf(invocation: Invocation, vault: Leasehold | null): Lender {
+export function lenderOf(invocation: Invocation, vault: Leasehold | null): LeaseClient {
   if (vault === null)
     return { retrieve: () => Promise.reject(new Error('nothing was wanted')), revoke: () => Promise.resolve() };
   return {
     retrieve: (path, options) =>
-      withWayThere(invocation, { action: 'retrieve', path }, vault.credentials.retrieve(path, options)),
+      withDenialHint(invocation, { action: 'retrieve', path }, vault.credentials.retrieve(path, options)),
     revoke: (leaseId, options) => vault.leases.revoke(leaseId, options),
   };
 }
@@ -22,7 +22,7 @@ export function tellRefusals({ terminal }: Invocation, refused: readonly Refused
   for (const error of errors.slice(0, -1)) {
     const known = error instanceof ErrorWithHint ? error.error : error;
     if (known instanceof LeaseholdError)
-      say(terminal, `leasehold: ${known.message.replace(/\.$/, '')} (${known.code}).`);
+      printNotice(terminal, `leasehold: ${known.message.replace(/\.$/, '')} (${known.code}).`);
   }
   return errors.at(-1);
 }

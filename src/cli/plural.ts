@@ -21,6 +21,6 @@ export function toInstant(text: string, field: string, now: number = Date.now())
 }
 
 /** `1 lease`, `2 leases`. */
-export function counted(count: number, noun: string): string {
+export function pluralize(count: number, noun: string): string {
   return `${count} ${noun}${count === 1 ? '' : 's'}`;
 }

@@ -6,9 +6,9 @@ import { ApiError } from '../core/errors.ts';
 import { StartupError, UsageError } from '../platform/errors.ts';
 import { Cancelled, EXIT, RemoteError } from './errors.ts';
 import { ErrorWithHint } from './explain-denial.ts';
-import { harmless } from './output/cells.ts';
+import { escapeControls } from './output/cells.ts';
 import { type Identity, mayBeAdministrator, type Settings } from './settings/settings.ts';
-import { hasColours, say, type Terminal } from './terminal.ts';
+import { hasColours, printNotice, type Terminal } from './terminal.ts';
 
 /** What the message is about, and where it is printed. */
 interface Told {
@@ -23,7 +23,7 @@ export function fail(told: Told, error: unknown, settings: Settings | null): num
   if (error instanceof Cancelled) return tell(terminal, toLine(error.message), null, error.exitCode);
   // Mistakes are worded here, and there may be several: a line each.
   if (error instanceof UsageError) {
-    return tell(terminal, toSentence(error.message).split('\n').map(harmless).join('\n'), error.hint, EXIT.USAGE);
+    return tell(terminal, toSentence(error.message).split('\n').map(escapeControls).join('\n'), error.hint, EXIT.USAGE);
   }
   // The grammar of names and paths is the service's own: what breaks it is found before any call.
   if (error instanceof ApiError || error instanceof StartupError)
@@ -49,12 +49,12 @@ function isOfSystem(error: unknown): error is NodeJS.ErrnoException {
 function tell(terminal: Terminal, message: string, hint: string | null, code: number): number {
   const name = hasColours(terminal, terminal.stderr) ? styleText(['red', 'bold'], 'leasehold:') : 'leasehold:';
   terminal.stderr.write(`${name} ${message}\n`);
-  if (hint !== null) say(terminal, `  ${hint}`);
+  if (hint !== null) printNotice(terminal, `  ${hint}`);
   return code;
 }
 
 function toLine(message: string): string {
-  return harmless(toSentence(message));
+  return escapeControls(toSentence(message));
 }
 
 /** One stop at its end, and none before what stands in brackets. */
@@ -104,11 +104,11 @@ function hintFor({ code }: LeaseholdError, settings: Settings | null, { noun, te
     case 'BAD_ANSWER':
       return (
         vaultHint(terminal, settings?.address) ??
-        `The address is from ${settings?.address.by ?? 'nowhere'}. Does the service run there? leasehold doctor looks.`
+        `The address is from ${settings?.address.source ?? 'nowhere'}. Does the service run there? leasehold doctor looks.`
       );
     case 'BAD_CERTIFICATE':
       return settings?.caFile
-        ? `Only the authorities in ${settings.caFile.value} are trusted (${settings.caFile.by}).`
+        ? `Only the authorities in ${settings.caFile.value} are trusted (${settings.caFile.source}).`
         : 'If it is from a private authority, give its certificate: --ca-file FILE, or LEASEHOLD_CA_FILE.';
     case 'NOT_FOUND':
       return LISTS.get(noun) ?? 'leasehold list shows the credentials that you may list.';
@@ -127,11 +127,11 @@ function hintFor({ code }: LeaseholdError, settings: Settings | null, { noun, te
       }
       if (who?.kind === 'nobody') return 'Use --agent NAME, --token-file FILE, or run `leasehold login`.';
       if (isAdminToken(who)) {
-        return `The token came from ${identity?.by}. Each start of the service makes a new one; the current one is in daemon.token in its data directory.`;
+        return `The token came from ${identity?.source}. Each start of the service makes a new one; the current one is in daemon.token in its data directory.`;
       }
-      return `The token came from ${identity?.by}.`;
+      return `The token came from ${identity?.source}.`;
     case 'AUTH_FAILED':
-      return `The agent came from ${identity?.by}. leasehold agent show tells whether it is registered; --key-file gives another key.`;
+      return `The agent came from ${identity?.source}. leasehold agent show tells whether it is registered; --key-file gives another key.`;
     default:
       return null;
   }

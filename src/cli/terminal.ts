@@ -1,7 +1,7 @@
 /** The terminal that a command runs in: its streams, what it was given in the environment, and whether a person looks at it. */
 import type { Readable, Writable } from 'node:stream';
 import { EXIT } from './errors.ts';
-import { harmless } from './output/cells.ts';
+import { escapeControls } from './output/cells.ts';
 
 /** A reader that has seen enough, or a terminal that was closed, is no mistake of ours. */
 const GONE: ReadonlySet<string> = new Set(['EPIPE', 'EIO']);
@@ -42,7 +42,7 @@ function endWithoutOutput({ code = '' }: NodeJS.ErrnoException): void {
 }
 
 /** For a command that has to go on, and looks at the errors of standard output itself: one that began what it must end. */
-export function outliveOutput({ stdout }: Terminal): void {
+export function ignoreBrokenPipe({ stdout }: Terminal): void {
   stdout.on('error', () => undefined).off('error', endWithoutOutput);
 }
 
@@ -57,6 +57,6 @@ export function canAsk({ stdin, stderr }: Terminal): boolean {
 }
 
 /** For people, beside what the command prints; it may hold what others wrote, which must not steer a terminal. */
-export function say({ stderr }: Terminal, line: string): void {
-  stderr.write(`${harmless(line)}\n`);
+export function printNotice({ stderr }: Terminal, line: string): void {
+  stderr.write(`${escapeControls(line)}\n`);
 }

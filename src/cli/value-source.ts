@@ -20,7 +20,7 @@ type Origin =
   | { readonly kind: 'file'; readonly file: string };
 
 /** `from` is null where nothing was given. @throws UsageError for anything but `-` and `@FILE`, before anybody is asked */
-export function parseOrigin(from: string | null): Origin {
+export function parseValueSource(from: string | null): Origin {
   if (from === null) return { kind: 'typed' };
   if (from === '-') return { kind: 'piped' };
   if (from.startsWith('@')) return { kind: 'file', file: from.slice(1) };

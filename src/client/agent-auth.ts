@@ -1,11 +1,11 @@
 /** An agent that asks: it logs in when it has to, and again before its session ends or when that was ended. */
 import { Secret } from '../core/secret.ts';
-import { type Caller, NOBODY } from './auth-provider.ts';
+import { ANONYMOUS, type AuthProvider } from './auth-provider.ts';
 import { fromBase64, toBase64 } from './base64.ts';
 import { holdChallenge, holdSession } from './decoders.ts';
 import { LeaseholdError } from './errors.ts';
-import { End, guessLastingMs } from './expiry.ts';
-import { isPassing } from './retries.ts';
+import { Expiry, estimateDurationMs } from './expiry.ts';
+import { isTransient } from './retries.ts';
 import type { Signer } from './signers.ts';
 import type { Transport } from './transport.ts';
 import type { Session } from './types.ts';
@@ -15,10 +15,10 @@ const RENEWED_WITH_LEFT_MS = 60_000;
 
 interface Held {
   readonly session: Session;
-  readonly end: End;
+  readonly end: Expiry;
 }
 
-export class AgentCaller implements Caller {
+export class AgentAuth implements AuthProvider {
   readonly #transport: Transport;
   readonly #agent: string;
   readonly #signer: Signer;
@@ -39,17 +39,17 @@ export class AgentCaller implements Caller {
   /** The session, which is begun where there is none or it ends soon. @throws LeaseholdError */
   async session(signal: AbortSignal): Promise<Session> {
     const held = this.#held;
-    if (held !== null && held.end.left() > RENEWED_WITH_LEFT_MS) return held.session;
+    if (held !== null && held.end.remainingMs() > RENEWED_WITH_LEFT_MS) return held.session;
     try {
       return (await this.#share(signal)).session;
     } catch (error) {
       // The old one does for as long as it lasts.
-      if (held !== null && held === this.#held && held.end.left() > 0 && isPassing(error)) return held.session;
+      if (held !== null && held === this.#held && held.end.remainingMs() > 0 && isTransient(error)) return held.session;
       throw error;
     }
   }
 
-  isRenewed(refused: string): boolean {
+  invalidate(refused: string): boolean {
     if (this.#held?.session.session_id.reveal() === refused) this.#held = null;
     return true;
   }
@@ -57,7 +57,7 @@ export class AgentCaller implements Caller {
   /** The session that there is, also where it is being begun just now; null where there is none. */
   async current(): Promise<Session | null> {
     await this.#login?.catch(() => undefined);
-    return this.#held === null || this.#held.end.left() <= 0 ? null : this.#held.session;
+    return this.#held === null || this.#held.end.remainingMs() <= 0 ? null : this.#held.session;
   }
 
   /** Who leaves early leaves the login to those who stay. */
@@ -73,20 +73,20 @@ export class AgentCaller implements Caller {
     const agent_name = this.#agent;
     const { data: challenge } = await this.#transport.ask(
       { method: 'POST', path: '/auth/challenge', body: { agent_name }, repeats: 'freely' },
-      NOBODY,
+      ANONYMOUS,
       holdChallenge,
     );
     const { challenge_id, nonce } = challenge;
     const signature = toBase64(await this.#signer(toBytes(nonce)));
     const { data, asked, headers } = await this.#transport.ask(
       { method: 'POST', path: '/auth/verify', body: { challenge_id, agent_name, signature }, repeats: 'once' },
-      NOBODY,
+      ANONYMOUS,
       holdSession,
     );
     const { session_id, ...others } = data;
     this.#held = {
       session: { ...others, session_id: new Secret(session_id) },
-      end: new End(asked, guessLastingMs(others.expires_at, asked, headers.get('date'))),
+      end: new Expiry(asked, estimateDurationMs(others.expires_at, asked, headers.get('date'))),
     };
     return this.#held;
   }

@@ -1,5 +1,5 @@
 /** Calls on agents. SOURCE: interface 4.3; decisions, "Callers". */
-import type { CallOptions, Connection, ListAllOptions } from './api-client.ts';
+import type { ApiClient, CallOptions, ListAllOptions } from './api-client.ts';
 import { holdAgent, holdRegistered } from './decoders.ts';
 import type { Agent, AgentRequest, Page, PageFilter, RegisteredAgent } from './types.ts';
 import { toSegment } from './url-path.ts';
@@ -8,9 +8,9 @@ const AGENTS = '/api/v1/agents';
 const addressOf = (name: string): string => `${AGENTS}/${toSegment(name, 'name')}`;
 
 export class Agents {
-  readonly #connection: Connection;
+  readonly #connection: ApiClient;
 
-  constructor(connection: Connection) {
+  constructor(connection: ApiClient) {
     this.#connection = connection;
   }
 

@@ -1,8 +1,8 @@
 /** What every group of calls has: the way to the service, and who asks. */
-import type { Caller } from './auth-provider.ts';
+import type { AuthProvider } from './auth-provider.ts';
 import { type Hold, holdMeta, listOf } from './decoders.ts';
 import { LeaseholdError } from './errors.ts';
-import type { Answered, Transport, Wanted } from './transport.ts';
+import type { ApiResponse, RequestSpec, Transport } from './transport.ts';
 import type { Meta, Page } from './types.ts';
 
 /** Of every call. */
@@ -24,20 +24,20 @@ const LEAST_OF_A_ROW_BYTES = 50;
 /** Beside as many again as there were: leases come by thousands a second while their list is read. */
 const MOST_COMING_MEANWHILE = 100_000;
 
-export class Connection {
+export class ApiClient {
   readonly #transport: Transport;
-  readonly caller: Caller;
+  readonly caller: AuthProvider;
 
-  constructor(transport: Transport, caller: Caller) {
+  constructor(transport: Transport, caller: AuthProvider) {
     this.#transport = transport;
     this.caller = caller;
   }
 
-  ask<T>(wanted: Wanted, hold: Hold<T>): Promise<Answered<T>> {
+  ask<T>(wanted: RequestSpec, hold: Hold<T>): Promise<ApiResponse<T>> {
     return this.#transport.ask(wanted, this.caller, hold);
   }
 
-  stream(wanted: Wanted): Promise<Response> {
+  stream(wanted: RequestSpec): Promise<Response> {
     return this.#transport.stream(wanted, this.caller);
   }
 

@@ -1,5 +1,5 @@
 /** Calls on the audit log. SOURCE: interface 4.5; decisions, "Audit". */
-import type { CallOptions, Connection } from './api-client.ts';
+import type { ApiClient, CallOptions } from './api-client.ts';
 import { holdEntry, holdProgress, holdVerification } from './decoders.ts';
 import { LeaseholdError } from './errors.ts';
 import { readEntries } from './ndjson.ts';
@@ -17,9 +17,9 @@ export interface Export {
 }
 
 export class Audit {
-  readonly #connection: Connection;
+  readonly #connection: ApiClient;
 
-  constructor(connection: Connection) {
+  constructor(connection: ApiClient) {
     this.#connection = connection;
   }
 

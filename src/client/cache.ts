@@ -3,7 +3,7 @@
  * same lease, without a request and without an entry in the log. What was revoked meanwhile is seen when the lease is over, so that
  * whoever needs to know at once keeps it off, which is how it begins.
  */
-import { asking, type End } from './expiry.ts';
+import { type Expiry, now } from './expiry.ts';
 import type { Retrieved } from './types.ts';
 
 /** Near its end a lease is not worth a use: a value that is just about to end would be sent on. */
@@ -11,7 +11,7 @@ const WORTH_WITH_LEFT_MS = 1000;
 
 interface Kept {
   readonly retrieved: Retrieved;
-  readonly end: End;
+  readonly end: Expiry;
 }
 
 export class LeaseCache {
@@ -30,7 +30,7 @@ export class LeaseCache {
   }
 
   /** How often something was forgotten: what was asked before the last time may be what had to be forgotten. */
-  get forgotten(): number {
+  get invalidations(): number {
     return this.#forgotten;
   }
 
@@ -38,12 +38,12 @@ export class LeaseCache {
     const kept = this.#kept.get(key);
     if (kept === undefined) return null;
     this.#kept.delete(key);
-    if (!(kept.end.left(asking()) > WORTH_WITH_LEFT_MS)) return null;
+    if (!(kept.end.remainingMs(now()) > WORTH_WITH_LEFT_MS)) return null;
     this.#kept.set(key, kept);
     return kept.retrieved;
   }
 
-  put(key: string, retrieved: Retrieved, end: End): void {
+  put(key: string, retrieved: Retrieved, end: Expiry): void {
     if (!this.isOn) return;
     this.#kept.delete(key);
     this.#kept.set(key, { retrieved, end });
@@ -54,7 +54,7 @@ export class LeaseCache {
   }
 
   /** Does what ends or changes it, and forgets it then, however that ended. */
-  async forgetAfter<T>(of: { readonly path?: string; readonly leaseId?: string }, work: Promise<T>): Promise<T> {
+  async invalidateAfter<T>(of: { readonly path?: string; readonly leaseId?: string }, work: Promise<T>): Promise<T> {
     try {
       return await work;
     } finally {

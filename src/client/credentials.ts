@@ -1,9 +1,9 @@
 /** Calls on credentials. SOURCE: interface 4.1; decisions, "Credentials". */
 import { Secret } from '../core/secret.ts';
-import type { CallOptions, Connection, ListAllOptions } from './api-client.ts';
+import type { ApiClient, CallOptions, ListAllOptions } from './api-client.ts';
 import type { LeaseCache } from './cache.ts';
 import { holdLease, holdListed, holdMetadata, holdRetrieved, holdStored } from './decoders.ts';
-import { type Asked, End } from './expiry.ts';
+import { type Asked, Expiry } from './expiry.ts';
 import { leaseAddress } from './leases.ts';
 import { MOST_VALUE_BYTES } from './responses.ts';
 import type {
@@ -41,10 +41,10 @@ export interface Stored extends StoredCredential {
 const addressOf = (path: string): string => `${CREDENTIALS}/${toSegments(path)}`;
 
 export class Credentials {
-  readonly #connection: Connection;
+  readonly #connection: ApiClient;
   readonly #cache: LeaseCache;
 
-  constructor(connection: Connection, cache: LeaseCache) {
+  constructor(connection: ApiClient, cache: LeaseCache) {
     this.#connection = connection;
     this.#cache = cache;
   }
@@ -55,7 +55,7 @@ export class Credentials {
     const key = `${version ?? 'newest'} ${ttl ?? 'longest'} ${path}`;
     const held = useCache ? this.#cache.get(key) : null;
     if (held !== null) return held;
-    const { forgotten } = this.#cache;
+    const { invalidations } = this.#cache;
     const wanted = {
       method: 'GET',
       path: addressOf(path),
@@ -69,7 +69,7 @@ export class Credentials {
     const { value, ...others } = data;
     const retrieved: Retrieved = { ...others, value: new Secret(value) };
     const end = this.#cache.isOn ? await this.#endOf(others.lease_id, asked, signal) : null;
-    if (end !== null && forgotten === this.#cache.forgotten) this.#cache.put(key, retrieved, end);
+    if (end !== null && invalidations === this.#cache.invalidations) this.#cache.put(key, retrieved, end);
     return retrieved;
   }
 
@@ -77,11 +77,11 @@ export class Credentials {
    * Asked of the service, because only the lease has its beginning and its end by one clock. Null where that is not told: then the
    * value is not kept.
    */
-  async #endOf(leaseId: string, asked: Asked, signal: AbortSignal | undefined): Promise<End | null> {
+  async #endOf(leaseId: string, asked: Asked, signal: AbortSignal | undefined): Promise<Expiry | null> {
     const wanted = { method: 'GET', path: leaseAddress(leaseId), repeats: 'once', signal } as const;
     try {
       const { issued_at, expires_at, status } = (await this.#connection.ask(wanted, holdLease)).data;
-      return status === 'active' ? new End(asked, Date.parse(expires_at) - Date.parse(issued_at)) : null;
+      return status === 'active' ? new Expiry(asked, Date.parse(expires_at) - Date.parse(issued_at)) : null;
     } catch {
       return null;
     }
@@ -99,7 +99,7 @@ export class Credentials {
       signal,
     } as const;
     const asking = this.#connection.ask(wanted, holdStored);
-    const { data, headers } = await this.#cache.forgetAfter({ path: others.path }, asking);
+    const { data, headers } = await this.#cache.invalidateAfter({ path: others.path }, asking);
     return { ...data, version: Number(headers.get('leasehold-version')) || null };
   }
 
@@ -119,7 +119,7 @@ export class Credentials {
 
   /** With all versions; its leases end. */
   async delete(path: string, options: CallOptions = {}): Promise<void> {
-    await this.#cache.forgetAfter({ path }, this.#connection.remove(addressOf(path), options, 'name'));
+    await this.#cache.invalidateAfter({ path }, this.#connection.remove(addressOf(path), options, 'name'));
   }
 
   /** Asks the service again for whatever is wanted next. */

@@ -13,7 +13,7 @@ export interface Asked {
   readonly wallMs: number;
 }
 
-export class End {
+export class Expiry {
   readonly #monotonicMs: number;
   readonly #wallMs: number;
 
@@ -24,17 +24,17 @@ export class End {
   }
 
   /** Milliseconds; 0 or less where it has ended. */
-  left(now: Asked = asking()): number {
-    return Math.min(this.#monotonicMs - now.monotonicMs, this.#wallMs - now.wallMs);
+  remainingMs(at: Asked = now()): number {
+    return Math.min(this.#monotonicMs - at.monotonicMs, this.#wallMs - at.wallMs);
   }
 }
 
-export function asking(): Asked {
+export function now(): Asked {
   return { monotonicMs: performance.now(), wallMs: Date.now() };
 }
 
 /** How long it lasts, of which only the end is known: by what the answer's Date tells of the service's clock. A guess, if a good one. */
-export function guessLastingMs(expiresAt: string, { wallMs }: Asked, date: string | null): number {
+export function estimateDurationMs(expiresAt: string, { wallMs }: Asked, date: string | null): number {
   const servicesMs = date === null ? Number.NaN : Date.parse(date) + DATE_IS_CUT_BY_MS;
   return Date.parse(expiresAt) - (Number.isNaN(servicesMs) ? wallMs : servicesMs);
 }

@@ -4,11 +4,11 @@
  */
 import { Secret } from '../core/secret.ts';
 import { parseAddress } from './address.ts';
-import { AgentCaller } from './agent-auth.ts';
+import { AgentAuth } from './agent-auth.ts';
 import { Agents } from './agents.ts';
-import { type CallOptions, Connection } from './api-client.ts';
+import { ApiClient, type CallOptions } from './api-client.ts';
 import { Audit } from './audit.ts';
-import { type Caller, NOBODY, tokenCaller } from './auth-provider.ts';
+import { ANONYMOUS, type AuthProvider, tokenCaller } from './auth-provider.ts';
 import { LeaseCache } from './cache.ts';
 import { Credentials } from './credentials.ts';
 import { holdHealth, holdSession } from './decoders.ts';
@@ -47,8 +47,8 @@ export class Leasehold {
   readonly leases: Leases;
   readonly audit: Audit;
   readonly #transport: Transport;
-  readonly #connection: Connection;
-  readonly #agent: AgentCaller | null;
+  readonly #connection: ApiClient;
+  readonly #agent: AgentAuth | null;
 
   /** @throws LeaseholdError BAD_OPTIONS */
   constructor(options: LeaseholdOptions) {
@@ -60,10 +60,10 @@ export class Leasehold {
     checkNumber('cache', cache, 0);
     this.address = parseAddress(options.address, insecureHttp);
     this.#transport = new Transport({ base: this.address, fetch: fetchOf(options), timeoutMs, retries });
-    this.#agent = agent === undefined ? null : new AgentCaller(this.#transport, agent.name, agent.sign);
-    const caller: Caller = this.#agent ?? (token === undefined ? NOBODY : tokenCaller(token));
+    this.#agent = agent === undefined ? null : new AgentAuth(this.#transport, agent.name, agent.sign);
+    const caller: AuthProvider = this.#agent ?? (token === undefined ? ANONYMOUS : tokenCaller(token));
     const leases = new LeaseCache(cache);
-    this.#connection = new Connection(this.#transport, caller);
+    this.#connection = new ApiClient(this.#transport, caller);
     this.credentials = new Credentials(this.#connection, leases);
     this.policies = new Policies(this.#connection);
     this.agents = new Agents(this.#connection);
@@ -111,7 +111,7 @@ export class Leasehold {
       // It has ended already.
       if (!(error instanceof LeaseholdError) || error.status !== 401) throw error;
     }
-    if (session !== null) this.#agent?.isRenewed(session.session_id.reveal());
+    if (session !== null) this.#agent?.invalidate(session.session_id.reveal());
   }
 }
 

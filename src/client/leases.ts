@@ -1,6 +1,6 @@
 /** Calls on leases. SOURCE: decisions, "Leases". */
 
-import type { CallOptions, Connection, ListAllOptions } from './api-client.ts';
+import type { ApiClient, CallOptions, ListAllOptions } from './api-client.ts';
 import type { LeaseCache } from './cache.ts';
 import { holdLease, holdRevoked } from './decoders.ts';
 import type { Lease, LeasesFilter, Page, Revoked, RevokeRequest } from './types.ts';
@@ -11,10 +11,10 @@ const LEASES = '/api/v1/leases';
 export const leaseAddress = (leaseId: string): string => `${LEASES}/${toSegment(leaseId, 'lease_id')}`;
 
 export class Leases {
-  readonly #connection: Connection;
+  readonly #connection: ApiClient;
   readonly #cache: LeaseCache;
 
-  constructor(connection: Connection, cache: LeaseCache) {
+  constructor(connection: ApiClient, cache: LeaseCache) {
     this.#connection = connection;
     this.#cache = cache;
   }
@@ -35,17 +35,17 @@ export class Leases {
   async renew(leaseId: string, { signal }: CallOptions = {}): Promise<Lease> {
     const path = `${leaseAddress(leaseId)}/renew`;
     const wanted = { method: 'POST', path, body: {}, repeats: 'by key', signal } as const;
-    return (await this.#cache.forgetAfter({ leaseId }, this.#connection.ask(wanted, holdLease))).data;
+    return (await this.#cache.invalidateAfter({ leaseId }, this.#connection.ask(wanted, holdLease))).data;
   }
 
   async revoke(leaseId: string, options: CallOptions = {}): Promise<void> {
-    await this.#cache.forgetAfter({ leaseId }, this.#connection.remove(leaseAddress(leaseId), options, 'id'));
+    await this.#cache.invalidateAfter({ leaseId }, this.#connection.remove(leaseAddress(leaseId), options, 'id'));
   }
 
   /** All active ones of an agent, of a path, or of both. */
   async revokeAll(body: RevokeRequest, { signal }: CallOptions = {}): Promise<Revoked> {
     const wanted = { method: 'POST', path: `${LEASES}/revoke`, body, repeats: 'by key', signal } as const;
     const meant = body.path === undefined ? {} : { path: body.path };
-    return (await this.#cache.forgetAfter(meant, this.#connection.ask(wanted, holdRevoked))).data;
+    return (await this.#cache.invalidateAfter(meant, this.#connection.ask(wanted, holdRevoked))).data;
   }
 }

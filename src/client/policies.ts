@@ -1,5 +1,5 @@
 /** Calls on policies. SOURCE: interface 4.2; decisions, "Policies and decisions". */
-import type { CallOptions, Connection, ListAllOptions } from './api-client.ts';
+import type { ApiClient, CallOptions, ListAllOptions } from './api-client.ts';
 import { holdPolicy, holdSimulation } from './decoders.ts';
 import type {
   Page,
@@ -16,9 +16,9 @@ const POLICIES = '/api/v1/policies';
 const addressOf = (name: string): string => `${POLICIES}/${toSegment(name, 'name')}`;
 
 export class Policies {
-  readonly #connection: Connection;
+  readonly #connection: ApiClient;
 
-  constructor(connection: Connection) {
+  constructor(connection: ApiClient) {
     this.#connection = connection;
   }
 

@@ -8,12 +8,12 @@ const LONGEST_ASKED_MS = 60_000;
 /** Faults of the moment: nothing says that the same request would fail again. */
 const PASSING: ReadonlySet<string> = new Set(['NO_ANSWER', 'TIMED_OUT', 'RATE_LIMITED', 'UNAVAILABLE', 'VAULT_LOCKED']);
 
-export function isPassing(error: unknown): error is LeaseholdError {
+export function isTransient(error: unknown): error is LeaseholdError {
   return error instanceof LeaseholdError && PASSING.has(error.code);
 }
 
 /** Whether the request may have been done although it was answered with a fault, or not at all. */
-export function isUncertain({ code }: LeaseholdError): boolean {
+export function mayHaveSucceeded({ code }: LeaseholdError): boolean {
   return code === 'NO_ANSWER' || code === 'TIMED_OUT' || code === 'UNAVAILABLE';
 }
 
@@ -21,9 +21,9 @@ export function isUncertain({ code }: LeaseholdError): boolean {
  * After the try with this number (from 1): a pause that doubles, between half and the whole of it by chance, and never less than the
  * service asked for. Null where it is not worth trying again, or to be asked again later than anybody would wait.
  */
-export function pauseMs(tried: number, error: LeaseholdError, chance = Math.random()): number | null {
+export function backoffMs(tried: number, error: LeaseholdError, chance = Math.random()): number | null {
   const askedMs = (error.retryAfterSeconds ?? 0) * 1000;
-  if (!isPassing(error) || askedMs > LONGEST_ASKED_MS) return null;
+  if (!isTransient(error) || askedMs > LONGEST_ASKED_MS) return null;
   const doubling = Math.min(FIRST_PAUSE_MS * 2 ** (tried - 1), LONGEST_PAUSE_MS);
   return askedMs + doubling * (0.5 + chance / 2);
 }

@@ -1,14 +1,14 @@
 /** One request and its answer: who asks, how long it may take, and whether it is tried again. */
 
-import type { Caller } from './auth-provider.ts';
+import type { AuthProvider } from './auth-provider.ts';
 import { certificateFault } from './certificates.ts';
 import type { Hold } from './decoders.ts';
 import { LeaseholdError } from './errors.ts';
-import { type Asked, asking } from './expiry.ts';
+import { type Asked, now } from './expiry.ts';
 import { discard, notLeasehold, readJson, reasonOf, toError } from './responses.ts';
-import { isUncertain, pause, pauseMs } from './retries.ts';
+import { backoffMs, mayHaveSucceeded, pause } from './retries.ts';
 
-export interface Wanted {
+export interface RequestSpec {
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
   readonly path: string;
   readonly query?: object;
@@ -24,7 +24,7 @@ export interface Wanted {
   readonly mostBytes?: number;
 }
 
-export interface Answered<T> {
+export interface ApiResponse<T> {
   readonly data: T;
   /** Beside the lists, as it came; undefined elsewhere. */
   readonly meta: unknown;
@@ -52,7 +52,7 @@ export class Transport {
   }
 
   /** Resolves to what was answered. @throws LeaseholdError, the signal's reason */
-  async ask<T>(wanted: Wanted, caller: Caller, hold: Hold<T>): Promise<Answered<T>> {
+  async ask<T>(wanted: RequestSpec, caller: AuthProvider, hold: Hold<T>): Promise<ApiResponse<T>> {
     return this.#withRetries(wanted, caller, async (response, asked) => {
       const { body, bytes } = await readJson(response, wanted.mostBytes);
       if (!('data' in body) || typeof body.data !== 'object' || body.data === null) throw notLeasehold(response);
@@ -62,7 +62,7 @@ export class Transport {
   }
 
   /** For what is answered with nothing but its success. @throws LeaseholdError, the signal's reason */
-  remove(wanted: Wanted & { readonly method: 'DELETE' }, caller: Caller): Promise<void> {
+  remove(wanted: RequestSpec & { readonly method: 'DELETE' }, caller: AuthProvider): Promise<void> {
     const read = async (response: Response): Promise<void> => {
       if (response.status === 204) return;
       discard(response);
@@ -72,15 +72,15 @@ export class Transport {
   }
 
   /** Resolves to the answer before its body has come; only what comes before that is tried again, and timed. */
-  stream(wanted: Wanted, caller: Caller): Promise<Response> {
+  stream(wanted: RequestSpec, caller: AuthProvider): Promise<Response> {
     return this.#withRetries(wanted, caller, (response) => Promise.resolve(response));
   }
 
   async #withRetries<T>(
-    wanted: Wanted,
-    caller: Caller,
+    wanted: RequestSpec,
+    caller: AuthProvider,
     read: (response: Response, asked: Asked) => Promise<T>,
-    whenGone: (() => T) | null = null,
+    onAlreadyGone: (() => T) | null = null,
   ): Promise<T> {
     const { signal = new AbortController().signal } = wanted;
     const headers = wanted.repeats === 'by key' ? { 'idempotency-key': crypto.randomUUID() } : {};
@@ -98,24 +98,24 @@ export class Transport {
         if (signal.aborted) throw signal.reason;
         if (!(error instanceof LeaseholdError)) throw error;
         // What was deleted by a try that nobody answered is not there for the next one.
-        if (mayBeDone && whenGone !== null && error.code === 'NOT_FOUND') return whenGone();
-        if (error.status === 401 && token !== null && !isRenewed && caller.isRenewed(token)) {
+        if (mayBeDone && onAlreadyGone !== null && error.code === 'NOT_FOUND') return onAlreadyGone();
+        if (error.status === 401 && token !== null && !isRenewed && caller.invalidate(token)) {
           isRenewed = true;
           tried -= 1; // it was refused before anything was done
           continue;
         }
-        const isRisky = wanted.repeats === 'once' || (wanted.repeats === 'if undone' && isUncertain(error));
-        const wait = isSent && isRisky ? null : pauseMs(tried, error);
+        const isRisky = wanted.repeats === 'once' || (wanted.repeats === 'if undone' && mayHaveSucceeded(error));
+        const wait = isSent && isRisky ? null : backoffMs(tried, error);
         if (wait === null || tried > this.#parts.retries) throw error;
         // Without a token nothing was sent: it was the login that failed.
-        mayBeDone ||= isSent && isUncertain(error);
+        mayBeDone ||= isSent && mayHaveSucceeded(error);
         await pause(wait, signal);
       }
     }
   }
 
   async #send<T>(
-    wanted: Wanted,
+    wanted: RequestSpec,
     headers: Readonly<Record<string, string>>,
     token: string | null,
     read: (response: Response, asked: Asked) => Promise<T>,
@@ -123,7 +123,7 @@ export class Transport {
     const { method, path, query = {}, body, signal } = wanted;
     const timeout = new AbortController();
     const timer = setTimeout(() => timeout.abort(), this.#parts.timeoutMs);
-    const asked = asking();
+    const asked = now();
     // WHY a variable: in browsers fetch refuses to be called as somebody's method.
     const { fetch } = this.#parts;
     try {

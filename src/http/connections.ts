@@ -17,7 +17,7 @@ export function setTimeouts(server: Server): void {
 }
 
 /** Answers what Node by itself would close or refuse without a word. */
-export function answerUnusual(server: Server, newRequestId: () => string): void {
+export function handleConnectAndExpect(server: Server, newRequestId: () => string): void {
   // What asks for a tunnel has no address of ours.
   server.on('connect', (_request, socket: Socket) => {
     const fault = new ApiError('METHOD_NOT_ALLOWED', 'No address takes CONNECT.');

@@ -3,7 +3,7 @@ import { Readable } from 'node:stream';
 import type { Reply } from './route.ts';
 
 /** `{"data":…}`. What the work throws is answered as an error; its signal says that the client has gone. */
-export function laterReply(work: (signal: AbortSignal) => Promise<unknown>): Reply {
+export function deferredReply(work: (signal: AbortSignal) => Promise<unknown>): Reply {
   const leaving = new AbortController();
   let isAsked = false;
   const stream = new Readable({

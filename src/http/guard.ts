@@ -52,7 +52,7 @@ export function countHeader(request: IncomingMessage, name: string): number {
 }
 
 /** Where a request may say that it is going. */
-export interface HostRule {
+export interface AllowedHosts {
   /** Names that are ours beside `localhost` and IP literals, in lower case. */
   readonly names: ReadonlySet<string>;
 }
@@ -61,7 +61,7 @@ export interface HostRule {
  * On a loopback listener a web page of any name can be made to point here: its Host gives it away.
  * `rule` is null where every Host is fine. @throws INVALID_REQUEST, MISDIRECTED_REQUEST
  */
-export function checkHost(request: IncomingMessage, rule: HostRule | null): void {
+export function checkHost(request: IncomingMessage, rule: AllowedHosts | null): void {
   if (countHeader(request, 'host') !== 1) throw new ApiError('INVALID_REQUEST', 'Host: must be given once');
   if (rule === null) return;
   const host = (request.headers.host ?? '').toLowerCase();

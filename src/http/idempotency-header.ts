@@ -7,7 +7,7 @@ import type { RequestTexts } from '../vault/idempotency.ts';
 import { countHeader } from './guard.ts';
 
 /** For the table of routes. */
-export const RETRY_HEADER = {
+export const IDEMPOTENCY_HEADER = {
   'Idempotency-Key': Type.String({
     pattern: IDEMPOTENCY_KEY.source,
     minLength: 1,
@@ -34,7 +34,7 @@ interface Asked {
 }
 
 /** All that can make a request another one; by its row's address, so that an alias is the same. */
-export function requestTexts(
+export function requestFingerprint(
   { method, path }: { readonly method: string; readonly path: string },
   { params, query, body, ifNoneMatch }: Asked,
 ): RequestTexts {

@@ -13,7 +13,7 @@ interface Seen {
   at: number;
 }
 
-export function endSilent(server: Server, silenceMs: number = SILENCE_TIMEOUT_MS): void {
+export function closeIdleSockets(server: Server, silenceMs: number = SILENCE_TIMEOUT_MS): void {
   const seen = new Map<Socket, Seen>();
   // Below TLS, which counts what it was given and not what left.
   const opened = (socket: Socket): void => {

@@ -2,12 +2,12 @@
 import type { ApiErrorCode } from '../core/errors.ts';
 
 export interface RequestLog {
-  refused(fields: {
+  rejected(fields: {
     readonly code: ApiErrorCode;
     readonly requestId: string;
     readonly method: string;
     readonly remoteAddr: string | undefined;
   }): void;
   /** Something that is no fault was thrown: a mistake of ours. */
-  bug(error: unknown, requestId: string): void;
+  unexpectedError(error: unknown, requestId: string): void;
 }

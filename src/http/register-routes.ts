@@ -9,7 +9,7 @@ import type { Context } from '../core/operation.ts';
 import { toIdempotency } from '../vault/idempotency.ts';
 import { refuseAgent } from '../vault/refusal.ts';
 import type { Vault } from '../vault/vault.ts';
-import { readIdempotencyKey, requestTexts } from './idempotency-header.ts';
+import { readIdempotencyKey, requestFingerprint } from './idempotency-header.ts';
 import { preconditionsOf } from './preconditions.ts';
 import { readWholeNumbers, wholeNumbersOf } from './query.ts';
 import type { Call, ProveService, Reply, Route } from './route.ts';
@@ -129,10 +129,10 @@ function proofFor(request: FastifyRequest, prove: ProveService): string | null {
 
 /** The call with what its Idempotency-Key says, where it has one and the row honours it. @throws INVALID_REQUEST */
 function withIdempotency(row: Route, request: FastifyRequest, call: Call<unknown, unknown>): Call<unknown, unknown> {
-  const key = row.isRepeatable ? readIdempotencyKey(request.raw) : null;
+  const key = row.acceptsIdempotencyKey ? readIdempotencyKey(request.raw) : null;
   if (key === null) return call;
   const { vault, context } = call;
-  const idempotency = toIdempotency(vault, context.authentication, key, requestTexts(row, call));
+  const idempotency = toIdempotency(vault, context.authentication, key, requestFingerprint(row, call));
   return { ...call, context: { ...context, idempotency } };
 }
 

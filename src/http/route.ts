@@ -6,7 +6,7 @@ import type { ServiceStatus } from '../api/types.ts';
 import type { EventType } from '../core/audit.ts';
 import type { Context } from '../core/operation.ts';
 import type { Vault } from '../vault/vault.ts';
-import { RETRY_HEADER } from './idempotency-header.ts';
+import { IDEMPOTENCY_HEADER } from './idempotency-header.ts';
 
 /** No query parameters, or no fields. */
 const NOTHING: TObject = Nothing;
@@ -28,7 +28,7 @@ export type Reply =
   /** 204 */
   | null;
 
-interface Asking<Query, Body> {
+interface BaseCall<Query, Body> {
   readonly vault: Vault;
   /** What the address holds: `path`, `name` or `lease_id`, decoded once and not yet parsed. */
   readonly params: Readonly<Record<string, string>>;
@@ -39,11 +39,11 @@ interface Asking<Query, Body> {
   readonly token: string;
 }
 
-export interface Call<Query, Body> extends Asking<Query, Body> {
+export interface Call<Query, Body> extends BaseCall<Query, Body> {
   readonly context: Context;
 }
 
-export interface PublicCall<Query, Body> extends Asking<Query, Body> {
+export interface PublicCall<Query, Body> extends BaseCall<Query, Body> {
   readonly context: Pick<Context, 'requestId' | 'remoteAddr'>;
   readonly status: ServiceStatus;
   /** The proof that a caller's nonce asks for; null without a nonce, or where this service has no data directory to prove. */
@@ -90,7 +90,7 @@ interface RouteHead {
   /** Under which other addresses it is served too. */
   readonly aliases: readonly string[];
   /** Whether an Idempotency-Key is honoured. */
-  readonly isRepeatable: boolean;
+  readonly acceptsIdempotencyKey: boolean;
   /** Whether it is served while the service starts, stops or is locked. */
   readonly isAlwaysServed: boolean;
 }
@@ -106,7 +106,7 @@ export type Route = RouteHead &
       }
   );
 
-interface Defined<Q extends TObject, B extends TObject | null> {
+interface RouteSpec<Q extends TObject, B extends TObject | null> {
   readonly id: string;
   readonly method: Method;
   readonly path: string;
@@ -121,7 +121,7 @@ interface Defined<Q extends TObject, B extends TObject | null> {
   readonly meta?: 'always' | 'paged';
   readonly headers?: Readonly<Record<string, TSchema>>;
   readonly aliases?: readonly string[];
-  readonly isRepeatable?: true;
+  readonly acceptsIdempotencyKey?: true;
   readonly isAlwaysServed?: true;
 }
 
@@ -130,7 +130,7 @@ type BodyOf<B extends TObject | null> = B extends TObject ? Static<B> : undefine
 
 /** A row for callers with a token; the schemas give the handler its types. */
 export function route<Q extends TObject, B extends TObject | null = null>(
-  row: Defined<Q, B> & {
+  row: RouteSpec<Q, B> & {
     readonly who: 'agent' | 'admin';
     readonly event: EventType;
     handle(call: Call<QueryOf<Q>, BodyOf<B>>): Promise<Reply>;
@@ -138,7 +138,7 @@ export function route<Q extends TObject, B extends TObject | null = null>(
 ): Route {
   // The schemas have checked what they type before the handler sees it.
   return {
-    ...headOf(row),
+    ...normalizeSpec(row),
     who: row.who,
     event: row.event,
     handle: row.handle as Extract<Route, { event: EventType }>['handle'],
@@ -147,12 +147,12 @@ export function route<Q extends TObject, B extends TObject | null = null>(
 
 /** A row for everybody. */
 export function publicRoute<Q extends TObject, B extends TObject | null = null>(
-  row: Defined<Q, B> & { handle(call: PublicCall<QueryOf<Q>, BodyOf<B>>): Promise<Reply> },
+  row: RouteSpec<Q, B> & { handle(call: PublicCall<QueryOf<Q>, BodyOf<B>>): Promise<Reply> },
 ): Route {
-  return { ...headOf(row), who: 'public', handle: row.handle as Extract<Route, { who: 'public' }>['handle'] };
+  return { ...normalizeSpec(row), who: 'public', handle: row.handle as Extract<Route, { who: 'public' }>['handle'] };
 }
 
-function headOf<Q extends TObject, B extends TObject | null>(row: Defined<Q, B>): RouteHead {
+function normalizeSpec<Q extends TObject, B extends TObject | null>(row: RouteSpec<Q, B>): RouteHead {
   return {
     id: row.id,
     method: row.method,
@@ -166,9 +166,9 @@ function headOf<Q extends TObject, B extends TObject | null>(row: Defined<Q, B>)
     content: row.content ?? null,
     failureStatus: row.failureStatus ?? null,
     meta: row.meta ?? 'never',
-    headers: { ...row.headers, ...(row.isRepeatable ? RETRY_HEADER : {}) },
+    headers: { ...row.headers, ...(row.acceptsIdempotencyKey ? IDEMPOTENCY_HEADER : {}) },
     aliases: row.aliases ?? [],
-    isRepeatable: row.isRepeatable ?? false,
+    acceptsIdempotencyKey: row.acceptsIdempotencyKey ?? false,
     isAlwaysServed: row.isAlwaysServed ?? false,
   };
 }

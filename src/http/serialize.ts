@@ -20,7 +20,7 @@ export function toTimestamp(at: number): string {
   return lastTimestamp;
 }
 
-export const credentialToWire = (credential: CountedCredential): api.ListedCredential => ({
+export const toCredentialResponse = (credential: CountedCredential): api.ListedCredential => ({
   path: credential.path,
   type: credential.type,
   description: credential.description,
@@ -29,12 +29,12 @@ export const credentialToWire = (credential: CountedCredential): api.ListedCrede
   access_count: credential.accessCount,
 });
 
-export const metadataToWire = ({ credential, versions }: MetadataWithCount): api.CredentialMetadata => ({
-  ...credentialToWire(credential),
+export const toMetadataResponse = ({ credential, versions }: MetadataWithCount): api.CredentialMetadata => ({
+  ...toCredentialResponse(credential),
   versions: versions.map(({ version, createdAt }) => ({ version, created_at: toTimestamp(createdAt) })),
 });
 
-export const policyToWire = (policy: Policy): api.Policy => ({
+export const toPolicyResponse = (policy: Policy): api.Policy => ({
   name: policy.name,
   principal: policy.principal,
   resources: [...policy.resources],
@@ -43,14 +43,14 @@ export const policyToWire = (policy: Policy): api.Policy => ({
   created_at: toTimestamp(policy.createdAt),
 });
 
-export const agentToWire = (agent: Agent): api.Agent => ({
+export const toAgentResponse = (agent: Agent): api.Agent => ({
   name: agent.name,
   description: agent.description,
   public_key: agent.publicKey,
   registered_at: toTimestamp(agent.registeredAt),
 });
 
-export const leaseToWire = ({ lease, now }: LeaseAt): api.Lease => ({
+export const toLeaseResponse = ({ lease, now }: LeaseAt): api.Lease => ({
   lease_id: lease.id,
   agent_name: lease.agentName,
   path: lease.path,
@@ -62,7 +62,7 @@ export const leaseToWire = ({ lease, now }: LeaseAt): api.Lease => ({
   status: statusOf(lease, now),
 });
 
-export const toLeaseWire = (now: number) => (lease: Lease) => leaseToWire({ lease, now });
+export const toLeaseWire = (now: number) => (lease: Lease) => toLeaseResponse({ lease, now });
 
 export function verificationToWire(verification: Verification): api.Verification {
   if (verification.isValid) {

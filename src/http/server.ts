@@ -19,9 +19,9 @@ import { authenticate, type Vault } from '../vault/vault.ts';
 import { ConnectionLimits } from './connection-limits.ts';
 import {
   answerHalfClosed,
-  answerUnusual,
   continueIfExpected,
   HEADERS_TIMEOUT_MS,
+  handleConnectAndExpect,
   REQUEST_TIMEOUT_MS,
   setTimeouts,
   writeClientError,
@@ -29,15 +29,15 @@ import {
 import { defaultError, toApiError, toErrorAnswer } from './errors.ts';
 import { callerKey, FairStart, LargeBodies, MAX_BODY_BYTES } from './fair-start.ts';
 import {
+  type AllowedHosts,
   bearerToken,
   checkFraming,
   checkHost,
   checkSingleHeaders,
   checkTarget,
   checkVersion,
-  type HostRule,
 } from './guard.ts';
-import { endSilent } from './idle-sockets.ts';
+import { closeIdleSockets } from './idle-sockets.ts';
 import type { RequestLog } from './log.ts';
 import { isNotModified } from './preconditions.ts';
 import { addRoutes, checkRight } from './register-routes.ts';
@@ -54,7 +54,7 @@ export interface HttpParts {
   readonly log: RequestLog;
   readonly newRequestId: () => string;
   /** Null where every Host is fine. */
-  readonly hostRule: HostRule | null;
+  readonly hostRule: AllowedHosts | null;
   /** Proxies whose X-Forwarded-For is believed: addresses and networks. */
   readonly trustedProxies: readonly string[];
   readonly tls: SecureContextOptions | null;
@@ -110,8 +110,8 @@ export function createServer(parts: HttpParts): HttpServer {
           https: { ...http, ...tls, handshakeTimeout: HEADERS_TIMEOUT_MS },
         }) as unknown as HttpServer);
   setTimeouts(app.server);
-  answerUnusual(app.server, newRequestId);
-  endSilent(app.server);
+  handleConnectAndExpect(app.server, newRequestId);
+  closeIdleSockets(app.server);
   const connections = new ConnectionLimits(app.server, newRequestId);
   limitPipelining(app.server);
   answerHalfClosed(app.server);
@@ -213,7 +213,7 @@ function guard({ status, hostRule }: HttpParts, raw: IncomingMessage, isAlwaysSe
 
 function answerError({ log }: HttpParts, error: unknown, request: FastifyRequest, reply: FastifyReply) {
   const fault = toApiError(error);
-  if (fault === null) log.bug(error, request.id);
+  if (fault === null) log.unexpectedError(error, request.id);
   // What the framework rejects on its own did not pass the hooks.
   setCommonHeaders(request, reply);
   // What remains of a chunked body is unknown, and where it is framed wrongly so is its end. The framework would close after every
@@ -222,6 +222,6 @@ function answerError({ log }: HttpParts, error: unknown, request: FastifyRequest
   else if (reply.hasHeader('connection')) reply.removeHeader('connection');
   if (fault?.code === 'PRECONDITION_FAILED' && isNotModified(request.raw)) return reply.code(304).send();
   const answer = toErrorAnswer(fault ?? new ApiError('INTERNAL_ERROR', 'The service made a mistake; its log has it.'));
-  log.refused({ code: answer.body.error.code, requestId: request.id, method: request.method, remoteAddr: request.ip });
+  log.rejected({ code: answer.body.error.code, requestId: request.id, method: request.method, remoteAddr: request.ip });
   return reply.code(answer.status).headers(answer.headers).type('application/json; charset=utf-8').send(answer.body);
 }

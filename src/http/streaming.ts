@@ -4,7 +4,7 @@ import type { Listing } from '../vault/paging.ts';
 import type { Reply } from './route.ts';
 
 /** `{"data":[…]}`, with `meta` where a page was asked for. The first rows are read before anything is sent. */
-export async function listReply<T>(listing: Listing<T>, toWire: (row: T) => unknown): Promise<Reply> {
+export async function streamList<T>(listing: Listing<T>, toWire: (row: T) => unknown): Promise<Reply> {
   const batches = listing.rows[Symbol.asyncIterator]();
   const first = await batches.next();
   async function* text(): AsyncGenerator<string> {
@@ -25,7 +25,7 @@ export async function listReply<T>(listing: Listing<T>, toWire: (row: T) => unkn
 }
 
 /** One JSON object a line. */
-export function lines(batches: AsyncIterable<readonly unknown[]>): Readable {
+export function toNdjson(batches: AsyncIterable<readonly unknown[]>): Readable {
   async function* text(): AsyncGenerator<string> {
     for await (const rows of batches) yield rows.map((row) => `${JSON.stringify(row)}\n`).join('');
   }

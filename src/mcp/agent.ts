@@ -5,7 +5,7 @@
 
 import { LeaseholdError } from '../client/errors.ts';
 import type { Leasehold } from '../client/leasehold.ts';
-import { isPassing } from '../client/retries.ts';
+import { isTransient } from '../client/retries.ts';
 import { UsageError } from '../platform/errors.ts';
 import { ToolError } from './errors.ts';
 
@@ -28,7 +28,7 @@ export class ActingAgent {
       return await this.#read(signal);
     } catch (error) {
       if (error instanceof ToolError) throw new UsageError(error.message);
-      if (!isPassing(error) && error !== signal.reason) throw error;
+      if (!isTransient(error) && error !== signal.reason) throw error;
       log('the service does not answer; tools answer UNAVAILABLE until it does');
       return null;
     }

@@ -26,28 +26,28 @@ interface Written {
 type Identity = Pick<Stats, 'dev' | 'ino'>;
 const isSame = (a: Identity, b: Identity): boolean => a.dev === b.dev && a.ino === b.ino;
 
-export class FilesFolder {
+export class FileDirectory {
   readonly path: string;
   /** How many files lie in it that nobody here wrote, at the start. */
-  readonly strangers: number;
+  readonly preexistingFiles: number;
   readonly #found: Identity;
   readonly #written = new Map<string, Written>();
   #isClosed = false;
 
-  private constructor(path: string, found: Identity, strangers: number) {
+  private constructor(path: string, found: Identity, preexistingFiles: number) {
     this.path = path;
     this.#found = found;
-    this.strangers = strangers;
+    this.preexistingFiles = preexistingFiles;
   }
 
   /** Changes nothing. @throws UsageError */
-  static async open(path: string): Promise<FilesFolder> {
+  static async open(path: string): Promise<FileDirectory> {
     if (!isAbsolute(path)) throw new UsageError('--files-dir: must be an absolute path');
     try {
       const found = await lstat(path);
       const rule = brokenRule(found);
       if (rule !== null) throw new UsageError(`--files-dir: ${path} ${rule}`);
-      return new FilesFolder(path, found, (await readdir(path)).length);
+      return new FileDirectory(path, found, (await readdir(path)).length);
     } catch (error) {
       if (error instanceof UsageError) throw error;
       throw new UsageError(

@@ -27,14 +27,14 @@ const MOST_REQUESTS = 32;
 const MOST_SUBSCRIPTIONS = 8;
 const MOST_BODY_BYTES = 256 * 1024;
 
-export interface HttpPlace {
+export interface ListenAddress {
   readonly host: string;
   /** 0: any that is free. */
   readonly port: number;
 }
 
 /** `HOST:PORT`, of loopback. @throws UsageError */
-export function parsePlace(text: string): HttpPlace {
+export function parsePlace(text: string): ListenAddress {
   const [, host, port] = /^(.+):(\d{1,5})$/.exec(text) ?? [];
   if (host === undefined || Number(port) > 65_535)
     throw new UsageError('--http: must be HOST:PORT, such as 127.0.0.1:7800');
@@ -55,7 +55,7 @@ export interface HttpServing {
 /** Listens until it is closed. `hosts` are further names that a proxy on this machine may ask for. @throws UsageError */
 export async function serveOverHttp(
   mcp: Mcp,
-  { host, port }: HttpPlace,
+  { host, port }: ListenAddress,
   token: Secret,
   log: (line: string) => void,
 ): Promise<HttpServing> {
@@ -67,7 +67,7 @@ export async function serveOverHttp(
     onerror: report,
   });
   const answer = toNodeHandler(handler, { maxRequestBodySize: MOST_BODY_BYTES, onerror: report });
-  let underWay = 0;
+  let inFlight = 0;
   const limits = { maxHeaderSize: 16_384, headersTimeout: 10_000, requestTimeout: 30_000 };
   // By itself Node looks every 30 s only.
   const server = createServer({ ...limits, connectionsCheckingInterval: 1000 });
@@ -75,10 +75,10 @@ export async function serveOverHttp(
   server.on('request', async (request: IncomingMessage, response: ServerResponse) => {
     response.setHeader('Cache-Control', 'no-store');
     response.setHeader('X-Content-Type-Options', 'nosniff');
-    if (underWay >= MOST_REQUESTS)
+    if (inFlight >= MOST_REQUESTS)
       return refuse(response, 503, 'too many requests are under way', { 'Retry-After': '1' });
-    underWay++;
-    response.once('close', () => underWay--);
+    inFlight++;
+    response.once('close', () => inFlight--);
     try {
       const { headers } = request;
       const isHost = validateHostHeader(headers.host, localhostAllowedHostnames()).ok;

@@ -4,13 +4,13 @@
  */
 
 import { LeaseholdError } from '../client/errors.ts';
-import { asking, End } from '../client/expiry.ts';
+import { Expiry, now } from '../client/expiry.ts';
 import type { Leasehold } from '../client/leasehold.ts';
 import type { CredentialPath } from '../core/path.ts';
 import { ToolError } from './errors.ts';
-import type { FilesFolder } from './file-directory.ts';
+import type { FileDirectory } from './file-directory.ts';
 import type { HeldLeases } from './leases.ts';
-import type { LentValues } from './outstanding-values.ts';
+import type { OutstandingValues } from './outstanding-values.ts';
 
 const MOST_FILES = 64;
 const LOOK_EVERY_MS = 500;
@@ -20,13 +20,13 @@ const ASK_WITHIN_MS = 2000;
 /** Questions at a time: all files are asked about within ASK_EVERY_MS. */
 const MOST_ASKED = 8;
 
-interface Kept {
+interface LeasedFile {
   readonly path: CredentialPath;
   /** Nobody can read it in the file any more. */
   readonly endLoan: () => void;
   readonly leaseId: string;
   readonly expiresAt: string;
-  readonly end: End;
+  readonly end: Expiry;
   askedAtMs: number;
 }
 
@@ -36,22 +36,22 @@ export interface KeptFile {
   readonly expiresAt: string;
 }
 
-export class KeptFiles {
+export class LeasedFiles {
   readonly #client: Leasehold;
   readonly #leases: HeldLeases;
-  readonly #folder: FilesFolder;
-  readonly #lent: LentValues | null;
-  readonly #kept = new Map<string, Kept>();
+  readonly #folder: FileDirectory;
+  readonly #lent: OutstandingValues | null;
+  readonly #kept = new Map<string, LeasedFile>();
   /** Under a name one thing is done at a time. */
   readonly #busy = new Set<string>();
   /** What is being unlinked because its lease has ended, by name. */
-  readonly #going = new Map<string, Promise<void>>();
+  readonly #removals = new Map<string, Promise<void>>();
   readonly #timer: NodeJS.Timeout;
   readonly #stop = new AbortController();
   #asking: Promise<void> | null = null;
 
   /** `lent`: null where no command runs whose output could show a file. */
-  constructor(client: Leasehold, leases: HeldLeases, folder: FilesFolder, lent: LentValues | null) {
+  constructor(client: Leasehold, leases: HeldLeases, folder: FileDirectory, lent: OutstandingValues | null) {
     this.#client = client;
     this.#leases = leases;
     this.#folder = folder;
@@ -75,20 +75,20 @@ export class KeptFiles {
 
   /** Writes the value of `path` into the file `name`; one that was written before under it gives way. @throws Refusal, LeaseholdError */
   keep(name: string, path: CredentialPath, ttlSeconds?: number): Promise<KeptFile> {
-    return this.#alone(name, async () => {
+    return this.#exclusive(name, async () => {
       if (!this.#kept.has(name) && this.#kept.size + this.#busy.size > MOST_FILES) {
         throw new ToolError('BUSY', `there are ${MOST_FILES} files already; remove one with remove_file`);
       }
-      const asked = asking();
+      const asked = now();
       const { value, lease_id: leaseId } = await this.#leases.retrieve(path, ttlSeconds);
       let endLoan = (): void => undefined;
       try {
         // The answer has no beginning, and this machine's clock may differ from the service's: the difference of two of its times does not.
         const { issued_at, expires_at: expiresAt } = await this.#client.leases.read(leaseId);
-        const end = new End(asked, Date.parse(expiresAt) - Date.parse(issued_at));
-        endLoan = this.#lent?.lend(value, 'path') ?? endLoan;
+        const end = new Expiry(asked, Date.parse(expiresAt) - Date.parse(issued_at));
+        endLoan = this.#lent?.register(value, 'path') ?? endLoan;
         await this.#remove(name);
-        await this.#going.get(name);
+        await this.#removals.get(name);
         const file = await this.#folder.write(name, value);
         this.#kept.set(name, { path, endLoan, leaseId, expiresAt, end, askedAtMs: performance.now() });
         return { file, leaseId, expiresAt };
@@ -102,7 +102,7 @@ export class KeptFiles {
 
   /** Removes the file and ends its lease. @throws Refusal */
   remove(name: string): Promise<{ readonly path: CredentialPath; readonly leaseId: string }> {
-    return this.#alone(name, async () => {
+    return this.#exclusive(name, async () => {
       const kept = this.#kept.get(name);
       if (kept === undefined) throw new ToolError('NOT_FOUND', 'name: this server keeps no file of that name');
       await this.#remove(name);
@@ -116,12 +116,12 @@ export class KeptFiles {
     this.#stop.abort();
     // ORDER: the files go at once; nobody who does not answer is waited for.
     await this.#folder.close();
-    await Promise.all(this.#going.values());
+    await Promise.all(this.#removals.values());
     this.#kept.clear();
     await this.#asking;
   }
 
-  async #alone<T>(name: string, work: () => Promise<T>): Promise<T> {
+  async #exclusive<T>(name: string, work: () => Promise<T>): Promise<T> {
     if (this.#busy.has(name)) throw new ToolError('BUSY', 'name: something else is being done with this file');
     this.#busy.add(name);
     try {
@@ -139,30 +139,30 @@ export class KeptFiles {
   }
 
   /** Of this machine alone: no network is waited for. */
-  async #unlink(name: string, kept: Kept): Promise<void> {
+  async #unlink(name: string, kept: LeasedFile): Promise<void> {
     this.#kept.delete(name);
     await this.#folder.remove(name);
     kept.endLoan();
   }
 
-  async #release({ leaseId }: Kept): Promise<void> {
+  async #release({ leaseId }: LeasedFile): Promise<void> {
     await this.#leases.release(leaseId, AbortSignal.any([this.#stop.signal, AbortSignal.timeout(ASK_WITHIN_MS)]));
   }
 
   /** By the clocks alone. Also where something is being done under the name: that begins with what is not there any more. */
   #removeEnded(): void {
     for (const [name, kept] of this.#kept) {
-      if (kept.end.left() <= 0) this.#letGo(name, kept);
+      if (kept.end.remainingMs() <= 0) this.#letGo(name, kept);
     }
   }
 
-  #letGo(name: string, kept: Kept): void {
+  #letGo(name: string, kept: LeasedFile): void {
     // WHY: a question was waited for, and meanwhile it may have been removed or written anew.
     if (this.#kept.get(name) !== kept) return;
     const going = this.#unlink(name, kept)
       .catch(() => undefined)
-      .finally(() => this.#going.delete(name));
-    this.#going.set(name, going);
+      .finally(() => this.#removals.delete(name));
+    this.#removals.set(name, going);
     // The lease is at its end; one that isn't is revoked when the server stops.
     going.then(() => this.#release(kept)).catch(() => undefined);
   }
@@ -179,7 +179,7 @@ export class KeptFiles {
   }
 
   /** Asks the service. */
-  async #wasEnded({ leaseId }: Kept): Promise<boolean> {
+  async #wasEnded({ leaseId }: LeasedFile): Promise<boolean> {
     const signal = AbortSignal.any([this.#stop.signal, AbortSignal.timeout(ASK_WITHIN_MS)]);
     try {
       return (await this.#client.leases.read(leaseId, { signal })).status !== 'active';

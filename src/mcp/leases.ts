@@ -17,7 +17,7 @@ export class HeldLeases {
   /** When each ends, in ms since 1970, by the service's clock alone: this machine's may be hours off. */
   readonly #ends = new Map<string, number>();
   /** Asked for, and not yet answered. */
-  #coming = 0;
+  #inFlight = 0;
   #asking: Promise<void> | null = null;
 
   constructor(client: Leasehold) {
@@ -39,7 +39,7 @@ export class HeldLeases {
     if (this.#isFull) {
       throw new ToolError('BUSY', `this server holds ${MOST_LEASES} leases already; wait until some have ended`);
     }
-    this.#coming++;
+    this.#inFlight++;
     try {
       const retrieved = await this.#client.credentials.retrieve(path, {
         ...(ttlSeconds === undefined ? {} : { ttlSeconds }),
@@ -49,7 +49,7 @@ export class HeldLeases {
       this.#ends.set(retrieved.lease_id, Date.parse(retrieved.expires_at));
       return retrieved;
     } finally {
-      this.#coming--;
+      this.#inFlight--;
     }
   }
 
@@ -77,7 +77,7 @@ export class HeldLeases {
   }
 
   get #isFull(): boolean {
-    return this.#ends.size + this.#coming >= MOST_LEASES;
+    return this.#ends.size + this.#inFlight >= MOST_LEASES;
   }
 
   /** Of those that end first, what the service says has ended. None is forgotten by a clock: it would be left behind. */

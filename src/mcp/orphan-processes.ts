@@ -11,14 +11,14 @@ const MOST_WALKS = 20;
 const DIES_WITHIN_MS = 10;
 
 /** Of one run. */
-export interface Mark {
+export interface RunTag {
   /** For the environment of the command. */
   readonly variable: Readonly<Record<string, string>>;
   /** Kills what has the variable until none is found. Does nothing where there is no /proc. */
   end(): Promise<void>;
 }
 
-export function newMark(): Mark {
+export function newMark(): RunTag {
   const id = crypto.randomUUID();
   return {
     variable: { [VARIABLE]: id },

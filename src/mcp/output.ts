@@ -10,7 +10,7 @@ const SPARE_BYTES = 64 * 1024;
 /** Masked at a time: what lies behind the limit needs no masking. */
 const STEP_BYTES = 16 * 1024;
 
-export interface Raw {
+export interface CapturedOutput {
   readonly bytes: Uint8Array;
   /** Whether there was more, which was thrown away. */
   readonly isOver: boolean;
@@ -24,7 +24,7 @@ export interface Output {
 }
 
 /** To the end of the stream, whatever of it is kept: a pipe that is full would stop the program. */
-export async function readRaw(stream: Readable, limitBytes: number): Promise<Raw> {
+export async function readRaw(stream: Readable, limitBytes: number): Promise<CapturedOutput> {
   // WHY one buffer: a program that writes byte by byte would make millions of them.
   const bytes = Buffer.alloc(2 * limitBytes + SPARE_BYTES);
   let length = 0;
@@ -44,7 +44,11 @@ export async function readRaw(stream: Readable, limitBytes: number): Promise<Raw
 }
 
 /** ORDER: masked, then cut: a value that the limit cuts in two would not be known by its first half. */
-export function maskAndCut({ bytes, isOver, isWhole }: Raw, masking: Masking, limitBytes: number): Output {
+export function maskAndTruncate(
+  { bytes, isOver, isWhole }: CapturedOutput,
+  masking: Masking,
+  limitBytes: number,
+): Output {
   const masker = masking.masker();
   const kept: Uint8Array[] = [];
   let room = limitBytes;

@@ -18,13 +18,13 @@ interface Entry {
 }
 
 /** Collects from its beginning to its end. */
-export interface Watch {
+export interface Observation {
   /** Each that was lent at any time since the beginning, once. */
   values(): Secret[];
   end(): void;
 }
 
-export class LentValues {
+export class OutstandingValues {
   readonly #entries = new Set<Entry>();
   readonly #watches = new Set<symbol>();
 
@@ -32,7 +32,7 @@ export class LentValues {
    * ORDER: before anybody can read the value. Answers what ends the loan, when nobody can any more. `field` is what the refusal is about.
    * @throws Refusal where the value can't be masked, or not together with the others
    */
-  lend(value: Secret, field: string): () => void {
+  register(value: Secret, field: string): () => void {
     const entry = this.#find(value) ?? this.#add(value, field);
     const loan = Symbol('loan');
     entry.loans.add(loan);
@@ -40,7 +40,7 @@ export class LentValues {
     return () => this.#letGo(loan);
   }
 
-  watch(): Watch {
+  watch(): Observation {
     const watch = Symbol('watch');
     this.#watches.add(watch);
     for (const { loans, watches } of this.#entries) if (loans.size > 0) watches.add(watch);

@@ -10,13 +10,13 @@ import { createMasking } from '../masking/masking.ts';
 import { errnoSuffix } from '../platform/errno.ts';
 import type { AllowedCommand } from './allowlist.ts';
 import { ToolError } from './errors.ts';
-import { type Mark, newMark } from './orphan-processes.ts';
-import { maskAndCut, type Output, type Raw, readRaw } from './output.ts';
+import { newMark, type RunTag } from './orphan-processes.ts';
+import { type CapturedOutput, maskAndTruncate, type Output, readRaw } from './output.ts';
 
 const GRACE_MS = 2000;
 const PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 
-export interface Ran {
+export interface CommandResult {
   /** Null where a signal ended it. */
   readonly exitCode: number | null;
   readonly signal: NodeJS.Signals | null;
@@ -27,7 +27,7 @@ export interface Ran {
   readonly hasTimedOut: boolean;
 }
 
-export interface Order {
+export interface CommandRequest {
   readonly command: AllowedCommand;
   readonly extraArguments: readonly string[];
   /** By variable. */
@@ -37,7 +37,10 @@ export interface Order {
 }
 
 /** @throws Refusal where it could not be started */
-export async function run({ command, extraArguments, values, masked }: Order, signal: AbortSignal): Promise<Ran> {
+export async function run(
+  { command, extraArguments, values, masked }: CommandRequest,
+  signal: AbortSignal,
+): Promise<CommandResult> {
   if (signal.aborted) throw new ToolError('STOPPING', 'the call was cancelled before the command began');
   const mark = newMark();
   const child = await start(command, extraArguments, values, mark);
@@ -62,9 +65,14 @@ export async function run({ command, extraArguments, values, masked }: Order, si
 }
 
 /** WHY in one go: a masking is large, so there is never more than one of them. */
-function show(printed: readonly Raw[], values: readonly Secret[], limitBytes: number, wasStopped: boolean): Output[] {
+function show(
+  printed: readonly CapturedOutput[],
+  values: readonly Secret[],
+  limitBytes: number,
+  wasStopped: boolean,
+): Output[] {
   const masking = createMasking(values.map((value) => ['', value]));
-  return printed.map((raw) => maskAndCut({ ...raw, isWhole: raw.isWhole && !wasStopped }, masking, limitBytes));
+  return printed.map((raw) => maskAndTruncate({ ...raw, isWhole: raw.isWhole && !wasStopped }, masking, limitBytes));
 }
 
 /** What a program needs to feel at home, and no more. */
@@ -85,7 +93,7 @@ async function start(
   command: AllowedCommand,
   extraArguments: readonly string[],
   values: ReadonlyMap<string, Secret>,
-  mark: Mark,
+  mark: RunTag,
 ): Promise<Child> {
   for (const [name, value] of values) {
     // WHY first: Node's own error would show the value.
@@ -108,7 +116,7 @@ async function start(
 }
 
 /** Asks the whole group to end, and makes it, when `ending` is aborted; and makes what the command left behind end with it. */
-async function endAll(child: Child, mark: Mark, ending: AbortSignal, ended: Promise<unknown>): Promise<void> {
+async function endAll(child: Child, mark: RunTag, ending: AbortSignal, ended: Promise<unknown>): Promise<void> {
   const kill = (signal: NodeJS.Signals): void => {
     try {
       if (child.pid !== undefined) process.kill(-child.pid, signal);

@@ -7,12 +7,12 @@ import type { Leasehold } from '../client/leasehold.ts';
 import { ActingAgent } from './agent.ts';
 import type { AllowedCommand } from './allowlist.ts';
 import { ToolError } from './errors.ts';
-import { FilesFolder } from './file-directory.ts';
-import { KeptFiles } from './leased-files.ts';
+import { FileDirectory } from './file-directory.ts';
+import { LeasedFiles } from './leased-files.ts';
 import { HeldLeases } from './leases.ts';
-import { LentValues } from './outstanding-values.ts';
+import { OutstandingValues } from './outstanding-values.ts';
 import { checkPrograms } from './programs.ts';
-import { type Gate, type Offer, offer } from './tool.ts';
+import { type CallLimiter, offer, type RegisteredTool } from './tool.ts';
 import { explainAccess } from './tools/access.ts';
 import { runWithCredential } from './tools/commands.ts';
 import { listCredentials } from './tools/credentials.ts';
@@ -54,18 +54,20 @@ const INSTRUCTIONS =
 export async function openMcp(parts: McpParts): Promise<Mcp> {
   const { client, commands, version, log } = parts;
   await checkPrograms(commands);
-  const folder = parts.filesDir === null ? null : await FilesFolder.open(parts.filesDir);
+  const folder = parts.filesDir === null ? null : await FileDirectory.open(parts.filesDir);
   const acting = new ActingAgent(client);
   const agent = await acting.find(log);
-  if (folder !== null && folder.strangers > 0) {
-    log(`${folder.path} holds ${folder.strangers} files already: a server that was killed leaves its values behind`);
+  if (folder !== null && folder.preexistingFiles > 0) {
+    log(
+      `${folder.path} holds ${folder.preexistingFiles} files already: a server that was killed leaves its values behind`,
+    );
   }
   const leases = new HeldLeases(client);
-  const lent = commands.length === 0 ? null : new LentValues();
-  const files = folder === null ? null : new KeptFiles(client, leases, folder, lent);
+  const lent = commands.length === 0 ? null : new OutstandingValues();
+  const files = folder === null ? null : new LeasedFiles(client, leases, folder, lent);
   const stopping = new AbortController();
   const calls = new Set<Promise<unknown>>();
-  const gate: Gate = async (work) => {
+  const gate: CallLimiter = async (work) => {
     if (stopping.signal.aborted) throw new ToolError('STOPPING', 'the server stops');
     if (calls.size >= MOST_CALLS) throw new ToolError('BUSY', `${MOST_CALLS} calls are under way; wait for one`);
     // ORDER: no tool does anything before it is known that an agent calls, and not the administrator.
@@ -77,7 +79,7 @@ export async function openMcp(parts: McpParts): Promise<Mcp> {
       calls.delete(call);
     }
   };
-  const offered = new Map<string, Offer>();
+  const offered = new Map<string, RegisteredTool>();
   const add = (tool: Parameters<typeof offer>[0]): void => void offered.set(tool.name, offer(tool, gate, log));
   add(listCredentials(client));
   add(explainAccess(client, acting));

@@ -39,10 +39,10 @@ export interface Tool<Input extends TObject = TObject, Output extends TObject = 
 }
 
 /** A tool that is ready to be offered by any number of connections. */
-export type Offer = (server: McpServer) => void;
+export type RegisteredTool = (server: McpServer) => void;
 
 /** Runs a call, or refuses it because there are too many. */
-export type Gate = <T>(work: () => Promise<T>) => Promise<T>;
+export type CallLimiter = <T>(work: () => Promise<T>) => Promise<T>;
 
 export const strict = <T extends TProperties>(properties: T) =>
   Type.Object(properties, { additionalProperties: false });
@@ -72,9 +72,9 @@ const VALIDATOR: jsonSchemaValidator = {
 
 export function offer<Input extends TObject, Output extends TObject>(
   tool: Tool<Input, Output>,
-  gate: Gate,
+  gate: CallLimiter,
   log: (line: string) => void,
-): Offer {
+): RegisteredTool {
   const { name, title, description, isReadOnly, isDestructive, isOpenWorld, isIdempotent } = tool;
   // Once, and not for each connection: a schema is compiled.
   const config = {

@@ -3,15 +3,15 @@
 import type { Secret } from '../core/secret.ts';
 import { UsageError } from '../platform/errors.ts';
 import { readEnvFile } from './env-file.ts';
-import type { Wanted } from './leases.ts';
+import type { EnvBinding } from './leases.ts';
 import { isReference, parseReference, parseSource } from './references.ts';
 import { assertNoReference, parseTemplate, type Template } from './templates.ts';
 
 const NAME = /^[A-Za-z_][A-Za-z0-9_.-]*$/;
 const LONGEST_NAME = 255;
 
-export interface Planned {
-  readonly wanted: readonly Wanted[];
+export interface ParsedBindings {
+  readonly wanted: readonly EnvBinding[];
   readonly templates: readonly Template[];
   /** What a file says itself. */
   readonly literals: readonly { readonly name: string; readonly value: Secret }[];
@@ -26,10 +26,10 @@ export interface Sources {
   readonly env: readonly string[];
 }
 
-type Given = { readonly wanted: readonly Wanted[]; readonly template?: Template } | { readonly literal: Secret };
+type Given = { readonly wanted: readonly EnvBinding[]; readonly template?: Template } | { readonly literal: Secret };
 
 /** Where a name is given again the later one wins: files over the mapping, a later file over an earlier one, `env` over all. @throws UsageError */
-export async function plan({ mapping = [], envFiles, env }: Sources): Promise<Planned> {
+export async function parseBindings({ mapping = [], envFiles, env }: Sources): Promise<ParsedBindings> {
   const given = new Map<string, Given>();
   for (const each of mapping) {
     const { name, source } = parsePair(each, 'run');

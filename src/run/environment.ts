@@ -19,7 +19,7 @@ export type Variables = Readonly<Record<string, string | undefined>>;
 export interface Inherited {
   readonly variables: Readonly<Record<string, string>>;
   /** Names of what was left out because it looks like a secret, in alphabetical order; the vault's own always are. */
-  readonly leftOut: readonly string[];
+  readonly withheld: readonly string[];
 }
 
 /**
@@ -29,15 +29,15 @@ export interface Inherited {
 export function inheritEnvironment(parent: Variables, keep: readonly string[] = []): Inherited {
   const kept = new Set(keep);
   const variables: Record<string, string> = Object.create(null);
-  const leftOut: string[] = [];
+  const withheld: string[] = [];
   for (const [name, value] of Object.entries(parent)) {
     // WHY the second: as the name of a property it would be more than a name.
     if (value === undefined || name === '__proto__') continue;
     const isOwn = OWN.test(name);
     if (kept.has(name) || (!isOwn && (kept.has(ALL) || !looksSecret(name, value)))) variables[name] = value;
-    else if (!isOwn) leftOut.push(name);
+    else if (!isOwn) withheld.push(name);
   }
-  return { variables, leftOut: leftOut.sort() };
+  return { variables, withheld: withheld.sort() };
 }
 
 /** An empty value is nobody's secret. */

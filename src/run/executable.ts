@@ -20,17 +20,17 @@ export interface Program {
   readonly ignored: readonly NodeJS.Signals[];
 }
 
-export interface NoProgram {
+export interface ExecutableError {
   readonly code: typeof NOT_FOUND | typeof NOT_EXECUTABLE;
   readonly message: string;
 }
 
 const IS = { [NOT_FOUND]: 'is not there', [NOT_EXECUTABLE]: 'cannot be executed' } as const;
-const ABSENT: NoProgram = { code: NOT_FOUND, message: 'command not found' };
-const FORBIDDEN: NoProgram = { code: NOT_EXECUTABLE, message: 'cannot be executed' };
+const ABSENT: ExecutableError = { code: NOT_FOUND, message: 'command not found' };
+const FORBIDDEN: ExecutableError = { code: NOT_EXECUTABLE, message: 'cannot be executed' };
 
 /** Null where it can be run. `path` is the PATH of its environment. */
-export function findFault(file: string, path: string | undefined): NoProgram | null {
+export function checkExecutable(file: string, path: string | undefined): ExecutableError | null {
   const places = file.includes('/')
     ? [file]
     : (path || DEFAULT_PATH).split(':').map((folder) => join(folder || '.', file));
@@ -41,7 +41,7 @@ export function findFault(file: string, path: string | undefined): NoProgram | n
 }
 
 /** Null where it runs. */
-function look(place: string): NoProgram | null {
+function look(place: string): ExecutableError | null {
   const fault = lookAtFile(place);
   if (fault !== null) return fault;
   const interpreter = readInterpreter(place);
@@ -50,7 +50,7 @@ function look(place: string): NoProgram | null {
   return { code: other.code, message: `the interpreter in its first line, ${interpreter}, ${IS[other.code]}` };
 }
 
-function lookAtFile(place: string): NoProgram | null {
+function lookAtFile(place: string): ExecutableError | null {
   try {
     if (statSync(place).isDirectory()) return place.includes('/') ? FORBIDDEN : ABSENT;
     accessSync(place, constants.X_OK);

@@ -2,9 +2,9 @@
 import { constants } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-export type Ending = ({ readonly code: number } | { readonly signal: NodeJS.Signals }) & {
+export type ExitStatus = ({ readonly code: number } | { readonly signal: NodeJS.Signals }) & {
   /** Whether a signal ended the writing of what others still said: our output may never take what waits for it. */
-  readonly isCut?: boolean;
+  readonly wasInterrupted?: boolean;
   /** For people: why it did not start, or that what it wrote was lost. */
   readonly remark?: string;
 };
@@ -18,7 +18,7 @@ const SIGNALLED = 128;
 const DELIVERED_WITHIN_MS = 500;
 
 /** These write the memory of a process to the disk: ours has held values. */
-const DUMPING: ReadonlySet<NodeJS.Signals> = new Set([
+const CORE_DUMP_SIGNALS: ReadonlySet<NodeJS.Signals> = new Set([
   ...([
     'SIGQUIT',
     'SIGILL',
@@ -34,19 +34,19 @@ const DUMPING: ReadonlySet<NodeJS.Signals> = new Set([
 ]);
 
 /** The ending where our own output could not be written, as the system's code says. */
-export function withLoss(ending: Ending, code: string): Ending {
+export function withWriteError(ending: ExitStatus, code: string): ExitStatus {
   const remark = `standard output cannot be written (${code})`;
   return 'code' in ending && ending.code === 0 ? { ...ending, code: OUTPUT_LOST, remark } : { ...ending, remark };
 }
 
 /** Ends this process by the signal of the ending; resolves to an exit code where there is none, or where it does not end us. */
-export async function endAs(ending: Ending): Promise<number> {
+export async function exitLike(ending: ExitStatus): Promise<number> {
   if ('code' in ending) {
-    if (ending.isCut === true) process.exit(ending.code);
+    if (ending.wasInterrupted === true) process.exit(ending.code);
     return ending.code;
   }
   const { signal } = ending;
-  if (!DUMPING.has(signal)) {
+  if (!CORE_DUMP_SIGNALS.has(signal)) {
     process.removeAllListeners(signal);
     process.kill(process.pid, signal);
     // SIGPIPE and a few more do not end a Node process.

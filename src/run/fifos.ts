@@ -14,7 +14,7 @@ export interface Fifo {
   readonly writeEnd: number;
   readonly readEnd: Readable;
   /** Closes our copy of the write end: the reader then ends when the program's does. */
-  handOver(): void;
+  closeWriteEnd(): void;
 }
 
 /** In a directory that goes away with its files; null where the system can't. */
@@ -26,5 +26,5 @@ export function makeFifo({ directory }: PrivateFiles, name: string): Fifo | null
   const readFd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
   const writeEnd = openSync(path, constants.O_WRONLY);
   const readEnd = new Socket({ fd: readFd, readable: true, writable: false });
-  return { writeEnd, readEnd, handOver: () => closeSync(writeEnd) };
+  return { writeEnd, readEnd, closeWriteEnd: () => closeSync(writeEnd) };
 }

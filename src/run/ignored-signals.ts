@@ -10,7 +10,11 @@ const ENV = '/usr/bin/env';
 const SHELL = '/bin/sh';
 
 /** What is to be started for it. */
-export function commandOf({ file, words, ignored }: Program): readonly [file: string, words: readonly string[]] {
+export function withIgnoredSignals({
+  file,
+  words,
+  ignored,
+}: Program): readonly [file: string, words: readonly string[]] {
   if (ignored.length === 0) return [file, words];
   const numbers = ignored.map((signal) => constants.signals[signal]);
   // WHY env first: a shell keeps no variables whose names it could not write. What has a = in it env takes for a variable.

@@ -11,7 +11,7 @@ const ANSWERED_WITHIN_MS = 5000;
 const OF_ONE_PATH: ReadonlySet<string> = new Set(['ACCESS_DENIED', 'NOT_FOUND']);
 
 /** Whoever lends: the client library, narrowed to what is needed here. */
-export interface Lender {
+export interface LeaseClient {
   retrieve(
     path: string,
     options: { readonly version?: number; readonly ttlSeconds?: number; readonly signal: AbortSignal },
@@ -20,7 +20,7 @@ export interface Lender {
 }
 
 /** A variable that shall have the value of a credential. */
-export interface Wanted {
+export interface EnvBinding {
   readonly name: string;
   readonly path: CredentialPath;
   /** Null for the newest. */
@@ -28,7 +28,7 @@ export interface Wanted {
 }
 
 export interface Refused {
-  readonly wanted: Wanted;
+  readonly wanted: EnvBinding;
   readonly error: unknown;
 }
 
@@ -44,7 +44,7 @@ export class LeaseAcquisitionError extends Error {
   }
 }
 
-export interface Borrowed {
+export interface AcquiredLeases {
   readonly values: ReadonlyMap<string, Secret>;
   readonly leaseIds: readonly string[];
 }
@@ -53,12 +53,12 @@ export interface Borrowed {
  * One lease for each version of each path, however many variables want it. Once the signal is given nothing more is asked for; what is
  * under way has 5 seconds. @throws NotLent, and the signal's reason
  */
-export async function borrow(
-  lender: Lender,
-  wanted: readonly Wanted[],
+export async function acquireLeases(
+  lender: LeaseClient,
+  wanted: readonly EnvBinding[],
   { ttlSeconds, signal }: { readonly ttlSeconds: number | null; readonly signal: AbortSignal },
-): Promise<Borrowed> {
-  const keyOf = ({ path, version }: Wanted): string => `${path}?${version ?? ''}`;
+): Promise<AcquiredLeases> {
+  const keyOf = ({ path, version }: EnvBinding): string => `${path}?${version ?? ''}`;
   const lent = new Map<string, { readonly lease_id: string; readonly value: Secret }>();
   const refused: Refused[] = [];
   const first = [...new Map(wanted.toReversed().map((each) => [keyOf(each), each])).values()].toReversed();
@@ -92,7 +92,7 @@ export async function borrow(
   clearTimeout(timer);
   const leaseIds = [...lent.values()].map(({ lease_id }) => lease_id);
   if (signal.aborted || refused.length > 0) {
-    await giveBack(lender, leaseIds);
+    await releaseLeases(lender, leaseIds);
     signal.throwIfAborted();
     throw new LeaseAcquisitionError(refused.sort((a, b) => wanted.indexOf(a.wanted) - wanted.indexOf(b.wanted)));
   }
@@ -105,7 +105,7 @@ export async function borrow(
 }
 
 /** Revokes the leases within 5 seconds. Answers null, or why some were not; they end by themselves. Never rejects. */
-export async function giveBack(lender: Lender, leaseIds: readonly string[]): Promise<string | null> {
+export async function releaseLeases(lender: LeaseClient, leaseIds: readonly string[]): Promise<string | null> {
   const signal = AbortSignal.timeout(GIVEN_BACK_WITHIN_MS);
   const left = leaseIds.values();
   const reasons: string[] = [];

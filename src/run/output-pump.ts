@@ -20,20 +20,20 @@ const STOPPED_WITHIN_MS = 200;
 const GONE: ReadonlySet<string> = new Set(['EPIPE', 'EIO']);
 
 /** What was begun by `pour`. */
-export interface Pouring {
+export interface OutputPump {
   /** To be called when the program has ended: resolves when all that it wrote has been written, or those it left behind have had their time. */
   finish(): Promise<void>;
   /** Reads no more; `finish` then resolves at once. */
   stop(): void;
   /** Of the error by which output was lost, though somebody is there to read it: a full disk's. Null where there was none. */
-  lostBy(): string | null;
+  writeError(): string | null;
 }
 
 /**
  * Once the target cannot be written the program meets a closed pipe. One `isBeside` the output proper is closed where its reader is
  * gone alone: otherwise the rest is thrown away, because who writes to a full log goes on.
  */
-export function pour(source: Readable, masking: Masking, target: Writable, isBeside: boolean): Pouring {
+export function pumpOutput(source: Readable, masking: Masking, target: Writable, isStderr: boolean): OutputPump {
   const masked = new MaskingStream(masking);
   let quietTicks = 0;
   let readBytes = 0;
@@ -45,7 +45,7 @@ export function pour(source: Readable, masking: Masking, target: Writable, isBes
   target.once('error', ({ code = 'unknown' }: NodeJS.ErrnoException) => {
     if (!GONE.has(code)) loss = code;
     // WHY the source is closed: so the program meets a closed pipe, as it would without us. What filled the disk it cannot be told.
-    if (!isBeside || loss === null) source.destroy();
+    if (!isStderr || loss === null) source.destroy();
     else source.unpipe(masked).resume();
   });
   const done = passOn(masked, target);
@@ -71,7 +71,7 @@ export function pour(source: Readable, masking: Masking, target: Writable, isBes
       source.destroy();
       setTimeout(() => stopped.resolve(), STOPPED_WITHIN_MS).unref();
     },
-    lostBy: () => loss,
+    writeError: () => loss,
   };
 }
 

@@ -5,10 +5,10 @@ import { fstatSync } from 'node:fs';
 import type { Readable, Writable } from 'node:stream';
 import { UsageError } from '../platform/errors.ts';
 import { type Program, withUmask } from './executable.ts';
-import { type Ending, NOT_EXECUTABLE, NOT_FOUND, withLoss } from './exit-status.ts';
+import { type ExitStatus, NOT_EXECUTABLE, NOT_FOUND, withWriteError } from './exit-status.ts';
 import { type Fifo, makeFifo } from './fifos.ts';
-import { commandOf } from './ignored-signals.ts';
-import { type Pouring, pour } from './output-pump.ts';
+import { withIgnoredSignals } from './ignored-signals.ts';
+import { type OutputPump, pumpOutput } from './output-pump.ts';
 import type { Signals } from './signals.ts';
 import { makePrivateFiles } from './value-files.ts';
 
@@ -33,22 +33,22 @@ export async function runOnPipes(
   streams: Streams,
   signals: Signals,
   atExit: () => void,
-): Promise<Ending> {
+): Promise<ExitStatus> {
   const { masking } = program;
   // WHY before the signals: nobody waits between the question whether one has come and the start.
   const pipes = masking === null ? null : makePipes(streams);
   const started = withUmask(program.umask, () => start(program, pipes));
   if ('remark' in started) return started;
   const child = started;
-  signals.sendToNeighbour((signal) => child.kill(signal));
-  const pourings: Pouring[] = [];
+  signals.forwardToSameGroup((signal) => child.kill(signal));
+  const pourings: OutputPump[] = [];
   if (masking !== null) {
     const stdout = pipes?.stdout.readEnd ?? child.stdout;
     const stderr = pipes?.stderr.readEnd ?? child.stderr;
-    if (stdout !== null) pourings.push(pour(stdout, masking, streams.stdout, false));
-    if (stderr !== null && stderr !== stdout) pourings.push(pour(stderr, masking, streams.stderr, true));
+    if (stdout !== null) pourings.push(pumpOutput(stdout, masking, streams.stdout, false));
+    if (stderr !== null && stderr !== stdout) pourings.push(pumpOutput(stderr, masking, streams.stderr, true));
   }
-  const ending = await new Promise<Ending>((resolve) => {
+  const ending = await new Promise<ExitStatus>((resolve) => {
     child.once('error', (error) => resolve(notStarted(program, error)));
     child.once('exit', (code, signal) => resolve(signal === null ? { code: code ?? 0 } : { signal }));
   });
@@ -60,13 +60,13 @@ export async function runOnPipes(
   });
   atExit();
   await Promise.all(pourings.map((pouring) => pouring.finish()));
-  const loss = pourings[0]?.lostBy() ?? null;
-  const told = loss === null ? ending : withLoss(ending, loss);
-  return isCut ? { ...told, isCut } : told;
+  const loss = pourings[0]?.writeError() ?? null;
+  const told = loss === null ? ending : withWriteError(ending, loss);
+  return isCut ? { ...told, wasInterrupted: isCut } : told;
 }
 
 /** What the system alone can tell, such as that a program's loader is missing. */
-function notStarted({ file }: Program, error: NodeJS.ErrnoException): Ending & { readonly remark: string } {
+function notStarted({ file }: Program, error: NodeJS.ErrnoException): ExitStatus & { readonly remark: string } {
   const code = error.code === 'ENOENT' ? NOT_FOUND : NOT_EXECUTABLE;
   return { code, remark: `${file}: cannot be started (${error.code})` };
 }
@@ -97,7 +97,7 @@ function hasDescriptor(stream: Writable): stream is Writable & { readonly fd: nu
 /** @throws UsageError where the environment is too large for the system */
 function start(program: Program, pipes: Pipes | null): ChildProcess | ReturnType<typeof notStarted> {
   const { environment, masking } = program;
-  const [file, words] = commandOf(program);
+  const [file, words] = withIgnoredSignals(program);
   const other = masking === null ? 'inherit' : 'pipe';
   const stdio = ['inherit', pipes?.stdout.writeEnd ?? other, pipes?.stderr.writeEnd ?? other] as const;
   try {
@@ -109,6 +109,6 @@ function start(program: Program, pipes: Pipes | null): ChildProcess | ReturnType
     if (error.syscall === undefined) throw error;
     return notStarted(program, error);
   } finally {
-    for (const pipe of new Set([pipes?.stdout, pipes?.stderr])) pipe?.handOver();
+    for (const pipe of new Set([pipes?.stdout, pipes?.stderr])) pipe?.closeWriteEnd();
   }
 }

@@ -21,7 +21,7 @@ interface Reading {
 }
 
 /** `atExit` is called once the program has ended, while its last output is read. */
-export function readToTheEnd(pty: IPty, atExit: () => void = () => undefined): Reading {
+export function drainPty(pty: IPty, atExit: () => void = () => undefined): Reading {
   const socket: unknown = Reflect.get(pty, '_socket');
   if (!(socket instanceof Socket)) throw new TypeError('the terminal has no socket');
   const destroy = socket.destroy.bind(socket);

@@ -8,11 +8,11 @@ import type { ReadStream, WriteStream } from 'node:tty';
 import type { IPty } from '@lydell/node-pty';
 import type { Masking } from '../masking/masking.ts';
 import { type Program, withUmask } from './executable.ts';
-import { type Ending, signalOf } from './exit-status.ts';
-import { commandOf } from './ignored-signals.ts';
+import { type ExitStatus, signalOf } from './exit-status.ts';
+import { withIgnoredSignals } from './ignored-signals.ts';
 import { MaskingStream } from './masking-stream.ts';
 import { passOn } from './output-pump.ts';
-import { readToTheEnd } from './pty-drain.ts';
+import { drainPty } from './pty-drain.ts';
 import type { Signals } from './signals.ts';
 
 export type PtyMaker = Pick<typeof import('@lydell/node-pty'), 'spawn'>;
@@ -38,7 +38,7 @@ export async function runOnPty(
   { stdin, stdout }: Terminals,
   signals: Signals,
   atExit: () => void,
-): Promise<Ending> {
+): Promise<ExitStatus> {
   const isRaw = stdin.isRaw;
   const makeRaw = (): void => {
     stdin.setRawMode(true);
@@ -50,8 +50,8 @@ export async function runOnPty(
   makeRaw();
   try {
     const pty = withUmask(program.umask, () => start(maker, program, stdout));
-    const exited = new Promise<Ending>((resolve) => pty.onExit((exit) => resolve(toEnding(exit))));
-    const reading = readToTheEnd(pty, atExit);
+    const exited = new Promise<ExitStatus>((resolve) => pty.onExit((exit) => resolve(toEnding(exit))));
+    const reading = drainPty(pty, atExit);
     // The types know text alone; without an encoding it is bytes.
     pty.onData((chunk) => {
       // WHY never paused once nobody sees it: a program that ignores the hangup would wait for ever.
@@ -96,7 +96,7 @@ export async function runOnPty(
 
 function start(maker: PtyMaker, program: Program, { columns, rows }: WriteStream): IPty {
   const { environment } = program;
-  const [file, words] = commandOf(program);
+  const [file, words] = withIgnoredSignals(program);
   return maker.spawn(file, [...words], {
     encoding: null,
     cols: columns || 80,
@@ -115,7 +115,7 @@ function here(named: string | undefined): string {
   return named !== undefined && found?.ino === own.ino && found.dev === own.dev ? named : folder;
 }
 
-function toEnding({ exitCode, signal = 0 }: { exitCode: number; signal?: number }): Ending {
+function toEnding({ exitCode, signal = 0 }: { exitCode: number; signal?: number }): ExitStatus {
   const name = signal === 0 ? null : signalOf(signal);
   return name === null ? { code: exitCode } : { signal: name };
 }

@@ -7,11 +7,11 @@ import { ReadStream, WriteStream } from 'node:tty';
 import type { Secret } from '../core/secret.ts';
 import { createMasking, type Masking } from '../masking/masking.ts';
 import { UsageError } from '../platform/errors.ts';
-import type { Planned } from './env-bindings.ts';
+import type { ParsedBindings } from './env-bindings.ts';
 import { inheritEnvironment, type Variables } from './environment.ts';
-import { findFault, type Program } from './executable.ts';
-import type { Ending } from './exit-status.ts';
-import { type Borrowed, borrow, giveBack, type Lender } from './leases.ts';
+import { checkExecutable, type Program } from './executable.ts';
+import type { ExitStatus } from './exit-status.ts';
+import { type AcquiredLeases, acquireLeases, type LeaseClient, releaseLeases } from './leases.ts';
 import { runOnPipes, type Streams } from './pipes.ts';
 import { loadPtyMaker, runOnPty, type Terminals } from './pty.ts';
 import { isInForeground, Signals } from './signals.ts';
@@ -23,7 +23,7 @@ const LONGEST_VARIABLE_BYTES = 128 * 1024;
 const NO_PTY =
   'without the optional package @lydell/node-pty the program gets pipes and no terminal; with --no-masking it gets this one';
 
-export interface Job extends Planned {
+export interface RunRequest extends ParsedBindings {
   readonly command: readonly [file: string, ...words: string[]];
   /** Names of the parent's variables that are passed on whatever they look like. */
   readonly keep: readonly string[];
@@ -34,7 +34,7 @@ export interface Job extends Planned {
   readonly ttlSeconds: number | null;
 }
 
-export interface Surroundings {
+export interface HostEnvironment {
   readonly streams: Streams;
   readonly environment: Variables;
   /** That the program shall have; null for ours. */
@@ -46,17 +46,17 @@ export interface Surroundings {
 }
 
 /** Resolves to how the program ended. @throws UsageError, NotLent */
-export async function run(job: Job, lender: Lender, surroundings: Surroundings): Promise<Ending> {
+export async function run(job: RunRequest, lender: LeaseClient, surroundings: HostEnvironment): Promise<ExitStatus> {
   const inherited = inheritEnvironment(surroundings.environment, job.keep);
   const [file, ...words] = job.command;
   const given: Record<string, string> = Object.create(null);
   for (const { name, value } of job.literals) given[name] = value.reveal();
-  const fault = findFault(file, given['PATH'] ?? inherited.variables['PATH']);
+  const fault = checkExecutable(file, given['PATH'] ?? inherited.variables['PATH']);
   if (fault !== null) {
     surroundings.say(fault.message);
     return { code: fault.code };
   }
-  tellLeftOut(inherited.leftOut, surroundings);
+  reportWithheld(inherited.withheld, surroundings);
   const interruption = new AbortController();
   let interruptedBy: NodeJS.Signals | null = null;
   const interrupt = (signal: NodeJS.Signals): void => {
@@ -64,12 +64,12 @@ export async function run(job: Job, lender: Lender, surroundings: Surroundings):
     interruption.abort();
   };
   const signals = new Signals(interrupt, surroundings.ignored);
-  let borrowed: Borrowed | null = null;
+  let borrowed: AcquiredLeases | null = null;
   let files: PrivateFiles | null = null;
   let cleaning: Promise<void> | null = null;
   const cleanUp = async (): Promise<void> => {
     files?.remove();
-    const failure = await giveBack(lender, borrowed?.leaseIds ?? []);
+    const failure = await releaseLeases(lender, borrowed?.leaseIds ?? []);
     if (failure !== null) surroundings.say(failure);
   };
   // WHY at the program's end already: its output may take as long as its reader does.
@@ -77,14 +77,14 @@ export async function run(job: Job, lender: Lender, surroundings: Surroundings):
     cleaning ??= cleanUp();
   };
   try {
-    borrowed = await borrow(lender, job.wanted, { ttlSeconds: job.ttlSeconds, signal: interruption.signal });
+    borrowed = await acquireLeases(lender, job.wanted, { ttlSeconds: job.ttlSeconds, signal: interruption.signal });
     if (job.hasFiles) files = makePrivateFiles(surroundings.environment['XDG_RUNTIME_DIR']);
     const values = deliver(fillTemplates(job.templates, borrowed.values), files);
     const masking = job.isMasked ? mask(borrowed.values, surroundings) : null;
     const environment = Object.assign(Object.create(null), inherited.variables, given, values);
     const { umask, ignored } = surroundings;
     const program = { file, words, environment, masking, umask, ignored };
-    const begin = await choose(program, surroundings, signals);
+    const begin = await selectRunner(program, surroundings, signals);
     // ORDER: nothing is awaited between this and the start: a signal goes to the program, or there is none.
     if (interruptedBy !== null) return { signal: interruptedBy };
     const ending = await begin(atExit);
@@ -119,18 +119,18 @@ function deliver(values: ReadonlyMap<string, Secret>, files: PrivateFiles | null
   return variables;
 }
 
-function mask(values: ReadonlyMap<string, Secret>, { say }: Surroundings): Masking | null {
+function mask(values: ReadonlyMap<string, Secret>, { say }: HostEnvironment): Masking | null {
   const masking = createMasking(values);
   if (masking.tooShort.length > 0) say(`too short to be masked: ${masking.tooShort.join(', ')}`);
   return masking.isNeeded ? masking : null;
 }
 
 /** On a terminal of its own where its output is masked and ours are three terminals; else on pipes, or on our streams. */
-async function choose(
+async function selectRunner(
   program: Program,
-  { streams, say }: Surroundings,
+  { streams, say }: HostEnvironment,
   signals: Signals,
-): Promise<(atExit: () => void) => Promise<Ending>> {
+): Promise<(atExit: () => void) => Promise<ExitStatus>> {
   const { masking } = program;
   const terminals = terminalsOf(streams);
   if (masking !== null && terminals !== null && isInForeground()) {
@@ -146,7 +146,7 @@ function terminalsOf({ stdin, stdout, stderr }: Streams): Terminals | null {
   return areTerminals ? { stdin, stdout } : null;
 }
 
-function tellLeftOut(names: readonly string[], { say }: Surroundings): void {
+function reportWithheld(names: readonly string[], { say }: HostEnvironment): void {
   if (names.length === 0) return;
   const shown = names.map((name) => name.replaceAll(/[^\x21-\x7e]/g, '?')).join(', ');
   say(`${names.length} ${names.length === 1 ? 'variable' : 'variables'} not passed on (--keep NAME does): ${shown}`);

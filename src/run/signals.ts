@@ -23,7 +23,7 @@ export class Signals {
   }
 
   /** To a program in our own group of processes: what the terminal sends reaches it without us. */
-  sendToNeighbour(send: Receiver): void {
+  forwardToSameGroup(send: Receiver): void {
     this.sendTo((signal) => {
       if (!(FROM_TERMINALS.has(signal) && isInForeground())) send(signal);
     });

@@ -5,7 +5,7 @@
 
 import { Secret } from '../core/secret.ts';
 import { UsageError } from '../platform/errors.ts';
-import type { Wanted } from './leases.ts';
+import type { EnvBinding } from './leases.ts';
 import { parseReference } from './references.ts';
 
 /** Bounded, so that a long text costs no more than its length. */
@@ -23,13 +23,13 @@ export interface Template {
 export interface ParsedTemplate {
   readonly template: Template;
   /** Their names are `NAME[1]` and so on, which no variable can have. */
-  readonly wanted: readonly Wanted[];
+  readonly wanted: readonly EnvBinding[];
 }
 
 /** Null where the text has no reference in braces. @throws UsageError */
 export function parseTemplate(name: string, text: string, where: string): ParsedTemplate | null {
   const parts: Part[] = [];
-  const wanted: Wanted[] = [];
+  const wanted: EnvBinding[] = [];
   let at = 0;
   for (const found of text.matchAll(BRACES)) {
     const [whole, reference = '', filter] = found;

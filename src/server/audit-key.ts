@@ -8,5 +8,5 @@ import { readRootKey } from './root-key.ts';
 /** Base64. @throws StartupError where the root key is missing or malformed; none is made. */
 export function readAuditKey({ dataDir, rootKeyFile }: Configuration): string {
   const file = rootKeyFile ?? layOut(dataDir).rootKeyFile;
-  return exportAuditKey(deriveKeys(readRootKey({ file, isOwn: false, isVaultThere: true }, () => undefined)));
+  return exportAuditKey(deriveKeys(readRootKey({ file, isDefaultFile: false, vaultExists: true }, () => undefined)));
 }

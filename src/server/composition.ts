@@ -23,7 +23,7 @@ import { type Configuration, isLoopback } from './configuration.ts';
 import { listen } from './listen.ts';
 import type { ServiceLog } from './log.ts';
 import { openVault } from './open-vault.ts';
-import { startWatching } from './rollback-anchor.ts';
+import { startAnchoring } from './rollback-anchor.ts';
 import { startSweeping } from './sweep-timer.ts';
 
 export interface Service {
@@ -61,7 +61,7 @@ export async function startService(
     warnings.push(...memory.warnings);
     const adminToken = chooseAdminToken(configuration.adminTokenFile, tokenFile, warn);
     let failedTurn: unknown = null;
-    const logOften = limited(log);
+    const logOften = rateLimited(log);
     const denials = new DenialBudget(configuration.denialsPerMinute);
     const ledger = new Ledger({
       store,
@@ -121,7 +121,7 @@ export async function startService(
       // In the store's own words: what a caller is told in its place says nothing to an operator.
       throw failedTurn instanceof StoreError ? failedTurn : error;
     }
-    const watching = startWatching(ledger, opened.anchor, store.isMultiWriter, logOften);
+    const watching = startAnchoring(ledger, opened.anchor, store.isMultiWriter, logOften);
     const sweeping = startSweeping(store, clock, log, stopBroken);
     phase = 'running';
     return {
@@ -159,7 +159,7 @@ export async function startService(
 }
 
 /** Logs an error that comes with every turn once a second. */
-function limited(log: ServiceLog): ServiceLog['error'] {
+function rateLimited(log: ServiceLog): ServiceLog['error'] {
   let last = { line: '', at: 0 };
   return (line, error) => {
     const now = performance.now();

@@ -113,7 +113,7 @@ export function help(): string {
 export function readConfiguration(args: readonly string[], environment: Environment): Configuration | null {
   const given = parseFlags(args);
   if (given.has('help')) return null;
-  assertFlagsArrived(environment);
+  rejectFlagsKeptByNpm(environment);
   rejectUnknownVariables(
     environment,
     FLAGS.map(({ name }) => name),
@@ -127,7 +127,7 @@ export function readConfiguration(args: readonly string[], environment: Environm
     dataDir: file('data-dir') ?? join(homedir(), '.leasehold'),
     database: chooseDatabase(
       { flag: given.get('database'), environment: databaseVariable(environment), file: file('database-file') },
-      !isOn('no-migrate', get('no-migrate')),
+      !parseBoolean('no-migrate', get('no-migrate')),
     ),
     listen: parseListen(get('listen') ?? '127.0.0.1:7700', base),
     rootKeyFile: file('root-key-file'),
@@ -141,13 +141,13 @@ export function readConfiguration(args: readonly string[], environment: Environm
       storedMibPerHour: amount('stored-mib-per-hour', DEFAULT_BUDGETS.storedMibPerHour),
     },
     tls: tlsFiles(file('tls-cert'), file('tls-key')),
-    publicNames: list(get('public-name')).map(parsePublicName),
-    trustedProxies: list(get('trusted-proxy')).map(parseTrustedProxy),
-    acceptClock: isOn('accept-clock', get('accept-clock')),
-    acceptRollback: isOn('accept-rollback', get('accept-rollback')),
+    publicNames: parseList(get('public-name')).map(parsePublicName),
+    trustedProxies: parseList(get('trusted-proxy')).map(parseTrustedProxy),
+    acceptClock: parseBoolean('accept-clock', get('accept-clock')),
+    acceptRollback: parseBoolean('accept-rollback', get('accept-rollback')),
     logLevel: oneOf('log-level', get('log-level') ?? 'info', LOG_LEVELS),
   };
-  assertPrivate(configuration, isOn('insecure-http', get('insecure-http')));
+  assertPrivate(configuration, parseBoolean('insecure-http', get('insecure-http')));
   return configuration;
 }
 
@@ -172,7 +172,7 @@ function fromEnvironment(environment: Environment, name: FlagName): string | und
 }
 
 /** Without `--` npm keeps a flag for itself, and the service would start on its defaults. */
-function assertFlagsArrived(environment: Environment): void {
+function rejectFlagsKeptByNpm(environment: Environment): void {
   const kept = FLAGS.find(({ name }) => environment[`npm_config_${name.replaceAll('-', '_')}`] !== undefined);
   if (kept === undefined) return;
   throw new UsageError(
@@ -196,7 +196,7 @@ function parseFlags(args: readonly string[]): Map<string, string> {
   }
 }
 
-function isOn(name: FlagName, text: string | undefined): boolean {
+function parseBoolean(name: FlagName, text: string | undefined): boolean {
   return oneOf(name, text ?? '0', ['1', '0', 'true', 'false']) === '1' || text === 'true';
 }
 
@@ -213,7 +213,7 @@ function wholeNumber(name: FlagName, text: string, least: number, most: number):
   return value;
 }
 
-function list(text: string | undefined): string[] {
+function parseList(text: string | undefined): string[] {
   return (text ?? '').split(',').flatMap((item) => (item.trim() === '' ? [] : [item.trim()]));
 }
 

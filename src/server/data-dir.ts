@@ -48,7 +48,7 @@ export function markVault(dir: string): void {
 }
 
 /** @returns the reason not to start where the vault's database was deleted or emptied. */
-export function lostDatabase(file: string): StartupError {
+export function databaseMissing(file: string): StartupError {
   return new StartupError(
     `${file} is missing or empty, but its directory has served a vault: the database was lost, or it is a PostgreSQL and --database is missing. Restore a backup; or, to begin with an empty vault, give another --data-dir.`,
   );

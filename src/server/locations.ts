@@ -14,14 +14,14 @@ import type { Store } from '../store/store.ts';
 import type { TableReader, TableWriter, TransferMetadata } from '../store/transfer.ts';
 import { openDataDir } from './data-dir.ts';
 import { lockDataDir } from './data-dir-lock.ts';
-import { StillCopy } from './snapshot.ts';
+import { DatabaseSnapshot } from './snapshot.ts';
 
-export type Place =
+export type VaultLocation =
   | { readonly kind: 'directory'; readonly dir: string }
   /** It may hold a password: never to be printed. */
   | { readonly kind: 'database'; readonly address: PostgresAddress };
 
-export function describePlace(place: Place): string {
+export function describePlace(place: VaultLocation): string {
   return place.kind === 'directory' ? place.dir : describeAddress(place.address);
 }
 
@@ -31,7 +31,7 @@ export interface Source {
   /** @throws StoreFailure */
   openCarrier(): Promise<TableReader>;
   /** @throws StartupError where it has changed since it was opened */
-  assertStill(): Promise<void>;
+  assertUnchanged(): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -42,9 +42,9 @@ export interface Target {
 }
 
 /** For reading: nothing of it changes. @throws StartupError, StoreFailure */
-export async function openSource(place: Place): Promise<Source> {
+export async function openSource(place: VaultLocation): Promise<Source> {
   if (place.kind === 'database') return openDatabaseSource(place.address);
-  const copy = new StillCopy(place.dir);
+  const copy = new DatabaseSnapshot(place.dir);
   try {
     const store = new SqliteStore(copy.file);
     return {
@@ -54,7 +54,7 @@ export async function openSource(place: Place): Promise<Source> {
         await carrier.addUpAccesses();
         return carrier;
       },
-      assertStill: async () => copy.assertStill(),
+      assertUnchanged: async () => copy.assertStill(),
       async close() {
         await store.close();
         copy.remove();
@@ -78,7 +78,7 @@ async function openDatabaseSource(address: PostgresAddress): Promise<Source> {
     return {
       store,
       openCarrier: () => PostgresSource.open(address),
-      async assertStill() {
+      async assertUnchanged() {
         if (JSON.stringify(await store.readHead()) === seen) return;
         throw new StartupError(
           `A node still writes to ${describeAddress(address)}: stop every one of them, and run this again.`,
@@ -93,7 +93,7 @@ async function openDatabaseSource(address: PostgresAddress): Promise<Source> {
 }
 
 /** Makes what is missing of it: the directory, the schema. @throws StartupError, StoreFailure */
-export async function openTarget(place: Place): Promise<Target> {
+export async function openTarget(place: VaultLocation): Promise<Target> {
   if (place.kind === 'database') {
     const { address } = place;
     const store = await PostgresStore.open(address);
@@ -124,7 +124,7 @@ export async function openTarget(place: Place): Promise<Target> {
 }
 
 /** The root key of a move, where no other file is named: it lies beside the embedded database. Null between two PostgreSQLs. */
-export function rootKeyBeside(from: Place, to: Place): string | null {
+export function rootKeyBeside(from: VaultLocation, to: VaultLocation): string | null {
   const own = [from, to].flatMap((place) => (place.kind === 'directory' ? [layOut(place.dir).rootKeyFile] : []));
   return own.find((file) => existsSync(file)) ?? own[0] ?? null;
 }

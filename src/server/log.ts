@@ -40,12 +40,12 @@ export function createLog(level: LogLevel): ServiceLog {
     counts.clear();
   }, COUNT_INTERVAL_MS).unref();
   return {
-    refused({ code, requestId, method, remoteAddr }) {
+    rejected({ code, requestId, method, remoteAddr }) {
       counts.set(code, (counts.get(code) ?? 0) + 1);
       if (!mayWrite()) return;
       log.info({ code, status: ERROR_STATUS[code], request_id: requestId, method, remote_addr: remoteAddr }, 'refused');
     },
-    bug(error, requestId) {
+    unexpectedError(error, requestId) {
       log.error({ request_id: requestId, stack: stackOf(error) }, 'a mistake of the service');
     },
     info: (line) => log.info(line),

@@ -4,10 +4,10 @@ import type { VaultKeys } from '../crypto/keys.ts';
 import { layOut } from '../platform/data-dir-paths.ts';
 import type { Store } from '../store/store.ts';
 import { AnchorFile } from './anchor-file.ts';
-import type { Place } from './locations.ts';
+import type { VaultLocation } from './locations.ts';
 import { checkRollback } from './rollback-check.ts';
 
-function anchorAt(place: Place, keys: VaultKeys): AnchorFile | null {
+function anchorAt(place: VaultLocation, keys: VaultKeys): AnchorFile | null {
   return place.kind === 'directory' ? new AnchorFile(layOut(place.dir).anchorFile, keys.row) : null;
 }
 
@@ -16,7 +16,7 @@ function anchorAt(place: Place, keys: VaultKeys): AnchorFile | null {
  * @throws StartupError
  */
 export async function checkSourceAnchor(
-  from: Place,
+  from: VaultLocation,
   store: Store,
   keys: VaultKeys,
   accepts: boolean,
@@ -29,7 +29,7 @@ export async function checkSourceAnchor(
  * Anchors the log that arrives in a directory, unless that has an anchor which the log does not reach: a node that kept its keys there
  * has seen more. @throws StartupError
  */
-export async function anchorTarget(to: Place, source: Store, keys: VaultKeys, accepts: boolean): Promise<void> {
+export async function anchorTarget(to: VaultLocation, source: Store, keys: VaultKeys, accepts: boolean): Promise<void> {
   const anchor = anchorAt(to, keys);
   if (anchor === null) return;
   await checkRollback(anchor, { end: source, isShared: true, keys }, accepts);

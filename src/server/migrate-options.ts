@@ -7,7 +7,7 @@ import { UsageError } from '../platform/errors.ts';
 import { type PostgresAddress, parseAddress } from '../store/postgres/address.ts';
 import { chooseDatabase } from './database-option.ts';
 import { CALLED_AS } from './errors.ts';
-import { type Place, rootKeyBeside } from './locations.ts';
+import { rootKeyBeside, type VaultLocation } from './locations.ts';
 import type { Move } from './migrate.ts';
 
 export const MOVE_HELP = `Moves a vault from the embedded database into a PostgreSQL, or back. The service, or every node, must be stopped. The source is
@@ -36,13 +36,13 @@ const SHOWS_PASSWORD =
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-export interface Called {
+export interface ParsedOptions {
   readonly order: Move;
   readonly warnings: readonly string[];
 }
 
 /** Null where `--help` was asked for. @throws UsageError */
-export function readMove(args: readonly string[], environment: Environment): Called | null {
+export function readMigrationRequest(args: readonly string[], environment: Environment): ParsedOptions | null {
   const given = parse(args);
   if (given.help === true) return null;
   // Without `--` npm keeps a flag for itself.
@@ -62,7 +62,7 @@ export function readMove(args: readonly string[], environment: Environment): Cal
   if (given.from !== undefined && given.to !== undefined && given['database-file'] !== undefined) {
     throw new UsageError('--database-file stands for --from or --to: leave one of the three out.');
   }
-  const named = (): Place => {
+  const named = (): VaultLocation => {
     const url = environment['LEASEHOLD_DATABASE_URL'] ?? environment['LEASEHOLD_DATABASE'];
     const databaseFile = file('database-file', 'LEASEHOLD_DATABASE_FILE');
     const choice = chooseDatabase({ flag: undefined, environment: url, file: databaseFile }, true);
@@ -97,7 +97,7 @@ function parse(args: readonly string[]) {
 const isUrl = (text: string): boolean => /^[a-z][a-z0-9+.-]*:\/\//i.test(text);
 const hasPassword = (url: string): boolean => parseAddress(url).password !== null;
 
-function toPlace(flag: string, text: string, base: string): Place {
+function toPlace(flag: string, text: string, base: string): VaultLocation {
   if (text === '') throw new UsageError(`${flag} is empty: give a directory or postgres://….`);
   if (!isUrl(text)) return { kind: 'directory', dir: resolve(base, text) };
   try {
@@ -109,7 +109,7 @@ function toPlace(flag: string, text: string, base: string): Place {
 }
 
 /** @throws UsageError where both are the same, as far as can be told */
-function assertApart(from: Place, to: Place): void {
+function assertApart(from: VaultLocation, to: VaultLocation): void {
   const isSame =
     from.kind === 'directory'
       ? to.kind === 'directory' && real(from.dir) === real(to.dir)

@@ -2,12 +2,12 @@
 import { existsSync } from 'node:fs';
 import { layOut } from '../platform/data-dir-paths.ts';
 import { CALLED_AS } from './errors.ts';
-import { describePlace, type Place } from './locations.ts';
-import type { Move, Moved } from './migrate.ts';
+import { describePlace, type VaultLocation } from './locations.ts';
+import type { MigrationResult, Move } from './migrate.ts';
 
 const LINE_EVERY_MS = 1000;
 
-const inWords = (n: number): string => n.toLocaleString('en-US');
+const formatCount = (n: number): string => n.toLocaleString('en-US');
 
 /** Writes how far it is, now and then. */
 export function reporter(write: (line: string) => void): (what: string, rows: number, of: number) => void {
@@ -15,14 +15,17 @@ export function reporter(write: (line: string) => void): (what: string, rows: nu
   return (what, rows, of) => {
     if (performance.now() - saidAt < LINE_EVERY_MS) return;
     saidAt = performance.now();
-    write(`  ${what.padEnd(20)} ${inWords(rows)} of ${inWords(of)}`);
+    write(`  ${what.padEnd(20)} ${formatCount(rows)} of ${formatCount(of)}`);
   };
 }
 
-export function farewell({ from, to, rootKeyFile }: Move, { wasDone, counts, verification }: Moved): string {
-  const rows = [...counts].map(([table, count]) => `  ${table.padEnd(20)} ${inWords(count)}`);
+export function formatSummary(
+  { from, to, rootKeyFile }: Move,
+  { wasDone, counts, verification }: MigrationResult,
+): string {
+  const rows = [...counts].map(([table, count]) => `  ${table.padEnd(20)} ${formatCount(count)}`);
   const chain = verification.isValid
-    ? `The chain is valid: ${inWords(verification.entries)} entries, the last of ${verification.lastEntry ?? 'none'}.`
+    ? `The chain is valid: ${formatCount(verification.entries)} entries, the last of ${verification.lastEntry ?? 'none'}.`
     : `The chain is broken at entry ${verification.breakAtEntry}, as it was before: ${verification.reason}.`;
   return [
     wasDone ? `It was moved already: ${describePlace(to)}.` : `Moved into ${describePlace(to)}:`,
@@ -34,14 +37,14 @@ export function farewell({ from, to, rootKeyFile }: Move, { wasDone, counts, ver
     '',
     'Next:',
     '',
-    ...putAway(from),
+    ...archiveSteps(from),
     ...start(to, rootKeyFile),
     '',
   ].join('\n');
 }
 
 /** The root key, and the private keys of agents whose pairs were made by the service. */
-function keysOf(from: Place, to: Place, rootKeyFile: string): string[] {
+function keysOf(from: VaultLocation, to: VaultLocation, rootKeyFile: string): string[] {
   const [home] = [from, to].flatMap((place) => (place.kind === 'directory' ? [place.dir] : []));
   const isApart = from.kind === 'directory' && to.kind === 'directory';
   return [
@@ -55,7 +58,7 @@ function keysOf(from: Place, to: Place, rootKeyFile: string): string[] {
   ];
 }
 
-function putAway(from: Place): string[] {
+function archiveSteps(from: VaultLocation): string[] {
   if (from.kind === 'database') {
     return ['  Start no node on the old database any more; keep it until you are sure, then drop it.'];
   }
@@ -67,7 +70,7 @@ function putAway(from: Place): string[] {
   ];
 }
 
-function start(to: Place, rootKeyFile: string): string[] {
+function start(to: VaultLocation, rootKeyFile: string): string[] {
   if (to.kind === 'database') {
     return [
       '  Start the nodes, each with a data directory of its own; URL.txt holds the URL of the database:',

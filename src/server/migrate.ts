@@ -17,19 +17,19 @@ import {
 } from '../store/transfer.ts';
 import { TABLES, type Table } from '../store/transfer-schema.ts';
 import { type Verification, Verifier } from '../vault/verification/verifier.ts';
-import { describePlace, openSource, openTarget, type Place, type Source, type Target } from './locations.ts';
+import { describePlace, openSource, openTarget, type Source, type Target, type VaultLocation } from './locations.ts';
 import { anchorTarget, checkSourceAnchor } from './migrate-anchor.ts';
 import { readRootKey } from './root-key.ts';
 
 export interface Move {
-  readonly from: Place;
-  readonly to: Place;
+  readonly from: VaultLocation;
+  readonly to: VaultLocation;
   readonly rootKeyFile: string;
   readonly acceptsBrokenChain: boolean;
 }
 
 /** What a move says of itself while it goes on. */
-export interface Watching {
+export interface ProgressReporter {
   readonly signal: AbortSignal;
   /** A line about what begins now, or what the operator should know. */
   say(line: string): void;
@@ -37,7 +37,7 @@ export interface Watching {
   progress(what: string, rows: number, of: number): void;
 }
 
-export interface Moved {
+export interface MigrationResult {
   /** Whether it was there already. */
   readonly wasDone: boolean;
   /** Rows by table. */
@@ -53,8 +53,8 @@ export function isRefusal(error: unknown): error is Error {
 }
 
 /** @throws StartupError, StoreFailure, the signal's reason */
-export async function move(order: Move, watching: Watching): Promise<Moved> {
-  const rootKeyPlace = { file: order.rootKeyFile, isOwn: false, isVaultThere: true };
+export async function migrate(order: Move, watching: ProgressReporter): Promise<MigrationResult> {
+  const rootKeyPlace = { file: order.rootKeyFile, isDefaultFile: false, vaultExists: true };
   const keys = deriveKeys(readRootKey(rootKeyPlace, watching.say));
   const source = await openSource(order.from);
   try {
@@ -67,7 +67,7 @@ export async function move(order: Move, watching: Watching): Promise<Moved> {
       const cargo = await readCargo(source, carrier);
       const target = await openTarget(order.to);
       try {
-        return await fill({ order, keys, watching, source, carrier, cargo, target, before });
+        return await copyAll({ order, keys, watching, source, carrier, cargo, target, before });
       } finally {
         await target.close();
       }
@@ -80,10 +80,10 @@ export async function move(order: Move, watching: Watching): Promise<Moved> {
 }
 
 /** What is known of a move once both ends are open. */
-interface Journey {
+interface Migration {
   readonly order: Move;
   readonly keys: VaultKeys;
-  readonly watching: Watching;
+  readonly watching: ProgressReporter;
   readonly source: Source;
   readonly carrier: TableReader;
   readonly cargo: TransferMetadata;
@@ -92,7 +92,7 @@ interface Journey {
   readonly before: Verification;
 }
 
-async function fill(journey: Journey): Promise<Moved> {
+async function copyAll(journey: Migration): Promise<MigrationResult> {
   const { order, watching, source, carrier, cargo, target } = journey;
   const counts = new Map<string, number>();
   for (const table of TABLES) counts.set(table.name, await carrier.count(table));
@@ -105,8 +105,8 @@ async function fill(journey: Journey): Promise<Moved> {
     }
     await assertEmptyOrBegun(into, order);
     watching.say(`Moving into ${describePlace(order.to)}.`);
-    for (const table of TABLES) await carry(journey, into, table, counts.get(table.name) ?? 0);
-    await source.assertStill();
+    for (const table of TABLES) await copyTable(journey, into, table, counts.get(table.name) ?? 0);
+    await source.assertUnchanged();
     for (const table of TABLES) await assertCount(into, table, counts.get(table.name) ?? 0);
     await anchorTarget(order.to, source.store, journey.keys, order.acceptsBrokenChain);
     // ORDER: the last of all. From here on it is a vault.
@@ -117,11 +117,11 @@ async function fill(journey: Journey): Promise<Moved> {
   watching.say('Verifying the chain that arrived.');
   const verification = await verify(target.store, journey);
   await assertSame(journey, verification);
-  await source.assertStill();
+  await source.assertUnchanged();
   return { wasDone: false, counts, verification };
 }
 
-async function carry({ carrier, watching }: Journey, into: TableWriter, table: Table, of: number): Promise<void> {
+async function copyTable({ carrier, watching }: Migration, into: TableWriter, table: Table, of: number): Promise<void> {
   let done = 0;
   const tell = (_: Table, rows: number): void => {
     done += rows;
@@ -142,7 +142,12 @@ async function assertKey(store: Store, keys: VaultKeys, { from, rootKeyFile }: M
   throw new StartupError(`${rootKeyFile} is not the root key of the vault in ${where}. Nothing was moved.`);
 }
 
-async function verifySource(store: Store, keys: VaultKeys, order: Move, watching: Watching): Promise<Verification> {
+async function verifySource(
+  store: Store,
+  keys: VaultKeys,
+  order: Move,
+  watching: ProgressReporter,
+): Promise<Verification> {
   watching.say(`Verifying the chain of ${describePlace(order.from)}.`);
   const found = await verify(store, { keys, watching });
   if (found.isValid || order.acceptsBrokenChain) return found;
@@ -151,14 +156,14 @@ async function verifySource(store: Store, keys: VaultKeys, order: Move, watching
   );
 }
 
-function verify(store: Store, { keys, watching }: Pick<Journey, 'keys' | 'watching'>): Promise<Verification> {
+function verify(store: Store, { keys, watching }: Pick<Migration, 'keys' | 'watching'>): Promise<Verification> {
   return new Verifier({ store, keys, clock: startClock(0) }).verify(watching.signal);
 }
 
 async function readCargo(source: Source, carrier: TableReader): Promise<TransferMetadata> {
   const records = await carrier.readRecords();
   // What the carrier reads from now on is what was verified.
-  await source.assertStill();
+  await source.assertUnchanged();
   if (records === null) throw new StartupError('The source lost its own record while it was read.');
   return { records, highestSeq: (await source.store.readHead()).highestSeq };
 }
@@ -181,7 +186,7 @@ async function assertCount(into: TableWriter, table: Table, wanted: number): Pro
 }
 
 /** Of a target that is a vault: whether it is this one, with all of its entries. It may have gone on since. @throws StartupError */
-async function assertMoved({ order, cargo, keys, watching, target, before }: Journey, there: VaultMetadata) {
+async function assertMoved({ order, cargo, keys, watching, target, before }: Migration, there: VaultMetadata) {
   const where = describePlace(order.to);
   if (!timingSafeEqualText(there.keyCheck, keys.checkValue)) {
     throw new StartupError(`${where} holds another vault. Give an empty one; nothing was changed.`);
@@ -202,7 +207,7 @@ async function assertMoved({ order, cargo, keys, watching, target, before }: Jou
 }
 
 /** Holds what arrived against what was sent: the verdict on the chain, the head, the last entry. @throws StartupError */
-async function assertSame({ source, target, before, order }: Journey, after: Verification): Promise<void> {
+async function assertSame({ source, target, before, order }: Migration, after: Verification): Promise<void> {
   const [sent, arrived] = [await source.store.readHead(), await target.store.readHead()];
   if (isDeepStrictEqual(before, after) && isDeepStrictEqual(sent, arrived)) return;
   const what = after.isValid ? 'its head is another one' : `entry ${after.breakAtEntry}: ${after.reason}`;

@@ -12,7 +12,7 @@ import type { SyncFile } from '../store/sqlite/wal-sync.ts';
 import type { Store } from '../store/store.ts';
 import { AnchorFile } from './anchor-file.ts';
 import type { Configuration } from './configuration.ts';
-import { hadVault, lostDatabase } from './data-dir.ts';
+import { databaseMissing, hadVault } from './data-dir.ts';
 import type { DatabaseChoice } from './database-option.ts';
 import { checkRollbackAtRest } from './rollback-check.ts';
 import { readRootKey } from './root-key.ts';
@@ -60,14 +60,14 @@ async function openEmbedded(configuration: Configuration, warn: Warn, syncFile?:
   const { databaseFile } = layOut(dataDir);
   const isVaultThere = checkPrivateFile(databaseFile);
   const isUsed = hadVault(dataDir);
-  if (!isVaultThere && isUsed) throw lostDatabase(databaseFile);
+  if (!isVaultThere && isUsed) throw databaseMissing(databaseFile);
   for (const suffix of ['-wal', '-shm']) checkPrivateFile(databaseFile + suffix);
   const { keys, rootKeyFile, anchor } = readKeys(configuration, isVaultThere, warn);
   if (!configuration.acceptRollback) await checkRollbackAtRest(databaseFile, anchor, keys);
   assertUnused(databaseFile);
   const store = new SqliteStore(databaseFile, { syncFile, anchor: (entry) => anchor.keep(entry) });
   try {
-    if (isUsed && (await isNew(store))) throw lostDatabase(databaseFile);
+    if (isUsed && (await isNew(store))) throw databaseMissing(databaseFile);
     return { store, keys, rootKeyFile, anchor };
   } catch (error) {
     await store.close();
@@ -114,7 +114,7 @@ async function assertClocksAgree(store: PostgresStore): Promise<void> {
 function readKeys(configuration: Configuration, isVaultThere: boolean, warn: Warn) {
   const rootKeyFile = configuration.rootKeyFile ?? layOut(configuration.dataDir).rootKeyFile;
   const isOwn = configuration.rootKeyFile === null;
-  const keys = deriveKeys(readRootKey({ file: rootKeyFile, isOwn, isVaultThere }, warn));
+  const keys = deriveKeys(readRootKey({ file: rootKeyFile, isDefaultFile: isOwn, vaultExists: isVaultThere }, warn));
   return { keys, rootKeyFile, anchor: new AnchorFile(layOut(configuration.dataDir).anchorFile, keys.row) };
 }
 

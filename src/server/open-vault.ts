@@ -54,7 +54,7 @@ export async function openVault(
     const { store, keys, rootKeyFile, anchor } = opened;
     const isVaultNew = !(await hasVault(store, keys, rootKeyFile));
     const loss = await checkRollback(anchor, { end: store, isShared: store.isMultiWriter, keys }, acceptRollback);
-    if (isVaultNew) await makeVault(store, keys, rootKeyFile);
+    if (isVaultNew) await initialiseVault(store, keys, rootKeyFile);
     markVault(dataDir);
     warnOfDamage(anchor, warn);
     const memory = await readMemory(store, keys);
@@ -88,7 +88,7 @@ export async function openVault(
 }
 
 /** What a move writes last is missing altogether; where the log's head is there, it was not a move that was interrupted. */
-async function recordMissing(store: Store): Promise<StartupError> {
+async function missingRecordError(store: Store): Promise<StartupError> {
   const { head } = await store.readHead();
   return new StartupError(
     head === null
@@ -101,7 +101,7 @@ async function recordMissing(store: Store): Promise<StartupError> {
 async function hasVault(store: Store, keys: VaultKeys, file: string): Promise<boolean> {
   const keyCheck = await store.readRootKeyCheck();
   if (keyCheck !== null) assertItsKey(keyCheck, keys, file);
-  else if (!(await store.isEmpty())) throw await recordMissing(store);
+  else if (!(await store.isEmpty())) throw await missingRecordError(store);
   return keyCheck !== null;
 }
 
@@ -115,7 +115,7 @@ function warnOfDamage(anchor: AnchorFile, warn: (line: string) => void): void {
 }
 
 /** Of several nodes that start at once, one makes it, and the others find it. */
-async function makeVault(store: Store, keys: VaultKeys, file: string): Promise<void> {
+async function initialiseVault(store: Store, keys: VaultKeys, file: string): Promise<void> {
   const head = { seq: 0, hmac: GENESIS_MAC, mac: headMac(keys.audit, 0, GENESIS_MAC), epoch: 0 };
   try {
     await store.initialise(keys.checkValue, head, (await store.readTime()) ?? Date.now());

@@ -9,7 +9,7 @@ import type { ServiceLog } from './log.ts';
 /** A loss that is repaired in less time may go unnoticed by a node that nobody calls. */
 const INTERVAL_MS = 1000;
 
-export function startWatching(
+export function startAnchoring(
   ledger: Ledger,
   anchor: AnchorFile,
   isShared: boolean,

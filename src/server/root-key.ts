@@ -9,17 +9,20 @@ import { checkPrivateFile, isReadableByOthers, writePrivateFile } from '../platf
 export interface RootKeyPlace {
   readonly file: string;
   /** Whether it is the data directory's own file, which is kept private; another one is only complained about. */
-  readonly isOwn: boolean;
+  readonly isDefaultFile: boolean;
   /** Whether there is a vault already. */
-  readonly isVaultThere: boolean;
+  readonly vaultExists: boolean;
 }
 
 /** Reads the file once, because it may be a pipe. @throws StartupError */
-export function readRootKey({ file, isOwn, isVaultThere }: RootKeyPlace, warn: (line: string) => void): Uint8Array {
-  if (isOwn) checkPrivateFile(file);
+export function readRootKey(
+  { file, isDefaultFile, vaultExists }: RootKeyPlace,
+  warn: (line: string) => void,
+): Uint8Array {
+  if (isDefaultFile) checkPrivateFile(file);
   const text = readIfThere(file);
   if (text === null) {
-    if (isVaultThere) {
+    if (vaultExists) {
       throw new StartupError(
         `The root key is missing: ${file}. The vault cannot be opened without it; put it back from your backup. No new one is made.`,
       );
@@ -28,7 +31,7 @@ export function readRootKey({ file, isOwn, isVaultThere }: RootKeyPlace, warn: (
     writePrivateFile(file, `${Buffer.from(rootKey).toString('base64')}\n`);
     return rootKey;
   }
-  if (!isOwn && isReadableByOthers(file)) warn(`Others than its owner may read ${file}: chmod 600 it.`);
+  if (!isDefaultFile && isReadableByOthers(file)) warn(`Others than its owner may read ${file}: chmod 600 it.`);
   const rootKey = parseRootKey(text);
   if (rootKey === null)
     throw new StartupError(`${file} is not a root key: it must hold 32 bytes as base64, on one line.`);

@@ -15,7 +15,7 @@ const PREFIX = 'leasehold-migrate-';
 const WRITABLE = 0o600;
 const LOCK = 'lock';
 
-export class StillCopy {
+export class DatabaseSnapshot {
   /** The copied database. */
   readonly file: string;
   readonly #folder: string;
@@ -31,7 +31,7 @@ export class StillCopy {
     if (!isFile(databaseFile))
       throw new StartupError(`${dataDir} holds no vault: there is no ${basename(databaseFile)}.`);
     this.#lockFile = lockFile;
-    this.#lock = holdStill(lockFile, dataDir);
+    this.#lock = lockSource(lockFile, dataDir);
     // Not -shm: it is an index of the -wal, and made anew.
     this.#originals = [databaseFile, `${databaseFile}-wal`];
     removeStale();
@@ -87,7 +87,7 @@ export class StillCopy {
 }
 
 /** Null where there is no lock: none is made. @throws StartupError where a service has it */
-function holdStill(lockFile: string, dataDir: string): DatabaseLock | null {
+function lockSource(lockFile: string, dataDir: string): DatabaseLock | null {
   if (!isFile(lockFile)) return null;
   const lock = DatabaseLock.takeShared(lockFile);
   if (lock === null) throw new StartupError(`A Leasehold runs on ${dataDir}. Stop it first; nothing was changed.`);

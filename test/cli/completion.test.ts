@@ -6,14 +6,14 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { namesFrom, pathsFrom } from '../../src/cli/completion/names.ts';
-import { standing } from '../../src/cli/completion/target.ts';
+import { locateCursor } from '../../src/cli/completion/target.ts';
 import { flagsOf } from '../../src/cli/flags.ts';
 import { COMMANDS } from '../../src/cli/table.ts';
 import { Leasehold } from '../../src/client/leasehold.ts';
 import { type Home, newHome } from '../kit/command.ts';
 import { startTestService } from '../kit/service.ts';
 
-const wish = (line: string) => standing(line.split(' '), COMMANDS).wish;
+const wish = (line: string) => locateCursor(line.split(' '), COMMANDS).wish;
 const offers = (line: string): string[] => {
   const found = wish(line);
   return found.kind === 'words' ? found.offers.map(({ word }) => word) : [found.kind];

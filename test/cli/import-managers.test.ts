@@ -3,17 +3,17 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { strToU8, zipSync } from 'fflate';
-import type { Reading } from '../../src/cli/import/item.ts';
+import type { ImportSource } from '../../src/cli/import/item.ts';
 import { formatOf, readSource, type SourceFormat } from '../../src/cli/import/sources.ts';
 import { UsageError } from '../../src/platform/errors.ts';
 
-const read = (bytes: Uint8Array | string, name: string, wanted: SourceFormat | null = null): Promise<Reading> => {
+const read = (bytes: Uint8Array | string, name: string, wanted: SourceFormat | null = null): Promise<ImportSource> => {
   const all = typeof bytes === 'string' ? strToU8(bytes) : bytes;
   return readSource(all, name, formatOf(all, name, wanted));
 };
-const shown = ({ drafts }: Reading) =>
+const shown = ({ drafts }: ImportSource) =>
   drafts.map(({ names, value, type }) => `${names.join('/')} = ${value.reveal()} (${type})`);
-const refuses = (reading: Promise<Reading>, rule: RegExp) =>
+const refuses = (reading: Promise<ImportSource>, rule: RegExp) =>
   assert.rejects(reading, (error) => error instanceof UsageError && rule.test(error.message));
 
 const item = (title: string, details: object, state = 'active') => ({

@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import fc from 'fast-check';
 import { readExpectations, toRow } from '../../src/cli/policy/expectations.ts';
-import { askOf, holdExpectations } from '../../src/cli/policy/test.ts';
+import { holdExpectations, localSimulator } from '../../src/cli/policy/test.ts';
 import { type PolicyDraft, parsePolicy } from '../../src/core/policy.ts';
 import { decidePlainly } from '../core/reference.ts';
 import { runs } from '../kit/property.ts';
@@ -87,7 +87,7 @@ test('an expectation holds exactly where the decision is the one that it names',
         };
       });
       const text = rows.map(({ row }) => row).join('\n');
-      const held = await holdExpectations(readExpectations(text, 'f'), askOf(drafts));
+      const held = await holdExpectations(readExpectations(text, 'f'), localSimulator(drafts));
       assert.deepEqual(
         held.map(({ expected, holds }) => ({ row: expected, isTrue: holds })),
         rows,
@@ -103,7 +103,7 @@ const dated = (drafts: readonly PolicyDraft[]) => drafts.map((draft) => ({ ...dr
 test('what does not hold says what is found instead, and why', async () => {
   const drafts = [parsePolicy({ name: 'n', principal: 'agent:ci', resources: ['prod/*'], actions: ['retrieve'] })];
   const text = 'deny ci retrieve prod/x\nallow ci retrieve prod/x ttl 60\nallow ci retrieve dev/x';
-  const held = await holdExpectations(readExpectations(text, 'f'), askOf(drafts));
+  const held = await holdExpectations(readExpectations(text, 'f'), localSimulator(drafts));
   assert.deepEqual(
     held.map(({ line, found }) => [line, found]),
     [
@@ -120,7 +120,7 @@ test('questions are asked a few at once, answered in the order of the file, and 
   let open = 0;
   let most = 0;
   let asked = 0;
-  const slowly = askOf([]);
+  const slowly = localSimulator([]);
   const held = await holdExpectations(readExpectations(text, 'f'), async (question) => {
     asked++;
     most = Math.max(most, ++open);

@@ -3,10 +3,10 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { explainAccess } from '../../src/cli/policy/explanation.ts';
-import { consideredRows, verdictLines, wayLines } from '../../src/cli/policy/explanation-text.ts';
-import { grantWords, toCommandLine } from '../../src/cli/policy/grant.ts';
+import { consideredRows, remedyLines, verdictLines } from '../../src/cli/policy/explanation-text.ts';
+import { grantCommand, toCommandLine } from '../../src/cli/policy/grant.ts';
 import { readQuestion } from '../../src/cli/policy/question.ts';
-import { askOf } from '../../src/cli/policy/test.ts';
+import { localSimulator } from '../../src/cli/policy/test.ts';
 import { type Action, type PolicyDraft, parsePolicy } from '../../src/core/policy.ts';
 import { decidePlainly, patternCovers, principalNames } from '../core/reference.ts';
 import { runs } from '../kit/property.ts';
@@ -14,7 +14,7 @@ import { type Asked, policySets, QUESTIONS, toListed } from './random-policies.t
 
 const dated = (drafts: readonly PolicyDraft[]) => drafts.map((draft) => ({ ...draft, createdAt: 0 }));
 const explained = async (drafts: readonly PolicyDraft[], question: Asked) =>
-  explainAccess(question, drafts.map(toListed), await askOf(drafts)(question));
+  explainAccess(question, drafts.map(toListed), await localSimulator(drafts)(question));
 
 /** The policy that the command would put, read from its words as they are typed. */
 function granted(words: readonly string[]): PolicyDraft {
@@ -79,15 +79,15 @@ test('the command of an explanation grants what was asked, nothing else, and tak
         assert.equal(explanation.grant, null);
         return;
       }
-      const policy = granted(grantWords(question, new Set(drafts.map(({ name }) => name))));
+      const policy = granted(grantCommand(question, new Set(drafts.map(({ name }) => name))));
       assert.equal(
         drafts.some(({ name }) => name === policy.name),
         false,
         'the name is free',
       );
       for (const other of QUESTIONS) {
-        const before = await askOf(drafts)(other);
-        const after = await askOf([...drafts, policy])(other);
+        const before = await localSimulator(drafts)(other);
+        const after = await localSimulator([...drafts, policy])(other);
         if (other === question) assert.equal(after.allowed, true);
         else assert.deepEqual([after.allowed, after.lease_ttl], [before.allowed, before.lease_ttl]);
       }
@@ -131,7 +131,7 @@ test('the nearest pattern is told where only the path is missing, with the polic
     ],
   );
   assert.equal(consideredRows(explanation.policies ?? [], 'retrieve', true).length, 4);
-  const way = wayLines(explanation, false);
+  const way = remedyLines(explanation, false);
   assert.match(way[0] ?? '', /^1 more policy does not name ci/);
   assert.equal(
     way.at(-1),
@@ -160,7 +160,7 @@ test('who may not list policies gets the reason alone, and hears who sees more',
   const explanation = explainAccess(question, null, denied);
   assert.deepEqual([explanation.policies, explanation.grant, explanation.agrees], [null, null, null]);
   assert.deepEqual(verdictLines(explanation), ['ci retrieve prod/db: DENIED', 'No policy names this agent.']);
-  assert.match(wayLines(explanation, false).join(), /administrator/);
+  assert.match(remedyLines(explanation, false).join(), /administrator/);
 });
 
 test('a policy of a newer service, with an action that is unknown here, is considered like others', () => {
@@ -175,7 +175,7 @@ test('a policy of a newer service, with an action that is unknown here, is consi
 });
 
 test('a command line is one that a shell takes word for word', () => {
-  const words = grantWords({ agent: 'a', action: 'list', path: '-p' } as Asked, new Set(['a-list']));
+  const words = grantCommand({ agent: 'a', action: 'list', path: '-p' } as Asked, new Set(['a-list']));
   assert.deepEqual(words.slice(3, 7), ['a-list-2', '--principal', 'agent:a', '--resource=-p']);
   const line = toCommandLine(['leasehold', '~root/x', "it's", '--a=-p', '=ls', 'x=1', 'a b;c']);
   assert.equal(line, String.raw`leasehold '~root/x' 'it'\''s' --a=-p '=ls' x=1 'a b;c'`);

@@ -7,7 +7,7 @@ import { directionOf } from '../../src/cli/policy/comparison.ts';
 import { lossesOf } from '../../src/cli/policy/deletion-impact.ts';
 import { makePlan, type Plan, type Step, widens } from '../../src/cli/policy/plan.ts';
 import { planLines, planRecord } from '../../src/cli/policy/plan-text.ts';
-import { grantsAllOf, grantsOf, meets } from '../../src/cli/policy/subsumption.ts';
+import { grantsAllOf, grantsOf, overlaps } from '../../src/cli/policy/subsumption.ts';
 import { LeaseholdError } from '../../src/client/errors.ts';
 import { type PolicyDraft, parsePolicy } from '../../src/core/policy.ts';
 import { decidePlainly } from '../core/reference.ts';
@@ -205,7 +205,7 @@ test('one policy grants all of another only where it does so for every question,
       const [one, two] = [leases(toVault([a])), leases(toVault([b]))];
       if (grantsAllOf(a, b)) assert.ok(two.every((ttl, at) => ttl === 0 || (one[at] ?? 0) > 0));
       const haveCommon = two.some((ttl, at) => ttl > 0 && (one[at] ?? 0) > 0);
-      if (haveCommon) assert.ok(grantsOf(a).some((mine) => grantsOf(b).some((theirs) => meets(mine, theirs))));
+      if (haveCommon) assert.ok(grantsOf(a).some((mine) => grantsOf(b).some((theirs) => overlaps(mine, theirs))));
     }),
     runs(500),
   );

@@ -6,7 +6,7 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
 import { findInEnvFile, isEnvFile } from '../../src/cli/scan/env-file.ts';
-import { ALLOWANCE } from '../../src/cli/scan/finding.ts';
+import { ALLOW_COMMENT } from '../../src/cli/scan/finding.ts';
 
 import { findInText } from '../../src/cli/scan/text.ts';
 import { SECRET_PATTERNS } from '../../src/masking/secret-patterns.ts';
@@ -26,7 +26,7 @@ test('in a file of settings a value needs no quotes', () => {
 
 test('a line that allows it is passed over, and no other', () => {
   const key = `ghp_${random(36)}`;
-  const text = `a ${key} # ${ALLOWANCE}\nb ${key}\n// ${ALLOWANCE}\nc ${key}`;
+  const text = `a ${key} # ${ALLOW_COMMENT}\nb ${key}\n// ${ALLOW_COMMENT}\nc ${key}`;
   assert.deepEqual(
     findInText(text, 'a.ts').map(({ line }) => line),
     [2, 4],
@@ -127,7 +127,7 @@ test('in an env file a name that says so is enough, and what is no secret is lef
     'PLACE_TOKEN=changeme',
     `DATABASE_URL="postgres://shop:${random(9)}@db/shop"`,
     `# OLD=ghp_${random(36)}`,
-    `SIGNING_SECRET=hunter3 # ${ALLOWANCE}`,
+    `SIGNING_SECRET=hunter3 # ${ALLOW_COMMENT}`,
     'MULTI_SECRET="line\nline"',
   ].join('\r\n');
   assert.deepEqual(

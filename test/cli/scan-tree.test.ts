@@ -5,8 +5,8 @@ import { execFileSync } from 'node:child_process';
 import { chmodSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { test } from 'node:test';
-import { brokenPatternsRule, parsePatterns, type Steps, saysIgnored } from '../../src/cli/scan/ignore.ts';
-import { type Passed, type TreeOptions, walk } from '../../src/cli/scan/tree.ts';
+import { brokenPatternsRule, isIgnored, type MatchBudget, parsePatterns } from '../../src/cli/scan/ignore.ts';
+import { type Skipped, type TreeOptions, walk } from '../../src/cli/scan/tree.ts';
 import { type Scope, temporaryFolder } from '../kit/directory.ts';
 
 const NEVER = new AbortController().signal;
@@ -21,14 +21,14 @@ function tree(scope: Scope, files: Readonly<Record<string, string | Buffer>>): s
 }
 
 async function looked(root: string, options: Partial<TreeOptions> = {}) {
-  const passed: Passed = { large: 0, binary: 0, unreadable: [], notFollowed: [] };
+  const passed: Skipped = { large: 0, binary: 0, unreadable: [], notFollowed: [] };
   const files = await Array.fromAsync(
     walk({ root, usesIgnoreFiles: true, excluded: [], signal: NEVER, ...options }, passed),
   );
   return { files: files.map(({ file }) => file), passed };
 }
 
-const unbounded = (): Steps => ({ left: Number.POSITIVE_INFINITY });
+const unbounded = (): MatchBudget => ({ left: Number.POSITIVE_INFINITY });
 
 const PATTERNS: readonly [pattern: string, path: string, says: boolean | null][] = [
   ['a.txt', 'a.txt', true],
@@ -62,7 +62,7 @@ const PATTERNS: readonly [pattern: string, path: string, says: boolean | null][]
 
 for (const [pattern, path, says] of PATTERNS) {
   test(`${JSON.stringify(pattern)} says ${says} of ${path}`, () =>
-    assert.equal(saysIgnored(parsePatterns(pattern), path.split('/'), false, unbounded()), says));
+    assert.equal(isIgnored(parsePatterns(pattern), path.split('/'), false, unbounded()), says));
 }
 
 test('git itself ignores the same files', (t) => {
@@ -88,7 +88,7 @@ test('git itself ignores the same files', (t) => {
 test('what no pattern can make slow: stars upon stars', () => {
   const patterns = parsePatterns(Array.from({ length: 100 }, () => `${'a*'.repeat(100)}b`).join('\n'));
   const begun = performance.now();
-  assert.equal(saysIgnored(patterns, ['a'.repeat(255)], false, unbounded()), null);
+  assert.equal(isIgnored(patterns, ['a'.repeat(255)], false, unbounded()), null);
   assert.ok(performance.now() - begun < 2000);
 });
 
@@ -103,11 +103,11 @@ test('reading patterns takes time by their length', () => {
 
 test('matching takes no more steps than it is given, and says nothing then', () => {
   const patterns = parsePatterns(`aab\n*${'a'.repeat(100)}b\n*[${'b'.repeat(1000)}]`);
-  assert.equal(saysIgnored(patterns, ['aab'], false, unbounded()), true);
+  assert.equal(isIgnored(patterns, ['aab'], false, unbounded()), true);
   const steps = { left: 5000 };
-  assert.equal(saysIgnored(patterns, ['a'.repeat(255)], false, steps), null);
+  assert.equal(isIgnored(patterns, ['a'.repeat(255)], false, steps), null);
   assert.ok(steps.left < 0 && steps.left > -1100, String(steps.left));
-  assert.equal(saysIgnored(patterns, ['aab'], false, steps), null);
+  assert.equal(isIgnored(patterns, ['aab'], false, steps), null);
 });
 
 test('patterns made to take hours are not followed any more after some seconds, and that is told', async (t) => {

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { LeaseholdError } from '../../src/client/errors.ts';
-import { pauseMs } from '../../src/client/retries.ts';
+import { backoffMs } from '../../src/client/retries.ts';
 import type { Act } from './fault-proxy.ts';
 import { AGENT, setScene, withCode } from './fixture.ts';
 
@@ -127,12 +127,12 @@ test('pauses double, differ by chance, end at ten seconds, and are never shorter
   const lost = new LeaseholdError('NO_ANSWER', 'lost');
   const busy = (retryAfterSeconds: number) => new LeaseholdError('UNAVAILABLE', 'busy', { retryAfterSeconds });
   assert.deepEqual(
-    [1, 2, 3, 4].map((tried) => pauseMs(tried, lost, 1)),
+    [1, 2, 3, 4].map((tried) => backoffMs(tried, lost, 1)),
     [100, 200, 400, 800],
   );
-  assert.deepEqual([pauseMs(1, lost, 0), pauseMs(40, lost, 1)], [50, 10_000]);
-  assert.equal(new Set(Array.from({ length: 20 }, () => pauseMs(3, lost))).size, 20);
-  assert.deepEqual([pauseMs(1, busy(2), 0), pauseMs(1, busy(60), 1)], [2050, 60_100]);
-  assert.equal(pauseMs(1, busy(61)), null, 'longer than anybody would wait: whoever called is told');
-  assert.equal(pauseMs(1, new LeaseholdError('ACCESS_DENIED', 'no')), null);
+  assert.deepEqual([backoffMs(1, lost, 0), backoffMs(40, lost, 1)], [50, 10_000]);
+  assert.equal(new Set(Array.from({ length: 20 }, () => backoffMs(3, lost))).size, 20);
+  assert.deepEqual([backoffMs(1, busy(2), 0), backoffMs(1, busy(60), 1)], [2050, 60_100]);
+  assert.equal(backoffMs(1, busy(61)), null, 'longer than anybody would wait: whoever called is told');
+  assert.equal(backoffMs(1, new LeaseholdError('ACCESS_DENIED', 'no')), null);
 });

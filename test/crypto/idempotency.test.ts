@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { IdempotencyKey } from '../../src/core/idempotency.ts';
 import type { AgentName, TokenHash } from '../../src/core/names.ts';
-import { requestTexts } from '../../src/http/idempotency-header.ts';
+import { requestFingerprint } from '../../src/http/idempotency-header.ts';
 import { toIdempotency } from '../../src/vault/idempotency.ts';
 import { keysFrom, keysOf, readVectors } from './vectors.ts';
 
@@ -35,7 +35,7 @@ const idOf = (name: string, key: string, from = keys): string =>
   toIdempotency({ keys: from }, presentedBy(name), key as IdempotencyKey, []).id;
 
 function macOf({ if_none_match, ...asked }: Omit<RequestVector, 'mac' | 'name'>, from = keys): string {
-  const texts = requestTexts(asked, { ...asked, ifNoneMatch: if_none_match ?? undefined });
+  const texts = requestFingerprint(asked, { ...asked, ifNoneMatch: if_none_match ?? undefined });
   return toIdempotency({ keys: from }, presentedBy('admin'), 'k' as IdempotencyKey, texts).requestMac;
 }
 

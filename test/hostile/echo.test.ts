@@ -68,7 +68,7 @@ function requestsWith(mark: string): Marked[] {
     ],
     ...[`{"\\ud800${mark}":1}`, `\ufeff{"${mark}":1}`, `{"a":{"a":{"a":{"a":{"a":{"a":{"a":{"a":{"${mark}":1}}}}}}}}}`],
   ];
-  const overTheTable = ROUTES.flatMap(({ method, path, query, body, isRepeatable }): Marked[] => {
+  const overTheTable = ROUTES.flatMap(({ method, path, query, body, acceptsIdempotencyKey }): Marked[] => {
     const plain = path.replaceAll(/\{\w+\}/g, 'insider');
     const fields = Object.keys(body?.properties ?? {});
     const values = [bad, `${mark}*`, [bad], { [mark]: mark }, [[mark]]];
@@ -102,7 +102,9 @@ function requestsWith(mark: string): Marked[] {
       { line: `${method} ${plain} HTTP/1.1`, authorization: `Bearer lhs_${mark}` },
       { line: `${method} ${plain} HTTP/1.1`, authorization: `${mark} ${mark}` },
       { line: `${method} ${plain}?a HTTP/1.1`, headers: inHeaders.map((name) => `${name}: ${mark}`) },
-      ...(isRepeatable ? [{ line: `${method} ${plain} HTTP/1.1`, headers: [`Idempotency-Key: ${mark} ${mark}`] }] : []),
+      ...(acceptsIdempotencyKey
+        ? [{ line: `${method} ${plain} HTTP/1.1`, headers: [`Idempotency-Key: ${mark} ${mark}`] }]
+        : []),
       { line: `${method} ${plain}?a HTTP/1.1`, headers: [`X-${mark}: ${mark}`, `X-Long: ${mark.repeat(200)}`] },
     ];
   });

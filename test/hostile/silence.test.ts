@@ -6,13 +6,13 @@ import { createServer, type RequestListener } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { endSilent } from '../../src/http/idle-sockets.ts';
+import { closeIdleSockets } from '../../src/http/idle-sockets.ts';
 
 const SILENCE_MS = 800;
 
 async function serve(t: TestContext, answer: RequestListener) {
   const server = createServer(answer);
-  endSilent(server, SILENCE_MS);
+  closeIdleSockets(server, SILENCE_MS);
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   t.after(() => server.close());

@@ -1,6 +1,6 @@
 /** A person at a terminal: a real pseudo-terminal, on which a program runs, is typed at, and is read. */
 import { spawn } from '@lydell/node-pty';
-import { readToTheEnd } from '../../src/run/pty-drain.ts';
+import { drainPty } from '../../src/run/pty-drain.ts';
 import { COMPILED } from './command.ts';
 import type { Scope } from './directory.ts';
 
@@ -32,7 +32,7 @@ export function openPseudoTerminal(scope: Scope, command: readonly string[], sta
   const { folder, environment, columns = 80, rows = 24 } = start;
   const env = { PATH: process.env['PATH'] ?? '', TERM: 'xterm-256color', ...COMPILED, ...environment };
   const child = spawn(program, words, { cwd: folder, cols: columns, rows, env });
-  const reading = readToTheEnd(child);
+  const reading = drainPty(child);
   let seen = '';
   const looks = new Set<() => void>();
   child.onData((text) => {

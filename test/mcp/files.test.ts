@@ -15,7 +15,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { FilesFolder } from '../../src/mcp/file-directory.ts';
+import { FileDirectory } from '../../src/mcp/file-directory.ts';
 import { UsageError } from '../../src/platform/errors.ts';
 import { temporaryFolder } from '../kit/directory.ts';
 import { connect, shows, startStage, TRANSPORTS, VALUE } from './fixture.ts';
@@ -191,8 +191,8 @@ test('a directory that is not private, not ours to use, or a link is refused at 
   symlinkSync(join(folder, 'private'), join(folder, 'link'));
   writeFileSync(join(folder, 'file'), '');
   for (const name of ['open', 'link', 'file', 'missing']) {
-    await assert.rejects(FilesFolder.open(join(folder, name)), UsageError, name);
+    await assert.rejects(FileDirectory.open(join(folder, name)), UsageError, name);
   }
-  await assert.rejects(FilesFolder.open('relative'), UsageError);
-  assert.equal((await FilesFolder.open(join(folder, 'private'))).strangers, 0);
+  await assert.rejects(FileDirectory.open('relative'), UsageError);
+  assert.equal((await FileDirectory.open(join(folder, 'private'))).preexistingFiles, 0);
 });

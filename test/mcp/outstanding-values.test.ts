@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { Secret } from '../../src/core/secret.ts';
 import { ToolError } from '../../src/mcp/errors.ts';
-import { LentValues } from '../../src/mcp/outstanding-values.ts';
+import { OutstandingValues } from '../../src/mcp/outstanding-values.ts';
 import { VALUE } from './fixture.ts';
 import { startServer, waitFor } from './process.ts';
 
@@ -129,16 +129,16 @@ test('a value that is too short to be masked goes into a file only where no comm
 });
 
 test('what is lent counts once while anybody holds it or it is watched, and is then forgotten', () => {
-  const lent = new LentValues();
+  const lent = new OutstandingValues();
   const refused = (value: string, code: string): void =>
     assert.throws(
-      () => lent.lend(new Secret(value), 'x'),
+      () => lent.register(new Secret(value), 'x'),
       (error) => error instanceof ToolError && error.code === code,
     );
   refused(JSON.stringify(large(256 * 1024)).replaceAll(/[a-z]/g, '"\u0001'), 'FAILED');
   const value = large(256 * 1024);
-  const endFirst = lent.lend(new Secret(value), 'x');
-  const endSecond = lent.lend(new Secret(value), 'x');
+  const endFirst = lent.register(new Secret(value), 'x');
+  const endSecond = lent.register(new Secret(value), 'x');
   endFirst();
   refused(large(256 * 1024), 'BUSY');
   const watch = lent.watch();
@@ -152,5 +152,5 @@ test('what is lent counts once while anybody holds it or it is watched, and is t
   // It is nobody's any more: what begins now can't show it.
   assert.deepEqual(lent.watch().values(), []);
   watch.end();
-  lent.lend(new Secret(large(256 * 1024)), 'x');
+  lent.register(new Secret(large(256 * 1024)), 'x');
 });

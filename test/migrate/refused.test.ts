@@ -6,7 +6,7 @@ import { cpSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } f
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { after, test } from 'node:test';
-import { move } from '../../src/server/migrate.ts';
+import { migrate } from '../../src/server/migrate.ts';
 import { parseAddress } from '../../src/store/postgres/address.ts';
 import { createClient } from '../kit/client.ts';
 import { newDatabase } from '../kit/database.ts';
@@ -108,7 +108,7 @@ test('a node that goes on writing is noticed before the target is a vault', asyn
     const { status } = spawnSync(process.execPath, ['--input-type=module', '-e', script, at, init]);
     assert.equal(status, 0);
   };
-  const moving = move(
+  const moving = migrate(
     {
       from: { kind: 'database', address: parseAddress(url) },
       to: { kind: 'directory', dir: home },

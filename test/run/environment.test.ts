@@ -10,7 +10,7 @@ import { makePrivateFiles } from '../../src/run/value-files.ts';
 import { temporaryFolder } from '../kit/directory.ts';
 
 const leftOut = (parent: Record<string, string>, keep: readonly string[] = []) =>
-  inheritEnvironment(parent, keep).leftOut;
+  inheritEnvironment(parent, keep).withheld;
 
 const SECRET_NAMES =
   'GITHUB_TOKEN NPM_TOKENS PGPASSWORD MYSQL_PWD DB_PASS DB_PASSWD SECRET_KEY_BASE CLIENT_SECRET OPENAI_API_KEY APIKEY AWS_SECRET_ACCESS_KEY AWS_SESSION_TOKEN GOOGLE_APPLICATION_CREDENTIALS SSH_PRIVATE_KEY STRIPE_KEY ENCRYPTION_KEYS npm_config__auth npm_config__authToken GH_PAT KEY_PASSPHRASE dbPassword SSHPASS DOCKER_AUTH_CONFIG LDAP_BINDPW BINDPW DBPASS DBPWD ROOT_PWORD NETRC BEARER BEARER_AUTH AZURE_STORAGE_CONNECTION_STRING DB_CONN_STR';

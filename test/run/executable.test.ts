@@ -5,19 +5,19 @@ import { spawnSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { findFault } from '../../src/run/executable.ts';
+import { checkExecutable } from '../../src/run/executable.ts';
 import { temporaryFolder } from '../kit/directory.ts';
 
 test('a program is looked up as a shell does it', (t) => {
   const folder = temporaryFolder(t);
   mkdirSync(join(folder, 'sh'));
-  assert.equal(findFault('sh', `${folder}:/nowhere:/bin`), null);
-  assert.equal(findFault('sh', undefined), null);
-  assert.equal(findFault('/bin/sh', ''), null);
-  assert.equal(findFault('no-such', '/bin')?.code, 127);
-  assert.equal(findFault('./no-such', '/bin')?.code, 127);
-  assert.equal(findFault('sh', folder)?.code, 126);
-  assert.equal(findFault('/etc/passwd', '/bin')?.code, 126);
+  assert.equal(checkExecutable('sh', `${folder}:/nowhere:/bin`), null);
+  assert.equal(checkExecutable('sh', undefined), null);
+  assert.equal(checkExecutable('/bin/sh', ''), null);
+  assert.equal(checkExecutable('no-such', '/bin')?.code, 127);
+  assert.equal(checkExecutable('./no-such', '/bin')?.code, 127);
+  assert.equal(checkExecutable('sh', folder)?.code, 126);
+  assert.equal(checkExecutable('/etc/passwd', '/bin')?.code, 126);
 });
 
 const SCRIPTS: readonly [text: string | Uint8Array, code: number | null][] = [
@@ -40,7 +40,7 @@ test('a script whose interpreter is missing is a fault, with the code that bash 
   for (const [at, [text, code]] of SCRIPTS.entries()) {
     const file = join(folder, `script${at}`);
     writeFileSync(file, text, { mode: 0o755 });
-    const fault = findFault(file, '/bin');
+    const fault = checkExecutable(file, '/bin');
     assert.equal(fault?.code ?? null, code, String(text));
     assert.equal(spawnSync('bash', ['-c', file], { stdio: 'ignore' }).status, code ?? 0, String(text));
     if (fault !== null)
@@ -52,10 +52,10 @@ test('the next in the path serves where the first has no interpreter, and a file
   const [one, other] = [join(temporaryFolder(t), 'one'), join(temporaryFolder(t), 'other')];
   for (const folder of [one, other]) mkdirSync(folder);
   writeFileSync(join(one, 'tool'), '#!/no/such\n', { mode: 0o755 });
-  assert.equal(findFault('tool', `${one}:${other}`)?.code, 127);
+  assert.equal(checkExecutable('tool', `${one}:${other}`)?.code, 127);
   writeFileSync(join(other, 'tool'), '#!/bin/sh\n', { mode: 0o755 });
-  assert.equal(findFault('tool', `${one}:${other}`), null);
+  assert.equal(checkExecutable('tool', `${one}:${other}`), null);
   assert.equal(spawnSync('/usr/bin/env', ['tool'], { env: { PATH: `${one}:${other}` } }).status, 0);
   writeFileSync(join(one, 'closed'), '#!/bin/sh\n', { mode: 0o111 });
-  assert.equal(findFault('closed', one), null);
+  assert.equal(checkExecutable('closed', one), null);
 });

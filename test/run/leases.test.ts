@@ -6,15 +6,21 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { LeaseholdError } from '../../src/client/errors.ts';
 import type { CredentialPath } from '../../src/core/path.ts';
 import { Secret } from '../../src/core/secret.ts';
-import { borrow, giveBack, LeaseAcquisitionError, type Lender, type Wanted } from '../../src/run/leases.ts';
+import {
+  acquireLeases,
+  type EnvBinding,
+  LeaseAcquisitionError,
+  type LeaseClient,
+  releaseLeases,
+} from '../../src/run/leases.ts';
 
-const want = (name: string, path: string, version: number | null = null): Wanted => ({
+const want = (name: string, path: string, version: number | null = null): EnvBinding => ({
   name,
   path: path as CredentialPath,
   version,
 });
 
-interface Book extends Lender {
+interface Book extends LeaseClient {
   readonly lent: string[];
   readonly revoked: string[];
   readonly most: { atOnce: number };
@@ -50,7 +56,7 @@ const options = (signal = new AbortController().signal) => ({ ttlSeconds: null, 
 test('each version of each path is lent once, eight at a time, whatever the names', async () => {
   const book = openBook();
   const many = Array.from({ length: 30 }, (_, at) => want(`V${at}`, `p${at % 20}`, at < 20 ? null : 2));
-  const { values, leaseIds } = await borrow(book, [...many, want('AGAIN', 'p0')], options());
+  const { values, leaseIds } = await acquireLeases(book, [...many, want('AGAIN', 'p0')], options());
   assert.equal(values.size, 31);
   assert.equal(values.get('AGAIN')?.reveal(), 'value of p0#');
   assert.equal(values.get('V20')?.reveal(), 'value of p0#2');
@@ -62,7 +68,7 @@ test('each version of each path is lent once, eight at a time, whatever the name
 test('where paths are refused all refusals are told, in order, and the rest is given back', async () => {
   const book = openBook({ b: 'ACCESS_DENIED', d: 'NOT_FOUND' });
   const wanted = ['a', 'b', 'c', 'd'].map((path) => want(path.toUpperCase(), path));
-  await assert.rejects(borrow(book, wanted, options()), (error) => {
+  await assert.rejects(acquireLeases(book, wanted, options()), (error) => {
     assert.equal(error instanceof LeaseAcquisitionError, true);
     assert.deepEqual(
       (error as LeaseAcquisitionError).refused.map(({ wanted }) => wanted.name),
@@ -76,7 +82,7 @@ test('where paths are refused all refusals are told, in order, and the rest is g
 test('a service that does not answer is not asked for the rest', async () => {
   const book = openBook({ p0: 'NO_ANSWER' });
   const wanted = Array.from({ length: 40 }, (_, at) => want(`V${at}`, `p${at}`));
-  await assert.rejects(borrow(book, wanted, options()), LeaseAcquisitionError);
+  await assert.rejects(acquireLeases(book, wanted, options()), LeaseAcquisitionError);
   assert.equal(book.lent.length < 10, true);
 });
 
@@ -84,7 +90,7 @@ test('who is interrupted gives back what was lent by then', async () => {
   const book = openBook();
   const interruption = new AbortController();
   const wanted = Array.from({ length: 40 }, (_, at) => want(`V${at}`, `p${at}`));
-  const borrowing = borrow(book, wanted, options(interruption.signal));
+  const borrowing = acquireLeases(book, wanted, options(interruption.signal));
   await sleep(8);
   interruption.abort();
   await assert.rejects(borrowing, { name: 'AbortError' });
@@ -94,10 +100,10 @@ test('who is interrupted gives back what was lent by then', async () => {
 
 test('leases that have ended are no failure, and those that can’t be revoked hold nobody up for more than 5 seconds', async () => {
   const book = openBook();
-  assert.equal(await giveBack(book, ['a', 'ended']), null);
+  assert.equal(await releaseLeases(book, ['a', 'ended']), null);
   const started = performance.now();
   assert.equal(
-    await giveBack(book, ['b', 'stuck1', 'stuck2']),
+    await releaseLeases(book, ['b', 'stuck1', 'stuck2']),
     '2 of 3 leases were not revoked, and end by themselves: the service did not answer in time',
   );
   assert.equal(performance.now() - started < 15_000, true);
@@ -125,9 +131,9 @@ function openSlowBook(refusals: Readonly<Record<string, string>> = {}): Book {
 test('what is under way when somebody interrupts, or when a path fails, is awaited and given back', async () => {
   const wanted = Array.from({ length: 40 }, (_, at) => want(`V${at}`, `p${at}`));
   const interrupted = openSlowBook();
-  await assert.rejects(borrow(interrupted, wanted, options(AbortSignal.timeout(50))), { name: 'TimeoutError' });
+  await assert.rejects(acquireLeases(interrupted, wanted, options(AbortSignal.timeout(50))), { name: 'TimeoutError' });
   const failing = openSlowBook({ p3: 'INTERNAL' });
-  await assert.rejects(borrow(failing, wanted, options()), LeaseAcquisitionError);
+  await assert.rejects(acquireLeases(failing, wanted, options()), LeaseAcquisitionError);
   await sleep(400);
   for (const { lent, revoked } of [interrupted, failing]) {
     assert.equal(lent.length > 0 && lent.length <= 8, true);
@@ -136,11 +142,13 @@ test('what is under way when somebody interrupts, or when a path fails, is await
 });
 
 test('an answer that does not come holds an interruption up for five seconds, and no longer', async () => {
-  const stuck: Lender = {
+  const stuck: LeaseClient = {
     ...openBook(),
     retrieve: (_path, { signal }) => sleep(60_000, null, { signal }).then(() => assert.fail()),
   };
   const startedAt = performance.now();
-  await assert.rejects(borrow(stuck, [want('A', 'a')], options(AbortSignal.timeout(50))), { name: 'TimeoutError' });
+  await assert.rejects(acquireLeases(stuck, [want('A', 'a')], options(AbortSignal.timeout(50))), {
+    name: 'TimeoutError',
+  });
   assert.equal(performance.now() - startedAt < 15_000, true);
 });

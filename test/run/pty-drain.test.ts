@@ -4,11 +4,11 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { spawn } from '@lydell/node-pty';
-import { readToTheEnd } from '../../src/run/pty-drain.ts';
+import { drainPty } from '../../src/run/pty-drain.ts';
 
 function open(script: string) {
   const pty = spawn('sh', ['-c', script], { env: { PATH: process.env['PATH'] } });
-  const reading = readToTheEnd(pty);
+  const reading = drainPty(pty);
   let shown = '';
   pty.onData((text) => (shown += text));
   const ended = new Promise((resolve) => pty.onExit(resolve));

@@ -3,15 +3,15 @@ import { existsSync } from 'node:fs';
 import { LeaseholdError } from '../../client/errors.ts';
 import { parseAgentName } from '../../core/names.ts';
 import type { Command } from '../command.ts';
-import { askFirst } from '../confirm.ts';
+import { confirmDestructive } from '../confirm.ts';
 import { EXIT } from '../errors.ts';
 import { YES } from '../flags.ts';
 import { type MadeKey, makeKeyFile, readPublicKey } from '../key-files.ts';
 import { quoteWord } from '../output/variables.ts';
-import { counted } from '../plural.ts';
+import { pluralize } from '../plural.ts';
 import { userKeyFile } from '../settings/identity.ts';
 import { placesOf } from '../settings/resolve.ts';
-import { say } from '../terminal.ts';
+import { printNotice } from '../terminal.ts';
 
 const NAME = { name: 'NAME', help: 'of the agent', count: 'one', completes: 'agent' } as const;
 const COLUMNS = ['name', 'description', 'public_key', 'registered_at'];
@@ -58,11 +58,12 @@ const add: Command = {
       // Where it is not known that nothing was done, the agent may be registered, and this its only key.
       const isRefused = error instanceof LeaseholdError && error.status !== null && error.status < 500;
       if (isRefused) made?.remove();
-      else if (made?.file) say(terminal, `Its private key is in ${made.file}: look with leasehold agent show ${name}.`);
+      else if (made?.file)
+        printNotice(terminal, `Its private key is in ${made.file}: look with leasehold agent show ${name}.`);
       throw error;
     }
     if (made !== null && made.file !== null)
-      say(terminal, `Its private key is in ${made.file}. ${useOf(name, made.file)} uses it.`);
+      printNotice(terminal, `Its private key is in ${made.file}. ${useOf(name, made.file)} uses it.`);
     return EXIT.OK;
 
     function useOf(agent: string, file: string): string {
@@ -121,14 +122,15 @@ const remove: Command = {
     const describe = async (): Promise<string> => {
       await vault.agents.read(name, { signal });
       const { meta } = await vault.leases.list({ agent: name, status: 'active', limit: 1 }, { signal });
-      return `${name}: its sessions and ${counted(meta.total, 'active lease')} will end.`;
+      return `${name}: its sessions and ${pluralize(meta.total, 'active lease')} will end.`;
     };
-    const ended = await askFirst(invocation, describe, 'Deregister it?');
+    const ended = await confirmDestructive(invocation, describe, 'Deregister it?');
     if (ended !== null) return ended;
     await vault.agents.deregister(name, { signal });
-    say(terminal, `Deregistered ${name}.`);
+    printNotice(terminal, `Deregistered ${name}.`);
     const keyFile = userKeyFile(placesOf(terminal), name);
-    if (existsSync(keyFile)) say(terminal, `Its private key is still in ${keyFile}: delete it when nothing needs it.`);
+    if (existsSync(keyFile))
+      printNotice(terminal, `Its private key is still in ${keyFile}: delete it when nothing needs it.`);
     return EXIT.OK;
   },
 };

@@ -7,7 +7,7 @@ import { parseActorName } from '../../core/names.ts';
 import { exportLog } from '../audit-export.ts';
 import { followLog } from '../audit-tail.ts';
 import type { Command, Flag, Invocation } from '../command.ts';
-import { assertRising } from '../entry-order.ts';
+import { assertIncreasing } from '../entry-order.ts';
 import { EXIT } from '../errors.ts';
 import { readChoice, readFlag, readWholeNumber } from '../flag-values.ts';
 import { toInstant } from '../plural.ts';
@@ -86,7 +86,7 @@ async function newest(vault: Leasehold, filter: AuditFilter, limit: number, sign
     const until = entries[0]?.timestamp ?? filter.until;
     const page = { ...filter, ...(until === undefined ? {} : { until }), limit: wanted, offset };
     const { data } = await vault.audit.list(page, { signal });
-    assertRising(data.toReversed());
+    assertIncreasing(data.toReversed());
     const last = entries.at(-1)?.seq ?? Number.POSITIVE_INFINITY;
     const more = data.filter(({ seq }) => seq < last);
     entries.push(...more);

@@ -3,10 +3,10 @@ import { parseCredentialType } from '../../core/names.ts';
 import { parsePath } from '../../core/path.ts';
 import type { Command } from '../command.ts';
 import { EXIT } from '../errors.ts';
-import { withWayThere } from '../explain-denial.ts';
+import { withDenialHint } from '../explain-denial.ts';
 import { readFlag } from '../flag-values.ts';
-import { say } from '../terminal.ts';
-import { endsLine, parseOrigin, readValue } from '../value-source.ts';
+import { printNotice } from '../terminal.ts';
+import { endsLine, parseValueSource, readValue } from '../value-source.ts';
 import { remove } from './delete.ts';
 
 const PATH = {
@@ -54,12 +54,12 @@ const put: Command = {
   async run(invocation) {
     const { terminal, signal } = invocation;
     const path = parsePath(invocation.argument('PATH'), 'PATH');
-    const from = parseOrigin(invocation.optional('FROM'));
+    const from = parseValueSource(invocation.optional('FROM'));
     const type = readFlag(invocation, 'type', parseCredentialType);
     const description = invocation.flag('description');
     const vault = invocation.connect();
     const value = await readValue({ terminal, signal }, from);
-    if (from.kind !== 'typed' && endsLine(value)) say(terminal, `WARNING  ${NEWLINE_IS_STORED}`);
+    if (from.kind !== 'typed' && endsLine(value)) printNotice(terminal, `WARNING  ${NEWLINE_IS_STORED}`);
     const request = {
       path,
       value,
@@ -67,7 +67,7 @@ const put: Command = {
       ...(description === null ? {} : { description }),
     };
     const storing = vault.credentials.store(request, { onlyIfNew: invocation.isOn('if-new'), signal });
-    const stored = await withWayThere(invocation, { action: 'store', path }, storing);
+    const stored = await withDenialHint(invocation, { action: 'store', path }, storing);
     // WHY without the time: it is that of the first version.
     await invocation.output.record({ ...stored }, ['path', 'type', 'version']);
     return EXIT.OK;
@@ -108,7 +108,7 @@ const history: Command = {
     const path = parsePath(invocation.argument('PATH'), 'PATH');
     const vault = invocation.connect();
     const reading = vault.credentials.readMetadata(path, { signal: invocation.signal });
-    const { versions } = await withWayThere(invocation, { action: 'list', path }, reading);
+    const { versions } = await withDenialHint(invocation, { action: 'list', path }, reading);
     await invocation.output.records(versions, ['version', 'created_at'], 'No version is kept.');
     return EXIT.OK;
   },

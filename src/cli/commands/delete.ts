@@ -4,14 +4,14 @@ import type { Leasehold } from '../../client/leasehold.ts';
 import type { ListedCredential } from '../../client/types.ts';
 import { type CredentialPath, parsePath } from '../../core/path.ts';
 import type { Command, Invocation } from '../command.ts';
-import { askFirst } from '../confirm.ts';
+import { confirmDestructive } from '../confirm.ts';
 import { EXIT } from '../errors.ts';
-import { withWayThere } from '../explain-denial.ts';
+import { withDenialHint } from '../explain-denial.ts';
 import { YES } from '../flags.ts';
 import { toTable } from '../output/table.ts';
-import { counted } from '../plural.ts';
+import { pluralize } from '../plural.ts';
 import { confirm } from '../prompt.ts';
-import { hasColours, say } from '../terminal.ts';
+import { hasColours, printNotice } from '../terminal.ts';
 
 const COLUMNS = ['path', 'type', 'updated_at', 'access_count'];
 const MAX_ROWS_SHOWN = 200;
@@ -44,15 +44,15 @@ async function removeOne(invocation: Invocation, vault: Leasehold, path: Credent
   const { terminal, signal } = invocation;
   const describe = async (): Promise<string> => {
     const reading = vault.credentials.readMetadata(path, { signal });
-    const { versions } = await withWayThere(invocation, { action: 'list', path }, reading);
+    const { versions } = await withDenialHint(invocation, { action: 'list', path }, reading);
     const { meta } = await vault.leases.list({ path, status: 'active', limit: 1 }, { signal });
-    const leases = counted(meta.total, 'active lease');
-    return `${path}: ${counted(versions.length, 'version')} and ${leases} will be gone.`;
+    const leases = pluralize(meta.total, 'active lease');
+    return `${path}: ${pluralize(versions.length, 'version')} and ${leases} will be gone.`;
   };
-  const ended = await askFirst(invocation, describe, 'Delete it?');
+  const ended = await confirmDestructive(invocation, describe, 'Delete it?');
   if (ended !== null) return ended;
-  await withWayThere(invocation, { action: 'delete', path }, vault.credentials.delete(path, { signal }));
-  say(terminal, `Deleted ${path}.`);
+  await withDenialHint(invocation, { action: 'delete', path }, vault.credentials.delete(path, { signal }));
+  printNotice(terminal, `Deleted ${path}.`);
   return EXIT.OK;
 }
 
@@ -63,27 +63,27 @@ async function removeBelow(invocation: Invocation, vault: Leasehold, prefix: str
   const found = all.filter(({ path }) => path.startsWith(prefix));
   if (found.length === 0)
     throw new LeaseholdError('NOT_FOUND', `No credential below ${prefix} exists that you may list.`);
-  const sentence = `${counted(found.length, 'credential')} below ${prefix} will be deleted, and ${found.length === 1 ? 'its' : 'their'} leases revoked.`;
+  const sentence = `${pluralize(found.length, 'credential')} below ${prefix} will be deleted, and ${found.length === 1 ? 'its' : 'their'} leases revoked.`;
   if (invocation.isOn('dry-run')) {
     await output.records(found, COLUMNS, null);
-    say(terminal, `${sentence} Nothing was done.`);
+    printNotice(terminal, `${sentence} Nothing was done.`);
     return EXIT.OK;
   }
   if (!invocation.isOn('yes')) {
     showPlan(invocation, found);
     if (!(await confirm({ terminal, signal }, `${sentence} Delete ${found.length === 1 ? 'it' : 'them'}?`))) {
-      say(terminal, 'Nothing was done.');
+      printNotice(terminal, 'Nothing was done.');
       return EXIT.NEGATIVE;
     }
   }
   let deleted = 0;
   try {
     for (const { path } of found) {
-      await withWayThere(invocation, { action: 'delete', path }, deleteIfThere(vault, path, signal));
+      await withDenialHint(invocation, { action: 'delete', path }, deleteIfThere(vault, path, signal));
       deleted += 1;
     }
   } finally {
-    say(terminal, `Deleted ${deleted} of ${counted(found.length, 'credential')} below ${prefix}.`);
+    printNotice(terminal, `Deleted ${deleted} of ${pluralize(found.length, 'credential')} below ${prefix}.`);
   }
   return EXIT.OK;
 }
@@ -101,5 +101,6 @@ function showPlan({ terminal }: Invocation, found: readonly ListedCredential[]):
   const { stderr } = terminal;
   const look = { isColoured: hasColours(terminal, stderr), width: stderr.columns ?? null };
   stderr.write(toTable(found.slice(0, MAX_ROWS_SHOWN), COLUMNS, look));
-  if (found.length > MAX_ROWS_SHOWN) say(terminal, `… and ${found.length - MAX_ROWS_SHOWN} more: see --dry-run.`);
+  if (found.length > MAX_ROWS_SHOWN)
+    printNotice(terminal, `… and ${found.length - MAX_ROWS_SHOWN} more: see --dry-run.`);
 }

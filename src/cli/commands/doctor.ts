@@ -34,22 +34,22 @@ const warning = (check: string, found: string): Finding => ({ check, result: 'wa
 const wrong = (check: string, found: string): Finding => ({ check, result: 'wrong', found });
 
 function settingsOf({ settings }: Invocation): Finding[] {
-  const { address, identity, dataDir, caFile, format, timeoutSeconds, profile, overruled } = settings;
+  const { address, identity, dataDir, caFile, format, timeoutSeconds, profile, overridden } = settings;
   const who = identity.value;
   const name = who.kind === 'agent' || who.kind === 'session' ? `agent ${who.name}` : who.kind;
   return [
     ok('version', `leasehold ${readVersion()}, Node ${process.versions.node}`),
-    ok('address', `${address.value}, from ${address.by}`),
+    ok('address', `${address.value}, from ${address.source}`),
     ...(who.kind === 'nobody' ? [warning('who asks', 'nobody: no token and no agent was found')] : []),
-    ...(who.kind === 'nobody' ? [] : [ok('who asks', `${name}, from ${identity.by}`)]),
-    ok('data directory', `${dataDir.value}, from ${dataDir.by}`),
-    ...(caFile === null ? [] : [ok('certificate authority', `${caFile.value}, from ${caFile.by}`)]),
-    ok('output', `${format.value}, from ${format.by}`),
-    ok('timeout', `${timeoutSeconds.value} s, from ${timeoutSeconds.by}`),
-    ...(profile === null ? [] : [ok('profile', `${profile.value}, from ${profile.by}`)]),
-    ...overruled
+    ...(who.kind === 'nobody' ? [] : [ok('who asks', `${name}, from ${identity.source}`)]),
+    ok('data directory', `${dataDir.value}, from ${dataDir.source}`),
+    ...(caFile === null ? [] : [ok('certificate authority', `${caFile.value}, from ${caFile.source}`)]),
+    ok('output', `${format.value}, from ${format.source}`),
+    ok('timeout', `${timeoutSeconds.value} s, from ${timeoutSeconds.source}`),
+    ...(profile === null ? [] : [ok('profile', `${profile.value}, from ${profile.source}`)]),
+    ...overridden
       .filter(({ level }) => level !== 'default')
-      .map(({ setting, value, by }) => ok('overruled', `${setting} ${value}, from ${by}`)),
+      .map(({ setting, value, source }) => ok('overruled', `${setting} ${value}, from ${source}`)),
   ];
 }
 

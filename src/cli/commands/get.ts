@@ -5,11 +5,11 @@ import { parsePath } from '../../core/path.ts';
 import { UsageError } from '../../platform/errors.ts';
 import type { Command, Invocation } from '../command.ts';
 import { EXIT } from '../errors.ts';
-import { withWayThere } from '../explain-denial.ts';
+import { withDenialHint } from '../explain-denial.ts';
 import { readDuration, readWholeNumber } from '../flag-values.ts';
 import { assertHarmless, toVariableName } from '../output/variables.ts';
 import { confirm } from '../prompt.ts';
-import { canAsk, say } from '../terminal.ts';
+import { canAsk, printNotice } from '../terminal.ts';
 
 const FIELDS: readonly string[] = ['path', 'value', 'lease_id', 'expires_at'];
 
@@ -47,7 +47,7 @@ export const get: Command = {
     const showsValue = field === null || field === 'value';
     const mayShow = !showsValue || terminal.stdout.isTTY !== true || invocation.isOn('reveal');
     if (!mayShow && !(await askBefore(invocation, path))) {
-      say(terminal, 'Nothing was retrieved.');
+      printNotice(terminal, 'Nothing was retrieved.');
       return EXIT.NEGATIVE;
     }
     const vault = invocation.connect();
@@ -56,7 +56,7 @@ export const get: Command = {
       ...(ttlSeconds === null ? {} : { ttlSeconds }),
       signal,
     });
-    await print(invocation, await withWayThere(invocation, { action: 'retrieve', path }, retrieving));
+    await print(invocation, await withDenialHint(invocation, { action: 'retrieve', path }, retrieving));
     return EXIT.OK;
   },
 };
@@ -86,5 +86,5 @@ async function print(invocation: Invocation, { value, ...lease }: Retrieved): Pr
   terminal.stdout.write(revealed);
   if (terminal.stdout.isTTY !== true) return;
   if (!revealed.endsWith('\n')) terminal.stdout.write('\n');
-  say(terminal, `Lease ${lease.lease_id} ends at ${lease.expires_at}.`);
+  printNotice(terminal, `Lease ${lease.lease_id} ends at ${lease.expires_at}.`);
 }

@@ -6,16 +6,16 @@ import { UsageError } from '../../platform/errors.ts';
 import type { Command, Invocation } from '../command.ts';
 import { YES } from '../flags.ts';
 import type { Ports } from '../import/import.ts';
-import type { Reading } from '../import/item.ts';
+import type { ImportSource } from '../import/item.ts';
 import { toTable } from '../output/table.ts';
 import { startProgress } from '../progress.ts';
 import { confirm } from '../prompt.ts';
 import { mayBeAdministrator } from '../settings/settings.ts';
-import { hasColours, say } from '../terminal.ts';
+import { hasColours, printNotice } from '../terminal.ts';
 
 const MOST_ROWS_SHOWN = 200;
 
-export const importing: Command = {
+export const importCommand: Command = {
   name: 'import',
   summary: 'Stores what a .env file, a JSON file, Vault, OpenBao, 1Password or Bitwarden holds',
   about: [
@@ -60,7 +60,7 @@ export const importing: Command = {
   printsRecords: true,
   async run(invocation) {
     const { parsePrefix } = await import('../import/path-names.ts');
-    const { aftercare } = await import('../import/report.ts');
+    const { followUpSteps } = await import('../import/report.ts');
     const { runImport } = await import('../import/import.ts');
     const prefix = parsePrefix(invocation.flag('prefix'));
     const file = invocation.optional('FILE');
@@ -82,13 +82,13 @@ export const importing: Command = {
       asks: !invocation.isOn('yes'),
       // An agent sees what it may list.
       seesAll: mayBeAdministrator(invocation.settings.identity.value),
-      aftercare: aftercare({ file: file === '-' ? null : file, isEnv, vault: address }),
+      followUpSteps: followUpSteps({ file: file === '-' ? null : file, isEnv, vault: address }),
     });
   },
 };
 
 interface Read {
-  readonly reading: Reading;
+  readonly reading: ImportSource;
   readonly isEnv: boolean;
 }
 
@@ -140,13 +140,13 @@ function segmentsOf(flag: string, text: string): readonly string[] {
 function portsOf({ terminal, output, signal }: Invocation): Ports {
   return {
     signal,
-    say: (line) => say(terminal, line),
+    say: (line) => printNotice(terminal, line),
     showPlan: (records, columns) => {
       const { stderr } = terminal;
       const look = { isColoured: hasColours(terminal, stderr), width: stderr.columns ?? null };
       stderr.write(toTable(records.slice(0, MOST_ROWS_SHOWN), columns, look));
       if (records.length > MOST_ROWS_SHOWN)
-        say(terminal, `… and ${records.length - MOST_ROWS_SHOWN} more: see --dry-run.`);
+        printNotice(terminal, `… and ${records.length - MOST_ROWS_SHOWN} more: see --dry-run.`);
     },
     confirm: (question) => confirm({ terminal, signal }, question),
     progress: (what) => startProgress(terminal, what),

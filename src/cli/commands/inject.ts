@@ -4,14 +4,14 @@ import { writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { errnoSuffix } from '../../platform/errno.ts';
 import { UsageError } from '../../platform/errors.ts';
-import { type Borrowed, borrow, giveBack, LeaseAcquisitionError } from '../../run/leases.ts';
+import { type AcquiredLeases, acquireLeases, LeaseAcquisitionError, releaseLeases } from '../../run/leases.ts';
 import { fillTemplates, type ParsedTemplate, parseTemplate } from '../../run/templates.ts';
 import type { Command, Invocation } from '../command.ts';
 import { EXIT } from '../errors.ts';
 import { readDuration } from '../flag-values.ts';
 import { lenderOf, tellRefusals } from '../lease-env.ts';
 import { readInput } from '../policy/input.ts';
-import { say } from '../terminal.ts';
+import { printNotice } from '../terminal.ts';
 
 const NAME = 'template';
 
@@ -42,15 +42,15 @@ export const inject: Command = {
       throw new UsageError('the values would be shown on the terminal', 'Give --out FILE, or send them into a pipe.');
     const { template, wanted } = parse(await readInput(invocation, file), file);
     const lender = lenderOf(invocation, invocation.connect());
-    let borrowed: Borrowed;
+    let borrowed: AcquiredLeases;
     try {
-      borrowed = await borrow(lender, wanted, { ttlSeconds, signal });
+      borrowed = await acquireLeases(lender, wanted, { ttlSeconds, signal });
     } catch (error) {
       throw error instanceof LeaseAcquisitionError ? tellRefusals(invocation, error.refused) : error;
     }
     const text = fillTemplates([template], borrowed.values).get(NAME)?.reveal() ?? '';
     if (out === null) terminal.stdout.write(text);
-    else await write(invocation, resolve(terminal.folder, out), text, () => giveBack(lender, borrowed.leaseIds));
+    else await write(invocation, resolve(terminal.folder, out), text, () => releaseLeases(lender, borrowed.leaseIds));
     return EXIT.OK;
   },
 };
@@ -75,5 +75,5 @@ async function write(
     await undo();
     throw new UsageError(`${path} cannot be written${errnoSuffix(error)}`, 'Give a file that does not exist.');
   }
-  say(terminal, `Wrote ${path}. It holds the values: delete it when nothing needs it.`);
+  printNotice(terminal, `Wrote ${path}. It holds the values: delete it when nothing needs it.`);
 }

@@ -5,12 +5,12 @@ import { parseActorName, parseLeaseId } from '../../core/names.ts';
 import { parsePath } from '../../core/path.ts';
 import { UsageError } from '../../platform/errors.ts';
 import type { Command, Invocation } from '../command.ts';
-import { askFirst } from '../confirm.ts';
+import { confirmDestructive } from '../confirm.ts';
 import { EXIT } from '../errors.ts';
 import { readChoice, readFlag } from '../flag-values.ts';
 import { YES } from '../flags.ts';
-import { counted } from '../plural.ts';
-import { say } from '../terminal.ts';
+import { pluralize } from '../plural.ts';
+import { printNotice } from '../terminal.ts';
 
 const STATUSES = ['active', 'expired', 'revoked'] as const;
 const COLUMNS = ['lease_id', 'agent_name', 'path', 'status', 'expires_at', 'policy_name'];
@@ -97,24 +97,24 @@ const revoke: Command = {
       for (const id of new Set(ids)) leases.push(await vault.leases.read(id, { signal }));
       const active = leases.filter(({ status }) => status === 'active');
       for (const { lease_id, status } of leases) {
-        if (status !== 'active') say(terminal, `${lease_id} has ended already (${status}).`);
+        if (status !== 'active') printNotice(terminal, `${lease_id} has ended already (${status}).`);
       }
       if (invocation.isOn('dry-run')) {
-        say(terminal, `${counted(active.length, 'lease')} would be revoked. Nothing was done.`);
+        printNotice(terminal, `${pluralize(active.length, 'lease')} would be revoked. Nothing was done.`);
         return EXIT.OK;
       }
       for (const { lease_id } of active) await vault.leases.revoke(lease_id, { signal });
-      say(terminal, `Revoked ${active.length}.`);
+      printNotice(terminal, `Revoked ${active.length}.`);
       return EXIT.OK;
     }
     const describe = async (): Promise<string> => {
       const { meta } = await vault.leases.list({ ...which, status: 'active', limit: 1 }, { signal });
-      return `${counted(meta.total, 'active lease')} will end.`;
+      return `${pluralize(meta.total, 'active lease')} will end.`;
     };
-    const ended = await askFirst(invocation, describe, 'Revoke?');
+    const ended = await confirmDestructive(invocation, describe, 'Revoke?');
     if (ended !== null) return ended;
     const { revoked } = await vault.leases.revokeAll(which, { signal });
-    say(terminal, `Revoked ${revoked}.`);
+    printNotice(terminal, `Revoked ${revoked}.`);
     return EXIT.OK;
   },
 };

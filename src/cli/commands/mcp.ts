@@ -6,7 +6,7 @@ import type { Mcp } from '../../mcp/server.ts';
 import { UsageError } from '../../platform/errors.ts';
 import type { Command, Invocation } from '../command.ts';
 import { Cancelled, EXIT } from '../errors.ts';
-import { say } from '../terminal.ts';
+import { printNotice } from '../terminal.ts';
 import { readVersion } from '../version.ts';
 
 export const mcp: Command = {
@@ -52,7 +52,7 @@ export const mcp: Command = {
 async function serve(invocation: Invocation): Promise<number> {
   const { terminal, settings } = invocation;
   // Names and times in it are the service's.
-  const log = (line: string): void => say(terminal, `leasehold mcp: ${line}`);
+  const log = (line: string): void => printNotice(terminal, `leasehold mcp: ${line}`);
   const place = invocation.flag('http');
   if (place === null && invocation.flag('http-token-file') !== null) {
     throw new UsageError('--http-token-file is of use only together with --http');

@@ -8,7 +8,7 @@ import { lossesOf, namedAgents } from '../policy/deletion-impact.ts';
 import { LOSS_COLUMNS, lossLines } from '../policy/deletion-impact-text.ts';
 import { toPolicy } from '../policy/fields.ts';
 import { confirm } from '../prompt.ts';
-import { say } from '../terminal.ts';
+import { printNotice } from '../terminal.ts';
 import { apply } from './policy-apply.ts';
 import { explain, test } from './policy-explain-test.ts';
 import { put } from './policy-put.ts';
@@ -79,14 +79,15 @@ const remove: Command = {
           LOSS_COLUMNS,
           null,
         );
-      else for (const line of lossLines(policy, losses, agents)) isDry ? output.text(line) : say(terminal, line);
+      else
+        for (const line of lossLines(policy, losses, agents)) isDry ? output.text(line) : printNotice(terminal, line);
       if (isDry || !(await confirm({ terminal, signal }, `Delete ${name}?`))) {
-        say(terminal, 'Nothing was done.');
+        printNotice(terminal, 'Nothing was done.');
         return isDry ? EXIT.OK : EXIT.NEGATIVE;
       }
     }
     await vault.policies.delete(name, { signal });
-    say(terminal, `Deleted ${name}.`);
+    printNotice(terminal, `Deleted ${name}.`);
     return EXIT.OK;
   },
 };

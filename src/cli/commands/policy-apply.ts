@@ -9,7 +9,7 @@ import { readPolicyFolder } from '../policy/folder.ts';
 import { makePlan, type Step } from '../policy/plan.ts';
 import { planLines, planRecord } from '../policy/plan-text.ts';
 import { confirm } from '../prompt.ts';
-import { say } from '../terminal.ts';
+import { printNotice } from '../terminal.ts';
 
 const DONE = { create: 'Created', replace: 'Replaced', delete: 'Deleted' } as const satisfies Record<
   Step['change'],
@@ -49,18 +49,21 @@ export const apply: Command = {
       else await output.record(planRecord(plan, false));
       return EXIT.OK;
     }
-    for (const line of lines) say(terminal, line);
+    for (const line of lines) printNotice(terminal, line);
     if (plan.steps.length > 0) {
       const question = `Make ${plan.steps.length === 1 ? 'this change' : `these ${plan.steps.length} changes`}?`;
       if (!invocation.isOn('yes') && !(await confirm({ terminal, signal }, question))) {
-        say(terminal, 'Nothing was done.');
+        printNotice(terminal, 'Nothing was done.');
         return EXIT.NEGATIVE;
       }
       await applyPlan(plan, policies, {
         signal,
-        done: ({ change, name }) => say(terminal, `${DONE[change]} ${name}.`),
+        done: ({ change, name }) => printNotice(terminal, `${DONE[change]} ${name}.`),
         stopped: (some, all) =>
-          say(terminal, `${some} of ${all} changes were made for certain. The same command shows and does the rest.`),
+          printNotice(
+            terminal,
+            `${some} of ${all} changes were made for certain. The same command shows and does the rest.`,
+          ),
       });
     }
     if (!output.isForPeople) await output.record(planRecord(plan, true));

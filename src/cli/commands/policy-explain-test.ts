@@ -7,14 +7,14 @@ import type { Command, Invocation } from '../command.ts';
 import { EXIT } from '../errors.ts';
 import { readExpectations } from '../policy/expectations.ts';
 import { explainAccess } from '../policy/explanation.ts';
-import { consideredRows, EXPLANATION_COLUMNS, verdictLines, wayLines } from '../policy/explanation-text.ts';
+import { consideredRows, EXPLANATION_COLUMNS, remedyLines, verdictLines } from '../policy/explanation-text.ts';
 import { readPolicyFolder } from '../policy/folder.ts';
 import { readInput } from '../policy/input.ts';
-import { refuseProblems } from '../policy/problems.ts';
+import { throwIfProblems } from '../policy/problems.ts';
 import { readQuestion, toSimulation } from '../policy/question.ts';
-import { type Ask, askOf, holdExpectations } from '../policy/test.ts';
+import { type Ask, holdExpectations, localSimulator } from '../policy/test.ts';
 import { mayBeAdministrator } from '../settings/settings.ts';
-import { say } from '../terminal.ts';
+import { printNotice } from '../terminal.ts';
 
 export const explain: Command = {
   name: 'policy explain',
@@ -39,7 +39,7 @@ export const explain: Command = {
     const { signal, output } = invocation;
     const [agent, action, path] = ['AGENT', 'ACTION', 'PATH'].map((name) => invocation.argument(name));
     const read = readQuestion(agent ?? '', action ?? '', path ?? '');
-    if ('problems' in read) refuseProblems(read.problems.map(toProblem), 'leasehold policy explain --help');
+    if ('problems' in read) throwIfProblems(read.problems.map(toProblem), 'leasehold policy explain --help');
     if (!('question' in read)) throw new Error('a question that breaks nothing was not read');
     const { policies } = invocation.connect();
     // WHY not just tried: an agent's try would stand in the audit log as a denial.
@@ -59,7 +59,7 @@ export const explain: Command = {
       output.text('');
       await output.records(rows, EXPLANATION_COLUMNS, null);
     }
-    const way = wayLines(explanation, showsAll);
+    const way = remedyLines(explanation, showsAll);
     if (way.length > 0) output.text(['', ...way].join('\n'));
     return EXIT.OK;
   },
@@ -107,7 +107,7 @@ export const test: Command = {
     else if (failed.length > 0)
       await output.records(failed.map(toRecord), ['line', 'expected', 'found', 'reason'], null);
     const all = `${held.length} ${held.length === 1 ? 'expectation' : 'expectations'}`;
-    say(
+    printNotice(
       terminal,
       failed.length === 0 ? `${called}: ${all}, all hold.` : `${called}: ${failed.length} of ${all} failed.`,
     );
@@ -120,7 +120,7 @@ const toRecord = (held: object) => ({ ...held });
 async function asker(invocation: Invocation): Promise<Ask> {
   const folder = invocation.flag('policies');
   if (folder !== null)
-    return askOf((await readPolicyFolder(folder, invocation.terminal.folder)).map(({ draft }) => draft));
+    return localSimulator((await readPolicyFolder(folder, invocation.terminal.folder)).map(({ draft }) => draft));
   const { signal } = invocation;
   const { policies } = invocation.connect();
   return (question) => policies.simulate(toSimulation(question), { signal });

@@ -14,9 +14,9 @@ import { readPolicyFile, readPolicyText } from '../policy/folder.ts';
 import { readInput } from '../policy/input.ts';
 import { makePlan } from '../policy/plan.ts';
 import { planRecord, stepLines } from '../policy/plan-text.ts';
-import { refuseProblems } from '../policy/problems.ts';
+import { throwIfProblems } from '../policy/problems.ts';
 import { confirm } from '../prompt.ts';
-import { say } from '../terminal.ts';
+import { printNotice } from '../terminal.ts';
 
 const COLUMNS = ['name', 'principal', 'actions', 'resources', 'max_ttl'];
 
@@ -73,18 +73,18 @@ export const put: Command = {
     if (invocation.isOn('dry-run')) {
       if (!output.isForPeople) await output.record(planRecord(plan, false));
       else output.text(step === undefined ? `Policy ${name} is unchanged.` : stepLines(step).join('\n'));
-      say(terminal, 'Nothing was done.');
+      printNotice(terminal, 'Nothing was done.');
       return EXIT.OK;
     }
     if (present !== null && step === undefined) {
       await output.record(present, COLUMNS);
-      say(terminal, `Policy ${name} is unchanged.`);
+      printNotice(terminal, `Policy ${name} is unchanged.`);
       return EXIT.OK;
     }
     if (step?.change === 'replace') {
-      for (const line of stepLines(step)) say(terminal, line);
+      for (const line of stepLines(step)) printNotice(terminal, line);
       if (!isSure && !(await confirm({ terminal, signal }, `Replace policy ${name}?`))) {
-        say(terminal, 'Nothing was done.');
+        printNotice(terminal, 'Nothing was done.');
         return EXIT.NEGATIVE;
       }
     }
@@ -95,7 +95,7 @@ export const put: Command = {
       ? policies.create({ name, ...body }, { signal })
       : policies.put(name, body, { signal }));
     await output.record(written, COLUMNS);
-    say(terminal, `${present === null ? 'Created' : 'Replaced'} policy ${name}.`);
+    printNotice(terminal, `${present === null ? 'Created' : 'Replaced'} policy ${name}.`);
     return EXIT.OK;
   },
 };
@@ -142,6 +142,6 @@ async function readDraft(invocation: Invocation, name: string): Promise<PolicyDr
     const [, field = '', rule = problem] = /^(\w+)(?:\[\d+\])?: (.*)$/s.exec(problem) ?? [];
     return { where: FLAG_OF[field] ?? 'NAME', what: rule };
   });
-  refuseProblems(problems, 'leasehold policy put --help');
+  throwIfProblems(problems, 'leasehold policy put --help');
   throw new Error('a policy without a draft had no problem');
 }

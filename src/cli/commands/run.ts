@@ -2,14 +2,14 @@
 
 import { UsageError } from '../../platform/errors.ts';
 import { readIgnored } from '../../platform/inherited-signals.ts';
-import { plan } from '../../run/env-bindings.ts';
-import { endAs } from '../../run/exit-status.ts';
+import { parseBindings } from '../../run/env-bindings.ts';
+import { exitLike } from '../../run/exit-status.ts';
 import { LeaseAcquisitionError } from '../../run/leases.ts';
 import { run as runProgram } from '../../run/run.ts';
 import type { Command, Invocation } from '../command.ts';
 import { readDuration } from '../flag-values.ts';
 import { lenderOf, tellRefusals } from '../lease-env.ts';
-import { outliveOutput, say } from '../terminal.ts';
+import { ignoreBrokenPipe, printNotice } from '../terminal.ts';
 
 export const run: Command = {
   name: 'run',
@@ -71,7 +71,7 @@ export const run: Command = {
     const mapping = findMapping(invocation, env.length + envFiles.length > 0);
     try {
       const job = {
-        ...(await plan({ mapping, envFiles, env })),
+        ...(await parseBindings({ mapping, envFiles, env })),
         command: [file, ...words] as const,
         keep: invocation.flags('keep'),
         hasFiles: invocation.isOn('files'),
@@ -79,17 +79,17 @@ export const run: Command = {
         ttlSeconds: readDuration(invocation, 'ttl'),
       };
       const vault = job.wanted.length === 0 ? null : invocation.connect();
-      outliveOutput(terminal);
+      ignoreBrokenPipe(terminal);
       const ending = await runProgram(job, lenderOf(invocation, vault), {
         streams: terminal,
         environment: terminal.environment,
         umask: terminal.umask,
         ignored: readIgnored(terminal.environment),
-        say: (line) => say(terminal, `leasehold: ${line}`),
+        say: (line) => printNotice(terminal, `leasehold: ${line}`),
       });
       // ORDER: this ends us before the command's own end could.
-      if ('signal' in ending || ending.isCut === true) await invocation.close();
-      return await endAs(ending);
+      if ('signal' in ending || ending.wasInterrupted === true) await invocation.close();
+      return await exitLike(ending);
     } catch (error) {
       if (error instanceof LeaseAcquisitionError) throw tellRefusals(invocation, error.refused);
       throw error;
@@ -108,6 +108,6 @@ function findMapping({ settings, terminal, optional }: Invocation, isTyped: bool
   }
   const pairs = [...found.value].map(([variable, path]) => `${variable}=${path}`);
   // Nobody typed which credentials the program gets.
-  if (name === null) say(terminal, `leasehold: ${found.by}: ${[...found.value.keys()].join(', ')}`);
+  if (name === null) printNotice(terminal, `leasehold: ${found.source}: ${[...found.value.keys()].join(', ')}`);
   return pairs;
 }

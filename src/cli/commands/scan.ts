@@ -7,9 +7,9 @@ import { YES } from '../flags.ts';
 import type { Printable } from '../output/cells.ts';
 import { startProgress } from '../progress.ts';
 import { confirm } from '../prompt.ts';
-import { say } from '../terminal.ts';
+import { printNotice } from '../terminal.ts';
 
-export const scanning: Command = {
+export const scanCommand: Command = {
   name: 'scan',
   summary: 'Finds secrets in env files and key-shaped strings in a tree, and moves them into the vault',
   about: [
@@ -60,7 +60,7 @@ export const scanning: Command = {
     };
     const scanned = await scan(options, (done) => progress.show(done, null)).finally(() => progress.end());
     const ports = {
-      say: (line: string) => say(terminal, line),
+      say: (line: string) => printNotice(terminal, line),
       confirm: (question: string) => confirm({ terminal, signal }, question),
       print: (records: readonly Printable[], columns: readonly string[]) => output.records(records, columns, null),
     };

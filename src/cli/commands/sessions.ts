@@ -12,7 +12,7 @@ import { loginsPath, readLogin, writeLogin } from '../settings/logins.ts';
 import { placesOf } from '../settings/resolve.ts';
 import type { Identity, Settings } from '../settings/settings.ts';
 import { readStandardInput } from '../standard-input.ts';
-import { say } from '../terminal.ts';
+import { printNotice } from '../terminal.ts';
 
 /** Who a token is: an agent, until when, or the administrator. @throws LeaseholdError */
 export async function identify(
@@ -41,10 +41,10 @@ const whoami: Command = {
     const { address, identity } = settings;
     await invocation.output.record({
       name,
-      from: identity.by,
+      from: identity.source,
       session_expires_at: expiresAt,
       address: address.value,
-      address_from: address.by,
+      address_from: address.source,
     });
     return EXIT.OK;
   },
@@ -86,7 +86,7 @@ const login: Command = {
         throw error;
       }
       if (before?.kind === 'session') await endSession(settings, before.token, signal);
-      say(terminal, `Logged in to ${address} as agent ${agent_name} until ${expires_at}.`);
+      printNotice(terminal, `Logged in to ${address} as agent ${agent_name} until ${expires_at}.`);
       return EXIT.OK;
     }
     const isGiven = said.kind === 'token' && ['flag', 'environment'].includes(settings.identity.level);
@@ -98,7 +98,7 @@ const login: Command = {
           : await askHidden({ terminal, signal }, `Token for ${address}`);
     const { name } = await tryToken(settings, token, signal);
     writeLogin(places, address, { kind: 'token', token });
-    say(terminal, `Logged in to ${address} as ${name}. The token is kept in ${loginsPath(places)}.`);
+    printNotice(terminal, `Logged in to ${address} as ${name}. The token is kept in ${loginsPath(places)}.`);
     return EXIT.OK;
   },
 };
@@ -114,7 +114,7 @@ const logout: Command = {
     const wasThere = writeLogin(places, address, null);
     if (!wasThere) throw new UsageError(`there is no login for ${address}`);
     if (kept?.kind === 'session') await endSession(settings, kept.token, signal);
-    say(terminal, `Logged out of ${address}.`);
+    printNotice(terminal, `Logged out of ${address}.`);
     return EXIT.OK;
   },
 };

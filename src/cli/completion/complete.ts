@@ -9,7 +9,7 @@ import { resolveSettings } from '../settings/resolve.ts';
 import { mayBeAdministrator, type Settings } from '../settings/settings.ts';
 import type { Terminal } from '../terminal.ts';
 import { namesFrom, ownAgents, pathsFrom } from './names.ts';
-import { type Offer, type Standing, standing } from './target.ts';
+import { locateCursor, type Offer, type Position } from './target.ts';
 
 const LOOKS_FOR_MS = 600;
 const ENDS_WITHIN_MS = 850;
@@ -19,7 +19,7 @@ export async function answerShell(words: readonly string[], commands: readonly C
   const startedAt = performance.now();
   const { stdout } = terminal;
   const [first, ...others] = words;
-  const stands = standing(first === '--' ? others : words, commands);
+  const stands = locateCursor(first === '--' ? others : words, commands);
   const { kind } = stands.wish;
   if (kind === 'file' || kind === 'directory' || kind === 'command') {
     stdout.write(`${kind}\n`);
@@ -42,7 +42,7 @@ interface Found {
 
 const NONE: Found = { offers: [], close: () => Promise.resolve() };
 
-async function look(stands: Standing, terminal: Terminal): Promise<Found> {
+async function look(stands: Position, terminal: Terminal): Promise<Found> {
   const { wish, flags } = stands;
   if (wish.kind === 'words') return { ...NONE, offers: wish.offers };
   if (wish.kind !== 'names') return NONE;

@@ -11,7 +11,7 @@ import { keyFileIn } from '../settings/local.ts';
 import { placesOf } from '../settings/resolve.ts';
 import type { Settings } from '../settings/settings.ts';
 import type { Terminal } from '../terminal.ts';
-import type { Noun } from './target.ts';
+import type { NameKind } from './target.ts';
 
 const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
 const IN_A_FILE = /\.pem$/;
@@ -33,7 +33,7 @@ export function ownAgents(settings: Settings, terminal: Terminal): string[] {
 }
 
 /** Those that come before the signal. Never rejects. */
-export async function namesFrom(vault: Leasehold, noun: Exclude<Noun, 'own agent'>, signal: AbortSignal) {
+export async function namesFrom(vault: Leasehold, noun: Exclude<NameKind, 'own agent'>, signal: AbortSignal) {
   const found: string[] = [];
   try {
     switch (noun) {

@@ -9,21 +9,21 @@ export interface Offer {
 }
 
 /** What is looked up, on this machine or in the service. */
-export type Noun = 'path' | 'agent' | 'own agent' | 'policy';
+export type NameKind = 'path' | 'agent' | 'own agent' | 'policy';
 
-type Wish =
+type Target =
   | { readonly kind: 'words'; readonly offers: readonly Offer[] }
   /** `before` stands before the name in the same word, as in `--path=`. */
-  | { readonly kind: 'names'; readonly noun: Noun; readonly before: string; readonly begun: string }
+  | { readonly kind: 'names'; readonly noun: NameKind; readonly before: string; readonly begun: string }
   | { readonly kind: 'file' | 'directory' | 'command' };
 
-export interface Standing {
-  readonly wish: Wish;
+export interface Position {
+  readonly wish: Target;
   /** Flags with their values, as far as they were typed: they say which service, and who asks it. */
   readonly flags: ReadonlyMap<string, string>;
 }
 
-const NOTHING: Wish = { kind: 'words', offers: [] };
+const NOTHING: Target = { kind: 'words', offers: [] };
 const COMMON: readonly Flag[] = [...OUTPUT_FLAGS, ...CONNECTION_FLAGS];
 const FIRST_FLAGS: readonly Offer[] = [
   { word: '--help', does: 'shows all commands' },
@@ -31,7 +31,7 @@ const FIRST_FLAGS: readonly Offer[] = [
 ];
 
 /** `words` are those behind the program's name; the last one is being typed, and may be empty. */
-export function standing(words: readonly string[], commands: readonly Command[]): Standing {
+export function locateCursor(words: readonly string[], commands: readonly Command[]): Position {
   const reader = new Reader(commands);
   for (const word of words.slice(0, -1)) reader.read(word);
   return { wish: reader.wish(words.at(-1) ?? ''), flags: reader.flags };
@@ -83,7 +83,7 @@ class Reader {
     return this.#command === null ? COMMON : flagsOf(this.#command);
   }
 
-  wish(begun: string): Wish {
+  wish(begun: string): Target {
     const command = this.#command;
     if (this.#rest !== null)
       return this.#rest === 0 && command?.rest !== undefined ? { kind: 'command' } : { kind: 'file' };
@@ -127,7 +127,7 @@ function valuesOf({ completes, value }: Flag): Completes | undefined {
   return completes ?? (choices.length > 1 ? choices : undefined);
 }
 
-function toWish(completes: Completes | undefined, before: string, begun: string): Wish {
+function toWish(completes: Completes | undefined, before: string, begun: string): Target {
   switch (completes) {
     case undefined:
       return NOTHING;
@@ -154,6 +154,6 @@ function toWish(completes: Completes | undefined, before: string, begun: string)
   }
 }
 
-function words(offers: readonly Offer[], begun: string): Wish {
+function words(offers: readonly Offer[], begun: string): Target {
   return { kind: 'words', offers: offers.filter(({ word }) => word.startsWith(begun)) };
 }

@@ -5,7 +5,7 @@
 
 import { Secret } from '../../core/secret.ts';
 import { UsageError } from '../../platform/errors.ts';
-import { Reader, type Reading, siteOf, typeByName } from './item.ts';
+import { type ImportSource, Reader, siteOf, typeByName } from './item.ts';
 import { type JsonObject, parseJson } from './json.ts';
 import { objectOf, objectsOf, textOf } from './members.ts';
 
@@ -18,7 +18,7 @@ const TYPES: ReadonlyMap<string, string> = new Map([
 const LINKED_FIELD = '3';
 
 /** @throws UsageError also for an encrypted export */
-export function readBitwarden(text: string, name: string): Reading {
+export function readBitwarden(text: string, name: string): ImportSource {
   const root = parseJson(text, name);
   if (root.kind !== 'object') throw new UsageError(`${name}: is no export of Bitwarden`);
   const encrypted = root.members.get('encrypted');

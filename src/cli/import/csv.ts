@@ -6,7 +6,7 @@
 import { CsvError, parse } from 'csv-parse/sync';
 import { Secret } from '../../core/secret.ts';
 import { UsageError } from '../../platform/errors.ts';
-import { Reader, type Reading, siteOf, typeByName } from './item.ts';
+import { type ImportSource, Reader, siteOf, typeByName } from './item.ts';
 
 /** The cell below a heading, in lower case; empty where there is none. */
 type Row = (column: string) => string;
@@ -14,7 +14,7 @@ type Row = (column: string) => string;
 const OPTIONS = { info: true, skip_empty_lines: true, max_record_size: 4 * 1024 * 1024 } as const;
 
 /** @throws UsageError for what is neither */
-export function readSpreadsheet(text: string, name: string): Reading {
+export function readSpreadsheet(text: string, name: string): ImportSource {
   const { columns, rows } = readRows(text, name);
   const reader = new Reader();
   if (columns.has('title') && columns.has('password')) {

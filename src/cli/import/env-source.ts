@@ -1,9 +1,9 @@
 import { parseEnvFile } from '../../run/env-file.ts';
 import { isReference } from '../../run/references.ts';
-import { Reader, type Reading, typeByName } from './item.ts';
+import { type ImportSource, Reader, typeByName } from './item.ts';
 
 /** @throws UsageError for what is no .env file */
-export function readEnv(bytes: Uint8Array, name: string): Reading {
+export function readEnv(bytes: Uint8Array, name: string): ImportSource {
   const reader = new Reader();
   for (const { name: variable, value, line } of parse(bytes, name)) {
     const where = `${name}:${line}`;

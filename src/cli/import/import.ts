@@ -3,7 +3,7 @@ import type { Leasehold } from '../../client/leasehold.ts';
 import { EXIT } from '../errors.ts';
 import type { Printable } from '../output/cells.ts';
 import { compare } from './compare.ts';
-import type { Reading } from './item.ts';
+import type { ImportSource } from './item.ts';
 import { isToStore, makePlan, type Plan } from './plan.ts';
 import { OUTCOME_COLUMNS, outcomeRecords, outcomeSentence, PLAN_COLUMNS, planRecords, planSentence } from './report.ts';
 import { type Outcome, storeAll } from './store.ts';
@@ -29,13 +29,13 @@ export interface ImportOptions {
   /** Whether the caller sees every path that there is. */
   readonly seesAll: boolean;
   /** Said in the end, where something was stored. */
-  readonly aftercare: readonly string[];
+  readonly followUpSteps: readonly string[];
 }
 
 /** Resolves to the exit code. @throws LeaseholdError, UsageError, the signal's reason */
 export async function runImport(
   vault: Pick<Leasehold, 'credentials'>,
-  reading: Reading,
+  reading: ImportSource,
   ports: Ports,
   options: ImportOptions,
 ): Promise<number> {
@@ -61,14 +61,14 @@ export async function runImport(
   if (outcomes.some(({ result }) => result === 'not tried' || result === 'failed')) {
     ports.say('  Run the same again to go on; --if-new skips what is stored already.');
   }
-  if (outcomes.some(({ result }) => result === 'stored')) for (const line of options.aftercare) ports.say(line);
+  if (outcomes.some(({ result }) => result === 'stored')) for (const line of options.followUpSteps) ports.say(line);
   ports.signal.throwIfAborted();
   return exitCode(plan, outcomes);
 }
 
 async function planFor(
   vault: Pick<Leasehold, 'credentials'>,
-  reading: Reading,
+  reading: ImportSource,
   ports: Ports,
   { prefix, onlyNew, seesAll, compares }: ImportOptions,
 ): Promise<Plan> {

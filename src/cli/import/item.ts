@@ -12,28 +12,28 @@ export interface Draft {
   readonly where: string;
 }
 
-export interface LeftOut {
+export interface Skipped {
   readonly where: string;
   readonly reason: string;
   /** `empty`: there was no value to store. `refused`: there was one, and it is not in the vault. */
   readonly kind: 'empty' | 'refused';
 }
 
-export interface Reading {
+export interface ImportSource {
   readonly drafts: readonly Draft[];
-  readonly leftOut: readonly LeftOut[];
+  readonly leftOut: readonly Skipped[];
 }
 
 /** A reading under way. */
 export class Reader {
   readonly drafts: Draft[] = [];
-  readonly leftOut: LeftOut[] = [];
+  readonly leftOut: Skipped[] = [];
 
   add(draft: Draft): void {
     this.drafts.push(draft);
   }
 
-  leaveOut(where: string, reason: string, kind: LeftOut['kind'] = 'refused'): void {
+  leaveOut(where: string, reason: string, kind: Skipped['kind'] = 'refused'): void {
     this.leftOut.push({ where, reason, kind });
   }
 }

@@ -1,7 +1,7 @@
 /** All secrets of a KV v2 mount as drafts: each field under PATH/FIELD, or PATH where the only field is `value`. */
 import { UsageError } from '../../platform/errors.ts';
 import { RemoteError } from '../errors.ts';
-import { Reader, type Reading } from './item.ts';
+import { type ImportSource, Reader } from './item.ts';
 import type { JsonObject } from './json.ts';
 import type { Kv2 } from './kv2.ts';
 import { addMembers, addValue } from './members.ts';
@@ -22,7 +22,7 @@ export interface WalkOptions {
 }
 
 /** @throws Failure where the mount can't be listed, or does not answer as one; UsageError where it holds too much to be read at once */
-export async function readKv2(kv2: Kv2, options: WalkOptions): Promise<Reading> {
+export async function readKv2(kv2: Kv2, options: WalkOptions): Promise<ImportSource> {
   const reader = new Reader();
   const secrets = await listAll(kv2, reader, options);
   const read = new Map<string, JsonObject>();

@@ -7,12 +7,12 @@ import { Secret } from '../../core/secret.ts';
 import { UsageError } from '../../platform/errors.ts';
 import { isArchive, readEntry } from './archive.ts';
 import { decode } from './file.ts';
-import { Reader, type Reading, siteOf, typeByName } from './item.ts';
+import { type ImportSource, Reader, siteOf, typeByName } from './item.ts';
 import { type JsonObject, type JsonValue, parseJson } from './json.ts';
 import { objectOf, objectsOf, textOf } from './members.ts';
 
 /** @throws UsageError */
-export function readOnePassword(bytes: Uint8Array, name: string): Reading {
+export function readOnePassword(bytes: Uint8Array, name: string): ImportSource {
   if (!isArchive(bytes)) throw new UsageError(`${name}: is no .1pux file, which is a zip archive`);
   const root = parseJson(decode(readEntry(bytes, 'export.data', name), `${name}: export.data`), `${name}: export.data`);
   if (root.kind !== 'object' || root.members.get('accounts')?.kind !== 'array') {

@@ -1,7 +1,7 @@
 /** What an import would do, before it does anything: a row for each draft that can be stored, and what can't be, with the reason. */
 import { parseValue } from '../../core/credential.ts';
 import { ApiError } from '../../core/errors.ts';
-import { type Draft, type LeftOut, Reader, type Reading } from './item.ts';
+import { type Draft, type ImportSource, Reader, type Skipped } from './item.ts';
 import { toPath } from './path-names.ts';
 
 /**
@@ -21,7 +21,7 @@ export interface Row {
 export interface Plan {
   /** In order of the source. */
   readonly rows: readonly Row[];
-  readonly leftOut: readonly LeftOut[];
+  readonly leftOut: readonly Skipped[];
 }
 
 export interface PlanOptions {
@@ -36,7 +36,7 @@ export interface PlanOptions {
 /** Of places that are named in one line; the others are counted. */
 const MOST_PLACES = 8;
 
-export function makePlan(reading: Reading, options: PlanOptions): Plan {
+export function makePlan(reading: ImportSource, options: PlanOptions): Plan {
   const out = new Reader();
   for (const each of reading.leftOut) out.leftOut.push(each);
   const byPath = new Map<string, Draft[]>();

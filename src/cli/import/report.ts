@@ -63,7 +63,7 @@ function counted(count: number, one: string, many: string): string | null {
 }
 
 /** How to mend what an import leaves: the source holds every value still. `file` is null for standard input. */
-export function aftercare(source: {
+export function followUpSteps(source: {
   readonly file: string | null;
   readonly isEnv: boolean;
   readonly vault: string | null;

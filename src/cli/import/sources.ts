@@ -2,7 +2,7 @@
 import { UsageError } from '../../platform/errors.ts';
 import { isArchive } from './archive.ts';
 import { decode } from './file.ts';
-import type { Reading } from './item.ts';
+import type { ImportSource } from './item.ts';
 
 const FORMATS = ['env', 'json', '1password', 'bitwarden'] as const;
 export type SourceFormat = (typeof FORMATS)[number];
@@ -23,7 +23,7 @@ export function formatOf(bytes: Uint8Array, name: string, wanted: SourceFormat |
 }
 
 /** `name` is the file's, as a person knows it. @throws UsageError for what is not of the format */
-export async function readSource(bytes: Uint8Array, name: string, format: SourceFormat | 'csv'): Promise<Reading> {
+export async function readSource(bytes: Uint8Array, name: string, format: SourceFormat | 'csv'): Promise<ImportSource> {
   switch (format) {
     case 'csv':
       return (await import('./csv.ts')).readSpreadsheet(decode(bytes, name), name);

@@ -1,7 +1,7 @@
 /** Stores what was planned, a few at a time. One failure does not stop the rest, unless it is one that all the rest would share. */
 import { LeaseholdError } from '../../client/errors.ts';
 import type { Leasehold } from '../../client/leasehold.ts';
-import { isUncertain } from '../../client/retries.ts';
+import { mayHaveSucceeded } from '../../client/retries.ts';
 import { inParallel } from './parallel.ts';
 import type { Row } from './plan.ts';
 
@@ -88,7 +88,7 @@ async function store(
       return { row, result: 'there', reason: null, isShared: false };
     }
     const named = error.requestId === null ? '' : `, request ${error.requestId}`;
-    const doubt = isUncertain(error) ? '; it may have been stored' : '';
+    const doubt = mayHaveSucceeded(error) ? '; it may have been stored' : '';
     const reason = `${error.message} (${error.code}${named})${doubt}`;
     return { row, result: 'failed', reason, isShared: SHARED.has(error.code) };
   }

@@ -13,13 +13,13 @@ export function toText(value: unknown): string {
 export function toCell(value: unknown): string {
   if (value === null || value === undefined || value === '') return '-';
   const isWords = Array.isArray(value) && value.every((item) => typeof item !== 'object');
-  return harmless(isWords ? value.join(', ') : toText(value));
+  return escapeControls(isWords ? value.join(', ') : toText(value));
 }
 
 const UNSAFE = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu;
 
 /** What moves a cursor, paints, or ends a line is shown, and does nothing; half a character is shown as which half it is. */
-export function harmless(text: string): string {
+export function escapeControls(text: string): string {
   return text.replaceAll(UNSAFE, (character) => `\\u${(character.codePointAt(0) ?? 0).toString(16).padStart(4, '0')}`);
 }
 

@@ -1,7 +1,7 @@
 /** What a command prints: records as a table, JSON, YAML or variables, on standard output, and nothing else there. */
 import { UsageError } from '../../platform/errors.ts';
-import { hasColours, say, type Terminal } from '../terminal.ts';
-import { harmless, harmlessJson, type Printable, toText } from './cells.ts';
+import { hasColours, printNotice, type Terminal } from '../terminal.ts';
+import { escapeControls, harmlessJson, type Printable, toText } from './cells.ts';
 import { toTable } from './table.ts';
 import { toVariables, variableLine } from './variables.ts';
 
@@ -38,7 +38,7 @@ export function createOutput(terminal: Terminal, format: Format, field: string |
     if (field !== null) {
       const records = Array.isArray(value) ? (value as readonly Printable[]) : [value as Printable];
       // What others wrote must not steer a terminal; a value that was asked for is shown as it is.
-      const toLine = stdout.isTTY === true && field !== 'value' ? harmless : (text: string): string => text;
+      const toLine = stdout.isTTY === true && field !== 'value' ? escapeControls : (text: string): string => text;
       for (const record of records) write(`${toLine(toText(pick(record, field)))}\n`);
       return;
     }
@@ -68,7 +68,7 @@ export function createOutput(terminal: Terminal, format: Format, field: string |
     record: (record, columns = Object.keys(record)) => print(record, columns),
     async records(records, columns, nothing) {
       if (records.length > 0 || !isForPeople) return print(records, columns);
-      if (nothing !== null) say(terminal, nothing);
+      if (nothing !== null) printNotice(terminal, nothing);
     },
     text: (text) => write(`${text}\n`),
     jsonLine: (record) => write(`${toTerminal(JSON.stringify(record))}\n`),

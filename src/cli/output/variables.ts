@@ -5,7 +5,7 @@
 
 import { isLoaderVariable } from '../../masking/loader-variables.ts';
 import { UsageError } from '../../platform/errors.ts';
-import { harmless, type Printable, toText } from './cells.ts';
+import { escapeControls, type Printable, toText } from './cells.ts';
 
 /** A list gives each record's variables after the other, numbered from 1. On a terminal nothing steers it. */
 export function toVariables(value: Printable | readonly Printable[], isOnTerminal = false): string {
@@ -18,7 +18,7 @@ export function toVariables(value: Printable | readonly Printable[], isOnTermina
 }
 
 export function variableLine(name: string, value: string, isOnTerminal: boolean): string {
-  return `${name}=${isOnTerminal ? harmless(quote(value)) : quote(value)}\n`;
+  return `${name}=${isOnTerminal ? escapeControls(quote(value)) : quote(value)}\n`;
 }
 
 /** In capitals, with `_` for all that a name can't have. */

@@ -5,7 +5,7 @@ import type { Policies } from '../../client/policies.ts';
 import { toReplacement } from './fields.ts';
 import type { Plan, Step } from './plan.ts';
 
-interface Way {
+interface ApplyCallbacks {
   readonly signal: AbortSignal;
   /** Told after each step. */
   done(step: Step): void;
@@ -14,7 +14,11 @@ interface Way {
 }
 
 /** @throws what the step that failed threw: LeaseholdError, or the signal's reason */
-export async function applyPlan({ steps }: Plan, policies: Pick<Policies, 'put' | 'delete'>, way: Way): Promise<void> {
+export async function applyPlan(
+  { steps }: Plan,
+  policies: Pick<Policies, 'put' | 'delete'>,
+  way: ApplyCallbacks,
+): Promise<void> {
   for (const [at, step] of steps.entries()) {
     try {
       way.signal.throwIfAborted();

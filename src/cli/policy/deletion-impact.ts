@@ -2,7 +2,7 @@
 import type { Agent } from '../../client/types.ts';
 import type { AgentName } from '../../core/names.ts';
 import { type Policy, principalMatches } from '../../core/policy.ts';
-import { type Grant, grantsAllOf, grantsOf, meets } from './subsumption.ts';
+import { type Grant, grantsAllOf, grantsOf, overlaps } from './subsumption.ts';
 
 export interface Loss {
   readonly action: string;
@@ -24,7 +24,7 @@ function lossOf(grant: Grant, policy: Policy, others: readonly Policy[]): Loss {
   const { action, pattern } = grant;
   const alone = { ...policy, actions: [action], resources: [pattern] };
   const covering = others.filter((other) => grantsAllOf(other, alone));
-  const meeting = others.filter((other) => grantsOf(other).some((theirs) => meets(theirs, grant)));
+  const meeting = others.filter((other) => grantsOf(other).some((theirs) => overlaps(theirs, grant)));
   if (covering.length === 0) {
     const result = meeting.length === 0 ? 'lost' : 'partly lost';
     return { action, resource: pattern, result, through: meeting.map(({ name }) => name), max_ttl: null };

@@ -5,14 +5,14 @@ import { parseTtl, type TtlSeconds } from '../../core/policy.ts';
 import { UsageError } from '../../platform/errors.ts';
 import { parseDuration } from '../plural.ts';
 import { DURATION_RULE } from './fields.ts';
-import { type Problem, refuseProblems, ruleBroken } from './problems.ts';
-import { type Question, readQuestion } from './question.ts';
+import { type Problem, ruleBroken, throwIfProblems } from './problems.ts';
+import { type AccessQuery, readQuestion } from './question.ts';
 
 export interface Expectation {
   /** From 1. */
   readonly line: number;
   readonly allows: boolean;
-  readonly question: Question;
+  readonly question: AccessQuery;
   /** Exactly what a lease is given for at most; null where the row does not say. */
   readonly ttlSeconds: TtlSeconds | null;
 }
@@ -34,7 +34,7 @@ export function readExpectations(text: string, file: string): Expectation[] {
     if ('expectation' in read) expectations.push(read.expectation);
     else problems.push(...read.problems.map((what) => ({ where: `${file}:${at + 1}`, what })));
   }
-  refuseProblems(problems, 'Nothing was asked.');
+  throwIfProblems(problems, 'Nothing was asked.');
   // What expects nothing would always hold, and is rather the wrong file.
   if (expectations.length === 0) throw new UsageError(`${file}: holds no expectation`, ROW);
   return expectations;

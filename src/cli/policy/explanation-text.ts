@@ -52,7 +52,7 @@ function resultOf({ failed, pattern, decides }: Considered, action: string): str
 }
 
 /** What was left out, and the command that would grant it: the nearest pattern stands in the service's own sentence. */
-export function wayLines({ policies, grant, agent }: Explanation, showsAll: boolean): string[] {
+export function remedyLines({ policies, grant, agent }: Explanation, showsAll: boolean): string[] {
   if (policies === null) return ['Only the administrator may see which policies were considered, and grant more.'];
   const others = showsAll ? 0 : policies.filter(({ failed }) => failed === 'principal').length;
   const lines =

@@ -9,8 +9,8 @@ import { matches, type Pattern } from '../../core/pattern.ts';
 import { type Policy, principalMatches } from '../../core/policy.ts';
 import { PolicyIndex } from '../../core/policy-index.ts';
 import { toPolicy } from './fields.ts';
-import { grantWords, toCommandLine } from './grant.ts';
-import type { Question } from './question.ts';
+import { grantCommand, toCommandLine } from './grant.ts';
+import type { AccessQuery } from './question.ts';
 
 /** In the order in which they are tried. */
 type Test = 'principal' | 'action' | 'pattern';
@@ -47,7 +47,7 @@ export interface Explanation {
 
 /** `listed` is null for who may not list policies. */
 export function explainAccess(
-  question: Question,
+  question: AccessQuery,
   listed: readonly PolicyText[] | null,
   { allowed, policy_name, lease_ttl, reason }: Simulation,
 ): Explanation {
@@ -68,11 +68,11 @@ export function explainAccess(
     nearest_pattern: isNear
       ? nearestPattern(index.grantedPatterns(question.agent, question.action), question.path)
       : null,
-    grant: allowed ? null : toCommandLine(grantWords(question, new Set(listed.map(({ name }) => name)))),
+    grant: allowed ? null : toCommandLine(grantCommand(question, new Set(listed.map(({ name }) => name)))),
   };
 }
 
-function consider({ agent, action, path }: Question, policy: Policy, decider: string | null): Considered {
+function consider({ agent, action, path }: AccessQuery, policy: Policy, decider: string | null): Considered {
   const matching = policy.resources.find((pattern) => matches(pattern, path)) ?? null;
   const failed: Test | null = !principalMatches(policy.principal, agent)
     ? 'principal'

@@ -1,11 +1,11 @@
 /** The command that would grant what was denied, and no more: this agent, this action, this path. */
 import { quoteWord } from '../output/variables.ts';
-import type { Question } from './question.ts';
+import type { AccessQuery } from './question.ts';
 
 const TTL_SECONDS = 300;
 
 /** Words of the command line. `taken`: names that policies have, because `put` would replace one of those. */
-export function grantWords({ agent, action, path }: Question, taken: ReadonlySet<string>): string[] {
+export function grantCommand({ agent, action, path }: AccessQuery, taken: ReadonlySet<string>): string[] {
   const stem = `${agent}-${action}`;
   let name = stem;
   for (let number = 2; taken.has(name); number++) name = `${stem}-${number}`;

@@ -14,7 +14,7 @@ export interface Problem {
 const MOST_SHOWN = 50;
 
 /** @throws UsageError where there is any problem; `then` says what was not done because of it. */
-export function refuseProblems(problems: readonly Problem[], then: string): void {
+export function throwIfProblems(problems: readonly Problem[], then: string): void {
   if (problems.length === 0) return;
   const lines = problems.slice(0, MOST_SHOWN).map(({ where, what }) => `${toCell(where)}: ${what}`);
   if (problems.length > MOST_SHOWN) lines.push(`and ${problems.length - MOST_SHOWN} more`);

@@ -6,7 +6,7 @@ import type { Action } from '../../core/policy.ts';
 import { actionRule } from './fields.ts';
 import { ruleBroken } from './problems.ts';
 
-export interface Question {
+export interface AccessQuery {
   readonly agent: AgentName;
   readonly action: Action;
   readonly path: CredentialPath;
@@ -18,16 +18,16 @@ export function readQuestion(
   action: string,
   path: string,
   called = { agent: 'AGENT', action: 'ACTION', path: 'PATH' },
-): { readonly question: Question } | { readonly problems: readonly string[] } {
+): { readonly question: AccessQuery } | { readonly problems: readonly string[] } {
   const problems = [
     ruleBroken(() => parseAgentName(agent, called.agent)),
     actionRule(action, called.action),
     ruleBroken(() => parsePath(path, called.path)),
   ].filter((problem) => problem !== null);
   if (problems.length > 0) return { problems };
-  return { question: { agent, action, path } as Question };
+  return { question: { agent, action, path } as AccessQuery };
 }
 
-export function toSimulation({ agent, action, path }: Question): SimulateRequest {
+export function toSimulation({ agent, action, path }: AccessQuery): SimulateRequest {
   return { agent, action, resource: path };
 }

@@ -22,7 +22,7 @@ export function grantsAllOf(outer: PolicyDraft, inner: PolicyDraft): boolean {
 }
 
 /** Whether some agent and path are common to both. */
-export function meets(a: Grant, b: Grant): boolean {
+export function overlaps(a: Grant, b: Grant): boolean {
   return (
     a.action === b.action &&
     (principalCovers(a.principal, b.principal) || principalCovers(b.principal, a.principal)) &&

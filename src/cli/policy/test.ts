@@ -4,14 +4,14 @@ import { decide, explain } from '../../core/decision.ts';
 import type { Policy, PolicyDraft } from '../../core/policy.ts';
 import { PolicyIndex } from '../../core/policy-index.ts';
 import { type Expectation, toRow } from './expectations.ts';
-import type { Question } from './question.ts';
+import type { AccessQuery } from './question.ts';
 
 /** Questions on their way at once. */
 const AT_ONCE = 8;
 
-export type Ask = (question: Question) => Promise<Simulation>;
+export type Ask = (question: AccessQuery) => Promise<Simulation>;
 
-export interface Held {
+export interface TestResult {
   readonly line: number;
   readonly expected: string;
   readonly holds: boolean;
@@ -22,8 +22,8 @@ export interface Held {
 }
 
 /** In the order of the file. @throws what `ask` threw first; nothing is asked after that */
-export async function holdExpectations(expectations: readonly Expectation[], ask: Ask): Promise<Held[]> {
-  const held = new Map<Expectation, Held>();
+export async function holdExpectations(expectations: readonly Expectation[], ask: Ask): Promise<TestResult[]> {
+  const held = new Map<Expectation, TestResult>();
   const waiting = expectations.values();
   let failed = false;
   const work = async (): Promise<void> => {
@@ -42,7 +42,7 @@ export async function holdExpectations(expectations: readonly Expectation[], ask
   return expectations.flatMap((expectation) => held.get(expectation) ?? []);
 }
 
-function hold(expectation: Expectation, simulation: Simulation): Held {
+function hold(expectation: Expectation, simulation: Simulation): TestResult {
   const found = difference(expectation, simulation);
   const { line } = expectation;
   return { line, expected: toRow(expectation), holds: found === null, found, reason: simulation.reason };
@@ -58,7 +58,7 @@ function difference(
 }
 
 /** Asks policies that no vault has yet, by the function that decides there. Nobody is registered with files, so that goes unsaid. */
-export function askOf(drafts: readonly PolicyDraft[]): Ask {
+export function localSimulator(drafts: readonly PolicyDraft[]): Ask {
   const policies = new PolicyIndex();
   for (const draft of drafts) policies.put({ ...draft, createdAt: 0 } satisfies Policy);
   return async (question) => {

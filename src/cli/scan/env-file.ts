@@ -4,9 +4,9 @@ import { isHarmlessName, isSecretName } from '../../masking/secret-names.ts';
 import { UsageError } from '../../platform/errors.ts';
 import { parseEnvFile } from '../../run/env-file.ts';
 import { isReference } from '../../run/references.ts';
-import { ALLOWANCE, type Finding, type MovableFinding } from './finding.ts';
+import { ALLOW_COMMENT, type Finding, type MovableFinding } from './finding.ts';
 import { isPlaceholder } from './placeholder.ts';
-import { findInText, findShape, isAddress } from './text.ts';
+import { findInText, isAddress, matchKeyPattern } from './text.ts';
 
 /** `.env`, `.env.local`, `prod.env`; templates of them are files like any other. */
 export function isEnvFile(file: string): boolean {
@@ -20,7 +20,7 @@ export function findInEnvFile(bytes: Buffer, file: string): readonly Finding[] {
   try {
     const assignments = parseEnvFile(bytes, file);
     const found = assignments.flatMap(({ name, value, line, lineSpan }): MovableFinding[] => {
-      if (bytes.subarray(...lineSpan).includes(ALLOWANCE)) return [];
+      if (bytes.subarray(...lineSpan).includes(ALLOW_COMMENT)) return [];
       const shape = shapeOf(name, value.reveal());
       return shape === null ? [] : [{ file, line, ...shape, name, value }];
     });
@@ -47,7 +47,7 @@ const NO_SECRET = /^(?:true|false|yes|no|on|off|null|none|\d{1,5})$/i;
 
 function shapeOf(name: string, value: string): Pick<Finding, 'rule' | 'hint'> | null {
   if (value === '' || isReference(value)) return null;
-  const shape = findShape(value);
+  const shape = matchKeyPattern(value);
   if (shape !== null) return { rule: shape.rule, hint: shape.hint };
   if (isHarmlessName(name) || !isSecretName(name) || NO_SECRET.test(value) || isAddress(value)) return null;
   return isPlaceholder(value) ? null : { rule: 'secret-assigned', hint: '…' };

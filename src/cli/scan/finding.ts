@@ -24,4 +24,4 @@ export function isMovable(finding: Finding): finding is MovableFinding {
 }
 
 /** A line that says so is passed over. */
-export const ALLOWANCE = 'leasehold:allow';
+export const ALLOW_COMMENT = 'leasehold:allow';

@@ -3,7 +3,7 @@
  * takes too long, is not followed at all, so that more is looked at and not less, and that is told.
  */
 import { join } from 'node:path';
-import { brokenPatternsRule, type Patterns, parsePatterns, type Steps, saysIgnored } from './ignore.ts';
+import { brokenPatternsRule, isIgnored, type MatchBudget, type Patterns, parsePatterns } from './ignore.ts';
 import { readRegularFile } from './read-regular-file.ts';
 
 const MOST_BYTES = 256 * 1024;
@@ -18,11 +18,11 @@ interface IgnoreFile {
   /** How many segments of a path lie above it. */
   readonly depth: number;
   readonly patterns: Patterns;
-  readonly steps: Steps;
+  readonly steps: MatchBudget;
 }
 
 /** Those that hold in a folder, the outermost first. */
-export type Holding = readonly IgnoreFile[];
+export type ActiveIgnores = readonly IgnoreFile[];
 
 export class IgnoreFiles {
   readonly #notFollowed: string[];
@@ -34,7 +34,7 @@ export class IgnoreFiles {
   }
 
   /** Those that hold in the folder, which are those above it and its own. */
-  async enter(above: Holding, root: string, path: readonly string[]): Promise<Holding> {
+  async enter(above: ActiveIgnores, root: string, path: readonly string[]): Promise<ActiveIgnores> {
     const name = [...path, '.gitignore'].join('/');
     // As git does, where it is a link; one that can't be read is told as every other such file.
     const read = await readRegularFile(join(root, name), MOST_BYTES).catch(() => 'other' as const);
@@ -48,11 +48,11 @@ export class IgnoreFiles {
   }
 
   /** The deepest file that says something has the word. */
-  ignores(holding: Holding, path: readonly string[], isFolder: boolean): boolean {
+  ignores(holding: ActiveIgnores, path: readonly string[], isFolder: boolean): boolean {
     for (const { name, depth, patterns, steps } of holding.toReversed()) {
       if (steps.left < 0 || this.#stepsLeft < 0) continue;
       const before = steps.left;
-      const said = saysIgnored(patterns, path.slice(depth), isFolder, steps);
+      const said = isIgnored(patterns, path.slice(depth), isFolder, steps);
       this.#stepsLeft -= before - steps.left;
       if (steps.left < 0) this.#notFollowed.push(`${name} (its patterns take too long)`);
       else if (this.#stepsLeft < 0) this.#notFollowed.push('any further .gitignore (all together take too long)');

@@ -18,7 +18,7 @@ interface Pattern {
 export type Patterns = readonly Pattern[];
 
 /** What matching may still cost, about a comparison of two characters each; below 0 nothing that was said counts. */
-export interface Steps {
+export interface MatchBudget {
   left: number;
 }
 
@@ -63,11 +63,11 @@ function toParts(segment: string): readonly string[] {
 }
 
 /** Whether the last pattern that matches says so; null where none does. `path` is from the folder of the patterns. */
-export function saysIgnored(
+export function isIgnored(
   patterns: Patterns,
   path: readonly string[],
   isFolder: boolean,
-  steps: Steps,
+  steps: MatchBudget,
 ): boolean | null {
   const last = patterns.findLast(({ segments, isForFolders }) => {
     steps.left -= 1;
@@ -77,7 +77,7 @@ export function saysIgnored(
 }
 
 /** `**` takes any number of segments. */
-function matchPath(pattern: readonly Segment[], path: readonly string[], steps: Steps): boolean {
+function matchPath(pattern: readonly Segment[], path: readonly string[], steps: MatchBudget): boolean {
   const isStar = (at: number): boolean => pattern[at] === '**';
   const isMatch = (at: number, to: number): boolean => matchSegment(pattern[at] ?? [], path[to] ?? '', steps);
   // What is meant at any depth, as most patterns are, is held against the last name alone.
@@ -85,7 +85,7 @@ function matchPath(pattern: readonly Segment[], path: readonly string[], steps: 
   return matchRun(pattern.length, path.length, isStar, isMatch, steps);
 }
 
-function matchSegment(parts: Segment, name: string, steps: Steps): boolean {
+function matchSegment(parts: Segment, name: string, steps: MatchBudget): boolean {
   const isStar = (at: number): boolean => parts[at] === '*';
   const isMatch = (at: number, to: number): boolean => {
     const part = parts[at] ?? '';
@@ -117,7 +117,7 @@ function matchRun(
   things: number,
   isStar: (at: number) => boolean,
   isMatch: (at: number, to: number) => boolean,
-  steps: Steps,
+  steps: MatchBudget,
 ): boolean {
   let [at, to, star, resumeAt] = [0, 0, -1, 0];
   while (to < things) {

@@ -7,7 +7,7 @@ import { findInEnvFile } from './env-file.ts';
 import { type Finding, isMovable } from './finding.ts';
 import { type Move, moveFile, pathFor } from './move-to-vault.ts';
 import { findInText } from './text.ts';
-import { type Looked, type Passed, type TreeOptions, walk } from './tree.ts';
+import { type ScannedFile, type Skipped, type TreeOptions, walk } from './tree.ts';
 
 export interface Ports {
   /** For people. */
@@ -20,16 +20,16 @@ export interface Ports {
 interface Scanned {
   readonly findings: readonly Finding[];
   /** Env files with findings, as they were read, by the names of the findings. */
-  readonly envFiles: ReadonlyMap<string, Pick<Looked, 'path' | 'bytes'>>;
+  readonly envFiles: ReadonlyMap<string, Pick<ScannedFile, 'path' | 'bytes'>>;
   readonly files: number;
-  readonly passed: Passed;
+  readonly passed: Skipped;
 }
 
 /** @throws UsageError, the signal's reason */
 export async function scan(options: TreeOptions, progress: (done: number) => void): Promise<Scanned> {
-  const passed: Passed = { large: 0, binary: 0, unreadable: [], notFollowed: [] };
+  const passed: Skipped = { large: 0, binary: 0, unreadable: [], notFollowed: [] };
   const findings: Finding[] = [];
-  const envFiles = new Map<string, Pick<Looked, 'path' | 'bytes'>>();
+  const envFiles = new Map<string, Pick<ScannedFile, 'path' | 'bytes'>>();
   let files = 0;
   for await (const { file, isEnv, path, bytes } of walk(options, passed)) {
     const found = isEnv ? findInEnvFile(bytes, file) : findInText(bytes.toString('utf8'), file);

@@ -1,7 +1,7 @@
 /** Key-shaped strings of a text, and what looks random and is assigned to a name that says that it is a secret. */
 import { isSecretField } from '../../masking/secret-names.ts';
 import { findSecrets } from '../../masking/secret-patterns.ts';
-import { ALLOWANCE, type Finding } from './finding.ts';
+import { ALLOW_COMMENT, type Finding } from './finding.ts';
 import { isPlaceholder, looksSecret } from './placeholder.ts';
 
 interface Match {
@@ -22,7 +22,7 @@ export function findInText(text: string, file: string): readonly Finding[] {
     if (match.from < end) continue;
     end = match.to;
     for (; at < match.from; at++) if (text.charCodeAt(at) === NEWLINE) line += 1;
-    if (!lineAround(text, match.from).includes(ALLOWANCE)) {
+    if (!lineAround(text, match.from).includes(ALLOW_COMMENT)) {
       found.push({ file, line, rule: match.rule, name: match.name, hint: match.hint });
     }
   }
@@ -30,7 +30,7 @@ export function findInText(text: string, file: string): readonly Finding[] {
 }
 
 /** The first match of the table that is not a placeholder, with its hint; null where the text has none. */
-export function findShape(text: string): { readonly rule: string; readonly hint: string } | null {
+export function matchKeyPattern(text: string): { readonly rule: string; readonly hint: string } | null {
   return matchesOf(text).next().value ?? null;
 }
 
@@ -79,7 +79,7 @@ function* assignedIn(text: string, file: string): Generator<Match> {
     if (value === undefined) continue;
     const from = index + 1 + after.indexOf(value);
     const range = { from, to: from + value.length };
-    const shape = findShape(value);
+    const shape = matchKeyPattern(value);
     if (shape !== null) yield { ...range, rule: shape.rule, name: null, hint: shape.hint };
     else if (!isPlaceholder(value) && looksSecret(value) && !isAddress(value)) {
       yield { ...range, rule: 'secret-assigned', name, hint: '…' };

@@ -4,8 +4,8 @@ import { readdir, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { UsageError } from '../../platform/errors.ts';
 import { isEnvFile } from './env-file.ts';
-import { brokenPatternsRule, parsePatterns, saysIgnored } from './ignore.ts';
-import { type Holding, IgnoreFiles } from './ignore-files.ts';
+import { brokenPatternsRule, isIgnored, parsePatterns } from './ignore.ts';
+import { type ActiveIgnores, IgnoreFiles } from './ignore-files.ts';
 import { readRegularFile } from './read-regular-file.ts';
 
 const NEVER_ENTERED: ReadonlySet<string> = new Set(['.git', '.hg', '.svn', '.jj', 'node_modules']);
@@ -14,7 +14,7 @@ const BINARY_WITHIN_BYTES = 8192;
 const MOST_FILES = 100_000;
 const DEEPEST = 64;
 
-export interface Looked {
+export interface ScannedFile {
   /** From the folder, with forward slashes. */
   readonly file: string;
   /** On this machine. */
@@ -24,7 +24,7 @@ export interface Looked {
 }
 
 /** What was not looked at, and so may hold anything. */
-export interface Passed {
+export interface Skipped {
   large: number;
   binary: number;
   /** Names, from the folder. */
@@ -43,11 +43,11 @@ export interface TreeOptions {
 
 interface Level {
   readonly path: readonly string[];
-  readonly ignoring: Holding;
+  readonly ignoring: ActiveIgnores;
 }
 
 /** @throws UsageError where the folder can't be read or holds more than 100,000 files, and for patterns out of bounds */
-export async function* walk(options: TreeOptions, passed: Passed): AsyncGenerator<Looked> {
+export async function* walk(options: TreeOptions, passed: Skipped): AsyncGenerator<ScannedFile> {
   const status = await stat(options.root).catch(() => null);
   if (status === null) throw new UsageError(`${options.root}: is not there`);
   if (!status.isDirectory()) {
@@ -98,11 +98,11 @@ function excluder(lines: readonly string[]): (path: readonly string[], isFolder:
   if (rule !== null) throw new UsageError(`--exclude: ${rule}`);
   const patterns = parsePatterns(text);
   const steps = { left: Number.POSITIVE_INFINITY };
-  return (path, isFolder) => saysIgnored(patterns, path, isFolder, steps) === true;
+  return (path, isFolder) => isIgnored(patterns, path, isFolder, steps) === true;
 }
 
 /** Null where it was passed over. */
-async function look(root: string, segments: readonly string[], passed: Passed): Promise<Looked | null> {
+async function look(root: string, segments: readonly string[], passed: Skipped): Promise<ScannedFile | null> {
   const file = segments.join('/');
   const path = join(root, ...segments);
   try {

@@ -56,18 +56,18 @@ const USER_FIELDS: Readonly<Record<string, Kind>> = {
 const KINDS = { text: 'text', duration: 'number of seconds, or a duration', texts: 'list of texts' } as const;
 const PROJECT_FILE = 'leasehold.toml';
 
-export interface Places {
+export interface UserDirs {
   readonly folder: string;
   readonly home: string;
   readonly environment: Readonly<Record<string, string | undefined>>;
 }
 
-export function userFilePath({ home, environment }: Places): string {
+export function userFilePath({ home, environment }: UserDirs): string {
   return join(environment['XDG_CONFIG_HOME'] || join(home, '.config'), 'leasehold', 'config.toml');
 }
 
 /** Whoever may write a file above the folder must not say where tokens go; and what is no file may be a pipe, which would be waited for. */
-export interface UnreadFile {
+export interface SkippedFile {
   readonly path: string;
   readonly why: string;
   /** How to mend it. */
@@ -76,8 +76,8 @@ export interface UnreadFile {
 
 /** From the folder upwards, as far as the home directory or the root; both null where there is none. @throws UsageError */
 export async function readProjectFile(
-  places: Places,
-): Promise<{ readonly file: SettingsFile | null; readonly unread: UnreadFile | null }> {
+  places: UserDirs,
+): Promise<{ readonly file: SettingsFile | null; readonly unread: SkippedFile | null }> {
   for (let folder = resolve(places.folder); ; folder = dirname(folder)) {
     const path = join(folder, PROJECT_FILE);
     const found = lstatSync(path, { throwIfNoEntry: false });
@@ -90,7 +90,7 @@ export async function readProjectFile(
   }
 }
 
-export async function readUserFile(places: Places): Promise<SettingsFile | null> {
+export async function readUserFile(places: UserDirs): Promise<SettingsFile | null> {
   const path = userFilePath(places);
   if (statSync(path, { throwIfNoEntry: false }) === undefined) return null;
   const unread = unreadable(path);
@@ -99,7 +99,7 @@ export async function readUserFile(places: Places): Promise<SettingsFile | null>
 }
 
 /** Null where it may be read. */
-function unreadable(path: string): UnreadFile | null {
+function unreadable(path: string): SkippedFile | null {
   const found = statSync(path, { throwIfNoEntry: false });
   if (found?.isFile() !== true) return { path, why: 'is no file', hint: `Remove it, or give it another name: ${path}` };
   const { uid, mode } = found;
@@ -113,7 +113,7 @@ async function readSettings(
   path: string,
   shown: string,
   kind: SettingsFile['kind'],
-  places: Places,
+  places: UserDirs,
 ): Promise<SettingsFile> {
   const { parse } = await import('smol-toml');
   let table: Record<string, unknown>;
@@ -185,7 +185,7 @@ function checkFields(values: Record<string, unknown>, where: string, kind: Setti
 }
 
 /** Paths are meant from where the file lies. */
-function absolute(settings: FileSettings, path: string, { home }: Places): FileSettings {
+function absolute(settings: FileSettings, path: string, { home }: UserDirs): FileSettings {
   const from = (text: string): string => {
     const whole = text.replace(/^~(?=\/|$)/, home);
     return isAbsolute(whole) ? whole : join(dirname(path), whole);

@@ -12,17 +12,17 @@ import { parseAgentName } from '../../core/names.ts';
 import { Secret } from '../../core/secret.ts';
 import { UsageError } from '../../platform/errors.ts';
 import { quoteWord } from '../output/variables.ts';
-import { type Places, userFilePath } from './files.ts';
+import { type UserDirs, userFilePath } from './files.ts';
 import { keyFileIn, readAdminToken } from './local.ts';
 import { type Login, readLogin } from './logins.ts';
-import type { Identity, Said } from './settings.ts';
+import type { Identity, Setting } from './settings.ts';
 import { type FlagReader, type Layer, readVariable } from './sources.ts';
 
 interface Search {
   readonly flag: FlagReader;
-  readonly places: Places;
+  readonly places: UserDirs;
   readonly layers: readonly Layer[];
-  readonly address: Said<string>;
+  readonly address: Setting<string>;
   readonly dataDir: string;
   /** What the data directory says of its own service. */
   readonly serviceAddress: string | null;
@@ -31,23 +31,23 @@ interface Search {
 }
 
 /** @throws UsageError */
-export function findIdentity(search: Search): Said<Identity> {
+export function findIdentity(search: Search): Setting<Identity> {
   const { places, address } = search;
   const login = readLogin(places, address.value);
-  const trust = trustIn(search, login);
-  const said = trust === 'for its login' ? typed(search, login) : wanted(search);
+  const trust = addressTrust(search, login);
+  const said = trust === 'for its login' ? explicitIdentity(search, login) : wanted(search);
   if (trust === 'fully') assertKeyIsOfAgent(search, said);
   if (said !== null) return { ...said, value: withLogin(said.value, login) };
-  if (login !== null) return { value: fromLogin(login), by: 'leasehold login', level: 'login' };
+  if (login !== null) return { value: fromLogin(login), source: 'leasehold login', level: 'login' };
   const token = isOwnService(search) ? readAdminToken(search.dataDir) : null;
   if (token !== null) {
-    return { value: { kind: 'token', token }, by: `daemon.token in ${search.dataDir}`, level: 'data directory' };
+    return { value: { kind: 'token', token }, source: `daemon.token in ${search.dataDir}`, level: 'data directory' };
   }
-  return { value: { kind: 'nobody' }, by: 'nothing that was found', level: 'default' };
+  return { value: { kind: 'nobody' }, source: 'nothing that was found', level: 'default' };
 }
 
 /** A key says nothing without the agent's name, and must not be passed over. @throws UsageError */
-function assertKeyIsOfAgent({ flag, places }: Search, said: Said<Identity> | null): void {
+function assertKeyIsOfAgent({ flag, places }: Search, said: Setting<Identity> | null): void {
   if (said?.value.kind === 'agent') return;
   const name = flag('key-file') !== null ? '--key-file' : 'LEASEHOLD_KEY_FILE';
   const isGiven = flag('key-file') !== null || (said === null && readVariable(places, 'LEASEHOLD_KEY_FILE') !== null);
@@ -56,7 +56,7 @@ function assertKeyIsOfAgent({ flag, places }: Search, said: Said<Identity> | nul
 }
 
 /** What was said of it, from the strongest; at one level a token and an agent exclude each other. */
-function wanted(search: Search): Said<Identity> | null {
+function wanted(search: Search): Setting<Identity> | null {
   const { address, layers } = search;
   const said = fromFlags(search) ?? fromEnvironment(search);
   if (said !== null) return said;
@@ -71,26 +71,26 @@ function wanted(search: Search): Said<Identity> | null {
   return null;
 }
 
-function fromFlags(search: Search): Said<Identity> | null {
+function fromFlags(search: Search): Setting<Identity> | null {
   const { flag } = search;
   const given = { token: null, tokenFile: flag('token-file'), agent: flag('agent') };
   return choose(search, given, ['', '--token-file', '--agent'], 'flag');
 }
 
-function fromEnvironment(search: Search): Said<Identity> | null {
+function fromEnvironment(search: Search): Setting<Identity> | null {
   const names = ['LEASEHOLD_TOKEN', 'LEASEHOLD_TOKEN_FILE', 'LEASEHOLD_AGENT'] as const;
   const [token = null, tokenFile = null, agent = null] = names.map((name) => readVariable(search.places, name));
   return choose(search, { token, tokenFile, agent }, names, 'environment');
 }
 
 /** What was said with the address before one's eyes. @throws UsageError for what was said before, and would be passed over */
-function typed(search: Search, login: Login | null): Said<Identity> | null {
+function explicitIdentity(search: Search, login: Login | null): Setting<Identity> | null {
   const said = fromFlags(search);
   const before = said === null ? fromEnvironment(search) : null;
   if (before === null || isOf(login, before.value)) return said;
-  const { value, by } = search.address;
+  const { value, source } = search.address;
   throw new UsageError(
-    `${before.by} would go to ${value}, which ${by} names, and where you have logged in otherwise`,
+    `${before.source} would go to ${value}, which ${source} names, and where you have logged in otherwise`,
     `Unset it to be asked as that login, or give --address ${quoteWord(value)}.`,
   );
 }
@@ -99,17 +99,18 @@ function choose(
   search: Search,
   given: { readonly token: string | null; readonly tokenFile: string | null; readonly agent: string | null },
   names: readonly [string, string, string],
-  level: Said<Identity>['level'],
-): Said<Identity> | null {
+  level: Setting<Identity>['level'],
+): Setting<Identity> | null {
   const { token, tokenFile, agent } = given;
   const said = [token, tokenFile, agent].flatMap((value, at) => (value === null ? [] : [names[at] ?? '']));
   const [by, other] = said;
   if (by === undefined) return null;
   if (other !== undefined)
     throw new UsageError(`${by} and ${other} are both given, and say different things: give one`);
-  if (token !== null) return { value: { kind: 'token', token: new Secret(token) }, by, level };
-  if (tokenFile !== null) return { value: { kind: 'token', token: readToken(search, tokenFile, by) }, by, level };
-  return { value: toAgent(search, agent ?? '', by), by, level };
+  if (token !== null) return { value: { kind: 'token', token: new Secret(token) }, source: by, level };
+  if (tokenFile !== null)
+    return { value: { kind: 'token', token: readToken(search, tokenFile, by) }, source: by, level };
+  return { value: toAgent(search, agent ?? '', by), source: by, level };
 }
 
 function readToken({ places, warn }: Search, file: string, by: string): Secret {
@@ -158,7 +159,7 @@ function parseName(text: string, by: string): string {
 }
 
 /** Where an agent's key lies that was made with `leasehold agent add`. */
-export function userKeyFile(places: Places, agent: string): string {
+export function userKeyFile(places: UserDirs, agent: string): string {
   return join(dirname(userFilePath(places)), 'agents', `${agent}.pem`);
 }
 
@@ -202,7 +203,10 @@ function sameLoopback(one: string, other: string): boolean {
 }
 
 /** What an address may get: everything, or what was left for it by `leasehold login`. @throws UsageError for one that only a project's file names */
-function trustIn({ address, serviceAddress, layers, places }: Search, login: Login | null): 'fully' | 'for its login' {
+function addressTrust(
+  { address, serviceAddress, layers, places }: Search,
+  login: Login | null,
+): 'fully' | 'for its login' {
   if (address.level !== 'project file' || address.value === serviceAddress) return 'fully';
   const trusted = layers.flatMap(({ settings, level }) =>
     level === 'user file' ? (settings.trusted_addresses ?? []) : [],
@@ -210,7 +214,7 @@ function trustIn({ address, serviceAddress, layers, places }: Search, login: Log
   if (trusted.some((each) => each.replace(/\/+$/, '') === address.value)) return 'fully';
   if (login !== null) return 'for its login';
   throw new UsageError(
-    `${address.by} sends you to ${address.value}, where you have not been: whoever wrote that file would get what you send`,
+    `${address.source} sends you to ${address.value}, where you have not been: whoever wrote that file would get what you send`,
     `If it is the right one: leasehold login --address ${quoteWord(address.value)}, or put it into trusted_addresses in ${userFilePath(places)}`,
   );
 }

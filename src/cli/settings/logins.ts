@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { Secret } from '../../core/secret.ts';
 import { checkPrivateFile, ensurePrivateDir, writePrivateFile } from '../../platform/private-files.ts';
-import type { Places } from './files.ts';
+import type { UserDirs } from './files.ts';
 
 export type Login =
   | { readonly kind: 'session'; readonly agent: string; readonly token: Secret; readonly expiresAt: string }
@@ -16,12 +16,12 @@ interface Kept {
   readonly expires_at?: string;
 }
 
-export function loginsPath({ home, environment }: Places): string {
+export function loginsPath({ home, environment }: UserDirs): string {
   return join(environment['XDG_STATE_HOME'] || join(home, '.local', 'state'), 'leasehold', 'logins.json');
 }
 
 /** Null where there is none; one that has ended is told by its end. @throws StartupError where the file is another user's, or a link */
-export function readLogin(places: Places, address: string): Login | null {
+export function readLogin(places: UserDirs, address: string): Login | null {
   const kept = readAll(places).get(address);
   if (kept === undefined || typeof kept.token !== 'string') return null;
   const token = new Secret(kept.token);
@@ -30,7 +30,7 @@ export function readLogin(places: Places, address: string): Login | null {
 }
 
 /** Null takes it away. Whether there was one before. */
-export function writeLogin(places: Places, address: string, login: Login | null): boolean {
+export function writeLogin(places: UserDirs, address: string, login: Login | null): boolean {
   const all = readAll(places);
   const wasThere = all.delete(address);
   if (login !== null) {
@@ -43,7 +43,7 @@ export function writeLogin(places: Places, address: string, login: Login | null)
   return wasThere;
 }
 
-function readAll(places: Places): Map<string, Kept> {
+function readAll(places: UserDirs): Map<string, Kept> {
   const path = loginsPath(places);
   if (!checkPrivateFile(path)) return new Map();
   try {

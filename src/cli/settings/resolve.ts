@@ -6,38 +6,38 @@ import { UsageError } from '../../platform/errors.ts';
 import { FORMATS, type Format } from '../output/output.ts';
 import { parseDuration } from '../plural.ts';
 import type { Terminal } from '../terminal.ts';
-import { say } from '../terminal.ts';
+import { printNotice } from '../terminal.ts';
 import {
   type FileSettings,
-  type Places,
   type RunMapping,
   readProjectFile,
   readUserFile,
   type SettingsFile,
+  type UserDirs,
 } from './files.ts';
 import { findIdentity } from './identity.ts';
 import { readServiceAddress } from './local.ts';
-import { Candidates, type OwnService, type Said, type Settings } from './settings.ts';
+import { Candidates, type OwnService, type Setting, type Settings } from './settings.ts';
 import { type FlagReader, type Layer, readVariable } from './sources.ts';
 
 const DEFAULT_ADDRESS = 'http://127.0.0.1:7700';
 const DEFAULT_TIMEOUT_SECONDS = 30;
 
-export function placesOf({ environment, folder }: Terminal): Places {
+export function placesOf({ environment, folder }: Terminal): UserDirs {
   return { environment, folder, home: environment['HOME'] || homedir() };
 }
 
 /** @throws UsageError */
 export async function resolveSettings(flag: FlagReader, terminal: Terminal): Promise<Settings> {
   const places = placesOf(terminal);
-  const warn = (line: string): void => say(terminal, `WARNING  ${line}`);
+  const warn = (line: string): void => printNotice(terminal, `WARNING  ${line}`);
   const { file: project, unread: unreadFile } = await readProjectFile(places);
   if (unreadFile !== null) warn(`${unreadFile.path} is not read: it ${unreadFile.why}.`);
   const files = [project, await readUserFile(places)].filter((file) => file !== null);
   const profile = chooseProfile(flag, places, files);
   const layers = files.flatMap((file) => layersOf(file, profile?.value ?? null));
   if (profile !== null && !layers.some(({ by }) => by.endsWith(`[profiles.${profile.value}]`))) {
-    throw new UsageError(`${profile.by}: no file has a profile ${JSON.stringify(profile.value)}`);
+    throw new UsageError(`${profile.source}: no file has a profile ${JSON.stringify(profile.value)}`);
   }
   const choose = (name: string, variable: string, field: keyof FileSettings): Candidates<string> => {
     const candidates = new Candidates<string>()
@@ -74,7 +74,7 @@ export async function resolveSettings(flag: FlagReader, terminal: Terminal): Pro
     unreadFile,
     profile,
     runs: runsOf(files),
-    overruled: [
+    overridden: [
       ...addresses.others.map((said) => ({ ...said, setting: 'address' })),
       ...dataDirs.others.map((said) => ({ ...said, setting: 'data directory' })),
     ],
@@ -83,8 +83,8 @@ export async function resolveSettings(flag: FlagReader, terminal: Terminal): Pro
 
 /** WHY not wherever the addresses are the same: what somebody types may be another service, behind a forwarded port. */
 function findOwnService(
-  address: Said<string>,
-  identity: Said<unknown>,
+  address: Setting<string>,
+  identity: Setting<unknown>,
   dataDir: string,
   own: string | null,
   { challengeService }: Terminal,
@@ -96,15 +96,20 @@ function findOwnService(
 
 /** The first file that has a name decides. */
 function runsOf(files: readonly SettingsFile[]): Settings['runs'] {
-  const runs = new Map<string, Said<RunMapping>>();
+  const runs = new Map<string, Setting<RunMapping>>();
   for (const { runs: own, shown, kind } of files.toReversed()) {
-    for (const [name, value] of own) runs.set(name, { value, by: `${shown} [run.${name}]`, level: kind });
+    for (const [name, value] of own) runs.set(name, { value, source: `${shown} [run.${name}]`, level: kind });
   }
   return runs;
 }
 
 /** What a file says next to another address is meant for that one. */
-function findCaFile(flag: FlagReader, places: Places, layers: readonly Layer[], address: string): Said<string> | null {
+function findCaFile(
+  flag: FlagReader,
+  places: UserDirs,
+  layers: readonly Layer[],
+  address: string,
+): Setting<string> | null {
   const candidates = new Candidates<string>()
     .add(flag('ca-file'), '--ca-file', 'flag')
     .add(readVariable(places, 'LEASEHOLD_CA_FILE'), 'LEASEHOLD_CA_FILE', 'environment');
@@ -116,7 +121,7 @@ function findCaFile(flag: FlagReader, places: Places, layers: readonly Layer[], 
   return said === null ? null : { ...said, value: resolve(places.folder, said.value) };
 }
 
-function chooseProfile(flag: FlagReader, places: Places, files: readonly SettingsFile[]): Said<string> | null {
+function chooseProfile(flag: FlagReader, places: UserDirs, files: readonly SettingsFile[]): Setting<string> | null {
   const candidates = new Candidates<string>()
     .add(flag('profile'), '--profile', 'flag')
     .add(readVariable(places, 'LEASEHOLD_PROFILE'), 'LEASEHOLD_PROFILE', 'environment');
@@ -132,10 +137,10 @@ function layersOf({ settings, profiles, shown, kind }: SettingsFile, profile: st
   ];
 }
 
-function first<T>(candidates: Candidates<string>, convert: (text: string, by: string) => T): Said<T> {
+function first<T>(candidates: Candidates<string>, convert: (text: string, by: string) => T): Setting<T> {
   const said = candidates.first;
   if (said === null) throw new Error('every setting has a default');
-  return { ...said, value: convert(said.value, said.by) };
+  return { ...said, value: convert(said.value, said.source) };
 }
 
 /** Nothing that a terminal or a shell would take for more than an address. */

@@ -2,16 +2,16 @@
 import type { Secret } from '../../core/secret.ts';
 import type { Format } from '../output/output.ts';
 import type { ChallengeService } from '../terminal.ts';
-import type { RunMapping, UnreadFile } from './files.ts';
+import type { RunMapping, SkippedFile } from './files.ts';
 
 /** From the strongest: what somebody typed goes before everything. */
-export type Level = 'flag' | 'environment' | 'project file' | 'user file' | 'login' | 'data directory' | 'default';
+export type Precedence = 'flag' | 'environment' | 'project file' | 'user file' | 'login' | 'data directory' | 'default';
 
-export interface Said<T> {
+export interface Setting<T> {
   readonly value: T;
   /** In words for a person: `--address`, `LEASEHOLD_ADDR`, `leasehold.toml [profiles.dev]`, `the default`. */
-  readonly by: string;
-  readonly level: Level;
+  readonly source: string;
+  readonly level: Precedence;
 }
 
 /** As whom the service is asked. */
@@ -44,40 +44,40 @@ export interface OwnService {
 }
 
 export interface Settings {
-  readonly address: Said<string>;
-  readonly identity: Said<Identity>;
-  readonly dataDir: Said<string>;
+  readonly address: Setting<string>;
+  readonly identity: Setting<Identity>;
+  readonly dataDir: Setting<string>;
   /** Set where the address, the token or the trust in the address came out of the data directory: then it must prove itself. */
   readonly ownService: OwnService | null;
   /** Certificates of the authorities that are trusted for the service; null for the usual ones. */
-  readonly caFile: Said<string> | null;
-  readonly format: Said<Format>;
+  readonly caFile: Setting<string> | null;
+  readonly format: Setting<Format>;
   /** Of each call. */
-  readonly timeoutSeconds: Said<number>;
+  readonly timeoutSeconds: Setting<number>;
   readonly allowsInsecureHttp: boolean;
   /** A project's file that is not read; null where there is none. */
-  readonly unreadFile: UnreadFile | null;
-  readonly profile: Said<string> | null;
+  readonly unreadFile: SkippedFile | null;
+  readonly profile: Setting<string> | null;
   /** What `leasehold run` delivers by the name of a mapping; the project's before the user's. */
-  readonly runs: ReadonlyMap<string, Said<RunMapping>>;
+  readonly runs: ReadonlyMap<string, Setting<RunMapping>>;
   /** For `doctor`: what else was said of a setting, and lost. */
-  readonly overruled: readonly (Said<string> & { readonly setting: string })[];
+  readonly overridden: readonly (Setting<string> & { readonly setting: string })[];
 }
 
 /** Of one setting all that was said, the strongest first. */
 export class Candidates<T> {
-  readonly #said: Said<T>[] = [];
+  readonly #said: Setting<T>[] = [];
 
-  add(value: T | null | undefined, by: string, level: Level): this {
-    if (value !== null && value !== undefined) this.#said.push({ value, by, level });
+  add(value: T | null | undefined, source: string, level: Precedence): this {
+    if (value !== null && value !== undefined) this.#said.push({ value, source, level });
     return this;
   }
 
-  get first(): Said<T> | null {
+  get first(): Setting<T> | null {
     return this.#said[0] ?? null;
   }
 
-  get others(): readonly Said<T>[] {
+  get others(): readonly Setting<T>[] {
     return this.#said.slice(1);
   }
 }

@@ -9,8 +9,8 @@ import { deregisterAgent, listAgents, readAgent, registerAgent } from '../../vau
 import { parsePublicKey } from '../../vault/encodings.ts';
 import { toOptionalPage } from '../query.ts';
 import { type Route, route } from '../route.ts';
-import { agentToWire, toTimestamp } from '../serialize.ts';
-import { listReply } from '../streaming.ts';
+import { toAgentResponse, toTimestamp } from '../serialize.ts';
+import { streamList } from '../streaming.ts';
 
 export const agentRoutes: readonly Route[] = [
   route({
@@ -24,7 +24,7 @@ export const agentRoutes: readonly Route[] = [
     data: Type.Array(Agent),
     meta: 'paged',
     async handle({ vault, context, query }) {
-      return listReply(await listAgents(vault, context, toOptionalPage(query)), agentToWire);
+      return streamList(await listAgents(vault, context, toOptionalPage(query)), toAgentResponse);
     },
   }),
   route({
@@ -37,7 +37,7 @@ export const agentRoutes: readonly Route[] = [
     status: 201,
     body: AgentRequest,
     data: RegisteredAgent,
-    isRepeatable: true,
+    acceptsIdempotencyKey: true,
     async handle({ vault, context, body }) {
       const agent = await registerAgent(vault, context, {
         name: parseAgentName(body.name),
@@ -58,7 +58,7 @@ export const agentRoutes: readonly Route[] = [
     event: 'agent.read',
     data: Agent,
     async handle({ vault, context, params }) {
-      return { data: agentToWire(await readAgent(vault, context, parseAgentName(params['name'] ?? ''))) };
+      return { data: toAgentResponse(await readAgent(vault, context, parseAgentName(params['name'] ?? ''))) };
     },
   }),
   route({

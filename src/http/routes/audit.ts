@@ -7,11 +7,11 @@ import { parseActorName } from '../../core/names.ts';
 import { parseInstant } from '../../core/timestamp.ts';
 import { exportEntries, listEntries } from '../../vault/audit.ts';
 import { authorizeVerification, readProgress } from '../../vault/verification/authorize.ts';
-import { laterReply } from '../deferred-response.ts';
+import { deferredReply } from '../deferred-response.ts';
 import { toPage } from '../query.ts';
 import { type Route, route } from '../route.ts';
 import { progressToWire, toTimestamp, verificationToWire } from '../serialize.ts';
-import { lines } from '../streaming.ts';
+import { toNdjson } from '../streaming.ts';
 
 const HEAD_WORDS = /^\d+ [A-Za-z0-9+/=]+ [A-Za-z0-9+/=]+$/;
 
@@ -64,7 +64,7 @@ export const auditRoutes: readonly Route[] = [
     data: Verification,
     async handle({ vault, context }) {
       const verify = await authorizeVerification(vault, context);
-      return laterReply(async (signal) => verificationToWire(await verify(signal)));
+      return deferredReply(async (signal) => verificationToWire(await verify(signal)));
     },
   }),
   route({
@@ -93,7 +93,7 @@ export const auditRoutes: readonly Route[] = [
       const words = head === null ? '' : `${head.seq} ${head.hmac} ${head.mac}`;
       // A head record that was tampered with may hold anything.
       const headers = HEAD_WORDS.test(words) ? { 'leasehold-audit-head': words } : {};
-      return { stream: lines(rows), type: 'application/x-ndjson', headers };
+      return { stream: toNdjson(rows), type: 'application/x-ndjson', headers };
     },
   }),
 ];

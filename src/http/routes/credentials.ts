@@ -19,8 +19,8 @@ import {
 } from '../../vault/credentials.ts';
 import { toOptionalPage } from '../query.ts';
 import { type Route, route } from '../route.ts';
-import { credentialToWire, metadataToWire, toTimestamp } from '../serialize.ts';
-import { listReply } from '../streaming.ts';
+import { toCredentialResponse, toMetadataResponse, toTimestamp } from '../serialize.ts';
+import { streamList } from '../streaming.ts';
 
 export const credentialRoutes: readonly Route[] = [
   route({
@@ -36,7 +36,7 @@ export const credentialRoutes: readonly Route[] = [
     async handle({ vault, context, query }) {
       const type = query.type === undefined ? null : parseCredentialType(query.type);
       const page = toOptionalPage(query);
-      return listReply(await listCredentials(vault, context, { type }, page), credentialToWire);
+      return streamList(await listCredentials(vault, context, { type }, page), toCredentialResponse);
     },
   }),
   route({
@@ -54,7 +54,7 @@ export const credentialRoutes: readonly Route[] = [
       if (query.view !== undefined) {
         if (query.version !== undefined) throw invalidRequest('version', 'does not go with view=metadata');
         if (query.ttl !== undefined) throw invalidRequest('ttl', 'does not go with view=metadata');
-        return { data: metadataToWire(await readCredentialMetadata(vault, context, path)) };
+        return { data: toMetadataResponse(await readCredentialMetadata(vault, context, path)) };
       }
       const version = query.version ?? null;
       const ttlSeconds = query.ttl === undefined ? null : parseTtl(query.ttl, 'ttl');
@@ -73,7 +73,7 @@ export const credentialRoutes: readonly Route[] = [
     body: StoreRequest,
     headers: { 'If-None-Match': word(['*'], { description: 'Rejects a path that exists with 409.' }) },
     data: StoredCredential,
-    isRepeatable: true,
+    acceptsIdempotencyKey: true,
     async handle({ vault, context, body, ifNoneMatch }) {
       if (ifNoneMatch !== undefined && ifNoneMatch.trim() !== '*')
         throw invalidRequest('If-None-Match', 'may only be *');

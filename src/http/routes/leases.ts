@@ -9,8 +9,8 @@ import { parsePath } from '../../core/path.ts';
 import { listLeases, readLease, renewLease, revokeLease, revokeLeases } from '../../vault/leases.ts';
 import { toOptionalPage } from '../query.ts';
 import { type Route, route } from '../route.ts';
-import { leaseToWire, toLeaseWire } from '../serialize.ts';
-import { listReply } from '../streaming.ts';
+import { toLeaseResponse, toLeaseWire } from '../serialize.ts';
+import { streamList } from '../streaming.ts';
 
 function parseHolder({ agent, path }: { agent?: string | undefined; path?: string | undefined }) {
   return {
@@ -33,7 +33,7 @@ export const leaseRoutes: readonly Route[] = [
     async handle({ vault, context, query }) {
       const filter = { ...parseHolder(query), status: query.status ?? null };
       const listing = await listLeases(vault, context, filter, toOptionalPage(query));
-      return listReply(listing, toLeaseWire(listing.now));
+      return streamList(listing, toLeaseWire(listing.now));
     },
   }),
   route({
@@ -45,7 +45,7 @@ export const leaseRoutes: readonly Route[] = [
     event: 'lease.revoke',
     body: RevokeRequest,
     data: RevokeResponse,
-    isRepeatable: true,
+    acceptsIdempotencyKey: true,
     async handle({ vault, context, body }) {
       const request = parseHolder(body);
       if (request.agentName === null && request.path === null)
@@ -63,7 +63,7 @@ export const leaseRoutes: readonly Route[] = [
     event: 'lease.read',
     data: Lease,
     async handle({ vault, context, params }) {
-      return { data: leaseToWire(await readLease(vault, context, parseLeaseId(params['lease_id'] ?? ''))) };
+      return { data: toLeaseResponse(await readLease(vault, context, parseLeaseId(params['lease_id'] ?? ''))) };
     },
   }),
   route({
@@ -76,9 +76,9 @@ export const leaseRoutes: readonly Route[] = [
     event: 'lease.renew',
     body: Nothing,
     data: Lease,
-    isRepeatable: true,
+    acceptsIdempotencyKey: true,
     async handle({ vault, context, params }) {
-      return { data: leaseToWire(await renewLease(vault, context, parseLeaseId(params['lease_id'] ?? ''))) };
+      return { data: toLeaseResponse(await renewLease(vault, context, parseLeaseId(params['lease_id'] ?? ''))) };
     },
   }),
   route({

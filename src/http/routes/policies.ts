@@ -17,8 +17,8 @@ import {
 } from '../../vault/policies.ts';
 import { toOptionalPage } from '../query.ts';
 import { type Route, route } from '../route.ts';
-import { policyToWire } from '../serialize.ts';
-import { listReply } from '../streaming.ts';
+import { toPolicyResponse } from '../serialize.ts';
+import { streamList } from '../streaming.ts';
 
 interface PolicyFields {
   readonly principal: string;
@@ -43,7 +43,7 @@ export const policyRoutes: readonly Route[] = [
     data: Type.Array(Policy),
     meta: 'paged',
     async handle({ vault, context, query }) {
-      return listReply(await listPolicies(vault, context, toOptionalPage(query)), policyToWire);
+      return streamList(await listPolicies(vault, context, toOptionalPage(query)), toPolicyResponse);
     },
   }),
   route({
@@ -56,9 +56,9 @@ export const policyRoutes: readonly Route[] = [
     status: 201,
     body: PolicyRequest,
     data: Policy,
-    isRepeatable: true,
+    acceptsIdempotencyKey: true,
     async handle({ vault, context, body }) {
-      return { data: policyToWire(await createPolicy(vault, context, toDraft(body.name, body))) };
+      return { data: toPolicyResponse(await createPolicy(vault, context, toDraft(body.name, body))) };
     },
   }),
   route({
@@ -90,7 +90,7 @@ export const policyRoutes: readonly Route[] = [
     event: 'policy.read',
     data: Policy,
     async handle({ vault, context, params }) {
-      return { data: policyToWire(await readPolicy(vault, context, parsePolicyName(params['name'] ?? ''))) };
+      return { data: toPolicyResponse(await readPolicy(vault, context, parsePolicyName(params['name'] ?? ''))) };
     },
   }),
   route({
@@ -106,7 +106,7 @@ export const policyRoutes: readonly Route[] = [
     async handle({ vault, context, params, body }) {
       const name = params['name'] ?? '';
       if (body.name !== undefined && body.name !== name) throw invalidRequest('name', 'must be the one in the address');
-      return { data: policyToWire(await replacePolicy(vault, context, toDraft(name, body))) };
+      return { data: toPolicyResponse(await replacePolicy(vault, context, toDraft(name, body))) };
     },
   }),
   route({

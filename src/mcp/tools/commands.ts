@@ -7,7 +7,7 @@ import type { AllowedCommand } from '../allowlist.ts';
 import { checkExtraArguments } from '../arguments.ts';
 import { ToolError } from '../errors.ts';
 import type { HeldLeases } from '../leases.ts';
-import type { LentValues } from '../outstanding-values.ts';
+import type { OutstandingValues } from '../outstanding-values.ts';
 import { run } from '../run-command.ts';
 import { readPath, strict, type Tool } from '../tool.ts';
 
@@ -41,7 +41,7 @@ const output = strict({
 interface Parts {
   readonly leases: HeldLeases;
   /** What no output must show. */
-  readonly lent: LentValues;
+  readonly lent: OutstandingValues;
   readonly commands: readonly AllowedCommand[];
   /** Ends what runs. */
   readonly stopping: AbortSignal;
@@ -81,7 +81,7 @@ export function runWithCredential({ leases, lent, commands, stopping }: Parts): 
         for (const [variable, path] of paths) {
           const { value, lease_id } = await leases.retrieve(path);
           taken.push(lease_id);
-          loans.push(lent.lend(value, variable));
+          loans.push(lent.register(value, variable));
           values.set(variable, value);
         }
         const ran = await run(

@@ -1,7 +1,7 @@
 /** `write_credential_to_file` and `remove_file`: a value where a program can read it, and its path to the model. */
 import { Type } from 'typebox';
 import { FILE_NAME } from '../file-directory.ts';
-import type { KeptFiles } from '../leased-files.ts';
+import type { LeasedFiles } from '../leased-files.ts';
 import { readPath, strict, type Tool } from '../tool.ts';
 
 const name = Type.String({
@@ -22,7 +22,7 @@ const writeOutput = strict({
   expires_at: Type.String({ description: 'When the lease ends and the file is removed.' }),
 });
 
-export function writeCredentialToFile(files: KeptFiles): Tool<typeof writeInput, typeof writeOutput> {
+export function writeCredentialToFile(files: LeasedFiles): Tool<typeof writeInput, typeof writeOutput> {
   return {
     name: 'write_credential_to_file',
     title: 'Write a credential into a private file',
@@ -45,7 +45,7 @@ export function writeCredentialToFile(files: KeptFiles): Tool<typeof writeInput,
 const removeInput = strict({ name });
 const removeOutput = strict({ path: Type.String(), lease_id: Type.String(), is_removed: Type.Boolean() });
 
-export function removeFile(files: KeptFiles): Tool<typeof removeInput, typeof removeOutput> {
+export function removeFile(files: LeasedFiles): Tool<typeof removeInput, typeof removeOutput> {
   return {
     name: 'remove_file',
     title: 'Remove a credential’s file',
