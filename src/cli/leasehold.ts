@@ -1,67 +1,17 @@
-/** The command `leasehold`: finds the row of the table, and runs it. */
-import { ignore, readIgnored, stopSignals } from '../daemon/ignored.ts';
-import { parseTyped, putFlagsBehind } from './arguments.ts';
-import type { Invocation } from './command.ts';
-import { fail } from './failing.ts';
-import { find } from './finding.ts';
-import { overview, page } from './help.ts';
-import { createInvocation } from './invoking.ts';
-import { EXIT, Mistake } from './mistake.ts';
-import { resolveSettings } from './settings/resolving.ts';
-import type { Settings } from './settings/settings.ts';
-import { COMMANDS, GROUPS } from './table.ts';
-import { processTerminal, type Terminal } from './terminal.ts';
-import { readVersion } from './version.ts';
-
-/** Resolves to the exit code. */
-async function main(words: readonly string[], terminal: Terminal): Promise<number> {
-  let settings: Settings | null = null;
-  let invocation: Invocation | null = null;
-  const interruption = new AbortController();
-  const ignored = readIgnored(terminal.environment);
-  ignore(ignored);
-  try {
-    const [first] = words;
-    if (first === undefined || first === '--help' || first === '-h' || (first === 'help' && words.length === 1)) {
-      terminal.stdout.write(overview(GROUPS));
-      return EXIT.OK;
-    }
-    if (first === '--version' || first === '-V' || (first === 'version' && words.length === 1)) {
-      terminal.stdout.write(`leasehold ${readVersion()}\n`);
-      return EXIT.OK;
-    }
-    if (first === '__complete') {
-      const { answerShell } = await import('./completion/answering.ts');
-      await answerShell(words.slice(1), COMMANDS, terminal);
-      return EXIT.OK;
-    }
-    const found = find(first === 'help' ? [...words.slice(1), '--help'] : words, COMMANDS);
-    if (typeof found === 'string') {
-      terminal.stdout.write(found);
-      return EXIT.OK;
-    }
-    const typed = parseTyped(found.command, found.words);
-    if (typed.wantsHelp) {
-      terminal.stdout.write(page(found.command, terminal.stdout.columns));
-      return EXIT.OK;
-    }
-    settings = await resolveSettings((name) => typed.flags.get(name)?.at(-1) ?? null, terminal);
-    invocation = createInvocation(typed, settings, terminal, interruption.signal);
-    if (found.command.handlesSignals !== true) abortOnSignals(interruption, ignored);
-    return await found.command.run(invocation);
-  } catch (error) {
-    return fail(terminal, error, settings);
-  } finally {
-    await invocation?.close();
-  }
-}
+/** The command `leasehold`, as a process. */
+import { stopSignals } from '../daemon/ignored.ts';
+import { main } from './main.ts';
+import { Mistake } from './mistake.ts';
+import { processTerminal } from './terminal.ts';
 
 /** What is under way ends in order; who says it twice means it. */
-function abortOnSignals(interruption: AbortController, ignored: readonly NodeJS.Signals[]): void {
+function abortOnSignals(ignored: readonly NodeJS.Signals[]): AbortSignal {
+  const interruption = new AbortController();
   for (const signal of stopSignals(ignored)) {
     process.once(signal, () => interruption.abort(new Mistake(`broken off (${signal})`)));
   }
+  return interruption.signal;
 }
 
 const callersUmask = process.umask(0o077);
-process.exitCode = await main(putFlagsBehind(process.argv.slice(2)), processTerminal(callersUmask));
+process.exitCode = await main(process.argv.slice(2), processTerminal(callersUmask), abortOnSignals);

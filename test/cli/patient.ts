@@ -1,0 +1,9 @@
+/** The command `leasehold` as the shells of the tests call it: a completion may take as long as a busy machine needs. */
+import { answerShell } from '../../src/cli/completion/answering.ts';
+import { COMMANDS } from '../../src/cli/table.ts';
+import { processTerminal } from '../../src/cli/terminal.ts';
+import { PATIENT } from '../kit/commandline.ts';
+
+const [first, ...others] = process.argv.slice(2);
+if (first === '__complete') await answerShell(others, COMMANDS, processTerminal(0o022), PATIENT);
+else await import('../../src/cli/leasehold.ts');
