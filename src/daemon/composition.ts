@@ -4,6 +4,7 @@ import { createSecureContext } from 'node:tls';
 import { serviceEvent } from '../core/operations/lifecycle.ts';
 import { requestIds } from '../crypto/ids.ts';
 import { hashToken } from '../crypto/tokens.ts';
+import { CALLER_TIMEOUTS, type CallerTimeouts } from '../http/connections.ts';
 import { createServer } from '../http/server.ts';
 import type { ServiceStatus } from '../http/status.ts';
 import { StoreFailure } from '../store/port.ts';
@@ -31,7 +32,14 @@ export interface Service {
   stop(): Promise<void>;
 }
 
-const STOP_WITHIN_MS = 10_000;
+/** What the service waits for, and how long. Tests shorten it. */
+export interface ServiceTimeouts extends CallerTimeouts {
+  /** For what is in flight when the service stops. */
+  readonly stopMs: number;
+}
+
+// SOURCE: decisions, "The product".
+export const SERVICE_TIMEOUTS: ServiceTimeouts = { ...CALLER_TIMEOUTS, stopMs: 10_000 };
 const SAME_LINE_MS = 1000;
 
 /**
@@ -44,6 +52,7 @@ export async function startService(
   log: ServiceLog,
   onBroken: (line: string) => void,
   syncFile?: SyncFile,
+  timeouts: ServiceTimeouts = SERVICE_TIMEOUTS,
 ): Promise<Service> {
   const warnings: string[] = [];
   const warn = (line: string): void => void warnings.push(line);
@@ -96,6 +105,7 @@ export async function startService(
       hostRule: isLoopback(configuration.listen) ? { names: new Set(configuration.publicNames) } : null,
       trustedProxies: configuration.trustedProxies,
       tls: readTls(configuration.tls),
+      timeouts,
     });
     const address = await listen(server, configuration.listen, configuration.tls !== null);
     try {
@@ -118,7 +128,7 @@ export async function startService(
       async stop() {
         phase = 'stopping';
         await sweeping.stop();
-        const cut = setTimeout(() => server.server.closeAllConnections(), STOP_WITHIN_MS);
+        const cut = setTimeout(() => server.server.closeAllConnections(), timeouts.stopMs);
         // A kept-alive connection falls idle only after its last answer.
         const closeIdle = setInterval(() => server.server.closeIdleConnections(), 50);
         await server.close();

@@ -16,10 +16,9 @@ import { Fault } from '../core/fault.ts';
 import { authenticate, type Vault } from '../vault/vault.ts';
 import {
   answerUnusual,
-  HEADERS_TIMEOUT_MS,
+  type CallerTimeouts,
   limitConnections,
   limitPipelining,
-  REQUEST_TIMEOUT_MS,
   setTimeouts,
   writeClientError,
 } from './connections.ts';
@@ -44,6 +43,7 @@ export interface HttpParts {
   /** Proxies whose X-Forwarded-For is believed: addresses and networks. */
   readonly trustedProxies: readonly string[];
   readonly tls: SecureContextOptions | null;
+  readonly timeouts: CallerTimeouts;
 }
 
 /** Room for a value of 256 KiB whose every byte is escaped, and for the rest of its body. */
@@ -64,13 +64,17 @@ declare module 'fastify' {
 export type HttpServer = FastifyInstance;
 
 export function createServer(parts: HttpParts): HttpServer {
-  const { tls, trustedProxies, newRequestId } = parts;
-  const http = { maxHeaderSize: MAX_HEADER_BYTES, requireHostHeader: false, connectionsCheckingInterval: 1000 };
+  const { tls, trustedProxies, newRequestId, timeouts } = parts;
+  const http = {
+    maxHeaderSize: MAX_HEADER_BYTES,
+    requireHostHeader: false,
+    connectionsCheckingInterval: timeouts.checkIntervalMs,
+  };
   const options = {
     logger: false,
     exposeHeadRoutes: false,
     bodyLimit: MAX_BODY_BYTES,
-    requestTimeout: REQUEST_TIMEOUT_MS,
+    requestTimeout: timeouts.requestMs,
     requestIdHeader: false,
     genReqId: newRequestId,
     return503OnClosing: false,
@@ -87,9 +91,9 @@ export function createServer(parts: HttpParts): HttpServer {
       : // What is used of an HTTPS server is what it shares with an HTTP server.
         (fastify({
           ...options,
-          https: { ...http, ...tls, handshakeTimeout: HEADERS_TIMEOUT_MS },
+          https: { ...http, ...tls, handshakeTimeout: timeouts.headersMs },
         }) as unknown as HttpServer);
-  setTimeouts(app.server);
+  setTimeouts(app.server, timeouts);
   answerUnusual(app.server, newRequestId);
   endSilent(app.server);
   limitConnections(app.server, newRequestId);
