@@ -39,9 +39,17 @@ export const LATER_ON_POSTGRES: Readonly<Record<string, string>> = {
   'test/spec/names.test.ts': 'the grammar of names, rejected before the store is asked',
   'test/spec/openapi.test.ts': 'a document of the HTTP layer',
   'test/spec/strictness.test.ts': 'bodies and queries that are rejected before the store is asked',
-  'test/spec/verification.test.ts': 'test/postgres/verification.test.ts and test/vault check it there',
+  'test/spec/verification.test.ts':
+    'test/vault/verification_far.test.ts and verification_short.test.ts verify logs there',
   'test/vault/limiter.test.ts': 'no store',
+  'test/vault/longlists.test.ts': 'test/contract reads lists by pages there',
+  'test/vault/longlog.test.ts': 'test/contract reads the log by pages there',
   'test/vault/queue.test.ts': 'no store',
+  'test/vault/verification.test.ts':
+    'test/vault/verification_far.test.ts and verification_short.test.ts verify logs there',
+  'test/vault/verification_borders.test.ts': 'the same',
+  'test/vault/verification_rounds.test.ts': 'no store',
+  'test/vault/verification_share.test.ts': 'no store',
 };
 
 /** Takes long by nature: packaging, tours in every shell, floods. Runs in `npm run test:all` alone, unless it is named. */
@@ -49,7 +57,6 @@ const LONG = '.long.test.ts';
 /** Runs in `npm test` with a few rounds, and in `npm run test:all` with all of them: see test/kit/scale.ts. */
 const SCALED = [
   'test/client/endless.test.ts',
-  'test/cluster/killed.test.ts',
   'test/cluster/revocation.test.ts',
   'test/e2e/crash.test.ts',
   'test/moving/interrupted.test.ts',

@@ -11,7 +11,7 @@ import { weather } from './storm.ts';
 
 const { SEED } = process.env;
 const seed = SEED === undefined ? randomInt(2 ** 31) : Number(SEED);
-const ROUNDS = scaled(1, 8);
+const ROUNDS = scaled(8, 8);
 
 test(`nodes are killed under load and started again (SEED=${seed})`, async (t) => {
   const cluster = await startCluster(t, { nodes: 3 });
