@@ -1,8 +1,8 @@
-// Ids of requests: short, and told apart across processes and within one.
+// Fresh ids, names and keys: how long they are, and that they differ.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { requestIds } from '../../src/crypto/ids.ts';
+import { newRootKey, randomName, requestIds } from '../../src/crypto/ids.ts';
 
 test('a request id is eight random characters for its maker, and a number in base 36', () => {
   const [one, other] = [requestIds(), requestIds()];
@@ -14,4 +14,11 @@ test('a request id is eight random characters for its maker, and a number in bas
     ['-z', '-10', '-11'].map((end) => first.slice(0, 8) + end),
   );
   assert.notEqual(other().slice(0, 8), first.slice(0, 8));
+});
+
+test('a root key is 32 random bytes, and a temporary name 16 hexadecimal digits', () => {
+  assert.equal(newRootKey().length, 32);
+  assert.notDeepEqual(newRootKey(), newRootKey());
+  assert.match(randomName(), /^[0-9a-f]{16}$/);
+  assert.notEqual(randomName(), randomName());
 });
