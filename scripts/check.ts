@@ -119,7 +119,7 @@ async function runEverything(
   }
 }
 
-/** Each file in a process of its own, so that those that import a file that changed run again. Until it is stopped. */
+/** Each file in a separate process, so that those that import a file that changed run again. Until it is stopped. */
 async function watch(files: readonly string[]): Promise<boolean> {
   const stream = run({ files: [...files], cwd: ROOT, execArgv: [...HARDENING], watch: true, signal: stop.signal });
   for await (const text of stream.compose(spec)) process.stdout.write(String(text));

@@ -1,4 +1,4 @@
-/** Runs jobs of test files, each in a process of its own, and reports what became of them: a line a file, and every failure. */
+/** Runs jobs of test files, each in a separate process, and reports what became of them: a line a file, and every failure. */
 import path from 'node:path';
 import { run } from 'node:test';
 import { spec } from 'node:test/reporters';

@@ -1,5 +1,5 @@
 /**
- * A command line run in this process, as `src/cli/leasehold.ts` runs it in one of its own: with its umask, its streams and its
+ * A command line run in this process, as `src/cli/leasehold.ts` runs it in a separate one: with its umask, its streams and its
  * environment, and none of this process's. It costs a tenth of the processor time of a process.
  */
 import { Readable, Writable } from 'node:stream';
