@@ -1,10 +1,10 @@
-// Everything that is checked, in one command: Biome, tsc and knip side by side, then the tests, on one store after the other.
-// `--tests-only`, or names of test files or folders, run tests alone; `--test-name-pattern=TEXT` narrows them by name; with
-// LEASEHOLD_TEST_STORE they run on that store alone. Green means that nothing failed, nothing was skipped and something ran on
-// each store; it ends with a line a store.
+// Everything that is checked, in one command: Biome, tsc and knip, and next to them the tests, on both stores. `--tests-only`, or
+// names of test files or folders, run tests alone; `--test-name-pattern=TEXT` narrows them by name; with LEASEHOLD_TEST_STORE they
+// run on that store alone. `--unit` runs the folders that need no service; `--long` runs what takes long by nature, which nothing
+// else runs; `--watch` runs tests again when a file changes. Green means that nothing failed, nothing was skipped and something ran
+// on each store. It ends with how long each folder took and a line a store.
 
 import { execFile } from 'node:child_process';
-import { existsSync, globSync, statSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import path from 'node:path';
 import { run } from 'node:test';
@@ -12,7 +12,10 @@ import { spec } from 'node:test/reporters';
 import { parseArgs } from 'node:util';
 import { type RunServer, startRunServer } from '../test/kit/database.ts';
 import { HARDENING } from './flags.mjs';
-import { needsServer, type Pass, passesFor, type StoreName } from './test-matrix.ts';
+import { processorSeconds } from './processor.ts';
+import { type Job, jobsFor } from './test-jobs.ts';
+import { findTests, needsServer, type Pass, passesFor } from './test-matrix.ts';
+import { type JobResult, type RunOptions, runJob } from './test-run.ts';
 
 const ROOT = path.resolve(import.meta.dirname, '..');
 const TOOLS = [
@@ -20,23 +23,21 @@ const TOOLS = [
   { name: 'tsc', arguments: ['--noEmit'] },
   { name: 'knip', arguments: [] },
 ];
-// Tests that wait for disks and processes leave a core idle: one file more than there are cores, and the one that waits longest,
-// for real time-outs, before all others.
-const FILES_AT_ONCE = Math.min(4, availableParallelism() + 1);
-const WAITS_LONGEST = path.join('hostile', 'slow.test.ts');
-const FILE_TIMEOUT_MS = process.env['SLOW'] ? Number.POSITIVE_INFINITY : 5 * 60_000;
+/** Tests that wait for disks and processes leave a core idle: one process more than there are cores. */
+const JOBS_AT_ONCE = Math.min(4, availableParallelism() + 1);
 
 const stop = new AbortController();
+const startedAt = performance.now();
 
 type Tool = (typeof TOOLS)[number];
 
 function runTool(tool: Tool): Promise<boolean> {
-  const startedAt = performance.now();
+  const toolStartedAt = performance.now();
   const file = path.join(ROOT, 'node_modules', '.bin', tool.name);
   const options = { cwd: ROOT, signal: stop.signal, maxBuffer: 2 ** 26 };
   return new Promise((resolve) => {
     execFile(process.execPath, [file, ...tool.arguments], options, (error, stdout, stderr) => {
-      const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
+      const seconds = ((performance.now() - toolStartedAt) / 1000).toFixed(1);
       if (!stop.signal.aborted) {
         console.log(`${tool.name.padEnd(6)} ${error ? 'FAILED' : 'ok'} ${seconds} s`);
         if (error) console.log(stdout + stderr || error.message);
@@ -47,102 +48,104 @@ function runTool(tool: Tool): Promise<boolean> {
   });
 }
 
-async function runTools(): Promise<boolean> {
-  const passed = await Promise.all(TOOLS.map(runTool));
-  return passed.every(Boolean);
-}
-
-/** Relative names are meant from where the person stood when npm was called, else from the top of the project. */
-function findTests(names: readonly string[]): string[] {
-  if (names.length === 0) return globSync('test/**/*.test.ts', { cwd: ROOT }).map((name) => path.join(ROOT, name));
-  return names.flatMap((name) => {
-    const file = [process.env['INIT_CWD'] ?? '.', ROOT].map((from) => path.resolve(from, name)).find(existsSync);
-    if (file === undefined) throw new Error(`no such test: ${name}`);
-    if (!statSync(file).isDirectory()) return [file];
-    return globSync('**/*.test.ts', { cwd: file }).map((found) => path.join(file, found));
-  });
-}
-
-interface Result {
-  readonly store: StoreName;
-  readonly isGreen: boolean;
-  /** For people. */
-  readonly line: string;
-}
-
-function runPass({ store, files }: Pass, server: RunServer | null, namePattern: string | undefined): Promise<Result> {
-  const startedAt = performance.now();
-  delete process.env['NODE_TEST_CONTEXT']; // set when a test runs this file: node:test would then run nothing
-  const stream = run({
-    env: { ...process.env, ...server?.environment, LEASEHOLD_TEST_STORE: store },
-    files: files.toSorted().toSorted((a, b) => Number(b.endsWith(WAITS_LONGEST)) - Number(a.endsWith(WAITS_LONGEST))),
-    cwd: ROOT,
-    execArgv: [...HARDENING],
-    concurrency: FILES_AT_ONCE,
-    timeout: FILE_TIMEOUT_MS,
-    signal: stop.signal,
-    ...(namePattern === undefined ? {} : { testNamePatterns: namePattern }),
-  });
-  let isGreen = true;
-  let tests = 0;
-  const refuse = (line: string): void => {
-    isGreen = false;
-    console.log(`✖ ${line}`);
-  };
-  const refuseSkipped = (test: {
-    name: string;
-    file?: string;
-    skip?: string | boolean;
-    todo?: string | boolean;
-  }): void => {
-    const state = test.skip !== undefined ? 'skipped' : test.todo !== undefined ? 'todo' : undefined;
-    const where = path.relative(ROOT, test.file ?? ROOT);
-    if (state !== undefined) refuse(`${state}, and nothing here may be: "${test.name}" (${where})`);
-  };
-  stream.on('test:pass', refuseSkipped);
-  stream.on('test:fail', refuseSkipped);
-  stream.on('test:summary', (summary) => {
-    if (summary.file !== undefined) return; // one file's; the last one is of them all
-    if (!summary.success) isGreen = false;
-    tests = summary.counts.tests;
-    if (tests === 0) refuse('no test ran');
-  });
-  return new Promise((resolve, reject) => {
-    stream
-      .compose(spec)
-      .on('error', reject)
-      .on('end', () => {
-        const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
-        const line = `${tests} tests of ${files.length} files ${isGreen ? 'ok' : 'FAILED'} ${seconds} s`;
-        resolve({ store, isGreen, line });
-      })
-      .pipe(process.stdout, { end: false });
-  });
-}
-
-/** All passes, whatever becomes of the first, and then what ran where. */
-async function runTests(passes: readonly Pass[], namePattern: string | undefined): Promise<boolean> {
-  const server = needsServer(passes) ? await startRunServer() : null;
-  try {
-    const results: Result[] = [];
-    for (const pass of passes) {
-      if (!stop.signal.aborted) results.push(await runPass(pass, server, namePattern));
+/** Takes the next piece of work whenever one of those at work has ended. Resolves to what each came to, unless it is stopped. */
+async function runAll<T>(work: readonly (() => Promise<T>)[]): Promise<T[]> {
+  const results: T[] = [];
+  const waiting = work.values();
+  const takeAll = async (): Promise<void> => {
+    for (const begin of waiting) {
+      if (stop.signal.aborted) return;
+      results.push(await begin());
     }
-    for (const { store, line } of results) console.log(`${store.padEnd(8)} ${line}`);
-    return results.length === passes.length && results.every(({ isGreen }) => isGreen);
+  };
+  await Promise.all(Array.from({ length: JOBS_AT_ONCE }, takeAll));
+  return results;
+}
+
+async function reportJob(job: Job, options: RunOptions): Promise<JobResult> {
+  const result = await runJob(job, options);
+  if (!stop.signal.aborted) console.log(result.report);
+  return result;
+}
+
+/** How long each folder took, on both stores together. */
+function describeFolders(results: readonly JobResult[]): string[] {
+  const files = results.flatMap((result) => result.files);
+  const folders = [...Map.groupBy(files, ({ name }) => path.posix.dirname(name))].toSorted(([a], [b]) =>
+    a < b ? -1 : 1,
+  );
+  return folders.map(([folder, own]) => {
+    const sum = (pick: (file: (typeof own)[number]) => number) => own.reduce((total, file) => total + pick(file), 0);
+    const [seconds, processor] = [sum((file) => file.seconds), sum((file) => file.processorSeconds)];
+    return `${folder.padEnd(16)} ${seconds.toFixed(1).padStart(6)} s ${processor.toFixed(1).padStart(6)} s processor`;
+  });
+}
+
+/** The line of a store: whether something ran and all of it is green. */
+function describePass({ store, files }: Pass, results: readonly JobResult[]): { isGreen: boolean; line: string } {
+  const own = results.filter((result) => result.store === store);
+  const tests = own.reduce((total, result) => total + result.tests, 0);
+  const isGreen = tests > 0 && own.every((result) => result.isGreen) && !stop.signal.aborted;
+  const line = `${store.padEnd(8)} ${tests} tests of ${files.length} files ${isGreen ? 'ok' : 'FAILED'}`;
+  return { isGreen, line: tests === 0 ? `✖ no test ran\n${line}` : line };
+}
+
+/** The tools too where they are asked for. Prints what ran where, and what it took. */
+async function runEverything(
+  passes: readonly Pass[],
+  tools: readonly Tool[],
+  options: Omit<RunOptions, 'environment'>,
+): Promise<boolean> {
+  const server: RunServer | null = needsServer(passes) ? await startRunServer() : null;
+  try {
+    const environment = server?.environment ?? {};
+    const results: JobResult[] = [];
+    const verdicts = await runAll<boolean>([
+      ...tools.map((tool) => () => runTool(tool)),
+      ...jobsFor(passes).map((job) => async () => {
+        const result = await reportJob(job, { ...options, environment });
+        results.push(result);
+        return result.isGreen;
+      }),
+    ]);
+    const summaries = passes.map((pass) => describePass(pass, results));
+    if (!options.isVerbose) console.log(`\n${describeFolders(results).join('\n')}\n`);
+    for (const { line } of summaries) console.log(line);
+    return verdicts.every(Boolean) && summaries.every(({ isGreen }) => isGreen);
   } finally {
     await server?.end();
+    const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
+    console.log(`${seconds} s, ${processorSeconds().toFixed(1)} s processor`);
   }
+}
+
+/** Each file in a separate process, so that those that import a file that changed run again. Until it is stopped. */
+async function watch(files: readonly string[]): Promise<boolean> {
+  const stream = run({ files: [...files], cwd: ROOT, execArgv: [...HARDENING], watch: true, signal: stop.signal });
+  for await (const text of stream.compose(spec)) process.stdout.write(String(text));
+  return true;
 }
 
 async function check(): Promise<boolean> {
   const { values, positionals } = parseArgs({
     allowPositionals: true,
-    options: { 'tests-only': { type: 'boolean' }, 'test-name-pattern': { type: 'string' } },
+    options: {
+      'tests-only': { type: 'boolean' },
+      'test-name-pattern': { type: 'string' },
+      unit: { type: 'boolean' },
+      long: { type: 'boolean' },
+      watch: { type: 'boolean' },
+    },
   });
-  const passes = passesFor(findTests(positionals), process.env['LEASEHOLD_TEST_STORE']);
-  const isTestsOnly = values['tests-only'] === true || positionals.length > 0;
-  return (isTestsOnly || (await runTools())) && (await runTests(passes, values['test-name-pattern']));
+  const kind = values.long ? 'long' : values.unit ? 'unit' : 'usual';
+  const files = findTests(positionals, kind);
+  if (values.watch) return watch(files);
+  const isTestsOnly = values['tests-only'] === true || kind !== 'usual' || positionals.length > 0;
+  const namePattern = values['test-name-pattern'];
+  const isVerbose = positionals.length > 0 || namePattern !== undefined;
+  const passes = passesFor(files, process.env['LEASEHOLD_TEST_STORE'], kind, positionals.length > 0);
+  if (kind === 'long') process.env['LEASEHOLD_TEST_LONG'] = '1'; // see test/kit/scale.ts
+  return runEverything(passes, isTestsOnly ? [] : TOOLS, { namePattern, isVerbose, signal: stop.signal });
 }
 
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => stop.abort());

@@ -1,8 +1,8 @@
 /**
- * Which tests run on which store. Everything runs on SQLite; all of it runs on PostgreSQL too, but what stands in the folders that
- * are named here, each with its reason. `test/conventions/passes.test.ts` holds that none of those opens a vault unseen.
+ * Which tests run in which command and on which store. Everything runs on SQLite. What reaches SQL runs on PostgreSQL too; of the
+ * rest, what opens a vault does so in `npm run test:all`. `test/conventions/test-matrix.test.ts` checks that no test is left out of both.
  */
-import { existsSync } from 'node:fs';
+import { existsSync, globSync, statSync } from 'node:fs';
 import path from 'node:path';
 
 const ROOT = path.resolve(import.meta.dirname, '..');
@@ -27,6 +27,62 @@ export const ONCE: Readonly<Record<string, string>> = {
   sqlite: 'what is SQLite’s alone',
 };
 
+/** Folders and files that run on PostgreSQL in `npm run test:all` alone, and why. */
+export const LATER_ON_POSTGRES: Readonly<Record<string, string>> = {
+  'test/e2e': 'programs and pages; test/cluster kills nodes on PostgreSQL',
+  'test/server': 'starting and stopping, before and after the store is used',
+  'test/hostile': 'requests that are rejected before the store is asked',
+  'test/spec/configuration.test.ts': 'flags and addresses',
+  'test/spec/connections.test.ts': 'sockets',
+  'test/spec/conventions.test.ts': 'headers and errors of the HTTP layer',
+  'test/spec/docs.test.ts': 'pages',
+  'test/spec/guessing.test.ts': 'counted in memory',
+  'test/spec/names.test.ts': 'the grammar of names, rejected before the store is asked',
+  'test/spec/openapi.test.ts': 'a document of the HTTP layer',
+  'test/spec/strictness.test.ts': 'bodies and queries that are rejected before the store is asked',
+  'test/spec/verification.test.ts':
+    'test/vault/verification-gap.test.ts and verification-inline.test.ts verify logs there',
+  'test/vault/login-throttle.test.ts': 'no store',
+  'test/vault/long-lists.test.ts': 'test/contract reads lists by pages there',
+  'test/vault/long-log.test.ts': 'test/contract reads the log by pages there',
+  'test/ledger/fair-queue.test.ts': 'no store',
+  'test/vault/verification.test.ts':
+    'test/vault/verification-gap.test.ts and verification-inline.test.ts verify logs there',
+  'test/vault/verification-borders.test.ts': 'the same',
+  'test/vault/verification-single-flight.test.ts': 'no store',
+  'test/vault/verification-work-queue.test.ts': 'no store',
+};
+
+/** Takes long by nature: packaging, tours in every shell, floods. Runs in `npm run test:all` alone, unless it is named. */
+const LONG = '.long.test.ts';
+/** Runs in `npm test` with a few rounds, and in `npm run test:all` with all of them: see test/kit/scale.ts. */
+const SCALED = [
+  'test/client/endless-responses.test.ts',
+  'test/cluster/revocation.test.ts',
+  'test/e2e/crash.test.ts',
+  'test/migrate/interrupted.test.ts',
+];
+/** Folders that need no service and no process. */
+const UNIT = ['core', 'crypto'];
+
+export type Kind = 'usual' | 'unit' | 'long';
+
+const nameOf = (file: string): string => path.relative(ROOT, file).split(path.sep).join('/');
+
+/** Relative names are meant from where npm was called, else from the top of the project. @throws Error for a name that does not exist */
+export function findTests(names: readonly string[], kind: Kind): string[] {
+  if (names.length === 0) {
+    const all = globSync('test/**/*.test.ts', { cwd: ROOT }).map((name) => path.join(ROOT, name));
+    return kind === 'unit' ? all.filter((file) => UNIT.includes(folderOf(file) ?? '')) : all;
+  }
+  return names.flatMap((name) => {
+    const file = [process.env['INIT_CWD'] ?? '.', ROOT].map((from) => path.resolve(from, name)).find(existsSync);
+    if (file === undefined) throw new Error(`no such test: ${name}`);
+    if (!statSync(file).isDirectory()) return [file];
+    return globSync('**/*.test.ts', { cwd: file }).map((found) => path.join(file, found));
+  });
+}
+
 export type StoreName = 'sqlite' | 'postgres';
 
 export interface Pass {
@@ -35,7 +91,7 @@ export interface Pass {
 }
 
 function folderOf(file: string): string | undefined {
-  const [top, folder] = path.relative(ROOT, file).split(path.sep);
+  const [top, folder] = nameOf(file).split('/');
   return top === 'test' ? folder : undefined;
 }
 
@@ -53,11 +109,34 @@ export function needsServer(passes: readonly Pass[]): boolean {
   );
 }
 
-/** What runs, one pass after the other; `only` is the store that was asked for, if one was. @throws Error for one that there is not */
-export function passesFor(files: readonly string[], only: string | undefined): Pass[] {
+const isLater = (file: string): boolean =>
+  Object.keys(LATER_ON_POSTGRES).some((name) => nameOf(file) === name || nameOf(file).startsWith(`${name}/`));
+
+/**
+ * What runs. A file that was named runs whatever its name says. `only` is the store that was asked for, if one was: then everything
+ * that can runs on it. @throws Error for a store that does not exist
+ */
+export function passesFor(
+  files: readonly string[],
+  only: string | undefined,
+  kind: Kind = 'usual',
+  areNamed = false,
+): Pass[] {
+  const isLong = (file: string): boolean => file.endsWith(LONG);
+  const onBoth = files.filter(runsOnBoth);
+  const kept: Record<StoreName, readonly string[]> =
+    kind === 'long'
+      ? {
+          sqlite: files.filter((file) => isLong(file) || SCALED.includes(nameOf(file))),
+          postgres: onBoth.filter((file) => isLong(file) || isLater(file)),
+        }
+      : {
+          sqlite: files.filter((file) => areNamed || !isLong(file)),
+          postgres: onBoth.filter((file) => areNamed || only !== undefined || !(isLong(file) || isLater(file))),
+        };
   const passes: Pass[] = [
-    { store: 'sqlite', files },
-    { store: 'postgres', files: files.filter(runsOnBoth) },
+    { store: 'sqlite', files: kept.sqlite },
+    { store: 'postgres', files: kept.postgres },
   ];
   if (only !== undefined && !passes.some(({ store }) => store === only))
     throw new Error('LEASEHOLD_TEST_STORE must be sqlite or postgres');
@@ -66,7 +145,8 @@ export function passesFor(files: readonly string[], only: string | undefined): P
   );
 }
 
-/** Folders that are named above and are not there any more. */
-export function missingFolders(): string[] {
-  return Object.keys(ONCE).filter((folder) => !existsSync(path.join(ROOT, 'test', folder)));
+/** Folders and files that are named above and do not exist. */
+export function missingNames(): string[] {
+  const names = [...Object.keys(ONCE).map((folder) => `test/${folder}`), ...Object.keys(LATER_ON_POSTGRES), ...SCALED];
+  return names.filter((name) => !existsSync(path.join(ROOT, name)));
 }

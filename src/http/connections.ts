@@ -4,15 +4,23 @@ import type { Socket } from 'node:net';
 import { ApiError } from '../core/errors.ts';
 import { defaultError, toErrorAnswer } from './errors.ts';
 
-/** Also for a TLS handshake, and for a socket on which nothing comes. */
-export const HEADERS_TIMEOUT_MS = 10_000;
-export const REQUEST_TIMEOUT_MS = 30_000;
+/** How long a caller may take. Tests shorten it. */
+export interface CallerTimeouts {
+  /** Also for a TLS handshake, and for a socket that receives nothing. */
+  readonly headersMs: number;
+  readonly requestMs: number;
+  /** How often Node checks the two. */
+  readonly checkIntervalMs: number;
+}
+
+// SOURCE: decisions, "HTTP".
+export const CALLER_TIMEOUTS: CallerTimeouts = { headersMs: 10_000, requestMs: 30_000, checkIntervalMs: 1000 };
 const KEEP_ALIVE_TIMEOUT_MS = 60_000;
 
 // SOURCE: security, "Node's HTTP defaults".
-export function setTimeouts(server: Server): void {
-  server.headersTimeout = HEADERS_TIMEOUT_MS;
-  server.requestTimeout = REQUEST_TIMEOUT_MS;
+export function setTimeouts(server: Server, { headersMs, requestMs }: CallerTimeouts): void {
+  server.headersTimeout = headersMs;
+  server.requestTimeout = requestMs;
   server.keepAliveTimeout = KEEP_ALIVE_TIMEOUT_MS;
 }
 

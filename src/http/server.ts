@@ -19,10 +19,9 @@ import { authenticate, type Vault } from '../vault/vault.ts';
 import { ConnectionLimits } from './connection-limits.ts';
 import {
   answerHalfClosed,
+  type CallerTimeouts,
   continueIfExpected,
-  HEADERS_TIMEOUT_MS,
   handleConnectAndExpect,
-  REQUEST_TIMEOUT_MS,
   setTimeouts,
   writeClientError,
 } from './connections.ts';
@@ -59,6 +58,7 @@ export interface HttpParts {
   readonly trustedProxies: readonly string[];
   readonly tls: SecureContextOptions | null;
   readonly prove: ProveService;
+  readonly timeouts: CallerTimeouts;
 }
 
 const MAX_HEADER_BYTES = 16 * 1024;
@@ -84,13 +84,17 @@ declare module 'fastify' {
 export type HttpServer = FastifyInstance;
 
 export function createServer(parts: HttpParts): HttpServer {
-  const { tls, trustedProxies, newRequestId } = parts;
-  const http = { maxHeaderSize: MAX_HEADER_BYTES, requireHostHeader: false, connectionsCheckingInterval: 1000 };
+  const { tls, trustedProxies, newRequestId, timeouts } = parts;
+  const http = {
+    maxHeaderSize: MAX_HEADER_BYTES,
+    requireHostHeader: false,
+    connectionsCheckingInterval: timeouts.checkIntervalMs,
+  };
   const options = {
     logger: false,
     exposeHeadRoutes: false,
     bodyLimit: MAX_BODY_BYTES,
-    requestTimeout: REQUEST_TIMEOUT_MS,
+    requestTimeout: timeouts.requestMs,
     requestIdHeader: false,
     genReqId: newRequestId,
     return503OnClosing: false,
@@ -107,12 +111,12 @@ export function createServer(parts: HttpParts): HttpServer {
       : // What is used of an HTTPS server is what it shares with an HTTP server.
         (fastify({
           ...options,
-          https: { ...http, ...tls, handshakeTimeout: HEADERS_TIMEOUT_MS },
+          https: { ...http, ...tls, handshakeTimeout: timeouts.headersMs },
         }) as unknown as HttpServer);
-  setTimeouts(app.server);
   handleConnectAndExpect(app.server, newRequestId);
   closeIdleSockets(app.server);
   const connections = new ConnectionLimits(app.server, newRequestId);
+  setTimeouts(app.server, timeouts);
   limitPipelining(app.server);
   answerHalfClosed(app.server);
 

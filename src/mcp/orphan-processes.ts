@@ -9,12 +9,14 @@ const VARIABLE = 'LEASEHOLD_MCP_RUN';
 /** Who multiplies faster than he is found is not waited for for ever. */
 const MOST_WALKS = 20;
 const DIES_WITHIN_MS = 10;
+/** WHY not one: a process that starts another and ends while /proc is read is missed, and so is the other. */
+const EMPTY_WALKS = 3;
 
 /** Of one run. */
 export interface RunTag {
   /** For the environment of the command. */
   readonly variable: Readonly<Record<string, string>>;
-  /** Kills what has the variable until none is found. Does nothing where there is no /proc. */
+  /** Kills what has the variable until none is found several times. Does nothing where there is no /proc. */
   end(): Promise<void>;
 }
 
@@ -24,8 +26,10 @@ export function newMark(): RunTag {
     variable: { [VARIABLE]: id },
     async end() {
       const wanted = Buffer.from(`${VARIABLE}=${id}\0`);
+      let emptyWalks = 0;
       for (let walks = 0; walks < MOST_WALKS; walks++) {
-        if (!(await killAll(wanted))) return;
+        emptyWalks = (await killAll(wanted)) ? 0 : emptyWalks + 1;
+        if (emptyWalks === EMPTY_WALKS) return;
         await sleep(DIES_WITHIN_MS);
       }
     },

@@ -6,6 +6,7 @@ import type { ServiceStatus } from '../api/types.ts';
 import { serviceEvent } from '../core/operations/lifecycle.ts';
 import { requestIds } from '../crypto/random.ts';
 import { hashToken } from '../crypto/tokens.ts';
+import { CALLER_TIMEOUTS, type CallerTimeouts } from '../http/connections.ts';
 import { createServer } from '../http/server.ts';
 import { DenialBudget } from '../ledger/denial-budget.ts';
 import { Ledger } from '../ledger/ledger.ts';
@@ -36,7 +37,14 @@ export interface Service {
   stop(): Promise<void>;
 }
 
-const STOP_WITHIN_MS = 10_000;
+/** What the service waits for, and how long. Tests shorten it. */
+export interface ServiceTimeouts extends CallerTimeouts {
+  /** For what is in flight when the service stops. */
+  readonly stopMs: number;
+}
+
+// SOURCE: decisions, "The product".
+export const SERVICE_TIMEOUTS: ServiceTimeouts = { ...CALLER_TIMEOUTS, stopMs: 10_000 };
 const SAME_LINE_MS = 1000;
 
 /**
@@ -49,6 +57,7 @@ export async function startService(
   log: ServiceLog,
   onBroken: (line: string) => void,
   syncFile?: SyncFile,
+  timeouts: ServiceTimeouts = SERVICE_TIMEOUTS,
 ): Promise<Service> {
   const warnings: string[] = [];
   const warn = (line: string): void => void warnings.push(line);
@@ -110,6 +119,7 @@ export async function startService(
       trustedProxies: configuration.trustedProxies,
       tls: readTls(configuration.tls),
       prove: (nonce) => files.prove(nonce),
+      timeouts,
     });
     const address = await listen(server, configuration.listen, configuration.tls !== null);
     try {
@@ -133,7 +143,7 @@ export async function startService(
         removeFiles(files, log);
         agentKeys.stop();
         await sweeping.stop();
-        const cut = setTimeout(() => server.server.closeAllConnections(), STOP_WITHIN_MS);
+        const cut = setTimeout(() => server.server.closeAllConnections(), timeouts.stopMs);
         // A kept-alive connection falls idle only after its last answer.
         const closeIdle = setInterval(() => server.server.closeIdleConnections(), 50);
         await server.close();

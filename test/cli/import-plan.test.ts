@@ -6,6 +6,7 @@ import type { Draft } from '../../src/cli/import/item.ts';
 import { makePlan, type PlanOptions } from '../../src/cli/import/plan.ts';
 import { planRecords } from '../../src/cli/import/report.ts';
 import { Secret } from '../../src/core/secret.ts';
+import { assertGrowth } from '../kit/growth.ts';
 
 const draft = (names: readonly string[], text: string, where = names.join('.')): Draft => ({
   names,
@@ -70,16 +71,7 @@ test('of many places that get one path the first are named and the rest counted'
 
 test('ten times as many names that get one path take about ten times as long, and the report of them too', () => {
   const made = (count: number) => Array.from({ length: count }, (_, at) => draft(['a'], String(at), `x:${at}`));
-  const timed = (drafts: readonly Draft[]): number => {
-    const begun = performance.now();
-    assert.equal(planRecords(plan(drafts)).length, drafts.length);
-    return performance.now() - begun;
-  };
-  const [few, many] = [made(5000), made(50_000)];
-  timed(few);
-  const fewMs = Math.min(timed(few), timed(few), timed(few));
-  // What is quadratic takes a hundred times as long.
-  assert.ok(Math.min(timed(many), timed(many)) < 40 * Math.max(fewMs, 1));
+  assertGrowth((count) => planRecords(plan(made(count))), { small: 2000, times: 10, limit: 40 });
 });
 
 test('what was left out while reading stays left out, however much it is', () => {

@@ -80,9 +80,8 @@ test('a reader that has seen enough ends the program as if nobody stood between'
 });
 
 test('output is neither lost nor cut, however slowly it is read, and a program left behind is not waited for', async () => {
-  const startedAt = performance.now();
   const lines = Array.from({ length: 200_000 }, (_, at) => `${at + 1}\n`).join('');
-  const words = scene.run(...A, '--', 'sh', '-c', 'sleep 60 & seq 200000');
+  const words = scene.run(...A, '--', 'sh', '-c', 'sleep 600 & echo $! >"$HOME/left"; seq 200000');
   const child = spawn(words[0] ?? '', words.slice(1), { env: scene.environment, stdio: ['ignore', 'pipe', 'ignore'] });
   await sleep(1500);
   let stdout = '';
@@ -91,7 +90,7 @@ test('output is neither lost nor cut, however slowly it is read, and a program l
     if (stdout.length < 200_000) await sleep(20);
   }
   assert.equal(stdout === lines, true);
-  assert.equal(performance.now() - startedAt < 50_000, true, 'it waited for the one that was left behind');
+  process.kill(Number(readFileSync(join(scene.home.path, 'left'), 'utf8'))); // throws where it was waited for
 });
 
 test('where both outputs lead to the same place their order is kept, and both can be opened by name', async () => {
@@ -354,11 +353,9 @@ test('a service that is gone at the end is told of, and does not hold us up', as
   child.stderr.on('data', (chunk) => (stderr += chunk));
   await new Promise((resolve) => child.stdout.once('data', resolve));
   await own.service.stop();
-  const since = performance.now();
   child.stdin.end('\n');
   assert.equal(await new Promise((resolve) => child.once('close', resolve)), 4);
   assert.match(stderr, /^leasehold: 1 of 1 leases were not revoked, and end by themselves: /);
-  assert.equal(performance.now() - since < 20_000, true);
 });
 
 test('no value stands in the arguments of any process, nor in any file that stays behind', async (t) => {

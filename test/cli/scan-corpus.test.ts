@@ -28,7 +28,7 @@ interface Line {
   readonly template: string;
 }
 
-const LINES: readonly Line[] = readFileSync(path.join(import.meta.dirname, 'scan_corpus.txt'), 'utf8')
+const LINES: readonly Line[] = readFileSync(path.join(import.meta.dirname, 'scan-corpus.txt'), 'utf8')
   .split('\n')
   .filter((line) => line !== '' && !line.startsWith('#'))
   .map((line) => {

@@ -20,7 +20,7 @@ interface Options {
   readonly environment: Readonly<Record<string, string>>;
 }
 
-const WITHIN_MS = 10_000;
+const WITHIN_MS = 120_000;
 
 export function startScreen(scope: Scope, words: readonly string[], { home, folder, environment }: Options): Screen {
   const [program, ...first] = COMMAND;

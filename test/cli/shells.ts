@@ -41,7 +41,7 @@ export function makeBench(scope: Scope, environment: Readonly<Record<string, str
   const result = join(folder, 'result');
   const bin = join(folder, 'bin');
   mkdirSync(bin);
-  const [program, ...flags] = COMMAND;
+  const [program, ...flags] = COMMAND.with(-1, join(import.meta.dirname, 'patient.ts'));
   const scripts = {
     leasehold: `exec '${program}' ${flags.map((word) => `'${word}'`).join(' ')} "$@"`,
     said: `printf '%s\\n' "$@" > '${result}.new' && mv '${result}.new' '${result}'`,

@@ -142,5 +142,7 @@ test('without a token and without an agent, only what needs neither is answered'
     between.seen.some(({ headers }) => headers.authorization !== undefined),
     false,
   );
-  assert.ok(Math.abs(await asNobody().clockDifference()) < 2500);
+  const askedAt = Date.now();
+  const differenceMs = Math.abs(await asNobody().clockDifference());
+  assert.ok(differenceMs < 1500 + (Date.now() - askedAt), `${differenceMs} ms`); // the header has whole seconds
 });

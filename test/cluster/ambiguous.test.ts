@@ -4,7 +4,8 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, test } from 'node:test';
-import { startCluster } from '../kit/cluster.ts';
+import type { Answer } from '../kit/client.ts';
+import { type Node, startCluster } from '../kit/cluster.ts';
 import { newDatabase } from '../kit/database.ts';
 import { type CutAt, startProxy } from '../kit/proxy.ts';
 import { untilWell } from './crash-load.ts';
@@ -33,13 +34,32 @@ async function entriesOf(path: string, action: string): Promise<number> {
   return body.meta.total;
 }
 
+/** The node commits for itself now and then, and may lose its connection there. */
+const TRIES = 5;
+
+/** Has the connection lost around a commit of the call, for which each try has a name. Resolves to the answer, and to that name. */
+async function loseCommit(
+  at: CutAt,
+  call: (name: string) => Promise<Answer>,
+): Promise<{ answer: Answer; name: string }> {
+  for (let tried = 1; ; tried++) {
+    const name = `${at}-${tried}`;
+    const done = proxy.cutNextCommit(at);
+    const answer = await call(name);
+    await done;
+    if (answer.status === 503 || tried === TRIES) return { answer, name };
+    await untilWell(nodes);
+  }
+}
+
 for (const at of ['before', 'during', 'after'] as const) {
   test(`a connection lost ${at} COMMIT: a retrieval is 503 without a value, and has one entry or none`, async () => {
-    const path = `retrieved/${at}`;
-    assert.equal((await other.admin.post('/api/v1/credentials', { path, value: 'the value' })).status, 201);
-    const done = proxy.cutNextCommit(at);
-    const answer = await cut.admin.get(`/api/v1/credentials/${path}`);
-    await done;
+    const { answer, name } = await loseCommit(at, async (tried) => {
+      const stored = { path: `retrieved/${tried}`, value: 'the value' };
+      assert.equal((await other.admin.post('/api/v1/credentials', stored)).status, 201);
+      return cut.admin.get(`/api/v1/credentials/${stored.path}`);
+    });
+    const path = `retrieved/${name}`;
     assert.equal(answer.status, 503, answer.text);
     assert.doesNotMatch(answer.text, /the value/);
     assert.equal(answer.headers.get('retry-after'), '1');
@@ -51,17 +71,19 @@ for (const at of ['before', 'during', 'after'] as const) {
   });
 
   test(`a connection lost ${at} COMMIT: a store that is repeated with its Idempotency-Key on another node is done once`, async () => {
-    const path = `stored/${at}`;
-    const headers = { 'idempotency-key': randomUUID() };
-    const body = { path, value: 'v' };
-    const done = proxy.cutNextCommit(at);
-    const answer = await cut.admin.call('POST', '/api/v1/credentials', body, headers);
-    await done;
+    const key = randomUUID();
+    const store = ({ admin }: Node, name: string) =>
+      admin.call(
+        'POST',
+        '/api/v1/credentials',
+        { path: `stored/${name}`, value: 'v' },
+        { 'idempotency-key': `${key}-${name}` },
+      );
+    const { answer, name } = await loseCommit(at, (tried) => store(cut, tried));
+    const path = `stored/${name}`;
     assert.equal(answer.status, 503, answer.text);
     assert.match(answer.text, /It is not known whether this was recorded/);
-    for (const { admin } of [other, cut]) {
-      assert.equal((await admin.call('POST', '/api/v1/credentials', body, headers)).status, 201);
-    }
+    for (const node of [other, cut]) assert.equal((await store(node, name)).status, 201);
     assert.equal(await versionsOf(path), 1);
     assert.equal(await entriesOf(path, 'store'), 1);
   });

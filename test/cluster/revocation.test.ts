@@ -4,13 +4,13 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { startCluster } from '../kit/cluster.ts';
 import { keepAlive } from '../kit/keep-alive.ts';
+import { scaled } from '../kit/scale.ts';
 import { grant, logIn, newLane, RACES, register, run } from './deletion-races.ts';
 
-const FACTOR = process.env['SLOW'] ? 10 : 1;
 const LANES = 16;
-const RACES_OF_EACH_KIND = 2500 * FACTOR;
+const RACES_OF_EACH_KIND = scaled(100, 2500);
 
-test('of ten thousand races between a deletion and its use on three nodes none is late', async (t) => {
+test(`of ${4 * RACES_OF_EACH_KIND} races between a deletion and its use on three nodes none is late`, async (t) => {
   const { nodes, adminToken } = await startCluster(t, { nodes: 3 });
   const calls = nodes.map(({ address }) => keepAlive(t, address));
   const [first] = calls;

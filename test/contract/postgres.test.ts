@@ -2,10 +2,10 @@
 
 import { parseAddress } from '../../src/store/postgres/address.ts';
 import { PostgresStore } from '../../src/store/postgres/store.ts';
-import { newDatabase } from '../kit/database.ts';
+import { newMigratedDatabase } from '../kit/database.ts';
 import { storeContract } from './store.ts';
 
 storeContract('PostgreSQL', async (scope) => {
-  const address = parseAddress(await newDatabase(scope));
+  const address = parseAddress(await newMigratedDatabase(scope));
   return () => PostgresStore.open(address);
 });

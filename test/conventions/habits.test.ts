@@ -79,8 +79,8 @@ const HABITS: readonly Habit[] = [
   {
     claim: 'files are named in lower case, with hyphens between words',
     files: [...src, ...tests],
-    breach: ({ name }) => (/^(?:[a-z0-9-]+\/)+[a-z0-9-]+(?:\.test)?\.ts$/.test(name) ? undefined : name),
-    broken: [sample('', 'src/core/PathGrammar.ts'), sample('', 'src/core/path grammar.ts')],
+    breach: ({ name }) => (/^(?:[a-z0-9-]+\/)+[a-z0-9-]+(?:(?:\.long)?\.test)?\.ts$/.test(name) ? undefined : name),
+    broken: [sample('', 'src/core/PathGrammar.ts'), sample('', 'src/core/path_grammar.ts')],
   },
   {
     claim: 'no file names a path of somebody’s machine',
@@ -94,6 +94,14 @@ const HABITS: readonly Habit[] = [
     breach: inCode(/\b(?:test|it|t|suite|describe)\.(?:skip|todo|only)\b|\b(?:skip|todo|only)\s*:\s*(?!false\b)\S/),
     broken: ['skip', 'todo', 'only'].flatMap((word) =>
       [`test.${word}(f)`, `t.${word}()`, `test(a, { ${word}: true }, f)`].map((text) => sample(text)),
+    ),
+  },
+  {
+    claim: 'no test asserts that something takes less than an absolute time: a busy machine takes longer',
+    files: tests,
+    breach: inCode(/(?:performance\.now\(\) - \w+|\b(?:ms|seconds|elapsed|took(?:Ms)?))\)? <=? [\d_]+\s*[,;)&|]/),
+    broken: ['performance.now() - startedAt < 5000', 'tookMs >= 190 && tookMs < 2000', 'seconds <= 5'].map((text) =>
+      sample(`assert.ok(${text});`),
     ),
   },
 ];

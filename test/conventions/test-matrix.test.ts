@@ -4,7 +4,8 @@ import assert from 'node:assert/strict';
 import { globSync } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
-import { missingFolders, ONCE, passesFor, runsOnBoth } from '../../scripts/test-matrix.ts';
+import { ALONE, jobsFor } from '../../scripts/test-jobs.ts';
+import { LATER_ON_POSTGRES, missingNames, ONCE, passesFor, runsOnBoth } from '../../scripts/test-matrix.ts';
 import { importsOf, ROOT, readSources, resolveImport, type Source, toSource } from './source.ts';
 
 const tests = readSources(['test'], ['.ts']);
@@ -58,19 +59,56 @@ test('what runs on both stores asks for neither by name: else it would be the sa
   assert.equal(asks(toSource('test/spec/a.test.ts', `import { DatabaseSync } from 'node:sqlite';`)), true);
 });
 
-test('every file of tests is in the first pass, and all but those of the folders in the second', () => {
-  const files = globSync('test/**/*.test.ts', { cwd: ROOT }).map((name) => path.join(ROOT, name));
-  const [sqlite, postgres, ...more] = passesFor(files, undefined);
-  assert.deepEqual([sqlite?.store, sqlite?.files, postgres?.store, more], ['sqlite', files, 'postgres', []]);
-  const folders = new Set(postgres?.files.map((file) => folderOf(path.relative(ROOT, file))));
-  assert.deepEqual([...folders].sort(), ['e2e', 'hostile', 'ledger', 'server', 'spec', 'vault']);
-  assert.deepEqual(missingFolders(), []);
-  assert.equal(runsOnBoth(path.join(ROOT, 'test/brand_new/a.test.ts')), true, 'a new folder runs on both');
+const files = globSync('test/**/*.test.ts', { cwd: ROOT }).map((name) => path.join(ROOT, name));
+const named = (names: readonly string[]): string[] => names.map((name) => path.join(ROOT, name));
+const ofStore = (passes: ReturnType<typeof passesFor>, store: string): readonly string[] =>
+  passes.find((run) => run.store === store)?.files ?? [];
+
+test('npm test and npm run test:all together leave out no file, on either store, and repeat none but those with more rounds', () => {
+  const [usual, long] = [passesFor(files, undefined), passesFor(files, undefined, 'long')];
+  const sqlite = [...ofStore(usual, 'sqlite'), ...ofStore(long, 'sqlite')];
+  assert.deepEqual([...new Set(sqlite)].sort(), files.toSorted());
+  const repeated = ofStore(long, 'sqlite').filter((file) => ofStore(usual, 'sqlite').includes(file));
+  assert.equal(repeated.length, 4);
+  const postgres = [...ofStore(usual, 'postgres'), ...ofStore(long, 'postgres')];
+  assert.deepEqual(postgres.toSorted(), files.filter(runsOnBoth).toSorted());
+  assert.deepEqual(missingNames(), []);
+  assert.deepEqual([...Object.values(ONCE), ...Object.values(LATER_ON_POSTGRES)].includes(''), false, 'each says why');
 });
 
-test('a store that is asked for is the only one, and one that there is not is refused', () => {
-  const files = ['test/spec/leases.test.ts', 'test/core/path.test.ts'].map((name) => path.join(ROOT, name));
-  assert.deepEqual(passesFor(files, 'sqlite'), [{ store: 'sqlite', files }]);
-  assert.deepEqual(passesFor(files, 'postgres'), [{ store: 'postgres', files: files.slice(0, 1) }]);
-  assert.throws(() => passesFor(files, 'oracle'), /must be sqlite or postgres/);
+test('a new folder runs on both stores in npm test', () => {
+  const added = named(['test/brand_new/a.test.ts']);
+  assert.deepEqual(passesFor(added, undefined), [
+    { store: 'sqlite', files: added },
+    { store: 'postgres', files: added },
+  ]);
+});
+
+test('a file that is named runs on both stores, however long it takes', () => {
+  const long = named(['test/e2e/overload.long.test.ts', 'test/hostile/json.test.ts']);
+  assert.deepEqual(
+    passesFor(long, undefined, 'usual', true).map((run) => run.files),
+    [long, long],
+  );
+});
+
+test('a store that is asked for is the only one, and one that does not exist is rejected', () => {
+  const two = named(['test/spec/leases.test.ts', 'test/core/path.test.ts']);
+  assert.deepEqual(passesFor(two, 'sqlite'), [{ store: 'sqlite', files: two }]);
+  assert.deepEqual(passesFor(two, 'postgres'), [{ store: 'postgres', files: two.slice(0, 1) }]);
+  assert.throws(() => passesFor(two, 'oracle'), /must be sqlite or postgres/);
+});
+
+test('each file of a pass is in one process, with files of its folder, or alone where it is named', () => {
+  const passes = passesFor(files, undefined);
+  const jobs = jobsFor(passes);
+  for (const { store, files: own } of passes) {
+    const run = jobs.filter((job) => job.store === store).flatMap((job) => job.files);
+    assert.deepEqual(run.toSorted(), own.toSorted());
+  }
+  for (const job of jobs) assert.equal(new Set(job.files.map(path.dirname)).size, 1);
+  for (const name of Object.keys(ALONE)) {
+    const alone = jobs.filter((job) => job.files.includes(path.join(ROOT, name)));
+    assert.ok(alone.length > 0 && alone.every((job) => job.files.length === 1), name);
+  }
 });

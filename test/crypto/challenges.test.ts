@@ -72,6 +72,16 @@ test('an invented id is known at once', () => {
   for (let i = 0; i < 2000; i++) assert.equal(decodeChallengeId(key, randomUUID() as string as ChallengeId), null);
 });
 
+test('ids of one moment differ by chance in all of four bytes, but for the bits that a UUID takes', () => {
+  const ids = Array.from({ length: 400 }, () => toBytes(encodeChallengeId(key, NOW, true)));
+  const values = [6, 7, 8, 9].map((at) => new Set(ids.map((bytes) => bytes[at])).size);
+  // Four, eight, six and eight bits are free.
+  assert.ok(
+    values.every((count, at) => count > ([12, 150, 48, 150][at] ?? 0)),
+    String(values),
+  );
+});
+
 test('ids do not come twice, and no bit of an id tells without the key whether it is for an agent', () => {
   const MADE = 2000;
   const ones = [true, false].map((isForAgent) => {

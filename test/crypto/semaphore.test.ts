@@ -5,8 +5,8 @@ import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Semaphore } from '../../src/crypto/semaphore.ts';
 
-test('no more than its places are taken at once, in the order of the arrival, and every result comes back', async () => {
-  const gate = new Semaphore(3);
+/** Claims that twenty pieces of work run three places at a time, in the order in which they came. */
+async function assertThreeAtOnce(gate: Semaphore): Promise<void> {
   let inside = 0;
   let most = 0;
   const begun: number[] = [];
@@ -26,6 +26,15 @@ test('no more than its places are taken at once, in the order of the arrival, an
   );
   assert.equal(most, 3);
   assert.deepEqual(begun, numbers);
+}
+
+test('no more than its places are taken at once, in the order of the arrival, and every result comes back', () =>
+  assertThreeAtOnce(new Semaphore(3)));
+
+test('it has as many places as before when it was empty in between', async () => {
+  const gate = new Semaphore(3);
+  await assertThreeAtOnce(gate);
+  await assertThreeAtOnce(gate);
 });
 
 test('work that fails gives its place free, and tells its caller alone', async () => {

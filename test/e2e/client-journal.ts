@@ -2,7 +2,12 @@
  * What the clients of the crash test know for sure: every request that leaves an audit entry, with its answer if one came.
  * A call without an answer was in flight when the service was killed: it happened wholly, or not at all.
  */
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Answer } from '../kit/client.ts';
+import { until } from '../kit/processes.ts';
+
+/** Only what hangs takes that long. */
+const ANSWERED_WITHIN_MS = 120_000;
 
 export interface Intent {
   /** The entry that the call leaves. */
@@ -48,6 +53,13 @@ export class Journal {
     }
     call.answer = answer;
     return answer;
+  }
+
+  /** Resolves after the time, and not before so many calls were answered: how fast the machine is does not matter. */
+  async untilLoaded(ms: number, leastAnswered: number): Promise<void> {
+    await sleep(ms);
+    const isLoaded = () => this.#calls.filter(({ answer }) => answer !== null).length > leastAnswered;
+    await until(isLoaded, ANSWERED_WITHIN_MS, () => 'the load is not answered');
   }
 
   /** The same of a call that leaves no entry. */

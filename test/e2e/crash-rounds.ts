@@ -5,7 +5,6 @@
  */
 
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { readAuditKey } from '../../src/server/audit-key.ts';
 import { type Configuration, readConfiguration } from '../../src/server/configuration.ts';
 import { createClient, readAgentKey } from '../kit/client.ts';
@@ -17,6 +16,7 @@ import type { Target } from './fixture.ts';
 import { Load } from './load.ts';
 import { Dice } from './random.ts';
 
+/** Of one run: kills. */
 export const ROUNDS = 20;
 
 /** Milliseconds under load before the kill. */
@@ -32,24 +32,25 @@ export async function runRounds(
   dataDir: string,
   seed: number,
   onRound: (tally: Tally) => void = () => {},
+  rounds = ROUNDS,
 ): Promise<Tally> {
   const dice = new Dice(seed);
   const journal = new Journal();
   const load = new Load(journal, dice.fork());
   const inspector = new Inspector(journal);
-  for (let round = 0; round <= ROUNDS; round++) {
+  for (let round = 0; round <= rounds; round++) {
     if (dice.chance(0.3)) await killWhileStarting(dataDir, dice.below(START_MS));
     const calls = journal.take();
     const service = await startProcess(scope, dataDir);
     const target = targetOf(service, dataDir);
     if (round === 0) await load.prepare(target);
     else await inspector.inspect(target, calls);
-    if (round === ROUNDS) {
+    if (round === rounds) {
       await service.end('SIGTERM');
       break;
     }
     const running = load.run(target);
-    await Promise.race([running, sleep(LOAD_MS.least + dice.below(LOAD_MS.more))]);
+    await Promise.race([running, journal.untilLoaded(LOAD_MS.least + dice.below(LOAD_MS.more), 10)]);
     await service.end('SIGKILL');
     await running;
     onRound(inspector.tally);

@@ -61,7 +61,7 @@ test('the image’s tree, without any development package, starts by its command
       ({ status }) => status === 200,
       () => false,
     );
-  await until(isWell, 20_000, () => 'the service did not start');
+  await until(isWell, 120_000, () => 'the service did not start');
   assert.equal(await askHealth(), 0);
   child.kill('SIGTERM');
   assert.deepEqual(await ended, [0, null]);

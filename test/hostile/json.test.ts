@@ -105,9 +105,7 @@ const NOT_JSON: Readonly<Record<string, readonly [rule: RegExp, body: string | U
 for (const [what, [rule, body]] of Object.entries(NOT_JSON)) {
   test(`a body is refused for ${what}`, () =>
     scene.untouchedBy(async () => {
-      const startedAt = performance.now();
       assert.match(assertRefused(await scene.ask(post(body)), 'INVALID_REQUEST'), rule);
-      assert.equal(performance.now() - startedAt < 5000, true, 'it took long');
       assert.deepEqual(Object.keys(Object.prototype), []);
     }));
 }

@@ -1,7 +1,8 @@
-/** The command `leasehold` as a process of its own, with a home of its own and nothing of the tester's environment. */
+/** The command `leasehold` with a home and an environment that the test chooses: in this process, or as a process. */
 import { spawn } from 'node:child_process';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
+import { type Line, needsProcess, runHere } from './commandline.ts';
 import { type Scope, temporaryFolder } from './directory.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
@@ -22,8 +23,10 @@ export interface Run {
 
 export interface Home {
   readonly path: string;
-  /** Words as a shell would give them. Resolves when it has ended. */
+  /** Words as a shell would give them. Resolves when it has ended. In this process, but for commands that need one. */
   leasehold(words: readonly string[], run?: Run): Promise<Ran>;
+  /** The same as a process, for what only a process shows. */
+  spawned(words: readonly string[], run?: Run): Promise<Ran>;
 }
 
 /** What was compiled is kept between runs, as the command itself keeps it: a run takes a third of the time. */
@@ -36,22 +39,32 @@ export const COMMAND = [process.execPath, '--disable-proto=throw', '--', ENTRY] 
 export function newHome(scope: Scope, environment: Readonly<Record<string, string>> = {}): Home {
   const path = join(temporaryFolder(scope), 'home');
   mkdirSync(path);
+  const toLine = (words: readonly string[], { input = '', environment: more = {}, folder = path }: Run = {}): Line => ({
+    words,
+    input,
+    environment: { PATH: process.env['PATH'] ?? '', HOME: path, ...COMPILED, ...environment, ...more },
+    folder,
+  });
   return {
     path,
-    leasehold: (words, { input = '', environment: more = {}, folder = path } = {}) =>
-      new Promise((resolve, reject) => {
-        const [program, ...first] = COMMAND;
-        const child = spawn(program, [...first, ...words], {
-          cwd: folder,
-          env: { PATH: process.env['PATH'] ?? '', HOME: path, ...COMPILED, ...environment, ...more },
-          stdio: ['pipe', 'pipe', 'pipe'],
-        });
-        let [stdout, stderr] = ['', ''];
-        child.stdout.setEncoding('utf8').on('data', (chunk) => (stdout += chunk));
-        child.stderr.setEncoding('utf8').on('data', (chunk) => (stderr += chunk));
-        child.stdin.on('error', () => undefined).end(input);
-        child.once('error', reject);
-        child.once('close', (code, signal) => resolve({ code, signal, stdout, stderr }));
-      }),
+    leasehold: (words, run) => (needsProcess(words) ? runProcess(toLine(words, run)) : runHere(toLine(words, run))),
+    spawned: (words, run) => runProcess(toLine(words, run)),
   };
+}
+
+function runProcess({ words, input, environment, folder }: Line): Promise<Ran> {
+  return new Promise((resolve, reject) => {
+    const [program, ...first] = COMMAND;
+    const child = spawn(program, [...first, ...words], {
+      cwd: folder,
+      env: environment,
+      stdio: ['pipe', 'pipe', 'pipe'],
+    });
+    let [stdout, stderr] = ['', ''];
+    child.stdout.setEncoding('utf8').on('data', (chunk) => (stdout += chunk));
+    child.stderr.setEncoding('utf8').on('data', (chunk) => (stderr += chunk));
+    child.stdin.on('error', () => undefined).end(input);
+    child.once('error', reject);
+    child.once('close', (code, signal) => resolve({ code, signal, stdout, stderr }));
+  });
 }

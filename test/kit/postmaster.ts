@@ -13,8 +13,8 @@ import { areGone, childrenOf, freeze, type Guard, guardFolder, signal, until } f
 import { makeHome, placePrograms, programOf, programOptions } from './programs.ts';
 
 export const SUPERUSER = 'leasehold';
-const READY_WITHIN_MS = 60_000;
-const ENDS_WITHIN_MS = 15_000;
+const READY_WITHIN_MS = 120_000;
+const ENDS_WITHIN_MS = 60_000;
 const PORT_TRIES = 20;
 const SIGNAL_OF = { smart: 'SIGTERM', fast: 'SIGINT', immediate: 'SIGQUIT' } as const;
 

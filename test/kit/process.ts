@@ -7,7 +7,8 @@ import type { Scope } from './directory.ts';
 import { databaseFor, keepDatabase } from './stores.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
-const READY_WITHIN_MS = 20_000;
+/** Only what hangs takes that long. */
+const READY_WITHIN_MS = 120_000;
 
 export interface ServiceProcess {
   readonly address: string;

@@ -64,7 +64,7 @@ export async function freeze(pid: number): Promise<void> {
   signal([pid], 'SIGSTOP');
   const isStill = () =>
     !listProcesses().some((listed) => listed.pid === pid && isAlive(listed) && listed.state !== 'T');
-  await until(isStill, 10_000, () => `process ${pid} does not stop`);
+  await until(isStill, 120_000, () => `process ${pid} does not stop`);
 }
 
 /** Looks until it is so. @throws Error with the message after that time */

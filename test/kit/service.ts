@@ -1,7 +1,7 @@
 /** The real service in this process: on the store that was chosen, with a real socket on a free port of loopback. */
 import { copyFileSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { type Service, startService } from '../../src/server/composition.ts';
+import { SERVICE_TIMEOUTS, type Service, type ServiceTimeouts, startService } from '../../src/server/composition.ts';
 import { type Configuration, readConfiguration } from '../../src/server/configuration.ts';
 import { createLog } from '../../src/server/log.ts';
 import type { SyncFile } from '../../src/store/sqlite/wal-sync.ts';
@@ -27,12 +27,16 @@ export interface TestService {
   stop(): Promise<void>;
 }
 
-/** Starts the service on a new folder, or on `dataDir`. `flags` are those of the command line; `syncFile` is its disk, SQLite's alone. */
+/**
+ * Starts the service on a new folder, or on `dataDir`. `flags` are those of the command line; `syncFile` is its disk, SQLite's alone;
+ * `timeouts` are those that the test shortens.
+ */
 export async function startTestService(
   scope: Scope,
   flags: readonly string[] = [],
   dataDir = join(temporaryFolder(scope), 'data'),
   syncFile?: SyncFile,
+  timeouts: Partial<ServiceTimeouts> = {},
 ): Promise<TestService> {
   const url = await databaseFor(dataDir, flags);
   if (url !== null) assertNoFile(syncFile);
@@ -43,7 +47,10 @@ export async function startTestService(
   const stopBroken = (line: string): never => {
     throw new Error(line);
   };
-  const service: Service = await startService(configuration, createLog(configuration.logLevel), stopBroken, syncFile);
+  const service: Service = await startService(configuration, createLog(configuration.logLevel), stopBroken, syncFile, {
+    ...SERVICE_TIMEOUTS,
+    ...timeouts,
+  });
   let stopped: Promise<void> | null = null;
   const stop = (): Promise<void> => {
     stopped ??= service.stop();

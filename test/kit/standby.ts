@@ -7,7 +7,7 @@ import { PostgresServer, SUPERUSER } from './postmaster.ts';
 import { until } from './processes.ts';
 import { handOver } from './programs.ts';
 
-const STREAMS_WITHIN_MS = 30_000;
+const STREAMS_WITHIN_MS = 120_000;
 /** Of the running server alone, or made anew by the standby. SOURCE: postgresql.org/docs/18/continuous-archiving.html. */
 const NOT_COPIED = ['postmaster.pid', 'postmaster.opts'];
 const EMPTIED = 'pg_wal pg_replslot pg_dynshmem pg_notify pg_serial pg_snapshots pg_stat_tmp pg_subtrans'.split(' ');

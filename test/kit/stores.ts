@@ -33,6 +33,7 @@ interface Place {
 }
 
 const places = new Map<string, Place>();
+let willDropUnused = false;
 const preparations = new Set<(url: string) => Promise<void>>();
 
 /** The URL of the data directory's database; null where the vault lies in the directory itself. */
@@ -91,7 +92,8 @@ export function assertNoFile(syncFile: SyncFile | undefined): void {
 
 function placeOf(dataDir: string, make: () => Promise<string>): Place {
   const key = resolve(dataDir);
-  if (places.size === 0) process.once('beforeExit', dropUnused);
+  if (!willDropUnused) process.once('beforeExit', dropUnused);
+  willDropUnused = true;
   const place = places.get(key) ?? { url: makePrepared(make), users: 0, wasThere: existsSync(key) };
   places.set(key, place);
   return place;

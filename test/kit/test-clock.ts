@@ -1,7 +1,7 @@
 /**
  * Moves the clocks by which a service goes: the wall clock of this process, and on PostgreSQL that of the database, which decides
- * there. Real timers and the monotonic clock go on. A file that moves it has it for itself: the test runner gives each file a
- * process, and to be moved is a property of one database.
+ * there. Real timers and the monotonic clock go on. A test that moves it has it for itself: files of one process run one after the
+ * other, and to be moved is a property of one database.
  */
 import { mock } from 'node:test';
 import type { Scope } from './directory.ts';

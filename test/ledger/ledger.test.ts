@@ -277,3 +277,23 @@ test('idle means that nothing waits and nothing runs', async (t) => {
   await settle(1);
   assert.equal(answers.length, 100);
 });
+
+test('a caller whose operations fill the queue is rejected before anything is done for it, until there is room', async (t) => {
+  let gate = newGate();
+  gate.open();
+  t.after(() => gate.open());
+  const vault = await openVault(t, {
+    inFront: withCommit(async (_batch, commit) => {
+      await gate.pass;
+      await commit();
+    }),
+  });
+  gate = newGate();
+  const { fairnessKey } = RECORDED;
+  vault.ledger.assertCapacity(fairnessKey);
+  const waiting = Array.from({ length: 1200 }, () => vault.ledger.submit(RECORDED).catch(() => undefined));
+  assert.throws(() => vault.ledger.assertCapacity(fairnessKey), { code: 'UNAVAILABLE' });
+  gate.open();
+  await Promise.all(waiting);
+  vault.ledger.assertCapacity(fairnessKey);
+});

@@ -27,10 +27,8 @@ for (const [claim, work] of rows) {
   test(`of a command ${claim} nothing goes on in a session of its own`, async (t) => {
     if (!isLinux) return;
     const { use, folder } = await startServer(t, { [PATH]: VALUE }, { work });
-    const before = performance.now();
     await use('run_with_credential', { command: 'work' });
     assert.equal(existsSync(join(folder, 'begun')), true);
-    assert.equal(performance.now() - before < 6000, true);
     await sleep(2500);
     assert.equal(existsSync(join(folder, 'late')), false);
   });

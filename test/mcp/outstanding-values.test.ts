@@ -110,9 +110,7 @@ test('more than can be masked is not lent: nothing is written or run, and the re
   assert.equal(existsSync(join(folder, 'ran')), false);
   const { data } = (await service.admin.get('/api/v1/leases?agent=builder&status=active')).body;
   assert.equal(data.length, written.length);
-  const before = performance.now();
   assert.match(String((await use('run_with_credential', { command: 'show' }))['stdout']), /^(?:\[secret\])+$/);
-  assert.equal(performance.now() - before < 60_000, true);
   await use('remove_file', { name: 'n0' });
   assert.equal((await use('run_with_credential', { command: 'work' }))['stdout'], '[secret]\n');
 });

@@ -129,7 +129,7 @@ export const INITIALIZE = ask(1, 'initialize', {
 
 export async function until(claim: () => boolean): Promise<void> {
   for (let tries = 0; !claim(); tries++) {
-    if (tries > 500) throw new Error('it did not happen in time');
+    if (tries > 6000) throw new Error('it did not happen in time');
     await sleep(20);
   }
 }

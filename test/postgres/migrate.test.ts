@@ -45,7 +45,7 @@ test('a start waits until another node’s migration has ended, however long oth
   const seconds = ANSWERS_WITHIN_MS / 1000 + 1;
   const held = querySql(url, `BEGIN; SELECT pg_advisory_xact_lock(${MIGRATION_LOCK}, 0), pg_sleep(${seconds}); COMMIT`);
   const isHeld = async () => (await querySql(url, `SELECT 1 FROM pg_locks WHERE locktype = 'advisory'`)).length > 0;
-  await until(isHeld, 10_000, () => 'nobody holds it');
+  await until(isHeld, 120_000, () => 'nobody holds it');
   await open(url);
   await held;
   assert.deepEqual(await migrationsOf(url), MIGRATIONS);
@@ -76,7 +76,7 @@ test('a node that runs while the schema gains columns goes on by itself', async 
       () => true,
       () => false,
     );
-  await until(isWell, 20_000, () => 'it did not recover');
+  await until(isWell, 120_000, () => 'it did not recover');
   await useEverything(node);
   await node.stop();
 });
@@ -137,7 +137,7 @@ test('a migration that waits for somebody’s long transaction gives up, changes
   const held = assert.rejects(querySql(url, holding));
   const findHolder = `FROM pg_stat_activity WHERE datname = current_database() AND wait_event = 'PgSleep'`;
   const isHolding = async () => (await querySql(url, `SELECT 1 ${findHolder}`)).length > 0;
-  await until(isHolding, 10_000, () => 'nobody holds it');
+  await until(isHolding, 120_000, () => 'nobody holds it');
   await assert.rejects(updateSchema(parseAddress(url), null), /canceling statement due to lock timeout \(55P03\)/);
   await querySql(url, `SELECT pg_terminate_backend(pid) ${findHolder}`);
   await held;

@@ -4,7 +4,6 @@ import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { cpSync, lstatSync, readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { join } from 'node:path';
-import { after } from 'node:test';
 import { StartupError } from '../../src/platform/errors.ts';
 import { StoreError } from '../../src/store/store.ts';
 import { dumpOutside } from '../kit/direct-db.ts';
@@ -16,9 +15,11 @@ import { copyDatabaseOf, STORE } from '../kit/stores.ts';
 // As the program does first of all.
 process.umask(0o077);
 
+/** Every file of tests of this process may copy from it. */
+const scope: Scope = { after: (cleanUp) => void process.once('beforeExit', cleanUp) };
 /** A vault that was stopped in order: a credential `a/b`, and the agents `kept` and `granted`, whose session is open. */
-const template = join(temporaryFolder({ after }), 'data');
-const service = await startTestService({ after }, [], template);
+const template = join(temporaryFolder(scope), 'data');
+const service = await startTestService(scope, [], template);
 assert.equal((await service.admin.post('/api/v1/credentials', { path: 'a/b', value: 'kept' })).status, 201);
 assert.equal((await service.admin.post('/api/v1/agents', { name: 'kept' })).status, 201);
 export const { token: sessionOfGranted } = await service.agent('granted', { 'a/*': ['list'] });

@@ -108,7 +108,7 @@ test('renewal is decided anew, from now, by the policies as they are now', async
   const { expires_at, ...rest } = renewed;
   assert.deepEqual({ ...rest, expires_at: before.expires_at }, before);
   const livesFor = Date.parse(expires_at) - Date.parse(before.issued_at);
-  assert.equal(livesFor >= 300_020 && livesFor < 330_000, true, `${livesFor} ms`);
+  assert.ok(livesFor >= 300_020 && Date.parse(expires_at) <= Date.now() + 301_000, `${livesFor} ms`);
   const shorter = { principal: 'agent:renews', resources: ['renew/a'], actions: ['retrieve'], max_ttl: 40 };
   await admin.put('/api/v1/policies/renew-shorter', shorter);
   const again = dataOf(await agent.post(`${LEASES}/${id}/renew`), 200, LEASE);

@@ -63,12 +63,8 @@ suite('the service as a process', () => {
       const ended = service.end(signal);
       await wait(200);
       socket.write(body.slice(5));
-      const sentAt = performance.now();
       assert.equal(await ended, 0);
       assert.match(answer, /^HTTP\/1\.1 201 /);
-      // The client keeps its connection open; nothing is in flight on it any more.
-      const seconds = (performance.now() - sentAt) / 1000;
-      assert.equal(seconds < 5, true, `it took ${seconds} s`);
     });
   }
 

@@ -322,11 +322,9 @@ test('a stop finishes a verification that runs, or ends it where its client has 
     const asked = fetch(service.address + VERIFY, { headers, signal: leaving.signal });
     asked.catch(() => undefined);
     while (!(await admin.get(PROGRESS)).body.data.running);
-    const startedAt = performance.now();
     const ended = service.end('SIGTERM');
     if (!stays) leaving.abort();
     assert.equal(await ended, 0);
-    assert.equal(performance.now() - startedAt < 10_000, true);
     if (stays) assert.equal(JSON.parse(await (await asked).text()).data.valid, true);
     else await assert.rejects(asked);
     assert.doesNotMatch(service.output(), /mistake/);

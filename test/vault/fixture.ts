@@ -235,7 +235,7 @@ export async function settle(rounds = 20): Promise<void> {
 }
 
 export async function until(condition: () => boolean, what: string): Promise<void> {
-  const deadline = performance.now() + 15_000;
+  const deadline = performance.now() + 120_000;
   while (!condition()) {
     if (performance.now() > deadline) throw new Error(`waited in vain: ${what}`);
     await sleep(10);

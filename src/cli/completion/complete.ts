@@ -11,11 +11,21 @@ import type { Terminal } from '../terminal.ts';
 import { namesFrom, ownAgents, pathsFrom } from './names.ts';
 import { locateCursor, type Offer, type Position } from './target.ts';
 
-const LOOKS_FOR_MS = 600;
-const ENDS_WITHIN_MS = 850;
+/** How long the service may take to answer, and how long all of it may take. Tests lengthen them. */
+export interface CompletionTimeouts {
+  readonly serviceMs: number;
+  readonly wholeMs: number;
+}
+
+const TIMEOUTS: CompletionTimeouts = { serviceMs: 600, wholeMs: 850 };
 
 /** Ends the process where it would take too long. Never rejects. */
-export async function answerShell(words: readonly string[], commands: readonly Command[], terminal: Terminal) {
+export async function answerShell(
+  words: readonly string[],
+  commands: readonly Command[],
+  terminal: Terminal,
+  { serviceMs, wholeMs } = TIMEOUTS,
+): Promise<void> {
   const startedAt = performance.now();
   const { stdout } = terminal;
   const [first, ...others] = words;
@@ -25,8 +35,8 @@ export async function answerShell(words: readonly string[], commands: readonly C
     stdout.write(`${kind}\n`);
     return;
   }
-  setTimeout(() => process.exit(), ENDS_WITHIN_MS - (performance.now() - startedAt)).unref();
-  const found = await look(stands, terminal);
+  setTimeout(() => process.exit(), wholeMs - (performance.now() - startedAt)).unref();
+  const found = await look(stands, terminal, serviceMs);
   stdout.write(['words', ...found.offers.map(toLine), ''].join('\n'));
   await found.close();
 }
@@ -42,8 +52,7 @@ interface Found {
 
 const NONE: Found = { offers: [], close: () => Promise.resolve() };
 
-async function look(stands: Position, terminal: Terminal): Promise<Found> {
-  const { wish, flags } = stands;
+async function look({ wish, flags }: Position, terminal: Terminal, serviceMs: number): Promise<Found> {
   if (wish.kind === 'words') return { ...NONE, offers: wish.offers };
   if (wish.kind !== 'names') return NONE;
   const { noun, before, begun } = wish;
@@ -55,7 +64,7 @@ async function look(stands: Position, terminal: Terminal): Promise<Found> {
     if (noun === 'own agent') return { ...NONE, offers: toOffers(ownAgents(settings, terminal)) };
     if (!mayAsk(settings, noun)) return NONE;
     const { vault, close } = connect(settings);
-    const names = await namesFrom(vault, noun, AbortSignal.timeout(LOOKS_FOR_MS));
+    const names = await namesFrom(vault, noun, AbortSignal.timeout(serviceMs));
     return { offers: toOffers(noun === 'path' ? pathsFrom(names, begun) : names.sort()), close };
   } catch {
     return NONE;

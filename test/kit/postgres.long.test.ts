@@ -181,6 +181,6 @@ for (const end of ['SIGKILL', 'end'] as const) {
     await ended;
     const isClean = () => !existsSync(folder) && areGone([Number(postmaster)]);
     if (end === 'end') assert.equal(isClean(), true, 'it waited for the end of its server');
-    await until(isClean, 15_000, () => `${line} is still there`);
+    await until(isClean, 120_000, () => `${line} is still there`);
   });
 }

@@ -59,7 +59,7 @@ function toTour(steps: readonly Step[]): string {
   });
   const head =
     '# The tour, as it ran\n\n' +
-    "The README's commands and what they printed, written by `UPDATE_TOUR=1 npm test -- test/e2e/readme.test.ts` and held against\n" +
+    "The README's commands and what they printed, written by `UPDATE_TOUR=1 npm test -- test/e2e/readme.long.test.ts` and held against\n" +
     'the README by the same test. Tokens are cut short.\n';
   return [head, ...parts].join('\n');
 }
@@ -124,7 +124,7 @@ test('the README does what it says, word for word, and docs/tour.md is what it p
   assert.equal(
     withPlaceholders(readFileSync(TOUR, 'utf8')),
     withPlaceholders(toTour(ran)),
-    'docs/tour.md is of another README: UPDATE_TOUR=1 npm test -- test/e2e/readme.test.ts writes it',
+    'docs/tour.md is of another README: UPDATE_TOUR=1 npm test -- test/e2e/readme.long.test.ts writes it',
   );
 });
 

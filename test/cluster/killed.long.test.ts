@@ -6,19 +6,19 @@ import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { startCluster } from '../kit/cluster.ts';
 import { startPostgres } from '../kit/postgres.ts';
+import { scaled } from '../kit/scale.ts';
 import { weather } from './crash-load.ts';
 
-const { SEED, SLOW } = process.env;
+const { SEED } = process.env;
 const seed = SEED === undefined ? randomInt(2 ** 31) : Number(SEED);
-const FACTOR = SLOW ? 10 : 1;
+const ROUNDS = scaled(8, 8);
 
 test(`nodes are killed under load and started again (SEED=${seed})`, async (t) => {
   const cluster = await startCluster(t, { nodes: 3 });
-  const rounds = 8 * FACTOR;
   const tally = await weather({
     cluster,
     seed,
-    rounds,
+    rounds: ROUNDS,
     async upset(dice, nodes) {
       const victims = nodes.filter(() => dice.chance(0.5));
       for (const victim of victims.length > 0 ? victims : [dice.pick(nodes)]) {
@@ -28,18 +28,17 @@ test(`nodes are killed under load and started again (SEED=${seed})`, async (t) =
     },
   });
   t.diagnostic(JSON.stringify(tally));
-  assert.ok(tally.acknowledged > 20 * rounds, 'the load was one');
+  assert.ok(tally.acknowledged > 20 * ROUNDS, 'the load was one');
   assert.ok(tally.inFlight > 0, 'the kills met the nodes at work');
 });
 
 test(`PostgreSQL is killed under load and started again (SEED=${seed})`, async (t) => {
   const server = await startPostgres(t);
   const cluster = await startCluster(t, { nodes: 3, url: server.url() });
-  const rounds = 8 * FACTOR;
   const tally = await weather({
     cluster,
     seed,
-    rounds,
+    rounds: ROUNDS,
     async upset(dice) {
       await server.kill();
       await sleep(dice.below(1500));
@@ -47,6 +46,6 @@ test(`PostgreSQL is killed under load and started again (SEED=${seed})`, async (
     },
   });
   t.diagnostic(JSON.stringify(tally));
-  assert.ok(tally.acknowledged > 20 * rounds, 'the load was one');
+  assert.ok(tally.acknowledged > 20 * ROUNDS, 'the load was one');
   assert.ok(tally.inFlight > 0, 'the kills met the server at work');
 });

@@ -1,0 +1,69 @@
+/**
+ * A command line run in this process, as `src/bin/leasehold.ts` runs it in a separate one: with its umask, its streams and its
+ * environment, and none of this process's. It costs a tenth of the processor time of a process.
+ */
+
+import { Readable, Writable } from 'node:stream';
+import { inspect } from 'node:util';
+import { answerShell, type CompletionTimeouts } from '../../src/cli/completion/complete.ts';
+import { main } from '../../src/cli/main.ts';
+import { COMMANDS } from '../../src/cli/table.ts';
+import { challengeService } from '../../src/server/announcement.ts';
+
+const challenge = async (...asked: Parameters<typeof challengeService>) => challengeService(...asked);
+
+const OWN_UMASK = 0o077;
+/** They start other programs, follow the process's signals, or end the process themselves. */
+const PROCESSES: readonly string[] = ['run', 'mcp', 'server', 'migrate', 'audit-key', 'schema'];
+/** A busy machine takes longer than a person waits for a completion. */
+export const PATIENT: CompletionTimeouts = { serviceMs: 120_000, wholeMs: 600_000 };
+
+export interface Line {
+  readonly words: readonly string[];
+  readonly input: string | Uint8Array;
+  readonly environment: Readonly<Record<string, string>>;
+  readonly folder: string;
+}
+
+export function needsProcess(words: readonly string[]): boolean {
+  return words.some((word) => PROCESSES.includes(word));
+}
+
+let running = 0;
+let callersUmask = 0;
+
+export async function runHere({ words, input, environment, folder }: Line) {
+  const [stdout, stderr] = [new Printed(), new Printed()];
+  const stdin = Readable.from(input.length === 0 ? [] : [Buffer.from(input)]);
+  if (running === 0) callersUmask = process.umask(OWN_UMASK);
+  running += 1;
+  try {
+    const terminal = { stdin, stdout, stderr, environment, folder, umask: callersUmask, challengeService: challenge };
+    const [first, ...others] = words;
+    const code =
+      first === '__complete'
+        ? await answerShell(others, COMMANDS, terminal, PATIENT).then(() => 0)
+        : await main(words, terminal, () => new AbortController().signal);
+    return { code, signal: null, stdout: stdout.text(), stderr: stderr.text() };
+  } catch (error) {
+    // As Node ends a process that throws.
+    return { code: 1, signal: null, stdout: stdout.text(), stderr: `${stderr.text()}${inspect(error)}\n` };
+  } finally {
+    running -= 1;
+    if (running === 0) process.umask(callersUmask);
+    stdin.destroy();
+  }
+}
+
+class Printed extends Writable {
+  readonly #chunks: Buffer[] = [];
+
+  override _write(chunk: Buffer, _encoding: string, done: () => void): void {
+    this.#chunks.push(chunk);
+    done();
+  }
+
+  text(): string {
+    return Buffer.concat(this.#chunks).toString('utf8');
+  }
+}

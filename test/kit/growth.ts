@@ -1,0 +1,31 @@
+/**
+ * Claims about cost that hold on any machine, however busy: not how long something takes, but how much more processor time it takes
+ * for more of it. What is worse than claimed takes so much more that the limits need not be tight.
+ */
+import assert from 'node:assert/strict';
+
+const TRIES = 3;
+/** Below it the clock of the processor is too coarse to compare with. */
+const LEAST_MS = 2;
+
+/** Milliseconds of processor time, the least of a few tries. */
+function processorMs(work: () => unknown): number {
+  const tries = Array.from({ length: TRIES }, () => {
+    const before = process.cpuUsage();
+    work();
+    const { user, system } = process.cpuUsage(before);
+    return (user + system) / 1000;
+  });
+  return Math.max(LEAST_MS, Math.min(...tries));
+}
+
+/** Claims that `times` as much takes at most `limit` times as long. */
+export function assertGrowth(
+  work: (size: number) => unknown,
+  { small, times, limit, what = '' }: { small: number; times: number; limit: number; what?: string },
+): void {
+  work(small); // compiles it
+  const few = processorMs(() => work(small));
+  const many = processorMs(() => work(small * times));
+  assert.ok(many < limit * few, `${what} ${few.toFixed(1)} ms, and ${many.toFixed(1)} ms for ${times} times as much`);
+}
