@@ -60,7 +60,7 @@ type Verdict = 'killed' | 'killed by the time limit' | 'survived';
 /** Resolves to what became of the mutant; without one, to whether the tests are green. */
 function runTests(tests: readonly string[], mutant: Mutant | null, limitMs?: number): Promise<Verdict> {
   const flags = ['--import', path.join(import.meta.dirname, 'mutation-hook.ts')];
-  const env = { ...process.env, LEASEHOLD_TEST_STORE: 'sqlite', LEASEHOLD_MUTANT: JSON.stringify(mutant) };
+  const env = { ...process.env, LEASEHOLD_TEST_STORE: 'sqlite', LEASEHOLD_TEST_MUTANT: JSON.stringify(mutant) };
   return new Promise((resolve, reject) => {
     const child = spawn(process.execPath, [...HARDENING, ...flags, '--test-reporter=tap', GROUP, ...tests], {
       cwd: ROOT,

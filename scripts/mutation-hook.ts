@@ -3,7 +3,7 @@ import { registerHooks } from 'node:module';
 import { pathToFileURL } from 'node:url';
 import type { Mutant } from './mutants.ts';
 
-const mutant: Mutant | null = JSON.parse(process.env['LEASEHOLD_MUTANT'] ?? 'null');
+const mutant: Mutant | null = JSON.parse(process.env['LEASEHOLD_TEST_MUTANT'] ?? 'null');
 
 if (mutant !== null) {
   const url = pathToFileURL(mutant.file).href;

@@ -167,7 +167,7 @@ test('an operation keeps its keys, its caller and its size, and asks for its kep
   const [plain, keyed] = [storing(admin()), storing(admin(ONE))];
   assert.deepEqual(
     { ...keyed, decide: null },
-    { ...plain, keys: { ...plain.reads, idempotency: ONE.id }, decide: null },
+    { ...plain, reads: { ...plain.reads, idempotency: ONE.id }, decide: null },
   );
   assert.equal(storing(agent(ONE)).session, HASH);
 });

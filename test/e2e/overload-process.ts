@@ -6,7 +6,7 @@ import type { Scope } from '../kit/directory.ts';
 import type { FloodJob, FloodResult } from './overload-load.ts';
 
 export function startFlood(scope: Scope, job: FloodJob): { end(): Promise<FloodResult> } {
-  const file = join(import.meta.dirname, 'flood.ts');
+  const file = join(import.meta.dirname, 'overload-load.ts');
   const child = spawn(process.execPath, [file, JSON.stringify(job)], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });

@@ -1,6 +1,6 @@
 /**
  * A program: a service whose process runs out of file descriptors while agents are registered and deregistered.
- * `node descriptors.ts`. Prints the statuses of both requests during that time, and the names of key files then and later; the
+ * `node file-descriptors.ts`. Prints the statuses of both requests during that time, and the names of key files then and later; the
  * service's log goes to standard error.
  */
 import { closeSync, openSync, readdirSync } from 'node:fs';

@@ -14,7 +14,7 @@ const MARKER = 'vault.created';
 /** A first start and its stop; resolves to copies of the data directory, each as a kill at one of the steps leaves it. */
 async function copyEveryStep(t: TestContext, dataDir: string): Promise<string[]> {
   const into = temporaryFolder(t);
-  const preload = ['--import', join(import.meta.dirname, 'everystep.ts')];
+  const preload = ['--import', join(import.meta.dirname, 'every-step.ts')];
   const service = await startProcess(t, dataDir, [], {
     environment: { STEPS_OF: dataDir, STEPS_INTO: into },
     nodeFlags: preload,

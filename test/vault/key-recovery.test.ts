@@ -30,7 +30,7 @@ async function openFailing(t: TestContext, recoveryIntervalMs?: number) {
       return async (...args: unknown[]) => {
         if (failing?.methods.includes(String(name)) === true) {
           // What a system call that fails half-way leaves behind.
-          if (name === 'prepare') await method.apply(target, args);
+          if (name === 'stage') await method.apply(target, args);
           throw Object.assign(new Error('made up'), { code: failing.code });
         }
         return method.apply(target, args);
@@ -50,7 +50,7 @@ async function openFailing(t: TestContext, recoveryIntervalMs?: number) {
 
 test('a key that cannot be written is 503, registers nothing and leaves nothing', async (t) => {
   const { vault, names, fail } = await openFailing(t);
-  fail(['prepare']);
+  fail(['stage']);
   assert.equal(await outcomeOf(register(vault)), 'UNAVAILABLE');
   assert.deepEqual([names(), await readLog(vault.real)], [[['.pending'], 0], []]);
   fail(null);
@@ -60,7 +60,7 @@ test('a key that cannot be written is 503, registers nothing and leaves nothing'
 
 test('what could not be removed after that is removed later', async (t) => {
   const { vault, names, fail } = await openFailing(t, 5);
-  fail(['prepare', 'discard', 'remove']);
+  fail(['stage', 'abort', 'remove']);
   assert.equal(await outcomeOf(register(vault)), 'UNAVAILABLE');
   assert.deepEqual(names(), [['.pending'], 1]);
   fail(null);
@@ -69,7 +69,7 @@ test('what could not be removed after that is removed later', async (t) => {
 
 test('a key that cannot be published is 503, and a repeat with the same Idempotency-Key finishes the registration', async (t) => {
   const { vault, names, fail } = await openFailing(t);
-  fail(['publish']);
+  fail(['commit']);
   assert.equal(await outcomeOf(register(vault, keyed(vault))), 'UNAVAILABLE');
   assert.equal(await outcomeOf(register(vault, keyed(vault))), 'UNAVAILABLE');
   assert.deepEqual(names(), [['.pending'], 1]);
@@ -80,7 +80,7 @@ test('a key that cannot be published is 503, and a repeat with the same Idempote
 
 test('without a repeat the key is published later', async (t) => {
   const { vault, names, fail } = await openFailing(t, 5);
-  fail(['publish'], 'ENOSPC');
+  fail(['commit'], 'ENOSPC');
   assert.equal(await outcomeOf(register(vault)), 'UNAVAILABLE');
   fail(null);
   await until(() => names()[1] === 0, 'the key is published');
@@ -111,7 +111,7 @@ test('a key that is removed later leaves the key of an agent that was registered
 });
 
 test('an I/O error stops the process and is not tried again', async (t) => {
-  for (const method of ['prepare', 'publish', 'remove']) {
+  for (const method of ['stage', 'commit', 'remove']) {
     const { vault, fail } = await openFailing(t, 1);
     if (method === 'remove') await register(vault);
     fail([method], 'EIO');

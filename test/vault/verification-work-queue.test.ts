@@ -45,11 +45,11 @@ test('what was checked is told in steps, and never more than there is', () => {
 async function restIn(share: WorkQueue, stepMs: number, meanwhile: () => void = () => undefined): Promise<number> {
   const url = JSON.stringify(new URL('../../src/vault/verification/work-queue.ts', import.meta.url).href);
   const code = `const { workerData, parentPort } = require('node:worker_threads');
-    import(${url}).then(({ RangeShare }) => {
-      const share = new RangeShare(1, workerData);
+    import(${url}).then(({ WorkQueue }) => {
+      const share = new WorkQueue(1, workerData);
       parentPort.postMessage('begins');
       const startedAt = performance.now();
-      share.rest(${stepMs});
+      share.throttle(${stepMs});
       parentPort.postMessage(performance.now() - startedAt);
     });`;
   const worker = new Worker(code, { eval: true, workerData: share.numbers });

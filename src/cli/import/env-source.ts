@@ -1,3 +1,4 @@
+/** A .env file: each assignment is a draft under its name. */
 import { parseEnvFile } from '../../run/env-file.ts';
 import { isReference } from '../../run/references.ts';
 import { type ImportSource, Reader, typeByName } from './item.ts';

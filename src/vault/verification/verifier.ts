@@ -81,7 +81,7 @@ export class Verifier {
       // With none before 1, none missing up to the last and each number used once, the count is the last number.
       if (await store.hasEntryBeforeFirst()) return toVerification(BEFORE_FIRST);
       const followed = await this.#follow(lastSeq, signal);
-      if ('reason' in followed) return toVerification(followed);
+      if ('entry' in followed) return toVerification(followed);
       const beyondHead = head !== null && head.seq < followed.seq ? await this.#timestampAt(head.seq + 1) : null;
       const broken = verifyHead(keys, followed, head, beyondHead);
       if (broken !== null) return toVerification(broken);

@@ -34,7 +34,7 @@ async function checkRanges({ log, auditKey, lastSeq, shared }: RangesTask): Prom
     let end: ChainPoint | null = null;
     for (let range = share.take(); range !== null; range = share.take()) {
       const found = await checkRange(reader, keys, range, share);
-      if ('reason' in found) {
+      if ('entry' in found) {
         broken = earlierBreak(broken, found);
         share.stopTaking();
       } else {
