@@ -42,6 +42,6 @@ export function readContainerfile(): Containerfile {
 }
 
 /** A command of the image, for a copy of its tree elsewhere and the Node of this process. */
-export function outsideOfImage([, ...command]: readonly string[], tree: string): string[] {
-  return [process.execPath, ...command.map((word) => word.replace(TREE, tree))];
+export function outsideOfImage(command: readonly string[], tree: string): string[] {
+  return command.map((word) => (word === 'node' ? process.execPath : word.replace(TREE, tree)));
 }
