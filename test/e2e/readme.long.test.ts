@@ -59,8 +59,8 @@ function toTour(steps: readonly Step[]): string {
   });
   const head =
     '# Transcript of the tour\n\n' +
-    "The README's commands and their output. `UPDATE_TOUR=1 npm test -- test/e2e/readme.long.test.ts` writes this page, and the\n" +
-    'same test compares it with the README. Tokens are cut short.\n';
+    "The README's commands and their output. `UPDATE_TOUR=1 npm test -- test/e2e/readme.long.test.ts` writes this\n" +
+    'page, and the same test compares it with the README. Tokens are cut short.\n';
   return [head, ...parts].join('\n');
 }
 
