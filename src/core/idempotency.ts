@@ -1,7 +1,7 @@
 /**
  * What makes a retry safe: a POST that its caller gave an Idempotency-Key, and the reply to it, which is kept for a day.
  * The key and the request, which may hold a secret value, are known here by their MACs alone, and are never kept.
- * SOURCE: docs/choices.md, "Retries"; drawn in docs/formats.md.
+ * SOURCE: docs/decisions.md, "Idempotency"; drawn in docs/formats.md.
  */
 import type { Brand } from './brand.ts';
 import { type ApiError, invalidRequest } from './errors.ts';

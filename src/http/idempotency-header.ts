@@ -1,4 +1,4 @@
-/** The header Idempotency-Key: read, and put together with all that the request asks for. SOURCE: docs/choices.md, "Retries". */
+/** Reads the header Idempotency-Key and fingerprints the request. SOURCE: docs/decisions.md, "Idempotency". */
 import type { IncomingMessage } from 'node:http';
 import { Type } from 'typebox';
 import { ApiError } from '../core/errors.ts';

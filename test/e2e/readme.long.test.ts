@@ -58,9 +58,9 @@ function toTour(steps: readonly Step[]): string {
     return `${title}\`\`\`sh\n${commands}\n\`\`\`${printed}\n`;
   });
   const head =
-    '# The tour, as it ran\n\n' +
-    "The README's commands and what they printed, written by `UPDATE_TOUR=1 npm test -- test/e2e/readme.long.test.ts` and held against\n" +
-    'the README by the same test. Tokens are cut short.\n';
+    '# Transcript of the tour\n\n' +
+    "The README's commands and their output. `UPDATE_TOUR=1 npm test -- test/e2e/readme.long.test.ts` writes this\n" +
+    'page, and the same test compares it with the README. Tokens are cut short.\n';
   return [head, ...parts].join('\n');
 }
 

@@ -74,7 +74,7 @@ for (const row of ROUTES) {
       [],
     );
     assert.match(section, new RegExp(`^- ${WHO[row.who]}[.;]`, 'm'));
-    assert.match(section, new RegExp(`Answer[,:] ${row.status}\\b`));
+    assert.match(section, new RegExp(`Response[,:] ${row.status}\\b`));
     if (row.who !== 'public') assert.equal(words.has(row.event), true, row.event);
     if (row.who === 'admin') assert.equal(words.has('ACCESS_DENIED'), true);
     const required: readonly string[] = row.body?.['required'] ?? [];

@@ -1,5 +1,5 @@
 // Each route that honours an Idempotency-Key: asked again, asked 20 times at once, and asked for something else.
-// SOURCE: docs/choices.md, "Retries".
+// SOURCE: docs/decisions.md, "Idempotency".
 
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';

@@ -1,4 +1,4 @@
-// How long a repeat is answered as before: 24 hours, over restarts. SOURCE: docs/choices.md, "Retries".
+// How long a repeat is answered as before: 24 hours, over restarts. SOURCE: docs/decisions.md, "Idempotency".
 
 import assert from 'node:assert/strict';
 import { join } from 'node:path';

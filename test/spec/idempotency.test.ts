@@ -1,4 +1,5 @@
-// A POST with an Idempotency-Key can be sent again safely. SOURCE: docs/choices.md, "Retries"; security, "Ambiguous commits".
+// A POST with an Idempotency-Key can be sent again safely.
+// SOURCE: docs/decisions.md, "Idempotency"; security, "Ambiguous commits".
 
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
