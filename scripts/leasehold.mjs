@@ -18,11 +18,11 @@ const OTHERS_MAY_WRITE = 0o022;
 async function prepareCheckout() {
   // The package contains neither of these modules.
   const { COMPILE_CACHE, findRuntime, install, isInstalled } = await import('./install.mjs');
-  const { endAs, follow } = await import('./child-process.mjs');
+  const { exitLike, follow } = await import('./child-process.mjs');
   if (!isInstalled()) {
     const signal = await install();
     if (signal !== null) {
-      endAs({ code: null, signal });
+      exitLike({ code: null, signal });
       return null;
     }
   }
@@ -33,7 +33,7 @@ async function prepareCheckout() {
   const { spawn } = await import('node:child_process');
   // This file enables the cache in the child too. WHY not NODE_COMPILE_CACHE: the programs of `run` would inherit it.
   const words = ['--', fileURLToPath(import.meta.url), ...process.argv.slice(2)];
-  endAs(await follow(spawn(findRuntime(), words, { stdio: 'inherit' })));
+  exitLike(await follow(spawn(findRuntime(), words, { stdio: 'inherit' })));
   return null;
 }
 

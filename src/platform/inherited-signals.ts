@@ -1,13 +1,21 @@
-/** Signals that were ignored when the program was started, as by `nohup` and `trap ''`: it and its children ignore them too. */
+/**
+ * Signals that were ignored when the program was started, as by `nohup` and `trap ''`: it and its children ignore
+ * them too.
+ */
 import { constants } from 'node:os';
 
-/** Set by `scripts/leasehold`: SigIgn of proc_pid_status(5). WHY not read here: Node resets every signal when it starts. */
+/**
+ * Set by `scripts/leasehold`: SigIgn of proc_pid_status(5). WHY not read here: Node resets every signal when it
+ * starts.
+ */
 const VARIABLE = 'LEASEHOLD_SIGIGN';
 const MASK = /^[0-9a-f]{1,16}$/;
 /** Greater numbers are real-time signals, which have no names. */
 const LAST_STANDARD = 31;
 const NEVER_IGNORED: ReadonlySet<string> = new Set(['SIGKILL', 'SIGSTOP']);
-/** WHY no others: only these would end the process, and a listener for SIGTSTP would keep a terminal from stopping it. */
+/**
+ * WHY no others: only these would end the process, and a listener for SIGTSTP would keep a terminal from stopping it.
+ */
 const OURS = ['SIGHUP', 'SIGINT', 'SIGQUIT', 'SIGTERM', 'SIGUSR1', 'SIGUSR2', 'SIGALRM'] as const;
 
 /** Each signal once, by one of its names. Empty where the mask is unknown. */
