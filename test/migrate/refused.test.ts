@@ -144,7 +144,10 @@ test('a target with other content is rejected with one line and not changed', as
     /the target holds rows of another vault, or of one that was altered/,
   );
   await querySql(url, "DELETE FROM leasehold.audit_entries; INSERT INTO leasehold.spent_challenges VALUES ('x', 1)");
-  await assertRefused(['--from', vaultDir, '--to', url], /is not empty: spent_challenges has rows\. Give an empty one/);
+  await assertRefused(
+    ['--from', vaultDir, '--to', url],
+    /is not empty: spent_challenges has rows\. Give an empty database/,
+  );
 
   const theirs = join(temporaryFolder(t), 'theirs');
   mkdirSync(theirs);
