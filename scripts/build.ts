@@ -1,5 +1,5 @@
-// `npm run build` makes dist/, which the package holds instead of src/: Node strips no types below node_modules. It is made in a
-// folder of its own and takes the place of the old one when it is whole. `--out DIR` puts it elsewhere.
+// `npm run build` creates dist/, which the package contains instead of src/: Node strips no types below node_modules. It builds
+// in a temporary directory, which replaces the old one when it is complete. `--out DIR` names another target.
 
 import { execFileSync } from 'node:child_process';
 import { cpSync, renameSync, rmSync, statSync } from 'node:fs';
@@ -17,7 +17,7 @@ function build(out: string): void {
       cwd: ROOT,
       stdio: ['ignore', 2, 2],
     });
-    // What is no program is read at run time from beside it: the migrations.
+    // Migrations are read at run time from the directory of their program.
     cpSync(SRC, folder, {
       recursive: true,
       filter: (file) => statSync(file).isDirectory() || !file.endsWith('.ts'),

@@ -48,7 +48,7 @@ function runTool(tool: Tool): Promise<boolean> {
   });
 }
 
-/** Takes the next piece of work whenever one of those at work has ended. Resolves to what each came to, unless it is stopped. */
+/** Runs the jobs, a limited number at a time, until it is stopped. Resolves to their results. */
 async function runAll<T>(work: readonly (() => Promise<T>)[]): Promise<T[]> {
   const results: T[] = [];
   const waiting = work.values();
@@ -81,7 +81,7 @@ function describeFolders(results: readonly JobResult[]): string[] {
   });
 }
 
-/** The line of a store: whether something ran and all of it is green. */
+/** The line of a store: ok if tests ran and all of them passed. */
 function describePass({ store, files }: Pass, results: readonly JobResult[]): { isGreen: boolean; line: string } {
   const own = results.filter((result) => result.store === store);
   const tests = own.reduce((total, result) => total + result.tests, 0);
@@ -90,7 +90,7 @@ function describePass({ store, files }: Pass, results: readonly JobResult[]): { 
   return { isGreen, line: tests === 0 ? `✖ no test ran\n${line}` : line };
 }
 
-/** The tools too where they are asked for. Prints what ran where, and what it took. */
+/** Runs the tests, and the tools if requested. Prints what ran on which store, and how long it took. */
 async function runEverything(
   passes: readonly Pass[],
   tools: readonly Tool[],
@@ -119,7 +119,7 @@ async function runEverything(
   }
 }
 
-/** Each file in a separate process, so that those that import a file that changed run again. Until it is stopped. */
+/** Runs each file in a separate process, and again when a file that it imports changes, until it is stopped. */
 async function watch(files: readonly string[]): Promise<boolean> {
   const stream = run({ files: [...files], cwd: ROOT, execArgv: [...HARDENING], watch: true, signal: stop.signal });
   for await (const text of stream.compose(spec)) process.stdout.write(String(text));

@@ -1,13 +1,13 @@
-// Lets a process stand in for its child: signals go down, the way of ending comes up.
-// Plain JavaScript for Node 18 and later, nothing but node: builtins: it runs before anything is installed.
+// Makes a process act like its child: it forwards signals and exits with the child's exit code or signal.
+// Plain JavaScript for Node 18 and later with node: builtins only: it runs before anything is installed.
 
 import { constants } from 'node:os';
 
 const FORWARDED = ['SIGINT', 'SIGTERM', 'SIGHUP'];
 
 /**
- * Hands signals on to the child until it has ended. A terminal's Ctrl-C reaches the child twice, directly and from here.
- * Answers its exit code or signal, and the last signal that was handed on; rejects when it could not be started.
+ * Forwards signals to the child until it exits. Ctrl-C in a terminal reaches the child twice: directly and from here.
+ * Resolves to its exit code or signal, and the last forwarded signal; rejects if it could not be started.
  */
 export async function follow(child) {
   let received = null;
@@ -26,10 +26,10 @@ export async function follow(child) {
   }
 }
 
-/** Ends this process as the child ended, by the same signal where it was one. */
-export function endAs({ code, signal }) {
+/** Ends this process with the child's exit code or signal. */
+export function exitLike({ code, signal }) {
   if (signal === null) process.exit(code);
   process.kill(process.pid, signal);
-  // A few signals do not end a Node process (SIGPIPE, SIGUSR1): then as a shell reports it.
+  // A few signals do not end a Node process (SIGPIPE, SIGUSR1): exit with the code of a shell.
   setTimeout(() => process.exit(128 + constants.signals[signal]), 500);
 }

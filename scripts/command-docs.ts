@@ -1,4 +1,4 @@
-/** Writes docs/commands from the table of commands: `node scripts/launch.mjs scripts/command-docs.ts`. A test holds that it was run. */
+/** Writes docs/commands from the command table: `node scripts/launch.mjs scripts/command-docs.ts`. A test checks the result. */
 import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import type { Command, Flag } from '../src/cli/command.ts';
@@ -11,7 +11,7 @@ function nameOf(command: Command): string {
   return `${command.name.replaceAll(' ', '-')}.md`;
 }
 
-/** What a table of Markdown would take for its own. */
+/** Escapes the characters that have a meaning in a Markdown table. */
 const inTable = (text: string): string => text.replaceAll('|', '\\|');
 
 function row(flag: Flag): string {
@@ -48,7 +48,7 @@ export function commandPage(command: Command): string {
   ].join('\n');
 }
 
-/** The list of all, as Markdown. */
+/** The list of all commands, as Markdown. */
 export function indexPage(groups: readonly Group[]): string {
   return [
     '# Commands',
@@ -67,7 +67,7 @@ export function indexPage(groups: readonly Group[]): string {
   ].join('\n');
 }
 
-/** Every page by its file's name. */
+/** The pages by file name. */
 export function allPages(groups: readonly Group[]): Map<string, string> {
   const pages = groups.flatMap(({ commands }) =>
     commands.map((command) => [nameOf(command), commandPage(command)] as const),

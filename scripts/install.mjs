@@ -1,6 +1,6 @@
-// Makes node_modules what package-lock.json says, once, however many launches ask for it at the same time.
-// Plain JavaScript for Node 18 and later, nothing but node: builtins: it runs before anything is installed.
-// It never writes to standard output, which is the program's, and never installs without holding the lock.
+// Installs the packages of package-lock.json, once even for concurrent launches: only a holder of the lock installs.
+// Plain JavaScript for Node 18 and later with node: builtins only: it runs before anything is installed.
+// It never writes to standard output, which belongs to the program.
 
 import { spawn, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -12,24 +12,24 @@ import { follow } from './child-process.mjs';
 import { isNewEnough, OLDEST_NODE } from './flags.mjs';
 
 export const ROOT = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '..');
-// Of the package for this platform that scripts/runtime/package.json names, and the lock file pins by its hash.
+// From this platform's package in scripts/runtime/package.json, which the lock file pins by its hash.
 const RUNTIME = path.join(ROOT, 'node_modules', '.bin', 'node');
 const STAMP = path.join(ROOT, 'node_modules', '.leasehold-install');
 const LOCK = path.join(ROOT, '.leasehold-install.lock');
-// WHY: what TypeScript was stripped and compiled to is kept, so that the stripper is not loaded: 30 MiB less at rest.
+// WHY: with a cache of the compiled code Node does not load the type stripper, which saves 30 MiB at rest.
 export const COMPILE_CACHE = path.join(ROOT, 'node_modules', '.cache', 'leasehold');
 const LOCK_WAIT_MS = 5 * 60_000;
 const NOTICE_INTERVAL_MS = 5000;
 
-// WHY: a caller's npmrc or NODE_ENV may leave out what this project cannot do without. The runtime is an optional part of a
-// development dependency, the tools have optional parts too, and the Node in use here is not the one they get. No package needs an
-// install script, so none is run.
+// WHY: a caller's npmrc or NODE_ENV may exclude required packages. The runtime is an optional dependency of a development
+// dependency, some tools have optional dependencies, and they run on another Node than npm. No package needs an install
+// script, so none runs.
 const INSTALL_ARGUMENTS = [
   ...['ci', '--include=dev', '--include=optional', '--include=peer', '--ignore-scripts'],
   ...['--engine-strict=false', '--bin-links=true', '--no-audit', '--no-fund', '--loglevel=warn'],
 ];
 
-/** The Node to run the project with: the one it brings along, else this one if it is new enough, else undefined. */
+/** The project's installed Node, else this one if it is new enough, else undefined. */
 export function findRuntime() {
   if (existsSync(RUNTIME)) return RUNTIME;
   return isNewEnough() ? process.execPath : undefined;
@@ -39,7 +39,7 @@ export function isInstalled() {
   return existsSync(STAMP) && readFileSync(STAMP, 'utf8') === fingerprint() && findRuntime() !== undefined;
 }
 
-/** Changes with everything that decides what belongs into node_modules on this machine, and with nothing else. */
+/** Changes exactly when the expected content of node_modules on this machine changes. */
 function fingerprint() {
   const read = (name) => readFileSync(path.join(ROOT, name), 'utf8');
   const { dependencies, devDependencies, optionalDependencies, overrides } = JSON.parse(read('package.json'));
@@ -49,8 +49,8 @@ function fingerprint() {
 }
 
 /**
- * Installs, unless another process has done so meanwhile. Answers the signal that ended it early, or null.
- * @throws Error with a message for the person at the terminal.
+ * Installs, unless another process has done so meanwhile. Resolves to the signal that ended it early, or null.
+ * @throws Error with a message for the user
  */
 export async function install() {
   await takeLock();
@@ -62,7 +62,7 @@ export async function install() {
 }
 
 async function runNpm() {
-  rmSync(STAMP, { force: true }); // ORDER: stamp away, install, stamp: whatever happens between, it is never a false one
+  rmSync(STAMP, { force: true }); // ORDER: delete the stamp, install, write the stamp: an interruption never leaves a false one
   const cli = process.env.npm_execpath ?? '';
   const [command, ...first] = /^npm(-cli)?\.c?js$/.test(path.basename(cli)) ? [process.execPath, cli] : ['npm'];
   const npm = spawn(command, [...first, ...INSTALL_ARGUMENTS], { cwd: ROOT, stdio: ['ignore', 'pipe', 'pipe'] });
@@ -77,18 +77,18 @@ async function runNpm() {
   const { code, signal, received } = await ending.finally(stopNotices);
   if (received !== null) return received;
   if (code !== 0) throw new Error(`${Buffer.concat(output)}"npm ci" failed (${signal ?? `exit code ${code}`}).`);
-  // A runtime that cannot run here (made for another C library) is as good as none.
+  // A runtime for another C library cannot run here.
   if (spawnSync(RUNTIME, ['--version']).status !== 0) rmSync(RUNTIME, { force: true });
   if (findRuntime() === undefined) {
     throw new Error(
-      `no Node was installed that runs here: there is none for this platform. Start with Node ${OLDEST_NODE} or later (this is ${process.version}).`,
+      `the project has no Node for this platform. Start with Node ${OLDEST_NODE} or later (this is ${process.version}).`,
     );
   }
   writeFileSync(STAMP, fingerprint());
   return null;
 }
 
-/** Says now and then that the installation goes on. Answers what ends that. */
+/** Reports periodically that the installation continues. Returns a function that stops this. */
 export function startNotices(write, intervalMs) {
   const startedAt = Date.now();
   const tell = () => write(`Still installing, for ${Math.round((Date.now() - startedAt) / 1000)} s …\n`);
@@ -96,7 +96,7 @@ export function startNotices(write, intervalMs) {
   return () => clearInterval(timer);
 }
 
-/** The lock is a symbolic link whose text names the processes holding it: made and filled in one step, unlike a folder. */
+/** The lock is a symbolic link to the ids of its holders: unlike a directory it is created and filled in one step. */
 async function takeLock() {
   const deadline = Date.now() + LOCK_WAIT_MS;
   for (let isTold = false; ; ) {
@@ -106,19 +106,20 @@ async function takeLock() {
       if (error.code !== 'EEXIST') throw new Error(`nothing can be installed into ${ROOT}: ${error.message}`);
     }
     const holders = readLock(LOCK);
-    if (holders === undefined) continue; // let go just now
+    if (holders === undefined) continue; // released meanwhile
     if (!holders.split('-').map(Number).some(isAlive)) {
       breakLock(holders);
       continue;
     }
-    if (Date.now() > deadline) throw new Error(`another installation does not end; if none is running, remove ${LOCK}`);
-    if (!isTold) process.stderr.write('Waiting for the installation that is under way …\n');
+    if (Date.now() > deadline)
+      throw new Error(`another installation has not finished. If none is running, delete ${LOCK}`);
+    if (!isTold) process.stderr.write('Waiting for another installation …\n');
     isTold = true;
     await sleep(100);
   }
 }
 
-/** Adds npm to the holders: if this process alone is killed, npm goes on writing. */
+/** Adds npm to the holders: it continues to write if only this process is killed. */
 function shareLock(npmPid) {
   const shared = `${LOCK}.${process.pid}`;
   rmSync(shared, { force: true });
@@ -126,7 +127,7 @@ function shareLock(npmPid) {
   renameSync(shared, LOCK);
 }
 
-/** Takes a lock of the dead away. Of several that try it at once, only one's rename succeeds. */
+/** Deletes the lock of processes that no longer exist. If several processes try, only one rename succeeds. */
 function breakLock(holders) {
   const caught = `${LOCK}.${process.pid}`;
   try {
@@ -135,7 +136,7 @@ function breakLock(holders) {
     return;
   }
   if (readLock(caught) === holders) rmSync(caught);
-  else renameSync(caught, LOCK); // somebody alive had just taken it: give it back
+  else renameSync(caught, LOCK); // a running process had just taken it: restore it
 }
 
 function readLock(link) {
@@ -143,12 +144,12 @@ function readLock(link) {
     return readlinkSync(link);
   } catch (error) {
     if (error.code === 'ENOENT') return undefined;
-    throw new Error(`${link} cannot be read (${error.code}); if no installation is running, remove it.`);
+    throw new Error(`${link} cannot be read (${error.code}); if no installation is running, delete it.`);
   }
 }
 
 function isAlive(pid) {
-  if (pid === process.pid) return false; // left by an earlier process of this number, as in a restarted container
+  if (pid === process.pid) return false; // left by an earlier process with this id, as in a restarted container
   try {
     return process.kill(pid, 0);
   } catch (error) {

@@ -1,10 +1,10 @@
-// `node scripts/launch.mjs ENTRY.ts [argument …]` installs what is missing, then runs the entry on the Node that the project
-// brings along. It starts on whatever Node came with the caller's npm (18 or later): plain JavaScript, nothing but node: builtins.
-// The program gets this process's arguments, streams, folder, environment (INIT_CWD too) and signals as they are.
+// `node scripts/launch.mjs ENTRY.ts [argument …]` installs missing packages, then runs the entry on the project's Node. It runs
+// on the Node of the caller's npm (18 or later): plain JavaScript with node: builtins only. The program gets the arguments,
+// streams, working directory, environment (with INIT_CWD) and signals of this process.
 
 import { spawn, spawnSync } from 'node:child_process';
 import path from 'node:path';
-import { endAs, follow } from './child-process.mjs';
+import { exitLike, follow } from './child-process.mjs';
 import { HARDENING, TUNING, withoutCoreDumps } from './flags.mjs';
 import { COMPILE_CACHE, findRuntime, install, isInstalled, ROOT } from './install.mjs';
 
@@ -15,7 +15,7 @@ async function launch(entry, ...programArguments) {
   if (!isInstalled()) {
     const signal = await install();
     if (signal !== null) return { code: null, signal };
-    // The cache is written when a program ends: this one loads the whole service and ends at once.
+    // Fills the compile cache, which Node writes at exit: `--help` loads the whole service and exits.
     spawnSync(findRuntime(), [...HARDENING, path.resolve(ROOT, SERVICE), '--help'], { env: environment() });
   }
   const nodeArguments = [...HARDENING, ...TUNING, path.resolve(ROOT, entry), ...programArguments];
@@ -27,7 +27,7 @@ function environment() {
   return { NODE_COMPILE_CACHE: COMPILE_CACHE, ...process.env };
 }
 
-launch(...process.argv.slice(2)).then(endAs, (error) => {
+launch(...process.argv.slice(2)).then(exitLike, (error) => {
   process.stderr.write(`leasehold: ${error.message}\n`);
   process.exitCode = 1;
 });

@@ -1,11 +1,6 @@
-#!/bin/sh
-//bin/true 2>/dev/null; LEASEHOLD_SIGIGN=$(sed -n 's/^SigIgn:[^0-9a-f]*//p' /proc/self/status 2>/dev/null); export LEASEHOLD_SIGIGN; exec node -- "$0" "$@"
-// WHY a shell first, to which the line above is code: Node forgets which signals were ignored when it was started; and without -- it
-// reads the file of our --env-file itself, and does what NODE_OPTIONS in it says, in the process that holds the token of the vault.
-// `env -S` is not to be had everywhere.
-
-// The command `leasehold`. In a checkout it installs what is missing and runs src/, without a build; installed it runs dist/, in
-// this very process. Plain JavaScript for Node 18 and later: it has to start where Node is too old, to say so.
+// The program of the command `leasehold`, which the file `leasehold` starts. In a checkout it installs missing packages and
+// runs src/ without a build; in the package it runs dist/. Both run in this process. Plain JavaScript for Node 18 and later,
+// so that it can report a Node that is too old.
 
 import { existsSync, mkdirSync, statSync } from 'node:fs';
 import module from 'node:module';
@@ -19,15 +14,15 @@ const SOURCE = path.join(ROOT, 'src', 'bin', 'leasehold.ts');
 const BUILT = path.join(ROOT, 'dist', 'bin', 'leasehold.js');
 const OTHERS_MAY_WRITE = 0o022;
 
-/** Answers what to run in this process; null where it ran in another one. @throws Error with a line for the terminal */
+/** Resolves to the file to run in this process; null after it ran in another one. @throws Error with a line for the terminal */
 async function prepareCheckout() {
-  // Neither of the two is in the package.
+  // The package contains neither of these modules.
   const { COMPILE_CACHE, findRuntime, install, isInstalled } = await import('./install.mjs');
-  const { endAs, follow } = await import('./child-process.mjs');
+  const { exitLike, follow } = await import('./child-process.mjs');
   if (!isInstalled()) {
     const signal = await install();
     if (signal !== null) {
-      endAs({ code: null, signal });
+      exitLike({ code: null, signal });
       return null;
     }
   }
@@ -36,9 +31,9 @@ async function prepareCheckout() {
     return SOURCE;
   }
   const { spawn } = await import('node:child_process');
-  // This file again, which enables the cache there. WHY no variable: what `run` starts would inherit it.
+  // This file enables the cache in the child too. WHY not NODE_COMPILE_CACHE: the programs of `run` would inherit it.
   const words = ['--', fileURLToPath(import.meta.url), ...process.argv.slice(2)];
-  endAs(await follow(spawn(findRuntime(), words, { stdio: 'inherit' })));
+  exitLike(await follow(spawn(findRuntime(), words, { stdio: 'inherit' })));
   return null;
 }
 
@@ -50,8 +45,8 @@ function prepareInstalled() {
 }
 
 /**
- * The caller's own folder for what was compiled; null where there is none that nobody else can write into.
- * WHY not Node's choice: that is a folder with a known name in /tmp. What lies in a cache is run.
+ * The user's cache directory for compiled code; null unless only the user can write to it.
+ * WHY not Node's default: its directory in /tmp has a predictable name, and Node executes the code in its cache.
  */
 function findPrivateCache() {
   try {
@@ -59,12 +54,12 @@ function findPrivateCache() {
     const home = homedir();
     const parent = path.isAbsolute(XDG_CACHE_HOME) ? XDG_CACHE_HOME : path.join(home, '.cache');
     if (!existsSync(home)) return null;
-    const folder = path.join(parent, 'leasehold');
-    mkdirSync(folder, { recursive: true, mode: 0o700 });
-    const { uid, mode } = statSync(folder);
-    return uid === process.getuid() && (mode & OTHERS_MAY_WRITE) === 0 ? folder : null;
+    const directory = path.join(parent, 'leasehold');
+    mkdirSync(directory, { recursive: true, mode: 0o700 });
+    const { uid, mode } = statSync(directory);
+    return uid === process.getuid() && (mode & OTHERS_MAY_WRITE) === 0 ? directory : null;
   } catch {
-    return null; // a home that can't be written: it is only slower
+    return null; // A home directory that is not writable only makes the start slower.
   }
 }
 

@@ -38,7 +38,7 @@ const SWAPPED: Readonly<Record<string, string>> = {
   '-=': '+=',
 };
 const SWAPPED_METHODS: Readonly<Record<string, string>> = { some: 'every', every: 'some', min: 'max', max: 'min' };
-/** Types are not run. */
+/** Types do not run. */
 const IS_TYPE = /^TS(?!AsExpression|SatisfiesExpression|NonNullExpression)|^Import|^ExportAll/;
 
 const isNode = (value: unknown): value is Node =>

@@ -1,6 +1,6 @@
 /**
- * `npm run mutation [-- --sample N --seed N --of TEXT]` puts small faults into the code that decides, one at a time, and runs the
- * tests of its layer: a mutant that no test notices survives. Says how many were killed in each file, and which survived.
+ * `npm run mutation [-- --sample N --seed N --of TEXT]` applies small faults to the code that decides, one at a time, and runs
+ * the tests of its layer: a mutant that no test detects survives. Reports how many were killed per file, and which survived.
  */
 import { spawn } from 'node:child_process';
 import { globSync, readFileSync } from 'node:fs';
@@ -13,14 +13,14 @@ import { processorSeconds } from './processor.ts';
 
 const ROOT = path.resolve(import.meta.dirname, '..');
 const GROUP = path.join(import.meta.dirname, 'test-group.ts');
-/** Of the time that the tests take without a fault: what takes longer does not end. */
+/** Time-out as a multiple of the time that the tests take without a fault. */
 const HANGS_AFTER_TIMES = 10;
-/** Mutants that are drawn for each layer unless it is said. */
+/** Default number of mutants per layer. */
 const SAMPLE = 60;
 
 interface Layer {
   readonly sources: readonly string[];
-  /** Those that fail first come first. */
+  /** In the order in which they run: those most likely to fail come first. */
   readonly tests: readonly string[];
 }
 
@@ -57,7 +57,7 @@ function draw<T>(all: readonly T[], count: number, seed: number): T[] {
 
 type Verdict = 'killed' | 'killed by the time limit' | 'survived';
 
-/** Resolves to what became of the mutant; without one, to whether the tests are green. */
+/** Resolves to the outcome of the mutant; without a mutant 'survived' means that the tests pass. */
 function runTests(tests: readonly string[], mutant: Mutant | null, limitMs?: number): Promise<Verdict> {
   const flags = ['--import', path.join(import.meta.dirname, 'mutation-hook.ts')];
   const env = { ...process.env, LEASEHOLD_TEST_STORE: 'sqlite', LEASEHOLD_TEST_MUTANT: JSON.stringify(mutant) };

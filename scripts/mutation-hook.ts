@@ -1,4 +1,4 @@
-/** Loaded before the tests of a mutant: puts the mutant in the place of its source file, whatever thread loads it. */
+/** Loaded before the tests of a mutant: replaces its source file with the mutant in every thread. */
 import { registerHooks } from 'node:module';
 import { pathToFileURL } from 'node:url';
 import type { Mutant } from './mutants.ts';

@@ -1,4 +1,4 @@
-/** Runs jobs of test files, each in a separate process, and reports what became of them: a line a file, and every failure. */
+/** Runs jobs of test files, each in a separate process, and reports a line per file and every failure. */
 import path from 'node:path';
 import { run } from 'node:test';
 import { spec } from 'node:test/reporters';
@@ -48,7 +48,7 @@ interface TestEvent {
 
 export async function runJob({ store, files }: Job, options: RunOptions): Promise<JobResult> {
   const { namePattern, isVerbose } = options;
-  // Names are looked for among the tests of a file, so the files are run as they are.
+  // A name pattern applies to the tests of a file, so each file runs directly.
   const isGrouped = namePattern === undefined;
   delete process.env['NODE_TEST_CONTEXT']; // set when a test runs this code: node:test would then run nothing
   const stream = run({

@@ -1,16 +1,16 @@
-/** `npm run audit-key -- --data-dir DIR`: prints the key with which the audit log can be verified, and nothing else opened. */
+/** `npm run audit-key -- --data-dir DIR`: prints the key that verifies the audit log and decrypts nothing. */
 
 import { StartupError, UsageError } from '../platform/errors.ts';
 import { readAuditKey } from '../server/audit-key.ts';
+import { CALLED_AS } from '../server/command-lines.ts';
 import { readConfiguration } from '../server/configuration.ts';
-import { CALLED_AS } from '../server/errors.ts';
 
-const HELP = `Prints the audit key of a vault, for an auditor: it verifies the audit log and opens no value.
+const HELP = `Prints the audit key of a vault. With it an auditor verifies the audit log; it decrypts no value.
 
 Usage: ${CALLED_AS.auditKey} [--data-dir DIR] [--root-key-file FILE] > audit.key
 `;
 
-// Whoever reads may have seen enough.
+// The reader may close the pipe early.
 process.stdout.on('error', () => undefined);
 try {
   const configuration = readConfiguration(process.argv.slice(2), process.env);

@@ -4,7 +4,7 @@ import { main } from '../cli/main.ts';
 import { type ChallengeService, processTerminal } from '../cli/terminal.ts';
 import { stopSignals } from '../platform/inherited-signals.ts';
 
-/** The first signal ends a command in order; the second one ends the process. */
+/** The first signal cancels the command, which cleans up; the second one ends the process. */
 function abortOnSignals(ignored: readonly NodeJS.Signals[]): AbortSignal {
   const interruption = new AbortController();
   for (const signal of stopSignals(ignored)) {
@@ -13,7 +13,7 @@ function abortOnSignals(ignored: readonly NodeJS.Signals[]): AbortSignal {
   return interruption.signal;
 }
 
-/** WHY imported late: a command that calls another service needs no SQLite. */
+/** WHY a dynamic import: commands that call a remote service need no SQLite. */
 const challengeService: ChallengeService = async (dataDir, address) => {
   const server = await import('../server/announcement.ts');
   return server.challengeService(dataDir, address);

@@ -1,20 +1,20 @@
-/** `npm run schema -- --database URL`: makes or brings up to date the schema of a shared database, with the role that owns it. */
+/** `npm run schema -- --database URL`: creates or migrates the schema of a shared database as the role that owns it. */
 import { StartupError, UsageError } from '../platform/errors.ts';
-import { CALLED_AS } from '../server/errors.ts';
+import { CALLED_AS } from '../server/command-lines.ts';
 import { readSchemaRequest, runSchemaRequest } from '../server/schema.ts';
 
-const HELP = `Makes the schema of a shared database, or brings it up to date, with the role that owns it.
+const HELP = `Creates the schema of a shared database, or migrates it to this version, as the role that owns it.
 
 Usage: ${CALLED_AS.schema} --database URL [--grant ROLE] [--print]
 
   --database URL        postgres://… of the role that owns the schema (also LEASEHOLD_DATABASE_URL)
-  --database-file FILE  a file that holds that URL, so that nobody sees its password
-  --grant ROLE          lets this role do what a node needs, and nothing else
-  --print               only prints the statements: those that are left to do, or all of them without a database
-  --help                show this
+  --database-file FILE  a file with that URL, which keeps its password off the command line
+  --grant ROLE          grants this role the privileges that a node needs, and no others
+  --print               only prints the statements: the missing ones, or all of them without a database
+  --help                show this help
 `;
 
-// Whoever reads may have seen enough.
+// The reader may close the pipe early.
 process.stdout.on('error', () => undefined);
 try {
   const request = readSchemaRequest(process.argv.slice(2), process.env);

@@ -1,16 +1,16 @@
-/** The program: reads its arguments, starts the service, says what to do next, and stops when it is told to. */
+/** The service as a process: reads its arguments, starts the service, prints the next steps, and stops on a signal. */
 
 import { StartupError, UsageError } from '../platform/errors.ts';
 import { ignore, readIgnored, stopSignals } from '../platform/inherited-signals.ts';
 import { type Service, startService } from '../server/composition.ts';
 import { type Configuration, help, readConfiguration } from '../server/configuration.ts';
 import { createLog } from '../server/log.ts';
-import { greeting } from '../server/startup-banner.ts';
+import { startupBanner } from '../server/startup-banner.ts';
 import { StoreError } from '../store/store.ts';
 
 const EXIT_FAILED = 1;
 const EXIT_USAGE = 2;
-const ANSWERS_LEAVE_MS = 50;
+const RESPONSE_FLUSH_MS = 50;
 
 function fail(line: string, code: number): never {
   process.stderr.write(`leasehold: ${line}\n`);
@@ -32,10 +32,10 @@ function configure(): Configuration {
 function stopOnSignals(service: Service): void {
   let isStopping = false;
   const stop = async (): Promise<void> => {
-    // A terminal's Ctrl-C reaches the launcher and us: the second signal says nothing new.
+    // Ctrl-C reaches this process twice: from the terminal and from the launcher.
     if (isStopping) return;
     isStopping = true;
-    process.stdout.write('\nStopping: finishing what is in flight.\n');
+    process.stdout.write('\nStopping: finishing requests in flight.\n');
     await service.stop();
     process.exit(0);
   };
@@ -44,12 +44,12 @@ function stopOnSignals(service: Service): void {
   }
 }
 
-/** What SQLite says of a damaged schema has several lines. */
+/** SQLite reports a damaged schema in several lines. */
 function oneLine(text: string): string {
   return text.replaceAll(/\s*\n\s*/g, ' ');
 }
 
-/** A file or an address that the operating system refused. */
+/** An error of the operating system about a file or an address. */
 function isSystemError(error: unknown): error is Error {
   return error instanceof Error && 'syscall' in error;
 }
@@ -57,27 +57,27 @@ function isSystemError(error: unknown): error is Error {
 process.umask(0o077);
 const ignored = readIgnored(process.env);
 ignore(ignored);
-// A terminal that was closed is no reason not to stop in order.
+// Output to a closed terminal fails; the service still stops in order.
 for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined);
 const configuration = configure();
 const log = createLog(configuration.logLevel);
 process.on('uncaughtException', (error) => {
-  log.error('a mistake that nothing caught; stopping', error);
+  log.error('uncaught exception; stopping', error);
   process.exit(EXIT_FAILED);
 });
 try {
-  // Whoever waits is still told that nothing happened.
-  const stopBroken = (line: string): void => void setTimeout(() => fail(line, EXIT_FAILED), ANSWERS_LEAVE_MS);
+  // WHY the delay: clients in flight still receive their error response.
+  const stopBroken = (line: string): void => void setTimeout(() => fail(line, EXIT_FAILED), RESPONSE_FLUSH_MS);
   const service = await startService(configuration, log, stopBroken);
   stopOnSignals(service);
-  process.stdout.write(greeting(service, configuration, process.stdout.isTTY === true));
+  process.stdout.write(startupBanner(service, configuration, process.stdout.isTTY === true));
 } catch (error) {
   if (error instanceof StartupError || error instanceof StoreError || isSystemError(error))
     fail(oneLine(error.message), EXIT_FAILED);
   if (configuration.logLevel === 'debug') log.error('the start failed', error);
-  // Its message may hold what the database holds.
+  // WHY not the message: it may contain data of the database.
   fail(
-    `The start failed (${error instanceof Error ? error.name : 'unknown error'}): the database may have been altered outside. --log-level debug shows where; else restore a backup.`,
+    `The start failed (${error instanceof Error ? error.name : 'unknown error'}): the database may have been altered outside. Restore a backup; --log-level debug shows where it failed.`,
     EXIT_FAILED,
   );
 }

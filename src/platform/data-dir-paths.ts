@@ -1,7 +1,7 @@
 /** The files of a data directory, for the service that owns it and for commands on the same machine. */
 import { join } from 'node:path';
 
-/** What a vault's directory has. SOURCE: decisions, "The product". */
+/** SOURCE: decisions, "The product". */
 const NAMES = {
   databaseFile: 'leasehold.db',
   markerFile: 'vault.created',
@@ -13,10 +13,10 @@ const NAMES = {
   lockFile: 'lock',
   anchorFile: 'log.anchor',
 } as const;
-export const OURS: readonly string[] = Object.values(NAMES);
+export const KNOWN_FILES: readonly string[] = Object.values(NAMES);
 
-/** Where each of them lies. */
-export function layOut(dir: string): Readonly<Record<keyof typeof NAMES, string>> {
+/** The path of each file. */
+export function dataDirPaths(dir: string): Readonly<Record<keyof typeof NAMES, string>> {
   return {
     databaseFile: join(dir, NAMES.databaseFile),
     markerFile: join(dir, NAMES.markerFile),

@@ -1,8 +1,11 @@
-/** Errors for whoever starts a program: found before anything was done, told in one clear line. Messages never hold a value. */
+/**
+ * Errors that end a program before it does anything, each reported in one line. Messages never contain a secret
+ * value.
+ */
 
-/** The program was called or configured wrongly. The message names the flag, file, line, variable or field, and the rule. */
+/** A wrong call or configuration. The message names the flag, file, line, variable or field, and the rule. */
 export class UsageError extends Error {
-  /** How to fix it, as a sentence. */
+  /** How to fix the error, as a sentence. */
   readonly hint: string | null;
 
   constructor(message: string, hint: string | null = null) {
@@ -12,5 +15,5 @@ export class UsageError extends Error {
   }
 }
 
-/** The service cannot start on what it found. */
+/** The service cannot start with the data or system that it found. */
 export class StartupError extends Error {}

@@ -1,16 +1,24 @@
-/** Signals that were ignored when we were started, as `nohup` and `trap ''` do it: they stay so, for us and for what we run. */
+/**
+ * Signals that were ignored when the program was started, as by `nohup` and `trap ''`: it and its children ignore
+ * them too.
+ */
 import { constants } from 'node:os';
 
-/** From `scripts/leasehold.mjs`: SigIgn of proc_pid_status(5). WHY not read here: Node has set everything to its default by now. */
+/**
+ * Set by `scripts/leasehold`: SigIgn of proc_pid_status(5). WHY not read here: Node resets every signal when it
+ * starts.
+ */
 const VARIABLE = 'LEASEHOLD_SIGIGN';
 const MASK = /^[0-9a-f]{1,16}$/;
-/** Behind them are those for real time, which have no names. */
+/** Greater numbers are real-time signals, which have no names. */
 const LAST_STANDARD = 31;
 const NEVER_IGNORED: ReadonlySet<string> = new Set(['SIGKILL', 'SIGSTOP']);
-/** WHY no others: these would end us; and whoever listens to a stop meets it in the middle of each call. */
+/**
+ * WHY no others: only these would end the process, and a listener for SIGTSTP would keep a terminal from stopping it.
+ */
 const OURS = ['SIGHUP', 'SIGINT', 'SIGQUIT', 'SIGTERM', 'SIGUSR1', 'SIGUSR2', 'SIGALRM'] as const;
 
-/** Each once, by one of its names. None where nobody could say. */
+/** Each signal once, by one of its names. Empty where the mask is unknown. */
 export function readIgnored(environment: Readonly<Record<string, string | undefined>>): readonly NodeJS.Signals[] {
   const mask = environment[VARIABLE] ?? '';
   if (!MASK.test(mask)) return [];
@@ -23,12 +31,12 @@ export function readIgnored(environment: Readonly<Record<string, string | undefi
   return [...found.values()];
 }
 
-/** By which people and systems tell us to stop, but for those that were ignored. */
+/** The signals that ask the program to stop, without the ignored ones. */
 export function stopSignals(ignored: readonly NodeJS.Signals[]): readonly NodeJS.Signals[] {
   return (['SIGTERM', 'SIGINT', 'SIGHUP'] as const).filter((signal) => !ignored.includes(signal));
 }
 
-/** As far as Node lets us: from now on they do nothing here. */
+/** Ignores the signals from now on, as far as Node allows it. */
 export function ignore(signals: readonly NodeJS.Signals[]): void {
   for (const signal of OURS) if (signals.includes(signal)) process.on(signal, () => undefined);
 }

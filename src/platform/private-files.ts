@@ -1,4 +1,4 @@
-/** Files of the data directory: private, whole, and on disk when a write returns. */
+/** Private files and directories: mode and owner are checked, writes are atomic, and on disk when they return. */
 
 import {
   chmodSync,
@@ -23,7 +23,10 @@ export function lstatOrNull(path: string) {
   return lstatSync(path, { throwIfNoEntry: false }) ?? null;
 }
 
-/** Makes the directory if it is missing, and private if it was not. @throws StartupError for a link or what is no directory */
+/**
+ * Creates a missing directory; restricts an existing one to its owner. @throws StartupError for a link or another
+ * kind of file
+ */
 export function ensurePrivateDir(path: string): void {
   const found = lstatOrNull(path);
   if (found === null) {
@@ -35,7 +38,7 @@ export function ensurePrivateDir(path: string): void {
   if ((found.mode & 0o777) !== PRIVATE_DIR) chmodSync(path, PRIVATE_DIR);
 }
 
-/** Step by step: where the system makes none, Node's own recursion does not end. */
+/** WHY not `recursive`: Node's recursion does not end where the system refuses to create a directory. */
 function makeDir(path: string): void {
   const parent = dirname(path);
   if (lstatOrNull(parent) === null) makeDir(parent);
@@ -43,7 +46,7 @@ function makeDir(path: string): void {
   syncDir(parent);
 }
 
-/** Whether the file is there; makes it private if it was not. @throws StartupError for a link or what is no file */
+/** Whether the file exists; restricts it to its owner. @throws StartupError for a link or another kind of file */
 export function checkPrivateFile(path: string): boolean {
   const found = lstatOrNull(path);
   if (found === null) return false;
@@ -60,25 +63,25 @@ function assertOurs(path: string, owner: number): void {
 
 const UNFINISHED = /^\.[0-9a-f-]{36}\.new$/;
 
-/** Removes what a crash left of `writePrivateFile`. */
+/** Deletes the temporary files that `writePrivateFile` leaves after a crash. */
 export function removeUnfinished(dir: string): void {
   for (const name of readdirSync(dir)) if (UNFINISHED.test(name)) rmSync(join(dir, name));
 }
 
-/** Writes a file that is there whole or not at all: beside it first, synced, then renamed. */
+/** Writes a file atomically: to a temporary file in the same directory, synced, then renamed. */
 export function writePrivateFile(path: string, text: string): void {
-  const beside = join(dirname(path), `.${crypto.randomUUID()}.new`);
+  const temporary = join(dirname(path), `.${crypto.randomUUID()}.new`);
   try {
-    writeNewFile(beside, text);
-    renameSync(beside, path);
+    writeNewFile(temporary, text);
+    renameSync(temporary, path);
   } catch (error) {
-    rmSync(beside, { force: true });
+    rmSync(temporary, { force: true });
     throw error;
   }
   syncDir(dirname(path));
 }
 
-/** Writes a file that must not be there yet, synced. */
+/** Creates and syncs a file that must not exist yet. */
 export function writeNewFile(path: string, text: string): void {
   const descriptor = openSync(path, 'wx', PRIVATE_FILE);
   try {
@@ -89,7 +92,7 @@ export function writeNewFile(path: string, text: string): void {
   }
 }
 
-/** Makes what was created, renamed or removed in the directory last. */
+/** Makes created, renamed and deleted entries of the directory durable. */
 export function syncDir(path: string): void {
   const descriptor = openSync(path, 'r');
   try {
@@ -99,7 +102,7 @@ export function syncDir(path: string): void {
   }
 }
 
-/** Whether others than the owner may read the file. */
-export function isReadableByOthers(path: string): boolean {
-  return (statSync(path).mode & 0o077) !== 0;
+/** Follows links. */
+export function warnIfReadableByOthers(path: string, warn: (line: string) => void): void {
+  if ((statSync(path).mode & 0o077) !== 0) warn(`Other users may read ${path}. Run chmod 600 on it.`);
 }

@@ -1,20 +1,20 @@
-/** The administrator's token: a fresh one at each start, or the one that an operator gives. */
+/** The administrator's token: a new one at each start, or one that the operator supplies. */
 
 import { readFileSync, rmSync, statSync } from 'node:fs';
 import { Secret } from '../core/secret.ts';
 import { newToken } from '../crypto/tokens.ts';
 import { StartupError } from '../platform/errors.ts';
-import { checkPrivateFile, isReadableByOthers, writePrivateFile } from '../platform/private-files.ts';
+import { checkPrivateFile, warnIfReadableByOthers, writePrivateFile } from '../platform/private-files.ts';
 
 const GIVEN_TOKEN = /^[A-Za-z0-9\-._~+/]{32,512}=*$/;
 
 export interface AdminToken {
   readonly token: Secret;
-  /** Where it is written; null for a given one, which is not written or printed. */
+  /** The file to write; null for a supplied token, which is never written or printed. */
   readonly writtenTo: string | null;
 }
 
-/** Nothing is written before `place` is called. @throws StartupError */
+/** Writes nothing; `placeAdminToken` does. @throws StartupError */
 export function chooseAdminToken(
   givenFile: string | null,
   tokenFile: string,
@@ -30,18 +30,18 @@ export function chooseAdminToken(
   if (!GIVEN_TOKEN.test(text)) {
     throw new StartupError(`${givenFile} must hold one token of 32 to 512 characters of A-Z a-z 0-9 - . _ ~ + /.`);
   }
-  if (isReadableByOthers(givenFile)) warn(`Others than its owner may read ${givenFile}: chmod 600 it.`);
+  warnIfReadableByOthers(givenFile, warn);
   return { token: new Secret(text), writtenTo: null };
 }
 
-/** Writes a fresh token; with a given one, removes what an earlier start wrote and is no longer true. */
+/** Writes a new token; with a supplied one, deletes the file that an earlier start wrote. */
 export function placeAdminToken({ token, writtenTo }: AdminToken, tokenFile: string, givenFile: string | null): void {
   checkPrivateFile(tokenFile);
   if (writtenTo !== null) writePrivateFile(writtenTo, `${token.reveal()}\n`);
   else if (givenFile === null || !isSameFile(givenFile, tokenFile)) rmSync(tokenFile, { force: true });
 }
 
-/** Whether an operator gave us our own file. */
+/** Whether the operator supplied the token file of the data directory. */
 function isSameFile(one: string, other: string): boolean {
   const [a, b] = [one, other].map((path) => statSync(path, { throwIfNoEntry: false }));
   return a !== undefined && b !== undefined && a.dev === b.dev && a.ino === b.ino;

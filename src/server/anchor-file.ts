@@ -1,7 +1,8 @@
 /**
- * The anchor: the newest durable entry of the log, in a file next to the database, so that a start notices a log that has lost
- * entries. Two slots of one page each are overwritten in turn, so that a write that was torn leaves the other one whole. A MAC under a
- * key of the vault shows which slots are whole, and keeps a writer of the file from inventing one. SOURCE: docs/formats.md.
+ * The anchor: the newest durable log entry, in a file next to the database, so that a start detects lost entries. Two
+ * slots of one page each are overwritten alternately, so that a torn write leaves the other one intact. A MAC under a
+ * key of the vault shows which slots are intact, and prevents a writer of the file from forging one. SOURCE:
+ * docs/formats.md.
  */
 import { close, closeSync, constants, fdatasync, openSync, readFileSync, statSync, write } from 'node:fs';
 import { promisify } from 'node:util';
@@ -13,17 +14,20 @@ import type { LastEntry } from '../store/store.ts';
 
 export type AnchoredEntry = Pick<LastEntry, 'seq' | 'hmac'>;
 
-/** What an existing file holds. */
+/** The content of an existing file. */
 export interface Anchor {
-  /** Null where no slot is whole. */
+  /** Null if neither slot is intact. */
   readonly entry: AnchoredEntry | null;
-  /** Whether a slot was written and is not whole. */
+  /** Whether a written slot is not intact. */
   readonly hasDamagedSlot: boolean;
 }
 
 const SLOT_BYTES = 4096;
 const SLOTS = [0, 1] as const;
-/** WHY not with each entry: a sync costs as much as that of the write-ahead log. What is written survives the process without it. */
+/**
+ * WHY not with each entry: it costs as much as a sync of the write-ahead log. Without it a write still survives the
+ * process.
+ */
 const SYNC_INTERVAL_MS = 1000;
 
 const writeAt = promisify(write);
@@ -40,11 +44,11 @@ export class AnchorFile {
   readonly #rowKey: VaultKeys['row'];
   #opened: OpenedAnchor | null = null;
   #kept: AnchoredEntry | null = null;
-  /** The slot that is written next. INVARIANT: the other one is on disk. */
+  /** The slot to write next. INVARIANT: the other one is on disk. */
   #slot = 0;
   #isSynced = true;
   #syncedAt = 0;
-  /** The last write, which the next one waits for. Never rejects. */
+  /** The previous write, for which the next one waits. Never rejects. */
   #last: Promise<void> = Promise.resolve();
 
   constructor(path: string, rowKey: VaultKeys['row']) {
@@ -52,7 +56,7 @@ export class AnchorFile {
     this.#rowKey = rowKey;
   }
 
-  /** Null where the file is missing. @throws StartupError where it is not a private file of ours */
+  /** Null if the file is missing. @throws StartupError for a link or a file of another user */
   read(): Anchor | null {
     if (!checkPrivateFile(this.path)) return null;
     if (statSync(this.path).size !== SLOTS.length * SLOT_BYTES) return { entry: null, hasDamagedSlot: true };
@@ -66,8 +70,8 @@ export class AnchorFile {
   }
 
   /**
-   * Keeps the entry; one write at a time. It survives the end of the process when this resolves, and the loss of power a second later
-   * at the latest. @throws what the system says; StoreFailure where the file was removed
+   * Writes the entry; one write at a time. It survives the end of the process when this resolves, and a power failure
+   * at most a second later. @throws an error of the system; StoreError if the file was deleted
    */
   keep(entry: AnchoredEntry): Promise<void> {
     return this.#next(async () => {
@@ -78,7 +82,7 @@ export class AnchorFile {
     });
   }
 
-  /** Makes what was kept survive the loss of power. */
+  /** Makes the last entry survive a power failure. */
   sync(): Promise<void> {
     return this.#next(() => this.#sync());
   }
@@ -96,9 +100,7 @@ export class AnchorFile {
     return done;
   }
 
-  /**
-   * The first entry of a process takes the place of the whole file: whatever was in it was checked, or is accepted by the operator.
-   */
+  /** The first entry of a process replaces the file: the former content was checked, or accepted by the operator. */
   #replace(entry: AnchoredEntry): void {
     writePrivateFile(this.path, this.#toSlot(entry) + this.#toSlot(null));
     const descriptor = openSync(this.path, constants.O_RDWR | constants.O_NOFOLLOW);

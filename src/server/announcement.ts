@@ -1,11 +1,12 @@
 /**
- * What a running service leaves in its data directory for commands on the same machine: where it listens, the administrator's token,
- * and the key by which it proves that it is this directory's service. All three are removed at an orderly stop.
+ * The files that a running service publishes in its data directory for commands on the same machine: its address, the
+ * administrator's token, and the key with which it proves that it serves this directory. An orderly stop deletes all
+ * three.
  */
 import { readFileSync, rmSync } from 'node:fs';
 import { timingSafeEqualText } from '../crypto/keys.ts';
 import { isProofText, newProofText, serviceProof } from '../crypto/proof.ts';
-import { layOut } from '../platform/data-dir-paths.ts';
+import { dataDirPaths } from '../platform/data-dir-paths.ts';
 import { checkPrivateFile, writePrivateFile } from '../platform/private-files.ts';
 import { DatabaseLock } from '../store/sqlite/lock.ts';
 import { type AdminToken, placeAdminToken } from './admin-token.ts';
@@ -21,7 +22,7 @@ export class ServiceFiles {
 
   /** @throws StartupError, or what the system throws */
   publish(address: string, token: AdminToken, givenTokenFile: string | null): void {
-    const { addressFile, proofFile, tokenFile } = layOut(this.#dataDir);
+    const { addressFile, proofFile, tokenFile } = dataDirPaths(this.#dataDir);
     this.#proof = { key: newProofText(), address };
     this.#token = token;
     placeAdminToken(token, tokenFile, givenTokenFile);
@@ -30,30 +31,30 @@ export class ServiceFiles {
     writePrivateFile(addressFile, `${address}\n`);
   }
 
-  /** A token that an operator gave stays where it is. */
+  /** Leaves a supplied token file in place. */
   remove(): void {
-    const { addressFile, proofFile, tokenFile } = layOut(this.#dataDir);
+    const { addressFile, proofFile, tokenFile } = dataDirPaths(this.#dataDir);
     this.#proof = null;
     const written = this.#token?.writtenTo === tokenFile ? [tokenFile] : [];
     for (const file of [addressFile, proofFile, ...written]) rmSync(file, { force: true });
   }
 
-  /** Null while the files are not published, and for what is not a nonce. */
+  /** Null while the files are not published, and for a malformed nonce. */
   prove(nonce: string): string | null {
     if (this.#proof === null || !isProofText(nonce)) return null;
     return serviceProof(this.#proof.key, nonce, this.#proof.address);
   }
 }
 
-/** A question that only the directory's running service can answer; null where none runs on it. */
+/** A challenge that only the directory's running service can answer. */
 export interface ServiceChallenge {
   readonly nonce: string;
   isAnsweredBy(proof: string | null): boolean;
 }
 
-/** `address` is the one that the directory names. */
+/** `address` is the content of the address file. Null unless a service runs on the directory. */
 export function challengeService(dataDir: string, address: string): ServiceChallenge | null {
-  const { lockFile, proofFile } = layOut(dataDir);
+  const { lockFile, proofFile } = dataDirPaths(dataDir);
   if (!isLocked(lockFile)) return null;
   const key = readProofKey(proofFile);
   if (key === null) return null;
@@ -62,7 +63,7 @@ export function challengeService(dataDir: string, address: string): ServiceChall
   return { nonce, isAnsweredBy: (proof) => proof !== null && timingSafeEqualText(proof, expected) };
 }
 
-/** A lock that cannot be read counts as free: then nothing is sent. */
+/** A lock that cannot be read counts as free, so that the command sends nothing. */
 function isLocked(file: string): boolean {
   try {
     const held = DatabaseLock.takeShared(file);

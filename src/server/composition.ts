@@ -1,4 +1,4 @@
-/** The service: the composition root. Starts, runs and stops; nothing else knows all the parts. */
+/** The composition root: builds the service from its parts, starts and stops it. */
 
 import { readFileSync } from 'node:fs';
 import { createSecureContext } from 'node:tls';
@@ -28,18 +28,18 @@ import { startAnchoring } from './rollback-anchor.ts';
 import { startSweeping } from './sweep-timer.ts';
 
 export interface Service {
-  /** As a client would write it, such as `http://127.0.0.1:7700`. */
+  /** In the form that clients take, such as `http://127.0.0.1:7700`. */
   readonly address: string;
   readonly adminToken: AdminToken;
-  /** What an operator should know, a line each. */
+  /** For the operator, one line each. */
   readonly warnings: readonly string[];
-  /** Finishes what is in flight within 10 s, records the stop, and closes. */
+  /** Finishes requests in flight within 10 s, records the stop, and closes. */
   stop(): Promise<void>;
 }
 
-/** What the service waits for, and how long. Tests shorten it. */
+/** Tests shorten these. */
 export interface ServiceTimeouts extends CallerTimeouts {
-  /** For what is in flight when the service stops. */
+  /** For requests in flight when the service stops. */
   readonly stopMs: number;
 }
 
@@ -48,9 +48,9 @@ export const SERVICE_TIMEOUTS: ServiceTimeouts = { ...CALLER_TIMEOUTS, stopMs: 1
 const SAME_LINE_MS = 1000;
 
 /**
- * Starts the service. `onBroken` is called when the storage failed so that the process must end; `syncFile` is a disk of a
- * test's own.
- * @throws StartupError, UsageError, StoreFailure
+ * Starts the service. `onBroken` is called when the process must end because the storage failed; tests replace
+ * `syncFile`.
+ * @throws StartupError, UsageError, StoreError
  */
 export async function startService(
   configuration: Configuration,
@@ -62,14 +62,14 @@ export async function startService(
   const warnings: string[] = [];
   const warn = (line: string): void => void warnings.push(line);
   const stopBroken = (failure: StoreError): void =>
-    onBroken(`The storage failed (${failure.message}); stopping, so that nothing is lost silently.`);
+    onBroken(`The storage failed (${failure.message}); stopping, so that no write is lost silently.`);
   const opened = await openVault(configuration, warn, syncFile);
-  const { keys, store, memory, clock, keyDirs, tokenFile } = opened;
+  const { keys, store, memory, clock, keyStore, tokenFile } = opened;
   const files = new ServiceFiles(configuration.dataDir);
   try {
     warnings.push(...memory.warnings);
     const adminToken = chooseAdminToken(configuration.adminTokenFile, tokenFile, warn);
-    let failedTurn: unknown = null;
+    let batchError: unknown = null;
     const logOften = rateLimited(log);
     const denials = new DenialBudget(configuration.denialsPerMinute);
     const ledger = new Ledger({
@@ -83,18 +83,18 @@ export async function startService(
         for (const { id, name } of agents) void agentKeys.remove(id, name);
       },
       onStorageFailure: stopBroken,
-      // A failure of the store is worded by us and SQLite, and holds nothing that was sent.
+      // The message of a StoreError contains no data of a request.
       onFailedBatch: (error) => {
-        failedTurn = error;
-        // The start itself fails then, with one line.
+        batchError = error;
+        // The start fails with this error, in one line.
         if (phase === 'starting') return;
-        logOften(`a turn could not be committed${error instanceof StoreError ? `: ${error.message}` : ''}`, error);
+        logOften(`a batch could not be committed${error instanceof StoreError ? `: ${error.message}` : ''}`, error);
       },
     });
     const agentKeys = new KeyRecovery({
-      keyFiles: keyDirs,
+      keyFiles: keyStore,
       ledger,
-      onFailure: (error) => logOften('a key file could not be written, moved or removed; it is tried again', error),
+      onFailure: (error) => logOften('a key file could not be written, moved or removed; the service retries', error),
       onBroken: stopBroken,
     });
     const vault: Vault = {
@@ -128,8 +128,8 @@ export async function startService(
     } catch (error) {
       files.remove();
       await server.close();
-      // In the store's own words: what a caller is told in its place says nothing to an operator.
-      throw failedTurn instanceof StoreError ? failedTurn : error;
+      // WHY: the error that callers get tells an operator nothing.
+      throw batchError instanceof StoreError ? batchError : error;
     }
     const watching = startAnchoring(ledger, opened.anchor, store.isMultiWriter, logOften);
     const sweeping = startSweeping(store, clock, log, stopBroken);
@@ -144,7 +144,7 @@ export async function startService(
         agentKeys.stop();
         await sweeping.stop();
         const cut = setTimeout(() => server.server.closeAllConnections(), timeouts.stopMs);
-        // A kept-alive connection falls idle only after its last answer.
+        // A keep-alive connection becomes idle only after its last response.
         const closeIdle = setInterval(() => server.server.closeIdleConnections(), 50);
         await server.close();
         clearInterval(closeIdle);
@@ -168,7 +168,7 @@ export async function startService(
   }
 }
 
-/** Logs an error that comes with every turn once a second. */
+/** Logs a repeated line at most once a second. */
 function rateLimited(log: ServiceLog): ServiceLog['error'] {
   let last = { line: '', at: 0 };
   return (line, error) => {
@@ -179,7 +179,7 @@ function rateLimited(log: ServiceLog): ServiceLog['error'] {
   };
 }
 
-/** Files that remain prove nothing: a command checks the lock, and asks for the proof. */
+/** WHY an error is only logged: commands check the lock and demand the proof before they trust the files. */
 function removeFiles(files: ServiceFiles, log: ServiceLog): void {
   try {
     files.remove();
@@ -188,7 +188,7 @@ function removeFiles(files: ServiceFiles, log: ServiceLog): void {
   }
 }
 
-/** A turn that failed is followed by one that has read the store anew. */
+/** Retries once: after a failed batch the ledger reloads its state from the store. */
 async function recordStop(ledger: Ledger): Promise<void> {
   const record = () => ledger.submit(serviceEvent('service.stop', null));
   await record().catch(record);

@@ -1,63 +1,71 @@
-/** The service's configuration: flag over environment over default. One table, from which `--help` is written too. */
+/** The service's configuration: flag over environment over default. `--help` is generated from the same table. */
 
 import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { parseArgs } from 'node:util';
 import { DENIALS_PER_MINUTE } from '../ledger/denial-budget.ts';
 import { UsageError } from '../platform/errors.ts';
 import { type BudgetLimits, DEFAULT_BUDGETS } from '../vault/agent-budgets.ts';
+import { CALLED_AS } from './command-lines.ts';
 import { chooseDatabase, type DatabaseChoice } from './database-option.ts';
-import { CALLED_AS } from './errors.ts';
+import { type Environment, parseFlags, rejectFlagsKeptByNpm } from './flags.ts';
 import { parsePublicName, parseTrustedProxy } from './hosts.ts';
 import { rejectUnknownVariables, variableOf } from './variables.ts';
 
 interface Flag {
   readonly name: string;
-  /** What stands behind the flag in `--help`; null for a switch. */
+  /** The placeholder after the flag in `--help`; null for a switch. */
   readonly value: string | null;
   readonly help: string;
 }
 
 const FLAGS = [
-  { name: 'data-dir', value: 'DIR', help: 'where the vault lies (default ~/.leasehold)' },
+  { name: 'data-dir', value: 'DIR', help: 'the data directory of the vault (default ~/.leasehold)' },
   {
     name: 'listen',
     value: 'ADDRESS',
-    help: 'HOST:PORT, [IPV6]:PORT or unix:PATH (default 127.0.0.1:7700); port 0 takes a free one',
+    help: 'HOST:PORT, [IPV6]:PORT or unix:PATH (default 127.0.0.1:7700); port 0 picks a free port',
   },
   {
     name: 'database',
     value: 'URL',
-    help: 'postgres://… for several nodes; without it the vault lies in DIR (also LEASEHOLD_DATABASE_URL)',
+    help: 'postgres://… for several nodes; without it the vault is in DIR (also LEASEHOLD_DATABASE_URL)',
   },
-  { name: 'database-file', value: 'FILE', help: 'a file that holds that URL, so that nobody sees its password' },
-  { name: 'no-migrate', value: null, help: 'change no schema: refuse to start where it is not up to date' },
+  { name: 'database-file', value: 'FILE', help: 'a file with that URL, which keeps its password off the command line' },
+  { name: 'no-migrate', value: null, help: 'never change the schema; fail if it is not up to date' },
   { name: 'root-key-file', value: 'FILE', help: 'the root key, 32 bytes as base64 (default DIR/root.key)' },
   {
     name: 'admin-token-file',
     value: 'FILE',
-    help: "the administrator's token; without it each start makes and prints one",
+    help: "the administrator's token; without it each start generates and prints one",
   },
   { name: 'admin-retrieve', value: 'allow|deny', help: 'whether the administrator may read values (default allow)' },
-  { name: 'denials-per-minute', value: 'N', help: 'refusals of one agent that are recorded singly (default 1200)' },
-  { name: 'sessions-per-hour', value: 'N', help: 'sessions that one agent may open (default 100000)' },
-  { name: 'leases-per-hour', value: 'N', help: 'leases that one agent may get (default 10000000)' },
-  { name: 'stored-mib-per-hour', value: 'N', help: 'values that one agent may store, in MiB (default 1024)' },
+  { name: 'denials-per-minute', value: 'N', help: 'denials of one agent that get a log entry each (default 1200)' },
+  { name: 'sessions-per-hour', value: 'N', help: 'maximum sessions per agent (default 100000)' },
+  { name: 'leases-per-hour', value: 'N', help: 'maximum leases per agent (default 10000000)' },
+  {
+    name: 'stored-mib-per-hour',
+    value: 'N',
+    help: 'maximum size of the values that one agent stores, in MiB (default 1024)',
+  },
   { name: 'versions-kept', value: 'N', help: 'versions kept of each credential, 1 to 1000 (default 10)' },
   { name: 'tls-cert', value: 'FILE', help: 'certificate chain in PEM, for HTTPS' },
   { name: 'tls-key', value: 'FILE', help: 'its private key in PEM' },
-  { name: 'insecure-http', value: null, help: 'allow plain HTTP on an address that others can reach' },
-  { name: 'public-name', value: 'NAME,…', help: 'names by which a loopback listener may be called beside localhost' },
+  { name: 'insecure-http', value: null, help: 'allow plain HTTP on an address that other machines can reach' },
+  {
+    name: 'public-name',
+    value: 'NAME,…',
+    help: 'Host names that a loopback listener accepts in addition to localhost',
+  },
   {
     name: 'trusted-proxy',
     value: 'ADDRESS,…',
-    help: 'proxies whose X-Forwarded-For is believed: addresses or networks',
+    help: 'proxies whose X-Forwarded-For is trusted: addresses or networks',
   },
-  { name: 'accept-clock', value: null, help: 'start although the clock is behind the log' },
+  { name: 'accept-clock', value: null, help: 'start even if the clock is behind the log' },
   {
     name: 'accept-rollback',
     value: null,
-    help: 'start although the log has lost entries, or its anchor is missing; it is recorded',
+    help: 'start even if the log has lost entries or its anchor is missing; the start records it',
   },
   { name: 'log-level', value: 'LEVEL', help: 'debug, info, warn, error or silent (default info)' },
 ] as const satisfies readonly Flag[];
@@ -80,7 +88,7 @@ export interface Configuration {
   readonly adminTokenFile: string | null;
   readonly adminMayRetrieve: boolean;
   readonly versionsKept: number;
-  /** Of one agent, recorded one by one; what exceeds it is summarised. */
+  /** Of one agent with a log entry each; further denials are summarised. */
   readonly denialsPerMinute: number;
   readonly budgets: BudgetLimits;
   readonly tls: { readonly certFile: string; readonly keyFile: string } | null;
@@ -102,22 +110,20 @@ export function help(): string {
     `Usage: ${CALLED_AS.server} [flags]`,
     '',
     ...rows,
-    `  ${'--help'.padEnd(28)} show this`,
+    `  ${'--help'.padEnd(28)} show this help`,
     '',
-    'Every flag may stand in the environment too: --data-dir as LEASEHOLD_DATA_DIR; switches as 1 or 0.',
-    'A flag goes before the environment, and the environment before the default.',
+    'Every flag has an environment variable: LEASEHOLD_DATA_DIR for --data-dir; switches are 1 or 0.',
+    'A flag overrides the environment, and the environment overrides the default.',
   ].join('\n');
 }
 
-/** Null where `--help` was asked for. @throws UsageError */
+/** Null for `--help`. @throws UsageError */
 export function readConfiguration(args: readonly string[], environment: Environment): Configuration | null {
-  const given = parseFlags(args);
+  const given = parseServiceFlags(args);
   if (given.has('help')) return null;
-  rejectFlagsKeptByNpm(environment);
-  rejectUnknownVariables(
-    environment,
-    FLAGS.map(({ name }) => name),
-  );
+  const names = FLAGS.map(({ name }) => name);
+  rejectFlagsKeptByNpm(names, environment, 'npm start');
+  rejectUnknownVariables(environment, names);
   const base = environment['INIT_CWD'] ?? process.cwd();
   const get = (name: FlagName): string | undefined => given.get(name) ?? fromEnvironment(environment, name);
   const file = (name: FlagName): string | null => (get(name) === undefined ? null : resolve(base, get(name) ?? ''));
@@ -151,9 +157,7 @@ export function readConfiguration(args: readonly string[], environment: Environm
   return configuration;
 }
 
-type Environment = Readonly<Record<string, string | undefined>>;
-
-/** By the general rule, or by the name that others use. */
+/** LEASEHOLD_DATABASE, or the usual name LEASEHOLD_DATABASE_URL. */
 function databaseVariable(environment: Environment): string | undefined {
   const [byRule, usual] = [fromEnvironment(environment, 'database'), environment['LEASEHOLD_DATABASE_URL']];
   if (usual === '')
@@ -171,29 +175,12 @@ function fromEnvironment(environment: Environment, name: FlagName): string | und
   return value;
 }
 
-/** Without `--` npm keeps a flag for itself, and the service would start on its defaults. */
-function rejectFlagsKeptByNpm(environment: Environment): void {
-  const kept = FLAGS.find(({ name }) => environment[`npm_config_${name.replaceAll('-', '_')}`] !== undefined);
-  if (kept === undefined) return;
-  throw new UsageError(
-    `npm kept --${kept.name} for itself: put -- before the flags, as in npm start -- --${kept.name} …`,
-  );
-}
-
-function parseFlags(args: readonly string[]): Map<string, string> {
+function parseServiceFlags(args: readonly string[]): Map<string, string> {
   const options = Object.fromEntries(
     FLAGS.map(({ name, value }) => [name, { type: value === null ? ('boolean' as const) : ('string' as const) }]),
   );
-  try {
-    const { values } = parseArgs({ args: [...args], options: { ...options, help: { type: 'boolean', short: 'h' } } });
-    const empty = Object.entries(values).find(([, value]) => String(value) === '');
-    if (empty !== undefined) throw new UsageError(`--${empty[0]} needs a value.`);
-    return new Map(Object.entries(values).map(([name, value]) => [name, value === true ? '1' : String(value)]));
-  } catch (error) {
-    if (error instanceof UsageError) throw error;
-    const [first = ''] = (error instanceof Error ? error.message : '').split(/\.?\s*\n|\. /);
-    throw new UsageError(`${first}. ${CALLED_AS.server} --help lists the flags.`);
-  }
+  const values = parseFlags(args, { ...options, help: { type: 'boolean', short: 'h' } }, CALLED_AS.server);
+  return new Map(Object.entries(values).map(([name, value]) => [name, value === true ? '1' : String(value)]));
 }
 
 function parseBoolean(name: FlagName, text: string | undefined): boolean {
@@ -238,6 +225,6 @@ export function isLoopback(listen: Listen): boolean {
 function assertPrivate({ listen, tls }: Configuration, insecureHttp: boolean): void {
   if (isLoopback(listen) || tls !== null || insecureHttp) return;
   throw new UsageError(
-    'Plain HTTP on an address that others can reach would show every value: give --tls-cert and --tls-key, listen on 127.0.0.1, or say --insecure-http.',
+    'Plain HTTP on an address that other machines can reach exposes every value. Give --tls-cert and --tls-key, listen on 127.0.0.1, or add --insecure-http.',
   );
 }

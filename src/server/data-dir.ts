@@ -1,55 +1,61 @@
-/** The data directory: which directory is accepted as one, and whether a vault was ever created from it. */
+/** The data directory: which directories are accepted, and whether one has ever served a vault. */
 
 import { readdirSync } from 'node:fs';
-import { layOut, OURS } from '../platform/data-dir-paths.ts';
+import { dataDirPaths, KNOWN_FILES } from '../platform/data-dir-paths.ts';
 import { StartupError } from '../platform/errors.ts';
 import { checkPrivateFile, ensurePrivateDir, writePrivateFile } from '../platform/private-files.ts';
 
-/** What a volume's own directory may hold. */
+/** An empty volume may contain this entry. */
 const EMPTY_VOLUME = 'lost+found';
 
 function namesIn(dir: string): string[] {
   try {
     return readdirSync(dir);
   } catch {
-    // It is not there, or is no directory: others say so.
+    // A missing directory, or another kind of file, which `ensurePrivateDir` handles.
     return [];
   }
 }
 
-/** Makes the directory private, unless it was meant for something else. @throws StartupError, and then nothing was changed */
+/**
+ * Restricts the directory to its owner, unless it contains other files. @throws StartupError, and then changes
+ * nothing
+ */
 export function openDataDir(dir: string): void {
   const names = namesIn(dir).filter((name) => name !== EMPTY_VOLUME);
-  if (names.length > 0 && !names.some((name) => OURS.includes(name))) {
+  if (names.length > 0 && !names.some((name) => KNOWN_FILES.includes(name))) {
     throw new StartupError(
-      `${dir} holds other things and no vault; nothing was changed. Give a new or an empty --data-dir.`,
+      `${dir} contains other files and no vault. Nothing was changed. Give a new or an empty --data-dir.`,
     );
   }
   ensurePrivateDir(dir);
 }
 
 /**
- * Whether the directory has served a vault, so that a missing or empty database is a loss and not a first start. An agent's key is
- * published only after its registration is durable; the token, the log of the database and empty directories prove nothing, because
- * a first start that was interrupted leaves them too.
+ * Whether the directory has served a vault, so that a missing or empty database is a loss and not a first start. An
+ * agent's key proves it, because it is published only after the registration is durable. The token, the write-ahead
+ * log and empty directories prove nothing, because an interrupted first start leaves them too.
  */
 export function hadVault(dir: string): boolean {
-  const { markerFile, agentsDir } = layOut(dir);
+  const { markerFile, agentsDir } = dataDirPaths(dir);
   return checkPrivateFile(markerFile) || namesIn(agentsDir).some((name) => !name.startsWith('.'));
 }
 
 const MARKER_TEXT =
   'A vault was created from this directory. While this file exists, a lost database is never replaced by an empty one.\n';
 
-/** Records that the directory has a vault. ORDER: only once that vault is durable, so that an interrupted first start can be repeated. */
+/**
+ * Records that the directory has a vault. ORDER: after the vault is durable, so that an interrupted first start can
+ * be repeated.
+ */
 export function markVault(dir: string): void {
-  const { markerFile } = layOut(dir);
+  const { markerFile } = dataDirPaths(dir);
   if (!checkPrivateFile(markerFile)) writePrivateFile(markerFile, MARKER_TEXT);
 }
 
-/** @returns the reason not to start where the vault's database was deleted or emptied. */
+/** The error for a vault whose database was deleted or emptied. */
 export function databaseMissing(file: string): StartupError {
   return new StartupError(
-    `${file} is missing or empty, but its directory has served a vault: the database was lost, or it is a PostgreSQL and --database is missing. Restore a backup; or, to begin with an empty vault, give another --data-dir.`,
+    `${file} is missing or empty, but its directory has served a vault: the database was lost, or it is in PostgreSQL and --database is missing. Restore a backup, or give another --data-dir to start an empty vault.`,
   );
 }

@@ -1,16 +1,19 @@
-/** Which database a service uses, from what it was started with. A URL may hold a password, so that it is never repeated. */
+/** The database option of the service and its tools. Never prints a URL, because it may contain a password. */
 
 import { readFileSync } from 'node:fs';
 import { UsageError } from '../platform/errors.ts';
 import { type PostgresAddress, parseAddress } from '../store/postgres/address.ts';
 
+export const PASSWORD_ON_COMMAND_LINE =
+  'Every user of this machine can read the database password on the command line. Use --database-file.';
+
 export interface DatabaseChoice {
   readonly address: PostgresAddress;
   /** Whether a start may bring the schema up to date. */
   readonly mayMigrate: boolean;
-  /** Whether the password stands on the command line, where everybody on the machine may read it. */
+  /** Whether the password is on the command line, which every user of the machine can read. */
   readonly showsPassword: boolean;
-  /** The file that holds the URL, if one does. */
+  /** The file with the URL, if one was given. */
   readonly file: string | null;
 }
 
@@ -20,7 +23,7 @@ interface Given {
   readonly file: string | null;
 }
 
-/** Flag over file over environment; null where none is given. @throws UsageError */
+/** Flag over file over environment; null without any. @throws UsageError */
 export function chooseDatabase({ flag, environment, file }: Given, mayMigrate: boolean): DatabaseChoice | null {
   if (flag !== undefined && file !== null) throw new UsageError('Give --database or --database-file, not both.');
   if (flag !== undefined) {
@@ -40,7 +43,7 @@ function readUrl(file: string): string {
   }
 }
 
-/** Also for a path of the embedded store, which stands elsewhere. @throws UsageError */
+/** @throws UsageError that names the source of the URL, and not the URL */
 function parse(url: string, where: string): PostgresAddress {
   try {
     return parseAddress(url);

@@ -1,6 +1,7 @@
 /**
- * The directories of agents' private keys: `agents/<name>/private_key.pem`, with the agent's immutable id beside it.
- * A key waits in `agents/.pending/<id>` until its agent is in the log. SOURCE: interface 2.5; design, "Key files".
+ * The directories of agents' private keys: `agents/<name>/private_key.pem`, with the agent's immutable id in
+ * `agent_id`. A key waits in `agents/.pending/<id>` until the log has its agent. SOURCE: interface 2.5; design, "Key
+ * files".
  */
 import { lstatSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -35,13 +36,13 @@ export class FsAgentKeyStore implements AgentKeyStore {
   async commit(id: AgentId, name: AgentName): Promise<void> {
     const dir = join(this.#root, name);
     const prepared = join(this.#pending, id);
-    // ORDER: before anything is removed. Of a request that is repeated the key was published by the first one.
+    // ORDER: check before deleting anything. For a repeated request the first one has published the key.
     if (lstatOrNull(prepared) !== null) {
-      // Names are unique, so that what stands here is an earlier agent's stray.
+      // Names are unique, so an existing directory is left over from an earlier agent.
       rmSync(dir, { recursive: true, force: true });
       renameSync(prepared, dir);
     }
-    // WHY always: the rename may be there already, and the sync after it have failed.
+    // WHY always: an earlier call may have renamed the directory and then failed to sync.
     syncDir(this.#root);
   }
 
@@ -53,15 +54,15 @@ export class FsAgentKeyStore implements AgentKeyStore {
     const removed = join(this.#pending, id);
     rmSync(removed, { recursive: true, force: true });
     if (this.#idOf(name) !== id) return;
-    // ORDER: out of sight in one step, then away; a crash between leaves it where start-up discards what is pending.
+    // ORDER: rename, then delete: after a crash in between the next start deletes the pending directory.
     renameSync(join(this.#root, name), removed);
     syncDir(this.#root);
     rmSync(removed, { recursive: true, force: true });
   }
 
   /**
-   * Finishes or undoes what a crash left: pending keys of registered agents are published, others removed; the directory of a
-   * deregistered agent is removed. What is not known to be either is left alone. @throws StartupError for links
+   * Recovers from a crash: publishes pending keys of registered agents and deletes the others; deletes the
+   * directories of deregistered agents. Leaves every other entry unchanged. @throws StartupError for links
    */
   async recover(registered: readonly Agent[], isDeregistered: (id: AgentId) => Promise<boolean>): Promise<void> {
     const namesById = new Map(registered.map(({ id, name }) => [id, name]));
@@ -78,7 +79,7 @@ export class FsAgentKeyStore implements AgentKeyStore {
     }
   }
 
-  /** What is in an agent's directory is ours, and private. @throws StartupError for links */
+  /** Restricts an agent's directory and its files to the owner. @throws StartupError for links */
   #makePrivate(dir: string): void {
     if (lstatSync(dir).isFile()) {
       checkPrivateFile(dir);
@@ -88,11 +89,11 @@ export class FsAgentKeyStore implements AgentKeyStore {
     for (const file of [PRIVATE_KEY, AGENT_ID]) checkPrivateFile(join(dir, file));
   }
 
-  /** Whose directory it is; null where it is not there, or not ours. */
+  /** The id of the directory's agent; null without a directory or an id. */
   #idOf(name: AgentName): AgentId | null {
     const dir = join(this.#root, name);
     const file = join(dir, AGENT_ID);
-    // WHY not `existsSync`: it takes every failure for a file that is missing.
+    // WHY not `existsSync`: it reports every error as a missing file.
     if (lstatOrNull(dir)?.isDirectory() !== true || lstatOrNull(file) === null) return null;
     return readFileSync(file, 'latin1').trim() as AgentId;
   }

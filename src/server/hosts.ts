@@ -1,4 +1,4 @@
-/** Host names and networks in flags: checked before anything is made, so that nothing later refuses them. */
+/** Host names and networks in flags, checked before the service creates anything. */
 
 import { isIP } from 'node:net';
 import { UsageError } from '../platform/errors.ts';
@@ -7,7 +7,7 @@ const MAX_NAME_LENGTH = 253;
 /** SOURCE: RFC 1123, section 2.1. */
 const LABEL = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
 
-/** In lower case. @throws UsageError */
+/** Returns the name in lower case. @throws UsageError */
 export function parsePublicName(text: string): string {
   const name = text.toLowerCase();
   if (name.length <= MAX_NAME_LENGTH && name.split('.').every((label) => LABEL.test(label))) return name;
@@ -21,7 +21,7 @@ export function parseTrustedProxy(text: string): string {
   const [address = '', bits, ...more] = text.split('/');
   const version = isIP(address);
   const isPrefix = bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= (version === 4 ? 32 : 128));
-  // A zone names an interface of this machine, which X-Forwarded-For cannot.
+  // A zone names an interface of this machine, which X-Forwarded-For cannot contain.
   if (version === 0 || address.includes('%') || !isPrefix || more.length > 0) {
     throw new UsageError('--trusted-proxy must be addresses or networks such as 10.0.0.0/8, separated by commas.');
   }

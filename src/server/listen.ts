@@ -1,4 +1,4 @@
-/** Binding the server to its address. */
+/** Binds the server to its address. */
 
 import { lstatSync, rmSync } from 'node:fs';
 import { connect } from 'node:net';
@@ -6,7 +6,7 @@ import type { HttpServer } from '../http/server.ts';
 import { StartupError } from '../platform/errors.ts';
 import type { Listen } from './configuration.ts';
 
-/** Resolves to the address as a client would write it. @throws StartupError */
+/** Resolves to the address in the form that clients take. @throws StartupError */
 export async function listen(server: HttpServer, where: Listen, isTls: boolean): Promise<string> {
   const scheme = isTls ? 'https' : 'http';
   try {
@@ -15,21 +15,21 @@ export async function listen(server: HttpServer, where: Listen, isTls: boolean):
       await server.listen({ path: where.path });
       return `unix:${where.path}`;
     }
-    // WHY not `localhost` itself: the framework would open a second server for its other address, without our limits.
+    // WHY not `localhost`: Fastify would open a second server for its other address, without our limits.
     await server.listen({ host: where.host === 'localhost' ? '127.0.0.1' : where.host, port: where.port });
   } catch (error) {
     await server.close();
     const code = error instanceof Error && 'code' in error ? error.code : null;
     const shown = where.kind === 'unix' ? where.path : `${where.host}:${where.port}`;
-    if (code === 'EADDRINUSE') throw new StartupError(`${shown} is in use already. Give another --listen.`);
-    throw new StartupError(`Can't listen on ${shown}: ${error instanceof Error ? error.message : 'unknown error'}.`);
+    if (code === 'EADDRINUSE') throw new StartupError(`${shown} is already in use. Give another --listen.`);
+    throw new StartupError(`Cannot listen on ${shown}: ${error instanceof Error ? error.message : 'unknown error'}.`);
   }
   const bound = server.server.address();
   const port = typeof bound === 'object' && bound !== null ? bound.port : where.port;
   return `${scheme}://${where.host.includes(':') ? `[${where.host}]` : where.host}:${port}`;
 }
 
-/** A socket file that nobody listens on is left from a crash. */
+/** Deletes a socket file that no process listens on, which a crash leaves. */
 async function removeStaleSocket(path: string): Promise<void> {
   if (lstatSync(path, { throwIfNoEntry: false })?.isSocket() !== true) return;
   const isAlive = await new Promise<boolean>((resolve) => {

@@ -1,7 +1,7 @@
-/** The two ends of a move: a data directory with the embedded database, or a PostgreSQL; and what either is to be opened for. */
+/** The source and the target of a migration: a data directory with the embedded database, or a PostgreSQL database. */
 
 import { existsSync } from 'node:fs';
-import { layOut } from '../platform/data-dir-paths.ts';
+import { dataDirPaths } from '../platform/data-dir-paths.ts';
 import { StartupError } from '../platform/errors.ts';
 import { checkPrivateFile, syncDir } from '../platform/private-files.ts';
 import { describeAddress, type PostgresAddress } from '../store/postgres/address.ts';
@@ -18,43 +18,43 @@ import { DatabaseSnapshot } from './snapshot.ts';
 
 export type VaultLocation =
   | { readonly kind: 'directory'; readonly dir: string }
-  /** It may hold a password: never to be printed. */
+  /** May contain a password: never print it. */
   | { readonly kind: 'database'; readonly address: PostgresAddress };
 
-export function describePlace(place: VaultLocation): string {
-  return place.kind === 'directory' ? place.dir : describeAddress(place.address);
+export function describeLocation(location: VaultLocation): string {
+  return location.kind === 'directory' ? location.dir : describeAddress(location.address);
 }
 
 export interface Source {
-  /** Reads the same as the carrier, as long as `assertStill` holds. */
+  /** Returns the same rows as the reader, as long as `assertUnchanged` passes. */
   readonly store: Store;
-  /** @throws StoreFailure */
-  openCarrier(): Promise<TableReader>;
-  /** @throws StartupError where it has changed since it was opened */
+  /** @throws StoreError */
+  openReader(): Promise<TableReader>;
+  /** @throws StartupError if the source has changed since it was opened */
   assertUnchanged(): Promise<void>;
   close(): Promise<void>;
 }
 
 export interface Target {
   readonly store: Store;
-  openCarrier(cargo: TransferMetadata): Promise<TableWriter>;
+  openWriter(metadata: TransferMetadata): Promise<TableWriter>;
   close(): Promise<void>;
 }
 
-/** For reading: nothing of it changes. @throws StartupError, StoreFailure */
-export async function openSource(place: VaultLocation): Promise<Source> {
-  if (place.kind === 'database') return openDatabaseSource(place.address);
-  const copy = new DatabaseSnapshot(place.dir);
+/** Opens the source and changes nothing in it. @throws StartupError, StoreError */
+export async function openSource(location: VaultLocation): Promise<Source> {
+  if (location.kind === 'database') return openDatabaseSource(location.address);
+  const copy = new DatabaseSnapshot(location.dir);
   try {
     const store = new SqliteStore(copy.file);
     return {
       store,
-      async openCarrier() {
-        const carrier = new SqliteSource(copy.file);
-        await carrier.addUpAccesses();
-        return carrier;
+      async openReader() {
+        const reader = new SqliteSource(copy.file);
+        await reader.addUpAccesses();
+        return reader;
       },
-      assertUnchanged: async () => copy.assertStill(),
+      assertUnchanged: async () => copy.assertUnchanged(),
       async close() {
         await store.close();
         copy.remove();
@@ -67,8 +67,8 @@ export async function openSource(place: VaultLocation): Promise<Source> {
 }
 
 /**
- * Nodes must not write while it is read, and what they write is noticed: the head has moved then. WHY not the lock of the head's
- * row: it takes a right to write, and writes; and nothing more would be known when it is given free.
+ * Nodes must not write during the migration; a moved head shows that one did. WHY not a lock on the head's row: it
+ * needs the privilege to write, it writes, and it proves nothing more.
  */
 async function openDatabaseSource(address: PostgresAddress): Promise<Source> {
   if (!(await hasSchema(address))) throw new StartupError(`${describeAddress(address)}, holds no vault.`);
@@ -77,11 +77,11 @@ async function openDatabaseSource(address: PostgresAddress): Promise<Source> {
     const seen = JSON.stringify(await store.readHead());
     return {
       store,
-      openCarrier: () => PostgresSource.open(address),
+      openReader: () => PostgresSource.open(address),
       async assertUnchanged() {
         if (JSON.stringify(await store.readHead()) === seen) return;
         throw new StartupError(
-          `A node still writes to ${describeAddress(address)}: stop every one of them, and run this again.`,
+          `A node still writes to ${describeAddress(address)}. Stop all nodes and run this command again.`,
         );
       },
       close: () => store.close(),
@@ -92,16 +92,16 @@ async function openDatabaseSource(address: PostgresAddress): Promise<Source> {
   }
 }
 
-/** Makes what is missing of it: the directory, the schema. @throws StartupError, StoreFailure */
-export async function openTarget(place: VaultLocation): Promise<Target> {
-  if (place.kind === 'database') {
-    const { address } = place;
+/** Creates a missing directory or schema. @throws StartupError, StoreError */
+export async function openTarget(location: VaultLocation): Promise<Target> {
+  if (location.kind === 'database') {
+    const { address } = location;
     const store = await PostgresStore.open(address);
-    return { store, openCarrier: (cargo) => PostgresTarget.open(address, cargo), close: () => store.close() };
+    return { store, openWriter: (metadata) => PostgresTarget.open(address, metadata), close: () => store.close() };
   }
-  const { dir } = place;
+  const { dir } = location;
   openDataDir(dir);
-  const { databaseFile, lockFile } = layOut(dir);
+  const { databaseFile, lockFile } = dataDirPaths(dir);
   checkPrivateFile(lockFile);
   const lock = lockDataDir(lockFile, dir);
   try {
@@ -111,7 +111,7 @@ export async function openTarget(place: VaultLocation): Promise<Target> {
     syncDir(dir);
     return {
       store,
-      openCarrier: async (cargo) => new SqliteTarget(databaseFile, cargo),
+      openWriter: async (metadata) => new SqliteTarget(databaseFile, metadata),
       async close() {
         await store.close();
         lock.release();
@@ -123,8 +123,13 @@ export async function openTarget(place: VaultLocation): Promise<Target> {
   }
 }
 
-/** The root key of a move, where no other file is named: it lies beside the embedded database. Null between two PostgreSQLs. */
-export function rootKeyBeside(from: VaultLocation, to: VaultLocation): string | null {
-  const own = [from, to].flatMap((place) => (place.kind === 'directory' ? [layOut(place.dir).rootKeyFile] : []));
+/**
+ * The default root key file: in the data directory of the source or the target. Null between two PostgreSQL
+ * databases.
+ */
+export function defaultRootKeyFile(from: VaultLocation, to: VaultLocation): string | null {
+  const own = [from, to].flatMap((location) =>
+    location.kind === 'directory' ? [dataDirPaths(location.dir).rootKeyFile] : [],
+  );
   return own.find((file) => existsSync(file)) ?? own[0] ?? null;
 }

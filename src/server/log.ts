@@ -1,4 +1,4 @@
-/** The service's own log: one JSON object a line on standard error, with allow-listed fields. Bounded under a flood. */
+/** The service's log: one JSON object per line on standard error, with allow-listed fields and a bounded rate. */
 import { destination, pino } from 'pino';
 import { ERROR_STATUS } from '../api/errors.ts';
 import type { ApiErrorCode } from '../core/errors.ts';
@@ -23,11 +23,11 @@ export function createLog(level: LogLevel): ServiceLog {
   let second = 0;
   let linesInSecond = 0;
   let unlogged = 0;
-  /** Whether a line about a request may be written now; says how many were not. */
+  /** Whether a line about a request may be written now. Logs how many lines the second before suppressed. */
   const mayWrite = (): boolean => {
     const now = Math.floor(Date.now() / 1000);
     if (now !== second) {
-      if (unlogged > 0) log.info({ unlogged }, 'refusals were counted and not logged');
+      if (unlogged > 0) log.info({ unlogged }, 'rejected requests were counted and not logged');
       [second, linesInSecond, unlogged] = [now, 0, 0];
     }
     linesInSecond += 1;
@@ -36,17 +36,20 @@ export function createLog(level: LogLevel): ServiceLog {
   };
   const counts = new Map<ApiErrorCode, number>();
   setInterval(() => {
-    if (counts.size > 0) log.info({ refused: Object.fromEntries(counts) }, 'refusals in the last minute');
+    if (counts.size > 0) log.info({ refused: Object.fromEntries(counts) }, 'rejected requests of the last minute');
     counts.clear();
   }, COUNT_INTERVAL_MS).unref();
   return {
     rejected({ code, requestId, method, remoteAddr }) {
       counts.set(code, (counts.get(code) ?? 0) + 1);
       if (!mayWrite()) return;
-      log.info({ code, status: ERROR_STATUS[code], request_id: requestId, method, remote_addr: remoteAddr }, 'refused');
+      log.info(
+        { code, status: ERROR_STATUS[code], request_id: requestId, method, remote_addr: remoteAddr },
+        'request rejected',
+      );
     },
     unexpectedError(error, requestId) {
-      log.error({ request_id: requestId, stack: stackOf(error) }, 'a mistake of the service');
+      log.error({ request_id: requestId, stack: stackOf(error) }, 'unexpected error');
     },
     info: (line) => log.info(line),
     warn: (line) => log.warn(line),
@@ -54,7 +57,10 @@ export function createLog(level: LogLevel): ServiceLog {
   };
 }
 
-/** Where it happened, its kind and the system's code, as in `Error (EMFILE)`; not its message, which might hold what was sent. */
+/**
+ * The error's name and system code, as in `Error (EMFILE)`, and its frames; not its message, which may quote a
+ * request.
+ */
 function stackOf(error: unknown): string {
   if (!(error instanceof Error)) return typeof error;
   const frames = (error.stack ?? '').split('\n').filter((line) => line.trimStart().startsWith('at '));

@@ -1,18 +1,21 @@
-/** The anchors of a move's two ends: a vault moves only with what was acknowledged, and is anchored before it is a vault. */
+/**
+ * The anchors of a migration: the source must have every acknowledged entry, and the target is anchored before it is
+ * a vault.
+ */
 import { GENESIS_MAC } from '../core/audit.ts';
 import type { VaultKeys } from '../crypto/keys.ts';
-import { layOut } from '../platform/data-dir-paths.ts';
+import { dataDirPaths } from '../platform/data-dir-paths.ts';
 import type { Store } from '../store/store.ts';
 import { AnchorFile } from './anchor-file.ts';
 import type { VaultLocation } from './locations.ts';
 import { checkRollback } from './rollback-check.ts';
 
-function anchorAt(place: VaultLocation, keys: VaultKeys): AnchorFile | null {
-  return place.kind === 'directory' ? new AnchorFile(layOut(place.dir).anchorFile, keys.row) : null;
+function anchorAt(location: VaultLocation, keys: VaultKeys): AnchorFile | null {
+  return location.kind === 'directory' ? new AnchorFile(dataDirPaths(location.dir).anchorFile, keys.row) : null;
 }
 
 /**
- * Holds the source's log against its own anchor. Resolves to what to say of a loss that the operator accepts, or null.
+ * Checks the source's log against its anchor. Resolves to a warning about a loss that the operator accepts, or null.
  * @throws StartupError
  */
 export async function checkSourceAnchor(
@@ -26,8 +29,8 @@ export async function checkSourceAnchor(
 }
 
 /**
- * Anchors the log that arrives in a directory, unless that has an anchor which the log does not reach: a node that kept its keys there
- * has seen more. @throws StartupError
+ * Anchors the log in a target directory. @throws StartupError if an anchor there names a later entry, which a node
+ * has seen
  */
 export async function anchorTarget(to: VaultLocation, source: Store, keys: VaultKeys, accepts: boolean): Promise<void> {
   const anchor = anchorAt(to, keys);

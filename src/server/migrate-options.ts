@@ -1,26 +1,27 @@
-/** What `npm run migrate` was called with: flag over environment. A URL may hold a password, so that it is never repeated. */
+/** The options of `npm run migrate`: flag over environment. Never prints a URL, because it may contain a password. */
 
 import { realpathSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { isDeepStrictEqual, parseArgs } from 'node:util';
+import { isDeepStrictEqual } from 'node:util';
 import { UsageError } from '../platform/errors.ts';
 import { type PostgresAddress, parseAddress } from '../store/postgres/address.ts';
-import { chooseDatabase } from './database-option.ts';
-import { CALLED_AS } from './errors.ts';
-import { rootKeyBeside, type VaultLocation } from './locations.ts';
-import type { Move } from './migrate.ts';
+import { CALLED_AS } from './command-lines.ts';
+import { chooseDatabase, PASSWORD_ON_COMMAND_LINE } from './database-option.ts';
+import { type Environment, parseFlags, rejectFlagsKeptByNpm } from './flags.ts';
+import { defaultRootKeyFile, type VaultLocation } from './locations.ts';
+import type { MigrationRequest } from './migrate.ts';
 
-export const MOVE_HELP = `Moves a vault from the embedded database into a PostgreSQL, or back. The service, or every node, must be stopped. The source is
-not touched; the chain is verified before and after. Interrupted, it is run again as it was, and goes on.
+export const MIGRATE_HELP = `Moves a vault from the embedded database to PostgreSQL, or back. Stop the service, or every node, first. The source
+is not changed; the chain is verified before and after. After an interruption run the same command again to continue.
 
 Usage: ${CALLED_AS.migrate} --from DIR|URL --to DIR|URL [flags]
 
-  --from DIR|URL         a data directory, or postgres://…: where the vault is
-  --to DIR|URL           where it goes: a new directory or an empty database
-  --database-file FILE   a file that holds the URL; stands for --from or --to, as LEASEHOLD_DATABASE_URL does
+  --from DIR|URL         the vault: a data directory, or postgres://…
+  --to DIR|URL           the target: a new directory or an empty database
+  --database-file FILE   a file with the URL, in location of --from or --to; so does LEASEHOLD_DATABASE_URL
   --root-key-file FILE   the vault's root key (default DIR/root.key)
-  --accept-broken-chain  carry over a log whose chain is broken, as it is
-  --help                 show this
+  --accept-broken-chain  copy a log whose chain is broken, as it is
+  --help                 show this help
 `;
 
 const OPTIONS = {
@@ -31,74 +32,51 @@ const OPTIONS = {
   'accept-broken-chain': { type: 'boolean' },
   help: { type: 'boolean' },
 } as const;
-const SHOWS_PASSWORD =
-  "The database's password stands on the command line, for everybody on this machine: use --database-file.";
-
-type Environment = Readonly<Record<string, string | undefined>>;
 
 export interface ParsedOptions {
-  readonly order: Move;
+  readonly request: MigrationRequest;
   readonly warnings: readonly string[];
 }
 
-/** Null where `--help` was asked for. @throws UsageError */
+/** Null for `--help`. @throws UsageError */
 export function readMigrationRequest(args: readonly string[], environment: Environment): ParsedOptions | null {
-  const given = parse(args);
+  const given = parseFlags(args, OPTIONS, CALLED_AS.migrate);
   if (given.help === true) return null;
-  // Without `--` npm keeps a flag for itself.
-  const kept = Object.keys(OPTIONS).find(
-    (name) => environment[`npm_config_${name.replaceAll('-', '_')}`] !== undefined,
-  );
-  if (kept !== undefined) {
-    throw new UsageError(
-      `npm kept --${kept} for itself: put -- before the flags, as in npm run migrate -- --${kept} …`,
-    );
-  }
+  rejectFlagsKeptByNpm(Object.keys(OPTIONS), environment, 'npm run migrate');
   const base = environment['INIT_CWD'] ?? process.cwd();
   const file = (name: 'database-file' | 'root-key-file', variable: string): string | null => {
     const path = given[name] ?? environment[variable];
     return path === undefined ? null : resolve(base, path);
   };
   if (given.from !== undefined && given.to !== undefined && given['database-file'] !== undefined) {
-    throw new UsageError('--database-file stands for --from or --to: leave one of the three out.');
+    throw new UsageError('--database-file replaces --from or --to. Give two of the three.');
   }
   const named = (): VaultLocation => {
     const url = environment['LEASEHOLD_DATABASE_URL'] ?? environment['LEASEHOLD_DATABASE'];
     const databaseFile = file('database-file', 'LEASEHOLD_DATABASE_FILE');
     const choice = chooseDatabase({ flag: undefined, environment: url, file: databaseFile }, true);
-    if (choice === null) throw new UsageError(`Give --from and --to: ${CALLED_AS.migrate} --help tells how.`);
+    if (choice === null) throw new UsageError(`Give --from and --to. See ${CALLED_AS.migrate} --help.`);
     return { kind: 'database', address: choice.address };
   };
   if (given.from === undefined && given.to === undefined) {
-    throw new UsageError(`Give --from and --to: ${CALLED_AS.migrate} --help tells how.`);
+    throw new UsageError(`Give --from and --to. See ${CALLED_AS.migrate} --help.`);
   }
-  const from = given.from === undefined ? named() : toPlace('--from', given.from, base);
-  const to = given.to === undefined ? named() : toPlace('--to', given.to, base);
-  assertApart(from, to);
-  const rootKeyFile = file('root-key-file', 'LEASEHOLD_ROOT_KEY_FILE') ?? rootKeyBeside(from, to);
-  if (rootKeyFile === null) throw new UsageError('Give --root-key-file: the root key is in no database.');
+  const from = given.from === undefined ? named() : toLocation('--from', given.from, base);
+  const to = given.to === undefined ? named() : toLocation('--to', given.to, base);
+  assertDifferent(from, to);
+  const rootKeyFile = file('root-key-file', 'LEASEHOLD_ROOT_KEY_FILE') ?? defaultRootKeyFile(from, to);
+  if (rootKeyFile === null) throw new UsageError('Give --root-key-file. No database contains the root key.');
   const shown = [given.from, given.to].some((text) => text !== undefined && isUrl(text) && hasPassword(text));
   return {
-    order: { from, to, rootKeyFile, acceptsBrokenChain: given['accept-broken-chain'] === true },
-    warnings: shown ? [SHOWS_PASSWORD] : [],
+    request: { from, to, rootKeyFile, acceptsBrokenChain: given['accept-broken-chain'] === true },
+    warnings: shown ? [PASSWORD_ON_COMMAND_LINE] : [],
   };
-}
-
-function parse(args: readonly string[]) {
-  try {
-    return parseArgs({ args: [...args], options: OPTIONS, strict: true }).values;
-  } catch (error) {
-    // Its first sentence names the flag; what follows would repeat values.
-    const [first = ''] = (error instanceof Error ? error.message : '').split(/\.?\s*\n|\. /);
-    throw new UsageError(`${first}. ${CALLED_AS.migrate} --help lists the flags.`);
-  }
 }
 
 const isUrl = (text: string): boolean => /^[a-z][a-z0-9+.-]*:\/\//i.test(text);
 const hasPassword = (url: string): boolean => parseAddress(url).password !== null;
 
-function toPlace(flag: string, text: string, base: string): VaultLocation {
-  if (text === '') throw new UsageError(`${flag} is empty: give a directory or postgres://….`);
+function toLocation(flag: string, text: string, base: string): VaultLocation {
   if (!isUrl(text)) return { kind: 'directory', dir: resolve(base, text) };
   try {
     return { kind: 'database', address: parseAddress(text) };
@@ -108,8 +86,8 @@ function toPlace(flag: string, text: string, base: string): VaultLocation {
   }
 }
 
-/** @throws UsageError where both are the same, as far as can be told */
-function assertApart(from: VaultLocation, to: VaultLocation): void {
+/** @throws UsageError if both are the same directory or database, as far as their names show */
+function assertDifferent(from: VaultLocation, to: VaultLocation): void {
   const isSame =
     from.kind === 'directory'
       ? to.kind === 'directory' && real(from.dir) === real(to.dir)

@@ -1,26 +1,26 @@
-/** What a move says: how far it is, at most a line a second, and in the end what was moved and what to do next. */
+/** The output of a migration: progress, at most a line per second, and the summary with the next steps. */
 import { existsSync } from 'node:fs';
-import { layOut } from '../platform/data-dir-paths.ts';
-import { CALLED_AS } from './errors.ts';
-import { describePlace, type VaultLocation } from './locations.ts';
-import type { MigrationResult, Move } from './migrate.ts';
+import { dataDirPaths } from '../platform/data-dir-paths.ts';
+import { CALLED_AS, quoteForShell } from './command-lines.ts';
+import { describeLocation, type VaultLocation } from './locations.ts';
+import type { MigrationRequest, MigrationResult } from './migrate.ts';
 
-const LINE_EVERY_MS = 1000;
+const LINE_INTERVAL_MS = 1000;
 
 const formatCount = (n: number): string => n.toLocaleString('en-US');
 
-/** Writes how far it is, now and then. */
+/** Writes the progress of a table, at most a line per second. */
 export function reporter(write: (line: string) => void): (what: string, rows: number, of: number) => void {
-  let saidAt = performance.now();
+  let writtenAt = performance.now();
   return (what, rows, of) => {
-    if (performance.now() - saidAt < LINE_EVERY_MS) return;
-    saidAt = performance.now();
+    if (performance.now() - writtenAt < LINE_INTERVAL_MS) return;
+    writtenAt = performance.now();
     write(`  ${what.padEnd(20)} ${formatCount(rows)} of ${formatCount(of)}`);
   };
 }
 
 export function formatSummary(
-  { from, to, rootKeyFile }: Move,
+  { from, to, rootKeyFile }: MigrationRequest,
   { wasDone, counts, verification }: MigrationResult,
 ): string {
   const rows = [...counts].map(([table, count]) => `  ${table.padEnd(20)} ${formatCount(count)}`);
@@ -28,11 +28,11 @@ export function formatSummary(
     ? `The chain is valid: ${formatCount(verification.entries)} entries, the last of ${verification.lastEntry ?? 'none'}.`
     : `The chain is broken at entry ${verification.breakAtEntry}, as it was before: ${verification.reason}.`;
   return [
-    wasDone ? `It was moved already: ${describePlace(to)}.` : `Moved into ${describePlace(to)}:`,
+    wasDone ? `The vault was already moved to ${describeLocation(to)}.` : `Moved to ${describeLocation(to)}:`,
     ...(wasDone ? [] : ['', ...rows, '']),
     chain,
     '',
-    'Keys are in no database and were not moved:',
+    'Keys are not in the database and were not moved:',
     ...keysOf(from, to, rootKeyFile),
     '',
     'Next:',
@@ -43,43 +43,45 @@ export function formatSummary(
   ].join('\n');
 }
 
-/** The root key, and the private keys of agents whose pairs were made by the service. */
+/** The root key, and the private keys of agents whose key pairs the service generated. */
 function keysOf(from: VaultLocation, to: VaultLocation, rootKeyFile: string): string[] {
-  const [home] = [from, to].flatMap((place) => (place.kind === 'directory' ? [place.dir] : []));
+  const [home] = [from, to].flatMap((location) => (location.kind === 'directory' ? [location.dir] : []));
   const isApart = from.kind === 'directory' && to.kind === 'directory';
   return [
-    `  root key             ${rootKeyFile}: every node needs it, in its data directory or by --root-key-file`,
+    `  root key             ${rootKeyFile}: every node needs it, in its data directory or with --root-key-file`,
     home === undefined
-      ? "  agents' keys         in agents/ of the data directory of the node that made each of them"
-      : `  agents' keys         ${layOut(home).agentsDir}, where there are any${isApart ? `: copy them to ${to.dir}` : ''}`,
+      ? "  agents' keys         in agents/ of the data directory of the node that generated them"
+      : `  agents' keys         ${dataDirPaths(home).agentsDir}${isApart ? `: copy it to ${to.dir}` : ''}`,
     ...(to.kind === 'directory' && !isApart
-      ? ['                       those that other nodes made lie with them: copy each agents/NAME that is missing']
+      ? ['                       other nodes have the keys that they generated: copy each missing agents/NAME']
       : []),
   ];
 }
 
 function archiveSteps(from: VaultLocation): string[] {
   if (from.kind === 'database') {
-    return ['  Start no node on the old database any more; keep it until you are sure, then drop it.'];
+    return ['  Start no node on the old database. Keep it until the new one works, then drop it.'];
   }
-  const { databaseFile } = layOut(from.dir);
+  const { databaseFile } = dataDirPaths(from.dir);
   const files = [databaseFile, `${databaseFile}-wal`, `${databaseFile}-shm`].filter((file) => existsSync(file));
   return [
-    '  Put the old database away, so that nobody starts it by mistake:',
-    ...files.map((file) => `    mv '${file}' '${file.replace(databaseFile, `${databaseFile}.moved`)}'`),
+    '  Rename the old database, so that no service starts on it by mistake:',
+    ...files.map(
+      (file) => `    mv ${quoteForShell(file)} ${quoteForShell(file.replace(databaseFile, `${databaseFile}.moved`))}`,
+    ),
   ];
 }
 
 function start(to: VaultLocation, rootKeyFile: string): string[] {
   if (to.kind === 'database') {
     return [
-      '  Start the nodes, each with a data directory of its own; URL.txt holds the URL of the database:',
+      '  Start the nodes, each with a separate data directory; URL.txt contains the URL of the database:',
       `    ${CALLED_AS.server} --data-dir DIR --database-file URL.txt`,
     ];
   }
-  const isThere = rootKeyFile === layOut(to.dir).rootKeyFile;
+  const isDefault = rootKeyFile === dataDirPaths(to.dir).rootKeyFile;
   return [
     '  Start the service, without --database:',
-    `    ${CALLED_AS.server} --data-dir '${to.dir}'${isThere ? '' : ` --root-key-file '${rootKeyFile}'`}`,
+    `    ${CALLED_AS.server} --data-dir ${quoteForShell(to.dir)}${isDefault ? '' : ` --root-key-file ${quoteForShell(rootKeyFile)}`}`,
   ];
 }

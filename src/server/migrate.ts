@@ -1,6 +1,6 @@
 /**
- * Moving house: carries a vault from one place to another, wholly, with its chain verified before and after. The source is not
- * touched. It can be interrupted at any moment and run again: it goes on then, or says that it is done.
+ * Migrates a vault to another database and verifies its chain before and after. The source is not changed. An
+ * interrupted migration can be run again at any time: it continues, or reports that it is complete.
  */
 
 import { isDeepStrictEqual } from 'node:util';
@@ -17,125 +17,130 @@ import {
 } from '../store/transfer.ts';
 import { TABLES, type Table } from '../store/transfer-schema.ts';
 import { type Verification, Verifier } from '../vault/verification/verifier.ts';
-import { describePlace, openSource, openTarget, type Source, type Target, type VaultLocation } from './locations.ts';
+import { describeLocation, openSource, openTarget, type Source, type Target, type VaultLocation } from './locations.ts';
 import { anchorTarget, checkSourceAnchor } from './migrate-anchor.ts';
 import { readRootKey } from './root-key.ts';
 
-export interface Move {
+export interface MigrationRequest {
   readonly from: VaultLocation;
   readonly to: VaultLocation;
   readonly rootKeyFile: string;
   readonly acceptsBrokenChain: boolean;
 }
 
-/** What a move says of itself while it goes on. */
+/** How a running migration reports, and is cancelled. */
 export interface ProgressReporter {
   readonly signal: AbortSignal;
-  /** A line about what begins now, or what the operator should know. */
+  /** A line about the step that begins, or a warning. */
   say(line: string): void;
-  /** Rows that are the same in both, of so many in all. */
+  /** How many rows of a table are the same in both databases. */
   progress(what: string, rows: number, of: number): void;
 }
 
 export interface MigrationResult {
-  /** Whether it was there already. */
+  /** Whether an earlier run completed the migration. */
   readonly wasDone: boolean;
   /** Rows by table. */
   readonly counts: ReadonlyMap<string, number>;
-  /** Of the target, as of the source. */
+  /** Of the target's chain. */
   readonly verification: Verification;
 }
 
-/** Whether it is a reason not to move, worded for the operator; anything else is a mistake of ours. */
-export function isRefusal(error: unknown): error is Error {
+/** Whether the error is one for the operator; any other one is a bug. */
+export function isExpectedError(error: unknown): error is Error {
   const isSystems = error instanceof Error && 'syscall' in error;
   return error instanceof StartupError || error instanceof StoreError || isSystems;
 }
 
-/** @throws StartupError, StoreFailure, the signal's reason */
-export async function migrate(order: Move, watching: ProgressReporter): Promise<MigrationResult> {
-  const rootKeyPlace = { file: order.rootKeyFile, isDefaultFile: false, vaultExists: true };
-  const keys = deriveKeys(readRootKey(rootKeyPlace, watching.say));
-  const source = await openSource(order.from);
+/** @throws StartupError, StoreError, the signal's reason */
+export async function migrate(request: MigrationRequest, reporter: ProgressReporter): Promise<MigrationResult> {
+  const rootKey = { file: request.rootKeyFile, isDefaultFile: false, vaultExists: true };
+  const keys = deriveKeys(readRootKey(rootKey, reporter.say));
+  const source = await openSource(request.from);
   try {
-    await assertKey(source.store, keys, order);
-    const loss = await checkSourceAnchor(order.from, source.store, keys, order.acceptsBrokenChain);
-    if (loss !== null) watching.say(loss);
-    const before = await verifySource(source.store, keys, order, watching);
-    const carrier = await source.openCarrier();
+    await assertKey(source.store, keys, request);
+    const loss = await checkSourceAnchor(request.from, source.store, keys, request.acceptsBrokenChain);
+    if (loss !== null) reporter.say(loss);
+    const before = await verifySource(source.store, keys, request, reporter);
+    const reader = await source.openReader();
     try {
-      const cargo = await readCargo(source, carrier);
-      const target = await openTarget(order.to);
+      const metadata = await readMetadata(source, reader);
+      const target = await openTarget(request.to);
       try {
-        return await copyAll({ order, keys, watching, source, carrier, cargo, target, before });
+        return await copyAll({ request, keys, reporter, source, reader, metadata, target, before });
       } finally {
         await target.close();
       }
     } finally {
-      carrier.close();
+      reader.close();
     }
   } finally {
     await source.close();
   }
 }
 
-/** What is known of a move once both ends are open. */
+/** A migration whose source and target are open. */
 interface Migration {
-  readonly order: Move;
+  readonly request: MigrationRequest;
   readonly keys: VaultKeys;
-  readonly watching: ProgressReporter;
+  readonly reporter: ProgressReporter;
   readonly source: Source;
-  readonly carrier: TableReader;
-  readonly cargo: TransferMetadata;
+  readonly reader: TableReader;
+  readonly metadata: TransferMetadata;
   readonly target: Target;
-  /** What was found of the source's chain. */
+  /** Of the source's chain. */
   readonly before: Verification;
 }
 
-async function copyAll(journey: Migration): Promise<MigrationResult> {
-  const { order, watching, source, carrier, cargo, target } = journey;
+async function copyAll(migration: Migration): Promise<MigrationResult> {
+  const { request, reporter, source, reader, metadata, target } = migration;
   const counts = new Map<string, number>();
-  for (const table of TABLES) counts.set(table.name, await carrier.count(table));
-  const into = await target.openCarrier(cargo);
+  for (const table of TABLES) counts.set(table.name, await reader.count(table));
+  const writer = await target.openWriter(metadata);
   try {
-    const there = await into.readRecords();
-    if (there !== null) {
-      const verification = await assertMoved(journey, there);
+    const copied = await writer.readRecords();
+    if (copied !== null) {
+      const verification = await assertMoved(migration, copied);
       return { wasDone: true, counts, verification };
     }
-    await assertEmptyOrBegun(into, order);
-    watching.say(`Moving into ${describePlace(order.to)}.`);
-    for (const table of TABLES) await copyTable(journey, into, table, counts.get(table.name) ?? 0);
+    await assertEmptyOrBegun(writer, request);
+    reporter.say(`Moving to ${describeLocation(request.to)}.`);
+    for (const table of TABLES) await copyTable(migration, writer, table, counts.get(table.name) ?? 0);
     await source.assertUnchanged();
-    for (const table of TABLES) await assertCount(into, table, counts.get(table.name) ?? 0);
-    await anchorTarget(order.to, source.store, journey.keys, order.acceptsBrokenChain);
-    // ORDER: the last of all. From here on it is a vault.
-    await into.commitMetadata();
+    for (const table of TABLES) await assertCount(writer, table, counts.get(table.name) ?? 0);
+    await anchorTarget(request.to, source.store, migration.keys, request.acceptsBrokenChain);
+    // ORDER: last. From here on the target is a vault.
+    await writer.commitMetadata();
   } finally {
-    into.close();
+    writer.close();
   }
-  watching.say('Verifying the chain that arrived.');
-  const verification = await verify(target.store, journey);
-  await assertSame(journey, verification);
+  reporter.say('Verifying the copied chain.');
+  const verification = await verify(target.store, migration);
+  await assertSame(migration, verification);
   await source.assertUnchanged();
   return { wasDone: false, counts, verification };
 }
 
-async function copyTable({ carrier, watching }: Migration, into: TableWriter, table: Table, of: number): Promise<void> {
+async function copyTable(
+  { reader, reporter }: Migration,
+  writer: TableWriter,
+  table: Table,
+  of: number,
+): Promise<void> {
   let done = 0;
   const tell = (_: Table, rows: number): void => {
     done += rows;
-    watching.progress(table.name, done, of);
+    reporter.progress(table.name, done, of);
   };
-  await syncTable({ source: carrier, target: into, signal: watching.signal, onProgress: tell }, table);
+  await syncTable({ source: reader, target: writer, signal: reporter.signal, onProgress: tell }, table);
 }
 
-/** The source's own vault, and whole. @throws StartupError */
-async function assertKey(store: Store, keys: VaultKeys, { from, rootKeyFile }: Move): Promise<void> {
+/** @throws StartupError unless the source has a vault of this root key */
+async function assertKey(store: Store, keys: VaultKeys, { from, rootKeyFile }: MigrationRequest): Promise<void> {
   const keyCheck = await store.readRootKeyCheck();
-  const where = describePlace(from);
+  const where = describeLocation(from);
   if (keyCheck === null) {
-    const what = (await store.isEmpty()) ? 'holds no vault' : 'holds rows of a vault, but not its own record';
+    const what = (await store.isEmpty()) ? 'holds no vault' : "contains rows of a vault, but not the vault's record";
     throw new StartupError(`${where} ${what}: there is nothing to move.`);
   }
   if (timingSafeEqualText(keyCheck, keys.checkValue)) return;
@@ -145,71 +150,81 @@ async function assertKey(store: Store, keys: VaultKeys, { from, rootKeyFile }: M
 async function verifySource(
   store: Store,
   keys: VaultKeys,
-  order: Move,
-  watching: ProgressReporter,
+  request: MigrationRequest,
+  reporter: ProgressReporter,
 ): Promise<Verification> {
-  watching.say(`Verifying the chain of ${describePlace(order.from)}.`);
-  const found = await verify(store, { keys, watching });
-  if (found.isValid || order.acceptsBrokenChain) return found;
+  reporter.say(`Verifying the chain of ${describeLocation(request.from)}.`);
+  const found = await verify(store, { keys, reporter });
+  if (found.isValid || request.acceptsBrokenChain) return found;
   throw new StartupError(
-    `The audit chain of ${describePlace(order.from)} is broken at entry ${found.breakAtEntry}: ${found.reason}. Nothing was moved. Restore a backup; or, to carry it over as it is, say --accept-broken-chain.`,
+    `The audit chain of ${describeLocation(request.from)} is broken at entry ${found.breakAtEntry}: ${found.reason}. Nothing was moved. Restore a backup, or add --accept-broken-chain to copy the log as it is.`,
   );
 }
 
-function verify(store: Store, { keys, watching }: Pick<Migration, 'keys' | 'watching'>): Promise<Verification> {
-  return new Verifier({ store, keys, clock: startClock(0) }).verify(watching.signal);
+function verify(store: Store, { keys, reporter }: Pick<Migration, 'keys' | 'reporter'>): Promise<Verification> {
+  return new Verifier({ store, keys, clock: startClock(0) }).verify(reporter.signal);
 }
 
-async function readCargo(source: Source, carrier: TableReader): Promise<TransferMetadata> {
-  const records = await carrier.readRecords();
-  // What the carrier reads from now on is what was verified.
+async function readMetadata(source: Source, reader: TableReader): Promise<TransferMetadata> {
+  const records = await reader.readRecords();
+  // The reader's snapshot is the state that was verified.
   await source.assertUnchanged();
-  if (records === null) throw new StartupError('The source lost its own record while it was read.');
+  if (records === null)
+    throw new StartupError("The vault's record disappeared from the source while it was read. Run this command again.");
   return { records, highestSeq: (await source.store.readHead()).highestSeq };
 }
 
-/** Rows of other tables come behind the log: without it they are nobody knows whose. @throws StartupError */
-async function assertEmptyOrBegun(into: TableWriter, { to }: Move): Promise<void> {
+/**
+ * The log is copied first, so a target with other rows and no log is not an interrupted migration. @throws
+ * StartupError
+ */
+async function assertEmptyOrBegun(writer: TableWriter, { to }: MigrationRequest): Promise<void> {
   const [log, ...others] = TABLES;
-  if (log === undefined || (await into.count(log)) > 0) return;
+  if (log === undefined || (await writer.count(log)) > 0) return;
   for (const table of others) {
-    if ((await into.count(table)) === 0) continue;
-    throw new StartupError(`${describePlace(to)} is not empty: ${table.name} has rows. Give an empty one.`);
+    if ((await writer.count(table)) === 0) continue;
+    throw new StartupError(`${describeLocation(to)} is not empty: ${table.name} has rows. Give an empty database.`);
   }
 }
 
-/** @throws StartupError where something else is in the target than was brought there */
-async function assertCount(into: TableWriter, table: Table, wanted: number): Promise<void> {
-  const found = await into.count(table);
+/** @throws StartupError if the target has more or fewer rows than the source */
+async function assertCount(writer: TableWriter, table: Table, wanted: number): Promise<void> {
+  const found = await writer.count(table);
   if (found === wanted) return;
-  throw new StartupError(`${table.name} has ${found} rows in the target and ${wanted} in the source: run this again.`);
+  throw new StartupError(
+    `${table.name} has ${found} rows in the target and ${wanted} in the source. Run this command again.`,
+  );
 }
 
-/** Of a target that is a vault: whether it is this one, with all of its entries. It may have gone on since. @throws StartupError */
-async function assertMoved({ order, cargo, keys, watching, target, before }: Migration, there: VaultMetadata) {
-  const where = describePlace(order.to);
-  if (!timingSafeEqualText(there.keyCheck, keys.checkValue)) {
-    throw new StartupError(`${where} holds another vault. Give an empty one; nothing was changed.`);
+/**
+ * Checks that the vault in the target is this one, with all of its entries and maybe later ones. @throws StartupError
+ */
+async function assertMoved({ request, metadata, keys, reporter, target, before }: Migration, copied: VaultMetadata) {
+  const where = describeLocation(request.to);
+  if (!timingSafeEqualText(copied.keyCheck, keys.checkValue)) {
+    throw new StartupError(`${where} holds another vault. Nothing was changed. Give an empty database.`);
   }
-  const { head } = cargo.records;
+  const { head } = metadata.records;
   const [entry] = head === null || head.seq === 0 ? [] : await target.store.readEntries(head.seq, head.seq, 1);
   if (head !== null && head.seq > 0 && entry?.hmac !== head.hmac && before.isValid) {
     throw new StartupError(
-      `${where} holds this vault already, but not entry ${head.seq} of ${describePlace(order.from)}: both went on since they parted. Nothing was changed.`,
+      `${where} holds this vault already, but not entry ${head.seq} of ${describeLocation(request.from)}: both were used since the migration. Nothing was changed.`,
     );
   }
-  watching.say('It is there already; verifying its chain.');
-  const verification = await verify(target.store, { keys, watching });
+  reporter.say('The vault was already moved; verifying its chain.');
+  const verification = await verify(target.store, { keys, reporter });
   if (verification.isValid || isDeepStrictEqual(verification, before)) return verification;
   throw new StartupError(
     `The chain in ${where} is broken at entry ${verification.breakAtEntry}: ${verification.reason}.`,
   );
 }
 
-/** Holds what arrived against what was sent: the verdict on the chain, the head, the last entry. @throws StartupError */
-async function assertSame({ source, target, before, order }: Migration, after: Verification): Promise<void> {
+/** Compares the verification result, the head and the last entry of source and target. @throws StartupError */
+async function assertSame({ source, target, before, request }: Migration, after: Verification): Promise<void> {
   const [sent, arrived] = [await source.store.readHead(), await target.store.readHead()];
   if (isDeepStrictEqual(before, after) && isDeepStrictEqual(sent, arrived)) return;
-  const what = after.isValid ? 'its head is another one' : `entry ${after.breakAtEntry}: ${after.reason}`;
-  throw new StartupError(`What arrived in ${describePlace(order.to)} is not what was sent (${what}). Don't use it.`);
+  const what = after.isValid ? 'the heads differ' : `entry ${after.breakAtEntry}: ${after.reason}`;
+  throw new StartupError(
+    `The copy in ${describeLocation(request.to)} differs from the source (${what}). Do not use it.`,
+  );
 }

@@ -1,9 +1,9 @@
-/** Opening the store that was chosen, with the keys of the vault in it: the embedded one, or one that several nodes share. */
+/** Opens the embedded or the shared store, and derives the keys of its vault. */
 
 import { deriveKeys, type VaultKeys } from '../crypto/keys.ts';
-import { layOut } from '../platform/data-dir-paths.ts';
+import { dataDirPaths } from '../platform/data-dir-paths.ts';
 import { StartupError } from '../platform/errors.ts';
-import { checkPrivateFile, isReadableByOthers } from '../platform/private-files.ts';
+import { checkPrivateFile, warnIfReadableByOthers } from '../platform/private-files.ts';
 import { describeAddress } from '../store/postgres/address.ts';
 import { PostgresStore } from '../store/postgres/store.ts';
 import { assertUnused } from '../store/sqlite/lock.ts';
@@ -13,7 +13,7 @@ import type { Store } from '../store/store.ts';
 import { AnchorFile } from './anchor-file.ts';
 import type { Configuration } from './configuration.ts';
 import { databaseMissing, hadVault } from './data-dir.ts';
-import type { DatabaseChoice } from './database-option.ts';
+import { type DatabaseChoice, PASSWORD_ON_COMMAND_LINE } from './database-option.ts';
 import { checkRollbackAtRest } from './rollback-check.ts';
 import { readRootKey } from './root-key.ts';
 
@@ -24,21 +24,21 @@ export interface OpenedStore {
   readonly anchor: AnchorFile;
 }
 
-/** The last millisecond whose timestamp has a year of four digits. */
+/** The last millisecond with a four-digit year. */
 const END_OF_9999_MS = Date.parse('9999-12-31T23:59:59.999Z');
-/** How far a node's own clock may be from the database's. */
-const MAX_CLOCKS_APART_MS = 60_000;
+/** Maximum difference between a node's clock and the database's. */
+const MAX_CLOCK_DIFFERENCE_MS = 60_000;
 
 type Warn = (line: string) => void;
 
-/** @throws StartupError, StoreFailure; then nothing is left open, and nothing of an existing vault was changed */
+/** @throws StartupError, StoreError; then nothing stays open, and an existing vault is unchanged */
 export async function openStore(configuration: Configuration, warn: Warn, syncFile?: SyncFile): Promise<OpenedStore> {
   const { database } = configuration;
   const opened = await (database === null
     ? openEmbedded(configuration, warn, syncFile)
     : openShared(configuration, database, warn));
   try {
-    await assertTimeIsReal(opened.store);
+    await assertTimeInRange(opened.store);
     return opened;
   } catch (error) {
     await opened.store.close();
@@ -46,8 +46,8 @@ export async function openStore(configuration: Configuration, warn: Warn, syncFi
   }
 }
 
-/** The vault's clock goes on from this time, which must have a form in the log. @throws StartupError */
-async function assertTimeIsReal(store: Store): Promise<void> {
+/** The vault's clock continues from this time, so it must be a valid timestamp. @throws StartupError */
+async function assertTimeInRange(store: Store): Promise<void> {
   const seenAt = await store.readHighWaterTime();
   if (seenAt >= 0 && seenAt <= END_OF_9999_MS) return;
   throw new StartupError(
@@ -57,12 +57,12 @@ async function assertTimeIsReal(store: Store): Promise<void> {
 
 async function openEmbedded(configuration: Configuration, warn: Warn, syncFile?: SyncFile): Promise<OpenedStore> {
   const { dataDir } = configuration;
-  const { databaseFile } = layOut(dataDir);
-  const isVaultThere = checkPrivateFile(databaseFile);
+  const { databaseFile } = dataDirPaths(dataDir);
+  const vaultExists = checkPrivateFile(databaseFile);
   const isUsed = hadVault(dataDir);
-  if (!isVaultThere && isUsed) throw databaseMissing(databaseFile);
+  if (!vaultExists && isUsed) throw databaseMissing(databaseFile);
   for (const suffix of ['-wal', '-shm']) checkPrivateFile(databaseFile + suffix);
-  const { keys, rootKeyFile, anchor } = readKeys(configuration, isVaultThere, warn);
+  const { keys, rootKeyFile, anchor } = readKeys(configuration, vaultExists, warn);
   if (!configuration.acceptRollback) await checkRollbackAtRest(databaseFile, anchor, keys);
   assertUnused(databaseFile);
   const store = new SqliteStore(databaseFile, { syncFile, anchor: (entry) => anchor.keep(entry) });
@@ -77,20 +77,18 @@ async function openEmbedded(configuration: Configuration, warn: Warn, syncFile?:
 
 async function openShared(configuration: Configuration, database: DatabaseChoice, warn: Warn): Promise<OpenedStore> {
   const { dataDir } = configuration;
-  const { databaseFile } = layOut(dataDir);
+  const { databaseFile } = dataDirPaths(dataDir);
   const { address, mayMigrate, showsPassword, file } = database;
-  if (showsPassword) {
-    warn("The database's password stands on the command line, for everybody on this machine: use --database-file.");
-  }
-  if (file !== null && isReadableByOthers(file)) warn(`Others than its owner may read ${file}: chmod 600 it.`);
-  if (checkPrivateFile(databaseFile)) warn(`${databaseFile} is not used: the vault is that of --database.`);
+  if (showsPassword) warn(PASSWORD_ON_COMMAND_LINE);
+  if (file !== null) warnIfReadableByOthers(file, warn);
+  if (checkPrivateFile(databaseFile)) warn(`${databaseFile} is not used, because --database names the vault.`);
   const store = await PostgresStore.open(address, mayMigrate);
   try {
     await assertClocksAgree(store);
     const isVaultNew = await isNew(store);
     if (isVaultNew && hadVault(dataDir)) {
       throw new StartupError(
-        `${describeAddress(address)}, holds no vault, but ${dataDir} has served one. Is it the right database? To begin with an empty vault, give another --data-dir.`,
+        `${describeAddress(address)}, holds no vault, but ${dataDir} has served one. Give the right database, or another --data-dir to start an empty vault.`,
       );
     }
     return { store, ...readKeys(configuration, !isVaultNew, warn) };
@@ -100,25 +98,27 @@ async function openShared(configuration: Configuration, database: DatabaseChoice
   }
 }
 
-/** Before anything is made: a node that is off must not even begin. @throws StartupError */
+/** Runs before anything is created. @throws StartupError if the clocks differ too much */
 async function assertClocksAgree(store: PostgresStore): Promise<void> {
-  const askedAt = Date.now();
+  const readAt = Date.now();
   const shared = await store.readTime();
-  const apartMs = (askedAt + Date.now()) / 2 - shared;
-  if (Math.abs(apartMs) <= MAX_CLOCKS_APART_MS) return;
-  const seconds = Math.round(Math.abs(apartMs) / 1000);
-  const which = apartMs > 0 ? 'ahead of' : 'behind';
-  throw new StartupError(`This node's clock is ${seconds} seconds ${which} the database's. Set it right first.`);
+  const differenceMs = (readAt + Date.now()) / 2 - shared;
+  if (Math.abs(differenceMs) <= MAX_CLOCK_DIFFERENCE_MS) return;
+  const seconds = Math.round(Math.abs(differenceMs) / 1000);
+  const which = differenceMs > 0 ? 'ahead of' : 'behind';
+  throw new StartupError(
+    `This node's clock is ${seconds} seconds ${which} the database's. Set it to the correct time.`,
+  );
 }
 
-function readKeys(configuration: Configuration, isVaultThere: boolean, warn: Warn) {
-  const rootKeyFile = configuration.rootKeyFile ?? layOut(configuration.dataDir).rootKeyFile;
-  const isOwn = configuration.rootKeyFile === null;
-  const keys = deriveKeys(readRootKey({ file: rootKeyFile, isDefaultFile: isOwn, vaultExists: isVaultThere }, warn));
-  return { keys, rootKeyFile, anchor: new AnchorFile(layOut(configuration.dataDir).anchorFile, keys.row) };
+function readKeys(configuration: Configuration, vaultExists: boolean, warn: Warn) {
+  const rootKeyFile = configuration.rootKeyFile ?? dataDirPaths(configuration.dataDir).rootKeyFile;
+  const isDefaultFile = configuration.rootKeyFile === null;
+  const keys = deriveKeys(readRootKey({ file: rootKeyFile, isDefaultFile, vaultExists }, warn));
+  return { keys, rootKeyFile, anchor: new AnchorFile(dataDirPaths(configuration.dataDir).anchorFile, keys.row) };
 }
 
-/** Whether there is no vault in it, nor what is left of one. */
+/** Whether the store holds neither a vault nor rows of one. */
 async function isNew(store: Store): Promise<boolean> {
   return (await store.readRootKeyCheck()) === null && (await store.isEmpty());
 }

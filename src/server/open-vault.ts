@@ -1,4 +1,7 @@
-/** Opening the vault: the data directory, its lock, the root key, the store, and what the ledger needs in memory. */
+/**
+ * Opens the vault: the data directory, its lock, the root key, the store, and the state that the ledger keeps in
+ * memory.
+ */
 
 import { GENESIS_MAC } from '../core/audit.ts';
 import { headMac } from '../crypto/chain.ts';
@@ -6,7 +9,7 @@ import { timingSafeEqualText, type VaultKeys } from '../crypto/keys.ts';
 import { type Clock, MAX_TIME, startClock } from '../ledger/clock.ts';
 import { DatabaseClock } from '../ledger/database-clock.ts';
 import { readMemory, type VaultState } from '../ledger/vault-state.ts';
-import { layOut } from '../platform/data-dir-paths.ts';
+import { dataDirPaths } from '../platform/data-dir-paths.ts';
 import { StartupError } from '../platform/errors.ts';
 import { checkPrivateFile, removeUnfinished } from '../platform/private-files.ts';
 import type { SyncFile } from '../store/sqlite/wal-sync.ts';
@@ -19,7 +22,7 @@ import { FsAgentKeyStore } from './fs-agent-key-store.ts';
 import { type OpenedStore, openStore } from './open-store.ts';
 import { checkRollback } from './rollback-check.ts';
 
-/** How far the clock may be behind the log's last entry. */
+/** Maximum time by which the clock may be behind the last log entry. */
 const MAX_CLOCK_LAG_MS = 5 * 60_000;
 
 export interface OpenedVault {
@@ -27,15 +30,15 @@ export interface OpenedVault {
   readonly store: Store;
   readonly memory: VaultState;
   readonly clock: Clock;
-  readonly keyDirs: FsAgentKeyStore;
+  readonly keyStore: FsAgentKeyStore;
   readonly anchor: AnchorFile;
   readonly tokenFile: string;
   readonly addressFile: string;
-  /** Closes the store and gives the data directory free. */
+  /** Closes the store and releases the lock of the data directory. */
   close(): Promise<void>;
 }
 
-/** @throws StartupError, StoreFailure: then nothing is left open, and nothing of an existing vault was changed */
+/** @throws StartupError, StoreError; then nothing stays open, and an existing vault is unchanged */
 export async function openVault(
   configuration: Configuration,
   warn: (line: string) => void,
@@ -43,7 +46,7 @@ export async function openVault(
 ): Promise<OpenedVault> {
   const { dataDir, acceptClock, acceptRollback } = configuration;
   openDataDir(dataDir);
-  const { tokenFile, addressFile, agentsDir, lockFile } = layOut(dataDir);
+  const { tokenFile, addressFile, agentsDir, lockFile } = dataDirPaths(dataDir);
   checkPrivateFile(lockFile);
   const lock = lockDataDir(lockFile, dataDir);
   let opened: OpenedStore | null = null;
@@ -59,17 +62,17 @@ export async function openVault(
     warnOfDamage(anchor, warn);
     const memory = await readMemory(store, keys);
     if (loss !== null) memory.warnings.unshift(loss);
-    // ORDER: before the first entry, so that a log with entries and no anchor is one whose anchor was removed.
+    // ORDER: before the first entry, so that entries without an anchor show that the anchor was deleted.
     else if (anchor.read() === null) await anchor.keep(memory.lastSeenEntry ?? { seq: 0, hmac: GENESIS_MAC });
     const clock = await openClock(store, memory.lastEntryAt, acceptClock);
-    const keyDirs = new FsAgentKeyStore(agentsDir);
-    await keyDirs.recover(memory.control.agents(), (id) => store.isDeregistered(id));
+    const keyStore = new FsAgentKeyStore(agentsDir);
+    await keyStore.recover(memory.control.agents(), (id) => store.isDeregistered(id));
     return {
       keys,
       store,
       memory,
       clock,
-      keyDirs,
+      keyStore,
       anchor,
       tokenFile,
       addressFile,
@@ -87,17 +90,20 @@ export async function openVault(
   }
 }
 
-/** What a move writes last is missing altogether; where the log's head is there, it was not a move that was interrupted. */
+/**
+ * A migration writes the vault's record and the log's head last; a head without the record is not an interrupted
+ * migration.
+ */
 async function missingRecordError(store: Store): Promise<StartupError> {
   const { head } = await store.readHead();
   return new StartupError(
     head === null
-      ? 'A move into this database was not finished: run npm run migrate again, as before. If there was none, the database was altered outside: restore a backup.'
-      : "The vault's own record is missing from the database: it was altered outside. Restore a backup.",
+      ? 'A migration to this database is not complete: run the same npm run migrate again. Without a migration, the database was altered outside: restore a backup.'
+      : "The vault's record is missing from the database, which was altered outside. Restore a backup.",
   );
 }
 
-/** Whether there is a vault. It is bound to its root key: another one is refused before it seals anything. */
+/** Whether the store holds a vault. @throws StartupError for another root key, before it seals anything */
 async function hasVault(store: Store, keys: VaultKeys, file: string): Promise<boolean> {
   const keyCheck = await store.readRootKeyCheck();
   if (keyCheck !== null) assertItsKey(keyCheck, keys, file);
@@ -105,16 +111,16 @@ async function hasVault(store: Store, keys: VaultKeys, file: string): Promise<bo
   return keyCheck !== null;
 }
 
-/** After a loss of power one slot may be torn; otherwise somebody altered it. */
+/** One slot may be torn after a power failure; any other damage is tampering. */
 function warnOfDamage(anchor: AnchorFile, warn: (line: string) => void): void {
   const found = anchor.read();
   if (found === null || found.entry === null || !found.hasDamagedSlot) return;
   warn(
-    `A slot of ${anchor.path} is damaged, as by a loss of power. The other one is used, and the file is written again.`,
+    `A slot of ${anchor.path} is damaged, as after a power failure. The service uses the other slot and rewrites the file.`,
   );
 }
 
-/** Of several nodes that start at once, one makes it, and the others find it. */
+/** When several nodes start together, one creates the vault and the others use it. */
 async function initialiseVault(store: Store, keys: VaultKeys, file: string): Promise<void> {
   const head = { seq: 0, hmac: GENESIS_MAC, mac: headMac(keys.audit, 0, GENESIS_MAC), epoch: 0 };
   try {
@@ -129,21 +135,21 @@ async function initialiseVault(store: Store, keys: VaultKeys, file: string): Pro
 /** @throws StartupError */
 function assertItsKey(keyCheck: string, keys: VaultKeys, file: string): void {
   if (timingSafeEqualText(keyCheck, keys.checkValue)) return;
-  throw new StartupError(`${file} is not the root key of this vault. Put the right one back; nothing was changed.`);
+  throw new StartupError(`${file} is not the root key of this vault. Nothing was changed. Put the right key back.`);
 }
 
-/** A clock that goes on from the latest time known, so that what had ended stays ended. @throws StartupError */
+/** The clock continues from the latest known time, so that expired leases stay expired. @throws StartupError */
 async function openClock(store: Store, lastEntryAt: number, acceptClock: boolean): Promise<Clock> {
   const shared = await store.readTime();
   const now = shared ?? Date.now();
   if (now > MAX_TIME) {
-    throw new StartupError(`The ${whose(shared)}clock shows a time after the year 9999. Set it right first.`);
+    throw new StartupError(`The ${whose(shared)}clock shows a time after the year 9999. Set it to the correct time.`);
   }
   const lag = lastEntryAt - now;
   if (lag > MAX_CLOCK_LAG_MS && !acceptClock) {
     const minutes = Math.round(lag / 60_000);
     throw new StartupError(
-      `The ${whose(shared)}clock is ${minutes} minutes behind the last entry of the log. Set it right; or, if the log's time was the wrong one, start with --accept-clock.`,
+      `The ${whose(shared)}clock is ${minutes} minutes behind the last entry of the log. Set it to the correct time, or start with --accept-clock if the log's time is wrong.`,
     );
   }
   const notBefore = Math.max(lastEntryAt, await store.readHighWaterTime());

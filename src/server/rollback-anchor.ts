@@ -1,12 +1,11 @@
 /**
- * What a node checks and keeps where nobody calls it: that the log and the files of its database are still there, and the anchor of the
- * log for the next start.
+ * Checks of an idle node: that the log and the database files still exist. Also writes the anchor for the next start.
  */
 import type { Ledger } from '../ledger/ledger.ts';
 import type { AnchorFile } from './anchor-file.ts';
 import type { ServiceLog } from './log.ts';
 
-/** A loss that is repaired in less time may go unnoticed by a node that nobody calls. */
+/** An idle node may miss a loss that is repaired within this time. */
 const INTERVAL_MS = 1000;
 
 export function startAnchoring(
@@ -18,11 +17,11 @@ export function startAnchoring(
   const keep = async (): Promise<void> => {
     const { lastSeenEntry } = ledger.memory;
     try {
-      // The embedded store keeps the anchor itself, with each sync of its log.
+      // The embedded store writes the anchor with each sync of its log.
       if (isShared && lastSeenEntry !== null) await anchor.keep(lastSeenEntry);
       await anchor.sync();
     } catch (error) {
-      logError('the anchor of the log could not be written; it is tried again', error);
+      logError('the anchor of the log could not be written; the service retries', error);
     }
   };
   void keep();

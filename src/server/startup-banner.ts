@@ -1,16 +1,17 @@
-/** What is printed at start: where it is, how to get in, and the next thing to try. */
+/** The output at start: address, data directory, token, and the first commands to try. */
 
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { describeAddress } from '../store/postgres/address.ts';
+import { quoteForShell } from './command-lines.ts';
 import type { Service } from './composition.ts';
 import type { Configuration } from './configuration.ts';
 
-/** In a checkout npx finds the command; where it is installed, the shell does. */
+/** npx finds the command of a checkout; the shell finds an installed one. */
 const COMMAND = import.meta.filename.endsWith('.ts') ? 'npx --no-install leasehold' : 'leasehold';
 
-/** `isTerminal`: elsewhere it goes to log files and journals, which must not hold the token. */
-export function greeting(
+/** Without a terminal the output may go to a log file or journal, so it omits the token. */
+export function startupBanner(
   service: Service,
   { dataDir, database, adminTokenFile }: Configuration,
   isTerminal: boolean,
@@ -20,10 +21,10 @@ export function greeting(
   const token =
     writtenTo !== null && isTerminal
       ? `${adminToken.token.reveal()}  (also in daemon.token there)`
-      : `the one in ${writtenTo ?? adminTokenFile}`;
+      : `in ${writtenTo ?? adminTokenFile}`;
   const variables = [
-    ...(dataDir === join(homedir(), '.leasehold') ? [] : [`export LEASEHOLD_DATA_DIR=${quoted(dataDir)}`]),
-    ...(adminToken.writtenTo === null ? [`export LEASEHOLD_TOKEN_FILE=${quoted(adminTokenFile ?? '')}`] : []),
+    ...(dataDir === join(homedir(), '.leasehold') ? [] : [`export LEASEHOLD_DATA_DIR=${quoteForShell(dataDir)}`]),
+    ...(adminToken.writtenTo === null ? [`export LEASEHOLD_TOKEN_FILE=${quoteForShell(adminTokenFile ?? '')}`] : []),
   ];
   return [
     ...warnings.map((line) => `WARNING  ${line}`),
@@ -37,16 +38,11 @@ export function greeting(
     'Try, in another terminal:',
     '',
     ...variables.map((line) => `  ${line}`),
-    `  ${COMMAND} put demo/api-key     asks for a value, and stores it`,
-    `  ${COMMAND} list                 shows what there is, without values`,
-    `  ${COMMAND} --help               shows what else can be done`,
+    `  ${COMMAND} put demo/api-key     asks for a value and stores it`,
+    `  ${COMMAND} list                 lists the credentials, without values`,
+    `  ${COMMAND} --help               shows all commands`,
     '',
-    "The README's tour goes on from there. Ctrl-C stops.",
+    'The README continues from here. Ctrl-C stops the service.',
     '',
   ].join('\n');
-}
-
-/** As a shell takes it for one word, whatever its name. */
-function quoted(path: string): string {
-  return `'${path.replaceAll("'", String.raw`'\''`)}'`;
 }

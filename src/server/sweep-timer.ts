@@ -1,16 +1,22 @@
-/** Removes what ended long ago, in small steps beside everything else. */
+/** Deletes rows whose retention has ended, in small steps, so that requests come first. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Clock } from '../ledger/clock.ts';
 import { type Store, StoreError } from '../store/store.ts';
 import type { ServiceLog } from './log.ts';
 
 const INTERVAL_MS = 10_000;
-/** Some milliseconds of work; the store also looks at the time. */
+/** A few milliseconds of work; the store also limits the time. */
 const STEP_ROWS = 500;
-/** Between two steps, so that callers' turns go first. It still removes more in a second than can be retrieved in one. */
+/**
+ * Between two steps, so that batches of callers come first. It still deletes more leases per second than callers can
+ * get.
+ */
 const PAUSE_MS = 10;
 
-/** `stop` resolves when nothing is swept any more. `onBroken` is told when the storage failed, so that the process must end. */
+/**
+ * `stop` resolves when the running step has ended. `onBroken` is called when the process must end because the storage
+ * failed.
+ */
 export function startSweeping(
   store: Store,
   clock: Clock,
@@ -25,7 +31,7 @@ export function startSweeping(
       while (!isStopped && !(await store.sweep(clock.now(), STEP_ROWS)).isDone) await sleep(PAUSE_MS);
     } catch (error) {
       if (error instanceof StoreError && error.kind === 'broken') onBroken(error);
-      else log.error('sweeping failed; it is tried again', error);
+      else log.error('sweeping failed; the service retries', error);
     }
   };
   const begin = (): void => {

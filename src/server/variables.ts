@@ -1,11 +1,11 @@
-/** The environment variables of Leasehold. A misspelt one refuses the start, because it would be ignored without a word. */
+/** The environment variables of Leasehold. A misspelt one is an error, because it would be ignored silently. */
 
 import { nearest } from '../core/nearest.ts';
 import { UsageError } from '../platform/errors.ts';
 
 const PREFIX = 'LEASEHOLD_';
 
-/** Those that are not a flag of the service: another spelling, the command's, and what programs of ours hand on. */
+/** Variables without a flag of the service: another spelling, those of the command, and internal ones. */
 const OTHERS = [
   ...[
     'ADDR',
@@ -26,7 +26,7 @@ const OTHERS = [
 /** SOURCE: Kubernetes sets these in every pod for a Service named `leasehold`. */
 const OF_KUBERNETES = /^(?:SERVICE_HOST|SERVICE_PORT(?:_\w+)?|PORT_\d+_(?:TCP|UDP|SCTP)(?:_(?:PROTO|PORT|ADDR))?)$/;
 const ADDRESS_OF_KUBERNETES = /^(?:tcp|udp|sctp):\/\//;
-/** Of the project's own tests. */
+/** For the project's tests. */
 const OF_TESTS = /^TEST_/;
 
 export function variableOf(flag: string): string {

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { copyFileSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { after, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -16,11 +16,10 @@ import { openScene } from './run-fixture.ts';
 const scene = await openScene({ after });
 const ROOT = join(import.meta.dirname, '../..');
 
-/** What starts the command, with its own first lines and without an installation. */
-const starter = join(temporaryFolder({ after }), 'leasehold.mjs');
-const [shebang, line] = readFileSync(join(ROOT, 'scripts/leasehold.mjs'), 'utf8').split('\n');
-const entry = JSON.stringify(COMMAND.at(-1));
-writeFileSync(starter, `${shebang}\n${line}\nawait import(${entry});\n`, { mode: 0o755 });
+/** The launcher of the command, next to a module that skips the installation. */
+const starter = join(temporaryFolder({ after }), 'leasehold');
+copyFileSync(join(ROOT, 'scripts/leasehold'), starter);
+writeFileSync(`${starter}.mjs`, `await import(${JSON.stringify(COMMAND.at(-1))});\n`);
 const environment = {
   ...scene.environment,
   PATH: `${dirname(process.execPath)}:${process.env['PATH']}`,

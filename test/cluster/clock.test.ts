@@ -12,8 +12,8 @@ test('a node whose clock is off by more than a minute refuses to start, and says
   const clock = moveClock(t);
   const database = ['--database', await newDatabase(t)];
   for (const [seconds, line] of [
-    [65, /This node's clock is 6\d seconds ahead of the database's\. Set it right first\./],
-    [-65, /This node's clock is 6\d seconds behind the database's\. Set it right first\./],
+    [65, /This node's clock is 6\d seconds ahead of the database's\. Set it to the correct time\./],
+    [-65, /This node's clock is 6\d seconds behind the database's\. Set it to the correct time\./],
   ] as const) {
     await clock.move(seconds * 1000);
     await assert.rejects(startTestService(t, database, join(temporaryFolder(t), 'data')), line);

@@ -26,6 +26,7 @@ export function makeCheckout(t: TestContext, files: Readonly<Record<string, stri
   for (const name of ['child-process', 'flags', 'install', 'launch', 'leasehold']) {
     cpSync(path.join(ROOT, `scripts/${name}.mjs`), path.join(folder, `scripts/${name}.mjs`));
   }
+  cpSync(path.join(ROOT, 'scripts/leasehold'), path.join(folder, 'scripts/leasehold'));
   const all = { 'package.json': '{"type":"module"}', 'package-lock.json': '{}', 'npm/npm-cli.cjs': NPM, ...files };
   for (const [name, content] of Object.entries(all)) {
     mkdirSync(path.dirname(path.join(folder, name)), { recursive: true });

@@ -1,4 +1,4 @@
-// How the files of this project are written. Each habit is a row with a sample that breaks it, so that the check can fail too.
+// Conventions of the source files. Each is a row with samples that violate it, which show that its check can fail.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -11,9 +11,23 @@ interface Habit {
   readonly broken: readonly Source[];
 }
 
-const LONGEST_FILE = 250;
+const MAX_FILE_LINES = 250;
+const MAX_COMMENT_COLUMNS = 120;
+/** Words that must not come back, wherever `PROSE` is checked. */
+const FORBIDDEN_WORDS = [
+  ...['anew', 'beside', 'by itself', 'folder', 'for ever', 'lent', 'mend', 'nobody', 'of its own', 'somebody'],
+  ...['stranger', 'there is none', 'whoever'],
+];
+/** Exported types of one name: the wire's and the domain's, and those of two commands. Only shrinks. */
+const SHARED_TYPE_NAMES = new Set([
+  ...['Agent', 'AuditEntry', 'AuditQuery', 'BatchWriter', 'Challenge', 'Lease', 'Outcome', 'Output', 'Page'],
+  ...['Pattern', 'Plan', 'Policy', 'Ports', 'Retrieved', 'Row', 'Session', 'Skipped', 'StoreRequest'],
+  ...['Verification', 'VerificationProgress'],
+]);
 const src = readSources(['src']);
 const tests = readSources(['test']);
+/** What the rows about prose check: `readSources(['src', 'docs'], ['.ts', '.md'])` once every page and comment is rewritten. */
+const PROSE = readSources(['src/bin', 'src/platform', 'src/server'], ['.ts', '.md']);
 const everything = readSources(
   ['src', 'test', 'bench', 'scripts', 'docs', '.ci'],
   ['.ts', '.mjs', '.md', '.py', '.json', '.sql', '.ci/run'],
@@ -22,34 +36,40 @@ const everything = readSources(
 const inText = (pattern: RegExp) => (source: Source) => pattern.exec(source.text)?.[0];
 const inCode = (pattern: RegExp) => (source: Source) => pattern.exec(source.code)?.[0];
 const inName = (pattern: RegExp) => (source: Source) => pattern.exec(source.name)?.[0];
+const exportedTypes = ({ code }: Source): string[] =>
+  [...code.matchAll(/^export (?:abstract )?(?:class|enum|interface|type) (\w+)/gm)].map(([, name = '']) => name);
+const exporters = Map.groupBy(
+  src.flatMap((source) => exportedTypes(source).map((name) => ({ name, file: source.name }))),
+  ({ name }) => name,
+);
 const sample = (text: string, name = 'src/core/path.ts') => toSource(name, text);
-// The words are put together here, so that this file does not contain what it looks for.
+// Assembles a text at run time, so that this file does not match its own pattern.
 const joined = (...parts: string[]) => parts.join('');
 
 const HABITS: readonly Habit[] = [
   {
-    claim: `no file of src is longer than ${LONGEST_FILE} lines`,
+    claim: `no file of src is longer than ${MAX_FILE_LINES} lines`,
     files: src,
     breach: ({ text }) => {
       const lines = text.trimEnd().split('\n').length;
-      return lines > LONGEST_FILE ? `${lines} lines` : undefined;
+      return lines > MAX_FILE_LINES ? `${lines} lines` : undefined;
     },
-    broken: [sample('a;\n'.repeat(LONGEST_FILE + 1))],
+    broken: [sample('a;\n'.repeat(MAX_FILE_LINES + 1))],
   },
   {
-    claim: 'every file of src begins by saying what it owns',
+    claim: 'every file of src begins with a comment about its subject',
     files: src,
     breach: ({ text }) => (/^(?:\/\/ |\/\*\*)/.test(text) ? undefined : text.slice(0, 40)),
     broken: [sample("import { a } from './a.ts';")],
   },
   {
-    claim: 'no file of src holds a reminder of work left undone',
+    claim: 'no file of src contains a reminder of unfinished work',
     files: src,
     breach: inText(/\b(?:TODO|FIXME|XXX|HACK)\b/),
     broken: ['TODO', 'FIXME', 'XXX', 'HACK'].map((word) => sample(`// ${word}: later`)),
   },
   {
-    claim: 'no file of src silences a check',
+    claim: 'no file of src suppresses a check',
     files: src,
     breach: inText(/@ts-(?:ignore|expect-error|nocheck)|biome-ignore|node:coverage/),
     broken: ['@ts-ignore', '@ts-expect-error', '@ts-nocheck', 'biome-ignore lint: x'].map((word) =>
@@ -71,7 +91,7 @@ const HABITS: readonly Habit[] = [
     broken: [sample('export default {};'), sample('export { a as default };')],
   },
   {
-    claim: 'no file of src is named after nothing in particular',
+    claim: 'no file of src has a generic name',
     files: src,
     breach: inName(/util|helper|manager|service|(?:^|\/)(?:index|common|misc|shared)\./i),
     broken: ['pathUtils', 'helpers', 'keymanager', 'service', 'index'].map((name) => sample('', `src/core/${name}.ts`)),
@@ -83,13 +103,13 @@ const HABITS: readonly Habit[] = [
     broken: [sample('', 'src/core/PathGrammar.ts'), sample('', 'src/core/path_grammar.ts')],
   },
   {
-    claim: 'no file names a path of somebody’s machine',
+    claim: 'no file contains a path of a developer’s machine',
     files: everything,
     breach: inText(/(?<![\w.~*}$:-])\/(?:home|Users|root|work|mnt|tmp|private\/tmp)\/\w|\b[A-Z]:\\\w/),
     broken: ['home', 'Users', 'root', 'work', 'tmp'].map((top) => sample(joined(`cd '/`, top, `/ann'`))),
   },
   {
-    claim: 'no test is skipped, put off or run alone',
+    claim: 'no test is skipped, deferred or run alone',
     files: tests,
     breach: inCode(/\b(?:test|it|t|suite|describe)\.(?:skip|todo|only)\b|\b(?:skip|todo|only)\s*:\s*(?!false\b)\S/),
     broken: ['skip', 'todo', 'only'].flatMap((word) =>
@@ -97,12 +117,34 @@ const HABITS: readonly Habit[] = [
     ),
   },
   {
-    claim: 'no test asserts that something takes less than an absolute time: a busy machine takes longer',
+    claim: 'no test asserts an absolute upper limit of time, which a busy machine exceeds',
     files: tests,
     breach: inCode(/(?:performance\.now\(\) - \w+|\b(?:ms|seconds|elapsed|took(?:Ms)?))\)? <=? [\d_]+\s*[,;)&|]/),
     broken: ['performance.now() - startedAt < 5000', 'tookMs >= 190 && tookMs < 2000', 'seconds <= 5'].map((text) =>
       sample(`assert.ok(${text});`),
     ),
+  },
+  {
+    claim: 'comments, messages and pages use none of the forbidden words',
+    files: PROSE,
+    breach: inText(new RegExp(`\\b(?:${FORBIDDEN_WORDS.join('|')})\\b`, 'i')),
+    broken: FORBIDDEN_WORDS.map((word) => sample(`// ${word.toUpperCase()}: text`)),
+  },
+  {
+    claim: `no comment of src is wider than ${MAX_COMMENT_COLUMNS} columns`,
+    files: PROSE.filter(({ name }) => name.endsWith('.ts')),
+    breach: ({ text }) =>
+      text.split('\n').find((line) => line.length > MAX_COMMENT_COLUMNS && /^\s*(?:\/\/|\/?\*)/.test(line)),
+    broken: ['// ', ' * ', '  /** '].map((start) => sample(start.padEnd(MAX_COMMENT_COLUMNS + 1, 'x'))),
+  },
+  {
+    claim: 'no two files of src export types of the same name',
+    files: src,
+    breach: (source) =>
+      exportedTypes(source).find(
+        (name) => !SHARED_TYPE_NAMES.has(name) && (exporters.get(name) ?? []).some(({ file }) => file !== source.name),
+      ),
+    broken: [sample('export interface Store {}'), sample('export type UsageError = 1;')],
   },
 ];
 
@@ -115,21 +157,29 @@ for (const { claim, files, breach, broken } of HABITS) {
     assert.deepEqual(found, []);
   });
 
-  test(`a breach is seen: ${claim}`, () => {
+  test(`a violation is found: ${claim}`, () => {
     for (const source of broken) assert.notEqual(breach(source), undefined, `${source.name}: ${source.text}`);
   });
 }
 
-test('there are files to hold the habits against', () => {
+test('every shared type name is still exported by two files', () => {
+  assert.deepEqual(
+    [...SHARED_TYPE_NAMES].filter((name) => (exporters.get(name) ?? []).length < 2),
+    [],
+  );
+});
+
+test('the conventions are checked on existing files', () => {
   assert.notEqual(src.length, 0);
   assert.notEqual(tests.length, 0);
+  assert.notEqual(PROSE.length, 0);
   assert.equal(
     everything.some(({ name }) => name === '.ci/run'),
     true,
   );
 });
 
-test('the reader of source tells code from comments and literals in every file', () => {
+test('the source reader separates code from comments and literals in every file', () => {
   const unbalanced = [...src, ...tests].filter(({ code }) =>
     ['()', '[]', '{}'].some(([open = '', close = '']) => code.split(open).length !== code.split(close).length),
   );

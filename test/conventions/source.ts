@@ -21,9 +21,9 @@ interface Import {
   readonly isTypeOnly: boolean;
 }
 
-/** Every file below the folders whose name ends so, in order of their names; a folder that is not there has none. */
-export function readSources(folders: readonly string[], endings: readonly string[] = ['.ts', '.mjs']): Source[] {
-  const names = folders.flatMap((folder) => globSync(`${folder}/**/*`, { cwd: ROOT }));
+/** Every file below the directorys whose name ends so, in order of their names; a directory that is not there has none. */
+export function readSources(directorys: readonly string[], endings: readonly string[] = ['.ts', '.mjs']): Source[] {
+  const names = directorys.flatMap((directory) => globSync(`${directory}/**/*`, { cwd: ROOT }));
   return names
     .map((name) => name.split(path.sep).join('/'))
     .filter((name) => endings.some((ending) => name.endsWith(ending)))

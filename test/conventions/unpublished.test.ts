@@ -69,5 +69,5 @@ test('npx --no-install runs the checkout’s command without a network', (t) => 
   const words = ['--no-install', 'leasehold', '--version'];
   const printed = execFileSync('npx', words, { cwd: path.join(ROOT, 'docs'), env: environment, encoding: 'utf8' });
   assert.match(printed, /^leasehold \d/m);
-  assert.ok(existsSync(path.join(ROOT, 'scripts/leasehold.mjs')));
+  assert.ok(existsSync(path.join(ROOT, 'scripts/leasehold')));
 });

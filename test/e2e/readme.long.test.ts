@@ -87,12 +87,12 @@ async function openScene(t: TestContext) {
       .replaceAll(home, '~')
       .replaceAll(address, '127.0.0.1:7700')
       // Only a terminal shows the token; here nothing is one.
-      .replace('the one in ~/.leasehold/daemon.token', 'lha_…  (also in daemon.token there)')
+      .replace('in ~/.leasehold/daemon.token', 'lha_…  (also in daemon.token there)')
       // Where the vault lies is said where that is not the data directory.
       .replace(/^ {2}vault +PostgreSQL at .+\n/m, '')
       .replaceAll(/\blh([as])_[\w-]{43}/g, 'lh$1_…');
-  const service = await startInBackground(t, START, 'Ctrl-C stops.', place);
-  const greeting = tidy(service.printed).slice(tidy(service.printed).indexOf('Leasehold is ready.'));
+  const service = await startInBackground(t, START, 'Ctrl-C stops', place);
+  const startupBanner = tidy(service.printed).slice(tidy(service.printed).indexOf('Leasehold is ready.'));
   const shell = new Shell(t, folder, place);
   /** Runs the steps; what they printed is held against what the page says. Resolves to them, as they ran. */
   const play = async (steps: readonly Step[]): Promise<Step[]> => {
@@ -100,7 +100,7 @@ async function openScene(t: TestContext) {
     for (const { heading, commands, output } of steps) {
       if (commands === TEST) continue;
       const printed =
-        commands === START ? (greeting.split('\n\nTry, ')[0] ?? '') : tidy(await shell.run(toRun(commands)));
+        commands === START ? (startupBanner.split('\n\nTry, ')[0] ?? '') : tidy(await shell.run(toRun(commands)));
       assert.equal(withPlaceholders(printed), withPlaceholders(output), `${heading}\n${commands}`);
       ran.push({ heading, commands, output: printed });
     }

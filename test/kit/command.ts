@@ -32,7 +32,7 @@ export interface Home {
 /** What was compiled is kept between runs, as the command itself keeps it: a run takes a third of the time. */
 export const COMPILED = { NODE_COMPILE_CACHE: join(ROOT, 'node_modules/.cache/leasehold') } as const;
 
-/** What starts the command, behind -- as `scripts/leasehold.mjs` does: for those who start it in another way. */
+/** Starts the command without `scripts/leasehold`, with the same `--`. */
 export const COMMAND = [process.execPath, '--disable-proto=throw', '--', ENTRY] as const;
 
 /** A home directory, and variables that hold for each run. */

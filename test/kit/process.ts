@@ -76,7 +76,7 @@ export async function startProcess(
     const look = (chunk: Buffer): void => {
       output += chunk;
       const found = /^ {2}address +(\S+)$/m.exec(output)?.[1];
-      if (found === undefined || !output.includes('Ctrl-C stops.')) return;
+      if (found === undefined || !output.includes('Ctrl-C stops')) return;
       clearTimeout(timer);
       resolve(found);
     };

@@ -44,6 +44,6 @@ test('a clock that shows a time after the year 9999 is refused', async (t) => {
   await clock.moveTo(new Date(Date.UTC(10_000, 0, 2)).toISOString());
   await assert.rejects(
     startTestService(t, [], dataDir),
-    /clock shows a time after the year 9999\. Set it right first\.$/,
+    /clock shows a time after the year 9999\. Set it to the correct time\.$/,
   );
 });

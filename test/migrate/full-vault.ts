@@ -1,4 +1,4 @@
-// A vault with something of everything in it, and all that its service tells of it.
+// A vault with rows of every kind, and everything that its service returns about it.
 
 import assert from 'node:assert/strict';
 import { sign } from 'node:crypto';
@@ -8,17 +8,17 @@ import type { TestService } from '../kit/service.ts';
 
 type Json = Answer['body'];
 
-/** Of the largest size. */
+/** The maximum size of a value. */
 export const LARGE = 'ü'.repeat(131_072);
 const RETRIEVALS = 7;
 
 export interface Filled {
-  /** Of an agent that may do everything below `prod/`. */
+  /** Of an agent with every permission below `prod/`. */
   readonly session: string;
   readonly leaseId: string;
-  /** What was answered already: it must not be again. */
+  /** A consumed challenge, which must not be accepted again. */
   readonly answered: { readonly challenge_id: string; readonly agent_name: string; readonly signature: string };
-  /** What repeats a request that was answered. */
+  /** The idempotency key of an earlier request. */
   readonly repeat: (service: TestService) => Promise<Answer>;
   readonly repeated: string;
 }
@@ -51,7 +51,7 @@ export async function fillVault(service: TestService): Promise<Filled> {
   await expect(worker.get('/api/v1/credentials/prod/db/password?version=2'));
   await expect(gone.get('/api/v1/credentials/prod/large'));
   await expect(admin.delete('/api/v1/agents/gone'), 204);
-  // Ended leases of every kind: one by one, by a mark of agent and path, by time.
+  // Ended leases of every kind: revoked singly, revoked in bulk by agent and path, expired.
   const { lease_id: revoked } = await expect(other.get('/api/v1/credentials/prod/db/password'));
   await expect(admin.delete(`/api/v1/leases/${revoked}`), 204);
   await expect(other.get('/api/v1/credentials/stage/key'));
@@ -80,13 +80,13 @@ export async function fillVault(service: TestService): Promise<Filled> {
   return { session: worker.token, leaseId, answered, repeat, repeated: first.text };
 }
 
-/** All that the administrator is told without leaving a trace in the log; lists of credentials with their exact counts. */
+/** Every response to the administrator that adds no log entry, and the lists of credentials with their exact counts. */
 export async function tellAll({ admin }: Pick<TestService, 'admin'>): Promise<Record<string, Json>> {
   const exported = await admin.get('/api/v1/audit/export');
   const [credentials, agents, policies, leases] = await Promise.all(
     ['credentials', 'agents', 'policies', 'leases'].map((name) => admin.get(`/api/v1/${name}`)),
   );
-  // A look at credentials is an access, and stands in the log behind what was exported.
+  // Listing credentials is an access, and adds a log entry after the export.
   const paths: string[] = credentials?.body.data.map(({ path }: Json) => path) ?? [];
   const metadata: Json[] = [];
   for (const path of paths) metadata.push((await admin.get(`/api/v1/credentials/${path}?view=metadata`)).body.data);
@@ -100,7 +100,7 @@ export async function tellAll({ admin }: Pick<TestService, 'admin'>): Promise<Re
   };
 }
 
-/** Claims that what is told is what was told, and that the log has gone on from there by starts, stops and looks alone. */
+/** Asserts that the responses are the same, and that the log has only grown by starts, stops and reads. */
 export function assertTellsSame(before: Record<string, Json>, after: Record<string, Json>): void {
   const { exported: log, ...rest } = before;
   const { exported: longerLog, ...restAfter } = after;

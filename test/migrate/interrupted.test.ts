@@ -1,4 +1,4 @@
-// A move is killed at random moments, again and again; run to its end, it has brought everything once.
+// A migration is killed repeatedly at random moments. Run to its end, it has copied every row once.
 
 import assert from 'node:assert/strict';
 import { cpSync, readdirSync, readFileSync } from 'node:fs';
@@ -25,33 +25,33 @@ import {
   urlFile,
 } from './migrations.ts';
 
-/** Of the time between the first row and the last. */
+/** Fractions of the time between the first and the last row. */
 const LONGEST_MS = 400;
-/** In the end so many that threads verify it. */
+/** Enough entries for a verification in threads. */
 const ENTRIES = scaled(6000, 21_000);
 
 const scope = { after };
-const house = join(temporaryFolder(scope), 'data');
-/** Of its own: other tests move at the same time. */
+const vaultDir = join(temporaryFolder(scope), 'data');
+/** A separate directory: other tests migrate concurrently. */
 const TMPDIR = temporaryFolder(scope);
-const service = await startTestService(scope, [], house);
+const service = await startTestService(scope, [], vaultDir);
 await fillVault(service);
 await service.stop();
-const rootKey = parseRootKey(readFileSync(join(house, 'root.key'), 'latin1')) ?? assert.fail();
-const store = new SqliteStore(join(house, 'leasehold.db'));
+const rootKey = parseRootKey(readFileSync(join(vaultDir, 'root.key'), 'latin1')) ?? assert.fail();
+const store = new SqliteStore(join(vaultDir, 'leasehold.db'));
 await lengthenLog(store, deriveKeys(rootKey), ENTRIES);
 await store.close();
-const database = new DatabaseSync(join(house, 'leasehold.db'));
+const database = new DatabaseSync(join(vaultDir, 'leasehold.db'));
 database.exec(`INSERT OR IGNORE INTO leases SELECT seq, id, 'admin', 'none', 'admin', 'a/b', 1, 'p', 1, 2000000000000, NULL
     FROM audit_entries WHERE seq % 2 = 0;
   INSERT OR IGNORE INTO lease_spans SELECT DISTINCT agent_name, seq / 4096 FROM leases;
   UPDATE audit_head SET counted_through_seq = seq`);
 database.close();
 
-/** Begins it and kills it, some time after it began to write; whether it was still at it. */
+/** Starts a migration and kills it some time after its first write. Resolves to whether it was still running. */
 async function killOnce(flags: readonly string[], afterMs: number): Promise<boolean> {
   const move = beginMove(flags, { TMPDIR });
-  await move.tells('Moving into');
+  await move.tells('Moving to');
   await sleep(afterMs);
   move.child.kill('SIGKILL');
   const { code } = await move.ended;
@@ -59,15 +59,15 @@ async function killOnce(flags: readonly string[], afterMs: number): Promise<bool
 }
 
 /**
- * Kills moves until so many were killed at it. Each try goes on where the one before was killed, so that one of them comes to its
- * end: then a new target is begun. `look` is called after each.
+ * Kills migrations until the given number was killed. Each run continues the one before. After a run that completes the next
+ * one gets a new target. `check` is called after each.
  */
-async function killOften(kills: number, begin: () => Promise<string[]>, look: () => Promise<void>): Promise<string[]> {
+async function killOften(kills: number, begin: () => Promise<string[]>, check: () => Promise<void>): Promise<string[]> {
   let flags = await begin();
   for (let killed = 0; killed < kills; ) {
     if (await killOnce(flags, Math.random() * LONGEST_MS)) killed += 1;
     else flags = await begin();
-    await look();
+    await check();
   }
   return flags;
 }
@@ -75,30 +75,30 @@ async function killOften(kills: number, begin: () => Promise<string[]>, look: ()
 const temporaries = () => readdirSync(TMPDIR);
 const copyHome = (t: Scope): string => {
   const home = join(temporaryFolder(t), 'home');
-  cpSync(house, home, { recursive: true, filter: (from) => !/leasehold\.db/.test(from) });
+  cpSync(vaultDir, home, { recursive: true, filter: (from) => !/leasehold\.db/.test(from) });
   return home;
 };
 
-test('killed again and again on its way into PostgreSQL, it brings everything, once', async (t) => {
-  const before = photograph(house);
+test('killed repeatedly on the way to PostgreSQL, it copies every row once', async (t) => {
+  const before = photograph(vaultDir);
   let url = '';
   const begin = async (): Promise<string[]> => {
     url = await newDatabase(t);
-    return ['--from', house, '--database-file', urlFile(t, url)];
+    return ['--from', vaultDir, '--database-file', urlFile(t, url)];
   };
-  const flags = await killOften(scaled(2, 10), begin, async () => assert.deepEqual(photograph(house), before));
+  const flags = await killOften(scaled(2, 10), begin, async () => assert.deepEqual(photograph(vaultDir), before));
   const { code, out } = await beginMove(flags, { TMPDIR }).ended;
   assert.equal(code, 0);
-  assert.match(out, /^(?:Moved into|It was moved already)/);
+  assert.match(out, /^(?:Moved to|The vault was already moved)/);
   const home = copyHome(t);
   await moveVault(url, home);
-  assert.deepEqual(contentOf(home), contentOf(house));
+  assert.deepEqual(contentOf(home), contentOf(vaultDir));
   assert.deepEqual(temporaries(), [], 'copies of the source were left');
 });
 
-test('killed again and again on its way back, it brings everything, once', async (t) => {
+test('killed repeatedly on the way back, it copies every row once', async (t) => {
   const url = await newDatabase(t);
-  await moveVault(house, url);
+  await moveVault(vaultDir, url);
   const before = await photographDatabase(url);
   let home = '';
   const begin = async (): Promise<string[]> => {
@@ -109,18 +109,18 @@ test('killed again and again on its way back, it brings everything, once', async
     assert.deepEqual(await photographDatabase(url), before),
   );
   assert.equal((await beginMove(flags).ended).code, 0);
-  assert.deepEqual(contentOf(home), contentOf(house));
+  assert.deepEqual(contentOf(home), contentOf(vaultDir));
 });
 
-test('no service starts on what was half moved, and it is told what to do', async (t) => {
+test('no service starts on an incomplete copy, and its error names the remedy', async (t) => {
   const [url, home] = [await newDatabase(t), copyHome(t)];
-  const unfinished = /^A move into this database was not finished: run npm run migrate again, as before\. [^\n]*$/;
+  const unfinished = /^A migration to this database is not complete: run the same npm run migrate again\. [^\n]*$/;
   while ((await countRows(url, 'audit_entries').catch(() => 0)) === 0)
-    await killOnce(['--from', house, '--to', url], 150);
+    await killOnce(['--from', vaultDir, '--to', url], 150);
   if ((await countRows(url, 'vault')) === 0) {
     await assert.rejects(startTestService(t, ['--database', url], home), { message: unfinished });
   }
-  await moveVault(house, url);
+  await moveVault(vaultDir, url);
   let half = copyHome(t);
   while (countIn(half, 'audit_entries') === 0 || countIn(half, 'vault') > 0) {
     if (countIn(half, 'vault') > 0) half = copyHome(t); // it was faster than the kill
@@ -140,23 +140,23 @@ function countIn(dataDir: string, table: string): number {
   }
 }
 
-test('a move that is told to stop does so, says how to go on, and leaves no copy', async (t) => {
+test('an interrupted migration stops, prints how to continue, and leaves no snapshot', async (t) => {
   const url = await newDatabase(t);
-  const move = beginMove(['--from', house, '--to', url], { TMPDIR });
-  await move.tells('Moving into');
+  const move = beginMove(['--from', vaultDir, '--to', url], { TMPDIR });
+  await move.tells('Moving to');
   move.child.kill('SIGTERM');
   const { code, told } = await move.ended;
-  assert.match(told, /\nleasehold: Interrupted\. Run the same again: it goes on\.\n$/);
+  assert.match(told, /\nleasehold: Interrupted\. Run the same command again to continue\.\n$/);
   assert.equal(code, 1);
   assert.deepEqual(temporaries(), []);
-  await moveVault(house, url);
-  const { out } = await moveVault(house, url);
-  assert.match(out, /^It was moved already: PostgreSQL at /);
+  await moveVault(vaultDir, url);
+  const { out } = await moveVault(vaultDir, url);
+  assert.match(out, /^The vault was already moved to PostgreSQL at /);
 });
 
-test('what the source changed between two tries is brought too, and what it removed is gone', async (t) => {
+test('a second run copies changes of the source and deletes its deleted rows', async (t) => {
   const dataDir = join(temporaryFolder(t), 'data');
-  cpSync(house, dataDir, { recursive: true });
+  cpSync(vaultDir, dataDir, { recursive: true });
   const url = await moveUpToLeases(t, dataDir);
   const between = await startTestService(t, [], dataDir);
   for (const path of ['prod/db/password', 'stage/key']) {
@@ -174,26 +174,26 @@ test('what the source changed between two tries is brought too, and what it remo
   assert.deepEqual(contentOf(home), contentOf(dataDir));
 });
 
-/** Kills a move when it has come to the last large table; resolves to the URL of its target. */
+/** Kills a migration at the last large table; resolves to the URL of its target. */
 async function moveUpToLeases(scope: Scope, dataDir: string): Promise<string> {
   for (;;) {
     const url = await newDatabase(scope);
     const { child, ended, tells } = beginMove(['--from', dataDir, '--to', url]);
-    await tells('Moving into');
+    await tells('Moving to');
     while ((await countRows(url, 'leases')) === 0) await sleep(2);
     child.kill('SIGKILL');
     await ended;
-    // It may have been faster.
+    // It may have completed.
     if ((await countRows(url, 'vault')) === 0) return url;
   }
 }
 
-test('two moves into one database at once: one of them is refused', async (t) => {
+test('of two concurrent migrations to one database one is rejected', async (t) => {
   const url = await newDatabase(t);
-  const first = beginMove(['--from', house, '--to', url]);
-  await first.tells('Moving into');
+  const first = beginMove(['--from', vaultDir, '--to', url]);
+  await first.tells('Moving to');
   first.child.kill('SIGSTOP');
-  await assertRefused(['--from', house, '--to', url], /another move into this database is under way/);
+  await assertRefused(['--from', vaultDir, '--to', url], /another move into this database is under way/);
   first.child.kill('SIGCONT');
   assert.equal((await first.ended).code, 0);
 });

@@ -1,4 +1,4 @@
-// Runs `npm run migrate` as a process of its own, and looks at what lies in databases that nobody uses.
+// Runs `npm run migrate` as a process, and reads the rows of databases without a service.
 
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
@@ -20,14 +20,14 @@ export interface Ended {
 export interface Running {
   readonly child: ChildProcess;
   readonly ended: Promise<Ended>;
-  /** Resolves when it has told so, or has ended. */
+  /** Resolves when the output contains the text, or the process has exited. */
   tells(text: string): Promise<void>;
 }
 
 export function beginMove(flags: readonly string[], environment: Readonly<Record<string, string>> = {}): Running {
   const { PATH = '', HOME = '' } = process.env;
   const child = spawn(process.execPath, ['--disable-proto=throw', join(ROOT, 'src/bin/migrate.ts'), ...flags], {
-    // As the launcher has it: less time goes by before the move begins.
+    // The launcher's compile cache shortens the start.
     env: { PATH, HOME, NODE_COMPILE_CACHE, ...environment },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
@@ -46,14 +46,14 @@ export function beginMove(flags: readonly string[], environment: Readonly<Record
   return { child, ended, tells };
 }
 
-/** Claims that it succeeds; resolves to what it printed. */
+/** Asserts that it succeeds; resolves to its output. */
 export async function moveVault(from: string, to: string, flags: readonly string[] = []): Promise<Ended> {
   const ended = await beginMove(['--from', from, '--to', to, ...flags]).ended;
   assert.equal(ended.code, 0, ended.told);
   return ended;
 }
 
-/** Claims that it is refused in one line, which is the last, with that exit code. */
+/** Asserts that it fails with that exit code and one line, the last of its output. */
 export async function assertRefused(
   flags: readonly string[],
   reason: RegExp,
@@ -69,7 +69,7 @@ export async function assertRefused(
   assert.equal(found, code);
 }
 
-/** A file that holds the URL, as `--database-file` wants it. */
+/** A file with the URL, for `--database-file`. */
 export function urlFile(scope: Scope, url: string): string {
   const file = join(temporaryFolder(scope), 'url');
   writeFileSync(file, `${url}\n`);
@@ -77,7 +77,7 @@ export function urlFile(scope: Scope, url: string): string {
   return file;
 }
 
-/** Of a SQLite file: what a move must bring there and back. Numbers of rows of counts are the file's own business. */
+/** The rows of a SQLite file that a migration must preserve. The ids of count rows may change. */
 const CONTENT: Readonly<Record<string, string>> = {
   vault: 'SELECT * FROM vault',
   audit_entries: 'SELECT * FROM audit_entries ORDER BY seq',
@@ -97,7 +97,7 @@ const CONTENT: Readonly<Record<string, string>> = {
   revocation_marks: 'SELECT * FROM revocation_marks ORDER BY seq',
 };
 
-/** Every row but the counts, which the service tells. */
+/** Every row except the access counts, which the service returns. */
 export function contentOf(dataDir: string): Record<string, unknown[]> {
   const database = new DatabaseSync(join(dataDir, 'leasehold.db'), { readOnly: true });
   try {
@@ -114,7 +114,7 @@ export function contentOf(dataDir: string): Record<string, unknown[]> {
   }
 }
 
-/** Every row of every table, with who wrote or locked it and where it lies: nothing can touch one without a trace here. */
+/** Every row of every table with xmin, xmax and ctid, so that any write or lock changes the result. */
 export async function photographDatabase(url: string): Promise<Record<string, unknown>> {
   const tables = await querySql(
     url,
@@ -132,7 +132,7 @@ export async function photographDatabase(url: string): Promise<Record<string, un
   return shots;
 }
 
-/** How many rows the table of the PostgreSQL has. */
+/** The number of rows of a table in PostgreSQL. */
 export async function countRows(url: string, table: string): Promise<number> {
   const [row] = await querySql(url, `SELECT count(*)::integer AS n FROM leasehold.${table}`);
   return Number(row?.['n']);

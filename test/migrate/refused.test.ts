@@ -1,4 +1,4 @@
-// What is not moved, and why: one line each, the source as it was, and nothing in the target that was not there.
+// Migrations that fail: each with one line, and with an unchanged source and target.
 
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
@@ -28,30 +28,30 @@ import {
 } from './migrations.ts';
 
 const scope = { after };
-const house = join(temporaryFolder(scope), 'data');
-const service = await startTestService(scope, [], house);
+const vaultDir = join(temporaryFolder(scope), 'data');
+const service = await startTestService(scope, [], vaultDir);
 await fillVault(service);
 await service.stop();
 
 function copyHouse(t: Scope): string {
   const dataDir = join(temporaryFolder(t), 'data');
-  cpSync(house, dataDir, { recursive: true });
+  cpSync(vaultDir, dataDir, { recursive: true });
   return dataDir;
 }
 
 const homeOf = (t: Scope): string => {
   const home = join(temporaryFolder(t), 'home');
-  cpSync(house, home, { recursive: true, filter: (from) => !/leasehold\.db/.test(from) });
+  cpSync(vaultDir, home, { recursive: true, filter: (from) => !/leasehold\.db/.test(from) });
   return home;
 };
 
-/** Whether nothing was made in it. */
+/** Whether the target is still empty. */
 async function isUntouched(url: string): Promise<boolean> {
   const [row] = await querySql(url, "SELECT to_regnamespace('leasehold') IS NULL AS is_so");
   return row?.['is_so'] === true;
 }
 
-test('a wrong root key is refused before anything, from either side', async (t) => {
+test('a wrong root key is rejected first, in either direction', async (t) => {
   const [dataDir, url] = [copyHouse(t), await newDatabase(t)];
   writeFileSync(join(dataDir, 'root.key'), `${Buffer.alloc(32, 7).toString('base64')}\n`);
   const before = photograph(dataDir);
@@ -61,28 +61,31 @@ test('a wrong root key is refused before anything, from either side', async (t) 
   );
   assert.deepEqual(photograph(dataDir), before);
   assert.equal(await isUntouched(url), true);
-  await moveVault(house, url);
+  await moveVault(vaultDir, url);
   const home = homeOf(t);
   cpSync(join(dataDir, 'root.key'), join(home, 'root.key'));
   const empty = photograph(home);
   await assertRefused(['--from', url, '--to', home], /is not the root key of the vault in PostgreSQL at /);
   assert.deepEqual(photograph(home), empty);
   await assertRefused(['--from', url, '--to', join(home, 'new')], /The root key is missing: .*new\/root\.key/);
-  await moveVault(url, join(home, 'new'), ['--root-key-file', join(house, 'root.key')]);
+  await moveVault(url, join(home, 'new'), ['--root-key-file', join(vaultDir, 'root.key')]);
 });
 
-test('a service that runs on the source is refused, and goes on', async (t) => {
+test('a source with a running service is rejected, and the service continues', async (t) => {
   const [dataDir, url] = [copyHouse(t), await newDatabase(t)];
   const { address, adminToken } = await startProcess(t, dataDir);
   const before = photographRunning(dataDir);
-  await assertRefused(['--from', dataDir, '--to', url], /A Leasehold runs on .*data\. Stop it first/);
+  await assertRefused(
+    ['--from', dataDir, '--to', url],
+    /A Leasehold runs on .*data\. Nothing was changed\. Stop it first/,
+  );
   assert.deepEqual(photographRunning(dataDir), before);
   assert.equal(await isUntouched(url), true);
   const { status } = await createClient(address, adminToken).get('/api/v1/credentials/stage/key');
   assert.equal(status, 200);
 });
 
-test('a source that has lost entries of its log, or its anchor, is refused, and so is a target that has seen more', async (t) => {
+test('a source without its anchor or with lost entries is rejected, and so is a target with a later anchor', async (t) => {
   const [ahead, url] = [copyHouse(t), await newDatabase(t)];
   await (await startTestService(t, [], ahead)).stop();
   const [behind, bare, home] = [copyHouse(t), copyHouse(t), homeOf(t)];
@@ -92,13 +95,13 @@ test('a source that has lost entries of its log, or its anchor, is refused, and 
   await assertRefused(['--from', behind, '--to', url], loss);
   await assertRefused(['--from', bare, '--to', url], /log\.anchor is missing/);
   assert.equal(await isUntouched(url), true);
-  await moveVault(house, url);
+  await moveVault(vaultDir, url);
   await assertRefused(['--from', url, '--to', home], loss);
 });
 
-test('a node that goes on writing is noticed before the target is a vault', async (t) => {
+test('a node that writes is detected before the target becomes a vault', async (t) => {
   const [url, home] = [await newDatabase(t), homeOf(t)];
-  await moveVault(house, url);
+  await moveVault(vaultDir, url);
   const node = await startProcess(t, homeOf(t), ['--database', url]);
   const writes = (): void => {
     const headers = { authorization: `Bearer ${node.adminToken}` };
@@ -112,63 +115,66 @@ test('a node that goes on writing is noticed before the target is a vault', asyn
     {
       from: { kind: 'database', address: parseAddress(url) },
       to: { kind: 'directory', dir: home },
-      rootKeyFile: join(house, 'root.key'),
+      rootKeyFile: join(vaultDir, 'root.key'),
       acceptsBrokenChain: false,
     },
     { signal: new AbortController().signal, say: () => {}, progress: (what) => what === 'leases' && writes() },
   );
   await assert.rejects(
     moving,
-    /^Error: A node still writes to PostgreSQL at [^\n]*: stop every one of them, and run this again\.$/,
+    /^Error: A node still writes to PostgreSQL at [^\n]*\. Stop all nodes and run this command again\.$/,
   );
   assert.deepEqual(contentOf(home)['vault'], []);
   assert.notEqual(contentOf(home)['leases']?.length, 0);
 });
 
-test('a target that holds something else is refused in one line and not changed', async (t) => {
+test('a target with other content is rejected with one line and not changed', async (t) => {
   const [url, other] = [await newDatabase(t), homeOf(t)];
   await (await startTestService(t, ['--database', url], join(temporaryFolder(t), 'node'))).stop();
   const before = await photographDatabase(url);
   await assertRefused(
-    ['--from', house, '--to', url],
-    /^leasehold: PostgreSQL at .* holds another vault\. Give an empty one/,
+    ['--from', vaultDir, '--to', url],
+    /^leasehold: PostgreSQL at .* holds another vault\. Nothing was changed\. Give an empty database/,
   );
   assert.deepEqual(await photographDatabase(url), before);
 
   await querySql(url, 'DELETE FROM leasehold.vault; DELETE FROM leasehold.audit_head');
   await assertRefused(
-    ['--from', house, '--to', url],
+    ['--from', vaultDir, '--to', url],
     /the target holds rows of another vault, or of one that was altered/,
   );
   await querySql(url, "DELETE FROM leasehold.audit_entries; INSERT INTO leasehold.spent_challenges VALUES ('x', 1)");
-  await assertRefused(['--from', house, '--to', url], /is not empty: spent_challenges has rows\. Give an empty one/);
+  await assertRefused(
+    ['--from', vaultDir, '--to', url],
+    /is not empty: spent_challenges has rows\. Give an empty database/,
+  );
 
   const theirs = join(temporaryFolder(t), 'theirs');
   mkdirSync(theirs);
   writeFileSync(join(theirs, 'letter.txt'), 'dear');
-  await assertRefused(['--from', house, '--to', theirs], /holds other things and no vault; nothing was changed/);
+  await assertRefused(['--from', vaultDir, '--to', theirs], /contains other files and no vault\. Nothing was changed/);
   assert.deepEqual(Object.keys(photograph(theirs)), ['.', './letter.txt']);
   await (await startTestService(t, [], join(other, 'another'))).stop();
-  await assertRefused(['--from', house, '--to', join(other, 'another')], /another holds another vault/);
+  await assertRefused(['--from', vaultDir, '--to', join(other, 'another')], /another holds another vault/);
   await startProcess(t, join(other, 'another'));
-  await assertRefused(['--from', house, '--to', join(other, 'another')], /Another Leasehold runs on /);
+  await assertRefused(['--from', vaultDir, '--to', join(other, 'another')], /Another Leasehold runs on /);
 });
 
-test('a vault that went on at both ends is not mixed; one that went on at the new end alone was moved', async (t) => {
+test('a vault that was used at both ends is rejected; one that was used only at the target counts as moved', async (t) => {
   const [dataDir, url] = [copyHouse(t), await newDatabase(t)];
   await moveVault(dataDir, url);
   await (await startTestService(t, ['--database-file', urlFile(t, url)], homeOf(t))).stop();
-  assert.match((await moveVault(dataDir, url)).out, /^It was moved already/);
+  assert.match((await moveVault(dataDir, url)).out, /^The vault was already moved/);
   await (await startTestService(t, [], dataDir)).stop();
   const before = await photographDatabase(url);
   await assertRefused(
     ['--from', dataDir, '--to', url],
-    /holds this vault already, but not entry \d+ of .*data: both went on/,
+    /holds this vault already, but not entry \d+ of .*data: both were used since/,
   );
   assert.deepEqual(await photographDatabase(url), before);
 });
 
-test('a broken chain is named and refused; where that is accepted, the same break is there afterwards', async (t) => {
+test('a broken chain is rejected with its entry; if accepted, the copy has the same break', async (t) => {
   const [dataDir, url] = [copyHouse(t), await newDatabase(t)];
   await runOutside(
     dataDir,
@@ -190,7 +196,7 @@ for (const [what, sql, why] of [
   ['whose head record is gone', 'DELETE FROM audit_head', /the head record is missing/],
   ['of which nothing is left', 'DELETE FROM audit_entries', /entry 1: the entry is missing/],
 ] as const) {
-  test(`a log ${what} is carried over as it is, where that is accepted`, async (t) => {
+  test(`a log ${what} is copied as it is, if accepted`, async (t) => {
     const [dataDir, url, home] = [copyHouse(t), await newDatabase(t), homeOf(t)];
     await runOutside(dataDir, sql);
     await assertRefused(['--from', dataDir, '--to', url], why);
@@ -200,10 +206,10 @@ for (const [what, sql, why] of [
   });
 }
 
-test('a source without a vault is refused, and nothing is made in it', async (t) => {
+test('a source without a vault is rejected, and nothing is created in it', async (t) => {
   const [url, empty, folder] = [await newDatabase(t), await newDatabase(t), temporaryFolder(t)];
-  const key = ['--root-key-file', join(house, 'root.key')];
-  await assertRefused(['--from', folder, '--to', url, ...key], /holds no vault: there is no leasehold\.db/);
+  const key = ['--root-key-file', join(vaultDir, 'root.key')];
+  await assertRefused(['--from', folder, '--to', url, ...key], /holds no vault: leasehold\.db is missing/);
   assert.deepEqual(Object.keys(photograph(folder)), ['.']);
   await assertRefused(['--from', empty, '--to', join(folder, 'new'), ...key], /PostgreSQL at [^\n]*, holds no vault/);
   assert.equal(await isUntouched(empty), true);
@@ -215,7 +221,7 @@ test('a source without a vault is refused, and nothing is made in it', async (t)
   await assertRefused(['--from', link, '--to', url, ...key], /must be a file, and not a link to one/);
 });
 
-test('what PostgreSQL can’t hold is named', async (t) => {
+test('a value that PostgreSQL cannot store is named', async (t) => {
   const [dataDir, url] = [copyHouse(t), await newDatabase(t)];
   const database = new DatabaseSync(join(dataDir, 'leasehold.db'));
   database.prepare("UPDATE credentials SET description = ? WHERE path = 'never/asked'").run('a\u0000b');
@@ -227,28 +233,28 @@ test('what PostgreSQL can’t hold is named', async (t) => {
   assert.equal(await countRows(url, 'vault'), 0);
 });
 
-test('called wrongly it says how, with 2, and shows no password', async (t) => {
+test('a usage error gives 2, names the flag, and shows no password', async (t) => {
   const [url, folder] = [await newDatabase(t), temporaryFolder(t)];
   const wrongly = (flags: readonly string[], reason: RegExp, environment = {}) =>
     assertRefused(flags, reason, 2, environment);
   await wrongly([], /Give --from and --to/);
-  await wrongly(['--from', house], /Give --from and --to/);
-  await wrongly(['--from', house, '--to', house], /are the same/);
+  await wrongly(['--from', vaultDir], /Give --from and --to/);
+  await wrongly(['--from', vaultDir, '--to', vaultDir], /are the same/);
   await wrongly(['--from', url, '--to', url], /are the same/);
-  await wrongly(['--from', house, '--to', 'mysql://a:secret@b/c'], /--to: must be postgres:/);
-  await wrongly(['--from', house, '--to', url, '--database-file', urlFile(t, url)], /stands for --from or --to/);
-  await wrongly(['--from', house, '--to', folder, '--now'], /Unknown option '--now'/);
-  await wrongly(['--from', house], /LEASEHOLD_DATABASE_URL: must be/, { LEASEHOLD_DATABASE_URL: 'sqlite:secret' });
+  await wrongly(['--from', vaultDir, '--to', 'mysql://a:secret@b/c'], /--to: must be postgres:/);
+  await wrongly(['--from', vaultDir, '--to', url, '--database-file', urlFile(t, url)], /replaces --from or --to/);
+  await wrongly(['--from', vaultDir, '--to', folder, '--now'], /Unknown option '--now'/);
+  await wrongly(['--from', vaultDir], /LEASEHOLD_DATABASE_URL: must be/, { LEASEHOLD_DATABASE_URL: 'sqlite:secret' });
   await wrongly(['--from', url, '--to', `${url}_other`], /Give --root-key-file/);
-  await wrongly([house, url], /Unexpected argument/);
+  await wrongly([vaultDir, url], /Unexpected argument/);
   await wrongly([], /npm kept --from for itself: put -- before the flags/, { npm_config_from: 'x' });
-  assert.equal(readFileSync(join(house, 'root.key'), 'utf8').length, 45);
+  assert.equal(readFileSync(join(vaultDir, 'root.key'), 'utf8').length, 45);
 });
 
-test('the environment may name the PostgreSQL, on either side', async (t) => {
+test('the environment can name the PostgreSQL database as source or target', async (t) => {
   const [url, home] = [await newDatabase(t), homeOf(t)];
-  const environment = { LEASEHOLD_DATABASE_URL: url, LEASEHOLD_ROOT_KEY_FILE: join(house, 'root.key') };
-  assert.equal((await beginMove(['--from', house], environment).ended).code, 0);
+  const environment = { LEASEHOLD_DATABASE_URL: url, LEASEHOLD_ROOT_KEY_FILE: join(vaultDir, 'root.key') };
+  assert.equal((await beginMove(['--from', vaultDir], environment).ended).code, 0);
   assert.equal((await beginMove(['--to', home], environment).ended).code, 0);
-  assert.deepEqual(contentOf(home), contentOf(house));
+  assert.deepEqual(contentOf(home), contentOf(vaultDir));
 });

@@ -1,4 +1,4 @@
-// A vault with everything in it goes from the embedded database into PostgreSQL, and back, and is the same.
+// A vault with rows of every kind is the same after a migration to PostgreSQL and back.
 
 import assert from 'node:assert/strict';
 import { copyFileSync, cpSync, mkdirSync, renameSync, rmSync } from 'node:fs';
@@ -16,32 +16,32 @@ import { assertTellsSame, fillVault, LARGE, tellAll } from './full-vault.ts';
 import { contentOf, countRows, moveVault, photographDatabase, urlFile } from './migrations.ts';
 
 const scope = { after };
-const house = join(temporaryFolder(scope), 'data');
-const service = await startTestService(scope, [], house);
+const vaultDir = join(temporaryFolder(scope), 'data');
+const service = await startTestService(scope, [], vaultDir);
 const filled = await fillVault(service);
 const told = await tellAll(service);
 await service.stop();
 
-/** A copy of the house, without its database: where a node lives. */
+/** The data directory of a node: a copy of the vault's, without the database. */
 function homeOf(t: typeof scope): string {
   const home = join(temporaryFolder(t), 'home');
-  cpSync(house, home, { recursive: true });
+  cpSync(vaultDir, home, { recursive: true });
   for (const suffix of ['', '-wal', '-shm']) rmSync(join(home, `leasehold.db${suffix}`), { force: true });
   return home;
 }
 
-test('what was moved is told the same by a node, goes on, and comes back the same', async (t) => {
+test('a node serves the migrated vault unchanged, adds to it, and the vault is the same after a migration back', async (t) => {
   const url = await newDatabase(t);
-  const [home, before] = [homeOf(t), photograph(house)];
-  const { out, told: progress } = await moveVault(house, url);
-  assert.match(out, /^Moved into PostgreSQL at 127\.0\.0\.1:\d+, database test_\w+:\n/);
+  const [home, before] = [homeOf(t), photograph(vaultDir)];
+  const { out, told: progress } = await moveVault(vaultDir, url);
+  assert.match(out, /^Moved to PostgreSQL at 127\.0\.0\.1:\d+, database test_\w+:\n/);
   assert.match(out, /The chain is valid: \d+ entries/);
   assert.match(
     out,
-    /Put the old database away[\s\S]*mv '.*leasehold\.db'[\s\S]*npm start -- --data-dir DIR --database-file/,
+    /Rename the old database[\s\S]*mv '.*leasehold\.db'[\s\S]*npm start -- --data-dir DIR --database-file/,
   );
   assert.equal((out + progress).includes(new URL(url).password), false, 'a password was shown');
-  assert.deepEqual(photograph(house), before, 'the source was touched');
+  assert.deepEqual(photograph(vaultDir), before, 'the source was touched');
 
   const node = await startTestService(t, ['--database-file', urlFile(t, url)], home);
   assert.deepEqual(node.warnings, []);
@@ -60,7 +60,7 @@ test('what was moved is told the same by a node, goes on, and comes back the sam
   const back = await moveVault(url, home);
   assert.match(
     back.out,
-    /^Moved into .*home:\n[\s\S]*Start no node on the old database[\s\S]*npm start -- --data-dir '.*home'\n/,
+    /^Moved to .*home:\n[\s\S]*Start no node on the old database[\s\S]*npm start -- --data-dir '.*home'\n/,
   );
   const again = await startTestService(t, [], home);
   assertTellsSame(toldByNode, await tellAll(again));
@@ -70,16 +70,16 @@ test('what was moved is told the same by a node, goes on, and comes back the sam
   assert.equal((await again.admin.get('/api/v1/audit/verify')).body.data.valid, true);
 });
 
-test('there and back without a stay, every row is the one that it was, and the PostgreSQL is not written to', async (t) => {
+test('to PostgreSQL and back without a start, every row is the same, and the source is not written to', async (t) => {
   const url = await newDatabase(t);
   const home = homeOf(t);
-  await moveVault(house, url);
+  await moveVault(vaultDir, url);
   assert.equal(await countRows(url, 'agents WHERE epoch <> (SELECT epoch FROM leasehold.audit_head)'), 0);
   const before = await photographDatabase(url);
   await moveVault(url, home);
   assert.deepEqual(await photographDatabase(url), before, 'the source was touched');
-  assert.deepEqual(contentOf(home), contentOf(house));
-  // Every access is in a row: the next start has nothing to count.
+  assert.deepEqual(contentOf(home), contentOf(vaultDir));
+  // Every access is in a count row: the next start has none to add.
   const database = new DatabaseSync(join(home, 'leasehold.db'), { readOnly: true });
   const uncounted =
     'SELECT seq FROM audit_head WHERE counted_through_seq <> seq UNION SELECT number FROM access_counts, audit_head WHERE through_seq <> seq';
@@ -87,29 +87,29 @@ test('there and back without a stay, every row is the one that it was, and the P
   database.close();
 });
 
-test('the role of a node, which owns nothing, is enough: into a schema that was made by its owner, and back', async (t) => {
+test('the role of a node suffices to migrate to a schema of another owner, and back', async (t) => {
   const { service: url } = await newGrantedDatabase(t);
   const home = homeOf(t);
-  await moveVault(house, url);
+  await moveVault(vaultDir, url);
   await moveVault(url, home);
-  assert.deepEqual(contentOf(home), contentOf(house));
+  assert.deepEqual(contentOf(home), contentOf(vaultDir));
 });
 
-test('between two folders and between two PostgreSQLs it is the same', async (t) => {
+test('a migration between two directories or two PostgreSQL databases works the same', async (t) => {
   const [first, second] = [await newDatabase(t), await newDatabase(t)];
   const [other, last] = [join(temporaryFolder(t), 'other'), homeOf(t)];
-  const key = ['--root-key-file', join(house, 'root.key')];
-  await moveVault(house, other);
+  const key = ['--root-key-file', join(vaultDir, 'root.key')];
+  await moveVault(vaultDir, other);
   await moveVault(other, first, key);
   await moveVault(first, second, key);
   await moveVault(second, last);
-  assert.deepEqual(contentOf(last), contentOf(house));
+  assert.deepEqual(contentOf(last), contentOf(vaultDir));
 });
 
-test('a service that was killed leaves its last commits beside the database: they are moved, and stay there', async (t) => {
+test('the last commits of a killed service, in the write-ahead log, are copied and stay in the source', async (t) => {
   const url = await newDatabase(t);
   const dataDir = join(temporaryFolder(t), 'data');
-  cpSync(house, dataDir, { recursive: true });
+  cpSync(vaultDir, dataDir, { recursive: true });
   const killed = await startProcess(t, dataDir);
   const admin = createClient(killed.address, killed.adminToken);
   assert.equal((await admin.post('/api/v1/credentials', { path: 'late/one', value: 'just in time' })).status, 201);
@@ -125,18 +125,19 @@ test('a service that was killed leaves its last commits beside the database: the
   await node.stop();
 });
 
-test('a vault that was never started again has no lock: it is moved, and none is made', async (t) => {
+test('a source without a lock file is migrated, and no lock file is created', async (t) => {
   const dataDir = join(temporaryFolder(t), 'backup');
   mkdirSync(dataDir);
-  for (const name of ['leasehold.db', 'root.key', 'log.anchor']) copyFileSync(join(house, name), join(dataDir, name));
+  for (const name of ['leasehold.db', 'root.key', 'log.anchor'])
+    copyFileSync(join(vaultDir, name), join(dataDir, name));
   const before = photograph(dataDir);
   await moveVault(dataDir, await newDatabase(t));
   assert.deepEqual(photograph(dataDir), before);
 });
 
-test('the old database, put away as it is told, keeps the service from starting on nothing', async (t) => {
+test('after the old database is renamed as printed, no service starts on an empty one', async (t) => {
   const dataDir = join(temporaryFolder(t), 'data');
-  cpSync(house, dataDir, { recursive: true });
+  cpSync(vaultDir, dataDir, { recursive: true });
   const { out } = await moveVault(dataDir, await newDatabase(t));
   const [, from = '', to = ''] = /mv '(.*)' '(.*)'/.exec(out) ?? [];
   renameSync(from, to);

@@ -90,7 +90,7 @@ test('the service starts from the package, on the flags that it is tuned for, an
     service.stdout.on('data', (chunk) => {
       printed += chunk;
       const found = /^ {2}address +(\S+)$/m.exec(printed)?.[1];
-      if (found !== undefined && printed.includes('Ctrl-C stops.')) resolve(found);
+      if (found !== undefined && printed.includes('Ctrl-C stops')) resolve(found);
     });
   });
   const limits = childrenOf(service.pid ?? 0).map((pid) => `/proc/${pid}/limits`);

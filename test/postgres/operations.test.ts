@@ -70,9 +70,9 @@ test('the page’s commands make a vault that a role uses which owns nothing, an
   const said = await shell.run(only('sh', 'npm run --silent schema').text);
   assert.match(
     said,
-    /^PostgreSQL at .*, database leasehold, has schema \d+: .* done\.\nThe role leasehold_node may do with it/,
+    /^PostgreSQL at .*, database leasehold, has schema \d+: .* done\.\nThe role leasehold_node has the privileges that a node needs/,
   );
-  const service = await startInBackground(t, only('sh', 'npm start').text, 'Ctrl-C stops.', place);
+  const service = await startInBackground(t, only('sh', 'npm start').text, 'Ctrl-C stops', place);
   assert.doesNotMatch(service.printed, /WARNING/);
 
   const token = readFileSync(join(etc, 'admin.token'), 'utf8').trim();

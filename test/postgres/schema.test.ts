@@ -26,7 +26,7 @@ test('the command makes the schema, lets a role use it, and says what comes next
   );
   assert.ok(first.output.includes(`Next: start the nodes as ${serviceRole}:`), first.output);
   const again = await runCommand(SCHEMA, ['--database-file', file]);
-  assert.match(again.output, /nothing was left to do\.\nNext: let a role that owns nothing use it, with --grant ROLE/);
+  assert.match(again.output, /no change was needed\.\nNext: grant a role that owns nothing access with --grant ROLE/);
   const node = await startTestService(t, ['--database', service, '--no-migrate']);
   await useEverything(node);
   await node.stop();

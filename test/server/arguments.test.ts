@@ -1,4 +1,4 @@
-// How the program may be called: every flag and variable, what goes before what, and one clear line for every mistake.
+// The command line of the service: every flag and variable, their precedence, and a one-line error for every wrong value.
 // SOURCE: decisions, "The product".
 
 import assert from 'node:assert/strict';
@@ -23,7 +23,7 @@ const tcp = (host: string, port: number) => ({ kind: 'tcp', host, port });
 interface Row {
   readonly seen: (configuration: Configuration) => unknown;
   readonly byDefault: unknown;
-  /** Two texts, and what each means. */
+  /** Two valid texts and the setting that each gives. */
   readonly one: readonly [text: string, meaning: unknown];
   readonly other: readonly [text: string, meaning: unknown];
 }
@@ -81,7 +81,7 @@ const VALUES: Readonly<Record<string, Row>> = {
 };
 
 for (const [flag, { seen, byDefault, one, other }] of Object.entries(VALUES)) {
-  test(`--${flag}: the flag goes before the environment, and the environment before the default`, () => {
+  test(`--${flag}: the flag overrides the environment, and the environment the default`, () => {
     const environment = { [variable(flag)]: other[0] };
     assert.deepEqual(seen(read([])), byDefault);
     assert.deepEqual(seen(read([], environment)), other[1]);
@@ -90,7 +90,7 @@ for (const [flag, { seen, byDefault, one, other }] of Object.entries(VALUES)) {
   });
 }
 
-test('the two TLS files go together, each from the flag or the environment', () => {
+test('the two TLS files are given together, each by flag or environment', () => {
   const [cert, key] = [resolve('c'), resolve('k')];
   assert.equal(read([]).tls, null);
   assert.deepEqual(read(['--tls-cert', 'c', '--tls-key', 'k']).tls, { certFile: cert, keyFile: key });
@@ -99,7 +99,7 @@ test('the two TLS files go together, each from the flag or the environment', () 
   assert.deepEqual(read(['--tls-cert', 'c'], environment).tls, { certFile: cert, keyFile: key });
 });
 
-test('switches are on by the flag, and in the environment as 1 or true, off as 0 or false', () => {
+test('a switch is on with its flag or with 1 or true in the environment, and off with 0 or false', () => {
   assert.equal(read([]).acceptClock, false);
   assert.equal(read(['--accept-clock']).acceptClock, true);
   assert.equal(read(['--accept-clock'], { LEASEHOLD_ACCEPT_CLOCK: '0' }).acceptClock, true);
@@ -113,7 +113,7 @@ test('switches are on by the flag, and in the environment as 1 or true, off as 0
   }
 });
 
-test('files are meant from where the person stood when npm was called', () => {
+test('relative paths start at the directory in which npm was called', () => {
   const environment = { INIT_CWD: '/home-of/ann' };
   assert.equal(read(['--data-dir', 'vault'], environment).dataDir, '/home-of/ann/vault');
   assert.deepEqual(read(['--listen', 'unix:l.sock'], environment).listen, {
@@ -184,7 +184,7 @@ const MISTAKES: readonly (readonly [flag: string, ...texts: string[]])[] = [
 
 for (const [flag, ...texts] of MISTAKES) {
   for (const text of texts) {
-    test(`--${flag} is not "${text}", in the environment neither: one line that names it`, () => {
+    test(`--${flag} rejects "${text}", also from the environment, with one line that names it`, () => {
       const isMistake = (error: unknown): boolean => {
         assert.equal(error instanceof UsageError, true, String(error));
         const { message } = error as Error;
@@ -198,7 +198,7 @@ for (const [flag, ...texts] of MISTAKES) {
   }
 }
 
-test('every network that is accepted is one that the server takes', async (t) => {
+test('the server accepts every network that the configuration accepts', async (t) => {
   const networks = [
     '10.0.0.1',
     '10.0.0.0/1',
@@ -211,7 +211,7 @@ test('every network that is accepted is one that the server takes', async (t) =>
   await startTestService(t, ['--trusted-proxy', networks.join()]);
 });
 
-test('one TLS file without the other, unknown flags, flags without a value and stray words are mistakes, one line each', () => {
+test('one TLS file without the other, unknown flags, flags without a value and extra arguments are errors of one line each', () => {
   const calls = [
     ...[
       ['--tls-cert', 'c'],
@@ -242,7 +242,7 @@ test('one TLS file without the other, unknown flags, flags without a value and s
   }
 });
 
-test('a mistake ends the program at once with 2 and one line, and makes nothing', async (t) => {
+test('a usage error ends the program with 2 and one line, and creates nothing', async (t) => {
   const folder = temporaryFolder(t);
   const dataDir = join(folder, 'data');
   const calls: readonly (readonly [flags: readonly string[], environment?: Record<string, string>])[] = [
@@ -263,7 +263,7 @@ test('a mistake ends the program at once with 2 and one line, and makes nothing'
   assert.equal(existsSync(dataDir), false);
 });
 
-test('--help ends with 0, tells every flag and its default, and makes nothing', async (t) => {
+test('--help ends with 0, lists every flag with its default, and creates nothing', async (t) => {
   const home = temporaryFolder(t);
   for (const flag of ['--help', '-h']) {
     const { code, output } = await runProgram([flag], { HOME: home });
@@ -277,7 +277,7 @@ test('--help ends with 0, tells every flag and its default, and makes nothing', 
   assert.deepEqual(readdirSync(home), []);
 });
 
-test('files that cannot be used are one line and 1: TLS files that are none, a data directory that is a file', async (t) => {
+test('unusable files give one line and exit code 1: invalid TLS files, a file as data directory', async (t) => {
   const folder = temporaryFolder(t);
   mkdirSync(join(folder, 'a'));
   const tls = ['--tls-cert', join(folder, 'none.pem'), '--tls-key', join(folder, 'none.pem')];

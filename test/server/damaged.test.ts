@@ -1,4 +1,4 @@
-// Databases that are not what they were: each is a clear line and no start, or a start that says so; never a crash.
+// Altered databases: the service refuses to start with one line, or starts and warns; it never crashes.
 // SOURCE: security, P10; decisions, "The product". What a damaged log does to verification is held in test/spec and test/vault, what
 // a damaged file of SQLite does in test/sqlite.
 
@@ -11,7 +11,7 @@ import { runProgram } from '../kit/process.ts';
 import { startTestService } from '../kit/service.ts';
 import { assertNoStart, copyVault, outcomeOfStart, photograph, sessionOfGranted } from './vaults.ts';
 
-test('a lock that is no lock any more is one clear line', async (t) => {
+test('a damaged lock file gives one line', async (t) => {
   const dataDir = await copyVault(t);
   writeFileSync(join(dataDir, 'lock'), 'x'.repeat(5000), { mode: 0o600 });
   await assertNoStart(t, dataDir, /not a database/);
@@ -41,7 +41,7 @@ const ALTERED: Readonly<Record<string, string>> = {
 };
 
 for (const [what, sql] of Object.entries(ALTERED)) {
-  test(`altered outside: ${what}. The start is refused in one line or goes on, and no file is made elsewhere`, async (t) => {
+  test(`altered outside: ${what}. The start fails with one line or succeeds, and creates no file elsewhere`, async (t) => {
     const dataDir = await copyVault(t);
     await runOutside(dataDir, sql);
     const around = Object.keys(photograph(join(dataDir, '..'))).filter((name) => !name.startsWith('./data'));
@@ -53,7 +53,7 @@ for (const [what, sql] of Object.entries(ALTERED)) {
   });
 }
 
-test('rows of agents and policies that were altered outside are not used, and the start says how many', async (t) => {
+test('altered rows of agents and policies are not used, and the start reports their number', async (t) => {
   const dataDir = await copyVault(t);
   await runOutside(
     dataDir,
@@ -68,7 +68,7 @@ test('rows of agents and policies that were altered outside are not used, and th
   assert.equal((await admin.get('/api/v1/agents/kept')).status, 404);
 });
 
-test('a start that can’t be recorded is one clear line in the store’s own words, and the next one is fine', async (t) => {
+test('a start that cannot be recorded fails with the store’s message in one line, and the next one succeeds', async (t) => {
   const dataDir = await copyVault(t);
   const lock = await lockOutside(dataDir);
   const { code, output } = await runProgram([
@@ -94,7 +94,7 @@ const OUT_OF_RANGE: Readonly<Record<string, string>> = {
 };
 
 for (const [what, sql] of Object.entries(OUT_OF_RANGE)) {
-  test(`the program refuses in one line, with no stack and no log before it: ${what}`, async (t) => {
+  test(`the program fails with one line, without a stack or log lines: ${what}`, async (t) => {
     const dataDir = await copyVault(t);
     await runOutside(dataDir, sql);
     const { code, output } = await runProgram(['--data-dir', dataDir, '--listen', '127.0.0.1:0']);

@@ -1,4 +1,4 @@
-// The data directory is private whatever it was before, and nothing in it may be a link. SOURCE: decisions, "The product";
+// A start makes the data directory private, and rejects links in it. SOURCE: decisions, "The product";
 // security, "World-readable files (CVE-2021-38553), symlinks in the data directory".
 
 import assert from 'node:assert/strict';
@@ -22,10 +22,10 @@ import { startTestService } from '../kit/service.ts';
 import { STORE } from '../kit/stores.ts';
 import { assertNoStart, assertProgramRefuses, copyVault, photograph } from './vaults.ts';
 
-/** What lies in the data directory for the store alone, once it was used. */
+/** The files of the store in a used data directory. */
 const OF_STORE = { sqlite: ['leasehold.db', 'leasehold.db-wal', 'leasehold.db-shm'], postgres: [] }[STORE];
 
-/** Every path below the directory, itself included, with what it lets others do. */
+/** The directory and every path below it, with the permissions of other users. */
 function loosePaths(dir: string): string[] {
   const found = globSync('**/{*,.*}', { cwd: dir }).map((name) => join(dir, name));
   return [dir, ...found].filter((path) => {
@@ -34,7 +34,7 @@ function loosePaths(dir: string): string[] {
   });
 }
 
-/** The umask is the process's own, and its children's: it is put back at once. */
+/** The umask applies to this process and its children, so it is restored. */
 async function withoutUmask<T>(work: () => Promise<T>): Promise<T> {
   const before = process.umask(0);
   try {
@@ -44,7 +44,7 @@ async function withoutUmask<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-test('a new data directory is private although the umask hides nothing, the write-ahead log and keys in it too', async (t) => {
+test('a new data directory, its write-ahead log and its keys are private even with a umask of 0', async (t) => {
   const dataDir = join(temporaryFolder(t), 'new/and/deep');
   const service = await withoutUmask(() => startProcess(t, dataDir));
   const admin = createClient(service.address, service.adminToken);
@@ -58,7 +58,7 @@ test('a new data directory is private although the umask hides nothing, the writ
     assert.equal(statSync(join(dataDir, '../..', '..', name)).mode & 0o077, 0, name);
 });
 
-test('a data directory that was open to everybody is made private at the start, with all that the service keeps in it', async (t) => {
+test('a start makes a world-readable data directory and its files private', async (t) => {
   const dataDir = await copyVault(t);
   for (const name of globSync('**/{*,.*}', { cwd: dataDir })) {
     const path = join(dataDir, name);
@@ -70,7 +70,7 @@ test('a data directory that was open to everybody is made private at the start, 
   assert.deepEqual(loosePaths(dataDir), []);
 });
 
-test('a Unix socket in the data directory lets nobody else in', async (t) => {
+test('a Unix socket in the data directory is closed to other users', async (t) => {
   const dataDir = await copyVault(t);
   const path = join(dataDir, 'socket');
   await withoutUmask(() => startProcess(t, dataDir, ['--listen', `unix:${path}`]));
@@ -83,21 +83,21 @@ const LINKED = [
 ];
 
 for (const name of LINKED) {
-  test(`${name} may not be a link: refused in one line, and what it leads to stays as it was`, async (t) => {
+  test(`${name} may not be a link: the start fails with one line, and the target of the link is unchanged`, async (t) => {
     const dataDir = await copyVault(t);
     const [path, away] = [join(dataDir, name), join(temporaryFolder(t), 'away')];
     if (existsSync(path)) renameSync(path, away);
     else writeFileSync(away, '');
     symlinkSync(away, path);
     const before = photograph(join(away, '..'));
-    // It is the last that a start looks at, when the server listens already.
+    // A start checks it last, when the server already listens.
     if (name === 'daemon.token') await assertProgramRefuses(dataDir, /not a link/);
     else await assertNoStart(t, dataDir, /must .*not (?:be )?a link/);
     assert.deepEqual(photograph(join(away, '..')), before);
   });
 }
 
-test('the data directory itself may not be a link, nor a file', async (t) => {
+test('the data directory may not be a link or a file', async (t) => {
   const [dataDir, folder] = [await copyVault(t), temporaryFolder(t)];
   symlinkSync(dataDir, join(folder, 'link'));
   symlinkSync(join(folder, 'nowhere'), join(folder, 'dangling'));
@@ -109,7 +109,7 @@ test('the data directory itself may not be a link, nor a file', async (t) => {
   assert.deepEqual(photograph(dataDir), before);
 });
 
-test('a link that leads nowhere is a link: a token or a key is never written through it', async (t) => {
+test('a dangling link is rejected: no token or key is written through it', async (t) => {
   for (const name of ['root.key', 'leasehold.db', 'lock', 'daemon.token']) {
     const folder = temporaryFolder(t);
     const dataDir = join(folder, 'data');
@@ -127,7 +127,7 @@ test('a link that leads nowhere is a link: a token or a key is never written thr
   }
 });
 
-test('a directory that stands where a file should, and the other way round, is a reason not to start', async (t) => {
+test('a directory in place of a file, or a file in place of a directory, prevents the start', async (t) => {
   for (const name of ['root.key', 'leasehold.db', 'lock']) {
     const dataDir = await copyVault(t);
     rmSync(join(dataDir, name), { force: true });

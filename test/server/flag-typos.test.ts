@@ -1,4 +1,4 @@
-// An operator who mistypes: nothing of anybody's is touched, and the one line says how to mend it.
+// Mistyped flags and variables: no file changes, and one line says how to fix the command.
 
 import assert from 'node:assert/strict';
 import { chmodSync, existsSync, readdirSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
@@ -14,18 +14,18 @@ import { STORE } from '../kit/stores.ts';
 const start = (dataDir: string, environment: Record<string, string> = {}) =>
   runProgram(['--data-dir', dataDir, '--listen', '127.0.0.1:0'], environment);
 
-test('a directory that holds other things is refused, and stays as it was', async (t) => {
+test('a directory with other files is rejected and left unchanged', async (t) => {
   const folder = temporaryFolder(t);
   chmodSync(folder, 0o1777);
   writeFileSync(join(folder, 'somebody’s.txt'), 'x');
   const { code, output } = await start(folder);
   assert.equal(code, 1);
-  assert.match(output, /^leasehold: .* holds other things and no vault; nothing was changed\. .*\n$/);
+  assert.match(output, /^leasehold: .* contains other files and no vault\. Nothing was changed\. .*\n$/);
   assert.equal(statSync(folder).mode & 0o7777, 0o1777);
   assert.deepEqual(readdirSync(folder), ['somebody’s.txt']);
 });
 
-test('the empty directory of a new volume is fine', async (t) => {
+test('the directory of an empty volume is accepted', async (t) => {
   const folder = temporaryFolder(t);
   writeFileSync(join(folder, 'lost+found'), '');
   const service = await startProcess(t, folder);
@@ -33,7 +33,7 @@ test('the empty directory of a new volume is fine', async (t) => {
   await service.end('SIGTERM');
 });
 
-test('an empty variable is refused by name, as an empty flag is', async () => {
+test('an empty variable is rejected by name, like an empty flag', async () => {
   for (const flag of ['data-dir', 'root-key-file', 'listen']) {
     const variable = `LEASEHOLD_${flag.toUpperCase().replaceAll('-', '_')}`;
     const { code, output } = await runProgram([], { [variable]: '' });
@@ -42,7 +42,7 @@ test('an empty variable is refused by name, as an empty flag is', async () => {
   }
 });
 
-test('flags that npm kept for itself are not silently the defaults', async () => {
+test('flags that npm took are an error', async () => {
   const { code, output } = await runProgram([], { npm_config_data_dir: '/srv/vault' });
   assert.equal(code, 2);
   assert.match(
@@ -51,7 +51,7 @@ test('flags that npm kept for itself are not silently the defaults', async () =>
   );
 });
 
-/** What becomes of a database, and what is said then. */
+/** Ways to lose a database, and the error of the next start. */
 const LOSSES = {
   sqlite: {
     removed: async (dataDir: string) => rmSync(join(dataDir, 'leasehold.db')),
@@ -65,12 +65,12 @@ const LOSSES = {
         dataDir,
         `TRUNCATE ${Object.keys(await dumpOutside(dataDir)).filter((name) => name !== 'migrations')}`,
       ),
-    said: /holds no vault, but .* has served one\. Is it the right database\?/,
+    said: /holds no vault, but .* has served one\. Give the right database/,
   },
 }[STORE];
 
 for (const how of ['removed', 'emptied'] as const) {
-  test(`a vault whose database was ${how} does not begin anew, with or without its root key`, async (t) => {
+  test(`a vault whose database was ${how} is not replaced by an empty one, with or without its root key`, async (t) => {
     const folder = join(temporaryFolder(t), 'data');
     const service = await startProcess(t, folder);
     await createClient(service.address, service.adminToken).post('/api/v1/agents', { name: 'ci' });
@@ -93,7 +93,7 @@ for (const how of ['removed', 'emptied'] as const) {
   });
 }
 
-test('a vault with a given token and without agents is not replaced by an empty one either', async (t) => {
+test('a vault with a supplied token and no agents is not replaced by an empty one either', async (t) => {
   const folder = temporaryFolder(t);
   const [dataDir, token] = [join(folder, 'data'), join(folder, 'token')];
   writeFileSync(token, 'a'.repeat(40), { mode: 0o600 });
@@ -103,7 +103,7 @@ test('a vault with a given token and without agents is not replaced by an empty 
   await assert.rejects(startTestService(t, flags, dataDir), LOSSES.said);
 });
 
-test('what is no database, or a damaged one, is named with what to do', async (t) => {
+test('the error for a damaged or foreign database names the file and the remedy', async (t) => {
   for (const name of STORE === 'sqlite' ? ['leasehold.db', 'lock'] : ['lock']) {
     const folder = join(temporaryFolder(t), 'data');
     const service = await startProcess(t, folder);

@@ -1,4 +1,4 @@
-// What the program shows to the outside: its words at the start and the end, addresses behind a proxy, and the audit key.
+// The output of the program at start and stop, client addresses behind a proxy, and the audit key.
 // SOURCE: decisions, "The product", "Authentication" and "Audit".
 
 import assert from 'node:assert/strict';
@@ -16,7 +16,7 @@ import { openPseudoTerminal } from '../kit/pseudo-terminal.ts';
 import { startTestService } from '../kit/service.ts';
 import { copyVault, photograph, photographRunning } from './vaults.ts';
 
-test('at the start the program says a few lines, with the token’s file and something to try, and nothing of what goes well', async (t) => {
+test('at the start the program prints a few lines with the token file and commands to try, and logs nothing', async (t) => {
   const dataDir = join(temporaryFolder(t), 'data');
   const service = await startProcess(t, dataDir);
   const said = service.output();
@@ -27,7 +27,7 @@ test('at the start the program says a few lines, with the token’s file and som
     true,
     said,
   );
-  // Output that is not a terminal may be a log file or a journal.
+  // Without a terminal the output may go to a log file or a journal.
   assert.equal(said.includes(service.adminToken), false);
   assert.equal(said.includes(join(dataDir, 'daemon.token')), true);
   for (const part of [service.address, dataDir, 'npx --no-install leasehold put'])
@@ -41,7 +41,7 @@ test('at the start the program says a few lines, with the token’s file and som
   assert.equal(service.output().includes(service.adminToken), false);
 });
 
-test('at a terminal the token itself is shown', async (t) => {
+test('a terminal shows the token', async (t) => {
   const folder = temporaryFolder(t);
   const dataDir = join(folder, 'data');
   const words = ['--data-dir', dataDir, '--listen', '127.0.0.1:0'];
@@ -55,7 +55,7 @@ test('at a terminal the token itself is shown', async (t) => {
   assert.equal((await terminal.ended).exitCode, 0);
 });
 
-test('the data directory that is printed to be tried is one that a shell takes, whatever its name', async (t) => {
+test('the printed data directory is quoted for a shell, whatever its name', async (t) => {
   const dataDir = join(temporaryFolder(t), `a "$HOME" \`ls\` it's`);
   const service = await startProcess(t, dataDir);
   const [, line = ''] = /^ {2}(export LEASEHOLD_DATA_DIR=.*)$/m.exec(service.output()) ?? [];
@@ -63,7 +63,7 @@ test('the data directory that is printed to be tried is one that a shell takes, 
   assert.equal(printed.trim(), service.adminToken);
 });
 
-/** The address that the log has for a look with these values of X-Forwarded-For. */
+/** The address that the log records for a request with these values of X-Forwarded-For. */
 async function recordedFor(flags: readonly string[], values: readonly string[]): Promise<(string | null)[]> {
   const cleanUps: (() => unknown)[] = [];
   const scope = { after: (cleanUp: () => unknown) => void cleanUps.unshift(cleanUp) };
@@ -77,7 +77,7 @@ async function recordedFor(flags: readonly string[], values: readonly string[]):
   }
 }
 
-test('the address comes from X-Forwarded-For only behind a trusted proxy, and is the last that no trusted one vouches for', async () => {
+test('the address comes from X-Forwarded-For only behind a trusted proxy, and is the last one that is not a trusted proxy', async () => {
   const chains = [
     '203.0.113.9',
     '198.51.100.1, 203.0.113.9',
@@ -98,7 +98,7 @@ test('the address comes from X-Forwarded-For only behind a trusted proxy, and is
   ]);
 });
 
-test('a header that holds no address is never recorded as one, behind a trusted proxy neither', async () => {
+test('a malformed header is never recorded as an address, even behind a trusted proxy', async () => {
   const nonsense = [
     'unknown',
     '_hidden',
@@ -118,7 +118,7 @@ test('a header that holds no address is never recorded as one, behind a trusted 
 
 const auditKeyCommand = (...flags: string[]) => runCommand('src/bin/audit-key.ts', flags);
 
-test('audit-key prints the key that the log is linked with, for a running service too, and makes and changes nothing', async (t) => {
+test('audit-key prints the key of the entry MACs, also while the service runs, and changes no file', async (t) => {
   const dataDir = await copyVault(t);
   const service = await startProcess(t, dataDir);
   const before = photographRunning(dataDir);
@@ -137,7 +137,7 @@ test('audit-key prints the key that the log is linked with, for a running servic
   assert.equal(createHmac('sha256', Buffer.from(output, 'base64')).update(sealed).digest('base64'), mac);
 });
 
-test('audit-key makes no key and no directory where there is none: one line, and 1; a mistake is 2', async (t) => {
+test('audit-key creates neither a key nor a directory: one line and 1; a usage error is 2', async (t) => {
   const [dataDir, folder] = [await copyVault(t), temporaryFolder(t)];
   const keyFile = join(folder, 'key');
   renameSync(join(dataDir, 'root.key'), keyFile);

@@ -1,5 +1,6 @@
-// The directories of agents' keys after crashes: pending ones are finished or removed, strays of the deregistered removed, and what
-// nobody knows is left alone. SOURCE: interface 2.5; design, "Key files"; security, "Half-done deletes (CVE-2020-7220)".
+// Recovery of agents' key directories after a crash: pending keys are published or deleted, directories of deregistered
+// agents are deleted, and unknown files are left unchanged. SOURCE: interface 2.5; design, "Key files"; security, "Half-done
+// deletes (CVE-2020-7220)".
 
 import assert from 'node:assert/strict';
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
@@ -15,7 +16,7 @@ const KEPT = ['agent_id', 'private_key.pem'];
 const agents = (dataDir: string, ...parts: string[]) => join(dataDir, 'agents', ...parts);
 const names = (dataDir: string, ...parts: string[]) => readdirSync(agents(dataDir, ...parts)).sort();
 
-/** Lets a service change the vault, and stops it again. */
+/** Starts a service, changes the vault, and stops it. */
 async function during(
   t: TestContext,
   dataDir: string,
@@ -30,7 +31,7 @@ async function assertLogsIn({ address }: TestService, dataDir: string, name: str
   assert.equal((await verifyAs(address, name, readAgentKey(dataDir, name))).status, 200);
 }
 
-test('a key that was pending when its agent was in the log already is published, and fits', async (t) => {
+test('the pending key of a registered agent is published, and signs for it', async (t) => {
   const dataDir = await copyVault(t);
   const before = photograph(agents(dataDir, 'kept'));
   renameSync(agents(dataDir, 'kept'), agents(dataDir, '.pending', agentIdOf(dataDir, 'kept')));
@@ -41,7 +42,7 @@ test('a key that was pending when its agent was in the log already is published,
   await assertLogsIn(service, dataDir, 'kept');
 });
 
-test('a key that was pending for an agent that never was is removed, whole or half written', async (t) => {
+test('the pending key of an agent that was never registered is deleted, complete or not', async (t) => {
   const dataDir = await copyVault(t);
   const pending = (name: string) => agents(dataDir, '.pending', name);
   cpSync(agents(dataDir, 'kept'), pending('01890000-0000-7000-8000-000000000001'), { recursive: true });
@@ -54,7 +55,7 @@ test('a key that was pending for an agent that never was is removed, whole or ha
   await assertLogsIn(service, dataDir, 'kept');
 });
 
-test('the directory of an agent that was deregistered is removed, if a crash left it', async (t) => {
+test('the directory of a deregistered agent that a crash left is deleted', async (t) => {
   const dataDir = await copyVault(t);
   const aside = join(dataDir, '..', 'aside');
   cpSync(agents(dataDir, 'kept'), aside, { recursive: true });
@@ -70,7 +71,7 @@ test('the directory of an agent that was deregistered is removed, if a crash lef
   assert.deepEqual(names(dataDir, '.pending'), []);
 });
 
-test('the key of an agent whose row was altered outside stays, even where all its leases were revoked', async (t) => {
+test('the key of an agent with an altered row stays, even after a revocation of all its leases', async (t) => {
   const dataDir = await copyVault(t);
   const before = photograph(agents(dataDir, 'kept'));
   await during(t, dataDir, async ({ admin }) => {
@@ -82,7 +83,7 @@ test('the key of an agent whose row was altered outside stays, even where all it
   assert.deepEqual(photograph(agents(dataDir, 'kept')), before);
 });
 
-test('a stray of an earlier agent makes room for the key of the one that has the name now', async (t) => {
+test('the directory of an earlier agent is replaced by that of the agent that has the name now', async (t) => {
   const dataDir = await copyVault(t);
   const aside = join(dataDir, '..', 'aside');
   cpSync(agents(dataDir, 'kept'), aside, { recursive: true });
@@ -99,7 +100,7 @@ test('a stray of an earlier agent makes room for the key of the one that has the
   await assertLogsIn(service, dataDir, 'kept');
 });
 
-test('a stray goes away too where the one who has the name now brought a key of its own', async (t) => {
+test('the directory of an earlier agent is also deleted if the agent with the name now supplied its own key', async (t) => {
   const dataDir = await copyVault(t);
   const aside = join(dataDir, '..', 'aside');
   cpSync(agents(dataDir, 'kept'), aside, { recursive: true });
@@ -114,7 +115,7 @@ test('a stray goes away too where the one who has the name now brought a key of 
   assert.equal(existsSync(agents(dataDir, 'kept')), false);
 });
 
-test('what nobody knows is left alone, byte for byte', async (t) => {
+test('unknown files are left unchanged, byte for byte', async (t) => {
   const dataDir = await copyVault(t);
   const make = (name: string, files: Readonly<Record<string, string>>) => {
     mkdirSync(agents(dataDir, name), { recursive: true, mode: 0o700 });
@@ -132,7 +133,7 @@ test('what nobody knows is left alone, byte for byte', async (t) => {
   assert.deepEqual(photograph(agents(dataDir)), before);
 });
 
-test('an id that is a directory is no crash: the start goes on, or is refused in one line', async (t) => {
+test('a directory in place of agent_id does not crash the start: it succeeds or fails with one line', async (t) => {
   const dataDir = await copyVault(t);
   mkdirSync(agents(dataDir, 'odd', 'agent_id'), { recursive: true, mode: 0o700 });
   await startTestService(t, [], dataDir).catch((error) =>
@@ -140,7 +141,7 @@ test('an id that is a directory is no crash: the start goes on, or is refused in
   );
 });
 
-test('an agent whose directory is away is deregistered all the same, and one whose directory is another’s leaves that alone', async (t) => {
+test('an agent without a directory can be deregistered, and the directory of another agent is left unchanged', async (t) => {
   const dataDir = await copyVault(t);
   await during(t, dataDir, async ({ admin }) => {
     assert.equal((await admin.post('/api/v1/agents', { name: 'away' })).status, 201);
@@ -155,7 +156,7 @@ test('an agent whose directory is away is deregistered all the same, and one who
   assert.deepEqual(names(dataDir), ['.pending', 'granted', 'kept']);
 });
 
-test('a key is whole in its directory when the registration is answered, under names that were agreed on', async (t) => {
+test('the complete key is in its directory when the registration responds, under the documented names', async (t) => {
   const dataDir = await copyVault(t);
   await during(t, dataDir, async (service) => {
     const created = await Promise.all(

@@ -1,4 +1,4 @@
-// The root key and the administrator's token: made when they must be, and never otherwise. SOURCE: decisions, "The product";
+// When the root key and the administrator's token are created. SOURCE: decisions, "The product";
 // security, "Silent fall-back to a new key when a key is missing (CVE-2023-0690)".
 
 import assert from 'node:assert/strict';
@@ -46,7 +46,7 @@ const NO_KEYS: Readonly<Record<string, string>> = {
   'a comment': `# key\n${newKey()}\n`,
 };
 
-test('beside a vault a root key that is none is refused, whatever is wrong with it, and nothing is changed', async (t) => {
+test('an invalid root key of an existing vault is rejected, and nothing changes', async (t) => {
   const dataDir = await copyVault(t);
   const keyFile = join(dataDir, 'root.key');
   const right = readFileSync(keyFile);
@@ -63,7 +63,7 @@ test('beside a vault a root key that is none is refused, whatever is wrong with 
   assert.equal(await readValue(await startTestService(t, [], dataDir)), 'kept');
 });
 
-test('the same is true of the file that --root-key-file names, which is never made beside a vault', async (t) => {
+test('the same holds for --root-key-file, which is never created for an existing vault', async (t) => {
   const [dataDir, folder] = [await copyVault(t), temporaryFolder(t)];
   const keyFile = join(folder, 'elsewhere.key');
   const flags = ['--root-key-file', keyFile];
@@ -77,7 +77,7 @@ test('the same is true of the file that --root-key-file names, which is never ma
   assert.equal(existsSync(join(dataDir, 'root.key')), false);
 });
 
-test('a root key that is there before the vault is used as it is, with or without a line end', async (t) => {
+test('an existing root key is used for a new vault, with or without a newline', async (t) => {
   for (const end of ['', '\n', '\r\n']) {
     const dataDir = temporaryFolder(t);
     const text = `${newKey()}${end}`;
@@ -89,7 +89,7 @@ test('a root key that is there before the vault is used as it is, with or withou
   }
 });
 
-test('a root key that is none is refused before there is a vault too, and no vault is made', async (t) => {
+test('an invalid root key is rejected for a new vault too, and no vault is created', async (t) => {
   const dataDir = temporaryFolder(t);
   writeFileSync(join(dataDir, 'root.key'), 'no key');
   await assert.rejects(startTestService(t, [], dataDir), /is not a root key/);
@@ -98,28 +98,28 @@ test('a root key that is none is refused before there is a vault too, and no vau
   assert.equal(readFileSync(join(dataDir, 'root.key'), 'utf8'), 'no key');
 });
 
-test('a root key elsewhere that others may read is complained about, and left as it is', async (t) => {
+test('a root key file elsewhere that other users may read gives a warning and is unchanged', async (t) => {
   const keyFile = join(temporaryFolder(t), 'key');
   writeFileSync(keyFile, newKey());
   chmodSync(keyFile, 0o644);
   const { warnings } = await startTestService(t, ['--root-key-file', keyFile]);
-  assert.match(warnings.join(), /Others than its owner may read .*key: chmod 600 it/);
+  assert.match(warnings.join(), /Other users may read .*key\. Run chmod 600 on it/);
   assert.equal(statSync(keyFile).mode & 0o777, 0o644);
 });
 
-test('a root key that comes through a pipe is read once', async (t) => {
+test('a root key from a pipe is read once', async (t) => {
   const dataDir = await copyVault(t);
   const key = readFileSync(join(dataDir, 'root.key'));
   const pipe = join(temporaryFolder(t), 'pipe');
   execFileSync('mkfifo', ['-m', '600', pipe]);
-  // A second reading would wait for a second writer.
+  // A second read would wait for a second writer.
   const written = writeFile(pipe, key);
   const { end } = await startProcess(t, dataDir, ['--root-key-file', pipe]);
   await written;
   assert.equal(await end('SIGTERM'), 0);
 });
 
-test('a root key elsewhere is made private, in a directory that is there', async (t) => {
+test('a root key file elsewhere is created private, in an existing directory', async (t) => {
   const folder = temporaryFolder(t);
   const keyFile = join(folder, 'key');
   await startTestService(t, ['--root-key-file', keyFile]);
@@ -127,10 +127,10 @@ test('a root key elsewhere is made private, in a directory that is there', async
   assert.deepEqual(readdirSync(folder), ['key']);
 });
 
-test('the token of an earlier start is dead, and its file was replaced, not rewritten', async (t) => {
+test('the token of an earlier start is invalid, and its file was replaced, not overwritten', async (t) => {
   const dataDir = await copyVault(t);
   const file = join(dataDir, 'daemon.token');
-  // A crash leaves it.
+  // As after a crash.
   const before = `lha_${'a'.repeat(43)}`;
   writeFileSync(file, `${before}\n`, { mode: 0o600 });
   const inode = statSync(file).ino;
@@ -145,7 +145,7 @@ test('the token of an earlier start is dead, and its file was replaced, not rewr
   assert.equal((await as(adminToken).get('/api/v1/agents')).status, 200);
 });
 
-test('a given token is neither printed nor written, and an earlier daemon.token goes away', async (t) => {
+test('a supplied token is neither printed nor written, and an earlier daemon.token is deleted', async (t) => {
   const [dataDir, folder] = [await copyVault(t), temporaryFolder(t)];
   const token = 'given-0123456789abcdef0123456789abcdef';
   const file = join(folder, 'token');
@@ -159,19 +159,19 @@ test('a given token is neither printed nor written, and an earlier daemon.token 
   assert.doesNotMatch(service.output(), /lha_/);
 });
 
-test('a given token that lies in daemon.token itself is not taken away from the one who put it there', async (t) => {
+test('a token that the operator supplied in daemon.token is not deleted', async (t) => {
   const dataDir = await copyVault(t);
   const file = join(dataDir, 'daemon.token');
   const token = 'given-0123456789abcdef0123456789abcdef';
   writeFileSync(file, `${token}\n`, { mode: 0o600 });
-  // To refuse it would be an answer too.
+  // Rejecting it would be valid too.
   await startTestService(t, ['--admin-token-file', file], dataDir).catch((error) =>
     assert.equal(error instanceof StartupError, true, String(error)),
   );
   assert.equal(existsSync(file) && readFileSync(file, 'utf8'), `${token}\n`);
 });
 
-test('a given token that is weak or malformed is refused in one line that does not repeat it', async (t) => {
+test('a weak or malformed supplied token is rejected with one line that does not repeat it', async (t) => {
   const [dataDir, folder] = [await copyVault(t), temporaryFolder(t)];
   const file = join(folder, 'token');
   const flags = ['--admin-token-file', file];
@@ -195,11 +195,11 @@ test('a given token that is weak or malformed is refused in one line that does n
   await assertNoStart(t, dataDir, /token cannot be read/, flags);
 });
 
-test('a given token that others may read is complained about', async (t) => {
+test('a supplied token that other users may read gives a warning', async (t) => {
   const file = join(temporaryFolder(t), 'token');
   writeFileSync(file, 'a'.repeat(32));
   chmodSync(file, 0o640);
   const { warnings } = await startTestService(t, ['--admin-token-file', file]);
-  assert.match(warnings.join(), /Others than its owner may read .*token: chmod 600 it/);
+  assert.match(warnings.join(), /Other users may read .*token\. Run chmod 600 on it/);
   assert.deepEqual(Object.keys(photograph(dirname(file))), ['.', './token']);
 });

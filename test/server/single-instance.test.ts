@@ -1,4 +1,4 @@
-// One service a data directory, one listener an address, and nobody is let in where others can listen.
+// One service per data directory and one listener per address; plain HTTP on public addresses only on request.
 // SOURCE: decisions, "The product".
 
 import assert from 'node:assert/strict';
@@ -17,13 +17,13 @@ import { assertRefused } from '../kit/responses.ts';
 import { startTestService } from '../kit/service.ts';
 import { copyVault, photographRunning } from './vaults.ts';
 
-/** Claims a reason not to start, of one line. */
+/** Matches a StartupError of one line. */
 const isOneLine = (line: RegExp) => (error: unknown) =>
   error instanceof StartupError && line.test(error.message) && !error.message.includes('\n');
 
-test('a second service on the data directory is refused, whatever its flags, and changes nothing', async (t) => {
+test('a second service on the data directory is rejected with any flags, and changes nothing', async (t) => {
   const dataDir = await copyVault(t);
-  // A process of its own: the lock of this one would end with the first look at the file.
+  // In a separate process: opening the file in this one would release its lock.
   const { address, adminToken } = await startProcess(t, dataDir);
   const before = photographRunning(dataDir);
   const others = await Promise.all([
@@ -38,7 +38,7 @@ test('a second service on the data directory is refused, whatever its flags, and
   assert.equal((await createClient(address, adminToken).get('/api/v1/audit/verify')).body.data.valid, true);
 });
 
-test('the data directory is free again after a kill', async (t) => {
+test('a killed service leaves no lock on the data directory', async (t) => {
   const dataDir = await copyVault(t);
   const killed = await startProcess(t, dataDir);
   await killed.end('SIGKILL');
@@ -46,13 +46,13 @@ test('the data directory is free again after a kill', async (t) => {
   assert.equal((await admin.get('/api/v1/credentials/a/b')).body.data.value, 'kept');
 });
 
-test('a port in use is one clear line; nothing of the one who has it changes, and no token is written', async (t) => {
+test('a port in use gives one line; its service is unaffected, and no token is written', async (t) => {
   const [theirs, ours] = [await copyVault(t), await copyVault(t)];
   const { address } = await startTestService(t, [], theirs);
   const before = photographRunning(theirs);
   const { host } = new URL(address);
   const { code, output } = await runProgram(['--data-dir', ours, '--listen', host]);
-  assert.equal(output, `leasehold: ${host} is in use already. Give another --listen.\n`);
+  assert.equal(output, `leasehold: ${host} is already in use. Give another --listen.\n`);
   assert.equal(code, 1);
   assert.deepEqual(photographRunning(theirs), before);
   assert.equal(existsSync(join(ours, 'daemon.token')), false);
@@ -61,12 +61,12 @@ test('a port in use is one clear line; nothing of the one who has it changes, an
   assert.equal(starts.body.meta.total, 2);
 });
 
-test('an address that is not here is one clear line', async (t) => {
+test('an address of another machine gives one line', async (t) => {
   const starting = startTestService(t, ['--listen', '192.0.2.77:0', '--insecure-http']);
-  await assert.rejects(starting, isOneLine(/^Can't listen on 192\.0\.2\.77:0: /));
+  await assert.rejects(starting, isOneLine(/^Cannot listen on 192\.0\.2\.77:0: /));
 });
 
-test('every form of --listen on loopback is listened on, and printed as a client writes it', async (t) => {
+test('every form of --listen on loopback works, and is printed in the form that clients take', async (t) => {
   const forms = {
     '127.0.0.1:0': '127.0.0.1',
     '127.0.0.9:0': '127.0.0.9',
@@ -81,7 +81,7 @@ test('every form of --listen on loopback is listened on, and printed as a client
   }
 });
 
-test('where others can listen every Host is fine, and only with --insecure-http is it plain', async (t) => {
+test('a public address accepts every Host, and plain HTTP only with --insecure-http', async (t) => {
   const { address } = await startTestService(t, ['--listen', '0.0.0.0:0', '--insecure-http']);
   const { port } = new URL(address);
   const status = await new Promise((resolve, reject) => {
@@ -93,7 +93,7 @@ test('where others can listen every Host is fine, and only with --insecure-http 
   assert.equal(status, 200);
 });
 
-/** Health over a Unix socket. */
+/** The health check over a Unix socket. */
 function healthOver(socketPath: string): Promise<number | undefined> {
   return new Promise((resolve, reject) => {
     const asked = request({ socketPath, path: '/api/v1/health', headers: { host: 'localhost' } }, (response) =>
@@ -103,7 +103,7 @@ function healthOver(socketPath: string): Promise<number | undefined> {
   });
 }
 
-test('a socket file that a crash left is replaced, and goes away with the service', async (t) => {
+test('a stale socket file is replaced, and deleted when the service stops', async (t) => {
   const [dataDir, path] = [await copyVault(t), join(temporaryFolder(t), 's')];
   const flags = ['--listen', `unix:${path}`];
   const killed = await startProcess(t, dataDir, flags);
@@ -117,7 +117,7 @@ test('a socket file that a crash left is replaced, and goes away with the servic
   assert.equal(existsSync(path), false);
 });
 
-test('a socket that somebody listens on is not taken away, and a file is no socket', async (t) => {
+test('a socket in use and a regular file are not replaced', async (t) => {
   const folder = temporaryFolder(t);
   const path = join(folder, 's');
   const theirs = createServer((socket) => socket.end()).listen(path);
@@ -125,7 +125,7 @@ test('a socket that somebody listens on is not taken away, and a file is no sock
   await new Promise((resolve) => theirs.once('listening', resolve));
   await assert.rejects(
     startTestService(t, ['--listen', `unix:${path}`]),
-    isOneLine(/is in use already\. Give another --listen\.$/),
+    isOneLine(/is already in use\. Give another --listen\.$/),
   );
   assert.equal(theirs.listening && existsSync(path), true);
   writeFileSync(join(folder, 'file'), 'precious');
@@ -133,8 +133,8 @@ test('a socket that somebody listens on is not taken away, and a file is no sock
   assert.equal(readFileSync(join(folder, 'file'), 'utf8'), 'precious');
 });
 
-test('a localhost that has two addresses is held to the same rules on both, or listened on at one', async (t) => {
-  // Whether it has two is the machine's affair; here it has.
+test('a localhost with two addresses has the same rules on both, or one listener', async (t) => {
+  // Gives it two addresses on every machine.
   const both = [
     { address: '127.0.0.1', family: 4 },
     { address: '::1', family: 6 },

@@ -1,5 +1,5 @@
-// Stopping: what is in flight is finished within 10 s, everything else is refused or let go, and the exit code is 0.
-// SOURCE: decisions, "The product". That a started request is finished is held in test/spec.
+// Stopping: requests in flight finish within 10 s, new ones are rejected, idle connections are closed, and the exit code is 0.
+// SOURCE: decisions, "The product". test/spec tests that a started request finishes.
 
 import assert from 'node:assert/strict';
 import { connect, type Socket } from 'node:net';
@@ -23,7 +23,7 @@ const HEALTH = 'GET /api/v1/health HTTP/1.1\r\nHost: localhost\r\n\r\n';
 interface Line {
   readonly socket: Socket;
   text(): string;
-  /** Resolves when what came back holds the text, or the connection is over. */
+  /** Resolves when the response contains the text, or the connection has closed. */
   until(part: string): Promise<void>;
 }
 
@@ -44,7 +44,7 @@ async function open({ address }: Pick<ServiceProcess, 'address'>): Promise<Line>
   };
 }
 
-/** A request whose body is not all there; resolves when the service has begun with it. */
+/** Sends a request with an incomplete body; resolves when the service has started to handle it. */
 async function openSlow(service: Pick<ServiceProcess, 'address'>): Promise<Line> {
   const line = await open(service);
   line.socket.write(`${[...HEAD, `Content-Length: ${BODY.length}`].join('\r\n')}\r\n\r\n${BODY.slice(0, 5)}`);
@@ -52,12 +52,12 @@ async function openSlow(service: Pick<ServiceProcess, 'address'>): Promise<Line>
   return line;
 }
 
-/** Waits for the program to say that it heard the signal. */
+/** Waits until the program reports the signal. */
 async function untilStopping(service: ServiceProcess): Promise<void> {
   while (!service.output().includes('Stopping')) await wait(20);
 }
 
-/** Starts and stops as the log of the data directory has them, this look's own start left out. */
+/** The starts and stops in the log of the data directory, without the start that reads them. */
 async function lifeOf(t: Parameters<typeof startTestService>[0], dataDir: string): Promise<string[]> {
   const { admin } = await startTestService(t, [], dataDir);
   const { data } = (await admin.get('/api/v1/audit?order=asc&agent=service')).body;
@@ -66,7 +66,7 @@ async function lifeOf(t: Parameters<typeof startTestService>[0], dataDir: string
 }
 
 describe('a service that is told to stop', { concurrency: true }, () => {
-  test('finishes what is in flight, and takes nothing new, on a new connection or on one that it has', async (t) => {
+  test('finishes requests in flight and accepts no new ones, on new or open connections', async (t) => {
     const dataDir = join(temporaryFolder(t), 'data');
     const service = await startProcess(t, dataDir);
     const slow = await openSlow(service);
@@ -83,7 +83,7 @@ describe('a service that is told to stop', { concurrency: true }, () => {
     assert.deepEqual(await lifeOf(t, dataDir), ['service.start', 'service.stop']);
   });
 
-  test('cuts what is not finished within its time limit, and stops in order all the same', async (t) => {
+  test('closes connections of unfinished requests at its time limit, and stops in order', async (t) => {
     const stopMs = 500;
     const dataDir = join(temporaryFolder(t), 'data');
     const service = await startTestService(t, [], dataDir, undefined, { stopMs });
@@ -96,7 +96,7 @@ describe('a service that is told to stop', { concurrency: true }, () => {
     assert.deepEqual(await lifeOf(t, dataDir), ['service.start', 'service.stop']);
   });
 
-  test('is not held up by connections that rest, whatever its time limit', async (t) => {
+  test('does not wait for idle connections', async (t) => {
     const service = await startTestService(t, [], undefined, undefined, { stopMs: 2 ** 31 - 1 });
     const resting = await Promise.all(Array.from({ length: 50 }, () => open(service)));
     for (const { socket } of resting) socket.write(HEALTH);
@@ -105,7 +105,7 @@ describe('a service that is told to stop', { concurrency: true }, () => {
     await Promise.all(resting.map(({ socket }) => socket.closed || new Promise((end) => socket.once('close', end))));
   });
 
-  test('is not moved by further signals: they neither hurry it nor make it forget', async (t) => {
+  test('ignores further signals', async (t) => {
     const dataDir = join(temporaryFolder(t), 'data');
     const service = await startProcess(t, dataDir);
     const slow = await openSlow(service);
@@ -123,7 +123,7 @@ describe('a service that is told to stop', { concurrency: true }, () => {
     assert.deepEqual(await lifeOf(t, dataDir), ['service.start', 'service.stop']);
   });
 
-  test('stops in order though nobody reads what it prints any more, as when a terminal was closed', async (t) => {
+  test('stops in order after the reader of its output has closed, as with a terminal', async (t) => {
     const dataDir = join(temporaryFolder(t), 'data');
     const service = await startProcess(t, dataDir);
     service.child.stdout?.destroy();
@@ -133,7 +133,7 @@ describe('a service that is told to stop', { concurrency: true }, () => {
     assert.deepEqual(await lifeOf(t, dataDir), ['service.start', 'service.stop']);
   });
 
-  test('records one start and one stop a life, and a kill is seen as a start without a stop', async (t) => {
+  test('records one start and one stop per process, and after a kill a start without a stop', async (t) => {
     const dataDir = join(temporaryFolder(t), 'data');
     for (const signal of ['SIGHUP', 'SIGKILL', 'SIGINT'] as const) {
       const service = await startProcess(t, dataDir);

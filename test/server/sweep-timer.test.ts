@@ -1,4 +1,4 @@
-// Sweeping beside the service: in steps, with pauses, until it is told to stop. What a failing disk does to it is in test/sqlite.
+// Sweeping in a running service: in steps, with pauses, until it stops. test/sqlite tests it with a failing disk.
 
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
@@ -33,12 +33,12 @@ async function sweepOn(t: TestContext, intervalMs = 20) {
   return { store, broken, sweeping };
 }
 
-/** A sweep keeps the time that it was told. */
+/** A store whose sweep records the time that it gets. */
 async function swept(store: Store): Promise<void> {
   while ((await store.readHighWaterTime()) <= HEAD_AT) await new Promise((resolve) => setTimeout(resolve, 10));
 }
 
-test('stopping waits for the step that runs, and begins no other', async (t) => {
+test('stop waits for the running step and starts no other', async (t) => {
   const { store, broken, sweeping } = await sweepOn(t);
   await swept(store);
   await sweeping.stop();
@@ -48,7 +48,7 @@ test('stopping waits for the step that runs, and begins no other', async (t) => 
   assert.deepEqual(broken, []);
 });
 
-test('a backlog is worked off in one go, with a pause after each step', async (t) => {
+test('a backlog is deleted in one sweep, with a pause after each step', async (t) => {
   const { store } = await sweepOn(t, 3_600_000);
   const ended = Array.from({ length: 4000 }, (_, index) => leased(aLease(index + 1, { expiresAt: T0 + 1 })));
   await commit(store, { changes: ended });

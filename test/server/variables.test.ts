@@ -1,4 +1,4 @@
-// Environment variables: a misspelt one is not ignored. What the service does not read but others do is left alone.
+// Environment variables: a misspelt one is an error; variables of other programs are accepted.
 
 import assert from 'node:assert/strict';
 import { globSync, readFileSync, statSync } from 'node:fs';
@@ -9,7 +9,7 @@ import { help, readConfiguration } from '../../src/server/configuration.ts';
 import { rejectUnknownVariables } from '../../src/server/variables.ts';
 import { ROOT } from '../conventions/source.ts';
 
-/** Empty where it is accepted. */
+/** Empty if the variable is accepted. */
 function refusal(name: string): string {
   try {
     readConfiguration([], { [name]: 's3cret' });
@@ -20,7 +20,7 @@ function refusal(name: string): string {
   }
 }
 
-test('a misspelt variable refuses the start, names the nearest one, and never repeats its value', () => {
+test('the error for a misspelt variable names the nearest one, and never repeats its value', () => {
   assert.equal(
     refusal('LEASEHOLD_ADMIN_RETRIEV'),
     'LEASEHOLD_ADMIN_RETRIEV is not a setting. Did you mean LEASEHOLD_ADMIN_RETRIEVE?',
@@ -33,7 +33,7 @@ test('a misspelt variable refuses the start, names the nearest one, and never re
   assert.equal(refusal('LEASEHOLDERS'), '');
 });
 
-test('what Kubernetes sets for a Service of this name is left alone', () => {
+test('variables that Kubernetes sets for a Service of this name are accepted', () => {
   const address = 'tcp://10.0.0.1:7700';
   readConfiguration([], {
     LEASEHOLD_SERVICE_HOST: '10.0.0.1',
@@ -47,11 +47,11 @@ test('what Kubernetes sets for a Service of this name is left alone', () => {
   });
 });
 
-test('every variable that the sources and the pages name is known', () => {
+test('every variable that sources and pages name is known', () => {
   const found = globSync(['src/**/*.ts', 'scripts/*', 'deploy/**/*', 'docs/*.md', 'README.md'], { cwd: ROOT });
   const files = found.map((name) => join(ROOT, name)).filter((file) => statSync(file).isFile());
   const text = files.map((file) => readFileSync(file, 'utf8')).join('\n');
-  // Misspelt examples, and what is not ours.
+  // Misspelt examples, and variables of other programs.
   const names = new Set(text.match(/\bLEASEHOLD_[A-Z][A-Z_]*[A-Z]\b/g)).difference(
     new Set(['LEASEHOLD_ADMIN_RETRIEV']),
   );

@@ -1,4 +1,4 @@
-// Vaults that lie still, for tests of what a start does to them.
+// Stopped vaults for tests of a start.
 
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
@@ -15,7 +15,7 @@ import { copyDatabaseOf, STORE } from '../kit/stores.ts';
 // As the program does first of all.
 process.umask(0o077);
 
-/** Every file of tests of this process may copy from it. */
+/** Shared by all test files of this process, which copy from it. */
 const scope: Scope = { after: (cleanUp) => void process.once('beforeExit', cleanUp) };
 /** A vault that was stopped in order: a credential `a/b`, and the agents `kept` and `granted`, whose session is open. */
 const template = join(temporaryFolder(scope), 'data');
@@ -25,7 +25,7 @@ assert.equal((await service.admin.post('/api/v1/agents', { name: 'kept' })).stat
 export const { token: sessionOfGranted } = await service.agent('granted', { 'a/*': ['list'] });
 await service.stop();
 
-/** The data directory of a copy of that vault, with a database of its own where the vault lies in one. */
+/** The data directory of a copy of that vault, with a separate database on PostgreSQL. */
 export async function copyVault(scope: Scope): Promise<string> {
   const dataDir = join(temporaryFolder(scope), 'data');
   cpSync(template, dataDir, { recursive: true });
@@ -33,7 +33,7 @@ export async function copyVault(scope: Scope): Promise<string> {
   return dataDir;
 }
 
-/** Everything below the directory, itself included: kind, mode and content, byte for byte. */
+/** Kind, mode and content of the directory and everything below it. */
 export function photograph(dir: string): Record<string, string> {
   const shots: Record<string, string> = {};
   const shoot = (path: string, name: string): void => {
@@ -48,18 +48,18 @@ export function photograph(dir: string): Record<string, string> {
   return shots;
 }
 
-/** The same of a running service, without what its own checkpoints write. */
+/** The same for a running service, without the files that its checkpoints write. */
 export function photographRunning(dir: string): Record<string, string> {
   const own = ['./leasehold.db', './leasehold.db-shm'];
   return Object.fromEntries(Object.entries(photograph(dir)).filter(([name]) => !own.includes(name)));
 }
 
-/** All of a vault: its directory, and every row where it lies in a database. */
+/** The whole vault: its directory, and every row on PostgreSQL. */
 async function photographVault(dataDir: string) {
   return { directory: photograph(dataDir), rows: STORE === 'sqlite' ? {} : await dumpOutside(dataDir) };
 }
 
-/** Claims that the service does not start there, for a reason of one line that the program prints, and changes nothing. */
+/** Asserts that the service does not start there, throws an error of one line, and changes nothing. */
 export async function assertNoStart(scope: Scope, dataDir: string, reason: RegExp, flags: readonly string[] = []) {
   const before = await photographVault(dataDir);
   await assert.rejects(startTestService(scope, flags, dataDir), (error) => {
@@ -71,7 +71,7 @@ export async function assertNoStart(scope: Scope, dataDir: string, reason: RegEx
   assert.deepEqual(await photographVault(dataDir), before);
 }
 
-/** The same of the program itself, with its exit code. */
+/** The same for the program, with its exit code. */
 export async function assertProgramRefuses(dataDir: string, reason: RegExp, flags: readonly string[] = []) {
   const before = await photographVault(dataDir);
   const { code, output } = await runProgram(['--data-dir', dataDir, '--listen', '127.0.0.1:0', ...flags]);
@@ -81,16 +81,16 @@ export async function assertProgramRefuses(dataDir: string, reason: RegExp, flag
   assert.deepEqual(await photographVault(dataDir), before);
 }
 
-/** The id that stands beside an agent's private key. */
+/** The content of `agent_id` next to an agent's private key. */
 export function agentIdOf(dataDir: string, name: string): string {
   return readFileSync(join(dataDir, 'agents', name, 'agent_id'), 'utf8').trim();
 }
 
-/** How the start went, in a word; an end that is no clear line is none. */
+/** Whether the service starts. Fails for an error that is not one line for the operator. */
 export async function outcomeOfStart(scope: Scope, dataDir: string): Promise<'refused' | 'started'> {
   try {
     const { stop } = await startTestService(scope, [], dataDir);
-    // A read may find the damage, and stop the service in order or not at all.
+    // A read may detect the damage and stop the service.
     await stop().catch(() => undefined);
     return 'started';
   } catch (error) {

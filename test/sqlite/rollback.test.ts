@@ -12,7 +12,7 @@ import { startProcess } from '../kit/process.ts';
 import { startTestService } from '../kit/service.ts';
 
 const LOSS = /^The database has lost entries of the log: this node has seen entry \d+, .*--accept-rollback\.$/;
-const MISSING = /log\.anchor is missing, so that nothing shows whether the log has lost entries.*--accept-rollback\.$/;
+const MISSING = /log\.anchor is missing, so a loss of log entries cannot be detected.*--accept-rollback\.$/;
 const DAMAGED = /log\.anchor is damaged or belongs to another vault.*--accept-rollback\.$/;
 
 /** A vault whose service was killed after it had deregistered an agent whose session was open. */
@@ -81,7 +81,7 @@ for (const [damage, apply] of Object.entries(DAMAGES)) {
     const accepted = await startTestService(t, ['--accept-rollback'], dataDir);
     assert.match(
       accepted.warnings.join('\n'),
-      /lost entries of the log.*It goes on all the same \(--accept-rollback\)/,
+      /lost entries of the log.*The service starts anyway \(--accept-rollback\)/,
     );
     const { data } = (await accepted.admin.get('/api/v1/audit?event_type=service.start')).body;
     assert.match(data[0].reason, /has lost entries of the log/);

@@ -36,7 +36,7 @@ function toFields(record: Printable, columns: readonly string[], look: Look): st
 
 function toRows(records: readonly Printable[], columns: readonly string[], look: Look): string {
   const headings = columns.map(toHeading);
-  const layOut = (toText: (value: unknown) => string) => {
+  const dataDirPaths = (toText: (value: unknown) => string) => {
     const rows = records.map((record) => columns.map((column) => toText(record[column])));
     const widths = fit(
       headings.map((text, at) => longestOf([text, ...rows.map((row) => row[at] ?? '')])),
@@ -45,8 +45,8 @@ function toRows(records: readonly Printable[], columns: readonly string[], look:
     );
     return { rows, widths, isTooWide: sumOf(widths) + GAP.length * (widths.length - 1) > (look.width ?? Infinity) };
   };
-  const full = layOut(toCell);
-  const { rows, widths, isTooWide } = full.isTooWide ? layOut(toShortCell) : full;
+  const full = dataDirPaths(toCell);
+  const { rows, widths, isTooWide } = full.isTooWide ? dataDirPaths(toShortCell) : full;
   const before = sumOf(widths.slice(0, -1)) + GAP.length * (widths.length - 1);
   const room = (look.width ?? Infinity) - before;
   // Without room for the last column's words each record is a block: a terminal would break lines in the middle of words.

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Secret } from '../../core/secret.ts';
-import { layOut } from '../../platform/data-dir-paths.ts';
+import { dataDirPaths } from '../../platform/data-dir-paths.ts';
 
 function readLine(file: string): string | null {
   try {
@@ -14,15 +14,15 @@ function readLine(file: string): string | null {
 }
 
 export function readServiceAddress(dataDir: string): string | null {
-  return readLine(layOut(dataDir).addressFile);
+  return readLine(dataDirPaths(dataDir).addressFile);
 }
 
 export function readAdminToken(dataDir: string): Secret | null {
-  const token = readLine(layOut(dataDir).tokenFile);
+  const token = readLine(dataDirPaths(dataDir).tokenFile);
   return token === null ? null : new Secret(token);
 }
 
 /** Where the service keeps the key of an agent that it made the pair of. */
 export function keyFileIn(dataDir: string, agent: string): string {
-  return join(layOut(dataDir).agentsDir, agent, 'private_key.pem');
+  return join(dataDirPaths(dataDir).agentsDir, agent, 'private_key.pem');
 }

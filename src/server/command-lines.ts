@@ -1,4 +1,7 @@
-/** How the programs are called: by npm in a checkout, where this file is TypeScript; by the command where the package is installed. */
+/**
+ * The programs as messages name them: npm scripts in a checkout, where this file is TypeScript; commands in the
+ * package.
+ */
 const isCheckout = import.meta.filename.endsWith('.ts');
 export const CALLED_AS = {
   server: isCheckout ? 'npm start --' : 'leasehold server',
@@ -6,3 +9,8 @@ export const CALLED_AS = {
   schema: isCheckout ? 'npm run schema --' : 'leasehold schema',
   auditKey: isCheckout ? 'npm run --silent audit-key --' : 'leasehold audit-key',
 } as const;
+
+/** The path as one word of a shell. */
+export function quoteForShell(path: string): string {
+  return `'${path.replaceAll("'", String.raw`'\''`)}'`;
+}

@@ -1,0 +1,34 @@
+// The commands that a finished migration prints, run by a shell.
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { formatSummary } from '../../src/server/migrate-report.ts';
+import { temporaryFolder } from '../kit/directory.ts';
+
+test('the printed mv and start commands quote paths for a shell', (t) => {
+  const [from, to] = ["it's old; $HOME", "it's new"].map((name) => join(temporaryFolder(t), name));
+  assert.ok(from !== undefined && to !== undefined);
+  mkdirSync(from);
+  for (const name of ['leasehold.db', 'leasehold.db-wal']) writeFileSync(join(from, name), '');
+  const summary = formatSummary(
+    {
+      from: { kind: 'directory', dir: from },
+      to: { kind: 'directory', dir: to },
+      rootKeyFile: join(from, 'root.key'),
+      acceptsBrokenChain: false,
+    },
+    {
+      wasDone: false,
+      counts: new Map(),
+      verification: { isValid: true, entries: 0, firstEntry: null, lastEntry: null },
+    },
+  );
+  const lines = summary.split('\n').map((line) => line.trim());
+  execFileSync('sh', ['-e', '-c', lines.filter((line) => line.startsWith('mv ')).join('\n')]);
+  assert.deepEqual(readdirSync(from).sort(), ['leasehold.db.moved', 'leasehold.db.moved-wal']);
+  const start = lines.find((line) => line.startsWith('npm start')) ?? '';
+  const words = execFileSync('sh', ['-c', `set -- ${start}\nprintf '%s\\n' "$@"`], { encoding: 'utf8' }).split('\n');
+  assert.ok(words.includes(to) && words.includes(join(from, 'root.key')), start);
+});
