@@ -2,7 +2,7 @@
 import { Secret } from '../core/secret.ts';
 import { ANONYMOUS, type AuthProvider } from './auth-provider.ts';
 import { fromBase64, toBase64 } from './base64.ts';
-import { holdChallenge, holdSession } from './decoders.ts';
+import { decodeChallenge, decodeSession } from './decoders.ts';
 import { LeaseholdError } from './errors.ts';
 import { Expiry, estimateDurationMs } from './expiry.ts';
 import { isTransient } from './retries.ts';
@@ -72,21 +72,21 @@ export class AgentAuth implements AuthProvider {
   async #logIn(): Promise<Held> {
     const agent_name = this.#agent;
     const { data: challenge } = await this.#transport.ask(
-      { method: 'POST', path: '/auth/challenge', body: { agent_name }, repeats: 'freely' },
+      { method: 'POST', path: '/auth/challenge', body: { agent_name }, retry: 'always' },
       ANONYMOUS,
-      holdChallenge,
+      decodeChallenge,
     );
     const { challenge_id, nonce } = challenge;
     const signature = toBase64(await this.#signer(toBytes(nonce)));
-    const { data, asked, headers } = await this.#transport.ask(
-      { method: 'POST', path: '/auth/verify', body: { challenge_id, agent_name, signature }, repeats: 'once' },
+    const { data, sentAt, headers } = await this.#transport.ask(
+      { method: 'POST', path: '/auth/verify', body: { challenge_id, agent_name, signature }, retry: 'never' },
       ANONYMOUS,
-      holdSession,
+      decodeSession,
     );
     const { session_id, ...others } = data;
     this.#held = {
       session: { ...others, session_id: new Secret(session_id) },
-      end: new Expiry(asked, estimateDurationMs(others.expires_at, asked, headers.get('date'))),
+      end: new Expiry(sentAt, estimateDurationMs(others.expires_at, sentAt, headers.get('date'))),
     };
     return this.#held;
   }
@@ -96,7 +96,7 @@ function toBytes(nonce: string): Uint8Array<ArrayBuffer> {
   try {
     return fromBase64(nonce);
   } catch {
-    throw new LeaseholdError('BAD_ANSWER', 'the answer is not what a Leasehold answers: nonce is no base64');
+    throw new LeaseholdError('INVALID_RESPONSE', 'the answer is not what a Leasehold answers: nonce is no base64');
   }
 }
 

@@ -1,6 +1,6 @@
 /** Calls on the audit log. SOURCE: interface 4.5; decisions, "Audit". */
 import type { ApiClient, CallOptions } from './api-client.ts';
-import { holdEntry, holdProgress, holdVerification } from './decoders.ts';
+import { decodeEntry, decodeProgress, decodeVerification } from './decoders.ts';
 import { LeaseholdError } from './errors.ts';
 import { readEntries } from './ndjson.ts';
 import type { AuditEntry, AuditFilter, Page, Verification, VerificationProgress } from './types.ts';
@@ -17,32 +17,33 @@ export interface Export {
 }
 
 export class Audit {
-  readonly #connection: ApiClient;
+  readonly #api: ApiClient;
 
-  constructor(connection: ApiClient) {
-    this.#connection = connection;
+  constructor(api: ApiClient) {
+    this.#api = api;
   }
 
   /** Newest first, where `order` is not `asc`. */
   list(filter: AuditFilter = {}, options: CallOptions = {}): Promise<Page<AuditEntry>> {
-    return this.#connection.page(AUDIT, filter, holdEntry, options);
+    return this.#api.page(AUDIT, filter, decodeEntry, options);
   }
 
   /** Reads and computes all of it again. A long log takes long: give the client a `timeoutMs` to match. */
   verify(options: CallOptions = {}): Promise<Verification> {
-    return this.#connection.read(`${AUDIT}/verify`, {}, holdVerification, options);
+    return this.#api.read(`${AUDIT}/verify`, {}, decodeVerification, options);
   }
 
   readProgress(options: CallOptions = {}): Promise<VerificationProgress> {
-    return this.#connection.read(`${AUDIT}/verify/progress`, {}, holdProgress, options);
+    return this.#api.read(`${AUDIT}/verify/progress`, {}, decodeProgress, options);
   }
 
   /** Every entry, as it comes. */
   async export({ signal }: CallOptions = {}): Promise<Export> {
-    const wanted = { method: 'GET', path: `${AUDIT}/export`, repeats: 'freely', signal } as const;
-    const { body, headers } = await this.#connection.stream(wanted);
+    const spec = { method: 'GET', path: `${AUDIT}/export`, retry: 'always', signal } as const;
+    const { body, headers } = await this.#api.stream(spec);
     const isLines = headers.get('content-type')?.startsWith('application/x-ndjson') === true;
-    if (body === null || !isLines) throw new LeaseholdError('BAD_ANSWER', 'what was answered is no export of the log');
-    return { head: headers.get('leasehold-audit-head'), entries: readEntries(body, holdEntry, signal), bytes: body };
+    if (body === null || !isLines)
+      throw new LeaseholdError('INVALID_RESPONSE', 'what was answered is no export of the log');
+    return { head: headers.get('leasehold-audit-head'), entries: readEntries(body, decodeEntry, signal), bytes: body };
   }
 }

@@ -2,8 +2,8 @@
 import { Secret } from '../core/secret.ts';
 import type { ApiClient, CallOptions, ListAllOptions } from './api-client.ts';
 import type { LeaseCache } from './cache.ts';
-import { holdLease, holdListed, holdMetadata, holdRetrieved, holdStored } from './decoders.ts';
-import { type Asked, Expiry } from './expiry.ts';
+import { decodeLease, decodeListed, decodeMetadata, decodeRetrieved, decodeStored } from './decoders.ts';
+import { type ClockReading, Expiry } from './expiry.ts';
 import { leaseAddress } from './leases.ts';
 import { MOST_VALUE_BYTES } from './responses.ts';
 import type {
@@ -41,11 +41,11 @@ export interface Stored extends StoredCredential {
 const addressOf = (path: string): string => `${CREDENTIALS}/${toSegments(path)}`;
 
 export class Credentials {
-  readonly #connection: ApiClient;
+  readonly #api: ApiClient;
   readonly #cache: LeaseCache;
 
-  constructor(connection: ApiClient, cache: LeaseCache) {
-    this.#connection = connection;
+  constructor(api: ApiClient, cache: LeaseCache) {
+    this.#api = api;
     this.#cache = cache;
   }
 
@@ -56,32 +56,32 @@ export class Credentials {
     const held = useCache ? this.#cache.get(key) : null;
     if (held !== null) return held;
     const { invalidations } = this.#cache;
-    const wanted = {
+    const spec = {
       method: 'GET',
       path: addressOf(path),
       query: { version, ttl },
       // WHY: an answer that got lost left a lease that ends by itself.
-      repeats: 'freely',
+      retry: 'always',
       signal,
       mostBytes: MOST_VALUE_BYTES,
     } as const;
-    const { data, asked } = await this.#connection.ask(wanted, holdRetrieved);
+    const { data, sentAt } = await this.#api.ask(spec, decodeRetrieved);
     const { value, ...others } = data;
     const retrieved: Retrieved = { ...others, value: new Secret(value) };
-    const end = this.#cache.isOn ? await this.#endOf(others.lease_id, asked, signal) : null;
+    const end = this.#cache.isOn ? await this.#endOf(others.lease_id, sentAt, signal) : null;
     if (end !== null && invalidations === this.#cache.invalidations) this.#cache.put(key, retrieved, end);
     return retrieved;
   }
 
   /**
-   * Asked of the service, because only the lease has its beginning and its end by one clock. Null where that is not told: then the
+   * ClockReading of the service, because only the lease has its beginning and its end by one clock. Null where that is not told: then the
    * value is not kept.
    */
-  async #endOf(leaseId: string, asked: Asked, signal: AbortSignal | undefined): Promise<Expiry | null> {
-    const wanted = { method: 'GET', path: leaseAddress(leaseId), repeats: 'once', signal } as const;
+  async #endOf(leaseId: string, sentAt: ClockReading, signal: AbortSignal | undefined): Promise<Expiry | null> {
+    const spec = { method: 'GET', path: leaseAddress(leaseId), retry: 'never', signal } as const;
     try {
-      const { issued_at, expires_at, status } = (await this.#connection.ask(wanted, holdLease)).data;
-      return status === 'active' ? new Expiry(asked, Date.parse(expires_at) - Date.parse(issued_at)) : null;
+      const { issued_at, expires_at, status } = (await this.#api.ask(spec, decodeLease)).data;
+      return status === 'active' ? new Expiry(sentAt, Date.parse(expires_at) - Date.parse(issued_at)) : null;
     } catch {
       return null;
     }
@@ -90,36 +90,36 @@ export class Credentials {
   /** A new credential, or a new version of one. */
   async store({ value, ...others }: StoreRequest, options: StoreOptions = {}): Promise<Stored> {
     const { onlyIfNew = false, signal } = options;
-    const wanted = {
+    const spec = {
       method: 'POST',
       path: CREDENTIALS,
       body: { ...others, value: value instanceof Secret ? value.reveal() : value },
       headers: onlyIfNew ? { 'if-none-match': '*' } : {},
-      repeats: 'by key',
+      retry: 'idempotency-key',
       signal,
     } as const;
-    const asking = this.#connection.ask(wanted, holdStored);
-    const { data, headers } = await this.#cache.invalidateAfter({ path: others.path }, asking);
+    const storing = this.#api.ask(spec, decodeStored);
+    const { data, headers } = await this.#cache.invalidateAfter({ path: others.path }, storing);
     return { ...data, version: Number(headers.get('leasehold-version')) || null };
   }
 
   /** The list entry and its versions: no value, no lease. */
   async readMetadata(path: string, options: CallOptions = {}): Promise<CredentialMetadata> {
-    return this.#connection.read(addressOf(path), { view: 'metadata' }, holdMetadata, options);
+    return this.#api.read(addressOf(path), { view: 'metadata' }, decodeMetadata, options);
   }
 
   list(filter: CredentialsFilter = {}, options: CallOptions = {}): Promise<Page<ListedCredential>> {
-    return this.#connection.page(CREDENTIALS, filter, holdListed, options);
+    return this.#api.page(CREDENTIALS, filter, decodeListed, options);
   }
 
   /** All that there are, page by page. */
   listAll(filter: Omit<CredentialsFilter, 'limit' | 'offset'> = {}, options: ListAllOptions = {}) {
-    return this.#connection.pages(CREDENTIALS, filter, holdListed, options);
+    return this.#api.pages(CREDENTIALS, filter, decodeListed, options);
   }
 
   /** With all versions; its leases end. */
   async delete(path: string, options: CallOptions = {}): Promise<void> {
-    await this.#cache.invalidateAfter({ path }, this.#connection.remove(addressOf(path), options, 'name'));
+    await this.#cache.invalidateAfter({ path }, this.#api.remove(addressOf(path), options, 'name'));
   }
 
   /** Asks the service again for whatever is wanted next. */

@@ -2,11 +2,17 @@
 import type { ApiErrorCode } from '../core/errors.ts';
 
 /**
- * `NO_ANSWER`: the service was not reached, or the connection was lost. `TIMED_OUT`: it took too long. `BAD_ANSWER`: what answered
+ * `UNREACHABLE`: the service was not reached, or the connection was lost. `TIMED_OUT`: it took too long. `INVALID_RESPONSE`: what answered
  * is no Leasehold. `BAD_CERTIFICATE`: the service's certificate is not trusted, and nothing was sent. `BAD_KEY`: the agent's key can't be
  * read or can't sign. `BAD_OPTIONS`: the client was given what it can't use.
  */
-export type ClientCode = 'NO_ANSWER' | 'TIMED_OUT' | 'BAD_ANSWER' | 'BAD_CERTIFICATE' | 'BAD_KEY' | 'BAD_OPTIONS';
+export type ClientCode =
+  | 'UNREACHABLE'
+  | 'TIMED_OUT'
+  | 'INVALID_RESPONSE'
+  | 'BAD_CERTIFICATE'
+  | 'BAD_KEY'
+  | 'BAD_OPTIONS';
 
 /** The service's own codes, and the client's; a newer service may have more. */
 export type ErrorCode = ApiErrorCode | ClientCode | (string & {});

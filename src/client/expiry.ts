@@ -1,6 +1,6 @@
 /**
  * When a lease or a session ends, by clocks of this machine. The service's clock decides, and may differ from ours; how long
- * something lasts is the same for both. Both clocks of this machine are asked: the monotonic one stands still while a computer
+ * something lasts is the same for both. Both clocks of this machine are sentAt: the monotonic one stands still while a computer
  * sleeps, the other may be set.
  */
 
@@ -8,7 +8,7 @@
 const DATE_IS_CUT_BY_MS = 1000;
 
 /** A moment of asking, by both clocks. */
-export interface Asked {
+export interface ClockReading {
   readonly monotonicMs: number;
   readonly wallMs: number;
 }
@@ -18,23 +18,23 @@ export class Expiry {
   readonly #wallMs: number;
 
   /** Counted from the moment of asking, not of the answer, so that it is never later than the service's. */
-  constructor(asked: Asked, lastsMs: number) {
-    this.#monotonicMs = asked.monotonicMs + lastsMs;
-    this.#wallMs = asked.wallMs + lastsMs;
+  constructor(sentAt: ClockReading, lastsMs: number) {
+    this.#monotonicMs = sentAt.monotonicMs + lastsMs;
+    this.#wallMs = sentAt.wallMs + lastsMs;
   }
 
   /** Milliseconds; 0 or less where it has ended. */
-  remainingMs(at: Asked = now()): number {
+  remainingMs(at: ClockReading = now()): number {
     return Math.min(this.#monotonicMs - at.monotonicMs, this.#wallMs - at.wallMs);
   }
 }
 
-export function now(): Asked {
+export function now(): ClockReading {
   return { monotonicMs: performance.now(), wallMs: Date.now() };
 }
 
 /** How long it lasts, of which only the end is known: by what the answer's Date tells of the service's clock. A guess, if a good one. */
-export function estimateDurationMs(expiresAt: string, { wallMs }: Asked, date: string | null): number {
+export function estimateDurationMs(expiresAt: string, { wallMs }: ClockReading, date: string | null): number {
   const servicesMs = date === null ? Number.NaN : Date.parse(date) + DATE_IS_CUT_BY_MS;
   return Date.parse(expiresAt) - (Number.isNaN(servicesMs) ? wallMs : servicesMs);
 }

@@ -11,7 +11,7 @@ import { Audit } from './audit.ts';
 import { ANONYMOUS, type AuthProvider, tokenCaller } from './auth-provider.ts';
 import { LeaseCache } from './cache.ts';
 import { Credentials } from './credentials.ts';
-import { holdHealth, holdSession } from './decoders.ts';
+import { decodeHealth, decodeSession } from './decoders.ts';
 import { badOption, LeaseholdError } from './errors.ts';
 import { Leases } from './leases.ts';
 import { caFetch } from './node-fetch.ts';
@@ -47,7 +47,7 @@ export class Leasehold {
   readonly leases: Leases;
   readonly audit: Audit;
   readonly #transport: Transport;
-  readonly #connection: ApiClient;
+  readonly #api: ApiClient;
   readonly #agent: AgentAuth | null;
 
   /** @throws LeaseholdError BAD_OPTIONS */
@@ -63,12 +63,12 @@ export class Leasehold {
     this.#agent = agent === undefined ? null : new AgentAuth(this.#transport, agent.name, agent.sign);
     const caller: AuthProvider = this.#agent ?? (token === undefined ? ANONYMOUS : tokenCaller(token));
     const leases = new LeaseCache(cache);
-    this.#connection = new ApiClient(this.#transport, caller);
-    this.credentials = new Credentials(this.#connection, leases);
-    this.policies = new Policies(this.#connection);
-    this.agents = new Agents(this.#connection);
-    this.leases = new Leases(this.#connection, leases);
-    this.audit = new Audit(this.#connection);
+    this.#api = new ApiClient(this.#transport, caller);
+    this.credentials = new Credentials(this.#api, leases);
+    this.policies = new Policies(this.#api);
+    this.agents = new Agents(this.#api);
+    this.leases = new Leases(this.#api, leases);
+    this.audit = new Audit(this.#api);
   }
 
   /** Needs no token; tries once. @throws LeaseholdError also for a service that says it is not well */
@@ -78,13 +78,13 @@ export class Leasehold {
 
   /** How far this machine's clock is ahead of the service's, in milliseconds: to the second, which is all that an answer tells. */
   async clockDifference({ signal }: CallOptions = {}): Promise<number> {
-    const { headers, asked } = await this.#askHealth(signal);
-    return asked.wallMs - Date.parse(headers.get('date') ?? '');
+    const { headers, sentAt } = await this.#askHealth(signal);
+    return sentAt.wallMs - Date.parse(headers.get('date') ?? '');
   }
 
   #askHealth(signal: AbortSignal | undefined) {
-    const wanted = { method: 'GET', path: '/api/v1/health', repeats: 'once', signal } as const;
-    return this.#connection.ask(wanted, holdHealth);
+    const spec = { method: 'GET', path: '/api/v1/health', retry: 'never', signal } as const;
+    return this.#api.ask(spec, decodeHealth);
   }
 
   /** The agent's session: begun now where there is none. */
@@ -95,7 +95,7 @@ export class Leasehold {
 
   /** The session of the token that is used, as the service knows it. */
   async readSession(options: CallOptions = {}): Promise<Session> {
-    const { session_id, ...others } = await this.#connection.read('/auth/session', {}, holdSession, options);
+    const { session_id, ...others } = await this.#api.read('/auth/session', {}, decodeSession, options);
     return { ...others, session_id: new Secret(session_id) };
   }
 
@@ -104,9 +104,9 @@ export class Leasehold {
     this.credentials.forgetCached();
     const session = this.#agent === null ? null : await this.#agent.current();
     if (this.#agent !== null && session === null) return;
-    const caller = session === null ? this.#connection.caller : tokenCaller(session.session_id);
+    const caller = session === null ? this.#api.caller : tokenCaller(session.session_id);
     try {
-      await this.#transport.remove({ method: 'DELETE', path: '/auth/session', repeats: 'freely', signal }, caller);
+      await this.#transport.remove({ method: 'DELETE', path: '/auth/session', retry: 'always', signal }, caller);
     } catch (error) {
       // It has ended already.
       if (!(error instanceof LeaseholdError) || error.status !== 401) throw error;

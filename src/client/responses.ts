@@ -23,7 +23,7 @@ interface Read {
   readonly bytes: number;
 }
 
-/** @throws LeaseholdError BAD_ANSWER, NO_ANSWER */
+/** @throws LeaseholdError INVALID_RESPONSE, UNREACHABLE */
 export async function readJson(response: Response, mostBytes = MOST_BYTES): Promise<Read> {
   const { text, bytes } = await readText(response, mostBytes);
   try {
@@ -41,7 +41,7 @@ async function readText(response: Response, mostBytes: number) {
   let bytes = 0;
   for await (const chunk of response.body ?? []) {
     bytes += chunk.length;
-    if (bytes > mostBytes) throw new LeaseholdError('BAD_ANSWER', 'the answer is longer than any of a Leasehold');
+    if (bytes > mostBytes) throw new LeaseholdError('INVALID_RESPONSE', 'the answer is longer than any of a Leasehold');
     text += decoder.decode(chunk, { stream: true });
   }
   return { text: text + decoder.decode(), bytes };
@@ -51,7 +51,7 @@ export async function toError(response: Response): Promise<LeaseholdError> {
   const { status, type, headers } = response;
   if (type === 'opaqueredirect' || (status >= 300 && status < 400)) {
     discard(response);
-    return new LeaseholdError('BAD_ANSWER', 'what answered sends on to another address, which is not followed', {
+    return new LeaseholdError('INVALID_RESPONSE', 'what answered sends on to another address, which is not followed', {
       status,
     });
   }
@@ -80,6 +80,6 @@ export function discard({ body }: Response): void {
 /** A proxy's page, or another service. */
 export function notLeasehold({ status }: Pick<Response, 'status'>): LeaseholdError {
   return OF_A_PROXY.has(status)
-    ? new LeaseholdError('NO_ANSWER', `a proxy answered in place of the service (status ${status})`, { status })
-    : new LeaseholdError('BAD_ANSWER', `what answered is no Leasehold (status ${status})`, { status });
+    ? new LeaseholdError('UNREACHABLE', `a proxy answered in place of the service (status ${status})`, { status })
+    : new LeaseholdError('INVALID_RESPONSE', `what answered is no Leasehold (status ${status})`, { status });
 }

@@ -6,7 +6,13 @@ const LONGEST_PAUSE_MS = 10_000;
 const LONGEST_ASKED_MS = 60_000;
 
 /** Faults of the moment: nothing says that the same request would fail again. */
-const PASSING: ReadonlySet<string> = new Set(['NO_ANSWER', 'TIMED_OUT', 'RATE_LIMITED', 'UNAVAILABLE', 'VAULT_LOCKED']);
+const PASSING: ReadonlySet<string> = new Set([
+  'UNREACHABLE',
+  'TIMED_OUT',
+  'RATE_LIMITED',
+  'UNAVAILABLE',
+  'VAULT_LOCKED',
+]);
 
 export function isTransient(error: unknown): error is LeaseholdError {
   return error instanceof LeaseholdError && PASSING.has(error.code);
@@ -14,7 +20,7 @@ export function isTransient(error: unknown): error is LeaseholdError {
 
 /** Whether the request may have been done although it was answered with a fault, or not at all. */
 export function mayHaveSucceeded({ code }: LeaseholdError): boolean {
-  return code === 'NO_ANSWER' || code === 'TIMED_OUT' || code === 'UNAVAILABLE';
+  return code === 'UNREACHABLE' || code === 'TIMED_OUT' || code === 'UNAVAILABLE';
 }
 
 /**

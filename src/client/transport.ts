@@ -2,9 +2,9 @@
 
 import type { AuthProvider } from './auth-provider.ts';
 import { certificateFault } from './certificates.ts';
-import type { Hold } from './decoders.ts';
+import type { Decoder } from './decoders.ts';
 import { LeaseholdError } from './errors.ts';
-import { type Asked, now } from './expiry.ts';
+import { type ClockReading, now } from './expiry.ts';
 import { discard, notLeasehold, readJson, reasonOf, toError } from './responses.ts';
 import { backoffMs, mayHaveSucceeded, pause } from './retries.ts';
 
@@ -15,10 +15,11 @@ export interface RequestSpec {
   readonly body?: unknown;
   readonly headers?: Readonly<Record<string, string>>;
   /**
-   * `once`: it could be done twice. `freely`: it could not. `by key`: an Idempotency-Key is sent, so that it can't be. `if undone`: where
-   * it surely was not done, because a second time it could undo what somebody else did in between.
+   * Which failed tries are repeated. `never`: the operation is not idempotent. `always`: it is. `idempotency-key`: the client sends an
+   * Idempotency-Key, which makes it so. `if-not-applied`: only when the first try certainly had no effect, because a second one could
+   * undo another caller's change.
    */
-  readonly repeats: 'once' | 'freely' | 'by key' | 'if undone';
+  readonly retry: 'never' | 'always' | 'idempotency-key' | 'if-not-applied';
   readonly signal?: AbortSignal | undefined;
   /** Of the answer, where it is short by its nature. */
   readonly mostBytes?: number;
@@ -31,7 +32,7 @@ export interface ApiResponse<T> {
   /** Of the whole answer. */
   readonly bytes: number;
   readonly headers: Headers;
-  readonly asked: Asked;
+  readonly sentAt: ClockReading;
 }
 
 export interface TransportParts {
@@ -52,38 +53,38 @@ export class Transport {
   }
 
   /** Resolves to what was answered. @throws LeaseholdError, the signal's reason */
-  async ask<T>(wanted: RequestSpec, caller: AuthProvider, hold: Hold<T>): Promise<ApiResponse<T>> {
-    return this.#withRetries(wanted, caller, async (response, asked) => {
-      const { body, bytes } = await readJson(response, wanted.mostBytes);
+  async ask<T>(spec: RequestSpec, caller: AuthProvider, decode: Decoder<T>): Promise<ApiResponse<T>> {
+    return this.#withRetries(spec, caller, async (response, sentAt) => {
+      const { body, bytes } = await readJson(response, spec.mostBytes);
       if (!('data' in body) || typeof body.data !== 'object' || body.data === null) throw notLeasehold(response);
       const meta = 'meta' in body ? body.meta : undefined;
-      return { data: hold(body.data), meta, bytes, headers: response.headers, asked };
+      return { data: decode(body.data), meta, bytes, headers: response.headers, sentAt };
     });
   }
 
   /** For what is answered with nothing but its success. @throws LeaseholdError, the signal's reason */
-  remove(wanted: RequestSpec & { readonly method: 'DELETE' }, caller: AuthProvider): Promise<void> {
+  remove(spec: RequestSpec & { readonly method: 'DELETE' }, caller: AuthProvider): Promise<void> {
     const read = async (response: Response): Promise<void> => {
       if (response.status === 204) return;
       discard(response);
       throw notLeasehold(response);
     };
-    return this.#withRetries(wanted, caller, read, () => undefined);
+    return this.#withRetries(spec, caller, read, () => undefined);
   }
 
   /** Resolves to the answer before its body has come; only what comes before that is tried again, and timed. */
-  stream(wanted: RequestSpec, caller: AuthProvider): Promise<Response> {
-    return this.#withRetries(wanted, caller, (response) => Promise.resolve(response));
+  stream(spec: RequestSpec, caller: AuthProvider): Promise<Response> {
+    return this.#withRetries(spec, caller, (response) => Promise.resolve(response));
   }
 
   async #withRetries<T>(
-    wanted: RequestSpec,
+    spec: RequestSpec,
     caller: AuthProvider,
-    read: (response: Response, asked: Asked) => Promise<T>,
+    read: (response: Response, sentAt: ClockReading) => Promise<T>,
     onAlreadyGone: (() => T) | null = null,
   ): Promise<T> {
-    const { signal = new AbortController().signal } = wanted;
-    const headers = wanted.repeats === 'by key' ? { 'idempotency-key': crypto.randomUUID() } : {};
+    const { signal = new AbortController().signal } = spec;
+    const headers = spec.retry === 'idempotency-key' ? { 'idempotency-key': crypto.randomUUID() } : {};
     let mayBeDone = false;
     let isRenewed = false;
     for (let tried = 1; ; tried++) {
@@ -93,7 +94,7 @@ export class Transport {
         signal.throwIfAborted();
         token = await caller.token(signal);
         isSent = true;
-        return await this.#send(wanted, { ...headers, ...wanted.headers }, token, read);
+        return await this.#send(spec, { ...headers, ...spec.headers }, token, read);
       } catch (error) {
         if (signal.aborted) throw signal.reason;
         if (!(error instanceof LeaseholdError)) throw error;
@@ -104,7 +105,7 @@ export class Transport {
           tried -= 1; // it was refused before anything was done
           continue;
         }
-        const isRisky = wanted.repeats === 'once' || (wanted.repeats === 'if undone' && mayHaveSucceeded(error));
+        const isRisky = spec.retry === 'never' || (spec.retry === 'if-not-applied' && mayHaveSucceeded(error));
         const wait = isSent && isRisky ? null : backoffMs(tried, error);
         if (wait === null || tried > this.#parts.retries) throw error;
         // Without a token nothing was sent: it was the login that failed.
@@ -115,15 +116,15 @@ export class Transport {
   }
 
   async #send<T>(
-    wanted: RequestSpec,
+    spec: RequestSpec,
     headers: Readonly<Record<string, string>>,
     token: string | null,
-    read: (response: Response, asked: Asked) => Promise<T>,
+    read: (response: Response, sentAt: ClockReading) => Promise<T>,
   ): Promise<T> {
-    const { method, path, query = {}, body, signal } = wanted;
+    const { method, path, query = {}, body, signal } = spec;
     const timeout = new AbortController();
     const timer = setTimeout(() => timeout.abort(), this.#parts.timeoutMs);
-    const asked = now();
+    const sentAt = now();
     // WHY a variable: in browsers fetch refuses to be called as somebody's method.
     const { fetch } = this.#parts;
     try {
@@ -143,7 +144,7 @@ export class Transport {
         cache: 'no-store',
       });
       if (!response.ok) throw await toError(response);
-      return await read(response, asked);
+      return await read(response, sentAt);
     } catch (error) {
       if (error instanceof LeaseholdError) throw error;
       if (timeout.signal.aborted) {
@@ -156,7 +157,7 @@ export class Transport {
         const message = `the certificate of ${this.#parts.base} ${fault} (${reason})`;
         throw new LeaseholdError('BAD_CERTIFICATE', message, { cause: error });
       }
-      throw new LeaseholdError('NO_ANSWER', `no answer from ${this.#parts.base} (${reason})`, { cause: error });
+      throw new LeaseholdError('UNREACHABLE', `no answer from ${this.#parts.base} (${reason})`, { cause: error });
     } finally {
       clearTimeout(timer);
     }

@@ -103,7 +103,7 @@ export function offer<Input extends TObject, Output extends TObject>(
 }
 
 /** To a model these are the same as a service that answers UNAVAILABLE: a call may succeed later. */
-const NOT_REACHED: ReadonlySet<string> = new Set(['NO_ANSWER', 'TIMED_OUT']);
+const NOT_REACHED: ReadonlySet<string> = new Set(['UNREACHABLE', 'TIMED_OUT']);
 
 function sentenceOf(error: unknown, tool: string, log: (line: string) => void): string {
   if (error instanceof ToolError) return `${error.code}: ${error.message}`;

@@ -33,7 +33,7 @@ test('a list that goes on beyond what it said it has, and what may have come mea
     [5000, 110],
   ] as const) {
     const { fetch, pages } = await answerForEver(total);
-    await assert.rejects(countAll(asAdmin({ fetch })), { ...withCode('BAD_ANSWER', null), message: /no end/ });
+    await assert.rejects(countAll(asAdmin({ fetch })), { ...withCode('INVALID_RESPONSE', null), message: /no end/ });
     assert.equal(pages(), most + 1);
   }
 });
@@ -42,7 +42,7 @@ test('a list that says it has more than anybody has is given up when it is as lo
   const { asAdmin } = await setScene(t);
   const { fetch, pages } = await answerForEver(10_000);
   await assert.rejects(countAll(asAdmin({ fetch }), { mostBytes: 1_000_000 }), {
-    ...withCode('BAD_ANSWER', null),
+    ...withCode('INVALID_RESPONSE', null),
     message: 'the list is longer than 1000000 bytes, which is the most that is read',
   });
   assert.ok(pages() < 15);
@@ -66,10 +66,10 @@ test(`an honest list of ${MANY} is read to its end`, async (t) => {
 test('a page with more rows than were asked for is none', async (t) => {
   const { asAdmin, between } = await setScene(t);
   const { fetch } = await answerForEver(1e6, 1001);
-  await assert.rejects(countAll(asAdmin({ fetch })), { ...withCode('BAD_ANSWER', null), message: /more rows/ });
-  await assert.rejects(asAdmin({ fetch }).credentials.list({ limit: 1000 }), withCode('BAD_ANSWER', null));
+  await assert.rejects(countAll(asAdmin({ fetch })), { ...withCode('INVALID_RESPONSE', null), message: /more rows/ });
+  await assert.rejects(asAdmin({ fetch }).credentials.list({ limit: 1000 }), withCode('INVALID_RESPONSE', null));
   for (const meta of [null, {}, { total: 'x', limit: 1, offset: 0 }]) {
     between.next({ status: 200, body: JSON.stringify({ data: [], meta }) });
-    await assert.rejects(asAdmin().credentials.list({ limit: 1 }), withCode('BAD_ANSWER', null));
+    await assert.rejects(asAdmin().credentials.list({ limit: 1 }), withCode('INVALID_RESPONSE', null));
   }
 });

@@ -80,7 +80,7 @@ test('where paths are refused all refusals are told, in order, and the rest is g
 });
 
 test('a service that does not answer is not asked for the rest', async () => {
-  const book = openBook({ p0: 'NO_ANSWER' });
+  const book = openBook({ p0: 'UNREACHABLE' });
   const wanted = Array.from({ length: 40 }, (_, at) => want(`V${at}`, `p${at}`));
   await assert.rejects(acquireLeases(book, wanted, options()), LeaseAcquisitionError);
   assert.equal(book.lent.length < 10, true);

@@ -94,7 +94,7 @@ async function newest(vault: Leasehold, filter: AuditFilter, limit: number, sign
     offset += data.length;
     if (more.length > 0) continue;
     pagesOfNothingNew += 1;
-    if (pagesOfNothingNew > MOST_PAGES_OF_NOTHING_NEW) throw new LeaseholdError('BAD_ANSWER', 'the log has no end');
+    if (pagesOfNothingNew > MOST_PAGES_OF_NOTHING_NEW) throw new LeaseholdError('INVALID_RESPONSE', 'the log has no end');
   }
 }
 
