@@ -26,13 +26,13 @@ export class Agents {
     return this.#api.read(addressOf(name), {}, decodeAgent, options);
   }
 
-  /** With its own public key, or with a pair that the service makes and keeps. */
+  /** With the agent's own public key, or with a key pair that the service generates and stores. */
   async register(body: AgentRequest, { signal }: CallOptions = {}): Promise<RegisteredAgent> {
     const spec = { method: 'POST', path: AGENTS, body, retry: 'idempotency-key', signal } as const;
     return (await this.#api.ask(spec, decodeRegistered)).data;
   }
 
-  /** Its sessions and leases end at once. */
+  /** Revokes the agent's sessions and leases immediately. */
   async deregister(name: string, options: CallOptions = {}): Promise<void> {
     return this.#api.remove(addressOf(name), options, 'name');
   }

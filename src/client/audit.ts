@@ -8,11 +8,11 @@ import type { AuditEntry, AuditFilter, Page, Verification, VerificationProgress 
 const AUDIT = '/api/v1/audit';
 
 export interface Export {
-  /** `seq hmac mac` of the head record, with which a verifier finds a cut tail; null for an empty log. */
+  /** `seq hmac mac` of the head record, by which a verifier detects a truncated log; null for an empty log. */
   readonly head: string | null;
-  /** Oldest first. To be read once. */
+  /** Oldest first. Can be iterated once. */
   readonly entries: AsyncIterable<AuditEntry>;
-  /** The same as bytes of newline-delimited JSON, instead of the entries. */
+  /** The same entries as bytes of newline-delimited JSON. Read either this or `entries`. */
   readonly bytes: ReadableStream<Uint8Array>;
 }
 
@@ -23,12 +23,12 @@ export class Audit {
     this.#api = api;
   }
 
-  /** Newest first, where `order` is not `asc`. */
+  /** Newest first, unless `order` is `asc`. */
   list(filter: AuditFilter = {}, options: CallOptions = {}): Promise<Page<AuditEntry>> {
     return this.#api.page(AUDIT, filter, decodeEntry, options);
   }
 
-  /** Reads and computes all of it again. A long log takes long: give the client a `timeoutMs` to match. */
+  /** Makes the service verify the whole log. A long log takes long: choose the client's `timeoutMs` accordingly. */
   verify(options: CallOptions = {}): Promise<Verification> {
     return this.#api.read(`${AUDIT}/verify`, {}, decodeVerification, options);
   }
@@ -37,13 +37,13 @@ export class Audit {
     return this.#api.read(`${AUDIT}/verify/progress`, {}, decodeProgress, options);
   }
 
-  /** Every entry, as it comes. */
+  /** Streams every entry. */
   async export({ signal }: CallOptions = {}): Promise<Export> {
     const spec = { method: 'GET', path: `${AUDIT}/export`, retry: 'always', signal } as const;
     const { body, headers } = await this.#api.stream(spec);
     const isLines = headers.get('content-type')?.startsWith('application/x-ndjson') === true;
     if (body === null || !isLines)
-      throw new LeaseholdError('INVALID_RESPONSE', 'what was answered is no export of the log');
+      throw new LeaseholdError('INVALID_RESPONSE', 'the response is not an export of the audit log');
     return { head: headers.get('leasehold-audit-head'), entries: readEntries(body, decodeEntry, signal), bytes: body };
   }
 }

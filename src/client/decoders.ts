@@ -1,12 +1,12 @@
 /**
- * What each answer must decode, by hand, because a browser must not load the schemas; the compiler holds it against their types. Fields
- * that a newer service answers beside them are let through. Nothing of a wrong answer is repeated.
+ * Checks the fields of each response. WHY not the schemas of `src/api`: a browser would have to load them; the compiler checks these
+ * decoders against their types. Additional fields of a newer service are accepted. Errors never quote the response.
  */
 import { LeaseholdError } from './errors.ts';
 import type * as types from './types.ts';
 
-/** Answers what it was given, as what it is. @throws LeaseholdError INVALID_RESPONSE */
-export type Decoder<T> = (answer: unknown) => T;
+/** Returns its argument, typed. @throws LeaseholdError INVALID_RESPONSE */
+export type Decoder<T> = (body: unknown) => T;
 
 const isText = (value: unknown): boolean => typeof value === 'string';
 const isWhole = (value: unknown): boolean => Number.isSafeInteger(value);
@@ -17,11 +17,11 @@ const KINDS = {
   integer: isWhole,
   'integer or null': (value: unknown) => value === null || isWhole(value),
   boolean: (value: unknown) => typeof value === 'boolean',
-  texts: (value: unknown) => Array.isArray(value) && value.every(isText),
+  'list of text': (value: unknown) => Array.isArray(value) && value.every(isText),
 } as const;
 type Kind = keyof typeof KINDS;
 
-/** The one kind that a type has; rows within a row are held by themselves. */
+/** The kind that a field's type requires; a nested list needs a decoder. */
 type KindOf<T> = [T] extends [string]
   ? 'text'
   : [T] extends [number]
@@ -33,34 +33,34 @@ type KindOf<T> = [T] extends [string]
         : [T] extends [number | null]
           ? 'integer or null'
           : [T] extends [readonly string[]]
-            ? 'texts'
+            ? 'list of text'
             : Decoder<T>;
 type Shape<T> = { readonly [Field in keyof T]-?: KindOf<T[Field]> };
 
 function object<T extends object>(shape: Shape<T>): Decoder<T> {
   const fields = Object.entries<Kind | Decoder<unknown>>(shape);
-  return (answer) => {
-    if (typeof answer !== 'object' || answer === null || Array.isArray(answer)) throw wrong('it is no record');
-    const record = answer as Readonly<Record<string, unknown>>;
+  return (body) => {
+    if (typeof body !== 'object' || body === null || Array.isArray(body)) throw invalid('an object is required');
+    const record = body as Readonly<Record<string, unknown>>;
     for (const [field, kind] of fields) {
       if (typeof kind === 'function') kind(record[field]);
-      else if (!KINDS[kind](record[field])) throw wrong(`${field} is missing, or no ${kind}`);
+      else if (!KINDS[kind](record[field])) throw invalid(`${field} must be ${kind}`);
     }
-    return answer as T;
+    return body as T;
   };
 }
 
-/** Each row of a list. */
+/** Decodes each row of a list. */
 export function listOf<T>(decode: Decoder<T>): Decoder<T[]> {
-  return (answer) => {
-    if (!Array.isArray(answer)) throw wrong('it is no list');
-    for (const row of answer) decode(row);
-    return answer;
+  return (body) => {
+    if (!Array.isArray(body)) throw invalid('a list is required');
+    for (const row of body) decode(row);
+    return body;
   };
 }
 
-function wrong(why: string): LeaseholdError {
-  return new LeaseholdError('INVALID_RESPONSE', `the answer is not what a Leasehold answers: ${why}`);
+function invalid(rule: string): LeaseholdError {
+  return new LeaseholdError('INVALID_RESPONSE', `the response is invalid: ${rule}`);
 }
 
 const listed = {
@@ -89,8 +89,8 @@ export const decodeMetadata = object<types.CredentialMetadata>({
 export const decodePolicy = object<types.Policy>({
   name: 'text',
   principal: 'text',
-  resources: 'texts',
-  actions: 'texts',
+  resources: 'list of text',
+  actions: 'list of text',
   max_ttl: 'integer',
   created_at: 'text',
 });
@@ -132,8 +132,8 @@ export const decodeEntry = object<types.AuditEntry>({
   remote_addr: 'text or null',
   hmac: 'text',
 });
-const decodeVerdict = object<{ valid: boolean }>({ valid: 'boolean' });
-const decodeSound = object<Verified<true>>({
+const decodeValidity = object<{ valid: boolean }>({ valid: 'boolean' });
+const decodeIntact = object<Verified<true>>({
   valid: 'boolean',
   entries: 'integer',
   first_entry: 'text or null',
@@ -145,8 +145,8 @@ const decodeBroken = object<Verified<false>>({
   break_at_timestamp: 'text or null',
   message: 'text',
 });
-export const decodeVerification: Decoder<types.Verification> = (answer) =>
-  decodeVerdict(answer).valid ? decodeSound(answer) : decodeBroken(answer);
+export const decodeVerification: Decoder<types.Verification> = (body) =>
+  decodeValidity(body).valid ? decodeIntact(body) : decodeBroken(body);
 export const decodeProgress = object<types.VerificationProgress>({
   running: 'boolean',
   entries_checked: 'integer or null',

@@ -1,13 +1,12 @@
 /**
- * When a lease or a session ends, by clocks of this machine. The service's clock decides, and may differ from ours; how long
- * something lasts is the same for both. Both clocks of this machine are sentAt: the monotonic one stands still while a computer
- * sleeps, the other may be set.
+ * The expiry of a lease or a session by this machine's clocks. The service's clock decides and may differ; durations are the same on
+ * both. WHY two clocks: the monotonic one stops while the computer sleeps, and the wall clock may be set.
  */
 
-/** An answer's Date is cut to the second. */
-const DATE_IS_CUT_BY_MS = 1000;
+/** The Date header is truncated to seconds. */
+const DATE_RESOLUTION_MS = 1000;
 
-/** A moment of asking, by both clocks. */
+/** One reading of both clocks. */
 export interface ClockReading {
   readonly monotonicMs: number;
   readonly wallMs: number;
@@ -17,13 +16,13 @@ export class Expiry {
   readonly #monotonicMs: number;
   readonly #wallMs: number;
 
-  /** Counted from the moment of asking, not of the answer, so that it is never later than the service's. */
-  constructor(sentAt: ClockReading, lastsMs: number) {
-    this.#monotonicMs = sentAt.monotonicMs + lastsMs;
-    this.#wallMs = sentAt.wallMs + lastsMs;
+  /** Counted from the request and not from the response, so that it is never later than the service's expiry. */
+  constructor(sentAt: ClockReading, durationMs: number) {
+    this.#monotonicMs = sentAt.monotonicMs + durationMs;
+    this.#wallMs = sentAt.wallMs + durationMs;
   }
 
-  /** Milliseconds; 0 or less where it has ended. */
+  /** Milliseconds; 0 or less after the expiry. */
   remainingMs(at: ClockReading = now()): number {
     return Math.min(this.#monotonicMs - at.monotonicMs, this.#wallMs - at.wallMs);
   }
@@ -33,8 +32,8 @@ export function now(): ClockReading {
   return { monotonicMs: performance.now(), wallMs: Date.now() };
 }
 
-/** How long it lasts, of which only the end is known: by what the answer's Date tells of the service's clock. A guess, if a good one. */
+/** Estimates the remaining time of something whose expiry alone is known. `date`: the response's Date header, the service's clock. */
 export function estimateDurationMs(expiresAt: string, { wallMs }: ClockReading, date: string | null): number {
-  const servicesMs = date === null ? Number.NaN : Date.parse(date) + DATE_IS_CUT_BY_MS;
-  return Date.parse(expiresAt) - (Number.isNaN(servicesMs) ? wallMs : servicesMs);
+  const serviceMs = date === null ? Number.NaN : Date.parse(date) + DATE_RESOLUTION_MS;
+  return Date.parse(expiresAt) - (Number.isNaN(serviceMs) ? wallMs : serviceMs);
 }

@@ -31,7 +31,7 @@ export class Leases {
     return this.#api.read(leaseAddress(leaseId), {}, decodeLease, options);
   }
 
-  /** Decided anew, from now; it may end earlier than before. @throws LeaseholdError LEASE_ENDED, ACCESS_DENIED */
+  /** Decides again by the current policies; the new expiry may be earlier than the old one. @throws LeaseholdError LEASE_ENDED, ACCESS_DENIED */
   async renew(leaseId: string, { signal }: CallOptions = {}): Promise<Lease> {
     const path = `${leaseAddress(leaseId)}/renew`;
     const spec = { method: 'POST', path, body: {}, retry: 'idempotency-key', signal } as const;
@@ -42,10 +42,10 @@ export class Leases {
     await this.#cache.invalidateAfter({ leaseId }, this.#api.remove(leaseAddress(leaseId), options, 'id'));
   }
 
-  /** All active ones of an agent, of a path, or of both. */
+  /** Revokes all active leases of an agent, of a path, or of both. */
   async revokeAll(body: RevokeRequest, { signal }: CallOptions = {}): Promise<Revoked> {
     const spec = { method: 'POST', path: `${LEASES}/revoke`, body, retry: 'idempotency-key', signal } as const;
-    const meant = body.path === undefined ? {} : { path: body.path };
-    return (await this.#cache.invalidateAfter(meant, this.#api.ask(spec, decodeRevoked))).data;
+    const affected = body.path === undefined ? {} : { path: body.path };
+    return (await this.#cache.invalidateAfter(affected, this.#api.ask(spec, decodeRevoked))).data;
   }
 }

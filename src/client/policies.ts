@@ -40,18 +40,18 @@ export class Policies {
     return (await this.#api.ask(spec, decodePolicy)).data;
   }
 
-  /** Creates it, or takes the place of the one with that name. */
+  /** Creates or replaces the policy. */
   async put(name: string, body: PolicyReplacement, { signal }: CallOptions = {}): Promise<Policy> {
     const spec = { method: 'PUT', path: addressOf(name), body, retry: 'if-not-applied', signal } as const;
     return (await this.#api.ask(spec, decodePolicy)).data;
   }
 
-  /** From then on it grants nothing, on any node. */
+  /** Takes effect immediately, on every node. */
   async delete(name: string, options: CallOptions = {}): Promise<void> {
     return this.#api.remove(addressOf(name), options, 'name');
   }
 
-  /** What would be decided, and why; nothing is accessed or recorded. */
+  /** Returns the decision and its reason without accessing or recording anything. */
   async simulate(body: SimulateRequest, { signal }: CallOptions = {}): Promise<Simulation> {
     const spec = { method: 'POST', path: `${POLICIES}/simulate`, body, retry: 'always', signal } as const;
     return (await this.#api.ask(spec, decodeSimulation)).data;

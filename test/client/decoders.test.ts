@@ -66,7 +66,7 @@ for (const [name, call] of Object.entries(CALLS)) {
         const change: Change = ({ row }) => {
           row[field] = wrong; // undefined is left out on the wire
         };
-        const message = field === 'versions' ? /list|record|version/ : new RegExp(`: ${field} is missing, or no `);
+        const message = field === 'versions' ? /list|object|version/ : new RegExp(`: ${field} must be `);
         const error = { ...withCode('INVALID_RESPONSE', null), message };
         await assert.rejects(call(changing(scene, change), leaseId), error, `${field} ${JSON.stringify(wrong)}`);
       }

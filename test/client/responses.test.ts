@@ -39,7 +39,7 @@ test('what is no Leasehold is called so, and nothing of what it said is repeated
   for (const status of [200, 404, 500]) {
     for (const body of [...bodies, 'null', JSON.stringify({ error: said }), JSON.stringify({ error: { code: 7 } })]) {
       between.next({ status, body });
-      const message = `what answered is no Leasehold (status ${status})`;
+      const message = `the server at this address is not Leasehold (HTTP ${status})`;
       await assert.rejects(vault.policies.list(), { ...withCode('INVALID_RESPONSE', status), message }, body);
     }
   }
@@ -75,7 +75,7 @@ test('a service that is not there, or is not well, is said to be so', async (t) 
   between.next({ status: 503, body: JSON.stringify({ data: { status: 'locked' } }) });
   await assert.rejects(asNobody().health(), {
     ...withCode('UNAVAILABLE', 503),
-    message: 'the service says of itself: locked',
+    message: 'the service reports the status "locked"',
   });
   assert.equal(between.seen.length, 1, 'health is about now');
 });

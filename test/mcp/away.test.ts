@@ -32,7 +32,7 @@ test('tools answer UNAVAILABLE until the service answers, and then work as the a
   await service.admin.post('/api/v1/credentials', { path: 'prod/a', value: 'v' });
   assert.equal(mcp.agent, null);
   assert.match(logged.join('\n'), /the service does not answer/);
-  assert.match(await refusal('list_credentials'), /^UNAVAILABLE: no answer from http/);
+  assert.match(await refusal('list_credentials'), /^UNAVAILABLE: no response from http/);
   const { for_the_operator } = await use('explain_access', { path: 'dev/x' });
   assert.match(String(for_the_operator), /^The agent builder asks for the action retrieve on dev\/x\./);
   assert.equal((await use('retrieve_credential', { path: 'prod/a' }))['value'], 'v');
