@@ -1,6 +1,7 @@
 /**
- * Runs a program on a pseudo-terminal between it and our terminal: colours, keys, window size and full-screen programs work as without
- * us, and the output can be masked. The package that makes pseudo-terminals is optional and loaded on demand.
+ * Runs a program on a pseudo-terminal between it and our terminal: colours, keys, window size and full-screen programs
+ * work as without us, and the output can be masked. The package that makes pseudo-terminals is optional and loaded on
+ * demand.
  */
 import { spawnSync } from 'node:child_process';
 import { statSync } from 'node:fs';
@@ -31,8 +32,8 @@ export async function loadPtyMaker(): Promise<PtyMaker | null> {
 }
 
 /**
- * Resolves when the program has ended and its output has been written; `atExit` is called between the two. Restores the mode of our
- * terminal.
+ * Resolves when the program has ended and its output has been written; `atExit` is called between the two. Restores the
+ * mode of our terminal.
  */
 export async function runOnPty(
   maker: PtyMaker,
@@ -92,9 +93,10 @@ export async function runOnPty(
 }
 
 /**
- * Passes a pseudo-terminal's output to the masker. WHY not directly: the package closes the terminal 200 ms after the program's end, and
- * a write to a slow terminal blocks this process for longer. So nothing is written between the program's end and the close, and all
- * output is read by then. ORDER: written in the check phase, after which Node renews its clock before it runs timers.
+ * Passes a pseudo-terminal's output to the masker. WHY not directly: the package closes the terminal 200 ms after the
+ * program's end, and a write to a slow terminal blocks this process for longer. So nothing is written between the
+ * program's end and the close, and all output is read by then. ORDER: written in the check phase, after which Node
+ * renews its clock before it runs timers.
  */
 export class PtyOutput {
   readonly #pty: IPty;

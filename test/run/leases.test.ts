@@ -103,7 +103,7 @@ test('leases that have ended are no failure, and those that can’t be revoked h
   assert.equal(await releaseLeases(book, ['a', 'ended']), null);
   assert.equal(
     await releaseLeases(book, ['b', 'stuck1', 'stuck2']),
-    '2 of 3 leases were not revoked, and end by themselves: the service did not answer in time',
+    '2 of 3 leases were not revoked and will expire: the service did not answer in time',
   );
   assert.deepEqual(book.revoked, ['a', 'b']);
 });
