@@ -21,7 +21,9 @@ export const MAX_PAGE_ROWS = 1000;
 const MAX_LIST_BYTES = 1024 ** 3;
 /** Every row of every list is longer: its field names alone are. */
 const MIN_ROW_BYTES = 50;
-/** Allowed growth of a list while it is read, in addition to its doubling: thousands of leases a second may be issued. */
+/**
+ * Allowed growth of a list while it is read, in addition to its doubling: thousands of leases a second may be issued.
+ */
 const MAX_NEW_ROWS = 100_000;
 
 export class ApiClient {
@@ -57,8 +59,9 @@ export class ApiClient {
   }
 
   /**
-   * The whole list, page by page, so that neither side holds more than one page. INVARIANT: terminates whatever the server returns: at
-   * `maxBytes`, or once there are more rows than existed at the start plus those that can have been added since.
+   * The whole list, page by page, so that neither side holds more than one page. INVARIANT: terminates whatever the
+   * server returns: at `maxBytes`, or once there are more rows than existed at the start plus those that can have been
+   * added since.
    */
   async *pages<T>(path: string, query: object, decode: Decoder<T>, options: ListAllOptions): AsyncGenerator<T> {
     const { maxBytes = MAX_LIST_BYTES } = options;

@@ -1,7 +1,7 @@
 /**
- * Keeps values in memory until their leases expire. A repeated retrieval within a lease returns the same value and lease, without a
- * request and without an audit entry. A revocation by another caller is noticed only when the lease expires, so the cache is off by
- * default.
+ * Keeps values in memory until their leases expire. A repeated retrieval within a lease returns the same value and
+ * lease, without a request and without an audit entry. A revocation by another caller is noticed only when the lease
+ * expires, so the cache is off by default.
  */
 import { type Expiry, now } from './expiry.ts';
 import type { Retrieved } from './types.ts';

@@ -74,8 +74,8 @@ export class Credentials {
   }
 
   /**
-   * Reads the lease, whose issue and expiry times come from one clock. Returns null on failure or when the lease is not active; the
-   * value is then not cached.
+   * Reads the lease, whose issue and expiry times come from one clock. Returns null on failure or when the lease is not
+   * active; the value is then not cached.
    */
   async #readExpiry(leaseId: string, sentAt: ClockReading, signal: AbortSignal | undefined): Promise<Expiry | null> {
     const spec = { method: 'GET', path: leaseAddress(leaseId), retry: 'never', signal } as const;

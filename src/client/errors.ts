@@ -2,9 +2,9 @@
 import type { ApiErrorCode } from '../core/errors.ts';
 
 /**
- * `UNREACHABLE`: no connection, or it was lost. `TIMED_OUT`: no complete response in time. `INVALID_RESPONSE`: the server is not
- * Leasehold. `BAD_CERTIFICATE`: the service's certificate is not trusted; nothing was sent. `BAD_KEY`: the agent's key cannot be read or
- * cannot sign. `BAD_OPTIONS`: an option of the client is invalid.
+ * `UNREACHABLE`: no connection, or it was lost. `TIMED_OUT`: no complete response in time. `INVALID_RESPONSE`: the
+ * server is not Leasehold. `BAD_CERTIFICATE`: the service's certificate is not trusted; nothing was sent. `BAD_KEY`:
+ * the agent's key cannot be read or cannot sign. `BAD_OPTIONS`: an option of the client is invalid.
  */
 export type ClientCode =
   | 'UNREACHABLE'

@@ -1,6 +1,7 @@
 /**
- * The expiry of a lease or a session by this machine's clocks. The service's clock decides and may differ; durations are the same on
- * both. WHY two clocks: the monotonic one stops while the computer sleeps, and the wall clock may be set.
+ * The expiry of a lease or a session by this machine's clocks. The service's clock decides and may differ; durations
+ * are the same on both. WHY two clocks: the monotonic one stops while the computer sleeps, and the wall clock may be
+ * set.
  */
 
 /** The Date header is truncated to seconds. */
@@ -32,7 +33,10 @@ export function now(): ClockReading {
   return { monotonicMs: performance.now(), wallMs: Date.now() };
 }
 
-/** Estimates the remaining time of something whose expiry alone is known. `date`: the response's Date header, the service's clock. */
+/**
+ * Estimates the remaining time of something whose expiry alone is known. `date`: the response's Date header, the
+ * service's clock.
+ */
 export function estimateDurationMs(expiresAt: string, { wallMs }: ClockReading, date: string | null): number {
   const serviceMs = date === null ? Number.NaN : Date.parse(date) + DATE_RESOLUTION_MS;
   return Date.parse(expiresAt) - (Number.isNaN(serviceMs) ? wallMs : serviceMs);

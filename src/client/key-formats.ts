@@ -1,6 +1,6 @@
 /**
- * Parses Ed25519 private keys, in PKCS#8 (PEM, as openssl writes it) or OpenSSH format (as ssh-keygen writes it), to the bytes of
- * PKCS#8. Encrypted keys are rejected: a program cannot enter a passphrase.
+ * Parses Ed25519 private keys, in PKCS#8 (PEM, as openssl writes it) or OpenSSH format (as ssh-keygen writes it), to
+ * the bytes of PKCS#8. Encrypted keys are rejected: a program cannot enter a passphrase.
  * SOURCE: RFC 8410, section 7; OpenSSH, PROTOCOL.key
  */
 import { fromBase64 } from './base64.ts';

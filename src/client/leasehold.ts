@@ -1,6 +1,6 @@
 /**
- * The client library: `import { Leasehold } from 'leasehold/client'`. It has no dependencies and runs in Node, Bun, Deno and browsers.
- * It sends nothing before the first call.
+ * The client library: `import { Leasehold } from 'leasehold/client'`. It has no dependencies and runs in Node, Bun,
+ * Deno and browsers. It sends nothing before the first call.
  */
 import { Secret } from '../core/secret.ts';
 import { parseAddress } from './address.ts';
@@ -76,7 +76,10 @@ export class Leasehold {
     return (await this.#askHealth(signal)).data;
   }
 
-  /** Milliseconds by which this machine's clock is ahead of the service's, with the Date header's resolution of a second. */
+  /**
+   * Milliseconds by which this machine's clock is ahead of the service's, with the Date header's resolution of a
+   * second.
+   */
   async clockDifference({ signal }: CallOptions = {}): Promise<number> {
     const { headers, sentAt } = await this.#askHealth(signal);
     return sentAt.wallMs - Date.parse(headers.get('date') ?? '');

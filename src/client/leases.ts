@@ -31,7 +31,10 @@ export class Leases {
     return this.#api.read(leaseAddress(leaseId), {}, decodeLease, options);
   }
 
-  /** Decides again by the current policies; the new expiry may be earlier than the old one. @throws LeaseholdError LEASE_ENDED, ACCESS_DENIED */
+  /**
+   * Decides again by the current policies; the new expiry may be earlier than the old one. @throws LeaseholdError
+   * LEASE_ENDED, ACCESS_DENIED
+   */
   async renew(leaseId: string, { signal }: CallOptions = {}): Promise<Lease> {
     const path = `${leaseAddress(leaseId)}/renew`;
     const spec = { method: 'POST', path, body: {}, retry: 'idempotency-key', signal } as const;

@@ -8,7 +8,8 @@ const MAX_LINE_LENGTH = 1024 * 1024;
 
 /**
  * Yields entries from chunks of any size; cancels the stream when the iteration stops early.
- * @throws LeaseholdError UNREACHABLE when the stream is interrupted, INVALID_RESPONSE for an invalid entry; the signal's reason
+ * @throws LeaseholdError UNREACHABLE when the stream is interrupted, INVALID_RESPONSE for an invalid entry; the
+ * signal's reason
  */
 export async function* readEntries<T>(
   body: ReadableStream<Uint8Array>,

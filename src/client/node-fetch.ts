@@ -1,6 +1,7 @@
 /**
- * The part of `fetch` that the client uses, on Node's HTTP client: for Unix sockets and private certificate authorities, which Node's
- * `fetch` does not support. WHY `getBuiltinModule`: bundlers for browsers follow every import and fail at modules of Node.
+ * The part of `fetch` that the client uses, on Node's HTTP client: for Unix sockets and private certificate
+ * authorities, which Node's `fetch` does not support. WHY `getBuiltinModule`: bundlers for browsers follow every import
+ * and fail at modules of Node.
  */
 import type { IncomingMessage, RequestOptions } from 'node:http';
 import { badOption } from './errors.ts';

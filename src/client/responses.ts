@@ -1,4 +1,7 @@
-/** Reads responses, and turns error responses into errors. Errors never quote the body of a server that is not Leasehold. */
+/**
+ * Reads responses, and turns error responses into errors. Errors never quote the body of a server that is not
+ * Leasehold.
+ */
 import { LeaseholdError } from './errors.ts';
 import type { ErrorBody, Health } from './types.ts';
 

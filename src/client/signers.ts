@@ -1,6 +1,6 @@
 /**
- * Signers of an agent's challenges: a key file, a key in memory, or a function of the caller, so that a key can stay in an HSM or in
- * ssh-agent. Uses Web Cryptography only, which Node, Bun, Deno and browsers have.
+ * Signers of an agent's challenges: a key file, a key in memory, or a function of the caller, so that a key can stay in
+ * an HSM or in ssh-agent. Uses Web Cryptography only, which Node, Bun, Deno and browsers have.
  */
 import { LeaseholdError } from './errors.ts';
 import { parsePrivateKey } from './key-formats.ts';
@@ -10,7 +10,10 @@ export type Signer = (nonce: Uint8Array<ArrayBuffer>) => Promise<Uint8Array> | U
 
 const MAX_KEY_BYTES = 16 * 1024;
 
-/** `key`: PKCS#8 in PEM (`openssl genpkey -algorithm ed25519`), an OpenSSH key (`ssh-keygen -t ed25519`), or a Web Cryptography key. */
+/**
+ * `key`: PKCS#8 in PEM (`openssl genpkey -algorithm ed25519`), an OpenSSH key (`ssh-keygen -t ed25519`), or a Web
+ * Cryptography key.
+ */
 export function keySigner(key: string | CryptoKey): Signer {
   let imported: Promise<CryptoKey> | null = null;
   return async (nonce) => {

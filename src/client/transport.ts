@@ -15,9 +15,9 @@ export interface RequestSpec {
   readonly body?: unknown;
   readonly headers?: Readonly<Record<string, string>>;
   /**
-   * Which failed tries are repeated. `never`: the operation is not idempotent. `always`: it is. `idempotency-key`: the client sends an
-   * Idempotency-Key, which makes it so. `if-not-applied`: only when the first try certainly had no effect, because a second one could
-   * undo another caller's change.
+   * Which failed tries are repeated. `never`: the operation is not idempotent. `always`: it is. `idempotency-key`: the
+   * client sends an Idempotency-Key, which makes it so. `if-not-applied`: only when the first try certainly had no
+   * effect, because a second one could undo another caller's change.
    */
   readonly retry: 'never' | 'always' | 'idempotency-key' | 'if-not-applied';
   readonly signal?: AbortSignal | undefined;

@@ -50,10 +50,14 @@ test('a list that says it has more than anybody has is given up when it is as lo
   });
   assert.ok(pages() < 15);
   const impossible = await answerForEver(1e15);
-  await assert.rejects(countAll(asAdmin({ fetch: impossible.fetch })), { message: /longer than the limit of 1073741824 bytes/ });
+  await assert.rejects(countAll(asAdmin({ fetch: impossible.fetch })), {
+    message: /longer than the limit of 1073741824 bytes/,
+  });
   assert.equal(impossible.pages(), 1);
   const large = await answerForEver(1e7, 1000, 'x'.repeat(100_000));
-  await assert.rejects(countAll(asAdmin({ fetch: large.fetch })), { message: /longer than the limit of 1073741824 bytes/ });
+  await assert.rejects(countAll(asAdmin({ fetch: large.fetch })), {
+    message: /longer than the limit of 1073741824 bytes/,
+  });
   assert.equal(large.pages(), 11);
 });
 
