@@ -1,6 +1,6 @@
 /**
- * Runs an allowed command with values in its environment: without a shell, without this server's own environment, in a separate process
- * group that is killed when the command ends, and with its output masked after its end.
+ * Runs an allowed command with values in its environment: without a shell, without this server's own environment, in a
+ * separate process group that is killed when the command ends, and with its output masked after its end.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { homedir, tmpdir } from 'node:os';
@@ -112,7 +112,10 @@ async function start(
   }
 }
 
-/** Kills the process group: with SIGTERM and a grace period when `ending` is aborted, and with SIGKILL after the command's end. */
+/**
+ * Kills the process group: with SIGTERM and a grace period when `ending` is aborted, and with SIGKILL after the
+ * command's end.
+ */
 async function endAll(child: Child, ending: AbortSignal, ended: Promise<unknown>): Promise<void> {
   const kill = (signal: NodeJS.Signals): void => {
     try {

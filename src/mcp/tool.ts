@@ -1,6 +1,7 @@
 /**
- * What a tool is, and how a call of one is answered: its data, checked against its schema, or a tool error with a code and a sentence.
- * What is neither a refusal nor the service's answer is a bug: it is logged by its kind, and the model learns nothing of it.
+ * What a tool is, and how a call of one is answered: its data, checked against its schema, or a tool error with a code
+ * and a sentence. What is neither a refusal nor the service's answer is a bug: it is logged by its kind, and the model
+ * learns nothing of it.
  */
 
 import {
