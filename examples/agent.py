@@ -50,7 +50,7 @@ def call(method, path, body=None, session=None):
         try:
             error = json.loads(answer.read())["error"]
         except (ValueError, KeyError, TypeError):
-            raise Refused("BAD_ANSWER", f"what answered is no Leasehold (status {answer.code})", None) from None
+            raise Refused("INVALID_RESPONSE", f"the server at this address is not Leasehold (HTTP {answer.code})", None) from None
         raise Refused(error["code"], error["message"], answer.headers["X-Request-Id"]) from None
 
 

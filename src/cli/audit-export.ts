@@ -44,7 +44,7 @@ export async function exportLog(invocation: Invocation, vault: Leasehold): Promi
     const source = Readable.fromWeb(bytes as Parameters<typeof Readable.fromWeb>[0]);
     const target = file === null ? terminal.stdout : file.createWriteStream();
     await pipeline(source, counting, target, { end: file !== null, signal });
-    if (last !== NEWLINE) throw new LeaseholdError('NO_ANSWER', 'the export broke off in the middle of an entry');
+    if (last !== NEWLINE) throw new LeaseholdError('UNREACHABLE', 'the export broke off in the middle of an entry');
     if (out !== null && unfinished !== null) await finish(unfinished, out);
     if (headFile !== null)
       writeFileSync(headFile, `leasehold-audit-head: ${head ?? ''}\n`, { flag: 'wx', mode: 0o600 });
@@ -85,5 +85,5 @@ function toMistake(error: unknown): unknown {
     return new UsageError('the file is there already', 'Give another one, or remove it.');
   if (error instanceof Error && 'syscall' in error)
     return new UsageError(`the file cannot be written (${String(error.message)})`);
-  return new LeaseholdError('NO_ANSWER', 'the export broke off', { cause: error });
+  return new LeaseholdError('UNREACHABLE', 'the export broke off', { cause: error });
 }

@@ -1,7 +1,7 @@
 /** Following the audit log: the last entries, and then each new one as it comes. */
 
 import { setTimeout as sleep } from 'node:timers/promises';
-import { MOST_ON_A_PAGE } from '../client/api-client.ts';
+import { MAX_PAGE_ROWS } from '../client/api-client.ts';
 import type { AuditEntry, AuditFilter, Leasehold } from '../client/leasehold.ts';
 import type { Invocation } from './command.ts';
 import { assertIncreasing } from './entry-order.ts';
@@ -17,7 +17,7 @@ export async function followLog(
   last: number,
 ): Promise<void> {
   const { signal } = invocation;
-  const { data } = await vault.audit.list({ ...filter, limit: Math.min(last, MOST_ON_A_PAGE) }, { signal });
+  const { data } = await vault.audit.list({ ...filter, limit: Math.min(last, MAX_PAGE_ROWS) }, { signal });
   let seen = data.toReversed();
   assertIncreasing(seen);
   printHeadings(invocation);
@@ -31,7 +31,7 @@ export async function followLog(
         seen = await next(vault, filter, from, signal);
         for (const entry of seen) await print(invocation, entry);
         from = seen.at(-1) ?? from;
-        isFull = seen.length === MOST_ON_A_PAGE;
+        isFull = seen.length === MAX_PAGE_ROWS;
       }
     } catch (error) {
       if (signal.aborted) return;
@@ -44,13 +44,13 @@ async function next(vault: Leasehold, filter: AuditFilter, from: AuditEntry | nu
   const found: AuditEntry[] = [];
   const since = from === null ? {} : { since: from.timestamp };
   let last = 0;
-  for (let offset = 0; found.length < MOST_ON_A_PAGE; offset += MOST_ON_A_PAGE) {
-    const page = { ...filter, ...since, order: 'asc' as const, limit: MOST_ON_A_PAGE, offset };
+  for (let offset = 0; found.length < MAX_PAGE_ROWS; offset += MAX_PAGE_ROWS) {
+    const page = { ...filter, ...since, order: 'asc' as const, limit: MAX_PAGE_ROWS, offset };
     const { data } = await vault.audit.list(page, { signal });
     assertIncreasing(data, last);
     last = data.at(-1)?.seq ?? last;
     found.push(...data.filter(({ seq }) => seq > (from?.seq ?? 0)));
-    if (data.length < MOST_ON_A_PAGE) break;
+    if (data.length < MAX_PAGE_ROWS) break;
   }
   return found;
 }

@@ -33,7 +33,7 @@ async function assertOwnService(
 ): Promise<void> {
   const challenge = await challengeService(dataDir, address);
   if (challenge === null) {
-    throw new LeaseholdError('NO_ANSWER', `no service runs on ${dataDir}, which names ${address}; nothing was sent`);
+    throw new LeaseholdError('UNREACHABLE', `no service runs on ${dataDir}, which names ${address}; nothing was sent`);
   }
   const response = await fetchFrom(`${origin}/api/v1/health`, {
     headers: { 'leasehold-proof-nonce': challenge.nonce },
@@ -45,7 +45,7 @@ async function assertOwnService(
   response.body?.cancel().catch(() => undefined);
   if (challenge.isAnsweredBy(response.headers.get('leasehold-proof'))) return;
   throw new LeaseholdError(
-    'BAD_ANSWER',
+    'INVALID_RESPONSE',
     `what listens on ${address} is not the service of ${dataDir}; nothing was sent`,
   );
 }

@@ -100,8 +100,8 @@ function hintFor({ code }: LeaseholdError, settings: Settings | null, { noun, te
   const identity = settings?.identity;
   const who = identity?.value;
   switch (code) {
-    case 'NO_ANSWER':
-    case 'BAD_ANSWER':
+    case 'UNREACHABLE':
+    case 'INVALID_RESPONSE':
       return (
         vaultHint(terminal, settings?.address) ??
         `The address is from ${settings?.address.source ?? 'nowhere'}. Does the service run there? leasehold doctor looks.`

@@ -1,8 +1,8 @@
-/** An agent that asks: it logs in when it has to, and again before its session ends or when that was ended. */
+/** Authenticates as an agent: logs in on first use, and again before the session expires or after it was revoked. */
 import { Secret } from '../core/secret.ts';
 import { ANONYMOUS, type AuthProvider } from './auth-provider.ts';
 import { fromBase64, toBase64 } from './base64.ts';
-import { holdChallenge, holdSession } from './decoders.ts';
+import { decodeChallenge, decodeSession } from './decoders.ts';
 import { LeaseholdError } from './errors.ts';
 import { Expiry, estimateDurationMs } from './expiry.ts';
 import { isTransient } from './retries.ts';
@@ -10,21 +10,21 @@ import type { Signer } from './signers.ts';
 import type { Transport } from './transport.ts';
 import type { Session } from './types.ts';
 
-/** Of a session's time: what is left when the next one is fetched, so that none ends under way. */
-const RENEWED_WITH_LEFT_MS = 60_000;
+/** Remaining lifetime at which a new session is requested, so that none expires during a request. */
+const RENEWAL_THRESHOLD_MS = 60_000;
 
-interface Held {
+interface CurrentSession {
   readonly session: Session;
-  readonly end: Expiry;
+  readonly expiry: Expiry;
 }
 
 export class AgentAuth implements AuthProvider {
   readonly #transport: Transport;
   readonly #agent: string;
   readonly #signer: Signer;
-  #held: Held | null = null;
-  /** One login at a time, however many wait for it. */
-  #login: Promise<Held> | null = null;
+  #current: CurrentSession | null = null;
+  /** The login in progress, which all waiting calls share. */
+  #login: Promise<CurrentSession> | null = null;
 
   constructor(transport: Transport, agent: string, signer: Signer) {
     this.#transport = transport;
@@ -36,32 +36,33 @@ export class AgentAuth implements AuthProvider {
     return (await this.session(signal)).session_id.reveal();
   }
 
-  /** The session, which is begun where there is none or it ends soon. @throws LeaseholdError */
+  /** Returns the session; logs in when there is no session or it expires soon. @throws LeaseholdError */
   async session(signal: AbortSignal): Promise<Session> {
-    const held = this.#held;
-    if (held !== null && held.end.remainingMs() > RENEWED_WITH_LEFT_MS) return held.session;
+    const current = this.#current;
+    if (current !== null && current.expiry.remainingMs() > RENEWAL_THRESHOLD_MS) return current.session;
     try {
       return (await this.#share(signal)).session;
     } catch (error) {
-      // The old one does for as long as it lasts.
-      if (held !== null && held === this.#held && held.end.remainingMs() > 0 && isTransient(error)) return held.session;
+      // The old session stays usable until it expires.
+      const isUsable = current !== null && current === this.#current && current.expiry.remainingMs() > 0;
+      if (isUsable && isTransient(error)) return current.session;
       throw error;
     }
   }
 
-  invalidate(refused: string): boolean {
-    if (this.#held?.session.session_id.reveal() === refused) this.#held = null;
+  invalidate(rejected: string): boolean {
+    if (this.#current?.session.session_id.reveal() === rejected) this.#current = null;
     return true;
   }
 
-  /** The session that there is, also where it is being begun just now; null where there is none. */
+  /** Returns the session after any login in progress; null when there is no valid session. */
   async current(): Promise<Session | null> {
     await this.#login?.catch(() => undefined);
-    return this.#held === null || this.#held.end.remainingMs() <= 0 ? null : this.#held.session;
+    return this.#current === null || this.#current.expiry.remainingMs() <= 0 ? null : this.#current.session;
   }
 
-  /** Who leaves early leaves the login to those who stay. */
-  #share(signal: AbortSignal): Promise<Held> {
+  /** An aborted call stops waiting; the login continues for the other calls. */
+  #share(signal: AbortSignal): Promise<CurrentSession> {
     signal.throwIfAborted();
     this.#login ??= this.#logIn().finally(() => {
       this.#login = null;
@@ -69,26 +70,26 @@ export class AgentAuth implements AuthProvider {
     return abortable(this.#login, signal);
   }
 
-  async #logIn(): Promise<Held> {
+  async #logIn(): Promise<CurrentSession> {
     const agent_name = this.#agent;
     const { data: challenge } = await this.#transport.ask(
-      { method: 'POST', path: '/auth/challenge', body: { agent_name }, repeats: 'freely' },
+      { method: 'POST', path: '/auth/challenge', body: { agent_name }, retry: 'always' },
       ANONYMOUS,
-      holdChallenge,
+      decodeChallenge,
     );
     const { challenge_id, nonce } = challenge;
     const signature = toBase64(await this.#signer(toBytes(nonce)));
-    const { data, asked, headers } = await this.#transport.ask(
-      { method: 'POST', path: '/auth/verify', body: { challenge_id, agent_name, signature }, repeats: 'once' },
+    const { data, sentAt, headers } = await this.#transport.ask(
+      { method: 'POST', path: '/auth/verify', body: { challenge_id, agent_name, signature }, retry: 'never' },
       ANONYMOUS,
-      holdSession,
+      decodeSession,
     );
     const { session_id, ...others } = data;
-    this.#held = {
+    this.#current = {
       session: { ...others, session_id: new Secret(session_id) },
-      end: new Expiry(asked, estimateDurationMs(others.expires_at, asked, headers.get('date'))),
+      expiry: new Expiry(sentAt, estimateDurationMs(others.expires_at, sentAt, headers.get('date'))),
     };
-    return this.#held;
+    return this.#current;
   }
 }
 
@@ -96,7 +97,7 @@ function toBytes(nonce: string): Uint8Array<ArrayBuffer> {
   try {
     return fromBase64(nonce);
   } catch {
-    throw new LeaseholdError('BAD_ANSWER', 'the answer is not what a Leasehold answers: nonce is no base64');
+    throw new LeaseholdError('INVALID_RESPONSE', 'the response is invalid: nonce must be base64');
   }
 }
 

@@ -1,6 +1,6 @@
 /** Calls on agents. SOURCE: interface 4.3; decisions, "Callers". */
 import type { ApiClient, CallOptions, ListAllOptions } from './api-client.ts';
-import { holdAgent, holdRegistered } from './decoders.ts';
+import { decodeAgent, decodeRegistered } from './decoders.ts';
 import type { Agent, AgentRequest, Page, PageFilter, RegisteredAgent } from './types.ts';
 import { toSegment } from './url-path.ts';
 
@@ -8,32 +8,32 @@ const AGENTS = '/api/v1/agents';
 const addressOf = (name: string): string => `${AGENTS}/${toSegment(name, 'name')}`;
 
 export class Agents {
-  readonly #connection: ApiClient;
+  readonly #api: ApiClient;
 
-  constructor(connection: ApiClient) {
-    this.#connection = connection;
+  constructor(api: ApiClient) {
+    this.#api = api;
   }
 
   list(filter: PageFilter = {}, options: CallOptions = {}): Promise<Page<Agent>> {
-    return this.#connection.page(AGENTS, filter, holdAgent, options);
+    return this.#api.page(AGENTS, filter, decodeAgent, options);
   }
 
   listAll(options: ListAllOptions = {}) {
-    return this.#connection.pages(AGENTS, {}, holdAgent, options);
+    return this.#api.pages(AGENTS, {}, decodeAgent, options);
   }
 
   async read(name: string, options: CallOptions = {}): Promise<Agent> {
-    return this.#connection.read(addressOf(name), {}, holdAgent, options);
+    return this.#api.read(addressOf(name), {}, decodeAgent, options);
   }
 
-  /** With its own public key, or with a pair that the service makes and keeps. */
+  /** With the agent's own public key, or with a key pair that the service generates and stores. */
   async register(body: AgentRequest, { signal }: CallOptions = {}): Promise<RegisteredAgent> {
-    const wanted = { method: 'POST', path: AGENTS, body, repeats: 'by key', signal } as const;
-    return (await this.#connection.ask(wanted, holdRegistered)).data;
+    const spec = { method: 'POST', path: AGENTS, body, retry: 'idempotency-key', signal } as const;
+    return (await this.#api.ask(spec, decodeRegistered)).data;
   }
 
-  /** Its sessions and leases end at once. */
+  /** Revokes the agent's sessions and leases immediately. */
   async deregister(name: string, options: CallOptions = {}): Promise<void> {
-    return this.#connection.remove(addressOf(name), options, 'name');
+    return this.#api.remove(addressOf(name), options, 'name');
   }
 }

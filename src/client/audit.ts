@@ -1,6 +1,6 @@
 /** Calls on the audit log. SOURCE: interface 4.5; decisions, "Audit". */
 import type { ApiClient, CallOptions } from './api-client.ts';
-import { holdEntry, holdProgress, holdVerification } from './decoders.ts';
+import { decodeEntry, decodeProgress, decodeVerification } from './decoders.ts';
 import { LeaseholdError } from './errors.ts';
 import { readEntries } from './ndjson.ts';
 import type { AuditEntry, AuditFilter, Page, Verification, VerificationProgress } from './types.ts';
@@ -8,41 +8,42 @@ import type { AuditEntry, AuditFilter, Page, Verification, VerificationProgress 
 const AUDIT = '/api/v1/audit';
 
 export interface Export {
-  /** `seq hmac mac` of the head record, with which a verifier finds a cut tail; null for an empty log. */
+  /** `seq hmac mac` of the head record, by which a verifier detects a truncated log; null for an empty log. */
   readonly head: string | null;
-  /** Oldest first. To be read once. */
+  /** Oldest first. Can be iterated once. */
   readonly entries: AsyncIterable<AuditEntry>;
-  /** The same as bytes of newline-delimited JSON, instead of the entries. */
+  /** The same entries as bytes of newline-delimited JSON. Read either this or `entries`. */
   readonly bytes: ReadableStream<Uint8Array>;
 }
 
 export class Audit {
-  readonly #connection: ApiClient;
+  readonly #api: ApiClient;
 
-  constructor(connection: ApiClient) {
-    this.#connection = connection;
+  constructor(api: ApiClient) {
+    this.#api = api;
   }
 
-  /** Newest first, where `order` is not `asc`. */
+  /** Newest first, unless `order` is `asc`. */
   list(filter: AuditFilter = {}, options: CallOptions = {}): Promise<Page<AuditEntry>> {
-    return this.#connection.page(AUDIT, filter, holdEntry, options);
+    return this.#api.page(AUDIT, filter, decodeEntry, options);
   }
 
-  /** Reads and computes all of it again. A long log takes long: give the client a `timeoutMs` to match. */
+  /** Makes the service verify the whole log. A long log takes long: choose the client's `timeoutMs` accordingly. */
   verify(options: CallOptions = {}): Promise<Verification> {
-    return this.#connection.read(`${AUDIT}/verify`, {}, holdVerification, options);
+    return this.#api.read(`${AUDIT}/verify`, {}, decodeVerification, options);
   }
 
   readProgress(options: CallOptions = {}): Promise<VerificationProgress> {
-    return this.#connection.read(`${AUDIT}/verify/progress`, {}, holdProgress, options);
+    return this.#api.read(`${AUDIT}/verify/progress`, {}, decodeProgress, options);
   }
 
-  /** Every entry, as it comes. */
+  /** Streams every entry. */
   async export({ signal }: CallOptions = {}): Promise<Export> {
-    const wanted = { method: 'GET', path: `${AUDIT}/export`, repeats: 'freely', signal } as const;
-    const { body, headers } = await this.#connection.stream(wanted);
+    const spec = { method: 'GET', path: `${AUDIT}/export`, retry: 'always', signal } as const;
+    const { body, headers } = await this.#api.stream(spec);
     const isLines = headers.get('content-type')?.startsWith('application/x-ndjson') === true;
-    if (body === null || !isLines) throw new LeaseholdError('BAD_ANSWER', 'what was answered is no export of the log');
-    return { head: headers.get('leasehold-audit-head'), entries: readEntries(body, holdEntry, signal), bytes: body };
+    if (body === null || !isLines)
+      throw new LeaseholdError('INVALID_RESPONSE', 'the response is not an export of the audit log');
+    return { head: headers.get('leasehold-audit-head'), entries: readEntries(body, decodeEntry, signal), bytes: body };
   }
 }

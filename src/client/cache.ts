@@ -1,59 +1,59 @@
 /**
- * Values in memory for as long as their leases last, and never longer: whoever asks again within a lease gets the same value and the
- * same lease, without a request and without an entry in the log. What was revoked meanwhile is seen when the lease is over, so that
- * whoever needs to know at once keeps it off, which is how it begins.
+ * Keeps values in memory until their leases expire. A repeated retrieval within a lease returns the same value and
+ * lease, without a request and without an audit entry. A revocation by another caller is noticed only when the lease
+ * expires, so the cache is off by default.
  */
 import { type Expiry, now } from './expiry.ts';
 import type { Retrieved } from './types.ts';
 
-/** Near its end a lease is not worth a use: a value that is just about to end would be sent on. */
-const WORTH_WITH_LEFT_MS = 1000;
+/** A lease with less time left is not returned: it could expire before its value is used. */
+const MIN_REMAINING_MS = 1000;
 
-interface Kept {
+interface CachedValue {
   readonly retrieved: Retrieved;
-  readonly end: Expiry;
+  readonly expiry: Expiry;
 }
 
 export class LeaseCache {
-  readonly #most: number;
-  /** In the order of use, the latest last. */
-  readonly #kept = new Map<string, Kept>();
-  #forgotten = 0;
+  readonly #maxSize: number;
+  /** Least recently used first. */
+  readonly #cached = new Map<string, CachedValue>();
+  #invalidations = 0;
 
-  /** `most` values at a time; 0 keeps none. */
-  constructor(most: number) {
-    this.#most = most;
+  /** `maxSize`: number of values; 0 turns the cache off. */
+  constructor(maxSize: number) {
+    this.#maxSize = maxSize;
   }
 
   get isOn(): boolean {
-    return this.#most > 0;
+    return this.#maxSize > 0;
   }
 
-  /** How often something was forgotten: what was asked before the last time may be what had to be forgotten. */
+  /** Count of invalidations. A response to a request that started before the last one must not be cached. */
   get invalidations(): number {
-    return this.#forgotten;
+    return this.#invalidations;
   }
 
   get(key: string): Retrieved | null {
-    const kept = this.#kept.get(key);
-    if (kept === undefined) return null;
-    this.#kept.delete(key);
-    if (!(kept.end.remainingMs(now()) > WORTH_WITH_LEFT_MS)) return null;
-    this.#kept.set(key, kept);
-    return kept.retrieved;
+    const cached = this.#cached.get(key);
+    if (cached === undefined) return null;
+    this.#cached.delete(key);
+    if (!(cached.expiry.remainingMs(now()) > MIN_REMAINING_MS)) return null;
+    this.#cached.set(key, cached);
+    return cached.retrieved;
   }
 
-  put(key: string, retrieved: Retrieved, end: Expiry): void {
+  put(key: string, retrieved: Retrieved, expiry: Expiry): void {
     if (!this.isOn) return;
-    this.#kept.delete(key);
-    this.#kept.set(key, { retrieved, end });
-    for (const oldest of this.#kept.keys()) {
-      if (this.#kept.size <= this.#most) return;
-      this.#kept.delete(oldest);
+    this.#cached.delete(key);
+    this.#cached.set(key, { retrieved, expiry });
+    for (const oldest of this.#cached.keys()) {
+      if (this.#cached.size <= this.#maxSize) return;
+      this.#cached.delete(oldest);
     }
   }
 
-  /** Does what ends or changes it, and forgets it then, however that ended. */
+  /** Awaits a change and then removes the affected entries, whether the change succeeded or not. */
   async invalidateAfter<T>(of: { readonly path?: string; readonly leaseId?: string }, work: Promise<T>): Promise<T> {
     try {
       return await work;
@@ -62,14 +62,14 @@ export class LeaseCache {
     }
   }
 
-  /** What this client knows to be over, or no longer true: of a path, of a lease, or everything. */
+  /** Removes the entries of a path, of a lease, or all. */
   forget(of: { readonly path?: string; readonly leaseId?: string } = {}): void {
-    this.#forgotten += 1;
-    for (const [key, { retrieved }] of this.#kept) {
-      const isMeant =
+    this.#invalidations += 1;
+    for (const [key, { retrieved }] of this.#cached) {
+      const isAffected =
         (of.path === undefined || retrieved.path === of.path) &&
         (of.leaseId === undefined || retrieved.lease_id === of.leaseId);
-      if (isMeant) this.#kept.delete(key);
+      if (isAffected) this.#cached.delete(key);
     }
   }
 }

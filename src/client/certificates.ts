@@ -1,4 +1,4 @@
-/** What is wrong with a certificate, by the code that Node's TLS gives it. SOURCE: Node, tls, "X509 certificate error codes" */
+/** Explains certificate errors by Node's TLS error codes. SOURCE: Node, tls, "X509 certificate error codes" */
 
 const OTHER_NAME = 'was issued for another name';
 const UNKNOWN_AUTHORITY = 'is not from a certificate authority that is trusted here';
@@ -20,7 +20,7 @@ const FAULTS: ReadonlyMap<string, string> = new Map([
   ),
 ]);
 
-/** Null where the code is not about a certificate. */
+/** Returns null for a code that does not concern a certificate. */
 export function certificateFault(code: string): string | null {
   return FAULTS.get(code) ?? null;
 }

@@ -2,10 +2,10 @@
 import { Secret } from '../core/secret.ts';
 import type { ApiClient, CallOptions, ListAllOptions } from './api-client.ts';
 import type { LeaseCache } from './cache.ts';
-import { holdLease, holdListed, holdMetadata, holdRetrieved, holdStored } from './decoders.ts';
-import { type Asked, Expiry } from './expiry.ts';
+import { decodeLease, decodeListed, decodeMetadata, decodeRetrieved, decodeStored } from './decoders.ts';
+import { type ClockReading, Expiry } from './expiry.ts';
 import { leaseAddress } from './leases.ts';
-import { MOST_VALUE_BYTES } from './responses.ts';
+import { MAX_VALUE_BYTES } from './responses.ts';
 import type {
   CredentialMetadata,
   CredentialsFilter,
@@ -20,109 +20,109 @@ import { toSegments } from './url-path.ts';
 const CREDENTIALS = '/api/v1/credentials';
 
 export interface RetrieveOptions extends CallOptions {
-  /** An earlier one; the newest where it is left out. */
+  /** The newest by default. */
   readonly version?: number;
-  /** A shorter lease than the policy allows. */
+  /** Requests a shorter lease than the policy allows. */
   readonly ttlSeconds?: number;
-  /** False asks the service although a lease in the cache lasts. */
+  /** False sends a request even if the cache has a valid lease. */
   readonly useCache?: boolean;
 }
 
 export interface StoreOptions extends CallOptions {
-  /** Refuses with ALREADY_EXISTS where there is one. */
+  /** Fails with ALREADY_EXISTS if the credential exists. */
   readonly onlyIfNew?: boolean;
 }
 
 export interface Stored extends StoredCredential {
-  /** Of the value that was stored; null where the service does not tell. */
+  /** Version of the stored value; null if the service does not return it. */
   readonly version: number | null;
 }
 
 const addressOf = (path: string): string => `${CREDENTIALS}/${toSegments(path)}`;
 
 export class Credentials {
-  readonly #connection: ApiClient;
+  readonly #api: ApiClient;
   readonly #cache: LeaseCache;
 
-  constructor(connection: ApiClient, cache: LeaseCache) {
-    this.#connection = connection;
+  constructor(api: ApiClient, cache: LeaseCache) {
+    this.#api = api;
     this.#cache = cache;
   }
 
-  /** Lends the value. @throws LeaseholdError ACCESS_DENIED, NOT_FOUND, … */
+  /** Issues a lease and returns it with the value. @throws LeaseholdError ACCESS_DENIED, NOT_FOUND, … */
   async retrieve(path: string, options: RetrieveOptions = {}): Promise<Retrieved> {
     const { version, ttlSeconds: ttl, useCache = true, signal } = options;
     const key = `${version ?? 'newest'} ${ttl ?? 'longest'} ${path}`;
-    const held = useCache ? this.#cache.get(key) : null;
-    if (held !== null) return held;
+    const cached = useCache ? this.#cache.get(key) : null;
+    if (cached !== null) return cached;
     const { invalidations } = this.#cache;
-    const wanted = {
+    const spec = {
       method: 'GET',
       path: addressOf(path),
       query: { version, ttl },
-      // WHY: an answer that got lost left a lease that ends by itself.
-      repeats: 'freely',
+      // WHY: a lost response leaves a lease that expires on schedule.
+      retry: 'always',
       signal,
-      mostBytes: MOST_VALUE_BYTES,
+      maxBytes: MAX_VALUE_BYTES,
     } as const;
-    const { data, asked } = await this.#connection.ask(wanted, holdRetrieved);
+    const { data, sentAt } = await this.#api.ask(spec, decodeRetrieved);
     const { value, ...others } = data;
     const retrieved: Retrieved = { ...others, value: new Secret(value) };
-    const end = this.#cache.isOn ? await this.#endOf(others.lease_id, asked, signal) : null;
-    if (end !== null && invalidations === this.#cache.invalidations) this.#cache.put(key, retrieved, end);
+    const expiry = this.#cache.isOn ? await this.#readExpiry(others.lease_id, sentAt, signal) : null;
+    if (expiry !== null && invalidations === this.#cache.invalidations) this.#cache.put(key, retrieved, expiry);
     return retrieved;
   }
 
   /**
-   * Asked of the service, because only the lease has its beginning and its end by one clock. Null where that is not told: then the
-   * value is not kept.
+   * Reads the lease, whose issue and expiry times come from one clock. Returns null on failure or when the lease is not
+   * active; the value is then not cached.
    */
-  async #endOf(leaseId: string, asked: Asked, signal: AbortSignal | undefined): Promise<Expiry | null> {
-    const wanted = { method: 'GET', path: leaseAddress(leaseId), repeats: 'once', signal } as const;
+  async #readExpiry(leaseId: string, sentAt: ClockReading, signal: AbortSignal | undefined): Promise<Expiry | null> {
+    const spec = { method: 'GET', path: leaseAddress(leaseId), retry: 'never', signal } as const;
     try {
-      const { issued_at, expires_at, status } = (await this.#connection.ask(wanted, holdLease)).data;
-      return status === 'active' ? new Expiry(asked, Date.parse(expires_at) - Date.parse(issued_at)) : null;
+      const { issued_at, expires_at, status } = (await this.#api.ask(spec, decodeLease)).data;
+      return status === 'active' ? new Expiry(sentAt, Date.parse(expires_at) - Date.parse(issued_at)) : null;
     } catch {
       return null;
     }
   }
 
-  /** A new credential, or a new version of one. */
+  /** Stores a new credential, or a new version of an existing one. */
   async store({ value, ...others }: StoreRequest, options: StoreOptions = {}): Promise<Stored> {
     const { onlyIfNew = false, signal } = options;
-    const wanted = {
+    const spec = {
       method: 'POST',
       path: CREDENTIALS,
       body: { ...others, value: value instanceof Secret ? value.reveal() : value },
       headers: onlyIfNew ? { 'if-none-match': '*' } : {},
-      repeats: 'by key',
+      retry: 'idempotency-key',
       signal,
     } as const;
-    const asking = this.#connection.ask(wanted, holdStored);
-    const { data, headers } = await this.#cache.invalidateAfter({ path: others.path }, asking);
+    const storing = this.#api.ask(spec, decodeStored);
+    const { data, headers } = await this.#cache.invalidateAfter({ path: others.path }, storing);
     return { ...data, version: Number(headers.get('leasehold-version')) || null };
   }
 
-  /** The list entry and its versions: no value, no lease. */
+  /** Returns the list entry and its versions, without a value or a lease. */
   async readMetadata(path: string, options: CallOptions = {}): Promise<CredentialMetadata> {
-    return this.#connection.read(addressOf(path), { view: 'metadata' }, holdMetadata, options);
+    return this.#api.read(addressOf(path), { view: 'metadata' }, decodeMetadata, options);
   }
 
   list(filter: CredentialsFilter = {}, options: CallOptions = {}): Promise<Page<ListedCredential>> {
-    return this.#connection.page(CREDENTIALS, filter, holdListed, options);
+    return this.#api.page(CREDENTIALS, filter, decodeListed, options);
   }
 
-  /** All that there are, page by page. */
+  /** Every listed credential, page by page. */
   listAll(filter: Omit<CredentialsFilter, 'limit' | 'offset'> = {}, options: ListAllOptions = {}) {
-    return this.#connection.pages(CREDENTIALS, filter, holdListed, options);
+    return this.#api.pages(CREDENTIALS, filter, decodeListed, options);
   }
 
-  /** With all versions; its leases end. */
+  /** Deletes all versions and revokes their leases. */
   async delete(path: string, options: CallOptions = {}): Promise<void> {
-    await this.#cache.invalidateAfter({ path }, this.#connection.remove(addressOf(path), options, 'name'));
+    await this.#cache.invalidateAfter({ path }, this.#api.remove(addressOf(path), options, 'name'));
   }
 
-  /** Asks the service again for whatever is wanted next. */
+  /** Empties the cache. */
   forgetCached(): void {
     this.#cache.forget();
   }

@@ -1,12 +1,13 @@
 /**
- * What each answer must hold, by hand, because a browser must not load the schemas; the compiler holds it against their types. Fields
- * that a newer service answers beside them are let through. Nothing of a wrong answer is repeated.
+ * Checks the fields of each response. WHY not the schemas of `src/api`: a browser would have to load them; the compiler
+ * checks these decoders against their types. Additional fields of a newer service are accepted. Errors never quote the
+ * response.
  */
 import { LeaseholdError } from './errors.ts';
 import type * as types from './types.ts';
 
-/** Answers what it was given, as what it is. @throws LeaseholdError BAD_ANSWER */
-export type Hold<T> = (answer: unknown) => T;
+/** Returns its argument, typed. @throws LeaseholdError INVALID_RESPONSE */
+export type Decoder<T> = (body: unknown) => T;
 
 const isText = (value: unknown): boolean => typeof value === 'string';
 const isWhole = (value: unknown): boolean => Number.isSafeInteger(value);
@@ -14,53 +15,53 @@ const isWhole = (value: unknown): boolean => Number.isSafeInteger(value);
 const KINDS = {
   text: isText,
   'text or null': (value: unknown) => value === null || isText(value),
-  'whole number': isWhole,
-  'whole number or null': (value: unknown) => value === null || isWhole(value),
-  'yes or no': (value: unknown) => typeof value === 'boolean',
-  texts: (value: unknown) => Array.isArray(value) && value.every(isText),
+  integer: isWhole,
+  'integer or null': (value: unknown) => value === null || isWhole(value),
+  boolean: (value: unknown) => typeof value === 'boolean',
+  'list of text': (value: unknown) => Array.isArray(value) && value.every(isText),
 } as const;
 type Kind = keyof typeof KINDS;
 
-/** The one kind that a type has; rows within a row are held by themselves. */
+/** The kind that a field's type requires; a nested list needs a decoder. */
 type KindOf<T> = [T] extends [string]
   ? 'text'
   : [T] extends [number]
-    ? 'whole number'
+    ? 'integer'
     : [T] extends [boolean]
-      ? 'yes or no'
+      ? 'boolean'
       : [T] extends [string | null]
         ? 'text or null'
         : [T] extends [number | null]
-          ? 'whole number or null'
+          ? 'integer or null'
           : [T] extends [readonly string[]]
-            ? 'texts'
-            : Hold<T>;
+            ? 'list of text'
+            : Decoder<T>;
 type Shape<T> = { readonly [Field in keyof T]-?: KindOf<T[Field]> };
 
-function holder<T extends object>(shape: Shape<T>): Hold<T> {
-  const fields = Object.entries<Kind | Hold<unknown>>(shape);
-  return (answer) => {
-    if (typeof answer !== 'object' || answer === null || Array.isArray(answer)) throw wrong('it is no record');
-    const record = answer as Readonly<Record<string, unknown>>;
+function object<T extends object>(shape: Shape<T>): Decoder<T> {
+  const fields = Object.entries<Kind | Decoder<unknown>>(shape);
+  return (body) => {
+    if (typeof body !== 'object' || body === null || Array.isArray(body)) throw invalid('an object is required');
+    const record = body as Readonly<Record<string, unknown>>;
     for (const [field, kind] of fields) {
       if (typeof kind === 'function') kind(record[field]);
-      else if (!KINDS[kind](record[field])) throw wrong(`${field} is missing, or no ${kind}`);
+      else if (!KINDS[kind](record[field])) throw invalid(`${field} must be ${kind}`);
     }
-    return answer as T;
+    return body as T;
   };
 }
 
-/** Each row of a list. */
-export function listOf<T>(hold: Hold<T>): Hold<T[]> {
-  return (answer) => {
-    if (!Array.isArray(answer)) throw wrong('it is no list');
-    for (const row of answer) hold(row);
-    return answer;
+/** Decodes each row of a list. */
+export function listOf<T>(decode: Decoder<T>): Decoder<T[]> {
+  return (body) => {
+    if (!Array.isArray(body)) throw invalid('a list is required');
+    for (const row of body) decode(row);
+    return body;
   };
 }
 
-function wrong(why: string): LeaseholdError {
-  return new LeaseholdError('BAD_ANSWER', `the answer is not what a Leasehold answers: ${why}`);
+function invalid(rule: string): LeaseholdError {
+  return new LeaseholdError('INVALID_RESPONSE', `the response is invalid: ${rule}`);
 }
 
 const listed = {
@@ -69,57 +70,55 @@ const listed = {
   description: 'text',
   created_at: 'text',
   updated_at: 'text',
-  access_count: 'whole number',
+  access_count: 'integer',
 } as const;
 const registered = { name: 'text', public_key: 'text', registered_at: 'text' } as const;
 type Verified<Valid extends boolean> = Extract<types.Verification, { valid: Valid }>;
 
-export const holdRetrieved = holder<types.RetrievedText>({
+export const decodeRetrieved = object<types.RetrievedWire>({
   path: 'text',
   value: 'text',
   lease_id: 'text',
   expires_at: 'text',
 });
-export const holdStored = holder<types.StoredCredential>({ path: 'text', type: 'text', created_at: 'text' });
-export const holdListed = holder<types.ListedCredential>(listed);
-export const holdMetadata = holder<types.CredentialMetadata>({
+export const decodeStored = object<types.StoredCredential>({ path: 'text', type: 'text', created_at: 'text' });
+export const decodeListed = object<types.ListedCredential>(listed);
+export const decodeMetadata = object<types.CredentialMetadata>({
   ...listed,
-  versions: listOf(
-    holder<types.CredentialMetadata['versions'][number]>({ version: 'whole number', created_at: 'text' }),
-  ),
+  versions: listOf(object<types.CredentialMetadata['versions'][number]>({ version: 'integer', created_at: 'text' })),
 });
-export const holdPolicy = holder<types.Policy>({
+export const decodePolicy = object<types.Policy>({
   name: 'text',
   principal: 'text',
-  resources: 'texts',
-  actions: 'texts',
-  max_ttl: 'whole number',
+  resources: 'list of text',
+  actions: 'list of text',
+  max_ttl: 'integer',
   created_at: 'text',
 });
-export const holdSimulation = holder<types.Simulation>({
-  allowed: 'yes or no',
+export const decodeSimulation = object<types.Simulation>({
+  allowed: 'boolean',
   policy_name: 'text or null',
-  lease_ttl: 'whole number or null',
+  lease_ttl: 'integer or null',
   reason: 'text',
 });
-export const holdRegistered = holder<types.RegisteredAgent>(registered);
-export const holdAgent = holder<types.Agent>({ ...registered, description: 'text' });
-export const holdChallenge = holder<types.Challenge>({ challenge_id: 'text', nonce: 'text', expires_at: 'text' });
-export const holdSession = holder<types.SessionText>({ session_id: 'text', agent_name: 'text', expires_at: 'text' });
-export const holdLease = holder<types.Lease>({
+export const decodeRegistered = object<types.RegisteredAgent>(registered);
+export const decodeAgent = object<types.Agent>({ ...registered, description: 'text' });
+export const decodeChallenge = object<types.Challenge>({ challenge_id: 'text', nonce: 'text', expires_at: 'text' });
+export const decodeSession = object<types.SessionWire>({ session_id: 'text', agent_name: 'text', expires_at: 'text' });
+export const decodeLease = object<types.Lease>({
   lease_id: 'text',
   agent_name: 'text',
   path: 'text',
-  version: 'whole number',
+  version: 'integer',
   policy_name: 'text',
   issued_at: 'text',
   expires_at: 'text',
   revoked_at: 'text or null',
   status: 'text',
 });
-export const holdRevoked = holder<types.Revoked>({ revoked: 'whole number' });
-export const holdEntry = holder<types.AuditEntry>({
-  seq: 'whole number',
+export const decodeRevoked = object<types.Revoked>({ revoked: 'integer' });
+export const decodeEntry = object<types.AuditEntry>({
+  seq: 'integer',
   id: 'text',
   timestamp: 'text',
   event_type: 'text',
@@ -134,26 +133,26 @@ export const holdEntry = holder<types.AuditEntry>({
   remote_addr: 'text or null',
   hmac: 'text',
 });
-const holdVerdict = holder<{ valid: boolean }>({ valid: 'yes or no' });
-const holdSound = holder<Verified<true>>({
-  valid: 'yes or no',
-  entries: 'whole number',
+const decodeValidity = object<{ valid: boolean }>({ valid: 'boolean' });
+const decodeIntact = object<Verified<true>>({
+  valid: 'boolean',
+  entries: 'integer',
   first_entry: 'text or null',
   last_entry: 'text or null',
 });
-const holdBroken = holder<Verified<false>>({
-  valid: 'yes or no',
-  break_at_entry: 'whole number',
+const decodeBroken = object<Verified<false>>({
+  valid: 'boolean',
+  break_at_entry: 'integer',
   break_at_timestamp: 'text or null',
   message: 'text',
 });
-export const holdVerification: Hold<types.Verification> = (answer) =>
-  holdVerdict(answer).valid ? holdSound(answer) : holdBroken(answer);
-export const holdProgress = holder<types.VerificationProgress>({
-  running: 'yes or no',
-  entries_checked: 'whole number or null',
-  entries_total: 'whole number or null',
+export const decodeVerification: Decoder<types.Verification> = (body) =>
+  decodeValidity(body).valid ? decodeIntact(body) : decodeBroken(body);
+export const decodeProgress = object<types.VerificationProgress>({
+  running: 'boolean',
+  entries_checked: 'integer or null',
+  entries_total: 'integer or null',
   started_at: 'text or null',
 });
-export const holdHealth = holder<types.Health>({ status: 'text' });
-export const holdMeta = holder<types.Meta>({ total: 'whole number', limit: 'whole number', offset: 'whole number' });
+export const decodeHealth = object<types.Health>({ status: 'text' });
+export const decodeMeta = object<types.Meta>({ total: 'integer', limit: 'integer', offset: 'integer' });

@@ -1,34 +1,40 @@
-/** What goes wrong in a call, with a code to act on. */
+/** Errors of the client, with a code for programs. */
 import type { ApiErrorCode } from '../core/errors.ts';
 
 /**
- * `NO_ANSWER`: the service was not reached, or the connection was lost. `TIMED_OUT`: it took too long. `BAD_ANSWER`: what answered
- * is no Leasehold. `BAD_CERTIFICATE`: the service's certificate is not trusted, and nothing was sent. `BAD_KEY`: the agent's key can't be
- * read or can't sign. `BAD_OPTIONS`: the client was given what it can't use.
+ * `UNREACHABLE`: no connection, or it was lost. `TIMED_OUT`: no complete response in time. `INVALID_RESPONSE`: the
+ * server is not Leasehold. `BAD_CERTIFICATE`: the service's certificate is not trusted; nothing was sent. `BAD_KEY`:
+ * the agent's key cannot be read or cannot sign. `BAD_OPTIONS`: an option of the client is invalid.
  */
-export type ClientCode = 'NO_ANSWER' | 'TIMED_OUT' | 'BAD_ANSWER' | 'BAD_CERTIFICATE' | 'BAD_KEY' | 'BAD_OPTIONS';
+export type ClientCode =
+  | 'UNREACHABLE'
+  | 'TIMED_OUT'
+  | 'INVALID_RESPONSE'
+  | 'BAD_CERTIFICATE'
+  | 'BAD_KEY'
+  | 'BAD_OPTIONS';
 
-/** The service's own codes, and the client's; a newer service may have more. */
+/** Codes of the service and of the client; a newer service may have more. */
 export type ErrorCode = ApiErrorCode | ClientCode | (string & {});
 
 interface Details {
-  /** Of the answer; null without one. */
+  /** HTTP status. */
   readonly status?: number;
-  /** By which the service's log and the audit log call the request. */
+  /** Identifies the request in the service's log and in the audit log. */
   readonly requestId?: string | null;
   readonly retryAfterSeconds?: number | null;
-  /** The one of the client's that was mistaken, with BAD_OPTIONS. */
+  /** With BAD_OPTIONS: the invalid option. */
   readonly option?: string;
   readonly cause?: unknown;
 }
 
-/** Thrown by every call. A message never holds a value or a token. */
+/** Thrown by every call. The message never contains a value or a token. */
 export class LeaseholdError extends Error {
   readonly code: ErrorCode;
   readonly status: number | null;
   readonly requestId: string | null;
   readonly retryAfterSeconds: number | null;
-  /** With BAD_OPTIONS, the option that was mistaken, where it is one alone. */
+  /** With BAD_OPTIONS: the invalid option, if it is a single one. */
   readonly option: string | null;
 
   constructor(code: ErrorCode, message: string, details: Details = {}) {
@@ -43,12 +49,12 @@ export class LeaseholdError extends Error {
   }
 }
 
-/** The client was given an option that it cannot use; `rule` says what it must be. */
+/** `rule` states what the option must be. */
 export function badOption(option: string, rule: string): LeaseholdError {
   return new LeaseholdError('BAD_OPTIONS', `${option}: ${rule}`, { option });
 }
 
-/** Whether the lease that was asked for is over, or was never there for whoever asks. */
+/** Whether a call failed because the lease has ended or is not visible to the caller. */
 export function isEndedLease(error: unknown): boolean {
   return error instanceof LeaseholdError && (error.code === 'LEASE_ENDED' || error.code === 'NOT_FOUND');
 }

@@ -1,14 +1,14 @@
 /**
- * When a lease or a session ends, by clocks of this machine. The service's clock decides, and may differ from ours; how long
- * something lasts is the same for both. Both clocks of this machine are asked: the monotonic one stands still while a computer
- * sleeps, the other may be set.
+ * The expiry of a lease or a session by this machine's clocks. The service's clock decides and may differ; durations
+ * are the same on both. WHY two clocks: the monotonic one stops while the computer sleeps, and the wall clock may be
+ * set.
  */
 
-/** An answer's Date is cut to the second. */
-const DATE_IS_CUT_BY_MS = 1000;
+/** The Date header is truncated to seconds. */
+const DATE_RESOLUTION_MS = 1000;
 
-/** A moment of asking, by both clocks. */
-export interface Asked {
+/** One reading of both clocks. */
+export interface ClockReading {
   readonly monotonicMs: number;
   readonly wallMs: number;
 }
@@ -17,24 +17,27 @@ export class Expiry {
   readonly #monotonicMs: number;
   readonly #wallMs: number;
 
-  /** Counted from the moment of asking, not of the answer, so that it is never later than the service's. */
-  constructor(asked: Asked, lastsMs: number) {
-    this.#monotonicMs = asked.monotonicMs + lastsMs;
-    this.#wallMs = asked.wallMs + lastsMs;
+  /** Counted from the request and not from the response, so that it is never later than the service's expiry. */
+  constructor(sentAt: ClockReading, durationMs: number) {
+    this.#monotonicMs = sentAt.monotonicMs + durationMs;
+    this.#wallMs = sentAt.wallMs + durationMs;
   }
 
-  /** Milliseconds; 0 or less where it has ended. */
-  remainingMs(at: Asked = now()): number {
+  /** Milliseconds; 0 or less after the expiry. */
+  remainingMs(at: ClockReading = now()): number {
     return Math.min(this.#monotonicMs - at.monotonicMs, this.#wallMs - at.wallMs);
   }
 }
 
-export function now(): Asked {
+export function now(): ClockReading {
   return { monotonicMs: performance.now(), wallMs: Date.now() };
 }
 
-/** How long it lasts, of which only the end is known: by what the answer's Date tells of the service's clock. A guess, if a good one. */
-export function estimateDurationMs(expiresAt: string, { wallMs }: Asked, date: string | null): number {
-  const servicesMs = date === null ? Number.NaN : Date.parse(date) + DATE_IS_CUT_BY_MS;
-  return Date.parse(expiresAt) - (Number.isNaN(servicesMs) ? wallMs : servicesMs);
+/**
+ * Estimates the remaining time of something whose expiry alone is known. `date`: the response's Date header, the
+ * service's clock.
+ */
+export function estimateDurationMs(expiresAt: string, { wallMs }: ClockReading, date: string | null): number {
+  const serviceMs = date === null ? Number.NaN : Date.parse(date) + DATE_RESOLUTION_MS;
+  return Date.parse(expiresAt) - (Number.isNaN(serviceMs) ? wallMs : serviceMs);
 }

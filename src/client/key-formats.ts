@@ -1,6 +1,6 @@
 /**
- * Ed25519 private keys as text: PKCS#8 in PEM, as openssl writes it, and OpenSSH's own format, as ssh-keygen does. Either becomes the
- * bytes of PKCS#8. An encrypted key is refused: nobody types its passphrase here.
+ * Parses Ed25519 private keys, in PKCS#8 (PEM, as openssl writes it) or OpenSSH format (as ssh-keygen writes it), to
+ * the bytes of PKCS#8. Encrypted keys are rejected: a program cannot enter a passphrase.
  * SOURCE: RFC 8410, section 7; OpenSSH, PROTOCOL.key
  */
 import { fromBase64 } from './base64.ts';
@@ -8,7 +8,7 @@ import { fromBase64 } from './base64.ts';
 const PKCS8 = /^\s*-----BEGIN PRIVATE KEY-----\s+([A-Za-z0-9+/=\s]+?)\s+-----END PRIVATE KEY-----\s*$/;
 const OPENSSH =
   /^\s*-----BEGIN OPENSSH PRIVATE KEY-----\s+([A-Za-z0-9+/=\s]+?)\s+-----END OPENSSH PRIVATE KEY-----\s*$/;
-/** DER in front of the 32 bytes of an Ed25519 key. */
+/** DER header of PKCS#8, which precedes the 32 bytes of an Ed25519 key. */
 const DER_PREFIX = [0x30, 0x2e, 0x02, 0x01, 0x00, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x04, 0x22, 0x04, 0x20];
 const SEED_BYTES = 32;
 
@@ -18,7 +18,7 @@ export function parsePrivateKey(text: string): ParsedKey {
   const [, pem] = PKCS8.exec(text) ?? [];
   const [, ssh] = OPENSSH.exec(text) ?? [];
   const body = pem ?? ssh;
-  if (body === undefined) return { problem: 'must be PKCS#8 in PEM, or an OpenSSH key, without a passphrase' };
+  if (body === undefined) return { problem: 'must be PKCS#8 in PEM or an OpenSSH key, without a passphrase' };
   try {
     const bytes = fromBase64(body.replaceAll(/\s/g, ''));
     return pem === undefined ? parseOpenSsh(new Fields(bytes)) : { pkcs8: bytes };
@@ -27,26 +27,26 @@ export function parsePrivateKey(text: string): ParsedKey {
   }
 }
 
-/** @throws RangeError where it is cut off */
+/** @throws RangeError for truncated data */
 function parseOpenSsh(outer: Fields): ParsedKey {
   if (outer.fixed(15) !== 'openssh-key-v1\0') return { problem: 'is damaged' };
   const cipher = outer.text();
   if (cipher !== 'none') return { problem: 'has a passphrase; use ssh-agent, or remove it with ssh-keygen -p' };
-  outer.text(); // the key derivation of no passphrase
+  outer.text(); // name and options of the key derivation, empty without a passphrase
   outer.text();
   if (outer.number() !== 1) return { problem: 'must be one key' };
-  outer.text(); // the public half
+  outer.text(); // the public key
   const inner = new Fields(outer.bytes());
   const [check, repeated] = [inner.number(), inner.number()];
   if (check !== repeated) return { problem: 'is damaged' };
   if (inner.text() !== 'ssh-ed25519') return { problem: 'is not an Ed25519 key' };
-  inner.text(); // the public half again
+  inner.text(); // the public key again
   const both = inner.bytes();
   if (both.length !== 2 * SEED_BYTES) return { problem: 'is damaged' };
   return { pkcs8: Uint8Array.from([...DER_PREFIX, ...both.subarray(0, SEED_BYTES)]) };
 }
 
-/** Lengths and what they measure, one after the other. @throws RangeError beyond the end */
+/** Reads SSH's length-prefixed fields in order. @throws RangeError beyond the end */
 class Fields {
   readonly #bytes: Uint8Array;
   #at = 0;
@@ -64,7 +64,7 @@ class Fields {
 
   bytes(length = this.number()): Uint8Array {
     const end = this.#at + length;
-    if (end > this.#bytes.length) throw new RangeError('the key is cut off');
+    if (end > this.#bytes.length) throw new RangeError('the key is truncated');
     const part = this.#bytes.subarray(this.#at, end);
     this.#at = end;
     return part;

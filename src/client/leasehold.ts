@@ -1,6 +1,6 @@
 /**
- * The library for agents and people: `import { Leasehold } from 'leasehold/client'`. Nothing is asked before the first call. It needs
- * nothing but what Node, Bun, Deno and browsers have.
+ * The client library: `import { Leasehold } from 'leasehold/client'`. It has no dependencies and runs in Node, Bun,
+ * Deno and browsers. It sends nothing before the first call.
  */
 import { Secret } from '../core/secret.ts';
 import { parseAddress } from './address.ts';
@@ -11,7 +11,7 @@ import { Audit } from './audit.ts';
 import { ANONYMOUS, type AuthProvider, tokenCaller } from './auth-provider.ts';
 import { LeaseCache } from './cache.ts';
 import { Credentials } from './credentials.ts';
-import { holdHealth, holdSession } from './decoders.ts';
+import { decodeHealth, decodeSession } from './decoders.ts';
 import { badOption, LeaseholdError } from './errors.ts';
 import { Leases } from './leases.ts';
 import { caFetch } from './node-fetch.ts';
@@ -23,18 +23,18 @@ import type { Health, Session } from './types.ts';
 export interface LeaseholdOptions {
   /** Such as `https://vault.example.org` or `http://127.0.0.1:7700`. */
   readonly address: string;
-  /** A token, or an agent that logs in; neither: for what needs no token. */
+  /** A token, or an agent that logs in; neither for calls that need no authentication. */
   readonly token?: string | Secret;
   readonly agent?: { readonly name: string; readonly sign: Signer };
-  /** Of each try; 30 seconds where it is left out. */
+  /** For each try; 30 seconds by default. */
   readonly timeoutMs?: number;
-  /** Beside the first, and only where nothing can be done twice; 3 where it is left out. */
+  /** Further tries, only of calls that can be repeated safely; 3 by default. */
   readonly retries?: number;
-  /** How many values are kept in memory for as long as their leases last; 0, none, where it is left out. */
+  /** Number of values that are cached until their leases expire; 0 (off) by default. */
   readonly cache?: number;
-  /** Plain HTTP to another machine. */
+  /** Allows plain HTTP to another machine. */
   readonly insecureHttp?: boolean;
-  /** Certificates in PEM: only these authorities are trusted. In Node, Bun and Deno. */
+  /** Certificates of authorities in PEM; no others are then trusted. In Node, Bun and Deno. */
   readonly ca?: string;
   readonly fetch?: typeof fetch;
 }
@@ -47,7 +47,7 @@ export class Leasehold {
   readonly leases: Leases;
   readonly audit: Audit;
   readonly #transport: Transport;
-  readonly #connection: ApiClient;
+  readonly #api: ApiClient;
   readonly #agent: AgentAuth | null;
 
   /** @throws LeaseholdError BAD_OPTIONS */
@@ -63,52 +63,55 @@ export class Leasehold {
     this.#agent = agent === undefined ? null : new AgentAuth(this.#transport, agent.name, agent.sign);
     const caller: AuthProvider = this.#agent ?? (token === undefined ? ANONYMOUS : tokenCaller(token));
     const leases = new LeaseCache(cache);
-    this.#connection = new ApiClient(this.#transport, caller);
-    this.credentials = new Credentials(this.#connection, leases);
-    this.policies = new Policies(this.#connection);
-    this.agents = new Agents(this.#connection);
-    this.leases = new Leases(this.#connection, leases);
-    this.audit = new Audit(this.#connection);
+    this.#api = new ApiClient(this.#transport, caller);
+    this.credentials = new Credentials(this.#api, leases);
+    this.policies = new Policies(this.#api);
+    this.agents = new Agents(this.#api);
+    this.leases = new Leases(this.#api, leases);
+    this.audit = new Audit(this.#api);
   }
 
-  /** Needs no token; tries once. @throws LeaseholdError also for a service that says it is not well */
+  /** Needs no token and is not retried. @throws LeaseholdError also when the service reports that it is not healthy */
   async health({ signal }: CallOptions = {}): Promise<Health> {
     return (await this.#askHealth(signal)).data;
   }
 
-  /** How far this machine's clock is ahead of the service's, in milliseconds: to the second, which is all that an answer tells. */
+  /**
+   * Milliseconds by which this machine's clock is ahead of the service's, with the Date header's resolution of a
+   * second.
+   */
   async clockDifference({ signal }: CallOptions = {}): Promise<number> {
-    const { headers, asked } = await this.#askHealth(signal);
-    return asked.wallMs - Date.parse(headers.get('date') ?? '');
+    const { headers, sentAt } = await this.#askHealth(signal);
+    return sentAt.wallMs - Date.parse(headers.get('date') ?? '');
   }
 
   #askHealth(signal: AbortSignal | undefined) {
-    const wanted = { method: 'GET', path: '/api/v1/health', repeats: 'once', signal } as const;
-    return this.#connection.ask(wanted, holdHealth);
+    const spec = { method: 'GET', path: '/api/v1/health', retry: 'never', signal } as const;
+    return this.#api.ask(spec, decodeHealth);
   }
 
-  /** The agent's session: begun now where there is none. */
+  /** Returns the agent's session; logs in when there is no session. */
   async logIn({ signal }: CallOptions = {}): Promise<Session> {
     if (this.#agent === null) throw new LeaseholdError('BAD_OPTIONS', 'only an agent can log in');
     return this.#agent.session(signal ?? new AbortController().signal);
   }
 
-  /** The session of the token that is used, as the service knows it. */
+  /** Reads the session of the token in use from the service. */
   async readSession(options: CallOptions = {}): Promise<Session> {
-    const { session_id, ...others } = await this.#connection.read('/auth/session', {}, holdSession, options);
+    const { session_id, ...others } = await this.#api.read('/auth/session', {}, decodeSession, options);
     return { ...others, session_id: new Secret(session_id) };
   }
 
-  /** Ends the session, if there is one, and never begins one for it; values in the cache are forgotten. */
+  /** Ends the session if one exists, without logging in for it, and empties the cache. */
   async logOut({ signal }: CallOptions = {}): Promise<void> {
     this.credentials.forgetCached();
     const session = this.#agent === null ? null : await this.#agent.current();
     if (this.#agent !== null && session === null) return;
-    const caller = session === null ? this.#connection.caller : tokenCaller(session.session_id);
+    const caller = session === null ? this.#api.caller : tokenCaller(session.session_id);
     try {
-      await this.#transport.remove({ method: 'DELETE', path: '/auth/session', repeats: 'freely', signal }, caller);
+      await this.#transport.remove({ method: 'DELETE', path: '/auth/session', retry: 'always', signal }, caller);
     } catch (error) {
-      // It has ended already.
+      // The session has already ended.
       if (!(error instanceof LeaseholdError) || error.status !== 401) throw error;
     }
     if (session !== null) this.#agent?.invalidate(session.session_id.reveal());
@@ -119,16 +122,16 @@ export class Leasehold {
 function fetchOf({ address, ca, fetch: given }: LeaseholdOptions): typeof fetch {
   if (ca === undefined) return given ?? fetch;
   if (given !== undefined) throw new LeaseholdError('BAD_OPTIONS', 'give ca or fetch, not both');
-  if (!/^https:/i.test(address)) throw badOption('ca', 'is of use with https:// only');
+  if (!/^https:/i.test(address)) throw badOption('ca', 'requires an https:// address');
   return caFetch(ca);
 }
 
-/** More than a timer takes would fire at once. */
-const LARGEST = 2 ** 31 - 1;
+/** A timer with a longer delay fires immediately. */
+const MAX_OPTION = 2 ** 31 - 1;
 
-function checkNumber(name: string, value: number, least: number): void {
-  if (Number.isInteger(value) && value >= least && value <= LARGEST) return;
-  throw badOption(name, `must be a whole number from ${least} to ${LARGEST}`);
+function checkNumber(name: string, value: number, min: number): void {
+  if (Number.isInteger(value) && value >= min && value <= MAX_OPTION) return;
+  throw badOption(name, `must be an integer from ${min} to ${MAX_OPTION}`);
 }
 
 export type { CallOptions, ListAllOptions } from './api-client.ts';

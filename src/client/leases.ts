@@ -2,7 +2,7 @@
 
 import type { ApiClient, CallOptions, ListAllOptions } from './api-client.ts';
 import type { LeaseCache } from './cache.ts';
-import { holdLease, holdRevoked } from './decoders.ts';
+import { decodeLease, decodeRevoked } from './decoders.ts';
 import type { Lease, LeasesFilter, Page, Revoked, RevokeRequest } from './types.ts';
 import { toSegment } from './url-path.ts';
 
@@ -11,41 +11,44 @@ const LEASES = '/api/v1/leases';
 export const leaseAddress = (leaseId: string): string => `${LEASES}/${toSegment(leaseId, 'lease_id')}`;
 
 export class Leases {
-  readonly #connection: ApiClient;
+  readonly #api: ApiClient;
   readonly #cache: LeaseCache;
 
-  constructor(connection: ApiClient, cache: LeaseCache) {
-    this.#connection = connection;
+  constructor(api: ApiClient, cache: LeaseCache) {
+    this.#api = api;
     this.#cache = cache;
   }
 
   list(filter: LeasesFilter = {}, options: CallOptions = {}): Promise<Page<Lease>> {
-    return this.#connection.page(LEASES, filter, holdLease, options);
+    return this.#api.page(LEASES, filter, decodeLease, options);
   }
 
   listAll(filter: Omit<LeasesFilter, 'limit' | 'offset'> = {}, options: ListAllOptions = {}) {
-    return this.#connection.pages(LEASES, filter, holdLease, options);
+    return this.#api.pages(LEASES, filter, decodeLease, options);
   }
 
   async read(leaseId: string, options: CallOptions = {}): Promise<Lease> {
-    return this.#connection.read(leaseAddress(leaseId), {}, holdLease, options);
+    return this.#api.read(leaseAddress(leaseId), {}, decodeLease, options);
   }
 
-  /** Decided anew, from now; it may end earlier than before. @throws LeaseholdError LEASE_ENDED, ACCESS_DENIED */
+  /**
+   * Decides again by the current policies; the new expiry may be earlier than the old one. @throws LeaseholdError
+   * LEASE_ENDED, ACCESS_DENIED
+   */
   async renew(leaseId: string, { signal }: CallOptions = {}): Promise<Lease> {
     const path = `${leaseAddress(leaseId)}/renew`;
-    const wanted = { method: 'POST', path, body: {}, repeats: 'by key', signal } as const;
-    return (await this.#cache.invalidateAfter({ leaseId }, this.#connection.ask(wanted, holdLease))).data;
+    const spec = { method: 'POST', path, body: {}, retry: 'idempotency-key', signal } as const;
+    return (await this.#cache.invalidateAfter({ leaseId }, this.#api.ask(spec, decodeLease))).data;
   }
 
   async revoke(leaseId: string, options: CallOptions = {}): Promise<void> {
-    await this.#cache.invalidateAfter({ leaseId }, this.#connection.remove(leaseAddress(leaseId), options, 'id'));
+    await this.#cache.invalidateAfter({ leaseId }, this.#api.remove(leaseAddress(leaseId), options, 'id'));
   }
 
-  /** All active ones of an agent, of a path, or of both. */
+  /** Revokes all active leases of an agent, of a path, or of both. */
   async revokeAll(body: RevokeRequest, { signal }: CallOptions = {}): Promise<Revoked> {
-    const wanted = { method: 'POST', path: `${LEASES}/revoke`, body, repeats: 'by key', signal } as const;
-    const meant = body.path === undefined ? {} : { path: body.path };
-    return (await this.#cache.invalidateAfter(meant, this.#connection.ask(wanted, holdRevoked))).data;
+    const spec = { method: 'POST', path: `${LEASES}/revoke`, body, retry: 'idempotency-key', signal } as const;
+    const affected = body.path === undefined ? {} : { path: body.path };
+    return (await this.#cache.invalidateAfter(affected, this.#api.ask(spec, decodeRevoked))).data;
   }
 }

@@ -1,21 +1,22 @@
-/** The audit log as it is streamed: JSON, a line each. */
+/** Reads the streamed audit log: one JSON object per line. */
 
-import type { Hold } from './decoders.ts';
+import type { Decoder } from './decoders.ts';
 import { LeaseholdError } from './errors.ts';
 
 /** Many times the longest entry. */
-const LONGEST_LINE = 1024 * 1024;
+const MAX_LINE_LENGTH = 1024 * 1024;
 
 /**
- * Entries as they come, cut wherever they were; who stops early lets the stream go.
- * @throws LeaseholdError NO_ANSWER where the stream breaks off, BAD_ANSWER for what is no entry; the signal's reason
+ * Yields entries from chunks of any size; cancels the stream when the iteration stops early.
+ * @throws LeaseholdError UNREACHABLE when the stream is interrupted, INVALID_RESPONSE for an invalid entry; the
+ * signal's reason
  */
 export async function* readEntries<T>(
   body: ReadableStream<Uint8Array>,
-  hold: Hold<T>,
+  decode: Decoder<T>,
   signal: AbortSignal | undefined,
 ): AsyncGenerator<T> {
-  // WHY not by for await: not every browser's streams can be iterated.
+  // WHY not `for await`: streams are not iterable in every browser.
   const reader = body.getReader();
   const decoder = new TextDecoder('utf-8', { fatal: true });
   let rest = '';
@@ -25,17 +26,18 @@ export async function* readEntries<T>(
       signal?.throwIfAborted();
       const lines = (rest + decoder.decode(value, { stream: !done })).split('\n');
       rest = lines.pop() ?? '';
-      for (const line of lines) if (line !== '') yield hold(JSON.parse(line));
+      for (const line of lines) if (line !== '') yield decode(JSON.parse(line));
       if (done) break;
-      if (rest.length > LONGEST_LINE) throw new LeaseholdError('BAD_ANSWER', 'a line of the export is too long');
+      if (rest.length > MAX_LINE_LENGTH)
+        throw new LeaseholdError('INVALID_RESPONSE', 'a line of the export is too long');
     }
   } catch (error) {
     if (signal?.aborted === true) throw signal.reason;
     if (error instanceof LeaseholdError) throw error;
-    throw new LeaseholdError('NO_ANSWER', 'the export broke off', { cause: error });
+    throw new LeaseholdError('UNREACHABLE', 'the export was interrupted', { cause: error });
   } finally {
     await reader.cancel().catch(() => undefined);
   }
-  // An export that was whole ends with the end of a line.
-  if (rest !== '') throw new LeaseholdError('NO_ANSWER', 'the export broke off in the middle of an entry');
+  // A complete export ends with a line feed.
+  if (rest !== '') throw new LeaseholdError('UNREACHABLE', 'the export was interrupted in the middle of an entry');
 }

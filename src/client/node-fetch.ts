@@ -1,6 +1,7 @@
 /**
- * `fetch` as far as the client uses it, on Node's own HTTP client: for a Unix socket and for a private certificate authority, neither of
- * which Node's `fetch` takes. WHY no imports of Node: bundlers for browsers follow every import, and fail at them.
+ * The part of `fetch` that the client uses, on Node's HTTP client: for Unix sockets and private certificate
+ * authorities, which Node's `fetch` does not support. WHY `getBuiltinModule`: bundlers for browsers follow every import
+ * and fail at modules of Node.
  */
 import type { IncomingMessage, RequestOptions } from 'node:http';
 import { badOption } from './errors.ts';
@@ -12,7 +13,7 @@ export function unixFetch(socketPath: string): typeof fetch {
   return fetchWith((url) => ({ socketPath, path: url.pathname + url.search, headers: { host: 'localhost' } }));
 }
 
-/** Trusts certificates of these authorities and no others. @throws LeaseholdError BAD_OPTIONS */
+/** Trusts these certificate authorities and no others. @throws LeaseholdError BAD_OPTIONS */
 export function caFetch(ca: string): typeof fetch {
   if (!PEM.test(ca)) throw badOption('ca', 'must be one or more certificates in PEM');
   const { getBuiltinModule } = globalThis.process ?? {};
@@ -48,7 +49,7 @@ function fetchWith(targetOf: (url: URL) => Target): typeof fetch {
           ...(signal ? { signal } : {}),
         },
         (response) => {
-          // WHY not left to throw: nothing would catch it in a callback.
+          // WHY caught: an exception in this callback would end the process.
           try {
             resolve(toResponse(response));
           } catch {
@@ -67,7 +68,7 @@ function fetchWith(targetOf: (url: URL) => Target): typeof fetch {
   };
 }
 
-/** @throws TypeError, RangeError for a status outside 200 to 599, and for a body where the status allows none */
+/** @throws TypeError, RangeError for a status outside 200 to 599, and for a body that the status does not allow */
 function toResponse(message: IncomingMessage): Response {
   const { Readable } = globalThis.process.getBuiltinModule('node:stream');
   const status = message.statusCode ?? 0;
@@ -75,9 +76,9 @@ function toResponse(message: IncomingMessage): Response {
   for (const [name, values] of Object.entries(message.headersDistinct)) {
     for (const value of values ?? []) headers.append(name, value);
   }
-  // A response with such a status may have no body, not even an empty one.
-  const isBare = status === 204 || status === 304;
-  if (isBare) message.resume();
-  const content = isBare ? null : (Readable.toWeb(message) as ReadableStream<Uint8Array>);
+  // The constructor rejects a body with these statuses, even an empty one.
+  const isBodyless = status === 204 || status === 304;
+  if (isBodyless) message.resume();
+  const content = isBodyless ? null : (Readable.toWeb(message) as ReadableStream<Uint8Array>);
   return new Response(content, { status, headers });
 }

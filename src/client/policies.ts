@@ -1,6 +1,6 @@
 /** Calls on policies. SOURCE: interface 4.2; decisions, "Policies and decisions". */
 import type { ApiClient, CallOptions, ListAllOptions } from './api-client.ts';
-import { holdPolicy, holdSimulation } from './decoders.ts';
+import { decodePolicy, decodeSimulation } from './decoders.ts';
 import type {
   Page,
   PageFilter,
@@ -16,44 +16,44 @@ const POLICIES = '/api/v1/policies';
 const addressOf = (name: string): string => `${POLICIES}/${toSegment(name, 'name')}`;
 
 export class Policies {
-  readonly #connection: ApiClient;
+  readonly #api: ApiClient;
 
-  constructor(connection: ApiClient) {
-    this.#connection = connection;
+  constructor(api: ApiClient) {
+    this.#api = api;
   }
 
   list(filter: PageFilter = {}, options: CallOptions = {}): Promise<Page<Policy>> {
-    return this.#connection.page(POLICIES, filter, holdPolicy, options);
+    return this.#api.page(POLICIES, filter, decodePolicy, options);
   }
 
   listAll(options: ListAllOptions = {}) {
-    return this.#connection.pages(POLICIES, {}, holdPolicy, options);
+    return this.#api.pages(POLICIES, {}, decodePolicy, options);
   }
 
   async read(name: string, options: CallOptions = {}): Promise<Policy> {
-    return this.#connection.read(addressOf(name), {}, holdPolicy, options);
+    return this.#api.read(addressOf(name), {}, decodePolicy, options);
   }
 
   /** @throws LeaseholdError ALREADY_EXISTS */
   async create(body: PolicyRequest, { signal }: CallOptions = {}): Promise<Policy> {
-    const wanted = { method: 'POST', path: POLICIES, body, repeats: 'by key', signal } as const;
-    return (await this.#connection.ask(wanted, holdPolicy)).data;
+    const spec = { method: 'POST', path: POLICIES, body, retry: 'idempotency-key', signal } as const;
+    return (await this.#api.ask(spec, decodePolicy)).data;
   }
 
-  /** Creates it, or takes the place of the one with that name. */
+  /** Creates or replaces the policy. */
   async put(name: string, body: PolicyReplacement, { signal }: CallOptions = {}): Promise<Policy> {
-    const wanted = { method: 'PUT', path: addressOf(name), body, repeats: 'if undone', signal } as const;
-    return (await this.#connection.ask(wanted, holdPolicy)).data;
+    const spec = { method: 'PUT', path: addressOf(name), body, retry: 'if-not-applied', signal } as const;
+    return (await this.#api.ask(spec, decodePolicy)).data;
   }
 
-  /** From then on it grants nothing, on any node. */
+  /** Takes effect immediately, on every node. */
   async delete(name: string, options: CallOptions = {}): Promise<void> {
-    return this.#connection.remove(addressOf(name), options, 'name');
+    return this.#api.remove(addressOf(name), options, 'name');
   }
 
-  /** What would be decided, and why; nothing is accessed or recorded. */
+  /** Returns the decision and its reason without accessing or recording anything. */
   async simulate(body: SimulateRequest, { signal }: CallOptions = {}): Promise<Simulation> {
-    const wanted = { method: 'POST', path: `${POLICIES}/simulate`, body, repeats: 'freely', signal } as const;
-    return (await this.#connection.ask(wanted, holdSimulation)).data;
+    const spec = { method: 'POST', path: `${POLICIES}/simulate`, body, retry: 'always', signal } as const;
+    return (await this.#api.ask(spec, decodeSimulation)).data;
   }
 }

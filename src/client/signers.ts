@@ -1,16 +1,19 @@
 /**
- * How an agent signs: with a key file, a key in memory, or whatever the caller brings, so that a key may stay in an HSM or an agent
- * of SSH. Web Cryptography alone, which Node, Bun, Deno and browsers have.
+ * Signers of an agent's challenges: a key file, a key in memory, or a function of the caller, so that a key can stay in
+ * an HSM or in ssh-agent. Uses Web Cryptography only, which Node, Bun, Deno and browsers have.
  */
 import { LeaseholdError } from './errors.ts';
 import { parsePrivateKey } from './key-formats.ts';
 
-/** Answers the Ed25519 signature, 64 bytes, over the nonce as it is given. */
+/** Returns the Ed25519 signature, 64 bytes, of the nonce. */
 export type Signer = (nonce: Uint8Array<ArrayBuffer>) => Promise<Uint8Array> | Uint8Array;
 
-const MOST_KEY_BYTES = 16 * 1024;
+const MAX_KEY_BYTES = 16 * 1024;
 
-/** A private key as PKCS#8 in PEM (`openssl genpkey -algorithm ed25519`), of OpenSSH (`ssh-keygen -t ed25519`), or of Web Cryptography. */
+/**
+ * `key`: PKCS#8 in PEM (`openssl genpkey -algorithm ed25519`), an OpenSSH key (`ssh-keygen -t ed25519`), or a Web
+ * Cryptography key.
+ */
 export function keySigner(key: string | CryptoKey): Signer {
   let imported: Promise<CryptoKey> | null = null;
   return async (nonce) => {
@@ -23,10 +26,7 @@ export function keySigner(key: string | CryptoKey): Signer {
   };
 }
 
-/**
- * The key in a file, read at each login, so that it can be exchanged. Not in browsers. WHY not an import: what puts programs together
- * for browsers follows every import, and fails at a module of Node's.
- */
+/** Reads the key from a file at each login, so that it can be replaced. Not in browsers. */
 export function fileSigner(file: string): Signer {
   return async (nonce) => {
     let pem: string;
@@ -39,14 +39,14 @@ export function fileSigner(file: string): Signer {
   };
 }
 
-/** What is longer than any key is none: no more of it is read. */
+/** Reads at most MAX_KEY_BYTES: no key is longer. WHY `getBuiltinModule`: see node-fetch.ts. */
 async function readStart(file: string): Promise<string> {
   const handle = await globalThis.process.getBuiltinModule('node:fs/promises').open(file);
   try {
-    const bytes = new Uint8Array(MOST_KEY_BYTES);
+    const bytes = new Uint8Array(MAX_KEY_BYTES);
     let length = 0;
     for (let read = -1; read !== 0; length += read) {
-      read = (await handle.read(bytes, length, MOST_KEY_BYTES - length, null)).bytesRead;
+      read = (await handle.read(bytes, length, MAX_KEY_BYTES - length, null)).bytesRead;
     }
     return new TextDecoder('latin1').decode(bytes.subarray(0, length));
   } finally {
@@ -60,7 +60,7 @@ async function importKey(text: string): Promise<CryptoKey> {
   try {
     return await crypto.subtle.importKey('pkcs8', parsed.pkcs8, 'Ed25519', false, ['sign']);
   } catch (error) {
-    throw badKey('the key is no Ed25519 key', error);
+    throw badKey('the key is not an Ed25519 key', error);
   }
 }
 

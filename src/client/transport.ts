@@ -1,10 +1,10 @@
-/** One request and its answer: who asks, how long it may take, and whether it is tried again. */
+/** Sends requests with authentication, a timeout and retries. */
 
 import type { AuthProvider } from './auth-provider.ts';
 import { certificateFault } from './certificates.ts';
-import type { Hold } from './decoders.ts';
+import type { Decoder } from './decoders.ts';
 import { LeaseholdError } from './errors.ts';
-import { type Asked, now } from './expiry.ts';
+import { type ClockReading, now } from './expiry.ts';
 import { discard, notLeasehold, readJson, reasonOf, toError } from './responses.ts';
 import { backoffMs, mayHaveSucceeded, pause } from './retries.ts';
 
@@ -15,32 +15,33 @@ export interface RequestSpec {
   readonly body?: unknown;
   readonly headers?: Readonly<Record<string, string>>;
   /**
-   * `once`: it could be done twice. `freely`: it could not. `by key`: an Idempotency-Key is sent, so that it can't be. `if undone`: where
-   * it surely was not done, because a second time it could undo what somebody else did in between.
+   * Which failed tries are repeated. `never`: the operation is not idempotent. `always`: it is. `idempotency-key`: the
+   * client sends an Idempotency-Key, which makes it so. `if-not-applied`: only when the first try certainly had no
+   * effect, because a second one could undo another caller's change.
    */
-  readonly repeats: 'once' | 'freely' | 'by key' | 'if undone';
+  readonly retry: 'never' | 'always' | 'idempotency-key' | 'if-not-applied';
   readonly signal?: AbortSignal | undefined;
-  /** Of the answer, where it is short by its nature. */
-  readonly mostBytes?: number;
+  /** Limit on the response; a general one by default. */
+  readonly maxBytes?: number;
 }
 
 export interface ApiResponse<T> {
   readonly data: T;
-  /** Beside the lists, as it came; undefined elsewhere. */
+  /** Of lists, not yet checked; undefined elsewhere. */
   readonly meta: unknown;
-  /** Of the whole answer. */
+  /** Length of the body. */
   readonly bytes: number;
   readonly headers: Headers;
-  readonly asked: Asked;
+  readonly sentAt: ClockReading;
 }
 
 export interface TransportParts {
-  /** Without a slash at its end. */
+  /** Without a trailing slash. */
   readonly base: string;
   readonly fetch: typeof fetch;
-  /** Of each try. */
+  /** For each try. */
   readonly timeoutMs: number;
-  /** Beside the first. */
+  /** Further tries after the first. */
   readonly retries: number;
 }
 
@@ -51,80 +52,80 @@ export class Transport {
     this.#parts = parts;
   }
 
-  /** Resolves to what was answered. @throws LeaseholdError, the signal's reason */
-  async ask<T>(wanted: RequestSpec, caller: AuthProvider, hold: Hold<T>): Promise<ApiResponse<T>> {
-    return this.#withRetries(wanted, caller, async (response, asked) => {
-      const { body, bytes } = await readJson(response, wanted.mostBytes);
+  /** Resolves to the decoded response. @throws LeaseholdError, the signal's reason */
+  async ask<T>(spec: RequestSpec, caller: AuthProvider, decode: Decoder<T>): Promise<ApiResponse<T>> {
+    return this.#withRetries(spec, caller, async (response, sentAt) => {
+      const { body, bytes } = await readJson(response, spec.maxBytes);
       if (!('data' in body) || typeof body.data !== 'object' || body.data === null) throw notLeasehold(response);
       const meta = 'meta' in body ? body.meta : undefined;
-      return { data: hold(body.data), meta, bytes, headers: response.headers, asked };
+      return { data: decode(body.data), meta, bytes, headers: response.headers, sentAt };
     });
   }
 
-  /** For what is answered with nothing but its success. @throws LeaseholdError, the signal's reason */
-  remove(wanted: RequestSpec & { readonly method: 'DELETE' }, caller: AuthProvider): Promise<void> {
+  /** Sends a deletion, which the service confirms with 204. @throws LeaseholdError, the signal's reason */
+  remove(spec: RequestSpec & { readonly method: 'DELETE' }, caller: AuthProvider): Promise<void> {
     const read = async (response: Response): Promise<void> => {
       if (response.status === 204) return;
       discard(response);
       throw notLeasehold(response);
     };
-    return this.#withRetries(wanted, caller, read, () => undefined);
+    return this.#withRetries(spec, caller, read, () => undefined);
   }
 
-  /** Resolves to the answer before its body has come; only what comes before that is tried again, and timed. */
-  stream(wanted: RequestSpec, caller: AuthProvider): Promise<Response> {
-    return this.#withRetries(wanted, caller, (response) => Promise.resolve(response));
+  /** Resolves when the headers have arrived; timeout and retries end there. */
+  stream(spec: RequestSpec, caller: AuthProvider): Promise<Response> {
+    return this.#withRetries(spec, caller, (response) => Promise.resolve(response));
   }
 
   async #withRetries<T>(
-    wanted: RequestSpec,
+    spec: RequestSpec,
     caller: AuthProvider,
-    read: (response: Response, asked: Asked) => Promise<T>,
+    read: (response: Response, sentAt: ClockReading) => Promise<T>,
     onAlreadyGone: (() => T) | null = null,
   ): Promise<T> {
-    const { signal = new AbortController().signal } = wanted;
-    const headers = wanted.repeats === 'by key' ? { 'idempotency-key': crypto.randomUUID() } : {};
-    let mayBeDone = false;
-    let isRenewed = false;
-    for (let tried = 1; ; tried++) {
+    const { signal = new AbortController().signal } = spec;
+    const headers = spec.retry === 'idempotency-key' ? { 'idempotency-key': crypto.randomUUID() } : {};
+    let mayBeApplied = false;
+    let hasNewToken = false;
+    for (let attempt = 1; ; attempt++) {
       let token: string | null = null;
       let isSent = false;
       try {
         signal.throwIfAborted();
         token = await caller.token(signal);
         isSent = true;
-        return await this.#send(wanted, { ...headers, ...wanted.headers }, token, read);
+        return await this.#send(spec, { ...headers, ...spec.headers }, token, read);
       } catch (error) {
         if (signal.aborted) throw signal.reason;
         if (!(error instanceof LeaseholdError)) throw error;
-        // What was deleted by a try that nobody answered is not there for the next one.
-        if (mayBeDone && onAlreadyGone !== null && error.code === 'NOT_FOUND') return onAlreadyGone();
-        if (error.status === 401 && token !== null && !isRenewed && caller.invalidate(token)) {
-          isRenewed = true;
-          tried -= 1; // it was refused before anything was done
+        // An earlier try, whose response was lost, may have deleted it.
+        if (mayBeApplied && onAlreadyGone !== null && error.code === 'NOT_FOUND') return onAlreadyGone();
+        if (error.status === 401 && token !== null && !hasNewToken && caller.invalidate(token)) {
+          hasNewToken = true;
+          attempt -= 1; // rejected before it took effect
           continue;
         }
-        const isRisky = wanted.repeats === 'once' || (wanted.repeats === 'if undone' && mayHaveSucceeded(error));
-        const wait = isSent && isRisky ? null : backoffMs(tried, error);
-        if (wait === null || tried > this.#parts.retries) throw error;
-        // Without a token nothing was sent: it was the login that failed.
-        mayBeDone ||= isSent && mayHaveSucceeded(error);
+        const isRisky = spec.retry === 'never' || (spec.retry === 'if-not-applied' && mayHaveSucceeded(error));
+        const wait = isSent && isRisky ? null : backoffMs(attempt, error);
+        if (wait === null || attempt > this.#parts.retries) throw error;
+        // `isSent` is false when the login failed.
+        mayBeApplied ||= isSent && mayHaveSucceeded(error);
         await pause(wait, signal);
       }
     }
   }
 
   async #send<T>(
-    wanted: RequestSpec,
+    spec: RequestSpec,
     headers: Readonly<Record<string, string>>,
     token: string | null,
-    read: (response: Response, asked: Asked) => Promise<T>,
+    read: (response: Response, sentAt: ClockReading) => Promise<T>,
   ): Promise<T> {
-    const { method, path, query = {}, body, signal } = wanted;
+    const { method, path, query = {}, body, signal } = spec;
     const timeout = new AbortController();
     const timer = setTimeout(() => timeout.abort(), this.#parts.timeoutMs);
-    const asked = now();
-    // WHY a variable: in browsers fetch refuses to be called as somebody's method.
+    const sentAt = now();
+    // WHY a variable: in browsers `fetch` must not be called as a method.
     const { fetch } = this.#parts;
     try {
       const response = await fetch(`${this.#parts.base}${path}${toQuery(query)}`, {
@@ -137,18 +138,18 @@ export class Transport {
         },
         ...(body === undefined ? {} : { body: JSON.stringify(body) }),
         signal: signal === undefined ? timeout.signal : AbortSignal.any([signal, timeout.signal]),
-        // Somebody else's address must not get the token.
+        // WHY: the target of a redirect must not receive the token.
         redirect: 'manual',
         credentials: 'omit',
         cache: 'no-store',
       });
       if (!response.ok) throw await toError(response);
-      return await read(response, asked);
+      return await read(response, sentAt);
     } catch (error) {
       if (error instanceof LeaseholdError) throw error;
       if (timeout.signal.aborted) {
         const seconds = this.#parts.timeoutMs / 1000;
-        throw new LeaseholdError('TIMED_OUT', `no answer from ${this.#parts.base} within ${seconds} s`);
+        throw new LeaseholdError('TIMED_OUT', `no response from ${this.#parts.base} within ${seconds} s`);
       }
       const reason = reasonOf(error);
       const fault = certificateFault(reason);
@@ -156,7 +157,7 @@ export class Transport {
         const message = `the certificate of ${this.#parts.base} ${fault} (${reason})`;
         throw new LeaseholdError('BAD_CERTIFICATE', message, { cause: error });
       }
-      throw new LeaseholdError('NO_ANSWER', `no answer from ${this.#parts.base} (${reason})`, { cause: error });
+      throw new LeaseholdError('UNREACHABLE', `no response from ${this.#parts.base} (${reason})`, { cause: error });
     } finally {
       clearTimeout(timer);
     }

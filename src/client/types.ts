@@ -1,4 +1,4 @@
-/** What is sent and answered: the types of the interface, with a value or a token as a `Secret`. */
+/** The types of the HTTP interface, with values and tokens as `Secret`. */
 import type * as api from '../api/types.ts';
 import type { Secret } from '../core/secret.ts';
 
@@ -21,10 +21,10 @@ export type {
   PolicyReplacement,
   PolicyRequest,
   RegisteredAgent,
-  RetrieveResponse as RetrievedText,
+  RetrieveResponse as RetrievedWire,
   RevokeRequest,
   RevokeResponse as Revoked,
-  Session as SessionText,
+  Session as SessionWire,
   SimulateRequest,
   Simulation,
   StoredCredential,
@@ -36,7 +36,7 @@ export type StoreRequest = Omit<api.StoreRequest, 'value'> & { readonly value: s
 export type Retrieved = Omit<api.RetrieveResponse, 'value'> & { readonly value: Secret };
 export type Session = Omit<api.Session, 'session_id'> & { readonly session_id: Secret };
 
-/** A page of a list, with how many there are in all. */
+/** A page of a list; `meta` has the total. */
 export interface Page<T> {
   readonly data: readonly T[];
   readonly meta: api.Meta;

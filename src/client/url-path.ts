@@ -1,7 +1,7 @@
-/** Names in an address. What parses addresses resolves `.` and `..`: a name must not lead to another route. */
+/** Encodes names as URL path segments. URL parsers resolve `.` and `..`, so such a name would lead to another route. */
 import { LeaseholdError } from './errors.ts';
 
-/** One segment. @throws LeaseholdError INVALID_REQUEST, as the service would say, for what can be no name and no id */
+/** @throws LeaseholdError INVALID_REQUEST for a text that cannot be a name or an id */
 export function toSegment(name: string, field: string): string {
   if (name === '' || name === '.' || name === '..' || !name.isWellFormed()) {
     throw new LeaseholdError('INVALID_REQUEST', `${field}: must not be empty, "." or ".."`);
@@ -9,7 +9,7 @@ export function toSegment(name: string, field: string): string {
   return encodeURIComponent(name);
 }
 
-/** Each segment by itself: a slash parts segments. @throws LeaseholdError INVALID_REQUEST */
+/** Encodes each segment of a path separately. @throws LeaseholdError INVALID_REQUEST */
 export function toSegments(path: string): string {
   return path
     .split('/')

@@ -1,28 +1,34 @@
 /**
- * Many byte patterns looked for at once, in time linear in what is read, however many there are (Aho and Corasick). Built once, then
- * only read: several maskers share it.
+ * Aho-Corasick automaton: finds many byte patterns in time linear in the input. Immutable once built, so that several
+ * maskers share it.
  */
 import type { Pattern } from './encodings.ts';
 
 const BYTES = 256;
 
-/** The states: 0 is the start, every other one stands for a beginning of at least one pattern, namely the longest just read. */
+/** State 0 is the start; every other state represents a pattern prefix, the longest one that ends the input so far. */
 export class Automaton {
-  /** How many bytes a state's beginning has. */
+  /** Length of a state's prefix in bytes. */
   readonly depths: Uint8Array;
-  /** The state of the next shorter ending of it that is a beginning too. */
+  /** The state of its longest proper suffix that is a prefix too. */
   readonly fallbacks: Int32Array;
-  /** The length of the shortest pattern that begins so. */
+  /** Length of the shortest pattern with this prefix. */
   readonly shortest: Uint8Array;
-  /** The state, itself or down its fallbacks, that is a whole pattern; 0 where none is. */
+  /** The nearest state along the fallbacks, including itself, that is a complete pattern; 0 without one. */
   readonly outputs: Int32Array;
-  /** Of a state that is a whole pattern: whether line breaks may stand inside. */
+  /** For complete patterns: whether a match may contain line breaks. */
   readonly mayBreak: Uint8Array;
-  /** The state to be in after one from which nothing goes on: there is nothing to wait for. */
+  /**
+   * The state to continue from: the first along the fallbacks that has children, so that nothing is held back
+   * needlessly.
+   */
   readonly rests: Int32Array;
-  /** From the start, by byte. */
+  /** Transitions from the start, by byte. */
   readonly #roots = new Int32Array(BYTES);
-  /** From the states of one byte, by both bytes: most of what is read stops there, and they have the most children. */
+  /**
+   * Transitions from states of depth 1, by both bytes. WHY a table: most input ends there, and these states have the
+   * most children.
+   */
   readonly #seconds = new Int32Array(BYTES * BYTES);
   readonly #bytes: Uint8Array;
   readonly #children: Int32Array;
@@ -84,7 +90,7 @@ export class Automaton {
     return state;
   }
 
-  /** Breadth first: a fallback is shorter, so it is linked before. */
+  /** Breadth first: a fallback is shorter and therefore linked earlier. */
   #link(): void {
     const queue = new Int32Array(this.#size);
     let filled = 0;

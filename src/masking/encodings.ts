@@ -1,33 +1,33 @@
 /**
- * The forms in which a value shows up in output, as byte patterns without line breaks: raw, base64, hex, and as JSON, URLs, HTML and
- * shells write it. Long ones are cut into pieces, which are looked for each by itself; a masker joins what touches.
+ * The encoded variants of a value as byte patterns without line breaks: raw, base64, hex, and as JSON, URLs, HTML and
+ * shells write it. Long ones are divided into pieces that are searched independently; a masker joins adjacent matches.
  */
 
 import { secretParts } from './secret-parts.ts';
 
-/** Values with fewer bytes than this, line breaks not counted, would mask half of what is printed. */
+/** Shorter values, without line breaks, would mask much of ordinary output. */
 const SHORTEST_MASKED_BYTES = 4;
-/** Of any pattern, in bytes. */
+/** Maximum length of a pattern. */
 export const LONGEST_PATTERN_BYTES = 127;
 const PIECE_BYTES = 64;
 const SHORTEST_LINE_BYTES = 8;
-/** Of larger values only the most likely forms are looked for, which bounds memory to some 30 bytes for each of theirs. */
+/** For larger values only the most likely variants are used, which bounds memory to about 30 bytes for each byte. */
 const LARGE_VALUE_BYTES = 32 * 1024;
-/** From this length on a line break inside is somebody's wrapping; in shorter ones it would be a coincidence. */
+/** A line break inside a longer match is line wrapping; inside a shorter one it would be a coincidence. */
 const SHORTEST_WRAPPED_BYTES = 16;
 const PEM_BORDER = /^-----(?:BEGIN|END) [^\r\n]*-----$/;
 
 export interface Pattern {
   /** Without CR and LF. */
   readonly bytes: Uint8Array;
-  /** Whether it is also meant where line breaks stand inside. */
+  /** Whether a match may contain line breaks. */
   readonly mayBreak: boolean;
 }
 
-/** Of the value and of its secret parts; none where the value is too short to be masked. */
+/** Patterns of the value and of its secret parts; none for a value that is too short to be masked. */
 export function patternsOf(value: string): Pattern[] {
   const patterns = new Map<string, Pattern>();
-  // WHY: what a program reads from a file or a shell's $( ) has lost the line break at its end.
+  // WHY trimmed too: a shell's $( ) and many programs remove the line break at the end.
   const whole = value.toWellFormed();
   const isLarge = Buffer.byteLength(whole) > LARGE_VALUE_BYTES;
   for (const text of new Set([whole, whole.trim(), ...secretParts(whole)])) {
@@ -51,7 +51,7 @@ function add(patterns: Map<string, Pattern>, form: string, hasBreaks: boolean): 
   }
 }
 
-/** WHY: without line breaks the same pattern finds what a terminal, `base64` or a mail has wrapped, at whatever column. */
+/** WHY: a pattern without line breaks also finds text that a terminal, `base64` or a mail wrapped at any column. */
 function withoutNewlines(text: string): Buffer {
   return Buffer.from(text.replaceAll(/[\r\n]/g, ''), 'utf8');
 }
@@ -81,8 +81,8 @@ function encodedVariants(text: string, isLarge: boolean): Set<string> {
 }
 
 /**
- * At the three places where a value can begin among the groups of three bytes of a longer text. Of a group that it shares with its
- * neighbours only the digits that are all its own: up to four bits at either end stay visible.
+ * The three alignments of a value within a longer base64 text. Of digits shared with neighbouring bytes none are
+ * included, so up to four bits at either end stay visible.
  */
 function base64Forms(bytes: Buffer): string[] {
   return [0, 1, 2].flatMap((shift) => {
@@ -93,7 +93,7 @@ function base64Forms(bytes: Buffer): string[] {
   });
 }
 
-/** As JavaScript and most write it, and with what Python, PHP and Go escape besides. */
+/** JSON strings with the additional escapes of Python, PHP and Go. */
 function jsonForms(text: string): string[] {
   const plain = JSON.stringify(text).slice(1, -1);
   const ascii = plain.replaceAll(/[\u0080-\uffff]/g, escapeUnit);
@@ -106,7 +106,7 @@ function escapeUnit(unit: string): string {
   return `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`;
 }
 
-/** Percent-encoded by several tastes of what needs it, with digits in both cases. */
+/** Percent-encoding by several conventions, with hex digits in both cases. */
 function urlForms(text: string): string[] {
   const component = encodeURIComponent(text);
   const strict = component.replaceAll(/[!'()*]/g, (mark) => `%${mark.charCodeAt(0).toString(16).toUpperCase()}`);
@@ -116,7 +116,7 @@ function urlForms(text: string): string[] {
   return [...upper, ...upper.map((form) => form.replaceAll(/%[0-9A-F]{2}/g, (byte) => byte.toLowerCase()))];
 }
 
-/** As shells, their traces, inspected objects and HTML show it. */
+/** Quoting of shells, shell traces, inspected objects and HTML. */
 function quotedForms(text: string): string[] {
   const html = text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
   const quoted = html.replaceAll('"', '&quot;');

@@ -1,13 +1,13 @@
 /**
- * THE TABLE of variables that steer shells, loaders, runtimes and this command: a value in one of them is run or decides what is run. No
- * credential may be delivered in one, because whoever may store it would run programs. SOURCE: ld.so(8), the variables that sudo
- * removes, and the manuals of bash, zsh, Node, Python, Perl, Ruby, Java, .NET, Git, npm and OpenSSL.
+ * Environment variables that control what shells, loaders, runtimes and this command execute. No credential may be
+ * delivered in one: permission to store it would be permission to run programs. SOURCE: ld.so(8), the variables that
+ * sudo removes, and the manuals of bash, zsh, Node, Python, Perl, Ruby, Java, .NET, Git, npm and OpenSSL.
  */
 
-/** Whole families. WHY not NODE_ or GIT_: NODE_AUTH_TOKEN and GIT_PASSWORD are usual names of credentials. */
+/** Prefixes. WHY not NODE_ or GIT_: NODE_AUTH_TOKEN and GIT_PASSWORD are common names of credentials. */
 const FAMILIES =
   /^(?:LEASEHOLD|LD|DYLD|BASH|PYTHON|PERL5?|RUBY|DOTNET|CORECLR|COR|GCONV|MALLOC)_|^(?:PYTHON|PERL|RUBY|PERL5)(?:PATH|OPT|LIB|HOME|STARTUP|SHELL|DB|INSPECT|BREAKPOINT|WARNINGS|USERBASE)/;
-/** Settings of npm in any case, but for its logins. */
+/** npm settings in any case, except authentication. */
 const NPM_SETTINGS = /^npm_config_(?!.*auth)/i;
 const PROGRAMS_OF_GIT =
   /^GIT_(?:.*COMMAND|SSH|ASKPASS|PAGER|.*EDITOR|EXTERNAL_DIFF|EXEC_PATH|TEMPLATE_DIR|DIR|WORK_TREE|CONFIG.*)$/;

@@ -1,6 +1,6 @@
 /**
- * Replaces every byte of a stream that belongs to a pattern: each unbroken run of them by one `[secret]`. What comes out does not depend
- * on how the stream was cut. It holds back what may still become a match, and nothing else.
+ * Replaces each run of bytes that belong to matches by one `[secret]`. The output does not depend on how the stream was
+ * divided into chunks. Only bytes that may still become part of a match are held back.
  */
 import type { Automaton } from './aho-corasick.ts';
 import { MatchTracker } from './match-tracker.ts';
@@ -8,46 +8,52 @@ import { MatchTracker } from './match-tracker.ts';
 export const MASK = '[secret]';
 const MASK_BYTES = Buffer.from(MASK);
 const ESC = 0x1b;
-/** Of a colouring sequence, ESC and all; longer ones are text. */
+/** Maximum length of a colour sequence with its ESC; longer ones are text. */
 const LONGEST_SEQUENCE_BYTES = 40;
-/** In a row, inside a match: nobody needs more, and what is held stays small. */
+/** Maximum number of consecutive sequences inside a match, which bounds the held bytes. */
 const MOST_SEQUENCES = 16;
 
-/** Where matches lie, in positions of the stream from 0; the end is not part of it. */
+/** A range of matched positions in the stream; `to` is exclusive. */
 interface Run {
   from: number;
   readonly to: number;
 }
 
 export class Masker {
-  /** Of the bytes as they are. */
+  /** Tracks the bytes unchanged. */
   readonly #literal: MatchTracker;
-  /** Without the sequences that colour what stands between them, as highlighting puts them into a value; else they are the same. */
+  /**
+   * Tracks the bytes without colour sequences, which highlighting inserts into a value. Used from a sequence inside a
+   * partial match on.
+   */
   readonly #shown: MatchTracker;
   #isShownApart = false;
-  /** Bytes of sequences since the two went apart, how many of them came last without anything between, and one that is not whole yet. */
+  /**
+   * Since the trackers diverged: bytes of skipped sequences, number of consecutive sequences, and the incomplete
+   * sequence.
+   */
   #skipped = 0;
   #sequences = 0;
   readonly #sequence: number[] = [];
-  /** What was read and not yet given out, and its position. */
+  /** Bytes read and not yet returned, and the position of the first. */
   #held: Uint8Array = new Uint8Array(0);
   #given = 0;
-  /** Behind the last byte that was masked: a run that goes on there gets no second mask. */
+  /** End of the last masked run; a run that continues there gets no second mask. */
   #maskedTo = -1;
   #runs: Run[] = [];
 
-  /** `mostBreaks`: how many line breaks (CR and LF counted each) in a row a match may have inside. */
-  constructor(automaton: Automaton, mostBreaks: number) {
-    this.#literal = new MatchTracker(automaton, mostBreaks);
-    this.#shown = new MatchTracker(automaton, mostBreaks);
+  /** `maxBreaks`: maximum number of consecutive line breaks inside a match, CR and LF counted separately. */
+  constructor(automaton: Automaton, maxBreaks: number) {
+    this.#literal = new MatchTracker(automaton, maxBreaks);
+    this.#shown = new MatchTracker(automaton, maxBreaks);
   }
 
-  /** Whether something was read that was not given out. */
+  /** Whether bytes are held back. */
   get isHolding(): boolean {
     return this.#held.length > 0;
   }
 
-  /** The next bytes; answers what is settled by them. */
+  /** Reads the next bytes; returns the output that they decide. */
   write(chunk: Uint8Array): Uint8Array {
     const start = this.#given + this.#held.length;
     for (let at = 0; at < chunk.length; at++) this.#read(chunk[at] ?? 0, start + at);
@@ -57,23 +63,24 @@ export class Masker {
   }
 
   /**
-   * For a stream that has gone quiet, such as a prompt. Answers what is held but for what would show more of a value's beginning than a
-   * quarter of it or 8 bytes. INVARIANT: if the value is completed later, the rest of it is masked: it never comes out whole.
+   * For a quiet stream, such as a prompt. Returns held bytes, except that at most a quarter and at most 8 bytes of a
+   * value's beginning are shown. INVARIANT: if the value is completed later, its rest is masked: it is never output
+   * whole.
    */
   release(): Uint8Array {
     const to = this.#literal.releasedTo(this.#given + this.#held.length);
-    // Half a sequence before a mask would make one with its beginning.
+    // An incomplete sequence is held: in front of a mask it would form a sequence with the mask's first character.
     return this.#give(this.#isShownApart ? this.#shown.releasedTo(to - this.#sequence.length) : to);
   }
 
-  /** The stream has ended: what is held can't become a match any more. */
+  /** Ends the stream; held bytes can no longer become a match. */
   end(): Uint8Array {
     this.#literal.reset();
     this.#isShownApart = false;
     return this.#give(this.#given + this.#held.length);
   }
 
-  /** WHY sequences that no beginning stands before are text: a value may hold them. So a match may begin inside one, which masks more. */
+  /** WHY: an escape sequence outside a partial match is text, since a value may contain one; this can mask too much. */
   #read(byte: number, position: number): void {
     if (byte === ESC && !this.#isShownApart && !this.#literal.isIdle) {
       this.#shown.follow(this.#literal);
@@ -95,13 +102,13 @@ export class Masker {
       sequence.length = 0;
       if (++this.#sequences > MOST_SEQUENCES) this.#shown.reset();
     } else {
-      // It was none, so its bytes are text.
+      // Not a sequence, so its bytes are text.
       for (const [at, each] of sequence.entries()) this.#show(each, position - sequence.length + at);
       sequence.length = 0;
       if (byte === ESC) sequence.push(byte);
       else this.#show(byte, position);
     }
-    // What comes from here on is the same for both.
+    // Both trackers agree again.
     if (this.#shown.isIdle && sequence.length === 0) this.#isShownApart = false;
   }
 
@@ -110,7 +117,7 @@ export class Masker {
     this.#cover(this.#shown.read(byte, position, this.#skipped), position + 1);
   }
 
-  /** Nothing where there is no beginning. */
+  /** Adds a run and joins overlapping ones; `from` is -1 without a match. */
   #cover(from: number, to: number): void {
     if (from === -1) return;
     const run: Run = { from, to };
@@ -121,7 +128,7 @@ export class Masker {
     this.#runs.push(run);
   }
 
-  /** Gives out up to the position, and the whole of a run that has begun by then: it stays masked whatever follows. */
+  /** Returns output up to the position, and all of a run that begins before it: it stays masked whatever follows. */
   #give(to: number): Uint8Array {
     const pieces: Uint8Array[] = [];
     const origin = this.#given;
@@ -142,14 +149,14 @@ export class Masker {
       at = stop;
     }
     this.#runs = index === 0 ? this.#runs : this.#runs.slice(index);
-    // WHY a copy: the caller may use its chunk again, and a few bytes should not keep a large one.
+    // WHY a copy: the caller may reuse its chunk, and a few bytes should not retain a large one.
     this.#held = new Uint8Array(this.#held.subarray(at - origin));
     this.#given = at;
     return pieces.length === 1 && pieces[0] !== undefined ? pieces[0] : Buffer.concat(pieces);
   }
 }
 
-/** Whether the byte belongs to a sequence `ESC [ … m` or `ESC [ … K` that has begun so, and does not end it. SOURCE: ECMA-48, 5.4 */
+/** Whether the byte continues, without ending it, a sequence `ESC [ … m` or `ESC [ … K`. SOURCE: ECMA-48, 5.4 */
 function goesOn({ length }: readonly number[], byte: number): boolean {
   if (length === 0) return byte === ESC;
   if (length === 1) return byte === 0x5b;

@@ -1,32 +1,35 @@
-/** What is masked in a program's output, compiled once for all its streams. It guards against accidents, not against the program. */
+/**
+ * Compiles the values to mask, once for all streams of a program. Masking guards against accidents, not against a
+ * hostile program.
+ */
 import type { Secret } from '../core/secret.ts';
 import { Automaton } from './aho-corasick.ts';
 import { type Pattern, patternsOf } from './encodings.ts';
 import { Masker } from './masker.ts';
 
-/** CR CR LF, as a terminal in a terminal ends a line. */
+/** CR CR LF, the line end of a terminal inside a terminal. */
 const FEWEST_BREAKS = 3;
 const MOST_BREAKS = 64;
 
 export interface Masking {
-  /** Names of the values that are too short to be masked, in their order. */
+  /** Names of the values that are too short to be masked, in the given order. */
   readonly tooShort: readonly string[];
   /** Whether there is anything to mask. */
   readonly isNeeded: boolean;
-  /** For one stream of bytes. */
+  /** Creates a masker for one stream of bytes. */
   masker(): Masker;
-  /** For a text that is whole. */
+  /** Masks a complete text. */
   maskText(text: string): string;
 }
 
-/** What the value takes of a masking: the bytes of all its forms. 0 where it is too short to be masked. */
+/** Total length of the value's patterns; 0 for a value that is too short to be masked. */
 export function patternBytesOf(value: Secret): number {
   return patternsOf(value.reveal()).reduce((sum, { bytes }) => sum + bytes.length, 0);
 }
 
 /**
- * Names stand for values in warnings alone; the values stay in memory in all their forms for as long as the masking does, but each form
- * once: what equal values have in common, and what others do, takes nothing more.
+ * Names are used in warnings only. Equal patterns, of equal or different values, are stored once, as long as the
+ * masking exists.
  */
 export function createMasking(values: Iterable<readonly [name: string, value: Secret]>): Masking {
   const patterns = new Map<string, Pattern>();
@@ -59,6 +62,6 @@ export function createMasking(values: Iterable<readonly [name: string, value: Se
 
 function addOnce(patterns: Map<string, Pattern>, pattern: Pattern): void {
   const key = Buffer.from(pattern.bytes).toString('latin1');
-  // The one that finds more stays.
+  // Of equal patterns the one that allows line breaks is kept.
   if (patterns.get(key)?.mayBreak !== true) patterns.set(key, pattern);
 }

@@ -1,6 +1,6 @@
 /**
- * One reading of a stream: where in the patterns it stands, and where the bytes that led there were. A masker has two, of the bytes as
- * they are and of what a terminal shows of them.
+ * Tracks the automaton's state over a stream and the positions of the bytes that led to it. A masker has two: one of
+ * all bytes, and one without colour sequences.
  */
 import type { Automaton } from './aho-corasick.ts';
 import { LONGEST_PATTERN_BYTES } from './encodings.ts';
@@ -8,19 +8,19 @@ import { LONGEST_PATTERN_BYTES } from './encodings.ts';
 const LF = 10;
 const CR = 13;
 const RING = LONGEST_PATTERN_BYTES + 1;
-/** Of a pattern's beginning that waits: a quarter of it, and no more than this, may be shown before it is known what follows. */
+/** Of a held pattern prefix, at most this many bytes and at most a quarter of the pattern are released early. */
 const MOST_RELEASED_BYTES = 8;
 const RELEASED_PART = 4;
 
 export class MatchTracker {
   readonly #automaton: Automaton;
-  /** How many line breaks (CR and LF counted each) in a row a match may have inside. */
+  /** Maximum number of consecutive line breaks inside a match, CR and LF counted separately. */
   readonly #mostBreaks: number;
   #state = 0;
   #breaks = 0;
-  /** Positions of the last bytes that were no line breaks, by their number modulo the length: where matches and beginnings start. */
+  /** Ring of the positions of the last bytes that are not line breaks; matches and prefixes start at one of them. */
   readonly #places = new Float64Array(RING);
-  /** For each of them, how many bytes had been skipped before it. */
+  /** For each of them, the number of bytes skipped before it. */
   readonly #skipped = new Float64Array(RING);
   #solid = 0;
 
@@ -29,12 +29,12 @@ export class MatchTracker {
     this.#mostBreaks = mostBreaks;
   }
 
-  /** Whether nothing that was read can become part of a match. */
+  /** Whether no byte read so far can become part of a match. */
   get isIdle(): boolean {
     return this.#state === 0;
   }
 
-  /** Goes on from where the other one stands. */
+  /** Copies the state of another tracker. */
   follow(other: MatchTracker): void {
     this.#state = other.#state;
     this.#breaks = other.#breaks;
@@ -47,7 +47,10 @@ export class MatchTracker {
     this.#state = 0;
   }
 
-  /** Answers where the longest match began that ends with this byte; -1 where none does. `skipped` counts bytes before it in all. */
+  /**
+   * Returns the start of the longest match that ends with this byte, or -1. `skipped`: bytes skipped before it in
+   * total.
+   */
   read(byte: number, position: number, skipped: number): number {
     const automaton = this.#automaton;
     if (byte === LF || byte === CR) {
@@ -64,13 +67,13 @@ export class MatchTracker {
     return this.#match(automaton.outputs[state] ?? 0, position + 1, skipped);
   }
 
-  /** From where on bytes must be held, which may still become a match; `end` where there are none. */
+  /** Position from which bytes must be held because they may become a match; `end` if none. */
   heldFrom(end: number): number {
     const depth = this.#automaton.depths[this.#state] ?? 0;
     return depth === 0 ? end : this.#placeOf(depth);
   }
 
-  /** The same where so much of a pattern's beginning as may be shown is not held. */
+  /** Like `heldFrom`, but releases as much of a pattern prefix as may be shown. */
   releasedTo(end: number): number {
     const { depths, fallbacks, shortest } = this.#automaton;
     let to = end;
@@ -93,7 +96,7 @@ export class MatchTracker {
     return -1;
   }
 
-  /** Where the last so many bytes began that were no line breaks. */
+  /** Position of the byte `count` bytes back, line breaks not counted. */
   #placeOf(count: number): number {
     return this.#places[(this.#solid - count) % RING] ?? 0;
   }

@@ -1,6 +1,6 @@
-/** THE TABLE of names whose values are secrets: of variables, of fields in structured values and of assignments in files. */
+/** Recognises names of secrets: of variables, of fields in structured values and of assignments in files. */
 
-/** Parts of a name in capitals, wherever they occur in it. SOURCE: the names in the manuals of common services and tools. */
+/** Parts of an upper-case name, anywhere in it. SOURCE: the names in the manuals of common services and tools. */
 const SECRET_PARTS = new RegExp(
   [
     'SECRET|PASSWORD|PASSWD|PASSPHRASE|PASSCODE|PWORD|CREDENTIAL|API_?KEY|ACCESS_?KEY|PRIVATE_?KEY|AUTH_CONFIG|MNEMONIC',
@@ -11,13 +11,20 @@ const SECRET_PARTS = new RegExp(
     '(?<!ASK|BY|COM|OVER|SUR|TRES|UNDER)PASS(?:_|\\d|$)',
   ].join('|'),
 );
-/** Words that count at the end only: KEY_FILE and AUTH_SOCK are not secrets. For BINDPW and DBPWD the ending is enough. */
+/**
+ * Words that count at the end only: KEY_FILE and AUTH_SOCK are not secrets. For BINDPW and DBPWD the ending is enough.
+ */
 const SECRET_ENDINGS = /(?:^|_)(?:KEYS?|AUTH|PAT|JWT|COOKIE|NETRC)\d{0,2}$|PWD?\d{0,2}$/;
 
-/** Names that look like a secret's but are not: directories, and a token with which a window manager raises a window. */
+/**
+ * Names that look like a secret's but are not: directories, and a token with which a window manager raises a window.
+ */
 const HARMLESS = new Set(['PWD', 'OLDPWD', 'XDG_ACTIVATION_TOKEN']);
 
-/** Endings of fields that describe a secret and do not hold it, in capitals: TOKEN_TYPE, PRIVATE_KEY_ID, TOKEN_EXPIRES_IN. */
+/**
+ * Endings of fields that describe a secret and do not hold it, in capitals: TOKEN_TYPE, PRIVATE_KEY_ID,
+ * TOKEN_EXPIRES_IN.
+ */
 const DESCRIPTIONS =
   /PUBLIC|(?:ID|NAME|URL|URI|FILE|PATH|DIR|TYPE|TTL|HASH|DIGEST|FINGERPRINT|ENDPOINT|HOST|EXPIRY|EXPIRES(?:_?(?:IN|AT|ON))?|EXPIRATION|LIFETIME|LENGTH|SIZE|COUNT|LIMIT|VERSION|ALGORITHM|ALG|ISSUER|SCOPES?|STATUS|ENABLED|REQUIRED|LABEL|DESCRIPTION|POLICY|FIELD|HEADER|PREFIX|SUFFIX|FORMAT|REGEX|PATTERN)$/;
 /** Fields next to a secret that identify whose it is, in capitals. */
@@ -26,13 +33,13 @@ const IDENTITIES =
 /** Vault's AppRole names its password so. */
 const SECRET_ID = /^(?:[A-Z0-9]+_)*SECRET_ID$/;
 
-/** By its words alone; a few such names are harmless. */
+/** Checks the words of the name only; see `isHarmlessName` for exceptions. */
 export function isSecretName(name: string): boolean {
   const words = wordsOf(name);
   return SECRET_PARTS.test(words) || SECRET_ENDINGS.test(words);
 }
 
-/** Whether the name, in any case, is not a secret's although it looks like one. */
+/** Whether the name, in upper or lower case, is an exception that does not denote a secret. */
 export function isHarmlessName(name: string): boolean {
   return HARMLESS.has(name.toUpperCase());
 }

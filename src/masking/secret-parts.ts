@@ -1,24 +1,30 @@
 /**
- * The secret parts of a structured value: a program that reads a JSON document, a URL, a connection string, lines of settings or a PEM
- * bundle prints a password out of it, and not the whole. Which parts are secret is told by their names and by the table of patterns.
+ * The secret parts of a structured value: a program that reads a JSON document, a URL, a connection string, lines of
+ * settings or a PEM bundle prints a password out of it, and not the whole. Which parts are secret is told by their
+ * names and by the table of patterns.
  */
 import { describesField, isSecretField } from './secret-names.ts';
 import { findSecrets } from './secret-patterns.ts';
 
 /**
- * WHY more than a whole value needs: that one was named a secret by a person, a part is one by its name alone, and texts of five
- * characters or fewer (admin, redis, 12345) occur in ordinary output.
+ * WHY more than a whole value needs: that one was named a secret by a person, a part is one by its name alone, and
+ * texts of five characters or fewer (admin, redis, 12345) occur in ordinary output.
  */
 const MIN_PART_BYTES = 6;
 /** Numbers of fewer digits are ports, years, counts. */
 const MIN_DIGITS = 8;
-/** Values of fields with secret names that occur in ordinary output, and that a default installation has as its password. */
+/**
+ * Values of fields with secret names that occur in ordinary output, and that a default installation has as its
+ * password.
+ */
 const COMMON = new Set(
   'password passwd secret changeme default example localhost postgres postgresql username administrator required optional enabled disabled undefined bearer string redacted'.split(
     ' ',
   ),
 );
-/** INVARIANT: what is masked beyond the value itself is bounded; further parts are masked as parts of the value alone. */
+/**
+ * INVARIANT: what is masked beyond the value itself is bounded; further parts are masked as parts of the value alone.
+ */
 const MAX_PARTS = 256;
 const MAX_PARTS_BYTES = 32 * 1024;
 /** JSON in a string of JSON, base64 of that, and so on. */

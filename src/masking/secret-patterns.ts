@@ -1,7 +1,8 @@
 /**
- * THE TABLE of strings that are secrets by their form: `scan` reports them, `run` withholds variables that hold one, and a masker
- * masks them inside longer values. INVARIANT: a pattern begins where no character of its own kind precedes it, and no two adjacent
- * parts match the same characters, so that the time for a text is linear in its length. SOURCE: the services' own documentation.
+ * Patterns of secrets with a recognisable form: `scan` reports them, `run` withholds variables that contain one, and a
+ * masker masks them inside longer values. INVARIANT: a match begins where no character of its own kind precedes it, and
+ * no two adjacent parts match the same characters, so that the time for a text is linear in its length. SOURCE: the
+ * services' own documentation.
  */
 
 export interface SecretPattern {
@@ -200,7 +201,7 @@ export const SECRET_PATTERNS: readonly SecretPattern[] = [
   ...toPatterns(COMMON_FORMS, true),
 ];
 
-/** In the order of the table. What it yields may overlap. */
+/** Yields matches in the order of the patterns; matches may overlap. */
 export function* findSecrets(text: string): Generator<SecretMatch> {
   for (const pattern of SECRET_PATTERNS) {
     if (!text.includes(pattern.keyword)) continue;
@@ -211,7 +212,7 @@ export function* findSecrets(text: string): Generator<SecretMatch> {
   }
 }
 
-/** Of a variable, in characters: the beginning suffices, and a large variable costs no more. */
+/** Characters of a variable that are checked, which bounds the cost of a large one. */
 const MAX_CHECKED_LENGTH = 16 * 1024;
 
 /** Whether the value of a variable is a secret or holds one, placeholders included: a program rarely needs those. */

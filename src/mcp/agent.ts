@@ -1,6 +1,6 @@
 /**
- * The agent that the server acts as, as the service knows it. The server starts without the service, which may start later or be away
- * for a while; then the first call finds out.
+ * The agent that the server acts as. If the service is unreachable when the server starts, the first call determines
+ * the agent.
  */
 
 import { LeaseholdError } from '../client/errors.ts';
@@ -9,7 +9,7 @@ import { isTransient } from '../client/retries.ts';
 import { UsageError } from '../platform/errors.ts';
 import { ToolError } from './errors.ts';
 
-/** Clients give a server a minute or less to start. */
+/** WHY short: clients wait at most a minute for a server to start. */
 const START_TIMEOUT_MS = 10_000;
 const NOT_AN_AGENT = 'the server must act as an agent, not as the administrator: give an agent and its key file';
 
@@ -21,7 +21,10 @@ export class ActingAgent {
     this.#client = client;
   }
 
-  /** At the start. Null where the service does not answer in time. @throws UsageError, LeaseholdError */
+  /**
+   * Determines the agent at the start; resolves to null when the service does not respond in time. @throws UsageError,
+   * LeaseholdError
+   */
   async find(log: (line: string) => void): Promise<string | null> {
     const signal = AbortSignal.timeout(START_TIMEOUT_MS);
     try {
@@ -29,12 +32,12 @@ export class ActingAgent {
     } catch (error) {
       if (error instanceof ToolError) throw new UsageError(error.message);
       if (!isTransient(error) && error !== signal.reason) throw error;
-      log('the service does not answer; tools answer UNAVAILABLE until it does');
+      log('the service does not respond; tools return UNAVAILABLE until it does');
       return null;
     }
   }
 
-  /** @throws Refusal, LeaseholdError */
+  /** @throws ToolError, LeaseholdError */
   async name(): Promise<string> {
     return this.#name ?? this.#read();
   }

@@ -1,6 +1,7 @@
 /**
- * The commands that a model may run, as the operator wrote them down in TOML: each a fixed program with fixed arguments in front, and
- * which variable of its environment gets which credential. Strict: a field that nobody knows is an error, not a hole.
+ * The commands that a model may run, as the operator wrote them down in TOML: each a fixed program with fixed arguments
+ * in front, and which variable of its environment gets which credential. Strict: a field that nobody knows is an error,
+ * not a hole.
  */
 
 import { parse, TomlError } from 'smol-toml';

@@ -1,32 +1,35 @@
 /**
- * Standard input as lines that are not too long: a message a line. One that is longer is not kept, however long it goes on; it is
- * answered with an error, and the next line is read. WHY here: the SDK's own reader gives up for good where its buffer is full.
+ * Splits standard input into lines of bounded length, one message each. A longer line is discarded and reported, and
+ * reading continues with the next one. WHY: the SDK's reader stops permanently when its buffer is full.
  */
 import { Transform } from 'node:stream';
 
 const NEWLINE = 0x0a;
 const END = Buffer.of(NEWLINE);
-/** What is looked at of a line that is too long: some clients write the id first, others last. */
+/** The part of each end of a long line that is searched for the id: some clients write it first, others last. */
 const EDGE_BYTES = 512;
-/** Each is read by JSON.parse without an error. */
+/** Every match is valid JSON. */
 const ID = String.raw`"id"\s*:\s*(-?(?:0|[1-9]\d{0,14})|"[^"\\\p{Cc}]{0,100}")`;
 const SHORT = String.raw`"(?:jsonrpc|method)"\s*:\s*"[^"\\]*"`;
-/** If the line is JSON at all, what they find is the message's own, and no part of its `params` or of a text: only short members stand between it and an edge. */
+/**
+ * In valid JSON they match only the message's own id, not one in `params` or in a string: only short members precede or
+ * follow it.
+ */
 const FIRST = new RegExp(String.raw`^\s*\{\s*(?:${SHORT}\s*,\s*)*${ID}\s*,`, 'u');
 const LAST = new RegExp(String.raw`,\s*${ID}\s*(?:,\s*${SHORT}\s*)*\}\s*$`, 'u');
 
-/** As JSON-RPC has it; null where it cannot be known. */
+/** As in JSON-RPC; null when unknown. */
 export type MessageId = string | number | null;
 
-/** Gives whole lines, each with its end as one chunk. `refuse` is called at the end of each that has more than `mostBytes`. */
-export function splitLines(mostBytes: number, refuse: (id: MessageId) => void): Transform {
-  // WHY one buffer: a client that writes byte by byte would make a million of them.
-  const line = Buffer.alloc(mostBytes);
+/** Emits each line with its line feed as one chunk. Calls `refuse` at the end of a line of more than `maxBytes`. */
+export function splitLines(maxBytes: number, refuse: (id: MessageId) => void): Transform {
+  // WHY one buffer: a client that writes single bytes would otherwise cause a million allocations.
+  const line = Buffer.alloc(maxBytes);
   let length = 0;
-  /** Of a line that is too long. */
+  /** The end of a line that is too long; null for other lines. */
   let tail: Buffer | null = null;
   const add = (part: Uint8Array): void => {
-    const kept = part.subarray(0, mostBytes - length);
+    const kept = part.subarray(0, maxBytes - length);
     line.set(kept, length);
     length += kept.length;
     if (kept.length === part.length) return;

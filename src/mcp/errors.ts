@@ -1,6 +1,4 @@
-/** What goes wrong on this side: a call that is refused, and a setup that cannot be used. Neither message ever holds a value. */
-
-/** The server refuses a call by itself; the model reads the code and the sentence. */
+/** Thrown when this server rejects a call. The model gets code and message, which never contain a value. */
 export class ToolError extends Error {
   readonly code: 'INVALID_REQUEST' | 'NOT_ALLOWED' | 'NOT_FOUND' | 'NAME_TAKEN' | 'BUSY' | 'STOPPING' | 'FAILED';
 

@@ -1,6 +1,6 @@
 /**
- * The directory into which values may be written, which the operator configured: private, ours, and the same one as at the start.
- * A name is one segment of a strict grammar, never a path. Only what was written here is ever replaced or removed.
+ * The operator's directory for files with values: private, owned by this user, and unchanged since the start. Names are
+ * single segments of a strict grammar. Only files that this server wrote are replaced or removed.
  */
 
 import { constants, type Stats } from 'node:fs';
@@ -11,13 +11,15 @@ import { errnoSuffix } from '../platform/errno.ts';
 import { UsageError } from '../platform/errors.ts';
 import { ToolError } from './errors.ts';
 
-/** 1 to 64 characters, and no dot in front: neither `..` nor a hidden file. */
+/** 1 to 64 characters without a leading dot: neither `..` nor a hidden file. */
 export const FILE_NAME = '^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$';
 const NAME = new RegExp(FILE_NAME);
 const PRIVATE_FILE = 0o600;
 const NEW_FILE = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
 
-/** A file that was written here. Its handle stays open, so that it can be emptied wherever it was moved or linked to. */
+/**
+ * A file that this server wrote. Its handle stays open, so that the file can be emptied after it was moved or linked.
+ */
 interface Written {
   readonly file: string;
   readonly handle: FileHandle;
@@ -28,7 +30,7 @@ const isSame = (a: Identity, b: Identity): boolean => a.dev === b.dev && a.ino =
 
 export class FileDirectory {
   readonly path: string;
-  /** How many files lie in it that nobody here wrote, at the start. */
+  /** Number of files in it at the start. */
   readonly preexistingFiles: number;
   readonly #found: Identity;
   readonly #written = new Map<string, Written>();
@@ -56,7 +58,7 @@ export class FileDirectory {
     }
   }
 
-  /** Writes a new file, or one in the place of its own former one. Resolves to its path. @throws Refusal */
+  /** Writes a new file, or replaces one that this server wrote. Resolves to its path. @throws ToolError */
   async write(name: string, value: Secret): Promise<string> {
     if (!NAME.test(name)) {
       throw new ToolError(
@@ -72,14 +74,14 @@ export class FileDirectory {
       handle = await open(file, NEW_FILE, PRIVATE_FILE);
     } catch (error) {
       if (errnoSuffix(error) === ' (EEXIST)') {
-        throw new ToolError('NAME_TAKEN', 'name: there is a file of this name that this server did not write');
+        throw new ToolError('NAME_TAKEN', 'name: a file of this name exists that this server did not write');
       }
-      throw new ToolError('FAILED', `the file could not be made${errnoSuffix(error)}`);
+      throw new ToolError('FAILED', `the file could not be created${errnoSuffix(error)}`);
     }
     try {
-      // ORDER: known before it holds anything, so that whatever fails from here on, it is removed.
+      // ORDER: registered before the value is written, so that it is removed after any failure.
       this.#written.set(name, { file, handle, found: await handle.stat() });
-      // What was under way when the server stopped leaves nothing.
+      // A call in flight when the server stops leaves no file.
       if (this.#isClosed) throw new ToolError('STOPPING', 'the server stops');
       await handle.chmod(PRIVATE_FILE);
       await handle.writeFile(value.reveal());
@@ -91,7 +93,7 @@ export class FileDirectory {
     return file;
   }
 
-  /** Empties and removes it. Resolves to whether there was one. What somebody put in its place stays. */
+  /** Empties and removes the file; resolves to whether it existed. A different file of the same name is kept. */
   async remove(name: string): Promise<boolean> {
     const written = this.#written.get(name);
     if (written === undefined) return false;
@@ -100,34 +102,34 @@ export class FileDirectory {
     try {
       await handle.truncate(0);
     } catch {
-      // A full disk or a lost mount: removing it is still tried.
+      // Full disk or lost mount: removal is still tried.
     }
     try {
       if (isSame(await lstat(file), found)) await unlink(file);
     } catch {
-      // It is gone, or so is its directory; it was emptied.
+      // The file or its directory was removed; the file was emptied.
     }
     await handle.close().catch(() => undefined);
     return true;
   }
 
-  /** Removes every file; none is written from now on. */
+  /** Removes every file, and prevents further ones. */
   async close(): Promise<void> {
     this.#isClosed = true;
     await Promise.all([...this.#written.keys()].map((name) => this.remove(name)));
   }
 
-  /** @throws Refusal */
+  /** @throws ToolError */
   async #assertUnchanged(): Promise<void> {
     const now = await lstat(this.path).catch(() => null);
     if (now === null || !isSame(now, this.#found) || brokenRule(now) !== null) {
-      throw new ToolError('FAILED', 'the directory for files is no longer the private one that it was at the start');
+      throw new ToolError('FAILED', 'the directory for files was replaced or is no longer private');
     }
   }
 }
 
 function brokenRule(found: Stats): string | null {
-  if (!found.isDirectory()) return 'must be a directory, and not a link to one';
+  if (!found.isDirectory()) return 'must be a directory and not a symbolic link';
   const self = process.getuid?.();
   if (self !== undefined && found.uid !== self) return 'must belong to the user that runs this server';
   if ((found.mode & 0o077) !== 0) return 'must be private: chmod 700';

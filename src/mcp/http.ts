@@ -1,6 +1,7 @@
 /**
- * Over streamable HTTP, on loopback alone. Each request stands for itself: no session is kept, so that none can be stolen or piled up.
- * ORDER: how many → Host and Origin → address and method → token → size → protocol, so that a stranger costs next to nothing.
+ * Serves streamable HTTP on loopback only. Requests are independent; there are no sessions that could be stolen or
+ * accumulate. ORDER: number of requests → Host and Origin → path and method → token → size → protocol, so that
+ * unauthenticated requests are cheap.
  */
 
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
@@ -22,25 +23,25 @@ import { createTokenCheck } from './token.ts';
 
 const ENDPOINT = '/mcp';
 const MOST_CONNECTIONS = 64;
-/** Also how many streams may be open: a stream is a request that has not ended. */
+/** Includes open streams, which are requests that have not ended. */
 const MOST_REQUESTS = 32;
 const MOST_SUBSCRIPTIONS = 8;
 const MOST_BODY_BYTES = 256 * 1024;
 
 export interface ListenAddress {
   readonly host: string;
-  /** 0: any that is free. */
+  /** 0: any free port. */
   readonly port: number;
 }
 
-/** `HOST:PORT`, of loopback. @throws UsageError */
-export function parsePlace(text: string): ListenAddress {
+/** Parses `HOST:PORT` of loopback. @throws UsageError */
+export function parseListenAddress(text: string): ListenAddress {
   const [, host, port] = /^(.+):(\d{1,5})$/.exec(text) ?? [];
   if (host === undefined || Number(port) > 65_535)
     throw new UsageError('--http: must be HOST:PORT, such as 127.0.0.1:7800');
   if (!isLoopback(host)) {
     throw new UsageError(
-      '--http: must be localhost, 127.0.0.1 or [::1]: a proxy with TLS on this machine, or ssh -L, brings it elsewhere',
+      '--http: must be localhost, 127.0.0.1 or [::1]; for other machines use ssh -L or a proxy with TLS on this one',
     );
   }
   return { host, port: Number(port) };
@@ -52,7 +53,7 @@ export interface HttpServing {
   close(): Promise<void>;
 }
 
-/** Listens until it is closed. `hosts` are further names that a proxy on this machine may ask for. @throws UsageError */
+/** Listens until `close`. @throws UsageError */
 export async function serveOverHttp(
   mcp: Mcp,
   { host, port }: ListenAddress,
@@ -69,14 +70,13 @@ export async function serveOverHttp(
   const answer = toNodeHandler(handler, { maxRequestBodySize: MOST_BODY_BYTES, onerror: report });
   let inFlight = 0;
   const limits = { maxHeaderSize: 16_384, headersTimeout: 10_000, requestTimeout: 30_000 };
-  // By itself Node looks every 30 s only.
+  // Node's default is 30 s.
   const server = createServer({ ...limits, connectionsCheckingInterval: 1000 });
   server.maxConnections = MOST_CONNECTIONS;
   server.on('request', async (request: IncomingMessage, response: ServerResponse) => {
     response.setHeader('Cache-Control', 'no-store');
     response.setHeader('X-Content-Type-Options', 'nosniff');
-    if (inFlight >= MOST_REQUESTS)
-      return refuse(response, 503, 'too many requests are under way', { 'Retry-After': '1' });
+    if (inFlight >= MOST_REQUESTS) return refuse(response, 503, 'too many requests in flight', { 'Retry-After': '1' });
     inFlight++;
     response.once('close', () => inFlight--);
     try {
@@ -85,14 +85,14 @@ export async function serveOverHttp(
       if (!isHost) return refuse(response, 421, 'the Host must be a name of loopback');
       const isOrigin = validateOriginHeader(headers.origin, localhostAllowedOrigins()).ok;
       if (!isOrigin) return refuse(response, 403, 'the Origin must be of loopback');
-      if (request.url !== ENDPOINT) return refuse(response, 404, `there is only ${ENDPOINT}`);
-      if (request.method !== 'POST') return refuse(response, 405, 'only POST is served', { Allow: 'POST' });
+      if (request.url !== ENDPOINT) return refuse(response, 404, `not found; the endpoint is ${ENDPOINT}`);
+      if (request.method !== 'POST') return refuse(response, 405, 'the method must be POST', { Allow: 'POST' });
       if (!(await isToken(headers.authorization))) {
         return refuse(response, 401, 'the bearer token of this server is missing or wrong', {
           'WWW-Authenticate': 'Bearer',
         });
       }
-      // The types of Node leave open what a server's request always has.
+      // Node's types make optional what requests of a server always have.
       await answer(request as IncomingMessage & { method: string; url: string }, response);
     } catch (error) {
       report(error instanceof Error ? error : new Error('unknown'));
@@ -119,7 +119,7 @@ export async function serveOverHttp(
 }
 
 function refuse(response: ServerResponse, status: number, message: string, headers: Record<string, string> = {}): void {
-  // What was sent is not read: the connection ends with the answer.
+  // The request's body is not read, so the connection is closed.
   response.writeHead(status, { 'Content-Type': 'application/json', Connection: 'close', ...headers });
   response.end(JSON.stringify({ jsonrpc: '2.0', error: { code: -32_000, message }, id: null }));
 }

@@ -1,6 +1,5 @@
 /**
- * Values in files for as long as their leases last: a file goes when its lease ends, when the lease is revoked, when the model asks
- * for it, and when the server stops.
+ * Files with values. A file is removed when its lease expires or is revoked, by remove_file, and when the server stops.
  */
 
 import { LeaseholdError } from '../client/errors.ts';
@@ -12,22 +11,22 @@ import type { FileDirectory } from './file-directory.ts';
 import type { HeldLeases } from './leases.ts';
 import type { OutstandingValues } from './outstanding-values.ts';
 
-const MOST_FILES = 64;
-const LOOK_EVERY_MS = 500;
-/** How long a file may outlive a lease that somebody revoked. */
-const ASK_EVERY_MS = 5000;
-const ASK_WITHIN_MS = 2000;
-/** Questions at a time: all files are asked about within ASK_EVERY_MS. */
-const MOST_ASKED = 8;
+const MAX_FILES = 64;
+const CHECK_INTERVAL_MS = 500;
+/** How long a file may outlive the revocation of its lease. */
+const QUERY_INTERVAL_MS = 5000;
+const QUERY_TIMEOUT_MS = 2000;
+/** Concurrent queries; enough to query all files within QUERY_INTERVAL_MS. */
+const MAX_QUERIES = 8;
 
 interface LeasedFile {
   readonly path: CredentialPath;
-  /** Nobody can read it in the file any more. */
-  readonly endLoan: () => void;
+  /** Called once the file no longer exists: its value is then not outstanding. */
+  readonly unregister: () => void;
   readonly leaseId: string;
   readonly expiresAt: string;
   readonly end: Expiry;
-  askedAtMs: number;
+  queriedAtMs: number;
 }
 
 export interface KeptFile {
@@ -39,90 +38,94 @@ export interface KeptFile {
 export class LeasedFiles {
   readonly #client: Leasehold;
   readonly #leases: HeldLeases;
-  readonly #folder: FileDirectory;
-  readonly #lent: OutstandingValues | null;
-  readonly #kept = new Map<string, LeasedFile>();
-  /** Under a name one thing is done at a time. */
+  readonly #directory: FileDirectory;
+  readonly #outstanding: OutstandingValues | null;
+  readonly #files = new Map<string, LeasedFile>();
+  /** Names with an operation in progress; at most one for each name. */
   readonly #busy = new Set<string>();
-  /** What is being unlinked because its lease has ended, by name. */
+  /** Removals in progress after the end of a lease, by name. */
   readonly #removals = new Map<string, Promise<void>>();
   readonly #timer: NodeJS.Timeout;
   readonly #stop = new AbortController();
-  #asking: Promise<void> | null = null;
+  #querying: Promise<void> | null = null;
 
-  /** `lent`: null where no command runs whose output could show a file. */
-  constructor(client: Leasehold, leases: HeldLeases, folder: FileDirectory, lent: OutstandingValues | null) {
+  /** `outstanding`: null without commands, whose output could show a file. */
+  constructor(client: Leasehold, leases: HeldLeases, directory: FileDirectory, outstanding: OutstandingValues | null) {
     this.#client = client;
     this.#leases = leases;
-    this.#folder = folder;
-    this.#lent = lent;
+    this.#directory = directory;
+    this.#outstanding = outstanding;
     this.#timer = setInterval(() => {
-      // ORDER: by the clock first, which waits for nobody.
+      // ORDER: the local check first, which needs no network.
       this.#removeEnded();
-      this.#asking ??= this.#askAll()
-        // WHY: what goes wrong in a look is looked at in the next one; the process must not die of it.
+      this.#querying ??= this.#queryDue()
+        // WHY: the next check tries again, and an unhandled rejection would end the process.
         .catch(() => undefined)
         .finally(() => {
-          this.#asking = null;
+          this.#querying = null;
         });
-    }, LOOK_EVERY_MS);
+    }, CHECK_INTERVAL_MS);
     this.#timer.unref();
   }
 
-  get folder(): string {
-    return this.#folder.path;
+  get directory(): string {
+    return this.#directory.path;
   }
 
-  /** Writes the value of `path` into the file `name`; one that was written before under it gives way. @throws Refusal, LeaseholdError */
+  /**
+   * Writes the value of `path` to the file `name`, replacing an earlier one of this server. @throws ToolError,
+   * LeaseholdError
+   */
   keep(name: string, path: CredentialPath, ttlSeconds?: number): Promise<KeptFile> {
     return this.#exclusive(name, async () => {
-      if (!this.#kept.has(name) && this.#kept.size + this.#busy.size > MOST_FILES) {
-        throw new ToolError('BUSY', `there are ${MOST_FILES} files already; remove one with remove_file`);
+      if (!this.#files.has(name) && this.#files.size + this.#busy.size > MAX_FILES) {
+        throw new ToolError('BUSY', `there are ${MAX_FILES} files already; remove one with remove_file`);
       }
       const asked = now();
       const { value, lease_id: leaseId } = await this.#leases.retrieve(path, ttlSeconds);
-      let endLoan = (): void => undefined;
+      let unregister = (): void => undefined;
       try {
-        // The answer has no beginning, and this machine's clock may differ from the service's: the difference of two of its times does not.
+        // The response has no issue time and clocks may differ, so the duration is derived from the lease's own
+        // timestamps.
         const { issued_at, expires_at: expiresAt } = await this.#client.leases.read(leaseId);
         const end = new Expiry(asked, Date.parse(expiresAt) - Date.parse(issued_at));
-        endLoan = this.#lent?.register(value, 'path') ?? endLoan;
+        unregister = this.#outstanding?.register(value, 'path') ?? unregister;
         await this.#remove(name);
         await this.#removals.get(name);
-        const file = await this.#folder.write(name, value);
-        this.#kept.set(name, { path, endLoan, leaseId, expiresAt, end, askedAtMs: performance.now() });
+        const file = await this.#directory.write(name, value);
+        this.#files.set(name, { path, unregister, leaseId, expiresAt, end, queriedAtMs: performance.now() });
         return { file, leaseId, expiresAt };
       } catch (error) {
-        endLoan();
+        unregister();
         await this.#leases.release(leaseId, this.#stop.signal);
         throw error;
       }
     });
   }
 
-  /** Removes the file and ends its lease. @throws Refusal */
+  /** Removes the file and revokes its lease. @throws ToolError */
   remove(name: string): Promise<{ readonly path: CredentialPath; readonly leaseId: string }> {
     return this.#exclusive(name, async () => {
-      const kept = this.#kept.get(name);
-      if (kept === undefined) throw new ToolError('NOT_FOUND', 'name: this server keeps no file of that name');
+      const kept = this.#files.get(name);
+      if (kept === undefined) throw new ToolError('NOT_FOUND', 'name: this server wrote no file of that name');
       await this.#remove(name);
       return kept;
     });
   }
 
-  /** Removes every file; their leases are left to whoever ends all of them. */
+  /** Removes every file. Revoking the leases is left to the caller. */
   async close(): Promise<void> {
     clearInterval(this.#timer);
     this.#stop.abort();
-    // ORDER: the files go at once; nobody who does not answer is waited for.
-    await this.#folder.close();
+    // ORDER: files first, without waiting for the service.
+    await this.#directory.close();
     await Promise.all(this.#removals.values());
-    this.#kept.clear();
-    await this.#asking;
+    this.#files.clear();
+    await this.#querying;
   }
 
   async #exclusive<T>(name: string, work: () => Promise<T>): Promise<T> {
-    if (this.#busy.has(name)) throw new ToolError('BUSY', 'name: something else is being done with this file');
+    if (this.#busy.has(name)) throw new ToolError('BUSY', 'name: another operation on this file is in progress');
     this.#busy.add(name);
     try {
       return await work();
@@ -132,59 +135,59 @@ export class LeasedFiles {
   }
 
   async #remove(name: string): Promise<void> {
-    const kept = this.#kept.get(name);
+    const kept = this.#files.get(name);
     if (kept === undefined) return;
     await this.#unlink(name, kept);
     await this.#release(kept);
   }
 
-  /** Of this machine alone: no network is waited for. */
+  /** Local only, without a request. */
   async #unlink(name: string, kept: LeasedFile): Promise<void> {
-    this.#kept.delete(name);
-    await this.#folder.remove(name);
-    kept.endLoan();
+    this.#files.delete(name);
+    await this.#directory.remove(name);
+    kept.unregister();
   }
 
   async #release({ leaseId }: LeasedFile): Promise<void> {
-    await this.#leases.release(leaseId, AbortSignal.any([this.#stop.signal, AbortSignal.timeout(ASK_WITHIN_MS)]));
+    await this.#leases.release(leaseId, AbortSignal.any([this.#stop.signal, AbortSignal.timeout(QUERY_TIMEOUT_MS)]));
   }
 
-  /** By the clocks alone. Also where something is being done under the name: that begins with what is not there any more. */
+  /** Uses the clocks only. Safe during an operation on the same name, which tolerates a missing file. */
   #removeEnded(): void {
-    for (const [name, kept] of this.#kept) {
+    for (const [name, kept] of this.#files) {
       if (kept.end.remainingMs() <= 0) this.#letGo(name, kept);
     }
   }
 
   #letGo(name: string, kept: LeasedFile): void {
-    // WHY: a question was waited for, and meanwhile it may have been removed or written anew.
-    if (this.#kept.get(name) !== kept) return;
+    // WHY: while the query ran, the file may have been removed or replaced.
+    if (this.#files.get(name) !== kept) return;
     const going = this.#unlink(name, kept)
       .catch(() => undefined)
       .finally(() => this.#removals.delete(name));
     this.#removals.set(name, going);
-    // The lease is at its end; one that isn't is revoked when the server stops.
+    // A lease whose release fails is revoked when the server stops.
     going.then(() => this.#release(kept)).catch(() => undefined);
   }
 
-  async #askAll(): Promise<void> {
-    const before = performance.now() - ASK_EVERY_MS;
-    const due = [...this.#kept].filter(([, { askedAtMs }]) => askedAtMs < before).slice(0, MOST_ASKED);
+  async #queryDue(): Promise<void> {
+    const before = performance.now() - QUERY_INTERVAL_MS;
+    const due = [...this.#files].filter(([, { queriedAtMs }]) => queriedAtMs < before).slice(0, MAX_QUERIES);
     await Promise.all(
       due.map(async ([name, kept]) => {
-        kept.askedAtMs = performance.now();
+        kept.queriedAtMs = performance.now();
         if (await this.#wasEnded(kept)) this.#letGo(name, kept);
       }),
     );
   }
 
-  /** Asks the service. */
+  /** Queries the service. */
   async #wasEnded({ leaseId }: LeasedFile): Promise<boolean> {
-    const signal = AbortSignal.any([this.#stop.signal, AbortSignal.timeout(ASK_WITHIN_MS)]);
+    const signal = AbortSignal.any([this.#stop.signal, AbortSignal.timeout(QUERY_TIMEOUT_MS)]);
     try {
       return (await this.#client.leases.read(leaseId, { signal })).status !== 'active';
     } catch (error) {
-      // Out of reach is no end: the clock is still asked.
+      // An unreachable service does not end a lease; the clock still does.
       return error instanceof LeaseholdError && (error.status === 404 || error.status === 401 || error.status === 403);
     }
   }

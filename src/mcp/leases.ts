@@ -1,5 +1,5 @@
 /**
- * Every lease that this server took for its agent, so that none is forgotten when it stops. A value is fetched here and nowhere else.
+ * Tracks every lease that this server acquires, so that all are released when it stops. Values are retrieved only here.
  */
 import { isEndedLease } from '../client/errors.ts';
 import type { Leasehold } from '../client/leasehold.ts';
@@ -7,43 +7,43 @@ import type { Retrieved } from '../client/types.ts';
 import type { CredentialPath } from '../core/path.ts';
 import { ToolError } from './errors.ts';
 
-/** A model in a loop must not fill memory, or hold the vault's whole list of leases. */
-const MOST_LEASES = 500;
-const AT_ONCE = 8;
-const ASK_WITHIN_MS = 2000;
+/** WHY bounded: a model in a loop must fill neither memory nor the vault's table of leases. */
+const MAX_LEASES = 500;
+const MAX_CONCURRENT = 8;
+const QUERY_TIMEOUT_MS = 2000;
 
 export class HeldLeases {
   readonly #client: Leasehold;
-  /** When each ends, in ms since 1970, by the service's clock alone: this machine's may be hours off. */
+  /** Expiry by lease id, in ms since 1970 by the service's clock; this machine's clock may be hours off. */
   readonly #ends = new Map<string, number>();
-  /** Asked for, and not yet answered. */
+  /** Requests for leases without a response yet. */
   #inFlight = 0;
-  #asking: Promise<void> | null = null;
+  #pruning: Promise<void> | null = null;
 
   constructor(client: Leasehold) {
     this.#client = client;
   }
 
   /**
-   * WHY without a signal: an answer that nobody waits for would leave a lease that nobody ends.
-   * @throws Refusal, LeaseholdError
+   * WHY without a signal: the lease of a cancelled request would never be released.
+   * @throws ToolError, LeaseholdError
    */
   async retrieve(path: CredentialPath, ttlSeconds?: number): Promise<Retrieved> {
     if (this.#isFull) {
-      this.#asking ??= this.#forgetEnded().finally(() => {
-        this.#asking = null;
+      this.#pruning ??= this.#pruneEnded().finally(() => {
+        this.#pruning = null;
       });
-      await this.#asking;
+      await this.#pruning;
     }
-    // WHY again: others have waited for the same answer.
+    // WHY again: other calls have waited for the same query.
     if (this.#isFull) {
-      throw new ToolError('BUSY', `this server holds ${MOST_LEASES} leases already; wait until some have ended`);
+      throw new ToolError('BUSY', `this server holds ${MAX_LEASES} leases already; wait until some have ended`);
     }
     this.#inFlight++;
     try {
       const retrieved = await this.#client.credentials.retrieve(path, {
         ...(ttlSeconds === undefined ? {} : { ttlSeconds }),
-        // Each use has a lease of its own, which ends with it.
+        // Each use has a separate lease, which is released after it.
         useCache: false,
       });
       this.#ends.set(retrieved.lease_id, Date.parse(retrieved.expires_at));
@@ -53,7 +53,7 @@ export class HeldLeases {
     }
   }
 
-  /** Resolves to whether it has ended; one that the service did not end is tried again when the server stops. */
+  /** Resolves to whether the lease has ended; otherwise it is tried again when the server stops. */
   async release(leaseId: string, signal: AbortSignal): Promise<boolean> {
     try {
       await this.#client.leases.revoke(leaseId, { signal });
@@ -64,7 +64,7 @@ export class HeldLeases {
     return true;
   }
 
-  /** Resolves to how many are left: their ends are in the service's hands. */
+  /** Resolves to the number of leases that could not be released; these expire. */
   async releaseAll(signal: AbortSignal): Promise<number> {
     const waiting = [...this.#ends.keys()];
     const work = async (): Promise<void> => {
@@ -72,24 +72,27 @@ export class HeldLeases {
         await this.release(next, signal);
       }
     };
-    await Promise.all(Array.from({ length: AT_ONCE }, work));
+    await Promise.all(Array.from({ length: MAX_CONCURRENT }, work));
     return this.#ends.size;
   }
 
   get #isFull(): boolean {
-    return this.#ends.size + this.#inFlight >= MOST_LEASES;
+    return this.#ends.size + this.#inFlight >= MAX_LEASES;
   }
 
-  /** Of those that end first, what the service says has ended. None is forgotten by a clock: it would be left behind. */
-  async #forgetEnded(): Promise<void> {
-    const first = [...this.#ends].sort(([, a], [, b]) => a - b).slice(0, AT_ONCE);
-    const signal = AbortSignal.timeout(ASK_WITHIN_MS);
+  /**
+   * Queries the leases that expire first, and drops the ended ones. WHY not by the clock: an active lease could be
+   * lost.
+   */
+  async #pruneEnded(): Promise<void> {
+    const first = [...this.#ends].sort(([, a], [, b]) => a - b).slice(0, MAX_CONCURRENT);
+    const signal = AbortSignal.timeout(QUERY_TIMEOUT_MS);
     await Promise.all(
       first.map(async ([leaseId]) => {
         try {
           const { status, expires_at } = await this.#client.leases.read(leaseId, { signal });
           if (status !== 'active') this.#ends.delete(leaseId);
-          // It may have been renewed.
+          // The lease may have been renewed.
           else if (this.#ends.has(leaseId)) this.#ends.set(leaseId, Date.parse(expires_at));
         } catch (error) {
           if (isEndedLease(error)) this.#ends.delete(leaseId);

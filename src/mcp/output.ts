@@ -1,20 +1,21 @@
 /**
- * What a command printed: read up to a bound, masked when it has ended and it is known what it could have printed, and cut after that.
+ * A command's output: read up to a limit, masked after the command's end, when all values that it can contain are
+ * known, then truncated.
  */
 import type { Readable } from 'node:stream';
 import { MASK } from '../masking/masker.ts';
 import type { Masking } from '../masking/masking.ts';
 
-/** What is read beyond twice the limit, so that enough is left where masks are shorter than what they hide. */
+/** Read in addition to twice the limit, because masks are shorter than the values that they replace. */
 const SPARE_BYTES = 64 * 1024;
-/** Masked at a time: what lies behind the limit needs no masking. */
+/** Bytes masked at a time: output beyond the limit is not masked. */
 const STEP_BYTES = 16 * 1024;
 
 export interface CapturedOutput {
   readonly bytes: Uint8Array;
-  /** Whether there was more, which was thrown away. */
+  /** Whether further output was discarded. */
   readonly isOver: boolean;
-  /** Whether it is all of it: what stands at the end was meant to. */
+  /** Whether the output is complete, so that its end is the command's own. */
   readonly isWhole: boolean;
 }
 
@@ -23,9 +24,9 @@ export interface Output {
   readonly isCut: boolean;
 }
 
-/** To the end of the stream, whatever of it is kept: a pipe that is full would stop the program. */
+/** Reads to the end of the stream and keeps a part. WHY to the end: a full pipe would block the program. */
 export async function readRaw(stream: Readable, limitBytes: number): Promise<CapturedOutput> {
-  // WHY one buffer: a program that writes byte by byte would make millions of them.
+  // WHY one buffer: a program that writes single bytes would otherwise cause millions of allocations.
   const bytes = Buffer.alloc(2 * limitBytes + SPARE_BYTES);
   let length = 0;
   let isOver = false;
@@ -37,13 +38,13 @@ export async function readRaw(stream: Readable, limitBytes: number): Promise<Cap
       isOver ||= kept.length < chunk.length;
     }
   } catch {
-    // It was closed from this side.
+    // The stream was closed by this server.
     return { bytes: bytes.subarray(0, length), isOver, isWhole: false };
   }
   return { bytes: bytes.subarray(0, length), isOver, isWhole: !isOver };
 }
 
-/** ORDER: masked, then cut: a value that the limit cuts in two would not be known by its first half. */
+/** ORDER: masked, then truncated: half of a value that the limit divides would not be recognised. */
 export function maskAndTruncate(
   { bytes, isOver, isWhole }: CapturedOutput,
   masking: Masking,
@@ -61,7 +62,8 @@ export function maskAndTruncate(
   for (let at = 0; at < bytes.length && !(isCut && room === 0); at += STEP_BYTES) {
     keep(masker.write(bytes.subarray(at, at + STEP_BYTES)));
   }
-  // What came to its own end may end like the beginning of a value by chance: some of that is shown. Of what was cut off, nothing is.
+  // Complete output may end like the beginning of a value by chance, and a part of that is shown. Of truncated output
+  // nothing is.
   if (isWhole) keep(masker.release());
   if (masker.isHolding) keep(Buffer.from(MASK));
   return { text: Buffer.concat(kept).toString('utf8'), isCut };

@@ -1,6 +1,7 @@
 /**
- * Whether a file is nobody else's to change: itself, and every directory and link on the way to it, belongs to the user that runs this
- * server or to root, and only they may write. SOURCE: OpenSSH's safe_path, which looks so at authorized_keys.
+ * Whether a file is nobody else's to change: itself, and every directory and link on the way to it, belongs to the user
+ * that runs this server or to root, and only they may write. SOURCE: OpenSSH's safe_path, which looks so at
+ * authorized_keys.
  */
 
 import type { Stats } from 'node:fs';
@@ -14,12 +15,13 @@ const STICKY = 0o1000;
 /** As many as the kernel follows. */
 const MOST_LINKS = 40;
 
-/** `path` is absolute. Resolves to what it leads to. `field` is what the error is about. @throws UsageError */
+/** `path` is absolute. Resolves to the status of its target. `field` is named in errors. @throws UsageError */
 export async function checkOwnership(path: string, field: string): Promise<Stats> {
   const self = process.getuid?.();
   // Where there are no users of this kind.
   if (self === undefined) return named(stat(path), field);
-  // WHY by hand: what is run later is found through the same links again, so that they count as much as where they lead now.
+  // WHY by hand: what is run later is found through the same links again, so that they count as much as where they lead
+  // now.
   const names = namesOf(path);
   let at = '/';
   let found = await named(lstat(at), field);
@@ -47,7 +49,8 @@ function checkOne(found: Stats, path: string, self: number, field: string): void
   if (found.uid !== self && found.uid !== 0) {
     throw new UsageError(`${field}: ${path} must belong to the user that runs this server, or to root`);
   }
-  // The mode of a link means nothing. In a sticky directory, such as /tmp, what is ours is removed or exchanged by nobody else.
+  // The mode of a link means nothing. In a sticky directory, such as /tmp, what is ours is removed or exchanged by
+  // nobody else.
   if (found.isSymbolicLink() || (found.isDirectory() && (found.mode & STICKY) !== 0)) return;
   if ((found.mode & OTHERS_WRITE) !== 0) {
     throw new UsageError(`${field}: ${path} must not be writable by a group or by all (chmod go-w)`);

@@ -1,6 +1,6 @@
 /**
- * Runs an allowed command with values in its environment: never through a shell, with nothing of this server's own environment, in a
- * process group of its own that ends with it, as does what left the group, and with its output masked after its end.
+ * Runs an allowed command with values in its environment: without a shell, without this server's own environment, in a
+ * separate process group that is killed when the command ends, and with its output masked after its end.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { homedir, tmpdir } from 'node:os';
@@ -10,19 +10,18 @@ import { createMasking } from '../masking/masking.ts';
 import { errnoSuffix } from '../platform/errno.ts';
 import type { AllowedCommand } from './allowlist.ts';
 import { ToolError } from './errors.ts';
-import { newMark, type RunTag } from './orphan-processes.ts';
 import { type CapturedOutput, maskAndTruncate, type Output, readRaw } from './output.ts';
 
 const GRACE_MS = 2000;
 const PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 
 export interface CommandResult {
-  /** Null where a signal ended it. */
+  /** Null when a signal ended the command. */
   readonly exitCode: number | null;
   readonly signal: NodeJS.Signals | null;
   readonly stdout: string;
   readonly stderr: string;
-  /** Whether there was more than the limit. */
+  /** Whether the output exceeded the limit. */
   readonly isCut: boolean;
   readonly hasTimedOut: boolean;
 }
@@ -30,26 +29,25 @@ export interface CommandResult {
 export interface CommandRequest {
   readonly command: AllowedCommand;
   readonly extraArguments: readonly string[];
-  /** By variable. */
+  /** By the name of the variable. */
   readonly values: ReadonlyMap<string, Secret>;
-  /** What its output must not show, asked for when it has ended. */
+  /** The values to mask, read after the command has ended. */
   readonly masked: () => readonly Secret[];
 }
 
-/** @throws Refusal where it could not be started */
+/** @throws ToolError when the command could not be started */
 export async function run(
   { command, extraArguments, values, masked }: CommandRequest,
   signal: AbortSignal,
 ): Promise<CommandResult> {
   if (signal.aborted) throw new ToolError('STOPPING', 'the call was cancelled before the command began');
-  const mark = newMark();
-  const child = await start(command, extraArguments, values, mark);
+  const child = await start(command, extraArguments, values);
   const timeout = AbortSignal.timeout(command.timeLimitSeconds * 1000);
   const ending = AbortSignal.any([signal, timeout]);
   const ended = new Promise<{ exitCode: number | null; signal: NodeJS.Signals | null }>((resolve) =>
     child.once('exit', (exitCode, by) => resolve({ exitCode, signal: by })),
   );
-  const stopped = endAll(child, mark, ending, ended);
+  const stopped = endAll(child, ending, ended);
   const limit = command.outputLimitBytes;
   const printed = await Promise.all([child.stdout, child.stderr].map((stream) => readRaw(stream, limit)));
   const end = await ended;
@@ -64,7 +62,7 @@ export async function run(
   };
 }
 
-/** WHY in one go: a masking is large, so there is never more than one of them. */
+/** WHY both streams together: a masking is large, so only one exists at a time. */
 function show(
   printed: readonly CapturedOutput[],
   values: readonly Secret[],
@@ -75,7 +73,7 @@ function show(
   return printed.map((raw) => maskAndTruncate({ ...raw, isWhole: raw.isWhole && !wasStopped }, masking, limitBytes));
 }
 
-/** What a program needs to feel at home, and no more. */
+/** The minimal environment of a program. */
 function environmentOf(command: AllowedCommand, values: ReadonlyMap<string, Secret>): Record<string, string> {
   return {
     PATH,
@@ -93,17 +91,16 @@ async function start(
   command: AllowedCommand,
   extraArguments: readonly string[],
   values: ReadonlyMap<string, Secret>,
-  mark: RunTag,
 ): Promise<Child> {
   for (const [name, value] of values) {
-    // WHY first: Node's own error would show the value.
+    // WHY: Node's own error message would contain the value.
     if (value.reveal().includes('\0'))
-      throw new ToolError('FAILED', `${name}: the value holds a null, so no variable can`);
+      throw new ToolError('FAILED', `${name}: the value contains a NUL, which no variable can`);
   }
   try {
     const child = spawn(command.program, [...command.arguments, ...extraArguments], {
       cwd: command.folder,
-      env: { ...environmentOf(command, values), ...mark.variable },
+      env: environmentOf(command, values),
       stdio: ['ignore', 'pipe', 'pipe'],
       shell: false,
       detached: true,
@@ -115,13 +112,16 @@ async function start(
   }
 }
 
-/** Asks the whole group to end, and makes it, when `ending` is aborted; and makes what the command left behind end with it. */
-async function endAll(child: Child, mark: RunTag, ending: AbortSignal, ended: Promise<unknown>): Promise<void> {
+/**
+ * Kills the process group: with SIGTERM and a grace period when `ending` is aborted, and with SIGKILL after the
+ * command's end.
+ */
+async function endAll(child: Child, ending: AbortSignal, ended: Promise<unknown>): Promise<void> {
   const kill = (signal: NodeJS.Signals): void => {
     try {
       if (child.pid !== undefined) process.kill(-child.pid, signal);
     } catch {
-      // Nobody is left.
+      // The group has no processes.
     }
   };
   const { promise: aborted, resolve } = Promise.withResolvers<void>();
@@ -135,13 +135,12 @@ async function endAll(child: Child, mark: RunTag, ending: AbortSignal, ended: Pr
     await Promise.race([grace.promise, ended]);
     clearTimeout(timer);
   }
-  // WHY always: what it left in the background would hold the values, and the pipes.
+  // WHY always: background processes would keep the values and the pipes.
   kill('SIGKILL');
-  // What cannot be found goes on, and is listened to no longer.
+  // A process that left the group keeps running; its output is no longer read.
   const timer = setTimeout(() => {
     for (const stream of [child.stdout, child.stderr]) stream.destroy();
   }, GRACE_MS);
-  // WHY: the streams may be closed already, and then nothing should wait for this.
+  // WHY: the timer must not keep the process alive when the streams are already closed.
   timer.unref();
-  await mark.end();
 }

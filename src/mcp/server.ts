@@ -1,6 +1,7 @@
 /**
- * The server that acts as one agent: which tools there are, how many calls at once, and letting go of everything when it stops. Any
- * number of connections share it, over whichever transport. Whoever calls is taken as hostile: a model follows what it reads.
+ * The server that acts as one agent: which tools there are, how many calls at once, and letting go of everything when
+ * it stops. Any number of connections share it, over whichever transport. Whoever calls is taken as hostile: a model
+ * follows what it reads.
  */
 import { McpServer } from '@modelcontextprotocol/server';
 import type { Leasehold } from '../client/leasehold.ts';

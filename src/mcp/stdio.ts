@@ -1,4 +1,7 @@
-/** Over standard input and output: a message a line, and nothing else on standard output. It ends when the client closes its end. */
+/**
+ * Over standard input and output: a message a line, and nothing else on standard output. It ends when the client closes
+ * its end.
+ */
 import { pipeline, type Readable, type Writable } from 'node:stream';
 import { StdioServerTransport, serveStdio } from '@modelcontextprotocol/server/stdio';
 import { type MessageId, splitLines } from './bounded-lines.ts';

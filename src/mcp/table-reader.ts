@@ -1,4 +1,7 @@
-/** A table of a configuration, read field by field: what is misspelt, missing or of another kind is an error that names it. */
+/**
+ * A table of a configuration, read field by field: what is misspelt, missing or of another kind is an error that names
+ * it.
+ */
 
 import { isAbsolute } from 'node:path';
 import { UsageError } from '../platform/errors.ts';

@@ -1,11 +1,11 @@
-/** The token without which nobody calls over HTTP: of this server alone, and never the agent's. */
+/** The token that callers over HTTP need. It belongs to this server and is not the agent's. */
 
 import { lstat, readFile } from 'node:fs/promises';
 import { Secret } from '../core/secret.ts';
 import { errnoSuffix } from '../platform/errno.ts';
 import { UsageError } from '../platform/errors.ts';
 
-/** 256 bits, as 43 characters behind a prefix by which scanners can know it. */
+/** 256 random bits as 43 characters, with a prefix that scanners recognise. */
 export function makeToken(): Secret {
   const bytes = crypto.getRandomValues(new Uint8Array(32));
   return new Secret(`lhm_${Buffer.from(bytes).toString('base64url')}`);
@@ -18,7 +18,7 @@ export async function readToken(file: string): Promise<Secret> {
   let text: string;
   try {
     const found = await lstat(file);
-    if (!found.isFile()) throw new UsageError(`${FIELD}: ${file} must be a file, and not a link to one`);
+    if (!found.isFile()) throw new UsageError(`${FIELD}: ${file} must be a file and not a symbolic link`);
     if ((found.mode & 0o077) !== 0) throw new UsageError(`${FIELD}: ${file} must be private: chmod 600`);
     text = (await readFile(file, 'latin1')).replace(/\r?\n$/, '');
   } catch (error) {
@@ -32,8 +32,8 @@ export async function readToken(file: string): Promise<Secret> {
 }
 
 /**
- * Whether the header of a request holds the token. Both sides are hashed first: how far two digests agree tells nothing of how far the
- * tokens do, and all 32 bytes are looked at.
+ * Checks a request's Authorization header in constant time: both tokens are hashed, and all 32 bytes of the digests
+ * compared.
  */
 export async function createTokenCheck(token: Secret): Promise<(header: string | undefined) => Promise<boolean>> {
   const expected = await digest(token.reveal());

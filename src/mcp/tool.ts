@@ -1,6 +1,7 @@
 /**
- * What a tool is, and how a call of one is answered: its data, checked against its schema, or a tool error with a code and a sentence.
- * What is neither a refusal nor the service's answer is a bug: it is logged by its kind, and the model learns nothing of it.
+ * What a tool is, and how a call of one is answered: its data, checked against its schema, or a tool error with a code
+ * and a sentence. What is neither a refusal nor the service's answer is a bug: it is logged by its kind, and the model
+ * learns nothing of it.
  */
 
 import {
@@ -103,7 +104,7 @@ export function offer<Input extends TObject, Output extends TObject>(
 }
 
 /** To a model these are the same as a service that answers UNAVAILABLE: a call may succeed later. */
-const NOT_REACHED: ReadonlySet<string> = new Set(['NO_ANSWER', 'TIMED_OUT']);
+const NOT_REACHED: ReadonlySet<string> = new Set(['UNREACHABLE', 'TIMED_OUT']);
 
 function sentenceOf(error: unknown, tool: string, log: (line: string) => void): string {
   if (error instanceof ToolError) return `${error.code}: ${error.message}`;

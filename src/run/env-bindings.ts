@@ -1,4 +1,4 @@
-/** What a program shall find in its environment, as people say it: `--env NAME=path`, and .env files with references. */
+/** Parses which credentials a program's variables get: `--env NAME=path`, mappings, and .env files with references. */
 
 import type { Secret } from '../core/secret.ts';
 import { UsageError } from '../platform/errors.ts';
@@ -8,27 +8,30 @@ import { isReference, parseReference, parseSource } from './references.ts';
 import { assertNoReference, parseTemplate, type Template } from './templates.ts';
 
 const NAME = /^[A-Za-z_][A-Za-z0-9_.-]*$/;
-const LONGEST_NAME = 255;
+const MAX_NAME_LENGTH = 255;
 
 export interface ParsedBindings {
   readonly wanted: readonly EnvBinding[];
   readonly templates: readonly Template[];
-  /** What a file says itself. */
+  /** Values in files that are not references. */
   readonly literals: readonly { readonly name: string; readonly value: Secret }[];
 }
 
 export interface Sources {
-  /** `NAME=path`, of a mapping in a file. */
+  /** `NAME=path`, from a mapping in leasehold.toml. */
   readonly mapping?: readonly string[];
   /** Names of .env files. */
   readonly envFiles: readonly string[];
-  /** `NAME=path`, or `NAME=` and a text with references in braces. */
+  /** `NAME=path`, or `NAME=` followed by a text with references in braces. */
   readonly env: readonly string[];
 }
 
 type Given = { readonly wanted: readonly EnvBinding[]; readonly template?: Template } | { readonly literal: Secret };
 
-/** Where a name is given again the later one wins: files over the mapping, a later file over an earlier one, `env` over all. @throws UsageError */
+/**
+ * Later definitions of a name win: files over the mapping, later files over earlier ones, `env` over all. @throws
+ * UsageError
+ */
 export async function parseBindings({ mapping = [], envFiles, env }: Sources): Promise<ParsedBindings> {
   const given = new Map<string, Given>();
   for (const each of mapping) {
@@ -56,11 +59,11 @@ export async function parseBindings({ mapping = [], envFiles, env }: Sources): P
   };
 }
 
-/** A reference, a text with references in braces, or a text as it is. @throws UsageError */
+/** Parses a reference, a text with references in braces, or a literal. @throws UsageError */
 function parseText(name: string, value: Secret, where: string): Given {
   const text = value.reveal();
   if (isReference(text)) return { wanted: [{ name, ...parseReference(text, where) }] };
-  if (text.includes('\0')) throw new UsageError(`${where}: holds a NUL, which no environment can`);
+  if (text.includes('\0')) throw new UsageError(`${where}: must not contain a NUL, which no environment can hold`);
   const template = parseTemplate(name, text, where);
   if (template !== null) return template;
   assertNoReference(text, where);
@@ -70,18 +73,15 @@ function parseText(name: string, value: Secret, where: string): Given {
 function parsePair(text: string, where: string): { name: string; source: string } {
   const sign = text.indexOf('=');
   if (sign === -1)
-    throw new UsageError(
-      '--env: is written NAME=path',
-      'The path is that of a credential, as in --env TOKEN=prod/api/token.',
-    );
+    throw new UsageError('--env: must be NAME=path', 'The path names a credential, as in --env TOKEN=prod/api/token.');
   const name = text.slice(0, sign);
   checkName(name, where);
   return { name, source: text.slice(sign + 1) };
 }
 
 function checkName(name: string, where: string): void {
-  if (!NAME.test(name) || name.length > LONGEST_NAME || name === '__proto__')
+  if (!NAME.test(name) || name.length > MAX_NAME_LENGTH || name === '__proto__')
     throw new UsageError(
-      `${where}: the name of a variable begins with a letter or _, and has letters, digits, _ . - only`,
+      `${where}: the name of a variable must begin with a letter or _, and have letters, digits, _ . - only`,
     );
 }

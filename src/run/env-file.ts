@@ -1,6 +1,6 @@
 /**
- * Reads .env files: what is assigned where, to the byte, so that a file can be rewritten with everything else left as it is. The
- * grammar is drawn in docs/run.md. Nothing is expanded. A message names file and line, never what stands there.
+ * Reads .env files, with the byte positions of each assignment, so that a file can be rewritten without changing the
+ * rest. docs/run.md has the grammar. Nothing is expanded. Messages name file and line, never the content.
  */
 
 import { createReadStream } from 'node:fs';
@@ -29,12 +29,12 @@ export interface Assignment {
   readonly lineSpan: readonly [from: number, to: number];
 }
 
-/** @throws UsageError for what can't be read or is no .env file */
+/** @throws UsageError for a file that cannot be read or is not a valid .env file */
 export async function readEnvFile(file: string): Promise<Assignment[]> {
   const chunks: Buffer[] = [];
   let size = 0;
   try {
-    // WHY streamed: a file may be the end of a pipe, as a shell's <( ), or have no end at all.
+    // WHY streamed: a file may be a pipe, as a shell's <( ), or endless.
     for await (const chunk of createReadStream(file)) {
       chunks.push(chunk);
       size += chunk.length;
@@ -47,7 +47,7 @@ export async function readEnvFile(file: string): Promise<Assignment[]> {
   return parseEnvFile(Buffer.concat(chunks), file);
 }
 
-/** In the order of the file; a name may come twice. `file` stands in messages. @throws UsageError */
+/** Returns assignments in the order of the file; names may repeat. `file` is used in messages. @throws UsageError */
 export function parseEnvFile(bytes: Buffer, file: string): Assignment[] {
   const text = bytes.toString(AS_BYTES);
   const assignments: Assignment[] = [];
@@ -70,7 +70,7 @@ export function parseEnvFile(bytes: Buffer, file: string): Assignment[] {
 function readAssignment(text: string, at: number, fail: (rule: string) => UsageError): Omit<Assignment, 'line'> {
   START.lastIndex = at;
   const [start = '', name = ''] = START.exec(text) ?? [];
-  if (name === '') throw fail('is neither NAME=value nor a comment');
+  if (name === '') throw fail('must be NAME=value or a comment');
   const from = at + start.length;
   const isQuoted = /["'`]/.test(text.charAt(from));
   const written = match(isQuoted ? QUOTED : BARE, text, from);
@@ -87,12 +87,12 @@ function readAssignment(text: string, at: number, fail: (rule: string) => UsageE
   };
 }
 
-/** A # begins a comment at the start and behind a blank: one inside a word is a part of it, such as in a password. */
+/** A # begins a comment at the start and after a blank; inside a word, such as a password, it is literal. */
 function uncommented(written: string): string {
   return written.replace(/(?:^|[ \t])#.*$/, '').replace(/[ \t]+$/, '');
 }
 
-/** With the line ends of a file from elsewhere as \n. */
+/** Normalises line ends to \n. */
 function unquoted(written: string): string {
   const inside = written.slice(1, -1).replaceAll(/\r\n?/g, '\n');
   if (!written.startsWith('"')) return inside;

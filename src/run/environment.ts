@@ -1,11 +1,14 @@
-/** The environment that a child inherits: the parent's without the vault's own variables and without what looks like a secret. */
+/**
+ * The environment that a program inherits: the parent's without Leasehold's variables and without values that look like
+ * secrets.
+ */
 import { isHarmlessName, isSecretName } from '../masking/secret-names.ts';
 import { holdsSecret } from '../masking/secret-patterns.ts';
 
 const OWN = /^LEASEHOLD_/i;
 const ALL = '*';
 
-/** Passed on whatever their values look like: programs hardly run without them, and a directory may be called sk-… as well. */
+/** Always passed on: programs need them, and a directory may be named sk-… too. */
 const NEEDED = new Set([
   ...['PATH', 'HOME', 'USER', 'LOGNAME', 'SHELL', 'TERM', 'LANG', 'LANGUAGE', 'TZ', 'PWD', 'OLDPWD', 'TMPDIR'],
   ...['DISPLAY', 'WAYLAND_DISPLAY', 'XAUTHORITY', 'DBUS_SESSION_BUS_ADDRESS', 'SSH_AUTH_SOCK'],
@@ -18,20 +21,20 @@ export type Variables = Readonly<Record<string, string | undefined>>;
 
 export interface Inherited {
   readonly variables: Readonly<Record<string, string>>;
-  /** Names of what was left out because it looks like a secret, in alphabetical order; the vault's own always are. */
+  /** Sorted names of the variables that look like secrets. Leasehold's own are withheld too, and not listed. */
   readonly withheld: readonly string[];
 }
 
 /**
- * `keep` are names to be passed on whatever they look like. `*` among them keeps all but the vault's own, which go only by name: a
- * program that holds the vault's token holds everything.
+ * `keep`: names that are always passed on. `*` keeps all except Leasehold's own, which must be named: a program with
+ * the vault's token has access to everything.
  */
 export function inheritEnvironment(parent: Variables, keep: readonly string[] = []): Inherited {
   const kept = new Set(keep);
   const variables: Record<string, string> = Object.create(null);
   const withheld: string[] = [];
   for (const [name, value] of Object.entries(parent)) {
-    // WHY the second: as the name of a property it would be more than a name.
+    // WHY `__proto__`: assigning it would set the object's prototype.
     if (value === undefined || name === '__proto__') continue;
     const isOwn = OWN.test(name);
     if (kept.has(name) || (!isOwn && (kept.has(ALL) || !looksSecret(name, value)))) variables[name] = value;
@@ -40,7 +43,6 @@ export function inheritEnvironment(parent: Variables, keep: readonly string[] = 
   return { variables, withheld: withheld.sort() };
 }
 
-/** An empty value is nobody's secret. */
 function looksSecret(name: string, value: string): boolean {
   if (value === '' || NEEDED.has(name)) return false;
   return (isSecretName(name) && !isHarmlessName(name)) || holdsSecret(value);

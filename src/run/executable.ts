@@ -1,22 +1,25 @@
-/** What is run, and whether it can be: looked up before anything is asked of the service, in the path that the program will have. */
+/**
+ * The program to run, and a check that it can be executed, made before leases are requested and with the PATH that it
+ * will have.
+ */
 import { accessSync, closeSync, constants, openSync, readSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Masking } from '../masking/masking.ts';
 import { NOT_EXECUTABLE, NOT_FOUND } from './exit-status.ts';
 
 const DEFAULT_PATH = '/bin:/usr/bin';
-/** As far as the system reads it. SOURCE: execve(2), BINPRM_BUF_SIZE */
+/** Part of the first line that the system reads. SOURCE: execve(2), BINPRM_BUF_SIZE */
 const FIRST_LINE_BYTES = 256;
 
 export interface Program {
   readonly file: string;
   readonly words: readonly string[];
   readonly environment: Readonly<Record<string, string>>;
-  /** Null leaves the streams alone. */
+  /** Null for unmasked output on our streams. */
   readonly masking: Masking | null;
-  /** That it shall have; null for ours. */
+  /** Null to inherit ours. */
   readonly umask: number | null;
-  /** Signals that it shall ignore; it has the system's defaults for all others. */
+  /** Signals that the program ignores; others have the system's defaults. */
   readonly ignored: readonly NodeJS.Signals[];
 }
 
@@ -25,56 +28,56 @@ export interface ExecutableError {
   readonly message: string;
 }
 
-const IS = { [NOT_FOUND]: 'is not there', [NOT_EXECUTABLE]: 'cannot be executed' } as const;
+const IS = { [NOT_FOUND]: 'does not exist', [NOT_EXECUTABLE]: 'cannot be executed' } as const;
 const ABSENT: ExecutableError = { code: NOT_FOUND, message: 'command not found' };
 const FORBIDDEN: ExecutableError = { code: NOT_EXECUTABLE, message: 'cannot be executed' };
 
-/** Null where it can be run. `path` is the PATH of its environment. */
+/** Returns null when the program can be executed. `path` is the PATH of its environment. */
 export function checkExecutable(file: string, path: string | undefined): ExecutableError | null {
-  const places = file.includes('/')
+  const candidates = file.includes('/')
     ? [file]
-    : (path || DEFAULT_PATH).split(':').map((folder) => join(folder || '.', file));
-  const found = places.map(look);
+    : (path || DEFAULT_PATH).split(':').map((directory) => join(directory || '.', file));
+  const found = candidates.map(checkCandidate);
   if (found.includes(null)) return null;
   const fault = found.find((one) => one?.code === NOT_EXECUTABLE) ?? found.find((one) => one !== ABSENT) ?? ABSENT;
   return { code: fault.code, message: `${file}: ${fault.message}` };
 }
 
-/** Null where it runs. */
-function look(place: string): ExecutableError | null {
-  const fault = lookAtFile(place);
-  if (fault !== null) return fault;
-  const interpreter = readInterpreter(place);
-  const other = interpreter === null ? null : lookAtFile(interpreter);
-  if (other === null) return null;
-  return { code: other.code, message: `the interpreter in its first line, ${interpreter}, ${IS[other.code]}` };
+function checkCandidate(path: string): ExecutableError | null {
+  const error = checkFile(path);
+  if (error !== null) return error;
+  const interpreter = readInterpreter(path);
+  const interpreterError = interpreter === null ? null : checkFile(interpreter);
+  if (interpreterError === null) return null;
+  const { code } = interpreterError;
+  return { code, message: `the interpreter in its first line, ${interpreter}, ${IS[code]}` };
 }
 
-function lookAtFile(place: string): ExecutableError | null {
+function checkFile(path: string): ExecutableError | null {
   try {
-    if (statSync(place).isDirectory()) return place.includes('/') ? FORBIDDEN : ABSENT;
-    accessSync(place, constants.X_OK);
+    if (statSync(path).isDirectory()) return path.includes('/') ? FORBIDDEN : ABSENT;
+    accessSync(path, constants.X_OK);
     return null;
   } catch (error) {
     return (error as NodeJS.ErrnoException).code === 'EACCES' ? FORBIDDEN : ABSENT;
   }
 }
 
-/** Null where there is none, which is then the shell, or where nobody can say. */
-function readInterpreter(place: string): string | null {
+/** Returns null when the first line names no interpreter or cannot be read. */
+function readInterpreter(path: string): string | null {
   try {
-    // WHY: what is not a file, such as a pipe, may keep a reader waiting.
-    if (!statSync(place).isFile()) return null;
-    const line = readBeginning(place, FIRST_LINE_BYTES);
+    // WHY: reading a pipe could block.
+    if (!statSync(path).isFile()) return null;
+    const line = readStart(path, FIRST_LINE_BYTES);
     return /^#![ \t]*([^ \t\n\0]+)/.exec(line)?.[1] ?? null;
   } catch {
     return null;
   }
 }
 
-function readBeginning(place: string, length: number): string {
+function readStart(path: string, length: number): string {
   const bytes = Buffer.alloc(length);
-  const fd = openSync(place, 'r');
+  const fd = openSync(path, 'r');
   try {
     return bytes.toString('utf8', 0, readSync(fd, bytes));
   } finally {
@@ -82,13 +85,13 @@ function readBeginning(place: string, length: number): string {
   }
 }
 
-/** Begins something with the umask that the program shall have: it is the process's own for that moment. */
-export function withUmask<T>(umask: number | null, begin: () => T): T {
-  if (umask === null) return begin();
-  const own = process.umask(umask);
+/** Starts a program with its umask, which this process has meanwhile. */
+export function withUmask<T>(umask: number | null, start: () => T): T {
+  if (umask === null) return start();
+  const previous = process.umask(umask);
   try {
-    return begin();
+    return start();
   } finally {
-    process.umask(own);
+    process.umask(previous);
   }
 }

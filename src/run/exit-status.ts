@@ -1,23 +1,23 @@
-/** How a program ended, and how we end the same way. */
+/** The exit status of a program, and ending this process in the same way. */
 import { constants } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 export type ExitStatus = ({ readonly code: number } | { readonly signal: NodeJS.Signals }) & {
-  /** Whether a signal ended the writing of what others still said: our output may never take what waits for it. */
+  /** Whether a signal stopped the writing of remaining output: our output may be blocked indefinitely. */
   readonly wasInterrupted?: boolean;
-  /** For people: why it did not start, or that what it wrote was lost. */
+  /** For the user: why the program did not start, or that its output was lost. */
   readonly remark?: string;
 };
 
-/** As shells say it. */
+/** Exit codes of shells. */
 export const NOT_FOUND = 127;
 export const NOT_EXECUTABLE = 126;
-/** For a program that ended well, but whose output was lost. */
+/** The program exited with 0, but its output was lost. */
 const OUTPUT_LOST = 2;
 const SIGNALLED = 128;
-const DELIVERED_WITHIN_MS = 500;
+const SIGNAL_DELIVERY_MS = 500;
 
-/** These write the memory of a process to the disk: ours has held values. */
+/** WHY never sent to this process: a core dump would contain values. */
 const CORE_DUMP_SIGNALS: ReadonlySet<NodeJS.Signals> = new Set([
   ...([
     'SIGQUIT',
@@ -33,13 +33,15 @@ const CORE_DUMP_SIGNALS: ReadonlySet<NodeJS.Signals> = new Set([
   ] as const),
 ]);
 
-/** The ending where our own output could not be written, as the system's code says. */
+/** The exit status when our own output could not be written; `code` is the system's error code. */
 export function withWriteError(ending: ExitStatus, code: string): ExitStatus {
   const remark = `standard output cannot be written (${code})`;
   return 'code' in ending && ending.code === 0 ? { ...ending, code: OUTPUT_LOST, remark } : { ...ending, remark };
 }
 
-/** Ends this process by the signal of the ending; resolves to an exit code where there is none, or where it does not end us. */
+/**
+ * Ends this process by the program's signal; resolves to an exit code without a signal, or if the signal has no effect.
+ */
 export async function exitLike(ending: ExitStatus): Promise<number> {
   if ('code' in ending) {
     if (ending.wasInterrupted === true) process.exit(ending.code);
@@ -50,7 +52,7 @@ export async function exitLike(ending: ExitStatus): Promise<number> {
     process.removeAllListeners(signal);
     process.kill(process.pid, signal);
     // SIGPIPE and a few more do not end a Node process.
-    await sleep(DELIVERED_WITHIN_MS);
+    await sleep(SIGNAL_DELIVERY_MS);
   }
   return SIGNALLED + constants.signals[signal];
 }

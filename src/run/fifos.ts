@@ -1,6 +1,6 @@
 /**
- * A real pipe to a program. WHY: what Node makes of `pipe` is a pair of sockets, which programs can't open as /dev/stdout, and on which
- * they see a reset connection where a closed pipe would have ended them. Nothing of it is left in the file system once it is open.
+ * A real pipe to a program. WHY: Node's `pipe` is a socket pair, which programs cannot open as /dev/stdout and which
+ * reports a connection reset instead of SIGPIPE. The file is deleted once both ends are open.
  */
 import { spawnSync } from 'node:child_process';
 import { closeSync, constants, openSync } from 'node:fs';
@@ -10,19 +10,19 @@ import type { Readable } from 'node:stream';
 import type { PrivateFiles } from './value-files.ts';
 
 export interface Fifo {
-  /** To be handed to the program, and closed with `handOver` afterwards. */
+  /** Passed to the program; call `closeWriteEnd` after its start. */
   readonly writeEnd: number;
   readonly readEnd: Readable;
-  /** Closes our copy of the write end: the reader then ends when the program's does. */
+  /** Closes our copy of the write end, so that the reader ends when the program closes its copy. */
   closeWriteEnd(): void;
 }
 
-/** In a directory that goes away with its files; null where the system can't. */
+/** Creates the fifo in the given directory; returns null when the system cannot. */
 export function makeFifo({ directory }: PrivateFiles, name: string): Fifo | null {
   const path = join(directory, name);
   const made = spawnSync('mkfifo', ['-m', '600', path], { stdio: 'ignore', env: { PATH: process.env['PATH'] } });
   if (made.status !== 0) return null;
-  // ORDER: opened for reading first, without waiting: there is no writer yet.
+  // ORDER: the read end first, non-blocking: opening the write end blocks without a reader.
   const readFd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
   const writeEnd = openSync(path, constants.O_WRONLY);
   const readEnd = new Socket({ fd: readFd, readable: true, writable: false });

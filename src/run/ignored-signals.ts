@@ -1,6 +1,6 @@
 /**
- * A program that shall ignore what was ignored when we were started. Node gives every child the system's defaults, so that something
- * between the two ignores them again, and becomes the program.
+ * Starts a program with the signals ignored that this process inherited as ignored. Node resets them for every child,
+ * so `env` or a shell ignores them again and then executes the program.
  */
 import { spawnSync } from 'node:child_process';
 import { constants } from 'node:os';
@@ -9,7 +9,7 @@ import type { Program } from './executable.ts';
 const ENV = '/usr/bin/env';
 const SHELL = '/bin/sh';
 
-/** What is to be started for it. */
+/** Returns the command to start instead of the program's. */
 export function withIgnoredSignals({
   file,
   words,
@@ -17,12 +17,13 @@ export function withIgnoredSignals({
 }: Program): readonly [file: string, words: readonly string[]] {
   if (ignored.length === 0) return [file, words];
   const numbers = ignored.map((signal) => constants.signals[signal]);
-  // WHY env first: a shell keeps no variables whose names it could not write. What has a = in it env takes for a variable.
+  // WHY env is preferred: a shell drops variables whose names it cannot assign. env takes a file name with = for an
+  // assignment.
   if (!file.includes('=') && canIgnore()) return [ENV, [`--ignore-signal=${numbers.join(',')}`, '--', file, ...words]];
   return [SHELL, ['-c', `trap '' ${numbers.join(' ')}; exec "$0" "$@"`, file, ...words]];
 }
 
-/** GNU's can, and its likes; others know no such flag. */
+/** Whether `env` has GNU's flag --ignore-signal. */
 function canIgnore(): boolean {
   return spawnSync(ENV, ['--ignore-signal=HUP', '--version'], { stdio: 'ignore', env: {} }).status === 0;
 }

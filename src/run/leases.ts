@@ -1,16 +1,16 @@
-/** Values for a program: lent all or none, and given back when it has ended. */
+/** Acquires the leases of a program, all or none, and releases them when it has ended. */
 import { isEndedLease, LeaseholdError } from '../client/errors.ts';
 import type { CredentialPath } from '../core/path.ts';
 import type { Secret } from '../core/secret.ts';
 
-const MOST_AT_ONCE = 8;
-const GIVEN_BACK_WITHIN_MS = 5000;
-/** For answers that are under way when nothing more is asked for: the service may have lent already what nobody would give back. */
-const ANSWERED_WITHIN_MS = 5000;
-/** What the service says of one path alone: the others may be told of as well. */
-const OF_ONE_PATH: ReadonlySet<string> = new Set(['ACCESS_DENIED', 'NOT_FOUND']);
+const MAX_CONCURRENT = 8;
+const RELEASE_TIMEOUT_MS = 5000;
+/** WHY waited for after an abort: the service may have issued leases whose responses are in flight. */
+const IN_FLIGHT_TIMEOUT_MS = 5000;
+/** Errors that concern a single path; the other paths are still requested, so that all errors are reported. */
+const SINGLE_PATH_ERRORS: ReadonlySet<string> = new Set(['ACCESS_DENIED', 'NOT_FOUND']);
 
-/** Whoever lends: the client library, narrowed to what is needed here. */
+/** The calls of the client library that are used here. */
 export interface LeaseClient {
   retrieve(
     path: string,
@@ -19,7 +19,7 @@ export interface LeaseClient {
   revoke(leaseId: string, options: { readonly signal: AbortSignal }): Promise<void>;
 }
 
-/** A variable that shall have the value of a credential. */
+/** A variable and the credential whose value it gets. */
 export interface EnvBinding {
   readonly name: string;
   readonly path: CredentialPath;
@@ -32,14 +32,14 @@ export interface Refused {
   readonly error: unknown;
 }
 
-/** Thrown where not everything was lent; what was is given back by then. */
+/** Thrown when a lease was refused; the leases already acquired have been released. */
 export class LeaseAcquisitionError extends Error {
-  /** At least one, in the order in which they were wanted. */
+  /** At least one, in the order of the bindings. */
   readonly refused: readonly Refused[];
 
   constructor(refused: readonly Refused[]) {
-    super('not everything was lent');
-    this.name = 'NotLent';
+    super('not every lease was issued');
+    this.name = 'LeaseAcquisitionError';
     this.refused = refused;
   }
 }
@@ -50,76 +50,79 @@ export interface AcquiredLeases {
 }
 
 /**
- * One lease for each version of each path, however many variables want it. Once the signal is given nothing more is asked for; what is
- * under way has 5 seconds. @throws NotLent, and the signal's reason
+ * Acquires one lease for each version of each path, for any number of variables. After an abort no request is sent;
+ * requests in flight have 5 seconds. @throws LeaseAcquisitionError, and the signal's reason
  */
 export async function acquireLeases(
-  lender: LeaseClient,
-  wanted: readonly EnvBinding[],
+  client: LeaseClient,
+  bindings: readonly EnvBinding[],
   { ttlSeconds, signal }: { readonly ttlSeconds: number | null; readonly signal: AbortSignal },
 ): Promise<AcquiredLeases> {
   const keyOf = ({ path, version }: EnvBinding): string => `${path}?${version ?? ''}`;
-  const lent = new Map<string, { readonly lease_id: string; readonly value: Secret }>();
+  const acquired = new Map<string, { readonly lease_id: string; readonly value: Secret }>();
   const refused: Refused[] = [];
-  const first = [...new Map(wanted.toReversed().map((each) => [keyOf(each), each])).values()].toReversed();
-  const left = first.values();
-  const tooLate = new AbortController();
-  let isGivenUp = false;
+  const distinct = [...new Map(bindings.toReversed().map((each) => [keyOf(each), each])).values()].toReversed();
+  const pending = distinct.values();
+  const timeout = new AbortController();
+  let isStopped = false;
   let timer: NodeJS.Timeout | undefined;
-  const giveUp = (): void => {
-    isGivenUp = true;
-    timer ??= setTimeout(() => tooLate.abort(), ANSWERED_WITHIN_MS);
+  const stop = (): void => {
+    isStopped = true;
+    timer ??= setTimeout(() => timeout.abort(), IN_FLIGHT_TIMEOUT_MS);
   };
-  const options = { ...(ttlSeconds === null ? {} : { ttlSeconds }), signal: tooLate.signal };
+  const options = { ...(ttlSeconds === null ? {} : { ttlSeconds }), signal: timeout.signal };
   const work = async (): Promise<void> => {
-    for (const each of left) {
-      if (isGivenUp) return;
+    for (const each of pending) {
+      if (isStopped) return;
       try {
         const { version } = each;
-        const own = version === null ? options : { ...options, version };
-        lent.set(keyOf(each), await lender.retrieve(each.path, own));
+        const withVersion = version === null ? options : { ...options, version };
+        acquired.set(keyOf(each), await client.retrieve(each.path, withVersion));
       } catch (error) {
-        if (isGivenUp) return;
+        if (isStopped) return;
         refused.push({ wanted: each, error });
-        if (error instanceof LeaseholdError && !OF_ONE_PATH.has(error.code)) giveUp();
+        if (error instanceof LeaseholdError && !SINGLE_PATH_ERRORS.has(error.code)) stop();
       }
     }
   };
-  if (signal.aborted) giveUp();
-  signal.addEventListener('abort', giveUp);
-  await Promise.all(Array.from({ length: MOST_AT_ONCE }, work));
-  signal.removeEventListener('abort', giveUp);
+  if (signal.aborted) stop();
+  signal.addEventListener('abort', stop);
+  await Promise.all(Array.from({ length: MAX_CONCURRENT }, work));
+  signal.removeEventListener('abort', stop);
   clearTimeout(timer);
-  const leaseIds = [...lent.values()].map(({ lease_id }) => lease_id);
+  const leaseIds = [...acquired.values()].map(({ lease_id }) => lease_id);
   if (signal.aborted || refused.length > 0) {
-    await releaseLeases(lender, leaseIds);
+    await releaseLeases(client, leaseIds);
     signal.throwIfAborted();
-    throw new LeaseAcquisitionError(refused.sort((a, b) => wanted.indexOf(a.wanted) - wanted.indexOf(b.wanted)));
+    throw new LeaseAcquisitionError(refused.sort((a, b) => bindings.indexOf(a.wanted) - bindings.indexOf(b.wanted)));
   }
   const values = new Map<string, Secret>();
-  for (const each of wanted) {
-    const held = lent.get(keyOf(each));
-    if (held !== undefined) values.set(each.name, held.value);
+  for (const each of bindings) {
+    const lease = acquired.get(keyOf(each));
+    if (lease !== undefined) values.set(each.name, lease.value);
   }
   return { values, leaseIds };
 }
 
-/** Revokes the leases within 5 seconds. Answers null, or why some were not; they end by themselves. Never rejects. */
-export async function releaseLeases(lender: LeaseClient, leaseIds: readonly string[]): Promise<string | null> {
-  const signal = AbortSignal.timeout(GIVEN_BACK_WITHIN_MS);
-  const left = leaseIds.values();
+/**
+ * Revokes the leases within 5 seconds. Resolves to null, or to a message about those that were not revoked. Never
+ * rejects.
+ */
+export async function releaseLeases(client: LeaseClient, leaseIds: readonly string[]): Promise<string | null> {
+  const signal = AbortSignal.timeout(RELEASE_TIMEOUT_MS);
+  const pending = leaseIds.values();
   const reasons: string[] = [];
   const work = async (): Promise<void> => {
-    for (const leaseId of left) {
+    for (const leaseId of pending) {
       try {
-        await lender.revoke(leaseId, { signal });
+        await client.revoke(leaseId, { signal });
       } catch (error) {
         if (isEndedLease(error)) continue;
         reasons.push(error instanceof LeaseholdError ? error.message : 'the service did not answer in time');
       }
     }
   };
-  await Promise.all(Array.from({ length: MOST_AT_ONCE }, work));
+  await Promise.all(Array.from({ length: MAX_CONCURRENT }, work));
   if (reasons.length === 0) return null;
-  return `${reasons.length} of ${leaseIds.length} leases were not revoked, and end by themselves: ${reasons[0]}`;
+  return `${reasons.length} of ${leaseIds.length} leases were not revoked and will expire: ${reasons[0]}`;
 }

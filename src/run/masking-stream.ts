@@ -1,4 +1,4 @@
-/** A masker between two streams. */
+/** A masker as a transform stream. */
 import { Transform, type TransformCallback } from 'node:stream';
 import type { Masker } from '../masking/masker.ts';
 import type { Masking } from '../masking/masking.ts';
@@ -6,7 +6,7 @@ import type { Masking } from '../masking/masking.ts';
 /** After this time without output, held bytes are released as far as that is safe. */
 const QUIET_MS = 50;
 
-/** Masks what passes through. Held bytes are released when the source has been quiet for a moment. */
+/** Masks its input. Held bytes are released as far as safe when the source is quiet. */
 export class MaskingStream extends Transform {
   readonly #masker: Masker;
   #timer: NodeJS.Timeout | null = null;

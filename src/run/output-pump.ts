@@ -1,37 +1,44 @@
-/** From a program's output through a masker to where ours goes, at the pace of whoever reads it there, to the last byte. */
+/** Copies a program's output through a masker to our output, with backpressure and without loss. */
 import type { Readable, Writable } from 'node:stream';
 import type { Masking } from '../masking/masking.ts';
 import { MaskingStream } from './masking-stream.ts';
 
 const TICK_MS = 100;
-/** After the program's end: so many ticks without a byte, and whoever still has the stream open, such as a daemon, is not waited for. */
-const QUIET_TICKS = 5;
-/** After the program's end: the same, whatever those left behind go on writing. Ticks in which our reader kept us waiting do not count. */
-export const LAST_OUTPUT_MS = 5000;
 /**
- * What the program itself had written may fill its pipe, which a slow reader shall get whole; anything behind that is others'.
+ * After the program's end the stream is closed after this many ticks without output: a background process may keep it
+ * open.
+ */
+const QUIET_TICKS = 5;
+/** Limit after the program's end for processes that still write. Ticks in which our reader was slow do not count. */
+const LAST_OUTPUT_MS = 5000;
+/**
+ * The program's own output can fill its pipe, and a slow reader gets all of it; output beyond that comes from other
+ * processes.
  * SOURCE: pipe(7), /proc/sys/fs/pipe-max-size
  */
 const LARGEST_PIPE_BYTES = 1024 * 1024;
-/** For what has been read when we are stopped: a reader that takes it, takes it at once. */
-const STOPPED_WITHIN_MS = 200;
+/** Time to write the output already read after `stop`. */
+const STOP_TIMEOUT_MS = 200;
 
-/** Errors of a stream whose reader is gone. */
-const GONE: ReadonlySet<string> = new Set(['EPIPE', 'EIO']);
+/** Errors of a stream whose reader has closed it. */
+const READER_CLOSED: ReadonlySet<string> = new Set(['EPIPE', 'EIO']);
 
-/** What was begun by `pour`. */
 export interface OutputPump {
-  /** To be called when the program has ended: resolves when all that it wrote has been written, or those it left behind have had their time. */
+  /**
+   * Call after the program's end. Resolves when its output was written, or the time for background processes is over.
+   */
   finish(): Promise<void>;
-  /** Reads no more; `finish` then resolves at once. */
+  /** Stops reading; `finish` then resolves shortly. */
   stop(): void;
-  /** Of the error by which output was lost, though somebody is there to read it: a full disk's. Null where there was none. */
+  /**
+   * Code of the error that lost output, such as that of a full disk; null without one. A closed reader does not count.
+   */
   writeError(): string | null;
 }
 
 /**
- * Once the target cannot be written the program meets a closed pipe. One `isBeside` the output proper is closed where its reader is
- * gone alone: otherwise the rest is thrown away, because who writes to a full log goes on.
+ * After a write error the program's pipe is closed. Exception: `isStderr` with an error other than a closed reader,
+ * such as a full disk; then further output is discarded and the program continues.
  */
 export function pumpOutput(source: Readable, masking: Masking, target: Writable, isStderr: boolean): OutputPump {
   const masked = new MaskingStream(masking);
@@ -43,8 +50,8 @@ export function pumpOutput(source: Readable, masking: Masking, target: Writable,
   });
   let loss: string | null = null;
   target.once('error', ({ code = 'unknown' }: NodeJS.ErrnoException) => {
-    if (!GONE.has(code)) loss = code;
-    // WHY the source is closed: so the program meets a closed pipe, as it would without us. What filled the disk it cannot be told.
+    if (!READER_CLOSED.has(code)) loss = code;
+    // WHY closed: the program gets SIGPIPE, as it would without us. An error such as a full disk cannot be passed on.
     if (!isStderr || loss === null) source.destroy();
     else source.unpipe(masked).resume();
   });
@@ -69,13 +76,13 @@ export function pumpOutput(source: Readable, masking: Masking, target: Writable,
     },
     stop() {
       source.destroy();
-      setTimeout(() => stopped.resolve(), STOPPED_WITHIN_MS).unref();
+      setTimeout(() => stopped.resolve(), STOP_TIMEOUT_MS).unref();
     },
     writeError: () => loss,
   };
 }
 
-/** Resolves when the masker has ended and all of it is written, or can't be. */
+/** Resolves when the masker's whole output has been written, or a write failed. */
 export function passOn(masked: MaskingStream, target: Writable): Promise<void> {
   masked.pipe(target, { end: false });
   return new Promise((resolve) => {
@@ -84,7 +91,8 @@ export function passOn(masked: MaskingStream, target: Writable): Promise<void> {
       resolve();
     });
     masked.once('end', () => {
-      // WHY not always: on a full device not even nothing can be written. WHY not at once: an error of the last write is still told.
+      // WHY conditional: even an empty write fails when the device is full. WHY setImmediate: the last write may still
+      // report an error.
       if (target.writableLength === 0) setImmediate(resolve);
       else target.write('', () => resolve());
     });

@@ -1,4 +1,4 @@
-/** A program on our own streams, or, where its output is masked, on pipes in their place. Its input is ours. */
+/** Runs a program on our own streams, or with its output on pipes when it is masked. Its standard input is ours. */
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { fstatSync } from 'node:fs';
@@ -18,15 +18,15 @@ export interface Streams {
   readonly stderr: Writable;
 }
 
-/** One for each of its outputs, and a single one where both of ours lead to the same place, so that their order is kept. */
+/** One pipe for each output; the same one if both of ours lead to the same file, which keeps their order. */
 interface Pipes {
   readonly stdout: Fifo;
   readonly stderr: Fifo;
 }
 
 /**
- * Resolves when it has ended and all that it wrote has been written; `atExit` is called between the two, and a signal from then on ends
- * the writing. @throws UsageError where the environment is too large for the system
+ * Resolves when the program has ended and its output was written; `atExit` is called between the two, and a signal
+ * after that stops the writing. @throws UsageError when the environment is too large for the system
  */
 export async function runOnPipes(
   program: Program,
@@ -35,43 +35,43 @@ export async function runOnPipes(
   atExit: () => void,
 ): Promise<ExitStatus> {
   const { masking } = program;
-  // WHY before the signals: nobody waits between the question whether one has come and the start.
+  // ORDER: nothing is awaited between the caller's check for a signal and the start.
   const pipes = masking === null ? null : makePipes(streams);
   const started = withUmask(program.umask, () => start(program, pipes));
   if ('remark' in started) return started;
   const child = started;
   signals.forwardToSameGroup((signal) => child.kill(signal));
-  const pourings: OutputPump[] = [];
+  const pumps: OutputPump[] = [];
   if (masking !== null) {
     const stdout = pipes?.stdout.readEnd ?? child.stdout;
     const stderr = pipes?.stderr.readEnd ?? child.stderr;
-    if (stdout !== null) pourings.push(pumpOutput(stdout, masking, streams.stdout, false));
-    if (stderr !== null && stderr !== stdout) pourings.push(pumpOutput(stderr, masking, streams.stderr, true));
+    if (stdout !== null) pumps.push(pumpOutput(stdout, masking, streams.stdout, false));
+    if (stderr !== null && stderr !== stdout) pumps.push(pumpOutput(stderr, masking, streams.stderr, true));
   }
   const ending = await new Promise<ExitStatus>((resolve) => {
     child.once('error', (error) => resolve(notStarted(program, error)));
     child.once('exit', (code, signal) => resolve(signal === null ? { code: code ?? 0 } : { signal }));
   });
-  // Whoever still writes was left behind by the program, and gets no signals from us.
-  let isCut = false;
+  // Processes that still write outlived the program and get no signals from us.
+  let wasInterrupted = false;
   signals.sendTo(() => {
-    isCut = true;
-    for (const pouring of pourings) pouring.stop();
+    wasInterrupted = true;
+    for (const pump of pumps) pump.stop();
   });
   atExit();
-  await Promise.all(pourings.map((pouring) => pouring.finish()));
-  const loss = pourings[0]?.writeError() ?? null;
-  const told = loss === null ? ending : withWriteError(ending, loss);
-  return isCut ? { ...told, wasInterrupted: isCut } : told;
+  await Promise.all(pumps.map((pump) => pump.finish()));
+  const writeError = pumps[0]?.writeError() ?? null;
+  const status = writeError === null ? ending : withWriteError(ending, writeError);
+  return wasInterrupted ? { ...status, wasInterrupted } : status;
 }
 
-/** What the system alone can tell, such as that a program's loader is missing. */
+/** Errors that only the system detects, such as a missing loader. */
 function notStarted({ file }: Program, error: NodeJS.ErrnoException): ExitStatus & { readonly remark: string } {
   const code = error.code === 'ENOENT' ? NOT_FOUND : NOT_EXECUTABLE;
   return { code, remark: `${file}: cannot be started (${error.code})` };
 }
 
-/** Null where the system has none: then Node's own serve. */
+/** Returns null when the system cannot make fifos; Node's pipes are used then. */
 function makePipes(streams: Streams): Pipes | null {
   const files = makePrivateFiles();
   try {
@@ -94,7 +94,7 @@ function hasDescriptor(stream: Writable): stream is Writable & { readonly fd: nu
   return 'fd' in stream && typeof stream.fd === 'number';
 }
 
-/** @throws UsageError where the environment is too large for the system */
+/** @throws UsageError when the environment is too large for the system */
 function start(program: Program, pipes: Pipes | null): ChildProcess | ReturnType<typeof notStarted> {
   const { environment, masking } = program;
   const [file, words] = withIgnoredSignals(program);

@@ -1,6 +1,7 @@
 /**
- * A program on a terminal of its own, between ours and it: colours, keys, window size and full screens are as without us, and its output
- * can be masked. The package that makes terminals is optional, and loaded when one is wanted.
+ * Runs a program on a pseudo-terminal between it and our terminal: colours, keys, window size and full-screen programs
+ * work as without us, and the output can be masked. The package that makes pseudo-terminals is optional and loaded on
+ * demand.
  */
 import { spawnSync } from 'node:child_process';
 import { statSync } from 'node:fs';
@@ -12,7 +13,6 @@ import { type ExitStatus, signalOf } from './exit-status.ts';
 import { withIgnoredSignals } from './ignored-signals.ts';
 import { MaskingStream } from './masking-stream.ts';
 import { passOn } from './output-pump.ts';
-import { drainPty } from './pty-drain.ts';
 import type { Signals } from './signals.ts';
 
 export type PtyMaker = Pick<typeof import('@lydell/node-pty'), 'spawn'>;
@@ -22,7 +22,7 @@ export interface Terminals {
   readonly stdout: WriteStream;
 }
 
-/** Null where there is none for this system, or it was not installed. */
+/** Resolves to null when the package is not installed or does not support this system. */
 export async function loadPtyMaker(): Promise<PtyMaker | null> {
   try {
     return await import('@lydell/node-pty');
@@ -31,7 +31,10 @@ export async function loadPtyMaker(): Promise<PtyMaker | null> {
   }
 }
 
-/** Resolves when it has ended and all that it wrote has been written; `atExit` is called between the two at the latest. Our terminal is then as it was before. */
+/**
+ * Resolves when the program has ended and its output has been written; `atExit` is called between the two. Restores the
+ * mode of our terminal.
+ */
 export async function runOnPty(
   maker: PtyMaker,
   program: Program & { readonly masking: Masking },
@@ -42,7 +45,7 @@ export async function runOnPty(
   const isRaw = stdin.isRaw;
   const makeRaw = (): void => {
     stdin.setRawMode(true);
-    // WHY: Node's raw mode goes on adding CR to each LF, which its own terminal has done for the program already, where it wanted to.
+    // WHY: Node's raw mode still adds CR to each LF, which the program's own terminal has already done if configured.
     spawnSync('stty', ['-opost'], { stdio: ['inherit', 'ignore', 'ignore'] });
   };
   const masked = new MaskingStream(program.masking);
@@ -50,47 +53,86 @@ export async function runOnPty(
   makeRaw();
   try {
     const pty = withUmask(program.umask, () => start(maker, program, stdout));
-    const exited = new Promise<ExitStatus>((resolve) => pty.onExit((exit) => resolve(toEnding(exit))));
-    const reading = drainPty(pty, atExit);
-    // The types know text alone; without an encoding it is bytes.
-    pty.onData((chunk) => {
-      // WHY never paused once nobody sees it: a program that ignores the hangup would wait for ever.
-      if (!masked.write(chunk as unknown as Uint8Array) && !masked.destroyed) reading.pause();
-    });
-    masked.on('drain', () => reading.resume());
+    const exited = new Promise<ExitStatus>((resolve) => pty.onExit((exit) => resolve(toExitStatus(exit))));
+    const output = new PtyOutput(pty, masked);
     const hangUp = (): void => pty.kill('SIGHUP');
     const type = (chunk: Buffer): void => pty.write(chunk as unknown as string);
     const resize = (): void => {
       try {
         pty.resize(stdout.columns || 80, stdout.rows || 24);
       } catch {
-        // The program has ended, and its terminal with it.
+        // The program has ended, and its terminal was closed.
       }
     };
-    // Whoever brings us back from a stop has set the terminal for itself.
-    const goOn = (): void => {
+    // A shell that continues us after a stop has changed the mode of our terminal.
+    const onContinue = (): void => {
       stdin.setRawMode(false);
       makeRaw();
       resize();
     };
-    signals.sendTo((signal) => {
-      if (!reading.stop()) pty.kill(signal);
-    });
+    signals.sendTo((signal) => pty.kill(signal));
     stdin.on('data', type).once('end', hangUp);
     stdout.on('resize', resize).once('error', hangUp);
-    process.on('SIGCONT', goOn);
+    process.on('SIGCONT', onContinue);
+    const interrupted = Promise.withResolvers<void>();
     try {
       return await exited;
     } finally {
-      process.off('SIGCONT', goOn);
+      signals.sendTo(() => interrupted.resolve());
+      atExit();
+      process.off('SIGCONT', onContinue);
       stdout.off('resize', resize).off('error', hangUp);
       stdin.off('data', type).off('end', hangUp).pause();
+      output.flush();
       masked.end();
-      // A signal has ended the reading: then nobody waits for a terminal that takes nothing.
-      if (!reading.isStopped()) await done;
+      await Promise.race([done, interrupted.promise]);
     }
   } finally {
     stdin.setRawMode(isRaw);
+  }
+}
+
+/**
+ * Passes a pseudo-terminal's output to the masker. WHY not directly: the package closes the terminal 200 ms after the
+ * program's end, and a write to a slow terminal blocks this process for longer. So nothing is written between the
+ * program's end and the close, and all output is read by then. ORDER: written in the check phase, after which Node
+ * renews its clock before it runs timers.
+ */
+export class PtyOutput {
+  readonly #pty: IPty;
+  readonly #masked: MaskingStream;
+  #pending: Uint8Array[] = [];
+  #scheduled: NodeJS.Immediate | null = null;
+
+  constructor(pty: IPty, masked: MaskingStream) {
+    this.#pty = pty;
+    this.#masked = masked;
+    // The package's types know text only; without an encoding it delivers bytes.
+    pty.onData((chunk) => this.#add(chunk as unknown as Uint8Array));
+    masked.on('drain', () => pty.resume());
+  }
+
+  flush(): void {
+    for (const chunk of this.#pending.splice(0)) {
+      // WHY not when destroyed: a program that ignores the hangup would block indefinitely.
+      if (!this.#masked.write(chunk) && !this.#masked.destroyed) this.#pty.pause();
+    }
+  }
+
+  #add(chunk: Uint8Array): void {
+    this.#pending.push(chunk);
+    this.#scheduled ??= setImmediate(() => {
+      this.#scheduled = null;
+      if (isRunning(this.#pty.pid)) this.flush();
+    });
+  }
+}
+
+function isRunning(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
   }
 }
 
@@ -102,20 +144,20 @@ function start(maker: PtyMaker, program: Program, { columns, rows }: WriteStream
     cols: columns || 80,
     rows: rows || 24,
     name: environment['TERM'] || 'dumb',
-    cwd: here(environment['PWD']),
+    cwd: currentDirectory(environment['PWD']),
     env: { ...environment },
   });
 }
 
-/** The caller's own name for the folder it stands in, which may lead over links; the package puts it into PWD. */
-function here(named: string | undefined): string {
-  const folder = process.cwd();
+/** The caller's name of the current directory, which may contain links; the package puts it into PWD. */
+function currentDirectory(named: string | undefined): string {
+  const directory = process.cwd();
   const found = named?.startsWith('/') ? statSync(named, { throwIfNoEntry: false }) : undefined;
-  const own = statSync(folder);
-  return named !== undefined && found?.ino === own.ino && found.dev === own.dev ? named : folder;
+  const current = statSync(directory);
+  return named !== undefined && found?.ino === current.ino && found.dev === current.dev ? named : directory;
 }
 
-function toEnding({ exitCode, signal = 0 }: { exitCode: number; signal?: number }): ExitStatus {
+function toExitStatus({ exitCode, signal = 0 }: { exitCode: number; signal?: number }): ExitStatus {
   const name = signal === 0 ? null : signalOf(signal);
   return name === null ? { code: exitCode } : { signal: name };
 }

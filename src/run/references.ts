@@ -1,10 +1,12 @@
-/** References to credentials: `leasehold://prod/db/password`, of an earlier version `leasehold://prod/db/password?version=3`. */
+/**
+ * References to credentials: `leasehold://prod/db/password`, with a version `leasehold://prod/db/password?version=3`.
+ */
 
 import { type CredentialPath, pathViolation } from '../core/path.ts';
 import { UsageError } from '../platform/errors.ts';
 
 const SCHEME = 'leasehold://';
-/** Also what was meant as one and mistyped. */
+/** Includes misspelt references. */
 const LOOKS_LIKE_ONE = /^\s*leasehold:/i;
 const LARGEST_VERSION = Number.MAX_SAFE_INTEGER;
 
@@ -14,18 +16,18 @@ export interface Reference {
   readonly version: number | null;
 }
 
-/** Whether a text is meant as a reference, and so must be one. Inside a longer text it is written in braces: `templates.ts`. */
+/** Whether a text must be parsed as a reference. For references inside a longer text see `templates.ts`. */
 export function isReference(text: string): boolean {
   return LOOKS_LIKE_ONE.test(text);
 }
 
-/** `where` begins the message of the mistake. @throws UsageError */
+/** `where` begins the error message. @throws UsageError */
 export function parseReference(text: string, where: string): Reference {
   if (!text.startsWith(SCHEME)) throw new UsageError(`${where}: a reference is written ${SCHEME}path, in lower case`);
   return parseSource(text, where);
 }
 
-/** A reference, or only what stands behind its `leasehold://`. @throws UsageError */
+/** Parses a reference with or without `leasehold://`. @throws UsageError */
 export function parseSource(text: string, where: string): Reference {
   const [path = '', query, ...others] = (text.startsWith(SCHEME) ? text.slice(SCHEME.length) : text).split('?');
   const rule = pathViolation(path);

@@ -1,6 +1,6 @@
 /**
- * Runs a program with borrowed values: all are lent before it starts, nothing starts otherwise, and whatever happens after that files are
- * removed and leases revoked at the end. Signals are taken from the first call to the last.
+ * Runs a program with leased values. All leases are acquired before the program starts; at the end files are removed
+ * and leases revoked in every case. Signals are handled from the first request to the last.
  */
 
 import { ReadStream, WriteStream } from 'node:tty';
@@ -18,34 +18,34 @@ import { isInForeground, Signals } from './signals.ts';
 import { fillTemplates } from './templates.ts';
 import { makePrivateFiles, type PrivateFiles } from './value-files.ts';
 
-/** Of one variable with its name and ends. SOURCE: execve(2), MAX_ARG_STRLEN. */
-const LONGEST_VARIABLE_BYTES = 128 * 1024;
+/** Including the name, `=` and the NUL at the end. SOURCE: execve(2), MAX_ARG_STRLEN. */
+const MAX_VARIABLE_BYTES = 128 * 1024;
 const NO_PTY =
   'without the optional package @lydell/node-pty the program gets pipes and no terminal; with --no-masking it gets this one';
 
 export interface RunRequest extends ParsedBindings {
   readonly command: readonly [file: string, ...words: string[]];
-  /** Names of the parent's variables that are passed on whatever they look like. */
+  /** Names of the parent's variables that are always passed on. */
   readonly keep: readonly string[];
-  /** Whether variables hold paths of files with the values, and not the values. */
+  /** Whether variables contain paths of files with the values instead of the values. */
   readonly hasFiles: boolean;
   readonly isMasked: boolean;
-  /** Null for as long as the policies allow. */
+  /** Null for the longest lease that the policies allow. */
   readonly ttlSeconds: number | null;
 }
 
 export interface HostEnvironment {
   readonly streams: Streams;
   readonly environment: Variables;
-  /** That the program shall have; null for ours. */
+  /** The program's umask; null to inherit ours. */
   readonly umask: number | null;
-  /** Signals that were ignored when we were started, as `nohup` does it. */
+  /** Signals that were ignored when this process started, as by `nohup`. */
   readonly ignored: readonly NodeJS.Signals[];
-  /** For people: a line without its end. */
+  /** Prints a line for the user. */
   say(line: string): void;
 }
 
-/** Resolves to how the program ended. @throws UsageError, NotLent */
+/** Resolves to the program's exit status. @throws UsageError, LeaseAcquisitionError */
 export async function run(job: RunRequest, lender: LeaseClient, surroundings: HostEnvironment): Promise<ExitStatus> {
   const inherited = inheritEnvironment(surroundings.environment, job.keep);
   const [file, ...words] = job.command;
@@ -64,28 +64,28 @@ export async function run(job: RunRequest, lender: LeaseClient, surroundings: Ho
     interruption.abort();
   };
   const signals = new Signals(interrupt, surroundings.ignored);
-  let borrowed: AcquiredLeases | null = null;
+  let acquired: AcquiredLeases | null = null;
   let files: PrivateFiles | null = null;
   let cleaning: Promise<void> | null = null;
   const cleanUp = async (): Promise<void> => {
     files?.remove();
-    const failure = await releaseLeases(lender, borrowed?.leaseIds ?? []);
+    const failure = await releaseLeases(lender, acquired?.leaseIds ?? []);
     if (failure !== null) surroundings.say(failure);
   };
-  // WHY at the program's end already: its output may take as long as its reader does.
+  // WHY not after the output: a slow reader would delay it.
   const atExit = (): void => {
     cleaning ??= cleanUp();
   };
   try {
-    borrowed = await acquireLeases(lender, job.wanted, { ttlSeconds: job.ttlSeconds, signal: interruption.signal });
+    acquired = await acquireLeases(lender, job.wanted, { ttlSeconds: job.ttlSeconds, signal: interruption.signal });
     if (job.hasFiles) files = makePrivateFiles(surroundings.environment['XDG_RUNTIME_DIR']);
-    const values = deliver(fillTemplates(job.templates, borrowed.values), files);
-    const masking = job.isMasked ? mask(borrowed.values, surroundings) : null;
+    const values = deliver(fillTemplates(job.templates, acquired.values), files);
+    const masking = job.isMasked ? mask(acquired.values, surroundings) : null;
     const environment = Object.assign(Object.create(null), inherited.variables, given, values);
     const { umask, ignored } = surroundings;
     const program = { file, words, environment, masking, umask, ignored };
     const begin = await selectRunner(program, surroundings, signals);
-    // ORDER: nothing is awaited between this and the start: a signal goes to the program, or there is none.
+    // ORDER: nothing is awaited between this check and the start, so that no signal is lost.
     if (interruptedBy !== null) return { signal: interruptedBy };
     const ending = await begin(atExit);
     if (ending.remark !== undefined) surroundings.say(ending.remark);
@@ -100,7 +100,7 @@ export async function run(job: RunRequest, lender: LeaseClient, surroundings: Ho
   }
 }
 
-/** What the variables hold. @throws UsageError */
+/** Returns the contents of the variables. @throws UsageError */
 function deliver(values: ReadonlyMap<string, Secret>, files: PrivateFiles | null) {
   const variables: Record<string, string> = Object.create(null);
   for (const [name, value] of values) {
@@ -111,9 +111,9 @@ function deliver(values: ReadonlyMap<string, Secret>, files: PrivateFiles | null
     const text = value.reveal();
     const fail = (what: string): UsageError =>
       new UsageError(`${name}: the value ${what}`, '--files delivers it as a file.');
-    if (text.includes('\0')) throw fail('holds a NUL, which no environment can');
+    if (text.includes('\0')) throw fail('contains a NUL, which no environment can hold');
     const bytes = Buffer.byteLength(text) + name.length + 2;
-    if (bytes > LONGEST_VARIABLE_BYTES) throw fail('is longer than a variable can be: 128 KiB with its name');
+    if (bytes > MAX_VARIABLE_BYTES) throw fail('is longer than a variable can be: 128 KiB with its name');
     variables[name] = text;
   }
   return variables;
@@ -125,7 +125,7 @@ function mask(values: ReadonlyMap<string, Secret>, { say }: HostEnvironment): Ma
   return masking.isNeeded ? masking : null;
 }
 
-/** On a terminal of its own where its output is masked and ours are three terminals; else on pipes, or on our streams. */
+/** A pseudo-terminal when output is masked and our three streams are terminals; otherwise pipes, or our own streams. */
 async function selectRunner(
   program: Program,
   { streams, say }: HostEnvironment,

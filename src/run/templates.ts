@@ -1,6 +1,6 @@
 /**
- * Values with references inside: `postgres://app:{{leasehold://prod/db/password | url}}@db/app`. The braces are needed because a path
- * may hold `@`, `:` and `/`, so nothing else would tell where in a URL it ends.
+ * Values with references inside: `postgres://app:{{leasehold://prod/db/password | url}}@db/app`. The braces are needed
+ * because a path may contain `@`, `:` and `/`, so its end in a URL would be ambiguous.
  */
 
 import { Secret } from '../core/secret.ts';
@@ -14,7 +14,7 @@ const SCHEME = 'leasehold://';
 
 type Part = string | { readonly of: string; readonly isUrlEncoded: boolean };
 
-/** A variable whose value is put together when the values have been lent. */
+/** A variable whose value is composed once the leases are acquired. */
 export interface Template {
   readonly name: string;
   readonly parts: readonly Part[];
@@ -22,11 +22,11 @@ export interface Template {
 
 export interface ParsedTemplate {
   readonly template: Template;
-  /** Their names are `NAME[1]` and so on, which no variable can have. */
+  /** Their names are `NAME[1]` and so on, which are not valid names of variables. */
   readonly wanted: readonly EnvBinding[];
 }
 
-/** Null where the text has no reference in braces. @throws UsageError */
+/** Returns null for a text without references in braces. @throws UsageError */
 export function parseTemplate(name: string, text: string, where: string): ParsedTemplate | null {
   const parts: Part[] = [];
   const wanted: EnvBinding[] = [];
@@ -45,7 +45,7 @@ export function parseTemplate(name: string, text: string, where: string): Parsed
   return { template: { name, parts }, wanted };
 }
 
-/** Text that would reach the program with a reference in it. @throws UsageError */
+/** Rejects a reference without braces, which the program would receive verbatim. @throws UsageError */
 export function assertNoReference(text: string, where: string): void {
   if (!text.includes(SCHEME)) return;
   throw new UsageError(
@@ -54,7 +54,7 @@ export function assertNoReference(text: string, where: string): void {
   );
 }
 
-/** What each variable gets: the values that were lent, and the templates in place of their parts. */
+/** Returns the value of each variable; templates replace the values of their parts. */
 export function fillTemplates(
   templates: readonly Template[],
   values: ReadonlyMap<string, Secret>,
@@ -72,7 +72,7 @@ export function fillTemplates(
   return filled;
 }
 
-/** For every part of a URL. SOURCE: RFC 3986, section 2.3: all but the unreserved characters */
+/** Encodes for any part of a URL. SOURCE: RFC 3986, section 2.3: all but the unreserved characters */
 function encodeForUrl(text: string): string {
   const toPercent = (character: string): string => `%${character.charCodeAt(0).toString(16).toUpperCase()}`;
   return encodeURIComponent(text).replaceAll(/[!'()*]/g, toPercent);

@@ -1,6 +1,6 @@
 /**
- * Values as files: a directory that nobody else can enter, in memory where the system has such a place, a file a value, gone when the
- * program has ended. ORDER: the directory is known to the clean-up before the first value is written.
+ * Delivers values as files in a private directory, in memory if possible, which is removed when the program has ended.
+ * ORDER: the clean-up is registered before the first value is written.
  */
 
 import { closeSync, constants, lstatSync, mkdtempSync, openSync, rmSync, writeFileSync } from 'node:fs';
@@ -18,13 +18,13 @@ const PERMISSIONS = 0o777;
 
 export interface PrivateFiles {
   readonly directory: string;
-  /** Answers the path of the new file, which has the name and holds the value byte for byte. */
+  /** Writes the value to a new file of this name, byte for byte, and returns its path. */
   write(name: string, value: Secret): string;
-  /** Removes all of it; also done when this process exits. Doing it again is harmless. */
+  /** Removes the directory; also called when this process exits. Idempotent. */
   remove(): void;
 }
 
-/** `runtimeDir` is the caller's XDG_RUNTIME_DIR. @throws UsageError where there is no place that others can't touch */
+/** `runtimeDir`: the caller's XDG_RUNTIME_DIR. @throws UsageError when no safe directory is writable */
 export function makePrivateFiles(runtimeDir = process.env['XDG_RUNTIME_DIR']): PrivateFiles {
   const directory = makeDirectory(runtimeDir);
   const remove = (): void => {
@@ -35,13 +35,13 @@ export function makePrivateFiles(runtimeDir = process.env['XDG_RUNTIME_DIR']): P
   const { uid, mode } = lstatSync(directory);
   if (uid !== process.getuid?.() || (mode & PERMISSIONS) !== 0o700) {
     remove();
-    throw new UsageError(`${directory}: a directory that was just made has not the mode 0700`);
+    throw new UsageError(`${directory}: the new directory must have the mode 0700`);
   }
   return {
     directory,
     write(name, value) {
       if (name.includes('/') || name.startsWith('.'))
-        throw new UsageError('the name of a variable cannot be that of a file');
+        throw new UsageError('the name of the variable cannot be used as a file name');
       const path = join(directory, name);
       const { O_CREAT, O_EXCL, O_NOFOLLOW, O_WRONLY } = constants;
       const file = openSync(path, O_CREAT | O_EXCL | O_NOFOLLOW | O_WRONLY, 0o600);
@@ -56,14 +56,16 @@ export function makePrivateFiles(runtimeDir = process.env['XDG_RUNTIME_DIR']): P
   };
 }
 
-/** In the user's own place, in memory that all share, or in the temporary directory: whichever is safe and can be had first. */
+/**
+ * Creates the directory in the first safe and writable one of XDG_RUNTIME_DIR, /dev/shm and the temporary directory.
+ */
 function makeDirectory(runtimeDir: string | undefined): string {
   const own = runtimeDir?.startsWith('/') && isOurs(runtimeDir) ? [runtimeDir] : [];
   for (const place of [...own, ...[IN_MEMORY, tmpdir()].filter(isSafe)]) {
     try {
       return mkdtempSync(join(place, PREFIX));
     } catch {
-      // Full or read-only: there may be another place.
+      // Full or read-only: try the next one.
     }
   }
   throw new UsageError('no directory is both safe and writable', 'Point TMPDIR at a directory of your own.');
@@ -74,7 +76,7 @@ function isOurs(directory: string): boolean {
   return found?.isDirectory() === true && found.uid === process.getuid?.() && (found.mode & OTHERS) === 0;
 }
 
-/** Whether nobody but us and root can move what we make there. */
+/** Whether only this user and root can move files created there. */
 function isSafe(directory: string): boolean {
   const found = lstatSync(directory, { throwIfNoEntry: false });
   if (found?.isDirectory() !== true || (found.uid !== 0 && found.uid !== process.getuid?.())) return false;

@@ -7,19 +7,7 @@ const PREFIX = 'LEASEHOLD_';
 
 /** Variables without a flag of the service: another spelling, those of the command, and internal ones. */
 const OTHERS = [
-  ...[
-    'ADDR',
-    'AGENT',
-    'AUDIT_KEY',
-    'CA_FILE',
-    'DATABASE_URL',
-    'KEY_FILE',
-    'MCP_RUN',
-    'MCP_TOKEN',
-    'OUTPUT',
-    'PROFILE',
-    'SIGIGN',
-  ],
+  ...['ADDR', 'AGENT', 'AUDIT_KEY', 'CA_FILE', 'DATABASE_URL', 'KEY_FILE', 'MCP_TOKEN', 'OUTPUT', 'PROFILE', 'SIGIGN'],
   ...['TIMEOUT', 'TOKEN', 'TOKEN_FILE'],
 ];
 

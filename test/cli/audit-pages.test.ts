@@ -63,8 +63,8 @@ async function answerForEver(scope: Scope, toRow: (at: number, limit: number, of
 
 const falling = (at: number, limit: number): Row => ({ ...others, seq: limit - at });
 const ENDLESS: readonly [line: string, toRow: Parameters<typeof answerForEver>[1], says: RegExp, most: number][] = [
-  ['list', () => CREDENTIAL, /the list has no end/, 101],
-  ['audit list --limit 100', () => others, /seq is missing/, 1],
+  ['list', () => CREDENTIAL, /the list does not end/, 101],
+  ['audit list --limit 100', () => others, /seq must be integer/, 1],
   ['audit list --limit 100', () => ({ ...others, seq: 1 }), /not in their order/, 1],
   ['audit list --limit 5000', falling, /the log has no end/, 102],
   ['audit tail', () => ({ ...others, seq: 7 }), /not in their order/, 1],

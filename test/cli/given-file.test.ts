@@ -16,7 +16,7 @@ const READERS: readonly [words: readonly string[], ofEndless: RegExp][] = [
   [['policy', 'put', 'p', '--file', 'FILE.toml'], /^leasehold: FILE\.toml: holds more than 16 MiB\.\n$/],
   [['policy', 'test', 'FILE'], /^leasehold: FILE: holds more than 16 MiB\.\n$/],
   [['agent', 'add', 'bot', '--public-key', 'FILE'], /^leasehold: --public-key: the file holds no public key\.\n$/],
-  [['login', '--agent', 'bot', '--key-file', 'FILE'], /^leasehold: no answer from/],
+  [['login', '--agent', 'bot', '--key-file', 'FILE'], /^leasehold: no response from/],
 ];
 
 function homeWith(t: TestContext, make: (file: string) => void): Home {

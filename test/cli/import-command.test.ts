@@ -128,7 +128,7 @@ test('where nobody answers, the rest is not tried', async (t) => {
   await service.stop();
   const { code, stdout, stderr } = await home.leasehold(['import', 'a.json', '--yes']);
   assert.deepEqual([code, stdout], [2, '']);
-  assert.match(stderr, /^leasehold: no answer from /);
+  assert.match(stderr, /^leasehold: no response from /);
 });
 
 test('titles that would move a cursor are shown escaped', async (t) => {

@@ -79,5 +79,5 @@ test('when nobody answers any more, the rest is not tried', async (t) => {
   const outcomes = await storeAll(vault, rowsOf(100), { onlyNew: false, signal: NEVER, progress: () => undefined });
   assert.ok(outcomes.filter(({ result }) => result === 'failed').length <= 8);
   assert.ok(outcomes.every(({ result }) => result === 'failed' || result === 'not tried'));
-  assert.match(outcomes[0]?.reason ?? '', /NO_ANSWER\); it may have been stored$/);
+  assert.match(outcomes[0]?.reason ?? '', /UNREACHABLE\); it may have been stored$/);
 });

@@ -111,7 +111,7 @@ test('no answer, and every answer that is an error, ends with 2', async (t) => {
   );
   const none = await as(service.adminToken, nowhere);
   assert.equal(none.code, 2);
-  assert.match(none.stderr, /no answer from [\s\S]*The address is from LEASEHOLD_ADDR/);
+  assert.match(none.stderr, /no response from [\s\S]*The address is from LEASEHOLD_ADDR/);
 });
 
 test('the hint of an error fits the command and who called it', async (t) => {

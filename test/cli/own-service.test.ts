@@ -110,7 +110,7 @@ test('the proof is asked for again once a call has failed: the service may have 
   await service.end('SIGKILL');
   await assert.rejects(health());
   const taker = await listen(t, portOf(address));
-  await assert.rejects(health(), (error) => error instanceof LeaseholdError && error.code === 'NO_ANSWER');
+  await assert.rejects(health(), (error) => error instanceof LeaseholdError && error.code === 'UNREACHABLE');
   assert.deepEqual(taker.received, []);
 });
 

@@ -175,14 +175,14 @@ test('a plan that fails says how far it came and does nothing more; what is gone
   const policies = {
     put: async (name: string) => {
       calls.push(name);
-      if (name === 'b') throw new LeaseholdError('NO_ANSWER', 'away');
+      if (name === 'b') throw new LeaseholdError('UNREACHABLE', 'away');
       return toListedNothing();
     },
     delete: async () => {
       throw new LeaseholdError('NOT_FOUND', 'gone');
     },
   };
-  await assert.rejects(applyPlan(plan, policies, way), { code: 'NO_ANSWER' });
+  await assert.rejects(applyPlan(plan, policies, way), { code: 'UNREACHABLE' });
   assert.deepEqual(
     [calls, told],
     [

@@ -159,9 +159,13 @@ claim('the terminal is afterwards as it was before', async (t) => {
 claim('a terminal that is read slowly gets everything', async (t) => {
   const screen = inShell(t, 'echo ready; seq 30000');
   await screen.sees('ready');
-  screen.pause();
-  await sleep(1500);
-  screen.resume();
+  // Longer than the 200 ms after which the package closes a terminal whose program has ended.
+  for (let pauses = 0; pauses < 4; pauses++) {
+    screen.pause();
+    await sleep(400);
+    screen.resume();
+    await sleep(2);
+  }
   await screen.ended;
   assert.equal(screen.screen(), `ready\r\n${Array.from({ length: 30_000 }, (_, at) => `${at + 1}\r\n`).join('')}`);
 });

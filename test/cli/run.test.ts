@@ -49,7 +49,7 @@ test('a script whose interpreter is missing says so before anything is lent, and
   const before = (await scene.service.admin.get('/api/v1/leases')).body.data.length;
   const script = join(scene.home.path, 'script');
   writeFileSync(script, '#!/no/such\n', { mode: 0o755 });
-  const said = `leasehold: ${script}: the interpreter in its first line, /no/such, is not there\n`;
+  const said = `leasehold: ${script}: the interpreter in its first line, /no/such, does not exist\n`;
   assert.deepEqual(await run([...A, '--', script]), { code: 127, signal: null, stdout: '', stderr: said });
   assert.equal((await scene.service.admin.get('/api/v1/leases')).body.data.length, before);
   const nested = join(scene.home.path, 'nested');
@@ -275,7 +275,7 @@ test('files and leases go away when a signal ends the program', async () => {
 const MISTAKES: readonly [words: readonly string[], says: RegExp][] = [
   [[...A], /Put the command after --: leasehold run -e NAME=PATH -- COMMAND/],
   [['--', 'true'], /there is nothing to deliver/],
-  [['--env', 'A', '--', 'true'], /--env: is written NAME=path/],
+  [['--env', 'A', '--', 'true'], /--env: must be NAME=path/],
   [['--env', 'hunter2!=x', '--', 'true'], /--env: the name of a variable/],
   [['--env', 'A=hunter2!', '--', 'true'], /--env A: the path of a credential may hold only/],
   [['--env', 'A=a?version=x', '--', 'true'], /--env A: behind the path only/],
@@ -355,7 +355,7 @@ test('a service that is gone at the end is told of, and does not hold us up', as
   await own.service.stop();
   child.stdin.end('\n');
   assert.equal(await new Promise((resolve) => child.once('close', resolve)), 4);
-  assert.match(stderr, /^leasehold: 1 of 1 leases were not revoked, and end by themselves: /);
+  assert.match(stderr, /^leasehold: 1 of 1 leases were not revoked and will expire: /);
 });
 
 test('no value stands in the arguments of any process, nor in any file that stays behind', async (t) => {

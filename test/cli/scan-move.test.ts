@@ -131,7 +131,7 @@ test('without an acknowledgement nothing is replaced', async (t) => {
   const elsewhere = new Leasehold({ address: service.address, token: service.adminToken, retries: 0 });
   await service.stop();
   const moved = await move(elsewhere);
-  assert.ok(moved.every(({ failure }) => failure?.includes('NO_ANSWER')));
+  assert.ok(moved.every(({ failure }) => failure?.includes('UNREACHABLE')));
   assert.equal(file.now(), TEXT);
 });
 

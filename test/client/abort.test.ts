@@ -105,7 +105,7 @@ test('a silent service is given up in time, each try for itself', async (t) => {
   const startedAt = performance.now();
   await assert.rejects(asAdmin({ timeoutMs: 200, retries: 0 }).credentials.retrieve(path), {
     ...withCode('TIMED_OUT', null),
-    message: `no answer from ${between.address} within 0.2 s`,
+    message: `no response from ${between.address} within 0.2 s`,
   });
   const tookMs = performance.now() - startedAt;
   assert.ok(tookMs >= 190, `${tookMs} ms`);

@@ -67,7 +67,7 @@ test('what is no key, or another kind of key, is said without repeating any of i
   const keys = {
     'PKCS#8 in PEM': [secret, ''],
     'is damaged': [`-----BEGIN OPENSSH PRIVATE KEY-----\n${secret}\n-----END OPENSSH PRIVATE KEY-----`],
-    'no Ed25519 key': [made('X25519'), `-----BEGIN PRIVATE KEY-----\n${secret}\n-----END PRIVATE KEY-----\n`],
+    'not an Ed25519 key': [made('X25519'), `-----BEGIN PRIVATE KEY-----\n${secret}\n-----END PRIVATE KEY-----\n`],
   };
   for (const [said, texts] of Object.entries(keys)) {
     for (const text of texts) {

@@ -39,5 +39,5 @@ test('an authority that cannot be used is refused before any call', () => {
   const wrong = (options: object) => () => new Leasehold({ address: 'https://127.0.0.1:1', ...options });
   assert.throws(wrong({ ca: 'no certificate' }), /ca: must be one or more certificates in PEM/);
   assert.throws(wrong({ ca, fetch }), /give ca or fetch, not both/);
-  assert.throws(wrong({ ca, address: 'http://127.0.0.1:1' }), /ca: is of use with https:\/\/ only/);
+  assert.throws(wrong({ ca, address: 'http://127.0.0.1:1' }), /ca: requires an https:\/\/ address/);
 });

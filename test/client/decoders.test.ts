@@ -66,17 +66,17 @@ for (const [name, call] of Object.entries(CALLS)) {
         const change: Change = ({ row }) => {
           row[field] = wrong; // undefined is left out on the wire
         };
-        const message = field === 'versions' ? /list|record|version/ : new RegExp(`: ${field} is missing, or no `);
-        const error = { ...withCode('BAD_ANSWER', null), message };
+        const message = field === 'versions' ? /list|object|version/ : new RegExp(`: ${field} must be `);
+        const error = { ...withCode('INVALID_RESPONSE', null), message };
         await assert.rejects(call(changing(scene, change), leaseId), error, `${field} ${JSON.stringify(wrong)}`);
       }
     }
     for (const data of [null, [null], [{}], {}, 5, 'text', [[]]]) {
       scene.between.next({ status: 200, body: JSON.stringify({ data }) });
-      await assert.rejects(call(scene.asAdmin(), leaseId), { code: 'BAD_ANSWER' }, JSON.stringify(data));
+      await assert.rejects(call(scene.asAdmin(), leaseId), { code: 'INVALID_RESPONSE' }, JSON.stringify(data));
     }
     scene.between.next({ status: 204 });
-    await assert.rejects(call(scene.asAdmin(), leaseId), withCode('BAD_ANSWER', 204));
+    await assert.rejects(call(scene.asAdmin(), leaseId), withCode('INVALID_RESPONSE', 204));
   });
 }
 
@@ -94,7 +94,7 @@ test('a deletion is done where that was answered, and by no other success', asyn
     for (const status of [200, 201, 202, 205, 206]) {
       const body = status === 205 ? {} : { body: '{"data":{}}' };
       between.next({ status, ...body });
-      await assert.rejects(call(), withCode('BAD_ANSWER', status));
+      await assert.rejects(call(), withCode('INVALID_RESPONSE', status));
     }
   }
   await vault.credentials.delete(path);
@@ -105,11 +105,11 @@ test('a login is not begun by what is no challenge or no session', async (t) => 
   const challenge = { challenge_id: 'x', nonce: 'AAAA', expires_at: 'x' };
   for (const data of [{}, [], { ...challenge, nonce: 5 }, { ...challenge, nonce: '%' }]) {
     between.next({ status: 200, body: JSON.stringify({ data }) });
-    await assert.rejects(asAgent().logIn(), withCode('BAD_ANSWER', null));
+    await assert.rejects(asAgent().logIn(), withCode('INVALID_RESPONSE', null));
   }
   for (const data of [{}, [], { session_id: 5, agent_name: AGENT, expires_at: 'x' }]) {
     between.next({ status: 200, body: JSON.stringify({ data }) }, (seen) => seen.path === '/auth/verify');
-    await assert.rejects(asAgent().logIn(), withCode('BAD_ANSWER', null));
+    await assert.rejects(asAgent().logIn(), withCode('INVALID_RESPONSE', null));
   }
 });
 
@@ -119,17 +119,17 @@ test('a broken chain is told with where it breaks, and not without', async (t) =
   between.next({ status: 200, body: JSON.stringify({ data: broken }) });
   assert.deepEqual(await asAdmin().audit.verify(), broken);
   between.next({ status: 200, body: JSON.stringify({ data: { valid: false } }) });
-  await assert.rejects(asAdmin().audit.verify(), withCode('BAD_ANSWER', null));
+  await assert.rejects(asAdmin().audit.verify(), withCode('INVALID_RESPONSE', null));
 });
 
 test('an export is lines of entries, and nothing else is taken for one', async (t) => {
   const { asAdmin, between } = await setScene(t);
   const type = 'application/x-ndjson';
   between.next({ status: 200, body: '{"data":{}}\n', headers: { 'content-type': 'application/json' } });
-  await assert.rejects(asAdmin().audit.export(), withCode('BAD_ANSWER', null));
+  await assert.rejects(asAdmin().audit.export(), withCode('INVALID_RESPONSE', null));
   for (const line of ['null', '{}', '{"seq":1}']) {
     between.next({ status: 200, body: `${line}\n`, headers: { 'content-type': type } });
     const { entries } = await asAdmin().audit.export();
-    await assert.rejects(collect(entries), withCode('BAD_ANSWER', null), line);
+    await assert.rejects(collect(entries), withCode('INVALID_RESPONSE', null), line);
   }
 });

@@ -33,7 +33,10 @@ test('a list that goes on beyond what it said it has, and what may have come mea
     [5000, 110],
   ] as const) {
     const { fetch, pages } = await answerForEver(total);
-    await assert.rejects(countAll(asAdmin({ fetch })), { ...withCode('BAD_ANSWER', null), message: /no end/ });
+    await assert.rejects(countAll(asAdmin({ fetch })), {
+      ...withCode('INVALID_RESPONSE', null),
+      message: /does not end/,
+    });
     assert.equal(pages(), most + 1);
   }
 });
@@ -41,16 +44,20 @@ test('a list that goes on beyond what it said it has, and what may have come mea
 test('a list that says it has more than anybody has is given up when it is as long as a list may be', async (t) => {
   const { asAdmin } = await setScene(t);
   const { fetch, pages } = await answerForEver(10_000);
-  await assert.rejects(countAll(asAdmin({ fetch }), { mostBytes: 1_000_000 }), {
-    ...withCode('BAD_ANSWER', null),
-    message: 'the list is longer than 1000000 bytes, which is the most that is read',
+  await assert.rejects(countAll(asAdmin({ fetch }), { maxBytes: 1_000_000 }), {
+    ...withCode('INVALID_RESPONSE', null),
+    message: 'the list is longer than the limit of 1000000 bytes',
   });
   assert.ok(pages() < 15);
   const impossible = await answerForEver(1e15);
-  await assert.rejects(countAll(asAdmin({ fetch: impossible.fetch })), { message: /longer than 1073741824 bytes/ });
+  await assert.rejects(countAll(asAdmin({ fetch: impossible.fetch })), {
+    message: /longer than the limit of 1073741824 bytes/,
+  });
   assert.equal(impossible.pages(), 1);
   const large = await answerForEver(1e7, 1000, 'x'.repeat(100_000));
-  await assert.rejects(countAll(asAdmin({ fetch: large.fetch })), { message: /longer than 1073741824 bytes/ });
+  await assert.rejects(countAll(asAdmin({ fetch: large.fetch })), {
+    message: /longer than the limit of 1073741824 bytes/,
+  });
   assert.equal(large.pages(), 11);
 });
 
@@ -66,10 +73,10 @@ test(`an honest list of ${MANY} is read to its end`, async (t) => {
 test('a page with more rows than were asked for is none', async (t) => {
   const { asAdmin, between } = await setScene(t);
   const { fetch } = await answerForEver(1e6, 1001);
-  await assert.rejects(countAll(asAdmin({ fetch })), { ...withCode('BAD_ANSWER', null), message: /more rows/ });
-  await assert.rejects(asAdmin({ fetch }).credentials.list({ limit: 1000 }), withCode('BAD_ANSWER', null));
+  await assert.rejects(countAll(asAdmin({ fetch })), { ...withCode('INVALID_RESPONSE', null), message: /more rows/ });
+  await assert.rejects(asAdmin({ fetch }).credentials.list({ limit: 1000 }), withCode('INVALID_RESPONSE', null));
   for (const meta of [null, {}, { total: 'x', limit: 1, offset: 0 }]) {
     between.next({ status: 200, body: JSON.stringify({ data: [], meta }) });
-    await assert.rejects(asAdmin().credentials.list({ limit: 1 }), withCode('BAD_ANSWER', null));
+    await assert.rejects(asAdmin().credentials.list({ limit: 1 }), withCode('INVALID_RESPONSE', null));
   }
 });

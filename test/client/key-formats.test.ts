@@ -43,7 +43,7 @@ test('a key that cannot be used is refused with its reason, and nothing of it', 
     [readFileSync(withPassphrase, 'utf8'), /has a passphrase; use ssh-agent, or remove it with ssh-keygen -p/],
     [readFileSync(ecdsa, 'utf8'), /is not an Ed25519 key/],
     [cut, /is damaged/],
-    [plain.replace('OPENSSH', 'RSA').replace('OPENSSH', 'RSA'), /must be PKCS#8 in PEM, or an OpenSSH key/],
+    [plain.replace('OPENSSH', 'RSA').replace('OPENSSH', 'RSA'), /must be PKCS#8 in PEM or an OpenSSH key/],
   ] as const) {
     await assert.rejects(sign(text), { code: 'BAD_KEY', message: rule });
   }

@@ -56,7 +56,7 @@ test('what is deleted or replaced by its name is not tried again where it may be
   const isChange = ({ method }: { method: string }) => method === 'DELETE' || method === 'PUT';
   for (const change of changes) {
     between.next('cut after', isChange);
-    await assert.rejects(change(), { code: 'NO_ANSWER' });
+    await assert.rejects(change(), { code: 'UNREACHABLE' });
   }
   assert.equal(between.seen.filter(isChange).length, changes.length);
   await assert.rejects(admin.credentials.readMetadata(path), withCode('NOT_FOUND', 404));
@@ -81,7 +81,7 @@ test('reads are tried again, as often as was asked for, and then the last error 
     const vault = asAdmin({ retries });
     const before = between.seen.length;
     for (let at = 0; at <= retries; at++) between.next('cut before');
-    await assert.rejects(vault.policies.read('reads'), withCode('NO_ANSWER', null));
+    await assert.rejects(vault.policies.read('reads'), withCode('UNREACHABLE', null));
     assert.equal(between.seen.length - before, retries + 1);
   }
   const vault = asAdmin({ retries: 1 });
@@ -124,7 +124,7 @@ test('the service’s own Retry-After is waited for', async (t) => {
 });
 
 test('pauses double, differ by chance, end at ten seconds, and are never shorter than asked', () => {
-  const lost = new LeaseholdError('NO_ANSWER', 'lost');
+  const lost = new LeaseholdError('UNREACHABLE', 'lost');
   const busy = (retryAfterSeconds: number) => new LeaseholdError('UNAVAILABLE', 'busy', { retryAfterSeconds });
   assert.deepEqual(
     [1, 2, 3, 4].map((tried) => backoffMs(tried, lost, 1)),

@@ -51,7 +51,7 @@ test('while no new session can be had, the old one does for as long as it lasts'
   assert.equal(between.count('POST /auth/challenge'), 2);
   await clock.move(MINUTE_MS);
   between.next('cut before', ({ path: asked }) => asked === '/auth/challenge');
-  await assert.rejects(retrieve(vault), withCode('NO_ANSWER', null));
+  await assert.rejects(retrieve(vault), withCode('UNREACHABLE', null));
 });
 
 test('a session that was ended meanwhile is replaced, once for all calls that find out', async (t) => {

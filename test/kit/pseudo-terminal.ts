@@ -1,6 +1,5 @@
 /** A person at a terminal: a real pseudo-terminal, on which a program runs, is typed at, and is read. */
 import { spawn } from '@lydell/node-pty';
-import { drainPty } from '../../src/run/pty-drain.ts';
 import { COMPILED } from './command.ts';
 import type { Scope } from './directory.ts';
 
@@ -33,7 +32,6 @@ export function openPseudoTerminal(scope: Scope, command: readonly string[], sta
   const { folder, environment, columns = 80, rows = 24 } = start;
   const env = { PATH: process.env['PATH'] ?? '', TERM: 'xterm-256color', ...COMPILED, ...environment };
   const child = spawn(program, words, { cwd: folder, cols: columns, rows, env });
-  const reading = drainPty(child);
   let seen = '';
   const looks = new Set<() => void>();
   child.onData((text) => {
@@ -56,8 +54,8 @@ export function openPseudoTerminal(scope: Scope, command: readonly string[], sta
     screen: () => seen,
     type: (text) => child.write(text),
     resize: (width, height) => child.resize(width, height),
-    pause: reading.pause,
-    resume: reading.resume,
+    pause: () => child.pause(),
+    resume: () => child.resume(),
     shows: (wanted, withinMs = WITHIN_MS) =>
       new Promise((resolve, reject) => {
         const timer = setTimeout(() => end(new Error(`never showed ${wanted}: ${seen}`)), withinMs);

@@ -31,8 +31,8 @@ test('tools answer UNAVAILABLE until the service answers, and then work as the a
   const { service, mcp, logged, use, refusal } = await startAway(t, 'agent');
   await service.admin.post('/api/v1/credentials', { path: 'prod/a', value: 'v' });
   assert.equal(mcp.agent, null);
-  assert.match(logged.join('\n'), /the service does not answer/);
-  assert.match(await refusal('list_credentials'), /^UNAVAILABLE: no answer from http/);
+  assert.match(logged.join('\n'), /the service does not respond/);
+  assert.match(await refusal('list_credentials'), /^UNAVAILABLE: no response from http/);
   const { for_the_operator } = await use('explain_access', { path: 'dev/x' });
   assert.match(String(for_the_operator), /^The agent builder asks for the action retrieve on dev\/x\./);
   assert.equal((await use('retrieve_credential', { path: 'prod/a' }))['value'], 'v');
@@ -54,5 +54,5 @@ test('the command serves without the service', async (t) => {
   const nowhere = `http://127.0.0.1:${await findPort()}`;
   const { stderr } = start(t, words.with(words.indexOf('--address') + 1, nowhere), home);
   await until(() => stderr().includes('tools: '));
-  assert.match(stderr(), /^leasehold mcp: the service does not answer; tools answer UNAVAILABLE until it does\n/);
+  assert.match(stderr(), /^leasehold mcp: the service does not respond; tools return UNAVAILABLE until it does\n/);
 });

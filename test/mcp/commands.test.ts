@@ -71,7 +71,7 @@ test('what a command prints of its environment is its own, and masked in every u
   t.after(() => delete process.env['LEASEHOLD_TEST_OF_PARENT']);
   const { stdout } = await use('run_with_credential', work);
   const names = String(stdout).match(/^\w+(?==)/gm) ?? [];
-  const known = ['HOME', 'LANG', 'LEASEHOLD_MCP_RUN', 'PASSWORD', 'PATH', 'TMPDIR'];
+  const known = ['HOME', 'LANG', 'PASSWORD', 'PATH', 'TMPDIR'];
   assert.deepEqual(
     names.filter((name) => !['PWD', 'SHLVL', 'OLDPWD', '_'].includes(name)),
     known,
@@ -190,9 +190,17 @@ test('output is masked before it is cut at the limit', async (t) => {
   assert.equal(transcript().includes(VALUE.slice(0, 6)), false);
 });
 
-test('what a command leaves in the background does not keep the call waiting', async (t) => {
-  const { use } = await begin(t, { script: '(sleep 60) & echo done' });
+test('a background process of a command is killed with it', async (t) => {
+  const { use, folder } = await begin(t, { script: '(sleep 2; touch late) & echo done' });
   assert.equal((await use('run_with_credential', work))['stdout'], 'done\n');
+  await sleep(2200);
+  assert.equal(existsSync(join(folder, 'late')), false);
+});
+
+test('a process that left the command’s group does not delay the response', async (t) => {
+  const { use, folder } = await begin(t, { script: `setsid sh -c 'sleep 20; touch late' & echo done` });
+  assert.equal((await use('run_with_credential', work))['stdout'], 'done\n');
+  assert.equal(existsSync(join(folder, 'late')), false);
 });
 
 test('a command that can be made to read a file of a value shows it masked', async (t) => {
@@ -221,7 +229,7 @@ test('a denied path, a missing one, and one of several: nothing is run, and no l
 test('a value that no variable can hold, or that is too short to be masked, is refused without being shown', async (t) => {
   const { refusal, service, statuses, transcript } = await begin(t, { script: 'true', credentials: 'A = "prod/bad"' });
   await service.admin.post('/api/v1/credentials', { path: 'prod/bad', value: `${VALUE}\0` });
-  assert.match(await refusal('run_with_credential', work), /^FAILED: A: the value holds a null/);
+  assert.match(await refusal('run_with_credential', work), /^FAILED: A: the value contains a NUL/);
   await service.admin.post('/api/v1/credentials', { path: 'prod/bad', value: 'abc' });
   assert.match(await refusal('run_with_credential', work), /^FAILED: A: the value is too short/);
   assert.equal((await statuses()).includes('active'), false);

@@ -9,7 +9,7 @@ import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { parse } from 'smol-toml';
 import { mcp } from '../../src/cli/commands/mcp.ts';
 import { parseAllowList } from '../../src/mcp/allowlist.ts';
-import { parsePlace } from '../../src/mcp/http.ts';
+import { parseListenAddress } from '../../src/mcp/http.ts';
 import { COMMAND, newHome } from '../kit/command.ts';
 import { temporaryFolder } from '../kit/directory.ts';
 import { startTestService } from '../kit/service.ts';
@@ -84,7 +84,7 @@ test('the configurations over HTTP go to an address that is served, with a token
   for (const { url, headers, bearer_token_env_var: variable } of entries) {
     if (url === undefined) continue;
     const { host, pathname } = new URL(url);
-    assert.deepEqual(parsePlace(host), { host: '127.0.0.1', port: 7800 });
+    assert.deepEqual(parseListenAddress(host), { host: '127.0.0.1', port: 7800 });
     assert.equal(pathname, '/mcp');
     if (variable === undefined) assert.match(headers?.['Authorization'] ?? '', /^Bearer \$\{[\w:]+\}$/);
     else assert.equal(variable, 'LEASEHOLD_MCP_TOKEN');

@@ -7,7 +7,7 @@ import { connect as connectSocket } from 'node:net';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { Secret } from '../../src/core/secret.ts';
-import { parsePlace } from '../../src/mcp/http.ts';
+import { parseListenAddress } from '../../src/mcp/http.ts';
 import { createTokenCheck, makeToken, readToken } from '../../src/mcp/token.ts';
 import { UsageError } from '../../src/platform/errors.ts';
 import { temporaryFolder } from '../kit/directory.ts';
@@ -162,10 +162,10 @@ test('a value written over HTTP is in no header and no body', async (t) => {
 });
 
 test('it listens on loopback, and nowhere else', async () => {
-  assert.deepEqual(parsePlace('127.0.0.1:7800'), { host: '127.0.0.1', port: 7800 });
-  assert.deepEqual(parsePlace('[::1]:0'), { host: '[::1]', port: 0 });
+  assert.deepEqual(parseListenAddress('127.0.0.1:7800'), { host: '127.0.0.1', port: 7800 });
+  assert.deepEqual(parseListenAddress('[::1]:0'), { host: '[::1]', port: 0 });
   for (const text of ['0.0.0.0:1', '192.168.0.1:1', 'example.org:1', '127.0.0.1', ':1', 'localhost:70000', '::1:1']) {
-    assert.throws(() => parsePlace(text), UsageError, text);
+    assert.throws(() => parseListenAddress(text), UsageError, text);
   }
 });
 

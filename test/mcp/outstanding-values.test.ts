@@ -103,7 +103,7 @@ test('more than can be masked is not lent: nothing is written or run, and the re
       break;
     }
   }
-  assert.match(said, /BUSY: path: together with what is lent already it is too much to be masked .*remove_file/);
+  assert.match(said, /BUSY: path: together with the values in use it is too large to be masked .*remove_file/);
   assert.equal(written.length >= 5 && written.length < 15, true, `${written.length}`);
   assert.deepEqual(readdirSync(filesDir).toSorted(), written.toSorted());
   assert.match(await refusal('run_with_credential', { command: 'work' }), /^BUSY: A: together with /);
@@ -139,16 +139,16 @@ test('what is lent counts once while anybody holds it or it is watched, and is t
   const endSecond = lent.register(new Secret(value), 'x');
   endFirst();
   refused(large(256 * 1024), 'BUSY');
-  const watch = lent.watch();
+  const observation = lent.observe();
   endSecond();
   endSecond();
   assert.deepEqual(
-    watch.values().map((each) => each.reveal()),
+    observation.values().map((each) => each.reveal()),
     [value],
   );
   refused(large(256 * 1024), 'BUSY');
   // It is nobody's any more: what begins now can't show it.
-  assert.deepEqual(lent.watch().values(), []);
-  watch.end();
+  assert.deepEqual(lent.observe().values(), []);
+  observation.end();
   lent.register(new Secret(large(256 * 1024)), 'x');
 });

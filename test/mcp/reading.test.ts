@@ -134,7 +134,7 @@ test("the service's refusal arrives with its code and sentence", async (t) => {
   const { mcp, service } = await startStage(t);
   const { refusal } = await connect(t, mcp, 'http');
   await service.stop();
-  assert.match(await refusal('list_leases'), /^UNAVAILABLE: no answer from http/);
+  assert.match(await refusal('list_leases'), /^UNAVAILABLE: no response from http/);
 });
 
 test('a session that has ended is begun anew, unseen', async (t) => {

@@ -104,11 +104,11 @@ test('a value does not show itself when it is printed', () => {
 });
 
 const BROKEN: readonly [text: string, message: string][] = [
-  ['A=1\nhunter2\n', '.env, line 2: is neither NAME=value nor a comment'],
+  ['A=1\nhunter2\n', '.env, line 2: must be NAME=value or a comment'],
   ['A="x\ny"\n\nB="hunter2', '.env, line 4: a quote is opened and never closed'],
   ['\n\nA="hunter2"x', '.env, line 3: something follows the closing quote'],
-  ['A-B C=hunter2', '.env, line 1: is neither NAME=value nor a comment'],
-  ['1A=hunter2', '.env, line 1: is neither NAME=value nor a comment'],
+  ['A-B C=hunter2', '.env, line 1: must be NAME=value or a comment'],
+  ['1A=hunter2', '.env, line 1: must be NAME=value or a comment'],
 ];
 test('a mistake names the file, the line and the rule, never what stands there', () => {
   for (const [text, message] of BROKEN) assert.throws(() => read(text), { name: 'UsageError', message });

@@ -44,7 +44,7 @@ test('a script whose interpreter is missing is a fault, with the code that bash 
     assert.equal(fault?.code ?? null, code, String(text));
     assert.equal(spawnSync('bash', ['-c', file], { stdio: 'ignore' }).status, code ?? 0, String(text));
     if (fault !== null)
-      assert.match(fault.message, /script\d+: the interpreter in its first line, \/\S+\s*, (?:is not|cannot)/);
+      assert.match(fault.message, /script\d+: the interpreter in its first line, \/\S+\s*, (?:does not exist|cannot)/);
   }
 });
 

@@ -1,5 +1,5 @@
 /** Commands on the audit log. */
-import { MOST_ON_A_PAGE } from '../../client/api-client.ts';
+import { MAX_PAGE_ROWS } from '../../client/api-client.ts';
 import { LeaseholdError } from '../../client/errors.ts';
 import type { AuditEntry, AuditFilter, Leasehold } from '../../client/leasehold.ts';
 import { EVENT_TYPES, RESULTS } from '../../core/audit.ts';
@@ -81,7 +81,7 @@ const MOST_PAGES_OF_NOTHING_NEW = 100;
 async function newest(vault: Leasehold, filter: AuditFilter, limit: number, signal: AbortSignal) {
   const entries: AuditEntry[] = [];
   let pagesOfNothingNew = 0;
-  for (let [offset, wanted] = [0, Math.min(limit, MOST_ON_A_PAGE)]; ; wanted = MOST_ON_A_PAGE) {
+  for (let [offset, wanted] = [0, Math.min(limit, MAX_PAGE_ROWS)]; ; wanted = MAX_PAGE_ROWS) {
     // Entries that came meanwhile would move all pages: they are left out by their time, and those of the same moment by their number.
     const until = entries[0]?.timestamp ?? filter.until;
     const page = { ...filter, ...(until === undefined ? {} : { until }), limit: wanted, offset };
@@ -94,7 +94,8 @@ async function newest(vault: Leasehold, filter: AuditFilter, limit: number, sign
     offset += data.length;
     if (more.length > 0) continue;
     pagesOfNothingNew += 1;
-    if (pagesOfNothingNew > MOST_PAGES_OF_NOTHING_NEW) throw new LeaseholdError('BAD_ANSWER', 'the log has no end');
+    if (pagesOfNothingNew > MOST_PAGES_OF_NOTHING_NEW)
+      throw new LeaseholdError('INVALID_RESPONSE', 'the log has no end');
   }
 }
 

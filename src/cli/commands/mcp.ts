@@ -101,9 +101,9 @@ async function serveStandard(opened: Mcp, { terminal, signal }: Invocation, log:
 
 async function serveHttp(opened: Mcp, text: string, invocation: Invocation, log: Log): Promise<void> {
   const { terminal, signal } = invocation;
-  const { parsePlace, serveOverHttp } = await import('../../mcp/http.ts');
+  const { parseListenAddress, serveOverHttp } = await import('../../mcp/http.ts');
   const { makeToken, readToken } = await import('../../mcp/token.ts');
-  const place = parsePlace(text);
+  const place = parseListenAddress(text);
   const file = invocation.flag('http-token-file');
   const token = file === null ? makeToken() : await readToken(resolve(terminal.folder, file));
   const serving = await serveOverHttp(opened, place, token, log);

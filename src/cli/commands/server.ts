@@ -19,7 +19,7 @@ const status: Command = {
       await invocation.output.record({ status: said, address });
       return EXIT.OK;
     } catch (error) {
-      if (!(error instanceof LeaseholdError) || error.status === null || error.code === 'BAD_ANSWER') throw error;
+      if (!(error instanceof LeaseholdError) || error.status === null || error.code === 'INVALID_RESPONSE') throw error;
       await invocation.output.record({ status: error.message, address });
       return EXIT.ERROR;
     }

@@ -10,9 +10,9 @@ const AT_ONCE = 8;
 const GRACE_MS = 5000;
 /** Nobody is there, or nobody of that name: the next one would hear the same. */
 const SHARED: ReadonlySet<string> = new Set([
-  'NO_ANSWER',
+  'UNREACHABLE',
   'TIMED_OUT',
-  'BAD_ANSWER',
+  'INVALID_RESPONSE',
   'BAD_KEY',
   'UNAUTHENTICATED',
   'SESSION_EXPIRED',

@@ -35,12 +35,12 @@ const output = strict({
   stderr: Type.String(),
   is_output_cut: Type.Boolean({ description: 'Whether there was more than the limit.' }),
   has_timed_out: Type.Boolean(),
-  leases_ended: Type.Boolean({ description: 'False: they end by themselves.' }),
+  leases_ended: Type.Boolean({ description: 'False: they expire later.' }),
 });
 
 interface Parts {
   readonly leases: HeldLeases;
-  /** What no output must show. */
+  /** The values that output must not contain. */
   readonly lent: OutstandingValues;
   readonly commands: readonly AllowedCommand[];
   /** Ends what runs. */
@@ -69,8 +69,8 @@ export function runWithCredential({ leases, lent, commands, stopping }: Parts): 
       const paths = choose(command, new Map(Object.entries(credentials)));
       if (running >= MOST_AT_ONCE) throw new ToolError('BUSY', `${MOST_AT_ONCE} commands run already; wait for one`);
       running++;
-      const watch = lent.watch();
-      const loans: (() => void)[] = [];
+      const observation = lent.observe();
+      const uses: (() => void)[] = [];
       const taken: string[] = [];
       const end = async (): Promise<boolean> => {
         const within = AbortSignal.timeout(REVOKE_WITHIN_MS);
@@ -81,11 +81,11 @@ export function runWithCredential({ leases, lent, commands, stopping }: Parts): 
         for (const [variable, path] of paths) {
           const { value, lease_id } = await leases.retrieve(path);
           taken.push(lease_id);
-          loans.push(lent.register(value, variable));
+          uses.push(lent.register(value, variable));
           values.set(variable, value);
         }
         const ran = await run(
-          { command, extraArguments: extra_arguments, values, masked: watch.values },
+          { command, extraArguments: extra_arguments, values, masked: observation.values },
           AbortSignal.any([signal, stopping]),
         );
         return {
@@ -102,8 +102,8 @@ export function runWithCredential({ leases, lent, commands, stopping }: Parts): 
         await end();
         throw error;
       } finally {
-        for (const endLoan of loans) endLoan();
-        watch.end();
+        for (const endUse of uses) endUse();
+        observation.end();
         running--;
       }
     },
@@ -120,7 +120,7 @@ function describe({ name, description, credentials, extraArguments }: AllowedCom
   return `- ${name}: ${description}${chosen === '' ? '' : ` Choose: ${chosen}.`}${extra}`;
 }
 
-/** Which path each variable gets. @throws Refusal */
+/** Returns the path of each variable's credential. @throws ToolError */
 function choose(command: AllowedCommand, chosen: ReadonlyMap<string, string>): Map<string, CredentialPath> {
   for (const variable of chosen.keys()) {
     const pattern = command.credentials.get(variable);
