@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { newDatabase } from '../kit/database.ts';
-import { temporaryFolder } from '../kit/directory.ts';
+import { temporaryDirectory } from '../kit/directory.ts';
 import { startTestService } from '../kit/service.ts';
 import { moveClock } from '../kit/test-clock.ts';
 
@@ -16,7 +16,7 @@ test('a node whose clock is off by more than a minute refuses to start, and says
     [-65, /This node's clock is 6\d seconds behind the database's\. Set it right first\./],
   ] as const) {
     await clock.move(seconds * 1000);
-    await assert.rejects(startTestService(t, database, join(temporaryFolder(t), 'data')), line);
+    await assert.rejects(startTestService(t, database, join(temporaryDirectory(t), 'data')), line);
     await clock.move(-seconds * 1000);
   }
 });

@@ -9,7 +9,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { createClient, logIn, readAgentKey, verifyAs } from '../kit/client.ts';
 import { startCluster } from '../kit/cluster.ts';
 import { newDatabase } from '../kit/database.ts';
-import { temporaryFolder } from '../kit/directory.ts';
+import { temporaryDirectory } from '../kit/directory.ts';
 import { querySql } from '../kit/postmaster.ts';
 import { startProcess } from '../kit/process.ts';
 
@@ -137,7 +137,7 @@ test('a wrong root key is refused, and changes nothing', async () => {
 
 test('several nodes that start at once on an empty database make one vault', async (t) => {
   const url = await newDatabase(t);
-  const folder = temporaryFolder(t);
+  const folder = temporaryDirectory(t);
   const rootKeyFile = join(folder, 'root.key');
   writeFileSync(rootKeyFile, `${randomBytes(32).toString('base64')}\n`, { mode: 0o600 });
   const started = await Promise.all(

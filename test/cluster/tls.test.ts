@@ -8,7 +8,7 @@ import { parseAddress, sslModeFor } from '../../src/store/postgres/address.ts';
 import { Connection } from '../../src/store/postgres/connection.ts';
 import { makeCertificate } from '../kit/certificate.ts';
 import { newDatabase } from '../kit/database.ts';
-import { temporaryFolder } from '../kit/directory.ts';
+import { temporaryDirectory } from '../kit/directory.ts';
 import { startPostgres } from '../kit/postgres.ts';
 import { handOver } from '../kit/programs.ts';
 import { startTestService } from '../kit/service.ts';
@@ -87,7 +87,7 @@ test('a server without TLS is not spoken to in plain, and the line says what may
 });
 
 test('a service stores and lends over TLS and over a Unix socket', async (t) => {
-  const folder = temporaryFolder(t);
+  const folder = temporaryDirectory(t);
   const overTls = ['--database', url(`sslmode=verify-full&sslrootcert=${own.certFile}`)];
   const first = await startTestService(t, overTls, join(folder, 'one'));
   assert.equal((await first.admin.post('/api/v1/credentials', { path: 'a', value: 'v' })).status, 201);

@@ -9,7 +9,7 @@ import { test } from 'node:test';
 import { outsideOfImage, readContainerfile } from '../conventions/containerfile.ts';
 import { ROOT } from '../conventions/source.ts';
 import { createClient } from '../kit/client.ts';
-import { type Scope, temporaryFolder } from '../kit/directory.ts';
+import { type Scope, temporaryDirectory } from '../kit/directory.ts';
 import { findPort } from '../kit/port.ts';
 import { until } from '../kit/processes.ts';
 
@@ -17,7 +17,7 @@ const { copied, entrypoint, health } = readContainerfile();
 
 /** With SLOW=1 as npm makes it, else with links to the packages that npm would install. */
 function makeTree(scope: Scope): string {
-  const tree = temporaryFolder(scope);
+  const tree = temporaryDirectory(scope);
   for (const { from, to } of copied) cpSync(join(ROOT, from), join(tree, to), { recursive: true });
   if (process.env['SLOW']) {
     execFileSync('npm', ['ci', '--omit=dev', '--ignore-scripts', '--no-audit', '--no-fund'], {

@@ -7,7 +7,7 @@ import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { median, percentile, residentMiB } from '../../bench/measurement.ts';
 import { createClient, logIn, readAgentKey } from '../kit/client.ts';
-import { type Scope, temporaryFolder } from '../kit/directory.ts';
+import { type Scope, temporaryDirectory } from '../kit/directory.ts';
 import { type ServiceProcess, startProcess } from '../kit/process.ts';
 import type { FloodJob } from './overload-load.ts';
 import { startFlood } from './overload-process.ts';
@@ -30,7 +30,7 @@ interface Scene {
 }
 
 async function startScene(scope: Scope): Promise<Scene> {
-  const dataDir = join(temporaryFolder(scope), 'data');
+  const dataDir = join(temporaryDirectory(scope), 'data');
   const service = await startProcess(scope, dataDir, ['--log-level', 'silent']);
   const admin = createClient(service.address, service.adminToken);
   const policy = { name: 'demo', principal: 'agent:*', resources: ['demo/*'], actions: ['retrieve'], max_ttl: 60 };

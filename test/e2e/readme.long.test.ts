@@ -8,7 +8,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { ROOT } from '../conventions/source.ts';
-import { temporaryFolder } from '../kit/directory.ts';
+import { temporaryDirectory } from '../kit/directory.ts';
 import { findPort } from '../kit/port.ts';
 import { storeVariables } from '../kit/process.ts';
 import { STORE } from '../kit/stores.ts';
@@ -66,8 +66,8 @@ function toTour(steps: readonly Step[]): string {
 
 /** A service in an empty home, started as the README says, and a shell beside it. */
 async function openScene(t: TestContext) {
-  const folder = temporaryFolder(t);
-  const home = temporaryFolder(t);
+  const folder = temporaryDirectory(t);
+  const home = temporaryDirectory(t);
   const address = `127.0.0.1:${await findPort()}`;
   const { PATH = '' } = process.env;
   const place = {

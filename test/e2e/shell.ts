@@ -26,7 +26,7 @@ export class Shell {
     // What paints and what is cut to a width differs; all else is what a person sees.
     const environment = { ...env, TERM: 'dumb', npm_config_progress: 'false' };
     const bash = ['bash', '--noprofile', '--norc', '--noediting'];
-    this.#terminal = openPseudoTerminal(scope, bash, { folder: cwd, environment, columns: 200 });
+    this.#terminal = openPseudoTerminal(scope, bash, { cwd, environment, columns: 200 });
   }
 
   /** Runs the commands in the one session; resolves to what they printed, both streams, without the last line end. */

@@ -9,11 +9,11 @@ import { after, test } from 'node:test';
 import { ROUTES } from '../../src/http/routes/table.ts';
 import { createClient, readAgentKey } from '../kit/client.ts';
 import { placesWith } from '../kit/direct-db.ts';
-import { temporaryFolder } from '../kit/directory.ts';
+import { temporaryDirectory } from '../kit/directory.ts';
 import { startProcess } from '../kit/process.ts';
 import { sendRaw } from '../kit/raw.ts';
 
-const dataDir = join(temporaryFolder({ after }), 'data');
+const dataDir = join(temporaryDirectory({ after }), 'data');
 const service = await startProcess({ after }, dataDir, ['--log-level', 'debug']);
 const admin = createClient(service.address, service.adminToken);
 const anonymous = createClient(service.address, null);

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Client, createClient, logIn, readAgentKey } from '../kit/client.ts';
-import { type Scope, temporaryFolder } from '../kit/directory.ts';
+import { type Scope, temporaryDirectory } from '../kit/directory.ts';
 import { type ServiceProcess, startProcess } from '../kit/process.ts';
 import type { Attack } from './attack.ts';
 
@@ -27,7 +27,7 @@ interface Target {
 }
 
 async function startTarget(): Promise<Target> {
-  const dataDir = join(temporaryFolder({ after }), 'data');
+  const dataDir = join(temporaryDirectory({ after }), 'data');
   const service = await startProcess({ after }, dataDir, ['--log-level', 'silent']);
   const admin = createClient(service.address, service.adminToken);
   await admin.post('/api/v1/credentials', { path: 'open/stored', value: 'stored' });

@@ -4,7 +4,7 @@ import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Client, createClient } from './client.ts';
 import { newDatabase } from './database.ts';
-import { type Scope, temporaryFolder } from './directory.ts';
+import { type Scope, temporaryDirectory } from './directory.ts';
 import { type ServiceProcess, startProcess } from './process.ts';
 
 export interface Node extends ServiceProcess {
@@ -38,13 +38,13 @@ function writePrivate(file: string, text: string): string {
 
 export async function startCluster(scope: Scope, { nodes: count, url: given, urlOf }: Choices): Promise<Cluster> {
   const url = given ?? (await newDatabase(scope));
-  const folder = temporaryFolder(scope);
+  const directory = temporaryDirectory(scope);
   const adminToken = `test_${randomBytes(24).toString('hex')}`;
-  const tokenFile = writePrivate(join(folder, 'admin.token'), adminToken);
-  const rootKeyFile = join(folder, 'root.key');
+  const tokenFile = writePrivate(join(directory, 'admin.token'), adminToken);
+  const rootKeyFile = join(directory, 'root.key');
   let started = 0;
   const start = async (
-    dataDir = join(folder, `node-${++started}`),
+    dataDir = join(directory, `node-${++started}`),
     flags: readonly string[] = [],
     itsUrl = url,
   ): Promise<Node> => {

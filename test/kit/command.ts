@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Line, needsProcess, runHere } from './commandline.ts';
-import { type Scope, temporaryFolder } from './directory.ts';
+import { type Scope, temporaryDirectory } from './directory.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 const ENTRY = join(ROOT, 'src/bin/leasehold.ts');
@@ -18,7 +18,7 @@ interface Ran {
 export interface Run {
   readonly input?: string | Uint8Array;
   readonly environment?: Readonly<Record<string, string>>;
-  readonly folder?: string;
+  readonly cwd?: string;
 }
 
 export interface Home {
@@ -37,13 +37,13 @@ export const COMMAND = [process.execPath, '--disable-proto=throw', '--', ENTRY] 
 
 /** A home directory, and variables that hold for each run. */
 export function newHome(scope: Scope, environment: Readonly<Record<string, string>> = {}): Home {
-  const path = join(temporaryFolder(scope), 'home');
+  const path = join(temporaryDirectory(scope), 'home');
   mkdirSync(path);
-  const toLine = (words: readonly string[], { input = '', environment: more = {}, folder = path }: Run = {}): Line => ({
+  const toLine = (words: readonly string[], { input = '', environment: more = {}, cwd = path }: Run = {}): Line => ({
     words,
     input,
     environment: { PATH: process.env['PATH'] ?? '', HOME: path, ...COMPILED, ...environment, ...more },
-    folder,
+    cwd,
   });
   return {
     path,
@@ -52,11 +52,11 @@ export function newHome(scope: Scope, environment: Readonly<Record<string, strin
   };
 }
 
-function runProcess({ words, input, environment, folder }: Line): Promise<Ran> {
+function runProcess({ words, input, environment, cwd }: Line): Promise<Ran> {
   return new Promise((resolve, reject) => {
     const [program, ...first] = COMMAND;
     const child = spawn(program, [...first, ...words], {
-      cwd: folder,
+      cwd,
       env: environment,
       stdio: ['pipe', 'pipe', 'pipe'],
     });

@@ -22,7 +22,7 @@ export interface Line {
   readonly words: readonly string[];
   readonly input: string | Uint8Array;
   readonly environment: Readonly<Record<string, string>>;
-  readonly folder: string;
+  readonly cwd: string;
 }
 
 export function needsProcess(words: readonly string[]): boolean {
@@ -32,13 +32,21 @@ export function needsProcess(words: readonly string[]): boolean {
 let running = 0;
 let callersUmask = 0;
 
-export async function runHere({ words, input, environment, folder }: Line) {
+export async function runHere({ words, input, environment, cwd }: Line) {
   const [stdout, stderr] = [new Printed(), new Printed()];
   const stdin = Readable.from(input.length === 0 ? [] : [Buffer.from(input)]);
   if (running === 0) callersUmask = process.umask(OWN_UMASK);
   running += 1;
   try {
-    const terminal = { stdin, stdout, stderr, environment, folder, umask: callersUmask, challengeService: challenge };
+    const terminal = {
+      stdin,
+      stdout,
+      stderr,
+      environment,
+      folder: cwd,
+      umask: callersUmask,
+      challengeService: challenge,
+    };
     const [first, ...others] = words;
     const code =
       first === '__complete'

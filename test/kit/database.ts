@@ -110,7 +110,7 @@ function startOwn(): Promise<PostgresServer> {
 export interface RunServer {
   /** For the processes of the tests, beside the rest of their environment. */
   readonly environment: Readonly<Record<string, string>>;
-  /** Resolves when the server and its folder are gone. Not to be forgotten, but safe: the end of this process does it too, even by SIGKILL. */
+  /** Resolves when the server and its directory are gone. Not to be forgotten, but safe: the end of this process does it too, even by SIGKILL. */
   end(): Promise<void>;
 }
 

@@ -14,19 +14,19 @@ export async function inOwnScope<T>(work: (scope: Scope) => Promise<T>): Promise
   return await work({ after: (cleanUp) => cleaning.defer(async () => void (await cleanUp())) });
 }
 
-export function temporaryFolder(scope: Scope): string {
-  const folder = mkdtempSync(join(tmpdir(), 'leasehold-test-'));
+export function temporaryDirectory(scope: Scope): string {
+  const directory = mkdtempSync(join(tmpdir(), 'leasehold-test-'));
   scope.after(async () => {
     for (const [path, close] of users)
-      if (path.startsWith(folder)) await Promise.resolve(close()).catch(() => undefined);
-    rmSync(folder, { recursive: true, force: true });
+      if (path.startsWith(directory)) await Promise.resolve(close()).catch(() => undefined);
+    rmSync(directory, { recursive: true, force: true });
   });
-  return folder;
+  return directory;
 }
 
 const users: (readonly [path: string, close: () => unknown])[] = [];
 
-/** Has what uses the path closed before its temporary folder is removed: a service stops where its files go. */
+/** Has what uses the path closed before its temporary directory is removed: a service stops where its files go. */
 export function closeBeforeRemoval(path: string, close: () => unknown): void {
   users.push([path, close]);
 }

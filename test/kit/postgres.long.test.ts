@@ -162,8 +162,8 @@ for (const end of ['SIGKILL', 'end'] as const) {
       import { querySql } from '${import.meta.resolve('./postmaster.ts')}';
       ${end === 'end' ? '' : 'Object.assign(process.env, (await startRunServer()).environment);'}
       const [row] = await querySql(await newDatabase({ after() {} }), \`select
-        current_setting('data_directory') as folder, pg_read_file('postmaster.pid') as file\`);
-      console.log(row.folder + ':' + row.file.split('\\n')[0]);
+        current_setting('data_directory') as directory, pg_read_file('postmaster.pid') as file\`);
+      console.log(row.directory + ':' + row.file.split('\\n')[0]);
       ${end === 'end' ? '' : 'setInterval(() => {}, 1000);'}`;
     const { LEASEHOLD_TEST_POSTGRES: _, ...environment } = process.env;
     const child = spawn(process.execPath, ['--input-type=module', '--eval', script], {
@@ -175,11 +175,11 @@ for (const end of ['SIGKILL', 'end'] as const) {
       child.stdout.once('data', (chunk) => resolve(String(chunk).trim()));
       child.stdout.once('end', () => resolve(''));
     });
-    const [, folder = '', postmaster] = /^(.*leasehold-postgres-\w+)\/data:(\d+)$/.exec(line) ?? [];
-    assert.notEqual(folder, '', line);
+    const [, directory = '', postmaster] = /^(.*leasehold-postgres-\w+)\/data:(\d+)$/.exec(line) ?? [];
+    assert.notEqual(directory, '', line);
     if (end !== 'end') child.kill(end);
     await ended;
-    const isClean = () => !existsSync(folder) && areGone([Number(postmaster)]);
+    const isClean = () => !existsSync(directory) && areGone([Number(postmaster)]);
     if (end === 'end') assert.equal(isClean(), true, 'it waited for the end of its server');
     await until(isClean, 120_000, () => `${line} is still there`);
   });

@@ -18,17 +18,17 @@ const SETTINGS: Settings = {
   jit: 'off',
   max_wal_size: '256MB',
   wal_keep_size: '128MB', // for a standby that was away
-  dynamic_shared_memory_type: 'mmap', // in its folder, so that a kill leaves nothing in the system
+  dynamic_shared_memory_type: 'mmap', // in its directory, so that a kill leaves nothing in the system
 };
 
-async function initialize(folder: string, password: string, tell: (pid: number) => void): Promise<void> {
-  const passwordFile = join(folder, 'password');
+async function initialize(directory: string, password: string, tell: (pid: number) => void): Promise<void> {
+  const passwordFile = join(directory, 'password');
   writeFileSync(passwordFile, password, { mode: 0o600 });
   handOver(passwordFile);
   // WHY these: what PostgreSQL brings along itself, so that no locale has to be installed.
   const locale = ['--encoding=UTF8', '--locale=C', '--locale-provider=builtin', '--builtin-locale=C.UTF-8'];
   const access = ['--username', SUPERUSER, '--pwfile', passwordFile, '--auth', 'scram-sha-256'];
-  await runInitdb(folder, ['--pgdata', join(folder, 'data'), '--no-sync', ...access, ...locale], tell);
+  await runInitdb(directory, ['--pgdata', join(directory, 'data'), '--no-sync', ...access, ...locale], tell);
   rmSync(passwordFile);
 }
 

@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import postgres from 'postgres';
 import { findPort } from './port.ts';
-import { areGone, childrenOf, freeze, type Guard, guardFolder, signal, until } from './processes.ts';
+import { areGone, childrenOf, freeze, type Guard, guardDirectory, signal, until } from './processes.ts';
 import { makeHome, placePrograms, programOf, programOptions } from './programs.ts';
 
 export const SUPERUSER = 'leasehold';
@@ -34,32 +34,32 @@ export async function querySql(url: string, sql: string): Promise<readonly Row[]
 
 export class PostgresServer {
   readonly dataDir: string;
-  readonly #folder: string;
+  readonly #directory: string;
   readonly #password: string;
   readonly #guard: Guard;
   #port = 0;
   #child: ChildProcess | null = null;
   #isPaused = false;
 
-  private constructor(folder: string, password: string) {
-    this.#folder = folder;
+  private constructor(directory: string, password: string) {
+    this.#directory = directory;
     this.#password = password;
-    this.#guard = guardFolder(folder);
-    this.dataDir = join(folder, 'data');
+    this.#guard = guardDirectory(directory);
+    this.dataDir = join(directory, 'data');
   }
 
   /** `makeData` puts a data directory there, and tells of a process that must not outlive this one; the settings come after those that it has. Running, or nothing is left of it. */
   static async create(
     settings: Settings,
-    makeData: (folder: string, password: string, tell: (pid: number) => void) => Promise<void>,
+    makeData: (directory: string, password: string, tell: (pid: number) => void) => Promise<void>,
     password = randomBytes(16).toString('hex'),
   ): Promise<PostgresServer> {
     const server = new PostgresServer(makeHome(), password);
     try {
-      placePrograms(server.#folder);
-      await makeData(server.#folder, password, (pid) => server.#guard.watch(pid));
+      placePrograms(server.#directory);
+      await makeData(server.#directory, password, (pid) => server.#guard.watch(pid));
       server.#guard.watch(null);
-      server.#configure({ ...settings, unix_socket_directories: server.#folder });
+      server.#configure({ ...settings, unix_socket_directories: server.#directory });
       await server.start();
       return server;
     } catch (error) {
@@ -90,7 +90,7 @@ export class PostgresServer {
 
   /** As the superuser, over the Unix socket, as libpq writes it. It has the usual name, of port 5432. */
   socketUrl(database = 'postgres'): string {
-    return `postgres://${SUPERUSER}:${this.#password}@/${database}?host=${encodeURIComponent(this.#folder)}`;
+    return `postgres://${SUPERUSER}:${this.#password}@/${database}?host=${encodeURIComponent(this.#directory)}`;
   }
 
   /** As the superuser, who may do everything. */
@@ -100,7 +100,7 @@ export class PostgresServer {
 
   /** Everything that it said since it was made. */
   log(): string {
-    const file = join(this.#folder, 'server.log');
+    const file = join(this.#directory, 'server.log');
     return existsSync(file) ? readFileSync(file, 'utf8') : '';
   }
 
@@ -117,7 +117,7 @@ export class PostgresServer {
       if (!isTaken || attempt === PORT_TRIES) throw new Error(`PostgreSQL did not start:\n${lastLines(said)}`);
       await sleep(100);
     }
-    if (isFirst) symlinkSync(`.s.PGSQL.${this.#port}`, join(this.#folder, '.s.PGSQL.5432'));
+    if (isFirst) symlinkSync(`.s.PGSQL.${this.#port}`, join(this.#directory, '.s.PGSQL.5432'));
   }
 
   /** An orderly end: `fast` ends its sessions, `smart` waits for them, `immediate` leaves the rest to recovery. */
@@ -176,7 +176,7 @@ export class PostgresServer {
       }
     } finally {
       await this.#guard.dismiss();
-      rmSync(this.#folder, { recursive: true, force: true });
+      rmSync(this.#directory, { recursive: true, force: true });
     }
   }
 
@@ -187,9 +187,9 @@ export class PostgresServer {
 
   /** False where it ended instead. */
   async #launch(): Promise<boolean> {
-    const log = openSync(join(this.#folder, 'server.log'), 'a');
-    const child = spawn(programOf(this.#folder, 'postgres'), ['-D', this.dataDir, '-p', String(this.#port)], {
-      ...programOptions(this.#folder),
+    const log = openSync(join(this.#directory, 'server.log'), 'a');
+    const child = spawn(programOf(this.#directory, 'postgres'), ['-D', this.dataDir, '-p', String(this.#port)], {
+      ...programOptions(this.#directory),
       stdio: ['ignore', log, log],
       detached: true, // a terminal's Ctrl-C is not for the server
     });

@@ -82,7 +82,7 @@ export async function until(
 
 /**
  * At the end of its input, which comes even if this process is killed, it ends the process that it was last told of and removes the
- * folder. SIGQUIT, so that PostgreSQL ends its children itself, by force after five seconds, and leaves no shared memory; the last
+ * directory. SIGQUIT, so that PostgreSQL ends its children itself, by force after five seconds, and leaves no shared memory; the last
  * thing that goes is postmaster.pid. WHY not the id alone: in a container nobody may collect the dead.
  * WHY again and again: initdb may still be writing.
  */
@@ -102,13 +102,13 @@ while rm -rf -- "$1"; [ -e "$1" ] && [ "$tries" -lt 100 ]; do sleep 0.1; tries=$
 export interface Guard {
   /** Of this process from now on; null where it has ended, because its id may then be given to another. */
   watch(pid: number | null): void;
-  /** Lets go; resolves when the guard has ended. The folder is gone then. */
+  /** Lets go; resolves when the guard has ended. The directory is gone then. */
   dismiss(): Promise<void>;
 }
 
 /** WHY a shell: it takes no memory to speak of, and nothing of the runner can take it down. */
-export function guardFolder(folder: string): Guard {
-  const guard = spawn('sh', ['-c', GUARD, 'guard', folder], {
+export function guardDirectory(directory: string): Guard {
+  const guard = spawn('sh', ['-c', GUARD, 'guard', directory], {
     stdio: ['pipe', 'ignore', 'ignore'],
     detached: true, // a terminal's Ctrl-C is not for the guard
     cwd: '/',
@@ -130,7 +130,7 @@ export function guardFolder(folder: string): Guard {
       await until(
         () => hasEnded,
         30_000,
-        () => `the guard of ${folder} does not end`,
+        () => `the guard of ${directory} does not end`,
       );
     },
   };

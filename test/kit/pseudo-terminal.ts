@@ -22,7 +22,7 @@ export interface PseudoTerminal {
 }
 
 interface Start {
-  readonly folder: string;
+  readonly cwd: string;
   readonly environment: Readonly<Record<string, string>>;
   readonly columns?: number;
   readonly rows?: number;
@@ -30,9 +30,9 @@ interface Start {
 
 export function openPseudoTerminal(scope: Scope, command: readonly string[], start: Start): PseudoTerminal {
   const [program = '', ...words] = command;
-  const { folder, environment, columns = 80, rows = 24 } = start;
+  const { cwd, environment, columns = 80, rows = 24 } = start;
   const env = { PATH: process.env['PATH'] ?? '', TERM: 'xterm-256color', ...COMPILED, ...environment };
-  const child = spawn(program, words, { cwd: folder, cols: columns, rows, env });
+  const child = spawn(program, words, { cwd, cols: columns, rows, env });
   const reading = drainPty(child);
   let seen = '';
   const looks = new Set<() => void>();

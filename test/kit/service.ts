@@ -6,7 +6,7 @@ import { type Configuration, readConfiguration } from '../../src/server/configur
 import { createLog } from '../../src/server/log.ts';
 import type { SyncFile } from '../../src/store/sqlite/wal-sync.ts';
 import { type Client, createClient, logIn, readAgentKey } from './client.ts';
-import { closeBeforeRemoval, type Scope, temporaryFolder } from './directory.ts';
+import { closeBeforeRemoval, type Scope, temporaryDirectory } from './directory.ts';
 import { assertNoFile, databaseFor, keepDatabase, shareDatabaseOf } from './stores.ts';
 
 export interface TestService {
@@ -28,13 +28,13 @@ export interface TestService {
 }
 
 /**
- * Starts the service on a new folder, or on `dataDir`. `flags` are those of the command line; `syncFile` is its disk, SQLite's alone;
+ * Starts the service on a new directory, or on `dataDir`. `flags` are those of the command line; `syncFile` is its disk, SQLite's alone;
  * `timeouts` are those that the test shortens.
  */
 export async function startTestService(
   scope: Scope,
   flags: readonly string[] = [],
-  dataDir = join(temporaryFolder(scope), 'data'),
+  dataDir = join(temporaryDirectory(scope), 'data'),
   syncFile?: SyncFile,
   timeouts: Partial<ServiceTimeouts> = {},
 ): Promise<TestService> {
@@ -85,7 +85,7 @@ export async function startTestService(
 
 /** Another node of its vault, which has seen nothing of its log yet: on the database that they share, with the same root key. */
 export async function startAnotherNode(scope: Scope, { dataDir }: Pick<TestService, 'dataDir'>): Promise<TestService> {
-  const other = join(temporaryFolder(scope), 'data');
+  const other = join(temporaryDirectory(scope), 'data');
   mkdirSync(other, { mode: 0o700 });
   copyFileSync(join(dataDir, 'root.key'), join(other, 'root.key'));
   shareDatabaseOf(dataDir, other);

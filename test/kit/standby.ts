@@ -34,7 +34,11 @@ export async function startStandby(
   const { password, port } = new URL(primary.url());
   const source = `host=127.0.0.1 port=${port} user=${SUPERUSER} password=${password} application_name=${name}`;
   const settings = { hot_standby: 'on', primary_conninfo: source };
-  const server = await PostgresServer.create(settings, (folder) => backUp(primary, join(folder, 'data')), password);
+  const server = await PostgresServer.create(
+    settings,
+    (directory) => backUp(primary, join(directory, 'data')),
+    password,
+  );
   scope.after(() => server.end());
   if (isSynchronous) await waitFor(primary, name);
   await untilItStreams(primary, name, isSynchronous ? ['sync', 'quorum'] : ['async', 'potential', 'sync', 'quorum']);

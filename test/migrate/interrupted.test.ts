@@ -9,7 +9,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { deriveKeys, parseRootKey } from '../../src/crypto/keys.ts';
 import { SqliteStore } from '../../src/store/sqlite/store.ts';
 import { newDatabase } from '../kit/database.ts';
-import { type Scope, temporaryFolder } from '../kit/directory.ts';
+import { type Scope, temporaryDirectory } from '../kit/directory.ts';
 import { scaled } from '../kit/scale.ts';
 import { startTestService } from '../kit/service.ts';
 import { photograph } from '../server/vaults.ts';
@@ -31,9 +31,9 @@ const LONGEST_MS = 400;
 const ENTRIES = scaled(6000, 21_000);
 
 const scope = { after };
-const house = join(temporaryFolder(scope), 'data');
+const house = join(temporaryDirectory(scope), 'data');
 /** Of its own: other tests move at the same time. */
-const TMPDIR = temporaryFolder(scope);
+const TMPDIR = temporaryDirectory(scope);
 const service = await startTestService(scope, [], house);
 await fillVault(service);
 await service.stop();
@@ -74,7 +74,7 @@ async function killOften(kills: number, begin: () => Promise<string[]>, look: ()
 
 const temporaries = () => readdirSync(TMPDIR);
 const copyHome = (t: Scope): string => {
-  const home = join(temporaryFolder(t), 'home');
+  const home = join(temporaryDirectory(t), 'home');
   cpSync(house, home, { recursive: true, filter: (from) => !/leasehold\.db/.test(from) });
   return home;
 };
@@ -155,7 +155,7 @@ test('a move that is told to stop does so, says how to go on, and leaves no copy
 });
 
 test('what the source changed between two tries is brought too, and what it removed is gone', async (t) => {
-  const dataDir = join(temporaryFolder(t), 'data');
+  const dataDir = join(temporaryDirectory(t), 'data');
   cpSync(house, dataDir, { recursive: true });
   const url = await moveUpToLeases(t, dataDir);
   const between = await startTestService(t, [], dataDir);

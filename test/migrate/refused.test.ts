@@ -11,7 +11,7 @@ import { parseAddress } from '../../src/store/postgres/address.ts';
 import { createClient } from '../kit/client.ts';
 import { newDatabase } from '../kit/database.ts';
 import { runOutside } from '../kit/direct-db.ts';
-import { type Scope, temporaryFolder } from '../kit/directory.ts';
+import { type Scope, temporaryDirectory } from '../kit/directory.ts';
 import { querySql } from '../kit/postmaster.ts';
 import { startProcess } from '../kit/process.ts';
 import { startTestService } from '../kit/service.ts';
@@ -28,19 +28,19 @@ import {
 } from './migrations.ts';
 
 const scope = { after };
-const house = join(temporaryFolder(scope), 'data');
+const house = join(temporaryDirectory(scope), 'data');
 const service = await startTestService(scope, [], house);
 await fillVault(service);
 await service.stop();
 
 function copyHouse(t: Scope): string {
-  const dataDir = join(temporaryFolder(t), 'data');
+  const dataDir = join(temporaryDirectory(t), 'data');
   cpSync(house, dataDir, { recursive: true });
   return dataDir;
 }
 
 const homeOf = (t: Scope): string => {
-  const home = join(temporaryFolder(t), 'home');
+  const home = join(temporaryDirectory(t), 'home');
   cpSync(house, home, { recursive: true, filter: (from) => !/leasehold\.db/.test(from) });
   return home;
 };
@@ -127,7 +127,7 @@ test('a node that goes on writing is noticed before the target is a vault', asyn
 
 test('a target that holds something else is refused in one line and not changed', async (t) => {
   const [url, other] = [await newDatabase(t), homeOf(t)];
-  await (await startTestService(t, ['--database', url], join(temporaryFolder(t), 'node'))).stop();
+  await (await startTestService(t, ['--database', url], join(temporaryDirectory(t), 'node'))).stop();
   const before = await photographDatabase(url);
   await assertRefused(
     ['--from', house, '--to', url],
@@ -143,7 +143,7 @@ test('a target that holds something else is refused in one line and not changed'
   await querySql(url, "DELETE FROM leasehold.audit_entries; INSERT INTO leasehold.spent_challenges VALUES ('x', 1)");
   await assertRefused(['--from', house, '--to', url], /is not empty: spent_challenges has rows\. Give an empty one/);
 
-  const theirs = join(temporaryFolder(t), 'theirs');
+  const theirs = join(temporaryDirectory(t), 'theirs');
   mkdirSync(theirs);
   writeFileSync(join(theirs, 'letter.txt'), 'dear');
   await assertRefused(['--from', house, '--to', theirs], /holds other things and no vault; nothing was changed/);
@@ -201,7 +201,7 @@ for (const [what, sql, why] of [
 }
 
 test('a source without a vault is refused, and nothing is made in it', async (t) => {
-  const [url, empty, folder] = [await newDatabase(t), await newDatabase(t), temporaryFolder(t)];
+  const [url, empty, folder] = [await newDatabase(t), await newDatabase(t), temporaryDirectory(t)];
   const key = ['--root-key-file', join(house, 'root.key')];
   await assertRefused(['--from', folder, '--to', url, ...key], /holds no vault: there is no leasehold\.db/);
   assert.deepEqual(Object.keys(photograph(folder)), ['.']);
@@ -228,7 +228,7 @@ test('what PostgreSQL can’t hold is named', async (t) => {
 });
 
 test('called wrongly it says how, with 2, and shows no password', async (t) => {
-  const [url, folder] = [await newDatabase(t), temporaryFolder(t)];
+  const [url, folder] = [await newDatabase(t), temporaryDirectory(t)];
   const wrongly = (flags: readonly string[], reason: RegExp, environment = {}) =>
     assertRefused(flags, reason, 2, environment);
   await wrongly([], /Give --from and --to/);

@@ -7,7 +7,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { after, test } from 'node:test';
 import { createClient } from '../kit/client.ts';
 import { newDatabase } from '../kit/database.ts';
-import { temporaryFolder } from '../kit/directory.ts';
+import { temporaryDirectory } from '../kit/directory.ts';
 import { startProcess } from '../kit/process.ts';
 import { startTestService } from '../kit/service.ts';
 import { newGrantedDatabase } from '../postgres/owner-roles.ts';
@@ -16,7 +16,7 @@ import { assertTellsSame, fillVault, LARGE, tellAll } from './full-vault.ts';
 import { contentOf, countRows, moveVault, photographDatabase, urlFile } from './migrations.ts';
 
 const scope = { after };
-const house = join(temporaryFolder(scope), 'data');
+const house = join(temporaryDirectory(scope), 'data');
 const service = await startTestService(scope, [], house);
 const filled = await fillVault(service);
 const told = await tellAll(service);
@@ -24,7 +24,7 @@ await service.stop();
 
 /** A copy of the house, without its database: where a node lives. */
 function homeOf(t: typeof scope): string {
-  const home = join(temporaryFolder(t), 'home');
+  const home = join(temporaryDirectory(t), 'home');
   cpSync(house, home, { recursive: true });
   for (const suffix of ['', '-wal', '-shm']) rmSync(join(home, `leasehold.db${suffix}`), { force: true });
   return home;
@@ -97,7 +97,7 @@ test('the role of a node, which owns nothing, is enough: into a schema that was 
 
 test('between two folders and between two PostgreSQLs it is the same', async (t) => {
   const [first, second] = [await newDatabase(t), await newDatabase(t)];
-  const [other, last] = [join(temporaryFolder(t), 'other'), homeOf(t)];
+  const [other, last] = [join(temporaryDirectory(t), 'other'), homeOf(t)];
   const key = ['--root-key-file', join(house, 'root.key')];
   await moveVault(house, other);
   await moveVault(other, first, key);
@@ -108,7 +108,7 @@ test('between two folders and between two PostgreSQLs it is the same', async (t)
 
 test('a service that was killed leaves its last commits beside the database: they are moved, and stay there', async (t) => {
   const url = await newDatabase(t);
-  const dataDir = join(temporaryFolder(t), 'data');
+  const dataDir = join(temporaryDirectory(t), 'data');
   cpSync(house, dataDir, { recursive: true });
   const killed = await startProcess(t, dataDir);
   const admin = createClient(killed.address, killed.adminToken);
@@ -126,7 +126,7 @@ test('a service that was killed leaves its last commits beside the database: the
 });
 
 test('a vault that was never started again has no lock: it is moved, and none is made', async (t) => {
-  const dataDir = join(temporaryFolder(t), 'backup');
+  const dataDir = join(temporaryDirectory(t), 'backup');
   mkdirSync(dataDir);
   for (const name of ['leasehold.db', 'root.key', 'log.anchor']) copyFileSync(join(house, name), join(dataDir, name));
   const before = photograph(dataDir);
@@ -135,7 +135,7 @@ test('a vault that was never started again has no lock: it is moved, and none is
 });
 
 test('the old database, put away as it is told, keeps the service from starting on nothing', async (t) => {
-  const dataDir = join(temporaryFolder(t), 'data');
+  const dataDir = join(temporaryDirectory(t), 'data');
   cpSync(house, dataDir, { recursive: true });
   const { out } = await moveVault(dataDir, await newDatabase(t));
   const [, from = '', to = ''] = /mv '(.*)' '(.*)'/.exec(out) ?? [];

@@ -21,7 +21,7 @@ import { test } from 'node:test';
 import { StartupError } from '../../src/platform/errors.ts';
 import { createClient } from '../kit/client.ts';
 import { dumpOutside } from '../kit/direct-db.ts';
-import { temporaryFolder } from '../kit/directory.ts';
+import { temporaryDirectory } from '../kit/directory.ts';
 import { startProcess } from '../kit/process.ts';
 import { startTestService } from '../kit/service.ts';
 import { STORE } from '../kit/stores.ts';
@@ -64,7 +64,7 @@ test('beside a vault a root key that is none is refused, whatever is wrong with 
 });
 
 test('the same is true of the file that --root-key-file names, which is never made beside a vault', async (t) => {
-  const [dataDir, folder] = [await copyVault(t), temporaryFolder(t)];
+  const [dataDir, folder] = [await copyVault(t), temporaryDirectory(t)];
   const keyFile = join(folder, 'elsewhere.key');
   const flags = ['--root-key-file', keyFile];
   await assertNoStart(t, dataDir, /The root key is missing: .*elsewhere\.key/, flags);
@@ -79,7 +79,7 @@ test('the same is true of the file that --root-key-file names, which is never ma
 
 test('a root key that is there before the vault is used as it is, with or without a line end', async (t) => {
   for (const end of ['', '\n', '\r\n']) {
-    const dataDir = temporaryFolder(t);
+    const dataDir = temporaryDirectory(t);
     const text = `${newKey()}${end}`;
     writeFileSync(join(dataDir, 'root.key'), text);
     await (await startTestService(t, [], dataDir)).stop();
@@ -90,7 +90,7 @@ test('a root key that is there before the vault is used as it is, with or withou
 });
 
 test('a root key that is none is refused before there is a vault too, and no vault is made', async (t) => {
-  const dataDir = temporaryFolder(t);
+  const dataDir = temporaryDirectory(t);
   writeFileSync(join(dataDir, 'root.key'), 'no key');
   await assert.rejects(startTestService(t, [], dataDir), /is not a root key/);
   assert.equal(existsSync(join(dataDir, 'leasehold.db')), false);
@@ -99,7 +99,7 @@ test('a root key that is none is refused before there is a vault too, and no vau
 });
 
 test('a root key elsewhere that others may read is complained about, and left as it is', async (t) => {
-  const keyFile = join(temporaryFolder(t), 'key');
+  const keyFile = join(temporaryDirectory(t), 'key');
   writeFileSync(keyFile, newKey());
   chmodSync(keyFile, 0o644);
   const { warnings } = await startTestService(t, ['--root-key-file', keyFile]);
@@ -110,7 +110,7 @@ test('a root key elsewhere that others may read is complained about, and left as
 test('a root key that comes through a pipe is read once', async (t) => {
   const dataDir = await copyVault(t);
   const key = readFileSync(join(dataDir, 'root.key'));
-  const pipe = join(temporaryFolder(t), 'pipe');
+  const pipe = join(temporaryDirectory(t), 'pipe');
   execFileSync('mkfifo', ['-m', '600', pipe]);
   // A second reading would wait for a second writer.
   const written = writeFile(pipe, key);
@@ -120,7 +120,7 @@ test('a root key that comes through a pipe is read once', async (t) => {
 });
 
 test('a root key elsewhere is made private, in a directory that is there', async (t) => {
-  const folder = temporaryFolder(t);
+  const folder = temporaryDirectory(t);
   const keyFile = join(folder, 'key');
   await startTestService(t, ['--root-key-file', keyFile]);
   assert.equal(statSync(keyFile).mode & 0o777, 0o600);
@@ -146,7 +146,7 @@ test('the token of an earlier start is dead, and its file was replaced, not rewr
 });
 
 test('a given token is neither printed nor written, and an earlier daemon.token goes away', async (t) => {
-  const [dataDir, folder] = [await copyVault(t), temporaryFolder(t)];
+  const [dataDir, folder] = [await copyVault(t), temporaryDirectory(t)];
   const token = 'given-0123456789abcdef0123456789abcdef';
   const file = join(folder, 'token');
   writeFileSync(file, `${token}\n`, { mode: 0o600 });
@@ -172,7 +172,7 @@ test('a given token that lies in daemon.token itself is not taken away from the 
 });
 
 test('a given token that is weak or malformed is refused in one line that does not repeat it', async (t) => {
-  const [dataDir, folder] = [await copyVault(t), temporaryFolder(t)];
+  const [dataDir, folder] = [await copyVault(t), temporaryDirectory(t)];
   const file = join(folder, 'token');
   const flags = ['--admin-token-file', file];
   const weak = [
@@ -196,7 +196,7 @@ test('a given token that is weak or malformed is refused in one line that does n
 });
 
 test('a given token that others may read is complained about', async (t) => {
-  const file = join(temporaryFolder(t), 'token');
+  const file = join(temporaryDirectory(t), 'token');
   writeFileSync(file, 'a'.repeat(32));
   chmodSync(file, 0o640);
   const { warnings } = await startTestService(t, ['--admin-token-file', file]);

@@ -10,7 +10,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { StartupError } from '../../src/platform/errors.ts';
 import { createClient } from '../kit/client.ts';
-import { temporaryFolder } from '../kit/directory.ts';
+import { temporaryDirectory } from '../kit/directory.ts';
 import { runProgram, startProcess } from '../kit/process.ts';
 import { sendRaw, toAnswer } from '../kit/raw.ts';
 import { assertRefused } from '../kit/responses.ts';
@@ -104,7 +104,7 @@ function healthOver(socketPath: string): Promise<number | undefined> {
 }
 
 test('a socket file that a crash left is replaced, and goes away with the service', async (t) => {
-  const [dataDir, path] = [await copyVault(t), join(temporaryFolder(t), 's')];
+  const [dataDir, path] = [await copyVault(t), join(temporaryDirectory(t), 's')];
   const flags = ['--listen', `unix:${path}`];
   const killed = await startProcess(t, dataDir, flags);
   assert.equal(killed.address, `unix:${path}`);
@@ -118,7 +118,7 @@ test('a socket file that a crash left is replaced, and goes away with the servic
 });
 
 test('a socket that somebody listens on is not taken away, and a file is no socket', async (t) => {
-  const folder = temporaryFolder(t);
+  const folder = temporaryDirectory(t);
   const path = join(folder, 's');
   const theirs = createServer((socket) => socket.end()).listen(path);
   t.after(() => theirs.close());

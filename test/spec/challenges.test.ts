@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { readAgentKey } from '../kit/client.ts';
 import { dumpOutside } from '../kit/direct-db.ts';
-import { temporaryFolder } from '../kit/directory.ts';
+import { temporaryDirectory } from '../kit/directory.ts';
 import { assertInvalid, assertRefused, dataOf, entriesOf, TIMESTAMP, UUID } from '../kit/responses.ts';
 import { startTestService } from '../kit/service.ts';
 
@@ -93,7 +93,7 @@ test('the signature covers the decoded nonce bytes, and one over its base64 text
 test('openssl pkeyutl -sign -rawin with the agent’s key file signs a nonce', async (t) => {
   await register('openssl');
   const { challenge_id, nonce } = await challenge('openssl');
-  const folder = temporaryFolder(t);
+  const folder = temporaryDirectory(t);
   writeFileSync(join(folder, 'nonce'), Buffer.from(nonce, 'base64'));
   const keyFile = join(dataDir, 'agents', 'openssl', 'private_key.pem');
   const signature = execFileSync('openssl', [

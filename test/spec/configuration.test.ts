@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { readConfiguration } from '../../src/server/configuration.ts';
 import { makeCertificate } from '../kit/certificate.ts';
-import { temporaryFolder } from '../kit/directory.ts';
+import { temporaryDirectory } from '../kit/directory.ts';
 import { runProgram } from '../kit/process.ts';
 import { startTestService } from '../kit/service.ts';
 
@@ -67,7 +67,7 @@ test('plain HTTP on anything but loopback is refused, unless TLS is configured o
 });
 
 test('it listens on a Unix socket, where remote_addr is null', async (t) => {
-  const folder = temporaryFolder(t);
+  const folder = temporaryDirectory(t);
   const socketPath = join(folder, 's');
   const service = await startTestService(t, ['--listen', `unix:${socketPath}`], join(folder, 'data'));
   const headers = { host: 'localhost', authorization: `Bearer ${service.adminToken}` };

@@ -12,7 +12,7 @@ import type { Route } from '../../src/http/route.ts';
 import { ROUTES } from '../../src/http/routes/table.ts';
 import { readBlocks, withPlaceholders } from '../e2e/markdown.ts';
 import { Shell } from '../e2e/shell.ts';
-import { temporaryFolder } from '../kit/directory.ts';
+import { temporaryDirectory } from '../kit/directory.ts';
 import { startTestService } from '../kit/service.ts';
 
 const page = readFileSync(join(import.meta.dirname, '../../docs/api.md'), 'utf8');
@@ -141,7 +141,7 @@ test('the entry’s fields stand in the table of the audit log', () => {
 });
 
 test('the examples print what stands below them, from the first to the last', async (t) => {
-  const folder = temporaryFolder(t);
+  const folder = temporaryDirectory(t);
   const { address, dataDir } = await startTestService(t);
   const { PATH = '' } = process.env;
   const env = {
@@ -151,7 +151,7 @@ test('the examples print what stands below them, from the first to the last', as
     LEASEHOLD_LISTEN: new URL(address).host,
     NO_PROXY: '*',
   };
-  const shell = new Shell(t, temporaryFolder(t), { cwd: folder, env });
+  const shell = new Shell(t, temporaryDirectory(t), { cwd: folder, env });
   let count = 0;
   for (const [index, { heading, language, text }] of blocks.entries()) {
     if (language !== 'sh') continue;

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import type { Client } from '../kit/client.ts';
 import { rowsOutside } from '../kit/direct-db.ts';
-import { temporaryFolder } from '../kit/directory.ts';
+import { temporaryDirectory } from '../kit/directory.ts';
 import { assertRefused } from '../kit/responses.ts';
 import { startTestService } from '../kit/service.ts';
 import { moveClock } from '../kit/test-clock.ts';
@@ -45,7 +45,7 @@ test('a key whose reply has ended is free for another request', async (t) => {
 });
 
 test('a repeat after a restart is answered as before, by the administrator’s new token too', async (t) => {
-  const dataDir = join(temporaryFolder(t), 'data');
+  const dataDir = join(temporaryDirectory(t), 'data');
   const one = await startTestService(t, [], dataDir);
   const first = await store(one.admin);
   const agent = await one.agent('ci', { 'ci/*': ['store'] });

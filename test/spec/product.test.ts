@@ -8,7 +8,7 @@ import { after, suite, test } from 'node:test';
 import { setTimeout as wait } from 'node:timers/promises';
 import { createClient } from '../kit/client.ts';
 import { bytesOutside, dumpOutside } from '../kit/direct-db.ts';
-import { temporaryFolder } from '../kit/directory.ts';
+import { temporaryDirectory } from '../kit/directory.ts';
 import { runProgram, startProcess } from '../kit/process.ts';
 import { startTestService, type TestService } from '../kit/service.ts';
 
@@ -19,7 +19,7 @@ const eventsOf = async ({ admin }: TestService): Promise<string[]> =>
   );
 
 suite('the service as a process', () => {
-  const folder = join(temporaryFolder({ after }), 'data');
+  const folder = join(temporaryDirectory({ after }), 'data');
   const first = startProcess({ after }, folder);
 
   test('started, it prints the address, the data directory and where the token is, and all it makes is private', async () => {
@@ -85,7 +85,7 @@ suite('the service as a process', () => {
 
 suite('the data directory', () => {
   test('each start makes a fresh token in daemon.token, and root.key stays: 32 bytes as base64', async (t) => {
-    const folder = join(temporaryFolder(t), 'data');
+    const folder = join(temporaryDirectory(t), 'data');
     const first = await startTestService(t, [], folder);
     const rootKey = read(folder, 'root.key');
     assert.equal(Buffer.from(rootKey, 'base64').length, 32);
@@ -99,7 +99,7 @@ suite('the data directory', () => {
   });
 
   test('--admin-token-file uses the given token, and none is written', async (t) => {
-    const folder = temporaryFolder(t);
+    const folder = temporaryDirectory(t);
     const token = `given-${'0123456789abcdef'.repeat(4)}`;
     writeFileSync(join(folder, 'token'), `${token}\n`, { mode: 0o600 });
     const service = await startTestService(t, ['--admin-token-file', join(folder, 'token')], join(folder, 'data'));
@@ -120,7 +120,7 @@ suite('the data directory', () => {
   });
 
   test('a root.key that is missing beside a vault: one clear line, a non-zero exit, and never a new key', async (t) => {
-    const folder = join(temporaryFolder(t), 'data');
+    const folder = join(temporaryDirectory(t), 'data');
     const service = await startTestService(t, [], folder);
     await service.stop();
     const keyFile = join(folder, 'root.key');
@@ -132,7 +132,7 @@ suite('the data directory', () => {
   });
 
   test('a root.key that is not the vault’s, or is none: refused, and nothing is changed', async (t) => {
-    const folder = join(temporaryFolder(t), 'data');
+    const folder = join(temporaryDirectory(t), 'data');
     const service = await startTestService(t, [], folder);
     await service.stop();
     const [right, database] = [read(folder, 'root.key'), await dumpOutside(folder)];
@@ -151,7 +151,7 @@ suite('the data directory', () => {
   });
 
   test('--root-key-file names another place; it is made only where both it and the vault are new', async (t) => {
-    const folder = temporaryFolder(t);
+    const folder = temporaryDirectory(t);
     const [keyFile, dataDir] = [join(folder, 'elsewhere.key'), join(folder, 'data')];
     const flags = ['--root-key-file', keyFile];
     const first = await startTestService(t, flags, dataDir);

@@ -5,7 +5,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { createClient, logIn, readAgentKey } from '../kit/client.ts';
-import { temporaryFolder } from '../kit/directory.ts';
+import { temporaryDirectory } from '../kit/directory.ts';
 import { rawRequest, sendRaw } from '../kit/raw.ts';
 import { assertNoContent, assertRefused, dataOf, entriesOf } from '../kit/responses.ts';
 import { startTestService } from '../kit/service.ts';
@@ -108,7 +108,7 @@ test('--admin-retrieve=deny takes reading values from the administrator, and not
 });
 
 test('a session survives a restart; the administrator’s token of before does not', async (t) => {
-  const folder = join(temporaryFolder(t), 'data');
+  const folder = join(temporaryDirectory(t), 'data');
   const first = await startTestService(t, [], folder);
   const agent = await first.agent('survivor', { '*': ['list'] });
   await first.stop();

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as wait } from 'node:timers/promises';
 import { logIn, readAgentKey } from '../kit/client.ts';
-import { temporaryFolder } from '../kit/directory.ts';
+import { temporaryDirectory } from '../kit/directory.ts';
 import { assertRefused, entriesOf } from '../kit/responses.ts';
 import { startTestService, type TestService } from '../kit/service.ts';
 import { moveClock } from '../kit/test-clock.ts';
@@ -130,7 +130,7 @@ test('a clock that jumps back extends nothing: leases, challenges and sessions e
 
 test('a clock set back while the service was stopped extends nothing either', async (t) => {
   const clock = moveClock(t);
-  const folder = join(temporaryFolder(t), 'data');
+  const folder = join(temporaryDirectory(t), 'data');
   const first = await startTestService(t, [], folder);
   await first.admin.post('/api/v1/credentials', { path: 'a', value: 'v' });
   const { lease_id } = (await first.admin.get('/api/v1/credentials/a?ttl=60')).body.data;
@@ -144,7 +144,7 @@ test('a clock set back while the service was stopped extends nothing either', as
 
 test('a clock far behind the log is a reason not to start, unless --accept-clock says otherwise', async (t) => {
   const clock = moveClock(t);
-  const folder = join(temporaryFolder(t), 'data');
+  const folder = join(temporaryDirectory(t), 'data');
   const first = await startTestService(t, [], folder);
   await first.stop();
   await clock.move(-HOUR);

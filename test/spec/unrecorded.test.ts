@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { after, suite, test } from 'node:test';
 import { type Answer, readAgentKey } from '../kit/client.ts';
 import { lockOutside } from '../kit/direct-db.ts';
-import { temporaryFolder } from '../kit/directory.ts';
+import { temporaryDirectory } from '../kit/directory.ts';
 import { startProcess } from '../kit/process.ts';
 import { rawRequest, sendRaw } from '../kit/raw.ts';
 import { assertRefused, entriesOf } from '../kit/responses.ts';
@@ -108,7 +108,7 @@ test('what could not be recorded is 503 UNAVAILABLE with Retry-After, and was no
 });
 
 test('what is not recorded is logged: code, status and request id, and nothing that was sent', async (t) => {
-  const folder = join(temporaryFolder(t), 'data');
+  const folder = join(temporaryDirectory(t), 'data');
   const other = await startProcess(t, folder, ['--log-level', 'info']);
   const answer = await fetch(`${other.address}${CREDENTIALS}/a-path-that-was-sent`, {
     headers: { authorization: 'Bearer a-token-that-was-sent' },

@@ -11,7 +11,7 @@ import { entryMac, headMac } from '../../src/crypto/chain.ts';
 import { deriveKeys, parseRootKey } from '../../src/crypto/keys.ts';
 import { createClient } from '../kit/client.ts';
 import { openOutside, rowsOutside, runOutside } from '../kit/direct-db.ts';
-import { type Scope, temporaryFolder } from '../kit/directory.ts';
+import { type Scope, temporaryDirectory } from '../kit/directory.ts';
 import { startProcess } from '../kit/process.ts';
 import { assertRefused, dataOf } from '../kit/responses.ts';
 import { startAnotherNode, startTestService, type TestService } from '../kit/service.ts';
@@ -220,7 +220,7 @@ test('the service goes on over an altered log, and the break stays where it is',
 });
 
 test('a head and a last row that disagree at start: one line, verify reports it, and the gap stays visible for ever', async (t) => {
-  const folder = join(temporaryFolder(t), 'data');
+  const folder = join(temporaryDirectory(t), 'data');
   const first = await startTestService(t, [], folder);
   for (let n = 0; n < 4; n++) await first.admin.get('/api/v1/credentials');
   await first.stop();
@@ -252,7 +252,7 @@ const LOOK_MS = 20;
 
 /** A vault with a long log, that no service has open. */
 async function makeLongLog(t: Scope): Promise<string> {
-  const dataDir = join(temporaryFolder(t), 'data');
+  const dataDir = join(temporaryDirectory(t), 'data');
   await (await startTestService(t, [], dataDir)).stop();
   const store = await openStore(dataDir);
   await lengthenLog(store, { audit: auditKeyOf({ dataDir }) }, LONG);
