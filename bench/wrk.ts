@@ -6,7 +6,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
-import { inOwnScope, temporaryDirectory } from '../test/kit/directory.ts';
+import { temporaryDirectory, withScope } from '../test/kit/directory.ts';
 import { sampleRetrievals } from './targets.ts';
 import type { LoadResult, RetrievalJob } from './types.ts';
 
@@ -14,7 +14,7 @@ const SCRIPT = fileURLToPath(import.meta.resolve('./wrk.lua'));
 const MAX_SECONDS = 600;
 
 export function runWrk(program: string, { target, connections, amount }: RetrievalJob): Promise<LoadResult> {
-  return inOwnScope(async (scope) => {
+  return withScope(async (scope) => {
     const file = join(temporaryDirectory(scope), 'requests');
     const samples = sampleRetrievals(target, amount);
     writeFileSync(file, samples.map(({ path, token }) => `${path} ${token}\n`).join(''), { mode: 0o600 });

@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, test } from 'node:test';
-import type { Answer } from '../kit/client.ts';
+import type { TestResponse } from '../kit/client.ts';
 import { type Node, startCluster } from '../kit/cluster.ts';
 import { newDatabase } from '../kit/database.ts';
 import { type CutAt, startProxy } from '../kit/proxy.ts';
@@ -40,8 +40,8 @@ const TRIES = 5;
 /** Has the connection lost around a commit of the call, for which each try has a name. Resolves to the answer, and to that name. */
 async function loseCommit(
   at: CutAt,
-  call: (name: string) => Promise<Answer>,
-): Promise<{ answer: Answer; name: string }> {
+  call: (name: string) => Promise<TestResponse>,
+): Promise<{ answer: TestResponse; name: string }> {
   for (let tried = 1; ; tried++) {
     const name = `${at}-${tried}`;
     const done = proxy.cutNextCommit(at);

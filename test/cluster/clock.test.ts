@@ -6,10 +6,10 @@ import { test } from 'node:test';
 import { newDatabase } from '../kit/database.ts';
 import { temporaryDirectory } from '../kit/directory.ts';
 import { startTestService } from '../kit/service.ts';
-import { moveClock } from '../kit/test-clock.ts';
+import { startTestClock } from '../kit/test-clock.ts';
 
 test('a node whose clock is off by more than a minute refuses to start, and says by how much', async (t) => {
-  const clock = moveClock(t);
+  const clock = startTestClock(t);
   const database = ['--database', await newDatabase(t)];
   for (const [seconds, line] of [
     [65, /This node's clock is 6\d seconds ahead of the database's\. Set it right first\./],
@@ -27,7 +27,7 @@ function assertBetween(time: number, from: number, to: number): void {
 }
 
 test("of a node whose clock is off by less, times and ends are the database's", async (t) => {
-  const clock = moveClock(t);
+  const clock = startTestClock(t);
   const real = Date.now() - performance.now();
   const now = () => real + performance.now();
   const startedAt = now();

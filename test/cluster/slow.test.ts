@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Answer } from '../kit/client.ts';
+import type { TestResponse } from '../kit/client.ts';
 import { type Node, startCluster } from '../kit/cluster.ts';
 import { newDatabase } from '../kit/database.ts';
 import { startPostgres } from '../kit/postgres.ts';
@@ -13,7 +13,7 @@ import { untilWell } from './crash-load.ts';
 
 const named = (url: string, name: string): string => `${url}?application_name=${name}`;
 
-interface Timed<T = Answer> {
+interface Timed<T = TestResponse> {
   readonly value: T;
   readonly ms: number;
 }

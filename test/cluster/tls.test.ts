@@ -10,7 +10,7 @@ import { makeCertificate } from '../kit/certificate.ts';
 import { newDatabase } from '../kit/database.ts';
 import { temporaryDirectory } from '../kit/directory.ts';
 import { startPostgres } from '../kit/postgres.ts';
-import { handOver } from '../kit/programs.ts';
+import { chownToServer } from '../kit/programs.ts';
 import { startTestService } from '../kit/service.ts';
 
 const scope = { after };
@@ -22,7 +22,7 @@ for (const [name, file] of [
   ['server.key', own.keyFile],
 ] as const) {
   copyFileSync(file, join(server.dataDir, name));
-  handOver(join(server.dataDir, name));
+  chownToServer(join(server.dataDir, name));
 }
 await server.query('ALTER SYSTEM SET ssl = on');
 await server.stop();

@@ -3,7 +3,7 @@
  * A call without an answer was in flight when the service was killed: it happened wholly, or not at all.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Answer } from '../kit/client.ts';
+import type { TestResponse } from '../kit/client.ts';
 import { until } from '../kit/processes.ts';
 
 /** Only what hangs takes that long. */
@@ -25,7 +25,7 @@ export interface Intent {
 }
 
 export interface Call extends Intent {
-  answer: Answer | null;
+  answer: TestResponse | null;
   /** Milliseconds since 1970. */
   readonly startedAt: number;
   /** Of a refusal that leaves it open what happened. */
@@ -42,7 +42,7 @@ export class Journal {
   }
 
   /** Resolves to the answer, or to null where the service was gone before all of it came. */
-  async send(intent: Intent, request: () => Promise<Answer>): Promise<Answer | null> {
+  async send(intent: Intent, request: () => Promise<TestResponse>): Promise<TestResponse | null> {
     const call: Call = { ...intent, answer: null, startedAt: Date.now(), refusedAs: null };
     this.#calls.push(call);
     const answer = await this.ask(request, (requestId) => {
@@ -64,9 +64,9 @@ export class Journal {
 
   /** The same of a call that leaves no entry. */
   async ask(
-    request: () => Promise<Answer>,
+    request: () => Promise<TestResponse>,
     onRefusal: (requestId: string | null) => void = () => {},
-  ): Promise<Answer | null> {
+  ): Promise<TestResponse | null> {
     const answer = await unlessGone(request());
     if (!this.#mayRefuse || answer?.status !== 503) return answer;
     onRefusal(answer.headers.get('x-request-id'));

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { ROUTES } from '../../src/http/routes/table.ts';
 import { createClient, readAgentKey } from '../kit/client.ts';
-import { placesWith } from '../kit/direct-db.ts';
+import { findBytes } from '../kit/direct-db.ts';
 import { temporaryDirectory } from '../kit/directory.ts';
 import { startProcess } from '../kit/process.ts';
 import { sendRaw } from '../kit/raw.ts';
@@ -27,7 +27,7 @@ const session: string = (await anonymous.post('/auth/verify', proof)).body.data.
 
 const CALLERS: Readonly<Record<string, string | null>> = { nobody: null, insider: session, admin: service.adminToken };
 const exportLog = async () => (await admin.get('/api/v1/audit/export')).text;
-const found = (text: string) => placesWith(dataDir, text);
+const found = (text: string) => findBytes(dataDir, text);
 
 /** A mark that stands nowhere else, and is found again in any case. */
 const newMark = () => `mk${randomBytes(8).toString('hex')}`;

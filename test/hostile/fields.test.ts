@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import type { Route } from '../../src/http/route.ts';
 import { ROUTES } from '../../src/http/routes/table.ts';
-import { assertInvalid, assertRefused } from '../kit/responses.ts';
+import { assertInvalid, assertRejected } from '../kit/responses.ts';
 import { startScene } from './fixture.ts';
 
 const scene = await startScene({ after });
@@ -138,7 +138,7 @@ for (const route of withBody) {
     scene.untouchedBy(async () => {
       for (const field of UNKNOWN) {
         if (field in good) continue;
-        const message = assertRefused(await send({ ...good, [field]: 'a' }), 'INVALID_REQUEST');
+        const message = assertRejected(await send({ ...good, [field]: 'a' }), 'INVALID_REQUEST');
         assert.match(message, /^body: has a field that does not exist; there (?:are|is)\b/);
       }
     }));
@@ -183,7 +183,7 @@ for (const route of ROUTES) {
         ],
       ];
       for (const query of unknown) {
-        const message = assertRefused(await send(query), 'INVALID_REQUEST');
+        const message = assertRejected(await send(query), 'INVALID_REQUEST');
         assert.match(message, /^query: has a parameter that does not exist; there (?:are|is)\b/, query);
       }
     }));
@@ -195,7 +195,7 @@ for (const route of ROUTES) {
       const bodies = route.method === 'GET' ? [undefined] : [undefined, {}, { extra: 1 }, [], good];
       for (const query of ['', '?extra=1', '?limit=1&limit=1']) {
         for (const body of bodies) {
-          assertRefused(await anonymous.call(route.method, targetOf(route) + query, body), 'UNAUTHENTICATED');
+          assertRejected(await anonymous.call(route.method, targetOf(route) + query, body), 'UNAUTHENTICATED');
         }
       }
     }));
@@ -205,9 +205,9 @@ for (const route of ROUTES) {
       scene.untouchedBy(
         async () => {
           const malformed = await scene.agent.call(route.method, `${targetOf(route)}?extra=1`, good);
-          assertRefused(malformed, 'ACCESS_DENIED');
+          assertRejected(malformed, 'ACCESS_DENIED');
           if (route.body === null) return;
-          assertRefused(await scene.agent.call(route.method, targetOf(route), { extra: 1 }), 'ACCESS_DENIED');
+          assertRejected(await scene.agent.call(route.method, targetOf(route), { extra: 1 }), 'ACCESS_DENIED');
         },
         Array.from({ length: route.body === null ? 1 : 2 }, () => `${route.event} denied`),
       ));

@@ -3,11 +3,11 @@
 import assert from 'node:assert/strict';
 import { globSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Answer, Client } from '../kit/client.ts';
-import { dumpCalled } from '../kit/direct-db.ts';
+import type { Client, TestResponse } from '../kit/client.ts';
+import { dumpCallerData } from '../kit/direct-db.ts';
 import type { Scope } from '../kit/directory.ts';
-import { sendRaw, toAnswer } from '../kit/raw.ts';
-import { assertHeaders, assertRefused, type ErrorCode } from '../kit/responses.ts';
+import { sendRaw, toResponse } from '../kit/raw.ts';
+import { assertHeaders, assertRejected, type ErrorCode } from '../kit/responses.ts';
 import { startTestService, type TestService } from '../kit/service.ts';
 
 /** A request as it goes over the wire: what is left out is what an honest administrator sends. */
@@ -31,7 +31,7 @@ export interface Scene {
   readonly agent: Client & { readonly token: string };
   bytesOf(asking: Asking): Buffer;
   /** Asks, and claims of whatever comes back what is true of every answer: never a 5xx, the shape, the headers. */
-  ask(asking: Asking): Promise<Answer>;
+  ask(asking: Asking): Promise<TestResponse>;
   /** The error's code, or the status where it is none; `closed` where the connection ended without a word. */
   codeOf(asking: Asking): Promise<string>;
   /** Claims the codes of all rows at once, so that a failure shows every one that differs. */
@@ -51,15 +51,15 @@ export async function startScene(scope: Scope, flags: readonly string[] = []): P
   const agent = await service.agent('insider', { 'open/*': ['retrieve', 'list', 'store', 'delete'] });
   assert.equal((await service.admin.post('/api/v1/credentials', { path: STORED_AT, value: 'stored' })).status, 201);
   const bytesOf = (asking: Asking) => toBytes(asking, service.adminToken);
-  const ask = async (asking: Asking): Promise<Answer> => {
-    const answer = toAnswer(await sendRaw(service.address, bytesOf(asking)));
+  const ask = async (asking: Asking): Promise<TestResponse> => {
+    const answer = toResponse(await sendRaw(service.address, bytesOf(asking)));
     assertSound(answer);
     return answer;
   };
   const codeOf = async (asking: Asking): Promise<string> => {
     const raw = await sendRaw(service.address, bytesOf(asking));
     if (raw.status === 0) return raw.isClosed ? 'closed' : 'silent';
-    const answer = toAnswer(raw);
+    const answer = toResponse(raw);
     assertSound(answer);
     return answer.body?.error?.code ?? String(answer.status);
   };
@@ -88,11 +88,11 @@ export async function startScene(scope: Scope, flags: readonly string[] = []): P
 }
 
 /** What is true of every answer to whatever a caller sends. */
-export function assertSound(answer: Answer): void {
+export function assertSound(answer: TestResponse): void {
   assert.equal(answer.status >= 100 && answer.status < 500, true, `${answer.status} ${answer.text}`);
   if (answer.status < 400) assertHeaders(answer);
   // HEAD has no body to say its code in.
-  else if (answer.text !== '') assertRefused(answer, answer.body?.error?.code as ErrorCode);
+  else if (answer.text !== '') assertRejected(answer, answer.body?.error?.code as ErrorCode);
 }
 
 function toBytes(asking: Asking, adminToken: string): Buffer {
@@ -116,7 +116,7 @@ function toBytes(asking: Asking, adminToken: string): Buffer {
 
 /** Everything that is stored, read past the service: rows but those of the log and its head, key files, and the log itself. */
 async function look(dataDir: string): Promise<{ rows: Record<string, unknown>; files: string[]; entries: string[] }> {
-  const dump = await dumpCalled(dataDir);
+  const dump = await dumpCallerData(dataDir);
   const log = (dump['audit_entries'] ?? []).toSorted((a, b) => Number(a['seq']) - Number(b['seq']));
   return {
     rows: Object.fromEntries(Object.entries(dump).filter(([table]) => !table.startsWith('audit_'))),

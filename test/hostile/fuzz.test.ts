@@ -7,7 +7,7 @@ import { after, test } from 'node:test';
 import fc from 'fast-check';
 import { ROUTES } from '../../src/http/routes/table.ts';
 import { runs } from '../kit/property.ts';
-import { toAnswer } from '../kit/raw.ts';
+import { toResponse } from '../kit/raw.ts';
 import { type Asking, assertSound, startScene } from './fixture.ts';
 
 const scene = await startScene({ after });
@@ -37,7 +37,7 @@ function assertAllSound(text: string): void {
     const border = part.indexOf('\r\n\r\n');
     if (status === '100' || border === -1) continue;
     const raw = { status: Number(status), head: part.slice(0, border), body: part.slice(border + 4), isClosed: true };
-    assertSound(toAnswer(raw));
+    assertSound(toResponse(raw));
   }
 }
 

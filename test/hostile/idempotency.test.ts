@@ -5,9 +5,9 @@ import assert from 'node:assert/strict';
 import { createHash, randomBytes } from 'node:crypto';
 import { after, test } from 'node:test';
 import type { Client } from '../kit/client.ts';
-import { placesWith, rowsOutside } from '../kit/direct-db.ts';
+import { findBytes, selectRows } from '../kit/direct-db.ts';
 import { rawRequest, sendRaw } from '../kit/raw.ts';
-import { assertInvalid, assertRefused } from '../kit/responses.ts';
+import { assertInvalid, assertRejected } from '../kit/responses.ts';
 import { startTestService } from '../kit/service.ts';
 
 const CREDENTIALS = '/api/v1/credentials';
@@ -19,7 +19,7 @@ const two = await service.agent('two', { 'two/*': ['store'], 'shared/*': ['store
 const newMark = () => `mk${randomBytes(8).toString('hex')}`;
 const store = (as: Client, key: string, path: string, value: string) =>
   as.call('POST', CREDENTIALS, { path, value }, { 'idempotency-key': key });
-const found = (bytes: string | Uint8Array) => placesWith(service.dataDir, bytes);
+const found = (bytes: string | Uint8Array) => findBytes(service.dataDir, bytes);
 
 test('neither key nor value nor body of a repeatable request lies in any file, nor a plain hash of one', async () => {
   const [key, value] = [newMark(), newMark()];
@@ -86,7 +86,7 @@ test('a key that another caller has used answers in every way like one that nobo
 test('no two callers’ rows have an id in common, so that a look for one’s own never reads another’s', async () => {
   const key = newMark();
   const idsOf = async () => {
-    const rows = await rowsOutside(service.dataDir, 'SELECT id, agent_id FROM kept_replies');
+    const rows = await selectRows(service.dataDir, 'SELECT id, agent_id FROM kept_replies');
     return rows.map(({ id, agent_id }) => ({ id: String(id), agentId: String(agent_id) }));
   };
   const before = new Set((await idsOf()).map(({ id }) => id));
@@ -96,12 +96,12 @@ test('no two callers’ rows have an id in common, so that a look for one’s ow
 });
 
 test('only successes are kept: refusals of every kind leave no row, however many keys they come with', async () => {
-  const count = async () => (await rowsOutside(service.dataDir, 'SELECT id FROM kept_replies')).length;
+  const count = async () => (await selectRows(service.dataDir, 'SELECT id FROM kept_replies')).length;
   const before = await count();
   await Promise.all(
     Array.from({ length: 50 }, async () => {
-      assertRefused(await store(two, newMark(), 'one/denied', 'v'), 'ACCESS_DENIED');
-      assertRefused(await store(service.anonymous, newMark(), 'one/denied', 'v'), 'UNAUTHENTICATED');
+      assertRejected(await store(two, newMark(), 'one/denied', 'v'), 'ACCESS_DENIED');
+      assertRejected(await store(service.anonymous, newMark(), 'one/denied', 'v'), 'UNAUTHENTICATED');
       assertInvalid(await store(two, newMark(), '../denied', 'v'), 'path');
     }),
   );
@@ -122,7 +122,7 @@ test('a repeat gives back no right: what was taken away since stays taken', asyn
   assert.equal((await renew()).text, renewed.text);
   assert.equal((await store(one, storeKey, 'one/right', 'v')).text, first.text);
   assert.equal((await admin.get(`/api/v1/leases/${lease_id}`)).body.data.status, 'revoked');
-  assertRefused(await admin.get(`${CREDENTIALS}/one/right`), 'NOT_FOUND');
-  assertRefused(await one.get(`${CREDENTIALS}/one/right`), 'ACCESS_DENIED');
-  assertRefused(await store(one, newMark(), 'one/right', 'v'), 'ACCESS_DENIED');
+  assertRejected(await admin.get(`${CREDENTIALS}/one/right`), 'NOT_FOUND');
+  assertRejected(await one.get(`${CREDENTIALS}/one/right`), 'ACCESS_DENIED');
+  assertRejected(await store(one, newMark(), 'one/right', 'v'), 'ACCESS_DENIED');
 });

@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { assertRefused } from '../kit/responses.ts';
+import { assertRejected } from '../kit/responses.ts';
 import { startScene } from './fixture.ts';
 
 const CREDENTIALS = '/api/v1/credentials';
@@ -105,7 +105,7 @@ const NOT_JSON: Readonly<Record<string, readonly [rule: RegExp, body: string | U
 for (const [what, [rule, body]] of Object.entries(NOT_JSON)) {
   test(`a body is refused for ${what}`, () =>
     scene.untouchedBy(async () => {
-      assert.match(assertRefused(await scene.ask(post(body)), 'INVALID_REQUEST'), rule);
+      assert.match(assertRejected(await scene.ask(post(body)), 'INVALID_REQUEST'), rule);
       assert.deepEqual(Object.keys(Object.prototype), []);
     }));
 }

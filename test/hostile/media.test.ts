@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { assertRefused, dataOf } from '../kit/responses.ts';
+import { assertRejected, dataOf } from '../kit/responses.ts';
 import { startScene } from './fixture.ts';
 
 const CREDENTIALS = '/api/v1/credentials';
@@ -113,7 +113,7 @@ test('two Content-Type headers are refused, whatever they say', () =>
   scene.untouchedBy(async () => {
     for (const second of ['text/plain', 'application/json']) {
       const asking = { ...post(store('open/twice')), headers: [`Content-Type: ${second}`] };
-      const message = assertRefused(await scene.ask(asking), 'INVALID_REQUEST');
+      const message = assertRejected(await scene.ask(asking), 'INVALID_REQUEST');
       assert.equal(message, 'Content-Type: must be given once');
     }
   }));
@@ -136,6 +136,6 @@ test('a body in another coding than its own is 415; identity is none', async () 
     return scene.ask({ ...post(store('open/coded')), headers: [`Content-Encoding: ${coding}`] });
   };
   for (const coding of ['gzip', 'br', 'deflate, gzip', 'x'])
-    assertRefused(await coded(coding), 'UNSUPPORTED_MEDIA_TYPE');
+    assertRejected(await coded(coding), 'UNSUPPORTED_MEDIA_TYPE');
   dataOf(await coded('identity'), 201, 'path type created_at');
 });

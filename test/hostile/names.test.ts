@@ -5,8 +5,8 @@ import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
-import type { Answer } from '../kit/client.ts';
-import { assertInvalid, assertRefused } from '../kit/responses.ts';
+import type { TestResponse } from '../kit/client.ts';
+import { assertInvalid, assertRejected } from '../kit/responses.ts';
 import { startScene } from './fixture.ts';
 
 const scene = await startScene({ after });
@@ -77,7 +77,7 @@ const GAMES = [
   ...['__proto__', 'n'.repeat(64), 'n'.repeat(30_000)],
 ];
 
-const DOORS: Readonly<Record<string, { field: string; knock: (name: string) => Promise<Answer> }>> = {
+const DOORS: Readonly<Record<string, { field: string; knock: (name: string) => Promise<TestResponse> }>> = {
   'a registration': { field: 'name', knock: (name) => admin.post('/api/v1/agents', { name }) },
   'a challenge': { field: 'agent_name', knock: (agent_name) => anonymous.post('/auth/challenge', { agent_name }) },
   'a verify': {
@@ -123,9 +123,9 @@ test('a deregistration is of one name as it is written, and of no directory', ()
 test('an agent of another case is nobody, and its name is taken all the same', () =>
   scene.untouchedBy(async () => {
     for (const name of ['Insider', 'INSIDER', 'insideR']) {
-      assertRefused(await admin.post('/api/v1/agents', { name }), 'ALREADY_EXISTS');
-      assertRefused(await admin.get(`/api/v1/agents/${name}`), 'NOT_FOUND');
-      assertRefused(await admin.delete(`/api/v1/agents/${name}`), 'NOT_FOUND');
+      assertRejected(await admin.post('/api/v1/agents', { name }), 'ALREADY_EXISTS');
+      assertRejected(await admin.get(`/api/v1/agents/${name}`), 'NOT_FOUND');
+      assertRejected(await admin.delete(`/api/v1/agents/${name}`), 'NOT_FOUND');
       assert.equal(existsSync(join(dataDir, 'agents', name)), false);
     }
   }, Array.from({ length: 3 }, () => ['agent.register denied', 'agent.deregister not_found']).flat()));
@@ -145,7 +145,7 @@ test('to an agent what is another’s and what is not there are one and the same
   const other = await scene.service.agent('other', { 'open/*': ['retrieve'] });
   const { lease_id } = (await other.get('/api/v1/credentials/open/stored')).body.data;
   const none = '01890000-0000-7000-8000-000000000000';
-  const shapeOf = ({ status, text, headers }: Answer) => [status, text, [...headers.keys()].sort()];
+  const shapeOf = ({ status, text, headers }: TestResponse) => [status, text, [...headers.keys()].sort()];
   for (const [method, rest] of [
     ['GET', ''],
     ['DELETE', ''],
@@ -181,7 +181,7 @@ test('a stranger is slowed alike, whether the name it guesses is known or not', 
       const { challenge_id } = (await anonymous.post('/auth/challenge', { agent_name })).body.data;
       const answer = await anonymous.post('/auth/verify', { challenge_id, agent_name, signature: 'AAAA' });
       if (answer.status === 429) break;
-      assertRefused(answer, 'AUTH_FAILED');
+      assertRejected(answer, 'AUTH_FAILED');
       count += 1;
     }
     // One more may fail for every second that it took.

@@ -7,8 +7,8 @@ import { after, describe, test } from 'node:test';
 import { connect as connectTls } from 'node:tls';
 import { SERVICE_TIMEOUTS } from '../../src/server/composition.ts';
 import { makeCertificate } from '../kit/certificate.ts';
-import { toAnswer } from '../kit/raw.ts';
-import { assertRefused } from '../kit/responses.ts';
+import { toResponse } from '../kit/raw.ts';
+import { assertRejected } from '../kit/responses.ts';
 import { startTestService } from '../kit/service.ts';
 
 /** A busy machine still has to finish a TLS handshake within the first. */
@@ -51,7 +51,7 @@ function assertCut({ text, ms }: { text: string; ms: number }, limitMs: number):
   assert.ok(ms > limitMs - EARLY_MS, `cut after ${Math.round(ms)} ms`);
   if (limitMs === headersMs) assert.ok(isReferenceOpen, 'not before a request whose headers were complete');
   const [head = '', body = ''] = text.slice(text.lastIndexOf('HTTP/1.1 ')).split('\r\n\r\n');
-  assertRefused(toAnswer({ status: Number(head.slice(9, 12)), head, body, isClosed: true }), 'REQUEST_TIMEOUT');
+  assertRejected(toResponse({ status: Number(head.slice(9, 12)), head, body, isClosed: true }), 'REQUEST_TIMEOUT');
 }
 
 /** What is sent first, and then again and again. */

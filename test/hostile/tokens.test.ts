@@ -2,8 +2,8 @@
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { sendRaw, toAnswer } from '../kit/raw.ts';
-import { entriesOf } from '../kit/responses.ts';
+import { sendRaw, toResponse } from '../kit/raw.ts';
+import { auditEntriesOf } from '../kit/responses.ts';
 import { startScene } from './fixture.ts';
 
 const scene = await startScene({ after });
@@ -147,7 +147,7 @@ test('a caller chooses neither the request id nor the address that is recorded',
     'X-Real-IP: 203.0.113.9',
     'Forwarded: for=203.0.113.9',
   ];
-  const entries = await entriesOf(scene.service, async () => {
+  const entries = await auditEntriesOf(scene.service, async () => {
     const answer = await scene.ask({ target: '/api/v1/credentials/open/stored', headers });
     assert.notEqual(answer.headers.get('x-request-id'), 'chosen');
   });
@@ -168,7 +168,7 @@ test('line ends that are smuggled in as escapes make no header of an answer', ()
     ]) {
       const bytes = scene.bytesOf({ target });
       const answer = await sendRaw(scene.service.address, bytes);
-      assert.equal(toAnswer(answer).headers.has('set-cookie'), false);
+      assert.equal(toResponse(answer).headers.has('set-cookie'), false);
       assert.equal(/set-cookie/i.test(answer.head + answer.body), false, target);
     }
   }));

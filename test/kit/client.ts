@@ -6,7 +6,7 @@ import { join } from 'node:path';
 /** JSON as a test reads it: it looks where it likes, and its assertion tells whether that was right. */
 type Json = ReturnType<typeof JSON.parse>;
 
-export interface Answer {
+export interface TestResponse {
   readonly status: number;
   readonly headers: Headers;
   readonly text: string;
@@ -16,11 +16,11 @@ export interface Answer {
 
 export interface Client {
   /** `body` is sent as JSON; `headers` are added. */
-  call(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Answer>;
-  get(path: string): Promise<Answer>;
-  post(path: string, body?: unknown): Promise<Answer>;
-  put(path: string, body: unknown): Promise<Answer>;
-  delete(path: string): Promise<Answer>;
+  call(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<TestResponse>;
+  get(path: string): Promise<TestResponse>;
+  post(path: string, body?: unknown): Promise<TestResponse>;
+  put(path: string, body: unknown): Promise<TestResponse>;
+  delete(path: string): Promise<TestResponse>;
 }
 
 /** `token` null sends no Authorization header. */
@@ -61,7 +61,7 @@ export function readAgentKey(dataDir: string, name: string): KeyObject {
 }
 
 /** Answers a challenge; resolves to the verify's answer. */
-export async function verifyAs(address: string, name: string, key: KeyObject): Promise<Answer> {
+export async function verifyAs(address: string, name: string, key: KeyObject): Promise<TestResponse> {
   const anonymous = createClient(address, null);
   const { body } = await anonymous.post('/auth/challenge', { agent_name: name });
   const { challenge_id, nonce } = body.data;

@@ -16,9 +16,9 @@ const OWN_UMASK = 0o077;
 /** They start other programs, follow the process's signals, or end the process themselves. */
 const PROCESSES: readonly string[] = ['run', 'mcp', 'server', 'migrate', 'audit-key', 'schema'];
 /** A busy machine takes longer than a person waits for a completion. */
-export const PATIENT: CompletionTimeouts = { serviceMs: 120_000, wholeMs: 600_000 };
+export const LONG_TIMEOUTS: CompletionTimeouts = { serviceMs: 120_000, wholeMs: 600_000 };
 
-export interface Line {
+export interface CommandLine {
   readonly words: readonly string[];
   readonly input: string | Uint8Array;
   readonly environment: Readonly<Record<string, string>>;
@@ -32,7 +32,7 @@ export function needsProcess(words: readonly string[]): boolean {
 let running = 0;
 let callersUmask = 0;
 
-export async function runHere({ words, input, environment, cwd }: Line) {
+export async function runInProcess({ words, input, environment, cwd }: CommandLine) {
   const [stdout, stderr] = [new Printed(), new Printed()];
   const stdin = Readable.from(input.length === 0 ? [] : [Buffer.from(input)]);
   if (running === 0) callersUmask = process.umask(OWN_UMASK);
@@ -50,7 +50,7 @@ export async function runHere({ words, input, environment, cwd }: Line) {
     const [first, ...others] = words;
     const code =
       first === '__complete'
-        ? await answerShell(others, COMMANDS, terminal, PATIENT).then(() => 0)
+        ? await answerShell(others, COMMANDS, terminal, LONG_TIMEOUTS).then(() => 0)
         : await main(words, terminal, () => new AbortController().signal);
     return { code, signal: null, stdout: stdout.text(), stderr: stderr.text() };
   } catch (error) {

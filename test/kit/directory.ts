@@ -9,7 +9,7 @@ export interface Scope {
 }
 
 /** A scope of its own, cleaned up in the end: for one run of a property, of which a test has many. */
-export async function inOwnScope<T>(work: (scope: Scope) => Promise<T>): Promise<T> {
+export async function withScope<T>(work: (scope: Scope) => Promise<T>): Promise<T> {
   await using cleaning = new AsyncDisposableStack();
   return await work({ after: (cleanUp) => cleaning.defer(async () => void (await cleanUp())) });
 }

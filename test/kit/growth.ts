@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 
 const TRIES = 3;
 /** Below it the clock of the processor is too coarse to compare with. */
-const LEAST_MS = 2;
+const MIN_MS = 2;
 
 /** Milliseconds of processor time, the least of a few tries. */
 function processorMs(work: () => unknown): number {
@@ -16,7 +16,7 @@ function processorMs(work: () => unknown): number {
     const { user, system } = process.cpuUsage(before);
     return (user + system) / 1000;
   });
-  return Math.max(LEAST_MS, Math.min(...tries));
+  return Math.max(MIN_MS, Math.min(...tries));
 }
 
 /** Claims that `times` as much takes at most `limit` times as long. */

@@ -10,7 +10,7 @@ import postgres from 'postgres';
 import { newDatabase } from './database.ts';
 import { startPostgres } from './postgres.ts';
 import { querySql } from './postmaster.ts';
-import { areGone, childrenOf, until } from './processes.ts';
+import { childrenOf, haveExited, until } from './processes.ts';
 import { startStandby } from './standby.ts';
 
 const server = await startPostgres({ after }, { settings: { fsync: 'on', cluster_name: "it's" } });
@@ -43,7 +43,7 @@ test('rows that were committed survive a kill of all processes, on the same port
   const [port, all] = [server.port, [server.pid, ...childrenOf(server.pid)]];
   assert.ok(all.length > 3, `${all}`);
   await server.kill();
-  assert.equal(areGone(all), true);
+  assert.equal(haveExited(all), true);
   await assert.rejects(server.query('select 1'), { code: 'ECONNREFUSED' });
   await server.start();
   assert.equal(server.port, port);
@@ -146,7 +146,7 @@ test('nothing is left when the scope ends, also of a server that was killed or s
     const all = [ended.pid, ...childrenOf(ended.pid)];
     await ended[before]();
     await scope.close();
-    assert.equal(areGone(all), true, before);
+    assert.equal(haveExited(all), true, before);
     assert.equal(existsSync(dirname(ended.dataDir)), false, before);
   }
 });
@@ -179,7 +179,7 @@ for (const end of ['SIGKILL', 'end'] as const) {
     assert.notEqual(directory, '', line);
     if (end !== 'end') child.kill(end);
     await ended;
-    const isClean = () => !existsSync(directory) && areGone([Number(postmaster)]);
+    const isClean = () => !existsSync(directory) && haveExited([Number(postmaster)]);
     if (end === 'end') assert.equal(isClean(), true, 'it waited for the end of its server');
     await until(isClean, 120_000, () => `${line} is still there`);
   });

@@ -6,7 +6,7 @@ import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Scope } from './directory.ts';
 import { PostgresServer, type Settings, SUPERUSER } from './postmaster.ts';
-import { handOver, runInitdb } from './programs.ts';
+import { chownToServer, runInitdb } from './programs.ts';
 
 // WHY without fsync: what a killed process wrote is with the system, and no test takes the machine's power away.
 const SETTINGS: Settings = {
@@ -24,7 +24,7 @@ const SETTINGS: Settings = {
 async function initialize(directory: string, password: string, tell: (pid: number) => void): Promise<void> {
   const passwordFile = join(directory, 'password');
   writeFileSync(passwordFile, password, { mode: 0o600 });
-  handOver(passwordFile);
+  chownToServer(passwordFile);
   // WHY these: what PostgreSQL brings along itself, so that no locale has to be installed.
   const locale = ['--encoding=UTF8', '--locale=C', '--locale-provider=builtin', '--builtin-locale=C.UTF-8'];
   const access = ['--username', SUPERUSER, '--pwfile', passwordFile, '--auth', 'scram-sha-256'];

@@ -9,12 +9,12 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import postgres from 'postgres';
 import { findPort } from './port.ts';
-import { areGone, childrenOf, freeze, type Guard, guardDirectory, signal, until } from './processes.ts';
-import { makeHome, placePrograms, programOf, programOptions } from './programs.ts';
+import { childrenOf, freeze, type Guard, guardDirectory, haveExited, signal, until } from './processes.ts';
+import { installPrograms, makeServerDirectory, programOptions, programPath } from './programs.ts';
 
 export const SUPERUSER = 'leasehold';
-const READY_WITHIN_MS = 120_000;
-const ENDS_WITHIN_MS = 60_000;
+const READY_TIMEOUT_MS = 120_000;
+const STOP_TIMEOUT_MS = 60_000;
 const PORT_TRIES = 20;
 const SIGNAL_OF = { smart: 'SIGTERM', fast: 'SIGINT', immediate: 'SIGQUIT' } as const;
 
@@ -54,9 +54,9 @@ export class PostgresServer {
     makeData: (directory: string, password: string, tell: (pid: number) => void) => Promise<void>,
     password = randomBytes(16).toString('hex'),
   ): Promise<PostgresServer> {
-    const server = new PostgresServer(makeHome(), password);
+    const server = new PostgresServer(makeServerDirectory(), password);
     try {
-      placePrograms(server.#directory);
+      installPrograms(server.#directory);
       await makeData(server.#directory, password, (pid) => server.#guard.watch(pid));
       server.#guard.watch(null);
       server.#configure({ ...settings, unix_socket_directories: server.#directory });
@@ -126,7 +126,7 @@ export class PostgresServer {
     signal([this.pid], SIGNAL_OF[mode]);
     await until(
       () => this.#child === null,
-      READY_WITHIN_MS,
+      READY_TIMEOUT_MS,
       () => `PostgreSQL did not stop:\n${lastLines(this.log())}`,
     );
   }
@@ -140,8 +140,8 @@ export class PostgresServer {
     const segment = this.#postmasterLines()[6]?.trim().split(/\s+/)[1];
     signal(all, 'SIGKILL');
     await until(
-      () => this.#child === null && areGone(all),
-      ENDS_WITHIN_MS,
+      () => this.#child === null && haveExited(all),
+      STOP_TIMEOUT_MS,
       () => 'PostgreSQL survived SIGKILL',
     );
     // WHY: its id may soon be another process's, which the next start would take for a server on this data.
@@ -170,7 +170,7 @@ export class PostgresServer {
         signal([this.pid], 'SIGQUIT');
         await until(
           () => this.#child === null,
-          ENDS_WITHIN_MS,
+          STOP_TIMEOUT_MS,
           () => '',
         ).catch(() => this.kill());
       }
@@ -188,7 +188,7 @@ export class PostgresServer {
   /** False where it ended instead. */
   async #launch(): Promise<boolean> {
     const log = openSync(join(this.#directory, 'server.log'), 'a');
-    const child = spawn(programOf(this.#directory, 'postgres'), ['-D', this.dataDir, '-p', String(this.#port)], {
+    const child = spawn(programPath(this.#directory, 'postgres'), ['-D', this.dataDir, '-p', String(this.#port)], {
       ...programOptions(this.#directory),
       stdio: ['ignore', log, log],
       detached: true, // a terminal's Ctrl-C is not for the server
@@ -205,7 +205,7 @@ export class PostgresServer {
     child.once('error', forget);
     child.unref();
     const isReady = () => this.#child === null || this.#isReady();
-    await until(isReady, READY_WITHIN_MS, () => `PostgreSQL is not ready:\n${lastLines(this.log())}`);
+    await until(isReady, READY_TIMEOUT_MS, () => `PostgreSQL is not ready:\n${lastLines(this.log())}`);
     return this.#child !== null;
   }
 

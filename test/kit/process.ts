@@ -4,11 +4,11 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { COMPILED } from './command.ts';
 import type { Scope } from './directory.ts';
-import { databaseFor, keepDatabase } from './stores.ts';
+import { databaseUrlFor, keepDatabase } from './stores.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 /** Only what hangs takes that long. */
-const READY_WITHIN_MS = 120_000;
+const READY_TIMEOUT_MS = 120_000;
 
 export interface ServiceProcess {
   readonly address: string;
@@ -36,7 +36,7 @@ export async function runProgram(flags: readonly string[], environment: Record<s
 
 /** What a service on the data directory has in its environment. */
 export async function storeVariables(dataDir: string, flags: readonly string[]): Promise<Record<string, string>> {
-  const url = await databaseFor(dataDir, flags);
+  const url = await databaseUrlFor(dataDir, flags);
   return url === null ? {} : { LEASEHOLD_DATABASE_URL: url };
 }
 
@@ -72,16 +72,16 @@ export async function startProcess(
   });
   keepDatabase(scope, dataDir);
   const address = await new Promise<string>((resolve, reject) => {
-    const timer = setTimeout(() => reject(new Error(`not ready in time: ${output}`)), READY_WITHIN_MS);
-    const look = (chunk: Buffer): void => {
+    const timer = setTimeout(() => reject(new Error(`not ready in time: ${output}`)), READY_TIMEOUT_MS);
+    const check = (chunk: Buffer): void => {
       output += chunk;
       const found = /^ {2}address +(\S+)$/m.exec(output)?.[1];
       if (found === undefined || !output.includes('Ctrl-C stops.')) return;
       clearTimeout(timer);
       resolve(found);
     };
-    child.stdout?.on('data', look);
-    child.stderr?.on('data', look);
+    child.stdout?.on('data', check);
+    child.stderr?.on('data', check);
     void ended.then(() => reject(new Error(`ended before it was ready: ${output}`)));
   });
   return {

@@ -4,7 +4,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-const LOOK_AGAIN_MS = 10;
+const POLL_INTERVAL_MS = 10;
 
 interface Listed {
   readonly pid: number;
@@ -44,7 +44,7 @@ export function childrenOf(pid: number): number[] {
     .map((child) => child.pid);
 }
 
-export function areGone(pids: readonly number[]): boolean {
+export function haveExited(pids: readonly number[]): boolean {
   return !listProcesses().some((listed) => pids.includes(listed.pid) && isAlive(listed));
 }
 
@@ -76,7 +76,7 @@ export async function until(
   const deadline = performance.now() + withinMs;
   while (!(await isSo())) {
     if (performance.now() > deadline) throw new Error(message());
-    await sleep(LOOK_AGAIN_MS);
+    await sleep(POLL_INTERVAL_MS);
   }
 }
 

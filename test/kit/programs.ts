@@ -25,8 +25,8 @@ const IS_ROOT = process.getuid?.() === 0;
 /** PostgreSQL refuses to run as root: `nobody` runs it then, as its spawn's `uid` and `gid`. */
 const NOBODY = 65_534;
 /** A Unix socket's path may have 107 bytes: what is left for the directory of temporary files. */
-const LONGEST_PARENT_BYTES = 60;
-const EVERYBODY_READS = 0o755;
+const MAX_PARENT_BYTES = 60;
+const WORLD_READABLE = 0o755;
 
 /** How its programs are started: as whom, and with nothing of this process's environment that could change what they do. */
 export function programOptions(directory: string) {
@@ -38,11 +38,11 @@ export function programOptions(directory: string) {
 }
 
 /** Hands a file or directory that this process made to the account that runs PostgreSQL. */
-export function handOver(path: string): void {
+export function chownToServer(path: string): void {
   if (IS_ROOT) chownSync(path, NOBODY, NOBODY);
 }
 
-export function programOf(directory: string, name: 'initdb' | 'postgres'): string {
+export function programPath(directory: string, name: 'initdb' | 'postgres'): string {
   return join(directory, 'native', 'bin', name);
 }
 
@@ -52,7 +52,7 @@ export async function runInitdb(
   flags: readonly string[],
   tell: (pid: number) => void,
 ): Promise<void> {
-  const running = promisify(execFile)(programOf(directory, 'initdb'), flags, programOptions(directory));
+  const running = promisify(execFile)(programPath(directory, 'initdb'), flags, programOptions(directory));
   if (running.child.pid !== undefined) tell(running.child.pid);
   try {
     await running;
@@ -63,16 +63,16 @@ export async function runInitdb(
 }
 
 /** A new directory that only the account can enter. Who asks for it removes it. */
-export function makeHome(): string {
+export function makeServerDirectory(): string {
   const directory = mkdtempSync(join(findParent(), 'leasehold-postgres-'));
-  handOver(directory);
+  chownToServer(directory);
   return directory;
 }
 
 /** The usual directory of temporary files, unless a socket's path would be too long there or the account can't get there. */
 function findParent(): string {
   const usual = tmpdir();
-  const isFit = Buffer.byteLength(usual) <= LONGEST_PARENT_BYTES && (!IS_ROOT || isOpenToAll(usual));
+  const isFit = Buffer.byteLength(usual) <= MAX_PARENT_BYTES && (!IS_ROOT || isOpenToAll(usual));
   return isFit ? usual : '/tmp';
 }
 
@@ -94,9 +94,9 @@ function findPackage(): string {
  * Puts them into the directory, as `native`. WHY a tree of its own with hard links: `nobody` may not get to the checkout at all, and the libraries are looked for beside the
  * programs, under names that are symbolic links. It takes 20 ms; a copy, where links are not possible, is 60 MB.
  */
-export function placePrograms(directory: string): void {
+export function installPrograms(directory: string): void {
   const [source, target] = [findPackage(), join(directory, 'native')];
-  placeFolder(join(source, 'native'), target);
+  linkDirectory(join(source, 'native'), target);
   const links: readonly { source: string; target: string }[] = JSON.parse(
     readFileSync(join(source, 'native', 'pg-symlinks.json'), 'utf8'),
   );
@@ -105,17 +105,17 @@ export function placePrograms(directory: string): void {
   }
 }
 
-function placeFolder(source: string, target: string): void {
+function linkDirectory(source: string, target: string): void {
   mkdirSync(target);
-  chmodSync(target, EVERYBODY_READS); // whatever the umask
+  chmodSync(target, WORLD_READABLE); // whatever the umask
   for (const entry of readdirSync(source, { withFileTypes: true })) {
     const [from, to] = [join(source, entry.name), join(target, entry.name)];
-    if (entry.isDirectory()) placeFolder(from, to);
-    else if (entry.isFile()) placeFile(from, to); // a symbolic link is one that the install script made
+    if (entry.isDirectory()) linkDirectory(from, to);
+    else if (entry.isFile()) linkFile(from, to); // a symbolic link is one that the install script made
   }
 }
 
-function placeFile(from: string, to: string): void {
+function linkFile(from: string, to: string): void {
   const { mode } = statSync(from);
   const isOpen = (mode & 0o5) === ((mode >> 6) & 0o5); // others may do what its owner may
   if (!IS_ROOT || isOpen) {
@@ -127,5 +127,5 @@ function placeFile(from: string, to: string): void {
     }
   }
   copyFileSync(from, to, constants.COPYFILE_FICLONE);
-  chmodSync(to, EVERYBODY_READS);
+  chmodSync(to, WORLD_READABLE);
 }

@@ -5,7 +5,7 @@ import { COMPILED } from './command.ts';
 import type { Scope } from './directory.ts';
 
 /** Only what hangs takes that long. */
-const WITHIN_MS = 120_000;
+const TIMEOUT_MS = 120_000;
 
 export interface PseudoTerminal {
   readonly pid: number;
@@ -35,10 +35,10 @@ export function openPseudoTerminal(scope: Scope, command: readonly string[], sta
   const child = spawn(program, words, { cwd, cols: columns, rows, env });
   const reading = drainPty(child);
   let seen = '';
-  const looks = new Set<() => void>();
+  const checks = new Set<() => void>();
   child.onData((text) => {
     seen += text;
-    for (const look of looks) look();
+    for (const check of checks) check();
   });
   let hasEnded = false;
   const ended = new Promise<{ exitCode: number; signal: number | undefined }>((resolve) =>
@@ -58,20 +58,20 @@ export function openPseudoTerminal(scope: Scope, command: readonly string[], sta
     resize: (width, height) => child.resize(width, height),
     pause: reading.pause,
     resume: reading.resume,
-    shows: (wanted, withinMs = WITHIN_MS) =>
+    shows: (wanted, withinMs = TIMEOUT_MS) =>
       new Promise((resolve, reject) => {
         const timer = setTimeout(() => end(new Error(`never showed ${wanted}: ${seen}`)), withinMs);
         const end = (error: Error | null): void => {
           clearTimeout(timer);
-          looks.delete(look);
+          checks.delete(check);
           if (error === null) resolve();
           else reject(error);
         };
-        const look = (): void => {
+        const check = (): void => {
           if (wanted.test(seen)) end(null);
         };
-        looks.add(look);
-        look();
+        checks.add(check);
+        check();
       }),
     ended,
   };

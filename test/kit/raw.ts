@@ -1,8 +1,8 @@
 /** Requests byte for byte over a raw socket, where a client library would tidy them. */
 import { connect } from 'node:net';
-import type { Answer } from './client.ts';
+import type { TestResponse } from './client.ts';
 
-export interface RawAnswer {
+export interface RawResponse {
   /** 0 where nothing came back that begins like an answer. */
   readonly status: number;
   readonly head: string;
@@ -12,7 +12,7 @@ export interface RawAnswer {
 }
 
 /** Sends the bytes and resolves to everything that comes back until the server closes, or `waitMs` pass. */
-export function sendRaw(address: string, bytes: string | Uint8Array, waitMs = 3000): Promise<RawAnswer> {
+export function sendRaw(address: string, bytes: string | Uint8Array, waitMs = 3000): Promise<RawResponse> {
   const { hostname, port } = new URL(address);
   return new Promise((resolve) => {
     const chunks: Buffer[] = [];
@@ -39,7 +39,7 @@ export function rawRequest(lines: readonly string[], body = ''): string {
 }
 
 /** As a client would see it: headers in a map, the chunks of a body put together, JSON parsed. */
-export function toAnswer({ status, head, body }: RawAnswer): Answer {
+export function toResponse({ status, head, body }: RawResponse): TestResponse {
   const headers = new Headers();
   for (const line of head.split('\r\n').slice(1)) {
     const colon = line.indexOf(':');

@@ -1,9 +1,9 @@
 /** What tests claim of answers: the whole shape at once, so that no claim overlooks a key or a header. */
 import assert from 'node:assert/strict';
-import type { Answer } from './client.ts';
+import type { TestResponse } from './client.ts';
 import type { TestService } from './service.ts';
 
-type Json = Answer['body'];
+type Json = TestResponse['body'];
 
 /** Written down here once more, so that the service's own table is held against it. SOURCE: decisions, "HTTP". */
 export const STATUS_OF = {
@@ -40,7 +40,7 @@ export function assertKeys(object: Json, keys: string): void {
 }
 
 /** What every answer carries. */
-export function assertHeaders({ headers }: Answer): void {
+export function assertHeaders({ headers }: TestResponse): void {
   assert.match(headers.get('x-request-id') ?? '', /^[\w-]{4,64}$/);
   assert.equal(headers.get('cache-control'), 'no-store');
   assert.equal(headers.get('x-content-type-options'), 'nosniff');
@@ -51,7 +51,7 @@ export function assertHeaders({ headers }: Answer): void {
 }
 
 /** Claims success with just `data`, whose every object has these keys; returns it. `meta` is claimed where it is asked for. */
-export function dataOf(answer: Answer, status: 200 | 201, keys: string, meta: 'meta' | '' = ''): Json {
+export function dataOf(answer: TestResponse, status: 200 | 201, keys: string, meta: 'meta' | '' = ''): Json {
   assert.equal(answer.status, status, answer.text);
   assert.match(answer.headers.get('content-type') ?? '', /^application\/json/);
   assertHeaders(answer);
@@ -62,14 +62,14 @@ export function dataOf(answer: Answer, status: 200 | 201, keys: string, meta: 'm
 }
 
 /** Claims 204 and no body. */
-export function assertNoContent(answer: Answer): void {
+export function assertNoContent(answer: TestResponse): void {
   assert.equal(answer.status, 204, answer.text);
   assert.equal(answer.text, '');
   assertHeaders(answer);
 }
 
 /** Claims the refusal with its status, its shape and its headers; returns its message. */
-export function assertRefused(answer: Answer, code: ErrorCode): string {
+export function assertRejected(answer: TestResponse, code: ErrorCode): string {
   assert.equal(answer.body?.error?.code, code, `${answer.status} ${answer.text}`);
   assert.equal(answer.status, STATUS_OF[code]);
   assertKeys(answer.body, 'error');
@@ -83,14 +83,17 @@ export function assertRefused(answer: Answer, code: ErrorCode): string {
 }
 
 /** Claims a 400 whose message names the field, or one item of it as `field[2]`. */
-export function assertInvalid(answer: Answer, field: string): void {
-  const message = assertRefused(answer, 'INVALID_REQUEST');
+export function assertInvalid(answer: TestResponse, field: string): void {
+  const message = assertRejected(answer, 'INVALID_REQUEST');
   const named = /^(.*?)(?:\[\d+\])?: /.exec(message)?.[1];
   assert.equal(named, field, `"${message}" does not name ${field}`);
 }
 
 /** The audit entries that `act` adds, oldest first. Reading the log adds none. */
-export async function entriesOf({ admin }: Pick<TestService, 'admin'>, act: () => Promise<unknown>): Promise<Json[]> {
+export async function auditEntriesOf(
+  { admin }: Pick<TestService, 'admin'>,
+  act: () => Promise<unknown>,
+): Promise<Json[]> {
   const before = await admin.get('/api/v1/audit?limit=1');
   await act();
   const after = await admin.get(`/api/v1/audit?order=asc&limit=1000&offset=${before.body.meta.total}`);

@@ -1,5 +1,5 @@
 /**
- * Where sealed values lie, in SQL for `runOutside`. SQLite keeps a small newest value in its credential's own row; PostgreSQL keeps
+ * Where sealed values lie, in SQL for `executeSql`. SQLite keeps a small newest value in its credential's own row; PostgreSQL keeps
  * every value in that of its version.
  */
 import { STORE } from './stores.ts';
@@ -31,5 +31,5 @@ export const removeNewestAt = (path: string): string =>
 export const bytes = (hex: string): string => (isSqlite ? `x'${hex}'` : `'\\x${hex}'::bytea`);
 
 /** Two values of bytes, one behind the other. SQLite makes a text of them. */
-export const joined = (first: string, second: string): string =>
+export const concatBytes = (first: string, second: string): string =>
   isSqlite ? `CAST(${first} || ${second} AS BLOB)` : `(${first} || ${second})`;

@@ -7,7 +7,7 @@ import { createLog } from '../../src/server/log.ts';
 import type { SyncFile } from '../../src/store/sqlite/wal-sync.ts';
 import { type Client, createClient, logIn, readAgentKey } from './client.ts';
 import { closeBeforeRemoval, type Scope, temporaryDirectory } from './directory.ts';
-import { assertNoFile, databaseFor, keepDatabase, shareDatabaseOf } from './stores.ts';
+import { databaseUrlFor, keepDatabase, rejectSyncFile, shareDatabaseOf } from './stores.ts';
 
 export interface TestService {
   readonly address: string;
@@ -38,8 +38,8 @@ export async function startTestService(
   syncFile?: SyncFile,
   timeouts: Partial<ServiceTimeouts> = {},
 ): Promise<TestService> {
-  const url = await databaseFor(dataDir, flags);
-  if (url !== null) assertNoFile(syncFile);
+  const url = await databaseUrlFor(dataDir, flags);
+  if (url !== null) rejectSyncFile(syncFile);
   const configuration = readConfiguration(
     ['--data-dir', dataDir, '--listen', '127.0.0.1:0', '--log-level', 'silent', ...flags],
     url === null ? {} : { LEASEHOLD_DATABASE_URL: url },

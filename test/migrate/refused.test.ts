@@ -10,7 +10,7 @@ import { migrate } from '../../src/server/migrate.ts';
 import { parseAddress } from '../../src/store/postgres/address.ts';
 import { createClient } from '../kit/client.ts';
 import { newDatabase } from '../kit/database.ts';
-import { runOutside } from '../kit/direct-db.ts';
+import { executeSql } from '../kit/direct-db.ts';
 import { type Scope, temporaryDirectory } from '../kit/directory.ts';
 import { querySql } from '../kit/postmaster.ts';
 import { startProcess } from '../kit/process.ts';
@@ -170,7 +170,7 @@ test('a vault that went on at both ends is not mixed; one that went on at the ne
 
 test('a broken chain is named and refused; where that is accepted, the same break is there afterwards', async (t) => {
   const [dataDir, url] = [copyHouse(t), await newDatabase(t)];
-  await runOutside(
+  await executeSql(
     dataDir,
     "UPDATE audit_entries SET agent_name = 'nobody' WHERE seq = 9; DELETE FROM audit_entries WHERE seq = 20",
   );
@@ -192,7 +192,7 @@ for (const [what, sql, why] of [
 ] as const) {
   test(`a log ${what} is carried over as it is, where that is accepted`, async (t) => {
     const [dataDir, url, home] = [copyHouse(t), await newDatabase(t), homeOf(t)];
-    await runOutside(dataDir, sql);
+    await executeSql(dataDir, sql);
     await assertRefused(['--from', dataDir, '--to', url], why);
     await moveVault(dataDir, url, ['--accept-broken-chain']);
     await moveVault(url, home, ['--accept-broken-chain']);

@@ -5,7 +5,7 @@ import { chmodSync, existsSync, readdirSync, rmSync, statSync, truncateSync, wri
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { createClient } from '../kit/client.ts';
-import { dumpOutside, runOutside } from '../kit/direct-db.ts';
+import { dumpDatabase, executeSql } from '../kit/direct-db.ts';
 import { temporaryDirectory } from '../kit/directory.ts';
 import { runProgram, startProcess } from '../kit/process.ts';
 import { startTestService } from '../kit/service.ts';
@@ -59,11 +59,11 @@ const LOSSES = {
     said: /the database was lost, or .*\. Restore a backup/,
   },
   postgres: {
-    removed: (dataDir: string) => runOutside(dataDir, 'DROP SCHEMA leasehold CASCADE'),
+    removed: (dataDir: string) => executeSql(dataDir, 'DROP SCHEMA leasehold CASCADE'),
     emptied: async (dataDir: string) =>
-      runOutside(
+      executeSql(
         dataDir,
-        `TRUNCATE ${Object.keys(await dumpOutside(dataDir)).filter((name) => name !== 'migrations')}`,
+        `TRUNCATE ${Object.keys(await dumpDatabase(dataDir)).filter((name) => name !== 'migrations')}`,
       ),
     said: /holds no vault, but .* has served one\. Is it the right database\?/,
   },

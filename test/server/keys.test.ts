@@ -20,7 +20,7 @@ import { dirname, join } from 'node:path';
 import { test } from 'node:test';
 import { StartupError } from '../../src/platform/errors.ts';
 import { createClient } from '../kit/client.ts';
-import { dumpOutside } from '../kit/direct-db.ts';
+import { dumpDatabase } from '../kit/direct-db.ts';
 import { temporaryDirectory } from '../kit/directory.ts';
 import { startProcess } from '../kit/process.ts';
 import { startTestService } from '../kit/service.ts';
@@ -94,7 +94,7 @@ test('a root key that is none is refused before there is a vault too, and no vau
   writeFileSync(join(dataDir, 'root.key'), 'no key');
   await assert.rejects(startTestService(t, [], dataDir), /is not a root key/);
   assert.equal(existsSync(join(dataDir, 'leasehold.db')), false);
-  if (STORE === 'postgres') assert.deepEqual((await dumpOutside(dataDir))['vault'], []);
+  if (STORE === 'postgres') assert.deepEqual((await dumpDatabase(dataDir))['vault'], []);
   assert.equal(readFileSync(join(dataDir, 'root.key'), 'utf8'), 'no key');
 });
 

@@ -12,8 +12,8 @@ import { StartupError } from '../../src/platform/errors.ts';
 import { createClient } from '../kit/client.ts';
 import { temporaryDirectory } from '../kit/directory.ts';
 import { runProgram, startProcess } from '../kit/process.ts';
-import { sendRaw, toAnswer } from '../kit/raw.ts';
-import { assertRefused } from '../kit/responses.ts';
+import { sendRaw, toResponse } from '../kit/raw.ts';
+import { assertRejected } from '../kit/responses.ts';
 import { startTestService } from '../kit/service.ts';
 import { copyVault, photographRunning } from './vaults.ts';
 
@@ -148,6 +148,6 @@ test('a localhost that has two addresses is held to the same rules on both, or l
   const answers = await Promise.all(
     ['127.0.0.1', '[::1]'].map((host) => sendRaw(`http://${host}:${port}`, 'no request\r\n\r\n')),
   );
-  for (const answer of answers) if (answer.head !== '') assertRefused(toAnswer(answer), 'INVALID_REQUEST');
+  for (const answer of answers) if (answer.head !== '') assertRejected(toResponse(answer), 'INVALID_REQUEST');
   assert.notEqual(answers[0]?.status, 0);
 });

@@ -6,7 +6,7 @@ import { cpSync, lstatSync, readdirSync, readFileSync, readlinkSync } from 'node
 import { join } from 'node:path';
 import { StartupError } from '../../src/platform/errors.ts';
 import { StoreError } from '../../src/store/store.ts';
-import { dumpOutside } from '../kit/direct-db.ts';
+import { dumpDatabase } from '../kit/direct-db.ts';
 import { type Scope, temporaryDirectory } from '../kit/directory.ts';
 import { runProgram } from '../kit/process.ts';
 import { startTestService } from '../kit/service.ts';
@@ -56,7 +56,7 @@ export function photographRunning(dir: string): Record<string, string> {
 
 /** All of a vault: its directory, and every row where it lies in a database. */
 async function photographVault(dataDir: string) {
-  return { directory: photograph(dataDir), rows: STORE === 'sqlite' ? {} : await dumpOutside(dataDir) };
+  return { directory: photograph(dataDir), rows: STORE === 'sqlite' ? {} : await dumpDatabase(dataDir) };
 }
 
 /** Claims that the service does not start there, for a reason of one line that the program prints, and changes nothing. */

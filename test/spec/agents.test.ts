@@ -6,7 +6,7 @@ import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { logIn, readAgentKey, verifyAs } from '../kit/client.ts';
-import { assertInvalid, assertNoContent, assertRefused, dataOf, entriesOf, TIMESTAMP } from '../kit/responses.ts';
+import { assertInvalid, assertNoContent, assertRejected, auditEntriesOf, dataOf, TIMESTAMP } from '../kit/responses.ts';
 import { startTestService } from '../kit/service.ts';
 
 const AGENTS = '/api/v1/agents';
@@ -64,7 +64,7 @@ test('GET /agents/:name answers one agent, and 404 for a name that nobody has', 
     listed.find(({ name }: { name: string }) => name === 'read'),
   );
   assert.equal(read.description, '');
-  for (const name of ['unread', 'Read']) assertRefused(await admin.get(`${AGENTS}/${name}`), 'NOT_FOUND');
+  for (const name of ['unread', 'Read']) assertRejected(await admin.get(`${AGENTS}/${name}`), 'NOT_FOUND');
 });
 
 test('name is required, and description has up to 1,024 characters, none of them U+0000', async () => {
@@ -77,7 +77,7 @@ test('name is required, and description has up to 1,024 characters, none of them
 test('a name that is taken is 409, also where it differs only in case, and changes nothing', async () => {
   const before = (await register('Taken')).body.data;
   const pem = readFileSync(join(keyDir('Taken'), 'private_key.pem'));
-  for (const name of ['Taken', 'taken', 'TAKEN']) assertRefused(await register(name), 'ALREADY_EXISTS');
+  for (const name of ['Taken', 'taken', 'TAKEN']) assertRejected(await register(name), 'ALREADY_EXISTS');
   assert.equal((await admin.get(`${AGENTS}/Taken`)).body.data.public_key, before.public_key);
   assert.deepEqual(readFileSync(join(keyDir('Taken'), 'private_key.pem')), pem);
   assert.equal(existsSync(keyDir('TAKEN')), false);
@@ -120,7 +120,7 @@ test('public_key is base64 of the raw 32 bytes, in its one spelling', async () =
   ];
   for (const public_key of bad) assertInvalid(await register('bad-key', { public_key }), 'public_key');
   assertInvalid(await register('bad-key', { public_key: null }), 'public_key');
-  assertRefused(await admin.get(`${AGENTS}/bad-key`), 'NOT_FOUND');
+  assertRejected(await admin.get(`${AGENTS}/bad-key`), 'NOT_FOUND');
 });
 
 // SOURCE: the eight points of small order, and their spellings that are not below the prime (eprint 2020/1244, table 3).
@@ -155,7 +155,7 @@ test('DELETE /agents/:name answers 204, removes agents/<name>, and is 404 for wh
   assert.equal(existsSync(keyDir('deleted')), true);
   assertNoContent(await admin.delete(`${AGENTS}/deleted`));
   assert.equal(existsSync(keyDir('deleted')), false);
-  for (const name of ['deleted', 'never-there']) assertRefused(await admin.delete(`${AGENTS}/${name}`), 'NOT_FOUND');
+  for (const name of ['deleted', 'never-there']) assertRejected(await admin.delete(`${AGENTS}/${name}`), 'NOT_FOUND');
 });
 
 test('deregistering revokes all of the agent’s active leases at once, and ends its sessions', async () => {
@@ -171,7 +171,7 @@ test('deregistering revokes all of the agent’s active leases at once, and ends
     ['revoked', 'revoked'],
   );
   assert.equal((await admin.get(`/api/v1/leases/${kept}`)).body.data.status, 'active');
-  assertRefused(await agent.get('/api/v1/credentials/leased/a'), 'UNAUTHENTICATED');
+  assertRejected(await agent.get('/api/v1/credentials/leased/a'), 'UNAUTHENTICATED');
 });
 
 test('policies name agents: deregistering leaves them, and a name registered again is granted by them', async () => {
@@ -192,8 +192,8 @@ test('a name registered again inherits no session, no lease and no challenge', a
   await admin.delete(`${AGENTS}/heir`);
   await register('heir', { public_key });
   const token = await logIn(address, 'heir', privateKey);
-  assertRefused(await old.get('/auth/session'), 'UNAUTHENTICATED');
-  assertRefused(await service.as(token).get(`/api/v1/leases/${lease_id}`), 'NOT_FOUND');
+  assertRejected(await old.get('/auth/session'), 'UNAUTHENTICATED');
+  assertRejected(await service.as(token).get(`/api/v1/leases/${lease_id}`), 'NOT_FOUND');
   assert.deepEqual((await service.as(token).get('/api/v1/leases')).body.data, []);
   assert.equal((await admin.get(`/api/v1/leases/${lease_id}`)).body.data.status, 'revoked');
 });
@@ -203,15 +203,15 @@ test('the private key of a deregistered agent opens nothing for the name registe
   const oldKey = readAgentKey(dataDir, 'rekeyed');
   await admin.delete(`${AGENTS}/rekeyed`);
   await register('rekeyed');
-  assertRefused(await verifyAs(address, 'rekeyed', oldKey), 'AUTH_FAILED');
+  assertRejected(await verifyAs(address, 'rekeyed', oldKey), 'AUTH_FAILED');
   assert.equal((await verifyAs(address, 'rekeyed', readAgentKey(dataDir, 'rekeyed'))).status, 200);
 });
 
 test('a refused registration leaves no key file behind', async () => {
   const before = readdirSync(join(dataDir, 'agents')).sort();
   const agent = await service.agent('no-registrar');
-  const entries = await entriesOf(service, async () => {
-    assertRefused(await agent.post(AGENTS, { name: 'smuggled' }), 'ACCESS_DENIED');
+  const entries = await auditEntriesOf(service, async () => {
+    assertRejected(await agent.post(AGENTS, { name: 'smuggled' }), 'ACCESS_DENIED');
   });
   assert.equal(entries.length, 1);
   assert.deepEqual(readdirSync(join(dataDir, 'agents')).sort(), [...before, 'no-registrar'].sort());

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { rowsOutside, runOutside } from '../kit/direct-db.ts';
+import { executeSql, selectRows } from '../kit/direct-db.ts';
 import { assertHeaders, assertInvalid, assertKeys, dataOf } from '../kit/responses.ts';
 import { startTestService } from '../kit/service.ts';
 
@@ -212,7 +212,7 @@ test('limit and offset page through the log, and total counts what matches', asy
 test('limit over 1000 is cut to 1000, and meta.limit says so; 100 is the default of a long log', async (t) => {
   const other = await startTestService(t);
   // Written past the service, which reads the log without trusting it.
-  await runOutside(
+  await executeSql(
     other.dataDir,
     `WITH RECURSIVE more(n) AS (SELECT 2 UNION ALL SELECT n + 1 FROM more WHERE n < 1100)
      INSERT INTO audit_entries SELECT n, id, timestamp, 'credential.list', agent_name, resource, 'list', result, policy_name,
@@ -224,7 +224,7 @@ test('limit over 1000 is cut to 1000, and meta.limit says so; 100 is the default
     assert.equal(meta.total, query.includes('action') ? 1099 : 1100);
   }
   assert.equal((await other.admin.get(AUDIT)).body.data.length, 100);
-  await runOutside(other.dataDir, 'DELETE FROM audit_entries WHERE seq > 1');
+  await executeSql(other.dataDir, 'DELETE FROM audit_entries WHERE seq > 1');
 });
 
 test('GET /audit/export streams every entry as newline-delimited JSON, oldest first, with the head in a header', async () => {
@@ -243,6 +243,6 @@ test('GET /audit/export streams every entry as newline-delimited JSON, oldest fi
 });
 
 test('the log is the table audit_entries, ordered by seq, with the interface’s field names as columns', async () => {
-  const rows = await rowsOutside(service.dataDir, 'SELECT * FROM audit_entries ORDER BY seq');
+  const rows = await selectRows(service.dataDir, 'SELECT * FROM audit_entries ORDER BY seq');
   assert.deepEqual(JSON.parse(JSON.stringify(rows)), all);
 });

@@ -7,9 +7,9 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { readAgentKey } from '../kit/client.ts';
-import { dumpOutside } from '../kit/direct-db.ts';
+import { dumpDatabase } from '../kit/direct-db.ts';
 import { temporaryDirectory } from '../kit/directory.ts';
-import { assertInvalid, assertRefused, dataOf, entriesOf, TIMESTAMP, UUID } from '../kit/responses.ts';
+import { assertInvalid, assertRejected, auditEntriesOf, dataOf, TIMESTAMP, UUID } from '../kit/responses.ts';
 import { startTestService } from '../kit/service.ts';
 
 const CHALLENGE = 'challenge_id nonce expires_at';
@@ -64,14 +64,14 @@ test('no two challenges share an id or a nonce', async () => {
 
 test('a challenge costs no storage to issue; only spent ids are kept', async () => {
   const key = await register('costs-nothing');
-  const rows = async () => Object.entries(await dumpOutside(dataDir)).map(([table, { length }]) => [table, length]);
+  const rows = async () => Object.entries(await dumpDatabase(dataDir)).map(([table, { length }]) => [table, length]);
   const before = await rows();
   const { challenge_id, nonce } = await challenge('costs-nothing');
   for (let n = 0; n < 20; n++) await challenge(`nobody-${n}`);
   await verify('costs-nothing', randomUUID().replace(/^(.{14})./, '$18'), signed(key, nonce));
   assert.deepEqual(await rows(), before);
   const spent = async () =>
-    (await dumpOutside(dataDir))['spent_challenges']?.filter(({ id }) => id === challenge_id).length;
+    (await dumpDatabase(dataDir))['spent_challenges']?.filter(({ id }) => id === challenge_id).length;
   assert.equal(await spent(), 0);
   await verify('costs-nothing', challenge_id, signed(key, nonce));
   assert.equal(await spent(), 1);
@@ -85,9 +85,9 @@ test('the signature covers the decoded nonce bytes, and one over its base64 text
   };
   dataOf(await over((nonce) => Buffer.from(nonce, 'base64')), 200, SESSION);
   dataOf(await over((nonce) => Buffer.from(nonce)), 200, SESSION);
-  assertRefused(await over((nonce) => Buffer.from(`${nonce}\n`)), 'AUTH_FAILED');
-  assertRefused(await over((nonce) => Buffer.from(nonce, 'base64').subarray(1)), 'AUTH_FAILED');
-  assertRefused(await over(() => Buffer.alloc(0)), 'AUTH_FAILED');
+  assertRejected(await over((nonce) => Buffer.from(`${nonce}\n`)), 'AUTH_FAILED');
+  assertRejected(await over((nonce) => Buffer.from(nonce, 'base64').subarray(1)), 'AUTH_FAILED');
+  assertRejected(await over(() => Buffer.alloc(0)), 'AUTH_FAILED');
 });
 
 test('openssl pkeyutl -sign -rawin with the agent’s key file signs a nonce', async (t) => {
@@ -112,7 +112,7 @@ test('a challenge works once', async () => {
   const key = await register('once');
   const { challenge_id, nonce } = await challenge('once');
   dataOf(await verify('once', challenge_id, signed(key, nonce)), 200, SESSION);
-  assertRefused(await verify('once', challenge_id, signed(key, nonce)), 'AUTH_FAILED');
+  assertRejected(await verify('once', challenge_id, signed(key, nonce)), 'AUTH_FAILED');
 });
 
 test('of many verifies of one challenge at once a single one succeeds', async () => {
@@ -127,21 +127,21 @@ test('a failed try spends the challenge too', async () => {
   const key = await register('failed-once');
   const { challenge_id, nonce } = await challenge('failed-once');
   const wrong = signed(generateKeyPairSync('ed25519').privateKey, nonce);
-  assertRefused(await verify('failed-once', challenge_id, wrong), 'AUTH_FAILED');
-  assertRefused(await verify('failed-once', challenge_id, signed(key, nonce)), 'AUTH_FAILED');
+  assertRejected(await verify('failed-once', challenge_id, wrong), 'AUTH_FAILED');
+  assertRejected(await verify('failed-once', challenge_id, signed(key, nonce)), 'AUTH_FAILED');
 });
 
 test('a challenge is good for the agent that it was issued to alone', async () => {
   await register('issued-to');
   const key = await register('not-issued-to');
   const { challenge_id, nonce } = await challenge('issued-to');
-  assertRefused(await verify('not-issued-to', challenge_id, signed(key, nonce)), 'AUTH_FAILED');
+  assertRejected(await verify('not-issued-to', challenge_id, signed(key, nonce)), 'AUTH_FAILED');
 });
 
 test('a challenge of a name that was nobody’s is no good once the name is registered', async () => {
   const { challenge_id, nonce } = await challenge('registered-later');
   const key = await register('registered-later');
-  assertRefused(await verify('registered-later', challenge_id, signed(key, nonce)), 'AUTH_FAILED');
+  assertRejected(await verify('registered-later', challenge_id, signed(key, nonce)), 'AUTH_FAILED');
 });
 
 test('a name registered again with the same key does not inherit an open challenge', async () => {
@@ -151,7 +151,7 @@ test('a name registered again with the same key does not inherit an open challen
   const { challenge_id, nonce } = await challenge('same-key');
   await admin.delete('/api/v1/agents/same-key');
   await admin.post('/api/v1/agents', { name: 'same-key', public_key });
-  assertRefused(await verify('same-key', challenge_id, signed(privateKey, nonce)), 'AUTH_FAILED');
+  assertRejected(await verify('same-key', challenge_id, signed(privateKey, nonce)), 'AUTH_FAILED');
 });
 
 test('an unknown agent gets a challenge of the same shape, and the same 401 at verify as a known one', async () => {
@@ -162,7 +162,7 @@ test('an unknown agent gets a challenge of the same shape, and the same 401 at v
       const issued = await anonymous.post('/auth/challenge', { agent_name: name });
       const { challenge_id, nonce, expires_at } = dataOf(issued, 200, CHALLENGE);
       const failed = await verify(name, challenge_id, signed(privateKey, nonce));
-      assertRefused(failed, 'AUTH_FAILED');
+      assertRejected(failed, 'AUTH_FAILED');
       const shape = [challenge_id[14], challenge_id.length, nonce.length, expires_at.length, issued.text.length];
       return { shape, body: failed.body, headers: [...failed.headers.keys()] };
     }),
@@ -186,7 +186,7 @@ test('every way to fail has the same answer', async () => {
     await verify('nobody-at-all', theirs.challenge_id, signed(key, theirs.nonce)),
   ];
   for (const answer of failures) {
-    assertRefused(answer, 'AUTH_FAILED');
+    assertRejected(answer, 'AUTH_FAILED');
     assert.deepEqual(answer.body, failures[0]?.body);
   }
 });
@@ -207,7 +207,7 @@ test('strict base64: a signature that does not re-encode to itself is refused, a
     '',
   ];
   for (const signature of spellings) {
-    const entries = await entriesOf(service, async () => {
+    const entries = await auditEntriesOf(service, async () => {
       assertInvalid(await verify('strict', challenge_id, signature), 'signature');
     });
     assert.deepEqual(entries, []);
@@ -231,7 +231,7 @@ test('challenge_id is a UUID in its one spelling', async () => {
 test('the agent’s name counts by case at verify', async () => {
   const key = await register('ByCase');
   const { challenge_id, nonce } = await challenge('bycase');
-  assertRefused(await verify('bycase', challenge_id, signed(key, nonce)), 'AUTH_FAILED');
+  assertRejected(await verify('bycase', challenge_id, signed(key, nonce)), 'AUTH_FAILED');
 });
 
 test('/auth/* is also served under /api/v1/auth/*', async () => {
@@ -244,5 +244,5 @@ test('/auth/* is also served under /api/v1/auth/*', async () => {
   const session = dataOf(await agent.get('/api/v1/auth/session'), 200, SESSION);
   assert.deepEqual(dataOf(await agent.get('/auth/session'), 200, SESSION), session);
   assert.equal((await agent.delete('/api/v1/auth/session')).status, 204);
-  assertRefused(await agent.get('/auth/session'), 'UNAUTHENTICATED');
+  assertRejected(await agent.get('/auth/session'), 'UNAUTHENTICATED');
 });

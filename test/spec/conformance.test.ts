@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { after, suite, test } from 'node:test';
 import { Compile } from 'typebox/schema';
-import { type Answer, readAgentKey, verifyAs } from '../kit/client.ts';
+import { readAgentKey, type TestResponse, verifyAs } from '../kit/client.ts';
 import { startTestService } from '../kit/service.ts';
 import { readDocument, resolveReferences } from './document.ts';
 
@@ -13,7 +13,7 @@ const { document, operations } = await readDocument(service);
 const agent = await service.agent('ci');
 
 /** Claims that the answer has just what the document says of it, and nothing beside `data` and `meta`. */
-function assertConforms(answer: Answer, name: string): void {
+function assertConforms(answer: TestResponse, name: string): void {
   const { operation } = operations.find((one) => one.name === name) ?? assert.fail(name);
   const status = String(answer.status);
   const response = operation.responses[status] ?? operation.responses.default;
@@ -36,7 +36,7 @@ suite('real answers conform', () => {
   let lease = '';
 
   /** In order: later ones need what earlier ones made. */
-  const CALLS: readonly (readonly [name: string, call: () => Promise<Answer>, status: number])[] = [
+  const CALLS: readonly (readonly [name: string, call: () => Promise<TestResponse>, status: number])[] = [
     ['post /api/v1/credentials', () => admin.post('/api/v1/credentials', { path: 'a', value: 'v' }), 201],
     ['post /api/v1/agents', () => admin.post('/api/v1/agents', { name: 'other' }), 201],
     ['post /api/v1/agents', () => admin.post('/api/v1/agents', { name: 'OTHER' }), 409],

@@ -5,8 +5,8 @@ import { connect, type Socket } from 'node:net';
 import { test } from 'node:test';
 import { connect as connectTls } from 'node:tls';
 import { makeCertificate } from '../kit/certificate.ts';
-import { rawRequest, sendRaw, toAnswer } from '../kit/raw.ts';
-import { assertRefused } from '../kit/responses.ts';
+import { rawRequest, sendRaw, toResponse } from '../kit/raw.ts';
+import { assertRejected } from '../kit/responses.ts';
 import { startTestService } from '../kit/service.ts';
 
 const HEALTH = ['GET /api/v1/health HTTP/1.1', 'Host: localhost'];
@@ -43,7 +43,7 @@ test('1,000 authenticated connections at once are served, 500 of one address, an
   for (const from of ['127.0.0.1', '127.0.0.2']) sockets.push(...(await openMany(service.address, from, 500)));
   const answers = await Promise.all(sockets.map((socket) => ask(socket, session)));
   assert.equal(answers.filter(isServed).length, 1000);
-  assertRefused(toAnswer(await sendRaw(service.address, rawRequest(HEALTH))), 'UNAVAILABLE');
+  assertRejected(toResponse(await sendRaw(service.address, rawRequest(HEALTH))), 'UNAVAILABLE');
   const other = await open(service.address, '127.0.0.3');
   sockets.push(other);
   assert.match(await ask(other), /^HTTP\/1\.1 200 /);

@@ -3,14 +3,14 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { ERROR_STATUS } from '../../src/api/errors.ts';
-import { type RawAnswer, rawRequest, sendRaw } from '../kit/raw.ts';
+import { type RawResponse, rawRequest, sendRaw } from '../kit/raw.ts';
 import {
   assertHeaders,
   assertInvalid,
   assertKeys,
-  assertRefused,
+  assertRejected,
+  auditEntriesOf,
   dataOf,
-  entriesOf,
   STATUS_OF,
 } from '../kit/responses.ts';
 import { startTestService } from '../kit/service.ts';
@@ -21,8 +21,8 @@ const PASS = 'path type created_at';
 const service = await startTestService({ after });
 const { admin, anonymous, address } = service;
 const auth = `Authorization: Bearer ${service.adminToken}`;
-const raw = (lines: string[], body = ''): Promise<RawAnswer> => sendRaw(address, rawRequest(lines, body));
-const codeOf = ({ body }: RawAnswer) => JSON.parse(body).error.code;
+const raw = (lines: string[], body = ''): Promise<RawResponse> => sendRaw(address, rawRequest(lines, body));
+const codeOf = ({ body }: RawResponse) => JSON.parse(body).error.code;
 /** Stores with this Content-Type. */
 const storeAs = (type: string | null, body = '{"path":"typed/a","value":"v"}') =>
   raw(
@@ -85,7 +85,7 @@ test('no CORS: an Origin changes nothing, and a preflight is 405', async () => {
     ...origin,
     'access-control-request-method': 'POST',
   });
-  assertRefused(preflight, 'METHOD_NOT_ALLOWED');
+  assertRejected(preflight, 'METHOD_NOT_ALLOWED');
 });
 
 test('a body with another Content-Type, or with none, is 415 and stores nothing', async () => {
@@ -95,7 +95,7 @@ test('a body with another Content-Type, or with none, is 415 and stores nothing'
     assert.equal(answer.status, 415, `${type}: ${answer.head}`);
     assert.equal(codeOf(answer), 'UNSUPPORTED_MEDIA_TYPE');
   }
-  assertRefused(await admin.get(`${CREDENTIALS}/typed/a`), 'NOT_FOUND');
+  assertRejected(await admin.get(`${CREDENTIALS}/typed/a`), 'NOT_FOUND');
 });
 
 test('JSON is JSON in whatever case and with a charset', async () => {
@@ -167,7 +167,7 @@ test('GET /openapi.json needs no token', async () => {
 
 test('HEAD never retrieves: 405, with no lease, no count and no entry', async () => {
   await admin.post(CREDENTIALS, { path: 'head/a', value: 'v' });
-  const entries = await entriesOf(service, async () => {
+  const entries = await auditEntriesOf(service, async () => {
     const answer = await admin.call('HEAD', `${CREDENTIALS}/head/a`);
     assert.equal(answer.status, 405);
     assert.equal(answer.headers.get('allow'), 'GET, DELETE');
@@ -220,19 +220,19 @@ test('--public-name adds names to those a loopback listener answers to', async (
 });
 
 test('a body over the limit is 413, an address over the limit 414', async () => {
-  assertRefused(await admin.post(CREDENTIALS, { path: 'a', value: 'v'.repeat(3_000_000) }), 'PAYLOAD_TOO_LARGE');
-  assertRefused(await admin.get(`${CREDENTIALS}/${'a'.repeat(9000)}`), 'URI_TOO_LONG');
+  assertRejected(await admin.post(CREDENTIALS, { path: 'a', value: 'v'.repeat(3_000_000) }), 'PAYLOAD_TOO_LARGE');
+  assertRejected(await admin.get(`${CREDENTIALS}/${'a'.repeat(9000)}`), 'URI_TOO_LONG');
 });
 
 test('an address that does not exist is 404, with and without a token', async () => {
   for (const path of ['/', '/api', '/api/v1', '/api/v2/agents', '/API/v1/agents', '/auth', '/api/v1/audit/none']) {
-    assertRefused(await admin.get(path), 'NOT_FOUND');
-    assertRefused(await anonymous.get(path), 'NOT_FOUND');
+    assertRejected(await admin.get(path), 'NOT_FOUND');
+    assertRejected(await anonymous.get(path), 'NOT_FOUND');
   }
 });
 
 test('a refused body changes nothing: all of it is checked before any of it is done', async () => {
   assertInvalid(await admin.post(CREDENTIALS, { path: 'half/a', value: 'v', type: 'bad type' }), 'type');
-  assertRefused(await admin.get(`${CREDENTIALS}/half/a`), 'NOT_FOUND');
+  assertRejected(await admin.get(`${CREDENTIALS}/half/a`), 'NOT_FOUND');
   dataOf(await admin.post(CREDENTIALS, { path: 'half/a', value: 'v' }), 201, PASS);
 });

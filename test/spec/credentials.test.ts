@@ -6,9 +6,9 @@ import {
   assertInvalid,
   assertKeys,
   assertNoContent,
-  assertRefused,
+  assertRejected,
+  auditEntriesOf,
   dataOf,
-  entriesOf,
   TIMESTAMP,
   UUID,
 } from '../kit/responses.ts';
@@ -62,13 +62,13 @@ test('each retrieval creates a lease of its own', async () => {
 });
 
 test('GET /credentials/:path is 404 NOT_FOUND where the credential does not exist', async () => {
-  assertRefused(await admin.get(`${CREDENTIALS}/get/nothing`), 'NOT_FOUND');
+  assertRejected(await admin.get(`${CREDENTIALS}/get/nothing`), 'NOT_FOUND');
 });
 
 test('GET /credentials/:path is 403 ACCESS_DENIED where no policy grants access', async () => {
   await store('get/three');
   const stranger = await service.agent('stranger', { 'elsewhere/*': ['retrieve'] });
-  assertRefused(await stranger.get(`${CREDENTIALS}/get/three`), 'ACCESS_DENIED');
+  assertRejected(await stranger.get(`${CREDENTIALS}/get/three`), 'ACCESS_DENIED');
 });
 
 test('GET /credentials answers path, type, description, times and access_count, and never a value', async () => {
@@ -110,8 +110,8 @@ test('list shows an agent just the paths with a list grant', async () => {
 test('DELETE answers 204 without a body, and what is not there is 404', async () => {
   await store('delete/one');
   assertNoContent(await admin.delete(`${CREDENTIALS}/delete/one`));
-  assertRefused(await admin.get(`${CREDENTIALS}/delete/one`), 'NOT_FOUND');
-  assertRefused(await admin.delete(`${CREDENTIALS}/delete/one`), 'NOT_FOUND');
+  assertRejected(await admin.get(`${CREDENTIALS}/delete/one`), 'NOT_FOUND');
+  assertRejected(await admin.delete(`${CREDENTIALS}/delete/one`), 'NOT_FOUND');
 });
 
 test('DELETE revokes the leases of the credential, and of no other', async () => {
@@ -138,7 +138,7 @@ test('a path that was deleted and stored again begins anew', async () => {
   );
   assert.equal(created_at > before.created_at, true);
   assert.equal(updated_at, created_at);
-  assertRefused(await admin.get(`${CREDENTIALS}/delete/again?version=2`), 'NOT_FOUND');
+  assertRejected(await admin.get(`${CREDENTIALS}/delete/again?version=2`), 'NOT_FOUND');
 });
 
 test('ttl asks for a shorter lease, and a longer one than the policy’s is cut to it', async () => {
@@ -177,16 +177,16 @@ test('view=metadata answers the list entry plus versions, with no value and no l
   assert.equal(data.versions[1].created_at, data.updated_at);
   assert.equal(answer.text.includes('-value'), false);
   assert.equal((await admin.get('/api/v1/leases')).body.data.length, leases);
-  assertRefused(await admin.get(`${CREDENTIALS}/view/nothing?view=metadata`), 'NOT_FOUND');
+  assertRejected(await admin.get(`${CREDENTIALS}/view/nothing?view=metadata`), 'NOT_FOUND');
 });
 
 test('view=metadata needs list, and retrieve does not stand in for it', async () => {
   await store('view/two');
   const lister = await service.agent('viewer', { 'view/*': ['list'] });
   dataOf(await lister.get(`${CREDENTIALS}/view/two?view=metadata`), 200, `${LISTED} versions`);
-  assertRefused(await lister.get(`${CREDENTIALS}/view/two`), 'ACCESS_DENIED');
+  assertRejected(await lister.get(`${CREDENTIALS}/view/two`), 'ACCESS_DENIED');
   const retriever = await service.agent('retriever', { 'view/*': ['retrieve'] });
-  assertRefused(await retriever.get(`${CREDENTIALS}/view/two?view=metadata`), 'ACCESS_DENIED');
+  assertRejected(await retriever.get(`${CREDENTIALS}/view/two?view=metadata`), 'ACCESS_DENIED');
 });
 
 test('view is metadata or nothing, and goes with neither version nor ttl', async () => {
@@ -221,7 +221,7 @@ test('an agent stores, deletes and retrieves as policies grant it, each by its o
     const agent = await service.agent(`only-${granted}`, { 'by/*': [granted] });
     for (const [action, call] of Object.entries(calls)) {
       await store('by/agent');
-      const [entry] = await entriesOf(service, async () => {
+      const [entry] = await auditEntriesOf(service, async () => {
         assert.equal((await call(agent)).status, action === granted ? expected[granted] : 403, `${granted}: ${action}`);
       });
       assert.equal(entry.event_type, `credential.${action}`);

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { assertRefused, dataOf, entriesOf } from '../kit/responses.ts';
+import { assertRejected, auditEntriesOf, dataOf } from '../kit/responses.ts';
 import { startTestService } from '../kit/service.ts';
 
 const CREDENTIALS = '/api/v1/credentials';
@@ -20,7 +20,7 @@ const simulate = async (agent: string, resource: string, action = 'retrieve') =>
 test('an agent without a policy is denied by default', async () => {
   await admin.post(CREDENTIALS, { path: 'default/key', value: 'v' });
   const agent = await service.agent('by-default');
-  assertRefused(await agent.get(`${CREDENTIALS}/default/key`), 'ACCESS_DENIED');
+  assertRejected(await agent.get(`${CREDENTIALS}/default/key`), 'ACCESS_DENIED');
 });
 
 test('prefix/* is everything below prefix/, at any depth, and not prefix itself', async () => {
@@ -111,7 +111,7 @@ test('403 comes before 404: a missing path and a forbidden one answer alike to a
   const there = await answers('secret/there');
   const missing = await answers('secret/missing');
   for (const [index, answer] of there.entries()) {
-    assertRefused(answer, 'ACCESS_DENIED');
+    assertRejected(answer, 'ACCESS_DENIED');
     assert.deepEqual(missing[index]?.body, answer.body);
     assert.deepEqual([...(missing[index]?.headers.keys() ?? [])], [...answer.headers.keys()]);
   }
@@ -119,9 +119,9 @@ test('403 comes before 404: a missing path and a forbidden one answer alike to a
 
 test('whether a path exists is told to callers with a grant on it', async () => {
   const agent = await service.agent('insider', { 'own/*': ['retrieve', 'list', 'delete'] });
-  assertRefused(await agent.get(`${CREDENTIALS}/own/missing`), 'NOT_FOUND');
-  assertRefused(await agent.get(`${CREDENTIALS}/own/missing?view=metadata`), 'NOT_FOUND');
-  assertRefused(await agent.delete(`${CREDENTIALS}/own/missing`), 'NOT_FOUND');
+  assertRejected(await agent.get(`${CREDENTIALS}/own/missing`), 'NOT_FOUND');
+  assertRejected(await agent.get(`${CREDENTIALS}/own/missing?view=metadata`), 'NOT_FOUND');
+  assertRejected(await agent.delete(`${CREDENTIALS}/own/missing`), 'NOT_FOUND');
 });
 
 test('simulate does not ask whether the agent is registered or the path exists', async () => {
@@ -134,7 +134,7 @@ test('simulate does not ask whether the agent is registered or the path exists',
 test('simulate touches nothing and is not recorded', async () => {
   await admin.post(CREDENTIALS, { path: 'untouched/key', value: 'v' });
   const agent = await service.agent('untouched', { 'untouched/*': ['retrieve'] });
-  const entries = await entriesOf(service, async () => {
+  const entries = await auditEntriesOf(service, async () => {
     await simulate('untouched', 'untouched/key');
     await simulate('untouched', 'elsewhere');
     await agent.post('/api/v1/policies/simulate', { agent: 'untouched', resource: 'elsewhere', action: 'store' });
@@ -149,7 +149,7 @@ test('an agent may simulate for itself, and for nobody else', async () => {
   const ask = (name: string) =>
     agent.post('/api/v1/policies/simulate', { agent: name, resource: 'curious/key', action: 'retrieve' });
   assert.equal(dataOf(await ask('curious'), 200, SIMULATION).allowed, true);
-  for (const name of ['another', 'Curious']) assertRefused(await ask(name), 'ACCESS_DENIED');
+  for (const name of ['another', 'Curious']) assertRejected(await ask(name), 'ACCESS_DENIED');
 });
 
 test('what is not allowed has null for policy_name and lease_ttl', async () => {

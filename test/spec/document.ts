@@ -1,8 +1,8 @@
 /** The OpenAPI document as the service serves it. */
-import type { Answer } from '../kit/client.ts';
+import type { TestResponse } from '../kit/client.ts';
 import type { TestService } from '../kit/service.ts';
 
-export type Json = Answer['body'];
+export type Json = TestResponse['body'];
 
 interface Operation {
   /** Method in lower case and address, as the document spells them. */

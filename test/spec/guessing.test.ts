@@ -4,8 +4,8 @@ import assert from 'node:assert/strict';
 import { sign } from 'node:crypto';
 import { type RequestOptions, request } from 'node:http';
 import { test } from 'node:test';
-import { type Answer, logIn, readAgentKey, verifyAs } from '../kit/client.ts';
-import { assertRefused, entriesOf } from '../kit/responses.ts';
+import { logIn, readAgentKey, type TestResponse, verifyAs } from '../kit/client.ts';
+import { assertRejected, auditEntriesOf } from '../kit/responses.ts';
 import { startTestService, type TestService } from '../kit/service.ts';
 
 const INVENTED = { challenge_id: '0190a000-0000-8000-8000-000000000000', signature: 'AAAA' };
@@ -17,10 +17,10 @@ async function wrongProof({ anonymous }: TestService, agent_name: string) {
 }
 
 /** Fails `count` verifies of the agent, some at a time; returns the answers. */
-async function fail(service: TestService, agent_name: string, count: number): Promise<Answer[]> {
+async function fail(service: TestService, agent_name: string, count: number): Promise<TestResponse[]> {
   const { anonymous } = service;
   const proof = await wrongProof(service, agent_name);
-  const answers: Answer[] = [];
+  const answers: TestResponse[] = [];
   while (answers.length < count) {
     const batch = Array.from({ length: Math.min(20, count - answers.length) }, () =>
       anonymous.post('/auth/verify', proof),
@@ -30,7 +30,7 @@ async function fail(service: TestService, agent_name: string, count: number): Pr
   return answers;
 }
 
-const countOf = (answers: readonly Answer[], status: number) =>
+const countOf = (answers: readonly TestResponse[], status: number) =>
   answers.filter((answer) => answer.status === status).length;
 
 /** A verify over a connection that comes from another address of loopback. */
@@ -53,7 +53,7 @@ test('failed verifies of one agent from one address: 60 at once, then 429 with R
   const failed = countOf(answers, 401);
   assert.equal(failed >= 60 && failed <= 60 + seconds, true, `${failed} were checked in ${seconds} s`);
   assert.equal(countOf(answers, 429), 70 - failed);
-  for (const answer of answers) assertRefused(answer, answer.status === 429 ? 'RATE_LIMITED' : 'AUTH_FAILED');
+  for (const answer of answers) assertRejected(answer, answer.status === 429 ? 'RATE_LIMITED' : 'AUTH_FAILED');
   assert.equal(answers.find(({ status }) => status === 429)?.headers.get('retry-after'), '1');
 });
 
@@ -62,10 +62,10 @@ test('over the limit even a right signature is 429, before it is checked and wit
   await service.agent('waiting');
   const key = readAgentKey(service.dataDir, 'waiting');
   await fail(service, 'waiting', 80);
-  const entries = await entriesOf(service, async () => {
+  const entries = await auditEntriesOf(service, async () => {
     const answer = await verifyAs(service.address, 'waiting', key);
     // On a slow machine the second may be over already.
-    if (answer.status !== 200) assertRefused(answer, 'RATE_LIMITED');
+    if (answer.status !== 200) assertRejected(answer, 'RATE_LIMITED');
   });
   const refused = entries.filter(({ result }) => result === 'denied');
   assert.deepEqual(refused, []);
@@ -96,7 +96,7 @@ test('nobody can lock an agent out from elsewhere: another address has its own l
 test('one address fails 300 times at once whatever the names, then ten a second', async (t) => {
   const service = await startTestService(t);
   const startedAt = performance.now();
-  const answers: Answer[] = [];
+  const answers: TestResponse[] = [];
   for (const name of ['a', 'b', 'c', 'd', 'e', 'f', 'g']) answers.push(...(await fail(service, name, 50)));
   const refill = Math.ceil(((performance.now() - startedAt) / 1000) * 10);
   const failed = countOf(answers, 401);
@@ -110,7 +110,7 @@ test('challenge ids that were never issued count for nobody', async (t) => {
   const proof = { ...INVENTED, agent_name: 'undisturbed' };
   for (let round = 0; round < 20; round++) {
     const answers = await Promise.all(Array.from({ length: 20 }, () => service.anonymous.post('/auth/verify', proof)));
-    for (const answer of answers) assertRefused(answer, 'AUTH_FAILED');
+    for (const answer of answers) assertRejected(answer, 'AUTH_FAILED');
   }
   const key = readAgentKey(service.dataDir, 'undisturbed');
   assert.match(await logIn(service.address, 'undisturbed', key), /^lhs_/);

@@ -6,9 +6,9 @@ import { randomUUID } from 'node:crypto';
 import { after, test } from 'node:test';
 import type { Route } from '../../src/http/route.ts';
 import { ROUTES } from '../../src/http/routes/table.ts';
-import type { Answer, Client } from '../kit/client.ts';
-import { dumpCalled } from '../kit/direct-db.ts';
-import { assertInvalid, entriesOf } from '../kit/responses.ts';
+import type { Client, TestResponse } from '../kit/client.ts';
+import { dumpCallerData } from '../kit/direct-db.ts';
+import { assertInvalid, auditEntriesOf } from '../kit/responses.ts';
 import { startTestService } from '../kit/service.ts';
 import { readDocument } from './document.ts';
 
@@ -68,12 +68,12 @@ for (const [route, ask] of Object.entries(ASKED)) {
     test(`${route}: a repeat of ${who} is answered the same, changes nothing and is not recorded`, async () => {
       const { path, body } = await ask(as);
       const key = randomUUID();
-      const answers: Answer[] = [];
-      const entries = await entriesOf(service, async () => {
+      const answers: TestResponse[] = [];
+      const entries = await auditEntriesOf(service, async () => {
         answers.push(await post(as, path, body, key));
-        const before = await dumpCalled(service.dataDir);
+        const before = await dumpCallerData(service.dataDir);
         for (let i = 0; i < 2; i++) answers.push(await post(as, path, body, key));
-        assert.deepEqual(await dumpCalled(service.dataDir), before);
+        assert.deepEqual(await dumpCallerData(service.dataDir), before);
       });
       assert.deepEqual(
         answers.map(({ status, text }) => [status, text]),
@@ -92,8 +92,8 @@ for (const [route, ask] of Object.entries(ASKED)) {
   test(`${route}: 20 at once are one change, one entry and 20 equal answers`, async () => {
     const { path, body } = await ask(admin);
     const key = randomUUID();
-    let answers: Answer[] = [];
-    const entries = await entriesOf(service, async () => {
+    let answers: TestResponse[] = [];
+    const entries = await auditEntriesOf(service, async () => {
       answers = await Promise.all(Array.from({ length: 20 }, () => post(admin, path, body, key)));
     });
     assert.equal(entries.length, 1);
@@ -106,7 +106,7 @@ for (const [route, ask] of Object.entries(ASKED)) {
     const key = randomUUID();
     const first = await post(admin, one.path, one.body, key);
     const another = one.path === two.path && route.includes('revoke') ? { path: 'ci/lent-1' } : two.body;
-    const entries = await entriesOf(service, async () => {
+    const entries = await auditEntriesOf(service, async () => {
       assertInvalid(await post(admin, two.path, another, key), 'Idempotency-Key');
       assert.equal((await post(admin, one.path, one.body, key)).text, first.text);
     });

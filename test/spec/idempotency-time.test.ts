@@ -4,11 +4,11 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import type { Client } from '../kit/client.ts';
-import { rowsOutside } from '../kit/direct-db.ts';
+import { selectRows } from '../kit/direct-db.ts';
 import { temporaryDirectory } from '../kit/directory.ts';
-import { assertRefused } from '../kit/responses.ts';
+import { assertRejected } from '../kit/responses.ts';
 import { startTestService } from '../kit/service.ts';
-import { moveClock } from '../kit/test-clock.ts';
+import { startTestClock } from '../kit/test-clock.ts';
 
 const CREDENTIALS = '/api/v1/credentials';
 const DAY_MS = 24 * 3600 * 1000;
@@ -20,7 +20,7 @@ const versionOf = async (as: Client): Promise<number> =>
   (await as.get(`${CREDENTIALS}/a?view=metadata`)).body.data.versions.length;
 
 test('a repeat within 24 hours is answered as before, and later it is a new request', async (t) => {
-  const clock = moveClock(t);
+  const clock = startTestClock(t);
   const { admin } = await startTestService(t);
   const first = await store(admin);
   await clock.move(DAY_MS - 60_000);
@@ -36,12 +36,12 @@ test('a repeat within 24 hours is answered as before, and later it is a new requ
 });
 
 test('a key whose reply has ended is free for another request', async (t) => {
-  const clock = moveClock(t);
+  const clock = startTestClock(t);
   const { admin } = await startTestService(t);
   await store(admin);
   await clock.move(DAY_MS + 60_000);
   assert.equal((await admin.call('POST', '/api/v1/policies', POLICY, KEY)).status, 201);
-  assertRefused(await store(admin), 'INVALID_REQUEST');
+  assertRejected(await store(admin), 'INVALID_REQUEST');
 });
 
 test('a repeat after a restart is answered as before, by the administrator’s new token too', async (t) => {
@@ -77,7 +77,7 @@ test('a kept reply has at most 7 KiB, or 130 KiB for a policy of 256 patterns, a
     const first = await ask();
     assert.equal(first.status, 201, first.text);
     assert.equal((await ask()).text, first.text);
-    const rows = await rowsOutside(dataDir, 'SELECT id, octet_length(reply) AS size FROM kept_replies');
+    const rows = await selectRows(dataDir, 'SELECT id, octet_length(reply) AS size FROM kept_replies');
     const added = rows.filter(({ id }) => !known.has(id));
     assert.equal(added.length, 1);
     for (const { id, size } of added) {

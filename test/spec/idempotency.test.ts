@@ -6,8 +6,8 @@ import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { type Client, logIn, readAgentKey } from '../kit/client.ts';
-import { rawRequest, sendRaw, toAnswer } from '../kit/raw.ts';
-import { assertInvalid, assertRefused, entriesOf } from '../kit/responses.ts';
+import { rawRequest, sendRaw, toResponse } from '../kit/raw.ts';
+import { assertInvalid, assertRejected, auditEntriesOf } from '../kit/responses.ts';
 import { startTestService } from '../kit/service.ts';
 
 const CREDENTIALS = '/api/v1/credentials';
@@ -59,12 +59,12 @@ test('a repeat of If-None-Match: * is the first one’s 201, not 409', async () 
   const first = await store(agent, key, { path: 'ci/only-new' }, { 'if-none-match': '*' });
   const repeat = await store(agent, key, { path: 'ci/only-new' }, { 'if-none-match': '*' });
   assert.deepEqual([repeat.status, repeat.text], [201, first.text]);
-  assertRefused(await store(agent, randomUUID(), { path: 'ci/only-new' }, { 'if-none-match': '*' }), 'ALREADY_EXISTS');
+  assertRejected(await store(agent, randomUUID(), { path: 'ci/only-new' }, { 'if-none-match': '*' }), 'ALREADY_EXISTS');
 });
 
 test('two callers may use the same key: each has its own', async () => {
   const key = randomUUID();
-  const entries = await entriesOf(service, async () => {
+  const entries = await auditEntriesOf(service, async () => {
     for (const [caller, value] of [
       [admin, 'a'],
       [agent, 'b'],
@@ -83,9 +83,9 @@ test('two callers may use the same key: each has its own', async () => {
 test('a refusal is not kept: once the policy is there, the request succeeds under its key', async () => {
   const key = randomUUID();
   const body = { path: 'late/one' };
-  const entries = await entriesOf(service, async () => {
-    assertRefused(await store(agent, key, body), 'ACCESS_DENIED');
-    assertRefused(await store(agent, key, body), 'ACCESS_DENIED');
+  const entries = await auditEntriesOf(service, async () => {
+    assertRejected(await store(agent, key, body), 'ACCESS_DENIED');
+    assertRejected(await store(agent, key, body), 'ACCESS_DENIED');
     await admin.put('/api/v1/policies/late', { principal: 'agent:ci', resources: ['late/*'], actions: ['store'] });
     assert.equal((await store(agent, key, body)).status, 201);
     assert.equal((await store(agent, key, body)).status, 201);
@@ -105,7 +105,7 @@ test('a new login of the same agent is the same caller; a session that has ended
   const first = await store(before, key, { path: 'ci/sessions' });
   assert.equal((await store(now, key, { path: 'ci/sessions' })).text, first.text);
   await before.delete('/auth/session');
-  assertRefused(await store(before, key, { path: 'ci/sessions' }), 'UNAUTHENTICATED');
+  assertRejected(await store(before, key, { path: 'ci/sessions' }), 'UNAUTHENTICATED');
   assert.equal((await store(now, key, { path: 'ci/sessions' })).text, first.text);
   assert.equal(await versionOf('ci/sessions'), 1);
 });
@@ -154,18 +154,18 @@ test('a key is 1 to 255 visible characters of ASCII, given once', async () => {
     const body = JSON.stringify({ path: `grammar/${++count}`, value: 'v' });
     const head = [`POST ${CREDENTIALS} HTTP/1.1`, 'Host: localhost', `Authorization: Bearer ${service.adminToken}`];
     const type = ['Content-Type: application/json', `Content-Length: ${body.length}`];
-    return toAnswer(await sendRaw(service.address, rawRequest([...head, ...type, ...lines], body)));
+    return toResponse(await sendRaw(service.address, rawRequest([...head, ...type, ...lines], body)));
   };
   for (const key of ['!', '~', 'k'.repeat(255), '"quoted"', 'a,b;c', '\\']) {
     assert.equal((await ask(`Idempotency-Key: ${key}`)).status, 201, key);
     assert.equal((await ask(`IDEMPOTENCY-KEY:${key}  `)).status, 400, 'blanks around it are not part of it');
   }
-  const entries = await entriesOf(service, async () => {
+  const entries = await auditEntriesOf(service, async () => {
     for (const key of ['', ' ', 'a b', 'a\tb', 'é', '\u0080', 'k'.repeat(256)]) {
       assertInvalid(await ask(`Idempotency-Key: ${key}`), 'Idempotency-Key');
     }
     for (const second of ['twice', 'other', '']) {
-      const message = assertRefused(
+      const message = assertRejected(
         await ask('Idempotency-Key: twice', `idempotency-key: ${second}`),
         'INVALID_REQUEST',
       );
@@ -179,9 +179,9 @@ test('an agent at an administrator’s route is 403 whatever its key, and record
   const key = randomUUID();
   await store(agent, key, { path: 'ci/before' });
   const policy = { name: 'mine', principal: 'agent:ci', resources: ['*'], actions: ['retrieve'] };
-  const entries = await entriesOf(service, async () => {
+  const entries = await auditEntriesOf(service, async () => {
     for (const each of [key, randomUUID(), 'a b']) {
-      assertRefused(await post(agent, '/api/v1/policies', policy, each), 'ACCESS_DENIED');
+      assertRejected(await post(agent, '/api/v1/policies', policy, each), 'ACCESS_DENIED');
     }
   });
   assert.deepEqual(

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { after, suite, test } from 'node:test';
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Client } from '../kit/client.ts';
-import { assertInvalid, assertNoContent, assertRefused, dataOf, entriesOf, TIMESTAMP } from '../kit/responses.ts';
+import { assertInvalid, assertNoContent, assertRejected, auditEntriesOf, dataOf, TIMESTAMP } from '../kit/responses.ts';
 import { startTestService } from '../kit/service.ts';
 
 const LEASES = '/api/v1/leases';
@@ -38,7 +38,7 @@ test('GET /leases/:lease_id answers the whole lease', async () => {
   for (const at of [issued_at, expires_at]) assert.match(at, TIMESTAMP);
   assert.equal(Date.parse(expires_at) - Date.parse(issued_at), 300_000);
   assert.deepEqual(await read(id, agent), await read(id));
-  assertRefused(await admin.get(`${LEASES}/${NO_LEASE}`), 'NOT_FOUND');
+  assertRejected(await admin.get(`${LEASES}/${NO_LEASE}`), 'NOT_FOUND');
 });
 
 test('GET /leases filters by agent and path, and values that nobody has give an empty list', async () => {
@@ -70,7 +70,7 @@ test('an agent sees only its own leases, whatever it asks for', async () => {
   assert.deepEqual(await listed('?agent=other', own), []);
   assert.deepEqual(await listed('?agent=own', own), [mine]);
   const answer = await own.get(`${LEASES}/${theirs}`);
-  assertRefused(answer, 'NOT_FOUND');
+  assertRejected(answer, 'NOT_FOUND');
   assert.deepEqual(answer.body, (await own.get(`${LEASES}/${NO_LEASE}`)).body);
 });
 
@@ -78,7 +78,7 @@ test('an agent touches only its own leases: another’s is as good as none', asy
   const own = await service.agent('touches', { 'touch/*': ['retrieve'] });
   const id = await lend(admin, 'touch/a');
   for (const call of [() => own.post(`${LEASES}/${id}/renew`), () => own.delete(`${LEASES}/${id}`)]) {
-    assertRefused(await call(), 'NOT_FOUND');
+    assertRejected(await call(), 'NOT_FOUND');
   }
   const { status, expires_at } = await read(id);
   assert.equal(status, 'active');
@@ -96,7 +96,7 @@ test('DELETE /leases/:lease_id revokes: 204, and the lease says when', async () 
   assert.equal(revoked_at >= issued_at, true);
   assertNoContent(await agent.delete(`${LEASES}/${id}`));
   assert.equal((await read(id)).revoked_at, revoked_at);
-  assertRefused(await agent.delete(`${LEASES}/${NO_LEASE}`), 'NOT_FOUND');
+  assertRejected(await agent.delete(`${LEASES}/${NO_LEASE}`), 'NOT_FOUND');
 });
 
 test('renewal is decided anew, from now, by the policies as they are now', async () => {
@@ -122,8 +122,8 @@ test('renewal is 403 where no policy grants retrieve any more, and the lease sta
   const id = await lend(agent, 'ungranted/a');
   const before = await read(id);
   await admin.delete('/api/v1/policies/ungranted-0');
-  assertRefused(await agent.post(`${LEASES}/${id}/renew`), 'ACCESS_DENIED');
-  assertRefused(await admin.post(`${LEASES}/${id}/renew`), 'ACCESS_DENIED');
+  assertRejected(await agent.post(`${LEASES}/${id}/renew`), 'ACCESS_DENIED');
+  assertRejected(await admin.post(`${LEASES}/${id}/renew`), 'ACCESS_DENIED');
   assert.deepEqual(await read(id), before);
 });
 
@@ -166,8 +166,8 @@ test('an agent revokes many of its own, and nobody else’s', async () => {
   const own = await service.agent('bulk-own', { 'bulkown/*': ['retrieve'] });
   const mine = await lend(own, 'bulkown/a');
   const theirs = await lend(admin, 'bulkown/a');
-  assertRefused(await own.post(`${LEASES}/revoke`, { agent: 'bulk-2' }), 'ACCESS_DENIED');
-  assertRefused(await own.post(`${LEASES}/revoke`, { agent: 'admin', path: 'bulkown/a' }), 'ACCESS_DENIED');
+  assertRejected(await own.post(`${LEASES}/revoke`, { agent: 'bulk-2' }), 'ACCESS_DENIED');
+  assertRejected(await own.post(`${LEASES}/revoke`, { agent: 'admin', path: 'bulkown/a' }), 'ACCESS_DENIED');
   const { revoked } = dataOf(await own.post(`${LEASES}/revoke`, { path: 'bulkown/a' }), 200, 'revoked');
   assert.equal(revoked, 1);
   assert.deepEqual([(await read(mine)).status, (await read(theirs)).status], ['revoked', 'active']);
@@ -185,7 +185,7 @@ test('a lease_id is a UUID in its one spelling', async () => {
 test('looks at leases are not recorded, renewals and revocations are', async () => {
   const agent = await service.agent('looked-at', { 'look/*': ['retrieve'] });
   const id = await lend(agent, 'look/a');
-  const looks = await entriesOf(service, async () => {
+  const looks = await auditEntriesOf(service, async () => {
     for (const caller of [agent, admin]) {
       await caller.get(LEASES);
       await caller.get(`${LEASES}/${id}`);
@@ -193,7 +193,7 @@ test('looks at leases are not recorded, renewals and revocations are', async () 
     }
   });
   assert.deepEqual(looks, []);
-  const changes = await entriesOf(service, async () => {
+  const changes = await auditEntriesOf(service, async () => {
     await agent.post(`${LEASES}/${id}/renew`);
     await agent.delete(`${LEASES}/${id}`);
   });
@@ -249,7 +249,7 @@ suite('leases that run out', { concurrency: true }, () => {
     await admin.delete('/api/v1/credentials/ended/c');
     await wait(1100);
     for (const id of [expired, revoked, deleted])
-      assertRefused(await agent.post(`${LEASES}/${id}/renew`), 'LEASE_ENDED');
-    assertRefused(await agent.post(`${LEASES}/${NO_LEASE}/renew`), 'NOT_FOUND');
+      assertRejected(await agent.post(`${LEASES}/${id}/renew`), 'LEASE_ENDED');
+    assertRejected(await agent.post(`${LEASES}/${NO_LEASE}/renew`), 'NOT_FOUND');
   });
 });

@@ -6,14 +6,14 @@ import { sign } from 'node:crypto';
 import { after, suite, test } from 'node:test';
 import { ROUTES } from '../../src/http/routes/table.ts';
 import { type Client, createClient, logIn, readAgentKey } from '../kit/client.ts';
-import { assertRefused, entriesOf } from '../kit/responses.ts';
+import { assertRejected, auditEntriesOf } from '../kit/responses.ts';
 import { startTestService } from '../kit/service.ts';
-import { moveClock } from '../kit/test-clock.ts';
+import { startTestClock } from '../kit/test-clock.ts';
 
 const CREDENTIALS = '/api/v1/credentials';
 const ALL = ['retrieve', 'list', 'store', 'delete'];
 
-const clock = moveClock({ after });
+const clock = startTestClock({ after });
 const service = await startTestService({ after });
 const { admin, address, dataDir } = service;
 await service.agent('without');
@@ -150,20 +150,20 @@ for (const { method, path: canonical, aliases } of ROUTES) {
           const body = await expected.body?.();
           const client = await enterAs();
           let answer = { status: 0 } as Awaited<ReturnType<Client['call']>>;
-          const entries = await entriesOf(service, async () => {
+          const entries = await auditEntriesOf(service, async () => {
             answer = await client.call(method, path.replace(/\{\w+\}/, parameter), body);
           });
           assert.equal(answer.status, status, answer.text);
           if (status === 401) {
-            assertRefused(answer, caller === 'an expired session' ? 'SESSION_EXPIRED' : 'UNAUTHENTICATED');
+            assertRejected(answer, caller === 'an expired session' ? 'SESSION_EXPIRED' : 'UNAUTHENTICATED');
             assert.deepEqual(entries, []);
           }
           if (status === 403) {
-            assertRefused(answer, 'ACCESS_DENIED');
+            assertRejected(answer, 'ACCESS_DENIED');
             const seen = entries.map(({ event_type, agent_name, result }) => `${event_type} ${agent_name} ${result}`);
             assert.deepEqual(seen, [`${event} ${caller} denied`]);
           }
-          if (status === 404) assertRefused(answer, 'NOT_FOUND');
+          if (status === 404) assertRejected(answer, 'NOT_FOUND');
         });
       }
     });
@@ -180,9 +180,9 @@ suite('an agent is told 403, once and recorded, however malformed its request fo
     for (const target of [unknown, malformed]) {
       test(`${method} ${target} as an agent: 403, recorded`, async () => {
         const client = await enter('with');
-        const entries = await entriesOf(service, async () => {
+        const entries = await auditEntriesOf(service, async () => {
           const body = method === 'POST' || method === 'PUT' ? { nothing: 'of this' } : undefined;
-          assertRefused(await client.call(method, target, body), 'ACCESS_DENIED');
+          assertRejected(await client.call(method, target, body), 'ACCESS_DENIED');
         });
         assert.deepEqual(
           entries.map(({ event_type, result }) => [event_type, result]),

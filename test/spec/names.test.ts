@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { rawRequest, sendRaw } from '../kit/raw.ts';
-import { assertInvalid, assertRefused, dataOf } from '../kit/responses.ts';
+import { assertInvalid, assertRejected, dataOf } from '../kit/responses.ts';
 import { startTestService } from '../kit/service.ts';
 
 const CREDENTIALS = '/api/v1/credentials';
@@ -120,7 +120,7 @@ test('a plus sign in a path is a plus sign, written as it is or escaped', async 
 
 test('a credential path is case-sensitive', async () => {
   await admin.post(CREDENTIALS, { path: 'case/Key', value: 'upper' });
-  assertRefused(await admin.get(`${CREDENTIALS}/case/key`), 'NOT_FOUND');
+  assertRejected(await admin.get(`${CREDENTIALS}/case/key`), 'NOT_FOUND');
   await admin.post(CREDENTIALS, { path: 'case/key', value: 'lower' });
   assert.equal((await admin.get(`${CREDENTIALS}/case/Key`)).body.data.value, 'upper');
 });

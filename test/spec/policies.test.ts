@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { assertInvalid, assertNoContent, assertRefused, dataOf, entriesOf, TIMESTAMP } from '../kit/responses.ts';
+import { assertInvalid, assertNoContent, assertRejected, auditEntriesOf, dataOf, TIMESTAMP } from '../kit/responses.ts';
 import { startTestService } from '../kit/service.ts';
 
 const POLICIES = '/api/v1/policies';
@@ -23,7 +23,7 @@ test('POST /policies answers 201 with the policy', async () => {
 test('GET /policies/:name answers the policy, and 404 for a name that nobody has', async () => {
   const created = dataOf(await create('read'), 201, POLICY);
   assert.deepEqual(dataOf(await admin.get(`${POLICIES}/read`), 200, POLICY), created);
-  assertRefused(await admin.get(`${POLICIES}/unread`), 'NOT_FOUND');
+  assertRejected(await admin.get(`${POLICIES}/unread`), 'NOT_FOUND');
 });
 
 test('GET /policies answers name, principal, resources, actions, max_ttl and created_at of all', async () => {
@@ -40,13 +40,13 @@ test('GET /policies answers name, principal, resources, actions, max_ttl and cre
 test('DELETE /policies/:name answers 204 without a body, and 404 for what is not there', async () => {
   await create('deleted');
   assertNoContent(await admin.delete(`${POLICIES}/deleted`));
-  assertRefused(await admin.delete(`${POLICIES}/deleted`), 'NOT_FOUND');
-  assertRefused(await admin.get(`${POLICIES}/deleted`), 'NOT_FOUND');
+  assertRejected(await admin.delete(`${POLICIES}/deleted`), 'NOT_FOUND');
+  assertRejected(await admin.get(`${POLICIES}/deleted`), 'NOT_FOUND');
 });
 
 test('a name that is taken is 409, and the policy stays as it was', async () => {
   const created = dataOf(await create('taken'), 201, POLICY);
-  assertRefused(await create('taken', { max_ttl: 9 }), 'ALREADY_EXISTS');
+  assertRejected(await create('taken', { max_ttl: 9 }), 'ALREADY_EXISTS');
   assert.deepEqual((await admin.get(`${POLICIES}/taken`)).body.data, created);
   dataOf(await create('Taken'), 201, POLICY);
 });
@@ -71,7 +71,7 @@ test('what PUT replaced grants nothing any more', async () => {
   await admin.put(`${POLICIES}/moves`, { ...DRAFT, principal: 'agent:replaced', resources: ['replaced/*'] });
   assert.equal((await agent.get('/api/v1/credentials/replaced/key')).status, 200);
   await admin.put(`${POLICIES}/moves`, { ...DRAFT, principal: 'agent:replaced', resources: ['elsewhere/*'] });
-  assertRefused(await agent.get('/api/v1/credentials/replaced/key'), 'ACCESS_DENIED');
+  assertRejected(await agent.get('/api/v1/credentials/replaced/key'), 'ACCESS_DENIED');
 });
 
 test('a policy that was deleted grants nothing any more', async () => {
@@ -79,7 +79,7 @@ test('a policy that was deleted grants nothing any more', async () => {
   const agent = await service.agent('revoked', { 'revoked/*': ['retrieve'] });
   assert.equal((await agent.get('/api/v1/credentials/revoked/key')).status, 200);
   await admin.delete(`${POLICIES}/revoked-0`);
-  assertRefused(await agent.get('/api/v1/credentials/revoked/key'), 'ACCESS_DENIED');
+  assertRejected(await agent.get('/api/v1/credentials/revoked/key'), 'ACCESS_DENIED');
 });
 
 test('name, principal, resources and actions are required', async () => {
@@ -87,7 +87,7 @@ test('name, principal, resources and actions are required', async () => {
     const body = Object.entries({ name: 'lacking', ...DRAFT }).filter(([key]) => key !== field);
     assertInvalid(await admin.post(POLICIES, Object.fromEntries(body)), field);
   }
-  assertRefused(await admin.get(`${POLICIES}/lacking`), 'NOT_FOUND');
+  assertRejected(await admin.get(`${POLICIES}/lacking`), 'NOT_FOUND');
 });
 
 test('resources and actions hold at least one', async () => {
@@ -146,7 +146,7 @@ test('a pattern is an exact path, prefix/* or *; anything else with a * in it is
 test('the item of a list that is refused is named by its place', async () => {
   const create = (more: object) =>
     admin.post('/api/v1/policies', { name: 'x', principal: 'agent:x', resources: ['a'], actions: ['list'], ...more });
-  const messageOf = async (more: object): Promise<string> => assertRefused(await create(more), 'INVALID_REQUEST');
+  const messageOf = async (more: object): Promise<string> => assertRejected(await create(more), 'INVALID_REQUEST');
   assert.match(await messageOf({ resources: ['a', 'b', 'c//d'] }), /^resources\[2\]: a pattern's path must not/);
   assert.equal(await messageOf({ actions: ['list', 'x'] }), 'actions[1]: must be one of retrieve, list, store, delete');
   assert.equal(await messageOf({ resources: [] }), 'resources: must be an array of 1 to 256 patterns');
@@ -155,7 +155,7 @@ test('the item of a list that is refused is named by its place', async () => {
 
 test('a refused policy is not stored and grants nothing', async () => {
   const before = (await admin.get(POLICIES)).body.data.length;
-  const entries = await entriesOf(service, async () => {
+  const entries = await auditEntriesOf(service, async () => {
     assertInvalid(await create('half', { resources: ['good/*', 'b*d'] }), 'resources');
   });
   assert.deepEqual(entries, []);

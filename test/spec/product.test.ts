@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { after, suite, test } from 'node:test';
 import { setTimeout as wait } from 'node:timers/promises';
 import { createClient } from '../kit/client.ts';
-import { bytesOutside, dumpOutside } from '../kit/direct-db.ts';
+import { dumpDatabase, readDatabaseBytes } from '../kit/direct-db.ts';
 import { temporaryDirectory } from '../kit/directory.ts';
 import { runProgram, startProcess } from '../kit/process.ts';
 import { startTestService, type TestService } from '../kit/service.ts';
@@ -112,7 +112,7 @@ suite('the data directory', () => {
     const agent = await service.agent('ci', { '*': ['retrieve'] });
     await service.admin.post('/api/v1/credentials', { path: 'a', value: 'a-value-in-the-clear' });
     assert.equal((await agent.get('/api/v1/credentials/a')).status, 200);
-    const stored = await bytesOutside(service.dataDir);
+    const stored = await readDatabaseBytes(service.dataDir);
     assert.equal(stored.includes('credential.retrieve'), true, 'nothing was looked at');
     for (const secret of ['a-value-in-the-clear', agent.token, service.adminToken, agent.token.slice(4)]) {
       assert.equal(stored.includes(secret), false);
@@ -135,13 +135,13 @@ suite('the data directory', () => {
     const folder = join(temporaryDirectory(t), 'data');
     const service = await startTestService(t, [], folder);
     await service.stop();
-    const [right, database] = [read(folder, 'root.key'), await dumpOutside(folder)];
+    const [right, database] = [read(folder, 'root.key'), await dumpDatabase(folder)];
     for (const wrong of [`${Buffer.alloc(32, 7).toString('base64')}\n`, 'not a key\n', '']) {
       writeFileSync(join(folder, 'root.key'), wrong);
       await assert.rejects(startTestService(t, [], folder), /root key/);
       assert.equal(read(folder, 'root.key'), wrong);
     }
-    assert.deepEqual(await dumpOutside(folder), database);
+    assert.deepEqual(await dumpDatabase(folder), database);
     writeFileSync(join(folder, 'root.key'), right);
     assert.deepEqual(await eventsOf(await startTestService(t, [], folder)), [
       'service.start',

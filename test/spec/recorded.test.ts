@@ -3,9 +3,9 @@
 import assert from 'node:assert/strict';
 import { after, suite, test } from 'node:test';
 import { type Client, logIn, readAgentKey, verifyAs } from '../kit/client.ts';
-import { runOutside } from '../kit/direct-db.ts';
-import { assertKeys, assertRefused, entriesOf, TIMESTAMP, UUID } from '../kit/responses.ts';
-import { alterNewestAt, bytes, joined } from '../kit/sealed-values.ts';
+import { executeSql } from '../kit/direct-db.ts';
+import { assertKeys, assertRejected, auditEntriesOf, TIMESTAMP, UUID } from '../kit/responses.ts';
+import { alterNewestAt, bytes, concatBytes } from '../kit/sealed-values.ts';
 import { startTestService } from '../kit/service.ts';
 
 const ENTRY =
@@ -106,7 +106,7 @@ suite('recorded, exactly one entry', () => {
   for (const [claim, act, status, expected] of ROWS) {
     test(`recorded: ${claim}: ${expected}`, async () => {
       const lease = expected.startsWith('lease.') ? await lend() : '';
-      const entries = await entriesOf(service, async () => assert.equal((await act(lease)).status, status));
+      const entries = await auditEntriesOf(service, async () => assert.equal((await act(lease)).status, status));
       assert.equal(entries.length, 1);
       const [entry] = entries;
       assertKeys(entry, ENTRY);
@@ -125,7 +125,7 @@ suite('recorded, exactly one entry', () => {
 
 test('an allowed retrieval’s entry names its lease, and request_id is the answer’s X-Request-Id', async () => {
   let answer = await agent.get('/auth/session');
-  const [entry] = await entriesOf(service, async () => {
+  const [entry] = await auditEntriesOf(service, async () => {
     answer = await agent.get(`${CREDENTIALS}/jobs/key`);
   });
   assert.equal(entry.lease_id, answer.body.data.lease_id);
@@ -134,19 +134,19 @@ test('an allowed retrieval’s entry names its lease, and request_id is the answ
 
 test('a denied retrieval leaves an entry and no lease', async () => {
   const leases = (await admin.get('/api/v1/leases')).body.data.length;
-  const [entry] = await entriesOf(service, () => agent.get(`${CREDENTIALS}/not/mine`));
+  const [entry] = await auditEntriesOf(service, () => agent.get(`${CREDENTIALS}/not/mine`));
   assert.equal(entry.lease_id, null);
   assert.equal((await admin.get('/api/v1/leases')).body.data.length, leases);
 });
 
 test('a stored value that does not authenticate is 500 INTEGRITY_FAILURE, recorded as error, with no lease and no count', async () => {
   await admin.post(CREDENTIALS, { path: 'jobs/altered', value: 'v' });
-  await runOutside(
+  await executeSql(
     dataDir,
-    alterNewestAt('jobs/altered', (column) => joined(column, bytes('00'))),
+    alterNewestAt('jobs/altered', (column) => concatBytes(column, bytes('00'))),
   );
-  const entries = await entriesOf(service, async () => {
-    assertRefused(await agent.get(`${CREDENTIALS}/jobs/altered`), 'INTEGRITY_FAILURE');
+  const entries = await auditEntriesOf(service, async () => {
+    assertRejected(await agent.get(`${CREDENTIALS}/jobs/altered`), 'INTEGRITY_FAILURE');
   });
   assert.deepEqual(
     entries.map(({ event_type, result, lease_id }) => [event_type, result, lease_id]),

@@ -7,7 +7,7 @@ import { after, test } from 'node:test';
 import { createClient, logIn, readAgentKey } from '../kit/client.ts';
 import { temporaryDirectory } from '../kit/directory.ts';
 import { rawRequest, sendRaw } from '../kit/raw.ts';
-import { assertNoContent, assertRefused, dataOf, entriesOf } from '../kit/responses.ts';
+import { assertNoContent, assertRejected, auditEntriesOf, dataOf } from '../kit/responses.ts';
 import { startTestService } from '../kit/service.ts';
 
 const SESSION = 'session_id agent_name expires_at';
@@ -34,9 +34,9 @@ test('Bearer is case-insensitive, the token is not', async () => {
 });
 
 test('without a valid token every guarded route is 401 UNAUTHENTICATED with WWW-Authenticate: Bearer', async () => {
-  assertRefused(await service.anonymous.get('/api/v1/credentials'), 'UNAUTHENTICATED');
+  assertRejected(await service.anonymous.get('/api/v1/credentials'), 'UNAUTHENTICATED');
   for (const token of ['x', `${service.adminToken}x`, service.adminToken.slice(0, -1), `lhs_${'A'.repeat(43)}`]) {
-    assertRefused(await service.as(token).get('/api/v1/credentials'), 'UNAUTHENTICATED');
+    assertRejected(await service.as(token).get('/api/v1/credentials'), 'UNAUTHENTICATED');
   }
   for (const header of ['Basic YTpi', 'Bearer', 'Bearer a b', service.adminToken, `Token ${service.adminToken}`]) {
     assert.equal(await statusWith(`Authorization: ${header}`), 401, header);
@@ -67,20 +67,20 @@ test('DELETE /auth/session ends the caller’s own session, and no other of the 
   const one = await service.agent('two-sessions');
   const two = service.as(await logIn(address, 'two-sessions', readAgentKey(dataDir, 'two-sessions')));
   assertNoContent(await one.delete('/auth/session'));
-  assertRefused(await one.get('/auth/session'), 'UNAUTHENTICATED');
-  assertRefused(await one.delete('/auth/session'), 'UNAUTHENTICATED');
+  assertRejected(await one.get('/auth/session'), 'UNAUTHENTICATED');
+  assertRejected(await one.delete('/auth/session'), 'UNAUTHENTICATED');
   assert.equal((await two.get('/auth/session')).status, 200);
 });
 
 test('the administrator has no session to read or to end', async () => {
-  assertRefused(await admin.get('/auth/session'), 'NOT_FOUND');
-  assertRefused(await admin.delete('/auth/session'), 'NOT_FOUND');
+  assertRejected(await admin.get('/auth/session'), 'NOT_FOUND');
+  assertRejected(await admin.delete('/auth/session'), 'NOT_FOUND');
   assert.equal((await admin.get('/api/v1/agents')).status, 200);
 });
 
 test('the administrator reads a value without a policy: builtin:admin, 3600 s, recorded as admin', async () => {
   await admin.post('/api/v1/credentials', { path: 'admin/key', value: 'v' });
-  const [entry] = await entriesOf(service, async () => {
+  const [entry] = await auditEntriesOf(service, async () => {
     const { lease_id, expires_at } = (await admin.get('/api/v1/credentials/admin/key')).body.data;
     const lease = (await admin.get(`/api/v1/leases/${lease_id}`)).body.data;
     assert.deepEqual([lease.agent_name, lease.policy_name], ['admin', 'builtin:admin']);
@@ -94,8 +94,8 @@ test('the administrator reads a value without a policy: builtin:admin, 3600 s, r
 test('--admin-retrieve=deny takes reading values from the administrator, and nothing else', async (t) => {
   const strict = await startTestService(t, ['--admin-retrieve', 'deny']);
   assert.equal((await strict.admin.post('/api/v1/credentials', { path: 'a', value: 'v' })).status, 201);
-  const entries = await entriesOf(strict, async () => {
-    assertRefused(await strict.admin.get('/api/v1/credentials/a'), 'ACCESS_DENIED');
+  const entries = await auditEntriesOf(strict, async () => {
+    assertRejected(await strict.admin.get('/api/v1/credentials/a'), 'ACCESS_DENIED');
   });
   assert.deepEqual(
     entries.map(({ agent_name, result }) => [agent_name, result]),
@@ -114,6 +114,6 @@ test('a session survives a restart; the administrator’s token of before does n
   await first.stop();
   const second = await startTestService(t, [], folder);
   dataOf(await createClient(second.address, agent.token).get('/auth/session'), 200, SESSION);
-  assertRefused(await second.as(first.adminToken).get('/api/v1/agents'), 'UNAUTHENTICATED');
+  assertRejected(await second.as(first.adminToken).get('/api/v1/agents'), 'UNAUTHENTICATED');
   assert.notEqual(second.adminToken, first.adminToken);
 });

@@ -6,7 +6,7 @@ import { METHODS } from 'node:http';
 import { after, suite, test } from 'node:test';
 import { ROUTES } from '../../src/http/routes/table.ts';
 import { rawRequest, sendRaw } from '../kit/raw.ts';
-import { assertInvalid, assertKeys, assertRefused, entriesOf } from '../kit/responses.ts';
+import { assertInvalid, assertKeys, assertRejected, auditEntriesOf } from '../kit/responses.ts';
 import { startTestService } from '../kit/service.ts';
 import { addressOf, bodyOf, FIELDS } from './requests.ts';
 
@@ -25,9 +25,9 @@ for (const { row, path } of addresses) {
     const fields = Object.keys(body?.properties ?? {});
 
     test(`${method} ${path} refuses unknown query parameters and says which there are`, async () => {
-      const entries = await entriesOf(service, async () => {
+      const entries = await auditEntriesOf(service, async () => {
         for (const name of ['unknown', 'Limit', 'toString', '__proto__', '']) {
-          const message = assertRefused(await admin.call(method, `${target}?${name}=1`, sent), 'INVALID_REQUEST');
+          const message = assertRejected(await admin.call(method, `${target}?${name}=1`, sent), 'INVALID_REQUEST');
           assert.match(message, /^query: /);
           for (const parameter of parameters) assert.match(message, new RegExp(`\\b${parameter}\\b`));
         }
@@ -45,9 +45,9 @@ for (const { row, path } of addresses) {
 
     if (method !== 'GET') {
       test(`${method} ${path} refuses unknown body fields and says which there are`, async () => {
-        const entries = await entriesOf(service, async () => {
+        const entries = await auditEntriesOf(service, async () => {
           for (const name of ['unknown', 'Name', 'toString']) {
-            const message = assertRefused(await admin.call(method, target, { ...sent, [name]: 1 }), 'INVALID_REQUEST');
+            const message = assertRejected(await admin.call(method, target, { ...sent, [name]: 1 }), 'INVALID_REQUEST');
             assert.match(message, /^body: /);
             for (const field of fields) assert.match(message, new RegExp(`\\b${field}\\b`));
           }
@@ -59,7 +59,7 @@ for (const { row, path } of addresses) {
     if (method !== 'GET') {
       test(`${method} ${path} refuses a body that is no object`, async () => {
         for (const value of [null, [], 'text', 5, true]) {
-          assertRefused(await admin.call(method, target, value), 'INVALID_REQUEST');
+          assertRejected(await admin.call(method, target, value), 'INVALID_REQUEST');
         }
       });
     }
@@ -82,7 +82,7 @@ for (const { row, path } of addresses) {
           const lacking = Object.entries(sent ?? {}).filter(([key]) => key !== name);
           assertInvalid(await admin.call(method, target, Object.fromEntries(lacking)), name);
         }
-        assertRefused(await admin.call(method, target), 'INVALID_REQUEST');
+        assertRejected(await admin.call(method, target), 'INVALID_REQUEST');
       });
     }
   });

@@ -7,9 +7,9 @@ import { type TestContext, test } from 'node:test';
 import { setTimeout as wait } from 'node:timers/promises';
 import { logIn, readAgentKey } from '../kit/client.ts';
 import { temporaryDirectory } from '../kit/directory.ts';
-import { assertRefused, entriesOf } from '../kit/responses.ts';
+import { assertRejected, auditEntriesOf } from '../kit/responses.ts';
 import { startTestService, type TestService } from '../kit/service.ts';
-import { moveClock } from '../kit/test-clock.ts';
+import { startTestClock } from '../kit/test-clock.ts';
 
 const SECOND = 1000;
 const HOUR = 3600 * SECOND;
@@ -19,7 +19,7 @@ const before = (timestamp: string, ms: number): string => new Date(Date.parse(ti
 
 /** A service with one agent that may retrieve `a`, and the clock's mover. */
 async function start(t: TestContext) {
-  const clock = moveClock(t);
+  const clock = startTestClock(t);
   const service = await startTestService(t);
   await service.admin.post('/api/v1/credentials', { path: 'a', value: 'v' });
   const agent = await service.agent('ci', { a: ['retrieve'] });
@@ -41,7 +41,7 @@ test('a challenge lives 60 seconds: right before its end it is answered, at its 
   await clock.moveTo(before(early.expiresAt, 10 * SECOND));
   assert.equal((await early.answer()).status, 200);
   await clock.moveTo(late.expiresAt);
-  const [entry] = await entriesOf(service, async () => assertRefused(await late.answer(), 'AUTH_FAILED'));
+  const [entry] = await auditEntriesOf(service, async () => assertRejected(await late.answer(), 'AUTH_FAILED'));
   assert.deepEqual(
     [entry.event_type, entry.result, entry.reason],
     ['auth.verify', 'denied', 'the challenge has expired'],
@@ -54,10 +54,10 @@ test('a session lives an hour, whatever its use: then it is 401 SESSION_EXPIRED,
   await clock.move(HOUR - 30 * SECOND);
   assert.equal((await agent.get('/api/v1/credentials/a')).status, 200);
   await clock.moveTo(expires_at);
-  const entries = await entriesOf(service, async () => {
-    assertRefused(await agent.get('/api/v1/credentials/a'), 'SESSION_EXPIRED');
-    assertRefused(await agent.get('/auth/session'), 'SESSION_EXPIRED');
-    assertRefused(await agent.delete('/auth/session'), 'SESSION_EXPIRED');
+  const entries = await auditEntriesOf(service, async () => {
+    assertRejected(await agent.get('/api/v1/credentials/a'), 'SESSION_EXPIRED');
+    assertRejected(await agent.get('/auth/session'), 'SESSION_EXPIRED');
+    assertRejected(await agent.delete('/auth/session'), 'SESSION_EXPIRED');
   });
   assert.deepEqual(entries, []);
   const token = await logIn(service.address, 'ci', readAgentKey(service.dataDir, 'ci'));
@@ -68,7 +68,7 @@ test('an expired session whose agent is gone is no session at all', async (t) =>
   const { clock, service, agent } = await start(t);
   await clock.move(2 * HOUR);
   await service.admin.delete('/api/v1/agents/ci');
-  assertRefused(await agent.get('/api/v1/credentials/a'), 'UNAUTHENTICATED');
+  assertRejected(await agent.get('/api/v1/credentials/a'), 'UNAUTHENTICATED');
 });
 
 test('a lease ends at its expires_at, and not a millisecond later', async (t) => {
@@ -107,8 +107,8 @@ test('ended leases are listed for 7 days, and then are as if they had never been
   await clock.move(32 * SECOND);
   assert.deepEqual(await listed(), []);
   for (const id of [expiring, revoked]) {
-    assertRefused(await service.admin.get(`/api/v1/leases/${id}`), 'NOT_FOUND');
-    assertRefused(await service.admin.post(`/api/v1/leases/${id}/renew`), 'NOT_FOUND');
+    assertRejected(await service.admin.get(`/api/v1/leases/${id}`), 'NOT_FOUND');
+    assertRejected(await service.admin.post(`/api/v1/leases/${id}/renew`), 'NOT_FOUND');
   }
 });
 
@@ -121,7 +121,7 @@ test('a clock that jumps back extends nothing: leases, challenges and sessions e
   await clock.move(-DAY);
   await wait(1500);
   assert.equal((await service.admin.get(`/api/v1/leases/${lease_id}`)).body.data.status, 'expired');
-  assertRefused(await open.answer(), 'AUTH_FAILED');
+  assertRejected(await open.answer(), 'AUTH_FAILED');
   const { data } = (await service.admin.get('/api/v1/audit?order=asc')).body;
   const times = data.map(({ timestamp }: { timestamp: string }) => timestamp);
   assert.deepEqual(times, [...times].sort());
@@ -129,7 +129,7 @@ test('a clock that jumps back extends nothing: leases, challenges and sessions e
 });
 
 test('a clock set back while the service was stopped extends nothing either', async (t) => {
-  const clock = moveClock(t);
+  const clock = startTestClock(t);
   const folder = join(temporaryDirectory(t), 'data');
   const first = await startTestService(t, [], folder);
   await first.admin.post('/api/v1/credentials', { path: 'a', value: 'v' });
@@ -143,7 +143,7 @@ test('a clock set back while the service was stopped extends nothing either', as
 });
 
 test('a clock far behind the log is a reason not to start, unless --accept-clock says otherwise', async (t) => {
-  const clock = moveClock(t);
+  const clock = startTestClock(t);
   const folder = join(temporaryDirectory(t), 'data');
   const first = await startTestService(t, [], folder);
   await first.stop();

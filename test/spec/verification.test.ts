@@ -10,10 +10,10 @@ import { type AuditEntry, GENESIS_MAC } from '../../src/core/audit.ts';
 import { entryMac, headMac } from '../../src/crypto/chain.ts';
 import { deriveKeys, parseRootKey } from '../../src/crypto/keys.ts';
 import { createClient } from '../kit/client.ts';
-import { openOutside, rowsOutside, runOutside } from '../kit/direct-db.ts';
+import { executeSql, openDirectDb, selectRows } from '../kit/direct-db.ts';
 import { type Scope, temporaryDirectory } from '../kit/directory.ts';
 import { startProcess } from '../kit/process.ts';
-import { assertRefused, dataOf } from '../kit/responses.ts';
+import { assertRejected, dataOf } from '../kit/responses.ts';
 import { startAnotherNode, startTestService, type TestService } from '../kit/service.ts';
 import { openStore, STORE } from '../kit/stores.ts';
 import { lengthenLog } from '../vault/verification-log.ts';
@@ -43,7 +43,7 @@ function auditKeyOf({ dataDir }: Pick<TestService, 'dataDir'>) {
 
 /** Tampers, looks, and puts the log back as it was. */
 async function tamper(sql: string, look: () => Promise<void>): Promise<void> {
-  const outside = await openOutside(service.dataDir);
+  const outside = await openDirectDb(service.dataDir);
   await outside.run('CREATE TEMP TABLE kept_entries AS SELECT * FROM audit_entries ORDER BY seq');
   await outside.run('CREATE TEMP TABLE kept_head AS SELECT * FROM audit_head');
   try {
@@ -156,7 +156,7 @@ const ALTERED: Readonly<Record<string, Alteration>> = {
 
 /** The node that has seen it refuses; one that has not, such as one that is started now, tells where the log is broken. */
 async function assertToldByAnotherNode(scope: Scope, seq: number): Promise<void> {
-  assertRefused(await admin.get(VERIFY), 'UNAVAILABLE');
+  assertRejected(await admin.get(VERIFY), 'UNAVAILABLE');
   assert.equal((await service.anonymous.get('/api/v1/health')).status, 503);
   const node = await startAnotherNode(scope, service);
   assert.match(node.warnings.join(), /head record/);
@@ -202,7 +202,7 @@ test('times that fall are found, even where whoever altered them had the key and
       }
       const mac = headMac(auditKeyOf(service), last, hmac);
       updates.push(`UPDATE audit_head SET hmac = '${hmac}', mac = '${mac}'`);
-      await runOutside(service.dataDir, updates.join(';'));
+      await executeSql(service.dataDir, updates.join(';'));
       // Every link is another one, also that of the entry which the service has seen.
       const node = isShared ? await startAnotherNode(t, service) : service;
       const { body } = await node.admin.get(VERIFY);
@@ -224,8 +224,8 @@ test('a head and a last row that disagree at start: one line, verify reports it,
   const first = await startTestService(t, [], folder);
   for (let n = 0; n < 4; n++) await first.admin.get('/api/v1/credentials');
   await first.stop();
-  const [{ n } = { n: 0 }] = await rowsOutside(folder, 'SELECT count(*) AS n FROM audit_entries');
-  await runOutside(folder, `DELETE FROM audit_entries WHERE seq > ${Number(n) - 2}`);
+  const [{ n } = { n: 0 }] = await selectRows(folder, 'SELECT count(*) AS n FROM audit_entries');
+  await executeSql(folder, `DELETE FROM audit_entries WHERE seq > ${Number(n) - 2}`);
   const flags = isShared ? ['--accept-rollback'] : [];
   if (isShared) await assert.rejects(startTestService(t, [], folder), /has lost entries of the log.*--accept-rollback/);
   const second = await startProcess(t, folder, flags);

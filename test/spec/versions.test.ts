@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { setTimeout as wait } from 'node:timers/promises';
-import { assertInvalid, assertRefused, dataOf } from '../kit/responses.ts';
+import { assertInvalid, assertRejected, dataOf } from '../kit/responses.ts';
 import { startTestService, type TestService } from '../kit/service.ts';
 
 const CREDENTIALS = '/api/v1/credentials';
@@ -54,7 +54,7 @@ test('If-None-Match: * refuses an existing path with 409 and stores nothing', as
   const onlyIfNew = { 'if-none-match': '*' };
   const call = (value: string) => admin.call('POST', CREDENTIALS, { path: 'new/three', value }, onlyIfNew);
   dataOf(await call('first'), 201, 'path type created_at');
-  assertRefused(await call('second'), 'ALREADY_EXISTS');
+  assertRejected(await call('second'), 'ALREADY_EXISTS');
   assert.equal(await readValue('new/three'), 'first');
   assert.equal((await metadata('new/three')).versions.length, 1);
 });
@@ -70,7 +70,7 @@ test('of two stores with If-None-Match: * at once one is 201, the other 409', as
 test('If-None-Match with an entity tag is 400 and stores nothing', async () => {
   const body = { path: 'new/four', value: 'v' };
   assertInvalid(await admin.call('POST', CREDENTIALS, body, { 'if-none-match': '"tag"' }), 'If-None-Match');
-  assertRefused(await admin.get(`${CREDENTIALS}/new/four`), 'NOT_FOUND');
+  assertRejected(await admin.get(`${CREDENTIALS}/new/four`), 'NOT_FOUND');
 });
 
 test('version=N reads an earlier one, and the newest 10 are kept', async () => {
@@ -81,7 +81,7 @@ test('version=N reads an earlier one, and the newest 10 are kept', async () => {
   for (const n of numbers) assert.equal(await readValue('kept/ten', `?version=${n}`), `value ${n}`);
   assert.equal(await readValue('kept/ten'), 'value 13');
   for (const gone of [1, 3, 14]) {
-    assertRefused(await admin.get(`${CREDENTIALS}/kept/ten?version=${gone}`), 'NOT_FOUND');
+    assertRejected(await admin.get(`${CREDENTIALS}/kept/ten?version=${gone}`), 'NOT_FOUND');
   }
   for (const bad of ['0', '-1', '1.0', 'newest', '', '1e1']) {
     assertInvalid(await admin.get(`${CREDENTIALS}/kept/ten?version=${bad}`), 'version');
@@ -97,7 +97,7 @@ test('a lease tells the version that was read', async () => {
 test('--versions-kept sets how many are kept', async (t) => {
   const other = await startTestService(t, ['--versions-kept', '2']);
   for (const value of ['one', 'two', 'three']) await other.admin.post(CREDENTIALS, { path: 'p', value });
-  assertRefused(await other.admin.get(`${CREDENTIALS}/p?version=1`), 'NOT_FOUND');
+  assertRejected(await other.admin.get(`${CREDENTIALS}/p?version=1`), 'NOT_FOUND');
   assert.equal(await readValue('p', '?version=2', other), 'two');
   assert.equal(await readValue('p', '', other), 'three');
 });
@@ -148,7 +148,7 @@ test('a description has up to 1,024 characters, none of them U+0000, and a refus
   for (const description of ['\u0000', 'd\u0000d']) {
     assertInvalid(await store('size/zero', 'v', { description }), 'description');
   }
-  assertRefused(await admin.get('/api/v1/credentials/size/zero'), 'NOT_FOUND');
+  assertRejected(await admin.get('/api/v1/credentials/size/zero'), 'NOT_FOUND');
   for (const character of ['d', 'é', '\u{1f511}']) {
     dataOf(await store('size/four', 'v', { description: character.repeat(1024) }), 201, 'path type created_at');
     assert.equal((await metadata('size/four')).description, character.repeat(1024));
