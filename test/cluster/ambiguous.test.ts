@@ -53,7 +53,7 @@ async function loseCommit(
 }
 
 for (const at of ['before', 'during', 'after'] as const) {
-  test(`a connection lost ${at} COMMIT: a retrieval is 503 without a value, and has one entry or none`, async () => {
+  test(`a connection lost ${at} COMMIT: a retrieval is 503 without a value, with one entry or none`, async () => {
     const { answer, name } = await loseCommit(at, async (tried) => {
       const stored = { path: `retrieved/${tried}`, value: 'the value' };
       assert.equal((await other.admin.post('/api/v1/credentials', stored)).status, 201);
@@ -70,7 +70,7 @@ for (const at of ['before', 'during', 'after'] as const) {
     assert.equal(await entriesOf(path, 'retrieve'), entries + 1);
   });
 
-  test(`a connection lost ${at} COMMIT: a store that is repeated with its Idempotency-Key on another node is done once`, async () => {
+  test(`a connection lost ${at} COMMIT: a store repeated with its Idempotency-Key on another node is executed once`, async () => {
     const key = randomUUID();
     const store = ({ admin }: Node, name: string) =>
       admin.call(
@@ -89,7 +89,7 @@ for (const at of ['before', 'during', 'after'] as const) {
   });
 }
 
-test('a connection that is lost between two turns: 503, nothing happened, and soon after it is served again', async () => {
+test('a connection lost between two batches: 503 without effect, and soon requests succeed again', async () => {
   assert.equal((await cut.admin.post('/api/v1/credentials', { path: 'idle/a', value: 'v' })).status, 201);
   proxy.close();
   const answer = await cut.admin.post('/api/v1/credentials', { path: 'idle/b', value: 'v' });

@@ -49,7 +49,7 @@ test('parallel retrievals with a session of another node are all accepted', asyn
   }
 });
 
-test('a session that another node ends with its first requests is ended on every node', async () => {
+test('a session that another node ends by its first requests is ended on every node', async () => {
   for (let round = 0; round < ROUNDS; round++) {
     const { token } = await newAgent(`ends-${round}`);
     const beside = Array.from({ length: REQUESTS }, () => two('GET', '/auth/session', token));

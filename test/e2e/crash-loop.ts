@@ -25,19 +25,19 @@ function show(run: number, seed: number, more: number, isRunDone: boolean): void
 }
 
 async function torture(run: number, seed: number): Promise<void> {
-  const folder = mkdtempSync(join(tmpdir(), 'leasehold-torture-'));
+  const directory = mkdtempSync(join(tmpdir(), 'leasehold-torture-'));
   const endings: (() => Promise<unknown>)[] = [];
   const scope: Scope = { after: (end) => void endings.push(async () => end()) };
   try {
-    const tally = await runRounds(scope, join(folder, 'data'), seed, (sofar) => {
+    const tally = await runRounds(scope, join(directory, 'data'), seed, (sofar) => {
       kills += 1;
       show(run, seed, sofar.acknowledged, false);
     });
     acknowledged += tally.acknowledged;
     show(run, seed, 0, true);
-    rmSync(folder, { recursive: true });
+    rmSync(directory, { recursive: true });
   } catch (error) {
-    console.error(`\nFound after ${kills} kills with --seed ${seed}; the vault lies in ${folder}\n`, error);
+    console.error(`\nFound after ${kills} kills with --seed ${seed}; the vault lies in ${directory}\n`, error);
     process.exitCode = 1;
   } finally {
     for (const end of endings) await end();

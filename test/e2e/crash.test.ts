@@ -11,7 +11,7 @@ const { SEED } = process.env;
 const seed = SEED === undefined ? randomInt(2 ** 31) : Number(SEED);
 const kills = scaled(3, ROUNDS);
 
-test(`${kills} kills under load lose nothing that was acknowledged, and leave nothing half done (SEED=${seed})`, async (t) => {
+test(`${kills} kills under load lose no acknowledged change and leave no partial one (SEED=${seed})`, async (t) => {
   const { acknowledged, inFlight, happened, entries } = await runRounds(
     t,
     join(temporaryDirectory(t), 'data'),

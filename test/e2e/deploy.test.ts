@@ -37,7 +37,7 @@ function makeTree(scope: Scope): string {
   return tree;
 }
 
-test('the image’s tree, without any development package, starts by its command, is well by its health check, and stops', async (t) => {
+test('the image’s tree starts by its command without development packages, is healthy and stops', async (t) => {
   const tree = makeTree(t);
   const port = await findPort();
   const environment = { LEASEHOLD_DATA_DIR: join(tree, 'data'), LEASEHOLD_LISTEN: `0.0.0.0:${port}` };
@@ -68,7 +68,7 @@ test('the image’s tree, without any development package, starts by its command
   assert.equal(await askHealth(), 1);
 });
 
-test('the schema command of compose.yaml runs in the image’s tree', (t) => {
+test('the schema command of compose.yaml runs in the image’s file tree', (t) => {
   const tree = makeTree(t);
   const words = [
     '--disable-sigusr1',

@@ -35,7 +35,7 @@ function missingFiles(name: string, markdown: string): string[] {
   return [...named].flatMap(([file]) => (existsSync(join(ROOT, file.replace(/\.$/, ''))) ? [] : [`${name}: ${file}`]));
 }
 
-test('every link of the documents leads to a file, and to a heading in it', () => {
+test('every link of the documents points to an existing file and heading', () => {
   assert.ok(DOCUMENTS.includes('README.md') && DOCUMENTS.includes('docs/architecture.md'));
   assert.deepEqual(deadLinks('README.md', '[a](docs/nowhere.md) [b](README.md#nowhere)').length, 2);
   assert.deepEqual(
@@ -44,7 +44,7 @@ test('every link of the documents leads to a file, and to a heading in it', () =
   );
 });
 
-test('every file that the documents name is there', () => {
+test('every file that the documents name exists', () => {
   assert.deepEqual(missingFiles('README.md', 'see `src/core/nowhere.ts`.'), ['README.md: src/core/nowhere.ts']);
   assert.deepEqual(
     DOCUMENTS.flatMap((name) => missingFiles(name, read(name))),

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Intent, Journal } from './client-journal.ts';
-import { FOLDERS, NAMES, PATHS, policyBody, READERS, type Target } from './fixture.ts';
+import { DIRECTORIES, NAMES, PATHS, policyBody, READERS, type Target } from './fixture.ts';
 import { Reader, Registrar } from './load-agents.ts';
 import type { Dice } from './random.ts';
 
@@ -12,10 +12,10 @@ const REFUSED_PAUSE_MS = 20;
 /** Does one thing; resolves to false when the service is gone. */
 type Step = (target: Target) => Promise<boolean>;
 
-function writer(journal: Journal, dice: Dice, folder: string): Step {
+function writer(journal: Journal, dice: Dice, directory: string): Step {
   let count = 0;
   return async ({ admin }) => {
-    const path = `${folder}/${dice.pick(NAMES)}`;
+    const path = `${directory}/${dice.pick(NAMES)}`;
     const told = { agentName: 'admin', resource: path };
     if (dice.chance(0.15)) {
       const answer = await journal.send({ event: 'credential.delete', ...told }, () =>
@@ -67,7 +67,7 @@ export class Load {
     const readers = READERS.map((name) => new Reader(journal, dice.fork(), name));
     const registrar = new Registrar(journal, dice.fork());
     this.#steps = [
-      ...FOLDERS.map((folder) => writer(journal, dice.fork(), folder)),
+      ...DIRECTORIES.map((directory) => writer(journal, dice.fork(), directory)),
       lawgiver(journal, dice.fork()),
       ...readers.map(
         (reader): Step =>

@@ -70,7 +70,7 @@ function assertFast(what: string, times: readonly number[], withinMs: number): v
   assert.ok(median(times) < withinMs, `${what}: ${inWords(times)}, and not within ${withinMs} ms`);
 }
 
-test('twenty-five times the callers of full load: shed at once, others served, memory bounded, soon over', async (t) => {
+test('25 times the callers of full load: rejected immediately, others served, memory bounded, quick recovery', async (t) => {
   const scene = await startScene(t);
   const { service, tokens } = scene;
   const probes = {
@@ -114,7 +114,7 @@ test('twenty-five times the callers of full load: shed at once, others served, m
   assertFast('another agent, when it is over', timesOf(probes.other, [200]), 20);
 });
 
-test('requests sent ahead by the dozen on each connection are cut off or refused, and everybody else is served', async (t) => {
+test('connections that pipeline dozens of requests are cut off or rejected, and other callers are served', async (t) => {
   const scene = await startScene(t);
   const other = startProbe(t, scene.service.address, PATH, scene.tokens.ci);
   const flood = startFlood(t, jobFor(scene, 24));

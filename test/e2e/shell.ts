@@ -20,9 +20,9 @@ export class Shell {
   #isReady = false;
   #seen = 0;
 
-  /** `folder` is for its own use. WHY on a terminal: there programs ask, and a page whose reader is asked has to say so. */
-  constructor(scope: Scope, folder: string, { cwd, env }: Place) {
-    this.#blockFile = join(folder, 'block.sh');
+  /** `directory` is for its own use. WHY on a terminal: there programs ask, and a page whose reader is asked has to say so. */
+  constructor(scope: Scope, directory: string, { cwd, env }: Place) {
+    this.#blockFile = join(directory, 'block.sh');
     // What paints and what is cut to a width differs; all else is what a person sees.
     const environment = { ...env, TERM: 'dumb', npm_config_progress: 'false' };
     const bash = ['bash', '--noprofile', '--norc', '--noediting'];

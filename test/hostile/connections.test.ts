@@ -31,7 +31,7 @@ function hold(address: string, localAddress: string, request: string): Promise<H
 
 const hasAnswer = ({ text }: Held) => text.startsWith('HTTP/1.1 404 ');
 
-test('a refused connection takes no place, and a closed one gives its own back: it is 500 every time', async (t) => {
+test('rejected and closed connections do not count towards the limit of 500', async (t) => {
   const { address, adminToken } = await startTestService(t);
   // Connections that have shown a valid token give way to nobody.
   const request = `GET /auth/session HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${adminToken}\r\n\r\n`;

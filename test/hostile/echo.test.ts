@@ -141,7 +141,7 @@ function bytesOf(
 }
 
 for (const [caller, token] of Object.entries(CALLERS)) {
-  test(`a mark in any part of a refused request is nowhere afterwards (sent by ${caller})`, async () => {
+  test(`no part of a rejected request is stored, logged or returned (sent by ${caller})`, async () => {
     const mark = newMark();
     const requests = requestsWith(mark);
     const statuses = new Set<number>();
@@ -161,7 +161,7 @@ for (const [caller, token] of Object.entries(CALLERS)) {
   });
 }
 
-test('the log has lines of what was refused, so that their silence means something', () => {
+test('rejected requests are logged, so the absence of their data is meaningful', () => {
   const lines = service
     .output()
     .split('\n')
@@ -171,7 +171,7 @@ test('the log has lines of what was refused, so that their silence means somethi
   assert.equal(codes.has('INVALID_REQUEST'), true, [...codes].join());
 });
 
-test('a value is in the answer to its retrieval and nowhere else', async () => {
+test('a value appears only in the response to its retrieval', async () => {
   const mark = newMark();
   await admin.post('/api/v1/credentials', { path: 'a/value', value: mark, type: 'token', description: 'd' });
   assert.equal((await admin.get('/api/v1/credentials/a/value')).body.data.value, mark);
@@ -185,7 +185,7 @@ test('a value is in the answer to its retrieval and nowhere else', async () => {
   assert.deepEqual(await found(mark), []);
 });
 
-test('no token, nonce, signature or private key is in the audit log, in the service’s log or in the database', async () => {
+test('the audit log, the service log and the database hold no token, nonce, signature or private key', async () => {
   const pem = readFileSync(join(dataDir, 'agents/insider/private_key.pem'), 'utf8').split('\n')[1] ?? '';
   const secrets = { session, nonce: issued.nonce, signature, pem, admin: service.adminToken };
   const log = await exportLog();

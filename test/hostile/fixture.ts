@@ -11,7 +11,7 @@ import { assertHeaders, assertRejected, type ErrorCode } from '../kit/responses.
 import { startTestService, type TestService } from '../kit/service.ts';
 
 /** A request as it goes over the wire: what is left out is what an honest administrator sends. */
-export interface Asking {
+export interface RequestParts {
   readonly method?: string;
   readonly target?: string;
   /** The whole request line, where method and target do not say it. */
@@ -25,38 +25,38 @@ export interface Asking {
   readonly type?: string | null;
 }
 
-export interface Scene {
+export interface Fixture {
   readonly service: TestService;
   /** An agent that may do everything below `open/`. */
   readonly agent: Client & { readonly token: string };
-  bytesOf(asking: Asking): Buffer;
+  bytesOf(asking: RequestParts): Buffer;
   /** Asks, and claims of whatever comes back what is true of every answer: never a 5xx, the shape, the headers. */
-  ask(asking: Asking): Promise<TestResponse>;
+  ask(asking: RequestParts): Promise<TestResponse>;
   /** The error's code, or the status where it is none; `closed` where the connection ended without a word. */
-  codeOf(asking: Asking): Promise<string>;
+  codeOf(asking: RequestParts): Promise<string>;
   /** Claims the codes of all rows at once, so that a failure shows every one that differs. */
-  assertCodes(rows: Readonly<Record<string, string>>, toAsking: (key: string) => Asking): Promise<void>;
+  assertCodes(rows: Readonly<Record<string, string>>, toRequest: (key: string) => RequestParts): Promise<void>;
   /**
    * Claims that `act` leaves every row and every key file as it was, adds no audit entry but those given as `event result`,
    * and leaves a healthy service with a valid log.
    */
-  untouchedBy(act: () => Promise<unknown>, recorded?: readonly string[]): Promise<void>;
+  assertUnchangedBy(act: () => Promise<unknown>, recorded?: readonly string[]): Promise<void>;
 }
 
 const STORED_AT = 'open/stored';
 const HOST = 'localhost';
 
-export async function startScene(scope: Scope, flags: readonly string[] = []): Promise<Scene> {
+export async function startFixture(scope: Scope, flags: readonly string[] = []): Promise<Fixture> {
   const service = await startTestService(scope, flags);
   const agent = await service.agent('insider', { 'open/*': ['retrieve', 'list', 'store', 'delete'] });
   assert.equal((await service.admin.post('/api/v1/credentials', { path: STORED_AT, value: 'stored' })).status, 201);
-  const bytesOf = (asking: Asking) => toBytes(asking, service.adminToken);
-  const ask = async (asking: Asking): Promise<TestResponse> => {
+  const bytesOf = (asking: RequestParts) => toBytes(asking, service.adminToken);
+  const ask = async (asking: RequestParts): Promise<TestResponse> => {
     const answer = toResponse(await sendRaw(service.address, bytesOf(asking)));
     assertSound(answer);
     return answer;
   };
-  const codeOf = async (asking: Asking): Promise<string> => {
+  const codeOf = async (asking: RequestParts): Promise<string> => {
     const raw = await sendRaw(service.address, bytesOf(asking));
     if (raw.status === 0) return raw.isClosed ? 'closed' : 'silent';
     const answer = toResponse(raw);
@@ -69,15 +69,15 @@ export async function startScene(scope: Scope, flags: readonly string[] = []): P
     bytesOf,
     ask,
     codeOf,
-    async assertCodes(rows, toAsking) {
+    async assertCodes(rows, toRequest) {
       const codes: Record<string, string> = {};
-      for (const key of Object.keys(rows)) codes[key] = await codeOf(toAsking(key));
+      for (const key of Object.keys(rows)) codes[key] = await codeOf(toRequest(key));
       assert.deepEqual(codes, rows);
     },
-    async untouchedBy(act, recorded = []) {
-      const before = await look(service.dataDir);
+    async assertUnchangedBy(act, recorded = []) {
+      const before = await readStored(service.dataDir);
       await act();
-      const after = await look(service.dataDir);
+      const after = await readStored(service.dataDir);
       assert.deepEqual(after.rows, before.rows);
       assert.deepEqual(after.files, before.files);
       assert.deepEqual(after.entries.slice(before.entries.length), recorded);
@@ -95,7 +95,7 @@ export function assertSound(answer: TestResponse): void {
   else if (answer.text !== '') assertRejected(answer, answer.body?.error?.code as ErrorCode);
 }
 
-function toBytes(asking: Asking, adminToken: string): Buffer {
+function toBytes(asking: RequestParts, adminToken: string): Buffer {
   const { method = 'GET', target = '/api/v1/credentials', headers = [], host = HOST, body = '' } = asking;
   const token = asking.token === undefined ? adminToken : asking.token;
   const type = asking.type === undefined && body.length > 0 ? 'application/json' : (asking.type ?? null);
@@ -115,7 +115,9 @@ function toBytes(asking: Asking, adminToken: string): Buffer {
 }
 
 /** Everything that is stored, read past the service: rows but those of the log and its head, key files, and the log itself. */
-async function look(dataDir: string): Promise<{ rows: Record<string, unknown>; files: string[]; entries: string[] }> {
+async function readStored(
+  dataDir: string,
+): Promise<{ rows: Record<string, unknown>; files: string[]; entries: string[] }> {
   const dump = await dumpCallerData(dataDir);
   const log = (dump['audit_entries'] ?? []).toSorted((a, b) => Number(a['seq']) - Number(b['seq']));
   return {

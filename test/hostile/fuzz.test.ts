@@ -8,13 +8,13 @@ import fc from 'fast-check';
 import { ROUTES } from '../../src/http/routes/table.ts';
 import { runs } from '../kit/property.ts';
 import { toResponse } from '../kit/raw.ts';
-import { type Asking, assertSound, startScene } from './fixture.ts';
+import { assertSound, type RequestParts, startFixture } from './fixture.ts';
 
-const scene = await startScene({ after });
-const { admin, anonymous, address } = scene.service;
+const fixture = await startFixture({ after });
+const { admin, anonymous, address } = fixture.service;
 const { hostname, port } = new URL(address);
 /** Its name is none of the known ones below, so that its session lasts. */
-const lasting = await scene.service.agent('outsider', { 'open/*': ['retrieve', 'list', 'store', 'delete'] });
+const lasting = await fixture.service.agent('outsider', { 'open/*': ['retrieve', 'list', 'store', 'delete'] });
 
 /** Sends the bytes and no more, so that nothing is waited for; resolves to all that comes back. */
 function sendAll(bytes: Uint8Array): Promise<string> {
@@ -154,10 +154,10 @@ async function assertWell(): Promise<void> {
   assert.equal((await admin.get('/api/v1/audit/verify')).body.data.valid, true);
 }
 
-test('no request over the route table, however its parts are filled, is answered with a 5xx or out of shape', async () => {
+test('no generated request to any route gets a 5xx or a malformed response', async () => {
   await fc.assert(
     fc.asyncProperty(fromTheTable, async (asking) => {
-      assertAllSound(await sendAll(scene.bytesOf(asking as Asking)));
+      assertAllSound(await sendAll(fixture.bytesOf(asking as RequestParts)));
     }),
     runs(2000),
   );
@@ -166,7 +166,7 @@ test('no request over the route table, however its parts are filled, is answered
 
 const HONEST = ROUTES.map((route) => {
   const target = route.path.replace('{path}', 'open/stored').replaceAll(/\{\w+\}/g, 'insider');
-  return scene.bytesOf({ method: route.method, target, body: route.method === 'GET' ? '' : '{"agent":"insider"}' });
+  return fixture.bytesOf({ method: route.method, target, body: route.method === 'GET' ? '' : '{"agent":"insider"}' });
 });
 
 /** What is done to an honest request's bytes: `at` and `count` are shares of its length. */
@@ -205,7 +205,7 @@ function mutate(
   return Buffer.concat([head, inserted, kind === 'insert' ? tail : tail.subarray(inserted.length)]);
 }
 
-test('no bytes, however an honest request is cut, flipped and spliced, are answered with a 5xx or out of shape', async () => {
+test('no mutation of a valid request gets a 5xx or a malformed response', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.constantFrom(...HONEST),
@@ -219,7 +219,7 @@ test('no bytes, however an honest request is cut, flipped and spliced, are answe
   await assertWell();
 });
 
-test('no bytes at all are too strange for an answer or a closed connection', async () => {
+test('arbitrary bytes get a response or a closed connection', async () => {
   await fc.assert(
     fc.asyncProperty(fc.uint8Array({ maxLength: 300 }), async (bytes) => assertAllSound(await sendAll(bytes))),
     runs(300),

@@ -21,7 +21,7 @@ const store = (as: Client, key: string, path: string, value: string) =>
   as.call('POST', CREDENTIALS, { path, value }, { 'idempotency-key': key });
 const found = (bytes: string | Uint8Array) => findBytes(service.dataDir, bytes);
 
-test('neither key nor value nor body of a repeatable request lies in any file, nor a plain hash of one', async () => {
+test('no file holds the key, value or body of a repeatable request, or an unkeyed hash of one', async () => {
   const [key, value] = [newMark(), newMark()];
   const path = 'one/kept';
   for (let i = 0; i < 2; i++) assert.equal((await store(one, key, path, value)).status, 201);
@@ -41,7 +41,7 @@ test('neither key nor value nor body of a repeatable request lies in any file, n
   assert.equal(log.includes(key) || log.includes(value), false);
 });
 
-test('a key never comes back in an answer, whatever is wrong with it', async () => {
+test('no response contains the idempotency key, valid or not', async () => {
   const mark = newMark();
   await store(one, mark, 'one/echo', 'v');
   const body = JSON.stringify({ path: 'one/echo', value: 'w' });
@@ -65,7 +65,7 @@ test('a key never comes back in an answer, whatever is wrong with it', async () 
   assert.deepEqual(await found(mark), []);
 });
 
-test('a key that another caller has used answers in every way like one that nobody has', async () => {
+test('a key that another caller used behaves exactly like an unused one', async () => {
   const used = newMark();
   for (const caller of [one, admin]) assert.equal((await store(caller, used, 'shared/a', 'theirs')).status, 201);
   const shapes = await Promise.all(
@@ -83,7 +83,7 @@ test('a key that another caller has used answers in every way like one that nobo
   assert.deepEqual(shapes[0], shapes[1]);
 });
 
-test('no two callers’ rows have an id in common, so that a look for one’s own never reads another’s', async () => {
+test('record ids differ per caller, so that a lookup never reads another caller’s record', async () => {
   const key = newMark();
   const idsOf = async () => {
     const rows = await selectRows(service.dataDir, 'SELECT id, agent_id FROM kept_replies');
@@ -95,7 +95,7 @@ test('no two callers’ rows have an id in common, so that a look for one’s ow
   assert.deepEqual([added.length, new Set(added.map(({ agentId }) => agentId)).size], [3, 3]);
 });
 
-test('only successes are kept: refusals of every kind leave no row, however many keys they come with', async () => {
+test('only successes are stored: rejections of every kind leave no record', async () => {
   const count = async () => (await selectRows(service.dataDir, 'SELECT id FROM kept_replies')).length;
   const before = await count();
   await Promise.all(
@@ -108,7 +108,7 @@ test('only successes are kept: refusals of every kind leave no row, however many
   assert.equal(await count(), before);
 });
 
-test('a repeat gives back no right: what was taken away since stays taken', async () => {
+test('a repeat does not restore anything that was revoked or deleted since', async () => {
   const [storeKey, renewKey] = [newMark(), newMark()];
   const first = await store(one, storeKey, 'one/right', 'v');
   const { lease_id } = (await one.get(`${CREDENTIALS}/one/right`)).body.data;

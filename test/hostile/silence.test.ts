@@ -34,7 +34,7 @@ async function serve(t: TestContext, answer: RequestListener) {
 
 const REQUEST = 'GET / HTTP/1.1\r\nHost: a\r\n\r\n';
 
-test('a connection on which nothing moves is ended; one whose request drips in stays', async (t) => {
+test('an idle connection is closed; one that sends its request slowly stays open', async (t) => {
   const open = await serve(t, (_request, response) => {
     response.write('the beginning of an answer');
   });
@@ -48,7 +48,7 @@ test('a connection on which nothing moves is ended; one whose request drips in s
   assert.deepEqual([silent.seen.isClosed, slow.seen.isClosed], [true, false]);
 });
 
-test('a large answer that is read slowly is read to its end; one that nobody reads is cut', async (t) => {
+test('a large response can be read slowly; one that is not read is cut off', async (t) => {
   const size = 30_000_000;
   const open = await serve(t, (_request, response) => response.end('x'.repeat(size)));
   const [slow, stopped] = [await open(), await open()];

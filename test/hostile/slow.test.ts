@@ -73,41 +73,39 @@ const SLOW_BODIES: Readonly<Record<string, readonly [first: string, drop: string
   'a chunk without an end': [`${HEAD}Transfer-Encoding: chunked\r\n\r\n1388\r\n`, 'a'],
 };
 
-test('the service itself waits 10 s for headers, 30 s for a request, and 10 s at its stop', () => {
+test('the default time limits are 10 s for headers, 30 s for a request and 10 s at the stop', () => {
   assert.deepEqual(SERVICE_TIMEOUTS, { headersMs: 10_000, requestMs: 30_000, checkIntervalMs: 1000, stopMs: 10_000 });
 });
 
 describe('slow callers', { concurrency: true }, () => {
-  test('cut by the limit for requests: a body of which nothing comes, begun before all others', async () => {
+  test('cut by the request limit: a body that never arrives, started before all others', async () => {
     const cut = await drip(tcp(plain), `${HEAD}Content-Length: 3\r\n\r\n`, '');
     isReferenceOpen = false;
     assertCut(cut, requestMs);
   });
 
   for (const [what, [first, drop]] of Object.entries(SLOW_HEADERS)) {
-    test(`cut by the limit for headers: ${what}`, async () =>
-      assertCut(await drip(tcp(plain), first, drop), headersMs));
+    test(`cut by the header limit: ${what}`, async () => assertCut(await drip(tcp(plain), first, drop), headersMs));
   }
 
   for (const [what, [first, drop]] of Object.entries(SLOW_BODIES)) {
-    test(`cut by the limit for requests: ${what}`, async () =>
-      assertCut(await drip(tcp(plain), first, drop), requestMs));
+    test(`cut by the request limit: ${what}`, async () => assertCut(await drip(tcp(plain), first, drop), requestMs));
   }
 
-  test('cut by the limit for headers: a TLS handshake that never begins', async () => {
+  test('cut by the header limit: a TLS handshake that never starts', async () => {
     const { text, ms } = await drip(tcp(secure), '', '');
     assert.ok(ms > headersMs - EARLY_MS && isReferenceOpen, `cut after ${Math.round(ms)} ms`);
     assert.equal(text, '');
   });
 
-  test('cut by the limit for headers: nothing but silence within TLS', async () =>
+  test('cut by the header limit: silence within TLS', async () =>
     assertCut(await drip(tls(secure), '', ''), headersMs));
 
-  test('cut by the limit for headers: header after header within TLS', async () =>
+  test('cut by the header limit: endless headers within TLS', async () =>
     assertCut(await drip(tls(secure), HEAD, 'X-Slow: a\r\n'), headersMs));
 
   for (const [what, open] of Object.entries({ 'plain HTTP': () => tcp(plain), TLS: () => tls(secure) })) {
-    test(`not cut: a connection that rests between two requests for longer than headers may take (${what})`, async () => {
+    test(`not cut: a connection idle between requests for longer than the header limit (${what})`, async () => {
       const socket = open();
       let text = '';
       socket.on('data', (chunk) => (text += chunk));
@@ -121,7 +119,7 @@ describe('slow callers', { concurrency: true }, () => {
     });
   }
 
-  test('meanwhile everybody else is answered', async () => {
+  test('other callers are served meanwhile', async () => {
     while (isReferenceOpen) {
       assert.equal((await plain.anonymous.get('/api/v1/health')).status, 200);
       await new Promise((resolve) => setTimeout(resolve, headersMs / 10));

@@ -41,7 +41,7 @@ async function assertFilter(query: string, isLeft: (entry: Entry) => boolean): P
   });
 }
 
-test('GET /audit answers entries and meta with total, limit and offset: newest first, 100 from 0 by default', async () => {
+test('GET /audit returns entries and meta with total, limit and offset: newest first, by default the first 100', async () => {
   const answer = await admin.get(AUDIT);
   const entries = dataOf(answer, 200, ENTRY, 'meta');
   assertKeys(answer.body.meta, 'total limit offset');
@@ -49,7 +49,7 @@ test('GET /audit answers entries and meta with total, limit and offset: newest f
   assert.deepEqual(entries, [...all].reverse());
 });
 
-test('order=asc turns the list, desc is the default, another word is 400', async () => {
+test('order=asc reverses the list, desc is the default, any other value is 400', async () => {
   assert.deepEqual(
     seqs(all),
     [...seqs(all)].sort((a, b) => a - b),
@@ -58,13 +58,13 @@ test('order=asc turns the list, desc is the default, another word is 400', async
   for (const order of ['ASC', 'newest', '']) assertInvalid(await admin.get(`${AUDIT}?order=${order}`), 'order');
 });
 
-test('agent filters by agent name, the administrator’s and the service’s among them', async () => {
+test('agent filters by agent name, including admin and service', async () => {
   for (const name of ['ci', 'CI-2', 'admin', 'service']) {
     await assertFilter(`agent=${name}`, ({ agent_name }) => agent_name === name);
   }
 });
 
-test('action, event_type and result filter by what the entry says, word for word', async () => {
+test('action, event_type and result match exactly', async () => {
   for (const field of ['action', 'event_type', 'result'] as const) {
     const values = new Set(all.map((entry) => entry[field]));
     assert.equal(values.size >= 3, true, field);
@@ -72,7 +72,7 @@ test('action, event_type and result filter by what the entry says, word for word
   }
 });
 
-test('filters that are given together must all fit', async () => {
+test('several filters must all match', async () => {
   await assertFilter(
     'agent=ci&action=retrieve&result=denied&resource=dev/*&event_type=credential.retrieve',
     ({ agent_name, event_type, result }) =>
@@ -99,13 +99,13 @@ const GLOBS: Readonly<Record<string, RegExp>> = {
   prod_db: /^prod_db$/,
 };
 
-test('resource is a glob: * stands for any run of characters, ? for one, everything else for itself', async () => {
+test('resource is a glob: * matches any characters, ? matches one, everything else is literal', async () => {
   for (const [glob, expected] of Object.entries(GLOBS)) {
     await assertFilter(`resource=${encodeURIComponent(glob)}`, ({ resource }) => expected.test(resource));
   }
 });
 
-test('a filter’s value that nobody has gives an empty list with total 0', async () => {
+test('a filter value without matches returns an empty list with total 0', async () => {
   for (const query of ['agent=nobody', 'resource=nothing', 'action=fly', 'event_type=credential.fly', 'result=maybe']) {
     const answer = await admin.get(`${AUDIT}?${query}`);
     assert.deepEqual(answer.body, { data: [], meta: { total: 0, limit: 100, offset: 0 } }, query);
@@ -129,7 +129,7 @@ function formsOf(at: Date): string[] {
   ];
 }
 
-test('since and until are inclusive, in every form: Z, an offset, or neither, which is UTC', async () => {
+test('since and until are inclusive and accept Z, an offset, or neither (UTC)', async () => {
   const middle = all[Math.floor(all.length / 2)]?.timestamp ?? '';
   for (const form of formsOf(new Date(middle))) {
     const text = encodeURIComponent(form);
@@ -140,14 +140,14 @@ test('since and until are inclusive, in every form: Z, an offset, or neither, wh
   }
 });
 
-test('a fraction finer than a millisecond takes in what lies in the range, and no more', async () => {
+test('fractions finer than a millisecond select exactly the entries in the range', async () => {
   const middle = all[Math.floor(all.length / 2)]?.timestamp ?? '';
   const finer = `${middle.slice(0, -1)}001Z`;
   await assertFilter(`since=${finer}`, ({ timestamp }) => timestamp > middle);
   await assertFilter(`until=${finer}`, ({ timestamp }) => timestamp <= middle);
 });
 
-test('seconds may be left out, and a bare date is its midnight', async () => {
+test('seconds are optional, and a date alone means its midnight', async () => {
   const [first = '', last = ''] = [all[0]?.timestamp, all.at(-1)?.timestamp];
   const minute = `${first.slice(0, 16)}Z`;
   await assertFilter(`since=${minute}`, () => true);
@@ -159,7 +159,7 @@ test('seconds may be left out, and a bare date is its midnight', async () => {
   await assertFilter(`until=${tomorrow}`, () => true);
 });
 
-test('since and until with filters, and a range that is empty or turned round', async () => {
+test('since and until combine with filters, and an empty or inverted range returns nothing', async () => {
   const [from = '', to = ''] = [all[5]?.timestamp, all.at(-5)?.timestamp];
   const inRange = ({ timestamp }: Entry) => timestamp >= from && timestamp <= to;
   await assertFilter(`since=${from}&until=${to}`, inRange);
@@ -168,11 +168,11 @@ test('since and until with filters, and a range that is empty or turned round', 
   await assertFilter('since=9999-12-31&until=1970-01-01', () => false);
 });
 
-test('the years 0001 and 9999, with which other languages write no time at all, are years like any other', async () => {
+test('the years 0001 and 9999 are accepted as bounds', async () => {
   await assertFilter('since=0001-01-01T00:00:00Z&until=9999-12-31T23:59:59Z', () => true);
 });
 
-test('a time that is not ISO 8601, or no time at all, is 400', async () => {
+test('a time that is not valid ISO 8601 is 400', async () => {
   const bad = [
     '',
     'yesterday',
@@ -196,7 +196,7 @@ test('a time that is not ISO 8601, or no time at all, is 400', async () => {
   }
 });
 
-test('limit and offset page through the log, and total counts what matches', async () => {
+test('limit and offset page through the log, and total counts the matches', async () => {
   const read: Entry[] = [];
   for (let offset = 0; offset < all.length; offset += 4) {
     const answer = await admin.get(`${AUDIT}?order=asc&limit=4&offset=${offset}`);
@@ -209,7 +209,7 @@ test('limit and offset page through the log, and total counts what matches', asy
   for (const offset of ['-1', '1.5', '']) assertInvalid(await admin.get(`${AUDIT}?offset=${offset}`), 'offset');
 });
 
-test('limit over 1000 is cut to 1000, and meta.limit says so; 100 is the default of a long log', async (t) => {
+test('a limit over 1000 is reduced to 1000, as meta.limit shows; the default is 100', async (t) => {
   const other = await startTestService(t);
   // Written past the service, which reads the log without trusting it.
   await executeSql(

@@ -30,7 +30,7 @@ const register = async (name: string): Promise<KeyObject> => {
   return readAgentKey(dataDir, name);
 };
 
-test('POST /auth/challenge answers 200 with challenge_id, nonce and expires_at: 32 bytes and 60 seconds', async () => {
+test('POST /auth/challenge returns 200 with challenge_id, a nonce of 32 bytes and expires_at in 60 seconds', async () => {
   await register('asked');
   const askedAt = Date.now();
   const { challenge_id, nonce, expires_at } = await challenge('asked');
@@ -42,7 +42,7 @@ test('POST /auth/challenge answers 200 with challenge_id, nonce and expires_at: 
   assert.ok(livesFor >= 60_000 && Date.parse(expires_at) <= Date.now() + 60_000 + CLOCKS_DIFFER_MS, `${livesFor} ms`);
 });
 
-test('POST /auth/verify answers 200 with session_id, agent_name and expires_at: an hour', async () => {
+test('POST /auth/verify returns 200 with session_id, agent_name and expires_at in one hour', async () => {
   const key = await register('answers');
   const { challenge_id, nonce } = await challenge('answers');
   const answeredAt = Date.now();
@@ -62,7 +62,7 @@ test('no two challenges share an id or a nonce', async () => {
   }
 });
 
-test('a challenge costs no storage to issue; only spent ids are kept', async () => {
+test('issuing a challenge stores nothing; only consumed ids are stored', async () => {
   const key = await register('costs-nothing');
   const rows = async () => Object.entries(await dumpDatabase(dataDir)).map(([table, { length }]) => [table, length]);
   const before = await rows();
@@ -93,8 +93,8 @@ test('the signature covers the decoded nonce bytes, and one over its base64 text
 test('openssl pkeyutl -sign -rawin with the agent’s key file signs a nonce', async (t) => {
   await register('openssl');
   const { challenge_id, nonce } = await challenge('openssl');
-  const folder = temporaryDirectory(t);
-  writeFileSync(join(folder, 'nonce'), Buffer.from(nonce, 'base64'));
+  const directory = temporaryDirectory(t);
+  writeFileSync(join(directory, 'nonce'), Buffer.from(nonce, 'base64'));
   const keyFile = join(dataDir, 'agents', 'openssl', 'private_key.pem');
   const signature = execFileSync('openssl', [
     'pkeyutl',
@@ -103,7 +103,7 @@ test('openssl pkeyutl -sign -rawin with the agent’s key file signs a nonce', a
     '-inkey',
     keyFile,
     '-in',
-    join(folder, 'nonce'),
+    join(directory, 'nonce'),
   ]);
   dataOf(await verify('openssl', challenge_id, signature.toString('base64')), 200, SESSION);
 });
@@ -115,7 +115,7 @@ test('a challenge works once', async () => {
   assertRejected(await verify('once', challenge_id, signed(key, nonce)), 'AUTH_FAILED');
 });
 
-test('of many verifies of one challenge at once a single one succeeds', async () => {
+test('of concurrent verifies of one challenge exactly one succeeds', async () => {
   const key = await register('at-once');
   const { challenge_id, nonce } = await challenge('at-once');
   const signature = signed(key, nonce);
@@ -123,7 +123,7 @@ test('of many verifies of one challenge at once a single one succeeds', async ()
   assert.deepEqual(answers.map(({ status }) => status).sort(), [200, ...Array<number>(7).fill(401)]);
 });
 
-test('a failed try spends the challenge too', async () => {
+test('a failed verify consumes the challenge too', async () => {
   const key = await register('failed-once');
   const { challenge_id, nonce } = await challenge('failed-once');
   const wrong = signed(generateKeyPairSync('ed25519').privateKey, nonce);
@@ -131,20 +131,20 @@ test('a failed try spends the challenge too', async () => {
   assertRejected(await verify('failed-once', challenge_id, signed(key, nonce)), 'AUTH_FAILED');
 });
 
-test('a challenge is good for the agent that it was issued to alone', async () => {
+test('a challenge is valid only for the agent it was issued to', async () => {
   await register('issued-to');
   const key = await register('not-issued-to');
   const { challenge_id, nonce } = await challenge('issued-to');
   assertRejected(await verify('not-issued-to', challenge_id, signed(key, nonce)), 'AUTH_FAILED');
 });
 
-test('a challenge of a name that was nobody’s is no good once the name is registered', async () => {
+test('a challenge issued for an unregistered name stays invalid after the name is registered', async () => {
   const { challenge_id, nonce } = await challenge('registered-later');
   const key = await register('registered-later');
   assertRejected(await verify('registered-later', challenge_id, signed(key, nonce)), 'AUTH_FAILED');
 });
 
-test('a name registered again with the same key does not inherit an open challenge', async () => {
+test('an agent registered again with the same key does not inherit an open challenge', async () => {
   const { publicKey, privateKey } = generateKeyPairSync('ed25519');
   const public_key = Buffer.from(publicKey.export({ format: 'jwk' }).x ?? '', 'base64url').toString('base64');
   await admin.post('/api/v1/agents', { name: 'same-key', public_key });
@@ -170,7 +170,7 @@ test('an unknown agent gets a challenge of the same shape, and the same 401 at v
   assert.deepEqual(seen[0], seen[1]);
 });
 
-test('every way to fail has the same answer', async () => {
+test('every login failure returns the same response', async () => {
   const key = await register('fails');
   const { privateKey: wrongKey } = generateKeyPairSync('ed25519');
   const spent = await challenge('fails');
@@ -191,7 +191,7 @@ test('every way to fail has the same answer', async () => {
   }
 });
 
-test('strict base64: a signature that does not re-encode to itself is refused, and opens no session', async () => {
+test('a signature in non-canonical base64 is rejected and opens no session', async () => {
   const key = await register('strict');
   const { challenge_id, nonce } = await challenge('strict');
   const good = signed(key, nonce);
@@ -214,7 +214,7 @@ test('strict base64: a signature that does not re-encode to itself is refused, a
   }
 });
 
-test('challenge_id is a UUID in its one spelling', async () => {
+test('challenge_id must be a canonical UUID', async () => {
   const key = await register('spelled');
   const { challenge_id, nonce } = await challenge('spelled');
   for (const id of [
@@ -228,7 +228,7 @@ test('challenge_id is a UUID in its one spelling', async () => {
   }
 });
 
-test('the agent’s name counts by case at verify', async () => {
+test('verify compares the agent’s name case-sensitively', async () => {
   const key = await register('ByCase');
   const { challenge_id, nonce } = await challenge('bycase');
   assertRejected(await verify('bycase', challenge_id, signed(key, nonce)), 'AUTH_FAILED');

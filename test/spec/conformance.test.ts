@@ -30,7 +30,7 @@ function assertConforms(answer: TestResponse, name: string): void {
   assert.equal(conforms, true, `${name}: ${JSON.stringify(errors)} ${answer.text}`);
 }
 
-suite('real answers conform', () => {
+suite('responses conform to the document', () => {
   const policy = { principal: 'agent:ci', resources: ['a'], actions: ['retrieve'] };
   const simulated = (path: string) => ({ agent: 'ci', resource: path, action: 'retrieve' });
   let lease = '';
@@ -88,14 +88,14 @@ suite('real answers conform', () => {
   ];
 
   for (const [name, call, status] of CALLS) {
-    test(`real answers conform: ${name}, ${status}`, async () => {
+    test(`responses conform to the document: ${name}, ${status}`, async () => {
       const answer = await call();
       assert.equal(answer.status, status, answer.text);
       assertConforms(answer, name);
     });
   }
 
-  test('a successful call of every operation was among them', () => {
+  test('a successful call of every operation was checked', () => {
     const called = new Set(CALLS.flatMap(([name, , status]) => (status < 400 ? [name] : [])));
     const missing = operations.filter(({ name }) => !called.has(name));
     assert.deepEqual(

@@ -50,7 +50,7 @@ test('1,000 authenticated connections at once are served, 500 of one address, an
   assert.equal(isServed(await ask(sockets[0] ?? assert.fail())), true, 'those that there are go on');
 });
 
-test('unauthenticated connections give way, the longest idle one first', async (t) => {
+test('at the limit unauthenticated connections are closed, the longest idle one first', async (t) => {
   const service = await startTestService(t);
   const [silent, partial, asked] = [200, 200, 100];
   const sockets = await openMany(service.address, '127.0.0.1', silent + partial + asked);
@@ -71,7 +71,7 @@ test('unauthenticated connections give way, the longest idle one first', async (
   assert.deepEqual(others, [], 'only connections that never asked were closed');
 });
 
-test('a connection that has shown a valid token does not give way, within TLS too', async (t) => {
+test('an authenticated connection is not closed for a new one, within TLS too', async (t) => {
   for (const flags of [[], makeCertificate(t).flags]) {
     const service = await startTestService(t, flags);
     const port = Number(new URL(service.address).port);

@@ -11,7 +11,7 @@ import { keysOf } from '../crypto/vectors.ts';
 import { executeSql, selectRows } from '../kit/direct-db.ts';
 import { startTestService } from '../kit/service.ts';
 
-test('it agrees with the service on the service’s own export, intact and altered in the database', async (t) => {
+test('the independent verifier agrees with the service about an intact and an altered export', async (t) => {
   const service = await startTestService(t);
   const agent = await service.agent('ci', { 'prod/*': ['retrieve', 'list'] });
   await service.admin.post('/api/v1/credentials', { path: 'prod/key', value: 'v' });

@@ -44,7 +44,7 @@ function verifyFrom(localAddress: string, { address }: TestService, body: unknow
   });
 }
 
-test('failed verifies of one agent from one address: 60 at once, then 429 with Retry-After', async (t) => {
+test('failed verifies of one agent from one address are 429 with Retry-After after a burst of 60', async (t) => {
   const service = await startTestService(t);
   await service.agent('guessed');
   const startedAt = performance.now();
@@ -57,7 +57,7 @@ test('failed verifies of one agent from one address: 60 at once, then 429 with R
   assert.equal(answers.find(({ status }) => status === 429)?.headers.get('retry-after'), '1');
 });
 
-test('over the limit even a right signature is 429, before it is checked and without an entry; a second later it is in', async (t) => {
+test('over the limit a valid signature is 429 too, unchecked and unrecorded, and succeeds a second later', async (t) => {
   const service = await startTestService(t);
   await service.agent('waiting');
   const key = readAgentKey(service.dataDir, 'waiting');
@@ -73,7 +73,7 @@ test('over the limit even a right signature is 429, before it is checked and wit
   assert.match(await logIn(service.address, 'waiting', key), /^lhs_/);
 });
 
-test('the limit of one agent does not lock out another one', async (t) => {
+test('the limit of one agent does not affect another agent', async (t) => {
   const service = await startTestService(t);
   await service.agent('attacked');
   await service.agent('bystander');
@@ -81,7 +81,7 @@ test('the limit of one agent does not lock out another one', async (t) => {
   assert.match(await logIn(service.address, 'bystander', readAgentKey(service.dataDir, 'bystander')), /^lhs_/);
 });
 
-test('nobody can lock an agent out from elsewhere: another address has its own limit', async (t) => {
+test('the limit is per address: failures from one address do not lock an agent out at another', async (t) => {
   const service = await startTestService(t);
   await service.agent('elsewhere');
   assert.equal(countOf(await fail(service, 'elsewhere', 65), 429) > 0, true);
@@ -93,7 +93,7 @@ test('nobody can lock an agent out from elsewhere: another address has its own l
   assert.equal(await verifyFrom('127.0.0.9', service, proof), 200);
 });
 
-test('one address fails 300 times at once whatever the names, then ten a second', async (t) => {
+test('one address may fail 300 times across all names, then ten times a second', async (t) => {
   const service = await startTestService(t);
   const startedAt = performance.now();
   const answers: TestResponse[] = [];
@@ -104,7 +104,7 @@ test('one address fails 300 times at once whatever the names, then ten a second'
   assert.equal(failed + countOf(answers, 429), 350);
 });
 
-test('challenge ids that were never issued count for nobody', async (t) => {
+test('failures with challenge ids that were never issued are not counted for an agent', async (t) => {
   const service = await startTestService(t);
   await service.agent('undisturbed');
   const proof = { ...INVENTED, agent_name: 'undisturbed' };
@@ -116,14 +116,14 @@ test('challenge ids that were never issued count for nobody', async (t) => {
   assert.match(await logIn(service.address, 'undisturbed', key), /^lhs_/);
 });
 
-test('the spelling of the name makes no new limit', async (t) => {
+test('names that differ in case share one limit', async (t) => {
   const service = await startTestService(t);
   await fail(service, 'spelled', 60);
   const answers = await fail(service, 'SPELLED', 10);
   assert.equal(countOf(answers, 429) > 0, true);
 });
 
-test('challenges and successes cost nothing of it', async (t) => {
+test('challenges and successful logins do not count towards the limit', async (t) => {
   const service = await startTestService(t);
   await service.agent('busy');
   const key = readAgentKey(service.dataDir, 'busy');
@@ -134,7 +134,7 @@ test('challenges and successes cost nothing of it', async (t) => {
   assert.equal(countOf(await fail(service, 'busy', 60), 401), 60);
 });
 
-test('X-Forwarded-For names the address only where a trusted proxy is configured', async (t) => {
+test('X-Forwarded-For is used only from a configured trusted proxy', async (t) => {
   const statusesOf = async (service: TestService) => {
     const proof = await wrongProof(service, 'forwarded');
     const answers = await Promise.all(

@@ -46,7 +46,7 @@ const ASKED: Readonly<Record<string, (as: Client) => Promise<{ path: string; bod
   },
 };
 
-test('the header is honoured by the POSTs of known callers that change something, and the document says so', async () => {
+test('every POST that changes something for an authenticated caller accepts the header, as the document says', async () => {
   const { operations } = await readDocument(service);
   const honouring = operations
     .filter(({ operation }) => operation.parameters?.some(({ name }: { name: string }) => name === 'Idempotency-Key'))
@@ -65,7 +65,7 @@ for (const [route, ask] of Object.entries(ASKED)) {
     ...(row.who === 'agent' ? [['an agent', agent] as const] : []),
   ];
   for (const [who, as] of callers) {
-    test(`${route}: a repeat of ${who} is answered the same, changes nothing and is not recorded`, async () => {
+    test(`${route}: a repeat by ${who} returns the same response, changes nothing and is not recorded`, async () => {
       const { path, body } = await ask(as);
       const key = randomUUID();
       const answers: TestResponse[] = [];
@@ -89,7 +89,7 @@ for (const [route, ask] of Object.entries(ASKED)) {
     });
   }
 
-  test(`${route}: 20 at once are one change, one entry and 20 equal answers`, async () => {
+  test(`${route}: 20 concurrent requests make one change, one entry and 20 equal responses`, async () => {
     const { path, body } = await ask(admin);
     const key = randomUUID();
     let answers: TestResponse[] = [];
@@ -101,7 +101,7 @@ for (const [route, ask] of Object.entries(ASKED)) {
     assert.equal(new Set(answers.map(({ status, text }) => `${status} ${text}`)).size, 1);
   });
 
-  test(`${route}: another request under the key is 400, and the first one can still be repeated`, async () => {
+  test(`${route}: a different request under the key is 400, and the first one can still be repeated`, async () => {
     const [one, two] = [await ask(admin), await ask(admin)];
     const key = randomUUID();
     const first = await post(admin, one.path, one.body, key);

@@ -19,7 +19,7 @@ const store = (as: Client) => as.call('POST', CREDENTIALS, { path: 'a', value: '
 const versionOf = async (as: Client): Promise<number> =>
   (await as.get(`${CREDENTIALS}/a?view=metadata`)).body.data.versions.length;
 
-test('a repeat within 24 hours is answered as before, and later it is a new request', async (t) => {
+test('a repeat within 24 hours returns the stored response; later it is a new request', async (t) => {
   const clock = startTestClock(t);
   const { admin } = await startTestService(t);
   const first = await store(admin);
@@ -35,7 +35,7 @@ test('a repeat within 24 hours is answered as before, and later it is a new requ
   assert.equal(await versionOf(admin), 2);
 });
 
-test('a key whose reply has ended is free for another request', async (t) => {
+test('a key whose record has expired can be used for another request', async (t) => {
   const clock = startTestClock(t);
   const { admin } = await startTestService(t);
   await store(admin);
@@ -44,7 +44,7 @@ test('a key whose reply has ended is free for another request', async (t) => {
   assertRejected(await store(admin), 'INVALID_REQUEST');
 });
 
-test('a repeat after a restart is answered as before, by the administrator’s new token too', async (t) => {
+test('a repeat after a restart returns the stored response, also with the administrator’s new token', async (t) => {
   const dataDir = join(temporaryDirectory(t), 'data');
   const one = await startTestService(t, [], dataDir);
   const first = await store(one.admin);
@@ -58,7 +58,7 @@ test('a repeat after a restart is answered as before, by the administrator’s n
   assert.equal((await asAgent(two.as(agent.token))).text, firstOfAgent.text);
 });
 
-test('a kept reply has at most 7 KiB, or 130 KiB for a policy of 256 patterns, and is answered whole', async (t) => {
+test('the largest responses, up to 7 KiB or 130 KiB for a policy of 256 patterns, are stored in full', async (t) => {
   const { admin, dataDir } = await startTestService(t);
   const longest = `${'s'.repeat(128)}/`.repeat(3);
   const resources = Array.from({ length: 256 }, (_, n) => `${longest}${'s'.repeat(122)}${100 + n}`);

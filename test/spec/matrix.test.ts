@@ -126,7 +126,7 @@ const MATRIX: Readonly<Record<string, Expected>> = {
   'GET /openapi.json': { cells: [200, 200, 200, 200], event: null },
 };
 
-test('every route of the table has a row in the matrix, and every row a route', () => {
+test('every route has a row in the matrix, and every row a route', () => {
   assert.deepEqual(ROUTES.map(({ method, path }) => `${method} ${path}`).sort(), Object.keys(MATRIX).sort());
 });
 
@@ -170,7 +170,7 @@ for (const { method, path: canonical, aliases } of ROUTES) {
   }
 }
 
-suite('an agent is told 403, once and recorded, however malformed its request for what is the administrator’s', () => {
+suite('an agent’s request to an administrator route is 403 and recorded once, however malformed', () => {
   for (const { method, path, who, query } of ROUTES) {
     if (who !== 'admin') continue;
     const unknown = `${path.replace(/\{\w+\}/, 'some-name')}?unknown=1`;
@@ -193,7 +193,7 @@ suite('an agent is told 403, once and recorded, however malformed its request fo
   }
 });
 
-test('a refused request changes nothing', async () => {
+test('a rejected request changes nothing', async () => {
   const look = async () =>
     Promise.all(['/api/v1/policies', '/api/v1/agents', '/api/v1/leases?status=active'].map((path) => admin.get(path)));
   const bodies = async () => (await look()).map(({ body }) => body.data.length);

@@ -14,7 +14,7 @@ const store = () => admin.post('/api/v1/credentials', { path: 'some/path', value
 const call = (method: string, path: string, header: string, value: string, body?: unknown) =>
   admin.call(method, path, body, { [header]: value });
 
-test('If-Match with an entity tag holds for nothing: 412, nothing changes, and the refusal is recorded', async () => {
+test('If-Match with an entity tag is always 412: nothing changes, and the rejection is recorded', async () => {
   await store();
   const entries = await auditEntriesOf(service, async () => {
     assertRejected(await call('DELETE', CREDENTIAL, 'if-match', '"1"'), 'PRECONDITION_FAILED');
@@ -32,7 +32,7 @@ test('If-Match with an entity tag holds for nothing: 412, nothing changes, and t
   );
 });
 
-test('If-Match: * holds for what exists', async () => {
+test('If-Match: * matches an existing resource', async () => {
   await store();
   assertRejected(await call('PUT', '/api/v1/policies/absent', 'if-match', '*', POLICY), 'PRECONDITION_FAILED');
   assert.equal((await admin.put('/api/v1/policies/present', POLICY)).status, 200);
@@ -40,7 +40,7 @@ test('If-Match: * holds for what exists', async () => {
   assert.equal((await call('DELETE', CREDENTIAL, 'if-match', '*')).status, 204);
 });
 
-test('If-None-Match: * holds for what does not exist; to GET its answer is 304', async () => {
+test('If-None-Match: * matches a missing resource; GET of an existing one is 304', async () => {
   await store();
   assert.equal((await call('PUT', '/api/v1/policies/first', 'if-none-match', '*', POLICY)).status, 200);
   assertRejected(await call('PUT', '/api/v1/policies/first', 'if-none-match', '*', POLICY), 'PRECONDITION_FAILED');
@@ -50,7 +50,7 @@ test('If-None-Match: * holds for what does not exist; to GET its answer is 304',
   assert.equal((await call('GET', CREDENTIAL, 'if-none-match', '"1"')).status, 200);
 });
 
-test('preconditions are ignored where the answer without them is a refusal', async () => {
+test('preconditions are ignored where the request is rejected without them', async () => {
   const agent = await service.agent('without-grants');
   assertRejected(await agent.call('GET', CREDENTIAL, undefined, { 'if-match': '"1"' }), 'ACCESS_DENIED');
   assertRejected(await call('DELETE', '/api/v1/credentials/not/there', 'if-match', '"1"'), 'NOT_FOUND');

@@ -102,7 +102,7 @@ const ROWS: readonly (readonly [claim: string, act: Act, status: number, entry: 
   ['leases revoked by agent', () => revoke({ agent: 'worker' }), 200, 'lease.revoke admin agent:worker allowed'],
 ];
 
-suite('recorded, exactly one entry', () => {
+suite('recorded with exactly one entry', () => {
   for (const [claim, act, status, expected] of ROWS) {
     test(`recorded: ${claim}: ${expected}`, async () => {
       const lease = expected.startsWith('lease.') ? await lend() : '';
@@ -123,7 +123,7 @@ suite('recorded, exactly one entry', () => {
   }
 });
 
-test('an allowed retrieval’s entry names its lease, and request_id is the answer’s X-Request-Id', async () => {
+test('the entry of an allowed retrieval names its lease, and request_id is the response’s X-Request-Id', async () => {
   let answer = await agent.get('/auth/session');
   const [entry] = await auditEntriesOf(service, async () => {
     answer = await agent.get(`${CREDENTIALS}/jobs/key`);
@@ -139,7 +139,7 @@ test('a denied retrieval leaves an entry and no lease', async () => {
   assert.equal((await admin.get('/api/v1/leases')).body.data.length, leases);
 });
 
-test('a stored value that does not authenticate is 500 INTEGRITY_FAILURE, recorded as error, with no lease and no count', async () => {
+test('a value that fails authentication is 500 INTEGRITY_FAILURE, recorded as error, with no lease and no count', async () => {
   await admin.post(CREDENTIALS, { path: 'jobs/altered', value: 'v' });
   await executeSql(
     dataDir,
@@ -155,7 +155,7 @@ test('a stored value that does not authenticate is 500 INTEGRITY_FAILURE, record
   assert.equal((await admin.get(`${CREDENTIALS}/jobs/altered?view=metadata`)).body.data.access_count, 0);
 });
 
-test('seq is 1, 2, 3 … from the start of the service, which is recorded as service', async () => {
+test('seq counts 1, 2, 3 … from the service’s start entry, recorded as service', async () => {
   const { data } = (await admin.get('/api/v1/audit?order=asc&limit=1000')).body;
   assert.deepEqual(
     data.map(({ seq }: { seq: number }) => seq),

@@ -26,7 +26,7 @@ test('the token in daemon.token is the administrator’s, sent as Authorization:
   assert.equal(await statusWith(`Authorization: Bearer ${token}`), 200);
 });
 
-test('Bearer is case-insensitive, the token is not', async () => {
+test('the scheme Bearer is case-insensitive, the token is not', async () => {
   for (const scheme of ['Bearer', 'bearer', 'BEARER', 'bEaReR']) {
     assert.equal(await statusWith(`Authorization: ${scheme} ${service.adminToken}`), 200, scheme);
   }
@@ -50,7 +50,7 @@ test('two Authorization headers are 400, whatever they hold', async () => {
   assert.equal(await statusWith('Authorization: Bearer x', valid), 400);
 });
 
-test('a session_id is sent as a Bearer token, and GET /auth/session answers the caller’s own session', async () => {
+test('a session_id is a Bearer token, and GET /auth/session returns the caller’s session', async () => {
   const agent = await service.agent('own-session');
   const session = dataOf(await agent.get('/auth/session'), 200, SESSION);
   assert.deepEqual([session.session_id, session.agent_name], [agent.token, 'own-session']);
@@ -63,7 +63,7 @@ test('a session is not extended by use', async () => {
   assert.equal((await agent.get('/auth/session')).body.data.expires_at, expires_at);
 });
 
-test('DELETE /auth/session ends the caller’s own session, and no other of the same agent', async () => {
+test('DELETE /auth/session ends only the caller’s session, not the agent’s others', async () => {
   const one = await service.agent('two-sessions');
   const two = service.as(await logIn(address, 'two-sessions', readAgentKey(dataDir, 'two-sessions')));
   assertNoContent(await one.delete('/auth/session'));
@@ -91,7 +91,7 @@ test('the administrator reads a value without a policy: builtin:admin, 3600 s, r
   assert.equal(Date.parse(expires_at) - Date.now() <= 60_000, true);
 });
 
-test('--admin-retrieve=deny takes reading values from the administrator, and nothing else', async (t) => {
+test('--admin-retrieve=deny forbids the administrator only to read values', async (t) => {
   const strict = await startTestService(t, ['--admin-retrieve', 'deny']);
   assert.equal((await strict.admin.post('/api/v1/credentials', { path: 'a', value: 'v' })).status, 201);
   const entries = await auditEntriesOf(strict, async () => {
@@ -107,12 +107,12 @@ test('--admin-retrieve=deny takes reading values from the administrator, and not
   assert.equal((await strict.admin.delete('/api/v1/credentials/a')).status, 204);
 });
 
-test('a session survives a restart; the administrator’s token of before does not', async (t) => {
-  const folder = join(temporaryDirectory(t), 'data');
-  const first = await startTestService(t, [], folder);
+test('a session survives a restart; the old administrator token does not', async (t) => {
+  const directory = join(temporaryDirectory(t), 'data');
+  const first = await startTestService(t, [], directory);
   const agent = await first.agent('survivor', { '*': ['list'] });
   await first.stop();
-  const second = await startTestService(t, [], folder);
+  const second = await startTestService(t, [], directory);
   dataOf(await createClient(second.address, agent.token).get('/auth/session'), 200, SESSION);
   assertRejected(await second.as(first.adminToken).get('/api/v1/agents'), 'UNAUTHENTICATED');
   assert.notEqual(second.adminToken, first.adminToken);

@@ -24,7 +24,7 @@ for (const { row, path } of addresses) {
     const parameters = Object.keys(query.properties);
     const fields = Object.keys(body?.properties ?? {});
 
-    test(`${method} ${path} refuses unknown query parameters and says which there are`, async () => {
+    test(`${method} ${path} rejects unknown query parameters and lists the known ones`, async () => {
       const entries = await auditEntriesOf(service, async () => {
         for (const name of ['unknown', 'Limit', 'toString', '__proto__', '']) {
           const message = assertRejected(await admin.call(method, `${target}?${name}=1`, sent), 'INVALID_REQUEST');
@@ -36,7 +36,7 @@ for (const { row, path } of addresses) {
     });
 
     if (parameters.length > 0) {
-      test(`${method} ${path} refuses each query parameter given twice, naming it`, async () => {
+      test(`${method} ${path} rejects each query parameter given twice, naming it`, async () => {
         for (const name of parameters) {
           assertInvalid(await admin.call(method, `${target}?${name}=1&${name}=1`, sent), name);
         }
@@ -44,7 +44,7 @@ for (const { row, path } of addresses) {
     }
 
     if (method !== 'GET') {
-      test(`${method} ${path} refuses unknown body fields and says which there are`, async () => {
+      test(`${method} ${path} rejects unknown body fields and lists the known ones`, async () => {
         const entries = await auditEntriesOf(service, async () => {
           for (const name of ['unknown', 'Name', 'toString']) {
             const message = assertRejected(await admin.call(method, target, { ...sent, [name]: 1 }), 'INVALID_REQUEST');
@@ -57,7 +57,7 @@ for (const { row, path } of addresses) {
     }
 
     if (method !== 'GET') {
-      test(`${method} ${path} refuses a body that is no object`, async () => {
+      test(`${method} ${path} rejects a body that is not an object`, async () => {
         for (const value of [null, [], 'text', 5, true]) {
           assertRejected(await admin.call(method, target, value), 'INVALID_REQUEST');
         }
@@ -65,7 +65,7 @@ for (const { row, path } of addresses) {
     }
 
     if (fields.length > 0) {
-      test(`${method} ${path} refuses wrong types, naming the field`, async () => {
+      test(`${method} ${path} rejects wrong types, naming the field`, async () => {
         for (const name of fields) {
           const isList = Array.isArray(FIELDS[name]);
           const isNumber = typeof FIELDS[name] === 'number';
@@ -77,7 +77,7 @@ for (const { row, path } of addresses) {
         }
       });
 
-      test(`${method} ${path} names a required field that is missing, also where there is no body`, async () => {
+      test(`${method} ${path} names a missing required field, also without a body`, async () => {
         for (const name of body?.['required'] ?? []) {
           const lacking = Object.entries(sent ?? {}).filter(([key]) => key !== name);
           assertInvalid(await admin.call(method, target, Object.fromEntries(lacking)), name);
@@ -116,7 +116,7 @@ for (const path of new Set(addresses.map((one) => one.path))) {
   });
 }
 
-test('the methods of other protocols are 405 too', async () => {
+test('WebDAV and other unknown methods are 405 too', async () => {
   for (const path of ['/api/v1/credentials', '/api/v1/agents/{name}', '/api/v1/health']) {
     const answers = await Promise.all(
       UNCOMMON.map(async (method) => `${method} ${(await callRaw(method, path)).status}`),
@@ -129,7 +129,7 @@ test('the methods of other protocols are 405 too', async () => {
   }
 });
 
-test('the bodies here hold no field that the table does not have', () => {
+test('the bodies of this file have only fields of the table', () => {
   const known = new Set(ROUTES.flatMap(({ body }) => Object.keys(body?.properties ?? {})));
   assertKeys(FIELDS, [...known].join(' '));
 });

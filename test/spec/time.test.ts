@@ -35,7 +35,7 @@ async function challenge({ anonymous, dataDir }: TestService) {
   return { answer, expiresAt: expires_at };
 }
 
-test('a challenge lives 60 seconds: right before its end it is answered, at its end it is 401, and recorded', async (t) => {
+test('a challenge is valid until right before its 60 seconds end; then it is 401 and recorded', async (t) => {
   const { clock, service } = await start(t);
   const [early, late] = [await challenge(service), await challenge(service)];
   await clock.moveTo(before(early.expiresAt, 10 * SECOND));
@@ -48,7 +48,7 @@ test('a challenge lives 60 seconds: right before its end it is answered, at its 
   );
 });
 
-test('a session lives an hour, whatever its use: then it is 401 SESSION_EXPIRED, and nothing is recorded', async (t) => {
+test('a session lasts one hour regardless of use; then it is 401 SESSION_EXPIRED, unrecorded', async (t) => {
   const { clock, service, agent } = await start(t);
   const { expires_at } = (await agent.get('/auth/session')).body.data;
   await clock.move(HOUR - 30 * SECOND);
@@ -64,14 +64,14 @@ test('a session lives an hour, whatever its use: then it is 401 SESSION_EXPIRED,
   assert.equal((await service.as(token).get('/api/v1/credentials/a')).status, 200);
 });
 
-test('an expired session whose agent is gone is no session at all', async (t) => {
+test('an expired session of a deleted agent is 401 UNAUTHENTICATED', async (t) => {
   const { clock, service, agent } = await start(t);
   await clock.move(2 * HOUR);
   await service.admin.delete('/api/v1/agents/ci');
   assertRejected(await agent.get('/api/v1/credentials/a'), 'UNAUTHENTICATED');
 });
 
-test('a lease ends at its expires_at, and not a millisecond later', async (t) => {
+test('a lease ends exactly at its expires_at', async (t) => {
   const { clock, service, agent } = await start(t);
   const { lease_id, expires_at } = (await agent.get('/api/v1/credentials/a')).body.data;
   const status = async () => (await service.admin.get(`/api/v1/leases/${lease_id}`)).body.data.status;
@@ -95,7 +95,7 @@ test('a lease of a year does not end early', async (t) => {
   assert.equal(await status(), 'expired');
 });
 
-test('ended leases are listed for 7 days, and then are as if they had never been', async (t) => {
+test('ended leases are listed for 7 days and then are unknown', async (t) => {
   const { clock, service, agent } = await start(t);
   const { lease_id: expiring } = (await agent.get('/api/v1/credentials/a?ttl=1')).body.data;
   const { lease_id: revoked } = (await agent.get('/api/v1/credentials/a')).body.data;
@@ -112,7 +112,7 @@ test('ended leases are listed for 7 days, and then are as if they had never been
   }
 });
 
-test('a clock that jumps back extends nothing: leases, challenges and sessions end when they would have ended', async (t) => {
+test('a clock that jumps back does not extend leases, challenges or sessions', async (t) => {
   const { clock, service, agent } = await start(t);
   const { lease_id } = (await agent.get('/api/v1/credentials/a?ttl=1')).body.data;
   const open = await challenge(service);
@@ -128,27 +128,27 @@ test('a clock that jumps back extends nothing: leases, challenges and sessions e
   assert.equal((await service.admin.get('/api/v1/audit/verify')).body.data.valid, true);
 });
 
-test('a clock set back while the service was stopped extends nothing either', async (t) => {
+test('a clock set back while the service was stopped does not extend them either', async (t) => {
   const clock = startTestClock(t);
-  const folder = join(temporaryDirectory(t), 'data');
-  const first = await startTestService(t, [], folder);
+  const directory = join(temporaryDirectory(t), 'data');
+  const first = await startTestService(t, [], directory);
   await first.admin.post('/api/v1/credentials', { path: 'a', value: 'v' });
   const { lease_id } = (await first.admin.get('/api/v1/credentials/a?ttl=60')).body.data;
   await clock.move(4 * 60 * SECOND);
   await first.admin.get('/api/v1/credentials');
   await first.stop();
   await clock.move(-4 * 60 * SECOND);
-  const second = await startTestService(t, [], folder);
+  const second = await startTestService(t, [], directory);
   assert.equal((await second.admin.get(`/api/v1/leases/${lease_id}`)).body.data.status, 'expired');
 });
 
-test('a clock far behind the log is a reason not to start, unless --accept-clock says otherwise', async (t) => {
+test('the service does not start with a clock far behind the log unless --accept-clock is given', async (t) => {
   const clock = startTestClock(t);
-  const folder = join(temporaryDirectory(t), 'data');
-  const first = await startTestService(t, [], folder);
+  const directory = join(temporaryDirectory(t), 'data');
+  const first = await startTestService(t, [], directory);
   await first.stop();
   await clock.move(-HOUR);
-  await assert.rejects(startTestService(t, [], folder), /clock is 60 minutes behind/);
-  const second = await startTestService(t, ['--accept-clock'], folder);
+  await assert.rejects(startTestService(t, [], directory), /clock is 60 minutes behind/);
+  const second = await startTestService(t, ['--accept-clock'], directory);
   assert.equal((await second.admin.get('/api/v1/audit/verify')).body.data.valid, true);
 });

@@ -94,7 +94,7 @@ test('not recorded: 429', async (t) => {
   assert.deepEqual(entries, []);
 });
 
-test('what could not be recorded is 503 UNAVAILABLE with Retry-After, and was not done; health says failing till it can', async (t) => {
+test('a request that cannot be recorded is 503 with Retry-After and not executed; health reports failing meanwhile', async (t) => {
   const other = await startTestService(t);
   const before = (await other.admin.get('/api/v1/audit')).body.meta.total;
   const lock = await lockDatabase(other.dataDir);
@@ -107,9 +107,9 @@ test('what could not be recorded is 503 UNAVAILABLE with Retry-After, and was no
   assert.equal((await other.admin.get('/api/v1/audit')).body.meta.total, before + 1);
 });
 
-test('what is not recorded is logged: code, status and request id, and nothing that was sent', async (t) => {
-  const folder = join(temporaryDirectory(t), 'data');
-  const other = await startProcess(t, folder, ['--log-level', 'info']);
+test('unrecorded rejections are logged with code, status and request id, and without request data', async (t) => {
+  const directory = join(temporaryDirectory(t), 'data');
+  const other = await startProcess(t, directory, ['--log-level', 'info']);
   const answer = await fetch(`${other.address}${CREDENTIALS}/a-path-that-was-sent`, {
     headers: { authorization: 'Bearer a-token-that-was-sent' },
   });

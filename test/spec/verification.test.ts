@@ -56,7 +56,7 @@ async function tamper(sql: string, look: () => Promise<void>): Promise<void> {
   }
 }
 
-test('an intact log: valid, the number of entries, and the times of the first and the last', async () => {
+test('an intact log is valid, with its number of entries and the times of the first and the last', async () => {
   assert.deepEqual(await verify(INTACT), {
     valid: true,
     entries: last,
@@ -179,7 +179,7 @@ suite('verify names the first broken entry', () => {
   }
 
   for (let seq = 2; seq < last; seq++) {
-    test(`a missing entry is reported at its own ordinal: ${seq}`, async () => {
+    test(`a missing entry is reported at its own sequence number: ${seq}`, async () => {
       await tamper(`DELETE FROM audit_entries WHERE seq = ${seq}`, async () => {
         assert.equal((await verify(BROKEN)).break_at_entry, seq);
       });
@@ -187,7 +187,7 @@ suite('verify names the first broken entry', () => {
   }
 });
 
-test('times that fall are found, even where whoever altered them had the key and every link fits', async (t) => {
+test('decreasing times are found even when every entry MAC is valid', async (t) => {
   for (const [at, isValid] of [
     [timeOf(4), true],
     ['1999-01-01T00:00:00.000Z', false],
@@ -212,23 +212,24 @@ test('times that fall are found, even where whoever altered them had the key and
   }
 });
 
-test('the service goes on over an altered log, and the break stays where it is', async () => {
+test('the service keeps running over an altered log, and the break stays where it is', async () => {
   await tamper("UPDATE audit_entries SET resource = 'x' WHERE seq = 2", async () => {
     assert.equal((await verify(BROKEN)).break_at_entry, 2);
     assert.equal((await verify(BROKEN)).break_at_entry, 2);
   });
 });
 
-test('a head and a last row that disagree at start: one line, verify reports it, and the gap stays visible for ever', async (t) => {
-  const folder = join(temporaryDirectory(t), 'data');
-  const first = await startTestService(t, [], folder);
+test('a head record that disagrees with the last row at start is reported in one line, and the gap stays visible', async (t) => {
+  const directory = join(temporaryDirectory(t), 'data');
+  const first = await startTestService(t, [], directory);
   for (let n = 0; n < 4; n++) await first.admin.get('/api/v1/credentials');
   await first.stop();
-  const [{ n } = { n: 0 }] = await selectRows(folder, 'SELECT count(*) AS n FROM audit_entries');
-  await executeSql(folder, `DELETE FROM audit_entries WHERE seq > ${Number(n) - 2}`);
+  const [{ n } = { n: 0 }] = await selectRows(directory, 'SELECT count(*) AS n FROM audit_entries');
+  await executeSql(directory, `DELETE FROM audit_entries WHERE seq > ${Number(n) - 2}`);
   const flags = isShared ? ['--accept-rollback'] : [];
-  if (isShared) await assert.rejects(startTestService(t, [], folder), /has lost entries of the log.*--accept-rollback/);
-  const second = await startProcess(t, folder, flags);
+  if (isShared)
+    await assert.rejects(startTestService(t, [], directory), /has lost entries of the log.*--accept-rollback/);
+  const second = await startProcess(t, directory, flags);
   const warnings = second
     .output()
     .split('\n')
@@ -236,7 +237,7 @@ test('a head and a last row that disagree at start: one line, verify reports it,
   assert.equal(warnings.length, 1 + flags.length);
   assert.match(warnings.at(-1) ?? '', /head record .*last row .*disagree/);
   await second.end('SIGTERM');
-  const third = await startTestService(t, [], folder);
+  const third = await startTestService(t, [], directory);
   const entry = Number(n) - 1;
   assert.equal((await verify(BROKEN, third)).break_at_entry, entry);
   for (let more = 0; more < 3; more++) await third.admin.get('/api/v1/credentials');
@@ -260,7 +261,7 @@ async function makeLongLog(t: Scope): Promise<string> {
   return dataDir;
 }
 
-test('an administrator sees how far a verification is, and whoever asks meanwhile is answered by the next one', async (t) => {
+test('an administrator sees the progress of a verification, and requests during it share the next run', async (t) => {
   const { admin, anonymous, agent } = await startTestService(t, [], await makeLongLog(t));
   const look = async () => dataOf(await admin.get(PROGRESS), 200, 'running entries_checked entries_total started_at');
   const nothing = { running: false, entries_checked: null, entries_total: null, started_at: null };
@@ -292,7 +293,7 @@ test('an administrator sees how far a verification is, and whoever asks meanwhil
   assert.equal((await (await agent('curious')).get(PROGRESS)).status, 403);
 });
 
-test('a verification ends soon when its client goes away, and is none of the service’s mistakes', async (t) => {
+test('a verification is cancelled when its client disconnects, and is not logged as an error', async (t) => {
   const { address, adminToken, output, end } = await startProcess(t, await makeLongLog(t), ['--log-level', 'info']);
   const admin = createClient(address, adminToken);
   const look = async () => (await admin.get(PROGRESS)).body.data;
@@ -312,7 +313,7 @@ test('a verification ends soon when its client goes away, and is none of the ser
   assert.doesNotMatch(output(), /mistake|"level":[56]0/);
 });
 
-test('a stop finishes a verification that runs, or ends it where its client has gone, and exits 0', async (t) => {
+test('a stop completes a running verification, or cancels it if its client disconnected, and exits 0', async (t) => {
   const dataDir = await makeLongLog(t);
   for (const stays of [true, false]) {
     const service = await startProcess(t, dataDir);
