@@ -1,5 +1,5 @@
-// A connection that is lost around COMMIT: nobody knows what became of it, so that the caller gets 503 and never the value; what
-// happened happened once, and a repeat with an Idempotency-Key is safe, on any node.
+// A connection lost around COMMIT: the outcome is unknown, so that the caller gets 503 and never the value;
+// the change took effect at most once, and a repeat with an Idempotency-Key is safe on any node.
 
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
@@ -18,7 +18,7 @@ const { nodes } = await startCluster(scope, { nodes: 2, url, urlOf: (node) => (n
 const [cut, other] = nodes;
 assert.ok(cut && other);
 
-/** Whether the commit happened all the same; during, nobody can know. */
+/** Whether the commit took effect; unknown for `during`. */
 const HAPPENS: Readonly<Record<CutAt, boolean | null>> = { before: false, during: null, after: true };
 
 async function versionsOf(path: string): Promise<number> {
@@ -34,7 +34,7 @@ async function entriesOf(path: string, action: string): Promise<number> {
   return body.meta.total;
 }
 
-/** The node commits for itself now and then, and may lose its connection there. */
+/** The node also commits in the background and may lose its connection there. */
 const TRIES = 5;
 
 /** Has the connection lost around a commit of the call, for which each try has a name. Resolves to the answer, and to that name. */
@@ -65,7 +65,7 @@ for (const at of ['before', 'during', 'after'] as const) {
     assert.equal(answer.headers.get('retry-after'), '1');
     const entries = await entriesOf(path, 'retrieve');
     assert.equal(entries, HAPPENS[at] === null ? entries & 1 : Number(HAPPENS[at]));
-    // The node goes on by itself.
+    // The node recovers automatically.
     assert.equal((await cut.admin.get(`/api/v1/credentials/${path}`)).body.data.value, 'the value');
     assert.equal(await entriesOf(path, 'retrieve'), entries + 1);
   });

@@ -1,4 +1,4 @@
-// The database's clock decides: a node whose own is off by more than a minute refuses to start; one that starts goes by the other.
+// The database's clock decides: a node whose clock is off by more than a minute does not start; others use that clock.
 
 import assert from 'node:assert/strict';
 import { join } from 'node:path';

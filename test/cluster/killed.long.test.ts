@@ -1,4 +1,4 @@
-// Nodes that are killed, and a database that is killed, under load: nothing acknowledged is lost, nothing is doubled.
+// Nodes or the database are killed under load: no acknowledged change is lost or applied twice.
 
 import assert from 'node:assert/strict';
 import { randomInt } from 'node:crypto';

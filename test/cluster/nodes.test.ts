@@ -1,4 +1,4 @@
-// What nodes share, and what each has for itself.
+// What nodes share, and what each node has separately.
 
 import assert from 'node:assert/strict';
 import { randomBytes, randomInt, sign } from 'node:crypto';
@@ -81,7 +81,7 @@ test('an agent’s private key is on the node that registered it, and is deleted
   const at = (node: typeof one) => existsSync(join(node.dataDir, 'agents', 'keyed'));
   assert.deepEqual(cluster.nodes.map(at), [true, false, false]);
   assert.equal((await two.admin.delete('/api/v1/agents/keyed')).status, 204);
-  // It hears of it with its next turn.
+  // The node learns of it with its next batch.
   assert.equal((await one.admin.get('/api/v1/agents/keyed')).status, 404);
   await sleep(50);
   assert.deepEqual(cluster.nodes.map(at), [false, false, false]);

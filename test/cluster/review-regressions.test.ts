@@ -1,5 +1,5 @@
-// What a hostile review found, so that it stays mended: numbers that come back, a server that falls silent, settings of a database
-// that weaken a promise, nodes that nobody asks, a clock that was ahead, rows that were altered outside.
+// Regressions found by a hostile review: reused epochs, a server that stops responding, database settings
+// that weaken a guarantee, idle nodes, a high-water time ahead of the clock, rows altered directly.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

@@ -1,4 +1,4 @@
-// A session that one node opened is valid on every other node from the first request on, however many arrive together.
+// A session opened on one node is valid on every node from the first request on, even with parallel requests.
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';

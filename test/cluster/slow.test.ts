@@ -1,4 +1,4 @@
-// A network and nodes that are slow, stopped or gone without a word, and connections that have run out.
+// Slow, stopped or silently lost networks and nodes, and exhausted connections.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -128,7 +128,7 @@ test('a node rejects requests while the server has no free connection, and recov
   const [node] = nodes;
   assert.ok(node);
   assert.equal((await node.admin.post('/api/v1/credentials', { path: 'a', value: 'v' })).status, 201);
-  // Others take every place that it gives up.
+  // Other clients take every connection that it releases.
   await server.query('ALTER ROLE node CONNECTION LIMIT 0');
   await server.query("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'node'");
   for (let tries = 0; tries < 5; tries++) {
@@ -147,7 +147,7 @@ test("while a node's read connections are all in use, reads wait or are rejected
   const [node] = nodes;
   assert.ok(node);
   assert.equal((await node.admin.post('/api/v1/credentials', { path: 'a', value: 'v' })).status, 201);
-  // Only lists look at this table.
+  // Only lists read this table.
   const held = querySql(url, 'BEGIN; LOCK TABLE leasehold.access_counts; SELECT pg_sleep(7); COMMIT');
   await sleep(200);
   const lists = Array.from({ length: 20 }, () => node.admin.get('/api/v1/credentials'));

@@ -1,4 +1,4 @@
-// The way to PostgreSQL: its certificate is held against its name unless the operator says otherwise, and nothing falls back to plain.
+// The connection to PostgreSQL: the certificate must match the name by default, and nothing falls back to plaintext.
 
 import assert from 'node:assert/strict';
 import { copyFileSync, readFileSync } from 'node:fs';
@@ -15,7 +15,7 @@ import { startTestService } from '../kit/service.ts';
 
 const scope = { after };
 const server = await startPostgres(scope, { settings: { listen_addresses: '127.0.0.1,127.0.0.2' } });
-// For localhost and 127.0.0.1, signed by itself.
+// For localhost and 127.0.0.1, self-signed.
 const own = makeCertificate(scope);
 for (const [name, file] of [
   ['server.crt', own.certFile],

@@ -17,7 +17,7 @@ const firstSeed = Number(values.seed ?? randomInt(2 ** 31));
 let kills = 0;
 let acknowledged = 0;
 
-/** One line that goes on, on a terminal; elsewhere a line a run. */
+/** One updated line on a terminal; elsewhere one line per run. */
 function show(run: number, seed: number, more: number, isRunDone: boolean): void {
   const line = `run ${run + 1} of ${runs}, seed ${seed}: ${kills} kills, ${acknowledged + more} acknowledged, 0 lost`;
   if (process.stdout.isTTY) process.stdout.write(`\r\x1b[K${line}${isRunDone ? '\n' : ''}`);

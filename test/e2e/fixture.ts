@@ -1,4 +1,4 @@
-/** What the load of the crash test is about: who writes where, who reads, and how long each policy lends. */
+/** The data of the crash test's load: writers, readers, and the max_ttl of each policy. */
 import assert from 'node:assert/strict';
 import type { KeyObject } from 'node:crypto';
 import type { Client } from '../kit/client.ts';
@@ -9,7 +9,7 @@ export interface Target {
   readonly admin: Client;
   /** The private key that the service made for the agent. */
   keyOf(name: string): KeyObject;
-  /** As an auditor gets it. */
+  /** The audit key, as exported for auditors. */
   readonly auditKey: string;
   /** Holds the keys of all agents and nothing else; null where several nodes have them. */
   readonly agentsDir: string | null;

@@ -1,4 +1,4 @@
-/** docs/formats.md, held against the code: each example is computed anew. Its tables are held in test/sqlite. */
+/** Compares docs/formats.md with the code: each example is recomputed. Its tables are tested in test/sqlite. */
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join, relative } from 'node:path';

@@ -1,4 +1,4 @@
-/** The load of the crash test: clients side by side, each doing one thing after the other until the service is gone. */
+/** The load of the crash test: concurrent clients, each sending one request after the other until the service ends. */
 import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Intent, Journal } from './client-journal.ts';
@@ -9,7 +9,7 @@ import type { Dice } from './random.ts';
 /** Where everybody asks again at once, nothing else comes to its turn. */
 const REFUSED_PAUSE_MS = 20;
 
-/** Does one thing; resolves to false when the service is gone. */
+/** Performs one action; resolves to false if the service has ended. */
 type Step = (target: Target) => Promise<boolean>;
 
 function writer(journal: Journal, dice: Dice, directory: string): Step {
@@ -94,7 +94,7 @@ export class Load {
     }
   }
 
-  /** Resolves when every client has seen that the service is gone. */
+  /** Resolves when every client has noticed that the service ended. */
   async run(target: Target): Promise<void> {
     await Promise.all(
       this.#steps.map(async (step) => {
@@ -103,7 +103,7 @@ export class Load {
     );
   }
 
-  /** Goes on whatever comes; resolves when it is over and everybody has his last answer. */
+  /** Continues despite errors; resolves when it is stopped and every client has its last response. */
   async runUntil(target: Target, isOver: () => boolean): Promise<void> {
     await Promise.all(
       this.#steps.map(async (step) => {

@@ -1,5 +1,5 @@
-// The real service under a flood of many times what it can serve: it refuses at once what is too much, serves the rest, lets
-// nobody else suffer by it, takes no more memory as it goes on, and is itself again when it is over.
+// The real service under many times the load that it can serve: it rejects the excess immediately, serves the rest,
+// does not slow other callers, keeps its memory bounded, and recovers afterwards.
 
 import assert from 'node:assert/strict';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-/** A shell as a person has it open: blocks of commands go in one after the other, and what they print comes back. */
+/** An interactive shell: runs blocks of commands one after the other and returns their output. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';

@@ -1,4 +1,4 @@
-// Nothing that was sent comes back in an error, in the service's log or in the audit log, and no secret lies anywhere in the clear.
+// No request data appears in an error, the service log or the audit log, and no secret is stored in plaintext.
 // SOURCE: decisions, "HTTP"; security, P4, P9 and "Secrets echoed by error texts and debug modes" (CVE-2025-4166, CVE-2024-8365).
 
 import assert from 'node:assert/strict';
@@ -29,7 +29,7 @@ const CALLERS: Readonly<Record<string, string | null>> = { nobody: null, insider
 const exportLog = async () => (await admin.get('/api/v1/audit/export')).text;
 const found = (text: string) => findBytes(dataDir, text);
 
-/** A mark that stands nowhere else, and is found again in any case. */
+/** A unique marker that is found in any letter case. */
 const newMark = () => `mk${randomBytes(8).toString('hex')}`;
 const has = (text: string, mark: string) => text.toLowerCase().includes(mark);
 
@@ -42,7 +42,7 @@ interface Marked {
   readonly body?: string;
 }
 
-/** Requests with the mark in one part each, so that no refusal hides another one. */
+/** Requests with the marker in one part each, so that no rejection hides another. */
 function requestsWith(mark: string): Marked[] {
   const bad = `${mark}\u0001\u00e9`;
   const inHeaders = [

@@ -1,4 +1,4 @@
-// Every field of every body, and every query, of THE TABLE: what is sent there that does not belong. SOURCE: decisions, "HTTP".
+// Every body field and query parameter of the route table with invalid input. SOURCE: decisions, "HTTP".
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
@@ -11,7 +11,7 @@ const fixture = await startFixture({ after });
 const { admin, anonymous } = fixture.service;
 const NO_LEASE = '01890000-0000-7000-8000-000000000000';
 
-/** A body of each address that takes one, with every field: so that each of them can be the one that is wrong. */
+/** A body with every field for each route that takes one, so that each field can be made invalid. */
 const GOOD: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
   'POST /api/v1/credentials': { path: 'open/fields', value: 'v', type: 'token', description: 'd' },
   'POST /api/v1/policies': { name: 'fields', principal: 'agent:a', resources: ['a'], actions: ['list'], max_ttl: 1 },

@@ -1,4 +1,4 @@
-// Filters and pages: nothing that is sent reaches SQL as text, matches more than it says, or costs more than it may.
+// Filters and pages: no input reaches SQL as text, matches too much, or costs too much.
 // SOURCE: decisions, "Audit" and "HTTP"; security, P8.
 
 import assert from 'node:assert/strict';
@@ -11,13 +11,13 @@ const { admin } = fixture.service;
 const LONG = [...Array<string>(3).fill('a'.repeat(128)), 'a'.repeat(125)].join('/');
 const BOMBED = 300;
 
-// Something for every filter to miss: denials of an agent on the longest path there is.
+// Rows that no filter may match: denials of an agent on a path of maximal length.
 for (let n = 0; n < BOMBED; n += 50) {
   const denials = Array.from({ length: 50 }, () => fixture.agent.get(`/api/v1/credentials/${LONG}`));
   for (const { status } of await Promise.all(denials)) assert.equal(status, 403);
 }
 
-/** How many entries, leases or credentials the query finds; an `INVALID_REQUEST` that names the parameter finds none. */
+/** The number of rows that the query matches; 0 for an `INVALID_REQUEST` that names the parameter. */
 async function found(address: string, name: string, value: string): Promise<number | 'refused'> {
   const answer = await fixture.ask({ target: `${address}?${name}=${encodeURIComponent(value)}&limit=1` });
   if (answer.status === 400) {
@@ -176,7 +176,7 @@ for (const address of PAGED) {
           assert.deepEqual([beyond.body.data, beyond.body.meta.limit], [[], 1000], huge);
         }
       },
-      // Looking at credentials is recorded: two pages for each number.
+      // Listing credentials is recorded: two pages per number.
       address === '/api/v1/credentials' ? Array<string>(10).fill('credential.list allowed') : [],
     ));
 }

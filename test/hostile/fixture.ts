@@ -1,4 +1,4 @@
-// A service with something in it, and the claim that hostile requests leave all of it as it was.
+// A service with data, and the assertion that hostile requests change none of it.
 
 import assert from 'node:assert/strict';
 import { globSync } from 'node:fs';
@@ -10,11 +10,11 @@ import { sendRaw, toResponse } from '../kit/raw.ts';
 import { assertHeaders, assertRejected, type ErrorCode } from '../kit/responses.ts';
 import { startTestService, type TestService } from '../kit/service.ts';
 
-/** A request as it goes over the wire: what is left out is what an honest administrator sends. */
+/** A request as sent; omitted parts default to those of a valid administrator request. */
 export interface RequestParts {
   readonly method?: string;
   readonly target?: string;
-  /** The whole request line, where method and target do not say it. */
+  /** The whole request line, instead of method and target. */
   readonly line?: string;
   readonly headers?: readonly string[];
   /** Null leaves the Host out. */
@@ -30,14 +30,14 @@ export interface Fixture {
   /** An agent that may do everything below `open/`. */
   readonly agent: Client & { readonly token: string };
   bytesOf(asking: RequestParts): Buffer;
-  /** Asks, and claims of whatever comes back what is true of every answer: never a 5xx, the shape, the headers. */
+  /** Sends the request and asserts the rules for every response: never a 5xx, the shape, the headers. */
   ask(asking: RequestParts): Promise<TestResponse>;
-  /** The error's code, or the status where it is none; `closed` where the connection ended without a word. */
+  /** The error's code, or the status of a success; `closed` where the connection was closed without a response. */
   codeOf(asking: RequestParts): Promise<string>;
-  /** Claims the codes of all rows at once, so that a failure shows every one that differs. */
+  /** Asserts the codes of all rows together, so that a failure shows every difference. */
   assertCodes(rows: Readonly<Record<string, string>>, toRequest: (key: string) => RequestParts): Promise<void>;
   /**
-   * Claims that `act` leaves every row and every key file as it was, adds no audit entry but those given as `event result`,
+   * Asserts that `act` changes no row and no key file, adds no audit entries except those given as `event result`,
    * and leaves a healthy service with a valid log.
    */
   assertUnchangedBy(act: () => Promise<unknown>, recorded?: readonly string[]): Promise<void>;
@@ -87,11 +87,11 @@ export async function startFixture(scope: Scope, flags: readonly string[] = []):
   };
 }
 
-/** What is true of every answer to whatever a caller sends. */
+/** Asserts the rules for every response to any input. */
 export function assertSound(answer: TestResponse): void {
   assert.equal(answer.status >= 100 && answer.status < 500, true, `${answer.status} ${answer.text}`);
   if (answer.status < 400) assertHeaders(answer);
-  // HEAD has no body to say its code in.
+  // A response to HEAD has no body and therefore no code.
   else if (answer.text !== '') assertRejected(answer, answer.body?.error?.code as ErrorCode);
 }
 
@@ -114,7 +114,7 @@ function toBytes(asking: RequestParts, adminToken: string): Buffer {
   return Buffer.concat([Buffer.from(`${lines.join('\r\n')}\r\n\r\n`, 'latin1'), content]);
 }
 
-/** Everything that is stored, read past the service: rows but those of the log and its head, key files, and the log itself. */
+/** Everything stored, read directly: rows except the log and its head, key files, and the log. */
 async function readStored(
   dataDir: string,
 ): Promise<{ rows: Record<string, unknown>; files: string[]; entries: string[] }> {

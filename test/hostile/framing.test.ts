@@ -1,4 +1,4 @@
-// Where one request ends and the next begins: smuggling, pipelining, and what comes after an error. SOURCE: RFC 9112, sections 6 to 9.
+// Request boundaries: smuggling, pipelining, and requests after an error. SOURCE: RFC 9112, sections 6 to 9.
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
@@ -12,11 +12,11 @@ const KEPT = 'Connection: keep-alive';
 const BODY = '{"agent_name":"insider"}';
 const LENGTH = BODY.length;
 const SIZE = LENGTH.toString(16);
-/** What a smuggler hides: it deletes, so that a look at what is stored would show it. */
+/** The smuggled request: a deletion, whose effect would be visible in the stored rows. */
 const SMUGGLED = fixture.bytesOf({ method: 'DELETE', target: '/api/v1/credentials/open/stored', headers: [KEPT] });
 const LAST = fixture.bytesOf({ target: '/api/v1/health' });
 
-/** The status of each answer on one connection, in order. */
+/** The status of each response on one connection, in order. */
 async function statusesOf(...parts: readonly (string | Uint8Array)[]): Promise<number[]> {
   const { head, body } = await sendRaw(address, Buffer.concat(parts.map((part) => Buffer.from(part))), 1500);
   return [...`${head}\r\n\r\n${body}`.matchAll(/HTTP\/1\.1 (\d{3})/g)].map(([, status]) => Number(status));
@@ -131,12 +131,12 @@ test('a valid chunked request is accepted, and its trailers are not headers', ()
     assert.deepEqual(await statusesOf(guarded, LAST), [401], 'its body is not read, and the connection ends');
   }));
 
-/** A server may end the connection with a refusal; what it must not do is answer what was smuggled. */
+/** The server may close the connection with an error; it must not answer the smuggled request. */
 function assertOnlyLast(rest: readonly number[]): void {
   assert.deepEqual(rest, rest.length === 0 ? [] : [200]);
 }
 
-/** Refusals that come before the body is read, or after it. */
+/** Errors sent before or after the body is read. */
 const REFUSALS: Readonly<Record<string, { asking: RequestParts; status: number }>> = {
   'no token': { asking: { token: null }, status: 401 },
   'no such address': { asking: { target: '/nowhere', type: null }, status: 404 },
@@ -172,7 +172,7 @@ test('a body over the limit is 413 immediately, with or without Content-Length, 
     assert.deepEqual(await statusesOf(challenge([`Content-Length: ${tooLarge}`], ''), LAST), [413]);
     const body = chunked('a'.repeat(2 * tooLarge));
     const answers = await statusesOf(challenge(['Transfer-Encoding: chunked'], body), SMUGGLED);
-    // Closed while we still write: the system may throw the answer away, and no other may stand in its place.
+    // Closed while the client still writes: the kernel may discard the response, but no other may replace it.
     assert.deepEqual(answers, answers.length === 0 ? [] : [413]);
   }));
 

@@ -1,5 +1,5 @@
-// Requests that nobody thought of: over the route table, and byte for byte. Whatever comes, the answer is never a 5xx, an error has
-// its one shape, and the service stays well. `SLOW=1` tries many more.
+// Fuzzing over the route table and byte by byte: no response is a 5xx, every error has
+// the documented shape, and the service stays healthy. `SLOW=1` runs many more cases.
 
 import assert from 'node:assert/strict';
 import { connect } from 'node:net';
@@ -13,10 +13,10 @@ import { assertSound, type RequestParts, startFixture } from './fixture.ts';
 const fixture = await startFixture({ after });
 const { admin, anonymous, address } = fixture.service;
 const { hostname, port } = new URL(address);
-/** Its name is none of the known ones below, so that its session lasts. */
+/** Its name is not among the known names below, so that its session stays valid. */
 const lasting = await fixture.service.agent('outsider', { 'open/*': ['retrieve', 'list', 'store', 'delete'] });
 
-/** Sends the bytes and no more, so that nothing is waited for; resolves to all that comes back. */
+/** Sends the bytes and half-closes, so that the server does not wait; resolves to everything received. */
 function sendAll(bytes: Uint8Array): Promise<string> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
@@ -31,7 +31,7 @@ function sendAll(bytes: Uint8Array): Promise<string> {
   });
 }
 
-/** Claims of every answer on the connection what is true of all. */
+/** Asserts the general rules for every response on the connection. */
 function assertAllSound(text: string): void {
   for (const [part, status = ''] of text.matchAll(/HTTP\/1\.1 (\d{3}) .*?(?=HTTP\/1\.1 \d{3} |$)/gs)) {
     const border = part.indexOf('\r\n\r\n');
@@ -81,7 +81,7 @@ const value = fc.oneof(
   fc.jsonValue({ maxDepth: 3 }),
 );
 
-/** What an honest caller might give, by the name of the field or parameter. */
+/** Plausible values by the name of the field or parameter. */
 const USUAL: Readonly<Record<string, unknown>> = {
   ...{ path: 'open/stored', value: 'v', type: 'token', description: 'd', name: 'insider', principal: 'agent:insider' },
   ...{ resources: ['open/*'], actions: ['retrieve', 'list'], max_ttl: 60, agent: 'insider', resource: 'open/stored' },
@@ -106,7 +106,7 @@ const mostly = <T>(usual: T, other: fc.Arbitrary<T>) =>
   fc.oneof({ weight: 9, arbitrary: fc.constant(usual) }, { weight: 1, arbitrary: other });
 const inUrl = (name: string) => mostly(String(USUAL[name] ?? '1'), spelled);
 
-/** A row's request with its parts at random: often nearly right, so that it comes far. */
+/** A route's request with random parts, often nearly valid so that it passes early checks. */
 const fromTheTable = fc.constantFrom(...ROUTES).chain((route) => {
   const fields = Object.keys(route.body?.properties ?? {});
   const filled = Object.fromEntries(fields.map((field) => [field, mostly(USUAL[field], value)]));
@@ -169,7 +169,7 @@ const HONEST = ROUTES.map((route) => {
   return fixture.bytesOf({ method: route.method, target, body: route.method === 'GET' ? '' : '{"agent":"insider"}' });
 });
 
-/** What is done to an honest request's bytes: `at` and `count` are shares of its length. */
+/** A mutation of a valid request's bytes: `at` and `count` are fractions of its length. */
 const mutation = fc.record({
   kind: fc.constantFrom('cut', 'flip', 'insert', 'repeat', 'replace'),
   at: fc.double({ min: 0, max: 1, noNaN: true }),

@@ -1,4 +1,4 @@
-// Keys of retries in hostile hands: what is kept tells nobody anything, and nobody comes upon another's.
+// Hostile use of idempotency keys: stored records reveal nothing, and callers never reach each other's records.
 // SOURCE: security, P4, P5, P9 and "Different answers or times for known and unknown names".
 
 import assert from 'node:assert/strict';
@@ -118,7 +118,7 @@ test('a repeat does not restore anything that was revoked or deleted since', asy
   await admin.delete(`/api/v1/leases/${lease_id}`);
   await admin.delete('/api/v1/policies/one-0');
   await admin.delete(`${CREDENTIALS}/one/right`);
-  // Told as it was then, and nothing is done.
+  // The stored response is returned, and nothing is executed.
   assert.equal((await renew()).text, renewed.text);
   assert.equal((await store(one, storeKey, 'one/right', 'v')).text, first.text);
   assert.equal((await admin.get(`/api/v1/leases/${lease_id}`)).body.data.status, 'revoked');

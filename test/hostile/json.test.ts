@@ -1,4 +1,4 @@
-// What JSON may hold: one reading of every body, no key twice, few levels, whole UTF-8. SOURCE: decisions, "HTTP"; security,
+// Strict JSON: unambiguous bodies, no duplicate keys, bounded depth, valid UTF-8. SOURCE: decisions, "HTTP"; security,
 // "Parsing before limiting, JSON blow-ups" (CVE-2025-6203, -12044, -59043).
 
 import assert from 'node:assert/strict';
@@ -13,7 +13,7 @@ const post = (body: string | Uint8Array, target = CREDENTIALS) => ({ method: 'PO
 const bytes = (...parts: readonly (string | readonly number[])[]) =>
   Buffer.concat(parts.map((part) => (typeof part === 'string' ? Buffer.from(part) : Buffer.from(part))));
 
-// What the refusal must say: a body that is refused for another reason than its own would not have been seen.
+// The expected message: it shows that the body was rejected for its own defect.
 const SYNTAX = /^body: must be JSON$/;
 const UTF8 = /^body: must be UTF-8$/;
 const TWICE = /^body: has a key twice$/;
@@ -25,7 +25,7 @@ const KEYS = /^body: must have at most \d+ keys in an object$/;
 const LONG = /^body: (?:must have no (?:key|number) over \d+ characters|has a string that is too long)$/;
 const SCHEMA = /^(?:body|path|value|description): /;
 
-/** Each would store `open/json` if it were read with a little good will. */
+/** Each would store `open/json` if the parser were lenient. */
 const NOT_JSON: Readonly<Record<string, readonly [rule: RegExp, body: string | Uint8Array]>> = {
   'nothing but space': [SYNTAX, ' \n '],
   'an unfinished object': [SYNTAX, '{"path":"open/json","value":"v"'],
@@ -114,7 +114,7 @@ test('an unauthenticated caller gets the same errors at /auth/challenge', () =>
   fixture.assertUnchangedBy(async () => {
     for (const [what, [, body]] of Object.entries(NOT_JSON)) {
       const code = await fixture.codeOf({ ...post(body, '/auth/challenge'), token: null });
-      // What is longer than a stranger's body may be is not looked at.
+      // Bodies over the limit for unauthenticated callers are not parsed.
       const isTooLong = Buffer.byteLength(body) > 32 * 1024;
       assert.equal(code, isTooLong ? 'PAYLOAD_TOO_LARGE' : 'INVALID_REQUEST', what);
     }

@@ -1,4 +1,4 @@
-// Types of bodies that slip past one check to be read by another (CVE-2025-32442, CVE-2026-25223). SOURCE: decisions, "HTTP".
+// Content types that two checks read differently (CVE-2025-32442, CVE-2026-25223). SOURCE: decisions, "HTTP".
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
@@ -65,7 +65,7 @@ test('a body of another type or without one is 415 before it is read', () =>
     }
   }));
 
-/** One server takes them for JSON, another does not: whichever this one does, the body is checked like any other. */
+/** Servers disagree whether these are JSON; here a body that is accepted is validated like any other. */
 const DOUBTFUL_TYPES = [
   ...[
     'application/json;',

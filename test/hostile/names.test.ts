@@ -1,4 +1,4 @@
-// Names that play games: with the file system, with look-alikes, with who is known. SOURCE: decisions, "Names and paths";
+// Hostile names: file-system paths, look-alikes, and probes for existing names. SOURCE: decisions, "Names and paths";
 // security, "Names that return", "Different answers for known and unknown names", "File paths chosen through the API".
 
 import assert from 'node:assert/strict';
@@ -184,7 +184,7 @@ test('login throttling is the same for known and unknown names', async () => {
       assertRejected(answer, 'AUTH_FAILED');
       count += 1;
     }
-    // One more may fail for every second that it took.
+    // One more may fail for every second that passed.
     failures[agent_name] = count - Math.floor((performance.now() - startedAt) / 1000);
   }
   assert.equal(Math.abs((failures['insider'] ?? 0) - (failures['nobody'] ?? 100)) <= 1, true, JSON.stringify(failures));

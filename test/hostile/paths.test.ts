@@ -1,5 +1,5 @@
-// Credential paths that others decode twice, resolve or tidy: work on the raw target, decode once, check against the grammar,
-// refuse. SOURCE: security, "Paths"; decisions, "Names and paths".
+// Credential paths that other servers decode twice or normalise: use the raw target, decode once, check the grammar,
+// reject. SOURCE: security, "Paths"; decisions, "Names and paths".
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
@@ -10,7 +10,7 @@ const CREDENTIALS = '/api/v1/credentials';
 const fixture = await startFixture({ after });
 const { admin } = fixture.service;
 
-/** As they stand in the request line, behind `/api/v1/credentials/`. Nearly all would lead to `open/stored` if somebody helped. */
+/** As in the request line after `/api/v1/credentials/`. Normalised, nearly all would be `open/stored`. */
 const IN_THE_TARGET = [
   ...[
     '.',
@@ -136,7 +136,7 @@ test('a plus sign in a path is literal and not a space', async () => {
   }
 });
 
-/** As they come in a body, where nothing is decoded. */
+/** As in a body, where nothing is decoded. */
 const IN_A_BODY = [
   ...['', '/', '.', '..', '../a', 'a/..', 'a/../b', 'a/./b', '/a', 'a/', 'a//b', '//a', 'a/b/', './a'],
   ...[

@@ -1,4 +1,4 @@
-// Requests that are sent ahead on one connection: some are served in order; a flood of them is cut off, and asks for nobody's time.
+// Pipelined requests: a few are served in order; a connection that sends too many is closed without further work.
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
@@ -8,7 +8,7 @@ import { startFixture } from './fixture.ts';
 const fixture = await startFixture({ after });
 const { address } = fixture.service;
 
-/** One answer is under way while so many wait behind it. */
+/** The number of requests that may wait while one is being answered. */
 const SERVED_AHEAD = 9;
 
 function retrievals(count: number): Buffer {
@@ -16,7 +16,7 @@ function retrievals(count: number): Buffer {
   return Buffer.from(`${head}\r\n\r\n`.repeat(count));
 }
 
-/** The look itself is not recorded. */
+/** Reading the log is not recorded. */
 async function entryCount(): Promise<number> {
   return (await fixture.service.admin.get('/api/v1/audit?limit=1')).body.meta.total;
 }

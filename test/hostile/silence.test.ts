@@ -1,4 +1,4 @@
-// Connections on which nothing moves are ended; those that are slow are not.
+// Idle connections are closed; slow ones are not.
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
@@ -56,7 +56,7 @@ test('a large response can be read slowly; one that is not read is cut off', asy
     socket.write(REQUEST);
     socket.pause();
   }
-  // About 10 MB a second: the kernels at both ends hold some megabytes by themselves.
+  // About 10 MB per second; the kernels at both ends buffer some megabytes.
   const timer = setInterval(() => {
     const until = slow.seen.bytes + 200_000;
     slow.socket.resume();

@@ -1,5 +1,5 @@
-// Callers that are slow on purpose are cut: headers must be complete within 10 s, a request within 30 s. SOURCE: decisions, "HTTP".
-// The time limits are shortened, the cases wait at the same time, and what is claimed is the order of events, not their times.
+// Slow clients are cut off: headers must be complete within 10 s, a request within 30 s. SOURCE: decisions, "HTTP".
+// The time limits are shortened, the cases run concurrently, and the tests assert the order of events, not times.
 
 import assert from 'node:assert/strict';
 import { connect, type Socket } from 'node:net';
@@ -11,13 +11,13 @@ import { toResponse } from '../kit/raw.ts';
 import { assertRejected } from '../kit/responses.ts';
 import { startTestService } from '../kit/service.ts';
 
-/** A busy machine still has to finish a TLS handshake within the first. */
+/** A busy machine must still finish a TLS handshake within the header limit. */
 const TIMEOUTS = { headersMs: 3000, requestMs: 8000, checkIntervalMs: 50 };
 const { headersMs, requestMs } = TIMEOUTS;
 const plain = await startTestService({ after }, [], undefined, undefined, TIMEOUTS);
 const secure = await startTestService({ after }, makeCertificate({ after }).flags, undefined, undefined, TIMEOUTS);
 
-/** Node rounds its clocks down. */
+/** Node rounds its timers down. */
 const EARLY_MS = 50;
 
 const LINE = 'POST /auth/challenge HTTP/1.1\r\n';
@@ -27,7 +27,7 @@ const tcp = ({ address }: { address: string }) => connect(Number(new URL(address
 const tls = ({ address }: { address: string }) =>
   connectTls({ port: Number(new URL(address).port), host: '127.0.0.1', rejectUnauthorized: false });
 
-/** Sends `first`, then `drop` again and again, until the server closes; resolves to all that came back and when it ended. */
+/** Sends `first`, then `drop` repeatedly until the server closes; resolves to everything received and the end time. */
 function drip(socket: Socket, first: string, drop: string): Promise<{ text: string; ms: number }> {
   const startedAt = performance.now();
   return new Promise((resolve) => {
@@ -44,7 +44,7 @@ function drip(socket: Socket, first: string, drop: string): Promise<{ text: stri
   });
 }
 
-/** A request that is still being read when those with incomplete headers are cut. */
+/** A request that is still being read when those with incomplete headers are cut off. */
 let isReferenceOpen = true;
 
 function assertCut({ text, ms }: { text: string; ms: number }, limitMs: number): void {
@@ -54,7 +54,7 @@ function assertCut({ text, ms }: { text: string; ms: number }, limitMs: number):
   assertRejected(toResponse({ status: Number(head.slice(9, 12)), head, body, isClosed: true }), 'REQUEST_TIMEOUT');
 }
 
-/** What is sent first, and then again and again. */
+/** The bytes sent first, and those sent repeatedly. */
 const SLOW_HEADERS: Readonly<Record<string, readonly [first: string, drop: string]>> = {
   'nothing at all': ['', ''],
   'nothing but empty lines': ['', '\r\n'],

@@ -1,4 +1,4 @@
-// Tokens as others were fooled by them: spelled otherwise, sent elsewhere, sent twice. SOURCE: decisions, "HTTP"; RFC 6750.
+// Token spellings and locations that bypassed other servers. SOURCE: decisions, "HTTP"; RFC 6750.
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
@@ -19,7 +19,7 @@ test('the scheme may have any case and any number of spaces after it', () =>
   }));
 
 for (const [kind, token] of Object.entries({ administrator: adminToken, session: fixture.agent.token })) {
-  /** What stands behind `Authorization:`. */
+  /** The value of the Authorization header. */
   const WRONG: Readonly<Record<string, string>> = {
     'nothing at all': '',
     'no scheme': token,

@@ -1,4 +1,4 @@
-// Bodies that nobody reads, clients that wait to send theirs, and clients that end their side first.
+// Unread bodies, clients that wait to send theirs, and clients that half-close first.
 // SOURCE: RFC 9112, section 9.6; RFC 9110, section 10.1.1; decisions, "HTTP".
 
 import assert from 'node:assert/strict';
@@ -12,7 +12,7 @@ const port = Number(new URL(fixture.service.address).port);
 const KEPT = 'Connection: keep-alive';
 const BODY = '{"agent_name":"insider"}';
 
-/** Sends the request's head, then as much of a body as the service takes within a second; resolves to both. */
+/** Sends the request's head, then as much body as the service accepts within a second; resolves to both. */
 function push(asking: RequestParts): Promise<{ text: string; pushed: number; isEnded: boolean }> {
   const block = Buffer.alloc(64 * 1024, 0x20);
   return new Promise((resolve) => {
@@ -59,7 +59,7 @@ for (const [what, [status, asking]] of Object.entries(EARLY)) {
     const { text, pushed } = await push({ type: null, ...asking });
     assert.match(text, new RegExp(`^HTTP/1.1 ${status} `));
     assert.match(text, /\r\nconnection: close\r\n/i);
-    // What the system's buffers on both sides hold.
+    // The capacity of the kernel buffers on both sides.
     assert.ok(pushed < 32 * 1024 * 1024, `${pushed} bytes were taken`);
   });
 }

@@ -1,4 +1,4 @@
-/** A certificate of its own for `localhost`, made by openssl as an operator would. */
+/** A self-signed certificate for `localhost`, created with openssl. */
 import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 import { type Scope, temporaryDirectory } from './directory.ts';

@@ -1,16 +1,16 @@
-/** A client of the service for tests: plain HTTP over a real socket, answers as they came. */
+/** A test client of the service: plain HTTP over a real socket, responses unprocessed. */
 import { createPrivateKey, type KeyObject, sign } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** JSON as a test reads it: it looks where it likes, and its assertion tells whether that was right. */
+/** Untyped JSON: the test's assertions check its shape. */
 type Json = ReturnType<typeof JSON.parse>;
 
 export interface TestResponse {
   readonly status: number;
   readonly headers: Headers;
   readonly text: string;
-  /** The parsed body; undefined where it is no JSON. Tests assert its shape. */
+  /** The parsed body; undefined if it is not JSON. */
   readonly body: Json;
 }
 
@@ -55,12 +55,12 @@ function parse(text: string): unknown {
   }
 }
 
-/** The agent's private key as the service keeps it. */
+/** The agent's private key from the data directory. */
 export function readAgentKey(dataDir: string, name: string): KeyObject {
   return createPrivateKey(readFileSync(join(dataDir, 'agents', name, 'private_key.pem')));
 }
 
-/** Answers a challenge; resolves to the verify's answer. */
+/** Requests a challenge and verifies it; resolves to the response of verify. */
 export async function verifyAs(address: string, name: string, key: KeyObject): Promise<TestResponse> {
   const anonymous = createClient(address, null);
   const { body } = await anonymous.post('/auth/challenge', { agent_name: name });

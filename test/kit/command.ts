@@ -23,19 +23,19 @@ export interface RunOptions {
 
 export interface Home {
   readonly path: string;
-  /** Words as a shell would give them. Resolves when it has ended. In this process, but for commands that need one. */
+  /** Arguments as from a shell. Resolves when the command ends. Runs in this process if the command allows it. */
   leasehold(words: readonly string[], run?: RunOptions): Promise<CommandResult>;
-  /** The same as a process, for what only a process shows. */
+  /** The same in a separate process. */
   spawned(words: readonly string[], run?: RunOptions): Promise<CommandResult>;
 }
 
-/** What was compiled is kept between runs, as the command itself keeps it: a run takes a third of the time. */
+/** The compile cache is shared between runs, as for the command itself: a run takes a third of the time. */
 export const COMPILED = { NODE_COMPILE_CACHE: join(ROOT, 'node_modules/.cache/leasehold') } as const;
 
-/** What starts the command, behind -- as `scripts/leasehold.mjs` does: for those who start it in another way. */
+/** The argv prefix that starts the command, as `scripts/leasehold.mjs` does. */
 export const COMMAND = [process.execPath, '--disable-proto=throw', '--', ENTRY] as const;
 
-/** A home directory, and variables that hold for each run. */
+/** A home directory and environment variables for each run. */
 export function newHome(scope: Scope, environment: Readonly<Record<string, string>> = {}): Home {
   const path = join(temporaryDirectory(scope), 'home');
   mkdirSync(path);

@@ -13,9 +13,9 @@ import { challengeService } from '../../src/server/announcement.ts';
 const challenge = async (...asked: Parameters<typeof challengeService>) => challengeService(...asked);
 
 const OWN_UMASK = 0o077;
-/** They start other programs, follow the process's signals, or end the process themselves. */
+/** Commands that start programs, handle signals, or exit the process. */
 const PROCESSES: readonly string[] = ['run', 'mcp', 'server', 'migrate', 'audit-key', 'schema'];
-/** A busy machine takes longer than a person waits for a completion. */
+/** A busy machine may take longer than the interactive time-out of a completion. */
 export const LONG_TIMEOUTS: CompletionTimeouts = { serviceMs: 120_000, wholeMs: 600_000 };
 
 export interface CommandLine {
@@ -54,7 +54,7 @@ export async function runInProcess({ words, input, environment, cwd }: CommandLi
         : await main(words, terminal, () => new AbortController().signal);
     return { code, signal: null, stdout: stdout.text(), stderr: stderr.text() };
   } catch (error) {
-    // As Node ends a process that throws.
+    // As Node reports an uncaught exception.
     return { code: 1, signal: null, stdout: stdout.text(), stderr: `${stderr.text()}${inspect(error)}\n` };
   } finally {
     running -= 1;

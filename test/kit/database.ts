@@ -14,7 +14,7 @@ import { until } from './processes.ts';
 
 /** Names the server of the run to the processes of its tests: the URL of a superuser, with a host and a port. */
 const VARIABLE = 'LEASEHOLD_TEST_POSTGRES';
-/** Held while the template is made. */
+/** Advisory lock held while the template is created. */
 const TEMPLATE_LOCK_ID = 0x6d616465;
 const RELEASE_TIMEOUT_MS = 120_000;
 
@@ -28,25 +28,25 @@ export async function newDatabase(scope: Scope): Promise<string> {
   return url;
 }
 
-/** The same with today's schema in it, so that nothing has to be migrated. */
+/** The same with the current schema. */
 export async function newMigratedDatabase(scope: Scope): Promise<string> {
   const url = await createMigratedDatabase();
   scope.after(() => dropDatabase(url));
   return url;
 }
 
-/** A database with today's schema, as a start would find it; whoever asks for it drops it. */
+/** A database with the current schema; the caller drops it. */
 export async function createMigratedDatabase(): Promise<string> {
   migrated ??= findTemplate();
   return createDatabase(await migrated);
 }
 
-/** A copy of a database that nobody uses; whoever asks for it drops it. */
+/** A copy of a database without connections; the caller drops it. */
 export function copyDatabase(url: string): Promise<string> {
   return createDatabase(databaseName(url));
 }
 
-/** Under whoever is still connected. */
+/** Drops the database despite open connections. */
 export async function dropDatabase(url: string): Promise<void> {
   await querySql(await findServer(), `drop database if exists ${databaseName(url)} with (force)`);
 }
@@ -75,7 +75,7 @@ async function findTemplate(): Promise<string> {
     if (found !== undefined) return name;
     const made = await createDatabase('template0');
     await (await PostgresStore.open(parseAddress(made))).close();
-    // Its connections end a moment later.
+    // Its connections close a moment later.
     const rename = `alter database ${databaseName(made)} rename to ${name}`;
     const isRenamed = () =>
       session.unsafe(rename).then(

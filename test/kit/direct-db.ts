@@ -1,6 +1,6 @@
 /**
- * SQL behind the service's back, as somebody would do it who has the database and no key. Tables and columns are called the same in
- * every store; where a store keeps things otherwise, or says them otherwise, it is hidden here.
+ * SQL directly on the database, as an attacker without the key could run it. Tables and columns have the same names in
+ * every store; this file hides the remaining differences.
  */
 import { globSync, readFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
@@ -10,7 +10,7 @@ import { databaseUrlOf, STORE } from './stores.ts';
 
 export type DatabaseRow = Readonly<Record<string, unknown>>;
 
-/** A connection of somebody's own to the database of a data directory. */
+/** A direct connection to the database of a data directory. */
 export interface DirectDb {
   /** One statement or several. */
   run(sql: string): Promise<void>;
@@ -71,7 +71,7 @@ const TABLES = {
   postgres: "SELECT tablename AS name FROM pg_tables WHERE schemaname = 'leasehold' ORDER BY name",
 };
 
-/** Every row of every table, in an order that only depends on what is in them. */
+/** Every row of every table, in an order that depends only on their contents. */
 export function dumpDatabase(dataDir: string): Promise<Readonly<Record<string, readonly DatabaseRow[]>>> {
   return withDirectDb(dataDir, async (db) => {
     const dump: Record<string, readonly DatabaseRow[]> = {};
@@ -83,10 +83,10 @@ export function dumpDatabase(dataDir: string): Promise<Readonly<Record<string, r
   });
 }
 
-/** What a service writes by itself, beside its callers: the time that it has seen, and on PostgreSQL what it has added up. */
+/** Tables that a service writes in the background: the high-water time and, on PostgreSQL, access counts. */
 const WRITTEN_BY_SERVICE = { sqlite: ['vault'], postgres: ['vault', 'access_counts', 'access_counted'] };
 
-/** The same, without that. */
+/** The same without those tables. */
 export async function dumpCallerData(dataDir: string): Promise<Readonly<Record<string, readonly DatabaseRow[]>>> {
   const dump = await dumpDatabase(dataDir);
   return Object.fromEntries(Object.entries(dump).filter(([table]) => !WRITTEN_BY_SERVICE[STORE].includes(table)));
@@ -95,7 +95,7 @@ export async function dumpCallerData(dataDir: string): Promise<Readonly<Record<s
 const textOf = (row: DatabaseRow): string =>
   JSON.stringify(row, (_, value) => (value instanceof Uint8Array ? [...value] : value));
 
-/** All that the store holds, as it lies there. */
+/** All stored bytes. */
 export async function readDatabaseBytes(dataDir: string): Promise<Buffer> {
   if (STORE === 'sqlite') {
     const files = globSync('leasehold.db*', { cwd: dataDir });
@@ -107,7 +107,7 @@ export async function readDatabaseBytes(dataDir: string): Promise<Buffer> {
   return Buffer.concat(values.map((value) => Buffer.from(value instanceof Uint8Array ? value : `${value}\n`)));
 }
 
-/** What has the bytes in it: files of the data directory, and the database where that lies elsewhere. */
+/** Where the bytes occur: files of the data directory, and a database outside it. */
 export async function findBytes(dataDir: string, bytes: string | Uint8Array): Promise<string[]> {
   const files = globSync('**/{*,.*}', { cwd: dataDir, withFileTypes: true })
     .filter((entry) => entry.isFile())
@@ -118,7 +118,7 @@ export async function findBytes(dataDir: string, bytes: string | Uint8Array): Pr
     : found;
 }
 
-/** Lets nobody write until it is released. */
+/** Blocks all writers until it is released. */
 export async function lockDatabase(dataDir: string): Promise<{ release(): Promise<void> }> {
   const db = await openDirectDb(dataDir);
   await db.run(STORE === 'sqlite' ? 'BEGIN IMMEDIATE' : 'BEGIN; SELECT 1 FROM audit_head FOR UPDATE');

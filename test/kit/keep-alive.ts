@@ -1,4 +1,4 @@
-/** A client for many calls: connections that are kept, and nothing read but what a claim needs. */
+/** A client for many calls over keep-alive connections. */
 import { Agent, request } from 'node:http';
 import type { Scope } from './directory.ts';
 

@@ -32,12 +32,12 @@ async function initialize(directory: string, password: string, tell: (pid: numbe
   rmSync(passwordFile);
 }
 
-/** Whoever asks for it ends it. */
+/** The caller must end it. */
 export function createPostgres(settings: Settings = {}): Promise<PostgresServer> {
   return PostgresServer.create({ ...SETTINGS, ...settings }, initialize);
 }
 
-/** A server of the test's own, which it may kill; gone with its scope. */
+/** A separate server that the test may kill; it ends with its scope. */
 export async function startPostgres(
   scope: Scope,
   { settings }: { readonly settings?: Settings } = {},

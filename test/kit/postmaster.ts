@@ -22,7 +22,7 @@ const SIGNAL_OF = { smart: 'SIGTERM', fast: 'SIGINT', immediate: 'SIGQUIT' } as 
 export type Settings = Readonly<Record<string, string>>;
 export type Row = Readonly<Record<string, unknown>>;
 
-/** Runs SQL on a connection of its own; answers the rows of one statement. */
+/** Runs SQL on a separate connection; returns the rows of one statement. */
 export async function querySql(url: string, sql: string): Promise<readonly Row[]> {
   const client = postgres(url, { max: 1, fetch_types: false, connect_timeout: 10, onnotice: () => {} });
   try {
@@ -68,7 +68,7 @@ export class PostgresServer {
     }
   }
 
-  /** Stays the same when it is started again. */
+  /** Stays the same across restarts. */
   get port(): number {
     return this.#port;
   }
@@ -98,7 +98,7 @@ export class PostgresServer {
     return querySql(this.url(database), sql);
   }
 
-  /** Everything that it said since it was made. */
+  /** The server's complete log. */
   log(): string {
     const file = join(this.#directory, 'server.log');
     return existsSync(file) ? readFileSync(file, 'utf8') : '';
@@ -150,7 +150,7 @@ export class PostgresServer {
     if (segment !== undefined) await new Promise((resolve) => execFile('ipcrm', ['-m', segment], resolve));
   }
 
-  /** Stands still with its connections open, as a machine that hangs; resolves when all its processes do. */
+  /** Pauses all processes with open connections, as a hung machine; resolves when all are stopped. */
   async pause(): Promise<void> {
     this.#isPaused = true;
     await freeze(this.pid);
@@ -162,7 +162,7 @@ export class PostgresServer {
     this.#isPaused = false;
   }
 
-  /** For good: no process and no file of it is left. */
+  /** Ends the server and removes all its files. */
   async end(): Promise<void> {
     try {
       if (this.#child !== null) {
@@ -185,7 +185,7 @@ export class PostgresServer {
     appendFileSync(join(this.dataDir, 'postgresql.conf'), lines.join(''));
   }
 
-  /** False where it ended instead. */
+  /** False if the server exited instead. */
   async #launch(): Promise<boolean> {
     const log = openSync(join(this.#directory, 'server.log'), 'a');
     const child = spawn(programPath(this.#directory, 'postgres'), ['-D', this.dataDir, '-p', String(this.#port)], {
@@ -209,7 +209,7 @@ export class PostgresServer {
     return this.#child !== null;
   }
 
-  /** As pg_ctl looks: the postmaster writes its state into the eighth line. */
+  /** As pg_ctl checks: the postmaster writes its state into the eighth line. */
   #isReady(): boolean {
     const lines = this.#postmasterLines();
     return Number(lines[0]) === this.#child?.pid && lines[7]?.trim() === 'ready';

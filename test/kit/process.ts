@@ -1,4 +1,4 @@
-/** The real service as a process of its own, as `npm start` runs it once everything is installed. */
+/** The real service as a separate process, as `npm start` runs it. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -7,7 +7,7 @@ import type { Scope } from './directory.ts';
 import { databaseUrlFor, keepDatabase } from './stores.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
-/** Only what hangs takes that long. */
+/** Only a hang reaches this limit. */
 const READY_TIMEOUT_MS = 120_000;
 
 export interface ServiceProcess {
@@ -34,7 +34,7 @@ export async function runProgram(flags: readonly string[], environment: Record<s
   return runToEnd(spawnProgram(flags, { ...own, ...environment }));
 }
 
-/** What a service on the data directory has in its environment. */
+/** The environment of a service on the data directory. */
 export async function storeVariables(dataDir: string, flags: readonly string[]): Promise<Record<string, string>> {
   const url = await databaseUrlFor(dataDir, flags);
   return url === null ? {} : { LEASEHOLD_DATABASE_URL: url };
@@ -52,7 +52,7 @@ function runToEnd(child: ChildProcess): Promise<Ended> {
   return new Promise((resolve) => child.on('close', (code) => resolve({ code, output })));
 }
 
-/** Starts the service on the data directory; resolves when it says that it is ready. */
+/** Starts the service on the data directory; resolves when it reports that it is ready. */
 export async function startProcess(
   scope: Scope,
   dataDir: string,
@@ -97,12 +97,12 @@ export async function startProcess(
   };
 }
 
-/** Empty where none was written: then the test gave one. */
+/** Empty if the service wrote none because the test passed one. */
 function readToken(file: string): string {
   return existsSync(file) ? readFileSync(file, 'utf8').trim() : '';
 }
 
-/** Starts the service and kills it after so many milliseconds, wherever it is by then; resolves when it has ended. */
+/** Starts the service and kills it after that many milliseconds; resolves when it has ended. */
 export async function killWhileStarting(dataDir: string, afterMs: number): Promise<void> {
   const environment = await storeVariables(dataDir, []);
   const child = spawnProgram(['--data-dir', dataDir, '--listen', '127.0.0.1:0'], environment);

@@ -48,7 +48,7 @@ export function haveExited(pids: readonly number[]): boolean {
   return !listProcesses().some((listed) => pids.includes(listed.pid) && isAlive(listed));
 }
 
-/** Sends the signal to those of them who are still there. */
+/** Sends the signal to the processes that still exist. */
 export function signal(pids: readonly number[], name: NodeJS.Signals): void {
   for (const pid of pids) {
     try {
@@ -59,7 +59,7 @@ export function signal(pids: readonly number[], name: NodeJS.Signals): void {
   }
 }
 
-/** Stops a process so that it can't make any more children; resolves when it stands still. */
+/** Stops a process so that it cannot fork; resolves when it is stopped. */
 export async function freeze(pid: number): Promise<void> {
   signal([pid], 'SIGSTOP');
   const isStill = () =>
@@ -67,7 +67,7 @@ export async function freeze(pid: number): Promise<void> {
   await until(isStill, 120_000, () => `process ${pid} does not stop`);
 }
 
-/** Looks until it is so. @throws Error with the message after that time */
+/** Polls until the condition holds. @throws Error with the message after that time */
 export async function until(
   isSo: () => boolean | Promise<boolean>,
   withinMs: number,
@@ -102,7 +102,7 @@ while rm -rf -- "$1"; [ -e "$1" ] && [ "$tries" -lt 100 ]; do sleep 0.1; tries=$
 export interface Guard {
   /** Of this process from now on; null where it has ended, because its id may then be given to another. */
   watch(pid: number | null): void;
-  /** Lets go; resolves when the guard has ended. The directory is gone then. */
+  /** Ends the guard, which removes the directory; resolves when it has ended. */
   dismiss(): Promise<void>;
 }
 

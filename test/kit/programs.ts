@@ -62,7 +62,7 @@ export async function runInitdb(
   }
 }
 
-/** A new directory that only the account can enter. Who asks for it removes it. */
+/** A new directory that only the account can enter. The caller removes it. */
 export function makeServerDirectory(): string {
   const directory = mkdtempSync(join(findParent(), 'leasehold-postgres-'));
   chownToServer(directory);

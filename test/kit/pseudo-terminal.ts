@@ -1,19 +1,19 @@
-/** A person at a terminal: a real pseudo-terminal, on which a program runs, is typed at, and is read. */
+/** Runs a program on a real pseudo-terminal with typed input and readable output. */
 import { spawn } from '@lydell/node-pty';
 import { drainPty } from '../../src/run/pty-drain.ts';
 import { COMPILED } from './command.ts';
 import type { Scope } from './directory.ts';
 
-/** Only what hangs takes that long. */
+/** Only a hang reaches this limit. */
 const TIMEOUT_MS = 120_000;
 
 export interface PseudoTerminal {
   readonly pid: number;
-  /** All that stood on the screen so far, with what paints it. */
+  /** All output so far, including control sequences. */
   screen(): string;
   type(text: string): void;
   resize(columns: number, rows: number): void;
-  /** Nobody reads what is painted until `resume`. */
+  /** Stops reading the output until `resume`. */
   pause(): void;
   resume(): void;
   /** Resolves when the screen matches. Rejects with the screen when that takes too long. */

@@ -3,11 +3,11 @@ import { connect } from 'node:net';
 import type { TestResponse } from './client.ts';
 
 export interface RawResponse {
-  /** 0 where nothing came back that begins like an answer. */
+  /** 0 if no HTTP response was received. */
   readonly status: number;
   readonly head: string;
   readonly body: string;
-  /** Whether the server closed the connection, or the wait was over. */
+  /** Whether the server closed the connection, as opposed to a time-out. */
   readonly isClosed: boolean;
 }
 
@@ -38,7 +38,7 @@ export function rawRequest(lines: readonly string[], body = ''): string {
   return `${[...lines, 'Connection: close'].join('\r\n')}\r\n\r\n${body}`;
 }
 
-/** As a client would see it: headers in a map, the chunks of a body put together, JSON parsed. */
+/** Parses headers, a chunked body and JSON as a client would. */
 export function toResponse({ status, head, body }: RawResponse): TestResponse {
   const headers = new Headers();
   for (const line of head.split('\r\n').slice(1)) {

@@ -12,13 +12,13 @@ const ofNewest = (path: string): string =>
 /** The immutable id of the credential that has the path. */
 export const idAt = (path: string): string => `(SELECT id FROM credentials WHERE path = '${path}')`;
 
-/** What has become of the small newest value at the path. */
+/** The sealed newest value at the path, if it is small. */
 export const newestSealedAt = (path: string): string =>
   isSqlite
     ? `(SELECT newest_sealed FROM credentials WHERE path = '${path}')`
     : `(SELECT sealed FROM credential_versions WHERE ${ofNewest(path)})`;
 
-/** Puts something in its place, made of the column that it lies in. */
+/** Replaces it with an expression over its column. */
 export const alterNewestAt = (path: string, toValue: (column: string) => string): string =>
   isSqlite
     ? `UPDATE credentials SET newest_sealed = ${toValue('newest_sealed')} WHERE path = '${path}'`

@@ -15,7 +15,7 @@ export interface TestService {
   /** Calls as the administrator. */
   readonly admin: Client;
   readonly adminToken: string;
-  /** What an operator was told at the start, a line each. */
+  /** The warnings printed at the start, one per line. */
   readonly warnings: readonly string[];
   /** Calls without a token. */
   readonly anonymous: Client;
@@ -23,7 +23,7 @@ export interface TestService {
   as(token: string): Client;
   /** Registers the agent, logs it in, and gives it a policy a grant: `{ 'prod/*': ['retrieve'] }`. */
   agent(name: string, grants?: Readonly<Record<string, readonly string[]>>): Promise<Client & { token: string }>;
-  /** Stops it now; the scope's end does so otherwise. */
+  /** Stops it before the scope ends. */
   stop(): Promise<void>;
 }
 
@@ -83,7 +83,7 @@ export async function startTestService(
   };
 }
 
-/** Another node of its vault, which has seen nothing of its log yet: on the database that they share, with the same root key. */
+/** Another node of the vault that has not read its log yet: on the same database with the same root key. */
 export async function startAnotherNode(scope: Scope, { dataDir }: Pick<TestService, 'dataDir'>): Promise<TestService> {
   const other = join(temporaryDirectory(scope), 'data');
   mkdirSync(other, { mode: 0o700 });

@@ -12,7 +12,7 @@ import type { Store } from '../../src/store/store.ts';
 import { copyDatabase, createMigratedDatabase, dropDatabase } from './database.ts';
 import type { Scope } from './directory.ts';
 
-/** Chosen by whoever runs the tests; see scripts/test-matrix.ts. */
+/** Set by the test runner; see scripts/test-matrix.ts. */
 const VARIABLE = 'LEASEHOLD_TEST_STORE';
 
 export type StoreName = 'sqlite' | 'postgres';
@@ -64,20 +64,20 @@ export async function copyDatabaseOf(from: string, to: string): Promise<void> {
   if (url !== null) await databaseAt(to, () => copyDatabase(url)).url;
 }
 
-/** Gives another data directory the same database, as another node has it. */
+/** Gives another data directory the same database, as for another node. */
 export function shareDatabaseOf(from: string, to: string): void {
   const database = databases.get(resolve(from));
   if (database === undefined) throw new Error('no database was made for it: several nodes are PostgreSQL’s alone');
   databases.set(resolve(to), database);
 }
 
-/** Has each database that is made from now on prepared before anybody opens it. */
+/** Prepares each database created from now on before it is opened. */
 export function prepareDatabases(scope: Scope, prepare: (url: string) => Promise<void>): void {
   preparations.add(prepare);
   scope.after(() => preparations.delete(prepare));
 }
 
-/** The store of a data directory by itself. */
+/** The store of a data directory without a service. */
 export async function openStore(dataDir: string, syncFile?: SyncFile): Promise<Store> {
   const url = await databaseUrlOf(dataDir);
   if (url === null) return new SqliteStore(join(dataDir, 'leasehold.db'), { syncFile });
@@ -111,7 +111,7 @@ function dropOrphaned(): Promise<void> {
   return drop(([dataDir, { users, wasSeen }]) => users === 0 && wasSeen && !existsSync(dataDir));
 }
 
-/** At the end of the process those that a program was run on, or nobody. The others go with their scopes. */
+/** At the end of the process, drops databases without users; the others are dropped with their scopes. */
 function dropUnused(): void {
   void drop(([, { users }]) => users === 0);
 }

@@ -29,7 +29,7 @@ const MOVABLE = `
   CREATE FUNCTION pg_catalog.clock_timestamp() RETURNS timestamptz VOLATILE LANGUAGE sql
     AS 'SELECT pg_catalog.unmoved_timestamp() + (SELECT by_ms FROM public.moved) * interval ''1 millisecond''';`;
 
-/** To be called before what is to be moved is started. */
+/** Must be called before the service is started. */
 export function startTestClock(scope: Scope): TestClock {
   const now = Date.now.bind(Date);
   const databases: string[] = [];

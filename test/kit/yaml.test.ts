@@ -1,4 +1,4 @@
-// The reader of YAML: it reads what compose.yaml keeps to, and nothing that two readers could understand differently.
+// The YAML parser accepts the subset that compose.yaml uses and nothing ambiguous.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

@@ -23,13 +23,13 @@ for (const name of ['ci', 'CI-2']) {
   for (const path of ['prod/db/password', 'prod/missing', 'dev/db']) await agent.get(`/api/v1/credentials/${path}`);
   await agent.delete('/api/v1/credentials/prod/missing');
 }
-// Nothing below is recorded: what is there now is all there is.
+// No request below is recorded, so the log does not grow.
 const list = async (query: string): Promise<Entry[]> =>
   dataOf(await admin.get(`${AUDIT}?${query}`), 200, ENTRY, 'meta');
 const all = await list('order=asc&limit=1000');
 const seqs = (entries: readonly Entry[]) => entries.map(({ seq }) => seq);
 
-/** The entries that a filter should leave, oldest first, held against what the service answers. */
+/** Compares the entries that a filter should match, oldest first, with the response. */
 async function assertFilter(query: string, isLeft: (entry: Entry) => boolean): Promise<void> {
   const expected = all.filter(isLeft);
   assert.deepEqual(await list(`${query}&order=asc`), expected, query);
@@ -112,7 +112,7 @@ test('a filter value without matches returns an empty list with total 0', async 
   }
 });
 
-/** The instant in every form of ISO 8601 that is taken. */
+/** The instant in every accepted form of ISO 8601. */
 function formsOf(at: Date): string[] {
   const iso = at.toISOString();
   const shifted = (minutes: number) => new Date(at.getTime() + minutes * 60_000).toISOString().slice(0, -1);
@@ -211,7 +211,7 @@ test('limit and offset page through the log, and total counts the matches', asyn
 
 test('a limit over 1000 is reduced to 1000, as meta.limit shows; the default is 100', async (t) => {
   const other = await startTestService(t);
-  // Written past the service, which reads the log without trusting it.
+  // Written directly to the database; the service reads the log without trusting it.
   await executeSql(
     other.dataDir,
     `WITH RECURSIVE more(n) AS (SELECT 2 UNION ALL SELECT n + 1 FROM more WHERE n < 1100)

@@ -45,7 +45,7 @@ test('every flag of --help can be set in the environment', async () => {
     'no-migrate': '1',
     database: 'postgres://a@127.0.0.1/c',
   };
-  // It goes with --database only the one or the other.
+  // Mutually exclusive with --database.
   const given = Object.fromEntries(flags.map((name) => [name, values[name] ?? 'given']));
   const environment = Object.fromEntries(
     Object.entries(given).map(([name, value]) => [`LEASEHOLD_${name.toUpperCase().replaceAll('-', '_')}`, value]),

@@ -1,4 +1,4 @@
-// What the OpenAPI document says of answers is true of real ones, to the last key. SOURCE: decisions, "HTTP".
+// Real responses conform to the OpenAPI document, including every key. SOURCE: decisions, "HTTP".
 
 import assert from 'node:assert/strict';
 import { after, suite, test } from 'node:test';
@@ -12,7 +12,7 @@ const { admin, anonymous } = service;
 const { document, operations } = await readDocument(service);
 const agent = await service.agent('ci');
 
-/** Claims that the answer has just what the document says of it, and nothing beside `data` and `meta`. */
+/** Asserts that the response conforms to the document and has no keys besides `data` and `meta`. */
 function assertConforms(answer: TestResponse, name: string): void {
   const { operation } = operations.find((one) => one.name === name) ?? assert.fail(name);
   const status = String(answer.status);
@@ -35,7 +35,7 @@ suite('responses conform to the document', () => {
   const simulated = (path: string) => ({ agent: 'ci', resource: path, action: 'retrieve' });
   let lease = '';
 
-  /** In order: later ones need what earlier ones made. */
+  /** In order: later requests use what earlier ones created. */
   const CALLS: readonly (readonly [name: string, call: () => Promise<TestResponse>, status: number])[] = [
     ['post /api/v1/credentials', () => admin.post('/api/v1/credentials', { path: 'a', value: 'v' }), 201],
     ['post /api/v1/agents', () => admin.post('/api/v1/agents', { name: 'other' }), 201],

@@ -1,4 +1,4 @@
-// How many connections are served at once. How long each may take is held in test/hostile. SOURCE: decisions, "HTTP".
+// The limits on concurrent connections. Their time limits are tested in test/hostile. SOURCE: decisions, "HTTP".
 
 import assert from 'node:assert/strict';
 import { connect, type Socket } from 'node:net';
@@ -11,7 +11,7 @@ import { startTestService } from '../kit/service.ts';
 
 const HEALTH = ['GET /api/v1/health HTTP/1.1', 'Host: localhost'];
 
-/** Opens a connection that comes from this address of loopback; resolves when it stands. */
+/** Opens a connection from this loopback address; resolves when it is established. */
 function open(address: string, localAddress: string): Promise<Socket> {
   const { hostname, port } = new URL(address);
   return new Promise((resolve, reject) => {
@@ -20,7 +20,7 @@ function open(address: string, localAddress: string): Promise<Socket> {
   });
 }
 
-/** Sends the request and keeps the connection; resolves to the first that comes back. */
+/** Sends the request and keeps the connection open; resolves to the first bytes of the response. */
 function ask(socket: Socket, lines: readonly string[] = HEALTH): Promise<string> {
   return new Promise((resolve) => {
     socket.once('data', (chunk) => resolve(String(chunk))).once('close', () => resolve(''));

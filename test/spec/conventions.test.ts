@@ -1,4 +1,4 @@
-// What holds for every answer and every request. SOURCE: interface 1 and 9; decisions, "HTTP".
+// Rules for every request and response. SOURCE: interface 1 and 9; decisions, "HTTP".
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';

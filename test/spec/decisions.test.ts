@@ -1,4 +1,4 @@
-// Decisions: who may do what where, and how simulate explains it. SOURCE: interface 2.4; decisions, "Policies and decisions".
+// Access decisions, and how simulate explains them. SOURCE: interface 2.4; decisions, "Policies and decisions".
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';

@@ -1,4 +1,4 @@
-// docs/api.md says what the tables say, and its examples, run from the first to the last, print what stands below them.
+// docs/api.md agrees with the route tables, and its examples, run in order, print the output shown.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
@@ -29,7 +29,7 @@ const sections = new Map(
 );
 const blocks = readBlocks(page);
 
-/** Every property that a schema names, its inner ones too. */
+/** Every property that a schema names, including nested ones. */
 function fieldsOf(schema: TSchema): string[] {
   const {
     properties = {},
@@ -48,7 +48,7 @@ function answerFields({ data }: Route): string[] {
   return data === null ? [] : fieldsOf(data);
 }
 
-/** The words in backticks of a text. */
+/** The words in backticks in a text. */
 const quoted = (text: string) => new Set([...text.matchAll(/`([^`\n]+)`/g)].map(([, word]) => word));
 
 test('every route has a heading and every heading a route', () => {

@@ -1,4 +1,4 @@
-// What an auditor gets is enough: the independent verifier agrees with the service on the service's own export.
+// The independent verifier agrees with the service about the service's own export.
 // SOURCE: decisions, "Audit".
 
 import assert from 'node:assert/strict';

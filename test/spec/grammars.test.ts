@@ -83,10 +83,10 @@ const TEXTS: readonly string[] = [
   ...['active', 'Active', 'asc', 'desc', 'metadata', 'retrieve', '💥'],
 ];
 
-/** Rules that no JSON Schema states: a point that is not on the curve or of small order. */
+/** Rules that JSON Schema cannot express: points off the curve or of small order. */
 const BEYOND_SCHEMA = /^public_key: is not a usable/;
 
-/** Claims that the field is refused exactly where its schema refuses it. */
+/** Asserts that the service rejects the field exactly where its schema does. */
 async function assertAgrees(
   field: string,
   accepts: boolean,
@@ -111,7 +111,7 @@ for (const row of ROUTES) {
       const isArray = 'items' in schema;
       for (const text of TEXTS) {
         const value = isArray ? [text] : text;
-        // A name in the body must be the one in the address.
+        // A name in the body must equal the one in the path.
         if (path.includes('{name}') && field === 'name' && validator.Check(value)) continue;
         await assertAgrees(field, validator.Check(value), text, () =>
           admin.call(method, target, { ...bodyOf(row), [field]: value }),

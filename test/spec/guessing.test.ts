@@ -1,4 +1,4 @@
-// Failed logins are slowed. SOURCE: decisions, "Authentication".
+// Failed logins are throttled. SOURCE: decisions, "Authentication".
 
 import assert from 'node:assert/strict';
 import { sign } from 'node:crypto';
@@ -10,13 +10,13 @@ import { startTestService, type TestService } from '../kit/service.ts';
 
 const INVENTED = { challenge_id: '0190a000-0000-8000-8000-000000000000', signature: 'AAAA' };
 
-/** A challenge that was issued, with a signature that is not the agent's. */
+/** An issued challenge with a signature by another key. */
 async function wrongProof({ anonymous }: TestService, agent_name: string) {
   const { body } = await anonymous.post('/auth/challenge', { agent_name });
   return { challenge_id: body.data.challenge_id, signature: 'AAAA', agent_name };
 }
 
-/** Fails `count` verifies of the agent, some at a time; returns the answers. */
+/** Fails `count` verifies of the agent, several concurrently; returns the responses. */
 async function fail(service: TestService, agent_name: string, count: number): Promise<TestResponse[]> {
   const { anonymous } = service;
   const proof = await wrongProof(service, agent_name);
@@ -33,7 +33,7 @@ async function fail(service: TestService, agent_name: string, count: number): Pr
 const countOf = (answers: readonly TestResponse[], status: number) =>
   answers.filter((answer) => answer.status === status).length;
 
-/** A verify over a connection that comes from another address of loopback. */
+/** A verify over a connection from another loopback address. */
 function verifyFrom(localAddress: string, { address }: TestService, body: unknown): Promise<number> {
   const options: RequestOptions = { method: 'POST', localAddress, headers: { 'content-type': 'application/json' } };
   return new Promise((resolve, reject) => {
@@ -64,7 +64,7 @@ test('over the limit a valid signature is 429 too, unchecked and unrecorded, and
   await fail(service, 'waiting', 80);
   const entries = await auditEntriesOf(service, async () => {
     const answer = await verifyAs(service.address, 'waiting', key);
-    // On a slow machine the second may be over already.
+    // On a slow machine the second may have passed already.
     if (answer.status !== 200) assertRejected(answer, 'RATE_LIMITED');
   });
   const refused = entries.filter(({ result }) => result === 'denied');

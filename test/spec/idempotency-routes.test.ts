@@ -1,4 +1,4 @@
-// Each route that honours an Idempotency-Key: asked again, asked 20 times at once, and asked for something else.
+// Each route that accepts an Idempotency-Key: repeated, sent 20 times concurrently, and sent with another body.
 // SOURCE: docs/choices.md, "Retries".
 
 import assert from 'node:assert/strict';
@@ -21,14 +21,14 @@ const post = (as: Client, path: string, body: unknown, key: string, more = {}) =
   as.call('POST', path, body, { 'idempotency-key': key, ...more });
 
 let paths = 0;
-/** Lends a new credential to the caller; the lease's id. */
+/** Issues the caller a lease on a new credential; returns the lease's id. */
 async function lend(to: Client): Promise<string> {
   const path = `ci/lent-${++paths}`;
   await admin.post(CREDENTIALS, { path, value: 'v' });
   return (await to.get(`${CREDENTIALS}/${path}`)).body.data.lease_id;
 }
 
-/** Of each route that honours the header, and of each caller it is for, something to ask. */
+/** A request for each route that accepts the header and each of its callers. */
 const ASKED: Readonly<Record<string, (as: Client) => Promise<{ path: string; body: unknown }>>> = {
   [`POST ${CREDENTIALS}`]: async () => ({ path: CREDENTIALS, body: { path: `ci/asked-${++paths}`, value: 'v' } }),
   'POST /api/v1/policies': async () => {
@@ -83,7 +83,7 @@ for (const [route, ask] of Object.entries(ASKED)) {
         entries.map(({ event_type, result }) => [event_type, result]),
         [[row.event, 'allowed']],
       );
-      // Each request has an id of its own; the entry is the first one's.
+      // Each request has its own id; the entry has the first one's.
       const ids = answers.map(({ headers }) => headers.get('x-request-id'));
       assert.deepEqual([new Set(ids).size, entries[0].request_id], [3, ids[0]]);
     });

@@ -1,4 +1,4 @@
-// How long a repeat is answered as before: 24 hours, over restarts. SOURCE: docs/choices.md, "Retries".
+// How long an idempotency record is used: 24 hours, across restarts. SOURCE: docs/choices.md, "Retries".
 
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
@@ -26,7 +26,7 @@ test('a repeat within 24 hours returns the stored response; later it is a new re
   await clock.move(DAY_MS - 60_000);
   assert.equal((await store(admin)).text, first.text);
   assert.equal(await versionOf(admin), 1);
-  // The vault's clock goes on while the wall clock stands.
+  // The vault's clock advances while the wall clock is stopped.
   await clock.move(120_000);
   assert.equal((await store(admin)).status, 201);
   assert.equal(await versionOf(admin), 2);
@@ -63,7 +63,7 @@ test('the largest responses, up to 7 KiB or 130 KiB for a policy of 256 patterns
   const longest = `${'s'.repeat(128)}/`.repeat(3);
   const resources = Array.from({ length: 256 }, (_, n) => `${longest}${'s'.repeat(122)}${100 + n}`);
   const policy = { ...POLICY, name: 'p'.repeat(128), principal: `agent:${'a'.repeat(63)}`, resources };
-  // What takes the most in JSON is what is escaped.
+  // Escaped characters take the most bytes in JSON.
   const description = '\u0001'.repeat(1024);
   const credential = { path: resources[0], value: 'v', type: 't'.repeat(64), description };
   const sizes: number[] = [];

@@ -13,7 +13,7 @@ const NO_LEASE = '0190a000-0000-7000-8000-000000000000';
 
 const service = await startTestService({ after });
 const { admin } = service;
-/** Retrieves the credential, which is stored where it is missing; returns the lease's id. */
+/** Retrieves the credential, storing it first if missing; returns the lease's id. */
 const lend = async (to: Client, path: string, query = ''): Promise<string> => {
   await admin.call('POST', '/api/v1/credentials', { path, value: 'v' }, { 'if-none-match': '*' });
   return dataOf(await to.get(`/api/v1/credentials/${path}${query}`), 200, 'path value lease_id expires_at').lease_id;

@@ -1,4 +1,4 @@
-// Lists, whole and in pages. SOURCE: decisions, "HTTP".
+// Lists, complete and paginated. SOURCE: decisions, "HTTP".
 
 import assert from 'node:assert/strict';
 import { after, before, suite, test } from 'node:test';
@@ -13,10 +13,10 @@ const { admin } = service;
 interface List {
   readonly path: string;
   readonly keys: string;
-  /** What tells the rows apart. */
+  /** The field that identifies a row. */
   readonly key: string;
   readonly isNewestFirst?: true;
-  /** A filter that gives nothing. */
+  /** A filter without matches. */
   readonly nobodys?: string;
 }
 

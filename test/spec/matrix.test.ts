@@ -1,4 +1,4 @@
-// Who may what: every route of the table × every kind of caller, cell by cell. What has no row here fails: default deny.
+// Authorization: every route × every kind of caller, cell by cell. A route without a row fails: deny by default.
 // SOURCE: decisions, "Callers" and "Audit"; security, "How others were broken".
 
 import assert from 'node:assert/strict';
@@ -21,11 +21,11 @@ await service.agent('with', { 'matrix/*': ALL });
 await service.agent('another', { 'other/*': ALL });
 const expired = await service.agent('expired', { 'matrix/*': ALL });
 await clock.moveTo((await expired.get('/auth/session')).body.data.expires_at);
-// Whatever is next in the log: a service that shares its database hears of the time with a turn.
+// Any next entry: a service that shares its database learns the time from a batch.
 await admin.get(CREDENTIALS);
 
 const AGENTS = ['without', 'with', 'another'] as const;
-/** A session of its own for each cell, since some end it. */
+/** A separate session for each cell, since some cells end it. */
 const enter = async (name: string) => createClient(address, await logIn(address, name, readAgentKey(dataDir, name)));
 const CALLERS: Readonly<Record<string, () => Promise<Client>>> = {
   nobody: async () => service.anonymous,
@@ -59,11 +59,11 @@ const proofOf = async (agent_name: string) => {
 };
 
 interface Expected {
-  /** Statuses for an agent without grants, the one with grants (or whose it is), another one, and the administrator. */
+  /** Statuses for an agent without grants, one with grants (or the owner), another agent, the administrator. */
   readonly cells: readonly [without: number, having: number, another: number, admin: number];
-  /** What a refusal is recorded as; null where everybody may come. */
+  /** The event type of a recorded denial; null where every caller is allowed. */
   readonly event: string | null;
-  /** What fills the address's parameter, made anew for each cell. */
+  /** The value of the path parameter, created for each cell. */
   readonly parameter?: () => Promise<string>;
   readonly body?: () => Promise<unknown>;
 }
@@ -130,7 +130,7 @@ test('every route has a row in the matrix, and every row a route', () => {
   assert.deepEqual(ROUTES.map(({ method, path }) => `${method} ${path}`).sort(), Object.keys(MATRIX).sort());
 });
 
-/** The status that a caller gets: strangers come nowhere but where everybody may. */
+/** The status that a caller gets: unauthenticated callers reach public routes only. */
 function statusOf({ cells, event }: Expected, caller: string): number {
   const [without, having, another, administrator] = cells;
   const known: Record<string, number> = { without, with: having, another, admin: administrator };

@@ -1,4 +1,4 @@
-// Names and paths, by one grammar wherever they are taken. SOURCE: decisions, "Names and paths".
+// Names and paths follow one grammar everywhere. SOURCE: decisions, "Names and paths".
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
@@ -13,7 +13,7 @@ const { admin } = service;
 const policy = (more: Record<string, unknown>) =>
   admin.post('/api/v1/policies', { name: 'p', principal: 'agent:a', resources: ['a'], actions: ['list'], ...more });
 
-/** A retrieval whose path is written into the request line as it is. */
+/** A retrieval whose path is written literally into the request line. */
 function retrieveRaw(target: string) {
   const lines = [
     `GET ${CREDENTIALS}/${target} HTTP/1.1`,

@@ -1,5 +1,5 @@
-// The OpenAPI document: well formed, and in step with the table. SOURCE: decisions, "HTTP".
-// Structure by the OpenAPI Specification 3.1.0, sections 4.8.1 to 4.8.30.
+// The OpenAPI document is well formed and agrees with the route table. SOURCE: decisions, "HTTP".
+// Structure: OpenAPI Specification 3.1.0, sections 4.8.1 to 4.8.30.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
@@ -13,7 +13,7 @@ import { type Json, readDocument, resolveReferences } from './document.ts';
 const { document, operations, answer } = await readDocument(await startTestService({ after }));
 
 const METHODS = ['get', 'put', 'post', 'delete', 'options', 'head', 'patch', 'trace'];
-// SOURCE: JSON Schema 2020-12, those of its keywords that are used here.
+// SOURCE: JSON Schema 2020-12, the keywords used here.
 const KEYWORDS = [
   'type',
   'properties',
@@ -39,7 +39,7 @@ const KEYWORDS = [
 ];
 const TYPES = ['object', 'array', 'string', 'number', 'integer', 'boolean', 'null'];
 
-/** Every schema of the document with where it stands, nested ones after the ones around them. */
+/** Every schema of the document with its location, outer schemas before nested ones. */
 function schemasIn(value: Json, at: string): { at: string; schema: Json }[] {
   if (typeof value !== 'object' || value === null) return [];
   if (Array.isArray(value)) return value.flatMap((item, index) => schemasIn(item, `${at}/${index}`));
@@ -149,7 +149,7 @@ test('parameters, bodies, statuses and ids are those of the table, with every co
   }
 });
 
-/** Texts that may be any: what is asked for is only looked for, or is a token. */
+/** Strings without constraints: search values and tokens. */
 const UNBOUND = ['SimulateRequest/properties/action'];
 
 test('request schemas bound every string, number and array', () => {

@@ -1,4 +1,4 @@
-// If-Match and If-None-Match on what exists and what does not. SOURCE: RFC 9110, section 13.
+// If-Match and If-None-Match on existing and missing resources. SOURCE: RFC 9110, section 13.
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';

@@ -1,4 +1,4 @@
-// The product: starting, stopping, and what lies in the data directory. SOURCE: interface 2.5 and 5.1; decisions, "The product".
+// The product: start, stop, and the data directory. SOURCE: interface 2.5 and 5.1; decisions, "The product".
 
 import assert from 'node:assert/strict';
 import { existsSync, globSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';

@@ -1,4 +1,4 @@
-// What the audit log records, exactly one entry each. SOURCE: interface 2.8 and 6; decisions, "Audit".
+// What the audit log records, with exactly one entry each. SOURCE: interface 2.8 and 6; decisions, "Audit".
 
 import assert from 'node:assert/strict';
 import { after, suite, test } from 'node:test';
@@ -22,7 +22,7 @@ await admin.post('/api/v1/agents', { name: 'other' });
 const otherKey = readAgentKey(dataDir, 'other');
 await admin.post(CREDENTIALS, { path: 'jobs/key', value: 'a-secret-value' });
 const lend = async (): Promise<string> => (await agent.get(`${CREDENTIALS}/jobs/key`)).body.data.lease_id;
-/** A session that was opened before the entries are counted. */
+/** A session opened before the entries are counted. */
 const spare = service.as(await logIn(address, 'worker', key));
 
 type Act = (lease: string) => Promise<{ status: number }>;
@@ -34,7 +34,7 @@ const register = (name: string) => admin.post('/api/v1/agents', { name });
 const revoke = (body: unknown) => admin.post('/api/v1/leases/revoke', body);
 const onlyIfNew = { 'if-none-match': '*' };
 
-/** What is claimed, what is done, its status, and the entry: event, agent_name, resource, result, policy_name. */
+/** The claim, the request, its status, and the entry: event, agent_name, resource, result, policy_name. */
 const ROWS: readonly (readonly [claim: string, act: Act, status: number, entry: string])[] = [
   ['a retrieval', () => get('/jobs/key'), 200, 'credential.retrieve worker jobs/key allowed worker-0'],
   [

@@ -14,7 +14,7 @@ const SESSION = 'session_id agent_name expires_at';
 
 const service = await startTestService({ after });
 const { admin, address, dataDir } = service;
-/** The status of a look at the list of credentials with this header. */
+/** The status of GET /credentials with this header. */
 const statusWith = async (...headers: string[]) => {
   const lines = ['GET /api/v1/credentials HTTP/1.1', 'Host: localhost', ...headers];
   return (await sendRaw(address, rawRequest(lines))).status;

@@ -1,4 +1,4 @@
-// Every row of the table, and what it refuses: unknown and repeated parameters, unknown and missing fields, wrong types,
+// Every route and what it rejects: unknown and repeated parameters, unknown and missing fields, wrong types,
 // other methods. SOURCE: decisions, "HTTP".
 
 import assert from 'node:assert/strict';
@@ -88,14 +88,14 @@ for (const { row, path } of addresses) {
   });
 }
 
-/** Whether the row serves the address, also where a parameter of it stands for a fixed segment of the other one. */
+/** Whether the route matches the path, also where its parameter matches a fixed segment of the other route. */
 function serves(pattern: string, path: string): boolean {
   const segments = pattern.split('/').map((segment) => (segment.startsWith('{') ? '[^/]+' : segment));
   return new RegExp(`^${segments.join('/')}$`).test(path);
 }
 
 const COMMON = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE'];
-// CONNECT asks for a tunnel, and has no address: see test/hostile/targets.test.ts.
+// CONNECT asks for a tunnel and has no path: see test/hostile/targets.test.ts.
 const UNCOMMON = METHODS.filter((method) => ![...COMMON, 'CONNECT'].includes(method));
 
 const callRaw = (method: string, path: string) => {

@@ -1,4 +1,4 @@
-// What ends with time, seen with a clock that is moved. SOURCE: decisions, "The product", "Authentication" and "Leases".
+// Expiry, tested with a clock that the test moves. SOURCE: decisions, "The product", "Authentication" and "Leases".
 
 import assert from 'node:assert/strict';
 import { sign } from 'node:crypto';
@@ -17,7 +17,7 @@ const DAY = 24 * HOUR;
 
 const before = (timestamp: string, ms: number): string => new Date(Date.parse(timestamp) - ms).toISOString();
 
-/** A service with one agent that may retrieve `a`, and the clock's mover. */
+/** A service with one agent that may retrieve `a`, and its clock. */
 async function start(t: TestContext) {
   const clock = startTestClock(t);
   const service = await startTestService(t);
@@ -26,7 +26,7 @@ async function start(t: TestContext) {
   return { clock, service, agent };
 }
 
-/** Takes a challenge now and answers it when the returned function is called. */
+/** Requests a challenge now and verifies it when the returned function is called. */
 async function challenge({ anonymous, dataDir }: TestService) {
   const { body } = await anonymous.post('/auth/challenge', { agent_name: 'ci' });
   const { challenge_id, nonce, expires_at } = body.data;

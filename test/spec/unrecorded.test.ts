@@ -1,4 +1,4 @@
-// What the audit log does not record, so that strangers cannot grow it. SOURCE: decisions, "Audit".
+// What the audit log does not record, so that unauthenticated callers cannot grow it. SOURCE: decisions, "Audit".
 
 import assert from 'node:assert/strict';
 import { randomUUID, sign } from 'node:crypto';
@@ -25,7 +25,7 @@ const { lease_id } = (await agent.get(`${CREDENTIALS}/jobs/key`)).body.data;
 const auth = `Authorization: Bearer ${service.adminToken}`;
 const raw = (method: string, path: string, headers: string[], body = '') =>
   sendRaw(address, rawRequest([`${method} ${path} HTTP/1.1`, ...headers], body));
-/** Verifies as `name` with a challenge that was issued to `issuedTo`, or an invented one, signed by the registered agent. */
+/** Verifies as `name` with a challenge issued to `issuedTo`, or an invented one, signed by the registered agent. */
 async function verify(name: string, issuedTo: string | null): Promise<TestResponse> {
   const { body } = await anonymous.post('/auth/challenge', { agent_name: issuedTo ?? name });
   const challenge_id = issuedTo === null ? randomUUID().replace(/^(.{14})./, '$18') : body.data.challenge_id;

@@ -1,4 +1,4 @@
-// Verification of the audit log, over a database that is tampered with while the service runs.
+// Verification of the audit log of a database that is tampered with while the service runs.
 // SOURCE: interface 2.9 and 4.5; decisions, "The product" and "Audit".
 
 import assert from 'node:assert/strict';
@@ -29,7 +29,7 @@ const service = await startTestService({ after });
 const { admin } = service;
 const agent = await service.agent('ci', { 'prod/*': ['retrieve'] });
 await admin.post('/api/v1/credentials', { path: 'prod/key', value: 'v' });
-// Entries of one millisecond could change places unseen by the rule for times.
+// The timestamp rule cannot detect swapped entries of the same millisecond.
 for (let n = 0; n < 3; n++) await agent.get('/api/v1/credentials/prod/key');
 const entries: AuditEntry[] = (await admin.get('/api/v1/audit?order=asc')).body.data;
 const last = entries.length;
@@ -41,7 +41,7 @@ function auditKeyOf({ dataDir }: Pick<TestService, 'dataDir'>) {
   return deriveKeys(rootKey ?? assert.fail('no root key')).audit;
 }
 
-/** Tampers, looks, and puts the log back as it was. */
+/** Tampers with the log, verifies it, and restores it. */
 async function tamper(sql: string, look: () => Promise<void>): Promise<void> {
   const outside = await openDirectDb(service.dataDir);
   await outside.run('CREATE TEMP TABLE kept_entries AS SELECT * FROM audit_entries ORDER BY seq');
@@ -70,10 +70,10 @@ const NULLABLE = ['policy_name', 'lease_id', 'reason', 'request_id', 'remote_add
 
 interface Alteration {
   readonly sql: string;
-  /** The first broken entry, and its time as it stands there. */
+  /** The first broken entry and its stored time. */
   readonly seq: number;
   readonly timestamp?: string | null;
-  /** What a node has seen last is gone: where several share the log it decides nothing on it any more. */
+  /** The last entry that a node has seen is deleted: on a shared log the node then rejects requests. */
   readonly takesEnd?: true;
 }
 
@@ -120,7 +120,7 @@ const ALTERED: Readonly<Record<string, Alteration>> = {
   },
   'the first entry removed': { sql: 'DELETE FROM audit_entries WHERE seq = 1', seq: 1, timestamp: timeOf(2) },
   'an entry removed and the others moved up': {
-    // By way of numbers that nobody has: PostgreSQL checks each row as it comes, in whatever order.
+    // Through unused sequence numbers: PostgreSQL checks uniqueness row by row.
     sql: 'DELETE FROM audit_entries WHERE seq = 4; UPDATE audit_entries SET seq = seq + 1000000 WHERE seq > 4; UPDATE audit_entries SET seq = seq - 1000001 WHERE seq > 1000000',
     seq: 4,
     timestamp: timeOf(5),
@@ -154,7 +154,7 @@ const ALTERED: Readonly<Record<string, Alteration>> = {
   },
 };
 
-/** The node that has seen it refuses; one that has not, such as one that is started now, tells where the log is broken. */
+/** A node that has seen the entry rejects requests; a node started now reports where the log is broken. */
 async function assertToldByAnotherNode(scope: Scope, seq: number): Promise<void> {
   assertRejected(await admin.get(VERIFY), 'UNAVAILABLE');
   assert.equal((await service.anonymous.get('/api/v1/health')).status, 503);
@@ -203,7 +203,7 @@ test('decreasing times are found even when every entry MAC is valid', async (t) 
       const mac = headMac(auditKeyOf(service), last, hmac);
       updates.push(`UPDATE audit_head SET hmac = '${hmac}', mac = '${mac}'`);
       await executeSql(service.dataDir, updates.join(';'));
-      // Every link is another one, also that of the entry which the service has seen.
+      // Every entry MAC differs, also that of the last entry the service has seen.
       const node = isShared ? await startAnotherNode(t, service) : service;
       const { body } = await node.admin.get(VERIFY);
       assert.deepEqual([body.data.valid, body.data.break_at_entry], [isValid, isValid ? undefined : 4]);
@@ -251,7 +251,7 @@ test('a head record that disagrees with the last row at start is reported in one
 const LONG = 200_000;
 const LOOK_MS = 20;
 
-/** A vault with a long log, that no service has open. */
+/** A vault with a long log, not opened by a service. */
 async function makeLongLog(t: Scope): Promise<string> {
   const dataDir = join(temporaryDirectory(t), 'data');
   await (await startTestService(t, [], dataDir)).stop();
@@ -276,7 +276,7 @@ test('an administrator sees the progress of a verification, and requests during 
     assert.equal(checked <= total && total >= LONG, true, `${checked} of ${total}`);
     assert.match(startedAt, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
     seen.set(startedAt, [...(seen.get(startedAt) ?? []), checked]);
-    // WHY: while somebody asks all the time the verification rests.
+    // WHY: verification is throttled while requests arrive continuously.
     await sleep(LOOK_MS);
   }
   for (const answer of await verifying) assert.equal(dataOf(answer, 200, INTACT).valid, true);
