@@ -113,11 +113,6 @@ test('a path in a URL is decoded once and never normalised', async () => {
   assert.equal((await retrieveRaw('once/a%zz')).status, 400);
 });
 
-test('a plus sign in a path is literal, plain or percent-encoded', async () => {
-  await admin.post(CREDENTIALS, { path: 'plus/a+b', value: 'v' });
-  for (const spelling of ['plus/a+b', 'plus/a%2Bb']) assert.equal((await retrieveRaw(spelling)).status, 200, spelling);
-});
-
 test('a credential path is case-sensitive', async () => {
   await admin.post(CREDENTIALS, { path: 'case/Key', value: 'upper' });
   assertRejected(await admin.get(`${CREDENTIALS}/case/key`), 'NOT_FOUND');
