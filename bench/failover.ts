@@ -3,7 +3,7 @@
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createClient } from '../test/kit/client.ts';
-import { inOwnScope } from '../test/kit/directory.ts';
+import { withScope } from '../test/kit/directory.ts';
 import { createPostgres } from '../test/kit/postgres.ts';
 import { startStandby } from '../test/kit/standby.ts';
 import { toFigure } from './measurement.ts';
@@ -28,7 +28,7 @@ export async function measureFailover({ plan, say }: Stage): Promise<Figure[]> {
 
 /** Milliseconds from the promotion to the first value of the node that returns one last. */
 function failOver(): Promise<number> {
-  return inOwnScope(async (scope) => {
+  return withScope(async (scope) => {
     const primary = await createPostgres();
     scope.after(() => primary.end());
     const standby = await startStandby(scope, primary, { name: 'standby', isSynchronous: true });

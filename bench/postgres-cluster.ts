@@ -4,7 +4,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseAddress } from '../src/store/postgres/address.ts';
 import { PostgresStore } from '../src/store/postgres/store.ts';
-import { type Scope, temporaryFolder } from '../test/kit/directory.ts';
+import { type Scope, temporaryDirectory } from '../test/kit/directory.ts';
 import { createPostgres } from '../test/kit/postgres.ts';
 import type { PostgresServer } from '../test/kit/postmaster.ts';
 import { fillStore } from './fixtures.ts';
@@ -42,7 +42,7 @@ export async function startCluster({ scope }: Stage, count: number): Promise<Pos
 
 /** Starts nodes on one database, with one root key and a data directory each. */
 export function prepareNodes(scope: Scope, url: string) {
-  const directory = temporaryFolder(scope);
+  const directory = temporaryDirectory(scope);
   const [urlFile, rootKeyFile] = [join(directory, 'database.url'), join(directory, 'root.key')];
   writeFileSync(urlFile, url, { mode: 0o600 });
   const flags = ['--database-file', urlFile, '--root-key-file', rootKeyFile, '--log-level', 'silent'];

@@ -3,7 +3,7 @@
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createClient } from '../test/kit/client.ts';
-import { temporaryFolder } from '../test/kit/directory.ts';
+import { temporaryDirectory } from '../test/kit/directory.ts';
 import { residentMiB, toFigure } from './measurement.ts';
 import { startService } from './program.ts';
 import type { Figure, Stage } from './types.ts';
@@ -28,7 +28,7 @@ export async function timeStart(
 export async function measureStart(stage: Stage): Promise<Figure[]> {
   const starts: { readyMs: number; mib: number }[] = [];
   for (let number = 1; number <= stage.plan.starts; number++) {
-    starts.push(await timeStart(stage, join(temporaryFolder(stage.scope), 'data'), stage.plan.restMs));
+    starts.push(await timeStart(stage, join(temporaryDirectory(stage.scope), 'data'), stage.plan.restMs));
   }
   return [
     toFigure(

@@ -3,7 +3,7 @@
 import { rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { createClient } from '../test/kit/client.ts';
-import { temporaryFolder } from '../test/kit/directory.ts';
+import { temporaryDirectory } from '../test/kit/directory.ts';
 import { fillSqlite, type Sizes } from './fixtures.ts';
 import { type ServiceProgram, startService } from './program.ts';
 import type { Stage, Target } from './types.ts';
@@ -20,7 +20,7 @@ export interface BenchVault {
 
 /** A filled vault without a service. Returns its data directory. */
 export async function createVault({ scope, say }: Stage, sizes: Sizes): Promise<string> {
-  const dataDir = join(temporaryFolder(scope), 'data');
+  const dataDir = join(temporaryDirectory(scope), 'data');
   // The first start creates the vault.
   await (await startService(scope, dataDir)).stop();
   say(`Filling a vault: ${sizes.credentials} credentials, ${sizes.entries} entries`);

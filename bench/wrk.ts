@@ -6,7 +6,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
-import { inOwnScope, temporaryFolder } from '../test/kit/directory.ts';
+import { temporaryDirectory, withScope } from '../test/kit/directory.ts';
 import { sampleRetrievals } from './targets.ts';
 import type { LoadResult, RetrievalJob } from './types.ts';
 
@@ -14,8 +14,8 @@ const SCRIPT = fileURLToPath(import.meta.resolve('./wrk.lua'));
 const MAX_SECONDS = 600;
 
 export function runWrk(program: string, { target, connections, amount }: RetrievalJob): Promise<LoadResult> {
-  return inOwnScope(async (scope) => {
-    const file = join(temporaryFolder(scope), 'requests');
+  return withScope(async (scope) => {
+    const file = join(temporaryDirectory(scope), 'requests');
     const samples = sampleRetrievals(target, amount);
     writeFileSync(file, samples.map(({ path, token }) => `${path} ${token}\n`).join(''), { mode: 0o600 });
     const options = ['-t1', `-c${connections}`, `-d${MAX_SECONDS}s`, '--timeout', '10s', '-s', SCRIPT];

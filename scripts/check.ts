@@ -10,7 +10,7 @@ import path from 'node:path';
 import { run } from 'node:test';
 import { spec } from 'node:test/reporters';
 import { parseArgs } from 'node:util';
-import { type RunServer, startRunServer } from '../test/kit/database.ts';
+import { type SharedServer, startSharedServer } from '../test/kit/database.ts';
 import { HARDENING } from './flags.mjs';
 import { processorSeconds } from './processor.ts';
 import { type Job, jobsFor } from './test-jobs.ts';
@@ -96,7 +96,7 @@ async function runEverything(
   tools: readonly Tool[],
   options: Omit<RunOptions, 'environment'>,
 ): Promise<boolean> {
-  const server: RunServer | null = needsServer(passes) ? await startRunServer() : null;
+  const server: SharedServer | null = needsServer(passes) ? await startSharedServer() : null;
   try {
     const environment = server?.environment ?? {};
     const results: JobResult[] = [];

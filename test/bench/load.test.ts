@@ -12,10 +12,10 @@ import { runPaced, runRetrievals } from '../../bench/loads.ts';
 import { benchKey, benchPath, benchPolicy, benchPublicKey, benchToken, sampleRetrievals } from '../../bench/targets.ts';
 import { parseWrk } from '../../bench/wrk.ts';
 import { parsePublicKey } from '../../src/crypto/ed25519.ts';
-import { temporaryFolder } from '../kit/directory.ts';
+import { temporaryDirectory } from '../kit/directory.ts';
 
 test('the report names the generator', (t) => {
-  const directory = temporaryFolder(t);
+  const directory = temporaryDirectory(t);
   assert.equal(findWrk(`/nowhere:${directory}`), null);
   const wrk = join(directory, 'wrk');
   writeFileSync(wrk, '');

@@ -10,7 +10,7 @@ import { PLANS } from '../../bench/plan.ts';
 import { formatNumber, type Run, readReport, replaceTable, toJson, toTable, toText } from '../../bench/report.ts';
 import { describeThreshold, PAGE_ROWS } from '../../bench/thresholds.ts';
 import type { LoadJob } from '../../bench/types.ts';
-import { temporaryFolder } from '../kit/directory.ts';
+import { temporaryDirectory } from '../kit/directory.ts';
 
 const DOCS = join(import.meta.dirname, '../../docs');
 
@@ -114,7 +114,7 @@ test('the page has fifteen figures, from the committed report', () => {
 });
 
 test('writing the page replaces the table and nothing else', (t) => {
-  const file = join(temporaryFolder(t), 'page.md');
+  const file = join(temporaryDirectory(t), 'page.md');
   const marks = ['<!-- written by npm run bench -- --page -->', '<!-- end of the table -->'] as const;
   writeFileSync(file, `# Title\n\n${marks[0]}\nold\n${marks[1]}\n\nMore.\n`);
   for (let time = 0; time < 2; time++) {
@@ -126,7 +126,7 @@ test('writing the page replaces the table and nothing else', (t) => {
 });
 
 test('a report is read as it was written, and a missing file is an empty report', (t) => {
-  const file = join(temporaryFolder(t), 'report.json');
+  const file = join(temporaryDirectory(t), 'report.json');
   assert.deepEqual(readReport(file), {});
   const report = { sqlite: run(toFigure('a', 'ms', [1])) };
   writeFileSync(file, toJson(report));

@@ -17,7 +17,7 @@ async function scene(t: TestContext) {
   const home = newHome(t, environment);
   const onTerminal = (words: readonly string[]) =>
     openPseudoTerminal(t, [...COMMAND, ...words], {
-      folder: home.path,
+      cwd: home.path,
       environment: { ...environment, HOME: home.path },
     });
   return { service, home, onTerminal };

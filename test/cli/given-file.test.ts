@@ -60,7 +60,7 @@ test('a key file that a project names must be a file', async (t) => {
   mkdirSync(join(home.path, 'work'));
   writeFileSync(join(home.path, 'work/leasehold.toml'), 'agent = "coder"\nkey_file = "/dev/zero"\n');
   const folder = join(home.path, 'work');
-  const { code, stderr } = await home.leasehold(['list'], { folder });
+  const { code, stderr } = await home.leasehold(['list'], { cwd: folder });
   assert.equal(code, 1);
   assert.match(stderr, /^leasehold: leasehold\.toml, key_file: must be a file\.\n/);
 });

@@ -5,7 +5,7 @@ import { type AddressInfo, createServer as createSocketServer } from 'node:net';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { newHome } from '../kit/command.ts';
-import { type Scope, temporaryFolder } from '../kit/directory.ts';
+import { type Scope, temporaryDirectory } from '../kit/directory.ts';
 
 const ASKING = { LEASEHOLD_TOKEN: 'lha_0123456789abcdef' };
 const NO_LEASEHOLD =
@@ -47,7 +47,7 @@ for (const [data, lines] of ANSWERS) {
 
 /** A socket that answers every request with these bytes. */
 async function lieOnSocket(scope: Scope, bytes: string): Promise<string> {
-  const path = join(temporaryFolder(scope), 'l.sock');
+  const path = join(temporaryDirectory(scope), 'l.sock');
   const server = createSocketServer((socket) => {
     socket.on('error', () => undefined).once('data', () => socket.end(bytes, 'latin1'));
   }).listen(path);

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { type Home, newHome, type Run } from '../kit/command.ts';
+import { type Home, newHome, type RunOptions } from '../kit/command.ts';
 import type { Scope } from '../kit/directory.ts';
 import { findPort } from '../kit/port.ts';
 import { startTestService, type TestService } from '../kit/service.ts';
@@ -15,7 +15,7 @@ interface Place {
   readonly home: Home;
   write(name: string, text: string): void;
   /** With --yes and -o json, where nothing else is given. */
-  imports(words: readonly string[], run?: Run): ReturnType<Home['leasehold']>;
+  imports(words: readonly string[], run?: RunOptions): ReturnType<Home['leasehold']>;
   /** The value as it is in the vault; undefined where there is none. */
   stored(path: string): Promise<string | undefined>;
 }

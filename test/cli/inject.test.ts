@@ -43,7 +43,7 @@ test('where a value is refused, or none is asked for, nothing is written', async
 test('a terminal is shown no values', async (t) => {
   writeFileSync(join(home.path, 'app.tpl'), TEXT);
   const words = [...COMMAND, 'inject', 'app.tpl'];
-  const terminal = openPseudoTerminal(t, words, { folder: home.path, environment: scene.environment });
+  const terminal = openPseudoTerminal(t, words, { cwd: home.path, environment: scene.environment });
   assert.equal((await terminal.ended).exitCode, 1);
   assert.match(terminal.screen(), /would be shown on the terminal/);
 });

@@ -11,7 +11,7 @@ import { fetchFromOwnService } from '../../src/cli/data-dir-proof.ts';
 import { LeaseholdError } from '../../src/client/errors.ts';
 import { challengeService } from '../../src/server/announcement.ts';
 import { newHome } from '../kit/command.ts';
-import { type Scope, temporaryFolder } from '../kit/directory.ts';
+import { type Scope, temporaryDirectory } from '../kit/directory.ts';
 import { startProcess } from '../kit/process.ts';
 
 const FILES = ['daemon.address', 'daemon.token', 'daemon.proof'] as const;
@@ -37,7 +37,7 @@ async function listen(scope: Scope, port: number, answer: Answer = (_, response)
 }
 
 const start = async (scope: Scope) => {
-  const dataDir = join(temporaryFolder(scope), 'data');
+  const dataDir = join(temporaryDirectory(scope), 'data');
   const service = await startProcess(scope, dataDir);
   return { dataDir, service, home: newHome(scope, { LEASEHOLD_DATA_DIR: dataDir }) };
 };
@@ -51,7 +51,7 @@ test('the address, the token and the key of the proof are private while the serv
 });
 
 test('a given token stays where the operator has it', async (t) => {
-  const folder = temporaryFolder(t);
+  const folder = temporaryDirectory(t);
   const file = join(folder, 'token');
   writeFileSync(file, 'a'.repeat(40), { mode: 0o600 });
   const service = await startProcess(t, join(folder, 'data'), ['--admin-token-file', file]);

@@ -2,7 +2,7 @@
 import { answerShell } from '../../src/cli/completion/complete.ts';
 import { COMMANDS } from '../../src/cli/table.ts';
 import { processTerminal } from '../../src/cli/terminal.ts';
-import { PATIENT } from '../kit/commandline.ts';
+import { LONG_TIMEOUTS } from '../kit/commandline.ts';
 
 const [first, ...others] = process.argv.slice(2);
 if (first === '__complete')
@@ -10,6 +10,6 @@ if (first === '__complete')
     others,
     COMMANDS,
     processTerminal(0o022, async () => null),
-    PATIENT,
+    LONG_TIMEOUTS,
   );
 else await import('../../src/bin/leasehold.ts');

@@ -107,7 +107,7 @@ test('a person is shown the plan and asked: no changes nothing and ends with 3, 
   const { environment, home, write, policies } = await scene(t);
   write('a.toml', toToml('agent:a', ['a']));
   const ask = async (answer: string, code: number): Promise<string> => {
-    const start = { folder: home.path, environment: { HOME: home.path, ...environment }, columns: 120 };
+    const start = { cwd: home.path, environment: { HOME: home.path, ...environment }, columns: 120 };
     const terminal = openPseudoTerminal(t, [...COMMAND, 'policy', 'apply', 'policies'], start);
     await terminal.shows(/Make this change\? \[y\/N\] /);
     assert.match(terminal.screen(), /\+ create a\r\n/);

@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { readBlocks } from '../e2e/markdown.ts';
 import { Shell } from '../e2e/shell.ts';
 import { COMMAND, newHome } from '../kit/command.ts';
-import { temporaryFolder } from '../kit/directory.ts';
+import { temporaryDirectory } from '../kit/directory.ts';
 import { startTestService } from '../kit/service.ts';
 
 const PAGE = join(import.meta.dirname, '../../docs/policies.md');
@@ -20,7 +20,7 @@ test('docs/policies.md does what it says, word for word', async (t) => {
     LEASEHOLD_ADDR: service.address,
     LEASEHOLD_TOKEN: service.adminToken,
   };
-  const shell = new Shell(t, temporaryFolder(t), { cwd: home.path, env });
+  const shell = new Shell(t, temporaryDirectory(t), { cwd: home.path, env });
   await shell.run(`leasehold() { ${COMMAND.map((word) => `'${word}'`).join(' ')} "$@"; }`);
   const blocks = readBlocks(readFileSync(PAGE, 'utf8'));
   const steps = blocks.flatMap(({ language, text }, at) =>

@@ -12,7 +12,7 @@ import { toReplacement } from '../../src/cli/policy/fields.ts';
 import { parseNotation } from '../../src/cli/policy/file-format.ts';
 import { readPolicyFile, readPolicyFolder, readPolicyText } from '../../src/cli/policy/folder.ts';
 import type { Terminal } from '../../src/cli/terminal.ts';
-import { temporaryFolder } from '../kit/directory.ts';
+import { temporaryDirectory } from '../kit/directory.ts';
 import { anyText, runs } from '../kit/property.ts';
 import { policySets } from './random-policies.ts';
 
@@ -20,7 +20,7 @@ const GOOD = { principal: 'agent:ci', resources: ['ci/*'], actions: ['retrieve']
 const GOOD_TOML = toToml(GOOD);
 
 function folderOf(scope: TestContext, files: Readonly<Record<string, string>>): string {
-  const folder = temporaryFolder(scope);
+  const folder = temporaryDirectory(scope);
   for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text);
   return folder;
 }

@@ -8,7 +8,7 @@ import { dirname, join } from 'node:path';
 import { after, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { COMMAND } from '../kit/command.ts';
-import { temporaryFolder } from '../kit/directory.ts';
+import { temporaryDirectory } from '../kit/directory.ts';
 import { findPort } from '../kit/port.ts';
 import { openPseudoTerminal } from '../kit/pseudo-terminal.ts';
 import { openScene } from './run-fixture.ts';
@@ -17,7 +17,7 @@ const scene = await openScene({ after });
 const ROOT = join(import.meta.dirname, '../..');
 
 /** The launcher of the command, next to a module that skips the installation. */
-const starter = join(temporaryFolder({ after }), 'leasehold');
+const starter = join(temporaryDirectory({ after }), 'leasehold');
 copyFileSync(join(ROOT, 'scripts/leasehold'), starter);
 writeFileSync(`${starter}.mjs`, `await import(${JSON.stringify(COMMAND.at(-1))});\n`);
 const environment = {
@@ -48,7 +48,7 @@ for (const [signals, mask] of MASKS) {
       assert.match(output, new RegExp(`^SigIgn:\\t${mask}\n<.+> sh\n$`), String(flags));
     }
     const words = ['sh', ...ignoring(signals, [...RUN, ...MASK])];
-    const screen = openPseudoTerminal(t, words, { folder: scene.home.path, environment });
+    const screen = openPseudoTerminal(t, words, { cwd: scene.home.path, environment });
     assert.deepEqual(await screen.ended, { exitCode: 0, signal: undefined });
     assert.equal(screen.screen(), `SigIgn:\t${mask}\r\n<[secret]> sh\r\n`);
   });
@@ -136,7 +136,7 @@ test('a variable whose name no shell can write reaches the program all the same'
 });
 
 test('where env cannot do it a shell does', async () => {
-  const folder = temporaryFolder({ after });
+  const folder = temporaryDirectory({ after });
   const file = join(folder, 'a=b');
   writeFileSync(file, '#!/bin/sh\ngrep SigIgn /proc/self/status; echo "$@"\n', { mode: 0o755 });
   const child = spawn('sh', ignoring('HUP INT', [...RUN, '--', file, 'a b', '$c']), { env: environment });
@@ -144,7 +144,7 @@ test('where env cannot do it a shell does', async () => {
 });
 
 test('a service that was started below nohup outlives its terminal', { timeout: 30_000 }, async (t) => {
-  const folder = temporaryFolder(t);
+  const folder = temporaryDirectory(t);
   const port = await findPort();
   const words = ['server', '--listen', `127.0.0.1:${port}`, '--data-dir', join(folder, 'vault')];
   // A group of its own, which a terminal that is closed tells as a whole.

@@ -24,7 +24,7 @@ interface Screen extends PseudoTerminal {
 function open(scope: Scope, words: readonly string[], more: Readonly<Record<string, string>> = {}): Screen {
   const { home, environment } = scene;
   const screen = openPseudoTerminal(scope, words, {
-    folder: home.path,
+    cwd: home.path,
     environment: { ...environment, TERM: 'xterm', ...more },
   });
   return { ...screen, sees: (text) => screen.shows(new RegExp(RegExp.escape(text))) };

@@ -6,13 +6,13 @@ import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Run } from '../kit/command.ts';
+import type { RunOptions } from '../kit/command.ts';
 import { openScene, VALUES } from './run-fixture.ts';
 
 const scene = await openScene({ after });
-const run = (words: readonly string[], more: Run = {}) => scene.home.leasehold(['run', ...words], more);
+const run = (words: readonly string[], more: RunOptions = {}) => scene.home.leasehold(['run', ...words], more);
 const A = ['--env', 'A=prod/a'] as const;
-const inShell = (script: string, more: Run = {}) => run([...A, '--', 'sh', '-c', script], more);
+const inShell = (script: string, more: RunOptions = {}) => run([...A, '--', 'sh', '-c', script], more);
 const EVERYTHING = Object.values(VALUES).filter((value) => value.length > 3);
 
 function assertClean(text: string): void {

@@ -28,14 +28,14 @@ async function served(scope: Scope) {
   const home = newHome(scope, { LEASEHOLD_ADDR: service.address, LEASEHOLD_TOKEN: service.adminToken });
   const folder = tree(home);
   const read = (name: string): string => readFileSync(join(folder, name), 'utf8');
-  const scans = (words: readonly string[]) => home.leasehold(['scan', ...words], { folder });
+  const scans = (words: readonly string[]) => home.leasehold(['scan', ...words], { cwd: folder });
   const stored = async (path: string) => (await service.admin.get(`/api/v1/credentials/${path}`)).body.data?.value;
   return { service, home, folder, read, scans, stored };
 }
 
 test('what is found is told with its place and its rule, and ends with 3', async (t) => {
   const home = newHome(t);
-  const { code, stdout, stderr } = await home.leasehold(['scan', '-o', 'json'], { folder: tree(home) });
+  const { code, stdout, stderr } = await home.leasehold(['scan', '-o', 'json'], { cwd: tree(home) });
   assert.equal(code, 3);
   assert.deepEqual(JSON.parse(stdout), [
     { file: '.env', line: 2, rule: 'secret-assigned', name: 'DB_PASSWORD', hint: '…' },
@@ -88,7 +88,7 @@ test('a dry run moves nothing and asks nobody', async (t) => {
 test('a refusal of the service leaves the file as it is', async (t) => {
   const { service, home, folder, read } = await served(t);
   const { token } = await service.agent('ann', { 'shop/DB_PASSWORD': ['store'] });
-  const run = { folder, environment: { LEASEHOLD_TOKEN: token } };
+  const run = { cwd: folder, environment: { LEASEHOLD_TOKEN: token } };
   const { code, stdout } = await home.leasehold(['scan', '.env', '--move', '--prefix', 'shop', '--yes'], run);
   assert.equal(code, 3);
   assert.match(stdout, /API_TOKEN.*ACCESS_DENIED/);

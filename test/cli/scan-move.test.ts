@@ -11,7 +11,7 @@ import { RewriteError, replaceSpans, rewrite } from '../../src/cli/scan/rewrite.
 import { Leasehold } from '../../src/client/leasehold.ts';
 import type { CredentialPath } from '../../src/core/path.ts';
 import { Secret } from '../../src/core/secret.ts';
-import { type Scope, temporaryFolder } from '../kit/directory.ts';
+import { type Scope, temporaryDirectory } from '../kit/directory.ts';
 import { startTestService } from '../kit/service.ts';
 
 const finding = (file: string, name: string) => ({ file, line: 1, rule: 'x', hint: '…', name, value: new Secret('v') });
@@ -39,7 +39,7 @@ test('spans are replaced to the byte, whatever their order', () => {
 });
 
 function envFile(scope: Scope, text: string, mode = 0o640) {
-  const folder = temporaryFolder(scope);
+  const folder = temporaryDirectory(scope);
   const path = join(folder, '.env');
   writeFileSync(path, text, { mode });
   return { folder, path, bytes: readFileSync(path), now: () => readFileSync(path, 'utf8') };

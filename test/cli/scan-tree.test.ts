@@ -7,13 +7,13 @@ import { dirname, join } from 'node:path';
 import { test } from 'node:test';
 import { brokenPatternsRule, isIgnored, type MatchBudget, parsePatterns } from '../../src/cli/scan/ignore.ts';
 import { type Skipped, type TreeOptions, walk } from '../../src/cli/scan/tree.ts';
-import { type Scope, temporaryFolder } from '../kit/directory.ts';
+import { type Scope, temporaryDirectory } from '../kit/directory.ts';
 import { assertGrowth } from '../kit/growth.ts';
 
 const NEVER = new AbortController().signal;
 
 function tree(scope: Scope, files: Readonly<Record<string, string | Buffer>>): string {
-  const root = temporaryFolder(scope);
+  const root = temporaryDirectory(scope);
   for (const [name, content] of Object.entries(files)) {
     mkdirSync(dirname(join(root, name)), { recursive: true });
     writeFileSync(join(root, name), content);

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { COMMAND, newHome } from '../kit/command.ts';
-import { temporaryFolder } from '../kit/directory.ts';
+import { temporaryDirectory } from '../kit/directory.ts';
 import { startProcess } from '../kit/process.ts';
 import { openPseudoTerminal } from '../kit/pseudo-terminal.ts';
 
@@ -48,9 +48,9 @@ function watchProcesses() {
 }
 
 test('a value is seen in no process’s arguments, no log, no history and no file, whatever is done with it', async (t) => {
-  const scratch = join(temporaryFolder(t), 'tmp');
+  const scratch = join(temporaryDirectory(t), 'tmp');
   mkdirSync(scratch);
-  const dataDir = join(temporaryFolder(t), 'data');
+  const dataDir = join(temporaryDirectory(t), 'data');
   const service = await startProcess(t, dataDir, ['--log-level', 'debug']);
   const environment = { LEASEHOLD_ADDR: service.address, LEASEHOLD_TOKEN: service.adminToken, TMPDIR: scratch };
   const home = newHome(t, environment);
@@ -65,7 +65,7 @@ test('a value is seen in no process’s arguments, no log, no history and no fil
 
   await run(['put', 'a/piped', '-'], VALUE);
   const typed = openPseudoTerminal(t, [...COMMAND, 'put', 'a/typed'], {
-    folder: home.path,
+    cwd: home.path,
     environment: { ...environment, HOME: home.path },
   });
   for (const question of [/Value: /, /Once more: /]) {
@@ -98,12 +98,12 @@ test('a value is seen in no process’s arguments, no log, no history and no fil
 });
 
 test('the test would see it: in an argument and in a file', async (t) => {
-  const folder = temporaryFolder(t);
+  const folder = temporaryDirectory(t);
   writeFileSync(join(folder, 'log'), `value=${FORMS[1]}`);
   assert.deepEqual(filesWith(folder), [join(folder, 'log')]);
   const processes = watchProcesses();
   execFileSync('sh', ['-c', 'sleep 0.1']);
-  const shown = openPseudoTerminal(t, ['sh', '-c', 'sleep 1; :', VALUE], { folder, environment: {} });
+  const shown = openPseudoTerminal(t, ['sh', '-c', 'sleep 1; :', VALUE], { cwd: folder, environment: {} });
   await shown.ended;
   assert.ok((await processes.end()).seen.length > 0);
 });

@@ -16,7 +16,7 @@ interface Row {
 
 /** What doctor says of a setting. */
 async function told(home: Home, words: readonly string[], environment: Record<string, string> = {}, folder?: string) {
-  const run = { environment, ...(folder === undefined ? {} : { folder }) };
+  const run = { environment, ...(folder === undefined ? {} : { cwd: folder }) };
   const { stdout, stderr } = await home.leasehold(['doctor', '-o', 'json', '--timeout', '1', ...words], run);
   if (stdout === '') return stderr;
   const rows: Row[] = JSON.parse(stdout);
@@ -186,17 +186,17 @@ test('an address that only a project’s file names gets nothing before somebody
   write(home, 'work/leasehold.toml', `address = "${service.address}"\n`);
   const folder = join(home.path, 'work');
   const environment = { LEASEHOLD_TOKEN: service.adminToken };
-  const before = await home.leasehold(['list'], { folder, environment });
+  const before = await home.leasehold(['list'], { cwd: folder, environment });
   assert.equal(before.code, 1);
   assert.match(before.stderr, /where you have not been[\s\S]*leasehold login --address/);
-  assert.equal((await home.leasehold(['put', 'a/b', '-'], { folder, environment, input: 'x' })).code, 1);
-  const login = await home.leasehold(['login', '--address', service.address], { folder, environment });
+  assert.equal((await home.leasehold(['put', 'a/b', '-'], { cwd: folder, environment, input: 'x' })).code, 1);
+  const login = await home.leasehold(['login', '--address', service.address], { cwd: folder, environment });
   assert.equal(login.code, 0, login.stderr);
-  assert.equal((await home.leasehold(['list'], { folder })).code, 0);
-  assert.equal((await home.leasehold(['logout'], { folder })).code, 0);
-  assert.equal((await home.leasehold(['list'], { folder })).code, 1);
+  assert.equal((await home.leasehold(['list'], { cwd: folder })).code, 0);
+  assert.equal((await home.leasehold(['logout'], { cwd: folder })).code, 0);
+  assert.equal((await home.leasehold(['list'], { cwd: folder })).code, 1);
   write(home, USER, `trusted_addresses = ["${service.address}/"]\n`);
-  assert.equal((await home.leasehold(['list'], { folder, environment })).code, 0);
+  assert.equal((await home.leasehold(['list'], { cwd: folder, environment })).code, 0);
 });
 
 test('where only a project’s file and a login name an address, it gets that login and nothing that is meant for another', async (t) => {
@@ -210,11 +210,11 @@ test('where only a project’s file and a login name an address, it gets that lo
   assert.equal((await home.leasehold(login)).code, 0);
   write(home, 'work/leasehold.toml', `address = "${other.address}"\n`);
   const from = async (words: string[] = []) =>
-    (await home.leasehold(['whoami', '--field', 'from', ...words], { folder })).stdout;
+    (await home.leasehold(['whoami', '--field', 'from', ...words], { cwd: folder })).stdout;
   assert.equal(await from(), 'leasehold login\n');
   assert.match(await from(['--token-file', theirs]), /^--token-file\n$/);
   const environment = { LEASEHOLD_TOKEN: service.adminToken };
-  const before = await home.leasehold(['whoami'], { folder, environment });
+  const before = await home.leasehold(['whoami'], { cwd: folder, environment });
   assert.equal(before.code, 1);
   assert.match(before.stderr, /^leasehold: LEASEHOLD_TOKEN would go to .*which leasehold\.toml names/);
   write(home, USER, `${settings}trusted_addresses = ["${other.address}"]\n`);
@@ -236,7 +236,7 @@ test('a leasehold.toml that is no file is not read, and that is said as it is', 
   const { service, home } = await withService(t);
   const folder = join(home.path, 'work');
   mkdirSync(join(folder, 'leasehold.toml'), { recursive: true });
-  const { code, stderr } = await home.leasehold(['whoami', '--data-dir', service.dataDir], { folder });
+  const { code, stderr } = await home.leasehold(['whoami', '--data-dir', service.dataDir], { cwd: folder });
   assert.equal(code, 1);
   assert.match(
     stderr,

@@ -4,7 +4,7 @@ import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync }
 import { delimiter, join } from 'node:path';
 import { promisify } from 'node:util';
 import { COMMAND } from '../kit/command.ts';
-import { type Scope, temporaryFolder } from '../kit/directory.ts';
+import { type Scope, temporaryDirectory } from '../kit/directory.ts';
 import { until } from '../kit/processes.ts';
 import { openPseudoTerminal } from '../kit/pseudo-terminal.ts';
 
@@ -37,7 +37,7 @@ export interface Bench {
 
 /** A folder with programs in place of installed ones: `leasehold`, and `said`, which writes down its words. */
 export function makeBench(scope: Scope, environment: Readonly<Record<string, string>> = {}): Bench {
-  const folder = temporaryFolder(scope);
+  const folder = temporaryDirectory(scope);
   const result = join(folder, 'result');
   const bin = join(folder, 'bin');
   mkdirSync(bin);
@@ -62,7 +62,7 @@ export interface Shell {
 
 export async function openShell(scope: Scope, name: ShellName, { folder, environment, result }: Bench): Promise<Shell> {
   const { command, setup } = STARTS[name];
-  const terminal = openPseudoTerminal(scope, command, { folder, environment, columns: 200 });
+  const terminal = openPseudoTerminal(scope, command, { cwd: folder, environment, columns: 200 });
   const run = async (text: string): Promise<string[]> => {
     rmSync(result, { force: true });
     terminal.type(text);

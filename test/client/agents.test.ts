@@ -6,7 +6,7 @@ import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { fileSigner, keySigner, Leasehold, type Signer } from '../../src/client/leasehold.ts';
-import { temporaryFolder } from '../kit/directory.ts';
+import { temporaryDirectory } from '../kit/directory.ts';
 import { AGENT, keyFileOf, setScene, withCode } from './fixture.ts';
 
 const value = async (vault: Leasehold): Promise<string> =>
@@ -19,7 +19,7 @@ test('an agent logs in with a key file, with the key’s text, with a key of Web
   const der = Buffer.from(pem.replaceAll(/-----.*-----/g, ''), 'base64');
   const key = await crypto.subtle.importKey('pkcs8', der, 'Ed25519', false, ['sign']);
   const openssl: Signer = (nonce) => {
-    const given = join(temporaryFolder(t), 'nonce');
+    const given = join(temporaryDirectory(t), 'nonce');
     writeFileSync(given, nonce);
     return execFileSync('openssl', ['pkeyutl', '-sign', '-rawin', '-inkey', file, '-in', given]);
   };
@@ -44,7 +44,7 @@ test('an agent with a key of its own making is registered with the public half a
 
 test('a key file is read at each login, so that a key can be exchanged', async (t) => {
   const { service, admin, between } = await setScene(t);
-  const file = join(temporaryFolder(t), 'key.pem');
+  const file = join(temporaryDirectory(t), 'key.pem');
   const give = (): void => writeFileSync(file, readFileSync(keyFileOf(service)));
   give();
   const vault = new Leasehold({ address: between.address, agent: { name: AGENT, sign: fileSigner(file) } });

@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import type { Leasehold } from '../../src/client/leasehold.ts';
-import { moveClock } from '../kit/test-clock.ts';
+import { startTestClock } from '../kit/test-clock.ts';
 import { type Scene, setScene } from './fixture.ts';
 
 const path = 'prod/db/password';
@@ -129,7 +129,7 @@ test('near its end, and for a lease of a second, the service is asked', async (t
 });
 
 test('this machine’s clock may be set, or it may sleep: what is kept ends all the same', async (t) => {
-  const clock = moveClock(t);
+  const clock = startTestClock(t);
   const scene = await setScene(t);
   const vault = scene.asAgent({ cache: 10 });
   const before = await leaseOf(vault, { ttlSeconds: 60 });
@@ -140,7 +140,7 @@ test('this machine’s clock may be set, or it may sleep: what is kept ends all 
 });
 
 test('a vault that decides by another clock than its machine shows is believed: a lease ends when it says', async (t) => {
-  const clock = moveClock(t);
+  const clock = startTestClock(t);
   const scene = await setScene(t);
   // Set forward and back again: the vault’s own clock never goes back, and is now an hour ahead of the Date of its answers.
   await clock.move(HOUR_MS);
@@ -159,7 +159,7 @@ for (const [where, aheadMs] of [
   ['behind', -HOUR_MS],
 ] as const) {
   test(`the clock of the service is an hour ${where}: what is kept is used within its lease, and not after it`, async (t) => {
-    const clock = moveClock(t);
+    const clock = startTestClock(t);
     await clock.move(aheadMs);
     const scene = await setScene(t);
     const program = `

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { ROOT } from '../conventions/source.ts';
 import { readBlocks } from '../e2e/markdown.ts';
-import { temporaryFolder } from '../kit/directory.ts';
+import { temporaryDirectory } from '../kit/directory.ts';
 import { openShop } from './programs.ts';
 
 const page = readFileSync(join(ROOT, 'docs/client.md'), 'utf8');
@@ -28,7 +28,7 @@ test('the page prints what it says', async (t) => {
 
 test('the page’s types hold', async (t) => {
   const { run } = await openShop(t);
-  const folder = temporaryFolder(t);
+  const folder = temporaryDirectory(t);
   writeFileSync(join(folder, 'page.ts'), `${program}\n`);
   const compilerOptions = {
     ...{ strict: true, target: 'esnext', lib: ['esnext'], module: 'esnext', moduleResolution: 'bundler', noEmit: true },

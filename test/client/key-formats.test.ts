@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { keySigner, Leasehold } from '../../src/client/leasehold.ts';
 import { newHome } from '../kit/command.ts';
-import { temporaryFolder } from '../kit/directory.ts';
+import { temporaryDirectory } from '../kit/directory.ts';
 import { startTestService } from '../kit/service.ts';
 
 const KEYGEN = 'ssh-keygen';
@@ -32,7 +32,7 @@ test('an OpenSSH key registers an agent, and the agent logs in with it', async (
 });
 
 test('a key that cannot be used is refused with its reason, and nothing of it', async (t) => {
-  const folder = temporaryFolder(t);
+  const folder = temporaryDirectory(t);
   const plain = readFileSync(sshKey(folder, 'plain'), 'utf8');
   const withPassphrase = sshKey(folder, 'locked', '-t', 'ed25519', '-N', 'a passphrase');
   const ecdsa = sshKey(folder, 'ecdsa', '-t', 'ecdsa', '-N', '');

@@ -3,7 +3,7 @@ import { execFile } from 'node:child_process';
 import { copyFileSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ROOT } from '../conventions/source.ts';
-import { type Scope, temporaryFolder } from '../kit/directory.ts';
+import { type Scope, temporaryDirectory } from '../kit/directory.ts';
 import { startTestService, type TestService } from '../kit/service.ts';
 
 export const VALUE = 'correct horse';
@@ -35,7 +35,7 @@ export function flagsOfExample(name: string): string[] {
 export async function openShop(scope: Scope): Promise<Shop> {
   const service = await startTestService(scope);
   const { admin, dataDir } = service;
-  const folder = temporaryFolder(scope);
+  const folder = temporaryDirectory(scope);
   await admin.post('/api/v1/credentials', { path: 'prod/db/password', type: 'password', value: VALUE });
   await admin.post('/api/v1/credentials', { path: 'prod/signing/key', value: 'of nobody here' });
   await admin.post('/api/v1/agents', { name: AGENT });

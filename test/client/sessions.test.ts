@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Leasehold } from '../../src/client/leasehold.ts';
-import { moveClock } from '../kit/test-clock.ts';
+import { startTestClock } from '../kit/test-clock.ts';
 import { AGENT, setScene, withCode } from './fixture.ts';
 
 const MINUTE_MS = 60_000;
@@ -27,7 +27,7 @@ test('calls that come first share one login, and all later ones its session', as
 });
 
 test('a session is exchanged a minute before its end, without a call being refused', async (t) => {
-  const clock = moveClock(t);
+  const clock = startTestClock(t);
   const { asAgent, between } = await setScene(t);
   const vault = asAgent();
   const first = await vault.logIn();
@@ -41,7 +41,7 @@ test('a session is exchanged a minute before its end, without a call being refus
 });
 
 test('while no new session can be had, the old one does for as long as it lasts', async (t) => {
-  const clock = moveClock(t);
+  const clock = startTestClock(t);
   const { asAgent, between } = await setScene(t);
   const vault = asAgent({ retries: 0 });
   await retrieve(vault);

@@ -1,10 +1,10 @@
-// A connection that is lost around COMMIT: nobody knows what became of it, so that the caller gets 503 and never the value; what
-// happened happened once, and a repeat with an Idempotency-Key is safe, on any node.
+// A connection lost around COMMIT: the outcome is unknown, so that the caller gets 503 and never the value;
+// the change took effect at most once, and a repeat with an Idempotency-Key is safe on any node.
 
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, test } from 'node:test';
-import type { Answer } from '../kit/client.ts';
+import type { TestResponse } from '../kit/client.ts';
 import { type Node, startCluster } from '../kit/cluster.ts';
 import { newDatabase } from '../kit/database.ts';
 import { type CutAt, startProxy } from '../kit/proxy.ts';
@@ -18,7 +18,7 @@ const { nodes } = await startCluster(scope, { nodes: 2, url, urlOf: (node) => (n
 const [cut, other] = nodes;
 assert.ok(cut && other);
 
-/** Whether the commit happened all the same; during, nobody can know. */
+/** Whether the commit took effect; unknown for `during`. */
 const HAPPENS: Readonly<Record<CutAt, boolean | null>> = { before: false, during: null, after: true };
 
 async function versionsOf(path: string): Promise<number> {
@@ -34,14 +34,14 @@ async function entriesOf(path: string, action: string): Promise<number> {
   return body.meta.total;
 }
 
-/** The node commits for itself now and then, and may lose its connection there. */
+/** The node also commits in the background and may lose its connection there. */
 const TRIES = 5;
 
 /** Has the connection lost around a commit of the call, for which each try has a name. Resolves to the answer, and to that name. */
 async function loseCommit(
   at: CutAt,
-  call: (name: string) => Promise<Answer>,
-): Promise<{ answer: Answer; name: string }> {
+  call: (name: string) => Promise<TestResponse>,
+): Promise<{ answer: TestResponse; name: string }> {
   for (let tried = 1; ; tried++) {
     const name = `${at}-${tried}`;
     const done = proxy.cutNextCommit(at);
@@ -53,7 +53,7 @@ async function loseCommit(
 }
 
 for (const at of ['before', 'during', 'after'] as const) {
-  test(`a connection lost ${at} COMMIT: a retrieval is 503 without a value, and has one entry or none`, async () => {
+  test(`a connection lost ${at} COMMIT: a retrieval is 503 without a value, with one entry or none`, async () => {
     const { answer, name } = await loseCommit(at, async (tried) => {
       const stored = { path: `retrieved/${tried}`, value: 'the value' };
       assert.equal((await other.admin.post('/api/v1/credentials', stored)).status, 201);
@@ -65,12 +65,12 @@ for (const at of ['before', 'during', 'after'] as const) {
     assert.equal(answer.headers.get('retry-after'), '1');
     const entries = await entriesOf(path, 'retrieve');
     assert.equal(entries, HAPPENS[at] === null ? entries & 1 : Number(HAPPENS[at]));
-    // The node goes on by itself.
+    // The node recovers automatically.
     assert.equal((await cut.admin.get(`/api/v1/credentials/${path}`)).body.data.value, 'the value');
     assert.equal(await entriesOf(path, 'retrieve'), entries + 1);
   });
 
-  test(`a connection lost ${at} COMMIT: a store that is repeated with its Idempotency-Key on another node is done once`, async () => {
+  test(`a connection lost ${at} COMMIT: a store repeated with its Idempotency-Key on another node is executed once`, async () => {
     const key = randomUUID();
     const store = ({ admin }: Node, name: string) =>
       admin.call(
@@ -89,7 +89,7 @@ for (const at of ['before', 'during', 'after'] as const) {
   });
 }
 
-test('a connection that is lost between two turns: 503, nothing happened, and soon after it is served again', async () => {
+test('a connection lost between two batches: 503 without effect, and soon requests succeed again', async () => {
   assert.equal((await cut.admin.post('/api/v1/credentials', { path: 'idle/a', value: 'v' })).status, 201);
   proxy.close();
   const answer = await cut.admin.post('/api/v1/credentials', { path: 'idle/b', value: 'v' });

@@ -1,22 +1,22 @@
-// The database's clock decides: a node whose own is off by more than a minute refuses to start; one that starts goes by the other.
+// The database's clock decides: a node whose clock is off by more than a minute does not start; others use that clock.
 
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { newDatabase } from '../kit/database.ts';
-import { temporaryFolder } from '../kit/directory.ts';
+import { temporaryDirectory } from '../kit/directory.ts';
 import { startTestService } from '../kit/service.ts';
-import { moveClock } from '../kit/test-clock.ts';
+import { startTestClock } from '../kit/test-clock.ts';
 
-test('a node whose clock is off by more than a minute refuses to start, and says by how much', async (t) => {
-  const clock = moveClock(t);
+test('a node whose clock is off by more than a minute does not start and names the difference', async (t) => {
+  const clock = startTestClock(t);
   const database = ['--database', await newDatabase(t)];
   for (const [seconds, line] of [
     [65, /This node's clock is 6\d seconds ahead of the database's\. Set it to the correct time\./],
     [-65, /This node's clock is 6\d seconds behind the database's\. Set it to the correct time\./],
   ] as const) {
     await clock.move(seconds * 1000);
-    await assert.rejects(startTestService(t, database, join(temporaryFolder(t), 'data')), line);
+    await assert.rejects(startTestService(t, database, join(temporaryDirectory(t), 'data')), line);
     await clock.move(-seconds * 1000);
   }
 });
@@ -26,8 +26,8 @@ function assertBetween(time: number, from: number, to: number): void {
   assert.ok(time > from - 1000 && time < to + 1000, `${time} is not between ${from} and ${to}`);
 }
 
-test("of a node whose clock is off by less, times and ends are the database's", async (t) => {
-  const clock = moveClock(t);
+test("a node whose clock is off by less uses the database's time", async (t) => {
+  const clock = startTestClock(t);
   const real = Date.now() - performance.now();
   const now = () => real + performance.now();
   const startedAt = now();

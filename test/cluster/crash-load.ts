@@ -20,14 +20,14 @@ interface Storm {
   readonly cluster: Cluster;
   readonly seed: number;
   readonly rounds: number;
-  /** Under load, at a moment nobody chose; when it resolves, the cluster has what it needs to be well again. */
+  /** Runs under load at a random moment; when it resolves, the cluster can recover. */
   upset(dice: Dice, nodes: Node[]): Promise<void>;
 }
 
 /** Milliseconds under load before something happens, and how long it goes on when all are well again. */
 const LOAD_MS = { least: 100, more: 400 };
 const AFTERWARDS_MS = 200;
-/** Only what hangs takes that long. */
+/** Only a hang reaches this limit. */
 const WELL_WITHIN_MS = 120_000;
 
 /** `nodes` may be replaced by `upset`. @throws what was found to be lost, half done, doubled or invented */

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
 import type { Call } from '../kit/keep-alive.ts';
 
-/** What a lane has, and races for. */
+/** The data of one lane of races. */
 export interface Lane {
   readonly name: string;
   readonly path: string;
@@ -111,7 +111,7 @@ export interface Run {
   readonly beside: number;
 }
 
-/** One race: `deleter` deletes while the others use it, and is followed by a use on each node. */
+/** One race: `deleter` deletes while the others use it; then each node uses it once more. */
 export async function run(race: Race, lane: Lane, deleter: number, preparer: number): Promise<Run> {
   const at = (node: number): Call => {
     const call = lane.calls[node % lane.calls.length];

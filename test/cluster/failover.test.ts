@@ -32,7 +32,7 @@ async function firstTurn({ admin }: Node): Promise<number> {
   }
 }
 
-test(`a failover to a synchronous standby under load loses nothing, and callers wait little longer than it (SEED=${seed})`, async (t) => {
+test(`a failover to a synchronous standby under load loses nothing, and callers wait little longer than it takes (SEED=${seed})`, async (t) => {
   const primary = await startPostgres(t);
   const standby = await startStandby(t, primary, { name: 'standby', isSynchronous: true });
   const cluster = await startCluster(t, { nodes: 3, url: urlOfBoth(primary, standby.server) });
@@ -54,7 +54,7 @@ test(`a failover to a synchronous standby under load loses nothing, and callers 
   assert.ok(tally.inFlight > 0, 'the failover met the nodes at work');
 });
 
-test('after a failover that lost acknowledged entries every node refuses and says so, until it is started with --accept-rollback', async (t) => {
+test('after a failover that lost acknowledged entries every node rejects requests until a start with --accept-rollback', async (t) => {
   const primary = await startPostgres(t);
   const standby = await startStandby(t, primary, { name: 'standby', isSynchronous: false });
   const cluster = await startCluster(t, { nodes: 2, url: urlOfBoth(primary, standby.server) });

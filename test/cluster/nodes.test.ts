@@ -1,4 +1,4 @@
-// What nodes share, and what each has for itself.
+// What nodes share, and what each node has separately.
 
 import assert from 'node:assert/strict';
 import { randomBytes, randomInt, sign } from 'node:crypto';
@@ -9,7 +9,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { createClient, logIn, readAgentKey, verifyAs } from '../kit/client.ts';
 import { startCluster } from '../kit/cluster.ts';
 import { newDatabase } from '../kit/database.ts';
-import { temporaryFolder } from '../kit/directory.ts';
+import { temporaryDirectory } from '../kit/directory.ts';
 import { querySql } from '../kit/postmaster.ts';
 import { startProcess } from '../kit/process.ts';
 
@@ -17,7 +17,7 @@ const cluster = await startCluster({ after }, { nodes: 3 });
 const [one, two, three] = cluster.nodes;
 assert.ok(one && two && three);
 
-test('what is done on one node is seen on the others at once: credentials, policies, agents, sessions, leases', async () => {
+test('a change on one node is visible on the others immediately: credentials, policies, agents, sessions, leases', async () => {
   for (let round = 0; round < 30; round++) {
     const name = `seen-${round}`;
     const path = `seen/${name}`;
@@ -37,7 +37,7 @@ test('what is done on one node is seen on the others at once: credentials, polic
   }
 });
 
-test('a challenge of one node is answered on any other, once', async () => {
+test('a challenge of one node can be used on any other, once', async () => {
   assert.equal((await one.admin.post('/api/v1/agents', { name: 'once' })).status, 201);
   const key = readAgentKey(one.dataDir, 'once');
   for (const { address } of cluster.nodes) assert.equal((await verifyAs(address, 'once', key)).status, 200);
@@ -52,7 +52,7 @@ test('a challenge of one node is answered on any other, once', async () => {
   }
 });
 
-test('one chain over all nodes: no ordinal is missing, none is given twice, each node has its entries in it', async () => {
+test('all nodes write one chain without missing or duplicate sequence numbers', async () => {
   const made = 60 + randomInt(20);
   await Promise.all(
     Array.from({ length: made }, (_, index) =>
@@ -76,18 +76,18 @@ test('one chain over all nodes: no ordinal is missing, none is given twice, each
   }
 });
 
-test('the private key of an agent lies on the node that registered it, and goes when another one deregisters it', async () => {
+test('an agent’s private key is on the node that registered it, and is deleted when another node deregisters it', async () => {
   assert.equal((await one.admin.post('/api/v1/agents', { name: 'keyed' })).status, 201);
   const at = (node: typeof one) => existsSync(join(node.dataDir, 'agents', 'keyed'));
   assert.deepEqual(cluster.nodes.map(at), [true, false, false]);
   assert.equal((await two.admin.delete('/api/v1/agents/keyed')).status, 204);
-  // It hears of it with its next turn.
+  // The node learns of it with its next batch.
   assert.equal((await one.admin.get('/api/v1/agents/keyed')).status, 404);
   await sleep(50);
   assert.deepEqual(cluster.nodes.map(at), [false, false, false]);
 });
 
-test('many changes of policies between two turns of a node all arrive, removals too', async () => {
+test('many policy changes between two batches of a node all arrive, including deletions', async () => {
   const policyOf = (index: number) => ({
     name: `many-${index}`,
     principal: 'agent:many',
@@ -103,7 +103,7 @@ test('many changes of policies between two turns of a node all arrive, removals 
   for (const { admin } of [two, three]) assert.deepEqual((await admin.get('/api/v1/policies')).body, expected);
 });
 
-test('a node that missed more than is remembered reads all agents and policies anew', async () => {
+test('a node that missed more than the recorded removals reloads all agents and policies', async () => {
   const before = (await three.admin.get('/api/v1/policies')).body.data.length;
   assert.equal(
     (
@@ -127,7 +127,7 @@ test('a node that missed more than is remembered reads all agents and policies a
   assert.deepEqual([policies.includes('far'), policies.includes('many-1')], [true, false]);
 });
 
-test('a wrong root key is refused, and changes nothing', async () => {
+test('a wrong root key is rejected and changes nothing', async () => {
   const file = `${cluster.rootKeyFile}.wrong`;
   writeFileSync(file, `${Buffer.alloc(32, 1).toString('base64')}\n`, { mode: 0o600 });
   const before = (await one.admin.get('/api/v1/audit?limit=1')).body.meta.total;
@@ -135,14 +135,14 @@ test('a wrong root key is refused, and changes nothing', async () => {
   assert.equal((await one.admin.get('/api/v1/audit?limit=1')).body.meta.total, before);
 });
 
-test('several nodes that start at once on an empty database make one vault', async (t) => {
+test('nodes that start concurrently on an empty database create one vault', async (t) => {
   const url = await newDatabase(t);
-  const folder = temporaryFolder(t);
-  const rootKeyFile = join(folder, 'root.key');
+  const directory = temporaryDirectory(t);
+  const rootKeyFile = join(directory, 'root.key');
   writeFileSync(rootKeyFile, `${randomBytes(32).toString('base64')}\n`, { mode: 0o600 });
   const started = await Promise.all(
     [1, 2, 3, 4].map((node) =>
-      startProcess(t, join(folder, `node-${node}`), ['--database', url, '--root-key-file', rootKeyFile]),
+      startProcess(t, join(directory, `node-${node}`), ['--database', url, '--root-key-file', rootKeyFile]),
     ),
   );
   const totals = await Promise.all(

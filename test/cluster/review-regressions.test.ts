@@ -1,5 +1,5 @@
-// What a hostile review found, so that it stays mended: numbers that come back, a server that falls silent, settings of a database
-// that weaken a promise, nodes that nobody asks, a clock that was ahead, rows that were altered outside.
+// Regressions found by a hostile review: reused epochs, a server that stops responding, database settings
+// that weaken a guarantee, idle nodes, a high-water time ahead of the clock, rows altered directly.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -26,7 +26,7 @@ async function made(node: Node, path: string, body: object): Promise<void> {
   assert.equal(status, 201, text);
 }
 
-test('a head record that is gone costs no node what others revoked since: its epoch is none that was counted before', async (t) => {
+test('a recreated head record gets an unused epoch, so that nodes still see earlier revocations', async (t) => {
   const { url, nodes } = await startCluster(t, { nodes: 2 });
   const [one, two] = nodes;
   assert.ok(one && two);
@@ -47,7 +47,7 @@ test('a head record that is gone costs no node what others revoked since: its ep
   assert.equal(ours?.text, theirs?.text);
 });
 
-test('a server that falls silent on connections that are open costs seconds, however many of them are idle', async (t) => {
+test('a server that stops responding delays requests by seconds, however many connections are idle', async (t) => {
   const url = await newDatabase(t);
   const proxy = await startProxy(t, url);
   const { nodes } = await startCluster(t, { nodes: 1, url, urlOf: () => proxy.url });
@@ -66,7 +66,7 @@ test('a server that falls silent on connections that are open costs seconds, how
   t.diagnostic(`back after ${Math.round(ms)} ms`);
 });
 
-test('a database that answers commits before they are on disk does so for nobody here', async (t) => {
+test('the service enforces synchronous commits on a database that defaults to asynchronous ones', async (t) => {
   const server = await startPostgres(t, { settings: { wal_writer_delay: '10s' } });
   await server.query('ALTER DATABASE postgres SET synchronous_commit = off');
   const cluster = await startCluster(t, { nodes: 1, url: server.url() });
@@ -80,7 +80,7 @@ test('a database that answers commits before they are on disk does so for nobody
   assert.equal((await node.admin.get('/api/v1/audit?action=retrieve')).body.meta.total, 20);
 });
 
-test('a node that nobody asks follows the log all the same', async (t) => {
+test('a node without requests follows the log too', async (t) => {
   const { url, nodes } = await startCluster(t, { nodes: 2 });
   const [one, two] = nodes;
   assert.ok(one && two);
@@ -101,7 +101,7 @@ test('a node that nobody asks follows the log all the same', async (t) => {
   }
 });
 
-test('where the time that was seen is ahead of the database, leases end and logins work as ever', async (t) => {
+test('with a high-water time ahead of the database leases end and logins work as usual', async (t) => {
   const { url, nodes } = await startCluster(t, { nodes: 1 });
   const [node] = nodes;
   assert.ok(node);
@@ -114,7 +114,7 @@ test('where the time that was seen is ahead of the database, leases end and logi
   assert.equal((await verifyAs(node.address, 'bot', readAgentKey(node.dataDir, 'bot'))).status, 200);
 });
 
-test('an agent whose row was altered, and whose name was registered anew, is nobody on every node', async (t) => {
+test('an agent whose row was altered and whose name was registered again is unknown on every node', async (t) => {
   const cluster = await startCluster(t, { nodes: 2 });
   const [one, two] = cluster.nodes;
   assert.ok(one && two);
@@ -132,7 +132,7 @@ test('an agent whose row was altered, and whose name was registered anew, is nob
   assert.equal(theirs?.body.data.length, 1);
 });
 
-test('while the database is away callers cost it nothing: a node tries a few times a second', async (t) => {
+test('while the database is unreachable a node tries to connect only a few times a second', async (t) => {
   const url = await newDatabase(t);
   const proxy = await startProxy(t, url);
   const { nodes } = await startCluster(t, { nodes: 1, url, urlOf: () => proxy.url });
@@ -153,14 +153,14 @@ test('while the database is away callers cost it nothing: a node tries a few tim
   await untilWell(nodes);
 });
 
-test('an IPv6 address is taken as it is', async () => {
+test('an IPv6 address is accepted literally', async () => {
   const address = parseAddress('postgres://u:p@[::1]:1/d?sslmode=disable');
   await assert.rejects(Connection.open(address, 'reading'), /ECONNREFUSED|EADDRNOTAVAIL|ENETUNREACH/);
   const other = parseAddress('postgres://u:p@[100::1]:1/d?sslmode=disable');
   await assert.rejects(Connection.open(other, 'reading'), /PostgreSQL: the connection failed \(/);
 });
 
-test('turns of many stores are two round trips each, whatever they hold', async (t) => {
+test('a batch of many stores takes two round trips', async (t) => {
   const url = await newDatabase(t);
   const proxy = await startProxy(t, url);
   const { nodes } = await startCluster(t, { nodes: 1, url, urlOf: () => proxy.url });

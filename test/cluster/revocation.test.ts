@@ -1,4 +1,4 @@
-// Immediate revocation on every node: after the 204 of a deletion, no node answers 200 on the strength of what was deleted.
+// Immediate revocation on every node: after the 204 of a deletion no node returns 200 for what was deleted.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -10,7 +10,7 @@ import { grant, logIn, newLane, RACES, register, run } from './deletion-races.ts
 const LANES = 16;
 const RACES_OF_EACH_KIND = scaled(100, 2500);
 
-test(`of ${4 * RACES_OF_EACH_KIND} races between a deletion and its use on three nodes none is late`, async (t) => {
+test(`of ${4 * RACES_OF_EACH_KIND} races between a deletion and a use on three nodes, no use succeeds after the deletion`, async (t) => {
   const { nodes, adminToken } = await startCluster(t, { nodes: 3 });
   const calls = nodes.map(({ address }) => keepAlive(t, address));
   const [first] = calls;

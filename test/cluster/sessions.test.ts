@@ -1,4 +1,4 @@
-// A session that one node opened is valid on every other node from the first request on, however many arrive together.
+// A session opened on one node is valid on every node from the first request on, even with parallel requests.
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
@@ -49,7 +49,7 @@ test('parallel retrievals with a session of another node are all accepted', asyn
   }
 });
 
-test('a session that another node ends with its first requests is ended on every node', async () => {
+test('a session that another node ends by its first requests is ended on every node', async () => {
   for (let round = 0; round < ROUNDS; round++) {
     const { token } = await newAgent(`ends-${round}`);
     const beside = Array.from({ length: REQUESTS }, () => two('GET', '/auth/session', token));

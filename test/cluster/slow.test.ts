@@ -1,9 +1,9 @@
-// A network and nodes that are slow, stopped or gone without a word, and connections that have run out.
+// Slow, stopped or silently lost networks and nodes, and exhausted connections.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Answer } from '../kit/client.ts';
+import type { TestResponse } from '../kit/client.ts';
 import { type Node, startCluster } from '../kit/cluster.ts';
 import { newDatabase } from '../kit/database.ts';
 import { startPostgres } from '../kit/postgres.ts';
@@ -13,7 +13,7 @@ import { untilWell } from './crash-load.ts';
 
 const named = (url: string, name: string): string => `${url}?application_name=${name}`;
 
-interface Timed<T = Answer> {
+interface Timed<T = TestResponse> {
   readonly value: T;
   readonly ms: number;
 }
@@ -41,7 +41,7 @@ async function assertValid(nodes: readonly Node[]): Promise<void> {
   for (const { admin } of nodes) assert.equal((await admin.get('/api/v1/audit/verify')).body.data.valid, true);
 }
 
-test('a node that is stopped while it holds the lock holds up the others for two seconds, and gives out nothing when it goes on', async (t) => {
+test('a node stopped while it holds the lock delays others by two seconds, and issues nothing when it resumes', async (t) => {
   const url = await newDatabase(t);
   const proxy = await startProxy(t, url);
   const { nodes } = await startCluster(t, {
@@ -78,7 +78,7 @@ test('a node that is stopped while it holds the lock holds up the others for two
   await assertValid(nodes);
 });
 
-test('a latency of a second makes a node slow and not wrong; one of three makes it refuse, and others go on; then all is as before', async (t) => {
+test('a latency of one second only slows a node; three seconds make it reject requests while others continue', async (t) => {
   const url = await newDatabase(t);
   const proxy = await startProxy(t, url);
   const { nodes } = await startCluster(t, { nodes: 2, url, urlOf: (node) => (node === 0 ? proxy.url : url) });
@@ -104,7 +104,7 @@ test('a latency of a second makes a node slow and not wrong; one of three makes 
   await assertValid(nodes);
 });
 
-test('a network that swallows everything is given up within seconds', async (t) => {
+test('a network that drops everything is detected within seconds', async (t) => {
   const url = await newDatabase(t);
   const proxy = await startProxy(t, url);
   const { nodes } = await startCluster(t, { nodes: 1, url, urlOf: () => proxy.url });
@@ -120,7 +120,7 @@ test('a network that swallows everything is given up within seconds', async (t) 
   await untilWell(nodes);
 });
 
-test('where the server has no connection left a node refuses, and goes on when there is one', async (t) => {
+test('a node rejects requests while the server has no free connection, and recovers afterwards', async (t) => {
   const server = await startPostgres(t, { settings: { max_connections: '25', superuser_reserved_connections: '5' } });
   await server.query("CREATE ROLE node LOGIN PASSWORD 'node' ; GRANT ALL ON DATABASE postgres TO node");
   const url = server.url().replace(/\/\/[^@]+@/, '//node:node@');
@@ -128,7 +128,7 @@ test('where the server has no connection left a node refuses, and goes on when t
   const [node] = nodes;
   assert.ok(node);
   assert.equal((await node.admin.post('/api/v1/credentials', { path: 'a', value: 'v' })).status, 201);
-  // Others take every place that it gives up.
+  // Other clients take every connection that it releases.
   await server.query('ALTER ROLE node CONNECTION LIMIT 0');
   await server.query("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'node'");
   for (let tries = 0; tries < 5; tries++) {
@@ -141,13 +141,13 @@ test('where the server has no connection left a node refuses, and goes on when t
   assert.equal((await node.admin.get('/api/v1/credentials/a')).status, 200);
 });
 
-test("where a node's own connections for reading are all in use, who reads waits or is refused, and retrievals go on", async (t) => {
+test("while a node's read connections are all in use, reads wait or are rejected, and retrievals continue", async (t) => {
   const url = await newDatabase(t);
   const { nodes } = await startCluster(t, { nodes: 1, url });
   const [node] = nodes;
   assert.ok(node);
   assert.equal((await node.admin.post('/api/v1/credentials', { path: 'a', value: 'v' })).status, 201);
-  // Only lists look at this table.
+  // Only lists read this table.
   const held = querySql(url, 'BEGIN; LOCK TABLE leasehold.access_counts; SELECT pg_sleep(7); COMMIT');
   await sleep(200);
   const lists = Array.from({ length: 20 }, () => node.admin.get('/api/v1/credentials'));

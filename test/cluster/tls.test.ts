@@ -1,4 +1,4 @@
-// The way to PostgreSQL: its certificate is held against its name unless the operator says otherwise, and nothing falls back to plain.
+// The connection to PostgreSQL: the certificate must match the name by default, and nothing falls back to plaintext.
 
 import assert from 'node:assert/strict';
 import { copyFileSync, readFileSync } from 'node:fs';
@@ -8,21 +8,21 @@ import { parseAddress, sslModeFor } from '../../src/store/postgres/address.ts';
 import { Connection } from '../../src/store/postgres/connection.ts';
 import { makeCertificate } from '../kit/certificate.ts';
 import { newDatabase } from '../kit/database.ts';
-import { temporaryFolder } from '../kit/directory.ts';
+import { temporaryDirectory } from '../kit/directory.ts';
 import { startPostgres } from '../kit/postgres.ts';
-import { handOver } from '../kit/programs.ts';
+import { chownToServer } from '../kit/programs.ts';
 import { startTestService } from '../kit/service.ts';
 
 const scope = { after };
 const server = await startPostgres(scope, { settings: { listen_addresses: '127.0.0.1,127.0.0.2' } });
-// For localhost and 127.0.0.1, signed by itself.
+// For localhost and 127.0.0.1, self-signed.
 const own = makeCertificate(scope);
 for (const [name, file] of [
   ['server.crt', own.certFile],
   ['server.key', own.keyFile],
 ] as const) {
   copyFileSync(file, join(server.dataDir, name));
-  handOver(join(server.dataDir, name));
+  chownToServer(join(server.dataDir, name));
 }
 await server.query('ALTER SYSTEM SET ssl = on');
 await server.stop();
@@ -44,7 +44,7 @@ async function encryptionOf(address: string): Promise<boolean | string> {
   }
 }
 
-test('with its roots a server is known by its name or its address, and not by another one', async () => {
+test('with its root certificates a server is verified by its name or address only', async () => {
   assert.equal(await encryptionOf(url(`sslmode=verify-full&sslrootcert=${own.certFile}`)), true);
   assert.equal(await encryptionOf(url(`sslmode=verify-full&sslrootcert=${own.certFile}`, 'localhost')), true);
   assert.match(
@@ -54,7 +54,7 @@ test('with its roots a server is known by its name or its address, and not by an
   assert.equal(await encryptionOf(url(`sslmode=verify-ca&sslrootcert=${own.certFile}`, '127.0.0.2')), true);
 });
 
-test('a server that other roots signed is refused, and only require takes it', async () => {
+test('a server signed by other roots is rejected except with sslmode=require', async () => {
   for (const mode of ['verify-full', 'verify-ca']) {
     assert.match(
       String(await encryptionOf(url(`sslmode=${mode}&sslrootcert=${other.certFile}`))),
@@ -65,7 +65,7 @@ test('a server that other roots signed is refused, and only require takes it', a
   assert.equal(await encryptionOf(url('sslmode=require')), true);
 });
 
-test('where no mode is given others must show who they are, and loopback and Unix sockets are plain', () => {
+test('without a mode remote servers are verified, and loopback and Unix sockets are unencrypted', () => {
   const modeOf = (authority: string): string => {
     const address = parseAddress(`postgres://u:p@${authority}/d`);
     return address.hosts.map((host) => sslModeFor(address, host)).join(' ');
@@ -79,22 +79,22 @@ test('where no mode is given others must show who they are, and loopback and Uni
   assert.equal(sslModeFor(socket, socket.hosts[0] ?? assert.fail()), 'disable');
 });
 
-test('a server without TLS is not spoken to in plain, and the line says what may be wrong', async (t) => {
+test('a server without TLS is not contacted in plaintext, and the error line names the likely cause', async (t) => {
   const plain = await newDatabase(t);
   for (const mode of ['require', 'verify-full']) {
     assert.match(String(await encryptionOf(`${plain}?sslmode=${mode}`)), /Does it speak it \(ssl = on\)\?/);
   }
 });
 
-test('a service stores and lends over TLS and over a Unix socket', async (t) => {
-  const folder = temporaryFolder(t);
+test('a service stores and retrieves over TLS and over a Unix socket', async (t) => {
+  const directory = temporaryDirectory(t);
   const overTls = ['--database', url(`sslmode=verify-full&sslrootcert=${own.certFile}`)];
-  const first = await startTestService(t, overTls, join(folder, 'one'));
+  const first = await startTestService(t, overTls, join(directory, 'one'));
   assert.equal((await first.admin.post('/api/v1/credentials', { path: 'a', value: 'v' })).status, 201);
   await first.stop();
-  const key = join(folder, 'one', 'root.key');
+  const key = join(directory, 'one', 'root.key');
   const overSocket = ['--database', server.socketUrl(), '--root-key-file', key];
-  const second = await startTestService(t, overSocket, join(folder, 'two'));
+  const second = await startTestService(t, overSocket, join(directory, 'two'));
   assert.equal((await second.admin.get('/api/v1/credentials/a')).body.data.value, 'v');
   await second.stop();
   assert.doesNotMatch(readFileSync(join(server.dataDir, 'postgresql.conf'), 'utf8'), /root\.key/);
@@ -112,7 +112,7 @@ for (const [what, address, rule] of [
   ['roots that are not there', 'postgres://a:b@c/d?sslrootcert=/nowhere', /sslrootcert must be a file/],
   ['an escape that is none', 'postgres://a:%zz@c/d', /must be percent-encoded/],
 ] as const) {
-  test(`a database URL with ${what} is refused by its rule, and not repeated`, () => {
+  test(`a database URL with ${what} is rejected by its rule and not repeated`, () => {
     assert.throws(
       () => parseAddress(address),
       (error: Error) => rule.test(error.message) && !error.message.includes(address),
@@ -120,7 +120,7 @@ for (const [what, address, rule] of [
   });
 }
 
-test('passwords are decoded once, and may hold anything', () => {
+test('passwords are decoded once and may contain any character', () => {
   const { user, password, database } = parseAddress('postgres://us%40er:p%3Aa%2Fs%25s@h/da%20ta');
   assert.deepEqual([user, password, database], ['us@er', 'p:a/s%s', 'da ta']);
 });

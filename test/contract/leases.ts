@@ -15,7 +15,7 @@ import {
 import type { ActorName, AgentId, CredentialId } from '../../src/core/names.ts';
 import type { LeaseQuery } from '../../src/store/queries.ts';
 import type { Store, StoredChange } from '../../src/store/store.ts';
-import { inOwnScope } from '../kit/directory.ts';
+import { withScope } from '../kit/directory.ts';
 import { runs } from '../kit/property.ts';
 import { aLease, asPath, commit, find, leased, T0 } from './rows.ts';
 import { countEnded, countLeases, listLeases } from './scan.ts';
@@ -124,7 +124,7 @@ export function leaseContract({ name, newVault }: Subject): void {
     const histories = fc.array(event, { minLength: 30, maxLength: 60 });
     await fc.assert(
       fc.asyncProperty(histories, (events) =>
-        inOwnScope(async (scope) => {
+        withScope(async (scope) => {
           const store = await newVault(scope);
           const { changes, leases, ended } = play(events);
           await commit(store, { changes });

@@ -2,10 +2,10 @@
 
 import { join } from 'node:path';
 import { SqliteStore } from '../../src/store/sqlite/store.ts';
-import { temporaryFolder } from '../kit/directory.ts';
+import { temporaryDirectory } from '../kit/directory.ts';
 import { storeContract } from './store.ts';
 
 storeContract('SQLite', async (scope) => {
-  const file = join(temporaryFolder(scope), 'vault.db');
+  const file = join(temporaryDirectory(scope), 'vault.db');
   return async () => new SqliteStore(file);
 });

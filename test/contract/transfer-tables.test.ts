@@ -9,7 +9,7 @@ import { PostgresStore } from '../../src/store/postgres/store.ts';
 import { SqliteStore } from '../../src/store/sqlite/store.ts';
 import { TABLES } from '../../src/store/transfer-schema.ts';
 import { newDatabase } from '../kit/database.ts';
-import { temporaryFolder } from '../kit/directory.ts';
+import { temporaryDirectory } from '../kit/directory.ts';
 import { querySql } from '../kit/postmaster.ts';
 
 /** Table and column, and why they are not carried as they are. */
@@ -49,7 +49,7 @@ function assertCarried(dialect: string, columns: Columns): void {
 }
 
 test('every column of every table of the SQLite file is carried, or has a reason', () => {
-  const file = join(temporaryFolder({ after }), 'leasehold.db');
+  const file = join(temporaryDirectory({ after }), 'leasehold.db');
   const store = new SqliteStore(file);
   after(() => store.close());
   const database = new DatabaseSync(file, { readOnly: true });

@@ -9,7 +9,7 @@ import { HARDENING, TUNING, withoutCoreDumps } from '../../scripts/flags.mjs';
 import { parseRootKey } from '../../src/crypto/keys.ts';
 import { help } from '../../src/server/configuration.ts';
 import { parseAddress } from '../../src/store/postgres/address.ts';
-import { temporaryFolder } from '../kit/directory.ts';
+import { temporaryDirectory } from '../kit/directory.ts';
 import { parseYaml, type Yaml, type YamlMap } from '../kit/yaml.ts';
 import { readContainerfile } from './containerfile.ts';
 import { ROOT } from './source.ts';
@@ -137,7 +137,7 @@ test('no password, key or token stands in an environment or in a file of deploy'
 });
 
 test('secrets.sh makes every secret that compose.yaml names, fit for its use, and never a second time', (t) => {
-  const folder = temporaryFolder(t);
+  const folder = temporaryDirectory(t);
   cpSync(path.join(DEPLOY, 'secrets.sh'), path.join(folder, 'secrets.sh'));
   const run = () => execFileSync('sh', [path.join(folder, 'secrets.sh')], { stdio: 'pipe' });
   run();

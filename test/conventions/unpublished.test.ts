@@ -5,7 +5,7 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, globSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
-import { temporaryFolder } from '../kit/directory.ts';
+import { temporaryDirectory } from '../kit/directory.ts';
 import { ROOT } from './source.ts';
 
 const PAGES = ['*.md', 'docs/**/*.md', 'examples/*', 'deploy/**/*', 'src/**/*', 'scripts/*', '.ci/run', 'package.json'];
@@ -65,7 +65,7 @@ test('every packed file that a page names is the one that npm pack makes of this
 });
 
 test('npx --no-install runs the checkout’s command without a network', (t) => {
-  const environment = { PATH: process.env['PATH'] ?? '', HOME: temporaryFolder(t), npm_config_offline: 'true' };
+  const environment = { PATH: process.env['PATH'] ?? '', HOME: temporaryDirectory(t), npm_config_offline: 'true' };
   const words = ['--no-install', 'leasehold', '--version'];
   const printed = execFileSync('npx', words, { cwd: path.join(ROOT, 'docs'), env: environment, encoding: 'utf8' });
   assert.match(printed, /^leasehold \d/m);

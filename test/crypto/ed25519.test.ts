@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import type { PublicKey } from '../../src/core/agent.ts';
 import { DUMMY_PUBLIC_KEY, generateAgentKeys, isSignatureValid, parsePublicKey } from '../../src/crypto/ed25519.ts';
-import { temporaryFolder } from '../kit/directory.ts';
+import { temporaryDirectory } from '../kit/directory.ts';
 import { flipped } from './vectors.ts';
 
 const hex = (text: string): Buffer => Buffer.from(text, 'hex');
@@ -136,7 +136,7 @@ test('a signature with its scalar raised by the order of the group is not valid'
 });
 
 test('a pair made here signs with OpenSSL, from its PEM, what is valid here', async (t) => {
-  const folder = temporaryFolder(t);
+  const folder = temporaryDirectory(t);
   const [keyFile, nonceFile, signatureFile] = ['key.pem', 'nonce', 'signature'].map((name) => join(folder, name));
   const { publicKey, privateKeyPem } = await generateAgentKeys();
   assert.match(privateKeyPem, /^-----BEGIN PRIVATE KEY-----\n[A-Za-z0-9+/=\n]+\n-----END PRIVATE KEY-----\n$/);

@@ -2,7 +2,7 @@
 import { execFile } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type Scope, temporaryFolder } from '../kit/directory.ts';
+import { type Scope, temporaryDirectory } from '../kit/directory.ts';
 import type { LogHead } from './audit-vectors.ts';
 
 const SCRIPT = join(import.meta.dirname, '../../scripts/verify_audit.py');
@@ -29,7 +29,7 @@ export function toExport(entries: readonly object[]): string {
 
 /** Lays the evidence down as files; returns the arguments that name it. */
 function layDown(scope: Scope, { text, head, auditKey }: Evidence): string[] {
-  const folder = temporaryFolder(scope);
+  const folder = temporaryDirectory(scope);
   const [exported, keyFile] = [join(folder, 'audit.ndjson'), join(folder, 'audit.key')];
   writeFileSync(exported, text);
   writeFileSync(keyFile, `${auditKey}\n`);

@@ -1,12 +1,12 @@
 /**
- * What the clients of the crash test know for sure: every request that leaves an audit entry, with its answer if one came.
- * A call without an answer was in flight when the service was killed: it happened wholly, or not at all.
+ * What the clients of the crash test know: every request that leaves an audit entry, with its response if one arrived.
+ * A call without a response was in flight when the service was killed: it took effect completely or not at all.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Answer } from '../kit/client.ts';
+import type { TestResponse } from '../kit/client.ts';
 import { until } from '../kit/processes.ts';
 
-/** Only what hangs takes that long. */
+/** Only a hang reaches this limit. */
 const ANSWERED_WITHIN_MS = 120_000;
 
 export interface Intent {
@@ -14,7 +14,7 @@ export interface Intent {
   readonly event: string;
   readonly agentName: string;
   readonly resource: string;
-  /** What the call brings along, for the replay: the log itself holds no values. */
+  /** The call's values, for the replay: the log holds none. */
   readonly value?: string;
   readonly type?: string;
   readonly description?: string;
@@ -25,10 +25,10 @@ export interface Intent {
 }
 
 export interface Call extends Intent {
-  answer: Answer | null;
+  answer: TestResponse | null;
   /** Milliseconds since 1970. */
   readonly startedAt: number;
-  /** Of a refusal that leaves it open what happened. */
+  /** For an error after which the outcome is unknown. */
   refusedAs: string | null;
 }
 
@@ -36,13 +36,13 @@ export class Journal {
   readonly #mayRefuse: boolean;
   #calls: Call[] = [];
 
-  /** `mayRefuse`: a 503 says no more than no answer at all. */
+  /** `mayRefuse`: a 503 leaves the outcome as unknown as a missing response. */
   constructor({ mayRefuse = false } = {}) {
     this.#mayRefuse = mayRefuse;
   }
 
-  /** Resolves to the answer, or to null where the service was gone before all of it came. */
-  async send(intent: Intent, request: () => Promise<Answer>): Promise<Answer | null> {
+  /** Resolves to the response, or to null if the service ended before it was complete. */
+  async send(intent: Intent, request: () => Promise<TestResponse>): Promise<TestResponse | null> {
     const call: Call = { ...intent, answer: null, startedAt: Date.now(), refusedAs: null };
     this.#calls.push(call);
     const answer = await this.ask(request, (requestId) => {
@@ -55,18 +55,18 @@ export class Journal {
     return answer;
   }
 
-  /** Resolves after the time, and not before so many calls were answered: how fast the machine is does not matter. */
+  /** Resolves after the time and at least that many responses, so that the machine's speed does not matter. */
   async untilLoaded(ms: number, leastAnswered: number): Promise<void> {
     await sleep(ms);
     const isLoaded = () => this.#calls.filter(({ answer }) => answer !== null).length > leastAnswered;
     await until(isLoaded, ANSWERED_WITHIN_MS, () => 'the load is not answered');
   }
 
-  /** The same of a call that leaves no entry. */
+  /** The same for a call that leaves no entry. */
   async ask(
-    request: () => Promise<Answer>,
+    request: () => Promise<TestResponse>,
     onRefusal: (requestId: string | null) => void = () => {},
-  ): Promise<Answer | null> {
+  ): Promise<TestResponse | null> {
     const answer = await unlessGone(request());
     if (!this.#mayRefuse || answer?.status !== 503) return answer;
     onRefusal(answer.headers.get('x-request-id'));
@@ -74,13 +74,13 @@ export class Journal {
     return null;
   }
 
-  /** The calls since this was asked last. */
+  /** The calls since the last call of this method. */
   take(): Call[] {
     return this.#calls.splice(0);
   }
 }
 
-/** Null where the connection broke; `fetch` says so with a TypeError. */
+/** Null if the connection broke, which `fetch` reports with a TypeError. */
 async function unlessGone<T>(answer: Promise<T>): Promise<T | null> {
   try {
     return await answer;

@@ -1,4 +1,4 @@
-/** Holds a service that was started again against what its clients were told: everything, exactly, and nothing besides. */
+/** Compares a restarted service with what its clients were told: all of it and nothing else. */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { createPublicKey } from 'node:crypto';
@@ -18,7 +18,7 @@ const VERSIONS_KEPT = 10;
 export interface Tally {
   acknowledged: number;
   inFlight: number;
-  /** Of those in flight, how many had happened. */
+  /** How many of the calls in flight took effect. */
   happened: number;
   entries: number;
 }
@@ -64,7 +64,7 @@ export class Inspector {
     tally.entries = this.#seen.length;
   }
 
-  /** The whole log, its chain found valid by the service and by the verifier that needs no service. */
+  /** The whole log, whose chain the service and the offline verifier found valid. */
   async #readLog({ admin, auditKey, scratchFile }: Target): Promise<AuditEntry[]> {
     const exported = await admin.get('/api/v1/audit/export');
     assert.equal(exported.status, 200);
@@ -90,7 +90,7 @@ export class Inspector {
     return entries;
   }
 
-  /** Counted from the log alone: since the credential was made, every retrieval that was allowed. */
+  /** Counted from the log alone: every allowed retrieval since the credential was created. */
   #checkAccessCounts(entries: readonly AuditEntry[]): void {
     const counts = new Map<string, number>();
     for (const { event_type, result, resource } of entries) {
@@ -143,7 +143,7 @@ export class Inspector {
     );
   }
 
-  /** Every agent has its key, every key its agent, and nothing else lies in the directory of keys. */
+  /** Every agent has its key, every key its agent, and the key directory holds nothing else. */
   async #checkAgents({ admin, agentsDir, keyOf }: Target): Promise<void> {
     const { body } = await admin.get('/api/v1/agents');
     const listed: { name: string; public_key: string }[] = body.data;
@@ -164,7 +164,7 @@ export class Inspector {
     assert.deepEqual(found, ['.pending', ...files].sort());
   }
 
-  /** Sessions last over the crash, ended ones stay ended, and a challenge that was answered is spent. */
+  /** Sessions survive the crash, ended ones stay ended, and a used challenge stays consumed. */
   async #checkSessions({ address }: Target, calls: readonly Call[]): Promise<void> {
     for (const [token, { agentName, expiresAt }] of [...this.#replay.sessions].slice(-SESSIONS_TRIED)) {
       const { body } = await createClient(address, token).get('/auth/session');

@@ -17,7 +17,7 @@ const firstSeed = Number(values.seed ?? randomInt(2 ** 31));
 let kills = 0;
 let acknowledged = 0;
 
-/** One line that goes on, on a terminal; elsewhere a line a run. */
+/** One updated line on a terminal; elsewhere one line per run. */
 function show(run: number, seed: number, more: number, isRunDone: boolean): void {
   const line = `run ${run + 1} of ${runs}, seed ${seed}: ${kills} kills, ${acknowledged + more} acknowledged, 0 lost`;
   if (process.stdout.isTTY) process.stdout.write(`\r\x1b[K${line}${isRunDone ? '\n' : ''}`);
@@ -25,19 +25,19 @@ function show(run: number, seed: number, more: number, isRunDone: boolean): void
 }
 
 async function torture(run: number, seed: number): Promise<void> {
-  const folder = mkdtempSync(join(tmpdir(), 'leasehold-torture-'));
+  const directory = mkdtempSync(join(tmpdir(), 'leasehold-torture-'));
   const endings: (() => Promise<unknown>)[] = [];
   const scope: Scope = { after: (end) => void endings.push(async () => end()) };
   try {
-    const tally = await runRounds(scope, join(folder, 'data'), seed, (sofar) => {
+    const tally = await runRounds(scope, join(directory, 'data'), seed, (sofar) => {
       kills += 1;
       show(run, seed, sofar.acknowledged, false);
     });
     acknowledged += tally.acknowledged;
     show(run, seed, 0, true);
-    rmSync(folder, { recursive: true });
+    rmSync(directory, { recursive: true });
   } catch (error) {
-    console.error(`\nFound after ${kills} kills with --seed ${seed}; the vault lies in ${folder}\n`, error);
+    console.error(`\nFound after ${kills} kills with --seed ${seed}; the vault lies in ${directory}\n`, error);
     process.exitCode = 1;
   } finally {
     for (const end of endings) await end();

@@ -21,7 +21,7 @@ export const ROUNDS = 20;
 
 /** Milliseconds under load before the kill. */
 const LOAD_MS = { least: 20, more: 350 };
-/** A start takes about this long: a kill within it finds every step of it. */
+/** A start takes about this long, so that random kills hit each of its steps. */
 const START_MS = 400;
 
 /**

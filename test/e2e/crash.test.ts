@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { randomInt } from 'node:crypto';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { temporaryFolder } from '../kit/directory.ts';
+import { temporaryDirectory } from '../kit/directory.ts';
 import { scaled } from '../kit/scale.ts';
 import { ROUNDS, runRounds } from './crash-rounds.ts';
 
@@ -11,10 +11,10 @@ const { SEED } = process.env;
 const seed = SEED === undefined ? randomInt(2 ** 31) : Number(SEED);
 const kills = scaled(3, ROUNDS);
 
-test(`${kills} kills under load lose nothing that was acknowledged, and leave nothing half done (SEED=${seed})`, async (t) => {
+test(`${kills} kills under load lose no acknowledged change and leave no partial one (SEED=${seed})`, async (t) => {
   const { acknowledged, inFlight, happened, entries } = await runRounds(
     t,
-    join(temporaryFolder(t), 'data'),
+    join(temporaryDirectory(t), 'data'),
     seed,
     () => {},
     kills,

@@ -9,7 +9,7 @@ import { test } from 'node:test';
 import { outsideOfImage, readContainerfile } from '../conventions/containerfile.ts';
 import { ROOT } from '../conventions/source.ts';
 import { createClient } from '../kit/client.ts';
-import { type Scope, temporaryFolder } from '../kit/directory.ts';
+import { type Scope, temporaryDirectory } from '../kit/directory.ts';
 import { findPort } from '../kit/port.ts';
 import { until } from '../kit/processes.ts';
 
@@ -17,7 +17,7 @@ const { copied, entrypoint, health } = readContainerfile();
 
 /** With SLOW=1 as npm makes it, else with links to the packages that npm would install. */
 function makeTree(scope: Scope): string {
-  const tree = temporaryFolder(scope);
+  const tree = temporaryDirectory(scope);
   for (const { from, to } of copied) cpSync(join(ROOT, from), join(tree, to), { recursive: true });
   if (process.env['SLOW']) {
     execFileSync('npm', ['ci', '--omit=dev', '--ignore-scripts', '--no-audit', '--no-fund'], {
@@ -37,7 +37,7 @@ function makeTree(scope: Scope): string {
   return tree;
 }
 
-test('the image’s tree, without any development package, starts by its command, is well by its health check, and stops', async (t) => {
+test('the image’s tree starts by its command without development packages, is healthy and stops', async (t) => {
   const tree = makeTree(t);
   const port = await findPort();
   const environment = { LEASEHOLD_DATA_DIR: join(tree, 'data'), LEASEHOLD_LISTEN: `0.0.0.0:${port}` };
@@ -68,7 +68,7 @@ test('the image’s tree, without any development package, starts by its command
   assert.equal(await askHealth(), 1);
 });
 
-test('the schema command of compose.yaml runs in the image’s tree', (t) => {
+test('the schema command of compose.yaml runs in the image’s file tree', (t) => {
   const tree = makeTree(t);
   const words = [
     '--disable-sigusr1',

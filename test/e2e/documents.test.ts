@@ -1,4 +1,4 @@
-/** The documents point at what is there: links lead to files and headings, and files that are named exist. */
+/** Links of the documents point to existing files and headings, and named files exist. */
 import assert from 'node:assert/strict';
 import { existsSync, globSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -20,7 +20,7 @@ function anchorsOf(markdown: string): Set<string> {
   );
 }
 
-/** Links that lead nowhere. */
+/** Broken links. */
 function deadLinks(name: string, markdown: string): string[] {
   return [...markdown.matchAll(/\]\((?!https?:)([^)#]*)(?:#([^)]+))?\)/g)].flatMap(([link, target = '', anchor]) => {
     const file = target === '' ? name : join(dirname(name), target);
@@ -29,13 +29,13 @@ function deadLinks(name: string, markdown: string): string[] {
   });
 }
 
-/** Files of the project that are named and are not there; `…` and `<name>` stand for many. */
+/** Named project files that do not exist; `…` and `<name>` are placeholders. */
 function missingFiles(name: string, markdown: string): string[] {
   const named = markdown.matchAll(/(?<![\w/.-])(?:src|test|scripts|docs|bench|\.ci)\/[\w./-]+/g);
   return [...named].flatMap(([file]) => (existsSync(join(ROOT, file.replace(/\.$/, ''))) ? [] : [`${name}: ${file}`]));
 }
 
-test('every link of the documents leads to a file, and to a heading in it', () => {
+test('every link of the documents points to an existing file and heading', () => {
   assert.ok(DOCUMENTS.includes('README.md') && DOCUMENTS.includes('docs/architecture.md'));
   assert.deepEqual(deadLinks('README.md', '[a](docs/nowhere.md) [b](README.md#nowhere)').length, 2);
   assert.deepEqual(
@@ -44,7 +44,7 @@ test('every link of the documents leads to a file, and to a heading in it', () =
   );
 });
 
-test('every file that the documents name is there', () => {
+test('every file that the documents name exists', () => {
   assert.deepEqual(missingFiles('README.md', 'see `src/core/nowhere.ts`.'), ['README.md: src/core/nowhere.ts']);
   assert.deepEqual(
     DOCUMENTS.flatMap((name) => missingFiles(name, read(name))),

@@ -1,4 +1,4 @@
-/** What the load of the crash test is about: who writes where, who reads, and how long each policy lends. */
+/** The data of the crash test's load: writers, readers, and the max_ttl of each policy. */
 import assert from 'node:assert/strict';
 import type { KeyObject } from 'node:crypto';
 import type { Client } from '../kit/client.ts';
@@ -9,7 +9,7 @@ export interface Target {
   readonly admin: Client;
   /** The private key that the service made for the agent. */
   keyOf(name: string): KeyObject;
-  /** As an auditor gets it. */
+  /** The audit key, as exported for auditors. */
   readonly auditKey: string;
   /** Holds the keys of all agents and nothing else; null where several nodes have them. */
   readonly agentsDir: string | null;
@@ -17,10 +17,10 @@ export interface Target {
   readonly scratchFile: string;
 }
 
-/** A folder has one writer: the order of what happens to a path is the order of that client's calls. */
-export const FOLDERS = ['load/w0', 'load/w1', 'load/w2'] as const;
+/** A directory has one writer: the order of what happens to a path is the order of that client's calls. */
+export const DIRECTORIES = ['load/w0', 'load/w1', 'load/w2'] as const;
 export const NAMES = ['a', 'b', 'c', 'd'] as const;
-export const PATHS: readonly string[] = FOLDERS.flatMap((folder) => NAMES.map((name) => `${folder}/${name}`));
+export const PATHS: readonly string[] = DIRECTORIES.flatMap((directory) => NAMES.map((name) => `${directory}/${name}`));
 export const READERS = ['reader-0', 'reader-1', 'reader-2', 'reader-3'] as const;
 
 /** Each policy's `max_ttl` follows from its name, so that an entry's policy tells how long its lease is. */

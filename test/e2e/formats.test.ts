@@ -1,4 +1,4 @@
-/** docs/formats.md, held against the code: each example is computed anew. Its tables are held in test/sqlite. */
+/** Compares docs/formats.md with the code: each example is recomputed. Its tables are tested in test/sqlite. */
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
@@ -35,7 +35,7 @@ function shows(...parts: readonly (string | number)[]): void {
   assert.ok(page.includes(text), `docs/formats.md does not show ${text}`);
 }
 
-test('the derived keys on the page are those of its root key', () => {
+test('the derived keys on the page match its root key', () => {
   shows(`For the root key \`${ROOT_KEY}\``);
   for (const purpose of ['seal', 'audit', 'challenge', 'row'] as const) {
     const row = page.split('\n').find((line) => line.startsWith(`| ${purpose} | \`leasehold/v1/${purpose}\` |`));
@@ -45,7 +45,7 @@ test('the derived keys on the page are those of its root key', () => {
   shows(`\`${Buffer.from(keys.sealKeyId).toString('hex')}\``);
 });
 
-test('the sealed value on the page falls into the parts that are drawn, and opens', () => {
+test('the sealed value on the page has the documented layout and can be unsealed', () => {
   interface Sealed {
     readonly sealed: readonly {
       name: string;
@@ -72,7 +72,7 @@ test('the sealed value on the page falls into the parts that are drawn, and open
   assert.equal(unseal(keys, bytes, boundTo)?.reveal(), example.value);
 });
 
-test('the MACs of rows on the page are those of the code', () => {
+test('the row MACs on the page match the code', () => {
   type Row =
     | { kind: 'agent'; row: Agent }
     | { kind: 'policy'; row: Policy }
@@ -100,7 +100,7 @@ test('the MACs of rows on the page are those of the code', () => {
   assert.deepEqual(new Set(shown.filter((kind) => kind !== null)), new Set(kinds));
 });
 
-test('the id of a kept reply and the MAC of its request on the page are those of the code', () => {
+test('the idempotency record’s id and request MAC on the page match the code', () => {
   const [, name = '', key = '', id] = /\["leasehold-idempotency-v1","([^"]+)","([^"]+)"\]\n(\S+)\n/.exec(page) ?? [];
   assert.equal(rowMac(keys.row, 'idempotency', [name, parseIdempotencyKey(key)]), id);
   const [, array = '', mac] = /(\["leasehold-request-v1".*\])\n(\S+)\n/.exec(page) ?? [];
@@ -109,12 +109,12 @@ test('the id of a kept reply and the MAC of its request on the page are those of
   shows(`,"${mac}","{`);
 });
 
-test('the MAC of the anchor on the page is that of the code', () => {
+test('the anchor’s MAC on the page matches the code', () => {
   const [, array = '', mac] = /(\["leasehold-anchor-v1".*\])\n(\S+)\n/.exec(page) ?? [];
   assert.equal(rowMac(keys.row, 'anchor', JSON.parse(array).slice(1)), mac);
 });
 
-test('the challenges on the page are read, and their nonces derived, as it says', () => {
+test('the challenges on the page decode, and their nonces derive, as documented', () => {
   const examples = [
     ...page.matchAll(/id {8}(\S{36}) +made at (\d+), for (an agent|nobody)\nbound to {2}(\S+)\nnonce {5}(\S+)\n/g),
   ];
@@ -126,13 +126,13 @@ test('the challenges on the page are read, and their nonces derived, as it says'
   }
 });
 
-test('the token on the page has the hash that it says', () => {
+test('the token on the page has the documented hash', () => {
   const [, token = '', hash] = /token {7}(\S+)\ntoken_hash {2}(\S+)\n/.exec(page) ?? [];
   assert.match(token, /^lhs_[\w-]{43}$/);
   assert.equal(hashToken(token), hash);
 });
 
-test('the entries, the head record and its header on the page are linked as it says', () => {
+test('the entries, the head record and its header on the page have the documented MACs', () => {
   interface Log {
     readonly entries: readonly AuditEntry[];
     readonly head: { readonly seq: number; readonly hmac: string };
@@ -156,7 +156,7 @@ test('the entries, the head record and its header on the page are linked as it s
   );
 });
 
-test('what lies in the data directory of a running service is what the page lists', async (t) => {
+test('the data directory of a running service holds the files that the page lists', async (t) => {
   const { dataDir, agent } = await startTestService(t);
   await agent('deploy-bot');
   const found = readdirSync(dataDir, { recursive: true, withFileTypes: true })

@@ -1,4 +1,4 @@
-/** The agents among the load: readers that stay, and a registrar whose agents come and go. */
+/** The agents of the load: permanent readers, and a registrar that creates and deletes agents. */
 import assert from 'node:assert/strict';
 import { sign } from 'node:crypto';
 import { createClient } from '../kit/client.ts';
@@ -6,7 +6,7 @@ import type { Journal } from './client-journal.ts';
 import { PATHS, type Target } from './fixture.ts';
 import type { Dice } from './random.ts';
 
-/** Logs the agent in with the key that the service keeps for it; null when the service is gone. */
+/** Logs the agent in with its key from the data directory; null if the service has ended. */
 async function logIn(journal: Journal, { address, keyOf }: Target, name: string): Promise<string | null> {
   const anonymous = createClient(address, null);
   const asked = await journal.ask(() => anonymous.post('/auth/challenge', { agent_name: name }));

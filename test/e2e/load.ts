@@ -1,21 +1,21 @@
-/** The load of the crash test: clients side by side, each doing one thing after the other until the service is gone. */
+/** The load of the crash test: concurrent clients, each sending one request after the other until the service ends. */
 import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Intent, Journal } from './client-journal.ts';
-import { FOLDERS, NAMES, PATHS, policyBody, READERS, type Target } from './fixture.ts';
+import { DIRECTORIES, NAMES, PATHS, policyBody, READERS, type Target } from './fixture.ts';
 import { Reader, Registrar } from './load-agents.ts';
 import type { Dice } from './random.ts';
 
 /** Where everybody asks again at once, nothing else comes to its turn. */
 const REFUSED_PAUSE_MS = 20;
 
-/** Does one thing; resolves to false when the service is gone. */
+/** Performs one action; resolves to false if the service has ended. */
 type Step = (target: Target) => Promise<boolean>;
 
-function writer(journal: Journal, dice: Dice, folder: string): Step {
+function writer(journal: Journal, dice: Dice, directory: string): Step {
   let count = 0;
   return async ({ admin }) => {
-    const path = `${folder}/${dice.pick(NAMES)}`;
+    const path = `${directory}/${dice.pick(NAMES)}`;
     const told = { agentName: 'admin', resource: path };
     if (dice.chance(0.15)) {
       const answer = await journal.send({ event: 'credential.delete', ...told }, () =>
@@ -67,7 +67,7 @@ export class Load {
     const readers = READERS.map((name) => new Reader(journal, dice.fork(), name));
     const registrar = new Registrar(journal, dice.fork());
     this.#steps = [
-      ...FOLDERS.map((folder) => writer(journal, dice.fork(), folder)),
+      ...DIRECTORIES.map((directory) => writer(journal, dice.fork(), directory)),
       lawgiver(journal, dice.fork()),
       ...readers.map(
         (reader): Step =>
@@ -94,7 +94,7 @@ export class Load {
     }
   }
 
-  /** Resolves when every client has seen that the service is gone. */
+  /** Resolves when every client has noticed that the service ended. */
   async run(target: Target): Promise<void> {
     await Promise.all(
       this.#steps.map(async (step) => {
@@ -103,7 +103,7 @@ export class Load {
     );
   }
 
-  /** Goes on whatever comes; resolves when it is over and everybody has his last answer. */
+  /** Continues despite errors; resolves when it is stopped and every client has its last response. */
   async runUntil(target: Target, isOver: () => boolean): Promise<void> {
     await Promise.all(
       this.#steps.map(async (step) => {

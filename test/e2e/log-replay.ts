@@ -20,7 +20,7 @@ export interface KnownCredential {
 /** As the interface lists it. */
 export type KnownLease = Readonly<Record<string, string | number | null>>;
 
-/** How an answer must stand in the log. */
+/** How a response must appear in the log. */
 const RESULTS: Readonly<Record<number, string>> = { 401: 'denied', 403: 'denied', 404: 'not_found', 409: 'denied' };
 
 /** Finds the call that left each entry. Fails for an answered call that left none, and for an entry that nobody asked for. */

@@ -1,5 +1,5 @@
-// A flood: many connections that ask again as soon as they are answered, and ask on at once when they are refused. A process of
-// its own: node overload-load.ts '{"port":…}'. Prints what it saw as JSON when it is told to end.
+// Overload: many connections that repeat requests after every response or rejection. A separate
+// process: node overload-load.ts '{"port":…}'. Prints its results as JSON when it is told to end.
 import { connect } from 'node:net';
 
 export interface FloodJob {

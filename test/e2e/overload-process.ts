@@ -1,4 +1,4 @@
-// The handle of the flood's process.
+// The handle of the overload process.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';

@@ -1,5 +1,5 @@
-// The real service under a flood of many times what it can serve: it refuses at once what is too much, serves the rest, lets
-// nobody else suffer by it, takes no more memory as it goes on, and is itself again when it is over.
+// The real service under many times the load that it can serve: it rejects the excess immediately, serves the rest,
+// does not slow other callers, keeps its memory bounded, and recovers afterwards.
 
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
@@ -7,7 +7,7 @@ import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { median, percentile, residentMiB } from '../../bench/measurement.ts';
 import { createClient, logIn, readAgentKey } from '../kit/client.ts';
-import { type Scope, temporaryFolder } from '../kit/directory.ts';
+import { type Scope, temporaryDirectory } from '../kit/directory.ts';
 import { type ServiceProcess, startProcess } from '../kit/process.ts';
 import type { FloodJob } from './overload-load.ts';
 import { startFlood } from './overload-process.ts';
@@ -30,7 +30,7 @@ interface Scene {
 }
 
 async function startScene(scope: Scope): Promise<Scene> {
-  const dataDir = join(temporaryFolder(scope), 'data');
+  const dataDir = join(temporaryDirectory(scope), 'data');
   const service = await startProcess(scope, dataDir, ['--log-level', 'silent']);
   const admin = createClient(service.address, service.adminToken);
   const policy = { name: 'demo', principal: 'agent:*', resources: ['demo/*'], actions: ['retrieve'], max_ttl: 60 };
@@ -70,7 +70,7 @@ function assertFast(what: string, times: readonly number[], withinMs: number): v
   assert.ok(median(times) < withinMs, `${what}: ${inWords(times)}, and not within ${withinMs} ms`);
 }
 
-test('twenty-five times the callers of full load: shed at once, others served, memory bounded, soon over', async (t) => {
+test('25 times the callers of full load: rejected immediately, others served, memory bounded, quick recovery', async (t) => {
   const scene = await startScene(t);
   const { service, tokens } = scene;
   const probes = {
@@ -114,7 +114,7 @@ test('twenty-five times the callers of full load: shed at once, others served, m
   assertFast('another agent, when it is over', timesOf(probes.other, [200]), 20);
 });
 
-test('requests sent ahead by the dozen on each connection are cut off or refused, and everybody else is served', async (t) => {
+test('connections that pipeline dozens of requests are cut off or rejected, and other callers are served', async (t) => {
   const scene = await startScene(t);
   const other = startProbe(t, scene.service.address, PATH, scene.tokens.ci);
   const flood = startFlood(t, jobFor(scene, 24));

@@ -1,4 +1,4 @@
-// One caller among many: asks every few milliseconds on a connection of its own, and keeps what it saw.
+// One caller among many: sends a request every few milliseconds on its own connection and records the results.
 import { Agent, request } from 'node:http';
 import type { Scope } from '../kit/directory.ts';
 

@@ -8,7 +8,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { ROOT } from '../conventions/source.ts';
-import { temporaryFolder } from '../kit/directory.ts';
+import { temporaryDirectory } from '../kit/directory.ts';
 import { findPort } from '../kit/port.ts';
 import { storeVariables } from '../kit/process.ts';
 import { STORE } from '../kit/stores.ts';
@@ -66,8 +66,8 @@ function toTour(steps: readonly Step[]): string {
 
 /** A service in an empty home, started as the README says, and a shell beside it. */
 async function openScene(t: TestContext) {
-  const folder = temporaryFolder(t);
-  const home = temporaryFolder(t);
+  const directory = temporaryDirectory(t);
+  const home = temporaryDirectory(t);
   const address = `127.0.0.1:${await findPort()}`;
   const { PATH = '' } = process.env;
   const place = {
@@ -93,7 +93,7 @@ async function openScene(t: TestContext) {
       .replaceAll(/\blh([as])_[\w-]{43}/g, 'lh$1_…');
   const service = await startInBackground(t, START, 'Ctrl-C stops', place);
   const startupBanner = tidy(service.printed).slice(tidy(service.printed).indexOf('Leasehold is ready.'));
-  const shell = new Shell(t, folder, place);
+  const shell = new Shell(t, directory, place);
   /** Runs the steps; what they printed is held against what the page says. Resolves to them, as they ran. */
   const play = async (steps: readonly Step[]): Promise<Step[]> => {
     const ran: Step[] = [];
@@ -112,7 +112,7 @@ async function openScene(t: TestContext) {
 
 const readSteps = (name: string): Step[] => toSteps(readBlocks(readFileSync(join(ROOT, name), 'utf8')));
 
-test('the README does what it says, word for word, and docs/tour.md is what it printed', async (t) => {
+test('the README’s commands print what it shows, and docs/tour.md is their transcript', async (t) => {
   const steps = readSteps('README.md');
   assert.deepEqual(
     steps.slice(0, 2).map(({ commands }) => commands),
@@ -128,7 +128,7 @@ test('the README does what it says, word for word, and docs/tour.md is what it p
   );
 });
 
-test('the tour over HTTP does what it says, word for word', async (t) => {
+test('the commands of docs/http.md print what it shows', async (t) => {
   const steps = readSteps('docs/http.md');
   assert.ok(steps.length >= 6);
   await (await openScene(t)).play(steps);

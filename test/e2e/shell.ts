@@ -1,4 +1,4 @@
-/** A shell as a person has it open: blocks of commands go in one after the other, and what they print comes back. */
+/** An interactive shell: runs blocks of commands one after the other and returns their output. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
@@ -20,13 +20,13 @@ export class Shell {
   #isReady = false;
   #seen = 0;
 
-  /** `folder` is for its own use. WHY on a terminal: there programs ask, and a page whose reader is asked has to say so. */
-  constructor(scope: Scope, folder: string, { cwd, env }: Place) {
-    this.#blockFile = join(folder, 'block.sh');
+  /** `directory` is for its own use. WHY on a terminal: there programs ask, and a page whose reader is asked has to say so. */
+  constructor(scope: Scope, directory: string, { cwd, env }: Place) {
+    this.#blockFile = join(directory, 'block.sh');
     // What paints and what is cut to a width differs; all else is what a person sees.
     const environment = { ...env, TERM: 'dumb', npm_config_progress: 'false' };
     const bash = ['bash', '--noprofile', '--norc', '--noediting'];
-    this.#terminal = openPseudoTerminal(scope, bash, { folder: cwd, environment, columns: 200 });
+    this.#terminal = openPseudoTerminal(scope, bash, { cwd, environment, columns: 200 });
   }
 
   /** Runs the commands in the one session; resolves to what they printed, both streams, without the last line end. */

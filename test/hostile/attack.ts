@@ -1,4 +1,4 @@
-// An attacker on many connections: each sends the same bytes again as soon as they are answered, and opens again when it is closed.
+// An attacker on many connections: each repeats the same bytes after every response and reconnects when it is closed.
 // A separate process: node attack.ts '{"port":…}'. It runs until it is killed.
 import { connect } from 'node:net';
 

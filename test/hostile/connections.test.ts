@@ -1,4 +1,4 @@
-// A flood of connections costs places only while it lasts. How many there are is held in test/spec. SOURCE: decisions, "HTTP".
+// A flood of connections uses slots only while it lasts. The limits are tested in test/spec. SOURCE: decisions, "HTTP".
 
 import assert from 'node:assert/strict';
 import { connect, type Socket } from 'node:net';
@@ -9,11 +9,11 @@ const PER_ADDRESS = 500;
 
 interface Held {
   readonly socket: Socket;
-  /** Everything that came back when the first answer was there, or the server had closed. */
+  /** All bytes received until the first response was complete or the server closed. */
   readonly text: string;
 }
 
-/** Opens a connection from that address, asks once, and leaves it open. */
+/** Opens a connection from that address, sends one request, and leaves it open. */
 function hold(address: string, localAddress: string, request: string): Promise<Held> {
   const { hostname, port } = new URL(address);
   return new Promise((resolve) => {
@@ -31,9 +31,9 @@ function hold(address: string, localAddress: string, request: string): Promise<H
 
 const hasAnswer = ({ text }: Held) => text.startsWith('HTTP/1.1 404 ');
 
-test('a refused connection takes no place, and a closed one gives its own back: it is 500 every time', async (t) => {
+test('rejected and closed connections do not count towards the limit of 500', async (t) => {
   const { address, adminToken } = await startTestService(t);
-  // Connections that have shown a valid token give way to nobody.
+  // Authenticated connections are not closed for new ones.
   const request = `GET /auth/session HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${adminToken}\r\n\r\n`;
   const attempt = async (): Promise<number> => {
     const held = await Promise.all(Array.from({ length: PER_ADDRESS + 10 }, () => hold(address, '127.0.0.5', request)));

@@ -1,4 +1,4 @@
-// Nothing that was sent comes back in an error, in the service's log or in the audit log, and no secret lies anywhere in the clear.
+// No request data appears in an error, the service log or the audit log, and no secret is stored in plaintext.
 // SOURCE: decisions, "HTTP"; security, P4, P9 and "Secrets echoed by error texts and debug modes" (CVE-2025-4166, CVE-2024-8365).
 
 import assert from 'node:assert/strict';
@@ -8,12 +8,12 @@ import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { ROUTES } from '../../src/http/routes/table.ts';
 import { createClient, readAgentKey } from '../kit/client.ts';
-import { placesWith } from '../kit/direct-db.ts';
-import { temporaryFolder } from '../kit/directory.ts';
+import { findBytes } from '../kit/direct-db.ts';
+import { temporaryDirectory } from '../kit/directory.ts';
 import { startProcess } from '../kit/process.ts';
 import { sendRaw } from '../kit/raw.ts';
 
-const dataDir = join(temporaryFolder({ after }), 'data');
+const dataDir = join(temporaryDirectory({ after }), 'data');
 const service = await startProcess({ after }, dataDir, ['--log-level', 'debug']);
 const admin = createClient(service.address, service.adminToken);
 const anonymous = createClient(service.address, null);
@@ -27,9 +27,9 @@ const session: string = (await anonymous.post('/auth/verify', proof)).body.data.
 
 const CALLERS: Readonly<Record<string, string | null>> = { nobody: null, insider: session, admin: service.adminToken };
 const exportLog = async () => (await admin.get('/api/v1/audit/export')).text;
-const found = (text: string) => placesWith(dataDir, text);
+const found = (text: string) => findBytes(dataDir, text);
 
-/** A mark that stands nowhere else, and is found again in any case. */
+/** A unique marker that is found in any letter case. */
 const newMark = () => `mk${randomBytes(8).toString('hex')}`;
 const has = (text: string, mark: string) => text.toLowerCase().includes(mark);
 
@@ -42,7 +42,7 @@ interface Marked {
   readonly body?: string;
 }
 
-/** Requests with the mark in one part each, so that no refusal hides another one. */
+/** Requests with the marker in one part each, so that no rejection hides another. */
 function requestsWith(mark: string): Marked[] {
   const bad = `${mark}\u0001\u00e9`;
   const inHeaders = [
@@ -141,7 +141,7 @@ function bytesOf(
 }
 
 for (const [caller, token] of Object.entries(CALLERS)) {
-  test(`a mark in any part of a refused request is nowhere afterwards (sent by ${caller})`, async () => {
+  test(`no part of a rejected request is stored, logged or returned (sent by ${caller})`, async () => {
     const mark = newMark();
     const requests = requestsWith(mark);
     const statuses = new Set<number>();
@@ -161,7 +161,7 @@ for (const [caller, token] of Object.entries(CALLERS)) {
   });
 }
 
-test('the log has lines of what was refused, so that their silence means something', () => {
+test('rejected requests are logged, so the absence of their data is meaningful', () => {
   const lines = service
     .output()
     .split('\n')
@@ -171,7 +171,7 @@ test('the log has lines of what was refused, so that their silence means somethi
   assert.equal(codes.has('INVALID_REQUEST'), true, [...codes].join());
 });
 
-test('a value is in the answer to its retrieval and nowhere else', async () => {
+test('a value appears only in the response to its retrieval', async () => {
   const mark = newMark();
   await admin.post('/api/v1/credentials', { path: 'a/value', value: mark, type: 'token', description: 'd' });
   assert.equal((await admin.get('/api/v1/credentials/a/value')).body.data.value, mark);
@@ -185,7 +185,7 @@ test('a value is in the answer to its retrieval and nowhere else', async () => {
   assert.deepEqual(await found(mark), []);
 });
 
-test('no token, nonce, signature or private key is in the audit log, in the service’s log or in the database', async () => {
+test('the audit log, the service log and the database hold no token, nonce, signature or private key', async () => {
   const pem = readFileSync(join(dataDir, 'agents/insider/private_key.pem'), 'utf8').split('\n')[1] ?? '';
   const secrets = { session, nonce: issued.nonce, signature, pem, admin: service.adminToken };
   const log = await exportLog();

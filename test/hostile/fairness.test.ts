@@ -1,4 +1,4 @@
-// One caller on many connections, doing its worst, leaves another one half of its rate. SOURCE: security, P8.
+// An attacker on many connections leaves another caller at least half of its rate. SOURCE: security, P8.
 
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Client, createClient, logIn, readAgentKey } from '../kit/client.ts';
-import { type Scope, temporaryFolder } from '../kit/directory.ts';
+import { type Scope, temporaryDirectory } from '../kit/directory.ts';
 import { type ServiceProcess, startProcess } from '../kit/process.ts';
 import type { Attack } from './attack.ts';
 
@@ -27,7 +27,7 @@ interface Target {
 }
 
 async function startTarget(): Promise<Target> {
-  const dataDir = join(temporaryFolder({ after }), 'data');
+  const dataDir = join(temporaryDirectory({ after }), 'data');
   const service = await startProcess({ after }, dataDir, ['--log-level', 'silent']);
   const admin = createClient(service.address, service.adminToken);
   await admin.post('/api/v1/credentials', { path: 'open/stored', value: 'stored' });
@@ -44,7 +44,7 @@ async function startTarget(): Promise<Target> {
   };
 }
 
-/** The attack meets the victim's service, or another one: the machine is as busy both times. */
+/** The attack targets the victim's service or another one, so that the machine is equally busy. */
 const attacked = await startTarget();
 const other = await startTarget();
 
@@ -77,7 +77,7 @@ const ATTACKS: Readonly<Record<string, Attacking>> = {
   'an unauthenticated client, honest challenges': { line: challenge, isAgent: false, body: '{"agent_name":"victim"}' },
 };
 
-/** Another agent, which keeps the service busy from a few connections. Resolves to its retrievals a second. */
+/** Another agent that uses the service on a few connections. Resolves to its retrievals per second. */
 async function retrieve(): Promise<number> {
   let count = 0;
   const startedAt = performance.now();

@@ -1,17 +1,17 @@
-// Every field of every body, and every query, of THE TABLE: what is sent there that does not belong. SOURCE: decisions, "HTTP".
+// Every body field and query parameter of the route table with invalid input. SOURCE: decisions, "HTTP".
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import type { Route } from '../../src/http/route.ts';
 import { ROUTES } from '../../src/http/routes/table.ts';
-import { assertInvalid, assertRefused } from '../kit/responses.ts';
-import { startScene } from './fixture.ts';
+import { assertInvalid, assertRejected } from '../kit/responses.ts';
+import { startFixture } from './fixture.ts';
 
-const scene = await startScene({ after });
-const { admin, anonymous } = scene.service;
+const fixture = await startFixture({ after });
+const { admin, anonymous } = fixture.service;
 const NO_LEASE = '01890000-0000-7000-8000-000000000000';
 
-/** A body of each address that takes one, with every field: so that each of them can be the one that is wrong. */
+/** A body with every field for each route that takes one, so that each field can be made invalid. */
 const GOOD: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
   'POST /api/v1/credentials': { path: 'open/fields', value: 'v', type: 'token', description: 'd' },
   'POST /api/v1/policies': { name: 'fields', principal: 'agent:a', resources: ['a'], actions: ['list'], max_ttl: 1 },
@@ -117,7 +117,7 @@ const UNKNOWN = [
 
 const withBody = ROUTES.filter(({ body }) => body !== null);
 
-test('every address that takes a body has its row here', () => {
+test('every route with a body has a row here', () => {
   assert.deepEqual(withBody.map(label).sort(), Object.keys(GOOD).sort());
   for (const route of withBody)
     assert.deepEqual(Object.keys(propertiesOf(route)), Object.keys(GOOD[label(route)] ?? {}));
@@ -127,25 +127,25 @@ for (const route of withBody) {
   const good = GOOD[label(route)] ?? {};
   const send = (body: unknown) => admin.call(route.method, targetOf(route), body);
 
-  test(`${label(route)}: a field of a wrong type is 400 and named`, () =>
-    scene.untouchedBy(async () => {
+  test(`${label(route)}: a field of the wrong type is 400 and named`, () =>
+    fixture.assertUnchangedBy(async () => {
       for (const [field, { type = '' }] of Object.entries(propertiesOf(route))) {
         for (const wrong of WRONG[type] ?? []) assertInvalid(await send({ ...good, [field]: wrong }), field);
       }
     }));
 
-  test(`${label(route)}: a field that does not exist is 400, and its name is not repeated`, () =>
-    scene.untouchedBy(async () => {
+  test(`${label(route)}: an unknown field is 400, and its name is not repeated`, () =>
+    fixture.assertUnchangedBy(async () => {
       for (const field of UNKNOWN) {
         if (field in good) continue;
-        const message = assertRefused(await send({ ...good, [field]: 'a' }), 'INVALID_REQUEST');
+        const message = assertRejected(await send({ ...good, [field]: 'a' }), 'INVALID_REQUEST');
         assert.match(message, /^body: has a field that does not exist; there (?:are|is)\b/);
       }
     }));
 }
 
-test('a body that is no object is 400, and null is not taken for one that was left out', () =>
-  scene.untouchedBy(async () => {
+test('a body that is not an object is 400, including null', () =>
+  fixture.assertUnchangedBy(async () => {
     for (const route of ROUTES.filter(({ method }) => method !== 'GET')) {
       for (const body of [[], [GOOD[label(route)] ?? {}], 'a', 1, true, null]) {
         assertInvalid(await admin.call(route.method, fill(route, 'open/none', 'nobody'), body), 'body');
@@ -157,8 +157,8 @@ for (const route of ROUTES) {
   const good = GOOD[label(route)];
   const send = (query: string) => admin.call(route.method, `${targetOf(route)}?${query}`, good);
 
-  test(`${label(route)}: a query parameter that does not exist is 400, and its name is not repeated`, () =>
-    scene.untouchedBy(async () => {
+  test(`${label(route)}: an unknown query parameter is 400, and its name is not repeated`, () =>
+    fixture.assertUnchangedBy(async () => {
       const unknown = [
         ...[
           'extra=1',
@@ -183,39 +183,39 @@ for (const route of ROUTES) {
         ],
       ];
       for (const query of unknown) {
-        const message = assertRefused(await send(query), 'INVALID_REQUEST');
+        const message = assertRejected(await send(query), 'INVALID_REQUEST');
         assert.match(message, /^query: has a parameter that does not exist; there (?:are|is)\b/, query);
       }
     }));
 
   if (route.who === 'public') continue;
 
-  test(`${label(route)}: without a token all of it is 401, and nothing is recorded`, () =>
-    scene.untouchedBy(async () => {
+  test(`${label(route)}: without a token every such request is 401 and unrecorded`, () =>
+    fixture.assertUnchangedBy(async () => {
       const bodies = route.method === 'GET' ? [undefined] : [undefined, {}, { extra: 1 }, [], good];
       for (const query of ['', '?extra=1', '?limit=1&limit=1']) {
         for (const body of bodies) {
-          assertRefused(await anonymous.call(route.method, targetOf(route) + query, body), 'UNAUTHENTICATED');
+          assertRejected(await anonymous.call(route.method, targetOf(route) + query, body), 'UNAUTHENTICATED');
         }
       }
     }));
 
   if (route.who === 'admin') {
-    test(`${label(route)}: an agent is told first that it has no business here, however it words its request`, () =>
-      scene.untouchedBy(
+    test(`${label(route)}: an agent’s malformed request to an administrator route is 403 before it is validated`, () =>
+      fixture.assertUnchangedBy(
         async () => {
-          const malformed = await scene.agent.call(route.method, `${targetOf(route)}?extra=1`, good);
-          assertRefused(malformed, 'ACCESS_DENIED');
+          const malformed = await fixture.agent.call(route.method, `${targetOf(route)}?extra=1`, good);
+          assertRejected(malformed, 'ACCESS_DENIED');
           if (route.body === null) return;
-          assertRefused(await scene.agent.call(route.method, targetOf(route), { extra: 1 }), 'ACCESS_DENIED');
+          assertRejected(await fixture.agent.call(route.method, targetOf(route), { extra: 1 }), 'ACCESS_DENIED');
         },
         Array.from({ length: route.body === null ? 1 : 2 }, () => `${route.event} denied`),
       ));
   }
 }
 
-test('max_ttl is a finite number, however it is written', () =>
-  scene.untouchedBy(async () => {
+test('max_ttl must be a finite number in any notation', () =>
+  fixture.assertUnchangedBy(async () => {
     for (const text of [
       '1e999',
       '-1e999',
@@ -231,6 +231,6 @@ test('max_ttl is a finite number, however it is written', () =>
       '1.',
     ]) {
       const body = `{"name":"ttl","principal":"agent:a","resources":["a"],"actions":["list"],"max_ttl":${text}}`;
-      assert.equal(await scene.codeOf({ method: 'POST', target: '/api/v1/policies', body }), 'INVALID_REQUEST', text);
+      assert.equal(await fixture.codeOf({ method: 'POST', target: '/api/v1/policies', body }), 'INVALID_REQUEST', text);
     }
   }));

@@ -1,20 +1,20 @@
-// A service with something in it, and the claim that hostile requests leave all of it as it was.
+// A service with data, and the assertion that hostile requests change none of it.
 
 import assert from 'node:assert/strict';
 import { globSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Answer, Client } from '../kit/client.ts';
-import { dumpCalled } from '../kit/direct-db.ts';
+import type { Client, TestResponse } from '../kit/client.ts';
+import { dumpCallerData } from '../kit/direct-db.ts';
 import type { Scope } from '../kit/directory.ts';
-import { sendRaw, toAnswer } from '../kit/raw.ts';
-import { assertHeaders, assertRefused, type ErrorCode } from '../kit/responses.ts';
+import { sendRaw, toResponse } from '../kit/raw.ts';
+import { assertHeaders, assertRejected, type ErrorCode } from '../kit/responses.ts';
 import { startTestService, type TestService } from '../kit/service.ts';
 
-/** A request as it goes over the wire: what is left out is what an honest administrator sends. */
-export interface Asking {
+/** A request as sent; omitted parts default to those of a valid administrator request. */
+export interface RequestParts {
   readonly method?: string;
   readonly target?: string;
-  /** The whole request line, where method and target do not say it. */
+  /** The whole request line, instead of method and target. */
   readonly line?: string;
   readonly headers?: readonly string[];
   /** Null leaves the Host out. */
@@ -25,41 +25,41 @@ export interface Asking {
   readonly type?: string | null;
 }
 
-export interface Scene {
+export interface Fixture {
   readonly service: TestService;
   /** An agent that may do everything below `open/`. */
   readonly agent: Client & { readonly token: string };
-  bytesOf(asking: Asking): Buffer;
-  /** Asks, and claims of whatever comes back what is true of every answer: never a 5xx, the shape, the headers. */
-  ask(asking: Asking): Promise<Answer>;
-  /** The error's code, or the status where it is none; `closed` where the connection ended without a word. */
-  codeOf(asking: Asking): Promise<string>;
-  /** Claims the codes of all rows at once, so that a failure shows every one that differs. */
-  assertCodes(rows: Readonly<Record<string, string>>, toAsking: (key: string) => Asking): Promise<void>;
+  bytesOf(asking: RequestParts): Buffer;
+  /** Sends the request and asserts the rules for every response: never a 5xx, the shape, the headers. */
+  ask(asking: RequestParts): Promise<TestResponse>;
+  /** The error's code, or the status of a success; `closed` where the connection was closed without a response. */
+  codeOf(asking: RequestParts): Promise<string>;
+  /** Asserts the codes of all rows together, so that a failure shows every difference. */
+  assertCodes(rows: Readonly<Record<string, string>>, toRequest: (key: string) => RequestParts): Promise<void>;
   /**
-   * Claims that `act` leaves every row and every key file as it was, adds no audit entry but those given as `event result`,
+   * Asserts that `act` changes no row and no key file, adds no audit entries except those given as `event result`,
    * and leaves a healthy service with a valid log.
    */
-  untouchedBy(act: () => Promise<unknown>, recorded?: readonly string[]): Promise<void>;
+  assertUnchangedBy(act: () => Promise<unknown>, recorded?: readonly string[]): Promise<void>;
 }
 
 const STORED_AT = 'open/stored';
 const HOST = 'localhost';
 
-export async function startScene(scope: Scope, flags: readonly string[] = []): Promise<Scene> {
+export async function startFixture(scope: Scope, flags: readonly string[] = []): Promise<Fixture> {
   const service = await startTestService(scope, flags);
   const agent = await service.agent('insider', { 'open/*': ['retrieve', 'list', 'store', 'delete'] });
   assert.equal((await service.admin.post('/api/v1/credentials', { path: STORED_AT, value: 'stored' })).status, 201);
-  const bytesOf = (asking: Asking) => toBytes(asking, service.adminToken);
-  const ask = async (asking: Asking): Promise<Answer> => {
-    const answer = toAnswer(await sendRaw(service.address, bytesOf(asking)));
+  const bytesOf = (asking: RequestParts) => toBytes(asking, service.adminToken);
+  const ask = async (asking: RequestParts): Promise<TestResponse> => {
+    const answer = toResponse(await sendRaw(service.address, bytesOf(asking)));
     assertSound(answer);
     return answer;
   };
-  const codeOf = async (asking: Asking): Promise<string> => {
+  const codeOf = async (asking: RequestParts): Promise<string> => {
     const raw = await sendRaw(service.address, bytesOf(asking));
     if (raw.status === 0) return raw.isClosed ? 'closed' : 'silent';
-    const answer = toAnswer(raw);
+    const answer = toResponse(raw);
     assertSound(answer);
     return answer.body?.error?.code ?? String(answer.status);
   };
@@ -69,15 +69,15 @@ export async function startScene(scope: Scope, flags: readonly string[] = []): P
     bytesOf,
     ask,
     codeOf,
-    async assertCodes(rows, toAsking) {
+    async assertCodes(rows, toRequest) {
       const codes: Record<string, string> = {};
-      for (const key of Object.keys(rows)) codes[key] = await codeOf(toAsking(key));
+      for (const key of Object.keys(rows)) codes[key] = await codeOf(toRequest(key));
       assert.deepEqual(codes, rows);
     },
-    async untouchedBy(act, recorded = []) {
-      const before = await look(service.dataDir);
+    async assertUnchangedBy(act, recorded = []) {
+      const before = await readStored(service.dataDir);
       await act();
-      const after = await look(service.dataDir);
+      const after = await readStored(service.dataDir);
       assert.deepEqual(after.rows, before.rows);
       assert.deepEqual(after.files, before.files);
       assert.deepEqual(after.entries.slice(before.entries.length), recorded);
@@ -87,15 +87,15 @@ export async function startScene(scope: Scope, flags: readonly string[] = []): P
   };
 }
 
-/** What is true of every answer to whatever a caller sends. */
-export function assertSound(answer: Answer): void {
+/** Asserts the rules for every response to any input. */
+export function assertSound(answer: TestResponse): void {
   assert.equal(answer.status >= 100 && answer.status < 500, true, `${answer.status} ${answer.text}`);
   if (answer.status < 400) assertHeaders(answer);
-  // HEAD has no body to say its code in.
-  else if (answer.text !== '') assertRefused(answer, answer.body?.error?.code as ErrorCode);
+  // A response to HEAD has no body and therefore no code.
+  else if (answer.text !== '') assertRejected(answer, answer.body?.error?.code as ErrorCode);
 }
 
-function toBytes(asking: Asking, adminToken: string): Buffer {
+function toBytes(asking: RequestParts, adminToken: string): Buffer {
   const { method = 'GET', target = '/api/v1/credentials', headers = [], host = HOST, body = '' } = asking;
   const token = asking.token === undefined ? adminToken : asking.token;
   const type = asking.type === undefined && body.length > 0 ? 'application/json' : (asking.type ?? null);
@@ -114,9 +114,11 @@ function toBytes(asking: Asking, adminToken: string): Buffer {
   return Buffer.concat([Buffer.from(`${lines.join('\r\n')}\r\n\r\n`, 'latin1'), content]);
 }
 
-/** Everything that is stored, read past the service: rows but those of the log and its head, key files, and the log itself. */
-async function look(dataDir: string): Promise<{ rows: Record<string, unknown>; files: string[]; entries: string[] }> {
-  const dump = await dumpCalled(dataDir);
+/** Everything stored, read directly: rows except the log and its head, key files, and the log. */
+async function readStored(
+  dataDir: string,
+): Promise<{ rows: Record<string, unknown>; files: string[]; entries: string[] }> {
+  const dump = await dumpCallerData(dataDir);
   const log = (dump['audit_entries'] ?? []).toSorted((a, b) => Number(a['seq']) - Number(b['seq']));
   return {
     rows: Object.fromEntries(Object.entries(dump).filter(([table]) => !table.startsWith('audit_'))),

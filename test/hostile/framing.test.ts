@@ -1,35 +1,35 @@
-// Where one request ends and the next begins: smuggling, pipelining, and what comes after an error. SOURCE: RFC 9112, sections 6 to 9.
+// Request boundaries: smuggling, pipelining, and requests after an error. SOURCE: RFC 9112, sections 6 to 9.
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { sendRaw } from '../kit/raw.ts';
-import { type Asking, startScene } from './fixture.ts';
+import { type RequestParts, startFixture } from './fixture.ts';
 
-const scene = await startScene({ after });
-const { address } = scene.service;
+const fixture = await startFixture({ after });
+const { address } = fixture.service;
 
 const KEPT = 'Connection: keep-alive';
 const BODY = '{"agent_name":"insider"}';
 const LENGTH = BODY.length;
 const SIZE = LENGTH.toString(16);
-/** What a smuggler hides: it deletes, so that a look at what is stored would show it. */
-const SMUGGLED = scene.bytesOf({ method: 'DELETE', target: '/api/v1/credentials/open/stored', headers: [KEPT] });
-const LAST = scene.bytesOf({ target: '/api/v1/health' });
+/** The smuggled request: a deletion, whose effect would be visible in the stored rows. */
+const SMUGGLED = fixture.bytesOf({ method: 'DELETE', target: '/api/v1/credentials/open/stored', headers: [KEPT] });
+const LAST = fixture.bytesOf({ target: '/api/v1/health' });
 
-/** The status of each answer on one connection, in order. */
+/** The status of each response on one connection, in order. */
 async function statusesOf(...parts: readonly (string | Uint8Array)[]): Promise<number[]> {
   const { head, body } = await sendRaw(address, Buffer.concat(parts.map((part) => Buffer.from(part))), 1500);
   return [...`${head}\r\n\r\n${body}`.matchAll(/HTTP\/1\.1 (\d{3})/g)].map(([, status]) => Number(status));
 }
 
-function challenge(headers: readonly string[], body: string | Uint8Array = BODY, more: Asking = {}): Buffer {
-  return scene.bytesOf({ method: 'POST', target: '/auth/challenge', headers: [KEPT, ...headers], body, ...more });
+function challenge(headers: readonly string[], body: string | Uint8Array = BODY, more: RequestParts = {}): Buffer {
+  return fixture.bytesOf({ method: 'POST', target: '/auth/challenge', headers: [KEPT, ...headers], body, ...more });
 }
 
 const chunked = (text: string, size = text.length.toString(16)) => `${size}\r\n${text}\r\n0\r\n\r\n`;
 
-test('a length that can be read in two ways is refused, and nothing behind it is read', () =>
-  scene.untouchedBy(async () => {
+test('an ambiguous length is rejected, and nothing after it is read', () =>
+  fixture.assertUnchangedBy(async () => {
     const framings: readonly (readonly string[])[] = [
       [`Content-Length: ${LENGTH}`, 'Transfer-Encoding: chunked'],
       ['Transfer-Encoding: chunked', `Content-Length: ${LENGTH}`],
@@ -58,8 +58,8 @@ test('a length that can be read in two ways is refused, and nothing behind it is
     }
   }));
 
-test('a transfer coding that is not chunked, once and last, is refused', () =>
-  scene.untouchedBy(async () => {
+test('a transfer coding other than a single final chunked is rejected', () =>
+  fixture.assertUnchangedBy(async () => {
     const codings = [
       ...[
         'Transfer-Encoding: identity',
@@ -82,16 +82,16 @@ test('a transfer coding that is not chunked, once and last, is refused', () =>
     }
   }));
 
-test('HTTP/1.0 has no chunks: the request is refused, and the connection ends', () =>
-  scene.untouchedBy(async () => {
+test('chunked coding in HTTP/1.0 is rejected, and the connection is closed', () =>
+  fixture.assertUnchangedBy(async () => {
     const line = 'POST /auth/challenge HTTP/1.0';
     const asked = challenge(['Transfer-Encoding: chunked'], chunked(BODY), { line });
     assert.deepEqual(await statusesOf(asked, SMUGGLED), [400]);
     assert.deepEqual(await statusesOf(challenge([], BODY, { line })), [200]);
   }));
 
-test('chunks are measured in hexadecimal and in nothing else', () =>
-  scene.untouchedBy(async () => {
+test('a chunk size must be hexadecimal digits', () =>
+  fixture.assertUnchangedBy(async () => {
     const sizes = [
       'zz',
       `0x${SIZE}`,
@@ -120,24 +120,24 @@ test('chunks are measured in hexadecimal and in nothing else', () =>
     }
   }));
 
-test('an honest request in chunks is understood, and a trailer of it is no header', () =>
-  scene.untouchedBy(async () => {
+test('a valid chunked request is accepted, and its trailers are not headers', () =>
+  fixture.assertUnchangedBy(async () => {
     assert.deepEqual(await statusesOf(challenge(['Transfer-Encoding: chunked'], chunked(BODY)), LAST), [200, 200]);
-    const trailer = `0\r\nAuthorization: Bearer ${scene.service.adminToken}\r\n\r\n`;
-    const guarded = scene.bytesOf({
+    const trailer = `0\r\nAuthorization: Bearer ${fixture.service.adminToken}\r\n\r\n`;
+    const guarded = fixture.bytesOf({
       ...{ method: 'DELETE', target: '/api/v1/credentials/open/stored', token: null, body: trailer },
       headers: ['Transfer-Encoding: chunked', 'Trailer: Authorization', KEPT],
     });
     assert.deepEqual(await statusesOf(guarded, LAST), [401], 'its body is not read, and the connection ends');
   }));
 
-/** A server may end the connection with a refusal; what it must not do is answer what was smuggled. */
+/** The server may close the connection with an error; it must not answer the smuggled request. */
 function assertOnlyLast(rest: readonly number[]): void {
   assert.deepEqual(rest, rest.length === 0 ? [] : [200]);
 }
 
-/** Refusals that come before the body is read, or after it. */
-const REFUSALS: Readonly<Record<string, { asking: Asking; status: number }>> = {
+/** Errors sent before or after the body is read. */
+const REFUSALS: Readonly<Record<string, { asking: RequestParts; status: number }>> = {
   'no token': { asking: { token: null }, status: 401 },
   'no such address': { asking: { target: '/nowhere', type: null }, status: 404 },
   'no such method': { asking: { target: '/api/v1/health', type: null }, status: 405 },
@@ -147,52 +147,52 @@ const REFUSALS: Readonly<Record<string, { asking: Asking; status: number }>> = {
 };
 
 for (const [what, { asking, status }] of Object.entries(REFUSALS)) {
-  test(`the body of a refused request is not read as the next request (${what})`, () =>
-    scene.untouchedBy(async () => {
-      const refused = scene.bytesOf({ method: 'POST', headers: [KEPT], body: SMUGGLED, ...asking });
+  test(`the body of a rejected request is not read as the next request (${what})`, () =>
+    fixture.assertUnchangedBy(async () => {
+      const refused = fixture.bytesOf({ method: 'POST', headers: [KEPT], body: SMUGGLED, ...asking });
       const [first, ...rest] = await statusesOf(refused, LAST);
       assert.equal(first, status);
       assertOnlyLast(rest);
     }));
 }
 
-test('the body of a request that takes none is not read as the next request', () =>
-  scene.untouchedBy(async () => {
+test('the body of a route without a body is not read as the next request', () =>
+  fixture.assertUnchangedBy(async () => {
     for (const method of ['GET', 'HEAD', 'OPTIONS']) {
-      const asked = scene.bytesOf({ method, target: '/api/v1/agents', headers: [KEPT], body: SMUGGLED });
+      const asked = fixture.bytesOf({ method, target: '/api/v1/agents', headers: [KEPT], body: SMUGGLED });
       const [first, ...rest] = await statusesOf(asked, LAST);
       assert.equal([200, 400, 405, 415].includes(first ?? 0), true, `${method} ${first}`);
       assertOnlyLast(rest);
     }
   }));
 
-test('a body that is too large is 413 at once, whether its length is said or not, and ends the connection', () =>
-  scene.untouchedBy(async () => {
+test('a body over the limit is 413 immediately, with or without Content-Length, and closes the connection', () =>
+  fixture.assertUnchangedBy(async () => {
     const tooLarge = 2 * 1024 * 1024 + 1;
     assert.deepEqual(await statusesOf(challenge([`Content-Length: ${tooLarge}`], ''), LAST), [413]);
     const body = chunked('a'.repeat(2 * tooLarge));
     const answers = await statusesOf(challenge(['Transfer-Encoding: chunked'], body), SMUGGLED);
-    // Closed while we still write: the system may throw the answer away, and no other may stand in its place.
+    // Closed while the client still writes: the kernel may discard the response, but no other may replace it.
     assert.deepEqual(answers, answers.length === 0 ? [] : [413]);
   }));
 
-test('requests that are sent ahead are answered in order, refused ones among them', () =>
-  scene.untouchedBy(async () => {
+test('pipelined requests are answered in order, including rejected ones', () =>
+  fixture.assertUnchangedBy(async () => {
     // More than nine at once: see pipelining.test.ts.
     for (const token of [null, 'wrong']) {
       const asked = [
-        scene.bytesOf({ target: '/api/v1/agents', headers: [KEPT] }),
-        scene.bytesOf({ target: '/api/v1/agents', headers: [KEPT], token }),
-        scene.bytesOf({ target: '/api/v1/agents?x=1', headers: [KEPT] }),
-        scene.bytesOf({ target: '/api/v1/agents', headers: [KEPT] }),
+        fixture.bytesOf({ target: '/api/v1/agents', headers: [KEPT] }),
+        fixture.bytesOf({ target: '/api/v1/agents', headers: [KEPT], token }),
+        fixture.bytesOf({ target: '/api/v1/agents?x=1', headers: [KEPT] }),
+        fixture.bytesOf({ target: '/api/v1/agents', headers: [KEPT] }),
       ];
       assert.deepEqual(await statusesOf(...asked, ...asked, LAST), [200, 401, 400, 200, 200, 401, 400, 200, 200]);
     }
   }));
 
-test('what is no request ends the connection, and is never the answer to what was asked before it', () =>
-  scene.untouchedBy(async () => {
-    const honest = scene.bytesOf({ target: '/api/v1/agents', headers: [KEPT] });
+test('invalid bytes close the connection, and their error never answers the request before them', () =>
+  fixture.assertUnchangedBy(async () => {
+    const honest = fixture.bytesOf({ target: '/api/v1/agents', headers: [KEPT] });
     const [first, ...rest] = await statusesOf(honest, 'no request\r\n\r\n', SMUGGLED);
     assert.notEqual(first, 400);
     assert.equal(
@@ -201,8 +201,8 @@ test('what is no request ends the connection, and is never the answer to what wa
     );
   }));
 
-test('an Upgrade is not taken, and an Expect changes nothing', () =>
-  scene.untouchedBy(async () => {
+test('Upgrade and Expect are ignored', () =>
+  fixture.assertUnchangedBy(async () => {
     const upgrades = [
       [
         'Connection: Upgrade',
@@ -213,7 +213,7 @@ test('an Upgrade is not taken, and an Expect changes nothing', () =>
       ['Connection: Upgrade, HTTP2-Settings', 'Upgrade: h2c', 'HTTP2-Settings: AAMAAABkAAQAAP__'],
       ['Connection: Upgrade', 'Upgrade: TLS/1.2'],
     ];
-    const asked = upgrades.map((headers) => scene.bytesOf({ target: '/api/v1/agents', token: null, headers }));
+    const asked = upgrades.map((headers) => fixture.bytesOf({ target: '/api/v1/agents', token: null, headers }));
     assert.deepEqual(await Promise.all(asked.map((bytes) => statusesOf(bytes, SMUGGLED))), [[401], [401], [401]]);
     assert.deepEqual(await statusesOf(challenge(['Expect: 100-continue']), LAST), [100, 200, 200]);
     assert.deepEqual(await statusesOf(challenge(['Expect: 200-ok']), LAST), [200, 200]);

@@ -1,5 +1,5 @@
-// Requests that nobody thought of: over the route table, and byte for byte. Whatever comes, the answer is never a 5xx, an error has
-// its one shape, and the service stays well. `SLOW=1` tries many more.
+// Fuzzing over the route table and byte by byte: no response is a 5xx, every error has
+// the documented shape, and the service stays healthy. `SLOW=1` runs many more cases.
 
 import assert from 'node:assert/strict';
 import { connect } from 'node:net';
@@ -7,16 +7,16 @@ import { after, test } from 'node:test';
 import fc from 'fast-check';
 import { ROUTES } from '../../src/http/routes/table.ts';
 import { runs } from '../kit/property.ts';
-import { toAnswer } from '../kit/raw.ts';
-import { type Asking, assertSound, startScene } from './fixture.ts';
+import { toResponse } from '../kit/raw.ts';
+import { assertSound, type RequestParts, startFixture } from './fixture.ts';
 
-const scene = await startScene({ after });
-const { admin, anonymous, address } = scene.service;
+const fixture = await startFixture({ after });
+const { admin, anonymous, address } = fixture.service;
 const { hostname, port } = new URL(address);
-/** Its name is none of the known ones below, so that its session lasts. */
-const lasting = await scene.service.agent('outsider', { 'open/*': ['retrieve', 'list', 'store', 'delete'] });
+/** Its name is not among the known names below, so that its session stays valid. */
+const lasting = await fixture.service.agent('outsider', { 'open/*': ['retrieve', 'list', 'store', 'delete'] });
 
-/** Sends the bytes and no more, so that nothing is waited for; resolves to all that comes back. */
+/** Sends the bytes and half-closes, so that the server does not wait; resolves to everything received. */
 function sendAll(bytes: Uint8Array): Promise<string> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
@@ -31,13 +31,13 @@ function sendAll(bytes: Uint8Array): Promise<string> {
   });
 }
 
-/** Claims of every answer on the connection what is true of all. */
+/** Asserts the general rules for every response on the connection. */
 function assertAllSound(text: string): void {
   for (const [part, status = ''] of text.matchAll(/HTTP\/1\.1 (\d{3}) .*?(?=HTTP\/1\.1 \d{3} |$)/gs)) {
     const border = part.indexOf('\r\n\r\n');
     if (status === '100' || border === -1) continue;
     const raw = { status: Number(status), head: part.slice(0, border), body: part.slice(border + 4), isClosed: true };
-    assertSound(toAnswer(raw));
+    assertSound(toResponse(raw));
   }
 }
 
@@ -81,7 +81,7 @@ const value = fc.oneof(
   fc.jsonValue({ maxDepth: 3 }),
 );
 
-/** What an honest caller might give, by the name of the field or parameter. */
+/** Plausible values by the name of the field or parameter. */
 const USUAL: Readonly<Record<string, unknown>> = {
   ...{ path: 'open/stored', value: 'v', type: 'token', description: 'd', name: 'insider', principal: 'agent:insider' },
   ...{ resources: ['open/*'], actions: ['retrieve', 'list'], max_ttl: 60, agent: 'insider', resource: 'open/stored' },
@@ -106,7 +106,7 @@ const mostly = <T>(usual: T, other: fc.Arbitrary<T>) =>
   fc.oneof({ weight: 9, arbitrary: fc.constant(usual) }, { weight: 1, arbitrary: other });
 const inUrl = (name: string) => mostly(String(USUAL[name] ?? '1'), spelled);
 
-/** A row's request with its parts at random: often nearly right, so that it comes far. */
+/** A route's request with random parts, often nearly valid so that it passes early checks. */
 const fromTheTable = fc.constantFrom(...ROUTES).chain((route) => {
   const fields = Object.keys(route.body?.properties ?? {});
   const filled = Object.fromEntries(fields.map((field) => [field, mostly(USUAL[field], value)]));
@@ -154,10 +154,10 @@ async function assertWell(): Promise<void> {
   assert.equal((await admin.get('/api/v1/audit/verify')).body.data.valid, true);
 }
 
-test('no request over the route table, however its parts are filled, is answered with a 5xx or out of shape', async () => {
+test('no generated request to any route gets a 5xx or a malformed response', async () => {
   await fc.assert(
     fc.asyncProperty(fromTheTable, async (asking) => {
-      assertAllSound(await sendAll(scene.bytesOf(asking as Asking)));
+      assertAllSound(await sendAll(fixture.bytesOf(asking as RequestParts)));
     }),
     runs(2000),
   );
@@ -166,10 +166,10 @@ test('no request over the route table, however its parts are filled, is answered
 
 const HONEST = ROUTES.map((route) => {
   const target = route.path.replace('{path}', 'open/stored').replaceAll(/\{\w+\}/g, 'insider');
-  return scene.bytesOf({ method: route.method, target, body: route.method === 'GET' ? '' : '{"agent":"insider"}' });
+  return fixture.bytesOf({ method: route.method, target, body: route.method === 'GET' ? '' : '{"agent":"insider"}' });
 });
 
-/** What is done to an honest request's bytes: `at` and `count` are shares of its length. */
+/** A mutation of a valid request's bytes: `at` and `count` are fractions of its length. */
 const mutation = fc.record({
   kind: fc.constantFrom('cut', 'flip', 'insert', 'repeat', 'replace'),
   at: fc.double({ min: 0, max: 1, noNaN: true }),
@@ -205,7 +205,7 @@ function mutate(
   return Buffer.concat([head, inserted, kind === 'insert' ? tail : tail.subarray(inserted.length)]);
 }
 
-test('no bytes, however an honest request is cut, flipped and spliced, are answered with a 5xx or out of shape', async () => {
+test('no mutation of a valid request gets a 5xx or a malformed response', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.constantFrom(...HONEST),
@@ -219,7 +219,7 @@ test('no bytes, however an honest request is cut, flipped and spliced, are answe
   await assertWell();
 });
 
-test('no bytes at all are too strange for an answer or a closed connection', async () => {
+test('arbitrary bytes get a response or a closed connection', async () => {
   await fc.assert(
     fc.asyncProperty(fc.uint8Array({ maxLength: 300 }), async (bytes) => assertAllSound(await sendAll(bytes))),
     runs(300),

@@ -1,13 +1,13 @@
-// Keys of retries in hostile hands: what is kept tells nobody anything, and nobody comes upon another's.
+// Hostile use of idempotency keys: stored records reveal nothing, and callers never reach each other's records.
 // SOURCE: security, P4, P5, P9 and "Different answers or times for known and unknown names".
 
 import assert from 'node:assert/strict';
 import { createHash, randomBytes } from 'node:crypto';
 import { after, test } from 'node:test';
 import type { Client } from '../kit/client.ts';
-import { placesWith, rowsOutside } from '../kit/direct-db.ts';
+import { findBytes, selectRows } from '../kit/direct-db.ts';
 import { rawRequest, sendRaw } from '../kit/raw.ts';
-import { assertInvalid, assertRefused } from '../kit/responses.ts';
+import { assertInvalid, assertRejected } from '../kit/responses.ts';
 import { startTestService } from '../kit/service.ts';
 
 const CREDENTIALS = '/api/v1/credentials';
@@ -19,9 +19,9 @@ const two = await service.agent('two', { 'two/*': ['store'], 'shared/*': ['store
 const newMark = () => `mk${randomBytes(8).toString('hex')}`;
 const store = (as: Client, key: string, path: string, value: string) =>
   as.call('POST', CREDENTIALS, { path, value }, { 'idempotency-key': key });
-const found = (bytes: string | Uint8Array) => placesWith(service.dataDir, bytes);
+const found = (bytes: string | Uint8Array) => findBytes(service.dataDir, bytes);
 
-test('neither key nor value nor body of a repeatable request lies in any file, nor a plain hash of one', async () => {
+test('no file holds the key, value or body of a repeatable request, or an unkeyed hash of one', async () => {
   const [key, value] = [newMark(), newMark()];
   const path = 'one/kept';
   for (let i = 0; i < 2; i++) assert.equal((await store(one, key, path, value)).status, 201);
@@ -41,7 +41,7 @@ test('neither key nor value nor body of a repeatable request lies in any file, n
   assert.equal(log.includes(key) || log.includes(value), false);
 });
 
-test('a key never comes back in an answer, whatever is wrong with it', async () => {
+test('no response contains the idempotency key, valid or not', async () => {
   const mark = newMark();
   await store(one, mark, 'one/echo', 'v');
   const body = JSON.stringify({ path: 'one/echo', value: 'w' });
@@ -65,7 +65,7 @@ test('a key never comes back in an answer, whatever is wrong with it', async () 
   assert.deepEqual(await found(mark), []);
 });
 
-test('a key that another caller has used answers in every way like one that nobody has', async () => {
+test('a key that another caller used behaves exactly like an unused one', async () => {
   const used = newMark();
   for (const caller of [one, admin]) assert.equal((await store(caller, used, 'shared/a', 'theirs')).status, 201);
   const shapes = await Promise.all(
@@ -83,10 +83,10 @@ test('a key that another caller has used answers in every way like one that nobo
   assert.deepEqual(shapes[0], shapes[1]);
 });
 
-test('no two callers’ rows have an id in common, so that a look for one’s own never reads another’s', async () => {
+test('record ids differ per caller, so that a lookup never reads another caller’s record', async () => {
   const key = newMark();
   const idsOf = async () => {
-    const rows = await rowsOutside(service.dataDir, 'SELECT id, agent_id FROM kept_replies');
+    const rows = await selectRows(service.dataDir, 'SELECT id, agent_id FROM kept_replies');
     return rows.map(({ id, agent_id }) => ({ id: String(id), agentId: String(agent_id) }));
   };
   const before = new Set((await idsOf()).map(({ id }) => id));
@@ -95,20 +95,20 @@ test('no two callers’ rows have an id in common, so that a look for one’s ow
   assert.deepEqual([added.length, new Set(added.map(({ agentId }) => agentId)).size], [3, 3]);
 });
 
-test('only successes are kept: refusals of every kind leave no row, however many keys they come with', async () => {
-  const count = async () => (await rowsOutside(service.dataDir, 'SELECT id FROM kept_replies')).length;
+test('only successes are stored: rejections of every kind leave no record', async () => {
+  const count = async () => (await selectRows(service.dataDir, 'SELECT id FROM kept_replies')).length;
   const before = await count();
   await Promise.all(
     Array.from({ length: 50 }, async () => {
-      assertRefused(await store(two, newMark(), 'one/denied', 'v'), 'ACCESS_DENIED');
-      assertRefused(await store(service.anonymous, newMark(), 'one/denied', 'v'), 'UNAUTHENTICATED');
+      assertRejected(await store(two, newMark(), 'one/denied', 'v'), 'ACCESS_DENIED');
+      assertRejected(await store(service.anonymous, newMark(), 'one/denied', 'v'), 'UNAUTHENTICATED');
       assertInvalid(await store(two, newMark(), '../denied', 'v'), 'path');
     }),
   );
   assert.equal(await count(), before);
 });
 
-test('a repeat gives back no right: what was taken away since stays taken', async () => {
+test('a repeat does not restore anything that was revoked or deleted since', async () => {
   const [storeKey, renewKey] = [newMark(), newMark()];
   const first = await store(one, storeKey, 'one/right', 'v');
   const { lease_id } = (await one.get(`${CREDENTIALS}/one/right`)).body.data;
@@ -118,11 +118,11 @@ test('a repeat gives back no right: what was taken away since stays taken', asyn
   await admin.delete(`/api/v1/leases/${lease_id}`);
   await admin.delete('/api/v1/policies/one-0');
   await admin.delete(`${CREDENTIALS}/one/right`);
-  // Told as it was then, and nothing is done.
+  // The stored response is returned, and nothing is executed.
   assert.equal((await renew()).text, renewed.text);
   assert.equal((await store(one, storeKey, 'one/right', 'v')).text, first.text);
   assert.equal((await admin.get(`/api/v1/leases/${lease_id}`)).body.data.status, 'revoked');
-  assertRefused(await admin.get(`${CREDENTIALS}/one/right`), 'NOT_FOUND');
-  assertRefused(await one.get(`${CREDENTIALS}/one/right`), 'ACCESS_DENIED');
-  assertRefused(await store(one, newMark(), 'one/right', 'v'), 'ACCESS_DENIED');
+  assertRejected(await admin.get(`${CREDENTIALS}/one/right`), 'NOT_FOUND');
+  assertRejected(await one.get(`${CREDENTIALS}/one/right`), 'ACCESS_DENIED');
+  assertRejected(await store(one, newMark(), 'one/right', 'v'), 'ACCESS_DENIED');
 });

@@ -1,19 +1,19 @@
-// What JSON may hold: one reading of every body, no key twice, few levels, whole UTF-8. SOURCE: decisions, "HTTP"; security,
+// Strict JSON: unambiguous bodies, no duplicate keys, bounded depth, valid UTF-8. SOURCE: decisions, "HTTP"; security,
 // "Parsing before limiting, JSON blow-ups" (CVE-2025-6203, -12044, -59043).
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { assertRefused } from '../kit/responses.ts';
-import { startScene } from './fixture.ts';
+import { assertRejected } from '../kit/responses.ts';
+import { startFixture } from './fixture.ts';
 
 const CREDENTIALS = '/api/v1/credentials';
-const scene = await startScene({ after });
+const fixture = await startFixture({ after });
 const post = (body: string | Uint8Array, target = CREDENTIALS) => ({ method: 'POST', target, body });
 
 const bytes = (...parts: readonly (string | readonly number[])[]) =>
   Buffer.concat(parts.map((part) => (typeof part === 'string' ? Buffer.from(part) : Buffer.from(part))));
 
-// What the refusal must say: a body that is refused for another reason than its own would not have been seen.
+// The expected message: it shows that the body was rejected for its own defect.
 const SYNTAX = /^body: must be JSON$/;
 const UTF8 = /^body: must be UTF-8$/;
 const TWICE = /^body: has a key twice$/;
@@ -25,7 +25,7 @@ const KEYS = /^body: must have at most \d+ keys in an object$/;
 const LONG = /^body: (?:must have no (?:key|number) over \d+ characters|has a string that is too long)$/;
 const SCHEMA = /^(?:body|path|value|description): /;
 
-/** Each would store `open/json` if it were read with a little good will. */
+/** Each would store `open/json` if the parser were lenient. */
 const NOT_JSON: Readonly<Record<string, readonly [rule: RegExp, body: string | Uint8Array]>> = {
   'nothing but space': [SYNTAX, ' \n '],
   'an unfinished object': [SYNTAX, '{"path":"open/json","value":"v"'],
@@ -103,43 +103,43 @@ const NOT_JSON: Readonly<Record<string, readonly [rule: RegExp, body: string | U
 };
 
 for (const [what, [rule, body]] of Object.entries(NOT_JSON)) {
-  test(`a body is refused for ${what}`, () =>
-    scene.untouchedBy(async () => {
-      assert.match(assertRefused(await scene.ask(post(body)), 'INVALID_REQUEST'), rule);
+  test(`a body is rejected for ${what}`, () =>
+    fixture.assertUnchangedBy(async () => {
+      assert.match(assertRejected(await fixture.ask(post(body)), 'INVALID_REQUEST'), rule);
       assert.deepEqual(Object.keys(Object.prototype), []);
     }));
 }
 
-test('the same is true for a stranger at the one door that needs no token', () =>
-  scene.untouchedBy(async () => {
+test('an unauthenticated caller gets the same errors at /auth/challenge', () =>
+  fixture.assertUnchangedBy(async () => {
     for (const [what, [, body]] of Object.entries(NOT_JSON)) {
-      const code = await scene.codeOf({ ...post(body, '/auth/challenge'), token: null });
-      // What is longer than a stranger's body may be is not looked at.
+      const code = await fixture.codeOf({ ...post(body, '/auth/challenge'), token: null });
+      // Bodies over the limit for unauthenticated callers are not parsed.
       const isTooLong = Buffer.byteLength(body) > 32 * 1024;
       assert.equal(code, isTooLong ? 'PAYLOAD_TOO_LARGE' : 'INVALID_REQUEST', what);
     }
   }));
 
 test('no body is read for a caller without a token', () =>
-  scene.untouchedBy(async () => {
+  fixture.assertUnchangedBy(async () => {
     for (const [what, [, body]] of Object.entries(NOT_JSON)) {
-      assert.equal(await scene.codeOf({ ...post(body), token: null }), 'UNAUTHENTICATED', what);
+      assert.equal(await fixture.codeOf({ ...post(body), token: null }), 'UNAUTHENTICATED', what);
     }
   }));
 
-test('2 MiB are read, one byte more is 413, and a value of 256 KiB fits with every byte escaped', async () => {
+test('a body of 2 MiB is read, one byte more is 413, and a fully escaped value of 256 KiB fits', async () => {
   const value = '\\u0061'.repeat(262_144);
-  assert.equal(await scene.codeOf(post(`{"path":"open/large","value":"${value}"}`)), '201');
-  await scene.untouchedBy(async () => {
-    assert.equal(await scene.codeOf(post(`{"path":"open/larger","value":"${value}a"}`)), 'INVALID_REQUEST');
+  assert.equal(await fixture.codeOf(post(`{"path":"open/large","value":"${value}"}`)), '201');
+  await fixture.assertUnchangedBy(async () => {
+    assert.equal(await fixture.codeOf(post(`{"path":"open/larger","value":"${value}a"}`)), 'INVALID_REQUEST');
     const [start, end] = ['{"path":"open/spaced","value":""', '}'];
     const filled = (size: number) => start + ' '.repeat(size - start.length - end.length) + end;
-    assert.equal(await scene.codeOf(post(filled(2 * 1024 * 1024))), 'INVALID_REQUEST');
-    assert.equal(await scene.codeOf(post(filled(2 * 1024 * 1024 + 1))), 'PAYLOAD_TOO_LARGE');
+    assert.equal(await fixture.codeOf(post(filled(2 * 1024 * 1024))), 'INVALID_REQUEST');
+    assert.equal(await fixture.codeOf(post(filled(2 * 1024 * 1024 + 1))), 'PAYLOAD_TOO_LARGE');
   });
 });
 
-test('what strict JSON allows is stored byte for byte', async () => {
+test('every string that strict JSON allows is stored byte for byte', async () => {
   const value = '\u0000\u0001\t\r\n"\\/\u2028\u2029\u00e9\u{1f511}\ufeff\uffff__proto__ e\u0301';
   const path = 'open/exact';
   const escaped = JSON.stringify(value).replaceAll(
@@ -147,8 +147,8 @@ test('what strict JSON allows is stored byte for byte', async () => {
     (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`,
   );
   for (const text of [JSON.stringify(value), escaped]) {
-    assert.equal(await scene.codeOf(post(` {\t"path" : "${path}",\r\n"value":${text} } `)), '201');
-    const answer = await scene.service.admin.get(`${CREDENTIALS}/${path}`);
+    assert.equal(await fixture.codeOf(post(` {\t"path" : "${path}",\r\n"value":${text} } `)), '201');
+    const answer = await fixture.service.admin.get(`${CREDENTIALS}/${path}`);
     assert.equal(answer.body.data.value, value);
   }
 });

@@ -1,12 +1,12 @@
-// Types of bodies that slip past one check to be read by another (CVE-2025-32442, CVE-2026-25223). SOURCE: decisions, "HTTP".
+// Content types that two checks read differently (CVE-2025-32442, CVE-2026-25223). SOURCE: decisions, "HTTP".
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { assertRefused, dataOf } from '../kit/responses.ts';
-import { startScene } from './fixture.ts';
+import { assertRejected, dataOf } from '../kit/responses.ts';
+import { startFixture } from './fixture.ts';
 
 const CREDENTIALS = '/api/v1/credentials';
-const scene = await startScene({ after });
+const fixture = await startFixture({ after });
 const store = (path: string) => JSON.stringify({ path, value: 'v' });
 const post = (body: string | Uint8Array, type: string | null = 'application/json', target = CREDENTIALS) => ({
   ...{ method: 'POST', target, body, type },
@@ -17,9 +17,9 @@ const JSON_TYPES = [
   ...['application/json;charset=UTF-8', 'application/json ;charset=utf-8', 'application/json; charset="utf-8"'],
 ];
 
-test('JSON is JSON in any case and with a charset', async () => {
+test('application/json is accepted in any case and with a charset', async () => {
   for (const type of JSON_TYPES) {
-    const answer = await scene.ask(post(store('open/typed'), type));
+    const answer = await fixture.ask(post(store('open/typed'), type));
     assert.equal(dataOf(answer, 201, 'path type created_at').path, 'open/typed', type);
   }
 });
@@ -56,16 +56,16 @@ const OTHER_TYPES = [
   ...['application/json\u00e9', 'applic\u00e4tion/json', 'application\\json', 'application//json', 'application/json/'],
 ];
 
-test('a body of any other type, or of none, is 415 before it is read', () =>
-  scene.untouchedBy(async () => {
+test('a body of another type or without one is 415 before it is read', () =>
+  fixture.assertUnchangedBy(async () => {
     for (const type of [...OTHER_TYPES, null]) {
       for (const body of [store('open/untyped'), 'no JSON', '{']) {
-        assert.equal(await scene.codeOf(post(body, type)), 'UNSUPPORTED_MEDIA_TYPE', `${type}: ${body}`);
+        assert.equal(await fixture.codeOf(post(body, type)), 'UNSUPPORTED_MEDIA_TYPE', `${type}: ${body}`);
       }
     }
   }));
 
-/** One server takes them for JSON, another does not: whichever this one does, the body is checked like any other. */
+/** Servers disagree whether these are JSON; here a body that is accepted is validated like any other. */
 const DOUBTFUL_TYPES = [
   ...[
     'application/json;',
@@ -85,8 +85,8 @@ const DOUBTFUL_TYPES = [
   ...['\tapplication/json', 'application /json', 'application/ json', 'application/json;a="', 'application/json\u00a0'],
 ];
 
-test('no spelling of a type lets a body past its schema', () =>
-  scene.untouchedBy(async () => {
+test('no spelling of a Content-Type bypasses the schema', () =>
+  fixture.assertUnchangedBy(async () => {
     const bodies = [
       ...[
         '{"path":"open/x","value":"v","admin":true}',
@@ -103,39 +103,39 @@ test('no spelling of a type lets a body past its schema', () =>
     ];
     for (const type of [...DOUBTFUL_TYPES, ...OTHER_TYPES, ...JSON_TYPES]) {
       for (const body of bodies) {
-        const code = await scene.codeOf(post(body, type));
+        const code = await fixture.codeOf(post(body, type));
         assert.equal(['INVALID_REQUEST', 'UNSUPPORTED_MEDIA_TYPE'].includes(code), true, `${type}: ${body} ${code}`);
       }
     }
   }));
 
-test('two Content-Type headers are refused, whatever they say', () =>
-  scene.untouchedBy(async () => {
+test('two Content-Type headers are rejected, whatever their values', () =>
+  fixture.assertUnchangedBy(async () => {
     for (const second of ['text/plain', 'application/json']) {
       const asking = { ...post(store('open/twice')), headers: [`Content-Type: ${second}`] };
-      const message = assertRefused(await scene.ask(asking), 'INVALID_REQUEST');
+      const message = assertRejected(await fixture.ask(asking), 'INVALID_REQUEST');
       assert.equal(message, 'Content-Type: must be given once');
     }
   }));
 
-test('the type of an empty body is ignored; what is no type at all is ignored or refused, and nothing else', async () => {
+test('the type of an empty body is ignored; a malformed type is ignored or rejected', async () => {
   for (const type of [null, ...JSON_TYPES, ...OTHER_TYPES, ...DOUBTFUL_TYPES]) {
     const isWellFormed = type === null || /^[\w*]+\/[\w*.+-]+(?:; ?\w+=[\w-]+)?$/.test(type);
     for (const headers of [['Content-Length: 0'], ['Transfer-Encoding: chunked'], []]) {
       const body = headers[0]?.startsWith('Transfer') ? '0\r\n\r\n' : '';
       const asking = { method: 'DELETE', target: `${CREDENTIALS}/open/none`, type, headers, body };
-      const code = await scene.codeOf(asking);
+      const code = await fixture.codeOf(asking);
       const isRefused = !isWellFormed && code === 'UNSUPPORTED_MEDIA_TYPE';
       assert.equal(isRefused ? 'NOT_FOUND' : code, 'NOT_FOUND', `${type} ${headers}`);
     }
   }
 });
 
-test('a body in another coding than its own is 415; identity is none', async () => {
+test('a body with a Content-Encoding other than identity is 415', async () => {
   const coded = (coding: string) => {
-    return scene.ask({ ...post(store('open/coded')), headers: [`Content-Encoding: ${coding}`] });
+    return fixture.ask({ ...post(store('open/coded')), headers: [`Content-Encoding: ${coding}`] });
   };
   for (const coding of ['gzip', 'br', 'deflate, gzip', 'x'])
-    assertRefused(await coded(coding), 'UNSUPPORTED_MEDIA_TYPE');
+    assertRejected(await coded(coding), 'UNSUPPORTED_MEDIA_TYPE');
   dataOf(await coded('identity'), 201, 'path type created_at');
 });

@@ -1,18 +1,18 @@
-// Names that play games: with the file system, with look-alikes, with who is known. SOURCE: decisions, "Names and paths";
+// Hostile names: file-system paths, look-alikes, and probes for existing names. SOURCE: decisions, "Names and paths";
 // security, "Names that return", "Different answers for known and unknown names", "File paths chosen through the API".
 
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
-import type { Answer } from '../kit/client.ts';
-import { assertInvalid, assertRefused } from '../kit/responses.ts';
-import { startScene } from './fixture.ts';
+import type { TestResponse } from '../kit/client.ts';
+import { assertInvalid, assertRejected } from '../kit/responses.ts';
+import { startFixture } from './fixture.ts';
 
-const scene = await startScene({ after });
-const { admin, anonymous, dataDir } = scene.service;
+const fixture = await startFixture({ after });
+const { admin, anonymous, dataDir } = fixture.service;
 
-const GAMES = [
+const AMBIGUOUS_NAMES = [
   ...[
     '.',
     '..',
@@ -77,31 +77,31 @@ const GAMES = [
   ...['__proto__', 'n'.repeat(64), 'n'.repeat(30_000)],
 ];
 
-const DOORS: Readonly<Record<string, { field: string; knock: (name: string) => Promise<Answer> }>> = {
-  'a registration': { field: 'name', knock: (name) => admin.post('/api/v1/agents', { name }) },
-  'a challenge': { field: 'agent_name', knock: (agent_name) => anonymous.post('/auth/challenge', { agent_name }) },
+const ENTRY_POINTS: Readonly<Record<string, { field: string; send: (name: string) => Promise<TestResponse> }>> = {
+  'a registration': { field: 'name', send: (name) => admin.post('/api/v1/agents', { name }) },
+  'a challenge': { field: 'agent_name', send: (agent_name) => anonymous.post('/auth/challenge', { agent_name }) },
   'a verify': {
     field: 'agent_name',
-    knock: (agent_name) => {
+    send: (agent_name) => {
       const challenge_id = '01890000-0000-8000-8000-000000000000';
       return anonymous.post('/auth/verify', { challenge_id, agent_name, signature: 'AAAA' });
     },
   },
   'a simulation': {
     field: 'agent',
-    knock: (agent) => admin.post('/api/v1/policies/simulate', { agent, resource: 'open/stored', action: 'retrieve' }),
+    send: (agent) => admin.post('/api/v1/policies/simulate', { agent, resource: 'open/stored', action: 'retrieve' }),
   },
 };
 
-for (const [door, { field, knock }] of Object.entries(DOORS)) {
-  test(`${door} takes no name that another reading could take for something else`, () =>
-    scene.untouchedBy(async () => {
-      for (const name of GAMES) assertInvalid(await knock(name), field);
+for (const [entryPoint, { field, send }] of Object.entries(ENTRY_POINTS)) {
+  test(`${entryPoint} rejects every ambiguous name`, () =>
+    fixture.assertUnchangedBy(async () => {
+      for (const name of AMBIGUOUS_NAMES) assertInvalid(await send(name), field);
     }));
 }
 
-test('a deregistration is of one name as it is written, and of no directory', () =>
-  scene.untouchedBy(async () => {
+test('deregistration takes the name literally and never as a path', () =>
+  fixture.assertUnchangedBy(async () => {
     const spellings = [
       '..',
       '%2e%2e',
@@ -114,23 +114,23 @@ test('a deregistration is of one name as it is written, and of no directory', ()
       '%69nsider%2f..',
     ];
     for (const spelling of spellings) {
-      const code = await scene.codeOf({ method: 'DELETE', target: `/api/v1/agents/${spelling}` });
+      const code = await fixture.codeOf({ method: 'DELETE', target: `/api/v1/agents/${spelling}` });
       assert.equal(code, 'INVALID_REQUEST', spelling);
     }
     assert.equal(existsSync(join(dataDir, 'agents', '.pending')), true);
   }));
 
-test('an agent of another case is nobody, and its name is taken all the same', () =>
-  scene.untouchedBy(async () => {
+test('a name in another case is unknown, but cannot be registered', () =>
+  fixture.assertUnchangedBy(async () => {
     for (const name of ['Insider', 'INSIDER', 'insideR']) {
-      assertRefused(await admin.post('/api/v1/agents', { name }), 'ALREADY_EXISTS');
-      assertRefused(await admin.get(`/api/v1/agents/${name}`), 'NOT_FOUND');
-      assertRefused(await admin.delete(`/api/v1/agents/${name}`), 'NOT_FOUND');
+      assertRejected(await admin.post('/api/v1/agents', { name }), 'ALREADY_EXISTS');
+      assertRejected(await admin.get(`/api/v1/agents/${name}`), 'NOT_FOUND');
+      assertRejected(await admin.delete(`/api/v1/agents/${name}`), 'NOT_FOUND');
       assert.equal(existsSync(join(dataDir, 'agents', name)), false);
     }
   }, Array.from({ length: 3 }, () => ['agent.register denied', 'agent.deregister not_found']).flat()));
 
-test('the longest name is a directory like others, and two that begin alike stay apart', async () => {
+test('the longest names get a directory each, also with a common prefix', async () => {
   const long = 'n'.repeat(63);
   for (const name of [long, long.slice(1), 'a.b', 'a', 'a..b', 'a.', 'con', 'nul.txt']) {
     assert.equal((await admin.post('/api/v1/agents', { name })).status, 201, name);
@@ -141,19 +141,19 @@ test('the longest name is a directory like others, and two that begin alike stay
   assert.equal(existsSync(join(dataDir, 'agents', long.slice(1), 'private_key.pem')), true);
 });
 
-test('to an agent what is another’s and what is not there are one and the same, but for the request id', async () => {
-  const other = await scene.service.agent('other', { 'open/*': ['retrieve'] });
+test('an agent cannot tell another agent’s resources from missing ones, except by the request id', async () => {
+  const other = await fixture.service.agent('other', { 'open/*': ['retrieve'] });
   const { lease_id } = (await other.get('/api/v1/credentials/open/stored')).body.data;
   const none = '01890000-0000-7000-8000-000000000000';
-  const shapeOf = ({ status, text, headers }: Answer) => [status, text, [...headers.keys()].sort()];
+  const shapeOf = ({ status, text, headers }: TestResponse) => [status, text, [...headers.keys()].sort()];
   for (const [method, rest] of [
     ['GET', ''],
     ['DELETE', ''],
     ['POST', '/renew'],
   ] as const) {
     const [theirs, nobodys] = [
-      await scene.agent.call(method, `/api/v1/leases/${lease_id}${rest}`),
-      await scene.agent.call(method, `/api/v1/leases/${none}${rest}`),
+      await fixture.agent.call(method, `/api/v1/leases/${lease_id}${rest}`),
+      await fixture.agent.call(method, `/api/v1/leases/${none}${rest}`),
     ];
     assert.deepEqual(shapeOf(theirs), shapeOf(nobodys));
     assert.equal(theirs.status, 404);
@@ -163,8 +163,8 @@ test('to an agent what is another’s and what is not there are one and the same
     for (const query of ['', '?view=metadata', '?version=1']) {
       if (method === 'DELETE' && query !== '') continue;
       const [there, missing] = [
-        await scene.agent.call(method, `/api/v1/credentials/closed/there${query}`),
-        await scene.agent.call(method, `/api/v1/credentials/closed/none${query}`),
+        await fixture.agent.call(method, `/api/v1/credentials/closed/there${query}`),
+        await fixture.agent.call(method, `/api/v1/credentials/closed/none${query}`),
       ];
       assert.deepEqual(shapeOf(there), shapeOf(missing));
       assert.equal(there.status, 403);
@@ -172,7 +172,7 @@ test('to an agent what is another’s and what is not there are one and the same
   }
 });
 
-test('a stranger is slowed alike, whether the name it guesses is known or not', async () => {
+test('login throttling is the same for known and unknown names', async () => {
   const failures: Record<string, number> = {};
   for (const agent_name of ['insider', 'nobody']) {
     const startedAt = performance.now();
@@ -181,10 +181,10 @@ test('a stranger is slowed alike, whether the name it guesses is known or not', 
       const { challenge_id } = (await anonymous.post('/auth/challenge', { agent_name })).body.data;
       const answer = await anonymous.post('/auth/verify', { challenge_id, agent_name, signature: 'AAAA' });
       if (answer.status === 429) break;
-      assertRefused(answer, 'AUTH_FAILED');
+      assertRejected(answer, 'AUTH_FAILED');
       count += 1;
     }
-    // One more may fail for every second that it took.
+    // One more may fail for every second that passed.
     failures[agent_name] = count - Math.floor((performance.now() - startedAt) / 1000);
   }
   assert.equal(Math.abs((failures['insider'] ?? 0) - (failures['nobody'] ?? 100)) <= 1, true, JSON.stringify(failures));

@@ -1,16 +1,16 @@
-// Credential paths that others decode twice, resolve or tidy: work on the raw target, decode once, check against the grammar,
-// refuse. SOURCE: security, "Paths"; decisions, "Names and paths".
+// Credential paths that other servers decode twice or normalise: use the raw target, decode once, check the grammar,
+// reject. SOURCE: security, "Paths"; decisions, "Names and paths".
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { assertInvalid, dataOf } from '../kit/responses.ts';
-import { startScene } from './fixture.ts';
+import { startFixture } from './fixture.ts';
 
 const CREDENTIALS = '/api/v1/credentials';
-const scene = await startScene({ after });
-const { admin } = scene.service;
+const fixture = await startFixture({ after });
+const { admin } = fixture.service;
 
-/** As they stand in the request line, behind `/api/v1/credentials/`. Nearly all would lead to `open/stored` if somebody helped. */
+/** As in the request line after `/api/v1/credentials/`. Normalised, nearly all would be `open/stored`. */
 const IN_THE_TARGET = [
   ...[
     '.',
@@ -104,39 +104,39 @@ const IN_THE_TARGET = [
 ];
 
 for (const method of ['GET', 'DELETE']) {
-  test(`${method}: a path that is no credential path is refused as it is written, never mended`, () =>
-    scene.untouchedBy(() =>
-      scene.assertCodes(Object.fromEntries(IN_THE_TARGET.map((target) => [target, 'INVALID_REQUEST'])), (target) => ({
+  test(`${method}: an invalid credential path is rejected and never normalised`, () =>
+    fixture.assertUnchangedBy(() =>
+      fixture.assertCodes(Object.fromEntries(IN_THE_TARGET.map((target) => [target, 'INVALID_REQUEST'])), (target) => ({
         method,
         target: `${CREDENTIALS}/${target}`,
       })),
     ));
 }
 
-test('an agent is answered the same: a malformed path is neither looked up nor recorded', () =>
-  scene.untouchedBy(() =>
-    scene.assertCodes(Object.fromEntries(IN_THE_TARGET.map((target) => [target, 'INVALID_REQUEST'])), (target) => ({
+test('an agent’s malformed path is rejected before lookup, and not recorded', () =>
+  fixture.assertUnchangedBy(() =>
+    fixture.assertCodes(Object.fromEntries(IN_THE_TARGET.map((target) => [target, 'INVALID_REQUEST'])), (target) => ({
       target: `${CREDENTIALS}/${target}`,
-      token: scene.agent.token,
+      token: fixture.agent.token,
     })),
   ));
 
-test('a path is decoded once, whatever is encoded in it', async () => {
+test('a path is decoded exactly once', async () => {
   const spellings = ['open/stored', 'open%2fstored', 'open%2Fstored', '%6f%70%65n/s%74ored', 'ope%6E%2Fstore%64'];
   for (const spelling of spellings) {
-    const answer = await scene.ask({ target: `${CREDENTIALS}/${spelling}` });
+    const answer = await fixture.ask({ target: `${CREDENTIALS}/${spelling}` });
     assert.equal(dataOf(answer, 200, 'path value lease_id expires_at').path, 'open/stored', spelling);
   }
 });
 
-test('a plus is a plus, and no space', async () => {
+test('a plus sign in a path is literal and not a space', async () => {
   assert.equal((await admin.post(CREDENTIALS, { path: 'open/a+b', value: 'plus' })).status, 201);
   for (const spelling of ['open/a+b', 'open/a%2bb']) {
-    assert.equal((await scene.ask({ target: `${CREDENTIALS}/${spelling}` })).body.data.value, 'plus', spelling);
+    assert.equal((await fixture.ask({ target: `${CREDENTIALS}/${spelling}` })).body.data.value, 'plus', spelling);
   }
 });
 
-/** As they come in a body, where nothing is decoded. */
+/** As in a body, where nothing is decoded. */
 const IN_A_BODY = [
   ...['', '/', '.', '..', '../a', 'a/..', 'a/../b', 'a/./b', '/a', 'a/', 'a//b', '//a', 'a/b/', './a'],
   ...[
@@ -198,23 +198,24 @@ const IN_A_BODY = [
   ...['abc/'.repeat(128).concat('d'), 'a'.repeat(100_000)],
 ];
 
-/** Every door that takes a path, and the field that its refusal names. */
-const DOORS: Readonly<Record<string, { field: string; knock: (path: string) => ReturnType<typeof admin.get> }>> = {
-  'a store': { field: 'path', knock: (path) => admin.post(CREDENTIALS, { path, value: 'v' }) },
-  'a pattern': { field: 'resources', knock: (path) => createPolicy([path]) },
-  'a pattern among good ones': { field: 'resources', knock: (path) => createPolicy(['a/*', path, 'b']) },
-  'the prefix of a pattern': { field: 'resources', knock: (path) => createPolicy([`${path}/*`]) },
-  'a replaced policy': { field: 'resources', knock: (path) => admin.put('/api/v1/policies/p', policyOf([path])) },
-  'a simulation': {
-    field: 'resource',
-    knock: (resource) => admin.post('/api/v1/policies/simulate', { agent: 'insider', resource, action: 'retrieve' }),
-  },
-  'a revocation': { field: 'path', knock: (path) => admin.post('/api/v1/leases/revoke', { path }) },
-  'a filter of leases': {
-    field: 'path',
-    knock: (path) => admin.get(`/api/v1/leases?path=${encodeURIComponent(path.toWellFormed().slice(0, 2000))}`),
-  },
-};
+/** Every entryPoint that takes a path, and the field that its refusal names. */
+const ENTRY_POINTS: Readonly<Record<string, { field: string; send: (path: string) => ReturnType<typeof admin.get> }>> =
+  {
+    'a store': { field: 'path', send: (path) => admin.post(CREDENTIALS, { path, value: 'v' }) },
+    'a pattern': { field: 'resources', send: (path) => createPolicy([path]) },
+    'a pattern among good ones': { field: 'resources', send: (path) => createPolicy(['a/*', path, 'b']) },
+    'the prefix of a pattern': { field: 'resources', send: (path) => createPolicy([`${path}/*`]) },
+    'a replaced policy': { field: 'resources', send: (path) => admin.put('/api/v1/policies/p', policyOf([path])) },
+    'a simulation': {
+      field: 'resource',
+      send: (resource) => admin.post('/api/v1/policies/simulate', { agent: 'insider', resource, action: 'retrieve' }),
+    },
+    'a revocation': { field: 'path', send: (path) => admin.post('/api/v1/leases/revoke', { path }) },
+    'a filter of leases': {
+      field: 'path',
+      send: (path) => admin.get(`/api/v1/leases?path=${encodeURIComponent(path.toWellFormed().slice(0, 2000))}`),
+    },
+  };
 
 function policyOf(resources: readonly string[]) {
   return { principal: 'agent:insider', resources, actions: ['retrieve'] };
@@ -224,15 +225,15 @@ function createPolicy(resources: readonly string[]) {
   return admin.post('/api/v1/policies', { name: 'p', ...policyOf(resources) });
 }
 
-for (const [door, { field, knock }] of Object.entries(DOORS)) {
-  test(`${door} is held to the same grammar of paths`, () =>
-    scene.untouchedBy(async () => {
-      for (const path of IN_A_BODY) assertInvalid(await knock(path), field);
+for (const [entryPoint, { field, send }] of Object.entries(ENTRY_POINTS)) {
+  test(`${entryPoint} enforces the same path grammar`, () =>
+    fixture.assertUnchangedBy(async () => {
+      for (const path of IN_A_BODY) assertInvalid(await send(path), field);
     }));
 }
 
-test('a * stands in a pattern only alone, or once at the end behind a slash', () =>
-  scene.untouchedBy(async () => {
+test('a * in a pattern must be the whole pattern or the last segment', () =>
+  fixture.assertUnchangedBy(async () => {
     const patterns = [
       'a*',
       '*a',
@@ -252,7 +253,7 @@ test('a * stands in a pattern only alone, or once at the end behind a slash', ()
     for (const pattern of patterns) assertInvalid(await createPolicy([pattern]), 'resources');
   }));
 
-test('names that are special to JavaScript are names like any other', async () => {
+test('names that are special in JavaScript are ordinary names', async () => {
   for (const name of [
     '__proto__',
     'constructor',
@@ -268,11 +269,11 @@ test('names that are special to JavaScript are names like any other', async () =
     assert.equal((await admin.get(`${CREDENTIALS}/${name}`)).body.data.value, name);
     const question = { agent: 'insider', resource: name, action: name };
     assert.equal((await admin.post('/api/v1/policies/simulate', question)).body.data.allowed, false, name);
-    assert.equal((await scene.agent.get(`${CREDENTIALS}/${name}`)).body.error.code, 'ACCESS_DENIED', name);
+    assert.equal((await fixture.agent.get(`${CREDENTIALS}/${name}`)).body.error.code, 'ACCESS_DENIED', name);
     if (name.startsWith('_')) continue;
     assert.equal((await admin.get(`/api/v1/agents/${name}`)).body.error.code, 'NOT_FOUND', name);
     assert.equal((await admin.get(`/api/v1/policies/${name}`)).body.error.code, 'NOT_FOUND', name);
-    const agent = await scene.service.agent(name, { [`${name}/*`]: ['list'] });
+    const agent = await fixture.service.agent(name, { [`${name}/*`]: ['list'] });
     assert.deepEqual((await agent.get(CREDENTIALS)).body.data, []);
   }
   assert.deepEqual(Object.keys(Object.prototype), []);

@@ -1,4 +1,4 @@
-// Connections on which nothing moves are ended; those that are slow are not.
+// Idle connections are closed; slow ones are not.
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
@@ -34,7 +34,7 @@ async function serve(t: TestContext, answer: RequestListener) {
 
 const REQUEST = 'GET / HTTP/1.1\r\nHost: a\r\n\r\n';
 
-test('a connection on which nothing moves is ended; one whose request drips in stays', async (t) => {
+test('an idle connection is closed; one that sends its request slowly stays open', async (t) => {
   const open = await serve(t, (_request, response) => {
     response.write('the beginning of an answer');
   });
@@ -48,7 +48,7 @@ test('a connection on which nothing moves is ended; one whose request drips in s
   assert.deepEqual([silent.seen.isClosed, slow.seen.isClosed], [true, false]);
 });
 
-test('a large answer that is read slowly is read to its end; one that nobody reads is cut', async (t) => {
+test('a large response can be read slowly; one that is not read is cut off', async (t) => {
   const size = 30_000_000;
   const open = await serve(t, (_request, response) => response.end('x'.repeat(size)));
   const [slow, stopped] = [await open(), await open()];
@@ -56,7 +56,7 @@ test('a large answer that is read slowly is read to its end; one that nobody rea
     socket.write(REQUEST);
     socket.pause();
   }
-  // About 10 MB a second: the kernels at both ends hold some megabytes by themselves.
+  // About 10 MB per second; the kernels at both ends buffer some megabytes.
   const timer = setInterval(() => {
     const until = slow.seen.bytes + 200_000;
     slow.socket.resume();

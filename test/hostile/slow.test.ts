@@ -1,5 +1,5 @@
-// Callers that are slow on purpose are cut: headers must be complete within 10 s, a request within 30 s. SOURCE: decisions, "HTTP".
-// The time limits are shortened, the cases wait at the same time, and what is claimed is the order of events, not their times.
+// Slow clients are cut off: headers must be complete within 10 s, a request within 30 s. SOURCE: decisions, "HTTP".
+// The time limits are shortened, the cases run concurrently, and the tests assert the order of events, not times.
 
 import assert from 'node:assert/strict';
 import { connect, type Socket } from 'node:net';
@@ -7,17 +7,17 @@ import { after, describe, test } from 'node:test';
 import { connect as connectTls } from 'node:tls';
 import { SERVICE_TIMEOUTS } from '../../src/server/composition.ts';
 import { makeCertificate } from '../kit/certificate.ts';
-import { toAnswer } from '../kit/raw.ts';
-import { assertRefused } from '../kit/responses.ts';
+import { toResponse } from '../kit/raw.ts';
+import { assertRejected } from '../kit/responses.ts';
 import { startTestService } from '../kit/service.ts';
 
-/** A busy machine still has to finish a TLS handshake within the first. */
+/** A busy machine must still finish a TLS handshake within the header limit. */
 const TIMEOUTS = { headersMs: 3000, requestMs: 8000, checkIntervalMs: 50 };
 const { headersMs, requestMs } = TIMEOUTS;
 const plain = await startTestService({ after }, [], undefined, undefined, TIMEOUTS);
 const secure = await startTestService({ after }, makeCertificate({ after }).flags, undefined, undefined, TIMEOUTS);
 
-/** Node rounds its clocks down. */
+/** Node rounds its timers down. */
 const EARLY_MS = 50;
 
 const LINE = 'POST /auth/challenge HTTP/1.1\r\n';
@@ -27,7 +27,7 @@ const tcp = ({ address }: { address: string }) => connect(Number(new URL(address
 const tls = ({ address }: { address: string }) =>
   connectTls({ port: Number(new URL(address).port), host: '127.0.0.1', rejectUnauthorized: false });
 
-/** Sends `first`, then `drop` again and again, until the server closes; resolves to all that came back and when it ended. */
+/** Sends `first`, then `drop` repeatedly until the server closes; resolves to everything received and the end time. */
 function drip(socket: Socket, first: string, drop: string): Promise<{ text: string; ms: number }> {
   const startedAt = performance.now();
   return new Promise((resolve) => {
@@ -44,17 +44,17 @@ function drip(socket: Socket, first: string, drop: string): Promise<{ text: stri
   });
 }
 
-/** A request that is still being read when those with incomplete headers are cut. */
+/** A request that is still being read when those with incomplete headers are cut off. */
 let isReferenceOpen = true;
 
 function assertCut({ text, ms }: { text: string; ms: number }, limitMs: number): void {
   assert.ok(ms > limitMs - EARLY_MS, `cut after ${Math.round(ms)} ms`);
   if (limitMs === headersMs) assert.ok(isReferenceOpen, 'not before a request whose headers were complete');
   const [head = '', body = ''] = text.slice(text.lastIndexOf('HTTP/1.1 ')).split('\r\n\r\n');
-  assertRefused(toAnswer({ status: Number(head.slice(9, 12)), head, body, isClosed: true }), 'REQUEST_TIMEOUT');
+  assertRejected(toResponse({ status: Number(head.slice(9, 12)), head, body, isClosed: true }), 'REQUEST_TIMEOUT');
 }
 
-/** What is sent first, and then again and again. */
+/** The bytes sent first, and those sent repeatedly. */
 const SLOW_HEADERS: Readonly<Record<string, readonly [first: string, drop: string]>> = {
   'nothing at all': ['', ''],
   'nothing but empty lines': ['', '\r\n'],
@@ -73,41 +73,39 @@ const SLOW_BODIES: Readonly<Record<string, readonly [first: string, drop: string
   'a chunk without an end': [`${HEAD}Transfer-Encoding: chunked\r\n\r\n1388\r\n`, 'a'],
 };
 
-test('the service itself waits 10 s for headers, 30 s for a request, and 10 s at its stop', () => {
+test('the default time limits are 10 s for headers, 30 s for a request and 10 s at the stop', () => {
   assert.deepEqual(SERVICE_TIMEOUTS, { headersMs: 10_000, requestMs: 30_000, checkIntervalMs: 1000, stopMs: 10_000 });
 });
 
 describe('slow callers', { concurrency: true }, () => {
-  test('cut by the limit for requests: a body of which nothing comes, begun before all others', async () => {
+  test('cut by the request limit: a body that never arrives, started before all others', async () => {
     const cut = await drip(tcp(plain), `${HEAD}Content-Length: 3\r\n\r\n`, '');
     isReferenceOpen = false;
     assertCut(cut, requestMs);
   });
 
   for (const [what, [first, drop]] of Object.entries(SLOW_HEADERS)) {
-    test(`cut by the limit for headers: ${what}`, async () =>
-      assertCut(await drip(tcp(plain), first, drop), headersMs));
+    test(`cut by the header limit: ${what}`, async () => assertCut(await drip(tcp(plain), first, drop), headersMs));
   }
 
   for (const [what, [first, drop]] of Object.entries(SLOW_BODIES)) {
-    test(`cut by the limit for requests: ${what}`, async () =>
-      assertCut(await drip(tcp(plain), first, drop), requestMs));
+    test(`cut by the request limit: ${what}`, async () => assertCut(await drip(tcp(plain), first, drop), requestMs));
   }
 
-  test('cut by the limit for headers: a TLS handshake that never begins', async () => {
+  test('cut by the header limit: a TLS handshake that never starts', async () => {
     const { text, ms } = await drip(tcp(secure), '', '');
     assert.ok(ms > headersMs - EARLY_MS && isReferenceOpen, `cut after ${Math.round(ms)} ms`);
     assert.equal(text, '');
   });
 
-  test('cut by the limit for headers: nothing but silence within TLS', async () =>
+  test('cut by the header limit: silence within TLS', async () =>
     assertCut(await drip(tls(secure), '', ''), headersMs));
 
-  test('cut by the limit for headers: header after header within TLS', async () =>
+  test('cut by the header limit: endless headers within TLS', async () =>
     assertCut(await drip(tls(secure), HEAD, 'X-Slow: a\r\n'), headersMs));
 
   for (const [what, open] of Object.entries({ 'plain HTTP': () => tcp(plain), TLS: () => tls(secure) })) {
-    test(`not cut: a connection that rests between two requests for longer than headers may take (${what})`, async () => {
+    test(`not cut: a connection idle between requests for longer than the header limit (${what})`, async () => {
       const socket = open();
       let text = '';
       socket.on('data', (chunk) => (text += chunk));
@@ -121,7 +119,7 @@ describe('slow callers', { concurrency: true }, () => {
     });
   }
 
-  test('meanwhile everybody else is answered', async () => {
+  test('other callers are served meanwhile', async () => {
     while (isReferenceOpen) {
       assert.equal((await plain.anonymous.get('/api/v1/health')).status, 200);
       await new Promise((resolve) => setTimeout(resolve, headersMs / 10));

@@ -1,16 +1,16 @@
-// Request lines and Hosts that some would tidy, resolve or believe. SOURCE: decisions, "HTTP"; security, "Node's HTTP defaults".
+// Request lines and Hosts that other servers normalise or trust. SOURCE: decisions, "HTTP"; security, "Node's HTTP defaults".
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { rawRequest, sendRaw } from '../kit/raw.ts';
 import { startTestService } from '../kit/service.ts';
-import { type Asking, startScene } from './fixture.ts';
+import { type RequestParts, startFixture } from './fixture.ts';
 
-const scene = await startScene({ after });
+const fixture = await startFixture({ after });
 
-test('a target that is no plain path is refused before anyone resolves it', () =>
-  scene.untouchedBy(() =>
-    scene.assertCodes(
+test('a target that is not a plain path is rejected before it is resolved', () =>
+  fixture.assertUnchangedBy(() =>
+    fixture.assertCodes(
       {
         'http://localhost/api/v1/credentials': 'INVALID_REQUEST',
         'https://localhost/api/v1/credentials': 'INVALID_REQUEST',
@@ -37,9 +37,9 @@ test('a target that is no plain path is refused before anyone resolves it', () =
     ),
   ));
 
-test('an address has one spelling: nothing is dropped, joined or resolved on the way to a route', () =>
-  scene.untouchedBy(() =>
-    scene.assertCodes(
+test('a route has one spelling: dots, slashes and case are not normalised', () =>
+  fixture.assertUnchangedBy(() =>
+    fixture.assertCodes(
       {
         '/api/v1//credentials': 'NOT_FOUND',
         '/api//v1/credentials': 'NOT_FOUND',
@@ -69,45 +69,45 @@ test('an address has one spelling: nothing is dropped, joined or resolved on the
     ),
   ));
 
-test('the words of a route have one spelling; its parameters may be encoded', () =>
-  scene.untouchedBy(async () => {
+test('fixed segments of a route must be literal; parameters may be percent-encoded', () =>
+  fixture.assertUnchangedBy(async () => {
     const spellings = [
       ...['/api/v1/credential%73', '/%61pi/v1/credentials', '/api/v1/%61gents', '/api/v1/%63redentials/open/stored'],
       ...['/api/v1/audit/verif%79', '/api/v1/audit/export%3f', '/%6fpenapi.json', '/api/v1/%68ealth'],
     ];
-    for (const token of [null, scene.service.adminToken]) {
-      for (const target of spellings) assert.equal(await scene.codeOf({ target, token }), 'NOT_FOUND', target);
+    for (const token of [null, fixture.service.adminToken]) {
+      for (const target of spellings) assert.equal(await fixture.codeOf({ target, token }), 'NOT_FOUND', target);
       const renew = '/api/v1/leases/01890000-0000-7000-8000-000000000000/rene%77';
-      assert.equal(await scene.codeOf({ method: 'POST', target: renew, token }), 'NOT_FOUND');
+      assert.equal(await fixture.codeOf({ method: 'POST', target: renew, token }), 'NOT_FOUND');
       const simulate = { method: 'POST', target: '/api/v1/policies/simulat%65', token };
-      assert.equal(await scene.codeOf(simulate), 'METHOD_NOT_ALLOWED', 'it is a policy of that name');
+      assert.equal(await fixture.codeOf(simulate), 'METHOD_NOT_ALLOWED', 'it is a policy of that name');
     }
-    assert.equal(await scene.codeOf({ target: '/api/v1/agents/%69nsider' }), '200');
+    assert.equal(await fixture.codeOf({ target: '/api/v1/agents/%69nsider' }), '200');
   }));
 
-test('what cannot be decoded is 400, in a path and in a query', () =>
-  scene.untouchedBy(async () => {
+test('invalid percent-encoding is 400, in a path and in a query', () =>
+  fixture.assertUnchangedBy(async () => {
     for (const target of ['/api/v1/audit?resource=%zz', '/api/v1/audit?resource=%', '/api/v1/audit?%ff=a']) {
-      assert.equal(await scene.codeOf({ target }), 'INVALID_REQUEST', target);
+      assert.equal(await fixture.codeOf({ target }), 'INVALID_REQUEST', target);
     }
     for (const path of ['open/%c0%af', 'open/%e2%82', '%2', '%ed%a0%80']) {
-      assert.equal(await scene.codeOf({ target: `/api/v1/credentials/${path}` }), 'INVALID_REQUEST', path);
+      assert.equal(await fixture.codeOf({ target: `/api/v1/credentials/${path}` }), 'INVALID_REQUEST', path);
     }
   }));
 
-test('a method that an address does not take is 405 with Allow, and HEAD and OPTIONS do nothing', () =>
-  scene.untouchedBy(async () => {
+test('an unsupported method is 405 with Allow, including HEAD and OPTIONS', () =>
+  fixture.assertUnchangedBy(async () => {
     const methods = ['HEAD', 'OPTIONS', 'PATCH', 'TRACE', 'PUT', 'POST'];
     for (const method of methods) {
-      const answer = await scene.ask({ method, target: '/api/v1/credentials/open/stored' });
+      const answer = await fixture.ask({ method, target: '/api/v1/credentials/open/stored' });
       assert.equal(answer.status, 405, method);
       assert.equal(answer.headers.get('allow'), 'GET, DELETE', method);
     }
   }));
 
-test('a method of no address at all is refused, whoever asks', () =>
-  scene.untouchedBy(() =>
-    scene.assertCodes(
+test('a method that no route supports is rejected for every caller', () =>
+  fixture.assertUnchangedBy(() =>
+    fixture.assertCodes(
       {
         PROPFIND: 'METHOD_NOT_ALLOWED',
         LOCK: 'METHOD_NOT_ALLOWED',
@@ -124,8 +124,8 @@ test('a method of no address at all is refused, whoever asks', () =>
     ),
   ));
 
-test('no header changes what the request line says', () =>
-  scene.untouchedBy(async () => {
+test('no header overrides the request line', () =>
+  fixture.assertUnchangedBy(async () => {
     const headers = [
       'X-HTTP-Method-Override: DELETE',
       'X-HTTP-Method: DELETE',
@@ -136,16 +136,16 @@ test('no header changes what the request line says', () =>
       'X-Forwarded-Prefix: /api',
       'Forwarded: host=evil.com',
     ];
-    const answer = await scene.ask({ method: 'GET', target: '/api/v1/agents', headers });
+    const answer = await fixture.ask({ method: 'GET', target: '/api/v1/agents', headers });
     assert.deepEqual(
       answer.body.data.map(({ name }: { name: string }) => name),
       ['insider'],
     );
   }));
 
-test('only HTTP/1.1 and HTTP/1.0 are spoken', () =>
-  scene.untouchedBy(() =>
-    scene.assertCodes(
+test('only HTTP/1.1 and HTTP/1.0 are accepted', () =>
+  fixture.assertUnchangedBy(() =>
+    fixture.assertCodes(
       {
         'GET /api/v1/health HTTP/1.1': '200',
         'GET /api/v1/health HTTP/1.0': '200',
@@ -165,9 +165,9 @@ test('only HTTP/1.1 and HTTP/1.0 are spoken', () =>
     ),
   ));
 
-test('a name that a web page can point at loopback is 421, however it is dressed (DNS rebinding)', () =>
-  scene.untouchedBy(() =>
-    scene.assertCodes(
+test('a Host name that DNS rebinding could use is 421 in every spelling', () =>
+  fixture.assertUnchangedBy(() =>
+    fixture.assertCodes(
       {
         localhost: '200',
         'LocalHost:7700': '200',
@@ -209,21 +209,21 @@ test('a name that a web page can point at loopback is 421, however it is dressed
     ),
   ));
 
-test('a Host that is missing or given twice is 400, in HTTP/1.0 too', () =>
-  scene.untouchedBy(async () => {
+test('a missing or repeated Host is 400, in HTTP/1.0 too', () =>
+  fixture.assertUnchangedBy(async () => {
     const line = 'GET /api/v1/credentials HTTP/1.0';
-    assert.equal(await scene.codeOf({ host: null }), 'INVALID_REQUEST');
-    assert.equal(await scene.codeOf({ host: null, line }), 'INVALID_REQUEST');
+    assert.equal(await fixture.codeOf({ host: null }), 'INVALID_REQUEST');
+    assert.equal(await fixture.codeOf({ host: null, line }), 'INVALID_REQUEST');
     for (const second of ['Host: localhost', 'HOST: localhost', 'host: evil.com']) {
-      assert.equal(await scene.codeOf({ headers: [second] }), 'INVALID_REQUEST', second);
+      assert.equal(await fixture.codeOf({ headers: [second] }), 'INVALID_REQUEST', second);
     }
     for (const line of ['Host : localhost', ' Host: localhost', 'Host\t: localhost']) {
-      assert.equal(await scene.codeOf({ host: null, headers: [line] }), 'INVALID_REQUEST', line);
+      assert.equal(await fixture.codeOf({ host: null, headers: [line] }), 'INVALID_REQUEST', line);
     }
   }));
 
-test('a configured name is ours too, and no part or neighbour of it', async (t) => {
-  const named = await startScene(t, ['--public-name', 'vault.example, Keys.Example']);
+test('a configured public name is accepted, but no part or extension of it', async (t) => {
+  const named = await startFixture(t, ['--public-name', 'vault.example, Keys.Example']);
   const codes = async (hosts: readonly string[]) =>
     Promise.all(hosts.map((host) => named.codeOf({ target: '/api/v1/health', token: null, host })));
   assert.deepEqual(await codes(['vault.example', 'VAULT.example:7700', 'keys.example']), ['200', '200', '200']);
@@ -234,8 +234,8 @@ test('a configured name is ours too, and no part or neighbour of it', async (t) 
 });
 
 test('a target over 8192 characters is 414, and headers over 16 KiB are 431', () =>
-  scene.untouchedBy(async () => {
-    const codes = async (asking: Asking) => scene.codeOf({ token: null, ...asking });
+  fixture.assertUnchangedBy(async () => {
+    const codes = async (asking: RequestParts) => fixture.codeOf({ token: null, ...asking });
     assert.equal(await codes({ target: `/${'a'.repeat(8191)}` }), 'NOT_FOUND');
     assert.equal(await codes({ target: `/${'a'.repeat(8192)}` }), 'URI_TOO_LONG');
     assert.equal(await codes({ target: `/api/v1/health?${'a'.repeat(8192)}` }), 'URI_TOO_LONG');
@@ -246,7 +246,7 @@ test('a target over 8192 characters is 414, and headers over 16 KiB are 431', ()
     assert.equal(await codes({ headers: many }), 'HEADERS_TOO_LARGE');
   }));
 
-test('an empty Host is nobody’s, also where it is the first that ever came', async (t) => {
+test('an empty Host is rejected, also as the first request', async (t) => {
   const { address } = await startTestService(t);
   const { status } = await sendRaw(address, rawRequest(['GET /api/v1/health HTTP/1.1', 'Host:']));
   assert.equal(status, 421);

@@ -1,25 +1,25 @@
-// Tokens as others were fooled by them: spelled otherwise, sent elsewhere, sent twice. SOURCE: decisions, "HTTP"; RFC 6750.
+// Token spellings and locations that bypassed other servers. SOURCE: decisions, "HTTP"; RFC 6750.
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { sendRaw, toAnswer } from '../kit/raw.ts';
-import { entriesOf } from '../kit/responses.ts';
-import { startScene } from './fixture.ts';
+import { sendRaw, toResponse } from '../kit/raw.ts';
+import { auditEntriesOf } from '../kit/responses.ts';
+import { startFixture } from './fixture.ts';
 
-const scene = await startScene({ after });
-const { adminToken } = scene.service;
+const fixture = await startFixture({ after });
+const { adminToken } = fixture.service;
 const changedLast = (token: string) => token.slice(0, -1) + (token.endsWith('A') ? 'B' : 'A');
 
-test('the scheme has any case and any number of spaces behind it', () =>
-  scene.untouchedBy(async () => {
+test('the scheme may have any case and any number of spaces after it', () =>
+  fixture.assertUnchangedBy(async () => {
     for (const scheme of ['Bearer ', 'bearer ', 'BEARER ', 'bEaReR   ']) {
       const headers = [`Authorization: ${scheme}${adminToken}`];
-      assert.equal(await scene.codeOf({ target: '/api/v1/agents', token: null, headers }), '200', scheme);
+      assert.equal(await fixture.codeOf({ target: '/api/v1/agents', token: null, headers }), '200', scheme);
     }
   }));
 
-for (const [kind, token] of Object.entries({ administrator: adminToken, session: scene.agent.token })) {
-  /** What stands behind `Authorization:`. */
+for (const [kind, token] of Object.entries({ administrator: adminToken, session: fixture.agent.token })) {
+  /** The value of the Authorization header. */
   const WRONG: Readonly<Record<string, string>> = {
     'nothing at all': '',
     'no scheme': token,
@@ -54,17 +54,17 @@ for (const [kind, token] of Object.entries({ administrator: adminToken, session:
     '10,000 characters': `Bearer ${'a'.repeat(10_000)}`,
   };
 
-  test(`the token of the ${kind} counts only as it was given`, () =>
-    scene.untouchedBy(async () => {
+  test(`the token of the ${kind} must match exactly`, () =>
+    fixture.assertUnchangedBy(async () => {
       for (const [what, value] of Object.entries(WRONG)) {
         const headers = [`Authorization: ${value}`];
-        const code = await scene.codeOf({ target: '/api/v1/leases', token: null, headers });
+        const code = await fixture.codeOf({ target: '/api/v1/leases', token: null, headers });
         assert.equal(code, 'UNAUTHENTICATED', what);
       }
     }));
 
-  test(`the token of the ${kind} counts nowhere but in its header`, () =>
-    scene.untouchedBy(async () => {
+  test(`the token of the ${kind} is accepted only in its header`, () =>
+    fixture.assertUnchangedBy(async () => {
       const elsewhere = [
         ...[`Cookie: token=${token}`, `Cookie: Authorization=Bearer ${token}`, `X-Api-Key: ${token}`],
         ...[
@@ -75,32 +75,32 @@ for (const [kind, token] of Object.entries({ administrator: adminToken, session:
         ...[`X-Authorization: Bearer ${token}`, `Authentication: Bearer ${token}`],
       ];
       for (const header of elsewhere) {
-        const code = await scene.codeOf({ target: '/api/v1/leases', token: null, headers: [header] });
+        const code = await fixture.codeOf({ target: '/api/v1/leases', token: null, headers: [header] });
         assert.equal(code, 'UNAUTHENTICATED', header.slice(0, 12));
       }
       for (const name of ['access_token', 'token', 'authorization']) {
         const target = `/api/v1/leases?${name}=${token}`;
-        assert.equal(await scene.codeOf({ target, token: null }), 'UNAUTHENTICATED', name);
+        assert.equal(await fixture.codeOf({ target, token: null }), 'UNAUTHENTICATED', name);
       }
       const body = JSON.stringify({ agent: 'insider', access_token: token });
       const revoke = { method: 'POST', target: '/api/v1/leases/revoke', token: null, body };
-      assert.equal(await scene.codeOf(revoke), 'UNAUTHENTICATED');
+      assert.equal(await fixture.codeOf(revoke), 'UNAUTHENTICATED');
     }));
 }
 
-test('two Authorization headers are 400, whichever of them would do, in any spelling of the name', () =>
-  scene.untouchedBy(async () => {
+test('two Authorization headers are 400, even if one is valid, in any spelling of the name', () =>
+  fixture.assertUnchangedBy(async () => {
     for (const name of ['Authorization', 'authorization', 'AUTHORIZATION']) {
-      for (const value of [`Bearer ${adminToken}`, `Bearer ${scene.agent.token}`, 'Bearer x', '', 'Basic x']) {
+      for (const value of [`Bearer ${adminToken}`, `Bearer ${fixture.agent.token}`, 'Bearer x', '', 'Basic x']) {
         const headers = [`${name}: ${value}`];
-        assert.equal(await scene.codeOf({ headers }), 'INVALID_REQUEST', name);
-        assert.equal(await scene.codeOf({ headers, target: '/api/v1/health' }), 'INVALID_REQUEST', name);
+        assert.equal(await fixture.codeOf({ headers }), 'INVALID_REQUEST', name);
+        assert.equal(await fixture.codeOf({ headers, target: '/api/v1/health' }), 'INVALID_REQUEST', name);
       }
     }
   }));
 
-test('a token that is folded, split or hidden behind a control character is refused', () =>
-  scene.untouchedBy(async () => {
+test('a token with a line fold, a split or a control character is rejected', () =>
+  fixture.assertUnchangedBy(async () => {
     const half = adminToken.length / 2;
     const split = `${adminToken.slice(0, half)}\r\n ${adminToken.slice(half)}`;
     const lines = [
@@ -116,15 +116,15 @@ test('a token that is folded, split or hidden behind a control character is refu
     ];
     for (const line of lines) {
       assert.equal(
-        await scene.codeOf({ token: null, headers: [line] }),
+        await fixture.codeOf({ token: null, headers: [line] }),
         'INVALID_REQUEST',
         JSON.stringify(line.slice(0, 25)),
       );
     }
   }));
 
-test('a header name may hold only what a token may', () =>
-  scene.untouchedBy(async () => {
+test('a header name may contain only token characters', () =>
+  fixture.assertUnchangedBy(async () => {
     for (const line of [
       'X(: a',
       'X Y: a',
@@ -136,19 +136,19 @@ test('a header name may hold only what a token may', () =>
       'X: a\u0001b',
       '\u0000',
     ]) {
-      assert.equal(await scene.codeOf({ headers: [line] }), 'INVALID_REQUEST', JSON.stringify(line));
+      assert.equal(await fixture.codeOf({ headers: [line] }), 'INVALID_REQUEST', JSON.stringify(line));
     }
   }));
 
-test('a caller chooses neither the request id nor the address that is recorded', async () => {
+test('a caller cannot set the recorded request id or address', async () => {
   const headers = [
     'X-Request-Id: chosen',
     'X-Forwarded-For: 203.0.113.9',
     'X-Real-IP: 203.0.113.9',
     'Forwarded: for=203.0.113.9',
   ];
-  const entries = await entriesOf(scene.service, async () => {
-    const answer = await scene.ask({ target: '/api/v1/credentials/open/stored', headers });
+  const entries = await auditEntriesOf(fixture.service, async () => {
+    const answer = await fixture.ask({ target: '/api/v1/credentials/open/stored', headers });
     assert.notEqual(answer.headers.get('x-request-id'), 'chosen');
   });
   assert.deepEqual(
@@ -157,8 +157,8 @@ test('a caller chooses neither the request id nor the address that is recorded',
   );
 });
 
-test('line ends that are smuggled in as escapes make no header of an answer', () =>
-  scene.untouchedBy(async () => {
+test('escaped line ends do not inject response headers', () =>
+  fixture.assertUnchangedBy(async () => {
     const evil = '%0d%0aSet-Cookie:%20a=b%0d%0a%0d%0a';
     for (const target of [
       `/${evil}`,
@@ -166,9 +166,9 @@ test('line ends that are smuggled in as escapes make no header of an answer', ()
       `/api/v1/credentials?type=${evil}`,
       `/api/v1/agents?${evil}=1`,
     ]) {
-      const bytes = scene.bytesOf({ target });
-      const answer = await sendRaw(scene.service.address, bytes);
-      assert.equal(toAnswer(answer).headers.has('set-cookie'), false);
+      const bytes = fixture.bytesOf({ target });
+      const answer = await sendRaw(fixture.service.address, bytes);
+      assert.equal(toResponse(answer).headers.has('set-cookie'), false);
       assert.equal(/set-cookie/i.test(answer.head + answer.body), false, target);
     }
   }));

@@ -1,24 +1,24 @@
-// Bodies that nobody reads, clients that wait to send theirs, and clients that end their side first.
+// Unread bodies, clients that wait to send theirs, and clients that half-close first.
 // SOURCE: RFC 9112, section 9.6; RFC 9110, section 10.1.1; decisions, "HTTP".
 
 import assert from 'node:assert/strict';
 import { connect, type Socket } from 'node:net';
 import { after, test } from 'node:test';
 import { sendRaw } from '../kit/raw.ts';
-import { type Asking, startScene } from './fixture.ts';
+import { type RequestParts, startFixture } from './fixture.ts';
 
-const scene = await startScene({ after });
-const port = Number(new URL(scene.service.address).port);
+const fixture = await startFixture({ after });
+const port = Number(new URL(fixture.service.address).port);
 const KEPT = 'Connection: keep-alive';
 const BODY = '{"agent_name":"insider"}';
 
-/** Sends the request's head, then as much of a body as the service takes within a second; resolves to both. */
-function push(asking: Asking): Promise<{ text: string; pushed: number; isEnded: boolean }> {
+/** Sends the request's head, then as much body as the service accepts within a second; resolves to both. */
+function push(asking: RequestParts): Promise<{ text: string; pushed: number; isEnded: boolean }> {
   const block = Buffer.alloc(64 * 1024, 0x20);
   return new Promise((resolve) => {
     let text = '';
     let isEnded = false;
-    const socket = connect(port, '127.0.0.1', () => socket.write(scene.bytesOf(asking)));
+    const socket = connect(port, '127.0.0.1', () => socket.write(fixture.bytesOf(asking)));
     const more = (): void => {
       while (!socket.destroyed && socket.write(block));
     };
@@ -39,7 +39,7 @@ function push(asking: Asking): Promise<{ text: string; pushed: number; isEnded: 
 }
 
 const ENDLESS = [`Content-Length: ${2 ** 40}`, KEPT];
-const EARLY: Readonly<Record<string, readonly [status: number, asking: Asking]>> = {
+const EARLY: Readonly<Record<string, readonly [status: number, asking: RequestParts]>> = {
   'no token': [401, { method: 'POST', token: null, headers: ENDLESS }],
   'no token, in chunks': [
     401,
@@ -47,7 +47,7 @@ const EARLY: Readonly<Record<string, readonly [status: number, asking: Asking]>>
   ],
   'an agent at a route of the administrator': [
     403,
-    { method: 'POST', target: '/api/v1/agents', token: scene.agent.token, headers: ENDLESS },
+    { method: 'POST', target: '/api/v1/agents', token: fixture.agent.token, headers: ENDLESS },
   ],
   'a length over the limit': [413, { method: 'POST', type: 'application/json', headers: ENDLESS }],
   'no such address': [404, { method: 'POST', target: '/nowhere', token: null, headers: ENDLESS }],
@@ -59,7 +59,7 @@ for (const [what, [status, asking]] of Object.entries(EARLY)) {
     const { text, pushed } = await push({ type: null, ...asking });
     assert.match(text, new RegExp(`^HTTP/1.1 ${status} `));
     assert.match(text, /\r\nconnection: close\r\n/i);
-    // What the system's buffers on both sides hold.
+    // The capacity of the kernel buffers on both sides.
     assert.ok(pushed < 32 * 1024 * 1024, `${pushed} bytes were taken`);
   });
 }
@@ -76,24 +76,24 @@ test('the response reaches a client that is still sending', async () => {
   }
 });
 
-test('100 Continue comes after authentication, and before the body is read', () =>
-  scene.untouchedBy(async () => {
-    const expecting = (asking: Asking): Buffer =>
-      scene.bytesOf({
+test('100 Continue is sent after authentication and before the body is read', () =>
+  fixture.assertUnchangedBy(async () => {
+    const expecting = (asking: RequestParts): Buffer =>
+      fixture.bytesOf({
         method: 'POST',
         type: 'application/json',
         ...asking,
         headers: ['Expect: 100-continue', 'Content-Length: 24', KEPT],
       });
-    const interim = async (asking: Asking): Promise<string> =>
-      (await sendRaw(scene.service.address, expecting(asking), 700)).head;
+    const interim = async (asking: RequestParts): Promise<string> =>
+      (await sendRaw(fixture.service.address, expecting(asking), 700)).head;
     assert.match(await interim({ target: '/auth/challenge', token: null }), /^HTTP\/1\.1 100 Continue$/);
     assert.match(await interim({ token: null }), /^HTTP\/1\.1 401 /);
     assert.match(await interim({ token: `lhs_${'A'.repeat(43)}` }), /^HTTP\/1\.1 401 /);
     assert.match(await interim({ target: '/nowhere', token: null }), /^HTTP\/1\.1 404 /);
   }));
 
-test('a client that has ended its side gets its responses', async () => {
+test('a client that half-closes its connection gets its responses', async () => {
   const ask = (bytes: Buffer): Promise<string> =>
     new Promise((resolve, reject) => {
       let text = '';
@@ -102,11 +102,11 @@ test('a client that has ended its side gets its responses', async () => {
       socket.on('error', reject);
       socket.on('end', () => resolve(text));
     });
-  const one = scene.bytesOf({ target: '/api/v1/credentials/open/stored', headers: [KEPT] });
+  const one = fixture.bytesOf({ target: '/api/v1/credentials/open/stored', headers: [KEPT] });
   const statuses = (text: string) => [...text.matchAll(/HTTP\/1\.1 (\d{3})/g)].map(([, status]) => status);
   assert.deepEqual(statuses(await ask(one)), ['200']);
   assert.deepEqual(statuses(await ask(Buffer.concat([one, one, one]))), ['200', '200', '200']);
-  const posted = scene.bytesOf({
+  const posted = fixture.bytesOf({
     method: 'POST',
     target: '/auth/challenge',
     token: null,

@@ -1,26 +1,26 @@
-/** A client of the service for tests: plain HTTP over a real socket, answers as they came. */
+/** A test client of the service: plain HTTP over a real socket, responses unprocessed. */
 import { createPrivateKey, type KeyObject, sign } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** JSON as a test reads it: it looks where it likes, and its assertion tells whether that was right. */
+/** Untyped JSON: the test's assertions check its shape. */
 type Json = ReturnType<typeof JSON.parse>;
 
-export interface Answer {
+export interface TestResponse {
   readonly status: number;
   readonly headers: Headers;
   readonly text: string;
-  /** The parsed body; undefined where it is no JSON. Tests assert its shape. */
+  /** The parsed body; undefined if it is not JSON. */
   readonly body: Json;
 }
 
 export interface Client {
   /** `body` is sent as JSON; `headers` are added. */
-  call(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Answer>;
-  get(path: string): Promise<Answer>;
-  post(path: string, body?: unknown): Promise<Answer>;
-  put(path: string, body: unknown): Promise<Answer>;
-  delete(path: string): Promise<Answer>;
+  call(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<TestResponse>;
+  get(path: string): Promise<TestResponse>;
+  post(path: string, body?: unknown): Promise<TestResponse>;
+  put(path: string, body: unknown): Promise<TestResponse>;
+  delete(path: string): Promise<TestResponse>;
 }
 
 /** `token` null sends no Authorization header. */
@@ -55,13 +55,13 @@ function parse(text: string): unknown {
   }
 }
 
-/** The agent's private key as the service keeps it. */
+/** The agent's private key from the data directory. */
 export function readAgentKey(dataDir: string, name: string): KeyObject {
   return createPrivateKey(readFileSync(join(dataDir, 'agents', name, 'private_key.pem')));
 }
 
-/** Answers a challenge; resolves to the verify's answer. */
-export async function verifyAs(address: string, name: string, key: KeyObject): Promise<Answer> {
+/** Requests a challenge and verifies it; resolves to the response of verify. */
+export async function verifyAs(address: string, name: string, key: KeyObject): Promise<TestResponse> {
   const anonymous = createClient(address, null);
   const { body } = await anonymous.post('/auth/challenge', { agent_name: name });
   const { challenge_id, nonce } = body.data;

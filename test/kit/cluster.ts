@@ -1,10 +1,10 @@
-/** Several nodes as real processes on one database: the same root key and the same administrator's token, a data directory each. */
+/** Several nodes as real processes on one database, with one root key and administrator token. */
 import { randomBytes } from 'node:crypto';
 import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Client, createClient } from './client.ts';
 import { newDatabase } from './database.ts';
-import { type Scope, temporaryFolder } from './directory.ts';
+import { type Scope, temporaryDirectory } from './directory.ts';
 import { type ServiceProcess, startProcess } from './process.ts';
 
 export interface Node extends ServiceProcess {
@@ -18,13 +18,13 @@ export interface Cluster {
   readonly adminToken: string;
   readonly rootKeyFile: string;
   readonly nodes: readonly Node[];
-  /** Another one, or one that ended, on its data directory again. */
+  /** Starts another node, or restarts one on its data directory. */
   start(dataDir?: string, flags?: readonly string[], url?: string): Promise<Node>;
 }
 
 interface Choices {
   readonly nodes: number;
-  /** Of a database that is there; a new one else. */
+  /** Of an existing database; by default a new one. */
   readonly url?: string;
   /** What each node connects to instead, such as a proxy. */
   readonly urlOf?: (node: number) => string;
@@ -38,13 +38,13 @@ function writePrivate(file: string, text: string): string {
 
 export async function startCluster(scope: Scope, { nodes: count, url: given, urlOf }: Choices): Promise<Cluster> {
   const url = given ?? (await newDatabase(scope));
-  const folder = temporaryFolder(scope);
+  const directory = temporaryDirectory(scope);
   const adminToken = `test_${randomBytes(24).toString('hex')}`;
-  const tokenFile = writePrivate(join(folder, 'admin.token'), adminToken);
-  const rootKeyFile = join(folder, 'root.key');
+  const tokenFile = writePrivate(join(directory, 'admin.token'), adminToken);
+  const rootKeyFile = join(directory, 'root.key');
   let started = 0;
   const start = async (
-    dataDir = join(folder, `node-${++started}`),
+    dataDir = join(directory, `node-${++started}`),
     flags: readonly string[] = [],
     itsUrl = url,
   ): Promise<Node> => {
@@ -54,7 +54,7 @@ export async function startCluster(scope: Scope, { nodes: count, url: given, url
     return { ...service, dataDir, admin: createClient(service.address, adminToken) };
   };
   const nodes: Node[] = [];
-  // One after the other: the first makes the vault and its root key.
+  // ORDER: sequentially; the first node creates the vault and its root key.
   for (let node = 0; node < count; node++) nodes.push(await start(undefined, [], urlOf?.(node)));
   return { url, adminToken, rootKeyFile, nodes, start };
 }

@@ -2,61 +2,65 @@
 import { spawn } from 'node:child_process';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { type Line, needsProcess, runHere } from './commandline.ts';
-import { type Scope, temporaryFolder } from './directory.ts';
+import { type CommandLine, needsProcess, runInProcess } from './commandline.ts';
+import { type Scope, temporaryDirectory } from './directory.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 const ENTRY = join(ROOT, 'src/bin/leasehold.ts');
 
-interface Ran {
+interface CommandResult {
   readonly code: number | null;
   readonly signal: NodeJS.Signals | null;
   readonly stdout: string;
   readonly stderr: string;
 }
 
-export interface Run {
+export interface RunOptions {
   readonly input?: string | Uint8Array;
   readonly environment?: Readonly<Record<string, string>>;
-  readonly folder?: string;
+  readonly cwd?: string;
 }
 
 export interface Home {
   readonly path: string;
-  /** Words as a shell would give them. Resolves when it has ended. In this process, but for commands that need one. */
-  leasehold(words: readonly string[], run?: Run): Promise<Ran>;
-  /** The same as a process, for what only a process shows. */
-  spawned(words: readonly string[], run?: Run): Promise<Ran>;
+  /** Arguments as from a shell. Resolves when the command ends. Runs in this process if the command allows it. */
+  leasehold(words: readonly string[], run?: RunOptions): Promise<CommandResult>;
+  /** The same in a separate process. */
+  spawned(words: readonly string[], run?: RunOptions): Promise<CommandResult>;
 }
 
-/** What was compiled is kept between runs, as the command itself keeps it: a run takes a third of the time. */
+/** The compile cache is shared between runs, as for the command itself: a run takes a third of the time. */
 export const COMPILED = { NODE_COMPILE_CACHE: join(ROOT, 'node_modules/.cache/leasehold') } as const;
 
 /** Starts the command without `scripts/leasehold`, with the same `--`. */
 export const COMMAND = [process.execPath, '--disable-proto=throw', '--', ENTRY] as const;
 
-/** A home directory, and variables that hold for each run. */
+/** A home directory and environment variables for each run. */
 export function newHome(scope: Scope, environment: Readonly<Record<string, string>> = {}): Home {
-  const path = join(temporaryFolder(scope), 'home');
+  const path = join(temporaryDirectory(scope), 'home');
   mkdirSync(path);
-  const toLine = (words: readonly string[], { input = '', environment: more = {}, folder = path }: Run = {}): Line => ({
+  const toLine = (
+    words: readonly string[],
+    { input = '', environment: more = {}, cwd = path }: RunOptions = {},
+  ): CommandLine => ({
     words,
     input,
     environment: { PATH: process.env['PATH'] ?? '', HOME: path, ...COMPILED, ...environment, ...more },
-    folder,
+    cwd,
   });
   return {
     path,
-    leasehold: (words, run) => (needsProcess(words) ? runProcess(toLine(words, run)) : runHere(toLine(words, run))),
+    leasehold: (words, run) =>
+      needsProcess(words) ? runProcess(toLine(words, run)) : runInProcess(toLine(words, run)),
     spawned: (words, run) => runProcess(toLine(words, run)),
   };
 }
 
-function runProcess({ words, input, environment, folder }: Line): Promise<Ran> {
+function runProcess({ words, input, environment, cwd }: CommandLine): Promise<CommandResult> {
   return new Promise((resolve, reject) => {
     const [program, ...first] = COMMAND;
     const child = spawn(program, [...first, ...words], {
-      cwd: folder,
+      cwd,
       env: environment,
       stdio: ['pipe', 'pipe', 'pipe'],
     });

@@ -13,16 +13,16 @@ import { challengeService } from '../../src/server/announcement.ts';
 const challenge = async (...asked: Parameters<typeof challengeService>) => challengeService(...asked);
 
 const OWN_UMASK = 0o077;
-/** They start other programs, follow the process's signals, or end the process themselves. */
+/** Commands that start programs, handle signals, or exit the process. */
 const PROCESSES: readonly string[] = ['run', 'mcp', 'server', 'migrate', 'audit-key', 'schema'];
-/** A busy machine takes longer than a person waits for a completion. */
-export const PATIENT: CompletionTimeouts = { serviceMs: 120_000, wholeMs: 600_000 };
+/** A busy machine may take longer than the interactive time-out of a completion. */
+export const LONG_TIMEOUTS: CompletionTimeouts = { serviceMs: 120_000, wholeMs: 600_000 };
 
-export interface Line {
+export interface CommandLine {
   readonly words: readonly string[];
   readonly input: string | Uint8Array;
   readonly environment: Readonly<Record<string, string>>;
-  readonly folder: string;
+  readonly cwd: string;
 }
 
 export function needsProcess(words: readonly string[]): boolean {
@@ -32,21 +32,29 @@ export function needsProcess(words: readonly string[]): boolean {
 let running = 0;
 let callersUmask = 0;
 
-export async function runHere({ words, input, environment, folder }: Line) {
+export async function runInProcess({ words, input, environment, cwd }: CommandLine) {
   const [stdout, stderr] = [new Printed(), new Printed()];
   const stdin = Readable.from(input.length === 0 ? [] : [Buffer.from(input)]);
   if (running === 0) callersUmask = process.umask(OWN_UMASK);
   running += 1;
   try {
-    const terminal = { stdin, stdout, stderr, environment, folder, umask: callersUmask, challengeService: challenge };
+    const terminal = {
+      stdin,
+      stdout,
+      stderr,
+      environment,
+      folder: cwd,
+      umask: callersUmask,
+      challengeService: challenge,
+    };
     const [first, ...others] = words;
     const code =
       first === '__complete'
-        ? await answerShell(others, COMMANDS, terminal, PATIENT).then(() => 0)
+        ? await answerShell(others, COMMANDS, terminal, LONG_TIMEOUTS).then(() => 0)
         : await main(words, terminal, () => new AbortController().signal);
     return { code, signal: null, stdout: stdout.text(), stderr: stderr.text() };
   } catch (error) {
-    // As Node ends a process that throws.
+    // As Node reports an uncaught exception.
     return { code: 1, signal: null, stdout: stdout.text(), stderr: `${stderr.text()}${inspect(error)}\n` };
   } finally {
     running -= 1;

@@ -14,9 +14,9 @@ import { until } from './processes.ts';
 
 /** Names the server of the run to the processes of its tests: the URL of a superuser, with a host and a port. */
 const VARIABLE = 'LEASEHOLD_TEST_POSTGRES';
-/** Held while the template is made. */
-const MAKING = 0x6d616465;
-const LET_GO_WITHIN_MS = 120_000;
+/** Advisory lock held while the template is created. */
+const TEMPLATE_LOCK_ID = 0x6d616465;
+const RELEASE_TIMEOUT_MS = 120_000;
 
 let own: Promise<PostgresServer> | undefined;
 let migrated: Promise<string> | undefined;
@@ -28,30 +28,30 @@ export async function newDatabase(scope: Scope): Promise<string> {
   return url;
 }
 
-/** The same with today's schema in it, so that nothing has to be migrated. */
+/** The same with the current schema. */
 export async function newMigratedDatabase(scope: Scope): Promise<string> {
-  const url = await createMigrated();
+  const url = await createMigratedDatabase();
   scope.after(() => dropDatabase(url));
   return url;
 }
 
-/** A database with today's schema, as a start would find it; whoever asks for it drops it. */
-export async function createMigrated(): Promise<string> {
-  migrated ??= findMigrated();
+/** A database with the current schema; the caller drops it. */
+export async function createMigratedDatabase(): Promise<string> {
+  migrated ??= findTemplate();
   return createDatabase(await migrated);
 }
 
-/** A copy of a database that nobody uses; whoever asks for it drops it. */
+/** A copy of a database without connections; the caller drops it. */
 export function copyDatabase(url: string): Promise<string> {
-  return createDatabase(nameOf(url));
+  return createDatabase(databaseName(url));
 }
 
-/** Under whoever is still connected. */
+/** Drops the database despite open connections. */
 export async function dropDatabase(url: string): Promise<void> {
-  await querySql(await findServer(), `drop database if exists ${nameOf(url)} with (force)`);
+  await querySql(await findServer(), `drop database if exists ${databaseName(url)} with (force)`);
 }
 
-const nameOf = (url: string): string => new URL(url).pathname.slice(1);
+const databaseName = (url: string): string => new URL(url).pathname.slice(1);
 
 async function createDatabase(template: string): Promise<string> {
   const server = await findServer();
@@ -62,7 +62,7 @@ async function createDatabase(template: string): Promise<string> {
 }
 
 /** The name of a database with today's schema. The first who looks for it on the server makes it, which takes as long as a start does. */
-async function findMigrated(): Promise<string> {
+async function findTemplate(): Promise<string> {
   const server = await findServer();
   const hash = createHash('sha256')
     .update(JSON.stringify(readMigrations('postgres')))
@@ -70,26 +70,26 @@ async function findMigrated(): Promise<string> {
   const name = `migrated_${hash.slice(0, 16)}`;
   const session = postgres(server, { max: 1, fetch_types: false, onnotice: () => {} });
   try {
-    await session`select pg_advisory_lock(${MAKING})`;
+    await session`select pg_advisory_lock(${TEMPLATE_LOCK_ID})`;
     const [found] = await session`select 1 from pg_database where datname = ${name}`;
     if (found !== undefined) return name;
     const made = await createDatabase('template0');
     await (await PostgresStore.open(parseAddress(made))).close();
-    // Its connections end a moment later.
-    const rename = `alter database ${nameOf(made)} rename to ${name}`;
+    // Its connections close a moment later.
+    const rename = `alter database ${databaseName(made)} rename to ${name}`;
     const isRenamed = () =>
       session.unsafe(rename).then(
         () => true,
         () => false,
       );
-    await until(isRenamed, LET_GO_WITHIN_MS, () => 'the template is still in use');
+    await until(isRenamed, RELEASE_TIMEOUT_MS, () => 'the template is still in use');
     return name;
   } finally {
     await session.end({ timeout: 1 });
   }
 }
 
-const findServer = async (): Promise<string> => process.env[VARIABLE] ?? (await startOwn()).url();
+const findServer = async (): Promise<string> => process.env[VARIABLE] ?? (await startOwnServer()).url();
 
 function urlOf(server: string, database: string): string {
   const url = new URL(server);
@@ -97,7 +97,7 @@ function urlOf(server: string, database: string): string {
   return url.href;
 }
 
-function startOwn(): Promise<PostgresServer> {
+function startOwnServer(): Promise<PostgresServer> {
   own ??= createPostgres().then((server) => {
     // WHY not `after` of node:test: within a test it would belong to that test. The guard does it where the process is killed.
     // ORDER: the file's own `after` begins with this event too, and stops what uses a database; the next one comes behind that.
@@ -107,15 +107,15 @@ function startOwn(): Promise<PostgresServer> {
   return own;
 }
 
-export interface RunServer {
+export interface SharedServer {
   /** For the processes of the tests, beside the rest of their environment. */
   readonly environment: Readonly<Record<string, string>>;
-  /** Resolves when the server and its folder are gone. Not to be forgotten, but safe: the end of this process does it too, even by SIGKILL. */
+  /** Resolves when the server and its directory are gone. Not to be forgotten, but safe: the end of this process does it too, even by SIGKILL. */
   end(): Promise<void>;
 }
 
 /** One server for all tests of a run. Within a run that has one, such as a test of the runner, it is that one, and stays. */
-export async function startRunServer(): Promise<RunServer> {
+export async function startSharedServer(): Promise<SharedServer> {
   const outer = process.env[VARIABLE];
   if (outer !== undefined) return { environment: { [VARIABLE]: outer }, end: async () => {} };
   const server = await createPostgres();

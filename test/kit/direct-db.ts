@@ -1,30 +1,30 @@
 /**
- * SQL behind the service's back, as somebody would do it who has the database and no key. Tables and columns are called the same in
- * every store; where a store keeps things otherwise, or says them otherwise, it is hidden here.
+ * SQL directly on the database, as an attacker without the key could run it. Tables and columns have the same names in
+ * every store; this file hides the remaining differences.
  */
 import { globSync, readFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import postgres from 'postgres';
-import { databaseOf, STORE } from './stores.ts';
+import { databaseUrlOf, STORE } from './stores.ts';
 
-export type OutsideRow = Readonly<Record<string, unknown>>;
+export type DatabaseRow = Readonly<Record<string, unknown>>;
 
-/** A connection of somebody's own to the database of a data directory. */
-export interface Outside {
+/** A direct connection to the database of a data directory. */
+export interface DirectDb {
   /** One statement or several. */
   run(sql: string): Promise<void>;
   /** The rows of one statement. */
-  rows(sql: string): Promise<readonly OutsideRow[]>;
+  rows(sql: string): Promise<readonly DatabaseRow[]>;
   close(): Promise<void>;
 }
 
-export async function openOutside(dataDir: string): Promise<Outside> {
-  const url = await databaseOf(dataDir);
+export async function openDirectDb(dataDir: string): Promise<DirectDb> {
+  const url = await databaseUrlOf(dataDir);
   return url === null ? openFile(join(dataDir, 'leasehold.db')) : openServer(url);
 }
 
-function openFile(file: string): Outside {
+function openFile(file: string): DirectDb {
   const database = new DatabaseSync(file);
   return {
     run: async (sql) => database.exec(sql),
@@ -33,7 +33,7 @@ function openFile(file: string): Outside {
   };
 }
 
-function openServer(url: string): Outside {
+function openServer(url: string): DirectDb {
   const session = postgres(url, {
     max: 1,
     fetch_types: false,
@@ -44,26 +44,26 @@ function openServer(url: string): Outside {
   });
   return {
     run: async (sql) => void (await session.unsafe(sql)),
-    rows: async (sql) => [...(await session.unsafe<OutsideRow[]>(sql))],
+    rows: async (sql) => [...(await session.unsafe<DatabaseRow[]>(sql))],
     close: () => session.end({ timeout: 1 }),
   };
 }
 
-async function withOutside<T>(dataDir: string, work: (outside: Outside) => Promise<T>): Promise<T> {
-  const outside = await openOutside(dataDir);
+async function withDirectDb<T>(dataDir: string, work: (db: DirectDb) => Promise<T>): Promise<T> {
+  const db = await openDirectDb(dataDir);
   try {
-    return await work(outside);
+    return await work(db);
   } finally {
-    await outside.close();
+    await db.close();
   }
 }
 
-export function runOutside(dataDir: string, sql: string): Promise<void> {
-  return withOutside(dataDir, (outside) => outside.run(sql));
+export function executeSql(dataDir: string, sql: string): Promise<void> {
+  return withDirectDb(dataDir, (db) => db.run(sql));
 }
 
-export function rowsOutside(dataDir: string, sql: string): Promise<readonly OutsideRow[]> {
-  return withOutside(dataDir, (outside) => outside.rows(sql));
+export function selectRows(dataDir: string, sql: string): Promise<readonly DatabaseRow[]> {
+  return withDirectDb(dataDir, (db) => db.rows(sql));
 }
 
 const TABLES = {
@@ -71,57 +71,61 @@ const TABLES = {
   postgres: "SELECT tablename AS name FROM pg_tables WHERE schemaname = 'leasehold' ORDER BY name",
 };
 
-/** Every row of every table, in an order that only depends on what is in them. */
-export function dumpOutside(dataDir: string): Promise<Readonly<Record<string, readonly OutsideRow[]>>> {
-  return withOutside(dataDir, async (outside) => {
-    const dump: Record<string, readonly OutsideRow[]> = {};
-    for (const { name } of await outside.rows(TABLES[STORE])) {
-      const rows = (await outside.rows(`SELECT * FROM ${String(name)}`)).map((row) => ({ row, text: textOf(row) }));
+/** Every row of every table, in an order that depends only on their contents. */
+export function dumpDatabase(dataDir: string): Promise<Readonly<Record<string, readonly DatabaseRow[]>>> {
+  return withDirectDb(dataDir, async (db) => {
+    const dump: Record<string, readonly DatabaseRow[]> = {};
+    for (const { name } of await db.rows(TABLES[STORE])) {
+      const rows = (await db.rows(`SELECT * FROM ${String(name)}`)).map((row) => ({ row, text: textOf(row) }));
       dump[String(name)] = rows.sort((a, b) => (a.text < b.text ? -1 : 1)).map(({ row }) => ({ ...row }));
     }
     return dump;
   });
 }
 
-/** What a service writes by itself, beside its callers: the time that it has seen, and on PostgreSQL what it has added up. */
-const BESIDES = { sqlite: ['vault'], postgres: ['vault', 'access_counts', 'access_counted'] };
+/** Tables that a service writes in the background: the high-water time and, on PostgreSQL, access counts. */
+const WRITTEN_BY_SERVICE = { sqlite: ['vault'], postgres: ['vault', 'access_counts', 'access_counted'] };
 
-/** The same, without that. */
-export async function dumpCalled(dataDir: string): Promise<Readonly<Record<string, readonly OutsideRow[]>>> {
-  const dump = await dumpOutside(dataDir);
-  return Object.fromEntries(Object.entries(dump).filter(([table]) => !BESIDES[STORE].includes(table)));
+/** The same without those tables. */
+export async function dumpCallerData(dataDir: string): Promise<Readonly<Record<string, readonly DatabaseRow[]>>> {
+  const dump = await dumpDatabase(dataDir);
+  return Object.fromEntries(Object.entries(dump).filter(([table]) => !WRITTEN_BY_SERVICE[STORE].includes(table)));
 }
 
-const textOf = (row: OutsideRow): string =>
+const textOf = (row: DatabaseRow): string =>
   JSON.stringify(row, (_, value) => (value instanceof Uint8Array ? [...value] : value));
 
-/** All that the store holds, as it lies there. */
-export async function bytesOutside(dataDir: string): Promise<Buffer> {
+/** All stored bytes. */
+export async function readDatabaseBytes(dataDir: string): Promise<Buffer> {
   if (STORE === 'sqlite') {
     const files = globSync('leasehold.db*', { cwd: dataDir });
     return Buffer.concat(files.map((name) => readFileSync(join(dataDir, name))));
   }
-  const values = Object.values(await dumpOutside(dataDir)).flatMap((rows) => rows.flatMap((row) => Object.values(row)));
+  const values = Object.values(await dumpDatabase(dataDir)).flatMap((rows) =>
+    rows.flatMap((row) => Object.values(row)),
+  );
   return Buffer.concat(values.map((value) => Buffer.from(value instanceof Uint8Array ? value : `${value}\n`)));
 }
 
-/** What has the bytes in it: files of the data directory, and the database where that lies elsewhere. */
-export async function placesWith(dataDir: string, bytes: string | Uint8Array): Promise<string[]> {
+/** Where the bytes occur: files of the data directory, and a database outside it. */
+export async function findBytes(dataDir: string, bytes: string | Uint8Array): Promise<string[]> {
   const files = globSync('**/{*,.*}', { cwd: dataDir, withFileTypes: true })
     .filter((entry) => entry.isFile())
     .map((entry) => join(entry.parentPath, entry.name));
   const found = files.filter((path) => readFileSync(path).includes(bytes)).map((path) => relative(dataDir, path));
-  return STORE === 'postgres' && (await bytesOutside(dataDir)).includes(bytes) ? [...found, 'the database'] : found;
+  return STORE === 'postgres' && (await readDatabaseBytes(dataDir)).includes(bytes)
+    ? [...found, 'the database']
+    : found;
 }
 
-/** Lets nobody write until it is released. */
-export async function lockOutside(dataDir: string): Promise<{ release(): Promise<void> }> {
-  const outside = await openOutside(dataDir);
-  await outside.run(STORE === 'sqlite' ? 'BEGIN IMMEDIATE' : 'BEGIN; SELECT 1 FROM audit_head FOR UPDATE');
+/** Blocks all writers until it is released. */
+export async function lockDatabase(dataDir: string): Promise<{ release(): Promise<void> }> {
+  const db = await openDirectDb(dataDir);
+  await db.run(STORE === 'sqlite' ? 'BEGIN IMMEDIATE' : 'BEGIN; SELECT 1 FROM audit_head FOR UPDATE');
   return {
     async release() {
-      await outside.run('ROLLBACK');
-      await outside.close();
+      await db.run('ROLLBACK');
+      await db.close();
     },
   };
 }

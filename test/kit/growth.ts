@@ -5,10 +5,10 @@
 import assert from 'node:assert/strict';
 
 const TRIES = 3;
-/** Below it the clock of the processor is too coarse to compare with. */
-const LEAST_MS = 2;
+/** The processor-time clock is too coarse below this. */
+const MIN_MS = 2;
 
-/** Milliseconds of processor time, the least of a few tries. */
+/** Milliseconds of processor time, the minimum of a few tries. */
 function processorMs(work: () => unknown): number {
   const tries = Array.from({ length: TRIES }, () => {
     const before = process.cpuUsage();
@@ -16,10 +16,10 @@ function processorMs(work: () => unknown): number {
     const { user, system } = process.cpuUsage(before);
     return (user + system) / 1000;
   });
-  return Math.max(LEAST_MS, Math.min(...tries));
+  return Math.max(MIN_MS, Math.min(...tries));
 }
 
-/** Claims that `times` as much takes at most `limit` times as long. */
+/** Asserts that `times` as much work takes at most `limit` times as long. */
 export function assertGrowth(
   work: (size: number) => unknown,
   { small, times, limit, what = '' }: { small: number; times: number; limit: number; what?: string },

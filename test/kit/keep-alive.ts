@@ -1,13 +1,13 @@
-/** A client for many calls: connections that are kept, and nothing read but what a claim needs. */
+/** A client for many calls over keep-alive connections. */
 import { Agent, request } from 'node:http';
 import type { Scope } from './directory.ts';
 
-interface Told {
+interface KeepAliveResponse {
   readonly status: number;
   readonly text: string;
 }
 
-export type Call = (method: string, path: string, token: string | null, body?: unknown) => Promise<Told>;
+export type Call = (method: string, path: string, token: string | null, body?: unknown) => Promise<KeepAliveResponse>;
 
 export function keepAlive(scope: Scope, address: string, connections = 64): Call {
   const agent = new Agent({ keepAlive: true, maxSockets: connections });

@@ -6,7 +6,7 @@ import { createServer } from 'node:net';
 // could get it, or even be connected to itself.
 const [FIRST, END] = [20_000, 32_000];
 
-/** One that is free on 127.0.0.1 now; somebody else may still be faster. */
+/** A port that is free on 127.0.0.1 now; another process may still take it. */
 export async function findPort(): Promise<number> {
   for (;;) {
     const port = randomInt(FIRST, END);

@@ -10,7 +10,7 @@ import postgres from 'postgres';
 import { newDatabase } from './database.ts';
 import { startPostgres } from './postgres.ts';
 import { querySql } from './postmaster.ts';
-import { areGone, childrenOf, until } from './processes.ts';
+import { childrenOf, haveExited, until } from './processes.ts';
 import { startStandby } from './standby.ts';
 
 const server = await startPostgres({ after }, { settings: { fsync: 'on', cluster_name: "it's" } });
@@ -24,7 +24,7 @@ function openScope() {
   return { after: (cleanUp: () => unknown) => void cleanUps.push(cleanUp), close };
 }
 
-test('a server is a PostgreSQL 18 that asks for a password, over TCP and over its socket', async () => {
+test('the server is PostgreSQL 18 and requires a password over TCP and its socket', async () => {
   const [row] = await server.query(
     `select version(), current_setting('fsync') as fsync, current_setting('cluster_name') as name`,
   );
@@ -38,12 +38,12 @@ test('a server is a PostgreSQL 18 that asks for a password, over TCP and over it
   await client.end();
 });
 
-test('rows that were committed survive a kill of all processes, on the same port', async () => {
+test('committed rows survive killing all processes, on the same port', async () => {
   await server.query('create table kept (n int); insert into kept values (1)');
   const [port, all] = [server.port, [server.pid, ...childrenOf(server.pid)]];
   assert.ok(all.length > 3, `${all}`);
   await server.kill();
-  assert.equal(areGone(all), true);
+  assert.equal(haveExited(all), true);
   await assert.rejects(server.query('select 1'), { code: 'ECONNREFUSED' });
   await server.start();
   assert.equal(server.port, port);
@@ -54,7 +54,7 @@ test('rows that were committed survive a kill of all processes, on the same port
   assert.deepEqual([...(await server.query('select n from kept'))], [{ n: 1 }]);
 });
 
-test('a server that stands still answers when it goes on', async () => {
+test('a paused server responds when it is resumed', async () => {
   await server.pause();
   let isAnswered = false;
   const answer = server.query('select 1 as one').then((rows) => {
@@ -73,14 +73,14 @@ test('a server that stands still answers when it goes on', async () => {
   assert.deepEqual(await answer, [{ one: 1 }]);
 });
 
-test('a server that can’t start says why', async (t) => {
+test('a server that cannot start reports why', async (t) => {
   await assert.rejects(
     startPostgres(t, { settings: { shared_buffers: 'plenty' } }),
     /invalid value for parameter "shared_buffers"/,
   );
 });
 
-test('a synchronous standby has what was committed, holds commits up while it stands still, and takes over', async (t) => {
+test('a synchronous standby has every commit, blocks commits while paused, and can be promoted', async (t) => {
   const primary = await startPostgres(t);
   await primary.query('create table kept (n int); insert into kept values (1)');
   const standby = await startStandby(t, primary, { name: 'second', isSynchronous: true });
@@ -106,7 +106,7 @@ test('a synchronous standby has what was committed, holds commits up while it st
   assert.deepEqual([...(await standby.server.query('select n from kept order by n'))], [{ n: 1 }, { n: 2 }, { n: 3 }]);
 });
 
-test('a standby may be asynchronous, beside a synchronous one that it does not wait for when it takes over', async (t) => {
+test('an asynchronous standby next to a synchronous one does not wait for it once promoted', async (t) => {
   const primary = await startPostgres(t);
   await startStandby(t, primary, { name: 'near', isSynchronous: true });
   const far = await startStandby(t, primary, { name: 'far', isSynchronous: false });
@@ -126,7 +126,7 @@ test('a standby may be asynchronous, beside a synchronous one that it does not w
   await far.server.query('create table its_own ()');
 });
 
-test('each scope has a database of its own, which is dropped with it under whoever is connected', async (t) => {
+test('each scope has a separate database that is dropped with it despite open connections', async (t) => {
   const scope = openScope();
   const [first, second] = await Promise.all([newDatabase(scope), newDatabase(t)]);
   assert.notEqual(first, second);
@@ -139,14 +139,14 @@ test('each scope has a database of its own, which is dropped with it under whoev
   await client.end({ timeout: 0 });
 });
 
-test('nothing is left when the scope ends, also of a server that was killed or stands still', async () => {
+test('nothing is left when the scope ends, even of a killed or paused server', async () => {
   for (const before of ['kill', 'pause'] as const) {
     const scope = openScope();
     const ended = await startPostgres(scope);
     const all = [ended.pid, ...childrenOf(ended.pid)];
     await ended[before]();
     await scope.close();
-    assert.equal(areGone(all), true, before);
+    assert.equal(haveExited(all), true, before);
     assert.equal(existsSync(dirname(ended.dataDir)), false, before);
   }
 });
@@ -162,8 +162,8 @@ for (const end of ['SIGKILL', 'end'] as const) {
       import { querySql } from '${import.meta.resolve('./postmaster.ts')}';
       ${end === 'end' ? '' : 'Object.assign(process.env, (await startRunServer()).environment);'}
       const [row] = await querySql(await newDatabase({ after() {} }), \`select
-        current_setting('data_directory') as folder, pg_read_file('postmaster.pid') as file\`);
-      console.log(row.folder + ':' + row.file.split('\\n')[0]);
+        current_setting('data_directory') as directory, pg_read_file('postmaster.pid') as file\`);
+      console.log(row.directory + ':' + row.file.split('\\n')[0]);
       ${end === 'end' ? '' : 'setInterval(() => {}, 1000);'}`;
     const { LEASEHOLD_TEST_POSTGRES: _, ...environment } = process.env;
     const child = spawn(process.execPath, ['--input-type=module', '--eval', script], {
@@ -175,11 +175,11 @@ for (const end of ['SIGKILL', 'end'] as const) {
       child.stdout.once('data', (chunk) => resolve(String(chunk).trim()));
       child.stdout.once('end', () => resolve(''));
     });
-    const [, folder = '', postmaster] = /^(.*leasehold-postgres-\w+)\/data:(\d+)$/.exec(line) ?? [];
-    assert.notEqual(folder, '', line);
+    const [, directory = '', postmaster] = /^(.*leasehold-postgres-\w+)\/data:(\d+)$/.exec(line) ?? [];
+    assert.notEqual(directory, '', line);
     if (end !== 'end') child.kill(end);
     await ended;
-    const isClean = () => !existsSync(folder) && areGone([Number(postmaster)]);
+    const isClean = () => !existsSync(directory) && haveExited([Number(postmaster)]);
     if (end === 'end') assert.equal(isClean(), true, 'it waited for the end of its server');
     await until(isClean, 120_000, () => `${line} is still there`);
   });

@@ -6,7 +6,7 @@ import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Scope } from './directory.ts';
 import { PostgresServer, type Settings, SUPERUSER } from './postmaster.ts';
-import { handOver, runInitdb } from './programs.ts';
+import { chownToServer, runInitdb } from './programs.ts';
 
 // WHY without fsync: what a killed process wrote is with the system, and no test takes the machine's power away.
 const SETTINGS: Settings = {
@@ -18,26 +18,26 @@ const SETTINGS: Settings = {
   jit: 'off',
   max_wal_size: '256MB',
   wal_keep_size: '128MB', // for a standby that was away
-  dynamic_shared_memory_type: 'mmap', // in its folder, so that a kill leaves nothing in the system
+  dynamic_shared_memory_type: 'mmap', // in its directory, so that a kill leaves nothing in the system
 };
 
-async function initialize(folder: string, password: string, tell: (pid: number) => void): Promise<void> {
-  const passwordFile = join(folder, 'password');
+async function initialize(directory: string, password: string, tell: (pid: number) => void): Promise<void> {
+  const passwordFile = join(directory, 'password');
   writeFileSync(passwordFile, password, { mode: 0o600 });
-  handOver(passwordFile);
+  chownToServer(passwordFile);
   // WHY these: what PostgreSQL brings along itself, so that no locale has to be installed.
   const locale = ['--encoding=UTF8', '--locale=C', '--locale-provider=builtin', '--builtin-locale=C.UTF-8'];
   const access = ['--username', SUPERUSER, '--pwfile', passwordFile, '--auth', 'scram-sha-256'];
-  await runInitdb(folder, ['--pgdata', join(folder, 'data'), '--no-sync', ...access, ...locale], tell);
+  await runInitdb(directory, ['--pgdata', join(directory, 'data'), '--no-sync', ...access, ...locale], tell);
   rmSync(passwordFile);
 }
 
-/** Whoever asks for it ends it. */
+/** The caller must end it. */
 export function createPostgres(settings: Settings = {}): Promise<PostgresServer> {
   return PostgresServer.create({ ...SETTINGS, ...settings }, initialize);
 }
 
-/** A server of the test's own, which it may kill; gone with its scope. */
+/** A separate server that the test may kill; it ends with its scope. */
 export async function startPostgres(
   scope: Scope,
   { settings }: { readonly settings?: Settings } = {},

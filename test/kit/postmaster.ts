@@ -9,12 +9,12 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import postgres from 'postgres';
 import { findPort } from './port.ts';
-import { areGone, childrenOf, freeze, type Guard, guardFolder, signal, until } from './processes.ts';
-import { makeHome, placePrograms, programOf, programOptions } from './programs.ts';
+import { childrenOf, freeze, type Guard, guardDirectory, haveExited, signal, until } from './processes.ts';
+import { installPrograms, makeServerDirectory, programOptions, programPath } from './programs.ts';
 
 export const SUPERUSER = 'leasehold';
-const READY_WITHIN_MS = 120_000;
-const ENDS_WITHIN_MS = 60_000;
+const READY_TIMEOUT_MS = 120_000;
+const STOP_TIMEOUT_MS = 60_000;
 const PORT_TRIES = 20;
 const SIGNAL_OF = { smart: 'SIGTERM', fast: 'SIGINT', immediate: 'SIGQUIT' } as const;
 
@@ -22,7 +22,7 @@ const SIGNAL_OF = { smart: 'SIGTERM', fast: 'SIGINT', immediate: 'SIGQUIT' } as 
 export type Settings = Readonly<Record<string, string>>;
 export type Row = Readonly<Record<string, unknown>>;
 
-/** Runs SQL on a connection of its own; answers the rows of one statement. */
+/** Runs SQL on a separate connection; returns the rows of one statement. */
 export async function querySql(url: string, sql: string): Promise<readonly Row[]> {
   const client = postgres(url, { max: 1, fetch_types: false, connect_timeout: 10, onnotice: () => {} });
   try {
@@ -34,32 +34,32 @@ export async function querySql(url: string, sql: string): Promise<readonly Row[]
 
 export class PostgresServer {
   readonly dataDir: string;
-  readonly #folder: string;
+  readonly #directory: string;
   readonly #password: string;
   readonly #guard: Guard;
   #port = 0;
   #child: ChildProcess | null = null;
   #isPaused = false;
 
-  private constructor(folder: string, password: string) {
-    this.#folder = folder;
+  private constructor(directory: string, password: string) {
+    this.#directory = directory;
     this.#password = password;
-    this.#guard = guardFolder(folder);
-    this.dataDir = join(folder, 'data');
+    this.#guard = guardDirectory(directory);
+    this.dataDir = join(directory, 'data');
   }
 
   /** `makeData` puts a data directory there, and tells of a process that must not outlive this one; the settings come after those that it has. Running, or nothing is left of it. */
   static async create(
     settings: Settings,
-    makeData: (folder: string, password: string, tell: (pid: number) => void) => Promise<void>,
+    makeData: (directory: string, password: string, tell: (pid: number) => void) => Promise<void>,
     password = randomBytes(16).toString('hex'),
   ): Promise<PostgresServer> {
-    const server = new PostgresServer(makeHome(), password);
+    const server = new PostgresServer(makeServerDirectory(), password);
     try {
-      placePrograms(server.#folder);
-      await makeData(server.#folder, password, (pid) => server.#guard.watch(pid));
+      installPrograms(server.#directory);
+      await makeData(server.#directory, password, (pid) => server.#guard.watch(pid));
       server.#guard.watch(null);
-      server.#configure({ ...settings, unix_socket_directories: server.#folder });
+      server.#configure({ ...settings, unix_socket_directories: server.#directory });
       await server.start();
       return server;
     } catch (error) {
@@ -68,7 +68,7 @@ export class PostgresServer {
     }
   }
 
-  /** Stays the same when it is started again. */
+  /** Stays the same across restarts. */
   get port(): number {
     return this.#port;
   }
@@ -90,7 +90,7 @@ export class PostgresServer {
 
   /** As the superuser, over the Unix socket, as libpq writes it. It has the usual name, of port 5432. */
   socketUrl(database = 'postgres'): string {
-    return `postgres://${SUPERUSER}:${this.#password}@/${database}?host=${encodeURIComponent(this.#folder)}`;
+    return `postgres://${SUPERUSER}:${this.#password}@/${database}?host=${encodeURIComponent(this.#directory)}`;
   }
 
   /** As the superuser, who may do everything. */
@@ -98,9 +98,9 @@ export class PostgresServer {
     return querySql(this.url(database), sql);
   }
 
-  /** Everything that it said since it was made. */
+  /** The server's complete log. */
   log(): string {
-    const file = join(this.#folder, 'server.log');
+    const file = join(this.#directory, 'server.log');
     return existsSync(file) ? readFileSync(file, 'utf8') : '';
   }
 
@@ -117,7 +117,7 @@ export class PostgresServer {
       if (!isTaken || attempt === PORT_TRIES) throw new Error(`PostgreSQL did not start:\n${lastLines(said)}`);
       await sleep(100);
     }
-    if (isFirst) symlinkSync(`.s.PGSQL.${this.#port}`, join(this.#folder, '.s.PGSQL.5432'));
+    if (isFirst) symlinkSync(`.s.PGSQL.${this.#port}`, join(this.#directory, '.s.PGSQL.5432'));
   }
 
   /** An orderly end: `fast` ends its sessions, `smart` waits for them, `immediate` leaves the rest to recovery. */
@@ -126,7 +126,7 @@ export class PostgresServer {
     signal([this.pid], SIGNAL_OF[mode]);
     await until(
       () => this.#child === null,
-      READY_WITHIN_MS,
+      READY_TIMEOUT_MS,
       () => `PostgreSQL did not stop:\n${lastLines(this.log())}`,
     );
   }
@@ -140,8 +140,8 @@ export class PostgresServer {
     const segment = this.#postmasterLines()[6]?.trim().split(/\s+/)[1];
     signal(all, 'SIGKILL');
     await until(
-      () => this.#child === null && areGone(all),
-      ENDS_WITHIN_MS,
+      () => this.#child === null && haveExited(all),
+      STOP_TIMEOUT_MS,
       () => 'PostgreSQL survived SIGKILL',
     );
     // WHY: its id may soon be another process's, which the next start would take for a server on this data.
@@ -150,7 +150,7 @@ export class PostgresServer {
     if (segment !== undefined) await new Promise((resolve) => execFile('ipcrm', ['-m', segment], resolve));
   }
 
-  /** Stands still with its connections open, as a machine that hangs; resolves when all its processes do. */
+  /** Pauses all processes with open connections, as a hung machine; resolves when all are stopped. */
   async pause(): Promise<void> {
     this.#isPaused = true;
     await freeze(this.pid);
@@ -162,7 +162,7 @@ export class PostgresServer {
     this.#isPaused = false;
   }
 
-  /** For good: no process and no file of it is left. */
+  /** Ends the server and removes all its files. */
   async end(): Promise<void> {
     try {
       if (this.#child !== null) {
@@ -170,13 +170,13 @@ export class PostgresServer {
         signal([this.pid], 'SIGQUIT');
         await until(
           () => this.#child === null,
-          ENDS_WITHIN_MS,
+          STOP_TIMEOUT_MS,
           () => '',
         ).catch(() => this.kill());
       }
     } finally {
       await this.#guard.dismiss();
-      rmSync(this.#folder, { recursive: true, force: true });
+      rmSync(this.#directory, { recursive: true, force: true });
     }
   }
 
@@ -185,11 +185,11 @@ export class PostgresServer {
     appendFileSync(join(this.dataDir, 'postgresql.conf'), lines.join(''));
   }
 
-  /** False where it ended instead. */
+  /** False if the server exited instead. */
   async #launch(): Promise<boolean> {
-    const log = openSync(join(this.#folder, 'server.log'), 'a');
-    const child = spawn(programOf(this.#folder, 'postgres'), ['-D', this.dataDir, '-p', String(this.#port)], {
-      ...programOptions(this.#folder),
+    const log = openSync(join(this.#directory, 'server.log'), 'a');
+    const child = spawn(programPath(this.#directory, 'postgres'), ['-D', this.dataDir, '-p', String(this.#port)], {
+      ...programOptions(this.#directory),
       stdio: ['ignore', log, log],
       detached: true, // a terminal's Ctrl-C is not for the server
     });
@@ -205,11 +205,11 @@ export class PostgresServer {
     child.once('error', forget);
     child.unref();
     const isReady = () => this.#child === null || this.#isReady();
-    await until(isReady, READY_WITHIN_MS, () => `PostgreSQL is not ready:\n${lastLines(this.log())}`);
+    await until(isReady, READY_TIMEOUT_MS, () => `PostgreSQL is not ready:\n${lastLines(this.log())}`);
     return this.#child !== null;
   }
 
-  /** As pg_ctl looks: the postmaster writes its state into the eighth line. */
+  /** As pg_ctl checks: the postmaster writes its state into the eighth line. */
   #isReady(): boolean {
     const lines = this.#postmasterLines();
     return Number(lines[0]) === this.#child?.pid && lines[7]?.trim() === 'ready';

@@ -1,14 +1,14 @@
-/** The real service as a process of its own, as `npm start` runs it once everything is installed. */
+/** The real service as a separate process, as `npm start` runs it. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { COMPILED } from './command.ts';
 import type { Scope } from './directory.ts';
-import { databaseFor, keepDatabase } from './stores.ts';
+import { databaseUrlFor, keepDatabase } from './stores.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
-/** Only what hangs takes that long. */
-const READY_WITHIN_MS = 120_000;
+/** Only a hang reaches this limit. */
+const READY_TIMEOUT_MS = 120_000;
 
 export interface ServiceProcess {
   readonly address: string;
@@ -34,9 +34,9 @@ export async function runProgram(flags: readonly string[], environment: Record<s
   return runToEnd(spawnProgram(flags, { ...own, ...environment }));
 }
 
-/** What a service on the data directory has in its environment. */
+/** The environment of a service on the data directory. */
 export async function storeVariables(dataDir: string, flags: readonly string[]): Promise<Record<string, string>> {
-  const url = await databaseFor(dataDir, flags);
+  const url = await databaseUrlFor(dataDir, flags);
   return url === null ? {} : { LEASEHOLD_DATABASE_URL: url };
 }
 
@@ -52,7 +52,7 @@ function runToEnd(child: ChildProcess): Promise<Ended> {
   return new Promise((resolve) => child.on('close', (code) => resolve({ code, output })));
 }
 
-/** Starts the service on the data directory; resolves when it says that it is ready. */
+/** Starts the service on the data directory; resolves when it reports that it is ready. */
 export async function startProcess(
   scope: Scope,
   dataDir: string,
@@ -72,16 +72,16 @@ export async function startProcess(
   });
   keepDatabase(scope, dataDir);
   const address = await new Promise<string>((resolve, reject) => {
-    const timer = setTimeout(() => reject(new Error(`not ready in time: ${output}`)), READY_WITHIN_MS);
-    const look = (chunk: Buffer): void => {
+    const timer = setTimeout(() => reject(new Error(`not ready in time: ${output}`)), READY_TIMEOUT_MS);
+    const check = (chunk: Buffer): void => {
       output += chunk;
       const found = /^ {2}address +(\S+)$/m.exec(output)?.[1];
       if (found === undefined || !output.includes('Ctrl-C stops')) return;
       clearTimeout(timer);
       resolve(found);
     };
-    child.stdout?.on('data', look);
-    child.stderr?.on('data', look);
+    child.stdout?.on('data', check);
+    child.stderr?.on('data', check);
     void ended.then(() => reject(new Error(`ended before it was ready: ${output}`)));
   });
   return {
@@ -97,12 +97,12 @@ export async function startProcess(
   };
 }
 
-/** Empty where none was written: then the test gave one. */
+/** Empty if the service wrote none because the test passed one. */
 function readToken(file: string): string {
   return existsSync(file) ? readFileSync(file, 'utf8').trim() : '';
 }
 
-/** Starts the service and kills it after so many milliseconds, wherever it is by then; resolves when it has ended. */
+/** Starts the service and kills it after that many milliseconds; resolves when it has ended. */
 export async function killWhileStarting(dataDir: string, afterMs: number): Promise<void> {
   const environment = await storeVariables(dataDir, []);
   const child = spawnProgram(['--data-dir', dataDir, '--listen', '127.0.0.1:0'], environment);

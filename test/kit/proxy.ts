@@ -5,13 +5,13 @@
 import { connect, createServer, type Socket } from 'node:net';
 import type { Scope } from './directory.ts';
 
-/** What happens to the connection of a commit that is asked for. */
+/** When the connection of the next commit is cut. */
 export type CutAt =
-  /** The server never hears of it. */
+  /** The server never receives it. */
   | 'before'
-  /** The server gets it, and the connection is gone before it answers. */
+  /** The server receives it, and the connection is cut before the response. */
   | 'during'
-  /** The server has answered, and nobody hears it. */
+  /** The server has responded, and the response is dropped. */
   | 'after';
 
 export interface Proxy {
@@ -22,9 +22,9 @@ export interface Proxy {
   /** Cuts all connections, and refuses new ones until `open`. */
   close(): void;
   open(): void;
-  /** Lets nothing through any more, and answers nobody: as a network that swallows. */
+  /** Drops everything without a response, as a black-hole network. */
   swallow(): void;
-  /** Lets nothing through on the connections that there are; new ones are as ever. */
+  /** Drops everything on existing connections; new ones are unaffected. */
   freeze(): void;
   /** Cuts the next commit that passes; resolves when that has happened. */
   cutNextCommit(at: CutAt): Promise<void>;

@@ -1,18 +1,18 @@
-/** A person at a terminal: a real pseudo-terminal, on which a program runs, is typed at, and is read. */
+/** Runs a program on a real pseudo-terminal with typed input and readable output. */
 import { spawn } from '@lydell/node-pty';
 import { COMPILED } from './command.ts';
 import type { Scope } from './directory.ts';
 
-/** Only what hangs takes that long. */
-const WITHIN_MS = 120_000;
+/** Only a hang reaches this limit. */
+const TIMEOUT_MS = 120_000;
 
 export interface PseudoTerminal {
   readonly pid: number;
-  /** All that stood on the screen so far, with what paints it. */
+  /** All output so far, including control sequences. */
   screen(): string;
   type(text: string): void;
   resize(columns: number, rows: number): void;
-  /** Nobody reads what is painted until `resume`. */
+  /** Stops reading the output until `resume`. */
   pause(): void;
   resume(): void;
   /** Resolves when the screen matches. Rejects with the screen when that takes too long. */
@@ -21,7 +21,7 @@ export interface PseudoTerminal {
 }
 
 interface Start {
-  readonly folder: string;
+  readonly cwd: string;
   readonly environment: Readonly<Record<string, string>>;
   readonly columns?: number;
   readonly rows?: number;
@@ -29,14 +29,14 @@ interface Start {
 
 export function openPseudoTerminal(scope: Scope, command: readonly string[], start: Start): PseudoTerminal {
   const [program = '', ...words] = command;
-  const { folder, environment, columns = 80, rows = 24 } = start;
+  const { cwd, environment, columns = 80, rows = 24 } = start;
   const env = { PATH: process.env['PATH'] ?? '', TERM: 'xterm-256color', ...COMPILED, ...environment };
-  const child = spawn(program, words, { cwd: folder, cols: columns, rows, env });
+  const child = spawn(program, words, { cwd, cols: columns, rows, env });
   let seen = '';
-  const looks = new Set<() => void>();
+  const checks = new Set<() => void>();
   child.onData((text) => {
     seen += text;
-    for (const look of looks) look();
+    for (const check of checks) check();
   });
   let hasEnded = false;
   const ended = new Promise<{ exitCode: number; signal: number | undefined }>((resolve) =>
@@ -56,20 +56,20 @@ export function openPseudoTerminal(scope: Scope, command: readonly string[], sta
     resize: (width, height) => child.resize(width, height),
     pause: () => child.pause(),
     resume: () => child.resume(),
-    shows: (wanted, withinMs = WITHIN_MS) =>
+    shows: (wanted, withinMs = TIMEOUT_MS) =>
       new Promise((resolve, reject) => {
         const timer = setTimeout(() => end(new Error(`never showed ${wanted}: ${seen}`)), withinMs);
         const end = (error: Error | null): void => {
           clearTimeout(timer);
-          looks.delete(look);
+          checks.delete(check);
           if (error === null) resolve();
           else reject(error);
         };
-        const look = (): void => {
+        const check = (): void => {
           if (wanted.test(seen)) end(null);
         };
-        looks.add(look);
-        look();
+        checks.add(check);
+        check();
       }),
     ended,
   };

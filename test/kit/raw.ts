@@ -1,18 +1,18 @@
 /** Requests byte for byte over a raw socket, where a client library would tidy them. */
 import { connect } from 'node:net';
-import type { Answer } from './client.ts';
+import type { TestResponse } from './client.ts';
 
-export interface RawAnswer {
-  /** 0 where nothing came back that begins like an answer. */
+export interface RawResponse {
+  /** 0 if no HTTP response was received. */
   readonly status: number;
   readonly head: string;
   readonly body: string;
-  /** Whether the server closed the connection, or the wait was over. */
+  /** Whether the server closed the connection, as opposed to a time-out. */
   readonly isClosed: boolean;
 }
 
 /** Sends the bytes and resolves to everything that comes back until the server closes, or `waitMs` pass. */
-export function sendRaw(address: string, bytes: string | Uint8Array, waitMs = 3000): Promise<RawAnswer> {
+export function sendRaw(address: string, bytes: string | Uint8Array, waitMs = 3000): Promise<RawResponse> {
   const { hostname, port } = new URL(address);
   return new Promise((resolve) => {
     const chunks: Buffer[] = [];
@@ -38,8 +38,8 @@ export function rawRequest(lines: readonly string[], body = ''): string {
   return `${[...lines, 'Connection: close'].join('\r\n')}\r\n\r\n${body}`;
 }
 
-/** As a client would see it: headers in a map, the chunks of a body put together, JSON parsed. */
-export function toAnswer({ status, head, body }: RawAnswer): Answer {
+/** Parses headers, a chunked body and JSON as a client would. */
+export function toResponse({ status, head, body }: RawResponse): TestResponse {
   const headers = new Headers();
   for (const line of head.split('\r\n').slice(1)) {
     const colon = line.indexOf(':');

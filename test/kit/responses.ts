@@ -1,11 +1,11 @@
-/** What tests claim of answers: the whole shape at once, so that no claim overlooks a key or a header. */
+/** Assertions on responses: they check the complete shape, so that no key or header is overlooked. */
 import assert from 'node:assert/strict';
-import type { Answer } from './client.ts';
+import type { TestResponse } from './client.ts';
 import type { TestService } from './service.ts';
 
-type Json = Answer['body'];
+type Json = TestResponse['body'];
 
-/** Written down here once more, so that the service's own table is held against it. SOURCE: decisions, "HTTP". */
+/** A separate copy that the service's table is compared with. SOURCE: decisions, "HTTP". */
 export const STATUS_OF = {
   INVALID_REQUEST: 400,
   UNAUTHENTICATED: 401,
@@ -34,13 +34,13 @@ export type ErrorCode = keyof typeof STATUS_OF;
 export const TIMESTAMP = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 export const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
-/** Claims that the object has these keys, given as words, and no others. */
+/** Asserts that the object has exactly these keys, separated by spaces. */
 export function assertKeys(object: Json, keys: string): void {
   assert.deepEqual(Object.keys(object).sort(), keys.split(' ').filter(Boolean).sort());
 }
 
-/** What every answer carries. */
-export function assertHeaders({ headers }: Answer): void {
+/** Asserts the headers of every response. */
+export function assertHeaders({ headers }: TestResponse): void {
   assert.match(headers.get('x-request-id') ?? '', /^[\w-]{4,64}$/);
   assert.equal(headers.get('cache-control'), 'no-store');
   assert.equal(headers.get('x-content-type-options'), 'nosniff');
@@ -51,7 +51,7 @@ export function assertHeaders({ headers }: Answer): void {
 }
 
 /** Claims success with just `data`, whose every object has these keys; returns it. `meta` is claimed where it is asked for. */
-export function dataOf(answer: Answer, status: 200 | 201, keys: string, meta: 'meta' | '' = ''): Json {
+export function dataOf(answer: TestResponse, status: 200 | 201, keys: string, meta: 'meta' | '' = ''): Json {
   assert.equal(answer.status, status, answer.text);
   assert.match(answer.headers.get('content-type') ?? '', /^application\/json/);
   assertHeaders(answer);
@@ -61,15 +61,15 @@ export function dataOf(answer: Answer, status: 200 | 201, keys: string, meta: 'm
   return data;
 }
 
-/** Claims 204 and no body. */
-export function assertNoContent(answer: Answer): void {
+/** Asserts 204 without a body. */
+export function assertNoContent(answer: TestResponse): void {
   assert.equal(answer.status, 204, answer.text);
   assert.equal(answer.text, '');
   assertHeaders(answer);
 }
 
-/** Claims the refusal with its status, its shape and its headers; returns its message. */
-export function assertRefused(answer: Answer, code: ErrorCode): string {
+/** Asserts the error's code, status, shape and headers; returns its message. */
+export function assertRejected(answer: TestResponse, code: ErrorCode): string {
   assert.equal(answer.body?.error?.code, code, `${answer.status} ${answer.text}`);
   assert.equal(answer.status, STATUS_OF[code]);
   assertKeys(answer.body, 'error');
@@ -82,15 +82,18 @@ export function assertRefused(answer: Answer, code: ErrorCode): string {
   return answer.body.error.message;
 }
 
-/** Claims a 400 whose message names the field, or one item of it as `field[2]`. */
-export function assertInvalid(answer: Answer, field: string): void {
-  const message = assertRefused(answer, 'INVALID_REQUEST');
+/** Asserts a 400 whose message names the field, or one item of it as `field[2]`. */
+export function assertInvalid(answer: TestResponse, field: string): void {
+  const message = assertRejected(answer, 'INVALID_REQUEST');
   const named = /^(.*?)(?:\[\d+\])?: /.exec(message)?.[1];
   assert.equal(named, field, `"${message}" does not name ${field}`);
 }
 
 /** The audit entries that `act` adds, oldest first. Reading the log adds none. */
-export async function entriesOf({ admin }: Pick<TestService, 'admin'>, act: () => Promise<unknown>): Promise<Json[]> {
+export async function auditEntriesOf(
+  { admin }: Pick<TestService, 'admin'>,
+  act: () => Promise<unknown>,
+): Promise<Json[]> {
   const before = await admin.get('/api/v1/audit?limit=1');
   await act();
   const after = await admin.get(`/api/v1/audit?order=asc&limit=1000&offset=${before.body.meta.total}`);

@@ -1,5 +1,5 @@
 /**
- * Where sealed values lie, in SQL for `runOutside`. SQLite keeps a small newest value in its credential's own row; PostgreSQL keeps
+ * Where sealed values lie, in SQL for `executeSql`. SQLite keeps a small newest value in its credential's own row; PostgreSQL keeps
  * every value in that of its version.
  */
 import { STORE } from './stores.ts';
@@ -12,13 +12,13 @@ const ofNewest = (path: string): string =>
 /** The immutable id of the credential that has the path. */
 export const idAt = (path: string): string => `(SELECT id FROM credentials WHERE path = '${path}')`;
 
-/** What has become of the small newest value at the path. */
+/** The sealed newest value at the path, if it is small. */
 export const newestSealedAt = (path: string): string =>
   isSqlite
     ? `(SELECT newest_sealed FROM credentials WHERE path = '${path}')`
     : `(SELECT sealed FROM credential_versions WHERE ${ofNewest(path)})`;
 
-/** Puts something in its place, made of the column that it lies in. */
+/** Replaces it with an expression over its column. */
 export const alterNewestAt = (path: string, toValue: (column: string) => string): string =>
   isSqlite
     ? `UPDATE credentials SET newest_sealed = ${toValue('newest_sealed')} WHERE path = '${path}'`
@@ -31,5 +31,5 @@ export const removeNewestAt = (path: string): string =>
 export const bytes = (hex: string): string => (isSqlite ? `x'${hex}'` : `'\\x${hex}'::bytea`);
 
 /** Two values of bytes, one behind the other. SQLite makes a text of them. */
-export const joined = (first: string, second: string): string =>
+export const concatBytes = (first: string, second: string): string =>
   isSqlite ? `CAST(${first} || ${second} AS BLOB)` : `(${first} || ${second})`;

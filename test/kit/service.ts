@@ -6,8 +6,8 @@ import { type Configuration, readConfiguration } from '../../src/server/configur
 import { createLog } from '../../src/server/log.ts';
 import type { SyncFile } from '../../src/store/sqlite/wal-sync.ts';
 import { type Client, createClient, logIn, readAgentKey } from './client.ts';
-import { closeBeforeRemoval, type Scope, temporaryFolder } from './directory.ts';
-import { assertNoFile, databaseFor, keepDatabase, shareDatabaseOf } from './stores.ts';
+import { closeBeforeRemoval, type Scope, temporaryDirectory } from './directory.ts';
+import { databaseUrlFor, keepDatabase, rejectSyncFile, shareDatabaseOf } from './stores.ts';
 
 export interface TestService {
   readonly address: string;
@@ -15,7 +15,7 @@ export interface TestService {
   /** Calls as the administrator. */
   readonly admin: Client;
   readonly adminToken: string;
-  /** What an operator was told at the start, a line each. */
+  /** The warnings printed at the start, one per line. */
   readonly warnings: readonly string[];
   /** Calls without a token. */
   readonly anonymous: Client;
@@ -23,23 +23,23 @@ export interface TestService {
   as(token: string): Client;
   /** Registers the agent, logs it in, and gives it a policy a grant: `{ 'prod/*': ['retrieve'] }`. */
   agent(name: string, grants?: Readonly<Record<string, readonly string[]>>): Promise<Client & { token: string }>;
-  /** Stops it now; the scope's end does so otherwise. */
+  /** Stops it before the scope ends. */
   stop(): Promise<void>;
 }
 
 /**
- * Starts the service on a new folder, or on `dataDir`. `flags` are those of the command line; `syncFile` is its disk, SQLite's alone;
+ * Starts the service on a new directory, or on `dataDir`. `flags` are those of the command line; `syncFile` is its disk, SQLite's alone;
  * `timeouts` are those that the test shortens.
  */
 export async function startTestService(
   scope: Scope,
   flags: readonly string[] = [],
-  dataDir = join(temporaryFolder(scope), 'data'),
+  dataDir = join(temporaryDirectory(scope), 'data'),
   syncFile?: SyncFile,
   timeouts: Partial<ServiceTimeouts> = {},
 ): Promise<TestService> {
-  const url = await databaseFor(dataDir, flags);
-  if (url !== null) assertNoFile(syncFile);
+  const url = await databaseUrlFor(dataDir, flags);
+  if (url !== null) rejectSyncFile(syncFile);
   const configuration = readConfiguration(
     ['--data-dir', dataDir, '--listen', '127.0.0.1:0', '--log-level', 'silent', ...flags],
     url === null ? {} : { LEASEHOLD_DATABASE_URL: url },
@@ -83,9 +83,9 @@ export async function startTestService(
   };
 }
 
-/** Another node of its vault, which has seen nothing of its log yet: on the database that they share, with the same root key. */
+/** Another node of the vault that has not read its log yet: on the same database with the same root key. */
 export async function startAnotherNode(scope: Scope, { dataDir }: Pick<TestService, 'dataDir'>): Promise<TestService> {
-  const other = join(temporaryFolder(scope), 'data');
+  const other = join(temporaryDirectory(scope), 'data');
   mkdirSync(other, { mode: 0o700 });
   copyFileSync(join(dataDir, 'root.key'), join(other, 'root.key'));
   shareDatabaseOf(dataDir, other);

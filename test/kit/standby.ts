@@ -5,9 +5,9 @@ import postgres from 'postgres';
 import type { Scope } from './directory.ts';
 import { PostgresServer, SUPERUSER } from './postmaster.ts';
 import { until } from './processes.ts';
-import { handOver } from './programs.ts';
+import { chownToServer } from './programs.ts';
 
-const STREAMS_WITHIN_MS = 120_000;
+const STREAMING_TIMEOUT_MS = 120_000;
 /** Of the running server alone, or made anew by the standby. SOURCE: postgresql.org/docs/18/continuous-archiving.html. */
 const NOT_COPIED = ['postmaster.pid', 'postmaster.opts'];
 const EMPTIED = 'pg_wal pg_replslot pg_dynshmem pg_notify pg_serial pg_snapshots pg_stat_tmp pg_subtrans'.split(' ');
@@ -34,62 +34,70 @@ export async function startStandby(
   const { password, port } = new URL(primary.url());
   const source = `host=127.0.0.1 port=${port} user=${SUPERUSER} password=${password} application_name=${name}`;
   const settings = { hot_standby: 'on', primary_conninfo: source };
-  const server = await PostgresServer.create(settings, (folder) => backUp(primary, join(folder, 'data')), password);
+  const server = await PostgresServer.create(
+    settings,
+    (directory) => takeBaseBackup(primary, join(directory, 'data')),
+    password,
+  );
   scope.after(() => server.end());
-  if (isSynchronous) await waitFor(primary, name);
-  await untilItStreams(primary, name, isSynchronous ? ['sync', 'quorum'] : ['async', 'potential', 'sync', 'quorum']);
+  if (isSynchronous) await addSynchronousStandby(primary, name);
+  await waitUntilStreaming(
+    primary,
+    name,
+    isSynchronous ? ['sync', 'quorum'] : ['async', 'potential', 'sync', 'quorum'],
+  );
   return { server, promote: () => promote(server) };
 }
 
 /** Copies the data while the primary runs: what changes meanwhile is in the log, which the standby reads from the label on. */
-async function backUp(primary: PostgresServer, dataDir: string): Promise<void> {
+async function takeBaseBackup(primary: PostgresServer, dataDir: string): Promise<void> {
   const session = postgres(primary.url(), { max: 1, fetch_types: false, onnotice: () => {} });
   try {
     await session`select pg_backup_start('standby', fast => true)`;
-    copyFolder(primary.dataDir, dataDir);
+    copyDirectory(primary.dataDir, dataDir);
     const [label] = await session<
       { labelfile: string }[]
     >`select labelfile from pg_backup_stop(wait_for_archive => false)`;
-    writeOwn(join(dataDir, 'backup_label'), label?.labelfile ?? '');
+    writePrivate(join(dataDir, 'backup_label'), label?.labelfile ?? '');
   } finally {
     await session.end({ timeout: 1 });
   }
-  writeOwn(join(dataDir, 'standby.signal'), '');
+  writePrivate(join(dataDir, 'standby.signal'), '');
   // Once promoted it would wait for itself.
   const changed = join(dataDir, 'postgresql.auto.conf');
   const lines = readFileSync(changed, 'utf8').split('\n');
   writeFileSync(changed, lines.filter((line) => !line.startsWith('synchronous_standby_names')).join('\n'));
 }
 
-function copyFolder(source: string, target: string, path = ''): void {
+function copyDirectory(source: string, target: string, path = ''): void {
   mkdirSync(target, { mode: 0o700 });
-  handOver(target);
+  chownToServer(target);
   for (const entry of readdirSync(source, { withFileTypes: true })) {
     const [from, to] = [join(source, entry.name), join(target, entry.name)];
     const name = path + entry.name;
-    if (entry.isDirectory()) copyFolder(from, to, `${name}/`);
+    if (entry.isDirectory()) copyDirectory(from, to, `${name}/`);
     else if (entry.isFile() && !NOT_COPIED.includes(name) && !EMPTIED.some((empty) => path.startsWith(`${empty}/`))) {
-      copyIfThere(from, to);
+      copyIfPresent(from, to);
     }
   }
 }
 
-function copyIfThere(from: string, to: string): void {
+function copyIfPresent(from: string, to: string): void {
   try {
     copyFileSync(from, to);
-    handOver(to);
+    chownToServer(to);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error; // removed meanwhile: the log says so too
   }
 }
 
-function writeOwn(file: string, text: string): void {
+function writePrivate(file: string, text: string): void {
   writeFileSync(file, text, { mode: 0o600 });
-  handOver(file);
+  chownToServer(file);
 }
 
 /** Beside those that it waits for already. */
-async function waitFor(primary: PostgresServer, name: string): Promise<void> {
+async function addSynchronousStandby(primary: PostgresServer, name: string): Promise<void> {
   const [row] = await primary.query('show synchronous_standby_names');
   const others = /\((.*)\)/.exec(String(row?.['synchronous_standby_names']))?.[1]?.split(', ') ?? [];
   const names = [...others, name];
@@ -97,14 +105,14 @@ async function waitFor(primary: PostgresServer, name: string): Promise<void> {
   await primary.query('select pg_reload_conf()');
 }
 
-async function untilItStreams(primary: PostgresServer, name: string, states: readonly string[]): Promise<void> {
+async function waitUntilStreaming(primary: PostgresServer, name: string, states: readonly string[]): Promise<void> {
   const isStreaming = async (): Promise<boolean> => {
     const rows = await primary.query(
       `select state, sync_state from pg_stat_replication where application_name = '${name}'`,
     );
     return rows.some((row) => row['state'] === 'streaming' && states.includes(String(row['sync_state'])));
   };
-  await until(isStreaming, STREAMS_WITHIN_MS, () => `the standby ${name} does not stream:\n${primary.log()}`);
+  await until(isStreaming, STREAMING_TIMEOUT_MS, () => `the standby ${name} does not stream:\n${primary.log()}`);
 }
 
 async function promote(server: PostgresServer): Promise<void> {

@@ -8,7 +8,7 @@ import type { Scope } from './directory.ts';
 import { querySql } from './postmaster.ts';
 import { prepareDatabases } from './stores.ts';
 
-export interface MovedClock {
+export interface TestClock {
   /**
    * Sets the clock forward, or back with a negative number. A service in this process knows at once; with a database it is told by
    * its next turn.
@@ -29,8 +29,8 @@ const MOVABLE = `
   CREATE FUNCTION pg_catalog.clock_timestamp() RETURNS timestamptz VOLATILE LANGUAGE sql
     AS 'SELECT pg_catalog.unmoved_timestamp() + (SELECT by_ms FROM public.moved) * interval ''1 millisecond''';`;
 
-/** To be called before what is to be moved is started. */
-export function moveClock(scope: Scope): MovedClock {
+/** Must be called before the service is started. */
+export function startTestClock(scope: Scope): TestClock {
   const now = Date.now.bind(Date);
   const databases: string[] = [];
   let aheadMs = 0;

@@ -1,10 +1,10 @@
-// The reader of YAML: it reads what compose.yaml keeps to, and nothing that two readers could understand differently.
+// The YAML parser accepts the subset that compose.yaml uses and nothing ambiguous.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parseYaml } from './yaml.ts';
 
-test('mappings, sequences, scalars and anchors are read as YAML has them', () => {
+test('mappings, sequences, scalars and anchors are parsed as YAML defines them', () => {
   const text = [
     '# a comment',
     'x-all: &all',
@@ -28,7 +28,7 @@ test('mappings, sequences, scalars and anchors are read as YAML has them', () =>
   });
 });
 
-test('what is not of that part is refused, with its line', () => {
+test('everything outside that subset is rejected with its line number', () => {
   for (const text of [
     'a: 1\na: 2',
     'a:\n   b: 1',

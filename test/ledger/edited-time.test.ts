@@ -2,9 +2,9 @@
 
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import { rowsOutside, runOutside } from '../kit/direct-db.ts';
+import { executeSql, selectRows } from '../kit/direct-db.ts';
 import { startTestService } from '../kit/service.ts';
-import { moveClock } from '../kit/test-clock.ts';
+import { startTestClock } from '../kit/test-clock.ts';
 
 const LEASE_MS = 3600_000;
 /** For a machine that is busy. */
@@ -14,7 +14,7 @@ async function stoppedVault(t: TestContext): Promise<{ dataDir: string; last: nu
   const service = await startTestService(t);
   await service.admin.post('/api/v1/credentials', { path: 'prod/key', value: 'v' });
   await service.stop();
-  const [row] = await rowsOutside(service.dataDir, 'SELECT max(seq) AS seq FROM audit_entries');
+  const [row] = await selectRows(service.dataDir, 'SELECT max(seq) AS seq FROM audit_entries');
   return { dataDir: service.dataDir, last: Number(row?.['seq']) };
 }
 
@@ -31,7 +31,7 @@ async function leaseEnd(t: TestContext, dataDir: string): Promise<{ endsInMs: nu
 for (const year of [new Date().getUTCFullYear() + 1, 9999]) {
   test(`a time of the year ${year} that was written into the last entry is not the vault's time`, async (t) => {
     const { dataDir, last } = await stoppedVault(t);
-    await runOutside(dataDir, `UPDATE audit_entries SET timestamp = '${year}-12-31T00:00:00.000Z' WHERE seq = ${last}`);
+    await executeSql(dataDir, `UPDATE audit_entries SET timestamp = '${year}-12-31T00:00:00.000Z' WHERE seq = ${last}`);
     const { endsInMs, warnings } = await leaseEnd(t, dataDir);
     assert.equal(endsInMs > 0 && endsInMs < LEASE_MS + TOLERANCE_MS, true, `the lease ends in ${endsInMs} ms`);
     assert.match(warnings.join('\n'), new RegExp(`^The last entry of the audit log \\(entry ${last}\\) was altered`));
@@ -39,7 +39,7 @@ for (const year of [new Date().getUTCFullYear() + 1, 9999]) {
 }
 
 test('a clock that shows a time after the year 9999 is refused', async (t) => {
-  const clock = moveClock(t);
+  const clock = startTestClock(t);
   const { dataDir } = await stoppedVault(t);
   await clock.moveTo(new Date(Date.UTC(10_000, 0, 2)).toISOString());
   await assert.rejects(

@@ -9,7 +9,7 @@ import { exportAuditKey } from '../../src/crypto/keys.ts';
 import { StartupError } from '../../src/platform/errors.ts';
 import { runVerifier } from '../crypto/python-verifier.ts';
 import { keysOf } from '../crypto/vectors.ts';
-import { dumpOutside, rowsOutside, runOutside } from '../kit/direct-db.ts';
+import { dumpDatabase, executeSql, selectRows } from '../kit/direct-db.ts';
 import { startTestService, type TestService } from '../kit/service.ts';
 import { STORE } from '../kit/stores.ts';
 
@@ -88,7 +88,7 @@ const TAMPERINGS: readonly Tampering[] = [
 ];
 
 async function lastEntry(dataDir: string): Promise<number> {
-  const [last] = await rowsOutside(dataDir, 'SELECT max(seq) AS seq FROM audit_entries');
+  const [last] = await selectRows(dataDir, 'SELECT max(seq) AS seq FROM audit_entries');
   return Number(last?.['seq']);
 }
 
@@ -97,7 +97,7 @@ async function stoppedVault(t: TestContext, retrievals = 4): Promise<{ dataDir: 
   const service = await startTestService(t);
   await service.admin.post('/api/v1/credentials', { path: 'prod/key', value: 'v' });
   const keep = 'CREATE TABLE old_head AS SELECT seq, hmac, mac FROM audit_head';
-  await runOutside(service.dataDir, keep);
+  await executeSql(service.dataDir, keep);
   for (let i = 0; i < retrievals; i++) await service.admin.get('/api/v1/credentials/prod/key');
   await service.stop();
   return { dataDir: service.dataDir, last: await lastEntry(service.dataDir) };
@@ -110,7 +110,7 @@ async function verification(service: TestService) {
 for (const { what, sql, breakAt, takesEnd } of TAMPERINGS) {
   test(`it starts, says so once, and the break is told for ever: ${what}`, async (t) => {
     const { dataDir, last } = await stoppedVault(t);
-    await runOutside(dataDir, sql(last));
+    await executeSql(dataDir, sql(last));
     const isRefused = takesEnd === 'rows and head' || (takesEnd === 'rows alone' && STORE === 'postgres');
     const loss = /^The database has lost entries of the log: .*--accept-rollback/;
     if (isRefused) await assert.rejects(startTestService(t, [], dataDir), { message: loss });
@@ -150,7 +150,7 @@ async function assertVerifierAgrees(t: TestContext, service: TestService, told: 
 
 test('a log that nobody touched is valid at every start, and nothing is said', async (t) => {
   const { dataDir, last } = await stoppedVault(t);
-  await runOutside(dataDir, 'DROP TABLE old_head');
+  await executeSql(dataDir, 'DROP TABLE old_head');
   for (let start = 1; start <= 2; start++) {
     const service = await startTestService(t, [], dataDir);
     assert.deepEqual(service.warnings, []);
@@ -166,15 +166,15 @@ for (const [what, retrievals] of [
 ] as const) {
   test(`a vault whose log and own record were wiped is not taken for a new one: ${what}`, async (t) => {
     const { dataDir } = await stoppedVault(t, retrievals);
-    await runOutside(
+    await executeSql(
       dataDir,
       'DELETE FROM audit_entries; DELETE FROM audit_head; DELETE FROM vault; DROP TABLE old_head',
     );
-    const before = await dumpOutside(dataDir);
+    const before = await dumpDatabase(dataDir);
     await assert.rejects(
       startTestService(t, [], dataDir),
       (error) => error instanceof StartupError && !error.message.includes('\n'),
     );
-    assert.deepEqual(await dumpOutside(dataDir), before);
+    assert.deepEqual(await dumpDatabase(dataDir), before);
   });
 }

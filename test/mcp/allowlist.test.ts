@@ -7,7 +7,7 @@ import { test } from 'node:test';
 import { parseAllowList } from '../../src/mcp/allowlist.ts';
 import { checkPrograms } from '../../src/mcp/programs.ts';
 import { UsageError } from '../../src/platform/errors.ts';
-import { temporaryFolder } from '../kit/directory.ts';
+import { temporaryDirectory } from '../kit/directory.ts';
 
 const WHOLE = `
 [commands.deploy]
@@ -118,7 +118,7 @@ ${more}`);
 }
 
 test('a program or a folder that is missing, or that others may change, is refused', async (t) => {
-  const folder = temporaryFolder(t);
+  const folder = temporaryDirectory(t);
   const program = join(folder, 'program');
   writeFileSync(program, '#!/bin/sh\n', { mode: 0o700 });
   await checkPrograms(listOf(program, folder));
@@ -140,7 +140,7 @@ test('a program or a folder that is missing, or that others may change, is refus
 });
 
 test('a shell or an interpreter takes no arguments of the model, unless it is given a program of the operator', async (t) => {
-  const folder = temporaryFolder(t);
+  const folder = temporaryDirectory(t);
   const extra = 'extra_arguments = { pattern = ".*" }';
   for (const program of ['/bin/sh', '/usr/bin/env']) {
     await assert.rejects(checkPrograms(listOf(program, folder, extra)), /extra_arguments: must not stand with/);

@@ -8,7 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Client } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { COMMAND, newHome } from '../kit/command.ts';
-import { temporaryFolder } from '../kit/directory.ts';
+import { temporaryDirectory } from '../kit/directory.ts';
 import { startTestService } from '../kit/service.ts';
 import { EVERYTHING, httpTransport, shows, VALUE } from './fixture.ts';
 import { ask, INITIALIZE, start, until } from './process.ts';
@@ -20,7 +20,7 @@ async function begin(t: TestContext) {
   const service = await startTestService(t);
   await service.agent('builder', EVERYTHING);
   await service.admin.post('/api/v1/credentials', { path: PATH, value: VALUE });
-  const folder = temporaryFolder(t);
+  const folder = temporaryDirectory(t);
   const [filesDir, program, commands] = ['files', 'show.sh', 'commands.toml'].map((name) => join(folder, name)) as [
     string,
     string,

@@ -5,7 +5,7 @@ import { chmodSync, existsSync, readdirSync, readFileSync, writeFileSync } from 
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { temporaryFolder } from '../kit/directory.ts';
+import { temporaryDirectory } from '../kit/directory.ts';
 import { connect, shows, startStage, TRANSPORTS, type TransportName, VALUE } from './fixture.ts';
 
 interface Row {
@@ -18,7 +18,7 @@ interface Row {
 
 /** The command `work`, a script of the operator's in a folder of its own. */
 async function begin(t: TestContext, { script, toml = '', credentials }: Row, over: TransportName = 'http') {
-  const folder = temporaryFolder(t);
+  const folder = temporaryDirectory(t);
   const program = join(folder, 'work.sh');
   writeFileSync(program, `#!/bin/sh\n${script}\n`);
   chmodSync(program, 0o700);

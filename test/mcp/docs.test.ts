@@ -11,7 +11,7 @@ import { mcp } from '../../src/cli/commands/mcp.ts';
 import { parseAllowList } from '../../src/mcp/allowlist.ts';
 import { parseListenAddress } from '../../src/mcp/http.ts';
 import { COMMAND, newHome } from '../kit/command.ts';
-import { temporaryFolder } from '../kit/directory.ts';
+import { temporaryDirectory } from '../kit/directory.ts';
 import { startTestService } from '../kit/service.ts';
 import { startStage } from './fixture.ts';
 
@@ -42,7 +42,7 @@ for (const [index, { command, args = [], env = {} }] of entries.entries()) {
     assert.equal(command, 'leasehold');
     const service = await startTestService(t);
     await service.agent('coder', { 'dev/*': ['retrieve', 'list'] });
-    const folder = temporaryFolder(t);
+    const folder = temporaryDirectory(t);
     const [program, commands, files] = ['program', 'commands.toml', 'files'].map((name) => join(folder, name)) as [
       string,
       string,

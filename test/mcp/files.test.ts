@@ -17,7 +17,7 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { FileDirectory } from '../../src/mcp/file-directory.ts';
 import { UsageError } from '../../src/platform/errors.ts';
-import { temporaryFolder } from '../kit/directory.ts';
+import { temporaryDirectory } from '../kit/directory.ts';
 import { connect, shows, startStage, TRANSPORTS, VALUE } from './fixture.ts';
 
 const PATH = 'prod/db/password';
@@ -96,7 +96,7 @@ test('a second value under the same name takes the place of the first, whose lea
 
 test('a moved or linked file is emptied when its time is over', async (t) => {
   const { use, filesDir } = await begin(t);
-  const away = temporaryFolder(t);
+  const away = temporaryDirectory(t);
   const { file } = await use('write_credential_to_file', write);
   linkSync(String(file), join(away, 'linked'));
   await use('remove_file', { name: 'password' });
@@ -135,7 +135,7 @@ for (const name of [
 
 test('what the server did not write is neither overwritten nor removed nor followed, and its lease ends', async (t) => {
   const { refusal, filesDir, statuses, transcript } = await begin(t);
-  const outside = join(temporaryFolder(t), 'outside');
+  const outside = join(temporaryDirectory(t), 'outside');
   writeFileSync(join(filesDir, 'file'), 'mine');
   symlinkSync(outside, join(filesDir, 'link'));
   mkdirSync(join(filesDir, 'folder'));
@@ -156,7 +156,7 @@ test('a directory that was exchanged or opened to others meanwhile gets no value
   chmodSync(filesDir, 0o700);
   renameSync(filesDir, `${filesDir}-moved`);
   t.after(() => renameSync(`${filesDir}-moved`, filesDir));
-  mkdirSync(join(temporaryFolder(t), 'exchanged'));
+  mkdirSync(join(temporaryDirectory(t), 'exchanged'));
   symlinkSync(`${filesDir}-moved`, filesDir);
   assert.match(await refusal('write_credential_to_file', write), /^FAILED: /);
   assert.deepEqual(readdirSync(`${filesDir}-moved`), []);
@@ -185,7 +185,7 @@ test('there are 64 files at most', async (t) => {
 });
 
 test('a directory that is not private, not ours to use, or a link is refused at the start', async (t) => {
-  const folder = temporaryFolder(t);
+  const folder = temporaryDirectory(t);
   mkdirSync(join(folder, 'open'), { mode: 0o755 });
   mkdirSync(join(folder, 'private'), { mode: 0o700 });
   symlinkSync(join(folder, 'private'), join(folder, 'link'));

@@ -12,7 +12,7 @@ import { type HttpServing, serveOverHttp } from '../../src/mcp/http.ts';
 import { type Mcp, openMcp } from '../../src/mcp/server.ts';
 import { serveOverStdio } from '../../src/mcp/stdio.ts';
 import { makeToken } from '../../src/mcp/token.ts';
-import { type Scope, temporaryFolder } from '../kit/directory.ts';
+import { type Scope, temporaryDirectory } from '../kit/directory.ts';
 import { startTestService, type TestService } from '../kit/service.ts';
 
 /** Long, and with characters that every encoding changes. */
@@ -45,7 +45,7 @@ export async function startStage(scope: Scope, options: StageOptions = {}): Prom
   await service.agent('builder', grants);
   const credential = { path: 'prod/db/password', value: VALUE, type: 'password', description: 'of the database' };
   await service.admin.post('/api/v1/credentials', credential);
-  const filesDir = temporaryFolder(scope);
+  const filesDir = temporaryDirectory(scope);
   chmodSync(filesDir, 0o700);
   const keyFile = join(service.dataDir, 'agents/builder/private_key.pem');
   let token = '';

@@ -10,7 +10,7 @@ import { Secret } from '../../src/core/secret.ts';
 import { parseListenAddress } from '../../src/mcp/http.ts';
 import { createTokenCheck, makeToken, readToken } from '../../src/mcp/token.ts';
 import { UsageError } from '../../src/platform/errors.ts';
-import { temporaryFolder } from '../kit/directory.ts';
+import { temporaryDirectory } from '../kit/directory.ts';
 import { shows, startHttp, startStage, VALUE } from './fixture.ts';
 
 const LIST = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/list', params: {} });
@@ -170,7 +170,7 @@ test('it listens on loopback, and nowhere else', async () => {
 });
 
 test('a token is read from a private file of one line, and made anew each time otherwise', async (t) => {
-  const folder = temporaryFolder(t);
+  const folder = temporaryDirectory(t);
   const file = join(folder, 'token');
   writeFileSync(file, `${'a'.repeat(40)}\n`, { mode: 0o600 });
   assert.equal((await readToken(file)).reveal(), 'a'.repeat(40));

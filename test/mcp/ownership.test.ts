@@ -8,7 +8,7 @@ import { type TestContext, test } from 'node:test';
 import { checkOwnership } from '../../src/mcp/ownership.ts';
 import { UsageError } from '../../src/platform/errors.ts';
 import { newHome } from '../kit/command.ts';
-import { temporaryFolder } from '../kit/directory.ts';
+import { temporaryDirectory } from '../kit/directory.ts';
 import { startTestService } from '../kit/service.ts';
 import { EVERYTHING } from './fixture.ts';
 
@@ -18,7 +18,7 @@ const isRoot = process.getuid?.() === 0;
 
 /** In a folder of its own: `lists/own/commands.toml`, and the program of its one command, `programs/own/job`. */
 function lay(t: TestContext) {
-  const folder = temporaryFolder(t);
+  const folder = temporaryDirectory(t);
   const at = (path: string): string => join(folder, path);
   for (const path of ['lists/own', 'programs/own']) mkdirSync(at(path), { recursive: true });
   for (const path of ['lists', 'lists/own', 'programs', 'programs/own']) chmodSync(at(path), 0o755);

@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Client } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { COMMAND, newHome } from '../kit/command.ts';
-import { type Scope, temporaryFolder } from '../kit/directory.ts';
+import { type Scope, temporaryDirectory } from '../kit/directory.ts';
 import { startTestService, type TestService } from '../kit/service.ts';
 import { type Calls, callsOf, EVERYTHING } from './fixture.ts';
 
@@ -52,7 +52,7 @@ export async function prepare(
   const service = await startTestService(t);
   await service.agent('builder', EVERYTHING);
   for (const [path, value] of Object.entries(values)) await service.admin.post('/api/v1/credentials', { path, value });
-  const folder = temporaryFolder(t);
+  const folder = temporaryDirectory(t);
   const [filesDir, commands] = [join(folder, 'files'), join(folder, 'commands.toml')];
   mkdirSync(filesDir, { mode: 0o700 });
   const tables = Object.entries(scripts).map(([name, script]) => writeScript(folder, filesDir, name, script));

@@ -3,10 +3,10 @@
 import assert from 'node:assert/strict';
 import { sign } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Answer, readAgentKey } from '../kit/client.ts';
+import { readAgentKey, type TestResponse } from '../kit/client.ts';
 import type { TestService } from '../kit/service.ts';
 
-type Json = Answer['body'];
+type Json = TestResponse['body'];
 
 /** The maximum size of a value. */
 export const LARGE = 'ü'.repeat(131_072);
@@ -19,11 +19,11 @@ export interface Filled {
   /** A consumed challenge, which must not be accepted again. */
   readonly answered: { readonly challenge_id: string; readonly agent_name: string; readonly signature: string };
   /** The idempotency key of an earlier request. */
-  readonly repeat: (service: TestService) => Promise<Answer>;
+  readonly repeat: (service: TestService) => Promise<TestResponse>;
   readonly repeated: string;
 }
 
-async function expect(answer: Promise<Answer>, status = 200): Promise<Json> {
+async function expect(answer: Promise<TestResponse>, status = 200): Promise<Json> {
   const { status: found, text, body } = await answer;
   assert.equal(found, status, text);
   return body?.data;

@@ -9,7 +9,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { deriveKeys, parseRootKey } from '../../src/crypto/keys.ts';
 import { SqliteStore } from '../../src/store/sqlite/store.ts';
 import { newDatabase } from '../kit/database.ts';
-import { type Scope, temporaryFolder } from '../kit/directory.ts';
+import { type Scope, temporaryDirectory } from '../kit/directory.ts';
 import { scaled } from '../kit/scale.ts';
 import { startTestService } from '../kit/service.ts';
 import { photograph } from '../server/vaults.ts';
@@ -31,9 +31,9 @@ const LONGEST_MS = 400;
 const ENTRIES = scaled(6000, 21_000);
 
 const scope = { after };
-const vaultDir = join(temporaryFolder(scope), 'data');
+const vaultDir = join(temporaryDirectory(scope), 'data');
 /** A separate directory: other tests migrate concurrently. */
-const TMPDIR = temporaryFolder(scope);
+const TMPDIR = temporaryDirectory(scope);
 const service = await startTestService(scope, [], vaultDir);
 await fillVault(service);
 await service.stop();
@@ -74,7 +74,7 @@ async function killOften(kills: number, begin: () => Promise<string[]>, check: (
 
 const temporaries = () => readdirSync(TMPDIR);
 const copyHome = (t: Scope): string => {
-  const home = join(temporaryFolder(t), 'home');
+  const home = join(temporaryDirectory(t), 'home');
   cpSync(vaultDir, home, { recursive: true, filter: (from) => !/leasehold\.db/.test(from) });
   return home;
 };
@@ -155,7 +155,7 @@ test('an interrupted migration stops, prints how to continue, and leaves no snap
 });
 
 test('a second run copies changes of the source and deletes its deleted rows', async (t) => {
-  const dataDir = join(temporaryFolder(t), 'data');
+  const dataDir = join(temporaryDirectory(t), 'data');
   cpSync(vaultDir, dataDir, { recursive: true });
   const url = await moveUpToLeases(t, dataDir);
   const between = await startTestService(t, [], dataDir);

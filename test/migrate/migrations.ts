@@ -5,7 +5,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { type Scope, temporaryFolder } from '../kit/directory.ts';
+import { type Scope, temporaryDirectory } from '../kit/directory.ts';
 import { querySql } from '../kit/postmaster.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
@@ -71,7 +71,7 @@ export async function assertRefused(
 
 /** A file with the URL, for `--database-file`. */
 export function urlFile(scope: Scope, url: string): string {
-  const file = join(temporaryFolder(scope), 'url');
+  const file = join(temporaryDirectory(scope), 'url');
   writeFileSync(file, `${url}\n`);
   chmodSync(file, 0o600);
   return file;

@@ -10,8 +10,8 @@ import { migrate } from '../../src/server/migrate.ts';
 import { parseAddress } from '../../src/store/postgres/address.ts';
 import { createClient } from '../kit/client.ts';
 import { newDatabase } from '../kit/database.ts';
-import { runOutside } from '../kit/direct-db.ts';
-import { type Scope, temporaryFolder } from '../kit/directory.ts';
+import { executeSql } from '../kit/direct-db.ts';
+import { type Scope, temporaryDirectory } from '../kit/directory.ts';
 import { querySql } from '../kit/postmaster.ts';
 import { startProcess } from '../kit/process.ts';
 import { startTestService } from '../kit/service.ts';
@@ -28,19 +28,19 @@ import {
 } from './migrations.ts';
 
 const scope = { after };
-const vaultDir = join(temporaryFolder(scope), 'data');
+const vaultDir = join(temporaryDirectory(scope), 'data');
 const service = await startTestService(scope, [], vaultDir);
 await fillVault(service);
 await service.stop();
 
 function copyHouse(t: Scope): string {
-  const dataDir = join(temporaryFolder(t), 'data');
+  const dataDir = join(temporaryDirectory(t), 'data');
   cpSync(vaultDir, dataDir, { recursive: true });
   return dataDir;
 }
 
 const homeOf = (t: Scope): string => {
-  const home = join(temporaryFolder(t), 'home');
+  const home = join(temporaryDirectory(t), 'home');
   cpSync(vaultDir, home, { recursive: true, filter: (from) => !/leasehold\.db/.test(from) });
   return home;
 };
@@ -130,7 +130,7 @@ test('a node that writes is detected before the target becomes a vault', async (
 
 test('a target with other content is rejected with one line and not changed', async (t) => {
   const [url, other] = [await newDatabase(t), homeOf(t)];
-  await (await startTestService(t, ['--database', url], join(temporaryFolder(t), 'node'))).stop();
+  await (await startTestService(t, ['--database', url], join(temporaryDirectory(t), 'node'))).stop();
   const before = await photographDatabase(url);
   await assertRefused(
     ['--from', vaultDir, '--to', url],
@@ -149,7 +149,7 @@ test('a target with other content is rejected with one line and not changed', as
     /is not empty: spent_challenges has rows\. Give an empty database/,
   );
 
-  const theirs = join(temporaryFolder(t), 'theirs');
+  const theirs = join(temporaryDirectory(t), 'theirs');
   mkdirSync(theirs);
   writeFileSync(join(theirs, 'letter.txt'), 'dear');
   await assertRefused(['--from', vaultDir, '--to', theirs], /contains other files and no vault\. Nothing was changed/);
@@ -176,7 +176,7 @@ test('a vault that was used at both ends is rejected; one that was used only at 
 
 test('a broken chain is rejected with its entry; if accepted, the copy has the same break', async (t) => {
   const [dataDir, url] = [copyHouse(t), await newDatabase(t)];
-  await runOutside(
+  await executeSql(
     dataDir,
     "UPDATE audit_entries SET agent_name = 'nobody' WHERE seq = 9; DELETE FROM audit_entries WHERE seq = 20",
   );
@@ -198,7 +198,7 @@ for (const [what, sql, why] of [
 ] as const) {
   test(`a log ${what} is copied as it is, if accepted`, async (t) => {
     const [dataDir, url, home] = [copyHouse(t), await newDatabase(t), homeOf(t)];
-    await runOutside(dataDir, sql);
+    await executeSql(dataDir, sql);
     await assertRefused(['--from', dataDir, '--to', url], why);
     await moveVault(dataDir, url, ['--accept-broken-chain']);
     await moveVault(url, home, ['--accept-broken-chain']);
@@ -207,7 +207,7 @@ for (const [what, sql, why] of [
 }
 
 test('a source without a vault is rejected, and nothing is created in it', async (t) => {
-  const [url, empty, folder] = [await newDatabase(t), await newDatabase(t), temporaryFolder(t)];
+  const [url, empty, folder] = [await newDatabase(t), await newDatabase(t), temporaryDirectory(t)];
   const key = ['--root-key-file', join(vaultDir, 'root.key')];
   await assertRefused(['--from', folder, '--to', url, ...key], /holds no vault: leasehold\.db is missing/);
   assert.deepEqual(Object.keys(photograph(folder)), ['.']);
@@ -234,7 +234,7 @@ test('a value that PostgreSQL cannot store is named', async (t) => {
 });
 
 test('a usage error gives 2, names the flag, and shows no password', async (t) => {
-  const [url, folder] = [await newDatabase(t), temporaryFolder(t)];
+  const [url, folder] = [await newDatabase(t), temporaryDirectory(t)];
   const wrongly = (flags: readonly string[], reason: RegExp, environment = {}) =>
     assertRefused(flags, reason, 2, environment);
   await wrongly([], /Give --from and --to/);

@@ -7,7 +7,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { after, test } from 'node:test';
 import { createClient } from '../kit/client.ts';
 import { newDatabase } from '../kit/database.ts';
-import { temporaryFolder } from '../kit/directory.ts';
+import { temporaryDirectory } from '../kit/directory.ts';
 import { startProcess } from '../kit/process.ts';
 import { startTestService } from '../kit/service.ts';
 import { newGrantedDatabase } from '../postgres/owner-roles.ts';
@@ -16,7 +16,7 @@ import { assertTellsSame, fillVault, LARGE, tellAll } from './full-vault.ts';
 import { contentOf, countRows, moveVault, photographDatabase, urlFile } from './migrations.ts';
 
 const scope = { after };
-const vaultDir = join(temporaryFolder(scope), 'data');
+const vaultDir = join(temporaryDirectory(scope), 'data');
 const service = await startTestService(scope, [], vaultDir);
 const filled = await fillVault(service);
 const told = await tellAll(service);
@@ -24,7 +24,7 @@ await service.stop();
 
 /** The data directory of a node: a copy of the vault's, without the database. */
 function homeOf(t: typeof scope): string {
-  const home = join(temporaryFolder(t), 'home');
+  const home = join(temporaryDirectory(t), 'home');
   cpSync(vaultDir, home, { recursive: true });
   for (const suffix of ['', '-wal', '-shm']) rmSync(join(home, `leasehold.db${suffix}`), { force: true });
   return home;
@@ -97,7 +97,7 @@ test('the role of a node suffices to migrate to a schema of another owner, and b
 
 test('a migration between two directories or two PostgreSQL databases works the same', async (t) => {
   const [first, second] = [await newDatabase(t), await newDatabase(t)];
-  const [other, last] = [join(temporaryFolder(t), 'other'), homeOf(t)];
+  const [other, last] = [join(temporaryDirectory(t), 'other'), homeOf(t)];
   const key = ['--root-key-file', join(vaultDir, 'root.key')];
   await moveVault(vaultDir, other);
   await moveVault(other, first, key);
@@ -108,7 +108,7 @@ test('a migration between two directories or two PostgreSQL databases works the 
 
 test('the last commits of a killed service, in the write-ahead log, are copied and stay in the source', async (t) => {
   const url = await newDatabase(t);
-  const dataDir = join(temporaryFolder(t), 'data');
+  const dataDir = join(temporaryDirectory(t), 'data');
   cpSync(vaultDir, dataDir, { recursive: true });
   const killed = await startProcess(t, dataDir);
   const admin = createClient(killed.address, killed.adminToken);
@@ -126,7 +126,7 @@ test('the last commits of a killed service, in the write-ahead log, are copied a
 });
 
 test('a source without a lock file is migrated, and no lock file is created', async (t) => {
-  const dataDir = join(temporaryFolder(t), 'backup');
+  const dataDir = join(temporaryDirectory(t), 'backup');
   mkdirSync(dataDir);
   for (const name of ['leasehold.db', 'root.key', 'log.anchor'])
     copyFileSync(join(vaultDir, name), join(dataDir, name));
@@ -136,7 +136,7 @@ test('a source without a lock file is migrated, and no lock file is created', as
 });
 
 test('after the old database is renamed as printed, no service starts on an empty one', async (t) => {
-  const dataDir = join(temporaryFolder(t), 'data');
+  const dataDir = join(temporaryDirectory(t), 'data');
   cpSync(vaultDir, dataDir, { recursive: true });
   const { out } = await moveVault(dataDir, await newDatabase(t));
   const [, from = '', to = ''] = /mv '(.*)' '(.*)'/.exec(out) ?? [];

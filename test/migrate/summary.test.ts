@@ -5,10 +5,10 @@ import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { formatSummary } from '../../src/server/migrate-report.ts';
-import { temporaryFolder } from '../kit/directory.ts';
+import { temporaryDirectory } from '../kit/directory.ts';
 
 test('the printed mv and start commands quote paths for a shell', (t) => {
-  const [from, to] = ["it's old; $HOME", "it's new"].map((name) => join(temporaryFolder(t), name));
+  const [from, to] = ["it's old; $HOME", "it's new"].map((name) => join(temporaryDirectory(t), name));
   assert.ok(from !== undefined && to !== undefined);
   mkdirSync(from);
   for (const name of ['leasehold.db', 'leasehold.db-wal']) writeFileSync(join(from, name), '');

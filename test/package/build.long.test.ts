@@ -5,7 +5,7 @@ import { existsSync, globSync, mkdirSync, readdirSync, readFileSync, writeFileSy
 import { dirname, join } from 'node:path';
 import { after, test } from 'node:test';
 import { importsOf, ROOT, resolveImport, type Source, toSource } from '../conventions/source.ts';
-import { temporaryFolder } from '../kit/directory.ts';
+import { temporaryDirectory } from '../kit/directory.ts';
 import { buildInto, readBuilt } from './built.ts';
 
 const dist = buildInto({ after });
@@ -77,7 +77,7 @@ test('the client library needs nothing but its own files: no package, and no mod
 });
 
 test('a build takes the place of the one before, whole, and one that fails leaves it as it was', (t) => {
-  const folder = temporaryFolder(t);
+  const folder = temporaryDirectory(t);
   const out = join(folder, 'dist');
   mkdirSync(out);
   writeFileSync(join(out, 'stale.js'), '');

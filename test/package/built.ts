@@ -3,11 +3,11 @@ import { execFileSync } from 'node:child_process';
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ROOT, type Source, toSource } from '../conventions/source.ts';
-import { type Scope, temporaryFolder } from '../kit/directory.ts';
+import { type Scope, temporaryDirectory } from '../kit/directory.ts';
 
 /** The folder that stands for dist/. */
 export function buildInto(scope: Scope): string {
-  const dist = join(temporaryFolder(scope), 'dist');
+  const dist = join(temporaryDirectory(scope), 'dist');
   execFileSync(process.execPath, [join(ROOT, 'scripts/build.ts'), '--out', dist], { stdio: 'pipe' });
   return dist;
 }

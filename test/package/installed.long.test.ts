@@ -5,7 +5,7 @@ import { existsSync, globSync, mkdirSync, readFileSync, statSync, writeFileSync 
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { ROOT } from '../conventions/source.ts';
-import { temporaryFolder } from '../kit/directory.ts';
+import { temporaryDirectory } from '../kit/directory.ts';
 import { childrenOf } from '../kit/processes.ts';
 import { installPackage } from './installed.ts';
 
@@ -52,13 +52,13 @@ test('leasehold --help takes less than eight times what Node itself takes here',
 });
 
 test('what was compiled is kept where nobody else can write, and nowhere else', (t) => {
-  const home = temporaryFolder(t);
+  const home = temporaryDirectory(t);
   const run = (HOME: string, more = {}) => node([project.command, '--version'], { HOME, TMPDIR: home, ...more }).status;
   assert.equal(run(home), 0);
   assert.deepEqual(globSync('{.cache,.cache/*,*}', { cwd: home }).sort(), ['.cache', '.cache/leasehold']);
   assert.equal(statSync(join(home, '.cache/leasehold')).mode & 0o777, 0o700);
 
-  const open = temporaryFolder(t);
+  const open = temporaryDirectory(t);
   mkdirSync(join(open, 'leasehold'));
   spawnSync('chmod', ['777', join(open, 'leasehold')]);
   assert.equal(run(home, { XDG_CACHE_HOME: open }), 0);
@@ -79,7 +79,7 @@ test('installed, the programs say how they are called there, and not by npm', ()
 });
 
 test('the service starts from the package, on the flags that it is tuned for, and answers the library', async (t) => {
-  const dataDir = join(temporaryFolder(t), 'data');
+  const dataDir = join(temporaryDirectory(t), 'data');
   const words = [project.command, 'server', '--data-dir', dataDir, '--listen', '127.0.0.1:0', '--log-level', 'silent'];
   const service = spawn(process.execPath, words, { cwd: project.folder, env: project.environment });
   t.after(() => service.kill('SIGTERM'));

@@ -6,7 +6,7 @@ import { execFileSync } from 'node:child_process';
 import { cpSync, existsSync, globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, delimiter, dirname, join } from 'node:path';
 import { ROOT } from '../conventions/source.ts';
-import { type Scope, temporaryFolder } from '../kit/directory.ts';
+import { type Scope, temporaryDirectory } from '../kit/directory.ts';
 import { buildInto } from './built.ts';
 
 export interface Project {
@@ -22,11 +22,11 @@ export interface Project {
 }
 
 export function installPackage(scope: Scope): Project {
-  const folder = temporaryFolder(scope);
+  const folder = temporaryDirectory(scope);
   const environment = {
     // Programs are looked up, and this Node is to be the one that is found.
     PATH: [dirname(process.execPath), process.env['PATH'] ?? ''].join(delimiter),
-    HOME: temporaryFolder(scope),
+    HOME: temporaryDirectory(scope),
     npm_config_offline: 'true',
     npm_config_update_notifier: 'false',
   };
@@ -50,7 +50,7 @@ export function installPackage(scope: Scope): Project {
 
 /** What `npm pack` makes of the checkout after a build, which goes elsewhere here. Answers the file. */
 function pack(scope: Scope, npm: Project['npm']): string {
-  const staged = temporaryFolder(scope);
+  const staged = temporaryDirectory(scope);
   const { files }: { files: readonly string[] } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
   const named = [...files.filter((name) => name !== 'dist'), 'package.json', 'README.md', 'LICENSE'];
   for (const name of globSync(named, { cwd: ROOT })) cpSync(join(ROOT, name), join(staged, name), { recursive: true });

@@ -10,7 +10,7 @@ import { PostgresStore } from '../../src/store/postgres/store.ts';
 import { FIRST_CREDENTIAL } from '../../src/store/queries.ts';
 import { aCredential, commit, headAt, KEY_CHECK, retrievals, stored, T0 } from '../contract/rows.ts';
 import { newDatabase } from '../kit/database.ts';
-import { inOwnScope, type Scope } from '../kit/directory.ts';
+import { type Scope, withScope } from '../kit/directory.ts';
 import { querySql } from '../kit/postmaster.ts';
 import { runs } from '../kit/property.ts';
 
@@ -58,7 +58,7 @@ test('over any history the counts are exact, with nodes that sweep at the same t
   const act = fc.constantFrom('get a', 'get b', 'get a', 'sweep', 'sweep together', 'look');
   await fc.assert(
     fc.asyncProperty(fc.array(act, { maxLength: 30 }), (history) =>
-      inOwnScope(async (scope) => {
+      withScope(async (scope) => {
         const { nodes, addedUp } = await openNodes(scope, 3);
         const expected = { a: 0, b: 0 };
         let seq = 0;

@@ -13,7 +13,7 @@ import { type Block, readBlocks } from '../e2e/markdown.ts';
 import { Shell, startInBackground } from '../e2e/shell.ts';
 import { createClient, verifyAs } from '../kit/client.ts';
 import { newDatabase } from '../kit/database.ts';
-import { temporaryFolder } from '../kit/directory.ts';
+import { temporaryDirectory } from '../kit/directory.ts';
 import { findPort } from '../kit/port.ts';
 import { startPostgres } from '../kit/postgres.ts';
 
@@ -44,8 +44,8 @@ test('the page’s roles are those of deploy, and every block is of a language t
 
 test('the page’s commands make a vault that a role uses which owns nothing, and an agent with a key of its own', async (t) => {
   const server = await startPostgres(t);
-  const etc = temporaryFolder(t);
-  const home = temporaryFolder(t);
+  const etc = temporaryDirectory(t);
+  const home = temporaryDirectory(t);
   const listen = `127.0.0.1:${await findPort()}`;
   const { PATH = '' } = process.env;
   const env = {
@@ -57,7 +57,7 @@ test('the page’s commands make a vault that a role uses which owns nothing, an
     npm_config_update_notifier: 'false',
   };
   const place = { cwd: ROOT, env };
-  const shell = new Shell(t, temporaryFolder(t), place);
+  const shell = new Shell(t, temporaryDirectory(t), place);
 
   assert.equal(await shell.run(only('sh', 'openssl rand').text), '');
   for (const statement of only('sql', 'CREATE ROLE').text.split(';\n')) {

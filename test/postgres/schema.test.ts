@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { temporaryFolder } from '../kit/directory.ts';
+import { temporaryDirectory } from '../kit/directory.ts';
 import { querySql } from '../kit/postmaster.ts';
 import { runCommand } from '../kit/process.ts';
 import { startTestService } from '../kit/service.ts';
@@ -16,7 +16,7 @@ const SCHEMA = 'src/bin/schema.ts';
 
 test('the command makes the schema, lets a role use it, and says what comes next', async (t) => {
   const { owner, service, serviceRole } = await newOwnedDatabase(t);
-  const file = join(temporaryFolder(t), 'owner.url');
+  const file = join(temporaryDirectory(t), 'owner.url');
   writeFileSync(file, `${owner}\n`);
   const first = await runCommand(SCHEMA, ['--database-file', file, '--grant', serviceRole]);
   assert.equal(first.code, 0, first.output);

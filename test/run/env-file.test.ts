@@ -8,7 +8,7 @@ import fc from 'fast-check';
 import { UsageError } from '../../src/platform/errors.ts';
 import { type Assignment, parseEnvFile, readEnvFile } from '../../src/run/env-file.ts';
 import { isReference, parseReference, parseSource, writeReference } from '../../src/run/references.ts';
-import { temporaryFolder } from '../kit/directory.ts';
+import { temporaryDirectory } from '../kit/directory.ts';
 import { anyText, runs } from '../kit/property.ts';
 
 const read = (text: string): Assignment[] => parseEnvFile(Buffer.from(text), '.env');
@@ -161,7 +161,7 @@ test('fuzzed: what is written in quotes is read back, and any text is read or re
 });
 
 test('a file that is not there, or has no end, is refused in a line', async (t) => {
-  const folder = temporaryFolder(t);
+  const folder = temporaryDirectory(t);
   await assert.rejects(readEnvFile(join(folder, 'none')), {
     message: `${join(folder, 'none')}: cannot be read (ENOENT)`,
   });

@@ -7,7 +7,7 @@ import { test } from 'node:test';
 import { Secret } from '../../src/core/secret.ts';
 import { inheritEnvironment } from '../../src/run/environment.ts';
 import { makePrivateFiles } from '../../src/run/value-files.ts';
-import { temporaryFolder } from '../kit/directory.ts';
+import { temporaryDirectory } from '../kit/directory.ts';
 import { assertGrowth } from '../kit/growth.ts';
 
 const leftOut = (parent: Record<string, string>, keep: readonly string[] = []) =>
@@ -133,7 +133,7 @@ test('what is kept by name is passed on, and with * everything but the vault’s
 });
 
 test('files are private, hold values byte for byte, and are removed with their directory', (t) => {
-  const runtime = temporaryFolder(t);
+  const runtime = temporaryDirectory(t);
   const files = makePrivateFiles(runtime);
   t.after(() => files.remove());
   assert.equal(dirname(files.directory), runtime);
@@ -146,7 +146,7 @@ test('files are private, hold values byte for byte, and are removed with their d
 });
 
 test('a place that others can enter or that is a link is not used, nor does a file follow one', (t) => {
-  const folder = temporaryFolder(t);
+  const folder = temporaryDirectory(t);
   mkdirSync(join(folder, 'open'));
   chmodSync(join(folder, 'open'), 0o755);
   symlinkSync(folder, join(folder, 'link'));

@@ -6,10 +6,10 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { checkExecutable } from '../../src/run/executable.ts';
-import { temporaryFolder } from '../kit/directory.ts';
+import { temporaryDirectory } from '../kit/directory.ts';
 
 test('a program is looked up as a shell does it', (t) => {
-  const folder = temporaryFolder(t);
+  const folder = temporaryDirectory(t);
   mkdirSync(join(folder, 'sh'));
   assert.equal(checkExecutable('sh', `${folder}:/nowhere:/bin`), null);
   assert.equal(checkExecutable('sh', undefined), null);
@@ -36,7 +36,7 @@ const SCRIPTS: readonly [text: string | Uint8Array, code: number | null][] = [
 ];
 
 test('a script whose interpreter is missing is a fault, with the code that bash ends with', (t) => {
-  const folder = temporaryFolder(t);
+  const folder = temporaryDirectory(t);
   for (const [at, [text, code]] of SCRIPTS.entries()) {
     const file = join(folder, `script${at}`);
     writeFileSync(file, text, { mode: 0o755 });
@@ -49,7 +49,7 @@ test('a script whose interpreter is missing is a fault, with the code that bash 
 });
 
 test('the next in the path serves where the first has no interpreter, and a file that nobody may read is left to the system', (t) => {
-  const [one, other] = [join(temporaryFolder(t), 'one'), join(temporaryFolder(t), 'other')];
+  const [one, other] = [join(temporaryDirectory(t), 'one'), join(temporaryDirectory(t), 'other')];
   for (const folder of [one, other]) mkdirSync(folder);
   writeFileSync(join(one, 'tool'), '#!/no/such\n', { mode: 0o755 });
   assert.equal(checkExecutable('tool', `${one}:${other}`)?.code, 127);

@@ -8,7 +8,7 @@ import { join, resolve } from 'node:path';
 import { test } from 'node:test';
 import { UsageError } from '../../src/platform/errors.ts';
 import { type Configuration, readConfiguration } from '../../src/server/configuration.ts';
-import { temporaryFolder } from '../kit/directory.ts';
+import { temporaryDirectory } from '../kit/directory.ts';
 import { runProgram } from '../kit/process.ts';
 import { startTestService } from '../kit/service.ts';
 
@@ -243,7 +243,7 @@ test('one TLS file without the other, unknown flags, flags without a value and e
 });
 
 test('a usage error ends the program with 2 and one line, and creates nothing', async (t) => {
-  const folder = temporaryFolder(t);
+  const folder = temporaryDirectory(t);
   const dataDir = join(folder, 'data');
   const calls: readonly (readonly [flags: readonly string[], environment?: Record<string, string>])[] = [
     [['--listen', 'nonsense']],
@@ -264,7 +264,7 @@ test('a usage error ends the program with 2 and one line, and creates nothing', 
 });
 
 test('--help ends with 0, lists every flag with its default, and creates nothing', async (t) => {
-  const home = temporaryFolder(t);
+  const home = temporaryDirectory(t);
   for (const flag of ['--help', '-h']) {
     const { code, output } = await runProgram([flag], { HOME: home });
     assert.equal(code, 0);
@@ -278,7 +278,7 @@ test('--help ends with 0, lists every flag with its default, and creates nothing
 });
 
 test('unusable files give one line and exit code 1: invalid TLS files, a file as data directory', async (t) => {
-  const folder = temporaryFolder(t);
+  const folder = temporaryDirectory(t);
   mkdirSync(join(folder, 'a'));
   const tls = ['--tls-cert', join(folder, 'none.pem'), '--tls-key', join(folder, 'none.pem')];
   const notTls = ['--tls-cert', import.meta.filename, '--tls-key', import.meta.filename];

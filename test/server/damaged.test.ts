@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { lockOutside, runOutside } from '../kit/direct-db.ts';
+import { executeSql, lockDatabase } from '../kit/direct-db.ts';
 import { runProgram } from '../kit/process.ts';
 import { startTestService } from '../kit/service.ts';
 import { assertNoStart, copyVault, outcomeOfStart, photograph, sessionOfGranted } from './vaults.ts';
@@ -43,7 +43,7 @@ const ALTERED: Readonly<Record<string, string>> = {
 for (const [what, sql] of Object.entries(ALTERED)) {
   test(`altered outside: ${what}. The start fails with one line or succeeds, and creates no file elsewhere`, async (t) => {
     const dataDir = await copyVault(t);
-    await runOutside(dataDir, sql);
+    await executeSql(dataDir, sql);
     const around = Object.keys(photograph(join(dataDir, '..'))).filter((name) => !name.startsWith('./data'));
     await outcomeOfStart(t, dataDir);
     assert.deepEqual(
@@ -55,7 +55,7 @@ for (const [what, sql] of Object.entries(ALTERED)) {
 
 test('altered rows of agents and policies are not used, and the start reports their number', async (t) => {
   const dataDir = await copyVault(t);
-  await runOutside(
+  await executeSql(
     dataDir,
     "UPDATE policies SET actions = '[\"retrieve\"]'; UPDATE agents SET description = 'x' WHERE name = 'kept'",
   );
@@ -70,7 +70,7 @@ test('altered rows of agents and policies are not used, and the start reports th
 
 test('a start that cannot be recorded fails with the store’s message in one line, and the next one succeeds', async (t) => {
   const dataDir = await copyVault(t);
-  const lock = await lockOutside(dataDir);
+  const lock = await lockDatabase(dataDir);
   const { code, output } = await runProgram([
     '--data-dir',
     dataDir,
@@ -96,7 +96,7 @@ const OUT_OF_RANGE: Readonly<Record<string, string>> = {
 for (const [what, sql] of Object.entries(OUT_OF_RANGE)) {
   test(`the program fails with one line, without a stack or log lines: ${what}`, async (t) => {
     const dataDir = await copyVault(t);
-    await runOutside(dataDir, sql);
+    await executeSql(dataDir, sql);
     const { code, output } = await runProgram(['--data-dir', dataDir, '--listen', '127.0.0.1:0']);
     assert.match(output, /^leasehold: [^\n]{20,}\n$/);
     assert.equal(code, 1);

@@ -16,7 +16,7 @@ import {
 import { basename, join } from 'node:path';
 import { test } from 'node:test';
 import { createClient } from '../kit/client.ts';
-import { temporaryFolder } from '../kit/directory.ts';
+import { temporaryDirectory } from '../kit/directory.ts';
 import { runProgram, startProcess } from '../kit/process.ts';
 import { startTestService } from '../kit/service.ts';
 import { STORE } from '../kit/stores.ts';
@@ -45,7 +45,7 @@ async function withoutUmask<T>(work: () => Promise<T>): Promise<T> {
 }
 
 test('a new data directory, its write-ahead log and its keys are private even with a umask of 0', async (t) => {
-  const dataDir = join(temporaryFolder(t), 'new/and/deep');
+  const dataDir = join(temporaryDirectory(t), 'new/and/deep');
   const service = await withoutUmask(() => startProcess(t, dataDir));
   const admin = createClient(service.address, service.adminToken);
   assert.equal((await admin.post('/api/v1/agents', { name: 'ci' })).status, 201);
@@ -85,7 +85,7 @@ const LINKED = [
 for (const name of LINKED) {
   test(`${name} may not be a link: the start fails with one line, and the target of the link is unchanged`, async (t) => {
     const dataDir = await copyVault(t);
-    const [path, away] = [join(dataDir, name), join(temporaryFolder(t), 'away')];
+    const [path, away] = [join(dataDir, name), join(temporaryDirectory(t), 'away')];
     if (existsSync(path)) renameSync(path, away);
     else writeFileSync(away, '');
     symlinkSync(away, path);
@@ -98,7 +98,7 @@ for (const name of LINKED) {
 }
 
 test('the data directory may not be a link or a file', async (t) => {
-  const [dataDir, folder] = [await copyVault(t), temporaryFolder(t)];
+  const [dataDir, folder] = [await copyVault(t), temporaryDirectory(t)];
   symlinkSync(dataDir, join(folder, 'link'));
   symlinkSync(join(folder, 'nowhere'), join(folder, 'dangling'));
   writeFileSync(join(folder, 'file'), '');
@@ -111,7 +111,7 @@ test('the data directory may not be a link or a file', async (t) => {
 
 test('a dangling link is rejected: no token or key is written through it', async (t) => {
   for (const name of ['root.key', 'leasehold.db', 'lock', 'daemon.token']) {
-    const folder = temporaryFolder(t);
+    const folder = temporaryDirectory(t);
     const dataDir = join(folder, 'data');
     mkdirSync(dataDir, { mode: 0o700 });
     symlinkSync(join(folder, 'target'), join(dataDir, name));

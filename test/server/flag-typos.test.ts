@@ -5,8 +5,8 @@ import { chmodSync, existsSync, readdirSync, rmSync, statSync, truncateSync, wri
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { createClient } from '../kit/client.ts';
-import { dumpOutside, runOutside } from '../kit/direct-db.ts';
-import { temporaryFolder } from '../kit/directory.ts';
+import { dumpDatabase, executeSql } from '../kit/direct-db.ts';
+import { temporaryDirectory } from '../kit/directory.ts';
 import { runProgram, startProcess } from '../kit/process.ts';
 import { startTestService } from '../kit/service.ts';
 import { STORE } from '../kit/stores.ts';
@@ -15,7 +15,7 @@ const start = (dataDir: string, environment: Record<string, string> = {}) =>
   runProgram(['--data-dir', dataDir, '--listen', '127.0.0.1:0'], environment);
 
 test('a directory with other files is rejected and left unchanged', async (t) => {
-  const folder = temporaryFolder(t);
+  const folder = temporaryDirectory(t);
   chmodSync(folder, 0o1777);
   writeFileSync(join(folder, 'somebody’s.txt'), 'x');
   const { code, output } = await start(folder);
@@ -26,7 +26,7 @@ test('a directory with other files is rejected and left unchanged', async (t) =>
 });
 
 test('the directory of an empty volume is accepted', async (t) => {
-  const folder = temporaryFolder(t);
+  const folder = temporaryDirectory(t);
   writeFileSync(join(folder, 'lost+found'), '');
   const service = await startProcess(t, folder);
   assert.ok(existsSync(join(folder, 'root.key')));
@@ -59,11 +59,11 @@ const LOSSES = {
     said: /the database was lost, or .*\. Restore a backup/,
   },
   postgres: {
-    removed: (dataDir: string) => runOutside(dataDir, 'DROP SCHEMA leasehold CASCADE'),
+    removed: (dataDir: string) => executeSql(dataDir, 'DROP SCHEMA leasehold CASCADE'),
     emptied: async (dataDir: string) =>
-      runOutside(
+      executeSql(
         dataDir,
-        `TRUNCATE ${Object.keys(await dumpOutside(dataDir)).filter((name) => name !== 'migrations')}`,
+        `TRUNCATE ${Object.keys(await dumpDatabase(dataDir)).filter((name) => name !== 'migrations')}`,
       ),
     said: /holds no vault, but .* has served one\. Give the right database/,
   },
@@ -71,7 +71,7 @@ const LOSSES = {
 
 for (const how of ['removed', 'emptied'] as const) {
   test(`a vault whose database was ${how} is not replaced by an empty one, with or without its root key`, async (t) => {
-    const folder = join(temporaryFolder(t), 'data');
+    const folder = join(temporaryDirectory(t), 'data');
     const service = await startProcess(t, folder);
     await createClient(service.address, service.adminToken).post('/api/v1/agents', { name: 'ci' });
     await service.end('SIGTERM');
@@ -94,7 +94,7 @@ for (const how of ['removed', 'emptied'] as const) {
 }
 
 test('a vault with a supplied token and no agents is not replaced by an empty one either', async (t) => {
-  const folder = temporaryFolder(t);
+  const folder = temporaryDirectory(t);
   const [dataDir, token] = [join(folder, 'data'), join(folder, 'token')];
   writeFileSync(token, 'a'.repeat(40), { mode: 0o600 });
   const flags = ['--admin-token-file', token];
@@ -105,7 +105,7 @@ test('a vault with a supplied token and no agents is not replaced by an empty on
 
 test('the error for a damaged or foreign database names the file and the remedy', async (t) => {
   for (const name of STORE === 'sqlite' ? ['leasehold.db', 'lock'] : ['lock']) {
-    const folder = join(temporaryFolder(t), 'data');
+    const folder = join(temporaryDirectory(t), 'data');
     const service = await startProcess(t, folder);
     await service.end('SIGTERM');
     writeFileSync(join(folder, name), 'not a database at all, whatever its name says'.repeat(100));

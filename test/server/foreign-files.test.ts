@@ -10,14 +10,14 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { ROOT } from '../conventions/source.ts';
 import { createClient } from '../kit/client.ts';
-import { temporaryFolder } from '../kit/directory.ts';
+import { temporaryDirectory } from '../kit/directory.ts';
 import { runCommand, startProcess, storeVariables } from '../kit/process.ts';
 import { openPseudoTerminal } from '../kit/pseudo-terminal.ts';
 import { startTestService } from '../kit/service.ts';
 import { copyVault, photograph, photographRunning } from './vaults.ts';
 
 test('at the start the program prints a few lines with the token file and commands to try, and logs nothing', async (t) => {
-  const dataDir = join(temporaryFolder(t), 'data');
+  const dataDir = join(temporaryDirectory(t), 'data');
   const service = await startProcess(t, dataDir);
   const said = service.output();
   const lines = said.trimEnd().split('\n');
@@ -42,12 +42,12 @@ test('at the start the program prints a few lines with the token file and comman
 });
 
 test('a terminal shows the token', async (t) => {
-  const folder = temporaryFolder(t);
+  const folder = temporaryDirectory(t);
   const dataDir = join(folder, 'data');
   const words = ['--data-dir', dataDir, '--listen', '127.0.0.1:0'];
   const environment = { HOME: folder, ...(await storeVariables(dataDir, [])) };
   const command = [process.execPath, join(ROOT, 'src/bin/server.ts'), ...words];
-  const terminal = openPseudoTerminal(t, command, { folder, environment, columns: 200 });
+  const terminal = openPseudoTerminal(t, command, { cwd: folder, environment, columns: 200 });
   await terminal.shows(/Ctrl-C stops/);
   const token = readFileSync(join(dataDir, 'daemon.token'), 'utf8').trim();
   assert.equal(terminal.screen().split(token).length, 2);
@@ -56,7 +56,7 @@ test('a terminal shows the token', async (t) => {
 });
 
 test('the printed data directory is quoted for a shell, whatever its name', async (t) => {
-  const dataDir = join(temporaryFolder(t), `a "$HOME" \`ls\` it's`);
+  const dataDir = join(temporaryDirectory(t), `a "$HOME" \`ls\` it's`);
   const service = await startProcess(t, dataDir);
   const [, line = ''] = /^ {2}(export LEASEHOLD_DATA_DIR=.*)$/m.exec(service.output()) ?? [];
   const printed = execFileSync('sh', ['-c', `${line}\ncat "$LEASEHOLD_DATA_DIR/daemon.token"`], { encoding: 'utf8' });
@@ -138,7 +138,7 @@ test('audit-key prints the key of the entry MACs, also while the service runs, a
 });
 
 test('audit-key creates neither a key nor a directory: one line and 1; a usage error is 2', async (t) => {
-  const [dataDir, folder] = [await copyVault(t), temporaryFolder(t)];
+  const [dataDir, folder] = [await copyVault(t), temporaryDirectory(t)];
   const keyFile = join(folder, 'key');
   renameSync(join(dataDir, 'root.key'), keyFile);
   const before = photograph(dataDir);

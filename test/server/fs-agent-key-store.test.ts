@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { StartupError } from '../../src/platform/errors.ts';
 import { readAgentKey, verifyAs } from '../kit/client.ts';
-import { runOutside } from '../kit/direct-db.ts';
+import { executeSql } from '../kit/direct-db.ts';
 import { startTestService, type TestService } from '../kit/service.ts';
 import { agentIdOf, copyVault, photograph } from './vaults.ts';
 
@@ -77,7 +77,7 @@ test('the key of an agent with an altered row stays, even after a revocation of 
   await during(t, dataDir, async ({ admin }) => {
     assert.equal((await admin.post('/api/v1/leases/revoke', { agent: 'kept' })).status, 200);
   });
-  await runOutside(dataDir, "UPDATE agents SET description = 'x' WHERE name = 'kept'");
+  await executeSql(dataDir, "UPDATE agents SET description = 'x' WHERE name = 'kept'");
   const { warnings } = await startTestService(t, [], dataDir);
   assert.match(warnings.join(), /^1 row of agents or policies/);
   assert.deepEqual(photograph(agents(dataDir, 'kept')), before);

@@ -20,8 +20,8 @@ import { dirname, join } from 'node:path';
 import { test } from 'node:test';
 import { StartupError } from '../../src/platform/errors.ts';
 import { createClient } from '../kit/client.ts';
-import { dumpOutside } from '../kit/direct-db.ts';
-import { temporaryFolder } from '../kit/directory.ts';
+import { dumpDatabase } from '../kit/direct-db.ts';
+import { temporaryDirectory } from '../kit/directory.ts';
 import { startProcess } from '../kit/process.ts';
 import { startTestService } from '../kit/service.ts';
 import { STORE } from '../kit/stores.ts';
@@ -64,7 +64,7 @@ test('an invalid root key of an existing vault is rejected, and nothing changes'
 });
 
 test('the same holds for --root-key-file, which is never created for an existing vault', async (t) => {
-  const [dataDir, folder] = [await copyVault(t), temporaryFolder(t)];
+  const [dataDir, folder] = [await copyVault(t), temporaryDirectory(t)];
   const keyFile = join(folder, 'elsewhere.key');
   const flags = ['--root-key-file', keyFile];
   await assertNoStart(t, dataDir, /The root key is missing: .*elsewhere\.key/, flags);
@@ -79,7 +79,7 @@ test('the same holds for --root-key-file, which is never created for an existing
 
 test('an existing root key is used for a new vault, with or without a newline', async (t) => {
   for (const end of ['', '\n', '\r\n']) {
-    const dataDir = temporaryFolder(t);
+    const dataDir = temporaryDirectory(t);
     const text = `${newKey()}${end}`;
     writeFileSync(join(dataDir, 'root.key'), text);
     await (await startTestService(t, [], dataDir)).stop();
@@ -90,16 +90,16 @@ test('an existing root key is used for a new vault, with or without a newline', 
 });
 
 test('an invalid root key is rejected for a new vault too, and no vault is created', async (t) => {
-  const dataDir = temporaryFolder(t);
+  const dataDir = temporaryDirectory(t);
   writeFileSync(join(dataDir, 'root.key'), 'no key');
   await assert.rejects(startTestService(t, [], dataDir), /is not a root key/);
   assert.equal(existsSync(join(dataDir, 'leasehold.db')), false);
-  if (STORE === 'postgres') assert.deepEqual((await dumpOutside(dataDir))['vault'], []);
+  if (STORE === 'postgres') assert.deepEqual((await dumpDatabase(dataDir))['vault'], []);
   assert.equal(readFileSync(join(dataDir, 'root.key'), 'utf8'), 'no key');
 });
 
 test('a root key file elsewhere that other users may read gives a warning and is unchanged', async (t) => {
-  const keyFile = join(temporaryFolder(t), 'key');
+  const keyFile = join(temporaryDirectory(t), 'key');
   writeFileSync(keyFile, newKey());
   chmodSync(keyFile, 0o644);
   const { warnings } = await startTestService(t, ['--root-key-file', keyFile]);
@@ -110,7 +110,7 @@ test('a root key file elsewhere that other users may read gives a warning and is
 test('a root key from a pipe is read once', async (t) => {
   const dataDir = await copyVault(t);
   const key = readFileSync(join(dataDir, 'root.key'));
-  const pipe = join(temporaryFolder(t), 'pipe');
+  const pipe = join(temporaryDirectory(t), 'pipe');
   execFileSync('mkfifo', ['-m', '600', pipe]);
   // A second read would wait for a second writer.
   const written = writeFile(pipe, key);
@@ -120,7 +120,7 @@ test('a root key from a pipe is read once', async (t) => {
 });
 
 test('a root key file elsewhere is created private, in an existing directory', async (t) => {
-  const folder = temporaryFolder(t);
+  const folder = temporaryDirectory(t);
   const keyFile = join(folder, 'key');
   await startTestService(t, ['--root-key-file', keyFile]);
   assert.equal(statSync(keyFile).mode & 0o777, 0o600);
@@ -146,7 +146,7 @@ test('the token of an earlier start is invalid, and its file was replaced, not o
 });
 
 test('a supplied token is neither printed nor written, and an earlier daemon.token is deleted', async (t) => {
-  const [dataDir, folder] = [await copyVault(t), temporaryFolder(t)];
+  const [dataDir, folder] = [await copyVault(t), temporaryDirectory(t)];
   const token = 'given-0123456789abcdef0123456789abcdef';
   const file = join(folder, 'token');
   writeFileSync(file, `${token}\n`, { mode: 0o600 });
@@ -172,7 +172,7 @@ test('a token that the operator supplied in daemon.token is not deleted', async 
 });
 
 test('a weak or malformed supplied token is rejected with one line that does not repeat it', async (t) => {
-  const [dataDir, folder] = [await copyVault(t), temporaryFolder(t)];
+  const [dataDir, folder] = [await copyVault(t), temporaryDirectory(t)];
   const file = join(folder, 'token');
   const flags = ['--admin-token-file', file];
   const weak = [
@@ -196,7 +196,7 @@ test('a weak or malformed supplied token is rejected with one line that does not
 });
 
 test('a supplied token that other users may read gives a warning', async (t) => {
-  const file = join(temporaryFolder(t), 'token');
+  const file = join(temporaryDirectory(t), 'token');
   writeFileSync(file, 'a'.repeat(32));
   chmodSync(file, 0o640);
   const { warnings } = await startTestService(t, ['--admin-token-file', file]);

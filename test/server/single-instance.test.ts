@@ -10,10 +10,10 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { StartupError } from '../../src/platform/errors.ts';
 import { createClient } from '../kit/client.ts';
-import { temporaryFolder } from '../kit/directory.ts';
+import { temporaryDirectory } from '../kit/directory.ts';
 import { runProgram, startProcess } from '../kit/process.ts';
-import { sendRaw, toAnswer } from '../kit/raw.ts';
-import { assertRefused } from '../kit/responses.ts';
+import { sendRaw, toResponse } from '../kit/raw.ts';
+import { assertRejected } from '../kit/responses.ts';
 import { startTestService } from '../kit/service.ts';
 import { copyVault, photographRunning } from './vaults.ts';
 
@@ -104,7 +104,7 @@ function healthOver(socketPath: string): Promise<number | undefined> {
 }
 
 test('a stale socket file is replaced, and deleted when the service stops', async (t) => {
-  const [dataDir, path] = [await copyVault(t), join(temporaryFolder(t), 's')];
+  const [dataDir, path] = [await copyVault(t), join(temporaryDirectory(t), 's')];
   const flags = ['--listen', `unix:${path}`];
   const killed = await startProcess(t, dataDir, flags);
   assert.equal(killed.address, `unix:${path}`);
@@ -118,7 +118,7 @@ test('a stale socket file is replaced, and deleted when the service stops', asyn
 });
 
 test('a socket in use and a regular file are not replaced', async (t) => {
-  const folder = temporaryFolder(t);
+  const folder = temporaryDirectory(t);
   const path = join(folder, 's');
   const theirs = createServer((socket) => socket.end()).listen(path);
   t.after(() => theirs.close());
@@ -148,6 +148,6 @@ test('a localhost with two addresses has the same rules on both, or one listener
   const answers = await Promise.all(
     ['127.0.0.1', '[::1]'].map((host) => sendRaw(`http://${host}:${port}`, 'no request\r\n\r\n')),
   );
-  for (const answer of answers) if (answer.head !== '') assertRefused(toAnswer(answer), 'INVALID_REQUEST');
+  for (const answer of answers) if (answer.head !== '') assertRejected(toResponse(answer), 'INVALID_REQUEST');
   assert.notEqual(answers[0]?.status, 0);
 });

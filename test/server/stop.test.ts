@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { setTimeout as wait } from 'node:timers/promises';
 import { createClient } from '../kit/client.ts';
-import { temporaryFolder } from '../kit/directory.ts';
+import { temporaryDirectory } from '../kit/directory.ts';
 import { type ServiceProcess, startProcess } from '../kit/process.ts';
 import { startTestService } from '../kit/service.ts';
 
@@ -67,7 +67,7 @@ async function lifeOf(t: Parameters<typeof startTestService>[0], dataDir: string
 
 describe('a service that is told to stop', { concurrency: true }, () => {
   test('finishes requests in flight and accepts no new ones, on new or open connections', async (t) => {
-    const dataDir = join(temporaryFolder(t), 'data');
+    const dataDir = join(temporaryDirectory(t), 'data');
     const service = await startProcess(t, dataDir);
     const slow = await openSlow(service);
     const ended = service.end('SIGTERM');
@@ -85,7 +85,7 @@ describe('a service that is told to stop', { concurrency: true }, () => {
 
   test('closes connections of unfinished requests at its time limit, and stops in order', async (t) => {
     const stopMs = 500;
-    const dataDir = join(temporaryFolder(t), 'data');
+    const dataDir = join(temporaryDirectory(t), 'data');
     const service = await startTestService(t, [], dataDir, undefined, { stopMs });
     const stuck = await openSlow(service);
     const silent = await open(service);
@@ -106,7 +106,7 @@ describe('a service that is told to stop', { concurrency: true }, () => {
   });
 
   test('ignores further signals', async (t) => {
-    const dataDir = join(temporaryFolder(t), 'data');
+    const dataDir = join(temporaryDirectory(t), 'data');
     const service = await startProcess(t, dataDir);
     const slow = await openSlow(service);
     const ended = service.end('SIGTERM');
@@ -124,7 +124,7 @@ describe('a service that is told to stop', { concurrency: true }, () => {
   });
 
   test('stops in order after the reader of its output has closed, as with a terminal', async (t) => {
-    const dataDir = join(temporaryFolder(t), 'data');
+    const dataDir = join(temporaryDirectory(t), 'data');
     const service = await startProcess(t, dataDir);
     service.child.stdout?.destroy();
     service.child.stderr?.destroy();
@@ -134,7 +134,7 @@ describe('a service that is told to stop', { concurrency: true }, () => {
   });
 
   test('records one start and one stop per process, and after a kill a start without a stop', async (t) => {
-    const dataDir = join(temporaryFolder(t), 'data');
+    const dataDir = join(temporaryDirectory(t), 'data');
     for (const signal of ['SIGHUP', 'SIGKILL', 'SIGINT'] as const) {
       const service = await startProcess(t, dataDir);
       const code = await service.end(signal);

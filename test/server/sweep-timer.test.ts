@@ -7,7 +7,7 @@ import { createLog } from '../../src/server/log.ts';
 import { startSweeping } from '../../src/server/sweep-timer.ts';
 import type { Store, SweepResult } from '../../src/store/store.ts';
 import { aLease, commit, leased, T0 } from '../contract/rows.ts';
-import { temporaryFolder } from '../kit/directory.ts';
+import { temporaryDirectory } from '../kit/directory.ts';
 import { keepDatabase, openStore } from '../kit/stores.ts';
 import { inFrontOf, until } from '../vault/fixture.ts';
 
@@ -16,7 +16,7 @@ const HEAD_AT = 1;
 const DAY_MS = 24 * 3600 * 1000;
 
 async function sweepOn(t: TestContext, intervalMs = 20) {
-  const folder = temporaryFolder(t);
+  const folder = temporaryDirectory(t);
   const store = await openStore(folder);
   t.after(() => store.close());
   keepDatabase(t, folder);

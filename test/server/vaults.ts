@@ -6,8 +6,8 @@ import { cpSync, lstatSync, readdirSync, readFileSync, readlinkSync } from 'node
 import { join } from 'node:path';
 import { StartupError } from '../../src/platform/errors.ts';
 import { StoreError } from '../../src/store/store.ts';
-import { dumpOutside } from '../kit/direct-db.ts';
-import { type Scope, temporaryFolder } from '../kit/directory.ts';
+import { dumpDatabase } from '../kit/direct-db.ts';
+import { type Scope, temporaryDirectory } from '../kit/directory.ts';
 import { runProgram } from '../kit/process.ts';
 import { startTestService } from '../kit/service.ts';
 import { copyDatabaseOf, STORE } from '../kit/stores.ts';
@@ -18,7 +18,7 @@ process.umask(0o077);
 /** Shared by all test files of this process, which copy from it. */
 const scope: Scope = { after: (cleanUp) => void process.once('beforeExit', cleanUp) };
 /** A vault that was stopped in order: a credential `a/b`, and the agents `kept` and `granted`, whose session is open. */
-const template = join(temporaryFolder(scope), 'data');
+const template = join(temporaryDirectory(scope), 'data');
 const service = await startTestService(scope, [], template);
 assert.equal((await service.admin.post('/api/v1/credentials', { path: 'a/b', value: 'kept' })).status, 201);
 assert.equal((await service.admin.post('/api/v1/agents', { name: 'kept' })).status, 201);
@@ -27,7 +27,7 @@ await service.stop();
 
 /** The data directory of a copy of that vault, with a separate database on PostgreSQL. */
 export async function copyVault(scope: Scope): Promise<string> {
-  const dataDir = join(temporaryFolder(scope), 'data');
+  const dataDir = join(temporaryDirectory(scope), 'data');
   cpSync(template, dataDir, { recursive: true });
   await copyDatabaseOf(template, dataDir);
   return dataDir;
@@ -56,7 +56,7 @@ export function photographRunning(dir: string): Record<string, string> {
 
 /** The whole vault: its directory, and every row on PostgreSQL. */
 async function photographVault(dataDir: string) {
-  return { directory: photograph(dataDir), rows: STORE === 'sqlite' ? {} : await dumpOutside(dataDir) };
+  return { directory: photograph(dataDir), rows: STORE === 'sqlite' ? {} : await dumpDatabase(dataDir) };
 }
 
 /** Asserts that the service does not start there, throws an error of one line, and changes nothing. */

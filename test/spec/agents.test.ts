@@ -6,7 +6,7 @@ import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { logIn, readAgentKey, verifyAs } from '../kit/client.ts';
-import { assertInvalid, assertNoContent, assertRefused, dataOf, entriesOf, TIMESTAMP } from '../kit/responses.ts';
+import { assertInvalid, assertNoContent, assertRejected, auditEntriesOf, dataOf, TIMESTAMP } from '../kit/responses.ts';
 import { startTestService } from '../kit/service.ts';
 
 const AGENTS = '/api/v1/agents';
@@ -19,7 +19,7 @@ const keyDir = (name: string) => join(dataDir, 'agents', name);
 const rawPublicKey = (key: KeyObject) =>
   Buffer.from(key.export({ format: 'jwk' }).x ?? '', 'base64url').toString('base64');
 
-test('POST /agents answers 201 with name, public_key and registered_at, and never a private key', async () => {
+test('POST /agents returns 201 with name, public_key and registered_at, and never a private key', async () => {
   const answer = await register('posted', { description: 'builds the site' });
   const data = dataOf(answer, 201, 'name public_key registered_at');
   assert.equal(data.name, 'posted');
@@ -29,7 +29,7 @@ test('POST /agents answers 201 with name, public_key and registered_at, and neve
   assert.equal(answer.text.includes(pem.split('\n')[1] ?? pem), false);
 });
 
-test('the service makes the pair and keeps the private key in the agent’s directory, as PKCS#8 PEM', async () => {
+test('the service generates the key pair and stores the private key in the agent’s directory, as PKCS#8 PEM', async () => {
   const { public_key } = dataOf(await register('paired'), 201, 'name public_key registered_at');
   const file = join(keyDir('paired'), 'private_key.pem');
   const pem = readFileSync(file, 'utf8');
@@ -40,13 +40,13 @@ test('the service makes the pair and keeps the private key in the agent’s dire
   assert.deepEqual([statSync(file).mode & 0o777, statSync(keyDir('paired')).mode & 0o777], [0o600, 0o700]);
 });
 
-test('each agent gets a pair of its own', async () => {
+test('each agent gets its own key pair', async () => {
   const one = dataOf(await register('own-1'), 201, 'name public_key registered_at');
   const two = dataOf(await register('own-2'), 201, 'name public_key registered_at');
   assert.notEqual(one.public_key, two.public_key);
 });
 
-test('GET /agents answers name, description, public_key and registered_at of all', async () => {
+test('GET /agents returns name, description, public_key and registered_at of every agent', async () => {
   const { registered_at, public_key } = (await register('listed', { description: 'the listed one' })).body.data;
   const listed = dataOf(await admin.get(AGENTS), 200, AGENT);
   assert.deepEqual(
@@ -55,7 +55,7 @@ test('GET /agents answers name, description, public_key and registered_at of all
   );
 });
 
-test('GET /agents/:name answers one agent, and 404 for a name that nobody has', async () => {
+test('GET /agents/:name returns one agent, and 404 for an unknown name', async () => {
   await register('read');
   const listed = dataOf(await admin.get(AGENTS), 200, AGENT);
   const read = dataOf(await admin.get(`${AGENTS}/read`), 200, AGENT);
@@ -64,7 +64,7 @@ test('GET /agents/:name answers one agent, and 404 for a name that nobody has', 
     listed.find(({ name }: { name: string }) => name === 'read'),
   );
   assert.equal(read.description, '');
-  for (const name of ['unread', 'Read']) assertRefused(await admin.get(`${AGENTS}/${name}`), 'NOT_FOUND');
+  for (const name of ['unread', 'Read']) assertRejected(await admin.get(`${AGENTS}/${name}`), 'NOT_FOUND');
 });
 
 test('name is required, and description has up to 1,024 characters, none of them U+0000', async () => {
@@ -74,16 +74,16 @@ test('name is required, and description has up to 1,024 characters, none of them
   assertInvalid(await register('zero', { description: 'd\u0000' }), 'description');
 });
 
-test('a name that is taken is 409, also where it differs only in case, and changes nothing', async () => {
+test('registering a name that exists, in any case, is 409 and changes nothing', async () => {
   const before = (await register('Taken')).body.data;
   const pem = readFileSync(join(keyDir('Taken'), 'private_key.pem'));
-  for (const name of ['Taken', 'taken', 'TAKEN']) assertRefused(await register(name), 'ALREADY_EXISTS');
+  for (const name of ['Taken', 'taken', 'TAKEN']) assertRejected(await register(name), 'ALREADY_EXISTS');
   assert.equal((await admin.get(`${AGENTS}/Taken`)).body.data.public_key, before.public_key);
   assert.deepEqual(readFileSync(join(keyDir('Taken'), 'private_key.pem')), pem);
   assert.equal(existsSync(keyDir('TAKEN')), false);
 });
 
-test('two registrations of one name at once: one is 201, the other 409, and the key fits the one that won', async () => {
+test('of concurrent registrations of one name one is 201, the others 409, and the stored key belongs to the 201', async () => {
   const answers = await Promise.all([register('race'), register('RACE'), register('race')]);
   const statuses = answers.map(({ status }) => status).sort();
   assert.deepEqual(statuses, [201, 409, 409]);
@@ -101,7 +101,7 @@ test('with public_key the agent keeps its own key: none is made, and it logs in'
   assert.match(await logIn(address, 'own-key', privateKey), /^lhs_/);
 });
 
-test('public_key is base64 of the raw 32 bytes, in its one spelling', async () => {
+test('public_key must be the canonical base64 of 32 raw bytes', async () => {
   const { publicKey } = generateKeyPairSync('ed25519');
   const good = rawPublicKey(publicKey);
   const bytes = Buffer.from(good, 'base64');
@@ -120,7 +120,7 @@ test('public_key is base64 of the raw 32 bytes, in its one spelling', async () =
   ];
   for (const public_key of bad) assertInvalid(await register('bad-key', { public_key }), 'public_key');
   assertInvalid(await register('bad-key', { public_key: null }), 'public_key');
-  assertRefused(await admin.get(`${AGENTS}/bad-key`), 'NOT_FOUND');
+  assertRejected(await admin.get(`${AGENTS}/bad-key`), 'NOT_FOUND');
 });
 
 // SOURCE: the eight points of small order, and their spellings that are not below the prime (eprint 2020/1244, table 3).
@@ -143,22 +143,22 @@ const SMALL_ORDER = [
 
 const OFF_THE_CURVE = [`02${'00'.repeat(31)}`, '07'.repeat(32)];
 
-test('small-order points, and what is no point of the curve, are refused as public keys', async () => {
+test('small-order points and encodings that are not on the curve are rejected as public keys', async () => {
   for (const point of [...SMALL_ORDER, ...OFF_THE_CURVE]) {
     const public_key = Buffer.from(point, 'hex').toString('base64');
     assertInvalid(await register('small-order', { public_key }), 'public_key');
   }
 });
 
-test('DELETE /agents/:name answers 204, removes agents/<name>, and is 404 for what is not there', async () => {
+test('DELETE /agents/:name returns 204 and removes agents/<name>; an unknown name is 404', async () => {
   await register('deleted');
   assert.equal(existsSync(keyDir('deleted')), true);
   assertNoContent(await admin.delete(`${AGENTS}/deleted`));
   assert.equal(existsSync(keyDir('deleted')), false);
-  for (const name of ['deleted', 'never-there']) assertRefused(await admin.delete(`${AGENTS}/${name}`), 'NOT_FOUND');
+  for (const name of ['deleted', 'never-there']) assertRejected(await admin.delete(`${AGENTS}/${name}`), 'NOT_FOUND');
 });
 
-test('deregistering revokes all of the agent’s active leases at once, and ends its sessions', async () => {
+test('deregistering an agent revokes all its active leases and ends its sessions', async () => {
   for (const path of ['leased/a', 'leased/b']) await admin.post('/api/v1/credentials', { path, value: 'v' });
   const agent = await service.agent('leaving', { 'leased/*': ['retrieve'] });
   const other = await service.agent('staying', { 'leased/*': ['retrieve'] });
@@ -171,10 +171,10 @@ test('deregistering revokes all of the agent’s active leases at once, and ends
     ['revoked', 'revoked'],
   );
   assert.equal((await admin.get(`/api/v1/leases/${kept}`)).body.data.status, 'active');
-  assertRefused(await agent.get('/api/v1/credentials/leased/a'), 'UNAUTHENTICATED');
+  assertRejected(await agent.get('/api/v1/credentials/leased/a'), 'UNAUTHENTICATED');
 });
 
-test('policies name agents: deregistering leaves them, and a name registered again is granted by them', async () => {
+test('policies refer to agents by name: they survive deregistration and apply to a new agent of that name', async () => {
   await admin.post('/api/v1/credentials', { path: 'back/key', value: 'v' });
   await service.agent('back', { 'back/*': ['retrieve'] });
   await admin.delete(`${AGENTS}/back`);
@@ -183,7 +183,7 @@ test('policies name agents: deregistering leaves them, and a name registered aga
   assert.equal((await again.get('/api/v1/credentials/back/key')).status, 200);
 });
 
-test('a name registered again inherits no session, no lease and no challenge', async () => {
+test('an agent registered under an old name inherits no session, lease or challenge', async () => {
   await admin.post('/api/v1/credentials', { path: 'heir/key', value: 'v' });
   const { publicKey, privateKey } = generateKeyPairSync('ed25519');
   const public_key = rawPublicKey(publicKey);
@@ -192,26 +192,26 @@ test('a name registered again inherits no session, no lease and no challenge', a
   await admin.delete(`${AGENTS}/heir`);
   await register('heir', { public_key });
   const token = await logIn(address, 'heir', privateKey);
-  assertRefused(await old.get('/auth/session'), 'UNAUTHENTICATED');
-  assertRefused(await service.as(token).get(`/api/v1/leases/${lease_id}`), 'NOT_FOUND');
+  assertRejected(await old.get('/auth/session'), 'UNAUTHENTICATED');
+  assertRejected(await service.as(token).get(`/api/v1/leases/${lease_id}`), 'NOT_FOUND');
   assert.deepEqual((await service.as(token).get('/api/v1/leases')).body.data, []);
   assert.equal((await admin.get(`/api/v1/leases/${lease_id}`)).body.data.status, 'revoked');
 });
 
-test('the private key of a deregistered agent opens nothing for the name registered again', async () => {
+test('the private key of a deregistered agent does not log in the new agent of that name', async () => {
   await register('rekeyed');
   const oldKey = readAgentKey(dataDir, 'rekeyed');
   await admin.delete(`${AGENTS}/rekeyed`);
   await register('rekeyed');
-  assertRefused(await verifyAs(address, 'rekeyed', oldKey), 'AUTH_FAILED');
+  assertRejected(await verifyAs(address, 'rekeyed', oldKey), 'AUTH_FAILED');
   assert.equal((await verifyAs(address, 'rekeyed', readAgentKey(dataDir, 'rekeyed'))).status, 200);
 });
 
-test('a refused registration leaves no key file behind', async () => {
+test('a rejected registration leaves no key file', async () => {
   const before = readdirSync(join(dataDir, 'agents')).sort();
   const agent = await service.agent('no-registrar');
-  const entries = await entriesOf(service, async () => {
-    assertRefused(await agent.post(AGENTS, { name: 'smuggled' }), 'ACCESS_DENIED');
+  const entries = await auditEntriesOf(service, async () => {
+    assertRejected(await agent.post(AGENTS, { name: 'smuggled' }), 'ACCESS_DENIED');
   });
   assert.equal(entries.length, 1);
   assert.deepEqual(readdirSync(join(dataDir, 'agents')).sort(), [...before, 'no-registrar'].sort());

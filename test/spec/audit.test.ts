@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { rowsOutside, runOutside } from '../kit/direct-db.ts';
+import { executeSql, selectRows } from '../kit/direct-db.ts';
 import { assertHeaders, assertInvalid, assertKeys, dataOf } from '../kit/responses.ts';
 import { startTestService } from '../kit/service.ts';
 
@@ -23,13 +23,13 @@ for (const name of ['ci', 'CI-2']) {
   for (const path of ['prod/db/password', 'prod/missing', 'dev/db']) await agent.get(`/api/v1/credentials/${path}`);
   await agent.delete('/api/v1/credentials/prod/missing');
 }
-// Nothing below is recorded: what is there now is all there is.
+// No request below is recorded, so the log does not grow.
 const list = async (query: string): Promise<Entry[]> =>
   dataOf(await admin.get(`${AUDIT}?${query}`), 200, ENTRY, 'meta');
 const all = await list('order=asc&limit=1000');
 const seqs = (entries: readonly Entry[]) => entries.map(({ seq }) => seq);
 
-/** The entries that a filter should leave, oldest first, held against what the service answers. */
+/** Compares the entries that a filter should match, oldest first, with the response. */
 async function assertFilter(query: string, isLeft: (entry: Entry) => boolean): Promise<void> {
   const expected = all.filter(isLeft);
   assert.deepEqual(await list(`${query}&order=asc`), expected, query);
@@ -41,7 +41,7 @@ async function assertFilter(query: string, isLeft: (entry: Entry) => boolean): P
   });
 }
 
-test('GET /audit answers entries and meta with total, limit and offset: newest first, 100 from 0 by default', async () => {
+test('GET /audit returns entries and meta with total, limit and offset: newest first, by default the first 100', async () => {
   const answer = await admin.get(AUDIT);
   const entries = dataOf(answer, 200, ENTRY, 'meta');
   assertKeys(answer.body.meta, 'total limit offset');
@@ -49,7 +49,7 @@ test('GET /audit answers entries and meta with total, limit and offset: newest f
   assert.deepEqual(entries, [...all].reverse());
 });
 
-test('order=asc turns the list, desc is the default, another word is 400', async () => {
+test('order=asc reverses the list, desc is the default, any other value is 400', async () => {
   assert.deepEqual(
     seqs(all),
     [...seqs(all)].sort((a, b) => a - b),
@@ -58,13 +58,13 @@ test('order=asc turns the list, desc is the default, another word is 400', async
   for (const order of ['ASC', 'newest', '']) assertInvalid(await admin.get(`${AUDIT}?order=${order}`), 'order');
 });
 
-test('agent filters by agent name, the administrator’s and the service’s among them', async () => {
+test('agent filters by agent name, including admin and service', async () => {
   for (const name of ['ci', 'CI-2', 'admin', 'service']) {
     await assertFilter(`agent=${name}`, ({ agent_name }) => agent_name === name);
   }
 });
 
-test('action, event_type and result filter by what the entry says, word for word', async () => {
+test('action, event_type and result match exactly', async () => {
   for (const field of ['action', 'event_type', 'result'] as const) {
     const values = new Set(all.map((entry) => entry[field]));
     assert.equal(values.size >= 3, true, field);
@@ -72,7 +72,7 @@ test('action, event_type and result filter by what the entry says, word for word
   }
 });
 
-test('filters that are given together must all fit', async () => {
+test('several filters must all match', async () => {
   await assertFilter(
     'agent=ci&action=retrieve&result=denied&resource=dev/*&event_type=credential.retrieve',
     ({ agent_name, event_type, result }) =>
@@ -99,20 +99,20 @@ const GLOBS: Readonly<Record<string, RegExp>> = {
   prod_db: /^prod_db$/,
 };
 
-test('resource is a glob: * stands for any run of characters, ? for one, everything else for itself', async () => {
+test('resource is a glob: * matches any characters, ? matches one, everything else is literal', async () => {
   for (const [glob, expected] of Object.entries(GLOBS)) {
     await assertFilter(`resource=${encodeURIComponent(glob)}`, ({ resource }) => expected.test(resource));
   }
 });
 
-test('a filter’s value that nobody has gives an empty list with total 0', async () => {
+test('a filter value without matches returns an empty list with total 0', async () => {
   for (const query of ['agent=nobody', 'resource=nothing', 'action=fly', 'event_type=credential.fly', 'result=maybe']) {
     const answer = await admin.get(`${AUDIT}?${query}`);
     assert.deepEqual(answer.body, { data: [], meta: { total: 0, limit: 100, offset: 0 } }, query);
   }
 });
 
-/** The instant in every form of ISO 8601 that is taken. */
+/** The instant in every accepted form of ISO 8601. */
 function formsOf(at: Date): string[] {
   const iso = at.toISOString();
   const shifted = (minutes: number) => new Date(at.getTime() + minutes * 60_000).toISOString().slice(0, -1);
@@ -129,7 +129,7 @@ function formsOf(at: Date): string[] {
   ];
 }
 
-test('since and until are inclusive, in every form: Z, an offset, or neither, which is UTC', async () => {
+test('since and until are inclusive and accept Z, an offset, or neither (UTC)', async () => {
   const middle = all[Math.floor(all.length / 2)]?.timestamp ?? '';
   for (const form of formsOf(new Date(middle))) {
     const text = encodeURIComponent(form);
@@ -140,14 +140,14 @@ test('since and until are inclusive, in every form: Z, an offset, or neither, wh
   }
 });
 
-test('a fraction finer than a millisecond takes in what lies in the range, and no more', async () => {
+test('fractions finer than a millisecond select exactly the entries in the range', async () => {
   const middle = all[Math.floor(all.length / 2)]?.timestamp ?? '';
   const finer = `${middle.slice(0, -1)}001Z`;
   await assertFilter(`since=${finer}`, ({ timestamp }) => timestamp > middle);
   await assertFilter(`until=${finer}`, ({ timestamp }) => timestamp <= middle);
 });
 
-test('seconds may be left out, and a bare date is its midnight', async () => {
+test('seconds are optional, and a date alone means its midnight', async () => {
   const [first = '', last = ''] = [all[0]?.timestamp, all.at(-1)?.timestamp];
   const minute = `${first.slice(0, 16)}Z`;
   await assertFilter(`since=${minute}`, () => true);
@@ -159,7 +159,7 @@ test('seconds may be left out, and a bare date is its midnight', async () => {
   await assertFilter(`until=${tomorrow}`, () => true);
 });
 
-test('since and until with filters, and a range that is empty or turned round', async () => {
+test('since and until combine with filters, and an empty or inverted range returns nothing', async () => {
   const [from = '', to = ''] = [all[5]?.timestamp, all.at(-5)?.timestamp];
   const inRange = ({ timestamp }: Entry) => timestamp >= from && timestamp <= to;
   await assertFilter(`since=${from}&until=${to}`, inRange);
@@ -168,11 +168,11 @@ test('since and until with filters, and a range that is empty or turned round', 
   await assertFilter('since=9999-12-31&until=1970-01-01', () => false);
 });
 
-test('the years 0001 and 9999, with which other languages write no time at all, are years like any other', async () => {
+test('the years 0001 and 9999 are accepted as bounds', async () => {
   await assertFilter('since=0001-01-01T00:00:00Z&until=9999-12-31T23:59:59Z', () => true);
 });
 
-test('a time that is not ISO 8601, or no time at all, is 400', async () => {
+test('a time that is not valid ISO 8601 is 400', async () => {
   const bad = [
     '',
     'yesterday',
@@ -196,7 +196,7 @@ test('a time that is not ISO 8601, or no time at all, is 400', async () => {
   }
 });
 
-test('limit and offset page through the log, and total counts what matches', async () => {
+test('limit and offset page through the log, and total counts the matches', async () => {
   const read: Entry[] = [];
   for (let offset = 0; offset < all.length; offset += 4) {
     const answer = await admin.get(`${AUDIT}?order=asc&limit=4&offset=${offset}`);
@@ -209,10 +209,10 @@ test('limit and offset page through the log, and total counts what matches', asy
   for (const offset of ['-1', '1.5', '']) assertInvalid(await admin.get(`${AUDIT}?offset=${offset}`), 'offset');
 });
 
-test('limit over 1000 is cut to 1000, and meta.limit says so; 100 is the default of a long log', async (t) => {
+test('a limit over 1000 is reduced to 1000, as meta.limit shows; the default is 100', async (t) => {
   const other = await startTestService(t);
-  // Written past the service, which reads the log without trusting it.
-  await runOutside(
+  // Written directly to the database; the service reads the log without trusting it.
+  await executeSql(
     other.dataDir,
     `WITH RECURSIVE more(n) AS (SELECT 2 UNION ALL SELECT n + 1 FROM more WHERE n < 1100)
      INSERT INTO audit_entries SELECT n, id, timestamp, 'credential.list', agent_name, resource, 'list', result, policy_name,
@@ -224,7 +224,7 @@ test('limit over 1000 is cut to 1000, and meta.limit says so; 100 is the default
     assert.equal(meta.total, query.includes('action') ? 1099 : 1100);
   }
   assert.equal((await other.admin.get(AUDIT)).body.data.length, 100);
-  await runOutside(other.dataDir, 'DELETE FROM audit_entries WHERE seq > 1');
+  await executeSql(other.dataDir, 'DELETE FROM audit_entries WHERE seq > 1');
 });
 
 test('GET /audit/export streams every entry as newline-delimited JSON, oldest first, with the head in a header', async () => {
@@ -243,6 +243,6 @@ test('GET /audit/export streams every entry as newline-delimited JSON, oldest fi
 });
 
 test('the log is the table audit_entries, ordered by seq, with the interface’s field names as columns', async () => {
-  const rows = await rowsOutside(service.dataDir, 'SELECT * FROM audit_entries ORDER BY seq');
+  const rows = await selectRows(service.dataDir, 'SELECT * FROM audit_entries ORDER BY seq');
   assert.deepEqual(JSON.parse(JSON.stringify(rows)), all);
 });

@@ -7,9 +7,9 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { readAgentKey } from '../kit/client.ts';
-import { dumpOutside } from '../kit/direct-db.ts';
-import { temporaryFolder } from '../kit/directory.ts';
-import { assertInvalid, assertRefused, dataOf, entriesOf, TIMESTAMP, UUID } from '../kit/responses.ts';
+import { dumpDatabase } from '../kit/direct-db.ts';
+import { temporaryDirectory } from '../kit/directory.ts';
+import { assertInvalid, assertRejected, auditEntriesOf, dataOf, TIMESTAMP, UUID } from '../kit/responses.ts';
 import { startTestService } from '../kit/service.ts';
 
 const CHALLENGE = 'challenge_id nonce expires_at';
@@ -30,7 +30,7 @@ const register = async (name: string): Promise<KeyObject> => {
   return readAgentKey(dataDir, name);
 };
 
-test('POST /auth/challenge answers 200 with challenge_id, nonce and expires_at: 32 bytes and 60 seconds', async () => {
+test('POST /auth/challenge returns 200 with challenge_id, a nonce of 32 bytes and expires_at in 60 seconds', async () => {
   await register('asked');
   const askedAt = Date.now();
   const { challenge_id, nonce, expires_at } = await challenge('asked');
@@ -42,7 +42,7 @@ test('POST /auth/challenge answers 200 with challenge_id, nonce and expires_at: 
   assert.ok(livesFor >= 60_000 && Date.parse(expires_at) <= Date.now() + 60_000 + CLOCKS_DIFFER_MS, `${livesFor} ms`);
 });
 
-test('POST /auth/verify answers 200 with session_id, agent_name and expires_at: an hour', async () => {
+test('POST /auth/verify returns 200 with session_id, agent_name and expires_at in one hour', async () => {
   const key = await register('answers');
   const { challenge_id, nonce } = await challenge('answers');
   const answeredAt = Date.now();
@@ -62,16 +62,16 @@ test('no two challenges share an id or a nonce', async () => {
   }
 });
 
-test('a challenge costs no storage to issue; only spent ids are kept', async () => {
+test('issuing a challenge stores nothing; only consumed ids are stored', async () => {
   const key = await register('costs-nothing');
-  const rows = async () => Object.entries(await dumpOutside(dataDir)).map(([table, { length }]) => [table, length]);
+  const rows = async () => Object.entries(await dumpDatabase(dataDir)).map(([table, { length }]) => [table, length]);
   const before = await rows();
   const { challenge_id, nonce } = await challenge('costs-nothing');
   for (let n = 0; n < 20; n++) await challenge(`nobody-${n}`);
   await verify('costs-nothing', randomUUID().replace(/^(.{14})./, '$18'), signed(key, nonce));
   assert.deepEqual(await rows(), before);
   const spent = async () =>
-    (await dumpOutside(dataDir))['spent_challenges']?.filter(({ id }) => id === challenge_id).length;
+    (await dumpDatabase(dataDir))['spent_challenges']?.filter(({ id }) => id === challenge_id).length;
   assert.equal(await spent(), 0);
   await verify('costs-nothing', challenge_id, signed(key, nonce));
   assert.equal(await spent(), 1);
@@ -85,16 +85,16 @@ test('the signature covers the decoded nonce bytes, and one over its base64 text
   };
   dataOf(await over((nonce) => Buffer.from(nonce, 'base64')), 200, SESSION);
   dataOf(await over((nonce) => Buffer.from(nonce)), 200, SESSION);
-  assertRefused(await over((nonce) => Buffer.from(`${nonce}\n`)), 'AUTH_FAILED');
-  assertRefused(await over((nonce) => Buffer.from(nonce, 'base64').subarray(1)), 'AUTH_FAILED');
-  assertRefused(await over(() => Buffer.alloc(0)), 'AUTH_FAILED');
+  assertRejected(await over((nonce) => Buffer.from(`${nonce}\n`)), 'AUTH_FAILED');
+  assertRejected(await over((nonce) => Buffer.from(nonce, 'base64').subarray(1)), 'AUTH_FAILED');
+  assertRejected(await over(() => Buffer.alloc(0)), 'AUTH_FAILED');
 });
 
 test('openssl pkeyutl -sign -rawin with the agent’s key file signs a nonce', async (t) => {
   await register('openssl');
   const { challenge_id, nonce } = await challenge('openssl');
-  const folder = temporaryFolder(t);
-  writeFileSync(join(folder, 'nonce'), Buffer.from(nonce, 'base64'));
+  const directory = temporaryDirectory(t);
+  writeFileSync(join(directory, 'nonce'), Buffer.from(nonce, 'base64'));
   const keyFile = join(dataDir, 'agents', 'openssl', 'private_key.pem');
   const signature = execFileSync('openssl', [
     'pkeyutl',
@@ -103,7 +103,7 @@ test('openssl pkeyutl -sign -rawin with the agent’s key file signs a nonce', a
     '-inkey',
     keyFile,
     '-in',
-    join(folder, 'nonce'),
+    join(directory, 'nonce'),
   ]);
   dataOf(await verify('openssl', challenge_id, signature.toString('base64')), 200, SESSION);
 });
@@ -112,10 +112,10 @@ test('a challenge works once', async () => {
   const key = await register('once');
   const { challenge_id, nonce } = await challenge('once');
   dataOf(await verify('once', challenge_id, signed(key, nonce)), 200, SESSION);
-  assertRefused(await verify('once', challenge_id, signed(key, nonce)), 'AUTH_FAILED');
+  assertRejected(await verify('once', challenge_id, signed(key, nonce)), 'AUTH_FAILED');
 });
 
-test('of many verifies of one challenge at once a single one succeeds', async () => {
+test('of concurrent verifies of one challenge exactly one succeeds', async () => {
   const key = await register('at-once');
   const { challenge_id, nonce } = await challenge('at-once');
   const signature = signed(key, nonce);
@@ -123,35 +123,35 @@ test('of many verifies of one challenge at once a single one succeeds', async ()
   assert.deepEqual(answers.map(({ status }) => status).sort(), [200, ...Array<number>(7).fill(401)]);
 });
 
-test('a failed try spends the challenge too', async () => {
+test('a failed verify consumes the challenge too', async () => {
   const key = await register('failed-once');
   const { challenge_id, nonce } = await challenge('failed-once');
   const wrong = signed(generateKeyPairSync('ed25519').privateKey, nonce);
-  assertRefused(await verify('failed-once', challenge_id, wrong), 'AUTH_FAILED');
-  assertRefused(await verify('failed-once', challenge_id, signed(key, nonce)), 'AUTH_FAILED');
+  assertRejected(await verify('failed-once', challenge_id, wrong), 'AUTH_FAILED');
+  assertRejected(await verify('failed-once', challenge_id, signed(key, nonce)), 'AUTH_FAILED');
 });
 
-test('a challenge is good for the agent that it was issued to alone', async () => {
+test('a challenge is valid only for the agent it was issued to', async () => {
   await register('issued-to');
   const key = await register('not-issued-to');
   const { challenge_id, nonce } = await challenge('issued-to');
-  assertRefused(await verify('not-issued-to', challenge_id, signed(key, nonce)), 'AUTH_FAILED');
+  assertRejected(await verify('not-issued-to', challenge_id, signed(key, nonce)), 'AUTH_FAILED');
 });
 
-test('a challenge of a name that was nobody’s is no good once the name is registered', async () => {
+test('a challenge issued for an unregistered name stays invalid after the name is registered', async () => {
   const { challenge_id, nonce } = await challenge('registered-later');
   const key = await register('registered-later');
-  assertRefused(await verify('registered-later', challenge_id, signed(key, nonce)), 'AUTH_FAILED');
+  assertRejected(await verify('registered-later', challenge_id, signed(key, nonce)), 'AUTH_FAILED');
 });
 
-test('a name registered again with the same key does not inherit an open challenge', async () => {
+test('an agent registered again with the same key does not inherit an open challenge', async () => {
   const { publicKey, privateKey } = generateKeyPairSync('ed25519');
   const public_key = Buffer.from(publicKey.export({ format: 'jwk' }).x ?? '', 'base64url').toString('base64');
   await admin.post('/api/v1/agents', { name: 'same-key', public_key });
   const { challenge_id, nonce } = await challenge('same-key');
   await admin.delete('/api/v1/agents/same-key');
   await admin.post('/api/v1/agents', { name: 'same-key', public_key });
-  assertRefused(await verify('same-key', challenge_id, signed(privateKey, nonce)), 'AUTH_FAILED');
+  assertRejected(await verify('same-key', challenge_id, signed(privateKey, nonce)), 'AUTH_FAILED');
 });
 
 test('an unknown agent gets a challenge of the same shape, and the same 401 at verify as a known one', async () => {
@@ -162,7 +162,7 @@ test('an unknown agent gets a challenge of the same shape, and the same 401 at v
       const issued = await anonymous.post('/auth/challenge', { agent_name: name });
       const { challenge_id, nonce, expires_at } = dataOf(issued, 200, CHALLENGE);
       const failed = await verify(name, challenge_id, signed(privateKey, nonce));
-      assertRefused(failed, 'AUTH_FAILED');
+      assertRejected(failed, 'AUTH_FAILED');
       const shape = [challenge_id[14], challenge_id.length, nonce.length, expires_at.length, issued.text.length];
       return { shape, body: failed.body, headers: [...failed.headers.keys()] };
     }),
@@ -170,7 +170,7 @@ test('an unknown agent gets a challenge of the same shape, and the same 401 at v
   assert.deepEqual(seen[0], seen[1]);
 });
 
-test('every way to fail has the same answer', async () => {
+test('every login failure returns the same response', async () => {
   const key = await register('fails');
   const { privateKey: wrongKey } = generateKeyPairSync('ed25519');
   const spent = await challenge('fails');
@@ -186,12 +186,12 @@ test('every way to fail has the same answer', async () => {
     await verify('nobody-at-all', theirs.challenge_id, signed(key, theirs.nonce)),
   ];
   for (const answer of failures) {
-    assertRefused(answer, 'AUTH_FAILED');
+    assertRejected(answer, 'AUTH_FAILED');
     assert.deepEqual(answer.body, failures[0]?.body);
   }
 });
 
-test('strict base64: a signature that does not re-encode to itself is refused, and opens no session', async () => {
+test('a signature in non-canonical base64 is rejected and opens no session', async () => {
   const key = await register('strict');
   const { challenge_id, nonce } = await challenge('strict');
   const good = signed(key, nonce);
@@ -207,14 +207,14 @@ test('strict base64: a signature that does not re-encode to itself is refused, a
     '',
   ];
   for (const signature of spellings) {
-    const entries = await entriesOf(service, async () => {
+    const entries = await auditEntriesOf(service, async () => {
       assertInvalid(await verify('strict', challenge_id, signature), 'signature');
     });
     assert.deepEqual(entries, []);
   }
 });
 
-test('challenge_id is a UUID in its one spelling', async () => {
+test('challenge_id must be a canonical UUID', async () => {
   const key = await register('spelled');
   const { challenge_id, nonce } = await challenge('spelled');
   for (const id of [
@@ -228,10 +228,10 @@ test('challenge_id is a UUID in its one spelling', async () => {
   }
 });
 
-test('the agent’s name counts by case at verify', async () => {
+test('verify compares the agent’s name case-sensitively', async () => {
   const key = await register('ByCase');
   const { challenge_id, nonce } = await challenge('bycase');
-  assertRefused(await verify('bycase', challenge_id, signed(key, nonce)), 'AUTH_FAILED');
+  assertRejected(await verify('bycase', challenge_id, signed(key, nonce)), 'AUTH_FAILED');
 });
 
 test('/auth/* is also served under /api/v1/auth/*', async () => {
@@ -244,5 +244,5 @@ test('/auth/* is also served under /api/v1/auth/*', async () => {
   const session = dataOf(await agent.get('/api/v1/auth/session'), 200, SESSION);
   assert.deepEqual(dataOf(await agent.get('/auth/session'), 200, SESSION), session);
   assert.equal((await agent.delete('/api/v1/auth/session')).status, 204);
-  assertRefused(await agent.get('/auth/session'), 'UNAUTHENTICATED');
+  assertRejected(await agent.get('/auth/session'), 'UNAUTHENTICATED');
 });

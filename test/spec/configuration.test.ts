@@ -8,11 +8,11 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { readConfiguration } from '../../src/server/configuration.ts';
 import { makeCertificate } from '../kit/certificate.ts';
-import { temporaryFolder } from '../kit/directory.ts';
+import { temporaryDirectory } from '../kit/directory.ts';
 import { runProgram } from '../kit/process.ts';
 import { startTestService } from '../kit/service.ts';
 
-test('a flag goes before the environment, and the environment before the default', () => {
+test('a flag overrides the environment, which overrides the default', () => {
   const listenOf = (args: string[], environment: Record<string, string>) =>
     readConfiguration(args, environment)?.listen;
   const at = (port: number) => ({ kind: 'tcp', host: '127.0.0.1', port });
@@ -22,7 +22,7 @@ test('a flag goes before the environment, and the environment before the default
   assert.match(readConfiguration([], {})?.dataDir ?? '', /\/\.leasehold$/);
 });
 
-test('every flag of --help is taken from the environment too', async () => {
+test('every flag of --help can be set in the environment', async () => {
   const { code, output } = await runProgram(['--help']);
   assert.equal(code, 0);
   const flags = [...output.matchAll(/^ {2}--([a-z-]+)/gm)]
@@ -45,7 +45,7 @@ test('every flag of --help is taken from the environment too', async () => {
     'no-migrate': '1',
     database: 'postgres://a@127.0.0.1/c',
   };
-  // It goes with --database only the one or the other.
+  // Mutually exclusive with --database.
   const given = Object.fromEntries(flags.map((name) => [name, values[name] ?? 'given']));
   const environment = Object.fromEntries(
     Object.entries(given).map(([name, value]) => [`LEASEHOLD_${name.toUpperCase().replaceAll('-', '_')}`, value]),
@@ -55,7 +55,7 @@ test('every flag of --help is taken from the environment too', async () => {
   assert.notDeepEqual(readConfiguration([], environment), readConfiguration([], {}));
 });
 
-test('plain HTTP on anything but loopback is refused, unless TLS is configured or --insecure-http is given', () => {
+test('plain HTTP outside loopback is rejected unless TLS is configured or --insecure-http is given', () => {
   const start = (...args: string[]) => readConfiguration(['--listen', ...args], {});
   for (const address of ['0.0.0.0:1', '192.0.2.1:1', '[::]:1', 'vault.example:1']) {
     assert.throws(() => start(address), /Plain HTTP/);
@@ -66,10 +66,10 @@ test('plain HTTP on anything but loopback is refused, unless TLS is configured o
     assert.notEqual(start(address), null);
 });
 
-test('it listens on a Unix socket, where remote_addr is null', async (t) => {
-  const folder = temporaryFolder(t);
-  const socketPath = join(folder, 's');
-  const service = await startTestService(t, ['--listen', `unix:${socketPath}`], join(folder, 'data'));
+test('the service listens on a Unix socket, and remote_addr is null there', async (t) => {
+  const directory = temporaryDirectory(t);
+  const socketPath = join(directory, 's');
+  const service = await startTestService(t, ['--listen', `unix:${socketPath}`], join(directory, 'data'));
   const headers = { host: 'localhost', authorization: `Bearer ${service.adminToken}` };
   const fetchOver = (path: string): Promise<string> =>
     new Promise((resolve, reject) => {
@@ -84,7 +84,7 @@ test('it listens on a Unix socket, where remote_addr is null', async (t) => {
   assert.deepEqual([entry.event_type, entry.remote_addr], ['credential.list', null]);
 });
 
-test('with a certificate it speaks TLS, and nothing else', async (t) => {
+test('with a certificate the service accepts only TLS', async (t) => {
   const { flags, certFile } = makeCertificate(t);
   const service = await startTestService(t, flags);
   assert.match(service.address, /^https:/);

@@ -1,9 +1,9 @@
-// What the OpenAPI document says of answers is true of real ones, to the last key. SOURCE: decisions, "HTTP".
+// Real responses conform to the OpenAPI document, including every key. SOURCE: decisions, "HTTP".
 
 import assert from 'node:assert/strict';
 import { after, suite, test } from 'node:test';
 import { Compile } from 'typebox/schema';
-import { type Answer, readAgentKey, verifyAs } from '../kit/client.ts';
+import { readAgentKey, type TestResponse, verifyAs } from '../kit/client.ts';
 import { startTestService } from '../kit/service.ts';
 import { readDocument, resolveReferences } from './document.ts';
 
@@ -12,8 +12,8 @@ const { admin, anonymous } = service;
 const { document, operations } = await readDocument(service);
 const agent = await service.agent('ci');
 
-/** Claims that the answer has just what the document says of it, and nothing beside `data` and `meta`. */
-function assertConforms(answer: Answer, name: string): void {
+/** Asserts that the response conforms to the document and has no keys besides `data` and `meta`. */
+function assertConforms(answer: TestResponse, name: string): void {
   const { operation } = operations.find((one) => one.name === name) ?? assert.fail(name);
   const status = String(answer.status);
   const response = operation.responses[status] ?? operation.responses.default;
@@ -30,13 +30,13 @@ function assertConforms(answer: Answer, name: string): void {
   assert.equal(conforms, true, `${name}: ${JSON.stringify(errors)} ${answer.text}`);
 }
 
-suite('real answers conform', () => {
+suite('responses conform to the document', () => {
   const policy = { principal: 'agent:ci', resources: ['a'], actions: ['retrieve'] };
   const simulated = (path: string) => ({ agent: 'ci', resource: path, action: 'retrieve' });
   let lease = '';
 
-  /** In order: later ones need what earlier ones made. */
-  const CALLS: readonly (readonly [name: string, call: () => Promise<Answer>, status: number])[] = [
+  /** In order: later requests use what earlier ones created. */
+  const CALLS: readonly (readonly [name: string, call: () => Promise<TestResponse>, status: number])[] = [
     ['post /api/v1/credentials', () => admin.post('/api/v1/credentials', { path: 'a', value: 'v' }), 201],
     ['post /api/v1/agents', () => admin.post('/api/v1/agents', { name: 'other' }), 201],
     ['post /api/v1/agents', () => admin.post('/api/v1/agents', { name: 'OTHER' }), 409],
@@ -88,14 +88,14 @@ suite('real answers conform', () => {
   ];
 
   for (const [name, call, status] of CALLS) {
-    test(`real answers conform: ${name}, ${status}`, async () => {
+    test(`responses conform to the document: ${name}, ${status}`, async () => {
       const answer = await call();
       assert.equal(answer.status, status, answer.text);
       assertConforms(answer, name);
     });
   }
 
-  test('a successful call of every operation was among them', () => {
+  test('a successful call of every operation was checked', () => {
     const called = new Set(CALLS.flatMap(([name, , status]) => (status < 400 ? [name] : [])));
     const missing = operations.filter(({ name }) => !called.has(name));
     assert.deepEqual(

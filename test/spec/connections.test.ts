@@ -1,17 +1,17 @@
-// How many connections are served at once. How long each may take is held in test/hostile. SOURCE: decisions, "HTTP".
+// The limits on concurrent connections. Their time limits are tested in test/hostile. SOURCE: decisions, "HTTP".
 
 import assert from 'node:assert/strict';
 import { connect, type Socket } from 'node:net';
 import { test } from 'node:test';
 import { connect as connectTls } from 'node:tls';
 import { makeCertificate } from '../kit/certificate.ts';
-import { rawRequest, sendRaw, toAnswer } from '../kit/raw.ts';
-import { assertRefused } from '../kit/responses.ts';
+import { rawRequest, sendRaw, toResponse } from '../kit/raw.ts';
+import { assertRejected } from '../kit/responses.ts';
 import { startTestService } from '../kit/service.ts';
 
 const HEALTH = ['GET /api/v1/health HTTP/1.1', 'Host: localhost'];
 
-/** Opens a connection that comes from this address of loopback; resolves when it stands. */
+/** Opens a connection from this loopback address; resolves when it is established. */
 function open(address: string, localAddress: string): Promise<Socket> {
   const { hostname, port } = new URL(address);
   return new Promise((resolve, reject) => {
@@ -20,7 +20,7 @@ function open(address: string, localAddress: string): Promise<Socket> {
   });
 }
 
-/** Sends the request and keeps the connection; resolves to the first that comes back. */
+/** Sends the request and keeps the connection open; resolves to the first bytes of the response. */
 function ask(socket: Socket, lines: readonly string[] = HEALTH): Promise<string> {
   return new Promise((resolve) => {
     socket.once('data', (chunk) => resolve(String(chunk))).once('close', () => resolve(''));
@@ -43,14 +43,14 @@ test('1,000 authenticated connections at once are served, 500 of one address, an
   for (const from of ['127.0.0.1', '127.0.0.2']) sockets.push(...(await openMany(service.address, from, 500)));
   const answers = await Promise.all(sockets.map((socket) => ask(socket, session)));
   assert.equal(answers.filter(isServed).length, 1000);
-  assertRefused(toAnswer(await sendRaw(service.address, rawRequest(HEALTH))), 'UNAVAILABLE');
+  assertRejected(toResponse(await sendRaw(service.address, rawRequest(HEALTH))), 'UNAVAILABLE');
   const other = await open(service.address, '127.0.0.3');
   sockets.push(other);
   assert.match(await ask(other), /^HTTP\/1\.1 200 /);
   assert.equal(isServed(await ask(sockets[0] ?? assert.fail())), true, 'those that there are go on');
 });
 
-test('unauthenticated connections give way, the longest idle one first', async (t) => {
+test('at the limit unauthenticated connections are closed, the longest idle one first', async (t) => {
   const service = await startTestService(t);
   const [silent, partial, asked] = [200, 200, 100];
   const sockets = await openMany(service.address, '127.0.0.1', silent + partial + asked);
@@ -71,7 +71,7 @@ test('unauthenticated connections give way, the longest idle one first', async (
   assert.deepEqual(others, [], 'only connections that never asked were closed');
 });
 
-test('a connection that has shown a valid token does not give way, within TLS too', async (t) => {
+test('an authenticated connection is not closed for a new one, within TLS too', async (t) => {
   for (const flags of [[], makeCertificate(t).flags]) {
     const service = await startTestService(t, flags);
     const port = Number(new URL(service.address).port);

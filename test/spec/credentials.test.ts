@@ -6,9 +6,9 @@ import {
   assertInvalid,
   assertKeys,
   assertNoContent,
-  assertRefused,
+  assertRejected,
+  auditEntriesOf,
   dataOf,
-  entriesOf,
   TIMESTAMP,
   UUID,
 } from '../kit/responses.ts';
@@ -23,7 +23,7 @@ const store = (path: string, value = 'v', more: Record<string, unknown> = {}) =>
   admin.post(CREDENTIALS, { path, value, ...more });
 const metadata = async (path: string) => (await admin.get(`${CREDENTIALS}/${path}?view=metadata`)).body.data;
 
-test('POST /credentials answers 201 with path, type and created_at, and not the value', async () => {
+test('POST /credentials returns 201 with path, type and created_at, without the value', async () => {
   const answer = await store('post/one', 'hidden-in-the-answer', { type: 'api_key', description: 'of the shop' });
   const data = dataOf(answer, 201, 'path type created_at');
   assert.equal(data.path, 'post/one');
@@ -32,7 +32,7 @@ test('POST /credentials answers 201 with path, type and created_at, and not the 
   assert.equal(answer.text.includes('hidden-in-the-answer'), false);
 });
 
-test('path and value are required, type is generic and description empty where they are left out', async () => {
+test('path and value are required; type defaults to generic and description to empty', async () => {
   assertInvalid(await admin.post(CREDENTIALS, { value: 'v' }), 'path');
   assertInvalid(await admin.post(CREDENTIALS, { path: 'post/none' }), 'value');
   await store('post/default');
@@ -40,7 +40,7 @@ test('path and value are required, type is generic and description empty where t
   assert.deepEqual({ type, description }, { type: 'generic', description: '' });
 });
 
-test('GET /credentials/:path answers path, value, lease_id and expires_at', async () => {
+test('GET /credentials/:path returns path, value, lease_id and expires_at', async () => {
   await store('get/one', 'the value');
   const askedAt = Date.now();
   const data = dataOf(await admin.get(`${CREDENTIALS}/get/one`), 200, 'path value lease_id expires_at');
@@ -51,7 +51,7 @@ test('GET /credentials/:path answers path, value, lease_id and expires_at', asyn
   assert.equal(Date.parse(data.expires_at) - askedAt >= 3_600_000, true);
 });
 
-test('each retrieval creates a lease of its own', async () => {
+test('each retrieval creates a separate lease', async () => {
   await store('get/two');
   const [one, two] = [await admin.get(`${CREDENTIALS}/get/two`), await admin.get(`${CREDENTIALS}/get/two`)];
   assert.notEqual(one.body.data.lease_id, two.body.data.lease_id);
@@ -62,16 +62,16 @@ test('each retrieval creates a lease of its own', async () => {
 });
 
 test('GET /credentials/:path is 404 NOT_FOUND where the credential does not exist', async () => {
-  assertRefused(await admin.get(`${CREDENTIALS}/get/nothing`), 'NOT_FOUND');
+  assertRejected(await admin.get(`${CREDENTIALS}/get/nothing`), 'NOT_FOUND');
 });
 
 test('GET /credentials/:path is 403 ACCESS_DENIED where no policy grants access', async () => {
   await store('get/three');
   const stranger = await service.agent('stranger', { 'elsewhere/*': ['retrieve'] });
-  assertRefused(await stranger.get(`${CREDENTIALS}/get/three`), 'ACCESS_DENIED');
+  assertRejected(await stranger.get(`${CREDENTIALS}/get/three`), 'ACCESS_DENIED');
 });
 
-test('GET /credentials answers path, type, description, times and access_count, and never a value', async () => {
+test('GET /credentials returns path, type, description, times and access_count, and never a value', async () => {
   await store('list/b', 'listed-value', { type: 'token', description: 'second' });
   await store('list/a', 'listed-value', { type: 'token' });
   const answer = await admin.get(CREDENTIALS);
@@ -87,7 +87,7 @@ test('GET /credentials answers path, type, description, times and access_count, 
   assert.equal(answer.text.includes('listed-value'), false);
 });
 
-test('GET /credentials filters by type, and a type that nobody has gives an empty list', async () => {
+test('GET /credentials filters by type, and an unused type returns an empty list', async () => {
   await store('filter/key', 'v', { type: 'ssh_key' });
   const found = dataOf(await admin.get(`${CREDENTIALS}?type=ssh_key`), 200, LISTED);
   assert.deepEqual(
@@ -97,7 +97,7 @@ test('GET /credentials filters by type, and a type that nobody has gives an empt
   assert.deepEqual(dataOf(await admin.get(`${CREDENTIALS}?type=certificate`), 200, ''), []);
 });
 
-test('list shows an agent just the paths with a list grant', async () => {
+test('list shows an agent only the paths that it has a list grant for', async () => {
   for (const path of ['shown/a', 'shown/b/c', 'shown', 'hidden/a', 'exact/a', 'exact/ab']) await store(path);
   const agent = await service.agent('lister', { 'shown/*': ['list'], 'hidden/*': ['retrieve'], 'exact/a': ['list'] });
   const listed = dataOf(await agent.get(CREDENTIALS), 200, LISTED);
@@ -107,14 +107,14 @@ test('list shows an agent just the paths with a list grant', async () => {
   assert.deepEqual(dataOf(await nobody.get(CREDENTIALS), 200, ''), []);
 });
 
-test('DELETE answers 204 without a body, and what is not there is 404', async () => {
+test('DELETE returns 204 without a body, and an unknown path is 404', async () => {
   await store('delete/one');
   assertNoContent(await admin.delete(`${CREDENTIALS}/delete/one`));
-  assertRefused(await admin.get(`${CREDENTIALS}/delete/one`), 'NOT_FOUND');
-  assertRefused(await admin.delete(`${CREDENTIALS}/delete/one`), 'NOT_FOUND');
+  assertRejected(await admin.get(`${CREDENTIALS}/delete/one`), 'NOT_FOUND');
+  assertRejected(await admin.delete(`${CREDENTIALS}/delete/one`), 'NOT_FOUND');
 });
 
-test('DELETE revokes the leases of the credential, and of no other', async () => {
+test('DELETE revokes the leases of that credential only', async () => {
   await store('delete/leased');
   await store('delete/kept');
   const { lease_id: gone } = (await admin.get(`${CREDENTIALS}/delete/leased`)).body.data;
@@ -124,7 +124,7 @@ test('DELETE revokes the leases of the credential, and of no other', async () =>
   assert.deepEqual([await status(gone), await status(kept)], ['revoked', 'active']);
 });
 
-test('a path that was deleted and stored again begins anew', async () => {
+test('a credential stored again after its deletion starts with version 1 and no history', async () => {
   for (const value of ['one', 'two']) await store('delete/again', value, { type: 'token', description: 'old' });
   await admin.get(`${CREDENTIALS}/delete/again`);
   const before = await metadata('delete/again');
@@ -138,10 +138,10 @@ test('a path that was deleted and stored again begins anew', async () => {
   );
   assert.equal(created_at > before.created_at, true);
   assert.equal(updated_at, created_at);
-  assertRefused(await admin.get(`${CREDENTIALS}/delete/again?version=2`), 'NOT_FOUND');
+  assertRejected(await admin.get(`${CREDENTIALS}/delete/again?version=2`), 'NOT_FOUND');
 });
 
-test('ttl asks for a shorter lease, and a longer one than the policy’s is cut to it', async () => {
+test('ttl shortens the lease and is limited by the policy’s max_ttl', async () => {
   await store('ttl/one');
   const agent = await service.agent('hasty');
   const policy = { principal: 'agent:hasty', resources: ['ttl/*'], actions: ['retrieve'], max_ttl: 100 };
@@ -161,7 +161,7 @@ test('ttl asks for a shorter lease, and a longer one than the policy’s is cut 
   }
 });
 
-test('view=metadata answers the list entry plus versions, with no value and no lease, and counts nothing', async () => {
+test('view=metadata returns the list entry plus versions, with no value, lease or access count', async () => {
   await store('view/one', 'first-value', { type: 'token', description: 'd' });
   await store('view/one', 'second-value');
   const leases = (await admin.get('/api/v1/leases')).body.data.length;
@@ -177,26 +177,26 @@ test('view=metadata answers the list entry plus versions, with no value and no l
   assert.equal(data.versions[1].created_at, data.updated_at);
   assert.equal(answer.text.includes('-value'), false);
   assert.equal((await admin.get('/api/v1/leases')).body.data.length, leases);
-  assertRefused(await admin.get(`${CREDENTIALS}/view/nothing?view=metadata`), 'NOT_FOUND');
+  assertRejected(await admin.get(`${CREDENTIALS}/view/nothing?view=metadata`), 'NOT_FOUND');
 });
 
-test('view=metadata needs list, and retrieve does not stand in for it', async () => {
+test('view=metadata needs a list grant; a retrieve grant is not enough', async () => {
   await store('view/two');
   const lister = await service.agent('viewer', { 'view/*': ['list'] });
   dataOf(await lister.get(`${CREDENTIALS}/view/two?view=metadata`), 200, `${LISTED} versions`);
-  assertRefused(await lister.get(`${CREDENTIALS}/view/two`), 'ACCESS_DENIED');
+  assertRejected(await lister.get(`${CREDENTIALS}/view/two`), 'ACCESS_DENIED');
   const retriever = await service.agent('retriever', { 'view/*': ['retrieve'] });
-  assertRefused(await retriever.get(`${CREDENTIALS}/view/two?view=metadata`), 'ACCESS_DENIED');
+  assertRejected(await retriever.get(`${CREDENTIALS}/view/two?view=metadata`), 'ACCESS_DENIED');
 });
 
-test('view is metadata or nothing, and goes with neither version nor ttl', async () => {
+test('view must be metadata, and excludes version and ttl', async () => {
   await store('view/three');
   assertInvalid(await admin.get(`${CREDENTIALS}/view/three?view=value`), 'view');
   assertInvalid(await admin.get(`${CREDENTIALS}/view/three?view=metadata&version=1`), 'version');
   assertInvalid(await admin.get(`${CREDENTIALS}/view/three?view=metadata&ttl=5`), 'ttl');
 });
 
-test('access_count counts successful retrievals, exactly', async () => {
+test('access_count equals the number of successful retrievals', async () => {
   await store('count/one');
   const stranger = await service.agent('not-counted');
   await Promise.all(Array.from({ length: 9 }, () => admin.get(`${CREDENTIALS}/count/one`)));
@@ -210,7 +210,7 @@ test('access_count counts successful retrievals, exactly', async () => {
   assert.equal((await metadata('count/one')).access_count, 9);
 });
 
-test('an agent stores, deletes and retrieves as policies grant it, each by its own action', async () => {
+test('store, delete and retrieve need a grant each', async () => {
   const calls = {
     store: (agent: typeof admin) => agent.post(CREDENTIALS, { path: 'by/agent', value: 'v' }),
     retrieve: (agent: typeof admin) => agent.get(`${CREDENTIALS}/by/agent`),
@@ -221,7 +221,7 @@ test('an agent stores, deletes and retrieves as policies grant it, each by its o
     const agent = await service.agent(`only-${granted}`, { 'by/*': [granted] });
     for (const [action, call] of Object.entries(calls)) {
       await store('by/agent');
-      const [entry] = await entriesOf(service, async () => {
+      const [entry] = await auditEntriesOf(service, async () => {
         assert.equal((await call(agent)).status, action === granted ? expected[granted] : 403, `${granted}: ${action}`);
       });
       assert.equal(entry.event_type, `credential.${action}`);

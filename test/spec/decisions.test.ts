@@ -1,8 +1,8 @@
-// Decisions: who may do what where, and how simulate explains it. SOURCE: interface 2.4; decisions, "Policies and decisions".
+// Access decisions, and how simulate explains them. SOURCE: interface 2.4; decisions, "Policies and decisions".
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { assertRefused, dataOf, entriesOf } from '../kit/responses.ts';
+import { assertRejected, auditEntriesOf, dataOf } from '../kit/responses.ts';
 import { startTestService } from '../kit/service.ts';
 
 const CREDENTIALS = '/api/v1/credentials';
@@ -20,10 +20,10 @@ const simulate = async (agent: string, resource: string, action = 'retrieve') =>
 test('an agent without a policy is denied by default', async () => {
   await admin.post(CREDENTIALS, { path: 'default/key', value: 'v' });
   const agent = await service.agent('by-default');
-  assertRefused(await agent.get(`${CREDENTIALS}/default/key`), 'ACCESS_DENIED');
+  assertRejected(await agent.get(`${CREDENTIALS}/default/key`), 'ACCESS_DENIED');
 });
 
-test('prefix/* is everything below prefix/, at any depth, and not prefix itself', async () => {
+test('prefix/* matches everything below prefix/ at any depth, but not prefix itself', async () => {
   await grant('below', 'agent:below', ['tree/*'], 60);
   for (const path of ['tree/a', 'tree/a/b/c', 'tree/.x'])
     assert.equal((await simulate('below', path)).allowed, true, path);
@@ -32,7 +32,7 @@ test('prefix/* is everything below prefix/, at any depth, and not prefix itself'
   }
 });
 
-test('an exact path is that path alone, and * is every path', async () => {
+test('an exact path matches only itself, and * matches every path', async () => {
   await grant('exact', 'agent:exact', ['tree/a'], 60);
   await grant('every', 'agent:every', ['*'], 60);
   for (const path of ['tree/a', 'tree/a/b', 'tree/ab', 'tree', 'Tree/a']) {
@@ -41,7 +41,7 @@ test('an exact path is that path alone, and * is every path', async () => {
   }
 });
 
-test('a principal with a trailing * names every agent whose name begins so, by case', async () => {
+test('a principal with a trailing * matches agents by prefix, case-sensitively', async () => {
   await grant('stem', 'agent:ci-*', ['stem/*'], 60);
   await grant('anybody', 'agent:*', ['anybody/*'], 60);
   for (const [name, isNamed] of Object.entries({
@@ -57,14 +57,14 @@ test('a principal with a trailing * names every agent whose name begins so, by c
   await admin.delete('/api/v1/policies/anybody');
 });
 
-test('a policy grants its own actions and no other', async () => {
+test('a policy grants only its own actions', async () => {
   await grant('two-actions', 'agent:two-actions', ['actions/*'], 60, ['list', 'store']);
   for (const [action, isGranted] of Object.entries({ list: true, store: true, retrieve: false, delete: false })) {
     assert.equal((await simulate('two-actions', 'actions/key', action)).allowed, isGranted, action);
   }
 });
 
-test('of all policies that match the most restrictive decides: the smallest max_ttl', async () => {
+test('of all matching policies the one with the smallest max_ttl decides', async () => {
   await grant('wide', 'agent:*', ['*'], 900);
   await grant('narrow', 'agent:restricted', ['restricted/key'], 600);
   await grant('short', 'agent:restr*', ['restricted/*'], 30);
@@ -79,14 +79,14 @@ test('of all policies that match the most restrictive decides: the smallest max_
   await admin.delete('/api/v1/policies/wide');
 });
 
-test('of policies with one max_ttl the name decides, whatever the order in which they were written', async () => {
+test('of policies with equal max_ttl the first by name decides, regardless of creation order', async () => {
   for (const name of ['tie-c', 'tie-a', 'tie-b']) await grant(name, 'agent:tied', ['tied/*'], 60);
   assert.equal((await simulate('tied', 'tied/key')).policy_name, 'tie-a');
   await grant('Tie-z', 'agent:tied', ['tied/*'], 60);
   assert.equal((await simulate('tied', 'tied/key')).policy_name, 'Tie-z');
 });
 
-test('the lease gets the max_ttl of the policy that decided, and simulate says the same', async () => {
+test('the lease gets the max_ttl of the deciding policy, and simulate agrees', async () => {
   await admin.post(CREDENTIALS, { path: 'same/key', value: 'v' });
   const agent = await service.agent('same', { 'same/*': ['retrieve'] });
   await grant('same-short', 'agent:same', ['same/key'], 42);
@@ -98,7 +98,7 @@ test('the lease gets the max_ttl of the policy that decided, and simulate says t
   assert.equal(Date.parse(lease.expires_at) - Date.parse(lease.issued_at), 42_000);
 });
 
-test('403 comes before 404: a missing path and a forbidden one answer alike to a caller without a grant', async () => {
+test('without a grant a missing path and a forbidden one both return the same 403', async () => {
   await admin.post(CREDENTIALS, { path: 'secret/there', value: 'v' });
   const agent = await service.agent('outsider', { 'own/*': ['retrieve', 'list', 'delete', 'store'] });
   const answers = async (path: string) => [
@@ -111,30 +111,30 @@ test('403 comes before 404: a missing path and a forbidden one answer alike to a
   const there = await answers('secret/there');
   const missing = await answers('secret/missing');
   for (const [index, answer] of there.entries()) {
-    assertRefused(answer, 'ACCESS_DENIED');
+    assertRejected(answer, 'ACCESS_DENIED');
     assert.deepEqual(missing[index]?.body, answer.body);
     assert.deepEqual([...(missing[index]?.headers.keys() ?? [])], [...answer.headers.keys()]);
   }
 });
 
-test('whether a path exists is told to callers with a grant on it', async () => {
+test('a caller with a grant on a missing path gets 404', async () => {
   const agent = await service.agent('insider', { 'own/*': ['retrieve', 'list', 'delete'] });
-  assertRefused(await agent.get(`${CREDENTIALS}/own/missing`), 'NOT_FOUND');
-  assertRefused(await agent.get(`${CREDENTIALS}/own/missing?view=metadata`), 'NOT_FOUND');
-  assertRefused(await agent.delete(`${CREDENTIALS}/own/missing`), 'NOT_FOUND');
+  assertRejected(await agent.get(`${CREDENTIALS}/own/missing`), 'NOT_FOUND');
+  assertRejected(await agent.get(`${CREDENTIALS}/own/missing?view=metadata`), 'NOT_FOUND');
+  assertRejected(await agent.delete(`${CREDENTIALS}/own/missing`), 'NOT_FOUND');
 });
 
-test('simulate does not ask whether the agent is registered or the path exists', async () => {
+test('simulate ignores whether the agent is registered and the path exists', async () => {
   await grant('future', 'agent:not-yet', ['not/yet'], 60);
   const { allowed, policy_name, lease_ttl, reason } = await simulate('not-yet', 'not/yet');
   assert.deepEqual({ allowed, policy_name, lease_ttl }, { allowed: true, policy_name: 'future', lease_ttl: 60 });
   assert.match(reason, /The agent is not registered\.$/);
 });
 
-test('simulate touches nothing and is not recorded', async () => {
+test('simulate changes nothing and is not recorded', async () => {
   await admin.post(CREDENTIALS, { path: 'untouched/key', value: 'v' });
   const agent = await service.agent('untouched', { 'untouched/*': ['retrieve'] });
-  const entries = await entriesOf(service, async () => {
+  const entries = await auditEntriesOf(service, async () => {
     await simulate('untouched', 'untouched/key');
     await simulate('untouched', 'elsewhere');
     await agent.post('/api/v1/policies/simulate', { agent: 'untouched', resource: 'elsewhere', action: 'store' });
@@ -144,20 +144,20 @@ test('simulate touches nothing and is not recorded', async () => {
   assert.equal((await admin.get(`${CREDENTIALS}/untouched/key?view=metadata`)).body.data.access_count, 0);
 });
 
-test('an agent may simulate for itself, and for nobody else', async () => {
+test('an agent may simulate only for itself', async () => {
   const agent = await service.agent('curious', { 'curious/*': ['retrieve'] });
   const ask = (name: string) =>
     agent.post('/api/v1/policies/simulate', { agent: name, resource: 'curious/key', action: 'retrieve' });
   assert.equal(dataOf(await ask('curious'), 200, SIMULATION).allowed, true);
-  for (const name of ['another', 'Curious']) assertRefused(await ask(name), 'ACCESS_DENIED');
+  for (const name of ['another', 'Curious']) assertRejected(await ask(name), 'ACCESS_DENIED');
 });
 
-test('what is not allowed has null for policy_name and lease_ttl', async () => {
+test('a denied simulation has null for policy_name and lease_ttl', async () => {
   const { allowed, policy_name, lease_ttl } = await simulate('nobody', 'some/path');
   assert.deepEqual({ allowed, policy_name, lease_ttl }, { allowed: false, policy_name: null, lease_ttl: null });
 });
 
-test('the reason says in a sentence what decided', async () => {
+test('the reason is a sentence that names the deciding rule', async () => {
   await service.agent('reasoned', { 'reason/prod/*': ['retrieve'], 'reason/dev/key': ['retrieve'] });
   const reason = async (agent: string, resource: string, action?: string) =>
     (await simulate(agent, resource, action)).reason;
@@ -174,7 +174,7 @@ test('the reason says in a sentence what decided', async () => {
   assert.match(await reason('reasoned', 'reason/prodder'), /on this path; the nearest pattern is reason\/prod\/\*\.$/);
 });
 
-test('an action that does not exist is just not allowed', async () => {
+test('simulate denies an unknown action', async () => {
   await grant('all-actions', 'agent:all', ['*'], 60, ['retrieve', 'list', 'store', 'delete']);
   for (const action of ['rotate', 'Retrieve', '', '*']) {
     const { allowed, reason } = await simulate('all', 'some/path', action);

@@ -1,4 +1,4 @@
-// docs/api.md says what the tables say, and its examples, run from the first to the last, print what stands below them.
+// docs/api.md agrees with the route tables, and its examples, run in order, print the output shown.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
@@ -12,7 +12,7 @@ import type { Route } from '../../src/http/route.ts';
 import { ROUTES } from '../../src/http/routes/table.ts';
 import { readBlocks, withPlaceholders } from '../e2e/markdown.ts';
 import { Shell } from '../e2e/shell.ts';
-import { temporaryFolder } from '../kit/directory.ts';
+import { temporaryDirectory } from '../kit/directory.ts';
 import { startTestService } from '../kit/service.ts';
 
 const page = readFileSync(join(import.meta.dirname, '../../docs/api.md'), 'utf8');
@@ -29,7 +29,7 @@ const sections = new Map(
 );
 const blocks = readBlocks(page);
 
-/** Every property that a schema names, its inner ones too. */
+/** Every property that a schema names, including nested ones. */
 function fieldsOf(schema: TSchema): string[] {
   const {
     properties = {},
@@ -48,10 +48,10 @@ function answerFields({ data }: Route): string[] {
   return data === null ? [] : fieldsOf(data);
 }
 
-/** The words in backticks of a text. */
+/** The words in backticks in a text. */
 const quoted = (text: string) => new Set([...text.matchAll(/`([^`\n]+)`/g)].map(([, word]) => word));
 
-test('every route of the table has its heading, and every heading its route', () => {
+test('every route has a heading and every heading a route', () => {
   const headings = [...sections.keys()].filter((heading) => ROUTE.test(heading));
   const routes = ROUTES.map(({ method, path }) => `${method} ${path}`);
   assert.deepEqual(headings.sort(), routes.sort());
@@ -61,7 +61,7 @@ const WHO = { public: 'Who: everybody', agent: 'Who: agents and the administrato
 
 for (const row of ROUTES) {
   const name = `${row.method} ${row.path}`;
-  test(`${name}: its section names who may, every field, the status, the event and an example`, () => {
+  test(`${name}: its section names the callers, every field, the status, the event and an example`, () => {
     const section = sections.get(name) ?? '';
     const words = quoted(section);
     const fields = [
@@ -105,14 +105,14 @@ test('the fields in the tables of a section are fields of its route', () => {
   }
 });
 
-test('the table of errors is the table of faults: every code with its status, and no other', () => {
+test('the page’s error table lists every code with its status, and no other', () => {
   const rows = [...(sections.get('Errors') ?? '').matchAll(/^\| `([A-Z_]+)` \| (\d+) \| \S.* \|$/gm)];
   assert.deepEqual(Object.fromEntries(rows.map(([, code = '', status]) => [code, Number(status)])), {
     ...ERROR_STATUS,
   });
 });
 
-test('a code that the page names anywhere is a code that there is', () => {
+test('every error code on the page exists', () => {
   const codes = [...quoted(page)].filter((word) => /^[A-Z]+(?:_[A-Z]+)+$/.test(word ?? ''));
   assert.equal(codes.length >= 15, true);
   assert.deepEqual(
@@ -121,7 +121,7 @@ test('a code that the page names anywhere is a code that there is', () => {
   );
 });
 
-test('every event type, result and action is named, and no event type that there is not', () => {
+test('every event type, result and action is named, and every named event type exists', () => {
   const words = quoted(page);
   for (const word of [...EVENT_TYPES, ...RESULTS, ...ACTIONS]) assert.equal(words.has(word), true, word);
   const nouns = new Set(EVENT_TYPES.map((event) => event.split('.')[0]));
@@ -134,24 +134,24 @@ test('every event type, result and action is named, and no event type that there
   );
 });
 
-test('the entry’s fields stand in the table of the audit log', () => {
+test('the table of the audit log lists every field of an entry', () => {
   const { data } = ROUTES.find(({ path }) => path === '/api/v1/audit') ?? assert.fail();
   const cells = [...(sections.get('The audit log') ?? '').matchAll(/^\| `(\w+)` \|/gm)].map(([, field]) => field);
   assert.deepEqual(cells, data === null ? [] : fieldsOf(data));
 });
 
-test('the examples print what stands below them, from the first to the last', async (t) => {
-  const folder = temporaryFolder(t);
+test('the examples print the output that the page shows', async (t) => {
+  const directory = temporaryDirectory(t);
   const { address, dataDir } = await startTestService(t);
   const { PATH = '' } = process.env;
   const env = {
     PATH,
-    HOME: folder,
+    HOME: directory,
     LEASEHOLD_DATA_DIR: dataDir,
     LEASEHOLD_LISTEN: new URL(address).host,
     NO_PROXY: '*',
   };
-  const shell = new Shell(t, temporaryFolder(t), { cwd: folder, env });
+  const shell = new Shell(t, temporaryDirectory(t), { cwd: directory, env });
   let count = 0;
   for (const [index, { heading, language, text }] of blocks.entries()) {
     if (language !== 'sh') continue;

@@ -1,18 +1,18 @@
 /** The OpenAPI document as the service serves it. */
-import type { Answer } from '../kit/client.ts';
+import type { TestResponse } from '../kit/client.ts';
 import type { TestService } from '../kit/service.ts';
 
-export type Json = Answer['body'];
+export type Json = TestResponse['body'];
 
 interface Operation {
-  /** Method in lower case and address, as the document spells them. */
+  /** Method in lower case and path, as the document spells them. */
   readonly name: string;
   readonly path: string;
   readonly method: string;
   readonly operation: Json;
 }
 
-/** The schema with what its references lead to in their place. */
+/** The schema with its references resolved. */
 export function resolveReferences(document: Json, schema: Json): Json {
   if (typeof schema !== 'object' || schema === null) return schema;
   if (Array.isArray(schema)) return schema.map((inner) => resolveReferences(document, inner));

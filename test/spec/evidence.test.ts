@@ -1,4 +1,4 @@
-// What an auditor gets is enough: the independent verifier agrees with the service on the service's own export.
+// The independent verifier agrees with the service about the service's own export.
 // SOURCE: decisions, "Audit".
 
 import assert from 'node:assert/strict';
@@ -8,10 +8,10 @@ import { test } from 'node:test';
 import { exportAuditKey } from '../../src/crypto/keys.ts';
 import { runVerifier } from '../crypto/python-verifier.ts';
 import { keysOf } from '../crypto/vectors.ts';
-import { rowsOutside, runOutside } from '../kit/direct-db.ts';
+import { executeSql, selectRows } from '../kit/direct-db.ts';
 import { startTestService } from '../kit/service.ts';
 
-test('it agrees with the service on the service’s own export, intact and altered in the database', async (t) => {
+test('the independent verifier agrees with the service about an intact and an altered export', async (t) => {
   const service = await startTestService(t);
   const agent = await service.agent('ci', { 'prod/*': ['retrieve', 'list'] });
   await service.admin.post('/api/v1/credentials', { path: 'prod/key', value: 'v' });
@@ -32,8 +32,8 @@ test('it agrees with the service on the service’s own export, intact and alter
   assert.equal(good.status, 0);
   assert.ok(good.found.entries >= 7);
 
-  await runOutside(service.dataDir, "UPDATE audit_entries SET result = 'allowed' WHERE result = 'denied'");
-  const [denied] = await rowsOutside(service.dataDir, "SELECT seq FROM audit_entries WHERE resource = 'dev/key'");
+  await executeSql(service.dataDir, "UPDATE audit_entries SET result = 'allowed' WHERE result = 'denied'");
+  const [denied] = await selectRows(service.dataDir, "SELECT seq FROM audit_entries WHERE resource = 'dev/key'");
   const bad = await compare();
   assert.deepEqual([bad.status, bad.found.break_at_entry], [1, denied?.['seq']]);
 });

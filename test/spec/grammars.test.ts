@@ -83,10 +83,10 @@ const TEXTS: readonly string[] = [
   ...['active', 'Active', 'asc', 'desc', 'metadata', 'retrieve', '💥'],
 ];
 
-/** Rules that no JSON Schema states: a point that is not on the curve or of small order. */
+/** Rules that JSON Schema cannot express: points off the curve or of small order. */
 const BEYOND_SCHEMA = /^public_key: is not a usable/;
 
-/** Claims that the field is refused exactly where its schema refuses it. */
+/** Asserts that the service rejects the field exactly where its schema does. */
 async function assertAgrees(
   field: string,
   accepts: boolean,
@@ -106,12 +106,12 @@ for (const row of ROUTES) {
   const target = addressOf(path);
   for (const [field, schema] of Object.entries(body?.properties ?? {})) {
     if (field === 'max_ttl' || field === 'value' || field === 'action') continue;
-    test(`${method} ${path}: the body's ${field} is what its schema says`, async () => {
+    test(`${method} ${path}: the service accepts the body's ${field} exactly where its schema does`, async () => {
       const validator = Compile(schema);
       const isArray = 'items' in schema;
       for (const text of TEXTS) {
         const value = isArray ? [text] : text;
-        // A name in the body must be the one in the address.
+        // A name in the body must equal the one in the path.
         if (path.includes('{name}') && field === 'name' && validator.Check(value)) continue;
         await assertAgrees(field, validator.Check(value), text, () =>
           admin.call(method, target, { ...bodyOf(row), [field]: value }),
@@ -120,7 +120,7 @@ for (const row of ROUTES) {
     });
   }
   for (const [field, schema] of Object.entries(query.properties)) {
-    test(`${method} ${path}: the parameter ${field} is what its schema says`, async () => {
+    test(`${method} ${path}: the service accepts the parameter ${field} exactly where its schema does`, async () => {
       const validator = Compile(schema);
       const isWhole = 'type' in schema && schema.type === 'integer';
       for (const text of TEXTS.filter((one) => encodeURIComponent(one).length < 4096)) {
@@ -133,7 +133,7 @@ for (const row of ROUTES) {
   }
 }
 
-test('what a schema refuses is told with the rule', async () => {
+test('an error for a schema violation names the rule', async () => {
   const policy = { name: 'p', principal: 'agent:a', resources: ['a'], actions: ['retrieve'] };
   const rows: readonly (readonly [fields: object, message: string])[] = [
     [{ resources: 'a' }, 'resources: must be an array of 1 to 256 patterns'],

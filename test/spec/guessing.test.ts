@@ -1,26 +1,26 @@
-// Failed logins are slowed. SOURCE: decisions, "Authentication".
+// Failed logins are throttled. SOURCE: decisions, "Authentication".
 
 import assert from 'node:assert/strict';
 import { sign } from 'node:crypto';
 import { type RequestOptions, request } from 'node:http';
 import { test } from 'node:test';
-import { type Answer, logIn, readAgentKey, verifyAs } from '../kit/client.ts';
-import { assertRefused, entriesOf } from '../kit/responses.ts';
+import { logIn, readAgentKey, type TestResponse, verifyAs } from '../kit/client.ts';
+import { assertRejected, auditEntriesOf } from '../kit/responses.ts';
 import { startTestService, type TestService } from '../kit/service.ts';
 
 const INVENTED = { challenge_id: '0190a000-0000-8000-8000-000000000000', signature: 'AAAA' };
 
-/** A challenge that was issued, with a signature that is not the agent's. */
+/** An issued challenge with a signature by another key. */
 async function wrongProof({ anonymous }: TestService, agent_name: string) {
   const { body } = await anonymous.post('/auth/challenge', { agent_name });
   return { challenge_id: body.data.challenge_id, signature: 'AAAA', agent_name };
 }
 
-/** Fails `count` verifies of the agent, some at a time; returns the answers. */
-async function fail(service: TestService, agent_name: string, count: number): Promise<Answer[]> {
+/** Fails `count` verifies of the agent, several concurrently; returns the responses. */
+async function fail(service: TestService, agent_name: string, count: number): Promise<TestResponse[]> {
   const { anonymous } = service;
   const proof = await wrongProof(service, agent_name);
-  const answers: Answer[] = [];
+  const answers: TestResponse[] = [];
   while (answers.length < count) {
     const batch = Array.from({ length: Math.min(20, count - answers.length) }, () =>
       anonymous.post('/auth/verify', proof),
@@ -30,10 +30,10 @@ async function fail(service: TestService, agent_name: string, count: number): Pr
   return answers;
 }
 
-const countOf = (answers: readonly Answer[], status: number) =>
+const countOf = (answers: readonly TestResponse[], status: number) =>
   answers.filter((answer) => answer.status === status).length;
 
-/** A verify over a connection that comes from another address of loopback. */
+/** A verify over a connection from another loopback address. */
 function verifyFrom(localAddress: string, { address }: TestService, body: unknown): Promise<number> {
   const options: RequestOptions = { method: 'POST', localAddress, headers: { 'content-type': 'application/json' } };
   return new Promise((resolve, reject) => {
@@ -44,7 +44,7 @@ function verifyFrom(localAddress: string, { address }: TestService, body: unknow
   });
 }
 
-test('failed verifies of one agent from one address: 60 at once, then 429 with Retry-After', async (t) => {
+test('failed verifies of one agent from one address are 429 with Retry-After after a burst of 60', async (t) => {
   const service = await startTestService(t);
   await service.agent('guessed');
   const startedAt = performance.now();
@@ -53,19 +53,19 @@ test('failed verifies of one agent from one address: 60 at once, then 429 with R
   const failed = countOf(answers, 401);
   assert.equal(failed >= 60 && failed <= 60 + seconds, true, `${failed} were checked in ${seconds} s`);
   assert.equal(countOf(answers, 429), 70 - failed);
-  for (const answer of answers) assertRefused(answer, answer.status === 429 ? 'RATE_LIMITED' : 'AUTH_FAILED');
+  for (const answer of answers) assertRejected(answer, answer.status === 429 ? 'RATE_LIMITED' : 'AUTH_FAILED');
   assert.equal(answers.find(({ status }) => status === 429)?.headers.get('retry-after'), '1');
 });
 
-test('over the limit even a right signature is 429, before it is checked and without an entry; a second later it is in', async (t) => {
+test('over the limit a valid signature is 429 too, unchecked and unrecorded, and succeeds a second later', async (t) => {
   const service = await startTestService(t);
   await service.agent('waiting');
   const key = readAgentKey(service.dataDir, 'waiting');
   await fail(service, 'waiting', 80);
-  const entries = await entriesOf(service, async () => {
+  const entries = await auditEntriesOf(service, async () => {
     const answer = await verifyAs(service.address, 'waiting', key);
-    // On a slow machine the second may be over already.
-    if (answer.status !== 200) assertRefused(answer, 'RATE_LIMITED');
+    // On a slow machine the second may have passed already.
+    if (answer.status !== 200) assertRejected(answer, 'RATE_LIMITED');
   });
   const refused = entries.filter(({ result }) => result === 'denied');
   assert.deepEqual(refused, []);
@@ -73,7 +73,7 @@ test('over the limit even a right signature is 429, before it is checked and wit
   assert.match(await logIn(service.address, 'waiting', key), /^lhs_/);
 });
 
-test('the limit of one agent does not lock out another one', async (t) => {
+test('the limit of one agent does not affect another agent', async (t) => {
   const service = await startTestService(t);
   await service.agent('attacked');
   await service.agent('bystander');
@@ -81,7 +81,7 @@ test('the limit of one agent does not lock out another one', async (t) => {
   assert.match(await logIn(service.address, 'bystander', readAgentKey(service.dataDir, 'bystander')), /^lhs_/);
 });
 
-test('nobody can lock an agent out from elsewhere: another address has its own limit', async (t) => {
+test('the limit is per address: failures from one address do not lock an agent out at another', async (t) => {
   const service = await startTestService(t);
   await service.agent('elsewhere');
   assert.equal(countOf(await fail(service, 'elsewhere', 65), 429) > 0, true);
@@ -93,10 +93,10 @@ test('nobody can lock an agent out from elsewhere: another address has its own l
   assert.equal(await verifyFrom('127.0.0.9', service, proof), 200);
 });
 
-test('one address fails 300 times at once whatever the names, then ten a second', async (t) => {
+test('one address may fail 300 times across all names, then ten times a second', async (t) => {
   const service = await startTestService(t);
   const startedAt = performance.now();
-  const answers: Answer[] = [];
+  const answers: TestResponse[] = [];
   for (const name of ['a', 'b', 'c', 'd', 'e', 'f', 'g']) answers.push(...(await fail(service, name, 50)));
   const refill = Math.ceil(((performance.now() - startedAt) / 1000) * 10);
   const failed = countOf(answers, 401);
@@ -104,26 +104,26 @@ test('one address fails 300 times at once whatever the names, then ten a second'
   assert.equal(failed + countOf(answers, 429), 350);
 });
 
-test('challenge ids that were never issued count for nobody', async (t) => {
+test('failures with challenge ids that were never issued are not counted for an agent', async (t) => {
   const service = await startTestService(t);
   await service.agent('undisturbed');
   const proof = { ...INVENTED, agent_name: 'undisturbed' };
   for (let round = 0; round < 20; round++) {
     const answers = await Promise.all(Array.from({ length: 20 }, () => service.anonymous.post('/auth/verify', proof)));
-    for (const answer of answers) assertRefused(answer, 'AUTH_FAILED');
+    for (const answer of answers) assertRejected(answer, 'AUTH_FAILED');
   }
   const key = readAgentKey(service.dataDir, 'undisturbed');
   assert.match(await logIn(service.address, 'undisturbed', key), /^lhs_/);
 });
 
-test('the spelling of the name makes no new limit', async (t) => {
+test('names that differ in case share one limit', async (t) => {
   const service = await startTestService(t);
   await fail(service, 'spelled', 60);
   const answers = await fail(service, 'SPELLED', 10);
   assert.equal(countOf(answers, 429) > 0, true);
 });
 
-test('challenges and successes cost nothing of it', async (t) => {
+test('challenges and successful logins do not count towards the limit', async (t) => {
   const service = await startTestService(t);
   await service.agent('busy');
   const key = readAgentKey(service.dataDir, 'busy');
@@ -134,7 +134,7 @@ test('challenges and successes cost nothing of it', async (t) => {
   assert.equal(countOf(await fail(service, 'busy', 60), 401), 60);
 });
 
-test('X-Forwarded-For names the address only where a trusted proxy is configured', async (t) => {
+test('X-Forwarded-For is used only from a configured trusted proxy', async (t) => {
   const statusesOf = async (service: TestService) => {
     const proof = await wrongProof(service, 'forwarded');
     const answers = await Promise.all(

@@ -1,4 +1,4 @@
-// Each route that honours an Idempotency-Key: asked again, asked 20 times at once, and asked for something else.
+// Each route that accepts an Idempotency-Key: repeated, sent 20 times concurrently, and sent with another body.
 // SOURCE: docs/decisions.md, "Idempotency".
 
 import assert from 'node:assert/strict';
@@ -6,9 +6,9 @@ import { randomUUID } from 'node:crypto';
 import { after, test } from 'node:test';
 import type { Route } from '../../src/http/route.ts';
 import { ROUTES } from '../../src/http/routes/table.ts';
-import type { Answer, Client } from '../kit/client.ts';
-import { dumpCalled } from '../kit/direct-db.ts';
-import { assertInvalid, entriesOf } from '../kit/responses.ts';
+import type { Client, TestResponse } from '../kit/client.ts';
+import { dumpCallerData } from '../kit/direct-db.ts';
+import { assertInvalid, auditEntriesOf } from '../kit/responses.ts';
 import { startTestService } from '../kit/service.ts';
 import { readDocument } from './document.ts';
 
@@ -21,14 +21,14 @@ const post = (as: Client, path: string, body: unknown, key: string, more = {}) =
   as.call('POST', path, body, { 'idempotency-key': key, ...more });
 
 let paths = 0;
-/** Lends a new credential to the caller; the lease's id. */
+/** Issues the caller a lease on a new credential; returns the lease's id. */
 async function lend(to: Client): Promise<string> {
   const path = `ci/lent-${++paths}`;
   await admin.post(CREDENTIALS, { path, value: 'v' });
   return (await to.get(`${CREDENTIALS}/${path}`)).body.data.lease_id;
 }
 
-/** Of each route that honours the header, and of each caller it is for, something to ask. */
+/** A request for each route that accepts the header and each of its callers. */
 const ASKED: Readonly<Record<string, (as: Client) => Promise<{ path: string; body: unknown }>>> = {
   [`POST ${CREDENTIALS}`]: async () => ({ path: CREDENTIALS, body: { path: `ci/asked-${++paths}`, value: 'v' } }),
   'POST /api/v1/policies': async () => {
@@ -46,7 +46,7 @@ const ASKED: Readonly<Record<string, (as: Client) => Promise<{ path: string; bod
   },
 };
 
-test('the header is honoured by the POSTs of known callers that change something, and the document says so', async () => {
+test('every POST that changes something for an authenticated caller accepts the header, as the document says', async () => {
   const { operations } = await readDocument(service);
   const honouring = operations
     .filter(({ operation }) => operation.parameters?.some(({ name }: { name: string }) => name === 'Idempotency-Key'))
@@ -65,15 +65,15 @@ for (const [route, ask] of Object.entries(ASKED)) {
     ...(row.who === 'agent' ? [['an agent', agent] as const] : []),
   ];
   for (const [who, as] of callers) {
-    test(`${route}: a repeat of ${who} is answered the same, changes nothing and is not recorded`, async () => {
+    test(`${route}: a repeat by ${who} returns the same response, changes nothing and is not recorded`, async () => {
       const { path, body } = await ask(as);
       const key = randomUUID();
-      const answers: Answer[] = [];
-      const entries = await entriesOf(service, async () => {
+      const answers: TestResponse[] = [];
+      const entries = await auditEntriesOf(service, async () => {
         answers.push(await post(as, path, body, key));
-        const before = await dumpCalled(service.dataDir);
+        const before = await dumpCallerData(service.dataDir);
         for (let i = 0; i < 2; i++) answers.push(await post(as, path, body, key));
-        assert.deepEqual(await dumpCalled(service.dataDir), before);
+        assert.deepEqual(await dumpCallerData(service.dataDir), before);
       });
       assert.deepEqual(
         answers.map(({ status, text }) => [status, text]),
@@ -83,17 +83,17 @@ for (const [route, ask] of Object.entries(ASKED)) {
         entries.map(({ event_type, result }) => [event_type, result]),
         [[row.event, 'allowed']],
       );
-      // Each request has an id of its own; the entry is the first one's.
+      // Each request has its own id; the entry has the first one's.
       const ids = answers.map(({ headers }) => headers.get('x-request-id'));
       assert.deepEqual([new Set(ids).size, entries[0].request_id], [3, ids[0]]);
     });
   }
 
-  test(`${route}: 20 at once are one change, one entry and 20 equal answers`, async () => {
+  test(`${route}: 20 concurrent requests make one change, one entry and 20 equal responses`, async () => {
     const { path, body } = await ask(admin);
     const key = randomUUID();
-    let answers: Answer[] = [];
-    const entries = await entriesOf(service, async () => {
+    let answers: TestResponse[] = [];
+    const entries = await auditEntriesOf(service, async () => {
       answers = await Promise.all(Array.from({ length: 20 }, () => post(admin, path, body, key)));
     });
     assert.equal(entries.length, 1);
@@ -101,12 +101,12 @@ for (const [route, ask] of Object.entries(ASKED)) {
     assert.equal(new Set(answers.map(({ status, text }) => `${status} ${text}`)).size, 1);
   });
 
-  test(`${route}: another request under the key is 400, and the first one can still be repeated`, async () => {
+  test(`${route}: a different request under the key is 400, and the first one can still be repeated`, async () => {
     const [one, two] = [await ask(admin), await ask(admin)];
     const key = randomUUID();
     const first = await post(admin, one.path, one.body, key);
     const another = one.path === two.path && route.includes('revoke') ? { path: 'ci/lent-1' } : two.body;
-    const entries = await entriesOf(service, async () => {
+    const entries = await auditEntriesOf(service, async () => {
       assertInvalid(await post(admin, two.path, another, key), 'Idempotency-Key');
       assert.equal((await post(admin, one.path, one.body, key)).text, first.text);
     });

@@ -1,14 +1,14 @@
-// How long a repeat is answered as before: 24 hours, over restarts. SOURCE: docs/decisions.md, "Idempotency".
+// How long an idempotency record is used: 24 hours, across restarts. SOURCE: docs/decisions.md, "Idempotency".
 
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import type { Client } from '../kit/client.ts';
-import { rowsOutside } from '../kit/direct-db.ts';
-import { temporaryFolder } from '../kit/directory.ts';
-import { assertRefused } from '../kit/responses.ts';
+import { selectRows } from '../kit/direct-db.ts';
+import { temporaryDirectory } from '../kit/directory.ts';
+import { assertRejected } from '../kit/responses.ts';
 import { startTestService } from '../kit/service.ts';
-import { moveClock } from '../kit/test-clock.ts';
+import { startTestClock } from '../kit/test-clock.ts';
 
 const CREDENTIALS = '/api/v1/credentials';
 const DAY_MS = 24 * 3600 * 1000;
@@ -19,14 +19,14 @@ const store = (as: Client) => as.call('POST', CREDENTIALS, { path: 'a', value: '
 const versionOf = async (as: Client): Promise<number> =>
   (await as.get(`${CREDENTIALS}/a?view=metadata`)).body.data.versions.length;
 
-test('a repeat within 24 hours is answered as before, and later it is a new request', async (t) => {
-  const clock = moveClock(t);
+test('a repeat within 24 hours returns the stored response; later it is a new request', async (t) => {
+  const clock = startTestClock(t);
   const { admin } = await startTestService(t);
   const first = await store(admin);
   await clock.move(DAY_MS - 60_000);
   assert.equal((await store(admin)).text, first.text);
   assert.equal(await versionOf(admin), 1);
-  // The vault's clock goes on while the wall clock stands.
+  // The vault's clock advances while the wall clock is stopped.
   await clock.move(120_000);
   assert.equal((await store(admin)).status, 201);
   assert.equal(await versionOf(admin), 2);
@@ -35,17 +35,17 @@ test('a repeat within 24 hours is answered as before, and later it is a new requ
   assert.equal(await versionOf(admin), 2);
 });
 
-test('a key whose reply has ended is free for another request', async (t) => {
-  const clock = moveClock(t);
+test('a key whose record has expired can be used for another request', async (t) => {
+  const clock = startTestClock(t);
   const { admin } = await startTestService(t);
   await store(admin);
   await clock.move(DAY_MS + 60_000);
   assert.equal((await admin.call('POST', '/api/v1/policies', POLICY, KEY)).status, 201);
-  assertRefused(await store(admin), 'INVALID_REQUEST');
+  assertRejected(await store(admin), 'INVALID_REQUEST');
 });
 
-test('a repeat after a restart is answered as before, by the administrator’s new token too', async (t) => {
-  const dataDir = join(temporaryFolder(t), 'data');
+test('a repeat after a restart returns the stored response, also with the administrator’s new token', async (t) => {
+  const dataDir = join(temporaryDirectory(t), 'data');
   const one = await startTestService(t, [], dataDir);
   const first = await store(one.admin);
   const agent = await one.agent('ci', { 'ci/*': ['store'] });
@@ -58,12 +58,12 @@ test('a repeat after a restart is answered as before, by the administrator’s n
   assert.equal((await asAgent(two.as(agent.token))).text, firstOfAgent.text);
 });
 
-test('a kept reply has at most 7 KiB, or 130 KiB for a policy of 256 patterns, and is answered whole', async (t) => {
+test('the largest responses, up to 7 KiB or 130 KiB for a policy of 256 patterns, are stored in full', async (t) => {
   const { admin, dataDir } = await startTestService(t);
   const longest = `${'s'.repeat(128)}/`.repeat(3);
   const resources = Array.from({ length: 256 }, (_, n) => `${longest}${'s'.repeat(122)}${100 + n}`);
   const policy = { ...POLICY, name: 'p'.repeat(128), principal: `agent:${'a'.repeat(63)}`, resources };
-  // What takes the most in JSON is what is escaped.
+  // Escaped characters take the most bytes in JSON.
   const description = '\u0001'.repeat(1024);
   const credential = { path: resources[0], value: 'v', type: 't'.repeat(64), description };
   const sizes: number[] = [];
@@ -77,7 +77,7 @@ test('a kept reply has at most 7 KiB, or 130 KiB for a policy of 256 patterns, a
     const first = await ask();
     assert.equal(first.status, 201, first.text);
     assert.equal((await ask()).text, first.text);
-    const rows = await rowsOutside(dataDir, 'SELECT id, octet_length(reply) AS size FROM kept_replies');
+    const rows = await selectRows(dataDir, 'SELECT id, octet_length(reply) AS size FROM kept_replies');
     const added = rows.filter(({ id }) => !known.has(id));
     assert.equal(added.length, 1);
     for (const { id, size } of added) {

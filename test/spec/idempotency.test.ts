@@ -7,8 +7,8 @@ import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { type Client, logIn, readAgentKey } from '../kit/client.ts';
-import { rawRequest, sendRaw, toAnswer } from '../kit/raw.ts';
-import { assertInvalid, assertRefused, entriesOf } from '../kit/responses.ts';
+import { rawRequest, sendRaw, toResponse } from '../kit/raw.ts';
+import { assertInvalid, assertRejected, auditEntriesOf } from '../kit/responses.ts';
 import { startTestService } from '../kit/service.ts';
 
 const CREDENTIALS = '/api/v1/credentials';
@@ -24,7 +24,7 @@ const store = (as: Client, key: string, body: Record<string, unknown>, more = {}
 const versionOf = async (path: string): Promise<number> =>
   (await admin.get(`${CREDENTIALS}/${path}?view=metadata`)).body.data.versions.length;
 
-test('a store that is repeated is one version; without a key, or with another one, it is a new one', async () => {
+test('a store repeated with its key makes one version; without a key or with another one it makes a new version', async () => {
   const body = { path: 'ci/versions' };
   const key = randomUUID();
   for (let i = 0; i < 3; i++) await store(agent, key, body);
@@ -34,7 +34,7 @@ test('a store that is repeated is one version; without a key, or with another on
   assert.equal(await versionOf('ci/versions'), 3);
 });
 
-test('every part of a request makes it another one: value, description, type, If-None-Match', async () => {
+test('the request fingerprint covers value, description, type and If-None-Match', async () => {
   const key = randomUUID();
   const body = { path: 'ci/parts', value: 'one', description: 'd', type: 'token' };
   assert.equal((await store(agent, key, body)).status, 201);
@@ -55,17 +55,17 @@ test('every part of a request makes it another one: value, description, type, If
   assert.equal(await versionOf('ci/parts'), 1);
 });
 
-test('a repeat of If-None-Match: * is the first one’s 201, not 409', async () => {
+test('a repeated store with If-None-Match: * returns the first 201, not 409', async () => {
   const key = randomUUID();
   const first = await store(agent, key, { path: 'ci/only-new' }, { 'if-none-match': '*' });
   const repeat = await store(agent, key, { path: 'ci/only-new' }, { 'if-none-match': '*' });
   assert.deepEqual([repeat.status, repeat.text], [201, first.text]);
-  assertRefused(await store(agent, randomUUID(), { path: 'ci/only-new' }, { 'if-none-match': '*' }), 'ALREADY_EXISTS');
+  assertRejected(await store(agent, randomUUID(), { path: 'ci/only-new' }, { 'if-none-match': '*' }), 'ALREADY_EXISTS');
 });
 
-test('two callers may use the same key: each has its own', async () => {
+test('idempotency keys are separate per caller', async () => {
   const key = randomUUID();
-  const entries = await entriesOf(service, async () => {
+  const entries = await auditEntriesOf(service, async () => {
     for (const [caller, value] of [
       [admin, 'a'],
       [agent, 'b'],
@@ -81,12 +81,12 @@ test('two callers may use the same key: each has its own', async () => {
   assert.equal(await versionOf('shared/one'), 3);
 });
 
-test('a refusal is not kept: once the policy is there, the request succeeds under its key', async () => {
+test('a rejection is not stored: the same request succeeds under its key once a policy grants it', async () => {
   const key = randomUUID();
   const body = { path: 'late/one' };
-  const entries = await entriesOf(service, async () => {
-    assertRefused(await store(agent, key, body), 'ACCESS_DENIED');
-    assertRefused(await store(agent, key, body), 'ACCESS_DENIED');
+  const entries = await auditEntriesOf(service, async () => {
+    assertRejected(await store(agent, key, body), 'ACCESS_DENIED');
+    assertRejected(await store(agent, key, body), 'ACCESS_DENIED');
     await admin.put('/api/v1/policies/late', { principal: 'agent:ci', resources: ['late/*'], actions: ['store'] });
     assert.equal((await store(agent, key, body)).status, 201);
     assert.equal((await store(agent, key, body)).status, 201);
@@ -97,7 +97,7 @@ test('a refusal is not kept: once the policy is there, the request succeeds unde
   );
 });
 
-test('a new login of the same agent is the same caller; a session that has ended is told nothing', async () => {
+test('a new session of the agent is the same caller; an ended session gets no stored response', async () => {
   const key = randomUUID();
   const [one, two] = await Promise.all(
     [1, 2].map(() => logIn(service.address, 'ci', readAgentKey(service.dataDir, 'ci'))),
@@ -106,12 +106,12 @@ test('a new login of the same agent is the same caller; a session that has ended
   const first = await store(before, key, { path: 'ci/sessions' });
   assert.equal((await store(now, key, { path: 'ci/sessions' })).text, first.text);
   await before.delete('/auth/session');
-  assertRefused(await store(before, key, { path: 'ci/sessions' }), 'UNAUTHENTICATED');
+  assertRejected(await store(before, key, { path: 'ci/sessions' }), 'UNAUTHENTICATED');
   assert.equal((await store(now, key, { path: 'ci/sessions' })).text, first.text);
   assert.equal(await versionOf('ci/sessions'), 1);
 });
 
-test('an agent that is registered again under the name sees nothing of what the one before it was answered', async () => {
+test('an agent registered under an old name does not get the stored responses of its predecessor', async () => {
   const key = randomUUID();
   const first = await service.agent('again', { 'again/*': ['store'] });
   assert.equal((await store(first, key, { path: 'again/one' })).status, 201);
@@ -123,7 +123,7 @@ test('an agent that is registered again under the name sees nothing of what the 
   assert.deepEqual([await versionOf('again/one'), await versionOf('again/two')], [1, 1]);
 });
 
-test('a registration that is repeated leaves the agent its key and its directory', async () => {
+test('a repeated registration keeps the agent’s key and directory', async () => {
   const key = randomUUID();
   const first = await post(admin, '/api/v1/agents', { name: 'made' }, key);
   const pem = readAgentKey(service.dataDir, 'made').export({ format: 'pem', type: 'pkcs8' });
@@ -134,7 +134,7 @@ test('a registration that is repeated leaves the agent its key and its directory
   assert.match(await logIn(service.address, 'made', readAgentKey(service.dataDir, 'made')), /^lhs_/);
 });
 
-test('where the header is not honoured it is ignored, whatever it holds', async () => {
+test('routes without idempotency ignore the header, whatever its value', async () => {
   const question = { agent: 'ci', resource: 'ci/x', action: 'retrieve' };
   for (const key of ['k', 'a b', 'k'.repeat(300)]) {
     const first = await post(service.anonymous, '/auth/challenge', { agent_name: 'ci' }, key);
@@ -149,24 +149,24 @@ test('where the header is not honoured it is ignored, whatever it holds', async 
   }
 });
 
-test('a key is 1 to 255 visible characters of ASCII, given once', async () => {
+test('a key must be 1 to 255 visible ASCII characters, sent once', async () => {
   let count = 0;
   const ask = async (...lines: string[]) => {
     const body = JSON.stringify({ path: `grammar/${++count}`, value: 'v' });
     const head = [`POST ${CREDENTIALS} HTTP/1.1`, 'Host: localhost', `Authorization: Bearer ${service.adminToken}`];
     const type = ['Content-Type: application/json', `Content-Length: ${body.length}`];
-    return toAnswer(await sendRaw(service.address, rawRequest([...head, ...type, ...lines], body)));
+    return toResponse(await sendRaw(service.address, rawRequest([...head, ...type, ...lines], body)));
   };
   for (const key of ['!', '~', 'k'.repeat(255), '"quoted"', 'a,b;c', '\\']) {
     assert.equal((await ask(`Idempotency-Key: ${key}`)).status, 201, key);
     assert.equal((await ask(`IDEMPOTENCY-KEY:${key}  `)).status, 400, 'blanks around it are not part of it');
   }
-  const entries = await entriesOf(service, async () => {
+  const entries = await auditEntriesOf(service, async () => {
     for (const key of ['', ' ', 'a b', 'a\tb', 'é', '\u0080', 'k'.repeat(256)]) {
       assertInvalid(await ask(`Idempotency-Key: ${key}`), 'Idempotency-Key');
     }
     for (const second of ['twice', 'other', '']) {
-      const message = assertRefused(
+      const message = assertRejected(
         await ask('Idempotency-Key: twice', `idempotency-key: ${second}`),
         'INVALID_REQUEST',
       );
@@ -176,13 +176,13 @@ test('a key is 1 to 255 visible characters of ASCII, given once', async () => {
   assert.deepEqual(entries, []);
 });
 
-test('an agent at an administrator’s route is 403 whatever its key, and recorded', async () => {
+test('an agent’s request to an administrator route is 403 with any key, and recorded', async () => {
   const key = randomUUID();
   await store(agent, key, { path: 'ci/before' });
   const policy = { name: 'mine', principal: 'agent:ci', resources: ['*'], actions: ['retrieve'] };
-  const entries = await entriesOf(service, async () => {
+  const entries = await auditEntriesOf(service, async () => {
     for (const each of [key, randomUUID(), 'a b']) {
-      assertRefused(await post(agent, '/api/v1/policies', policy, each), 'ACCESS_DENIED');
+      assertRejected(await post(agent, '/api/v1/policies', policy, each), 'ACCESS_DENIED');
     }
   });
   assert.deepEqual(

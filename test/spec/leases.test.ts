@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { after, suite, test } from 'node:test';
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Client } from '../kit/client.ts';
-import { assertInvalid, assertNoContent, assertRefused, dataOf, entriesOf, TIMESTAMP } from '../kit/responses.ts';
+import { assertInvalid, assertNoContent, assertRejected, auditEntriesOf, dataOf, TIMESTAMP } from '../kit/responses.ts';
 import { startTestService } from '../kit/service.ts';
 
 const LEASES = '/api/v1/leases';
@@ -13,7 +13,7 @@ const NO_LEASE = '0190a000-0000-7000-8000-000000000000';
 
 const service = await startTestService({ after });
 const { admin } = service;
-/** Retrieves the credential, which is stored where it is missing; returns the lease's id. */
+/** Retrieves the credential, storing it first if missing; returns the lease's id. */
 const lend = async (to: Client, path: string, query = ''): Promise<string> => {
   await admin.call('POST', '/api/v1/credentials', { path, value: 'v' }, { 'if-none-match': '*' });
   return dataOf(await to.get(`/api/v1/credentials/${path}${query}`), 200, 'path value lease_id expires_at').lease_id;
@@ -22,7 +22,7 @@ const read = async (id: string, as: Client = admin) => dataOf(await as.get(`${LE
 const listed = async (query: string, as: Client = admin): Promise<string[]> =>
   dataOf(await as.get(`${LEASES}${query}`), 200, LEASE).map((lease: { lease_id: string }) => lease.lease_id);
 
-test('GET /leases/:lease_id answers the whole lease', async () => {
+test('GET /leases/:lease_id returns every field of the lease', async () => {
   const agent = await service.agent('reads-one', { 'reads/*': ['retrieve'] });
   const id = await lend(agent, 'reads/one');
   const { issued_at, expires_at, ...rest } = await read(id);
@@ -38,10 +38,10 @@ test('GET /leases/:lease_id answers the whole lease', async () => {
   for (const at of [issued_at, expires_at]) assert.match(at, TIMESTAMP);
   assert.equal(Date.parse(expires_at) - Date.parse(issued_at), 300_000);
   assert.deepEqual(await read(id, agent), await read(id));
-  assertRefused(await admin.get(`${LEASES}/${NO_LEASE}`), 'NOT_FOUND');
+  assertRejected(await admin.get(`${LEASES}/${NO_LEASE}`), 'NOT_FOUND');
 });
 
-test('GET /leases filters by agent and path, and values that nobody has give an empty list', async () => {
+test('GET /leases filters by agent and path, and values without matches return an empty list', async () => {
   const [one, two] = [await service.agent('filter-1'), await service.agent('filter-2')];
   await admin.post('/api/v1/policies', {
     name: 'filter',
@@ -61,7 +61,7 @@ test('GET /leases filters by agent and path, and values that nobody has give an 
   }
 });
 
-test('an agent sees only its own leases, whatever it asks for', async () => {
+test('an agent sees only its own leases, whatever the filter', async () => {
   const own = await service.agent('own', { 'own/*': ['retrieve'] });
   const other = await service.agent('other', { 'own/*': ['retrieve'] });
   const [mine, theirs] = [await lend(own, 'own/a'), await lend(other, 'own/a')];
@@ -70,15 +70,15 @@ test('an agent sees only its own leases, whatever it asks for', async () => {
   assert.deepEqual(await listed('?agent=other', own), []);
   assert.deepEqual(await listed('?agent=own', own), [mine]);
   const answer = await own.get(`${LEASES}/${theirs}`);
-  assertRefused(answer, 'NOT_FOUND');
+  assertRejected(answer, 'NOT_FOUND');
   assert.deepEqual(answer.body, (await own.get(`${LEASES}/${NO_LEASE}`)).body);
 });
 
-test('an agent touches only its own leases: another’s is as good as none', async () => {
+test('to an agent another agent’s lease is 404', async () => {
   const own = await service.agent('touches', { 'touch/*': ['retrieve'] });
   const id = await lend(admin, 'touch/a');
   for (const call of [() => own.post(`${LEASES}/${id}/renew`), () => own.delete(`${LEASES}/${id}`)]) {
-    assertRefused(await call(), 'NOT_FOUND');
+    assertRejected(await call(), 'NOT_FOUND');
   }
   const { status, expires_at } = await read(id);
   assert.equal(status, 'active');
@@ -96,10 +96,10 @@ test('DELETE /leases/:lease_id revokes: 204, and the lease says when', async () 
   assert.equal(revoked_at >= issued_at, true);
   assertNoContent(await agent.delete(`${LEASES}/${id}`));
   assert.equal((await read(id)).revoked_at, revoked_at);
-  assertRefused(await agent.delete(`${LEASES}/${NO_LEASE}`), 'NOT_FOUND');
+  assertRejected(await agent.delete(`${LEASES}/${NO_LEASE}`), 'NOT_FOUND');
 });
 
-test('renewal is decided anew, from now, by the policies as they are now', async () => {
+test('a renewal is decided by the current policies and runs from now', async () => {
   const agent = await service.agent('renews', { 'renew/*': ['retrieve'] });
   const id = await lend(agent, 'renew/a', '?ttl=5');
   const before = await read(id);
@@ -117,17 +117,17 @@ test('renewal is decided anew, from now, by the policies as they are now', async
   assert.deepEqual(await read(id), again);
 });
 
-test('renewal is 403 where no policy grants retrieve any more, and the lease stays as it was', async () => {
+test('a renewal without a retrieve grant is 403 and leaves the lease unchanged', async () => {
   const agent = await service.agent('ungranted', { 'ungranted/*': ['retrieve'] });
   const id = await lend(agent, 'ungranted/a');
   const before = await read(id);
   await admin.delete('/api/v1/policies/ungranted-0');
-  assertRefused(await agent.post(`${LEASES}/${id}/renew`), 'ACCESS_DENIED');
-  assertRefused(await admin.post(`${LEASES}/${id}/renew`), 'ACCESS_DENIED');
+  assertRejected(await agent.post(`${LEASES}/${id}/renew`), 'ACCESS_DENIED');
+  assertRejected(await admin.post(`${LEASES}/${id}/renew`), 'ACCESS_DENIED');
   assert.deepEqual(await read(id), before);
 });
 
-test('POST /leases/revoke with agent revokes all of its active leases and answers how many', async () => {
+test('POST /leases/revoke with agent revokes all its active leases and returns their number', async () => {
   const one = await service.agent('bulk-1', { 'bulk/*': ['retrieve'] });
   const two = await service.agent('bulk-2', { 'bulk/*': ['retrieve'] });
   const ids = [await lend(one, 'bulk/a'), await lend(one, 'bulk/b')];
@@ -140,7 +140,7 @@ test('POST /leases/revoke with agent revokes all of its active leases and answer
   assert.equal((await read(await lend(one, 'bulk/a'))).status, 'active');
 });
 
-test('POST /leases/revoke with path, or with both, revokes just those', async () => {
+test('POST /leases/revoke with path, or with both, revokes only the matching leases', async () => {
   const one = await service.agent('both-1', { 'both/*': ['retrieve'] });
   const two = await service.agent('both-2', { 'both/*': ['retrieve'] });
   const [oneA, oneB, twoA] = [await lend(one, 'both/a'), await lend(one, 'both/b'), await lend(two, 'both/a')];
@@ -162,18 +162,18 @@ test('POST /leases/revoke with neither is 400 and revokes nothing', async () => 
   assert.equal((await read(id)).status, 'active');
 });
 
-test('an agent revokes many of its own, and nobody else’s', async () => {
+test('an agent’s bulk revocation covers only its own leases', async () => {
   const own = await service.agent('bulk-own', { 'bulkown/*': ['retrieve'] });
   const mine = await lend(own, 'bulkown/a');
   const theirs = await lend(admin, 'bulkown/a');
-  assertRefused(await own.post(`${LEASES}/revoke`, { agent: 'bulk-2' }), 'ACCESS_DENIED');
-  assertRefused(await own.post(`${LEASES}/revoke`, { agent: 'admin', path: 'bulkown/a' }), 'ACCESS_DENIED');
+  assertRejected(await own.post(`${LEASES}/revoke`, { agent: 'bulk-2' }), 'ACCESS_DENIED');
+  assertRejected(await own.post(`${LEASES}/revoke`, { agent: 'admin', path: 'bulkown/a' }), 'ACCESS_DENIED');
   const { revoked } = dataOf(await own.post(`${LEASES}/revoke`, { path: 'bulkown/a' }), 200, 'revoked');
   assert.equal(revoked, 1);
   assert.deepEqual([(await read(mine)).status, (await read(theirs)).status], ['revoked', 'active']);
 });
 
-test('a lease_id is a UUID in its one spelling', async () => {
+test('lease_id must be a canonical UUID', async () => {
   const id = await lend(admin, 'spelled/a');
   for (const text of ['x', id.toUpperCase(), id.replaceAll('-', ''), `${id}0`]) {
     assertInvalid(await admin.get(`${LEASES}/${text}`), 'lease_id');
@@ -182,10 +182,10 @@ test('a lease_id is a UUID in its one spelling', async () => {
   }
 });
 
-test('looks at leases are not recorded, renewals and revocations are', async () => {
+test('reading leases is not recorded; renewals and revocations are', async () => {
   const agent = await service.agent('looked-at', { 'look/*': ['retrieve'] });
   const id = await lend(agent, 'look/a');
-  const looks = await entriesOf(service, async () => {
+  const looks = await auditEntriesOf(service, async () => {
     for (const caller of [agent, admin]) {
       await caller.get(LEASES);
       await caller.get(`${LEASES}/${id}`);
@@ -193,7 +193,7 @@ test('looks at leases are not recorded, renewals and revocations are', async () 
     }
   });
   assert.deepEqual(looks, []);
-  const changes = await entriesOf(service, async () => {
+  const changes = await auditEntriesOf(service, async () => {
     await agent.post(`${LEASES}/${id}/renew`);
     await agent.delete(`${LEASES}/${id}`);
   });
@@ -206,8 +206,8 @@ test('looks at leases are not recorded, renewals and revocations are', async () 
   );
 });
 
-suite('leases that run out', { concurrency: true }, () => {
-  test('GET /leases filters by status: active, expired, revoked; another word is 400', async () => {
+suite('expired leases', { concurrency: true }, () => {
+  test('GET /leases filters by status active, expired or revoked; any other value is 400', async () => {
     const agent = await service.agent('by-status', { 'status/*': ['retrieve'] });
     const short = await lend(agent, 'status/a', '?ttl=1');
     const revoked = await lend(agent, 'status/b');
@@ -230,7 +230,7 @@ suite('leases that run out', { concurrency: true }, () => {
       assertInvalid(await admin.get(`${LEASES}?status=${status}`), 'status');
   });
 
-  test('a lease that expired stays expired when its agent is deregistered or its credential deleted', async () => {
+  test('an expired lease stays expired when its agent or credential is deleted', async () => {
     const agent = await service.agent('expires-first', { 'first/*': ['retrieve'] });
     const id = await lend(agent, 'first/a', '?ttl=1');
     await wait(1100);
@@ -240,7 +240,7 @@ suite('leases that run out', { concurrency: true }, () => {
     assert.deepEqual({ status, revoked_at }, { status: 'expired', revoked_at: null });
   });
 
-  test('renewal of an ended lease is 409 LEASE_ENDED, whatever ended it', async () => {
+  test('renewing an expired or revoked lease is 409 LEASE_ENDED', async () => {
     const agent = await service.agent('ended', { 'ended/*': ['retrieve'] });
     const expired = await lend(agent, 'ended/a', '?ttl=1');
     const revoked = await lend(agent, 'ended/b');
@@ -249,7 +249,7 @@ suite('leases that run out', { concurrency: true }, () => {
     await admin.delete('/api/v1/credentials/ended/c');
     await wait(1100);
     for (const id of [expired, revoked, deleted])
-      assertRefused(await agent.post(`${LEASES}/${id}/renew`), 'LEASE_ENDED');
-    assertRefused(await agent.post(`${LEASES}/${NO_LEASE}/renew`), 'NOT_FOUND');
+      assertRejected(await agent.post(`${LEASES}/${id}/renew`), 'LEASE_ENDED');
+    assertRejected(await agent.post(`${LEASES}/${NO_LEASE}/renew`), 'NOT_FOUND');
   });
 });

@@ -1,4 +1,4 @@
-// Lists, whole and in pages. SOURCE: decisions, "HTTP".
+// Lists, complete and paginated. SOURCE: decisions, "HTTP".
 
 import assert from 'node:assert/strict';
 import { after, before, suite, test } from 'node:test';
@@ -13,10 +13,10 @@ const { admin } = service;
 interface List {
   readonly path: string;
   readonly keys: string;
-  /** What tells the rows apart. */
+  /** The field that identifies a row. */
   readonly key: string;
   readonly isNewestFirst?: true;
-  /** A filter that gives nothing. */
+  /** A filter without matches. */
   readonly nobodys?: string;
 }
 
@@ -53,14 +53,14 @@ for (const { path, keys, key, isNewestFirst, nobodys } of LISTS) {
     const keysOf = (rows: Record<string, string>[]) => rows.map((row) => row[key] ?? '');
     const readAll = async () => dataOf(await admin.get(path), 200, keys);
 
-    test(`GET ${path} answers everything without meta, in order`, async () => {
+    test(`GET ${path} returns all rows in order, without meta`, async () => {
       const found = keysOf(await readAll());
       const ordered = [...found].sort();
       assert.equal(found.length, COUNT);
       assert.deepEqual(found, isNewestFirst ? ordered.reverse() : ordered);
     });
 
-    test(`GET ${path} pages with limit and offset, and meta stands beside data`, async () => {
+    test(`GET ${path} pages with limit and offset, and returns meta with data`, async () => {
       const all = await readAll();
       for (const [limit, offset] of [
         [3, 0],
@@ -78,7 +78,7 @@ for (const { path, keys, key, isNewestFirst, nobodys } of LISTS) {
       }
     });
 
-    test(`GET ${path} pages with one of limit and offset; the other has the audit list’s default`, async () => {
+    test(`GET ${path} pages with limit or offset alone; the other has the audit list’s default`, async () => {
       const all = await readAll();
       const limited = await admin.get(`${path}?limit=2`);
       assert.deepEqual(dataOf(limited, 200, keys, 'meta'), all.slice(0, 2));
@@ -89,7 +89,7 @@ for (const { path, keys, key, isNewestFirst, nobodys } of LISTS) {
       assert.deepEqual(skipped.body.meta, { total: COUNT, limit: 100, offset: 2 });
     });
 
-    test(`GET ${path} cuts a limit over 1000 to 1000, and meta says so`, async () => {
+    test(`GET ${path} reduces a limit over 1000 to 1000, as meta shows`, async () => {
       for (const limit of ['1001', '999999999999999']) {
         const answer = await admin.get(`${path}?limit=${limit}`);
         assert.equal(dataOf(answer, 200, keys, 'meta').length, COUNT);
@@ -97,7 +97,7 @@ for (const { path, keys, key, isNewestFirst, nobodys } of LISTS) {
       }
     });
 
-    test(`GET ${path} refuses a limit or offset that is no whole number, or is given twice`, async () => {
+    test(`GET ${path} rejects a limit or offset that is not an integer or is given twice`, async () => {
       for (const limit of ['0', '-1', '1.5', 'ten', '', '1e2', '%2B1', '1%20', '0x10', '9'.repeat(40)]) {
         assertInvalid(await admin.get(`${path}?limit=${limit}`), 'limit');
       }
@@ -108,7 +108,7 @@ for (const { path, keys, key, isNewestFirst, nobodys } of LISTS) {
     });
 
     if (nobodys !== undefined) {
-      test(`GET ${path} gives an empty list for a filter’s value that nobody has`, async () => {
+      test(`GET ${path} returns an empty list for a filter value without matches`, async () => {
         assert.deepEqual(dataOf(await admin.get(`${path}?${nobodys}`), 200, keys), []);
         const page = await admin.get(`${path}?${nobodys}&limit=5`);
         assert.deepEqual(dataOf(page, 200, keys, 'meta'), []);
@@ -118,7 +118,7 @@ for (const { path, keys, key, isNewestFirst, nobodys } of LISTS) {
   });
 }
 
-test('the total of a page counts what the caller may see and the filter leaves', async () => {
+test('the total of a page counts the rows that the caller may see and the filter matches', async () => {
   const agent = await service.agent('sees-two', { 'listed/3': ['list'], 'listed/5': ['list', 'retrieve'] });
   await admin.post('/api/v1/credentials', { path: 'listed/5', value: 'v', type: 'token' });
   const page = await agent.get('/api/v1/credentials?limit=1&offset=1');
@@ -130,7 +130,7 @@ test('the total of a page counts what the caller may see and the filter leaves',
   assert.equal((await agent.get('/api/v1/leases?limit=1&status=revoked')).body.meta.total, 0);
 });
 
-test('a list that is longer than any step of the reading is whole and in order', async () => {
+test('a list longer than one read step is complete and in order', async () => {
   const many = Array.from({ length: 620 }, (_, n) => `many/${String(n).padStart(5, '0')}`);
   while (many.length > 0) {
     const some = many.splice(0, 100);

@@ -1,4 +1,4 @@
-// Who may what: every route of the table × every kind of caller, cell by cell. What has no row here fails: default deny.
+// Authorization: every route × every kind of caller, cell by cell. A route without a row fails: deny by default.
 // SOURCE: decisions, "Callers" and "Audit"; security, "How others were broken".
 
 import assert from 'node:assert/strict';
@@ -6,14 +6,14 @@ import { sign } from 'node:crypto';
 import { after, suite, test } from 'node:test';
 import { ROUTES } from '../../src/http/routes/table.ts';
 import { type Client, createClient, logIn, readAgentKey } from '../kit/client.ts';
-import { assertRefused, entriesOf } from '../kit/responses.ts';
+import { assertRejected, auditEntriesOf } from '../kit/responses.ts';
 import { startTestService } from '../kit/service.ts';
-import { moveClock } from '../kit/test-clock.ts';
+import { startTestClock } from '../kit/test-clock.ts';
 
 const CREDENTIALS = '/api/v1/credentials';
 const ALL = ['retrieve', 'list', 'store', 'delete'];
 
-const clock = moveClock({ after });
+const clock = startTestClock({ after });
 const service = await startTestService({ after });
 const { admin, address, dataDir } = service;
 await service.agent('without');
@@ -21,11 +21,11 @@ await service.agent('with', { 'matrix/*': ALL });
 await service.agent('another', { 'other/*': ALL });
 const expired = await service.agent('expired', { 'matrix/*': ALL });
 await clock.moveTo((await expired.get('/auth/session')).body.data.expires_at);
-// Whatever is next in the log: a service that shares its database hears of the time with a turn.
+// Any next entry: a service that shares its database learns the time from a batch.
 await admin.get(CREDENTIALS);
 
 const AGENTS = ['without', 'with', 'another'] as const;
-/** A session of its own for each cell, since some end it. */
+/** A separate session for each cell, since some cells end it. */
 const enter = async (name: string) => createClient(address, await logIn(address, name, readAgentKey(dataDir, name)));
 const CALLERS: Readonly<Record<string, () => Promise<Client>>> = {
   nobody: async () => service.anonymous,
@@ -59,11 +59,11 @@ const proofOf = async (agent_name: string) => {
 };
 
 interface Expected {
-  /** Statuses for an agent without grants, the one with grants (or whose it is), another one, and the administrator. */
+  /** Statuses for an agent without grants, one with grants (or the owner), another agent, the administrator. */
   readonly cells: readonly [without: number, having: number, another: number, admin: number];
-  /** What a refusal is recorded as; null where everybody may come. */
+  /** The event type of a recorded denial; null where every caller is allowed. */
   readonly event: string | null;
-  /** What fills the address's parameter, made anew for each cell. */
+  /** The value of the path parameter, created for each cell. */
   readonly parameter?: () => Promise<string>;
   readonly body?: () => Promise<unknown>;
 }
@@ -126,11 +126,11 @@ const MATRIX: Readonly<Record<string, Expected>> = {
   'GET /openapi.json': { cells: [200, 200, 200, 200], event: null },
 };
 
-test('every route of the table has a row in the matrix, and every row a route', () => {
+test('every route has a row in the matrix, and every row a route', () => {
   assert.deepEqual(ROUTES.map(({ method, path }) => `${method} ${path}`).sort(), Object.keys(MATRIX).sort());
 });
 
-/** The status that a caller gets: strangers come nowhere but where everybody may. */
+/** The status that a caller gets: unauthenticated callers reach public routes only. */
 function statusOf({ cells, event }: Expected, caller: string): number {
   const [without, having, another, administrator] = cells;
   const known: Record<string, number> = { without, with: having, another, admin: administrator };
@@ -150,27 +150,27 @@ for (const { method, path: canonical, aliases } of ROUTES) {
           const body = await expected.body?.();
           const client = await enterAs();
           let answer = { status: 0 } as Awaited<ReturnType<Client['call']>>;
-          const entries = await entriesOf(service, async () => {
+          const entries = await auditEntriesOf(service, async () => {
             answer = await client.call(method, path.replace(/\{\w+\}/, parameter), body);
           });
           assert.equal(answer.status, status, answer.text);
           if (status === 401) {
-            assertRefused(answer, caller === 'an expired session' ? 'SESSION_EXPIRED' : 'UNAUTHENTICATED');
+            assertRejected(answer, caller === 'an expired session' ? 'SESSION_EXPIRED' : 'UNAUTHENTICATED');
             assert.deepEqual(entries, []);
           }
           if (status === 403) {
-            assertRefused(answer, 'ACCESS_DENIED');
+            assertRejected(answer, 'ACCESS_DENIED');
             const seen = entries.map(({ event_type, agent_name, result }) => `${event_type} ${agent_name} ${result}`);
             assert.deepEqual(seen, [`${event} ${caller} denied`]);
           }
-          if (status === 404) assertRefused(answer, 'NOT_FOUND');
+          if (status === 404) assertRejected(answer, 'NOT_FOUND');
         });
       }
     });
   }
 }
 
-suite('an agent is told 403, once and recorded, however malformed its request for what is the administrator’s', () => {
+suite('an agent’s request to an administrator route is 403 and recorded once, however malformed', () => {
   for (const { method, path, who, query } of ROUTES) {
     if (who !== 'admin') continue;
     const unknown = `${path.replace(/\{\w+\}/, 'some-name')}?unknown=1`;
@@ -180,9 +180,9 @@ suite('an agent is told 403, once and recorded, however malformed its request fo
     for (const target of [unknown, malformed]) {
       test(`${method} ${target} as an agent: 403, recorded`, async () => {
         const client = await enter('with');
-        const entries = await entriesOf(service, async () => {
+        const entries = await auditEntriesOf(service, async () => {
           const body = method === 'POST' || method === 'PUT' ? { nothing: 'of this' } : undefined;
-          assertRefused(await client.call(method, target, body), 'ACCESS_DENIED');
+          assertRejected(await client.call(method, target, body), 'ACCESS_DENIED');
         });
         assert.deepEqual(
           entries.map(({ event_type, result }) => [event_type, result]),
@@ -193,7 +193,7 @@ suite('an agent is told 403, once and recorded, however malformed its request fo
   }
 });
 
-test('a refused request changes nothing', async () => {
+test('a rejected request changes nothing', async () => {
   const look = async () =>
     Promise.all(['/api/v1/policies', '/api/v1/agents', '/api/v1/leases?status=active'].map((path) => admin.get(path)));
   const bodies = async () => (await look()).map(({ body }) => body.data.length);

@@ -1,5 +1,5 @@
-// The OpenAPI document: well formed, and in step with the table. SOURCE: decisions, "HTTP".
-// Structure by the OpenAPI Specification 3.1.0, sections 4.8.1 to 4.8.30.
+// The OpenAPI document is well formed and agrees with the route table. SOURCE: decisions, "HTTP".
+// Structure: OpenAPI Specification 3.1.0, sections 4.8.1 to 4.8.30.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
@@ -13,7 +13,7 @@ import { type Json, readDocument, resolveReferences } from './document.ts';
 const { document, operations, answer } = await readDocument(await startTestService({ after }));
 
 const METHODS = ['get', 'put', 'post', 'delete', 'options', 'head', 'patch', 'trace'];
-// SOURCE: JSON Schema 2020-12, those of its keywords that are used here.
+// SOURCE: JSON Schema 2020-12, the keywords used here.
 const KEYWORDS = [
   'type',
   'properties',
@@ -39,7 +39,7 @@ const KEYWORDS = [
 ];
 const TYPES = ['object', 'array', 'string', 'number', 'integer', 'boolean', 'null'];
 
-/** Every schema of the document with where it stands, nested ones after the ones around them. */
+/** Every schema of the document with its location, outer schemas before nested ones. */
 function schemasIn(value: Json, at: string): { at: string; schema: Json }[] {
   if (typeof value !== 'object' || value === null) return [];
   if (Array.isArray(value)) return value.flatMap((item, index) => schemasIn(item, `${at}/${index}`));
@@ -61,7 +61,7 @@ function nested(schema: Json, at: string): { at: string; schema: Json }[] {
   return [{ at, schema }, ...inner.flatMap(([name, one]) => nested(one, `${at}/${name}`))];
 }
 
-test('it is a JSON document of OpenAPI 3.1 that names the product and its version', () => {
+test('the document is OpenAPI 3.1 in JSON and names the product and its version', () => {
   assert.match(answer.headers.get('content-type') ?? '', /^application\/json/);
   assertKeys(document, 'openapi info tags paths components');
   assert.match(document.openapi, /^3\.1\.\d+$/);
@@ -71,7 +71,7 @@ test('it is a JSON document of OpenAPI 3.1 that names the product and its versio
   assert.deepEqual(document.info.license, { name: 'Apache-2.0', identifier: 'Apache-2.0' });
 });
 
-test('it holds every route of the table, and no other; an alias is named in its description', () => {
+test('the document holds exactly the routes of the table and names aliases in descriptions', () => {
   const rows = ROUTES.map(({ method, path }) => `${method.toLowerCase()} ${path}`);
   assert.deepEqual(operations.map(({ name }) => name).sort(), rows.sort());
   for (const { path, aliases } of ROUTES) {
@@ -85,7 +85,7 @@ test('it holds every route of the table, and no other; an alias is named in its 
   }
 });
 
-test('every operation has what the specification asks for, under its own id', () => {
+test('every operation has the required fields and a unique id', () => {
   const ids = operations.map(({ operation }) => operation.operationId);
   assert.equal(new Set(ids).size, ids.length);
   for (const { name, path, method, operation } of operations) {
@@ -108,7 +108,7 @@ test('every operation has what the specification asks for, under its own id', ()
   }
 });
 
-test('every parameter is named once, has its place and its schema, and each of the path’s is declared', () => {
+test('every parameter is named once with its location and schema, and every path parameter is declared', () => {
   for (const { name, path, operation } of operations) {
     const parameters: Json[] = operation.parameters ?? [];
     const places = parameters.map((parameter) => `${parameter.in} ${parameter.name}`);
@@ -127,7 +127,7 @@ test('every parameter is named once, has its place and its schema, and each of t
   }
 });
 
-test('the parameters, the bodies, the statuses and the ids are those of the table, with every constraint', () => {
+test('parameters, bodies, statuses and ids are those of the table, with every constraint', () => {
   const plain = (value: unknown): Json => JSON.parse(JSON.stringify(value));
   for (const { id, method, path, params, query, headers, body, status, failureStatus, who } of ROUTES) {
     const name = `${method.toLowerCase()} ${path}`;
@@ -149,10 +149,10 @@ test('the parameters, the bodies, the statuses and the ids are those of the tabl
   }
 });
 
-/** Texts that may be any: what is asked for is only looked for, or is a token. */
+/** Strings without constraints: search values and tokens. */
 const UNBOUND = ['SimulateRequest/properties/action'];
 
-test('a request has no text without a pattern, a length or words, no number without bounds, no array without a least', () => {
+test('request schemas bound every string, number and array', () => {
   const inRequests = schemasIn(document, '').filter(({ at }) =>
     /\/parameters\/|schemas\/\w+Re(?:quest|placement)\b/.test(at),
   );
@@ -167,7 +167,7 @@ test('a request has no text without a pattern, a length or words, no number with
   }
 });
 
-test('generated clients get words that read: operations, schemas, and no schema that is shown twice', () => {
+test('operation and schema names are readable, and no schema appears twice', () => {
   const { get } = document.paths['/api/v1/credentials/{path}'];
   assert.deepEqual([get.operationId, get.tags], ['retrieveCredential', ['Credentials']]);
   assert.deepEqual(get.responses['200'].content['application/json'].schema, {
@@ -197,7 +197,7 @@ test('If-None-Match and Idempotency-Key of a store are header parameters', () =>
   );
 });
 
-test('every schema is one of JSON Schema 2020-12, closed where it is an object, and every reference leads somewhere', () => {
+test('every schema is valid JSON Schema 2020-12, objects are closed, and every reference resolves', () => {
   const schemas = schemasIn(document, '');
   assert.equal(schemas.length > 150, true);
   for (const { at, schema } of schemas) {
@@ -219,7 +219,7 @@ test('every schema is one of JSON Schema 2020-12, closed where it is an object, 
   }
 });
 
-test('one security scheme, a bearer token, is the one that operations ask for', () => {
+test('the only security scheme is a bearer token', () => {
   assertKeys(document.components, 'schemas securitySchemes');
   assertKeys(document.components.securitySchemes, 'bearer');
   const { type, scheme } = document.components.securitySchemes.bearer;

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { assertInvalid, assertNoContent, assertRefused, dataOf, entriesOf, TIMESTAMP } from '../kit/responses.ts';
+import { assertInvalid, assertNoContent, assertRejected, auditEntriesOf, dataOf, TIMESTAMP } from '../kit/responses.ts';
 import { startTestService } from '../kit/service.ts';
 
 const POLICIES = '/api/v1/policies';
@@ -13,20 +13,20 @@ const service = await startTestService({ after });
 const { admin } = service;
 const create = (name: string, more: Record<string, unknown> = {}) => admin.post(POLICIES, { name, ...DRAFT, ...more });
 
-test('POST /policies answers 201 with the policy', async () => {
+test('POST /policies returns 201 with the policy', async () => {
   const given = { principal: 'agent:ci', resources: ['prod/*', 'dev/key'], actions: ['retrieve', 'list'], max_ttl: 60 };
   const { created_at, ...rest } = dataOf(await create('posted', given), 201, POLICY);
   assert.deepEqual(rest, { name: 'posted', ...given });
   assert.match(created_at, TIMESTAMP);
 });
 
-test('GET /policies/:name answers the policy, and 404 for a name that nobody has', async () => {
+test('GET /policies/:name returns the policy, and 404 for an unknown name', async () => {
   const created = dataOf(await create('read'), 201, POLICY);
   assert.deepEqual(dataOf(await admin.get(`${POLICIES}/read`), 200, POLICY), created);
-  assertRefused(await admin.get(`${POLICIES}/unread`), 'NOT_FOUND');
+  assertRejected(await admin.get(`${POLICIES}/unread`), 'NOT_FOUND');
 });
 
-test('GET /policies answers name, principal, resources, actions, max_ttl and created_at of all', async () => {
+test('GET /policies returns name, principal, resources, actions, max_ttl and created_at of every policy', async () => {
   const created = [dataOf(await create('listed-b'), 201, POLICY), dataOf(await create('listed-a'), 201, POLICY)];
   const listed = dataOf(await admin.get(POLICIES), 200, POLICY);
   for (const policy of created) {
@@ -37,16 +37,16 @@ test('GET /policies answers name, principal, resources, actions, max_ttl and cre
   }
 });
 
-test('DELETE /policies/:name answers 204 without a body, and 404 for what is not there', async () => {
+test('DELETE /policies/:name returns 204 without a body, and 404 for an unknown name', async () => {
   await create('deleted');
   assertNoContent(await admin.delete(`${POLICIES}/deleted`));
-  assertRefused(await admin.delete(`${POLICIES}/deleted`), 'NOT_FOUND');
-  assertRefused(await admin.get(`${POLICIES}/deleted`), 'NOT_FOUND');
+  assertRejected(await admin.delete(`${POLICIES}/deleted`), 'NOT_FOUND');
+  assertRejected(await admin.get(`${POLICIES}/deleted`), 'NOT_FOUND');
 });
 
-test('a name that is taken is 409, and the policy stays as it was', async () => {
+test('creating a policy under an existing name is 409 and changes nothing', async () => {
   const created = dataOf(await create('taken'), 201, POLICY);
-  assertRefused(await create('taken', { max_ttl: 9 }), 'ALREADY_EXISTS');
+  assertRejected(await create('taken', { max_ttl: 9 }), 'ALREADY_EXISTS');
   assert.deepEqual((await admin.get(`${POLICIES}/taken`)).body.data, created);
   dataOf(await create('Taken'), 201, POLICY);
 });
@@ -60,26 +60,26 @@ test('PUT /policies/:name creates or replaces, 200 either way', async () => {
   assert.deepEqual((await admin.get(`${POLICIES}/put`)).body.data, replaced);
 });
 
-test('PUT takes the name in the body too, if it is the one in the address', async () => {
+test('PUT accepts a name in the body that equals the one in the path', async () => {
   dataOf(await admin.put(`${POLICIES}/put-named`, { name: 'put-named', ...DRAFT }), 200, POLICY);
   assertInvalid(await admin.put(`${POLICIES}/put-named`, { name: 'another', ...DRAFT }), 'name');
 });
 
-test('what PUT replaced grants nothing any more', async () => {
+test('a replaced policy grants nothing', async () => {
   await admin.post('/api/v1/credentials', { path: 'replaced/key', value: 'v' });
   const agent = await service.agent('replaced');
   await admin.put(`${POLICIES}/moves`, { ...DRAFT, principal: 'agent:replaced', resources: ['replaced/*'] });
   assert.equal((await agent.get('/api/v1/credentials/replaced/key')).status, 200);
   await admin.put(`${POLICIES}/moves`, { ...DRAFT, principal: 'agent:replaced', resources: ['elsewhere/*'] });
-  assertRefused(await agent.get('/api/v1/credentials/replaced/key'), 'ACCESS_DENIED');
+  assertRejected(await agent.get('/api/v1/credentials/replaced/key'), 'ACCESS_DENIED');
 });
 
-test('a policy that was deleted grants nothing any more', async () => {
+test('a deleted policy grants nothing', async () => {
   await admin.post('/api/v1/credentials', { path: 'revoked/key', value: 'v' });
   const agent = await service.agent('revoked', { 'revoked/*': ['retrieve'] });
   assert.equal((await agent.get('/api/v1/credentials/revoked/key')).status, 200);
   await admin.delete(`${POLICIES}/revoked-0`);
-  assertRefused(await agent.get('/api/v1/credentials/revoked/key'), 'ACCESS_DENIED');
+  assertRejected(await agent.get('/api/v1/credentials/revoked/key'), 'ACCESS_DENIED');
 });
 
 test('name, principal, resources and actions are required', async () => {
@@ -87,15 +87,15 @@ test('name, principal, resources and actions are required', async () => {
     const body = Object.entries({ name: 'lacking', ...DRAFT }).filter(([key]) => key !== field);
     assertInvalid(await admin.post(POLICIES, Object.fromEntries(body)), field);
   }
-  assertRefused(await admin.get(`${POLICIES}/lacking`), 'NOT_FOUND');
+  assertRejected(await admin.get(`${POLICIES}/lacking`), 'NOT_FOUND');
 });
 
-test('resources and actions hold at least one', async () => {
+test('resources and actions must not be empty', async () => {
   assertInvalid(await create('empty', { resources: [] }), 'resources');
   assertInvalid(await create('empty', { actions: [] }), 'actions');
 });
 
-test('actions are retrieve, list, store and delete; others are 400', async () => {
+test('an action must be one of retrieve, list, store, delete', async () => {
   const all = ['retrieve', 'list', 'store', 'delete'];
   assert.deepEqual(dataOf(await create('actions', { actions: all }), 201, POLICY).actions, all);
   for (const action of ['read', 'Retrieve', '*', '', 'retrieve ', 'simulate']) {
@@ -103,7 +103,7 @@ test('actions are retrieve, list, store and delete; others are 400', async () =>
   }
 });
 
-test('max_ttl is in seconds, 1 to 31,536,000, and 300 where it is left out', async () => {
+test('max_ttl is 1 to 31,536,000 seconds, by default 300', async () => {
   assert.equal(dataOf(await create('ttl-default'), 201, POLICY).max_ttl, 300);
   for (const max_ttl of [1, 31_536_000]) {
     assert.equal(dataOf(await create(`ttl-${max_ttl}`, { max_ttl }), 201, POLICY).max_ttl, max_ttl);
@@ -113,7 +113,7 @@ test('max_ttl is in seconds, 1 to 31,536,000, and 300 where it is left out', asy
   }
 });
 
-test('a principal is agent:<name>, or with one trailing * in the name; it need not exist yet', async () => {
+test('a principal is agent:<name>, optionally with one trailing *, and need not exist', async () => {
   for (const [index, principal] of ['agent:nobody-yet', 'agent:ci-*', 'agent:*', 'agent:a*'].entries()) {
     assert.equal(dataOf(await create(`principal-${index}`, { principal }), 201, POLICY).principal, principal);
   }
@@ -132,7 +132,7 @@ test('a principal is agent:<name>, or with one trailing * in the name; it need n
   for (const principal of bad) assertInvalid(await create('principal-bad', { principal }), 'principal');
 });
 
-test('a pattern is an exact path, prefix/* or *; anything else with a * in it is 400', async () => {
+test('a pattern must be an exact path, prefix/* or *', async () => {
   for (const [index, pattern] of ['a', 'a/b', 'a/*', 'a/b/*', '*'].entries()) {
     assert.deepEqual(dataOf(await create(`pattern-${index}`, { resources: [pattern] }), 201, POLICY).resources, [
       pattern,
@@ -143,19 +143,19 @@ test('a pattern is an exact path, prefix/* or *; anything else with a * in it is
   }
 });
 
-test('the item of a list that is refused is named by its place', async () => {
+test('an error about a list item names its index', async () => {
   const create = (more: object) =>
     admin.post('/api/v1/policies', { name: 'x', principal: 'agent:x', resources: ['a'], actions: ['list'], ...more });
-  const messageOf = async (more: object): Promise<string> => assertRefused(await create(more), 'INVALID_REQUEST');
+  const messageOf = async (more: object): Promise<string> => assertRejected(await create(more), 'INVALID_REQUEST');
   assert.match(await messageOf({ resources: ['a', 'b', 'c//d'] }), /^resources\[2\]: a pattern's path must not/);
   assert.equal(await messageOf({ actions: ['list', 'x'] }), 'actions[1]: must be one of retrieve, list, store, delete');
   assert.equal(await messageOf({ resources: [] }), 'resources: must be an array of 1 to 256 patterns');
   assert.equal(await messageOf({ resources: 'a' }), 'resources: must be an array of 1 to 256 patterns');
 });
 
-test('a refused policy is not stored and grants nothing', async () => {
+test('a rejected policy is not stored and grants nothing', async () => {
   const before = (await admin.get(POLICIES)).body.data.length;
-  const entries = await entriesOf(service, async () => {
+  const entries = await auditEntriesOf(service, async () => {
     assertInvalid(await create('half', { resources: ['good/*', 'b*d'] }), 'resources');
   });
   assert.deepEqual(entries, []);

@@ -1,11 +1,11 @@
-// What the audit log records, exactly one entry each. SOURCE: interface 2.8 and 6; decisions, "Audit".
+// What the audit log records, with exactly one entry each. SOURCE: interface 2.8 and 6; decisions, "Audit".
 
 import assert from 'node:assert/strict';
 import { after, suite, test } from 'node:test';
 import { type Client, logIn, readAgentKey, verifyAs } from '../kit/client.ts';
-import { runOutside } from '../kit/direct-db.ts';
-import { assertKeys, assertRefused, entriesOf, TIMESTAMP, UUID } from '../kit/responses.ts';
-import { alterNewestAt, bytes, joined } from '../kit/sealed-values.ts';
+import { executeSql } from '../kit/direct-db.ts';
+import { assertKeys, assertRejected, auditEntriesOf, TIMESTAMP, UUID } from '../kit/responses.ts';
+import { alterNewestAt, bytes, concatBytes } from '../kit/sealed-values.ts';
 import { startTestService } from '../kit/service.ts';
 
 const ENTRY =
@@ -22,7 +22,7 @@ await admin.post('/api/v1/agents', { name: 'other' });
 const otherKey = readAgentKey(dataDir, 'other');
 await admin.post(CREDENTIALS, { path: 'jobs/key', value: 'a-secret-value' });
 const lend = async (): Promise<string> => (await agent.get(`${CREDENTIALS}/jobs/key`)).body.data.lease_id;
-/** A session that was opened before the entries are counted. */
+/** A session opened before the entries are counted. */
 const spare = service.as(await logIn(address, 'worker', key));
 
 type Act = (lease: string) => Promise<{ status: number }>;
@@ -34,7 +34,7 @@ const register = (name: string) => admin.post('/api/v1/agents', { name });
 const revoke = (body: unknown) => admin.post('/api/v1/leases/revoke', body);
 const onlyIfNew = { 'if-none-match': '*' };
 
-/** What is claimed, what is done, its status, and the entry: event, agent_name, resource, result, policy_name. */
+/** The claim, the request, its status, and the entry: event, agent_name, resource, result, policy_name. */
 const ROWS: readonly (readonly [claim: string, act: Act, status: number, entry: string])[] = [
   ['a retrieval', () => get('/jobs/key'), 200, 'credential.retrieve worker jobs/key allowed worker-0'],
   [
@@ -102,11 +102,11 @@ const ROWS: readonly (readonly [claim: string, act: Act, status: number, entry: 
   ['leases revoked by agent', () => revoke({ agent: 'worker' }), 200, 'lease.revoke admin agent:worker allowed'],
 ];
 
-suite('recorded, exactly one entry', () => {
+suite('recorded with exactly one entry', () => {
   for (const [claim, act, status, expected] of ROWS) {
     test(`recorded: ${claim}: ${expected}`, async () => {
       const lease = expected.startsWith('lease.') ? await lend() : '';
-      const entries = await entriesOf(service, async () => assert.equal((await act(lease)).status, status));
+      const entries = await auditEntriesOf(service, async () => assert.equal((await act(lease)).status, status));
       assert.equal(entries.length, 1);
       const [entry] = entries;
       assertKeys(entry, ENTRY);
@@ -123,9 +123,9 @@ suite('recorded, exactly one entry', () => {
   }
 });
 
-test('an allowed retrieval’s entry names its lease, and request_id is the answer’s X-Request-Id', async () => {
+test('the entry of an allowed retrieval names its lease, and request_id is the response’s X-Request-Id', async () => {
   let answer = await agent.get('/auth/session');
-  const [entry] = await entriesOf(service, async () => {
+  const [entry] = await auditEntriesOf(service, async () => {
     answer = await agent.get(`${CREDENTIALS}/jobs/key`);
   });
   assert.equal(entry.lease_id, answer.body.data.lease_id);
@@ -134,19 +134,19 @@ test('an allowed retrieval’s entry names its lease, and request_id is the answ
 
 test('a denied retrieval leaves an entry and no lease', async () => {
   const leases = (await admin.get('/api/v1/leases')).body.data.length;
-  const [entry] = await entriesOf(service, () => agent.get(`${CREDENTIALS}/not/mine`));
+  const [entry] = await auditEntriesOf(service, () => agent.get(`${CREDENTIALS}/not/mine`));
   assert.equal(entry.lease_id, null);
   assert.equal((await admin.get('/api/v1/leases')).body.data.length, leases);
 });
 
-test('a stored value that does not authenticate is 500 INTEGRITY_FAILURE, recorded as error, with no lease and no count', async () => {
+test('a value that fails authentication is 500 INTEGRITY_FAILURE, recorded as error, with no lease and no count', async () => {
   await admin.post(CREDENTIALS, { path: 'jobs/altered', value: 'v' });
-  await runOutside(
+  await executeSql(
     dataDir,
-    alterNewestAt('jobs/altered', (column) => joined(column, bytes('00'))),
+    alterNewestAt('jobs/altered', (column) => concatBytes(column, bytes('00'))),
   );
-  const entries = await entriesOf(service, async () => {
-    assertRefused(await agent.get(`${CREDENTIALS}/jobs/altered`), 'INTEGRITY_FAILURE');
+  const entries = await auditEntriesOf(service, async () => {
+    assertRejected(await agent.get(`${CREDENTIALS}/jobs/altered`), 'INTEGRITY_FAILURE');
   });
   assert.deepEqual(
     entries.map(({ event_type, result, lease_id }) => [event_type, result, lease_id]),
@@ -155,7 +155,7 @@ test('a stored value that does not authenticate is 500 INTEGRITY_FAILURE, record
   assert.equal((await admin.get(`${CREDENTIALS}/jobs/altered?view=metadata`)).body.data.access_count, 0);
 });
 
-test('seq is 1, 2, 3 … from the start of the service, which is recorded as service', async () => {
+test('seq counts 1, 2, 3 … from the service’s start entry, recorded as service', async () => {
   const { data } = (await admin.get('/api/v1/audit?order=asc&limit=1000')).body;
   assert.deepEqual(
     data.map(({ seq }: { seq: number }) => seq),

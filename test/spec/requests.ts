@@ -4,7 +4,7 @@ import type { Route } from '../../src/http/route.ts';
 
 const PARAMETERS = { path: 'some/path', name: 'some-name', lease_id: '0190a000-0000-7000-8000-000000000000' };
 
-/** A body that every rule but the one in question lets pass. */
+/** A body that violates no rule except the one under test. */
 export const FIELDS: Readonly<Record<string, unknown>> = {
   path: 'some/path',
   value: 'v',

@@ -5,16 +5,16 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { createClient, logIn, readAgentKey } from '../kit/client.ts';
-import { temporaryFolder } from '../kit/directory.ts';
+import { temporaryDirectory } from '../kit/directory.ts';
 import { rawRequest, sendRaw } from '../kit/raw.ts';
-import { assertNoContent, assertRefused, dataOf, entriesOf } from '../kit/responses.ts';
+import { assertNoContent, assertRejected, auditEntriesOf, dataOf } from '../kit/responses.ts';
 import { startTestService } from '../kit/service.ts';
 
 const SESSION = 'session_id agent_name expires_at';
 
 const service = await startTestService({ after });
 const { admin, address, dataDir } = service;
-/** The status of a look at the list of credentials with this header. */
+/** The status of GET /credentials with this header. */
 const statusWith = async (...headers: string[]) => {
   const lines = ['GET /api/v1/credentials HTTP/1.1', 'Host: localhost', ...headers];
   return (await sendRaw(address, rawRequest(lines))).status;
@@ -26,7 +26,7 @@ test('the token in daemon.token is the administrator’s, sent as Authorization:
   assert.equal(await statusWith(`Authorization: Bearer ${token}`), 200);
 });
 
-test('Bearer is case-insensitive, the token is not', async () => {
+test('the scheme Bearer is case-insensitive, the token is not', async () => {
   for (const scheme of ['Bearer', 'bearer', 'BEARER', 'bEaReR']) {
     assert.equal(await statusWith(`Authorization: ${scheme} ${service.adminToken}`), 200, scheme);
   }
@@ -34,9 +34,9 @@ test('Bearer is case-insensitive, the token is not', async () => {
 });
 
 test('without a valid token every guarded route is 401 UNAUTHENTICATED with WWW-Authenticate: Bearer', async () => {
-  assertRefused(await service.anonymous.get('/api/v1/credentials'), 'UNAUTHENTICATED');
+  assertRejected(await service.anonymous.get('/api/v1/credentials'), 'UNAUTHENTICATED');
   for (const token of ['x', `${service.adminToken}x`, service.adminToken.slice(0, -1), `lhs_${'A'.repeat(43)}`]) {
-    assertRefused(await service.as(token).get('/api/v1/credentials'), 'UNAUTHENTICATED');
+    assertRejected(await service.as(token).get('/api/v1/credentials'), 'UNAUTHENTICATED');
   }
   for (const header of ['Basic YTpi', 'Bearer', 'Bearer a b', service.adminToken, `Token ${service.adminToken}`]) {
     assert.equal(await statusWith(`Authorization: ${header}`), 401, header);
@@ -50,7 +50,7 @@ test('two Authorization headers are 400, whatever they hold', async () => {
   assert.equal(await statusWith('Authorization: Bearer x', valid), 400);
 });
 
-test('a session_id is sent as a Bearer token, and GET /auth/session answers the caller’s own session', async () => {
+test('a session_id is a Bearer token, and GET /auth/session returns the caller’s session', async () => {
   const agent = await service.agent('own-session');
   const session = dataOf(await agent.get('/auth/session'), 200, SESSION);
   assert.deepEqual([session.session_id, session.agent_name], [agent.token, 'own-session']);
@@ -63,24 +63,24 @@ test('a session is not extended by use', async () => {
   assert.equal((await agent.get('/auth/session')).body.data.expires_at, expires_at);
 });
 
-test('DELETE /auth/session ends the caller’s own session, and no other of the same agent', async () => {
+test('DELETE /auth/session ends only the caller’s session, not the agent’s others', async () => {
   const one = await service.agent('two-sessions');
   const two = service.as(await logIn(address, 'two-sessions', readAgentKey(dataDir, 'two-sessions')));
   assertNoContent(await one.delete('/auth/session'));
-  assertRefused(await one.get('/auth/session'), 'UNAUTHENTICATED');
-  assertRefused(await one.delete('/auth/session'), 'UNAUTHENTICATED');
+  assertRejected(await one.get('/auth/session'), 'UNAUTHENTICATED');
+  assertRejected(await one.delete('/auth/session'), 'UNAUTHENTICATED');
   assert.equal((await two.get('/auth/session')).status, 200);
 });
 
 test('the administrator has no session to read or to end', async () => {
-  assertRefused(await admin.get('/auth/session'), 'NOT_FOUND');
-  assertRefused(await admin.delete('/auth/session'), 'NOT_FOUND');
+  assertRejected(await admin.get('/auth/session'), 'NOT_FOUND');
+  assertRejected(await admin.delete('/auth/session'), 'NOT_FOUND');
   assert.equal((await admin.get('/api/v1/agents')).status, 200);
 });
 
 test('the administrator reads a value without a policy: builtin:admin, 3600 s, recorded as admin', async () => {
   await admin.post('/api/v1/credentials', { path: 'admin/key', value: 'v' });
-  const [entry] = await entriesOf(service, async () => {
+  const [entry] = await auditEntriesOf(service, async () => {
     const { lease_id, expires_at } = (await admin.get('/api/v1/credentials/admin/key')).body.data;
     const lease = (await admin.get(`/api/v1/leases/${lease_id}`)).body.data;
     assert.deepEqual([lease.agent_name, lease.policy_name], ['admin', 'builtin:admin']);
@@ -91,11 +91,11 @@ test('the administrator reads a value without a policy: builtin:admin, 3600 s, r
   assert.equal(Date.parse(expires_at) - Date.now() <= 60_000, true);
 });
 
-test('--admin-retrieve=deny takes reading values from the administrator, and nothing else', async (t) => {
+test('--admin-retrieve=deny forbids the administrator only to read values', async (t) => {
   const strict = await startTestService(t, ['--admin-retrieve', 'deny']);
   assert.equal((await strict.admin.post('/api/v1/credentials', { path: 'a', value: 'v' })).status, 201);
-  const entries = await entriesOf(strict, async () => {
-    assertRefused(await strict.admin.get('/api/v1/credentials/a'), 'ACCESS_DENIED');
+  const entries = await auditEntriesOf(strict, async () => {
+    assertRejected(await strict.admin.get('/api/v1/credentials/a'), 'ACCESS_DENIED');
   });
   assert.deepEqual(
     entries.map(({ agent_name, result }) => [agent_name, result]),
@@ -107,13 +107,13 @@ test('--admin-retrieve=deny takes reading values from the administrator, and not
   assert.equal((await strict.admin.delete('/api/v1/credentials/a')).status, 204);
 });
 
-test('a session survives a restart; the administrator’s token of before does not', async (t) => {
-  const folder = join(temporaryFolder(t), 'data');
-  const first = await startTestService(t, [], folder);
+test('a session survives a restart; the old administrator token does not', async (t) => {
+  const directory = join(temporaryDirectory(t), 'data');
+  const first = await startTestService(t, [], directory);
   const agent = await first.agent('survivor', { '*': ['list'] });
   await first.stop();
-  const second = await startTestService(t, [], folder);
+  const second = await startTestService(t, [], directory);
   dataOf(await createClient(second.address, agent.token).get('/auth/session'), 200, SESSION);
-  assertRefused(await second.as(first.adminToken).get('/api/v1/agents'), 'UNAUTHENTICATED');
+  assertRejected(await second.as(first.adminToken).get('/api/v1/agents'), 'UNAUTHENTICATED');
   assert.notEqual(second.adminToken, first.adminToken);
 });

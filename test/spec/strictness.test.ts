@@ -1,4 +1,4 @@
-// Every row of the table, and what it refuses: unknown and repeated parameters, unknown and missing fields, wrong types,
+// Every route and what it rejects: unknown and repeated parameters, unknown and missing fields, wrong types,
 // other methods. SOURCE: decisions, "HTTP".
 
 import assert from 'node:assert/strict';
@@ -6,7 +6,7 @@ import { METHODS } from 'node:http';
 import { after, suite, test } from 'node:test';
 import { ROUTES } from '../../src/http/routes/table.ts';
 import { rawRequest, sendRaw } from '../kit/raw.ts';
-import { assertInvalid, assertKeys, assertRefused, entriesOf } from '../kit/responses.ts';
+import { assertInvalid, assertKeys, assertRejected, auditEntriesOf } from '../kit/responses.ts';
 import { startTestService } from '../kit/service.ts';
 import { addressOf, bodyOf, FIELDS } from './requests.ts';
 
@@ -24,10 +24,10 @@ for (const { row, path } of addresses) {
     const parameters = Object.keys(query.properties);
     const fields = Object.keys(body?.properties ?? {});
 
-    test(`${method} ${path} refuses unknown query parameters and says which there are`, async () => {
-      const entries = await entriesOf(service, async () => {
+    test(`${method} ${path} rejects unknown query parameters and lists the known ones`, async () => {
+      const entries = await auditEntriesOf(service, async () => {
         for (const name of ['unknown', 'Limit', 'toString', '__proto__', '']) {
-          const message = assertRefused(await admin.call(method, `${target}?${name}=1`, sent), 'INVALID_REQUEST');
+          const message = assertRejected(await admin.call(method, `${target}?${name}=1`, sent), 'INVALID_REQUEST');
           assert.match(message, /^query: /);
           for (const parameter of parameters) assert.match(message, new RegExp(`\\b${parameter}\\b`));
         }
@@ -36,7 +36,7 @@ for (const { row, path } of addresses) {
     });
 
     if (parameters.length > 0) {
-      test(`${method} ${path} refuses each query parameter given twice, naming it`, async () => {
+      test(`${method} ${path} rejects each query parameter given twice, naming it`, async () => {
         for (const name of parameters) {
           assertInvalid(await admin.call(method, `${target}?${name}=1&${name}=1`, sent), name);
         }
@@ -44,10 +44,10 @@ for (const { row, path } of addresses) {
     }
 
     if (method !== 'GET') {
-      test(`${method} ${path} refuses unknown body fields and says which there are`, async () => {
-        const entries = await entriesOf(service, async () => {
+      test(`${method} ${path} rejects unknown body fields and lists the known ones`, async () => {
+        const entries = await auditEntriesOf(service, async () => {
           for (const name of ['unknown', 'Name', 'toString']) {
-            const message = assertRefused(await admin.call(method, target, { ...sent, [name]: 1 }), 'INVALID_REQUEST');
+            const message = assertRejected(await admin.call(method, target, { ...sent, [name]: 1 }), 'INVALID_REQUEST');
             assert.match(message, /^body: /);
             for (const field of fields) assert.match(message, new RegExp(`\\b${field}\\b`));
           }
@@ -57,15 +57,15 @@ for (const { row, path } of addresses) {
     }
 
     if (method !== 'GET') {
-      test(`${method} ${path} refuses a body that is no object`, async () => {
+      test(`${method} ${path} rejects a body that is not an object`, async () => {
         for (const value of [null, [], 'text', 5, true]) {
-          assertRefused(await admin.call(method, target, value), 'INVALID_REQUEST');
+          assertRejected(await admin.call(method, target, value), 'INVALID_REQUEST');
         }
       });
     }
 
     if (fields.length > 0) {
-      test(`${method} ${path} refuses wrong types, naming the field`, async () => {
+      test(`${method} ${path} rejects wrong types, naming the field`, async () => {
         for (const name of fields) {
           const isList = Array.isArray(FIELDS[name]);
           const isNumber = typeof FIELDS[name] === 'number';
@@ -77,25 +77,25 @@ for (const { row, path } of addresses) {
         }
       });
 
-      test(`${method} ${path} names a required field that is missing, also where there is no body`, async () => {
+      test(`${method} ${path} names a missing required field, also without a body`, async () => {
         for (const name of body?.['required'] ?? []) {
           const lacking = Object.entries(sent ?? {}).filter(([key]) => key !== name);
           assertInvalid(await admin.call(method, target, Object.fromEntries(lacking)), name);
         }
-        assertRefused(await admin.call(method, target), 'INVALID_REQUEST');
+        assertRejected(await admin.call(method, target), 'INVALID_REQUEST');
       });
     }
   });
 }
 
-/** Whether the row serves the address, also where a parameter of it stands for a fixed segment of the other one. */
+/** Whether the route matches the path, also where its parameter matches a fixed segment of the other route. */
 function serves(pattern: string, path: string): boolean {
   const segments = pattern.split('/').map((segment) => (segment.startsWith('{') ? '[^/]+' : segment));
   return new RegExp(`^${segments.join('/')}$`).test(path);
 }
 
 const COMMON = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE'];
-// CONNECT asks for a tunnel, and has no address: see test/hostile/targets.test.ts.
+// CONNECT asks for a tunnel and has no path: see test/hostile/targets.test.ts.
 const UNCOMMON = METHODS.filter((method) => ![...COMMON, 'CONNECT'].includes(method));
 
 const callRaw = (method: string, path: string) => {
@@ -116,7 +116,7 @@ for (const path of new Set(addresses.map((one) => one.path))) {
   });
 }
 
-test('the methods of other protocols are 405 too', async () => {
+test('WebDAV and other unknown methods are 405 too', async () => {
   for (const path of ['/api/v1/credentials', '/api/v1/agents/{name}', '/api/v1/health']) {
     const answers = await Promise.all(
       UNCOMMON.map(async (method) => `${method} ${(await callRaw(method, path)).status}`),
@@ -129,7 +129,7 @@ test('the methods of other protocols are 405 too', async () => {
   }
 });
 
-test('the bodies here hold no field that the table does not have', () => {
+test('the bodies of this file have only fields of the table', () => {
   const known = new Set(ROUTES.flatMap(({ body }) => Object.keys(body?.properties ?? {})));
   assertKeys(FIELDS, [...known].join(' '));
 });

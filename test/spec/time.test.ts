@@ -1,4 +1,4 @@
-// What ends with time, seen with a clock that is moved. SOURCE: decisions, "The product", "Authentication" and "Leases".
+// Expiry, tested with a clock that the test moves. SOURCE: decisions, "The product", "Authentication" and "Leases".
 
 import assert from 'node:assert/strict';
 import { sign } from 'node:crypto';
@@ -6,10 +6,10 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as wait } from 'node:timers/promises';
 import { logIn, readAgentKey } from '../kit/client.ts';
-import { temporaryFolder } from '../kit/directory.ts';
-import { assertRefused, entriesOf } from '../kit/responses.ts';
+import { temporaryDirectory } from '../kit/directory.ts';
+import { assertRejected, auditEntriesOf } from '../kit/responses.ts';
 import { startTestService, type TestService } from '../kit/service.ts';
-import { moveClock } from '../kit/test-clock.ts';
+import { startTestClock } from '../kit/test-clock.ts';
 
 const SECOND = 1000;
 const HOUR = 3600 * SECOND;
@@ -17,16 +17,16 @@ const DAY = 24 * HOUR;
 
 const before = (timestamp: string, ms: number): string => new Date(Date.parse(timestamp) - ms).toISOString();
 
-/** A service with one agent that may retrieve `a`, and the clock's mover. */
+/** A service with one agent that may retrieve `a`, and its clock. */
 async function start(t: TestContext) {
-  const clock = moveClock(t);
+  const clock = startTestClock(t);
   const service = await startTestService(t);
   await service.admin.post('/api/v1/credentials', { path: 'a', value: 'v' });
   const agent = await service.agent('ci', { a: ['retrieve'] });
   return { clock, service, agent };
 }
 
-/** Takes a challenge now and answers it when the returned function is called. */
+/** Requests a challenge now and verifies it when the returned function is called. */
 async function challenge({ anonymous, dataDir }: TestService) {
   const { body } = await anonymous.post('/auth/challenge', { agent_name: 'ci' });
   const { challenge_id, nonce, expires_at } = body.data;
@@ -35,43 +35,43 @@ async function challenge({ anonymous, dataDir }: TestService) {
   return { answer, expiresAt: expires_at };
 }
 
-test('a challenge lives 60 seconds: right before its end it is answered, at its end it is 401, and recorded', async (t) => {
+test('a challenge is valid until right before its 60 seconds end; then it is 401 and recorded', async (t) => {
   const { clock, service } = await start(t);
   const [early, late] = [await challenge(service), await challenge(service)];
   await clock.moveTo(before(early.expiresAt, 10 * SECOND));
   assert.equal((await early.answer()).status, 200);
   await clock.moveTo(late.expiresAt);
-  const [entry] = await entriesOf(service, async () => assertRefused(await late.answer(), 'AUTH_FAILED'));
+  const [entry] = await auditEntriesOf(service, async () => assertRejected(await late.answer(), 'AUTH_FAILED'));
   assert.deepEqual(
     [entry.event_type, entry.result, entry.reason],
     ['auth.verify', 'denied', 'the challenge has expired'],
   );
 });
 
-test('a session lives an hour, whatever its use: then it is 401 SESSION_EXPIRED, and nothing is recorded', async (t) => {
+test('a session lasts one hour regardless of use; then it is 401 SESSION_EXPIRED, unrecorded', async (t) => {
   const { clock, service, agent } = await start(t);
   const { expires_at } = (await agent.get('/auth/session')).body.data;
   await clock.move(HOUR - 30 * SECOND);
   assert.equal((await agent.get('/api/v1/credentials/a')).status, 200);
   await clock.moveTo(expires_at);
-  const entries = await entriesOf(service, async () => {
-    assertRefused(await agent.get('/api/v1/credentials/a'), 'SESSION_EXPIRED');
-    assertRefused(await agent.get('/auth/session'), 'SESSION_EXPIRED');
-    assertRefused(await agent.delete('/auth/session'), 'SESSION_EXPIRED');
+  const entries = await auditEntriesOf(service, async () => {
+    assertRejected(await agent.get('/api/v1/credentials/a'), 'SESSION_EXPIRED');
+    assertRejected(await agent.get('/auth/session'), 'SESSION_EXPIRED');
+    assertRejected(await agent.delete('/auth/session'), 'SESSION_EXPIRED');
   });
   assert.deepEqual(entries, []);
   const token = await logIn(service.address, 'ci', readAgentKey(service.dataDir, 'ci'));
   assert.equal((await service.as(token).get('/api/v1/credentials/a')).status, 200);
 });
 
-test('an expired session whose agent is gone is no session at all', async (t) => {
+test('an expired session of a deleted agent is 401 UNAUTHENTICATED', async (t) => {
   const { clock, service, agent } = await start(t);
   await clock.move(2 * HOUR);
   await service.admin.delete('/api/v1/agents/ci');
-  assertRefused(await agent.get('/api/v1/credentials/a'), 'UNAUTHENTICATED');
+  assertRejected(await agent.get('/api/v1/credentials/a'), 'UNAUTHENTICATED');
 });
 
-test('a lease ends at its expires_at, and not a millisecond later', async (t) => {
+test('a lease ends exactly at its expires_at', async (t) => {
   const { clock, service, agent } = await start(t);
   const { lease_id, expires_at } = (await agent.get('/api/v1/credentials/a')).body.data;
   const status = async () => (await service.admin.get(`/api/v1/leases/${lease_id}`)).body.data.status;
@@ -95,7 +95,7 @@ test('a lease of a year does not end early', async (t) => {
   assert.equal(await status(), 'expired');
 });
 
-test('ended leases are listed for 7 days, and then are as if they had never been', async (t) => {
+test('ended leases are listed for 7 days and then are unknown', async (t) => {
   const { clock, service, agent } = await start(t);
   const { lease_id: expiring } = (await agent.get('/api/v1/credentials/a?ttl=1')).body.data;
   const { lease_id: revoked } = (await agent.get('/api/v1/credentials/a')).body.data;
@@ -107,12 +107,12 @@ test('ended leases are listed for 7 days, and then are as if they had never been
   await clock.move(32 * SECOND);
   assert.deepEqual(await listed(), []);
   for (const id of [expiring, revoked]) {
-    assertRefused(await service.admin.get(`/api/v1/leases/${id}`), 'NOT_FOUND');
-    assertRefused(await service.admin.post(`/api/v1/leases/${id}/renew`), 'NOT_FOUND');
+    assertRejected(await service.admin.get(`/api/v1/leases/${id}`), 'NOT_FOUND');
+    assertRejected(await service.admin.post(`/api/v1/leases/${id}/renew`), 'NOT_FOUND');
   }
 });
 
-test('a clock that jumps back extends nothing: leases, challenges and sessions end when they would have ended', async (t) => {
+test('a clock that jumps back does not extend leases, challenges or sessions', async (t) => {
   const { clock, service, agent } = await start(t);
   const { lease_id } = (await agent.get('/api/v1/credentials/a?ttl=1')).body.data;
   const open = await challenge(service);
@@ -121,34 +121,34 @@ test('a clock that jumps back extends nothing: leases, challenges and sessions e
   await clock.move(-DAY);
   await wait(1500);
   assert.equal((await service.admin.get(`/api/v1/leases/${lease_id}`)).body.data.status, 'expired');
-  assertRefused(await open.answer(), 'AUTH_FAILED');
+  assertRejected(await open.answer(), 'AUTH_FAILED');
   const { data } = (await service.admin.get('/api/v1/audit?order=asc')).body;
   const times = data.map(({ timestamp }: { timestamp: string }) => timestamp);
   assert.deepEqual(times, [...times].sort());
   assert.equal((await service.admin.get('/api/v1/audit/verify')).body.data.valid, true);
 });
 
-test('a clock set back while the service was stopped extends nothing either', async (t) => {
-  const clock = moveClock(t);
-  const folder = join(temporaryFolder(t), 'data');
-  const first = await startTestService(t, [], folder);
+test('a clock set back while the service was stopped does not extend them either', async (t) => {
+  const clock = startTestClock(t);
+  const directory = join(temporaryDirectory(t), 'data');
+  const first = await startTestService(t, [], directory);
   await first.admin.post('/api/v1/credentials', { path: 'a', value: 'v' });
   const { lease_id } = (await first.admin.get('/api/v1/credentials/a?ttl=60')).body.data;
   await clock.move(4 * 60 * SECOND);
   await first.admin.get('/api/v1/credentials');
   await first.stop();
   await clock.move(-4 * 60 * SECOND);
-  const second = await startTestService(t, [], folder);
+  const second = await startTestService(t, [], directory);
   assert.equal((await second.admin.get(`/api/v1/leases/${lease_id}`)).body.data.status, 'expired');
 });
 
-test('a clock far behind the log is a reason not to start, unless --accept-clock says otherwise', async (t) => {
-  const clock = moveClock(t);
-  const folder = join(temporaryFolder(t), 'data');
-  const first = await startTestService(t, [], folder);
+test('the service does not start with a clock far behind the log unless --accept-clock is given', async (t) => {
+  const clock = startTestClock(t);
+  const directory = join(temporaryDirectory(t), 'data');
+  const first = await startTestService(t, [], directory);
   await first.stop();
   await clock.move(-HOUR);
-  await assert.rejects(startTestService(t, [], folder), /clock is 60 minutes behind/);
-  const second = await startTestService(t, ['--accept-clock'], folder);
+  await assert.rejects(startTestService(t, [], directory), /clock is 60 minutes behind/);
+  const second = await startTestService(t, ['--accept-clock'], directory);
   assert.equal((await second.admin.get('/api/v1/audit/verify')).body.data.valid, true);
 });

@@ -1,15 +1,15 @@
-// What the audit log does not record, so that strangers cannot grow it. SOURCE: decisions, "Audit".
+// What the audit log does not record, so that unauthenticated callers cannot grow it. SOURCE: decisions, "Audit".
 
 import assert from 'node:assert/strict';
 import { randomUUID, sign } from 'node:crypto';
 import { join } from 'node:path';
 import { after, suite, test } from 'node:test';
-import { type Answer, readAgentKey } from '../kit/client.ts';
-import { lockOutside } from '../kit/direct-db.ts';
-import { temporaryFolder } from '../kit/directory.ts';
+import { readAgentKey, type TestResponse } from '../kit/client.ts';
+import { lockDatabase } from '../kit/direct-db.ts';
+import { temporaryDirectory } from '../kit/directory.ts';
 import { startProcess } from '../kit/process.ts';
 import { rawRequest, sendRaw } from '../kit/raw.ts';
-import { assertRefused, entriesOf } from '../kit/responses.ts';
+import { assertRejected, auditEntriesOf } from '../kit/responses.ts';
 import { startTestService } from '../kit/service.ts';
 
 const CREDENTIALS = '/api/v1/credentials';
@@ -25,8 +25,8 @@ const { lease_id } = (await agent.get(`${CREDENTIALS}/jobs/key`)).body.data;
 const auth = `Authorization: Bearer ${service.adminToken}`;
 const raw = (method: string, path: string, headers: string[], body = '') =>
   sendRaw(address, rawRequest([`${method} ${path} HTTP/1.1`, ...headers], body));
-/** Verifies as `name` with a challenge that was issued to `issuedTo`, or an invented one, signed by the registered agent. */
-async function verify(name: string, issuedTo: string | null): Promise<Answer> {
+/** Verifies as `name` with a challenge issued to `issuedTo`, or an invented one, signed by the registered agent. */
+async function verify(name: string, issuedTo: string | null): Promise<TestResponse> {
   const { body } = await anonymous.post('/auth/challenge', { agent_name: issuedTo ?? name });
   const challenge_id = issuedTo === null ? randomUUID().replace(/^(.{14})./, '$18') : body.data.challenge_id;
   const signature = sign(null, Buffer.from(body.data.nonce, 'base64'), key).toString('base64');
@@ -74,7 +74,7 @@ const ROWS: readonly (readonly [claim: string, act: () => Promise<{ status: numb
 suite('not recorded', () => {
   for (const [claim, act, status] of ROWS) {
     test(`not recorded: ${claim}`, async () => {
-      const entries = await entriesOf(service, async () => assert.equal((await act()).status, status));
+      const entries = await auditEntriesOf(service, async () => assert.equal((await act()).status, status));
       assert.deepEqual(entries, []);
     });
   }
@@ -84,7 +84,7 @@ test('not recorded: 429', async (t) => {
   const other = await startTestService(t);
   const { body } = await other.anonymous.post('/auth/challenge', { agent_name: 'guessed' });
   const proof = { challenge_id: body.data.challenge_id, agent_name: 'guessed', signature: 'AAAA' };
-  const entries = await entriesOf(other, async () => {
+  const entries = await auditEntriesOf(other, async () => {
     const answers = await Promise.all(Array.from({ length: 90 }, () => other.anonymous.post('/auth/verify', proof)));
     assert.equal(
       answers.some(({ status }) => status === 429),
@@ -94,22 +94,22 @@ test('not recorded: 429', async (t) => {
   assert.deepEqual(entries, []);
 });
 
-test('what could not be recorded is 503 UNAVAILABLE with Retry-After, and was not done; health says failing till it can', async (t) => {
+test('a request that cannot be recorded is 503 with Retry-After and not executed; health reports failing meanwhile', async (t) => {
   const other = await startTestService(t);
   const before = (await other.admin.get('/api/v1/audit')).body.meta.total;
-  const lock = await lockOutside(other.dataDir);
-  assertRefused(await other.admin.post(CREDENTIALS, { path: 'a', value: 'v' }), 'UNAVAILABLE');
+  const lock = await lockDatabase(other.dataDir);
+  assertRejected(await other.admin.post(CREDENTIALS, { path: 'a', value: 'v' }), 'UNAVAILABLE');
   const health = await other.anonymous.get('/api/v1/health');
   assert.deepEqual([health.status, health.body], [503, { data: { status: 'failing' } }]);
   await lock.release();
-  assertRefused(await other.admin.get(`${CREDENTIALS}/a?view=metadata`), 'NOT_FOUND');
+  assertRejected(await other.admin.get(`${CREDENTIALS}/a?view=metadata`), 'NOT_FOUND');
   assert.equal((await other.anonymous.get('/api/v1/health')).status, 200);
   assert.equal((await other.admin.get('/api/v1/audit')).body.meta.total, before + 1);
 });
 
-test('what is not recorded is logged: code, status and request id, and nothing that was sent', async (t) => {
-  const folder = join(temporaryFolder(t), 'data');
-  const other = await startProcess(t, folder, ['--log-level', 'info']);
+test('unrecorded rejections are logged with code, status and request id, and without request data', async (t) => {
+  const directory = join(temporaryDirectory(t), 'data');
+  const other = await startProcess(t, directory, ['--log-level', 'info']);
   const answer = await fetch(`${other.address}${CREDENTIALS}/a-path-that-was-sent`, {
     headers: { authorization: 'Bearer a-token-that-was-sent' },
   });

@@ -1,4 +1,4 @@
-// Verification of the audit log, over a database that is tampered with while the service runs.
+// Verification of the audit log of a database that is tampered with while the service runs.
 // SOURCE: interface 2.9 and 4.5; decisions, "The product" and "Audit".
 
 import assert from 'node:assert/strict';
@@ -10,10 +10,10 @@ import { type AuditEntry, GENESIS_MAC } from '../../src/core/audit.ts';
 import { entryMac, headMac } from '../../src/crypto/chain.ts';
 import { deriveKeys, parseRootKey } from '../../src/crypto/keys.ts';
 import { createClient } from '../kit/client.ts';
-import { openOutside, rowsOutside, runOutside } from '../kit/direct-db.ts';
-import { type Scope, temporaryFolder } from '../kit/directory.ts';
+import { executeSql, openDirectDb, selectRows } from '../kit/direct-db.ts';
+import { type Scope, temporaryDirectory } from '../kit/directory.ts';
 import { startProcess } from '../kit/process.ts';
-import { assertRefused, dataOf } from '../kit/responses.ts';
+import { assertRejected, dataOf } from '../kit/responses.ts';
 import { startAnotherNode, startTestService, type TestService } from '../kit/service.ts';
 import { openStore, STORE } from '../kit/stores.ts';
 import { lengthenLog } from '../vault/verification-log.ts';
@@ -29,7 +29,7 @@ const service = await startTestService({ after });
 const { admin } = service;
 const agent = await service.agent('ci', { 'prod/*': ['retrieve'] });
 await admin.post('/api/v1/credentials', { path: 'prod/key', value: 'v' });
-// Entries of one millisecond could change places unseen by the rule for times.
+// The timestamp rule cannot detect swapped entries of the same millisecond.
 for (let n = 0; n < 3; n++) await agent.get('/api/v1/credentials/prod/key');
 const entries: AuditEntry[] = (await admin.get('/api/v1/audit?order=asc')).body.data;
 const last = entries.length;
@@ -41,9 +41,9 @@ function auditKeyOf({ dataDir }: Pick<TestService, 'dataDir'>) {
   return deriveKeys(rootKey ?? assert.fail('no root key')).audit;
 }
 
-/** Tampers, looks, and puts the log back as it was. */
+/** Tampers with the log, verifies it, and restores it. */
 async function tamper(sql: string, look: () => Promise<void>): Promise<void> {
-  const outside = await openOutside(service.dataDir);
+  const outside = await openDirectDb(service.dataDir);
   await outside.run('CREATE TEMP TABLE kept_entries AS SELECT * FROM audit_entries ORDER BY seq');
   await outside.run('CREATE TEMP TABLE kept_head AS SELECT * FROM audit_head');
   try {
@@ -56,7 +56,7 @@ async function tamper(sql: string, look: () => Promise<void>): Promise<void> {
   }
 }
 
-test('an intact log: valid, the number of entries, and the times of the first and the last', async () => {
+test('an intact log is valid, with its number of entries and the times of the first and the last', async () => {
   assert.deepEqual(await verify(INTACT), {
     valid: true,
     entries: last,
@@ -70,10 +70,10 @@ const NULLABLE = ['policy_name', 'lease_id', 'reason', 'request_id', 'remote_add
 
 interface Alteration {
   readonly sql: string;
-  /** The first broken entry, and its time as it stands there. */
+  /** The first broken entry and its stored time. */
   readonly seq: number;
   readonly timestamp?: string | null;
-  /** What a node has seen last is gone: where several share the log it decides nothing on it any more. */
+  /** The last entry that a node has seen is deleted: on a shared log the node then rejects requests. */
   readonly takesEnd?: true;
 }
 
@@ -120,7 +120,7 @@ const ALTERED: Readonly<Record<string, Alteration>> = {
   },
   'the first entry removed': { sql: 'DELETE FROM audit_entries WHERE seq = 1', seq: 1, timestamp: timeOf(2) },
   'an entry removed and the others moved up': {
-    // By way of numbers that nobody has: PostgreSQL checks each row as it comes, in whatever order.
+    // Through unused sequence numbers: PostgreSQL checks uniqueness row by row.
     sql: 'DELETE FROM audit_entries WHERE seq = 4; UPDATE audit_entries SET seq = seq + 1000000 WHERE seq > 4; UPDATE audit_entries SET seq = seq - 1000001 WHERE seq > 1000000',
     seq: 4,
     timestamp: timeOf(5),
@@ -154,9 +154,9 @@ const ALTERED: Readonly<Record<string, Alteration>> = {
   },
 };
 
-/** The node that has seen it refuses; one that has not, such as one that is started now, tells where the log is broken. */
+/** A node that has seen the entry rejects requests; a node started now reports where the log is broken. */
 async function assertToldByAnotherNode(scope: Scope, seq: number): Promise<void> {
-  assertRefused(await admin.get(VERIFY), 'UNAVAILABLE');
+  assertRejected(await admin.get(VERIFY), 'UNAVAILABLE');
   assert.equal((await service.anonymous.get('/api/v1/health')).status, 503);
   const node = await startAnotherNode(scope, service);
   assert.match(node.warnings.join(), /head record/);
@@ -179,7 +179,7 @@ suite('verify names the first broken entry', () => {
   }
 
   for (let seq = 2; seq < last; seq++) {
-    test(`a missing entry is reported at its own ordinal: ${seq}`, async () => {
+    test(`a missing entry is reported at its own sequence number: ${seq}`, async () => {
       await tamper(`DELETE FROM audit_entries WHERE seq = ${seq}`, async () => {
         assert.equal((await verify(BROKEN)).break_at_entry, seq);
       });
@@ -187,7 +187,7 @@ suite('verify names the first broken entry', () => {
   }
 });
 
-test('times that fall are found, even where whoever altered them had the key and every link fits', async (t) => {
+test('decreasing times are found even when every entry MAC is valid', async (t) => {
   for (const [at, isValid] of [
     [timeOf(4), true],
     ['1999-01-01T00:00:00.000Z', false],
@@ -202,8 +202,8 @@ test('times that fall are found, even where whoever altered them had the key and
       }
       const mac = headMac(auditKeyOf(service), last, hmac);
       updates.push(`UPDATE audit_head SET hmac = '${hmac}', mac = '${mac}'`);
-      await runOutside(service.dataDir, updates.join(';'));
-      // Every link is another one, also that of the entry which the service has seen.
+      await executeSql(service.dataDir, updates.join(';'));
+      // Every entry MAC differs, also that of the last entry the service has seen.
       const node = isShared ? await startAnotherNode(t, service) : service;
       const { body } = await node.admin.get(VERIFY);
       assert.deepEqual([body.data.valid, body.data.break_at_entry], [isValid, isValid ? undefined : 4]);
@@ -212,23 +212,24 @@ test('times that fall are found, even where whoever altered them had the key and
   }
 });
 
-test('the service goes on over an altered log, and the break stays where it is', async () => {
+test('the service keeps running over an altered log, and the break stays where it is', async () => {
   await tamper("UPDATE audit_entries SET resource = 'x' WHERE seq = 2", async () => {
     assert.equal((await verify(BROKEN)).break_at_entry, 2);
     assert.equal((await verify(BROKEN)).break_at_entry, 2);
   });
 });
 
-test('a head and a last row that disagree at start: one line, verify reports it, and the gap stays visible for ever', async (t) => {
-  const folder = join(temporaryFolder(t), 'data');
-  const first = await startTestService(t, [], folder);
+test('a head record that disagrees with the last row at start is reported in one line, and the gap stays visible', async (t) => {
+  const directory = join(temporaryDirectory(t), 'data');
+  const first = await startTestService(t, [], directory);
   for (let n = 0; n < 4; n++) await first.admin.get('/api/v1/credentials');
   await first.stop();
-  const [{ n } = { n: 0 }] = await rowsOutside(folder, 'SELECT count(*) AS n FROM audit_entries');
-  await runOutside(folder, `DELETE FROM audit_entries WHERE seq > ${Number(n) - 2}`);
+  const [{ n } = { n: 0 }] = await selectRows(directory, 'SELECT count(*) AS n FROM audit_entries');
+  await executeSql(directory, `DELETE FROM audit_entries WHERE seq > ${Number(n) - 2}`);
   const flags = isShared ? ['--accept-rollback'] : [];
-  if (isShared) await assert.rejects(startTestService(t, [], folder), /has lost entries of the log.*--accept-rollback/);
-  const second = await startProcess(t, folder, flags);
+  if (isShared)
+    await assert.rejects(startTestService(t, [], directory), /has lost entries of the log.*--accept-rollback/);
+  const second = await startProcess(t, directory, flags);
   const warnings = second
     .output()
     .split('\n')
@@ -236,7 +237,7 @@ test('a head and a last row that disagree at start: one line, verify reports it,
   assert.equal(warnings.length, 1 + flags.length);
   assert.match(warnings.at(-1) ?? '', /head record .*last row .*disagree/);
   await second.end('SIGTERM');
-  const third = await startTestService(t, [], folder);
+  const third = await startTestService(t, [], directory);
   const entry = Number(n) - 1;
   assert.equal((await verify(BROKEN, third)).break_at_entry, entry);
   for (let more = 0; more < 3; more++) await third.admin.get('/api/v1/credentials');
@@ -250,9 +251,9 @@ test('a head and a last row that disagree at start: one line, verify reports it,
 const LONG = 200_000;
 const LOOK_MS = 20;
 
-/** A vault with a long log, that no service has open. */
+/** A vault with a long log, not opened by a service. */
 async function makeLongLog(t: Scope): Promise<string> {
-  const dataDir = join(temporaryFolder(t), 'data');
+  const dataDir = join(temporaryDirectory(t), 'data');
   await (await startTestService(t, [], dataDir)).stop();
   const store = await openStore(dataDir);
   await lengthenLog(store, { audit: auditKeyOf({ dataDir }) }, LONG);
@@ -260,7 +261,7 @@ async function makeLongLog(t: Scope): Promise<string> {
   return dataDir;
 }
 
-test('an administrator sees how far a verification is, and whoever asks meanwhile is answered by the next one', async (t) => {
+test('an administrator sees the progress of a verification, and requests during it share the next run', async (t) => {
   const { admin, anonymous, agent } = await startTestService(t, [], await makeLongLog(t));
   const look = async () => dataOf(await admin.get(PROGRESS), 200, 'running entries_checked entries_total started_at');
   const nothing = { running: false, entries_checked: null, entries_total: null, started_at: null };
@@ -275,7 +276,7 @@ test('an administrator sees how far a verification is, and whoever asks meanwhil
     assert.equal(checked <= total && total >= LONG, true, `${checked} of ${total}`);
     assert.match(startedAt, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
     seen.set(startedAt, [...(seen.get(startedAt) ?? []), checked]);
-    // WHY: while somebody asks all the time the verification rests.
+    // WHY: verification is throttled while requests arrive continuously.
     await sleep(LOOK_MS);
   }
   for (const answer of await verifying) assert.equal(dataOf(answer, 200, INTACT).valid, true);
@@ -292,7 +293,7 @@ test('an administrator sees how far a verification is, and whoever asks meanwhil
   assert.equal((await (await agent('curious')).get(PROGRESS)).status, 403);
 });
 
-test('a verification ends soon when its client goes away, and is none of the service’s mistakes', async (t) => {
+test('a verification is cancelled when its client disconnects, and is not logged as an error', async (t) => {
   const { address, adminToken, output, end } = await startProcess(t, await makeLongLog(t), ['--log-level', 'info']);
   const admin = createClient(address, adminToken);
   const look = async () => (await admin.get(PROGRESS)).body.data;
@@ -312,7 +313,7 @@ test('a verification ends soon when its client goes away, and is none of the ser
   assert.doesNotMatch(output(), /mistake|"level":[56]0/);
 });
 
-test('a stop finishes a verification that runs, or ends it where its client has gone, and exits 0', async (t) => {
+test('a stop completes a running verification, or cancels it if its client disconnected, and exits 0', async (t) => {
   const dataDir = await makeLongLog(t);
   for (const stays of [true, false]) {
     const service = await startProcess(t, dataDir);

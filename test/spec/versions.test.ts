@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { setTimeout as wait } from 'node:timers/promises';
-import { assertInvalid, assertRefused, dataOf } from '../kit/responses.ts';
+import { assertInvalid, assertRejected, dataOf } from '../kit/responses.ts';
 import { startTestService, type TestService } from '../kit/service.ts';
 
 const CREDENTIALS = '/api/v1/credentials';
@@ -17,7 +17,7 @@ const metadata = async (path: string) => (await admin.get(`${CREDENTIALS}/${path
 const readValue = async (path: string, query = '', from: TestService = service) =>
   dataOf(await from.admin.get(`${CREDENTIALS}/${path}${query}`), 200, 'path value lease_id expires_at').value;
 
-test('POST on an existing path stores a new version: 201, created_at stays, updated_at moves', async () => {
+test('POST on an existing path stores a new version: 201, same created_at, later updated_at', async () => {
   const first = dataOf(await store('new/one', 'first'), 201, 'path type created_at');
   await wait(5);
   const second = dataOf(await store('new/one', 'second'), 201, 'path type created_at');
@@ -28,7 +28,7 @@ test('POST on an existing path stores a new version: 201, created_at stays, upda
   assert.equal(await readValue('new/one'), 'second');
 });
 
-test('the version that was stored is a header of the response, also where the request is repeated', async () => {
+test('the stored version is a response header, also of a repeated request', async () => {
   const versionOf = async (value: string, key: string) => {
     const body = { path: 'new/header', value };
     const { headers } = await admin.call('POST', CREDENTIALS, body, { 'idempotency-key': key });
@@ -39,7 +39,7 @@ test('the version that was stored is a header of the response, also where the re
   assert.equal(await versionOf('first', 'one'), '1');
 });
 
-test('a type or description left out of a new version stays as it was, one that is given is taken', async () => {
+test('a new version keeps an omitted type or description and replaces a given one', async () => {
   await store('new/two', 'v', { type: 'token', description: 'the first' });
   await store('new/two', 'v');
   const kept = await metadata('new/two');
@@ -50,16 +50,16 @@ test('a type or description left out of a new version stays as it was, one that 
   assert.equal(await readValue('new/two', '?version=1'), 'v');
 });
 
-test('If-None-Match: * refuses an existing path with 409 and stores nothing', async () => {
+test('If-None-Match: * rejects an existing path with 409 and stores nothing', async () => {
   const onlyIfNew = { 'if-none-match': '*' };
   const call = (value: string) => admin.call('POST', CREDENTIALS, { path: 'new/three', value }, onlyIfNew);
   dataOf(await call('first'), 201, 'path type created_at');
-  assertRefused(await call('second'), 'ALREADY_EXISTS');
+  assertRejected(await call('second'), 'ALREADY_EXISTS');
   assert.equal(await readValue('new/three'), 'first');
   assert.equal((await metadata('new/three')).versions.length, 1);
 });
 
-test('of two stores with If-None-Match: * at once one is 201, the other 409', async () => {
+test('of two concurrent stores with If-None-Match: * one is 201, the other 409', async () => {
   const call = (value: string) =>
     admin.call('POST', CREDENTIALS, { path: 'new/race', value }, { 'if-none-match': '*' });
   const answers = await Promise.all([call('one'), call('two'), call('three')]);
@@ -70,10 +70,10 @@ test('of two stores with If-None-Match: * at once one is 201, the other 409', as
 test('If-None-Match with an entity tag is 400 and stores nothing', async () => {
   const body = { path: 'new/four', value: 'v' };
   assertInvalid(await admin.call('POST', CREDENTIALS, body, { 'if-none-match': '"tag"' }), 'If-None-Match');
-  assertRefused(await admin.get(`${CREDENTIALS}/new/four`), 'NOT_FOUND');
+  assertRejected(await admin.get(`${CREDENTIALS}/new/four`), 'NOT_FOUND');
 });
 
-test('version=N reads an earlier one, and the newest 10 are kept', async () => {
+test('version=N reads an earlier version, and the newest 10 are kept', async () => {
   for (let n = 1; n <= 13; n++) await store('kept/ten', `value ${n}`);
   const { versions } = await metadata('kept/ten');
   const numbers = versions.map(({ version }: { version: number }) => version);
@@ -81,14 +81,14 @@ test('version=N reads an earlier one, and the newest 10 are kept', async () => {
   for (const n of numbers) assert.equal(await readValue('kept/ten', `?version=${n}`), `value ${n}`);
   assert.equal(await readValue('kept/ten'), 'value 13');
   for (const gone of [1, 3, 14]) {
-    assertRefused(await admin.get(`${CREDENTIALS}/kept/ten?version=${gone}`), 'NOT_FOUND');
+    assertRejected(await admin.get(`${CREDENTIALS}/kept/ten?version=${gone}`), 'NOT_FOUND');
   }
   for (const bad of ['0', '-1', '1.0', 'newest', '', '1e1']) {
     assertInvalid(await admin.get(`${CREDENTIALS}/kept/ten?version=${bad}`), 'version');
   }
 });
 
-test('a lease tells the version that was read', async () => {
+test('a lease names the version that was read', async () => {
   for (const value of ['one', 'two']) await store('kept/leased', value);
   const { lease_id } = (await admin.get(`${CREDENTIALS}/kept/leased?version=1`)).body.data;
   assert.equal((await admin.get(`/api/v1/leases/${lease_id}`)).body.data.version, 1);
@@ -97,7 +97,7 @@ test('a lease tells the version that was read', async () => {
 test('--versions-kept sets how many are kept', async (t) => {
   const other = await startTestService(t, ['--versions-kept', '2']);
   for (const value of ['one', 'two', 'three']) await other.admin.post(CREDENTIALS, { path: 'p', value });
-  assertRefused(await other.admin.get(`${CREDENTIALS}/p?version=1`), 'NOT_FOUND');
+  assertRejected(await other.admin.get(`${CREDENTIALS}/p?version=1`), 'NOT_FOUND');
   assert.equal(await readValue('p', '?version=2', other), 'two');
   assert.equal(await readValue('p', '', other), 'three');
 });
@@ -133,22 +133,22 @@ test('a value has 1 byte to 256 KiB of UTF-8', async () => {
   }
 });
 
-test('a value whose every byte is written as an escape fits too', async () => {
+test('a maximal value with every byte escaped is accepted', async () => {
   const value = '\u0001'.repeat(KIB_256);
   dataOf(await store('size/two', value), 201, 'path type created_at');
   assert.equal((await readValue('size/two')) === value, true);
 });
 
-test('half of a surrogate pair is no UTF-8: 400', async () => {
+test('a lone surrogate is 400', async () => {
   assertInvalid(await store('size/three', 'a\ud800'), 'value');
   assertInvalid(await store('size/three', 'v', { description: '\udc00' }), 'description');
 });
 
-test('a description has up to 1,024 characters, none of them U+0000, and a refused one stores nothing', async () => {
+test('a description has up to 1,024 characters without U+0000, and a rejected one stores nothing', async () => {
   for (const description of ['\u0000', 'd\u0000d']) {
     assertInvalid(await store('size/zero', 'v', { description }), 'description');
   }
-  assertRefused(await admin.get('/api/v1/credentials/size/zero'), 'NOT_FOUND');
+  assertRejected(await admin.get('/api/v1/credentials/size/zero'), 'NOT_FOUND');
   for (const character of ['d', 'é', '\u{1f511}']) {
     dataOf(await store('size/four', 'v', { description: character.repeat(1024) }), 201, 'path type created_at');
     assert.equal((await metadata('size/four')).description, character.repeat(1024));

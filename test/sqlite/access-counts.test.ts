@@ -11,14 +11,14 @@ import { FIRST_CREDENTIAL } from '../../src/store/queries.ts';
 import { SqliteStore } from '../../src/store/sqlite/store.ts';
 import type { StoredChange } from '../../src/store/store.ts';
 import { aCredential, anEntry, asPath, commit, find, headAt, KEY_CHECK, stored, T0 } from '../contract/rows.ts';
-import { type Scope, temporaryFolder } from '../kit/directory.ts';
+import { type Scope, temporaryDirectory } from '../kit/directory.ts';
 import { runs } from '../kit/property.ts';
 
 const PATHS = ['a', 'b', 'c', 'd', 'e', 'f'] as const;
 
 /** Passes begin with 3 credentials and take 2 with each commit. */
 async function newVault(scope: Scope) {
-  const file = join(temporaryFolder(scope), 'vault.db');
+  const file = join(temporaryDirectory(scope), 'vault.db');
   const open = (): SqliteStore => {
     const store = new SqliteStore(file, { counting: { worthCredentials: 3, rowsACommit: 2 } });
     scope.after(() => store.close().catch(() => undefined));
@@ -84,7 +84,7 @@ test('a commit that fails takes no step and counts nothing', async (t) => {
 });
 
 test('while a start counts what the log holds, counts wait for it, retrievals and passes do not spoil it', async (t) => {
-  const file = join(temporaryFolder(t), 'vault.db');
+  const file = join(temporaryDirectory(t), 'vault.db');
   const first = new SqliteStore(file);
   await first.initialise(KEY_CHECK, headAt(0), T0);
   const credentials = PATHS.map((path) => aCredential(path));

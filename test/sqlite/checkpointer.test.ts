@@ -11,13 +11,13 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { SqliteStore } from '../../src/store/sqlite/store.ts';
 import { commitEntries, headAt, KEY_CHECK, T0 } from '../contract/rows.ts';
-import { temporaryFolder } from '../kit/directory.ts';
+import { temporaryDirectory } from '../kit/directory.ts';
 
 const WORTH_FRAMES = 20;
 const PAGE_BYTES = 8192;
 
 async function openVault(t: TestContext) {
-  const file = join(temporaryFolder(t), 'vault.db');
+  const file = join(temporaryDirectory(t), 'vault.db');
   const store = new SqliteStore(file, { checkpoints: { checkpointThreshold: WORTH_FRAMES } });
   t.after(() => store.close().catch(() => undefined));
   await store.initialise(KEY_CHECK, headAt(0), T0);
@@ -60,7 +60,7 @@ test('whoever holds a look at the log open from outside makes it longer, and sto
 });
 
 test('a process that runs out of file descriptors goes on, and writes the log into the database when it has some again', async (t) => {
-  const file = join(temporaryFolder(t), 'vault.db');
+  const file = join(temporaryDirectory(t), 'vault.db');
   const program = fileURLToPath(import.meta.resolve('./exhausted.ts'));
   const command = 'ulimit -n 80 && exec "$@"';
   const args = ['-c', command, 'sh', process.execPath, '--disable-proto=throw', program, file];
@@ -74,7 +74,7 @@ test('a process that runs out of file descriptors goes on, and writes the log in
 
 /** How many entries the database has without its write-ahead log, as somebody finds who copies it alone. */
 function entriesAlone(t: TestContext, file: string): number {
-  const alone = join(temporaryFolder(t), 'alone.db');
+  const alone = join(temporaryDirectory(t), 'alone.db');
   copyFileSync(file, alone);
   const database = new DatabaseSync(alone);
   try {
@@ -86,7 +86,7 @@ function entriesAlone(t: TestContext, file: string): number {
 }
 
 test('a store that is idle has everything in the database itself', async (t) => {
-  const file = join(temporaryFolder(t), 'vault.db');
+  const file = join(temporaryDirectory(t), 'vault.db');
   const store = new SqliteStore(file, { checkpoints: { idleMs: 50 } });
   t.after(() => store.close());
   await store.initialise(KEY_CHECK, headAt(0), T0);

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { readCredentialMetadata } from '../../src/vault/credentials.ts';
-import { rowsOutside } from '../kit/direct-db.ts';
+import { selectRows } from '../kit/direct-db.ts';
 import { admin, get, type OpenedVault, openVault, put, toPath } from '../vault/fixture.ts';
 
 async function looked(vault: OpenedVault, path: string): Promise<number> {
@@ -14,7 +14,7 @@ test('counts are written by themselves after so many accesses, so that the next 
   const vault = await openVault(t);
   await put(vault, 'a');
   for (let i = 0; i < 505; i++) await Promise.all(Array.from({ length: 200 }, () => get(vault, 'a')));
-  const [head] = await rowsOutside(vault.folder, 'SELECT seq, counted_through_seq AS written FROM audit_head');
+  const [head] = await selectRows(vault.folder, 'SELECT seq, counted_through_seq AS written FROM audit_head');
   const left = Number(head?.['seq']) - Number(head?.['written']);
   assert.ok(left < 2000, `${left} accesses of 101,000 are not written`);
   assert.equal(await looked(vault, 'a'), 101_000);

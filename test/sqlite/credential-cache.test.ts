@@ -19,13 +19,13 @@ import {
   T0,
   versioned,
 } from '../contract/rows.ts';
-import { temporaryFolder } from '../kit/directory.ts';
+import { temporaryDirectory } from '../kit/directory.ts';
 
 const bytes = (...values: number[]): Uint8Array => Uint8Array.from(values);
 const key = { credential: asPath('a'), version: 'newest' } as const;
 
 async function openVault(t: TestContext) {
-  const file = join(temporaryFolder(t), 'vault.db');
+  const file = join(temporaryDirectory(t), 'vault.db');
   const store = new SqliteStore(file);
   t.after(() => store.close());
   await store.initialise(KEY_CHECK, headAt(0), T0);
@@ -69,7 +69,7 @@ test('what another program changes in the database is seen by the next turn', as
 });
 
 test('what is kept is bounded, by number and by bytes; what came first goes first', (t) => {
-  const database = openDatabase(join(temporaryFolder(t), 'vault.db'));
+  const database = openDatabase(join(temporaryDirectory(t), 'vault.db'));
   t.after(() => database.close());
   const hot = new CredentialCache(database);
   const put = (n: number, size: number): void => {

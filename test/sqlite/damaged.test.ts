@@ -6,7 +6,7 @@ import { copyFileSync, existsSync, readFileSync, statSync, truncateSync, writeFi
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
-import { runOutside } from '../kit/direct-db.ts';
+import { executeSql } from '../kit/direct-db.ts';
 import { startTestService } from '../kit/service.ts';
 import { assertNoStart, assertProgramRefuses, copyVault, outcomeOfStart } from '../server/vaults.ts';
 
@@ -14,7 +14,7 @@ const PAGE = 8192;
 
 test('a database of a newer schema is refused by the program in one line, and not changed by a byte', async (t) => {
   const dataDir = await copyVault(t);
-  await runOutside(dataDir, 'PRAGMA user_version = 999');
+  await executeSql(dataDir, 'PRAGMA user_version = 999');
   await assertProgramRefuses(
     dataDir,
     /the database has schema 999, this Leasehold knows up to \d+: start the newer Leasehold/,
@@ -23,7 +23,7 @@ test('a database of a newer schema is refused by the program in one line, and no
 
 test('a database of another program is refused, and not changed by a byte', async (t) => {
   const dataDir = await copyVault(t);
-  await runOutside(dataDir, 'PRAGMA application_id = 7');
+  await executeSql(dataDir, 'PRAGMA application_id = 7');
   await assertNoStart(t, dataDir, /is a database of another program/);
 });
 

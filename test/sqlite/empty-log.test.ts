@@ -8,7 +8,7 @@ import { test } from 'node:test';
 import { GENESIS_MAC } from '../../src/core/audit.ts';
 import { headMac } from '../../src/crypto/chain.ts';
 import { deriveKeys, parseRootKey } from '../../src/crypto/keys.ts';
-import { runOutside } from '../kit/direct-db.ts';
+import { executeSql } from '../kit/direct-db.ts';
 import { dataOf } from '../kit/responses.ts';
 import { startTestService, type TestService } from '../kit/service.ts';
 
@@ -24,7 +24,7 @@ test('an empty log is valid: 0 entries and nulls', async (t) => {
   // The start is recorded: the head record of before it is made here.
   const mac = headMac(auditKeyOf(other), 0, GENESIS_MAC);
   const head = `UPDATE audit_head SET seq = 0, hmac = '${GENESIS_MAC}', mac = '${mac}'`;
-  await runOutside(other.dataDir, `DELETE FROM audit_entries; ${head}`);
+  await executeSql(other.dataDir, `DELETE FROM audit_entries; ${head}`);
   const answer = await other.admin.get('/api/v1/audit/verify');
   assert.deepEqual(dataOf(answer, 200, INTACT), { valid: true, entries: 0, first_entry: null, last_entry: null });
 });

@@ -25,10 +25,10 @@ import {
   T0,
   versioned,
 } from '../contract/rows.ts';
-import { temporaryFolder } from '../kit/directory.ts';
+import { temporaryDirectory } from '../kit/directory.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
-const newFile = (t: TestContext): string => join(temporaryFolder(t), 'vault.db');
+const newFile = (t: TestContext): string => join(temporaryDirectory(t), 'vault.db');
 
 async function vaultFile(t: TestContext): Promise<string> {
   const file = newFile(t);
@@ -243,7 +243,7 @@ async function lockElsewhere(t: TestContext, file: string) {
 }
 
 test('one process has the lock; it is free when that is killed, and when it is given back', async (t) => {
-  const file = join(temporaryFolder(t), 'lock');
+  const file = join(temporaryDirectory(t), 'lock');
   const elsewhere = await lockElsewhere(t, file);
   assert.equal(elsewhere.isHeld, true);
   assert.equal(DatabaseLock.take(file), null);
@@ -258,7 +258,7 @@ test('one process has the lock; it is free when that is killed, and when it is g
 });
 
 test('a lock on a file that is no database is an error, not a lock', (t) => {
-  const file = join(temporaryFolder(t), 'lock');
+  const file = join(temporaryDirectory(t), 'lock');
   writeFileSync(file, 'x'.repeat(5000));
   assert.throws(() => DatabaseLock.take(file), StoreError);
 });

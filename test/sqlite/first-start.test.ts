@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { temporaryFolder } from '../kit/directory.ts';
+import { temporaryDirectory } from '../kit/directory.ts';
 import { startProcess } from '../kit/process.ts';
 import { startTestService } from '../kit/service.ts';
 import { photograph } from '../server/vaults.ts';
@@ -13,7 +13,7 @@ const MARKER = 'vault.created';
 
 /** A first start and its stop; resolves to copies of the data directory, each as a kill at one of the steps leaves it. */
 async function copyEveryStep(t: TestContext, dataDir: string): Promise<string[]> {
-  const into = temporaryFolder(t);
+  const into = temporaryDirectory(t);
   const preload = ['--import', join(import.meta.dirname, 'every-step.ts')];
   const service = await startProcess(t, dataDir, [], {
     environment: { STEPS_OF: dataDir, STEPS_INTO: into },
@@ -38,7 +38,7 @@ async function assertStarts(t: TestContext, dataDir: string): Promise<void> {
 }
 
 test('a kill at any step of the first start, or of its stop, leaves a directory that starts', async (t) => {
-  const dataDir = join(temporaryFolder(t), 'data');
+  const dataDir = join(temporaryDirectory(t), 'data');
   const copies = await copyEveryStep(t, dataDir);
   assert.ok(copies.length >= 15, `${copies.length} copies`);
   const hasMarker = (copy: string) => existsSync(join(copy, MARKER));

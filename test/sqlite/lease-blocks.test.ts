@@ -12,10 +12,10 @@ import { SqliteStore } from '../../src/store/sqlite/store.ts';
 import { aLease, commit, headAt, KEY_CHECK, leased, T0 } from '../contract/rows.ts';
 import { countLeases, rowsFrom } from '../contract/scan.ts';
 import { sweepAll } from '../contract/sweeping.ts';
-import { temporaryFolder } from '../kit/directory.ts';
+import { temporaryDirectory } from '../kit/directory.ts';
 
 async function openVault(t: TestContext) {
-  const file = join(temporaryFolder(t), 'vault.db');
+  const file = join(temporaryDirectory(t), 'vault.db');
   const store = new SqliteStore(file);
   t.after(() => store.close());
   await store.initialise(KEY_CHECK, headAt(0), T0);

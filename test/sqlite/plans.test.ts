@@ -15,14 +15,14 @@ import { uncountedAccesses } from '../../src/store/sqlite/recover-counts.ts';
 import { SqliteStore } from '../../src/store/sqlite/store.ts';
 import { Sweeper } from '../../src/store/sqlite/sweeper.ts';
 import { aLease, commit, headAt, KEY_CHECK, leased, T0 } from '../contract/rows.ts';
-import { temporaryFolder } from '../kit/directory.ts';
+import { temporaryDirectory } from '../kit/directory.ts';
 
 /**
  * A database that keeps what was prepared. It has a lease of each status: some statements are made when something is found, and
  * not before.
  */
 async function newRecording(t: TestContext): Promise<{ database: DatabaseSync; prepared: Set<string> }> {
-  const file = join(temporaryFolder(t), 'vault.db');
+  const file = join(temporaryDirectory(t), 'vault.db');
   const store = new SqliteStore(file);
   await store.initialise(KEY_CHECK, headAt(0), T0);
   const [active, expired, revoked] = [aLease(1), aLease(2, { expiresAt: T0 }), aLease(3)];

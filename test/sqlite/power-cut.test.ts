@@ -11,7 +11,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { SqliteStore } from '../../src/store/sqlite/store.ts';
 import { aCredential, aLease, anEntry, headAt, KEY_CHECK, leased, stored, T0 } from '../contract/rows.ts';
 import { Dice } from '../e2e/random.ts';
-import { temporaryFolder } from '../kit/directory.ts';
+import { temporaryDirectory } from '../kit/directory.ts';
 
 const CUTS = process.env['SLOW'] ? 400 : 25;
 const SECTOR_BYTES = 512;
@@ -43,7 +43,7 @@ interface Image extends Torn {
 
 /** Writes turns until enough images were taken by `look`, which is called while a sync is under way and after it. */
 async function writeUnder(t: TestContext, dice: Dice, worthFrames: number, look: (files: Files) => Torn | null) {
-  const file = join(temporaryFolder(t), 'vault.db');
+  const file = join(temporaryDirectory(t), 'vault.db');
   const images: Image[] = [];
   let writtenSeq = 0;
   let toldSeq = 0;
@@ -100,7 +100,7 @@ interface Files {
 }
 
 async function assertNothingIsLost(t: TestContext, { database, wal, toldSeq }: Image, name: string): Promise<number> {
-  const folder = join(temporaryFolder(t), 'cut');
+  const folder = join(temporaryDirectory(t), 'cut');
   mkdirSync(folder);
   const file = join(folder, 'vault.db');
   writeFileSync(file, database);

@@ -6,11 +6,11 @@ import { copyFileSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { createClient } from '../kit/client.ts';
-import { temporaryFolder } from '../kit/directory.ts';
+import { temporaryDirectory } from '../kit/directory.ts';
 import { runProgram, startProcess } from '../kit/process.ts';
 
 async function runningVault(t: TestContext) {
-  const dataDir = join(temporaryFolder(t), 'data');
+  const dataDir = join(temporaryDirectory(t), 'data');
   const service = await startProcess(t, dataDir);
   const ended = new Promise<number | null>((resolve) => service.child.on('close', resolve));
   const admin = createClient(service.address, service.adminToken);

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { type TestContext, test } from 'node:test';
 import { createClient, logIn, readAgentKey } from '../kit/client.ts';
-import { temporaryFolder } from '../kit/directory.ts';
+import { temporaryDirectory } from '../kit/directory.ts';
 import { startProcess } from '../kit/process.ts';
 import { startTestService } from '../kit/service.ts';
 
@@ -17,7 +17,7 @@ const DAMAGED = /log\.anchor is damaged or belongs to another vault.*--accept-ro
 
 /** A vault whose service was killed after it had deregistered an agent whose session was open. */
 async function killedVault(t: TestContext): Promise<{ dataDir: string; session: string }> {
-  const dataDir = join(temporaryFolder(t), 'data');
+  const dataDir = join(temporaryDirectory(t), 'data');
   await (await startTestService(t, [], dataDir)).stop();
   const service = await startProcess(t, dataDir);
   const admin = createClient(service.address, service.adminToken);
@@ -31,7 +31,7 @@ async function killedVault(t: TestContext): Promise<{ dataDir: string; session: 
 
 /** Whether the database without its write-ahead log has the last change. */
 function isWholeAlone(t: TestContext, dataDir: string): boolean {
-  const alone = join(temporaryFolder(t), 'alone.db');
+  const alone = join(temporaryDirectory(t), 'alone.db');
   copyFileSync(join(dataDir, 'leasehold.db'), alone);
   const database = new DatabaseSync(alone);
   const deregistered = "SELECT 1 FROM audit_entries WHERE event_type = 'agent.deregister'";
@@ -120,7 +120,7 @@ test('an older copy of the whole database is refused', async (t) => {
 
 test('a vault without its anchor is refused in one line, and starts once it is accepted', async (t) => {
   const dataDir = await stoppedVault(t);
-  const restored = join(temporaryFolder(t), 'restored');
+  const restored = join(temporaryDirectory(t), 'restored');
   mkdirSync(restored, { mode: 0o700 });
   for (const name of ['leasehold.db', 'root.key']) copyFileSync(join(dataDir, name), join(restored, name));
   await assert.rejects(startTestService(t, [], restored), { message: MISSING });

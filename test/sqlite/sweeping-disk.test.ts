@@ -9,7 +9,7 @@ import { startClock } from '../../src/ledger/clock.ts';
 import { createLog } from '../../src/server/log.ts';
 import { startSweeping } from '../../src/server/sweep-timer.ts';
 import { SqliteStore } from '../../src/store/sqlite/store.ts';
-import { temporaryFolder } from '../kit/directory.ts';
+import { temporaryDirectory } from '../kit/directory.ts';
 import { until } from '../vault/fixture.ts';
 
 const HEAD = { seq: 0, hmac: 'h', mac: 'm', epoch: 0 };
@@ -21,7 +21,7 @@ async function sweepOn(t: TestContext) {
     if (fails) throw new Error('EIO');
     fdatasyncSync(descriptor);
   };
-  const store = new SqliteStore(join(temporaryFolder(t), 'vault.db'), { syncFile });
+  const store = new SqliteStore(join(temporaryDirectory(t), 'vault.db'), { syncFile });
   t.after(() => store.close());
   await store.initialise('check', HEAD, HEAD_AT);
   const broken: unknown[] = [];

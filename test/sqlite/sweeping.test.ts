@@ -8,10 +8,10 @@ import { ENDED_LEASE_RETENTION_MS } from '../../src/core/lease.ts';
 import { SqliteStore } from '../../src/store/sqlite/store.ts';
 import { aLease, aSession, asChallenge, commit, headAt, KEY_CHECK, leased, T0 } from '../contract/rows.ts';
 import { numbers, sweepAll } from '../contract/sweeping.ts';
-import { temporaryFolder } from '../kit/directory.ts';
+import { temporaryDirectory } from '../kit/directory.ts';
 
 async function newVault(t: TestContext) {
-  const file = join(temporaryFolder(t), 'vault.db');
+  const file = join(temporaryDirectory(t), 'vault.db');
   const store = new SqliteStore(file);
   t.after(() => store.close());
   await store.initialise(KEY_CHECK, headAt(0), T0);

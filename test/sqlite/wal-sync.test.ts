@@ -7,11 +7,11 @@ import { type TestContext, test } from 'node:test';
 import { FIRST_CREDENTIAL } from '../../src/store/queries.ts';
 import { SqliteStore } from '../../src/store/sqlite/store.ts';
 import { aCredential, anEntry, asPath, commit, headAt, KEY_CHECK, stored, T0 } from '../contract/rows.ts';
-import { temporaryFolder } from '../kit/directory.ts';
+import { temporaryDirectory } from '../kit/directory.ts';
 
 /** A vault on a disk whose syncs end when the test says so. */
 async function vaultOnDisk(t: TestContext) {
-  const file = join(temporaryFolder(t), 'vault.db');
+  const file = join(temporaryDirectory(t), 'vault.db');
   const waiting: { end(): void; fail(): void }[] = [];
   let isHeld = false;
   let begun = 0;

@@ -28,7 +28,7 @@ import { LoginThrottle } from '../../src/vault/login-throttle.ts';
 import type { Vault } from '../../src/vault/vault.ts';
 import { verifyLog } from '../../src/vault/verification/authorize.ts';
 import { Verifier } from '../../src/vault/verification/verifier.ts';
-import { type Scope, temporaryFolder } from '../kit/directory.ts';
+import { type Scope, temporaryDirectory } from '../kit/directory.ts';
 import { keepDatabase, openStore, STORE } from '../kit/stores.ts';
 
 const ROOT_KEY = new Uint8Array(32).fill(42);
@@ -73,7 +73,7 @@ const NEVER_MS = 2 ** 31 - 1;
 
 /** Opens as the daemon does. Opening again without closing is what a crash does. */
 export async function openVault(scope: Scope, options: OpenOptions = {}): Promise<OpenedVault> {
-  const folder = options.folder ?? temporaryFolder(scope);
+  const folder = options.folder ?? temporaryDirectory(scope);
   const keys = deriveKeys(ROOT_KEY);
   const real = await openStore(folder, options.syncFile);
   // A test may have closed it already.

@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { openOutside } from '../kit/direct-db.ts';
+import { openDirectDb } from '../kit/direct-db.ts';
 import { startTestService } from '../kit/service.ts';
 import { STORE } from '../kit/stores.ts';
 
@@ -19,7 +19,7 @@ const DROP_CHECK = {
 
 test('the schema refuses an entry whose sequence number is below 1', async (t) => {
   const { dataDir } = await startTestService(t);
-  const outside = await openOutside(dataDir);
+  const outside = await openDirectDb(dataDir);
   t.after(() => outside.close());
   for (const seq of ['0', '-1']) await assert.rejects(outside.run(insertAt(seq)), /check constraint/i);
 });
@@ -27,7 +27,7 @@ test('the schema refuses an entry whose sequence number is below 1', async (t) =
 for (const seq of ['0', '-1', '-9223372036854775808']) {
   test(`verification finds a forged entry with the sequence number ${seq}`, async (t) => {
     const { admin, dataDir } = await startTestService(t);
-    const outside = await openOutside(dataDir);
+    const outside = await openDirectDb(dataDir);
     t.after(() => outside.close());
     assert.equal((await admin.get('/api/v1/audit/verify')).body.data.valid, true);
     await outside.run(`${DROP_CHECK}; ${insertAt(seq)}`);

@@ -9,7 +9,7 @@ import { readCredentialMetadata } from '../../src/vault/credentials.ts';
 import { renewLease, revokeLeases } from '../../src/vault/leases.ts';
 import { createPolicy } from '../../src/vault/policies.ts';
 import type { Vault } from '../../src/vault/vault.ts';
-import { runOutside } from '../kit/direct-db.ts';
+import { executeSql } from '../kit/direct-db.ts';
 import {
   admin,
   get,
@@ -109,7 +109,7 @@ for (const [what, sql] of ALTERED) {
     const vault = await openVault(t);
     await put(vault, 'a', 'v', keyed(vault));
     await put(vault, 'other', 'v', keyed(vault, 'another'));
-    await runOutside(vault.folder, sql);
+    await executeSql(vault.folder, sql);
     const again = await put(vault, 'a', 'v', keyed(vault));
     assert.equal(again.version, 2);
     assert.deepEqual(await put(vault, 'a', 'v', keyed(vault)), again);
@@ -121,6 +121,6 @@ test('a kept reply that was moved to another id is none', async (t) => {
   const vault = await openVault(t);
   await put(vault, 'a', 'v', keyed(vault, 'one'));
   const { id } = keyed(vault, 'two').idempotency ?? assert.fail();
-  await runOutside(vault.folder, `UPDATE kept_replies SET id = '${id}'`);
+  await executeSql(vault.folder, `UPDATE kept_replies SET id = '${id}'`);
   assert.equal((await put(vault, 'a', 'v', keyed(vault, 'two'))).version, 2);
 });

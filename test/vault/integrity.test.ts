@@ -16,8 +16,8 @@ import {
 } from '../../src/vault/credentials.ts';
 import { revokeLeases } from '../../src/vault/leases.ts';
 import { createPolicy, readPolicy } from '../../src/vault/policies.ts';
-import { runOutside } from '../kit/direct-db.ts';
-import { alterNewestAt, bytes, idAt, joined, newestSealedAt, removeNewestAt } from '../kit/sealed-values.ts';
+import { executeSql } from '../kit/direct-db.ts';
+import { alterNewestAt, bytes, concatBytes, idAt, newestSealedAt, removeNewestAt } from '../kit/sealed-values.ts';
 import { as, enrol, logIn, newAgentKey, unchecked } from './agents-fixture.ts';
 import { admin, get, type OpenedVault, openVault, outcomeOf, put, readLog, toPath, verify } from './fixture.ts';
 
@@ -29,7 +29,7 @@ const alterFirst = (assignment: string): string =>
 const alterNewest = (toValue: (column: string) => string): string => alterNewestAt('prod/key', toValue);
 
 const anotherEnd = (column: string): string =>
-  joined(
+  concatBytes(
     `substr(${column}, 1, 38)`,
     `CASE substr(${column}, 39) WHEN ${bytes('00')} THEN ${bytes('01')} ELSE ${bytes('00')} END`,
   );
@@ -42,7 +42,7 @@ const UNREADABLE: readonly (readonly [what: string, sql: string, version: number
   ['it is another credential’s', alterNewest(() => newestSealedAt('prod/other')), null],
   ['it is an earlier version’s', alterNewest(() => sealedOf('prod/key', 1)), null],
   ['it is a later version’s', alterFirst(`sealed = ${newestSealedAt('prod/key')}`), 1],
-  ['an older one is altered', alterFirst(`sealed = ${joined('substr(sealed, 1, 37)', bytes('00'))}`), 1],
+  ['an older one is altered', alterFirst(`sealed = ${concatBytes('substr(sealed, 1, 37)', bytes('00'))}`), 1],
   ['its credential has another type', "UPDATE credentials SET type = 'api_key' WHERE path = 'prod/key'", null],
   ['its version has another type', alterFirst("type = 'api_key'"), 1],
   [
@@ -77,7 +77,7 @@ async function vaultWithValues(t: Parameters<typeof openVault>[0]): Promise<Open
 for (const [what, sql, version] of UNREADABLE) {
   test(`a stored value that does not authenticate is an error in the log, no lease and no access: ${what}`, async (t) => {
     const vault = await vaultWithValues(t);
-    await runOutside(vault.folder, sql);
+    await executeSql(vault.folder, sql);
     const before = await readLog(vault.real);
     const [neighbour, error, another] = await Promise.allSettled([
       get(vault, 'neighbour'),
@@ -137,7 +137,7 @@ for (const [what, sql] of ALTERED_CREDENTIALS) {
     const path = toPath('prod/key');
     // Also where the row was found authentic before.
     for (let times = 0; times < 20; times++) assert.equal(await get(vault, 'prod/key'), 'second');
-    await runOutside(vault.folder, sql);
+    await executeSql(vault.folder, sql);
     const before = (await readLog(vault.real)).length;
     const retrieval = (version: number | null) =>
       outcomeOf(retrieveCredential(vault, admin(), { path, version, ttlSeconds: null }));
@@ -164,7 +164,7 @@ test('a credential whose row was altered is denied like any other without a gran
   const key = newAgentKey();
   await enrol(vault, 'ci', key);
   const caller = await as(vault, (await logIn(vault, 'ci', key)).token.reveal());
-  await runOutside(vault.folder, alterRow('version = 1'));
+  await executeSql(vault.folder, alterRow('version = 1'));
   assert.equal(await outcomeOf(get(vault, 'prod/key', caller)), 'ACCESS_DENIED');
 });
 
@@ -194,7 +194,7 @@ for (const [what, sql] of ALTERED_POLICIES) {
     await createPolicy(vault, admin(), parsePolicy({ ...POLICY, name: 'other', resources: ['other/*'] }));
     const token = (await logIn(vault, 'ci', key)).token.reveal();
     assert.equal(await get(vault, 'prod/key', await as(vault, token)), 'v');
-    await runOutside(vault.folder, sql);
+    await executeSql(vault.folder, sql);
 
     const again = await openVault(t, { folder: vault.folder });
     const { warnings } = again.ledger.memory;
@@ -223,7 +223,7 @@ for (const [what, sql] of ALTERED_AGENTS) {
     await enrol(vault, 'ci', key);
     await enrol(vault, 'other', key);
     const token = (await logIn(vault, 'ci', key)).token.reveal();
-    await runOutside(vault.folder, sql);
+    await executeSql(vault.folder, sql);
 
     const again = await openVault(t, { folder: vault.folder });
     assert.match(again.ledger.memory.warnings.join('\n'), /^1 row of agents or policies .+\.$/);
@@ -255,7 +255,7 @@ for (const [what, sql] of ALTERED_SESSIONS) {
     await enrol(vault, 'ci', key);
     await enrol(vault, 'other', newAgentKey());
     const token = (await logIn(vault, 'ci', key)).token.reveal();
-    await runOutside(vault.folder, sql);
+    await executeSql(vault.folder, sql);
     for (const shown of [token, 'lhs_forged']) {
       assert.equal(await outcomeOf(as(vault, shown)), 'UNAUTHENTICATED');
       // Nor where it gets as far as the turn.
@@ -268,7 +268,7 @@ test('a newest value that was removed is an integrity failure, recorded; an earl
   const vault = await openVault(t);
   await put(vault, 'prod/key', 'one');
   await put(vault, 'prod/key', 'two');
-  await runOutside(vault.folder, removeNewestAt('prod/key'));
+  await executeSql(vault.folder, removeNewestAt('prod/key'));
   assert.equal(await outcomeOf(get(vault, 'prod/key')), 'INTEGRITY_FAILURE');
   const last = (await readLog(vault.real)).at(-1);
   assert.deepEqual([last?.result, last?.lease_id], ['error', null]);
@@ -282,12 +282,12 @@ test('a large newest value stands beside the older ones, and is found altered or
   await put(vault, 'prod/key', 'one');
   await put(vault, 'prod/key', large);
   assert.equal(await get(vault, 'prod/key'), large);
-  await runOutside(
+  await executeSql(
     vault.folder,
     `UPDATE credential_versions SET sealed = substr(sealed, 1, 4000) WHERE ${rowOf('prod/key', 2)}`,
   );
   assert.equal(await outcomeOf(get(vault, 'prod/key')), 'INTEGRITY_FAILURE');
-  await runOutside(vault.folder, `DELETE FROM credential_versions WHERE ${rowOf('prod/key', 2)}`);
+  await executeSql(vault.folder, `DELETE FROM credential_versions WHERE ${rowOf('prod/key', 2)}`);
   assert.equal(await outcomeOf(get(vault, 'prod/key')), 'INTEGRITY_FAILURE');
   await put(vault, 'prod/key', 'three');
   assert.equal(await get(vault, 'prod/key'), 'three');

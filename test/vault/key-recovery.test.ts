@@ -9,7 +9,7 @@ import { FsAgentKeyStore } from '../../src/server/fs-agent-key-store.ts';
 import type { AgentKeyStore } from '../../src/vault/agent-key-store.ts';
 import { deregisterAgent, registerAgent } from '../../src/vault/agents.ts';
 import type { Vault } from '../../src/vault/vault.ts';
-import { temporaryFolder } from '../kit/directory.ts';
+import { temporaryDirectory } from '../kit/directory.ts';
 import { toName } from './agents-fixture.ts';
 import { admin, openVault, outcomeOf, readLog, until } from './fixture.ts';
 import { keyed } from './retry-fixture.ts';
@@ -19,7 +19,7 @@ const register = (vault: Vault, context = admin(), name = 'ci') =>
 
 /** A vault whose key files fail from `fail` on, with the code of the system's error; null ends that. */
 async function openFailing(t: TestContext, recoveryIntervalMs?: number) {
-  const folder = temporaryFolder(t);
+  const folder = temporaryDirectory(t);
   const agentsDir = join(folder, 'agents');
   const real = new FsAgentKeyStore(agentsDir);
   let failing: { methods: readonly string[]; code: string } | null = null;

@@ -4,7 +4,7 @@ import { ENDED_LEASE_RETENTION_MS } from '../../src/core/lease.ts';
 import type { CredentialId, CredentialType } from '../../src/core/names.ts';
 import type { VaultKeys } from '../../src/crypto/keys.ts';
 import { macCredential } from '../../src/ledger/authenticated-rows.ts';
-import { runOutside } from '../kit/direct-db.ts';
+import { executeSql } from '../kit/direct-db.ts';
 import { STORE } from '../kit/stores.ts';
 import { type OpenedVault, openVault, toPath } from './fixture.ts';
 
@@ -39,7 +39,7 @@ function fill(folder: string, now: number): Promise<void> {
   const path = `'prod/team' || ${padded('i / 10000', 2)} || '/key' || ${padded('i', 6)}`;
   const number = STORE === 'sqlite' ? { column: ', number', value: ', i' } : { column: '', value: '' };
   const lent = `i % ${CREDENTIALS / 100} + 1`;
-  return runOutside(
+  return executeSql(
     folder,
     `BEGIN;
     ${numbers(CREDENTIALS)} INSERT INTO credentials (id, path, type, description, created_at, updated_at, version, mac${number.column}) SELECT 'credential-' || i, ${path},
@@ -75,7 +75,7 @@ export async function openLargeVault(t: TestContext): Promise<LargeVault> {
   await made.real.close();
   const filledAt = Date.now();
   await fill(made.folder, filledAt);
-  for (const index of [1, 2]) await runOutside(made.folder, authenticated(index, made.keys));
+  for (const index of [1, 2]) await executeSql(made.folder, authenticated(index, made.keys));
   return { ...(await openVault(t, { folder: made.folder })), filledAt };
 }
 

@@ -10,7 +10,7 @@ import { listCredentials } from '../../src/vault/credentials.ts';
 import { type LeaseFilter, listLeases, revokeLeases } from '../../src/vault/leases.ts';
 import type { Listing, Page } from '../../src/vault/paging.ts';
 import { sweepAll } from '../contract/sweeping.ts';
-import { runOutside } from '../kit/direct-db.ts';
+import { executeSql } from '../kit/direct-db.ts';
 import { admin, get, openVault, put, toPath } from './fixture.ts';
 import { CREDENTIALS, ENDED, ENTRIES, LEASES, longestBlock, openLargeVault } from './large-list-fixture.ts';
 
@@ -146,7 +146,7 @@ test('a lease is looked at as fast under 20,000 revocations as under one', async
   const vault = await openVault(t);
   await put(vault, 'a');
   for (let lent = 0; lent < 200; lent++) await get(vault, 'a');
-  await runOutside(
+  await executeSql(
     vault.folder,
     `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20000)
     INSERT INTO revocation_marks SELECT 1000 + i, 'admin', '', ${Date.now()} FROM n`,

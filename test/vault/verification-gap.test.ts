@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { RANGE_ENTRIES } from '../../src/vault/verification/work-queue.ts';
-import { rowsOutside, runOutside } from '../kit/direct-db.ts';
+import { executeSql, selectRows } from '../kit/direct-db.ts';
 import { openVault, put, verify } from './fixture.ts';
 
 /** Around where counters of 32 bits end, in entries and in ranges; and the largest that the service reads. */
@@ -13,7 +13,7 @@ for (const seq of ORDINALS) {
   test(`a foreign entry ${seq} is told as a gap behind the last that is whole`, { timeout: 20_000 }, async (t) => {
     const vault = await openVault(t);
     await put(vault, 'prod/key');
-    await runOutside(
+    await executeSql(
       vault.folder,
       `INSERT INTO audit_entries SELECT ${seq}, id, timestamp, event_type, agent_name, resource, action, result,
       policy_name, lease_id, reason, request_id, remote_addr, hmac FROM audit_entries WHERE seq = 1`,
@@ -27,16 +27,16 @@ for (const seq of ORDINALS) {
 test('a foreign entry that is taken away again leaves the log as it was, and turns go on before and after', async (t) => {
   const vault = await openVault(t);
   await put(vault, 'prod/key');
-  await runOutside(
+  await executeSql(
     vault.folder,
     `INSERT INTO audit_entries SELECT 1000, id, '2999-01-01T00:00:00.000Z', event_type, agent_name, resource, action, result,
       policy_name, lease_id, reason, request_id, remote_addr, hmac FROM audit_entries WHERE seq = 1`,
   );
   await put(vault, 'prod/key', 'a second time');
   assert.equal((await verify(vault)).isValid, false);
-  await runOutside(vault.folder, 'DELETE FROM audit_entries WHERE seq = 1000');
+  await executeSql(vault.folder, 'DELETE FROM audit_entries WHERE seq = 1000');
   await put(vault, 'prod/key', 'a third time');
   assert.equal((await verify(vault)).isValid, true);
-  const [last] = await rowsOutside(vault.folder, 'SELECT max(timestamp) AS at FROM audit_entries');
+  const [last] = await selectRows(vault.folder, 'SELECT max(timestamp) AS at FROM audit_entries');
   assert.ok(Date.parse(String(last?.['at'])) < Date.now() + 60_000, 'the time of a foreign entry is nobody’s');
 });

@@ -6,8 +6,8 @@ import type { VaultKeys } from '../../src/crypto/keys.ts';
 import type { Store } from '../../src/store/store.ts';
 import { ChainVerifier } from '../../src/vault/verification/chain-verifier.ts';
 import { type Verification, WORTH_A_THREAD } from '../../src/vault/verification/verifier.ts';
-import { openOutside } from '../kit/direct-db.ts';
-import { inOwnScope, type Scope } from '../kit/directory.ts';
+import { openDirectDb } from '../kit/direct-db.ts';
+import { type Scope, withScope } from '../kit/directory.ts';
 import { type OpenedVault, openVault, put, verify } from './fixture.ts';
 
 const ENTRIES_A_TURN = 5000;
@@ -55,7 +55,7 @@ export const HOW = {
 
 /** Does it to the entries, such as `seq IN (3, 4)`; looks, and puts them back. */
 export async function tamper(vault: OpenedVault, how: string, which: string, look: () => Promise<void>): Promise<void> {
-  const outside = await openOutside(vault.folder);
+  const outside = await openDirectDb(vault.folder);
   await outside.run(`CREATE TEMP TABLE kept AS SELECT * FROM audit_entries WHERE ${which}`);
   try {
     await outside.run(`${how} WHERE ${which}`);
@@ -93,7 +93,7 @@ export async function assertSameBreak(vault: OpenedVault, length: number, how: s
   await tamper(vault, how, which, async () => {
     const expected = await firstBreak(vault, length);
     assert.notEqual(expected, null);
-    await inOwnScope(async (scope) => {
+    await withScope(async (scope) => {
       const looking = vault.real.isMultiWriter ? await openVault(scope, { folder: vault.folder }) : vault;
       assert.deepEqual(placeOf(await verify(looking)), expected);
     });
