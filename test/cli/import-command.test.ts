@@ -227,7 +227,7 @@ const MISTAKES: readonly [words: readonly string[], says: RegExp][] = [
   [[], /give a FILE, or --vault-addr URL \(VAULT_ADDR, BAO_ADDR\), and not both/],
   [['a', '--vault-addr', 'https://x'], /and not both/],
   [['missing.env'], /missing\.env: cannot be read \(ENOENT\)/],
-  [['folder'], /folder: is no file/],
+  [['folder'], /folder: cannot be read \(EISDIR\)/],
   [['a.env', '--from', 'xml'], /--from: must be one of env, json, 1password, bitwarden/],
   [['a.env', '--prefix', '/a'], /--prefix: must not begin or end with \//],
   [['--vault-addr', 'http://192.0.2.1'], /--vault-addr: plain HTTP to another machine/],

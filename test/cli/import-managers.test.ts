@@ -253,4 +253,4 @@ for (const [text, name, format] of GUESSES) {
 }
 
 test('bytes that are no UTF-8 are refused', () =>
-  refuses(read(new Uint8Array([0x7b, 0xff, 0xfe]), 'a.json'), /is no UTF-8/));
+  refuses(read(new Uint8Array([0x7b, 0xff, 0xfe]), 'a.json'), /is not text in UTF-8/));

@@ -1,7 +1,7 @@
 /** Which values are in the vault already. Each one looked at is a retrieval: an entry in the log, and a lease of a second. */
 import { LeaseholdError } from '../../client/errors.ts';
 import type { Leasehold } from '../../client/leasehold.ts';
-import { inParallel } from './parallel.ts';
+import { inParallel } from '../parallel.ts';
 import type { Plan, Row } from './plan.ts';
 
 const AT_ONCE = 8;

@@ -1,11 +1,11 @@
 /** All secrets of a KV v2 mount as drafts: each field under PATH/FIELD, or PATH where the only field is `value`. */
 import { UsageError } from '../../platform/errors.ts';
 import { RemoteError } from '../errors.ts';
+import { inParallel } from '../parallel.ts';
 import { type ImportSource, Reader } from './item.ts';
 import type { JsonObject } from './json.ts';
 import type { Kv2 } from './kv2.ts';
 import { addMembers, addValue } from './members.ts';
-import { inParallel } from './parallel.ts';
 
 const AT_ONCE = 8;
 /** A path of the vault has no more; whoever lists deeper never ends. */

@@ -8,7 +8,7 @@ import { isLoopback } from '../../client/address.ts';
 import type { Secret } from '../../core/secret.ts';
 import { UsageError } from '../../platform/errors.ts';
 import { RemoteError } from '../errors.ts';
-import { decode } from './file.ts';
+import { decodeUtf8 } from '../given-file.ts';
 import { type JsonObject, type JsonValue, parseJson } from './json.ts';
 import { objectOf } from './members.ts';
 
@@ -130,7 +130,7 @@ function parse(bytes: Uint8Array): JsonObject {
 /** What a person would have to mend in a file, somebody else's service has to mend in an answer. */
 function parseAnswer(bytes: Uint8Array): JsonValue {
   try {
-    return parseJson(decode(bytes, 'an answer of Vault'), 'an answer of Vault');
+    return parseJson(decodeUtf8(bytes, 'an answer of Vault'), 'an answer of Vault');
   } catch (error) {
     if (error instanceof UsageError) throw new RemoteError(error.message, ADDRESS_HINT);
     throw error;

@@ -5,8 +5,8 @@
 
 import { Secret } from '../../core/secret.ts';
 import { UsageError } from '../../platform/errors.ts';
+import { decodeUtf8 } from '../given-file.ts';
 import { isArchive, readEntry } from './archive.ts';
-import { decode } from './file.ts';
 import { type ImportSource, Reader, siteOf, typeByName } from './item.ts';
 import { type JsonObject, type JsonValue, parseJson } from './json.ts';
 import { objectOf, objectsOf, textOf } from './members.ts';
@@ -14,7 +14,10 @@ import { objectOf, objectsOf, textOf } from './members.ts';
 /** @throws UsageError */
 export function readOnePassword(bytes: Uint8Array, name: string): ImportSource {
   if (!isArchive(bytes)) throw new UsageError(`${name}: is no .1pux file, which is a zip archive`);
-  const root = parseJson(decode(readEntry(bytes, 'export.data', name), `${name}: export.data`), `${name}: export.data`);
+  const root = parseJson(
+    decodeUtf8(readEntry(bytes, 'export.data', name), `${name}: export.data`),
+    `${name}: export.data`,
+  );
   if (root.kind !== 'object' || root.members.get('accounts')?.kind !== 'array') {
     throw new UsageError(`${name}: export.data has no list of accounts`);
   }

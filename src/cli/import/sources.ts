@@ -1,7 +1,7 @@
 /** Which reader a file goes to: the one that was named, or the one that its beginning and its name tell of. */
 import { UsageError } from '../../platform/errors.ts';
+import { decodeUtf8 } from '../given-file.ts';
 import { isArchive } from './archive.ts';
-import { decode } from './file.ts';
 import type { ImportSource } from './item.ts';
 
 const FORMATS = ['env', 'json', '1password', 'bitwarden'] as const;
@@ -26,13 +26,13 @@ export function formatOf(bytes: Uint8Array, name: string, wanted: SourceFormat |
 export async function readSource(bytes: Uint8Array, name: string, format: SourceFormat | 'csv'): Promise<ImportSource> {
   switch (format) {
     case 'csv':
-      return (await import('./csv.ts')).readSpreadsheet(decode(bytes, name), name);
+      return (await import('./csv.ts')).readSpreadsheet(decodeUtf8(bytes, name), name);
     case '1password':
       return (await import('./onepassword.ts')).readOnePassword(bytes, name);
     case 'bitwarden':
-      return (await import('./bitwarden.ts')).readBitwarden(decode(bytes, name), name);
+      return (await import('./bitwarden.ts')).readBitwarden(decodeUtf8(bytes, name), name);
     case 'json':
-      return (await import('./json-file.ts')).readJsonFile(decode(bytes, name), name);
+      return (await import('./json-file.ts')).readJsonFile(decodeUtf8(bytes, name), name);
     case 'env':
       return (await import('./env-source.ts')).readEnv(bytes, name);
   }

@@ -2,7 +2,7 @@
 import { LeaseholdError } from '../../client/errors.ts';
 import type { Leasehold } from '../../client/leasehold.ts';
 import { mayHaveSucceeded } from '../../client/retries.ts';
-import { inParallel } from './parallel.ts';
+import { inParallel } from '../parallel.ts';
 import type { Row } from './plan.ts';
 
 const AT_ONCE = 8;

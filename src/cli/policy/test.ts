@@ -3,11 +3,11 @@ import type { Simulation } from '../../client/types.ts';
 import { decide, explain } from '../../core/decision.ts';
 import type { Policy, PolicyDraft } from '../../core/policy.ts';
 import { PolicyIndex } from '../../core/policy-index.ts';
+import { inParallel } from '../parallel.ts';
 import { type Expectation, toRow } from './expectations.ts';
 import type { AccessQuery } from './question.ts';
 
-/** Questions on their way at once. */
-const AT_ONCE = 8;
+const MAX_CONCURRENT = 8;
 
 export type Ask = (question: AccessQuery) => Promise<Simulation>;
 
@@ -23,26 +23,14 @@ export interface TestResult {
 
 /** In the order of the file. @throws what `ask` threw first; nothing is asked after that */
 export async function holdExpectations(expectations: readonly Expectation[], ask: Ask): Promise<TestResult[]> {
-  const held = new Map<Expectation, TestResult>();
-  const waiting = expectations.values();
-  let failed = false;
-  const work = async (): Promise<void> => {
-    for (const expectation of waiting) {
-      if (failed) return;
-      held.set(expectation, hold(expectation, await ask(expectation.question)));
-    }
-  };
-  const workers = Array.from({ length: Math.min(AT_ONCE, expectations.length) }, () =>
-    work().catch((error: unknown) => {
-      failed = true;
-      throw error;
-    }),
-  );
-  await Promise.all(workers);
-  return expectations.flatMap((expectation) => held.get(expectation) ?? []);
+  const results = new Map<Expectation, TestResult>();
+  await inParallel(expectations, MAX_CONCURRENT, async (expectation) => {
+    results.set(expectation, compare(expectation, await ask(expectation.question)));
+  });
+  return expectations.flatMap((expectation) => results.get(expectation) ?? []);
 }
 
-function hold(expectation: Expectation, simulation: Simulation): TestResult {
+function compare(expectation: Expectation, simulation: Simulation): TestResult {
   const found = difference(expectation, simulation);
   const { line } = expectation;
   return { line, expected: toRow(expectation), holds: found === null, found, reason: simulation.reason };

@@ -3,8 +3,8 @@
  * takes too long, is not followed at all, so that more is looked at and not less, and that is told.
  */
 import { join } from 'node:path';
+import { readRegularFile } from '../given-file.ts';
 import { brokenPatternsRule, isIgnored, type MatchBudget, type Patterns, parsePatterns } from './ignore.ts';
-import { readRegularFile } from './read-regular-file.ts';
 
 const MOST_BYTES = 256 * 1024;
 /** Of one file, some seconds; a hundred thousand names against a hundred usual patterns take a third of it. */

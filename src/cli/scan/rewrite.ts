@@ -1,17 +1,14 @@
 /** An env file with references where values stood: written beside it, then put in its place, so that it is the old or the new one. */
-import { constants } from 'node:fs';
-import { type FileHandle, open, rename, rm } from 'node:fs/promises';
+import { open, rename, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { errnoSuffix } from '../../platform/errno.ts';
+import { openDirectly, readHandle } from '../given-file.ts';
 
 export interface Replacement {
   /** Bytes of the file, the end is not part of it. */
   readonly span: readonly [from: number, to: number];
   readonly text: string;
 }
-
-/** Without following a link, and without waiting for whoever writes into a pipe. */
-const AS_IT_IS = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 
 /** A file that is left as it is, and why. */
 export class RewriteError extends Error {}
@@ -31,7 +28,7 @@ export function replaceSpans(bytes: Buffer, replacements: readonly Replacement[]
 export async function rewrite(file: string, was: Buffer, becomes: Buffer): Promise<void> {
   const unfinished = join(dirname(file), `${basename(file)}.${crypto.randomUUID()}.unfinished`);
   try {
-    await using handle = await open(file, AS_IT_IS);
+    await using handle = await openDirectly(file);
     const { mode, uid, gid, nlink } = await handle.stat();
     if (nlink > 1) throw new RewriteError('it has another name (a hard link), which would keep the value');
     // ORDER: private until it has the owner and the mode of the one whose place it takes.
@@ -42,8 +39,10 @@ export async function rewrite(file: string, was: Buffer, becomes: Buffer): Promi
     await written.chmod(mode & 0o7777);
     await written.sync();
     // Opened again: an editor may have put another file in its place.
-    await using now = await open(file, AS_IT_IS);
-    if (!(await holds(now, was))) throw new RewriteError('it was changed meanwhile; nothing in it was replaced');
+    await using now = await openDirectly(file);
+    const found = await readHandle(now, was.length);
+    if (typeof found === 'string' || !found.equals(was))
+      throw new RewriteError('it was changed meanwhile; nothing in it was replaced');
     await rename(unfinished, file);
     await syncFolder(dirname(file));
   } catch (error) {
@@ -52,15 +51,6 @@ export async function rewrite(file: string, was: Buffer, becomes: Buffer): Promi
     const code = errnoSuffix(error);
     throw new RewriteError(code === ' (ELOOP)' ? 'it is a link' : `it cannot be replaced${code}`);
   }
-}
-
-async function holds(handle: FileHandle, bytes: Buffer): Promise<boolean> {
-  const found = Buffer.alloc(bytes.length + 1);
-  let length = 0;
-  for (let read = -1; read !== 0 && length < found.length; length += read) {
-    read = (await handle.read(found, length, found.length - length, length)).bytesRead;
-  }
-  return found.subarray(0, length).equals(bytes);
 }
 
 async function syncFolder(folder: string): Promise<void> {

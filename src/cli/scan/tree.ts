@@ -3,10 +3,10 @@
 import { readdir, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { UsageError } from '../../platform/errors.ts';
+import { readRegularFile } from '../given-file.ts';
 import { isEnvFile } from './env-file.ts';
 import { brokenPatternsRule, isIgnored, parsePatterns } from './ignore.ts';
 import { type ActiveIgnores, IgnoreFiles } from './ignore-files.ts';
-import { readRegularFile } from './read-regular-file.ts';
 
 const NEVER_ENTERED: ReadonlySet<string> = new Set(['.git', '.hg', '.svn', '.jj', 'node_modules']);
 const LARGEST_BYTES = 1024 * 1024;
