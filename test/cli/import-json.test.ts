@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { parseJson } from '../../src/cli/import/json.ts';
-import { readJsonFile } from '../../src/cli/import/json-file.ts';
+import { readJsonFile } from '../../src/cli/import/json-source.ts';
 import { UsageError } from '../../src/platform/errors.ts';
 import { assertGrowth } from '../kit/growth.ts';
 import { runs } from '../kit/property.ts';

@@ -10,7 +10,7 @@ import { stringify as toToml } from 'smol-toml';
 import { stringify as toYaml } from 'yaml';
 import { toReplacement } from '../../src/cli/policy/fields.ts';
 import { parseNotation } from '../../src/cli/policy/file-format.ts';
-import { readPolicyFile, readPolicyFolder, readPolicyText } from '../../src/cli/policy/folder.ts';
+import { readPolicyFile, readPolicyFolder, readPolicyText } from '../../src/cli/policy/policy-files.ts';
 import type { Terminal } from '../../src/cli/terminal.ts';
 import { temporaryFolder } from '../kit/directory.ts';
 import { anyText, runs } from '../kit/property.ts';

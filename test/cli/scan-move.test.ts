@@ -5,9 +5,9 @@ import { linkSync, lstatSync, readdirSync, readFileSync, statSync, symlinkSync, 
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { findInEnvFile } from '../../src/cli/scan/env-file.ts';
-import { isMovable } from '../../src/cli/scan/finding.ts';
 import { type Moved, moveFile, pathFor } from '../../src/cli/scan/move-to-vault.ts';
 import { RewriteError, replaceSpans, rewrite } from '../../src/cli/scan/rewrite.ts';
+import { isMovable } from '../../src/cli/scan/text.ts';
 import { Leasehold } from '../../src/client/leasehold.ts';
 import type { CredentialPath } from '../../src/core/path.ts';
 import { Secret } from '../../src/core/secret.ts';

@@ -6,9 +6,8 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
 import { findInEnvFile, isEnvFile } from '../../src/cli/scan/env-file.ts';
-import { ALLOW_COMMENT } from '../../src/cli/scan/finding.ts';
+import { ALLOW_COMMENT, findInText } from '../../src/cli/scan/text.ts';
 
-import { findInText } from '../../src/cli/scan/text.ts';
 import { SECRET_PATTERNS } from '../../src/masking/secret-patterns.ts';
 import { assertGrowth } from '../kit/growth.ts';
 

@@ -6,13 +6,17 @@ import { ACTIONS } from '../../core/policy.ts';
 import type { Command, Invocation } from '../command.ts';
 import { EXIT } from '../errors.ts';
 import { readTextInput } from '../given-file.ts';
-import { readExpectations } from '../policy/expectations.ts';
-import { explainAccess } from '../policy/explanation.ts';
-import { consideredRows, EXPLANATION_COLUMNS, remedyLines, verdictLines } from '../policy/explanation-text.ts';
-import { readPolicyFolder } from '../policy/folder.ts';
+import { type Ask, localSimulator, readQuestion, toSimulation } from '../policy/access-query.ts';
+import { holdExpectations, readExpectations } from '../policy/expectations.ts';
+import {
+  consideredRows,
+  EXPLANATION_COLUMNS,
+  explainAccess,
+  remedyLines,
+  verdictLines,
+} from '../policy/explanation.ts';
+import { readPolicyFolder } from '../policy/policy-files.ts';
 import { throwIfProblems } from '../policy/problems.ts';
-import { readQuestion, toSimulation } from '../policy/question.ts';
-import { type Ask, holdExpectations, localSimulator } from '../policy/test.ts';
 import { mayBeAdministrator } from '../settings/settings.ts';
 import { printNotice } from '../terminal.ts';
 

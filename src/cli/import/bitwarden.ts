@@ -6,8 +6,7 @@
 import { Secret } from '../../core/secret.ts';
 import { UsageError } from '../../platform/errors.ts';
 import { type ImportSource, Reader, siteOf, typeByName } from './item.ts';
-import { type JsonObject, parseJson } from './json.ts';
-import { objectOf, objectsOf, textOf } from './members.ts';
+import { type JsonObject, objectOf, objectsOf, parseJson, textOf } from './json.ts';
 
 /** What a kind of item keeps its own fields in. */
 const KINDS = ['login', 'card', 'identity', 'sshKey', 'bankAccount', 'driversLicense', 'passport'];

@@ -2,11 +2,10 @@
 import type { Leasehold } from '../../client/leasehold.ts';
 import { EXIT } from '../errors.ts';
 import type { Printable } from '../output/cells.ts';
-import { compare } from './compare.ts';
 import type { ImportSource } from './item.ts';
 import { isToStore, makePlan, type Plan } from './plan.ts';
 import { OUTCOME_COLUMNS, outcomeRecords, outcomeSentence, PLAN_COLUMNS, planRecords, planSentence } from './report.ts';
-import { type Outcome, storeAll } from './store.ts';
+import { compare, type Outcome, storeAll } from './store.ts';
 
 export interface Ports {
   /** For people. */

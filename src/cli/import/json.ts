@@ -155,3 +155,20 @@ class Parser {
     throw new UsageError(`${this.#name}:${this.#line}: this is no strict JSON: ${rule}`);
   }
 }
+
+/** The text of a member, where it is a text; null for anything else. */
+export function textOf(object: JsonObject, name: string): string | null {
+  const member = object.members.get(name);
+  return member?.kind === 'string' ? member.value : null;
+}
+
+export function objectOf(object: JsonObject, name: string): JsonObject | null {
+  const member = object.members.get(name);
+  return member?.kind === 'object' ? member : null;
+}
+
+/** The objects of an array; none where it is no array. */
+export function objectsOf(object: JsonObject, name: string): readonly JsonObject[] {
+  const member = object.members.get(name);
+  return member?.kind === 'array' ? member.items.filter((item) => item.kind === 'object') : [];
+}

@@ -4,8 +4,8 @@ import { RemoteError } from '../errors.ts';
 import { inParallel } from '../parallel.ts';
 import { type ImportSource, Reader } from './item.ts';
 import type { JsonObject } from './json.ts';
+import { addMembers, addValue } from './json-source.ts';
 import type { Kv2 } from './kv2.ts';
-import { addMembers, addValue } from './members.ts';
 
 const AT_ONCE = 8;
 /** A path of the vault has no more; whoever lists deeper never ends. */

@@ -9,8 +9,7 @@ import type { Secret } from '../../core/secret.ts';
 import { UsageError } from '../../platform/errors.ts';
 import { RemoteError } from '../errors.ts';
 import { decodeUtf8 } from '../given-file.ts';
-import { type JsonObject, type JsonValue, parseJson } from './json.ts';
-import { objectOf } from './members.ts';
+import { type JsonObject, type JsonValue, objectOf, parseJson } from './json.ts';
 
 export interface Kv2Options {
   /** Without a slash at its end, as `parseVaultAddress` gives it. */

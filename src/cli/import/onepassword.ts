@@ -8,8 +8,7 @@ import { UsageError } from '../../platform/errors.ts';
 import { decodeUtf8 } from '../given-file.ts';
 import { isArchive, readEntry } from './archive.ts';
 import { type ImportSource, Reader, siteOf, typeByName } from './item.ts';
-import { type JsonObject, type JsonValue, parseJson } from './json.ts';
-import { objectOf, objectsOf, textOf } from './members.ts';
+import { type JsonObject, type JsonValue, objectOf, objectsOf, parseJson, textOf } from './json.ts';
 
 /** @throws UsageError */
 export function readOnePassword(bytes: Uint8Array, name: string): ImportSource {

@@ -1,8 +1,10 @@
 /** Which reader a file goes to: the one that was named, or the one that its beginning and its name tell of. */
 import { UsageError } from '../../platform/errors.ts';
+import { parseEnvFile } from '../../run/env-file.ts';
+import { isReference } from '../../run/references.ts';
 import { decodeUtf8 } from '../given-file.ts';
 import { isArchive } from './archive.ts';
-import type { ImportSource } from './item.ts';
+import { type ImportSource, Reader, typeByName } from './item.ts';
 
 const FORMATS = ['env', 'json', '1password', 'bitwarden'] as const;
 export type SourceFormat = (typeof FORMATS)[number];
@@ -32,9 +34,9 @@ export async function readSource(bytes: Uint8Array, name: string, format: Source
     case 'bitwarden':
       return (await import('./bitwarden.ts')).readBitwarden(decodeUtf8(bytes, name), name);
     case 'json':
-      return (await import('./json-file.ts')).readJsonFile(decodeUtf8(bytes, name), name);
+      return (await import('./json-source.ts')).readJsonFile(decodeUtf8(bytes, name), name);
     case 'env':
-      return (await import('./env-source.ts')).readEnv(bytes, name);
+      return readEnv(bytes, name);
   }
 }
 
@@ -53,4 +55,18 @@ function guess(bytes: Uint8Array, name: string, isZip: boolean): SourceFormat {
   return /^(?:\u00ef\u00bb\u00bf)?\s*\{\s*"encrypted"\s*:\s*(?:true|false)\s*,/.test(beginningOf(bytes))
     ? 'bitwarden'
     : 'json';
+}
+
+/** @throws UsageError for what is no .env file */
+function readEnv(bytes: Uint8Array, name: string): ImportSource {
+  const reader = new Reader();
+  for (const { name: variable, value, line } of parseEnvFile(
+    Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength),
+    name,
+  )) {
+    const where = `${name}:${line}`;
+    if (isReference(value.reveal())) reader.leaveOut(where, 'it is a reference to a credential already', 'empty');
+    else reader.add({ names: [variable], value, type: typeByName(variable), description: '', where });
+  }
+  return reader;
 }

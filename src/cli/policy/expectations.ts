@@ -1,12 +1,14 @@
 /** A file of expectations: `allow|deny AGENT ACTION PATH [ttl SECONDS]`, a row a line; what follows a `#` is for people. */
 
+import type { Simulation } from '../../client/types.ts';
 import { nearest } from '../../core/nearest.ts';
 import { parseTtl, type TtlSeconds } from '../../core/policy.ts';
 import { UsageError } from '../../platform/errors.ts';
+import { inParallel } from '../parallel.ts';
 import { parseDuration } from '../plural.ts';
+import { type AccessQuery, type Ask, readQuestion } from './access-query.ts';
 import { DURATION_RULE } from './fields.ts';
 import { type Problem, ruleBroken, throwIfProblems } from './problems.ts';
-import { type AccessQuery, readQuestion } from './question.ts';
 
 export interface Expectation {
   /** From 1. */
@@ -71,4 +73,40 @@ function ttlRule(verdict: string, word: string, text: string | undefined): strin
 /** As the row stands in the file, its words parted by single blanks. */
 export function toRow({ allows, question: { agent, action, path }, ttlSeconds }: Expectation): string {
   return `${allows ? 'allow' : 'deny'} ${agent} ${action} ${path}${ttlSeconds === null ? '' : ` ttl ${ttlSeconds}`}`;
+}
+
+const MAX_CONCURRENT = 8;
+
+export interface TestResult {
+  readonly line: number;
+  readonly expected: string;
+  readonly holds: boolean;
+  /** What is the case instead; null where the row holds. */
+  readonly found: string | null;
+  /** Of the decision, in its own words. */
+  readonly reason: string;
+}
+
+/** In the order of the file. @throws what `ask` threw first; nothing is asked after that */
+export async function holdExpectations(expectations: readonly Expectation[], ask: Ask): Promise<TestResult[]> {
+  const results = new Map<Expectation, TestResult>();
+  await inParallel(expectations, MAX_CONCURRENT, async (expectation) => {
+    results.set(expectation, compare(expectation, await ask(expectation.question)));
+  });
+  return expectations.flatMap((expectation) => results.get(expectation) ?? []);
+}
+
+function compare(expectation: Expectation, simulation: Simulation): TestResult {
+  const found = difference(expectation, simulation);
+  const { line } = expectation;
+  return { line, expected: toRow(expectation), holds: found === null, found, reason: simulation.reason };
+}
+
+function difference(
+  { allows, ttlSeconds }: Expectation,
+  { allowed, policy_name, lease_ttl }: Simulation,
+): string | null {
+  if (allowed !== allows) return allowed ? `allowed by ${policy_name} for up to ${lease_ttl} s` : 'denied';
+  if (ttlSeconds === null || ttlSeconds === lease_ttl) return null;
+  return `ttl ${lease_ttl} by ${policy_name}`;
 }

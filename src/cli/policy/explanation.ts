@@ -2,15 +2,16 @@
  * Why a decision is as it is, policy by policy, by the very functions that decide. What the service itself answered stands
  * above what is worked out here: policies may have changed between the two questions.
  */
+
 import type { Policy as PolicyText, Simulation } from '../../client/types.ts';
 import { decide, nearestPattern } from '../../core/decision.ts';
-
 import { matches, type Pattern } from '../../core/pattern.ts';
 import { type Policy, principalMatches } from '../../core/policy.ts';
 import { PolicyIndex } from '../../core/policy-index.ts';
+import { toCell } from '../output/cells.ts';
+import { quoteWord } from '../output/variables.ts';
+import type { AccessQuery } from './access-query.ts';
 import { toPolicy } from './fields.ts';
-import { grantCommand, toCommandLine } from './grant.ts';
-import type { AccessQuery } from './question.ts';
 
 /** In the order in which they are tried. */
 type Test = 'principal' | 'action' | 'pattern';
@@ -101,4 +102,91 @@ function nearestFirst(a: Considered, b: Considered): number {
     (a.failed === null ? a.max_ttl - b.max_ttl : 0) ||
     (a.name < b.name ? -1 : 1)
   );
+}
+
+export const EXPLANATION_COLUMNS = ['policy', 'principal', 'max_ttl', 'result'] as const;
+type Row = Readonly<Record<(typeof EXPLANATION_COLUMNS)[number], string | number>>;
+
+/** The answer, in the service's words. */
+export function verdictLines({
+  agent,
+  action,
+  path,
+  allowed,
+  policy_name,
+  lease_ttl,
+  reason,
+  agrees,
+}: Explanation): string[] {
+  const answer = allowed ? `ALLOWED by ${policy_name}, for up to ${lease_ttl} s` : 'DENIED';
+  const stale =
+    agrees === false
+      ? [
+          'The policies below were read a moment apart from this answer, and changed meanwhile. The answer stands; ask again.',
+        ]
+      : [];
+  return [`${agent} ${action} ${path}: ${answer}`, toCell(reason), ...stale];
+}
+
+/** A row for each policy; of those that do not name the agent only where `showsAll`. */
+export function consideredRows(policies: readonly Considered[], action: string, showsAll: boolean): Row[] {
+  return policies
+    .filter(({ failed }) => showsAll || failed !== 'principal')
+    .map((policy) => ({
+      policy: policy.name,
+      principal: policy.principal,
+      max_ttl: policy.max_ttl,
+      result: resultOf(policy, action),
+    }));
+}
+
+function resultOf({ failed, pattern, decides }: Considered, action: string): string {
+  switch (failed) {
+    case null:
+      return decides ? `decides: the shortest lease of those that match (${pattern})` : `matches (${pattern})`;
+    case 'principal':
+      return 'fails principal: names other agents';
+    case 'action':
+      return `fails action: does not grant ${action}`;
+    case 'pattern':
+      return `fails pattern: the nearest is ${pattern}`;
+  }
+}
+
+/** What was left out, and the command that would grant it: the nearest pattern stands in the service's own sentence. */
+export function remedyLines({ policies, grant, agent }: Explanation, showsAll: boolean): string[] {
+  if (policies === null) return ['Only the administrator may see which policies were considered, and grant more.'];
+  const others = showsAll ? 0 : policies.filter(({ failed }) => failed === 'principal').length;
+  const lines =
+    others === 0
+      ? []
+      : [`${others} more ${others === 1 ? 'policy does' : 'policies do'} not name ${agent}; --all shows them.`];
+  if (grant !== null) lines.push('This would grant it, and nothing else:', `  ${grant}`);
+  return lines;
+}
+
+const TTL_SECONDS = 300;
+
+/** Words of the command line. `taken`: names that policies have, because `put` would replace one of those. */
+export function grantCommand({ agent, action, path }: AccessQuery, taken: ReadonlySet<string>): string[] {
+  const stem = `${agent}-${action}`;
+  let name = stem;
+  for (let number = 2; taken.has(name); number++) name = `${stem}-${number}`;
+  return [
+    ...['leasehold', 'policy', 'put', name],
+    ...option('--principal', `agent:${agent}`),
+    ...option('--resource', path),
+    ...option('--action', action),
+    ...option('--max-ttl', String(TTL_SECONDS)),
+  ];
+}
+
+/** A path may begin with a dash, and would be taken for a flag. */
+function option(flag: string, value: string): string[] {
+  return value.startsWith('-') ? [`${flag}=${value}`] : [flag, value];
+}
+
+/** As any shell takes it. */
+export function toCommandLine(words: readonly string[]): string {
+  return words.map(quoteWord).join(' ');
 }

@@ -4,9 +4,8 @@ import { isHarmlessName, isSecretName } from '../../masking/secret-names.ts';
 import { UsageError } from '../../platform/errors.ts';
 import { parseEnvFile } from '../../run/env-file.ts';
 import { isReference } from '../../run/references.ts';
-import { ALLOW_COMMENT, type Finding, type MovableFinding } from './finding.ts';
 import { isPlaceholder } from './placeholder.ts';
-import { findInText, isAddress, matchKeyPattern } from './text.ts';
+import { ALLOW_COMMENT, type Finding, findInText, isAddress, type MovableFinding, matchKeyPattern } from './text.ts';
 
 /** `.env`, `.env.local`, `prod.env`; templates of them are files like any other. */
 export function isEnvFile(file: string): boolean {

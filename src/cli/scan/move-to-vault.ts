@@ -9,8 +9,8 @@ import { type Assignment, parseEnvFile } from '../../run/env-file.ts';
 import { writeReference } from '../../run/references.ts';
 import { typeByName } from '../import/item.ts';
 import { toPath } from '../import/path-names.ts';
-import type { MovableFinding } from './finding.ts';
 import { type Replacement, RewriteError, replaceSpans, rewrite } from './rewrite.ts';
+import type { MovableFinding } from './text.ts';
 
 /** Of a retrieval that only compares. */
 const LEASE_SECONDS = 1;

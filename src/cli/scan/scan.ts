@@ -4,9 +4,8 @@ import type { CredentialPath } from '../../core/path.ts';
 import { EXIT } from '../errors.ts';
 import { type Printable, toCell } from '../output/cells.ts';
 import { findInEnvFile } from './env-file.ts';
-import { type Finding, isMovable } from './finding.ts';
 import { type Move, moveFile, pathFor } from './move-to-vault.ts';
-import { findInText } from './text.ts';
+import { type Finding, findInText, isMovable } from './text.ts';
 import { type ScannedFile, type Skipped, type TreeOptions, walk } from './tree.ts';
 
 export interface Ports {

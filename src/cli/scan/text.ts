@@ -1,8 +1,33 @@
 /** Key-shaped strings of a text, and what looks random and is assigned to a name that says that it is a secret. */
+import type { Secret } from '../../core/secret.ts';
 import { isSecretField } from '../../masking/secret-names.ts';
 import { findSecrets } from '../../masking/secret-patterns.ts';
-import { ALLOW_COMMENT, type Finding } from './finding.ts';
 import { isPlaceholder, looksSecret } from './placeholder.ts';
+
+export interface Finding {
+  /** From the folder that is scanned, with forward slashes. May hold anything: to be shown escaped. */
+  readonly file: string;
+  /** From 1. */
+  readonly line: number;
+  readonly rule: string;
+  /** The name that it is assigned to; null where it is told by its form alone. */
+  readonly name: string | null;
+  /** Its well-known beginning, as in `ghp_…`; `…` where it has none. */
+  readonly hint: string;
+}
+
+/** One that stands in an env file by itself, so that a reference can take its place. */
+export interface MovableFinding extends Finding {
+  readonly name: string;
+  readonly value: Secret;
+}
+
+export function isMovable(finding: Finding): finding is MovableFinding {
+  return 'value' in finding;
+}
+
+/** A line that says so is passed over. */
+export const ALLOW_COMMENT = 'leasehold:allow';
 
 interface Match {
   readonly from: number;

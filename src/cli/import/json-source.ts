@@ -1,7 +1,17 @@
-/** Nested members as names and texts, by one rule for JSON files and the fields of Vault's secrets. */
+/** Nested JSON objects as credentials: the keys are the segments of the path. One rule for JSON files and the secrets of Vault. */
 import { Secret } from '../../core/secret.ts';
-import { type Draft, type Reader, typeByName } from './item.ts';
-import type { JsonObject, JsonValue } from './json.ts';
+import { UsageError } from '../../platform/errors.ts';
+import { type Draft, type ImportSource, Reader, typeByName } from './item.ts';
+import { type JsonObject, type JsonValue, parseJson } from './json.ts';
+
+/** @throws UsageError for what is no strict JSON, or no object */
+export function readJsonFile(text: string, name: string): ImportSource {
+  const root = parseJson(text, name);
+  if (root.kind !== 'object') throw new UsageError(`${name}: must be an object: its keys become the paths`);
+  const reader = new Reader();
+  addMembers(reader, [], root, { description: '', where: (_names, line) => `${name}:${line}` });
+  return reader;
+}
 
 type Source = Pick<Draft, 'description'> & {
   /** In words, of a value in that line. */
@@ -28,21 +38,4 @@ export function addValue(reader: Reader, names: readonly string[], value: JsonVa
     const { description } = source;
     reader.add({ names, value: new Secret(text), type: typeByName(names.at(-1) ?? ''), description, where });
   }
-}
-
-/** The text of a member, where it is a text; null for anything else. */
-export function textOf(object: JsonObject, name: string): string | null {
-  const member = object.members.get(name);
-  return member?.kind === 'string' ? member.value : null;
-}
-
-export function objectOf(object: JsonObject, name: string): JsonObject | null {
-  const member = object.members.get(name);
-  return member?.kind === 'object' ? member : null;
-}
-
-/** The objects of an array; none where it is no array. */
-export function objectsOf(object: JsonObject, name: string): readonly JsonObject[] {
-  const member = object.members.get(name);
-  return member?.kind === 'array' ? member.items.filter((item) => item.kind === 'object') : [];
 }

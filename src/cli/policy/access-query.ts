@@ -1,8 +1,10 @@
 /** What is asked of policies: may this agent do this here? Held to the grammars before the service is asked. */
-import type { SimulateRequest } from '../../client/types.ts';
+import type { SimulateRequest, Simulation } from '../../client/types.ts';
+import { decide, explain } from '../../core/decision.ts';
 import { type AgentName, parseAgentName } from '../../core/names.ts';
 import { type CredentialPath, parsePath } from '../../core/path.ts';
-import type { Action } from '../../core/policy.ts';
+import type { Action, Policy, PolicyDraft } from '../../core/policy.ts';
+import { PolicyIndex } from '../../core/policy-index.ts';
 import { actionRule } from './fields.ts';
 import { ruleBroken } from './problems.ts';
 
@@ -30,4 +32,21 @@ export function readQuestion(
 
 export function toSimulation({ agent, action, path }: AccessQuery): SimulateRequest {
   return { agent, action, resource: path };
+}
+
+export type Ask = (question: AccessQuery) => Promise<Simulation>;
+
+/** Asks policies that no vault has yet, by the function that decides there. Nobody is registered with files, so that goes unsaid. */
+export function localSimulator(drafts: readonly PolicyDraft[]): Ask {
+  const policies = new PolicyIndex();
+  for (const draft of drafts) policies.put({ ...draft, createdAt: 0 } satisfies Policy);
+  return async (question) => {
+    const decision = decide(policies, question.agent, question.action, question.path);
+    return {
+      allowed: decision.allowed,
+      policy_name: decision.allowed ? decision.policyName : null,
+      lease_ttl: decision.allowed ? decision.ttlSeconds : null,
+      reason: explain(decision, { ...question, policies, isRegistered: true }),
+    };
+  };
 }
