@@ -4,21 +4,21 @@ import { UsageError } from '../../platform/errors.ts';
 import { type Draft, type ImportSource, Reader, typeByName } from './item.ts';
 import { type JsonObject, type JsonValue, parseJson } from './json.ts';
 
-/** @throws UsageError for what is no strict JSON, or no object */
+/** @throws UsageError when the text is not strict JSON, or not an object */
 export function readJsonFile(text: string, name: string): ImportSource {
   const root = parseJson(text, name);
-  if (root.kind !== 'object') throw new UsageError(`${name}: must be an object: its keys become the paths`);
+  if (root.kind !== 'object') throw new UsageError(`${name}: must be an object, whose keys become the paths`);
   const reader = new Reader();
   addMembers(reader, [], root, { description: '', where: (_names, line) => `${name}:${line}` });
   return reader;
 }
 
 type Source = Pick<Draft, 'description'> & {
-  /** In words, of a value in that line. */
+  /** The location of a value, for the user. */
   where(names: readonly string[], line: number): string;
 };
 
-/** Objects go on with a segment; what is no text is stored as it was written; an array is one value, its JSON. */
+/** Objects add a segment; numbers and booleans are stored as written; an array is one value, its JSON. */
 export function addMembers(reader: Reader, names: readonly string[], object: JsonObject, source: Source): void {
   for (const [name, value] of object.members) {
     const all = [...names, name];
@@ -27,12 +27,11 @@ export function addMembers(reader: Reader, names: readonly string[], object: Jso
   }
 }
 
-/** One value under these names. */
+/** Adds one value under these names. */
 export function addValue(reader: Reader, names: readonly string[], value: JsonValue, source: Source): void {
   const where = source.where(names, value.line);
-  if (value.kind === 'null') reader.leaveOut(where, 'it is null', 'empty');
-  else if (value.kind === 'object' && value.members.size === 0)
-    reader.leaveOut(where, 'it is an empty object', 'empty');
+  if (value.kind === 'null') reader.skip(where, 'it is null', 'empty');
+  else if (value.kind === 'object' && value.members.size === 0) reader.skip(where, 'it is an empty object', 'empty');
   else {
     const text = value.kind === 'string' ? value.value : value.text;
     const { description } = source;

@@ -58,7 +58,7 @@ export async function moveFindings({ findings, envFiles }: Scanned, ports: Ports
   for (const finding of findings.filter(isMovable)) {
     const named = pathFor(options.prefix, finding);
     const place = `${finding.name} (${toCell(finding.file)}:${finding.line})`;
-    if ('refused' in named) ends.set(finding, { path: '', outcome: named.refused });
+    if ('rejected' in named) ends.set(finding, { path: '', outcome: named.rejected });
     else if (options.isDry) ends.set(finding, { path: named.path, outcome: 'would be moved' });
     else if (!options.asks || (await ports.confirm(`Move ${place} to ${named.path}?`))) {
       wanted.push({ finding, path: named.path as CredentialPath });
