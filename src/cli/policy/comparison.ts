@@ -8,11 +8,11 @@ export interface FieldChange {
   readonly field: Field;
   readonly from: string | number | readonly string[];
   readonly to: string | number | readonly string[];
-  /** Whether it names agents, paths or actions that it did not, or lends for longer. */
+  /** Whether it adds agents, paths or actions, or allows longer leases. */
   readonly widens: boolean;
 }
 
-/** Empty where nothing that decides differs: the order of a list decides nothing. */
+/** Empty when the policies are equivalent; the order of a list has no effect. */
 export function compare(before: PolicyDraft, after: PolicyDraft): FieldChange[] {
   const changes: FieldChange[] = [];
   if (before.principal !== after.principal) {

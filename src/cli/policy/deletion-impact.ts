@@ -1,4 +1,4 @@
-/** What would no longer be granted if a policy were deleted, and what another one goes on granting, maybe for longer. */
+/** The impact of deleting a policy: lost grants, and grants that other policies keep, possibly with longer leases. */
 
 import type { Agent } from '../../client/types.ts';
 import type { AgentName } from '../../core/names.ts';
@@ -8,11 +8,11 @@ import { type Grant, grantsAllOf, grantsOf, overlaps } from './comparison.ts';
 export interface Loss {
   readonly action: string;
   readonly resource: string;
-  /** `partly`: other policies grant some of it. */
+  /** `partly lost`: other policies grant a part of it. */
   readonly result: 'lost' | 'partly lost' | 'kept';
-  /** The policies that grant it, or some of it. */
+  /** The policies that grant it, or a part of it. */
   readonly through: readonly string[];
-  /** For how long at most, from then on; null where all or some of it is lost. */
+  /** The longest lease after the deletion, in seconds; null when all or a part of it is lost. */
   readonly max_ttl: number | null;
 }
 

@@ -21,7 +21,7 @@ export interface Expectation {
 
 const ROW = 'a row is: allow|deny AGENT ACTION PATH [ttl SECONDS]';
 
-/** `file` is its name, for messages. @throws UsageError with everything that is wrong, each by its line */
+/** `file` is its name, for messages. @throws UsageError with all problems and their lines */
 export function readExpectations(text: string, file: string): Expectation[] {
   const expectations: Expectation[] = [];
   const problems: Problem[] = [];
@@ -29,7 +29,7 @@ export function readExpectations(text: string, file: string): Expectation[] {
     .replace(/^\uFEFF/, '')
     .split('\n')
     .entries()) {
-    // No name and no path can have a #.
+    // Neither a name nor a path can contain a #.
     const words = (line.split('#')[0] ?? '').split(/\s+/).filter((word) => word !== '');
     if (words.length === 0) continue;
     const read = readRow(words, at + 1);
@@ -37,7 +37,7 @@ export function readExpectations(text: string, file: string): Expectation[] {
     else problems.push(...read.problems.map((what) => ({ where: `${file}:${at + 1}`, what })));
   }
   throwIfProblems(problems, 'Nothing was asked.');
-  // What expects nothing would always hold, and is rather the wrong file.
+  // A file without expectations would always hold, and is probably the wrong file.
   if (expectations.length === 0) throw new UsageError(`${file}: holds no expectation`, ROW);
   return expectations;
 }
@@ -70,7 +70,7 @@ function ttlRule(verdict: string, word: string, text: string | undefined): strin
   return seconds === null ? `ttl: ${DURATION_RULE}` : ruleBroken(() => parseTtl(seconds, 'ttl'));
 }
 
-/** As the row stands in the file, its words parted by single blanks. */
+/** The row in its file format, with single spaces. */
 export function toRow({ allows, question: { agent, action, path }, ttlSeconds }: Expectation): string {
   return `${allows ? 'allow' : 'deny'} ${agent} ${action} ${path}${ttlSeconds === null ? '' : ` ttl ${ttlSeconds}`}`;
 }
