@@ -1,4 +1,4 @@
-/** What is asked of policies: may this agent do this here? Held to the grammars before the service is asked. */
+/** An access query: whether an agent may perform an action on a path. It is validated and evaluated here or by the service. */
 import type { SimulateRequest, Simulation } from '../../client/types.ts';
 import { decide, explain } from '../../core/decision.ts';
 import { type AgentName, parseAgentName } from '../../core/names.ts';
@@ -14,7 +14,7 @@ export interface AccessQuery {
   readonly path: CredentialPath;
 }
 
-/** A problem each for what breaks its grammar; the fields are called as `called` says. */
+/** Returns a problem for each invalid field; `called` names the fields in messages. */
 export function readQuestion(
   agent: string,
   action: string,
@@ -36,7 +36,7 @@ export function toSimulation({ agent, action, path }: AccessQuery): SimulateRequ
 
 export type Ask = (question: AccessQuery) => Promise<Simulation>;
 
-/** Asks policies that no vault has yet, by the function that decides there. Nobody is registered with files, so that goes unsaid. */
+/** Evaluates policies that are only in files, by the decision function of the service. Every agent counts as registered. */
 export function localSimulator(drafts: readonly PolicyDraft[]): Ask {
   const policies = new PolicyIndex();
   for (const draft of drafts) policies.put({ ...draft, createdAt: 0 } satisfies Policy);

@@ -81,13 +81,13 @@ export interface TestResult {
   readonly line: number;
   readonly expected: string;
   readonly holds: boolean;
-  /** What is the case instead; null where the row holds. */
+  /** The actual decision; null when the row holds. */
   readonly found: string | null;
-  /** Of the decision, in its own words. */
+  /** The reason of the decision. */
   readonly reason: string;
 }
 
-/** In the order of the file. @throws what `ask` threw first; nothing is asked after that */
+/** Returns the results in the order of the file. @throws the first error of `ask`; no further query is sent */
 export async function holdExpectations(expectations: readonly Expectation[], ask: Ask): Promise<TestResult[]> {
   const results = new Map<Expectation, TestResult>();
   await inParallel(expectations, MAX_CONCURRENT, async (expectation) => {
