@@ -2,10 +2,12 @@
 
 import assert from 'node:assert/strict';
 import { execFile, execFileSync } from 'node:child_process';
-import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { appendFileSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { type FileHandle, open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { promisify } from 'node:util';
+import { readHandle, readRegularFile } from '../../src/cli/given-file.ts';
 import { COMMAND, type Home, newHome } from '../kit/command.ts';
 import { startTestService } from '../kit/service.ts';
 import { assertBrokenOff, ENVIRONMENT } from './interrupt.ts';
@@ -15,6 +17,7 @@ const READERS: readonly [words: readonly string[], ofEndless: RegExp][] = [
   [['put', 'a/b', '@FILE'], /^leasehold: the file holds more than a value may have: 256 KiB\.\n$/],
   [['policy', 'put', 'p', '--file', 'FILE.toml'], /^leasehold: FILE\.toml: holds more than 16 MiB\.\n$/],
   [['policy', 'test', 'FILE'], /^leasehold: FILE: holds more than 16 MiB\.\n$/],
+  [['import', 'FILE'], /^leasehold: FILE: holds more than 64 MiB\.\n$/],
   [['agent', 'add', 'bot', '--public-key', 'FILE'], /^leasehold: --public-key: the file holds no public key\.\n$/],
   [['login', '--agent', 'bot', '--key-file', 'FILE'], /^leasehold: no response from/],
 ];
@@ -38,8 +41,6 @@ test('a pipe that nobody writes into is waited for only until somebody breaks of
   const home = homeWith(t, (file) => execFileSync('mkfifo', [file]));
   const readers = READERS.map(([words]) => words).filter(([first]) => first !== 'login');
   await Promise.all(readers.map((words) => assertBrokenOff(t, home, words, 'SIGINT')));
-  const refused = await home.leasehold(['import', 'FILE'], { environment: ENVIRONMENT });
-  assert.deepEqual([refused.code, /FILE: is no file/.test(refused.stderr)], [1, true]);
 });
 
 test('what a shell gives in place of a file is read to its end, however late it comes', async (t) => {
@@ -63,4 +64,28 @@ test('a key file that a project names must be a file', async (t) => {
   const { code, stderr } = await home.leasehold(['list'], { cwd: folder });
   assert.equal(code, 1);
   assert.match(stderr, /^leasehold: leasehold\.toml, key_file: must be a file\.\n/);
+});
+
+test('a regular file is read to its end although it grew, never beyond the bound, and links and pipes are not read', async (t) => {
+  const { path } = newHome(t);
+  const file = join(path, 'file');
+  writeFileSync(file, 'abc');
+  assert.deepEqual(await readRegularFile(file, 3), Buffer.from('abc'));
+  assert.equal(await readRegularFile(file, 2), 'large');
+  assert.equal(await readRegularFile(path, 3), 'other');
+  symlinkSync(file, join(path, 'link'));
+  await assert.rejects(readRegularFile(join(path, 'link'), 3), { code: 'ELOOP' });
+  execFileSync('mkfifo', [join(path, 'pipe')]);
+  assert.equal(await readRegularFile(join(path, 'pipe'), 3), 'other');
+  await using handle = await open(file);
+  const grown = {
+    stat: () => handle.stat(),
+    read: async (buffer: Buffer, from: number, length: number, position: number) => {
+      if (position === 0) appendFileSync(file, 'defghi');
+      return handle.read(buffer, from, length, position);
+    },
+  } as FileHandle;
+  assert.deepEqual(await readHandle(grown, 9), Buffer.from('abcdefghi'));
+  writeFileSync(file, 'abc');
+  assert.equal(await readHandle(grown, 8), 'large');
 });

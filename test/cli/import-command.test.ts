@@ -1,4 +1,4 @@
-// `leasehold import` against the real service: the plan, the report, what is stored, and that no value is ever shown.
+// Tests `leasehold import` against the real service: the plan, the report, the stored values, and that no value is printed.
 
 import assert from 'node:assert/strict';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -10,17 +10,17 @@ import { findPort } from '../kit/port.ts';
 import { startTestService, type TestService } from '../kit/service.ts';
 import { startKv2Server } from './fake-kv2.ts';
 
-interface Place {
+interface Fixture {
   readonly service: TestService;
   readonly home: Home;
   write(name: string, text: string): void;
-  /** With --yes and -o json, where nothing else is given. */
+  /** Runs `leasehold import -o json` with these arguments. */
   imports(words: readonly string[], run?: RunOptions): ReturnType<Home['leasehold']>;
-  /** The value as it is in the vault; undefined where there is none. */
+  /** The value in the vault; undefined when the credential does not exist. */
   stored(path: string): Promise<string | undefined>;
 }
 
-async function place(scope: Scope): Promise<Place> {
+async function startFixture(scope: Scope): Promise<Fixture> {
   const service = await startTestService(scope);
   const home = newHome(scope, { LEASEHOLD_ADDR: service.address, LEASEHOLD_TOKEN: service.adminToken });
   return {
@@ -37,21 +37,21 @@ const results = (stdout: string) =>
     (row) => `${row['path'] ?? row['from']} ${row['result'] ?? row['plan']}`,
   );
 
-test('a .env file is stored under its names, and the report says that the file still holds them', async (t) => {
-  const { write, imports, stored, home } = await place(t);
+test('a .env file is stored under its names, and the report says that the file still holds the values', async (t) => {
+  const { write, imports, stored, home } = await startFixture(t);
   const text = 'DB_PASSWORD="hunter2"\nEMPTY=\nPORT=5432\n';
   write('.env', text);
   const { code, stdout, stderr } = await imports(['.env', '--prefix', 'shop/dev', '--yes']);
   assert.equal(code, 0, stderr);
   assert.deepEqual(results(stdout), ['shop/dev/DB_PASSWORD stored', 'shop/dev/PORT stored', '.env:2 left out']);
-  assert.match(stderr, /^2 stored, 1 left out\.\n\.env still holds every value in the clear\. Nothing was deleted\./);
+  assert.match(stderr, /^2 stored, 1 left out\.\n\.env still holds every value in plain text\. Nothing was deleted\./);
   assert.doesNotMatch(`${stdout}${stderr}`, /hunter2|5432/);
   assert.equal(await stored('shop/dev/DB_PASSWORD'), 'hunter2');
   assert.equal(readFileSync(join(home.path, '.env'), 'utf8'), text);
 });
 
-test('a dry run stores nothing, and needs nobody', async (t) => {
-  const { write, imports, stored } = await place(t);
+test('a dry run stores nothing and needs no terminal', async (t) => {
+  const { write, imports, stored } = await startFixture(t);
   write('a.json', '{"db":{"password":"hunter2"}}');
   const { code, stdout, stderr } = await imports(['a.json', '--dry-run']);
   assert.deepEqual([code, results(stdout)], [0, ['db/password new']]);
@@ -59,8 +59,8 @@ test('a dry run stores nothing, and needs nobody', async (t) => {
   assert.equal(await stored('db/password'), undefined);
 });
 
-test('without --yes and with nobody to ask, the plan is shown and nothing is stored', async (t) => {
-  const { write, imports, stored } = await place(t);
+test('without --yes and without a terminal, the plan is shown and nothing is stored', async (t) => {
+  const { write, imports, stored } = await startFixture(t);
   write('.env', 'A=1\n');
   const { code, stdout, stderr } = await imports(['.env']);
   assert.deepEqual([code, stdout], [1, '']);
@@ -68,15 +68,19 @@ test('without --yes and with nobody to ask, the plan is shown and nothing is sto
   assert.equal(await stored('A'), undefined);
 });
 
-test('what exists gets a new version; --if-new skips it, --compare what is the same', async (t) => {
-  const { write, imports, stored, service } = await place(t);
+test('an existing credential gets a new version; --if-new skips it, --compare skips equal values', async (t) => {
+  const { write, imports, stored, service } = await startFixture(t);
   write('.env', 'A=1\nB=2\n');
   assert.equal((await imports(['.env', '--yes'])).code, 0);
   write('.env', 'A=1\nB=changed\nC=3\n');
   assert.deepEqual(results((await imports(['.env', '--dry-run'])).stdout), ['A new version', 'B new version', 'C new']);
   const compared = await imports(['.env', '--compare', '--dry-run']);
   assert.deepEqual(results(compared.stdout), ['A unchanged', 'B new version', 'C new']);
-  assert.deepEqual(results((await imports(['.env', '--if-new', '--yes'])).stdout), ['A there', 'B there', 'C stored']);
+  assert.deepEqual(results((await imports(['.env', '--if-new', '--yes'])).stdout), [
+    'A exists',
+    'B exists',
+    'C stored',
+  ]);
   assert.equal(await stored('B'), '2');
   assert.deepEqual(results((await imports(['.env', '--compare', '--yes'])).stdout), [
     'A unchanged',
@@ -88,8 +92,8 @@ test('what exists gets a new version; --if-new skips it, --compare what is the s
   assert.equal(body.data.versions.length, 1);
 });
 
-test('one failure does not stop the rest, and ends with 2', async (t) => {
-  const { service, write, home } = await place(t);
+test('one failure does not stop the rest, and the exit code is 2', async (t) => {
+  const { service, write, home } = await startFixture(t);
   const { token } = await service.agent('ann', { 'ann/*': ['store', 'list'] });
   const everything = Object.fromEntries(Array.from({ length: 40 }, (_, at) => [`k${at}`, String(at)]));
   write('a.json', JSON.stringify({ ann: everything, bob: { k: 'hunter2' } }));
@@ -102,8 +106,8 @@ test('one failure does not stop the rest, and ends with 2', async (t) => {
   assert.doesNotMatch(`${stdout}${stderr}`, /hunter2/);
 });
 
-test('an agent that may only store imports too, and its plan does not claim to know', async (t) => {
-  const { service, write, home, stored } = await place(t);
+test('an agent that may only store can import, and its plan marks credentials as possibly new', async (t) => {
+  const { service, write, home, stored } = await startFixture(t);
   const { token } = await service.agent('ann', { 'ann/*': ['store'] });
   write('.env', 'A=1\n');
   const environment = { LEASEHOLD_TOKEN: token };
@@ -114,16 +118,16 @@ test('an agent that may only store imports too, and its plan does not claim to k
   assert.equal(await stored('ann/A'), '1');
 });
 
-test('two values for one path are left out, and end with 3', async (t) => {
-  const { write, imports } = await place(t);
+test('two values for one path are skipped, and the exit code is 3', async (t) => {
+  const { write, imports } = await startFixture(t);
   write('.env', 'A=hunter2\nB=1\nA=hunter3\n');
   const { code, stdout } = await imports(['.env', '--yes']);
   assert.deepEqual([code, results(stdout)], [3, ['B stored', '.env:1 left out', '.env:3 left out']]);
   assert.doesNotMatch(stdout, /hunter/);
 });
 
-test('where nobody answers, the rest is not tried', async (t) => {
-  const { write, home, service } = await place(t);
+test('when the service is unreachable, the rest is not tried', async (t) => {
+  const { write, home, service } = await startFixture(t);
   write('a.json', JSON.stringify(Object.fromEntries(Array.from({ length: 50 }, (_, at) => [`k${at}`, 'x']))));
   await service.stop();
   const { code, stdout, stderr } = await home.leasehold(['import', 'a.json', '--yes']);
@@ -131,8 +135,8 @@ test('where nobody answers, the rest is not tried', async (t) => {
   assert.match(stderr, /^leasehold: no response from /);
 });
 
-test('titles that would move a cursor are shown escaped', async (t) => {
-  const { write, home } = await place(t);
+test('control characters in titles are escaped', async (t) => {
+  const { write, home } = await startFixture(t);
   const items = [{ type: 1, name: '\u001b[2J\u202eevil\r\n', login: { password: 'pw' } }];
   write('b.json', JSON.stringify({ encrypted: false, items }));
   const { code, stdout, stderr } = await home.leasehold(['import', 'b.json', '--yes']);
@@ -142,16 +146,16 @@ test('titles that would move a cursor are shown escaped', async (t) => {
   assert.equal(/[^\n\x20-\x7e›]/.test(`${stdout}${stderr}`), false);
 });
 
-test('standard input is a source like a file', async (t) => {
-  const { imports, stored } = await place(t);
+test('standard input is a source', async (t) => {
+  const { imports, stored } = await startFixture(t);
   const { code, stderr } = await imports(['-', '--from', 'json', '--yes'], { input: '{"a":"hunter2"}' });
   assert.equal(code, 0, stderr);
   assert.equal(stderr, '1 stored.\n');
   assert.equal(await stored('a'), 'hunter2');
 });
 
-test('a mount of Vault is imported, with the token from the environment alone', async (t) => {
-  const { home, stored } = await place(t);
+test('a mount of Vault is imported with the token from the environment only', async (t) => {
+  const { home, stored } = await startFixture(t);
   const server = await startKv2Server(t, { 'app/db': { password: 'hunter2' }, 'app/old': 'deleted' }, { mount: 'kv' });
   const words = [
     'import',
@@ -182,8 +186,8 @@ test('a mount of Vault is imported, with the token from the environment alone', 
   }
 });
 
-test('no answer from Vault, and an answer that is an error, end with 2, and say nothing of Leasehold’s own address', async (t) => {
-  const { home } = await place(t);
+test('an unreachable Vault and error responses end with exit code 2 and do not mention the address of Leasehold', async (t) => {
+  const { home } = await startFixture(t);
   const statusOf: Readonly<Record<string, number>> = { sealed: 503, wrong: 400, broken: 500, moved: 307 };
   const server = await startKv2Server(
     t,
@@ -205,15 +209,18 @@ test('no answer from Vault, and an answer that is an error, end with 2, and say 
   const rows: [ran: ReturnType<typeof ask>, says: RegExp][] = [
     [
       ask(`http://127.0.0.1:${await findPort()}`, 'secret'),
-      /no answer from http:\/\/127\S+ \(ECONNREFUSED\)\.\n {2}The address is from --vault-addr/,
+      /no response from http:\/\/127\S+ \(ECONNREFUSED\)\.\n {2}The address is from --vault-addr/,
     ],
-    [ask(server.address, 'secret', 'hvs.other'), /the token may not list secret\/ \(403\)\.\n {2}It may have ended/],
-    [ask(server.address, 'kv'), /there is nothing at kv\/\.\n {2}Is it a KV engine of version 2/],
-    [ask(server.address, 'sealed'), /Vault is sealed, or under maintenance \(503\)\.\n/],
-    [ask(server.address, 'wrong'), /Vault refused the request \(400\)\.\n {2}Is the mount a KV engine/],
-    [ask(server.address, 'broken'), /Vault answered with status 500\.\n/],
-    [ask(server.address, 'odd'), /odd\/\\udc00name: the name is no well-formed Unicode.*\n {2}Nothing was imported/],
-    [ask(server.address, 'moved'), /a redirect \(307\), which is not followed\.\n {2}A standby does so/],
+    [
+      ask(server.address, 'secret', 'hvs.other'),
+      /the token is not allowed to list secret\/ \(403\)\.\n {2}It may have expired/,
+    ],
+    [ask(server.address, 'kv'), /nothing was found at kv\/\.\n {2}Check that it is a KV engine of version 2/],
+    [ask(server.address, 'sealed'), /Vault is sealed or under maintenance \(503\)\.\n/],
+    [ask(server.address, 'wrong'), /Vault rejected the request \(400\)\.\n {2}Check that the mount is a KV engine/],
+    [ask(server.address, 'broken'), /Vault responded with status 500\.\n/],
+    [ask(server.address, 'odd'), /odd\/\\udc00name: the name is not well-formed Unicode.*\n {2}Nothing was imported/],
+    [ask(server.address, 'moved'), /a redirect \(307\), which is not followed\.\n {2}A standby node redirects/],
   ];
   for (const [ran, says] of rows) {
     const { code, stdout, stderr } = await ran;
@@ -223,19 +230,19 @@ test('no answer from Vault, and an answer that is an error, end with 2, and say 
   }
 });
 
-const MISTAKES: readonly [words: readonly string[], says: RegExp][] = [
+const USAGE_ERRORS: readonly [words: readonly string[], says: RegExp][] = [
   [[], /give a FILE, or --vault-addr URL \(VAULT_ADDR, BAO_ADDR\), and not both/],
   [['a', '--vault-addr', 'https://x'], /and not both/],
   [['missing.env'], /missing\.env: cannot be read \(ENOENT\)/],
-  [['folder'], /folder: is no file/],
+  [['folder'], /folder: cannot be read \(EISDIR\)/],
   [['a.env', '--from', 'xml'], /--from: must be one of env, json, 1password, bitwarden/],
   [['a.env', '--prefix', '/a'], /--prefix: must not begin or end with \//],
   [['--vault-addr', 'http://192.0.2.1'], /--vault-addr: plain HTTP to another machine/],
   [['--vault-addr', 'https://x', '--mount', 'a/../b'], /--mount: must not have \. or \.\./],
 ];
 
-for (const [words, says] of MISTAKES) {
-  test(`a mistake is found before any call: leasehold import ${words.join(' ')}`, async (t) => {
+for (const [words, says] of USAGE_ERRORS) {
+  test(`a usage error is found before any request: leasehold import ${words.join(' ')}`, async (t) => {
     const environment = { LEASEHOLD_ADDR: 'http://127.0.0.1:9', LEASEHOLD_TOKEN: 'lha_x', VAULT_TOKEN: 'hvs.test' };
     const home = newHome(t, environment);
     mkdirSync(join(home.path, 'folder'));

@@ -1,10 +1,10 @@
-// JSON files: strict, to the line, and never quoted in an error.
+// Tests the JSON source: strict parsing, line numbers, and errors that never quote the file.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { parseJson } from '../../src/cli/import/json.ts';
-import { readJsonFile } from '../../src/cli/import/json-file.ts';
+import { readJsonFile } from '../../src/cli/import/json-source.ts';
 import { UsageError } from '../../src/platform/errors.ts';
 import { assertGrowth } from '../kit/growth.ts';
 import { runs } from '../kit/property.ts';
@@ -12,7 +12,7 @@ import { runs } from '../kit/property.ts';
 const drafts = (text: string) =>
   readJsonFile(text, 'a.json').drafts.map(({ names, value, where }) => [names.join('/'), value.reveal(), where]);
 
-test('members of objects become names, and what is no text is kept as it was written', () => {
+test('members of objects become names, and numbers, booleans and arrays are kept as written', () => {
   const text = `{
     "db": { "password": "p\\u0061ss", "port": 5432 },
     "big": 12345678901234567890,
@@ -30,16 +30,16 @@ test('members of objects become names, and what is no text is kept as it was wri
   ]);
 });
 
-test('what has no value is left out, and told', () => {
-  const { drafts: none, leftOut } = readJsonFile('{"a":null,\n"b":{}}', 'a.json');
+test('null and empty objects are skipped and reported', () => {
+  const { drafts: none, skipped } = readJsonFile('{"a":null,\n"b":{}}', 'a.json');
   assert.deepEqual(none, []);
-  assert.deepEqual(leftOut, [
+  assert.deepEqual(skipped, [
     { where: 'a.json:1', reason: 'it is null', kind: 'empty' },
     { where: 'a.json:2', reason: 'it is an empty object', kind: 'empty' },
   ]);
 });
 
-test('keys of the language itself are keys like any other', () => {
+test('keys such as __proto__ are ordinary keys', () => {
   const text = '{"__proto__":{"polluted":"1"},"constructor":"2","toString":"3"}';
   assert.deepEqual(
     drafts(text).map(([names]) => names),
@@ -48,7 +48,7 @@ test('keys of the language itself are keys like any other', () => {
   assert.equal('polluted' in {}, false);
 });
 
-const REFUSED: readonly [text: string, rule: RegExp][] = [
+const INVALID: readonly [text: string, rule: RegExp][] = [
   ['{"a":1,"a":2}', /:1: .*same key twice/],
   ['{"a":1,\n"\\u0061":2}', /:2: .*same key twice/],
   ['[1]', /must be an object/],
@@ -62,16 +62,16 @@ const REFUSED: readonly [text: string, rule: RegExp][] = [
   ['{"a":01}', /, was expected/],
   ['{"a":.5}', /a value was expected/],
   ['{"a":NaN}', /a value was expected/],
-  ['{"a":"x', /has no end/],
-  ['{"a":"x\\', /has no end/],
+  ['{"a":"x', /not closed/],
+  ['{"a":"x\\', /not closed/],
   ['{"a":"x\ny"}', /control character/],
-  ['{"a":"\\x41"}', /escape that does not exist/],
+  ['{"a":"\\x41"}', /invalid escape/],
   ['{"a":1} // no', /nothing may follow/],
   ['{"a":1', /, was expected/],
 ];
 
-for (const [text, rule] of REFUSED) {
-  test(`refused with its rule: ${JSON.stringify(text)}`, () => {
+for (const [text, rule] of INVALID) {
+  test(`is rejected with its rule: ${JSON.stringify(text)}`, () => {
     assert.throws(
       () => readJsonFile(text, 'a.json'),
       (error) => error instanceof UsageError && rule.test(error.message),
@@ -79,7 +79,7 @@ for (const [text, rule] of REFUSED) {
   });
 }
 
-test('an error never repeats what the file holds', () => {
+test('an error never repeats content of the file', () => {
   for (const text of ['{"a":hunter2}', '{"a":"hunter2\\q"}', '{"hunter2":1,"hunter2":2}', '{"a":"hunter2"hunter2}']) {
     assert.throws(
       () => readJsonFile(text, 'a.json'),
@@ -88,20 +88,20 @@ test('an error never repeats what the file holds', () => {
   }
 });
 
-test('depth is bounded before the stack is', () => {
+test('nesting is bounded before the stack overflows', () => {
   for (const open of ['[', '{"a":']) {
     assert.throws(() => parseJson(open.repeat(200_000), 'a.json'), /more than 64 levels/);
   }
 });
 
-test('a large file takes time by its length', () => {
+test('parsing time grows linearly with the file', () => {
   const textOf = (count: number) =>
     `{${Array.from({ length: count }, (_, at) => `"key ${at}": "${'x'.repeat(30)}\\n"`).join(',\n')}}`;
   assert.equal(drafts(textOf(20_000)).length, 20_000);
   assertGrowth((count) => drafts(textOf(count)), { small: 4000, times: 10, limit: 40 });
 });
 
-test('whatever JSON there is, it is read as JSON.parse reads it', () => {
+test('any JSON is parsed as JSON.parse parses it', () => {
   const plain = (value: ReturnType<typeof parseJson>): unknown => {
     if (value.kind === 'object')
       return Object.fromEntries([...value.members].map(([key, member]) => [key, plain(member)]));

@@ -1,4 +1,4 @@
-// A KV v2 mount of Vault or OpenBao, against a server that answers as their documents say: there is no real one here.
+// Tests the KV v2 source against a server that responds as the documentation of Vault and OpenBao says; no real Vault is used.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -12,7 +12,7 @@ import { type Kv2Server, type Stored, startKv2Server } from './fake-kv2.ts';
 
 const NEVER = new AbortController().signal;
 
-interface Asking {
+interface ReadOptions {
   readonly token?: string;
   readonly namespace?: string;
   readonly below?: readonly string[];
@@ -20,24 +20,24 @@ interface Asking {
   readonly signal?: AbortSignal;
 }
 
-function readFrom({ address }: Pick<Kv2Server, 'address'>, asking: Asking = {}) {
-  const { token = 'hvs.test', namespace = null, below = [], mount = 'secret', signal = NEVER } = asking;
+function readFrom({ address }: Pick<Kv2Server, 'address'>, options: ReadOptions = {}) {
+  const { token = 'hvs.test', namespace = null, below = [], mount = 'secret', signal = NEVER } = options;
   const kv2 = new Kv2({ address, token: new Secret(token), namespace, mount });
   return readKv2(kv2, { mount, below, signal, progress: () => undefined });
 }
 
-async function read(scope: Scope, secrets: Readonly<Record<string, Stored>>, asking: Asking = {}) {
+async function read(scope: Scope, secrets: Readonly<Record<string, Stored>>, options: ReadOptions = {}) {
   const server = await startKv2Server(scope, secrets);
-  const { drafts, leftOut } = await readFrom(server, asking);
+  const { drafts, skipped } = await readFrom(server, options);
   return {
     server,
-    leftOut: leftOut.map(({ where, reason, kind }) => `${where}: ${reason} (${kind})`),
+    skipped: skipped.map(({ where, reason, kind }) => `${where}: ${reason} (${kind})`),
     drafts: drafts.map(({ names, value }) => `${names.join('/')} = ${value.reveal()}`),
   };
 }
 
-test('each field of a secret becomes PATH/FIELD, and PATH alone where its only field is value', async (t) => {
-  const { drafts, leftOut } = await read(t, {
+test('each field of a secret becomes PATH/FIELD, or PATH when its only field is value', async (t) => {
+  const { drafts, skipped } = await read(t, {
     'app/db': { password: 'hunter2', user: 'ann' },
     'app/token': { value: 'tok' },
     'app/nested/deep': { a: { b: 'c' }, list: [1, 2], n: 5 },
@@ -59,11 +59,11 @@ test('each field of a secret becomes PATH/FIELD, and PATH alone where its only f
     'large/id = 12345678901234567890',
     'only/object/value/inner = x',
   ]);
-  assert.deepEqual(leftOut, []);
+  assert.deepEqual(skipped, []);
 });
 
-test('what was deleted, destroyed, forbidden, empty or vanished is left out, and told', async (t) => {
-  const { drafts, leftOut } = await read(t, {
+test('deleted, destroyed, forbidden, empty and vanished secrets are skipped and reported', async (t) => {
+  const { drafts, skipped } = await read(t, {
     a: 'deleted',
     b: 'destroyed',
     c: 'forbidden',
@@ -74,54 +74,54 @@ test('what was deleted, destroyed, forbidden, empty or vanished is left out, and
     z: { value: 'z' },
   });
   assert.deepEqual(drafts, ['z = z']);
-  assert.deepEqual(leftOut.sort(), [
+  assert.deepEqual(skipped.sort(), [
     'secret/a: its newest version was deleted (empty)',
     'secret/b: its newest version was destroyed (empty)',
-    'secret/c: the token may not read it (refused)',
-    'secret/d: it is not there any more (empty)',
+    'secret/c: the token is not allowed to read it (rejected)',
+    'secret/d: it no longer exists (empty)',
     'secret/e: it has no fields (empty)',
     'secret/f › x: it is null (empty)',
-    'secret/locked/: the token may not list it (refused)',
+    'secret/locked/: the token is not allowed to list it (rejected)',
   ]);
 });
 
-test('token and namespace go as headers, and never in the address', async (t) => {
+test('token and namespace are sent as headers, never in the URL', async (t) => {
   const { server } = await read(t, { 'a/b': { value: '1' } }, { namespace: 'team-a/' });
-  assert.equal(server.asked.length, 3);
-  for (const { method, url, headers } of server.asked) {
+  assert.equal(server.requests.length, 3);
+  for (const { method, url, headers } of server.requests) {
     assert.deepEqual([method, headers['x-vault-token'], headers['x-vault-namespace']], ['GET', 'hvs.test', 'team-a/']);
     assert.doesNotMatch(url, /hvs/);
   }
 });
 
-test('only what is below a folder is asked for', async (t) => {
+test('only secrets below the directory are requested', async (t) => {
   const { drafts, server } = await read(t, { 'a/b/c': { value: '1' }, 'x/y': { value: '2' } }, { below: ['a', 'b'] });
   assert.deepEqual(drafts, ['a/b/c = 1']);
-  assert.ok(server.asked.every(({ url }) => url.includes('/a/b/')));
+  assert.ok(server.requests.every(({ url }) => url.includes('/a/b/')));
 });
 
-test('hundreds of secrets are read a few at a time', async (t) => {
+test('secrets are read with bounded concurrency', async (t) => {
   const secrets = Object.fromEntries(
     Array.from({ length: 300 }, (_, at) => [`f${at % 7}/s${at}`, { value: String(at) }]),
   );
   const { drafts, server } = await read(t, secrets);
   assert.equal(drafts.length, 300);
-  assert.ok(server.atOnce() > 1 && server.atOnce() <= 8, String(server.atOnce()));
+  assert.ok(server.maxConcurrent() > 1 && server.maxConcurrent() <= 8, String(server.maxConcurrent()));
 });
 
-const refused = (reading: Promise<unknown>, rule: RegExp) =>
+const rejects = (reading: Promise<unknown>, rule: RegExp) =>
   assert.rejects(
     reading,
     (error) => error instanceof RemoteError && rule.test(error.message) && !/hvs/.test(error.message + error.hint),
   );
 
-test('a token that is refused, and a mount that is not there, are named', async (t) => {
+test('a rejected token and a missing mount are named', async (t) => {
   const server = await startKv2Server(t, { a: { value: '1' } });
-  await refused(readFrom(server, { token: 'hvs.other' }), /^the token may not list secret\//);
-  await refused(readFrom(server, { mount: 'kv' }), /^there is nothing at kv\//);
+  await rejects(readFrom(server, { token: 'hvs.other' }), /^the token is not allowed to list secret\//);
+  await rejects(readFrom(server, { mount: 'kv' }), /^nothing was found at kv\//);
 });
 
-test('a redirect is refused, and the token goes nowhere else', async (t) => {
+test('a redirect is rejected, and the token is not sent elsewhere', async (t) => {
   const other = await startKv2Server(t, { a: { value: '1' } });
   const server = await startKv2Server(
     t,
@@ -133,11 +133,11 @@ test('a redirect is refused, and the token goes nowhere else', async (t) => {
       },
     },
   );
-  await refused(readFrom(server), /redirect \(307\), which is not followed/);
-  assert.deepEqual(other.asked, []);
+  await rejects(readFrom(server), /redirect \(307\), which is not followed/);
+  assert.deepEqual(other.requests, []);
 });
 
-test('overload is waited out, and given up in the end', async (t) => {
+test('an overloaded server is retried a bounded number of times', async (t) => {
   const passing = await startKv2Server(
     t,
     { a: { value: '1' } },
@@ -160,11 +160,11 @@ test('overload is waited out, and given up in the end', async (t) => {
       },
     },
   );
-  await refused(readFrom(sealed), /sealed/);
-  assert.equal(sealed.asked.length, 4);
+  await rejects(readFrom(sealed), /sealed/);
+  assert.equal(sealed.requests.length, 4);
 });
 
-test('answers made to do harm end in an error, not in an endless walk', async (t) => {
+test('malicious responses cause an error, not an endless listing', async (t) => {
   const say = (body: string | (() => string)) =>
     startKv2Server(
       t,
@@ -177,19 +177,19 @@ test('answers made to do harm end in an error, not in an endless walk', async (t
       },
     );
   const endless = await say('{"data":{"keys":["a/"]}}');
-  const { drafts, leftOut } = await readFrom(endless);
-  assert.deepEqual([drafts.length, leftOut.length], [0, 1]);
-  assert.match(leftOut[0]?.reason ?? '', /deeper than 32 levels/);
-  assert.equal(endless.asked.length, 33);
+  const { drafts, skipped } = await readFrom(endless);
+  assert.deepEqual([drafts.length, skipped.length], [0, 1]);
+  assert.match(skipped[0]?.reason ?? '', /deeper than 32 levels/);
+  assert.equal(endless.requests.length, 33);
   const upwards = await readFrom(await say('{"data":{"keys":["..","../","","/"]}}'));
-  assert.deepEqual([upwards.drafts.length, upwards.leftOut.length], [0, 4]);
-  await refused(readFrom(await say('hello')), /no strict JSON/);
-  await refused(readFrom(await say('[]')), /no Vault and no OpenBao/);
-  await refused(readFrom(await say('{"data":{}}')), /no KV v2 mount/);
-  await refused(readFrom(await say(() => `{"a":"${'x'.repeat(17 * 1024 * 1024)}"}`)), /too large/);
+  assert.deepEqual([upwards.drafts.length, upwards.skipped.length], [0, 4]);
+  await rejects(readFrom(await say('hello')), /not strict JSON/);
+  await rejects(readFrom(await say('[]')), /not from Vault or OpenBao/);
+  await rejects(readFrom(await say('{"data":{}}')), /not from a KV v2 mount/);
+  await rejects(readFrom(await say(() => `{"a":"${'x'.repeat(17 * 1024 * 1024)}"}`)), /too large/);
 });
 
-test('a name that is no well-formed Unicode is told with its place, and nothing is read', async (t) => {
+test('a name that is not well-formed Unicode is reported with its location, and nothing is read', async (t) => {
   for (const key of ['half\\ud800', 'half\\ud800/']) {
     const server = await startKv2Server(
       t,
@@ -201,19 +201,19 @@ test('a name that is no well-formed Unicode is told with its place, and nothing 
         },
       },
     );
-    await refused(readFrom(server), /^secret\/team\/half\ud800: the name is no well-formed Unicode/);
-    assert.equal(server.asked.length, 2);
+    await rejects(readFrom(server), /^secret\/team\/half\ud800: the name is not well-formed Unicode/);
+    assert.equal(server.requests.length, 2);
   }
 });
 
-test('who breaks off is heard at once', async (t) => {
-  const breaking = new AbortController();
+test('an abort ends the read immediately', async (t) => {
+  const controller = new AbortController();
   const server = await startKv2Server(t, {}, { answer: () => true });
-  setTimeout(() => breaking.abort(new UsageError('broken off')), 50);
-  await assert.rejects(readFrom(server, { signal: breaking.signal }), new UsageError('broken off'));
+  setTimeout(() => controller.abort(new UsageError('interrupted')), 50);
+  await assert.rejects(readFrom(server, { signal: controller.signal }), new UsageError('interrupted'));
 });
 
-test('plain HTTP goes to this machine alone', () => {
+test('plain HTTP is allowed to loopback only', () => {
   assert.equal(parseVaultAddress('http://127.0.0.1:8200/'), 'http://127.0.0.1:8200');
   assert.equal(parseVaultAddress('http://localhost:8200'), 'http://localhost:8200');
   assert.equal(parseVaultAddress('http://[::1]:8200'), 'http://[::1]:8200');

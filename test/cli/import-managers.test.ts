@@ -1,4 +1,4 @@
-// Exports of password managers: every field that holds something, none that was thrown away, and archives made to do harm.
+// Tests the exports of password managers: every non-empty field, no deleted item, and malicious archives.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -13,7 +13,7 @@ const read = (bytes: Uint8Array | string, name: string, wanted: SourceFormat | n
 };
 const shown = ({ drafts }: ImportSource) =>
   drafts.map(({ names, value, type }) => `${names.join('/')} = ${value.reveal()} (${type})`);
-const refuses = (reading: Promise<ImportSource>, rule: RegExp) =>
+const rejects = (reading: Promise<ImportSource>, rule: RegExp) =>
   assert.rejects(reading, (error) => error instanceof UsageError && rule.test(error.message));
 
 const item = (title: string, details: object, state = 'active') => ({
@@ -51,9 +51,9 @@ const pux = (items: readonly object[]) =>
     'files/x___scan.pdf': strToU8('pdf'),
   });
 
-test('1Password: every field that holds something becomes VAULT/ITEM/FIELD', async () => {
-  const reading = await read(pux(ITEMS), 'export.1pux');
-  assert.deepEqual(shown(reading), [
+test('1Password: every non-empty field becomes VAULT/ITEM/FIELD', async () => {
+  const source = await read(pux(ITEMS), 'export.1pux');
+  assert.deepEqual(shown(source), [
     'Team/Shop/username = ann (null)',
     'Team/Shop/password = hunter2 (password)',
     'Team/Shop/notes = a note (note)',
@@ -64,25 +64,25 @@ test('1Password: every field that holds something becomes VAULT/ITEM/FIELD', asy
     'Team/Key/private key = PEM (ssh_key)',
     'Team/Alone/password = pass (password)',
   ]);
-  assert.deepEqual(reading.leftOut, [{ where: 'Team › Old', reason: 'it is archived', kind: 'refused' }]);
-  // Never more of an address than its host: a link may hold a key, and descriptions are listed.
-  assert.equal(reading.drafts[0]?.description, 'shop.example.org');
+  assert.deepEqual(source.skipped, [{ where: 'Team › Old', reason: 'it is archived', kind: 'rejected' }]);
+  // Only the host of the address: a URL may contain a key, and descriptions are listed.
+  assert.equal(source.drafts[0]?.description, 'shop.example.org');
 });
 
-test('1Password: an attached file is told to be left behind', async () => {
-  const { leftOut } = await read(pux([item('Deed', { documentAttributes: { fileName: 'deed.pdf' } })]), 'a.1pux');
+test('1Password: a skipped attachment is reported', async () => {
+  const { skipped } = await read(pux([item('Deed', { documentAttributes: { fileName: 'deed.pdf' } })]), 'a.1pux');
   assert.deepEqual(
-    leftOut.map(({ kind }) => kind),
-    ['refused'],
+    skipped.map(({ kind }) => kind),
+    ['rejected'],
   );
 });
 
-test('an archive that is made to do harm is refused', async (t) => {
+test('a malicious archive is rejected', async (t) => {
   const bomb = zipSync({ 'export.data': new Uint8Array(80 * 1024 * 1024) });
   const dense = zipSync({ 'export.data': new Uint8Array(2 * 1024 * 1024) });
   const honest = pux(ITEMS);
   const lying = zipSync({ 'export.data': new Uint8Array(80 * 1024 * 1024) });
-  // Its two headers say that it has a hundred bytes unpacked.
+  // Both headers declare an unpacked size of 100 bytes.
   for (const [signature, at] of [
     [0x04034b50, 22],
     [0x02014b50, 24],
@@ -92,7 +92,7 @@ test('an archive that is made to do harm is refused', async (t) => {
       if (view.getUint32(from, true) === signature) view.setUint32(from + at, 100, true);
     }
   }
-  // Its end says, in the way of large archives, that it has four billion files.
+  // Its ZIP64 end record declares four billion files.
   const end = Buffer.from(honest.slice(-22));
   const many = Buffer.concat([honest.slice(0, -22), Buffer.alloc(56), Buffer.alloc(20), end]);
   const [large, locator] = [honest.length - 22, honest.length + 34];
@@ -101,17 +101,17 @@ test('an archive that is made to do harm is refused', async (t) => {
   many.writeUInt32LE(0x07064b50, locator);
   many.writeUInt32LE(large, locator + 8);
   const cases: readonly [name: string, bytes: Uint8Array, rule: RegExp][] = [
-    ['larger than the bound', bomb, /too large unpacked/],
-    ['nothing but the same byte', dense, /too large unpacked/],
-    ['claims to be small', lying, /no strict JSON|cannot be read/],
-    ['without its data', zipSync({ other: strToU8('x') }), /without export\.data/],
-    ['cut off', honest.slice(0, honest.length - 30), /cannot be read/],
-    ['more files than it has', many, /holds more than 100000 files/],
-    ['no archive', strToU8('hello'), /is no \.1pux file/],
-    ['no JSON within', zipSync({ 'export.data': strToU8('hunter2') }), /no strict JSON/],
-    ['other JSON within', zipSync({ 'export.data': strToU8('{"a":1}') }), /no list of accounts/],
+    ['larger than the bound', bomb, /too large when unpacked/],
+    ['compressed too well', dense, /too large when unpacked/],
+    ['with false sizes', lying, /not strict JSON|cannot be read/],
+    ['without its data', zipSync({ other: strToU8('x') }), /does not contain export\.data/],
+    ['truncated', honest.slice(0, honest.length - 30), /cannot be read/],
+    ['with a false number of files', many, /contains more than 100000 files/],
+    ['not an archive', strToU8('hello'), /is not a \.1pux file/],
+    ['without JSON', zipSync({ 'export.data': strToU8('hunter2') }), /not strict JSON/],
+    ['with other JSON', zipSync({ 'export.data': strToU8('{"a":1}') }), /no accounts list/],
   ];
-  for (const [name, bytes, rule] of cases) await t.test(name, () => refuses(read(bytes, 'a.1pux'), rule));
+  for (const [name, bytes, rule] of cases) await t.test(name, () => rejects(read(bytes, 'a.1pux'), rule));
 });
 
 const BITWARDEN = {
@@ -137,9 +137,9 @@ const BITWARDEN = {
   ],
 };
 
-test('Bitwarden: every field that holds something becomes FOLDER/ITEM/FIELD', async () => {
-  const reading = await read(JSON.stringify(BITWARDEN), 'export.json');
-  assert.deepEqual(shown(reading), [
+test('Bitwarden: every non-empty field becomes FOLDER/ITEM/FIELD', async () => {
+  const source = await read(JSON.stringify(BITWARDEN), 'export.json');
+  assert.deepEqual(shown(source), [
     'Work/Shop/Login/username = ann (null)',
     'Work/Shop/Login/password = hunter2 (password)',
     'Work/Shop/Login/totp = JBSW (totp)',
@@ -152,33 +152,33 @@ test('Bitwarden: every field that holds something becomes FOLDER/ITEM/FIELD', as
     'Key/publicKey = pub (null)',
   ]);
   assert.deepEqual(
-    reading.leftOut.map(({ where, kind }) => [where, kind]),
+    source.skipped.map(({ where, kind }) => [where, kind]),
     [
-      ['Gone', 'refused'],
-      ['Passkey', 'refused'],
+      ['Gone', 'rejected'],
+      ['Passkey', 'rejected'],
     ],
   );
 });
 
-test('Bitwarden: an encrypted export is refused, with the way to another one', async () => {
+test('Bitwarden: an encrypted export is rejected with a hint how to export again', async () => {
   for (const passwordProtected of [true, false]) {
     const text = JSON.stringify({ encrypted: true, passwordProtected, data: '2.a|b|c', items: [] });
     await assert.rejects(
       read(text, 'export.json'),
-      (error) => error instanceof UsageError && /is encrypted/.test(error.message) && /\.json/.test(error.hint ?? ''),
+      (error) => error instanceof UsageError && /is an encrypted export/.test(error.message) && /\.json/.test(error.hint ?? ''),
     );
   }
 });
 
-test('CSV of 1Password: rows with quotes, commas and lines in them', async () => {
-  const reading = await read(
+test('CSV of 1Password: rows with quotes, commas and line breaks', async () => {
+  const source = await read(
     '\ufeffTitle,Url,Username,Password,OTPAuth,Favorite,Archived,Tags,Notes\r\n' +
       'Shop,https://shop.example.org,ann,"a,""b""\nc",,false,false,,\r\n' +
       'Old,,,gone,,false,true,,\r\n' +
       'Next,,,d,otpauth://x,false,false,,n\r\n',
     'export.csv',
   );
-  assert.deepEqual(shown(reading), [
+  assert.deepEqual(shown(source), [
     'Shop/username = ann (null)',
     'Shop/password = a,"b"\nc (password)',
     'Next/password = d (password)',
@@ -186,18 +186,18 @@ test('CSV of 1Password: rows with quotes, commas and lines in them', async () =>
     'Next/notes = n (note)',
   ]);
   assert.deepEqual(
-    reading.drafts.map(({ where }) => where),
+    source.drafts.map(({ where }) => where),
     [2, 2, 5, 5, 5].map((line) => `export.csv:${line}`),
   );
 });
 
-test('CSV of Bitwarden: folders, and fields of one’s own', async () => {
+test('CSV of Bitwarden: folders and custom fields', async () => {
   const heading = 'folder,favorite,type,name,notes,fields,reprompt,login_uri,login_username,login_password,login_totp';
-  const reading = await read(
+  const source = await read(
     `${heading}\nWork/A,1,login,Shop,,"PIN: 1234\nkey: a: b\nmore",0,shop.example.org,ann,pw,\n`,
     'b.csv',
   );
-  assert.deepEqual(shown(reading), [
+  assert.deepEqual(shown(source), [
     'Work/A/Shop/username = ann (null)',
     'Work/A/Shop/password = pw (password)',
     'Work/A/Shop/PIN = 1234 (null)',
@@ -205,14 +205,14 @@ test('CSV of Bitwarden: folders, and fields of one’s own', async () => {
   ]);
 });
 
-test('a CSV that is none is refused, and never quoted', async () => {
+test('invalid CSV is rejected and never quoted', async () => {
   const cases: readonly [text: string, rule: RegExp][] = [
-    ['a,b\n1,2\n', /none of the headings/],
-    ['', /none of the headings/],
-    ['Title,Password,Password\nx,hunter2,hunter2\n', /same heading/],
-    ['Title,Password\nx,"hunter2\n', /is no CSV .*QUOTE_NOT_CLOSED/],
-    ['Title,Password\nx,hunter2"y"\n', /is no CSV/],
-    ['Title,Password\nx,hunter2,z\n', /is no CSV/],
+    ['a,b\n1,2\n', /columns are not known/],
+    ['', /columns are not known/],
+    ['Title,Password,Password\nx,hunter2,hunter2\n', /same name/],
+    ['Title,Password\nx,"hunter2\n', /is not valid CSV .*QUOTE_NOT_CLOSED/],
+    ['Title,Password\nx,hunter2"y"\n', /is not valid CSV/],
+    ['Title,Password\nx,hunter2,z\n', /is not valid CSV/],
   ];
   for (const [text, rule] of cases) {
     await assert.rejects(
@@ -222,20 +222,20 @@ test('a CSV that is none is refused, and never quoted', async () => {
   }
 });
 
-test('a .env file: quotes, comments, CRLF, a mark of byte order, and references that stay', async () => {
+test('a .env file: quotes, comments, CRLF, a byte order mark, and skipped references', async () => {
   const text =
     '\ufeff# a comment\r\nexport DB_PASSWORD="hunter2"\r\nEMPTY=\r\nREF=leasehold://shop/key\r\nTOKEN=abc # no\r\n';
-  const reading = await read(text, '.env');
-  assert.deepEqual(shown(reading), ['DB_PASSWORD = hunter2 (password)', 'EMPTY =  (null)', 'TOKEN = abc (token)']);
+  const source = await read(text, '.env');
+  assert.deepEqual(shown(source), ['DB_PASSWORD = hunter2 (password)', 'EMPTY =  (null)', 'TOKEN = abc (token)']);
   assert.deepEqual(
-    reading.drafts.map(({ where }) => where),
+    source.drafts.map(({ where }) => where),
     ['.env:2', '.env:3', '.env:5'],
   );
   assert.deepEqual(
-    reading.leftOut.map(({ where, kind }) => [where, kind]),
+    source.skipped.map(({ where, kind }) => [where, kind]),
     [['.env:4', 'empty']],
   );
-  await refuses(read('what is this', '.env'), /line 1/);
+  await rejects(read('what is this', '.env'), /line 1/);
 });
 
 const GUESSES: readonly [text: string, name: string, format: string][] = [
@@ -248,9 +248,9 @@ const GUESSES: readonly [text: string, name: string, format: string][] = [
 ];
 
 for (const [text, name, format] of GUESSES) {
-  test(`${name} that begins with ${JSON.stringify(text)} is taken for ${format}`, () =>
+  test(`${name} that begins with ${JSON.stringify(text)} is read as ${format}`, () =>
     assert.equal(formatOf(strToU8(text), name, null), format));
 }
 
-test('bytes that are no UTF-8 are refused', () =>
-  refuses(read(new Uint8Array([0x7b, 0xff, 0xfe]), 'a.json'), /is no UTF-8/));
+test('bytes that are not UTF-8 are rejected', () =>
+  rejects(read(new Uint8Array([0x7b, 0xff, 0xfe]), 'a.json'), /is not text in UTF-8/));

@@ -1,4 +1,4 @@
-// Names of other programs as paths: the one rule, and what it never does.
+// Tests the mapping of names of other programs to paths.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -34,22 +34,22 @@ for (const [name, segment] of SEGMENTS) {
   test(`${JSON.stringify(name)} becomes ${JSON.stringify(segment)}`, () => assert.equal(toSegment(name), segment));
 }
 
-test('whatever the names, a path keeps the grammar, or the rule that it breaks is told', () => {
+test('any names become a valid path, or the broken rule is returned', () => {
   fc.assert(
     fc.property(fc.array(anyText(40), { maxLength: 40 }), (names) => {
       const named = toPath(['shop'], names);
       if ('path' in named) assert.equal(pathViolation(named.path), null);
-      else assert.notEqual(named.refused, '');
+      else assert.notEqual(named.rejected, '');
     }),
     runs(500),
   );
 });
 
-test('nothing is cut: a name that is too long is refused', () => {
+test('names are not truncated: a name that is too long is rejected', () => {
   assert.ok('path' in toPath([], ['a'.repeat(128)]));
-  for (const length of [129, 1024, 100_000]) assert.ok('refused' in toPath([], ['a'.repeat(length)]), String(length));
+  for (const length of [129, 1024, 100_000]) assert.ok('rejected' in toPath([], ['a'.repeat(length)]), String(length));
   assert.ok(
-    'refused' in
+    'rejected' in
       toPath(
         [],
         Array.from({ length: 33 }, () => 'a'),
@@ -57,7 +57,7 @@ test('nothing is cut: a name that is too long is refused', () => {
   );
 });
 
-test('a prefix keeps the grammar as it is, or is a mistake', () => {
+test('a prefix must be a valid path', () => {
   assert.deepEqual(parsePrefix('shop/dev/'), ['shop', 'dev']);
   assert.deepEqual(parsePrefix(null), []);
   for (const text of ['/shop', 'a//b', '../a', 'a b', '/']) {

@@ -1,10 +1,10 @@
-// Storing many: a few at a time, an outcome for each, and a clear end when somebody breaks off.
+// Tests storing the rows of a plan: bounded concurrency, an outcome for each row, and interrupts.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { inParallel } from '../../src/cli/import/parallel.ts';
 import type { Row } from '../../src/cli/import/plan.ts';
 import { storeAll } from '../../src/cli/import/store.ts';
+import { inParallel } from '../../src/cli/parallel.ts';
 import { Leasehold } from '../../src/client/leasehold.ts';
 import { Secret } from '../../src/core/secret.ts';
 import { startTestService } from '../kit/service.ts';
@@ -18,24 +18,24 @@ const rowsOf = (count: number): Row[] =>
     draft: { names: [`${at}`], value: new Secret('hunter2'), type: 'password', description: 'of a test', where: 'x' },
   }));
 
-test('work is done a few at a time, all of it, and the first failure is told when what was begun has ended', async () => {
-  let [underWay, most, done] = [0, 0, 0];
+test('work runs with bounded concurrency; the first failure is thrown after the running work has ended', async () => {
+  let [active, most, done] = [0, 0, 0];
   const items = Array.from({ length: 50 }, (_, at) => at);
   const work = async (): Promise<void> => {
-    most = Math.max(most, ++underWay);
+    most = Math.max(most, ++active);
     await new Promise((resolve) => setTimeout(resolve, 1));
-    underWay -= 1;
+    active -= 1;
     done += 1;
   };
   await inParallel(items, 8, work, NEVER);
-  assert.deepEqual([most, done, underWay], [8, 50, 0]);
+  assert.deepEqual([most, done, active], [8, 50, 0]);
   done = 0;
   const failing = (item: number): Promise<void> => (item === 5 ? Promise.reject(new Error('five')) : work());
   await assert.rejects(inParallel(items, 8, failing, NEVER), /^Error: five$/);
-  assert.ok(done < 20 && underWay === 0, String(done));
+  assert.ok(done < 20 && active === 0, String(done));
 });
 
-test('everything is stored, with its type and its description, and progress comes to its end', async (t) => {
+test('every row is stored with type and description, and progress reaches its end', async (t) => {
   const service = await startTestService(t);
   const vault = new Leasehold({ address: service.address, token: service.adminToken });
   const seen: number[] = [];
@@ -53,18 +53,18 @@ test('everything is stored, with its type and its description, and progress come
   const again = await storeAll(vault, rows.slice(0, 3), { onlyNew: true, signal: NEVER, progress });
   assert.deepEqual(
     again.map(({ result }) => result),
-    ['there', 'there', 'there'],
+    ['exists', 'exists', 'exists'],
   );
 });
 
-test('who breaks off learns of each what became of it', async (t) => {
+test('after an interrupt every row has an outcome', async (t) => {
   const service = await startTestService(t);
   const vault = new Leasehold({ address: service.address, token: service.adminToken });
-  const breaking = new AbortController();
+  const controller = new AbortController();
   const progress = (done: number): void => {
-    if (done === 20) breaking.abort(new Error('broken off'));
+    if (done === 20) controller.abort(new Error('interrupted'));
   };
-  const outcomes = await storeAll(vault, rowsOf(200), { onlyNew: false, signal: breaking.signal, progress });
+  const outcomes = await storeAll(vault, rowsOf(200), { onlyNew: false, signal: controller.signal, progress });
   const count = (result: string): number => outcomes.filter((outcome) => outcome.result === result).length;
   assert.equal(count('stored') + count('not tried'), 200);
   assert.ok(count('stored') >= 20 && count('stored') <= 28, String(count('stored')));
@@ -72,7 +72,7 @@ test('who breaks off learns of each what became of it', async (t) => {
   assert.equal(body.data.length, count('stored'));
 });
 
-test('when nobody answers any more, the rest is not tried', async (t) => {
+test('when the service is unreachable, the rest is not tried', async (t) => {
   const service = await startTestService(t);
   const vault = new Leasehold({ address: service.address, token: service.adminToken, retries: 0 });
   await service.stop();

@@ -2,11 +2,15 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { explainAccess } from '../../src/cli/policy/explanation.ts';
-import { consideredRows, remedyLines, verdictLines } from '../../src/cli/policy/explanation-text.ts';
-import { grantCommand, toCommandLine } from '../../src/cli/policy/grant.ts';
-import { readQuestion } from '../../src/cli/policy/question.ts';
-import { localSimulator } from '../../src/cli/policy/test.ts';
+import { localSimulator, readQuestion } from '../../src/cli/policy/access-query.ts';
+import {
+  consideredRows,
+  explainAccess,
+  grantCommand,
+  remedyLines,
+  toCommandLine,
+  verdictLines,
+} from '../../src/cli/policy/explanation.ts';
 import { type Action, type PolicyDraft, parsePolicy } from '../../src/core/policy.ts';
 import { decidePlainly, patternCovers, principalNames } from '../core/reference.ts';
 import { runs } from '../kit/property.ts';

@@ -10,7 +10,7 @@ import { stringify as toToml } from 'smol-toml';
 import { stringify as toYaml } from 'yaml';
 import { toReplacement } from '../../src/cli/policy/fields.ts';
 import { parseNotation } from '../../src/cli/policy/file-format.ts';
-import { readPolicyFile, readPolicyFolder, readPolicyText } from '../../src/cli/policy/folder.ts';
+import { readPolicyFile, readPolicyFolder, readPolicyText } from '../../src/cli/policy/policy-files.ts';
 import type { Terminal } from '../../src/cli/terminal.ts';
 import { temporaryDirectory } from '../kit/directory.ts';
 import { anyText, runs } from '../kit/property.ts';
@@ -239,9 +239,9 @@ test('links are followed within the folder, as mounted volumes have them, and no
       'd.toml: is a link to nothing',
       'e.toml: is a link that leads out of the folder',
       'f.yaml: must hold the fields of a policy: name, principal, resources, actions, max_ttl',
-      'g.toml: must be a file',
+      'g.toml: must be a file; subdirectories are not read',
       'h.toml: cannot be read as text in UTF-8',
-      'more: is a folder; policies stand side by side in one',
+      'more: must be a file; subdirectories are not read',
     ]);
     return true;
   });

@@ -1,4 +1,4 @@
-// `leasehold scan`: what it prints, how it ends, and the move of secrets into the real service; no value is ever shown.
+// Tests `leasehold scan`: output, exit codes, and moves into the real service; no value is printed.
 
 import assert from 'node:assert/strict';
 import { chmodSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
@@ -9,7 +9,7 @@ import type { Scope } from '../kit/directory.ts';
 import { startTestService } from '../kit/service.ts';
 import { type Screen, startScreen } from './screen.ts';
 
-// Put together here, so that this file holds no such string.
+// Joined, so that a scan of this file does not find it.
 const KEY = ['ghp', 'aZ3kQ9xB7mN2pL5vR8tW4yC6aZ3kQ9xB7mN2'].join('_');
 const ENV = 'PORT=3000\nDB_PASSWORD=hunter2\nAPI_TOKEN="hunter3" # the old one\n';
 
@@ -23,7 +23,7 @@ function tree(home: Home): string {
   return folder;
 }
 
-async function served(scope: Scope) {
+async function startFixture(scope: Scope) {
   const service = await startTestService(scope);
   const home = newHome(scope, { LEASEHOLD_ADDR: service.address, LEASEHOLD_TOKEN: service.adminToken });
   const folder = tree(home);
@@ -33,7 +33,7 @@ async function served(scope: Scope) {
   return { service, home, folder, read, scans, stored };
 }
 
-test('what is found is told with its place and its rule, and ends with 3', async (t) => {
+test('findings are printed with location and rule, and the exit code is 3', async (t) => {
   const home = newHome(t);
   const { code, stdout, stderr } = await home.leasehold(['scan', '-o', 'json'], { cwd: tree(home) });
   assert.equal(code, 3);
@@ -47,19 +47,19 @@ test('what is found is told with its place and its rule, and ends with 3', async
   assert.doesNotMatch(`${stdout}${stderr}`, /hunter|aZ3k/);
 });
 
-test('a tree without secrets ends with 0, and needs no service', async (t) => {
+test('a tree without secrets ends with exit code 0 and needs no service', async (t) => {
   const home = newHome(t);
   writeFileSync(join(home.path, 'a.ts'), 'const token = read();\n');
   const { code, stdout, stderr } = await home.leasehold(['scan', '-o', 'json']);
   assert.deepEqual([code, stdout, stderr], [0, '[]\n', '0 found in 0 of 1 files.\n']);
 });
 
-test('what env files hold is moved, references take its place, and the rest is told', async (t) => {
-  const { scans, read, stored, folder } = await served(t);
+test('secrets of env files are moved and replaced by references, and the rest is reported', async (t) => {
+  const { scans, read, stored, folder } = await startFixture(t);
   const { code, stdout, stderr } = await scans(['--move', '--prefix', 'shop/dev', '--yes', '-o', 'json']);
   assert.equal(code, 3, stderr);
-  const ends = (JSON.parse(stdout) as Record<string, unknown>[]).map(({ path, outcome }) => [path, outcome]);
-  assert.deepEqual(ends, [
+  const outcomes = (JSON.parse(stdout) as Record<string, unknown>[]).map(({ path, outcome }) => [path, outcome]);
+  assert.deepEqual(outcomes, [
     ['shop/dev/DB_PASSWORD', 'moved'],
     ['shop/dev/API_TOKEN', 'moved'],
     ['shop/dev/app/local/OTHER_SECRET', 'moved'],
@@ -76,8 +76,8 @@ test('what env files hold is moved, references take its place, and the rest is t
   assert.equal(again.code, 0, again.stderr);
 });
 
-test('a dry run moves nothing and asks nobody', async (t) => {
-  const { scans, read, stored } = await served(t);
+test('a dry run moves nothing and does not ask', async (t) => {
+  const { scans, read, stored } = await startFixture(t);
   const { code, stdout } = await scans(['--move', '--prefix', 'shop', '--dry-run']);
   assert.equal(code, 3);
   assert.match(stdout, /DB_PASSWORD +… +shop\/DB_PASSWORD +would be moved/);
@@ -85,8 +85,8 @@ test('a dry run moves nothing and asks nobody', async (t) => {
   assert.equal(await stored('shop/DB_PASSWORD'), undefined);
 });
 
-test('a refusal of the service leaves the file as it is', async (t) => {
-  const { service, home, folder, read } = await served(t);
+test('when the service rejects a value, its assignment is not changed', async (t) => {
+  const { service, home, folder, read } = await startFixture(t);
   const { token } = await service.agent('ann', { 'shop/DB_PASSWORD': ['store'] });
   const run = { cwd: folder, environment: { LEASEHOLD_TOKEN: token } };
   const { code, stdout } = await home.leasehold(['scan', '.env', '--move', '--prefix', 'shop', '--yes'], run);
@@ -95,8 +95,8 @@ test('a refusal of the service leaves the file as it is', async (t) => {
   assert.equal(read('.env'), ENV.replace('hunter2', 'leasehold://shop/DB_PASSWORD'));
 });
 
-test('each is asked for, and what is not answered with yes stays', async (t) => {
-  const { service, home, folder, read } = await served(t);
+test('each move is confirmed, and an answer other than yes leaves the value', async (t) => {
+  const { service, home, folder, read } = await startFixture(t);
   const environment = { LEASEHOLD_ADDR: service.address, LEASEHOLD_TOKEN: service.adminToken };
   const screen = startScreen(t, ['scan', '.env', '--move', '--prefix', 'shop'], {
     home: home.path,
@@ -110,24 +110,24 @@ test('each is asked for, and what is not answered with yes stays', async (t) => 
   assert.doesNotMatch(screen.shown(), /hunter/);
 });
 
-test('an import asks, and a no stores nothing', async (t) => {
-  const { service, home, folder, stored } = await served(t);
+test('an import asks, and the answer no stores nothing', async (t) => {
+  const { service, home, folder, stored } = await startFixture(t);
   const environment = { LEASEHOLD_ADDR: service.address, LEASEHOLD_TOKEN: service.adminToken };
   const importing = (): Screen =>
     startScreen(t, ['import', '.env', '--prefix', 'x'], { home: home.path, folder, environment });
-  const refusing = importing();
-  await refusing.answer(/Store 3 new credentials\? \[y\/N\] $/, '\r');
-  assert.equal(await refusing.ended(), 3);
+  const declined = importing();
+  await declined.answer(/Store 3 new credentials\? \[y\/N\] $/, '\r');
+  assert.equal(await declined.ended(), 3);
   assert.equal(await stored('x/PORT'), undefined);
   const storing = importing();
   await storing.answer(/x\/DB_PASSWORD.*\[y\/N\] $/s, 'yes\r');
   assert.equal(await storing.ended(), 0);
   assert.equal(await stored('x/PORT'), '3000');
-  assert.doesNotMatch(`${refusing.shown()}${storing.shown()}`, /hunter/);
+  assert.doesNotMatch(`${declined.shown()}${storing.shown()}`, /hunter/);
 });
 
-test('who breaks off at the question hears one line, and nothing is stored', async (t) => {
-  const { service, home, folder, stored } = await served(t);
+test('an interrupt at the question prints one line, and nothing is stored', async (t) => {
+  const { service, home, folder, stored } = await startFixture(t);
   const environment = { LEASEHOLD_ADDR: service.address, LEASEHOLD_TOKEN: service.adminToken };
   for (const key of ['\u0003', '\u0004']) {
     const screen = startScreen(t, ['import', '.env'], { home: home.path, folder, environment });
@@ -138,16 +138,16 @@ test('who breaks off at the question hears one line, and nothing is stored', asy
   assert.equal(await stored('PORT'), undefined);
 });
 
-const MISTAKES: readonly [words: readonly string[], says: RegExp][] = [
+const USAGE_ERRORS: readonly [words: readonly string[], says: RegExp][] = [
   [['--move'], /--move needs --prefix PATH/],
   [['--yes'], /go with --move/],
   [['--prefix', 'a'], /go with --move/],
   [['--move', '--prefix', '../a'], /--prefix: must not have/],
-  [['nowhere'], /nowhere: is not there/],
+  [['nowhere'], /nowhere: does not exist/],
 ];
 
-for (const [words, says] of MISTAKES) {
-  test(`a mistake: leasehold scan ${words.join(' ')}`, async (t) => {
+for (const [words, says] of USAGE_ERRORS) {
+  test(`a usage error: leasehold scan ${words.join(' ')}`, async (t) => {
     const { code, stdout, stderr } = await newHome(t).leasehold(['scan', ...words]);
     assert.deepEqual([code, stdout], [1, '']);
     assert.match(stderr, says);

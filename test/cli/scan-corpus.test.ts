@@ -1,4 +1,4 @@
-// The synthetic corpus of scan: each line with its expected finding, over several seeds, and the figures of recall and precision.
+// Tests the synthetic corpus of scan over several seeds: the expected finding of each line, recall and precision.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
@@ -22,7 +22,7 @@ const ALPHABETS: Readonly<Record<string, string>> = {
 
 interface Line {
   readonly isKnownWrong: boolean;
-  /** Null where nothing may be found. */
+  /** Null when nothing may be found. */
   readonly rule: string | null;
   readonly file: string;
   readonly template: string;
@@ -37,7 +37,7 @@ const LINES: readonly Line[] = readFileSync(path.join(import.meta.dirname, 'scan
     return { isKnownWrong: mark !== undefined, rule: rule === '-' ? null : rule, file, template };
   });
 
-/** Mulberry32: the same numbers for the same seed everywhere. */
+/** Mulberry32, which gives the same numbers for a seed on every platform. */
 function generator(seed: number): () => number {
   let state = seed;
   return () => {
@@ -48,7 +48,7 @@ function generator(seed: number): () => number {
   };
 }
 
-/** The text of a line, and the random parts of it. */
+/** The text of a line and its random parts. */
 function expand(template: string, seed: number): { text: string; parts: string[] } {
   const next = generator(seed);
   const parts: string[] = [];
@@ -74,7 +74,7 @@ function isRight({ rule, file, template }: Line, seed: number): boolean {
   return rule === null ? found.length === 0 : found.length === 1 && found[0] === rule;
 }
 
-test('every line of the corpus has its finding and no other, whatever the random characters are', () => {
+test('every line of the corpus has exactly its expected finding with every seed', () => {
   const wrong = LINES.filter(({ isKnownWrong }) => !isKnownWrong).flatMap((line) => {
     const failing = seeds.filter((seed) => !isRight(line, seed));
     if (failing.length === 0) return [];
@@ -86,14 +86,14 @@ test('every line of the corpus has its finding and no other, whatever the random
   assert.deepEqual(wrong, []);
 });
 
-test('a line that is marked as wrong is wrong', () => {
+test('a line that is marked as a known error is one', () => {
   const right = LINES.filter((line) => line.isKnownWrong && seeds.every((seed) => isRight(line, seed)));
   assert.deepEqual(right, []);
 });
 
-test('a finding names the line and shows four characters of the secret at most', () => {
+test('a finding has its line number and shows at most four characters of the secret', () => {
   for (const { rule, file, template, isKnownWrong } of LINES) {
-    if (rule === null || isKnownWrong || rule === 'host-with-password') continue; // which is a whole text
+    if (rule === null || isKnownWrong || rule === 'host-with-password') continue; // the text is the whole file
     const { text, parts } = expand(template, 1);
     const found = findInText(`one\n${text}\nthree`, file);
     assert.equal((found[0]?.line ?? 0) >= 2, true, template);
@@ -104,7 +104,7 @@ test('a finding names the line and shows four characters of the secret at most',
   }
 });
 
-test('every pattern has a line in the corpus and a name that no other has', () => {
+test('every pattern has a line in the corpus and a unique name', () => {
   const names = SECRET_PATTERNS.map(({ name }) => name);
   assert.equal(new Set(names).size, names.length);
   const covered = new Set(LINES.map(({ rule }) => rule));
@@ -114,7 +114,7 @@ test('every pattern has a line in the corpus and a name that no other has', () =
   );
 });
 
-test('recall and precision over the corpus, its known misses and false alarms included', (t) => {
+test('recall and precision over the corpus include known misses and false alarms', (t) => {
   let [expected, hits, alarms] = [0, 0, 0];
   for (const { rule, file, template } of LINES) {
     for (const seed of seeds) {

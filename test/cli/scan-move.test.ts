@@ -1,13 +1,13 @@
-// Env files with references instead of values: to the byte, as a whole, and only when the value is in the vault.
+// Tests moves into the vault: byte-exact, atomic, and only after the service has acknowledged the value.
 
 import assert from 'node:assert/strict';
 import { linkSync, lstatSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { findInEnvFile } from '../../src/cli/scan/env-file.ts';
-import { isMovable } from '../../src/cli/scan/finding.ts';
 import { type Moved, moveFile, pathFor } from '../../src/cli/scan/move-to-vault.ts';
 import { RewriteError, replaceSpans, rewrite } from '../../src/cli/scan/rewrite.ts';
+import { isMovable } from '../../src/cli/scan/text.ts';
 import { Leasehold } from '../../src/client/leasehold.ts';
 import type { CredentialPath } from '../../src/core/path.ts';
 import { Secret } from '../../src/core/secret.ts';
@@ -28,50 +28,50 @@ for (const [file, path] of PATHS) {
     assert.deepEqual(pathFor(['shop', 'dev'], finding(file, 'KEY')), { path }));
 }
 
-test('spans are replaced to the byte, whatever their order', () => {
-  const was = Buffer.from('\ufeffÄ="ö" # ü\r\nB=2');
-  const at = (text: string): [number, number] => [was.indexOf(text), was.indexOf(text) + Buffer.byteLength(text)];
-  const becomes = replaceSpans(was, [
+test('spans are replaced byte by byte, in any order', () => {
+  const before = Buffer.from('\ufeffÄ="ö" # ü\r\nB=2');
+  const at = (text: string): [number, number] => [before.indexOf(text), before.indexOf(text) + Buffer.byteLength(text)];
+  const after = replaceSpans(before, [
     { span: at('2'), text: 'two' },
     { span: at('"ö"'), text: 'one' },
   ]);
-  assert.equal(becomes.toString(), '\ufeffÄ=one # ü\r\nB=two');
+  assert.equal(after.toString(), '\ufeffÄ=one # ü\r\nB=two');
 });
 
 function envFile(scope: Scope, text: string, mode = 0o640) {
-  const folder = temporaryDirectory(scope);
-  const path = join(folder, '.env');
+  const directory = temporaryDirectory(scope);
+  const path = join(directory, '.env');
   writeFileSync(path, text, { mode });
-  return { folder, path, bytes: readFileSync(path), now: () => readFileSync(path, 'utf8') };
+  return { directory, path, bytes: readFileSync(path), now: () => readFileSync(path, 'utf8') };
 }
 
-test('a rewritten file keeps its mode, and leaves nothing beside it', async (t) => {
-  const { folder, path, bytes, now } = envFile(t, 'A=1\n', 0o640);
+test('a rewritten file keeps its mode, and no temporary file is left', async (t) => {
+  const { directory, path, bytes, now } = envFile(t, 'A=1\n', 0o640);
   await rewrite(path, bytes, Buffer.from('A=2\n'));
   assert.equal(now(), 'A=2\n');
   assert.equal(statSync(path).mode & 0o7777, 0o640);
-  assert.deepEqual(readdirSync(folder), ['.env']);
+  assert.deepEqual(readdirSync(directory), ['.env']);
 });
 
-/** What is done to it meanwhile; answers by which name it is to be replaced. */
-const LEFT: readonly [claim: string, change: (path: string) => string | undefined, rule: RegExp][] = [
-  ['changed meanwhile', (path) => void writeFileSync(path, 'A=9\n'), /was changed meanwhile/],
-  ['with another name', (path) => void linkSync(path, `${path}.2`), /hard link/],
-  ['reached by a link', (path) => symlinkSync(path, `${path}.3`) ?? `${path}.3`, /is a link/],
-  ['gone', (path) => `${path}.gone`, /cannot be replaced \(ENOENT\)/],
+/** Changes the file before the rewrite; returns the path to rewrite when it is another one. */
+const UNCHANGED: readonly [claim: string, change: (path: string) => string | undefined, rule: RegExp][] = [
+  ['changed since the scan', (path) => void writeFileSync(path, 'A=9\n'), /has changed since it was scanned/],
+  ['hard-linked', (path) => void linkSync(path, `${path}.2`), /hard link/],
+  ['a symbolic link', (path) => symlinkSync(path, `${path}.3`) ?? `${path}.3`, /is a symbolic link/],
+  ['missing', (path) => `${path}.missing`, /cannot be replaced \(ENOENT\)/],
 ];
 
-for (const [claim, change, rule] of LEFT) {
-  test(`a file that is ${claim} is left as it is`, async (t) => {
-    const { folder, path, bytes } = envFile(t, 'A=1\n');
+for (const [claim, change, rule] of UNCHANGED) {
+  test(`a file that is ${claim} is not changed`, async (t) => {
+    const { directory, path, bytes } = envFile(t, 'A=1\n');
     const target = change(path) ?? path;
-    const before = readdirSync(folder).map((name) => [name, lstatSync(join(folder, name)).ino]);
+    const before = readdirSync(directory).map((name) => [name, lstatSync(join(directory, name)).ino]);
     await assert.rejects(
       rewrite(target, bytes, Buffer.from('x')),
       (error) => error instanceof RewriteError && rule.test(error.message),
     );
     assert.deepEqual(
-      readdirSync(folder).map((name) => [name, lstatSync(join(folder, name)).ino]),
+      readdirSync(directory).map((name) => [name, lstatSync(join(directory, name)).ino]),
       before,
     );
   });
@@ -92,7 +92,7 @@ async function moves(scope: Scope, text: string) {
 
 const TEXT = '\ufeff# keys\r\nexport DB_PASSWORD="hun\\nter2" # prod\r\nPORT=1\r\nAPI_TOKEN=abc\r\n';
 
-test('what is acknowledged is replaced, and everything else stays to the byte', async (t) => {
+test('acknowledged values are replaced, and every other byte stays', async (t) => {
   const { file, move, stored } = await moves(t, TEXT);
   assert.deepEqual(
     (await move()).map(({ failure }) => failure),
@@ -104,17 +104,17 @@ test('what is acknowledged is replaced, and everything else stays to the byte', 
   assert.equal(await stored('shop/DB_PASSWORD'), 'hun\nter2');
 });
 
-test('another value at the path is never replaced, and its assignment stays', async (t) => {
+test('another value at the path is not overwritten, and the assignment stays', async (t) => {
   const { file, move, service, stored } = await moves(t, TEXT);
   await service.admin.post('/api/v1/credentials', { path: 'shop/DB_PASSWORD', value: 'other' });
   const [first, second] = await move();
-  assert.match(first?.failure ?? '', /^there is another value at this path/);
+  assert.match(first?.failure ?? '', /^the path already has another value/);
   assert.equal(second?.failure, null);
   assert.equal(await stored('shop/DB_PASSWORD'), 'other');
   assert.match(file.now(), /DB_PASSWORD="hun\\nter2".*API_TOKEN=leasehold:/s);
 });
 
-test('a run that broke off between storing and rewriting is gone on with', async (t) => {
+test('a move that was interrupted between storing and rewriting is completed', async (t) => {
   const { file, move, service } = await moves(t, TEXT);
   await service.admin.post('/api/v1/credentials', { path: 'shop/API_TOKEN', value: 'abc' });
   assert.deepEqual(
@@ -135,10 +135,10 @@ test('without an acknowledgement nothing is replaced', async (t) => {
   assert.equal(file.now(), TEXT);
 });
 
-test('a file that changed after it was read keeps its change, and the value is in the vault', async (t) => {
+test('a file that changed after the scan is not rewritten, and the value is in the vault', async (t) => {
   const { file, move, stored } = await moves(t, TEXT);
   writeFileSync(file.path, `${TEXT}MORE=1\r\n`);
-  assert.ok((await move()).every(({ failure }) => failure?.startsWith('it is stored, but the file was left as it is')));
+  assert.ok((await move()).every(({ failure }) => failure?.startsWith('it is stored, but the file was not changed')));
   assert.equal(file.now(), `${TEXT}MORE=1\r\n`);
   assert.equal(await stored('shop/API_TOKEN'), 'abc');
 });

@@ -1,14 +1,12 @@
-// How findings are made: quotes, allowed lines, overlaps, env files, and that no text makes a pattern slow. Examples are put together here, so
-// that this file holds none.
+// Tests findings: quotes, allowed lines, overlaps, env files, and linear time. Examples are joined, so that a scan of this file finds none.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
 import { findInEnvFile, isEnvFile } from '../../src/cli/scan/env-file.ts';
-import { ALLOW_COMMENT } from '../../src/cli/scan/finding.ts';
+import { ALLOW_COMMENT, findInText } from '../../src/cli/scan/text.ts';
 
-import { findInText } from '../../src/cli/scan/text.ts';
 import { SECRET_PATTERNS } from '../../src/masking/secret-patterns.ts';
 import { assertGrowth } from '../kit/growth.ts';
 
@@ -16,7 +14,7 @@ import { assertGrowth } from '../kit/growth.ts';
 const random = (length: number, alphabet = 'aZ3kQ9xB7mN2pL5vR8tW4yC6'): string =>
   Array.from({ length }, (_, at) => alphabet[(at * 7 + (at >> 3) * 5) % alphabet.length]).join('');
 
-test('in a file of settings a value needs no quotes', () => {
+test('in a configuration file a value needs no quotes', () => {
   const text = `api_token: ${random(24)}\nclient_secret = ${random(24)}\n`;
   assert.deepEqual(
     findInText(text, 'a.yaml').map(({ name }) => name),
@@ -25,7 +23,7 @@ test('in a file of settings a value needs no quotes', () => {
   assert.deepEqual(findInText(text, 'a.ts'), []);
 });
 
-test('a line that allows it is passed over, and no other', () => {
+test('only a line with the allow comment is skipped', () => {
   const key = `ghp_${random(36)}`;
   const text = `a ${key} # ${ALLOW_COMMENT}\nb ${key}\n// ${ALLOW_COMMENT}\nc ${key}`;
   assert.deepEqual(
@@ -34,7 +32,7 @@ test('a line that allows it is passed over, and no other', () => {
   );
 });
 
-test('a secret that two rules take is told once, by the one that begins first', () => {
+test('a secret that matches two rules is reported once, by the match that begins first', () => {
   const url = `postgres://shop:${random(12)}@db.example.org/shop`;
   const found = findInText(`const dbPassword = '${url}';\nconst githubToken = "ghp_${random(36)}";`, 'a.ts');
   assert.deepEqual(
@@ -46,13 +44,13 @@ test('a secret that two rules take is told once, by the one that begins first', 
   );
 });
 
-/** Beginnings of matches, which a hostile text repeats. */
+/** Prefixes of matches, which a malicious text repeats. */
 const PREFIXES = readFileSync(path.join(import.meta.dirname, 'scan-corpus.txt'), 'utf8')
   .split('\n')
   .flatMap((line) => line.split(' | ').slice(2))
   .map((template) => template.replace(/\{\w+:\d+\}/g, 'aZ3kQ9xB7mN2pL5v').slice(0, -4));
 
-test('no text makes a rule slow', () => {
+test('every rule takes linear time', () => {
   const size = 64 * 1024;
   const parts = [
     ...SECRET_PATTERNS.map(({ keyword }) => keyword),
@@ -109,10 +107,10 @@ const ENV_FILES: readonly [file: string, isOne: boolean][] = [
 ];
 
 for (const [file, isOne] of ENV_FILES) {
-  test(`${file} is ${isOne ? 'an' : 'no'} env file`, () => assert.equal(isEnvFile(file), isOne));
+  test(`${file} is ${isOne ? '' : 'not '}an env file`, () => assert.equal(isEnvFile(file), isOne));
 }
 
-test('in an env file a name that says so is enough, and what is no secret is left alone', () => {
+test('in an env file a secret name is enough, and values that are not secrets are not reported', () => {
   const text = [
     'NODE_ENV=production',
     'PORT=3000',
@@ -141,7 +139,7 @@ test('in an env file a name that says so is enough, and what is no secret is lef
   assert.doesNotMatch(JSON.stringify(findInEnvFile(Buffer.from(text), '.env')), /hunter/);
 });
 
-test('an env file that is none is searched like any text', () => {
+test('an env file that cannot be parsed is searched as text', () => {
   const text = `what is this?\nx ghp_${random(36)}\n`;
   assert.deepEqual(
     findInEnvFile(Buffer.from(text), '.env').map(({ rule, name }) => [rule, name]),

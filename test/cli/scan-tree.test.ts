@@ -1,4 +1,4 @@
-// Which files are looked at: what .gitignore says, env files all the same, and trees that are made to do harm.
+// Tests which files are scanned: .gitignore, env files, and malicious trees.
 
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
@@ -21,12 +21,12 @@ function tree(scope: Scope, files: Readonly<Record<string, string | Buffer>>): s
   return root;
 }
 
-async function looked(root: string, options: Partial<TreeOptions> = {}) {
-  const passed: Skipped = { large: 0, binary: 0, unreadable: [], notFollowed: [] };
+async function scanTree(root: string, options: Partial<TreeOptions> = {}) {
+  const skipped: Skipped = { large: 0, binary: 0, unreadable: [], notFollowed: [] };
   const files = await Array.fromAsync(
-    walk({ root, usesIgnoreFiles: true, excluded: [], signal: NEVER, ...options }, passed),
+    walk({ root, usesIgnoreFiles: true, excluded: [], signal: NEVER, ...options }, skipped),
   );
-  return { files: files.map(({ file }) => file), passed };
+  return { files: files.map(({ file }) => file), skipped };
 }
 
 const unbounded = (): MatchBudget => ({ left: Number.POSITIVE_INFINITY });
@@ -62,7 +62,7 @@ const PATTERNS: readonly [pattern: string, path: string, says: boolean | null][]
 ];
 
 for (const [pattern, path, says] of PATTERNS) {
-  test(`${JSON.stringify(pattern)} says ${says} of ${path}`, () =>
+  test(`${JSON.stringify(pattern)} matches ${path} with ${says}`, () =>
     assert.equal(isIgnored(parsePatterns(pattern), path.split('/'), false, unbounded()), says));
 }
 
@@ -83,24 +83,24 @@ test('git itself ignores the same files', (t) => {
   const root = tree(t, { '.gitignore': ignoring, ...Object.fromEntries(names.map((name) => [name, 'x'])) });
   execFileSync('git', ['init', '-q', root]);
   const kept = execFileSync('git', ['ls-files', '-o', '--exclude-standard', '-z'], { cwd: root, encoding: 'utf8' });
-  return looked(root).then(({ files }) => assert.deepEqual(files.sort(), kept.split('\0').filter(Boolean).sort()));
+  return scanTree(root).then(({ files }) => assert.deepEqual(files.sort(), kept.split('\0').filter(Boolean).sort()));
 });
 
-test('what no pattern can make slow: stars upon stars', () => {
+test('patterns with many stars take bounded time', () => {
   const patterns = parsePatterns(Array.from({ length: 100 }, () => `${'a*'.repeat(100)}b`).join('\n'));
   const match = (length: number) => isIgnored(patterns, ['a'.repeat(length)], false, unbounded());
   assert.equal(match(255), null);
   assertGrowth(match, { small: 32, times: 8, limit: 64 * 4 });
 });
 
-test('reading patterns takes time by their length', () => {
+test('parsing patterns takes linear time', () => {
   for (const odd of ['[', '/', '[]', ' ', '\\\\', '!']) {
     const parse = (length: number) => parsePatterns(`x${odd.repeat(length / odd.length)}x`);
     assertGrowth(parse, { small: 40_000, times: 8, limit: 30, what: odd });
   }
 });
 
-test('matching takes no more steps than it is given, and says nothing then', () => {
+test('matching stops when its budget is spent, and returns null', () => {
   const patterns = parsePatterns(`aab\n*${'a'.repeat(100)}b\n*[${'b'.repeat(1000)}]`);
   assert.equal(isIgnored(patterns, ['aab'], false, unbounded()), true);
   const steps = { left: 5000 };
@@ -109,18 +109,18 @@ test('matching takes no more steps than it is given, and says nothing then', () 
   assert.equal(isIgnored(patterns, ['aab'], false, steps), null);
 });
 
-test('patterns made to take hours are not followed any more after some seconds, and that is told', async (t) => {
+test('patterns that exceed the budget are no longer followed, and the file is reported', async (t) => {
   const slow = Array.from({ length: 1900 }, () => `*${'a'.repeat(125)}b`).join('\n');
   const names = Array.from({ length: 300 }, (_, at) => `${'a'.repeat(250)}${at}`);
   const files = Object.fromEntries(names.map((name) => [`app/${name}`, 'x']));
   const ignoring = `z.txt\n${slow}`;
   const root = tree(t, { ...files, 'app/.gitignore': ignoring, 'app/z.txt': 'x', '.gitignore': 'y.txt', 'y.txt': 'x' });
-  const { files: found, passed } = await looked(root);
-  assert.deepEqual(passed.notFollowed, ['app/.gitignore (its patterns take too long)']);
+  const { files: found, skipped } = await scanTree(root);
+  assert.deepEqual(skipped.notFollowed, ['app/.gitignore (its patterns take too long)']);
   assert.deepEqual([found.length, found.includes('app/z.txt'), found.includes('y.txt')], [303, true, false]);
 });
 
-test('a file of patterns out of its bounds is not followed, and what it names is looked at', async (t) => {
+test('an ignore file that exceeds a bound is not followed, and the files that it names are scanned', async (t) => {
   const rows: readonly [text: string, rule: string | null][] = [
     [`a.ts\n${'b\n'.repeat(1999)}${'\n# c'.repeat(3000)}`, null],
     [`a.ts\n${'b\n'.repeat(2000)}`, 'more than 2000 patterns'],
@@ -128,15 +128,18 @@ test('a file of patterns out of its bounds is not followed, and what it names is
     [`a.ts\n${`#${'c'.repeat(999)}\n`.repeat(300)}`, 'larger than 256 KiB'],
   ];
   for (const [text, rule] of rows) {
-    const { files, passed } = await looked(tree(t, { 'd/.gitignore': text, 'd/a.ts': 'x' }));
-    assert.deepEqual(passed.notFollowed, rule === null ? [] : [`d/.gitignore (${rule})`]);
+    const { files, skipped } = await scanTree(tree(t, { 'd/.gitignore': text, 'd/a.ts': 'x' }));
+    assert.deepEqual(skipped.notFollowed, rule === null ? [] : [`d/.gitignore (${rule})`]);
     assert.equal(files.includes('d/a.ts'), rule !== null);
     if (rule?.startsWith('larger') === false) assert.equal(brokenPatternsRule(text), rule);
   }
-  await assert.rejects(looked(tree(t, {}), { excluded: ['b'.repeat(1025)] }), /--exclude: a pattern of more than 1024/);
+  await assert.rejects(
+    scanTree(tree(t, {}), { excluded: ['b'.repeat(1025)] }),
+    /--exclude: a pattern of more than 1024/,
+  );
 });
 
-test('env files are looked at although git ignores them; node_modules and .git never are', async (t) => {
+test('env files are scanned although git ignores them; node_modules and .git are not', async (t) => {
   const root = tree(t, {
     '.gitignore': '.env*\nsecret.txt\nout/\n',
     '.env': 'A=1',
@@ -150,14 +153,14 @@ test('env files are looked at although git ignores them; node_modules and .git n
     'app/secret.txt': 'x',
     'app/b.ts': 'x',
   });
-  const { files } = await looked(root);
+  const { files } = await scanTree(root);
   assert.deepEqual(files, ['.env', '.gitignore', 'a.ts', 'app/.env.local', 'app/.gitignore', 'app/secret.txt']);
-  const all = await looked(root, { usesIgnoreFiles: false });
+  const all = await scanTree(root, { usesIgnoreFiles: false });
   assert.ok(all.files.includes('out/.env') && all.files.includes('secret.txt') && !all.files.includes('.git/config'));
-  assert.deepEqual((await looked(root, { excluded: ['app/', '.env'] })).files, ['.gitignore', 'a.ts']);
+  assert.deepEqual((await scanTree(root, { excluded: ['app/', '.env'] })).files, ['.gitignore', 'a.ts']);
 });
 
-test('links are not followed, pipes are not waited for, binary and large files are counted', async (t) => {
+test('links and pipes are skipped, binary and large files are counted', async (t) => {
   const root = tree(t, {
     'a/b.txt': 'x',
     binary: Buffer.from('a\0b'),
@@ -170,25 +173,25 @@ test('links are not followed, pipes are not waited for, binary and large files a
   symlinkSync('nowhere', join(root, 'broken'));
   mkdirSync(join(root, 'z'));
   for (const name of ['pipe', 'z/.gitignore']) execFileSync('mkfifo', [join(root, name)]);
-  const { files, passed } = await looked(root);
+  const { files, skipped } = await scanTree(root);
   assert.deepEqual(files, ['empty', 'fits', 'a/b.txt']);
-  assert.deepEqual(passed, { large: 1, binary: 1, unreadable: [], notFollowed: [] });
+  assert.deepEqual(skipped, { large: 1, binary: 1, unreadable: [], notFollowed: [] });
 });
 
-test('a tree that never ends is left at its sixty-fourth level, and told', async (t) => {
+test('a deeper tree is left at level 64 and reported', async (t) => {
   const root = tree(t, { [`${'d/'.repeat(70)}deep.txt`]: 'x', [`${'d/'.repeat(60)}.txt`]: 'x' });
-  const { files, passed } = await looked(root);
-  assert.deepEqual([files.length, passed.unreadable], [1, [`${'d/'.repeat(65)}`]]);
+  const { files, skipped } = await scanTree(root);
+  assert.deepEqual([files.length, skipped.unreadable], [1, [`${'d/'.repeat(65)}`]]);
 });
 
-test('a file can be named instead of a folder, and one that is not there is a mistake', async (t) => {
+test('a file can be given instead of a directory, and a missing one is a usage error', async (t) => {
   const root = tree(t, { '.env': 'A=1', other: 'x' });
-  assert.deepEqual((await looked(join(root, '.env'))).files, ['.env']);
-  await assert.rejects(looked(join(root, 'missing')), /is not there/);
+  assert.deepEqual((await scanTree(join(root, '.env'))).files, ['.env']);
+  await assert.rejects(scanTree(join(root, 'missing')), /does not exist/);
 });
 
-test('who breaks off is heard between folders', async (t) => {
+test('an abort ends the scan between directories', async (t) => {
   const root = tree(t, { 'a/b': 'x' });
-  await assert.rejects(looked(root, { signal: AbortSignal.abort(new Error('broken off')) }), /broken off/);
+  await assert.rejects(scanTree(root, { signal: AbortSignal.abort(new Error('interrupted')) }), /interrupted/);
   chmodSync(root, 0o700);
 });

@@ -1,10 +1,11 @@
 /** `leasehold import`: the row of the table, and the ports that an import gets from the terminal. */
 
-import { basename, resolve } from 'node:path';
+import { basename } from 'node:path';
 import { Secret } from '../../core/secret.ts';
 import { UsageError } from '../../platform/errors.ts';
 import type { Command, Invocation } from '../command.ts';
 import { YES } from '../flags.ts';
+import { inputName, readInput } from '../given-file.ts';
 import type { Ports } from '../import/import.ts';
 import type { ImportSource } from '../import/item.ts';
 import { toTable } from '../output/table.ts';
@@ -14,6 +15,7 @@ import { mayBeAdministrator } from '../settings/settings.ts';
 import { hasColours, printNotice } from '../terminal.ts';
 
 const MOST_ROWS_SHOWN = 200;
+const MAX_SOURCE_MIB = 64;
 
 export const importCommand: Command = {
   name: 'import',
@@ -93,12 +95,10 @@ interface Read {
 }
 
 async function readFile(invocation: Invocation, file: string): Promise<Read> {
-  const { terminal } = invocation;
-  const { readPiped, readSourceFile } = await import('../import/file.ts');
   const { formatOf, parseFormat, readSource } = await import('../import/sources.ts');
   const wanted = parseFormat(invocation.flag('from'));
-  const name = file === '-' ? 'standard input' : basename(file);
-  const bytes = await (file === '-' ? readPiped(invocation) : readSourceFile(resolve(terminal.folder, file)));
+  const name = basename(inputName(file));
+  const bytes = await readInput(invocation, file, MAX_SOURCE_MIB);
   const format = formatOf(bytes, name, wanted);
   return { reading: await readSource(bytes, name, format), isEnv: format === 'env' };
 }

@@ -9,8 +9,8 @@ import { fillTemplates, type ParsedTemplate, parseTemplate } from '../../run/tem
 import type { Command, Invocation } from '../command.ts';
 import { EXIT } from '../errors.ts';
 import { readDuration } from '../flag-values.ts';
+import { readTextInput } from '../given-file.ts';
 import { lenderOf, tellRefusals } from '../lease-env.ts';
-import { readInput } from '../policy/input.ts';
 import { printNotice } from '../terminal.ts';
 
 const NAME = 'template';
@@ -40,7 +40,7 @@ export const inject: Command = {
     const ttlSeconds = readDuration(invocation, 'ttl');
     if (out === null && terminal.stdout.isTTY === true)
       throw new UsageError('the values would be shown on the terminal', 'Give --out FILE, or send them into a pipe.');
-    const { template, wanted } = parse(await readInput(invocation, file), file);
+    const { template, wanted } = parse(await readTextInput(invocation, file), file);
     const lender = lenderOf(invocation, invocation.connect());
     let borrowed: AcquiredLeases;
     try {

@@ -5,9 +5,8 @@ import { EXIT } from '../errors.ts';
 import { YES } from '../flags.ts';
 import { applyPlan } from '../policy/apply.ts';
 import { toPolicy } from '../policy/fields.ts';
-import { readPolicyFolder } from '../policy/folder.ts';
-import { makePlan, type Step } from '../policy/plan.ts';
-import { planLines, planRecord } from '../policy/plan-text.ts';
+import { makePlan, planLines, planRecord, type Step } from '../policy/plan.ts';
+import { readPolicyFolder } from '../policy/policy-files.ts';
 import { confirm } from '../prompt.ts';
 import { printNotice } from '../terminal.ts';
 

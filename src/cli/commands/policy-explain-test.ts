@@ -5,14 +5,18 @@ import type { Policy } from '../../client/types.ts';
 import { ACTIONS } from '../../core/policy.ts';
 import type { Command, Invocation } from '../command.ts';
 import { EXIT } from '../errors.ts';
-import { readExpectations } from '../policy/expectations.ts';
-import { explainAccess } from '../policy/explanation.ts';
-import { consideredRows, EXPLANATION_COLUMNS, remedyLines, verdictLines } from '../policy/explanation-text.ts';
-import { readPolicyFolder } from '../policy/folder.ts';
-import { readInput } from '../policy/input.ts';
+import { readTextInput } from '../given-file.ts';
+import { type Ask, localSimulator, readQuestion, toSimulation } from '../policy/access-query.ts';
+import { holdExpectations, readExpectations } from '../policy/expectations.ts';
+import {
+  consideredRows,
+  EXPLANATION_COLUMNS,
+  explainAccess,
+  remedyLines,
+  verdictLines,
+} from '../policy/explanation.ts';
+import { readPolicyFolder } from '../policy/policy-files.ts';
 import { throwIfProblems } from '../policy/problems.ts';
-import { readQuestion, toSimulation } from '../policy/question.ts';
-import { type Ask, holdExpectations, localSimulator } from '../policy/test.ts';
 import { mayBeAdministrator } from '../settings/settings.ts';
 import { printNotice } from '../terminal.ts';
 
@@ -100,7 +104,7 @@ export const test: Command = {
     const { terminal, output } = invocation;
     const file = invocation.argument('FILE');
     const called = file === '-' ? 'standard input' : file;
-    const expectations = readExpectations(await readInput(invocation, file), called);
+    const expectations = readExpectations(await readTextInput(invocation, file), called);
     const held = await holdExpectations(expectations, await asker(invocation));
     const failed = held.filter(({ holds }) => !holds);
     if (!output.isForPeople) await output.records(held.map(toRecord), [], null);

@@ -8,12 +8,11 @@ import { UsageError } from '../../platform/errors.ts';
 import type { Command, Invocation } from '../command.ts';
 import { EXIT } from '../errors.ts';
 import { YES } from '../flags.ts';
+import { readTextInput } from '../given-file.ts';
 import { parseDuration } from '../plural.ts';
 import { readFields, toPolicy, toReplacement } from '../policy/fields.ts';
-import { readPolicyFile, readPolicyText } from '../policy/folder.ts';
-import { readInput } from '../policy/input.ts';
-import { makePlan } from '../policy/plan.ts';
-import { planRecord, stepLines } from '../policy/plan-text.ts';
+import { makePlan, planRecord, stepLines } from '../policy/plan.ts';
+import { readPolicyFile, readPolicyText } from '../policy/policy-files.ts';
 import { throwIfProblems } from '../policy/problems.ts';
 import { confirm } from '../prompt.ts';
 import { printNotice } from '../terminal.ts';
@@ -127,7 +126,7 @@ async function readDraft(invocation: Invocation, name: string): Promise<PolicyDr
   if (file !== null) {
     if (principal !== null || maxTtl !== null || resources.length + actions.length > 0)
       throw new UsageError('--file has all of the policy; give it, or the other flags');
-    if (file === '-') return readPolicyText(await readInput(invocation, file), name);
+    if (file === '-') return readPolicyText(await readTextInput(invocation, file), name);
     return readPolicyFile(invocation, file, name);
   }
   const fields = {

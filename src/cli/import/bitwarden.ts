@@ -1,34 +1,34 @@
 /**
- * Bitwarden's unencrypted JSON export: every field of every item that is not in the bin, under FOLDER/ITEM.
- * SOURCE: bitwarden.com/help/condition-bitwarden-import, and the client's own classes of the export.
+ * Reads Bitwarden's unencrypted JSON export: every field of every item outside the trash, under FOLDER/ITEM.
+ * SOURCE: bitwarden.com/help/condition-bitwarden-import, and the export classes of the Bitwarden client.
  */
 
 import { Secret } from '../../core/secret.ts';
 import { UsageError } from '../../platform/errors.ts';
 import { type ImportSource, Reader, siteOf, typeByName } from './item.ts';
-import { type JsonObject, parseJson } from './json.ts';
-import { objectOf, objectsOf, textOf } from './members.ts';
+import { type JsonObject, objectOf, objectsOf, parseJson, textOf } from './json.ts';
 
-/** What a kind of item keeps its own fields in. */
+/** The member that holds the fields of each item type. */
 const KINDS = ['login', 'card', 'identity', 'sshKey', 'bankAccount', 'driversLicense', 'passport'];
 const TYPES: ReadonlyMap<string, string> = new Map([
   ['totp', 'totp'],
   ['privateKey', 'ssh_key'],
 ]);
+/** The type of a field that only refers to another field. */
 const LINKED_FIELD = '3';
 
 /** @throws UsageError also for an encrypted export */
 export function readBitwarden(text: string, name: string): ImportSource {
   const root = parseJson(text, name);
-  if (root.kind !== 'object') throw new UsageError(`${name}: is no export of Bitwarden`);
+  if (root.kind !== 'object') throw new UsageError(`${name}: is not a Bitwarden export`);
   const encrypted = root.members.get('encrypted');
   if (encrypted?.text === 'true') {
     throw new UsageError(
-      `${name}: is encrypted, and only Bitwarden can open it`,
+      `${name}: is an encrypted export, which only Bitwarden can open`,
       'Export it again with the file format .json (not “.json (Encrypted)”), import it, then delete the file.',
     );
   }
-  if (root.members.get('items')?.kind !== 'array') throw new UsageError(`${name}: has no list of items`);
+  if (root.members.get('items')?.kind !== 'array') throw new UsageError(`${name}: has no items list`);
   const folders = new Map(
     ['folders', 'collections'].flatMap((list) =>
       objectsOf(root, list).map((folder) => [textOf(folder, 'id') ?? '', textOf(folder, 'name') ?? ''] as const),
@@ -44,10 +44,10 @@ function addItem(reader: Reader, folders: ReadonlyMap<string, string>, item: Jso
   const folder = folders.get(textOf(item, 'folderId') ?? firstCollection(item)) ?? '';
   const where = folder === '' ? title : `${folder} › ${title}`;
   if (textOf(item, 'deletedDate') !== null) {
-    reader.leaveOut(where, 'it is in the bin');
+    reader.skip(where, 'it is in the trash');
     return;
   }
-  // Folders in folders are written with slashes.
+  // Bitwarden writes nested folders with slashes.
   const above = folder.split('/').filter((segment) => segment !== '');
   const description = siteOf(textOf(objectsOf(objectOf(item, 'login') ?? item, 'uris')[0] ?? item, 'uri'));
   const add = (field: string, value: string | null, type: string | null): void => {
@@ -63,12 +63,11 @@ function addItem(reader: Reader, folders: ReadonlyMap<string, string>, item: Jso
   add('notes', textOf(item, 'notes'), 'note');
   for (const field of objectsOf(item, 'fields')) {
     const label = textOf(field, 'name') ?? '';
-    // It only points at another field.
     if (field.members.get('type')?.text === LINKED_FIELD) continue;
     add(label === '' ? 'field' : label, textOf(field, 'value'), typeByName(label));
   }
   const passkeys = objectsOf(objectOf(item, 'login') ?? item, 'fido2Credentials');
-  if (passkeys.length > 0) reader.leaveOut(where, 'its passkey is not imported: it only works in a browser');
+  if (passkeys.length > 0) reader.skip(where, 'its passkey is not imported, because it works only in a browser');
 }
 
 function firstCollection(item: JsonObject): string {

@@ -1,6 +1,6 @@
 /**
- * The CSV exports of 1Password and Bitwarden. They hold less than the other formats, and everybody makes them.
- * SOURCE: Bitwarden's page on conditioning an import; the heading of 1Password 8's own export.
+ * Reads the CSV exports of 1Password and Bitwarden, which contain less than their other formats.
+ * SOURCE: bitwarden.com/help/condition-bitwarden-import; the header row that 1Password 8 exports.
  */
 
 import { CsvError, parse } from 'csv-parse/sync';
@@ -8,13 +8,13 @@ import { Secret } from '../../core/secret.ts';
 import { UsageError } from '../../platform/errors.ts';
 import { type ImportSource, Reader, siteOf, typeByName } from './item.ts';
 
-/** The cell below a heading, in lower case; empty where there is none. */
+/** Returns the cell of a column, named in lower case; empty when the row or file does not have it. */
 type Row = (column: string) => string;
 
 const OPTIONS = { info: true, skip_empty_lines: true, max_record_size: 4 * 1024 * 1024 } as const;
 
-/** @throws UsageError for what is neither */
-export function readSpreadsheet(text: string, name: string): ImportSource {
+/** @throws UsageError when the columns are those of neither program */
+export function readCsv(text: string, name: string): ImportSource {
   const { columns, rows } = readRows(text, name);
   const reader = new Reader();
   if (columns.has('title') && columns.has('password')) {
@@ -22,18 +22,18 @@ export function readSpreadsheet(text: string, name: string): ImportSource {
   } else if (columns.has('name') && columns.has('login_password')) {
     for (const { row, line } of rows) addBitwarden(reader, row, `${name}:${line}`);
   } else {
-    const known = 'Title, Url, Username, Password … (1Password) or folder, name, login_password … (Bitwarden)';
-    throw new UsageError(`${name}: has none of the headings that are known: ${known}`);
+    const known = 'Title, Url, Username, Password … (1Password), or folder, name, login_password … (Bitwarden)';
+    throw new UsageError(`${name}: the columns are not known; they must be ${known}`);
   }
   return reader;
 }
 
 function addOnePassword(reader: Reader, row: Row, where: string): void {
   if (row('archived').toLowerCase() === 'true') {
-    reader.leaveOut(where, 'it is archived');
+    reader.skip(where, 'it is archived');
     return;
   }
-  const add = adding(reader, [row('title')], row('url'), where);
+  const add = adderFor(reader, [row('title')], row('url'), where);
   add('username', row('username'), null);
   add('password', row('password'), 'password');
   add('one-time password', row('otpauth'), 'totp');
@@ -41,30 +41,30 @@ function addOnePassword(reader: Reader, row: Row, where: string): void {
 }
 
 function addBitwarden(reader: Reader, row: Row, where: string): void {
-  // An organisation's export has collections, of which the first one counts.
+  // The export of an organization has collections instead; the first one is used.
   const folder = row('folder') === '' ? (row('collections').split(',')[0] ?? '') : row('folder');
   const above = folder.split('/').filter((segment) => segment !== '');
-  const add = adding(reader, [...above, row('name')], row('login_uri'), where);
+  const add = adderFor(reader, [...above, row('name')], row('login_uri'), where);
   add('username', row('login_username'), null);
   add('password', row('login_password'), 'password');
   add('totp', row('login_totp'), 'totp');
   add('notes', row('notes'), 'note');
-  // Fields of one's own stand a line each; what has no name goes on with the value above it.
+  // Custom fields have one line each; a line without a name continues the value above it.
   const fields: [name: string, value: string][] = [];
   for (const line of row('fields').split(/\r?\n/)) {
     const border = line.indexOf(': ');
     const last = fields.at(-1);
     if (border > 0) fields.push([line.slice(0, border), line.slice(border + 2)]);
     else if (last !== undefined) last[1] += `\n${line}`;
-    else if (line !== '') reader.leaveOut(where, 'a field of its own has no name');
+    else if (line !== '') reader.skip(where, 'a custom field has no name');
   }
   for (const [label, value] of fields) add(label, value, typeByName(label));
 }
 
 type Add = (field: string, value: string, type: string | null) => void;
 
-/** A cell that is empty is no credential. */
-function adding(reader: Reader, above: readonly string[], url: string, where: string): Add {
+/** Returns a function that adds a value under the names `above`, unless its cell is empty. */
+function adderFor(reader: Reader, above: readonly string[], url: string, where: string): Add {
   return (field, value, type) => {
     if (value === '') return;
     reader.add({ names: [...above, field], value: new Secret(value), type, description: siteOf(url), where });
@@ -74,12 +74,11 @@ function adding(reader: Reader, above: readonly string[], url: string, where: st
 /** @throws UsageError */
 function readRows(text: string, name: string) {
   const records = parseRecords(text, name);
-  const columns = new Map((records[0]?.record ?? []).map((heading, at) => [heading.trim().toLowerCase(), at]));
-  if (columns.size < (records[0]?.record.length ?? 0))
-    throw new UsageError(`${name}: two columns have the same heading`);
+  const columns = new Map((records[0]?.record ?? []).map((column, at) => [column.trim().toLowerCase(), at]));
+  if (columns.size < (records[0]?.record.length ?? 0)) throw new UsageError(`${name}: two columns have the same name`);
   const rows = records.slice(1).map(({ record }, at) => ({
     row: (column: string): string => record[columns.get(column) ?? -1] ?? '',
-    // What is known is where the row before has ended.
+    // The parser reports the line where a record ends, so this one begins after the one before it.
     line: (records[at]?.info.lines ?? 0) + 1,
   }));
   return { columns, rows };
@@ -92,13 +91,11 @@ interface Parsed {
 
 function parseRecords(text: string, name: string): readonly Parsed[] {
   try {
-    // What its types don't say: with `info` a record comes beside what is known of it.
+    // The types of the library ignore `info`, which wraps each record.
     return parse(text, OPTIONS) as unknown as readonly Parsed[];
   } catch (error) {
     if (!(error instanceof CsvError)) throw error;
-    // WHY not its message: it may quote a cell.
-    throw new UsageError(
-      `${name}:${String(error['lines'] ?? '?')}: this is no CSV as programs write it (${error.code})`,
-    );
+    // WHY without its message: it may quote a cell.
+    throw new UsageError(`${name}:${String(error['lines'] ?? '?')}: is not valid CSV (${error.code})`);
   }
 }

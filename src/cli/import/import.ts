@@ -1,19 +1,18 @@
-/** An import from its beginning to its report, with what it needs of the outside as ports: the command fills them in. */
+/** Runs an import: plan, confirmation, storing, report. The command provides the terminal as ports. */
 import type { Leasehold } from '../../client/leasehold.ts';
 import { EXIT } from '../errors.ts';
 import type { Printable } from '../output/cells.ts';
-import { compare } from './compare.ts';
 import type { ImportSource } from './item.ts';
 import { isToStore, makePlan, type Plan } from './plan.ts';
 import { OUTCOME_COLUMNS, outcomeRecords, outcomeSentence, PLAN_COLUMNS, planRecords, planSentence } from './report.ts';
-import { type Outcome, storeAll } from './store.ts';
+import { compare, type Outcome, storeAll } from './store.ts';
 
 export interface Ports {
-  /** For people. */
+  /** Prints a line for the user. */
   say(line: string): void;
-  /** A table for people, before they are asked. */
+  /** Shows the plan as a table before the confirmation. */
   showPlan(records: readonly Printable[], columns: readonly string[]): void;
-  /** @throws UsageError where nobody is there */
+  /** @throws UsageError without a terminal */
   confirm(question: string): Promise<boolean>;
   progress(what: string): { show(done: number, of: number): void; end(): void };
   print(records: readonly Printable[], columns: readonly string[]): Promise<void>;
@@ -26,20 +25,20 @@ export interface ImportOptions {
   readonly compares: boolean;
   readonly isDry: boolean;
   readonly asks: boolean;
-  /** Whether the caller sees every path that there is. */
+  /** Whether the caller can list every path of the vault. */
   readonly seesAll: boolean;
-  /** Said in the end, where something was stored. */
+  /** Lines that are printed at the end when something was stored. */
   readonly followUpSteps: readonly string[];
 }
 
 /** Resolves to the exit code. @throws LeaseholdError, UsageError, the signal's reason */
 export async function runImport(
   vault: Pick<Leasehold, 'credentials'>,
-  reading: ImportSource,
+  source: ImportSource,
   ports: Ports,
   options: ImportOptions,
 ): Promise<number> {
-  const plan = await planFor(vault, reading, ports, options);
+  const plan = await planFor(vault, source, ports, options);
   const wanted = plan.rows.filter(isToStore);
   if (options.isDry) {
     await ports.print(planRecords(plan), PLAN_COLUMNS);
@@ -59,7 +58,7 @@ export async function runImport(
   await ports.print(outcomeRecords(plan, outcomes), OUTCOME_COLUMNS);
   ports.say(`${outcomeSentence(plan, outcomes)}.`);
   if (outcomes.some(({ result }) => result === 'not tried' || result === 'failed')) {
-    ports.say('  Run the same again to go on; --if-new skips what is stored already.');
+    ports.say('  Run the same command again to continue; --if-new skips what is already stored.');
   }
   if (outcomes.some(({ result }) => result === 'stored')) for (const line of options.followUpSteps) ports.say(line);
   ports.signal.throwIfAborted();
@@ -68,14 +67,14 @@ export async function runImport(
 
 async function planFor(
   vault: Pick<Leasehold, 'credentials'>,
-  reading: ImportSource,
+  source: ImportSource,
   ports: Ports,
   { prefix, onlyNew, seesAll, compares }: ImportOptions,
 ): Promise<Plan> {
   const { signal } = ports;
   const existing = new Set<string>();
   for await (const { path } of vault.credentials.listAll({}, { signal })) existing.add(path);
-  const plan = makePlan(reading, { prefix, existing, seesAll, onlyNew });
+  const plan = makePlan(source, { prefix, existing, seesAll, onlyNew });
   if (!compares || onlyNew) return plan;
   return withProgress(ports, 'Comparing', (progress) => compare(vault, plan, { signal, progress }));
 }
@@ -93,8 +92,8 @@ async function withProgress<T>(
   }
 }
 
-/** A value that is not in the vault in the end is no success, whoever left it out. */
-function exitCode({ leftOut }: Plan, outcomes: readonly Outcome[]): number {
+/** A value that was skipped, by the plan or by its source, is not a success. */
+function exitCode({ skipped }: Plan, outcomes: readonly Outcome[]): number {
   if (outcomes.some(({ result }) => result === 'failed' || result === 'not tried')) return EXIT.ERROR;
-  return leftOut.some(({ kind }) => kind === 'refused') ? EXIT.NEGATIVE : EXIT.OK;
+  return skipped.some(({ kind }) => kind === 'rejected') ? EXIT.NEGATIVE : EXIT.OK;
 }

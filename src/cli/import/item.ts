@@ -1,40 +1,40 @@
-/** What a source is read into: drafts of credentials, and what was left out, with the reason. A value is a `Secret` from the start. */
+/** What is read from an import source: drafts of credentials, and the values that were skipped, with the reason. */
 import type { Secret } from '../../core/secret.ts';
 
 export interface Draft {
-  /** As the source calls it, the outermost first; what fits no path is mapped by `naming.ts` alone. */
+  /** The names in the source, outermost first; `path-names.ts` maps them to a path. */
   readonly names: readonly string[];
   readonly value: Secret;
-  /** Null leaves it to the service: `generic`, or what the credential has. */
+  /** Null leaves the type to the service: `generic`, or that of the existing credential. */
   readonly type: string | null;
   readonly description: string;
-  /** For a person who looks it up: `.env:7`, the title of an item. May hold anything: to be shown escaped. */
+  /** The location in the source: `.env:7`, the title of an item. Untrusted text: escape it before printing. */
   readonly where: string;
 }
 
 export interface Skipped {
   readonly where: string;
   readonly reason: string;
-  /** `empty`: there was no value to store. `refused`: there was one, and it is not in the vault. */
-  readonly kind: 'empty' | 'refused';
+  /** `empty`: there was no value to store. `rejected`: there was one, and it was not stored. */
+  readonly kind: 'empty' | 'rejected';
 }
 
 export interface ImportSource {
   readonly drafts: readonly Draft[];
-  readonly leftOut: readonly Skipped[];
+  readonly skipped: readonly Skipped[];
 }
 
-/** A reading under way. */
+/** Collects drafts and skipped values. */
 export class Reader {
   readonly drafts: Draft[] = [];
-  readonly leftOut: Skipped[] = [];
+  readonly skipped: Skipped[] = [];
 
   add(draft: Draft): void {
     this.drafts.push(draft);
   }
 
-  leaveOut(where: string, reason: string, kind: Skipped['kind'] = 'refused'): void {
-    this.leftOut.push({ where, reason, kind });
+  skip(where: string, reason: string, kind: Skipped['kind'] = 'rejected'): void {
+    this.skipped.push({ where, reason, kind });
   }
 }
 
@@ -46,12 +46,12 @@ const TYPES: readonly [pattern: RegExp, type: string][] = [
   [/token$/i, 'token'],
 ];
 
-/** The well-known type that a name ends in; null where it says nothing. */
+/** The well-known type that a name ends with; null when it does not end with one. */
 export function typeByName(name: string): string | null {
   return TYPES.find(([pattern]) => pattern.test(name))?.[1] ?? null;
 }
 
-/** The host that an item is for, as its description. WHY not its address: a link may hold a key of its own, and descriptions are listed. */
+/** The host of an address, as a description. WHY not the whole address: a URL may contain a key, and descriptions are listed. */
 export function siteOf(address: string | null): string {
   if (address === null || address === '') return '';
   const url = URL.parse(address) ?? URL.parse(`https://${address}`);

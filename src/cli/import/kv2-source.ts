@@ -1,27 +1,27 @@
-/** All secrets of a KV v2 mount as drafts: each field under PATH/FIELD, or PATH where the only field is `value`. */
+/** Reads all secrets of a KV v2 mount: each field under PATH/FIELD, or PATH when the only field is `value`. */
 import { UsageError } from '../../platform/errors.ts';
 import { RemoteError } from '../errors.ts';
+import { inParallel } from '../parallel.ts';
 import { type ImportSource, Reader } from './item.ts';
 import type { JsonObject } from './json.ts';
+import { addMembers, addValue } from './json-source.ts';
 import type { Kv2 } from './kv2.ts';
-import { addMembers, addValue } from './members.ts';
-import { inParallel } from './parallel.ts';
 
-const AT_ONCE = 8;
-/** A path of the vault has no more; whoever lists deeper never ends. */
-const DEEPEST = 32;
-const MOST_KEYS = 100_000;
+const MAX_CONCURRENT = 8;
+/** The limit of a path of the vault; it also ends a listing that a hostile server makes endless. */
+const MAX_DEPTH = 32;
+const MAX_KEYS = 100_000;
 
 export interface WalkOptions {
   readonly mount: string;
-  /** The folder where it begins; none for all of the mount. */
+  /** The directory to start from; empty for the whole mount. */
   readonly below: readonly string[];
   readonly signal: AbortSignal;
-  /** How many secrets were read, of those found so far. */
+  /** The number of secrets read, of those found so far. */
   progress(done: number, of: number): void;
 }
 
-/** @throws Failure where the mount can't be listed, or does not answer as one; UsageError where it holds too much to be read at once */
+/** @throws RemoteError when the mount cannot be listed or its response is invalid; UsageError when it has too many secrets */
 export async function readKv2(kv2: Kv2, options: WalkOptions): Promise<ImportSource> {
   const reader = new Reader();
   const secrets = await listAll(kv2, reader, options);
@@ -30,68 +30,73 @@ export async function readKv2(kv2: Kv2, options: WalkOptions): Promise<ImportSou
   const readOne = async (path: readonly string[]): Promise<void> => {
     const version = await kv2.read(path, options.signal);
     if ('data' in version) read.set(path.join('/'), version.data);
-    else reader.leaveOut(placeOf(options, path), version.none, version.isRefused ? 'refused' : 'empty');
+    else reader.skip(locationOf(options, path), version.missing, version.isRejected ? 'rejected' : 'empty');
     options.progress(++done, secrets.length);
   };
-  await inParallel(secrets, AT_ONCE, readOne, options.signal);
-  // In order of their paths, whichever answered first.
+  await inParallel(secrets, MAX_CONCURRENT, readOne, options.signal);
+  // In order of paths, not of responses.
   for (const path of secrets) {
     const data = read.get(path.join('/'));
-    if (data !== undefined) addSecret(reader, path, data, placeOf(options, path));
+    if (data !== undefined) addSecret(reader, path, data, locationOf(options, path));
   }
   return reader;
 }
 
-const placeOf = ({ mount }: WalkOptions, path: readonly string[]): string => `${mount}/${path.join('/')}`;
+const locationOf = ({ mount }: WalkOptions, path: readonly string[]): string => `${mount}/${path.join('/')}`;
 
 async function listAll(kv2: Kv2, reader: Reader, options: WalkOptions): Promise<readonly (readonly string[])[]> {
   const secrets: (readonly string[])[] = [];
   let keys = 0;
   let deeper: (readonly string[])[] = [];
-  const listOne = async (folder: readonly string[]): Promise<void> => {
-    const names = await kv2.list(folder, options.signal);
-    const isTop = folder === options.below;
-    if (isTop && (names ?? []).length === 0) throw nothingToList(names === null, placeOf(options, folder));
-    if (names === null) reader.leaveOut(`${placeOf(options, folder)}/`, 'the token may not list it');
+  const listOne = async (directory: readonly string[]): Promise<void> => {
+    const names = await kv2.list(directory, options.signal);
+    const isTop = directory === options.below;
+    if (isTop && (names ?? []).length === 0) throw nothingToList(names === null, locationOf(options, directory));
+    if (names === null) reader.skip(`${locationOf(options, directory)}/`, 'the token is not allowed to list it');
     for (const name of new Set(names)) {
       keys += 1;
-      if (keys > MOST_KEYS)
-        throw new UsageError(`more than ${MOST_KEYS} secrets: import folder by folder, with --below`);
-      const isFolder = name.endsWith('/');
-      const path = [...folder, isFolder ? name.slice(0, -1) : name];
+      if (keys > MAX_KEYS)
+        throw new UsageError(
+          `the mount has more than ${MAX_KEYS} secrets; import one directory at a time with --below`,
+        );
+      const isDirectory = name.endsWith('/');
+      const path = [...directory, isDirectory ? name.slice(0, -1) : name];
       if (!name.isWellFormed()) {
         throw new RemoteError(
-          `${placeOf(options, path)}: the name is no well-formed Unicode, and cannot be asked for`,
-          'Nothing was imported. Rename it there, or import the folders beside it, with --below.',
+          `${locationOf(options, path)}: the name is not well-formed Unicode and cannot be requested`,
+          'Nothing was imported. Rename it in Vault, or import other directories with --below.',
         );
       }
-      if (/^\.{0,2}\/?$/.test(name)) reader.leaveOut(placeOf(options, path), 'its name cannot be asked for');
-      else if (path.length > DEEPEST) reader.leaveOut(placeOf(options, path), `it is deeper than ${DEEPEST} levels`);
-      else (isFolder ? deeper : secrets).push(path);
+      if (/^\.{0,2}\/?$/.test(name)) reader.skip(locationOf(options, path), 'its name cannot be requested');
+      else if (path.length > MAX_DEPTH) reader.skip(locationOf(options, path), `it is deeper than ${MAX_DEPTH} levels`);
+      else (isDirectory ? deeper : secrets).push(path);
     }
   };
   for (let level: readonly (readonly string[])[] = [options.below]; level.length > 0; level = deeper) {
     deeper = [];
-    await inParallel(level, AT_ONCE, listOne, options.signal);
+    await inParallel(level, MAX_CONCURRENT, listOne, options.signal);
   }
   return secrets.sort((one, other) => (one.join('/') < other.join('/') ? -1 : 1));
 }
 
-function nothingToList(isForbidden: boolean, place: string): RemoteError {
-  const hint = 'Is it a KV engine of version 2, and is VAULT_NAMESPACE right?';
+function nothingToList(isForbidden: boolean, location: string): RemoteError {
+  const hint = 'Check that it is a KV engine of version 2, and check VAULT_NAMESPACE.';
   return isForbidden
-    ? new RemoteError(`the token may not list ${place} (403)`, 'It may have ended; its policy needs list on metadata/.')
-    : new RemoteError(`there is nothing at ${place}`, hint);
+    ? new RemoteError(
+        `the token is not allowed to list ${location} (403)`,
+        'It may have expired; its policy needs list on metadata/.',
+      )
+    : new RemoteError(`nothing was found at ${location}`, hint);
 }
 
-function addSecret(reader: Reader, path: readonly string[], data: JsonObject, place: string): void {
+function addSecret(reader: Reader, path: readonly string[], data: JsonObject, location: string): void {
   const source = {
     description: '',
-    where: (names: readonly string[]) => `${place} › ${names.slice(path.length).join('.')}`,
+    where: (names: readonly string[]) => `${location} › ${names.slice(path.length).join('.')}`,
   };
   const [only] = data.members.size === 1 ? [data.members.get('value')] : [];
-  if (data.members.size === 0) reader.leaveOut(place, 'it has no fields', 'empty');
+  if (data.members.size === 0) reader.skip(location, 'it has no fields', 'empty');
   else if (only !== undefined && only.kind !== 'object')
-    addValue(reader, path, only, { ...source, where: () => place });
+    addValue(reader, path, only, { ...source, where: () => location });
   else addMembers(reader, path, data, source);
 }

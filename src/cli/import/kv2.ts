@@ -1,5 +1,5 @@
 /**
- * The HTTP interface of a KV v2 mount in Vault or OpenBao: lists and reads, changes nothing. The token goes to this address alone.
+ * A read-only HTTP client for a KV v2 mount of Vault or OpenBao. It sends the token to the configured address only.
  * SOURCE: developer.hashicorp.com/vault/api-docs/secret/kv/kv-v2, openbao.org/api-docs/secret/kv/kv-v2.
  */
 
@@ -8,42 +8,41 @@ import { isLoopback } from '../../client/address.ts';
 import type { Secret } from '../../core/secret.ts';
 import { UsageError } from '../../platform/errors.ts';
 import { RemoteError } from '../errors.ts';
-import { decode } from './file.ts';
-import { type JsonObject, type JsonValue, parseJson } from './json.ts';
-import { objectOf } from './members.ts';
+import { decodeUtf8 } from '../given-file.ts';
+import { type JsonObject, type JsonValue, objectOf, parseJson } from './json.ts';
 
 export interface Kv2Options {
-  /** Without a slash at its end, as `parseVaultAddress` gives it. */
+  /** Without a trailing slash, as `parseVaultAddress` returns it. */
   readonly address: string;
   readonly token: Secret;
   readonly namespace: string | null;
-  /** Where the engine is mounted, such as `secret`. */
+  /** The path where the engine is mounted, such as `secret`. */
   readonly mount: string;
 }
 
-/** What the newest version of a secret is. */
-export type Version = { readonly data: JsonObject } | { readonly none: string; readonly isRefused: boolean };
+/** The data of the newest version of a secret, or the reason why it has none. */
+export type Version = { readonly data: JsonObject } | { readonly missing: string; readonly isRejected: boolean };
 
-const MOST_ANSWER_BYTES = 16 * 1024 * 1024;
-const TRIES = 4;
-const PAUSE_MS = 250;
+const MAX_RESPONSE_BYTES = 16 * 1024 * 1024;
+const MAX_ATTEMPTS = 4;
+const BACKOFF_MS = 250;
 const TIMEOUT_MS = 30_000;
-/** Overload, a node that is just coming, a proxy in front of it. */
-const PASSING: ReadonlySet<number> = new Set([429, 502, 503, 504]);
+/** Statuses of an overloaded or starting node, or of a proxy in front of it. */
+const TRANSIENT: ReadonlySet<number> = new Set([429, 502, 503, 504]);
 const ADDRESS_HINT =
-  'Is --vault-addr the address of a Vault or OpenBao, and nothing in between that answers in its place?';
-const MOUNT_HINT = 'Is the mount a KV engine of version 2?';
+  'Check that --vault-addr is the address of Vault or OpenBao, and that no proxy responds in its place.';
+const MOUNT_HINT = 'Check that the mount is a KV engine of version 2.';
 
-/** @throws UsageError also for plain HTTP to another machine, which would show the token and every secret */
+/** @throws UsageError when the URL is invalid, or is plain HTTP to another machine, which would expose the token and every secret */
 export function parseVaultAddress(text: string): string {
   const url = URL.parse(text);
   const isPlain = url?.protocol === 'http:';
   if (url === null || (!isPlain && url.protocol !== 'https:') || `${url.username}${url.password}${url.search}` !== '') {
-    throw new UsageError('--vault-addr: must be https://HOST:PORT, without user, password and query');
+    throw new UsageError('--vault-addr: must be https://HOST:PORT without user, password and query');
   }
   if (isPlain && !isLoopback(url.hostname)) {
     throw new UsageError(
-      '--vault-addr: plain HTTP to another machine would show the token and every secret',
+      '--vault-addr: plain HTTP to another machine would expose the token and every secret',
       'Use https://, or a tunnel to 127.0.0.1.',
     );
   }
@@ -57,38 +56,38 @@ export class Kv2 {
     this.#options = options;
   }
 
-  /** The keys right below a folder, folders with a slash at their end; null where it may not be listed. @throws Failure */
-  async list(folder: readonly string[], signal: AbortSignal): Promise<readonly string[] | null> {
-    const { status, body } = await this.#ask('metadata', [...folder, ''], '?list=true', signal);
+  /** The keys directly below a directory, directories with a trailing slash; null when the token may not list it. @throws RemoteError */
+  async list(directory: readonly string[], signal: AbortSignal): Promise<readonly string[] | null> {
+    const { status, body } = await this.#request('metadata', [...directory, ''], '?list=true', signal);
     if (status === 403) return null;
     if (status === 404) return [];
     const keys = objectOf(expected(body), 'data')?.members.get('keys');
-    if (keys?.kind !== 'array') throw new RemoteError('what answered a list is no KV v2 mount', MOUNT_HINT);
+    if (keys?.kind !== 'array') throw new RemoteError('the response to a list is not from a KV v2 mount', MOUNT_HINT);
     return keys.items.flatMap((key) => (key.kind === 'string' ? [key.value] : []));
   }
 
-  /** The newest version. @throws Failure */
+  /** The newest version of a secret. @throws RemoteError */
   async read(path: readonly string[], signal: AbortSignal): Promise<Version> {
-    const { status, body } = await this.#ask('data', path, '', signal);
-    if (status === 403) return { none: 'the token may not read it', isRefused: true };
+    const { status, body } = await this.#request('data', path, '', signal);
+    if (status === 403) return { missing: 'the token is not allowed to read it', isRejected: true };
     const version = body === null ? null : objectOf(body, 'data');
     const data = version === null ? null : objectOf(version, 'data');
     if (data !== null) return { data };
-    // SOURCE: what was deleted or destroyed is answered with 404, its metadata, and null for data.
+    // SOURCE: the response for a deleted or destroyed version is 404 with its metadata, and null for data.
     const metadata = version === null ? null : objectOf(version, 'metadata');
     const isDestroyed = metadata?.members.get('destroyed')?.text === 'true';
-    if (metadata === null) return { none: 'it is not there any more', isRefused: false };
-    return { none: `its newest version was ${isDestroyed ? 'destroyed' : 'deleted'}`, isRefused: false };
+    if (metadata === null) return { missing: 'it no longer exists', isRejected: false };
+    return { missing: `its newest version was ${isDestroyed ? 'destroyed' : 'deleted'}`, isRejected: false };
   }
 
-  async #ask(kind: 'metadata' | 'data', path: readonly string[], query: string, signal: AbortSignal) {
+  async #request(kind: 'metadata' | 'data', path: readonly string[], query: string, signal: AbortSignal) {
     const { address, mount } = this.#options;
     const segments = [...mount.split('/'), kind, ...path].map(encodeURIComponent);
-    for (let tried = 1; ; tried++) {
+    for (let attempt = 1; ; attempt++) {
       const { status, body } = await this.#send(`${address}/v1/${segments.join('/')}${query}`, signal);
       if (status === 200 || status === 404 || status === 403) return { status, body };
-      if (!PASSING.has(status) || tried === TRIES) throw refusal(status);
-      await pause(PAUSE_MS * 2 ** (tried - 1), undefined, { signal });
+      if (!TRANSIENT.has(status) || attempt === MAX_ATTEMPTS) throw statusError(status);
+      await pause(BACKOFF_MS * 2 ** (attempt - 1), undefined, { signal });
     }
   }
 
@@ -101,7 +100,7 @@ export class Kv2 {
           'x-vault-request': 'true',
           ...(namespace === null ? {} : { 'x-vault-namespace': namespace }),
         },
-        // Another address must not get the token.
+        // The token must not be sent to another address.
         redirect: 'manual',
         signal: AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]),
       });
@@ -114,23 +113,23 @@ export class Kv2 {
       signal.throwIfAborted();
       if (error instanceof RemoteError) throw error;
       throw new RemoteError(
-        `no answer from ${this.#options.address} (${reasonOf(error)})`,
-        'The address is from --vault-addr, VAULT_ADDR or BAO_ADDR. Does Vault or OpenBao run there, and is its certificate trusted (NODE_EXTRA_CA_CERTS)?',
+        `no response from ${this.#options.address} (${reasonOf(error)})`,
+        'The address is from --vault-addr, VAULT_ADDR or BAO_ADDR. Check that Vault or OpenBao runs there and that its certificate is trusted (NODE_EXTRA_CA_CERTS).',
       );
     }
   }
 }
 
 function parse(bytes: Uint8Array): JsonObject {
-  const body = parseAnswer(bytes);
-  if (body.kind !== 'object') throw new RemoteError('what answered is no Vault and no OpenBao', ADDRESS_HINT);
+  const body = parseResponse(bytes);
+  if (body.kind !== 'object') throw new RemoteError('the response is not from Vault or OpenBao', ADDRESS_HINT);
   return body;
 }
 
-/** What a person would have to mend in a file, somebody else's service has to mend in an answer. */
-function parseAnswer(bytes: Uint8Array): JsonValue {
+/** Invalid JSON is a usage error in a file, but a remote error in a response. */
+function parseResponse(bytes: Uint8Array): JsonValue {
   try {
-    return parseJson(decode(bytes, 'an answer of Vault'), 'an answer of Vault');
+    return parseJson(decodeUtf8(bytes, 'the response of Vault'), 'the response of Vault');
   } catch (error) {
     if (error instanceof UsageError) throw new RemoteError(error.message, ADDRESS_HINT);
     throw error;
@@ -138,7 +137,7 @@ function parseAnswer(bytes: Uint8Array): JsonValue {
 }
 
 function expected(body: JsonObject | null): JsonObject {
-  if (body === null) throw new RemoteError('what answered is no Vault and no OpenBao', ADDRESS_HINT);
+  if (body === null) throw new RemoteError('the response is not from Vault or OpenBao', ADDRESS_HINT);
   return body;
 }
 
@@ -147,28 +146,31 @@ async function readBounded({ body }: Response): Promise<Uint8Array> {
   let length = 0;
   for await (const chunk of body ?? []) {
     length += chunk.length;
-    if (length > MOST_ANSWER_BYTES) throw new RemoteError('an answer of Vault is too large', ADDRESS_HINT);
+    if (length > MAX_RESPONSE_BYTES) throw new RemoteError('the response of Vault is too large', ADDRESS_HINT);
     chunks.push(chunk);
   }
   return Buffer.concat(chunks);
 }
 
-/** WHY not what the answer says: it is somebody else's text, and the status says it all. */
-function refusal(status: number): RemoteError {
+/** WHY without the body: it is untrusted text, and the status is enough. */
+function statusError(status: number): RemoteError {
   if (status >= 300 && status < 400) {
     return new RemoteError(
-      `Vault answered with a redirect (${status}), which is not followed`,
-      'A standby does so: give the address of the active node.',
+      `Vault responded with a redirect (${status}), which is not followed`,
+      'A standby node redirects; use the address of the active node.',
     );
   }
-  if (status === 400) return new RemoteError('Vault refused the request (400)', MOUNT_HINT);
+  if (status === 400) return new RemoteError('Vault rejected the request (400)', MOUNT_HINT);
   if (status === 503) {
     return new RemoteError(
-      'Vault is sealed, or under maintenance (503)',
-      'vault status tells which; run the same again then.',
+      'Vault is sealed or under maintenance (503)',
+      'Check it with: vault status. Then run the same command again.',
     );
   }
-  return new RemoteError(`Vault answered with status ${status}`, 'Its log tells more; run the same again then.');
+  return new RemoteError(
+    `Vault responded with status ${status}`,
+    'See the log of Vault, then run the same command again.',
+  );
 }
 
 function reasonOf(error: unknown): string {

@@ -1,22 +1,24 @@
 /**
- * 1Password's export (.1pux): every field of every item that is not archived or in the bin, under VAULT/ITEM.
+ * Reads 1Password's export (.1pux): every field of every item that is neither archived nor in the trash, under VAULT/ITEM.
  * SOURCE: support.1password.com/1pux-format
  */
 
 import { Secret } from '../../core/secret.ts';
 import { UsageError } from '../../platform/errors.ts';
+import { decodeUtf8 } from '../given-file.ts';
 import { isArchive, readEntry } from './archive.ts';
-import { decode } from './file.ts';
 import { type ImportSource, Reader, siteOf, typeByName } from './item.ts';
-import { type JsonObject, type JsonValue, parseJson } from './json.ts';
-import { objectOf, objectsOf, textOf } from './members.ts';
+import { type JsonObject, type JsonValue, objectOf, objectsOf, parseJson, textOf } from './json.ts';
 
 /** @throws UsageError */
 export function readOnePassword(bytes: Uint8Array, name: string): ImportSource {
-  if (!isArchive(bytes)) throw new UsageError(`${name}: is no .1pux file, which is a zip archive`);
-  const root = parseJson(decode(readEntry(bytes, 'export.data', name), `${name}: export.data`), `${name}: export.data`);
+  if (!isArchive(bytes)) throw new UsageError(`${name}: is not a .1pux file, which must be a zip archive`);
+  const root = parseJson(
+    decodeUtf8(readEntry(bytes, 'export.data', name), `${name}: export.data`),
+    `${name}: export.data`,
+  );
   if (root.kind !== 'object' || root.members.get('accounts')?.kind !== 'array') {
-    throw new UsageError(`${name}: export.data has no list of accounts`);
+    throw new UsageError(`${name}: export.data has no accounts list`);
   }
   const reader = new Reader();
   const vaults = objectsOf(root, 'accounts').flatMap((account) => objectsOf(account, 'vaults'));
@@ -33,18 +35,17 @@ function addItem(reader: Reader, vault: string, item: JsonObject): void {
   const where = `${vault} › ${title}`;
   const state = textOf(item, 'state') ?? 'active';
   if (state !== 'active') {
-    reader.leaveOut(where, state === 'archived' ? 'it is archived' : 'it is in the bin');
+    reader.skip(where, state === 'archived' ? 'it is archived' : 'it is in the trash');
     return;
   }
   const details = objectOf(item, 'details');
   if (details === null) return;
   const description = siteOf(textOf(overview, 'url'));
   const add = (names: readonly string[], text: string, type: string | null): void => {
-    // A field that nobody filled in is no credential.
     if (text === '') return;
     const given = type ?? typeByName(names.at(-1) ?? '');
-    const place = `${where} › ${names.join(' › ')}`;
-    reader.add({ names: [vault, title, ...names], value: new Secret(text), type: given, description, where: place });
+    const location = `${where} › ${names.join(' › ')}`;
+    reader.add({ names: [vault, title, ...names], value: new Secret(text), type: given, description, where: location });
   };
   addLogin(details, add);
   add(['password'], textOf(details, 'password') ?? '', 'password');
@@ -54,7 +55,7 @@ function addItem(reader: Reader, vault: string, item: JsonObject): void {
     for (const field of objectsOf(section, 'fields')) addField(heading, field, add);
   }
   if (objectOf(details, 'documentAttributes') !== null) {
-    reader.leaveOut(where, 'its attached file is not imported; put it in with: leasehold put PATH @FILE');
+    reader.skip(where, 'its attached file is not imported; store it with: leasehold put PATH @FILE');
   }
 }
 
@@ -69,7 +70,7 @@ function addLogin(details: JsonObject, add: Add): void {
   }
 }
 
-/** A value is an object with one member, named by its kind. */
+/** The value of a field is an object with one member, whose name is the kind. */
 function addField(heading: string, field: JsonObject, add: Add): void {
   const [kind, value] = objectOf(field, 'value')?.members.entries().next().value ?? ['', undefined];
   const title = textOf(field, 'title') ?? '';
@@ -78,7 +79,7 @@ function addField(heading: string, field: JsonObject, add: Add): void {
   else add(names, textIn(value), kind === 'totp' ? 'totp' : null);
 }
 
-/** An address of e-mail comes in an object of its own; what else is no text stays JSON. */
+/** The text of a value: an e-mail address is wrapped in an object; other objects stay JSON. */
 function textIn(value: JsonValue | undefined): string {
   if (value === undefined || value.kind === 'null') return '';
   if (value.kind === 'string') return value.value;

@@ -1,68 +1,65 @@
-/** What an import would do, before it does anything: a row for each draft that can be stored, and what can't be, with the reason. */
+/** The plan of an import: a row for each credential to store, and the values that are skipped, with the reason. */
 import { parseValue } from '../../core/credential.ts';
 import { ApiError } from '../../core/errors.ts';
 import { type Draft, type ImportSource, Reader, type Skipped } from './item.ts';
 import { toPath } from './path-names.ts';
 
-/**
- * `new?`: an agent does not see what it may not list. `unchanged`: it was compared, and is there already. `there`: it exists, and only
- * what is new is wanted.
- */
-type State = 'new' | 'new?' | 'new version' | 'unchanged' | 'there';
+/** `new?`: the caller cannot list every path. `unchanged`: the vault has the same value. `exists`: skipped because of --if-new. */
+type State = 'new' | 'new?' | 'new version' | 'unchanged' | 'exists';
 
 export interface Row {
   readonly path: string;
   readonly state: State;
   readonly draft: Draft;
-  /** The places that gave this value; of many the first. */
+  /** The locations of the value in the source, the first few of many. */
   readonly from: string;
 }
 
 export interface Plan {
-  /** In order of the source. */
+  /** In the order of the source. */
   readonly rows: readonly Row[];
-  readonly leftOut: readonly Skipped[];
+  readonly skipped: readonly Skipped[];
 }
 
 export interface PlanOptions {
   readonly prefix: readonly string[];
-  /** Paths that the caller sees. */
+  /** Paths that the caller can list. */
   readonly existing: ReadonlySet<string>;
-  /** Whether the caller sees all that there are. */
+  /** Whether the caller can list every path. */
   readonly seesAll: boolean;
   readonly onlyNew: boolean;
 }
 
-/** Of places that are named in one line; the others are counted. */
-const MOST_PLACES = 8;
+/** Further locations are only counted. */
+const MAX_LOCATIONS = 8;
 
-export function makePlan(reading: ImportSource, options: PlanOptions): Plan {
+export function makePlan(source: ImportSource, options: PlanOptions): Plan {
   const out = new Reader();
-  for (const each of reading.leftOut) out.leftOut.push(each);
+  for (const each of source.skipped) out.skipped.push(each);
   const byPath = new Map<string, Draft[]>();
-  for (const draft of reading.drafts) {
-    const rule = brokenValueRule(draft);
+  for (const draft of source.drafts) {
+    const rule = valueViolation(draft);
     const named = toPath(options.prefix, draft.names);
-    if (rule === 'empty') out.leaveOut(draft.where, 'it is empty', 'empty');
-    else if (rule !== null) out.leaveOut(draft.where, rule);
-    else if ('refused' in named) out.leaveOut(draft.where, named.refused);
+    if (rule === 'empty') out.skip(draft.where, 'it is empty', 'empty');
+    else if (rule !== null) out.skip(draft.where, rule);
+    else if ('rejected' in named) out.skip(draft.where, named.rejected);
     else appendTo(byPath, named.path, draft);
   }
   const rows: Row[] = [];
   for (const [path, drafts] of byPath) {
     const [draft] = drafts;
     if (draft === undefined) continue;
-    // What says the same twice is no question; everything else is one that only a person can answer.
+    // The same value twice is one credential; only the user can choose between different values.
     if (drafts.every((other) => isSame(draft, other))) {
-      rows.push({ path, state: stateOf(path, options), draft, from: placesOf(drafts, null) });
+      rows.push({ path, state: stateOf(path, options), draft, from: locationsOf(drafts, null) });
       continue;
     }
     for (const each of drafts) {
-      const others = placesOf(drafts, each);
-      out.leaveOut(each.where, `it becomes ${path}, and so does another value (${others}); rename one of them`);
+      const others = locationsOf(drafts, each);
+      out.skip(each.where, `its path ${path} is also the path of another value (${others}); rename one of them`);
     }
   }
-  return { rows, leftOut: out.leftOut };
+  return { rows, skipped: out.skipped };
 }
 
 function appendTo(byPath: Map<string, Draft[]>, path: string, draft: Draft): void {
@@ -71,19 +68,19 @@ function appendTo(byPath: Map<string, Draft[]>, path: string, draft: Draft): voi
   else drafts.push(draft);
 }
 
-/** WHY not all of them: each of thousands that get one path would name all the others. */
-function placesOf(drafts: readonly Draft[], butFor: Draft | null): string {
+/** WHY bounded: with thousands of values for one path, each would name all the others. */
+function locationsOf(drafts: readonly Draft[], butFor: Draft | null): string {
   const count = drafts.length - (butFor === null ? 0 : 1);
   const first = drafts
-    .slice(0, MOST_PLACES + 1)
+    .slice(0, MAX_LOCATIONS + 1)
     .filter((draft) => draft !== butFor)
-    .slice(0, MOST_PLACES);
+    .slice(0, MAX_LOCATIONS);
   const named = first.map(({ where }) => where).join(', ');
   return count > first.length ? `${named} and ${count - first.length} more` : named;
 }
 
-/** Null where the value can be stored. */
-function brokenValueRule({ value }: Draft): string | null {
+/** The rule that the value breaks; null when it can be stored. */
+function valueViolation({ value }: Draft): string | null {
   const text = value.reveal();
   if (text === '') return 'empty';
   try {
@@ -100,11 +97,11 @@ function isSame(one: Draft, other: Draft): boolean {
 }
 
 function stateOf(path: string, { existing, seesAll, onlyNew }: PlanOptions): State {
-  if (existing.has(path)) return onlyNew ? 'there' : 'new version';
+  if (existing.has(path)) return onlyNew ? 'exists' : 'new version';
   return seesAll ? 'new' : 'new?';
 }
 
-/** Whether storing it is what is planned. */
+/** Whether the plan stores it. */
 export function isToStore({ state }: Row): boolean {
-  return state !== 'unchanged' && state !== 'there';
+  return state !== 'unchanged' && state !== 'exists';
 }

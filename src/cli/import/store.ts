@@ -1,15 +1,15 @@
-/** Stores what was planned, a few at a time. One failure does not stop the rest, unless it is one that all the rest would share. */
+/** Stores the rows of a plan, and compares them with the vault. One failure does not stop the rest unless every request would fail. */
 import { LeaseholdError } from '../../client/errors.ts';
 import type { Leasehold } from '../../client/leasehold.ts';
 import { mayHaveSucceeded } from '../../client/retries.ts';
-import { inParallel } from './parallel.ts';
-import type { Row } from './plan.ts';
+import { inParallel } from '../parallel.ts';
+import type { Plan, Row } from './plan.ts';
 
-const AT_ONCE = 8;
-/** For what is under way when somebody breaks off, so that it is known whether it was stored. */
+const MAX_CONCURRENT = 8;
+/** After an interrupt, for requests in flight, so that their result is known. */
 const GRACE_MS = 5000;
-/** Nobody is there, or nobody of that name: the next one would hear the same. */
-const SHARED: ReadonlySet<string> = new Set([
+/** Codes of failures that every further request would repeat. */
+const FATAL: ReadonlySet<string> = new Set([
   'UNREACHABLE',
   'TIMED_OUT',
   'INVALID_RESPONSE',
@@ -23,52 +23,52 @@ const SHARED: ReadonlySet<string> = new Set([
 
 export interface Outcome {
   readonly row: Row;
-  /** `there`: only new ones were wanted. `not tried`: it was broken off, or nobody answered any more. */
-  readonly result: 'stored' | 'there' | 'failed' | 'not tried';
+  /** `exists`: skipped because of --if-new. `not tried`: after an interrupt or a fatal failure. */
+  readonly result: 'stored' | 'exists' | 'failed' | 'not tried';
   readonly reason: string | null;
 }
 
-export interface StoringOptions {
+export interface StoreOptions {
   readonly onlyNew: boolean;
   readonly signal: AbortSignal;
   progress(done: number, of: number): void;
 }
 
-/** An outcome for each row, in their order. Never rejects for what the service answers, nor for the signal. */
+/** Returns an outcome for each row, in order. Rejects neither on an error response nor on the signal. */
 export async function storeAll(
   vault: Pick<Leasehold, 'credentials'>,
   rows: readonly Row[],
-  { onlyNew, signal, progress }: StoringOptions,
+  { onlyNew, signal, progress }: StoreOptions,
 ): Promise<readonly Outcome[]> {
   const outcomes = new Map<Row, Outcome>();
   const stopped = new AbortController();
   const grace = new AbortController();
-  const begin = (): unknown => setTimeout(() => grace.abort(signal.reason), GRACE_MS).unref();
-  signal.addEventListener('abort', begin, { once: true });
+  const startGrace = (): unknown => setTimeout(() => grace.abort(signal.reason), GRACE_MS).unref();
+  signal.addEventListener('abort', startGrace, { once: true });
   const storeOne = async (row: Row): Promise<void> => {
     const outcome = await store(vault, row, onlyNew, grace.signal);
     outcomes.set(row, outcome);
-    if (outcome.isShared) stopped.abort();
+    if (outcome.isFatal) stopped.abort();
     progress(outcomes.size, rows.length);
   };
   try {
-    await inParallel(rows, AT_ONCE, storeOne, AbortSignal.any([signal, stopped.signal]));
+    await inParallel(rows, MAX_CONCURRENT, storeOne, AbortSignal.any([signal, stopped.signal]));
   } catch (error) {
     if (!signal.aborted && !stopped.signal.aborted) throw error;
   } finally {
-    signal.removeEventListener('abort', begin);
+    signal.removeEventListener('abort', startGrace);
   }
   return rows.map((row) => outcomes.get(row) ?? { row, result: 'not tried', reason: null });
 }
 
-type Tried = Outcome & { readonly isShared: boolean };
+type Attempt = Outcome & { readonly isFatal: boolean };
 
 async function store(
   { credentials }: Pick<Leasehold, 'credentials'>,
   row: Row,
   onlyIfNew: boolean,
   signal: AbortSignal,
-): Promise<Tried> {
+): Promise<Attempt> {
   const { value, type, description } = row.draft;
   const request = {
     path: row.path,
@@ -78,18 +78,46 @@ async function store(
   };
   try {
     await credentials.store(request, { onlyIfNew, signal });
-    return { row, result: 'stored', reason: null, isShared: false };
+    return { row, result: 'stored', reason: null, isFatal: false };
   } catch (error) {
     if (signal.aborted) {
-      return { row, result: 'failed', reason: 'broken off; it may have been stored', isShared: true };
+      return { row, result: 'failed', reason: 'interrupted; it may have been stored', isFatal: true };
     }
     if (!(error instanceof LeaseholdError)) throw error;
     if (onlyIfNew && error.code === 'ALREADY_EXISTS') {
-      return { row, result: 'there', reason: null, isShared: false };
+      return { row, result: 'exists', reason: null, isFatal: false };
     }
     const named = error.requestId === null ? '' : `, request ${error.requestId}`;
     const doubt = mayHaveSucceeded(error) ? '; it may have been stored' : '';
     const reason = `${error.message} (${error.code}${named})${doubt}`;
-    return { row, result: 'failed', reason, isShared: SHARED.has(error.code) };
+    return { row, result: 'failed', reason, isFatal: FATAL.has(error.code) };
   }
+}
+
+const LEASE_SECONDS = 1;
+
+/**
+ * Marks the rows whose value is already in the vault. Each comparison is a retrieval: an audit entry and a lease of one second. A row that
+ * the caller may not retrieve stays as planned. @throws LeaseholdError
+ */
+export async function compare(
+  { credentials }: Pick<Leasehold, 'credentials'>,
+  plan: Plan,
+  { signal, progress }: { readonly signal: AbortSignal; progress(done: number, of: number): void },
+): Promise<Plan> {
+  const existing = plan.rows.filter(({ state }) => state === 'new version');
+  const unchanged = new Set<Row>();
+  let done = 0;
+  const compareOne = async (row: Row): Promise<void> => {
+    try {
+      const { value } = await credentials.retrieve(row.path, { ttlSeconds: LEASE_SECONDS, useCache: false, signal });
+      if (value.reveal() === row.draft.value.reveal()) unchanged.add(row);
+    } catch (error) {
+      if (!(error instanceof LeaseholdError) || (error.code !== 'ACCESS_DENIED' && error.code !== 'NOT_FOUND'))
+        throw error;
+    }
+    progress(++done, existing.length);
+  };
+  await inParallel(existing, MAX_CONCURRENT, compareOne, signal);
+  return { ...plan, rows: plan.rows.map((row) => (unchanged.has(row) ? { ...row, state: 'unchanged' } : row)) };
 }

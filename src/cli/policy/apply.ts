@@ -1,4 +1,4 @@
-/** Does what a plan says, one step after the other, and tells how far it came where one fails. */
+/** Executes the steps of a plan in order, and reports the progress when a step fails. */
 
 import { LeaseholdError } from '../../client/errors.ts';
 import type { Policies } from '../../client/policies.ts';
@@ -7,27 +7,27 @@ import type { Plan, Step } from './plan.ts';
 
 interface ApplyCallbacks {
   readonly signal: AbortSignal;
-  /** Told after each step. */
+  /** Called after each step. */
   done(step: Step): void;
-  /** Told once where it ends early; the same plan made anew goes on from there. */
+  /** Called once when the plan stops early; a new plan continues from there. */
   stopped(doneSteps: number, allSteps: number): void;
 }
 
-/** @throws what the step that failed threw: LeaseholdError, or the signal's reason */
+/** @throws the error of the failed step: LeaseholdError, or the signal's reason */
 export async function applyPlan(
   { steps }: Plan,
   policies: Pick<Policies, 'put' | 'delete'>,
-  way: ApplyCallbacks,
+  callbacks: ApplyCallbacks,
 ): Promise<void> {
   for (const [at, step] of steps.entries()) {
     try {
-      way.signal.throwIfAborted();
-      await applyStep(step, policies, way.signal);
+      callbacks.signal.throwIfAborted();
+      await applyStep(step, policies, callbacks.signal);
     } catch (error) {
-      way.stopped(at, steps.length);
+      callbacks.stopped(at, steps.length);
       throw error;
     }
-    way.done(step);
+    callbacks.done(step);
   }
 }
 
@@ -39,7 +39,7 @@ async function applyStep(step: Step, policies: Pick<Policies, 'put' | 'delete'>,
   try {
     await policies.delete(step.name, { signal });
   } catch (error) {
-    // Somebody else deleted it meanwhile, or this call did and its answer was lost.
+    // Another caller has deleted it, or a retried request of ours had succeeded.
     if (!(error instanceof LeaseholdError && error.code === 'NOT_FOUND')) throw error;
   }
 }

@@ -1,6 +1,6 @@
 /** What a replacement changes of a policy, and in which of its fields it gives more than before. */
-import type { PolicyDraft } from '../../core/policy.ts';
-import { grantsAllOf, patternCovers, principalCovers } from './subsumption.ts';
+import type { Pattern } from '../../core/pattern.ts';
+import type { PolicyDraft, Principal } from '../../core/policy.ts';
 
 type Field = 'principal' | 'resources' | 'actions' | 'max_ttl';
 
@@ -8,11 +8,11 @@ export interface FieldChange {
   readonly field: Field;
   readonly from: string | number | readonly string[];
   readonly to: string | number | readonly string[];
-  /** Whether it names agents, paths or actions that it did not, or lends for longer. */
+  /** Whether it adds agents, paths or actions, or allows longer leases. */
   readonly widens: boolean;
 }
 
-/** Empty where nothing that decides differs: the order of a list decides nothing. */
+/** Empty when the policies are equivalent; the order of a list has no effect. */
 export function compare(before: PolicyDraft, after: PolicyDraft): FieldChange[] {
   const changes: FieldChange[] = [];
   if (before.principal !== after.principal) {
@@ -48,4 +48,43 @@ export function directionOf(before: PolicyDraft, after: PolicyDraft): 'adds' | '
   if (grantsAllOf(after, before) && after.maxTtlSeconds <= before.maxTtlSeconds) return 'adds';
   if (grantsAllOf(before, after)) return 'removes';
   return 'swaps';
+}
+
+/** Whether every agent that `inner` names is named by `outer`. */
+function principalCovers(outer: Principal, inner: Principal): boolean {
+  return outer === inner || (outer.endsWith('*') && inner.startsWith(outer.slice(0, -1)));
+}
+
+/** Whether every path that `inner` matches is matched by `outer`. */
+function patternCovers(outer: Pattern, inner: Pattern): boolean {
+  return outer === inner || outer === '*' || (outer.endsWith('/*') && inner.startsWith(outer.slice(0, -1)));
+}
+
+/** Whether `outer` grants all that `inner` grants, however long. */
+export function grantsAllOf(outer: PolicyDraft, inner: PolicyDraft): boolean {
+  return (
+    principalCovers(outer.principal, inner.principal) &&
+    inner.actions.every((action) => outer.actions.includes(action)) &&
+    inner.resources.every((pattern) => outer.resources.some((wider) => patternCovers(wider, pattern)))
+  );
+}
+
+/** Whether some agent and path are common to both. */
+export function overlaps(a: Grant, b: Grant): boolean {
+  return (
+    a.action === b.action &&
+    (principalCovers(a.principal, b.principal) || principalCovers(b.principal, a.principal)) &&
+    (patternCovers(a.pattern, b.pattern) || patternCovers(b.pattern, a.pattern))
+  );
+}
+
+/** One action of a policy on one of its patterns. */
+export interface Grant {
+  readonly principal: Principal;
+  readonly action: PolicyDraft['actions'][number];
+  readonly pattern: Pattern;
+}
+
+export function grantsOf({ principal, actions, resources }: PolicyDraft): Grant[] {
+  return actions.flatMap((action) => resources.map((pattern) => ({ principal, action, pattern })));
 }

@@ -1,17 +1,18 @@
-/** What would no longer be granted if a policy were deleted, and what another one goes on granting, maybe for longer. */
+/** The impact of deleting a policy: lost grants, and grants that other policies keep, possibly with longer leases. */
+
 import type { Agent } from '../../client/types.ts';
 import type { AgentName } from '../../core/names.ts';
 import { type Policy, principalMatches } from '../../core/policy.ts';
-import { type Grant, grantsAllOf, grantsOf, overlaps } from './subsumption.ts';
+import { type Grant, grantsAllOf, grantsOf, overlaps } from './comparison.ts';
 
 export interface Loss {
   readonly action: string;
   readonly resource: string;
-  /** `partly`: other policies grant some of it. */
+  /** `partly lost`: other policies grant a part of it. */
   readonly result: 'lost' | 'partly lost' | 'kept';
-  /** The policies that grant it, or some of it. */
+  /** The policies that grant it, or a part of it. */
   readonly through: readonly string[];
-  /** For how long at most, from then on; null where all or some of it is lost. */
+  /** The longest lease after the deletion, in seconds; null when all or a part of it is lost. */
   readonly max_ttl: number | null;
 }
 
@@ -36,4 +37,31 @@ function lossOf(grant: Grant, policy: Policy, others: readonly Policy[]): Loss {
 /** The registered agents that the policy names. */
 export function namedAgents({ principal }: Policy, agents: readonly Agent[]): string[] {
   return agents.map(({ name }) => name).filter((name) => principalMatches(principal, name as AgentName));
+}
+
+export const LOSS_COLUMNS = ['action', 'resource', 'result', 'through', 'max_ttl'];
+const MOST_NAMED = 10;
+
+/** `agents`: the registered ones that the policy names. */
+export function lossLines({ name, principal }: Policy, losses: readonly Loss[], agents: readonly string[]): string[] {
+  const named = agents.slice(0, MOST_NAMED).join(', ');
+  const more = agents.length > MOST_NAMED ? `, and ${agents.length - MOST_NAMED} more` : '';
+  const who = agents.length === 0 ? 'nobody who is registered now' : `${named}${more}`;
+  return [
+    `Without ${name}, ${principal} (${who}):`,
+    ...losses.map(lossLine),
+    'Leases that were given stay until they end; leasehold lease revoke ends them.',
+  ];
+}
+
+function lossLine({ action, resource, result, through, max_ttl }: Loss): string {
+  const others = through.join(', ');
+  switch (result) {
+    case 'lost':
+      return `  loses ${action} on ${resource}`;
+    case 'partly lost':
+      return `  loses ${action} on ${resource}, but for what ${others} grants of it`;
+    case 'kept':
+      return `  keeps ${action} on ${resource}, through ${others}, for up to ${max_ttl} s`;
+  }
 }

@@ -1,12 +1,14 @@
 /** A file of expectations: `allow|deny AGENT ACTION PATH [ttl SECONDS]`, a row a line; what follows a `#` is for people. */
 
+import type { Simulation } from '../../client/types.ts';
 import { nearest } from '../../core/nearest.ts';
 import { parseTtl, type TtlSeconds } from '../../core/policy.ts';
 import { UsageError } from '../../platform/errors.ts';
+import { inParallel } from '../parallel.ts';
 import { parseDuration } from '../plural.ts';
+import { type AccessQuery, type Ask, readQuestion } from './access-query.ts';
 import { DURATION_RULE } from './fields.ts';
 import { type Problem, ruleBroken, throwIfProblems } from './problems.ts';
-import { type AccessQuery, readQuestion } from './question.ts';
 
 export interface Expectation {
   /** From 1. */
@@ -19,7 +21,7 @@ export interface Expectation {
 
 const ROW = 'a row is: allow|deny AGENT ACTION PATH [ttl SECONDS]';
 
-/** `file` is its name, for messages. @throws UsageError with everything that is wrong, each by its line */
+/** `file` is its name, for messages. @throws UsageError with all problems and their lines */
 export function readExpectations(text: string, file: string): Expectation[] {
   const expectations: Expectation[] = [];
   const problems: Problem[] = [];
@@ -27,7 +29,7 @@ export function readExpectations(text: string, file: string): Expectation[] {
     .replace(/^\uFEFF/, '')
     .split('\n')
     .entries()) {
-    // No name and no path can have a #.
+    // Neither a name nor a path can contain a #.
     const words = (line.split('#')[0] ?? '').split(/\s+/).filter((word) => word !== '');
     if (words.length === 0) continue;
     const read = readRow(words, at + 1);
@@ -35,7 +37,7 @@ export function readExpectations(text: string, file: string): Expectation[] {
     else problems.push(...read.problems.map((what) => ({ where: `${file}:${at + 1}`, what })));
   }
   throwIfProblems(problems, 'Nothing was asked.');
-  // What expects nothing would always hold, and is rather the wrong file.
+  // A file without expectations would always hold, and is probably the wrong file.
   if (expectations.length === 0) throw new UsageError(`${file}: holds no expectation`, ROW);
   return expectations;
 }
@@ -68,7 +70,43 @@ function ttlRule(verdict: string, word: string, text: string | undefined): strin
   return seconds === null ? `ttl: ${DURATION_RULE}` : ruleBroken(() => parseTtl(seconds, 'ttl'));
 }
 
-/** As the row stands in the file, its words parted by single blanks. */
+/** The row in its file format, with single spaces. */
 export function toRow({ allows, question: { agent, action, path }, ttlSeconds }: Expectation): string {
   return `${allows ? 'allow' : 'deny'} ${agent} ${action} ${path}${ttlSeconds === null ? '' : ` ttl ${ttlSeconds}`}`;
+}
+
+const MAX_CONCURRENT = 8;
+
+export interface TestResult {
+  readonly line: number;
+  readonly expected: string;
+  readonly holds: boolean;
+  /** The actual decision; null when the row holds. */
+  readonly found: string | null;
+  /** The reason of the decision. */
+  readonly reason: string;
+}
+
+/** Returns the results in the order of the file. @throws the first error of `ask`; no further query is sent */
+export async function holdExpectations(expectations: readonly Expectation[], ask: Ask): Promise<TestResult[]> {
+  const results = new Map<Expectation, TestResult>();
+  await inParallel(expectations, MAX_CONCURRENT, async (expectation) => {
+    results.set(expectation, compare(expectation, await ask(expectation.question)));
+  });
+  return expectations.flatMap((expectation) => results.get(expectation) ?? []);
+}
+
+function compare(expectation: Expectation, simulation: Simulation): TestResult {
+  const found = difference(expectation, simulation);
+  const { line } = expectation;
+  return { line, expected: toRow(expectation), holds: found === null, found, reason: simulation.reason };
+}
+
+function difference(
+  { allows, ttlSeconds }: Expectation,
+  { allowed, policy_name, lease_ttl }: Simulation,
+): string | null {
+  if (allowed !== allows) return allowed ? `allowed by ${policy_name} for up to ${lease_ttl} s` : 'denied';
+  if (ttlSeconds === null || ttlSeconds === lease_ttl) return null;
+  return `ttl ${lease_ttl} by ${policy_name}`;
 }

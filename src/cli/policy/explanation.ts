@@ -2,26 +2,27 @@
  * Why a decision is as it is, policy by policy, by the very functions that decide. What the service itself answered stands
  * above what is worked out here: policies may have changed between the two questions.
  */
+
 import type { Policy as PolicyText, Simulation } from '../../client/types.ts';
 import { decide, nearestPattern } from '../../core/decision.ts';
-
 import { matches, type Pattern } from '../../core/pattern.ts';
 import { type Policy, principalMatches } from '../../core/policy.ts';
 import { PolicyIndex } from '../../core/policy-index.ts';
+import { toCell } from '../output/cells.ts';
+import { quoteWord } from '../output/variables.ts';
+import type { AccessQuery } from './access-query.ts';
 import { toPolicy } from './fields.ts';
-import { grantCommand, toCommandLine } from './grant.ts';
-import type { AccessQuery } from './question.ts';
 
-/** In the order in which they are tried. */
+/** In the order of evaluation. */
 type Test = 'principal' | 'action' | 'pattern';
 
 export interface Considered {
   readonly name: string;
   readonly principal: string;
   readonly max_ttl: number;
-  /** The first test that it failed; null where it matches. */
+  /** The first test that failed; null when the policy matches. */
   readonly failed: Test | null;
-  /** The pattern that matches the path, or where only that test failed the nearest one. */
+  /** The pattern that matches the path, or the nearest one when only that test failed. */
   readonly pattern: string | null;
   readonly decides: boolean;
 }
@@ -30,22 +31,22 @@ export interface Explanation {
   readonly agent: string;
   readonly action: string;
   readonly path: string;
-  /** These four are the service's. */
+  /** This field and the next three are from the service. */
   readonly allowed: boolean;
   readonly policy_name: string | null;
   readonly lease_ttl: number | null;
   readonly reason: string;
-  /** Whether what was worked out from the list is what the service answered; null without the list. */
+  /** Whether the local evaluation equals the response of the service; null without the list of policies. */
   readonly agrees: boolean | null;
-  /** Those that come nearest first; null for who may not list them. */
+  /** Nearest first; null when the caller may not list policies. */
   readonly policies: readonly Considered[] | null;
-  /** Of all patterns that are granted for the action; null where one matches or there is none. */
+  /** The nearest pattern that is granted for the action; null when one matches or none exists. */
   readonly nearest_pattern: string | null;
-  /** The command that would grant it; null where it is granted. */
+  /** The command that would grant it; null when it is granted. */
   readonly grant: string | null;
 }
 
-/** `listed` is null for who may not list policies. */
+/** `listed` is null when the caller may not list policies. */
 export function explainAccess(
   question: AccessQuery,
   listed: readonly PolicyText[] | null,
@@ -94,11 +95,98 @@ function consider({ agent, action, path }: AccessQuery, policy: Policy, decider:
 
 const PLACES: readonly (Test | null)[] = [null, 'pattern', 'action', 'principal'];
 
-/** The one that decides, then what matches in the order in which it would decide, then by how far it came. */
+/** The deciding policy, then other matches by lease length, then by the test that failed. */
 function nearestFirst(a: Considered, b: Considered): number {
   return (
     PLACES.indexOf(a.failed) - PLACES.indexOf(b.failed) ||
     (a.failed === null ? a.max_ttl - b.max_ttl : 0) ||
     (a.name < b.name ? -1 : 1)
   );
+}
+
+export const EXPLANATION_COLUMNS = ['policy', 'principal', 'max_ttl', 'result'] as const;
+type Row = Readonly<Record<(typeof EXPLANATION_COLUMNS)[number], string | number>>;
+
+/** The decision and the reason that the service gave. */
+export function verdictLines({
+  agent,
+  action,
+  path,
+  allowed,
+  policy_name,
+  lease_ttl,
+  reason,
+  agrees,
+}: Explanation): string[] {
+  const answer = allowed ? `ALLOWED by ${policy_name}, for up to ${lease_ttl} s` : 'DENIED';
+  const stale =
+    agrees === false
+      ? [
+          'The policies below were read a moment apart from this answer, and changed meanwhile. The answer stands; ask again.',
+        ]
+      : [];
+  return [`${agent} ${action} ${path}: ${answer}`, toCell(reason), ...stale];
+}
+
+/** A row for each policy; policies that do not name the agent only with `showsAll`. */
+export function consideredRows(policies: readonly Considered[], action: string, showsAll: boolean): Row[] {
+  return policies
+    .filter(({ failed }) => showsAll || failed !== 'principal')
+    .map((policy) => ({
+      policy: policy.name,
+      principal: policy.principal,
+      max_ttl: policy.max_ttl,
+      result: resultOf(policy, action),
+    }));
+}
+
+function resultOf({ failed, pattern, decides }: Considered, action: string): string {
+  switch (failed) {
+    case null:
+      return decides ? `decides: the shortest lease of those that match (${pattern})` : `matches (${pattern})`;
+    case 'principal':
+      return 'fails principal: names other agents';
+    case 'action':
+      return `fails action: does not grant ${action}`;
+    case 'pattern':
+      return `fails pattern: the nearest is ${pattern}`;
+  }
+}
+
+/** The number of omitted policies, and the command that would grant the access. */
+export function remedyLines({ policies, grant, agent }: Explanation, showsAll: boolean): string[] {
+  if (policies === null) return ['Only the administrator may see which policies were considered, and grant more.'];
+  const others = showsAll ? 0 : policies.filter(({ failed }) => failed === 'principal').length;
+  const lines =
+    others === 0
+      ? []
+      : [`${others} more ${others === 1 ? 'policy does' : 'policies do'} not name ${agent}; --all shows them.`];
+  if (grant !== null) lines.push('This would grant it, and nothing else:', `  ${grant}`);
+  return lines;
+}
+
+const TTL_SECONDS = 300;
+
+/** The words of the command line. `taken`: names of existing policies, which `put` would replace. */
+export function grantCommand({ agent, action, path }: AccessQuery, taken: ReadonlySet<string>): string[] {
+  const stem = `${agent}-${action}`;
+  let name = stem;
+  for (let number = 2; taken.has(name); number++) name = `${stem}-${number}`;
+  return [
+    ...['leasehold', 'policy', 'put', name],
+    ...option('--principal', `agent:${agent}`),
+    ...option('--resource', path),
+    ...option('--action', action),
+    ...option('--max-ttl', String(TTL_SECONDS)),
+  ];
+}
+
+/** WHY `=`: a path that begins with a dash would be parsed as a flag. */
+function option(flag: string, value: string): string[] {
+  return value.startsWith('-') ? [`${flag}=${value}`] : [flag, value];
+}
+
+/** Quoted for a POSIX shell. */
+export function toCommandLine(words: readonly string[]): string {
+  return words.map(quoteWord).join(' ');
 }

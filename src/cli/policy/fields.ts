@@ -1,4 +1,4 @@
-/** A policy as it stands in a file, held to its fields: what is misspelt, missing or of another kind is said, all of it at once. */
+/** Validates the fields of a policy in a file, and reports all unknown, missing and invalid fields together. */
 
 import type { PolicyReplacement, Policy as PolicyText } from '../../client/types.ts';
 import { nearest } from '../../core/nearest.ts';
@@ -7,11 +7,11 @@ import { ACTIONS, type Policy, type PolicyDraft, parsePolicy, parsePrincipal, pa
 import { parseDuration } from '../plural.ts';
 import { ruleBroken } from './problems.ts';
 
-/** `created_at` is taken and left alone, so that what `policy show` prints can be a file. */
+/** `created_at` is accepted and ignored, so that the output of `policy show` is a valid file. */
 const FIELDS = ['name', 'principal', 'resources', 'actions', 'max_ttl', 'created_at'] as const;
 const SETTABLE = FIELDS.slice(0, -1);
 const REQUIRED = ['principal', 'resources', 'actions'] as const;
-/** What others call them. */
+/** Names of the same fields in other programs. */
 const OTHER_WORDS: Readonly<Record<string, string>> = {
   ttl: 'max_ttl',
   paths: 'resources',
@@ -25,7 +25,7 @@ const SHOWN_NAME = /^[\w.-]{1,40}$/;
 
 export type Read = { readonly draft: PolicyDraft } | { readonly problems: readonly string[] };
 
-/** `name` is what the policy is called where it stands; a field `name` must agree. */
+/** `name` is the name of the policy by its file; a field `name` must be the same. */
 export function readFields(value: unknown, name: string): Read {
   if (typeof value !== 'object' || value === null || Array.isArray(value))
     return { problems: [`must hold the fields of a policy: ${SETTABLE.join(', ')}`] };
@@ -35,7 +35,7 @@ export function readFields(value: unknown, name: string): Read {
   const { principal, resources, actions } = fields as unknown as PolicyReplacement;
   const maxTtlSeconds = Object.hasOwn(fields, 'max_ttl') ? toSeconds(fields['max_ttl']) : undefined;
   let draft: PolicyDraft | null = null;
-  // The very parser that the service has: what it takes here, it takes there.
+  // The parser of the service, so both accept the same policies.
   const rule = ruleBroken(() => {
     draft = parsePolicy({ name, principal, resources, actions, maxTtlSeconds });
   });
@@ -56,7 +56,7 @@ function missingFields(fields: Readonly<Record<string, unknown>>): string[] {
   return REQUIRED.filter((field) => !Object.hasOwn(fields, field)).map((field) => `${field}: is missing`);
 }
 
-/** Each given field alone, so that one that is wrong hides no other. */
+/** Checks each field separately, so that one problem does not hide another. */
 function wrongKinds(fields: Readonly<Record<string, unknown>>, name: string): string[] {
   const found = SETTABLE.filter((field) => Object.hasOwn(fields, field)).flatMap((field) => {
     const value = fields[field];
@@ -105,7 +105,7 @@ export function actionRule(text: string, place: string): string | null {
   return `${place}: must be one of ${ACTIONS.join(', ')}${meant === null ? '' : `; did you mean ${meant}?`}`;
 }
 
-/** As the service listed it. WHY not parsed: a newer service may know actions that this command does not. */
+/** A policy from a list of the service. WHY not parsed: a newer service may have actions that this command does not know. */
 export function toPolicy({ name, principal, resources, actions, max_ttl, created_at }: PolicyText): Policy {
   const fields = { name, principal, resources, actions, maxTtlSeconds: max_ttl, createdAt: Date.parse(created_at) };
   return fields as unknown as Policy;

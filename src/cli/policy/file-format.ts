@@ -6,7 +6,7 @@
 export const NOTATIONS = ['toml', 'json', 'yaml'] as const;
 export type Notation = (typeof NOTATIONS)[number];
 
-/** `problem` has the line where the parser knew it. */
+/** `line` is null when the parser does not report it. */
 export type Parsed = { readonly value: unknown } | { readonly problem: string; readonly line: number | null };
 
 const TWICE = 'has a field twice';
@@ -41,7 +41,7 @@ async function parseJson(text: string): Promise<Parsed> {
     const line = /line (\d+) column/.exec(String(error))?.[1];
     return { problem: 'is not JSON', line: line === undefined ? null : Number(line) };
   }
-  // JSON.parse takes the last of what is twice. JSON is YAML, whose parser tells.
+  // JSON.parse takes the last duplicate key. JSON is YAML, and the YAML parser reports duplicates.
   const again = await parseYaml(text);
   if ('problem' in again)
     return { ...again, problem: again.problem === TWICE ? TWICE : 'is JSON of a kind that no policy needs' };
@@ -51,7 +51,7 @@ async function parseJson(text: string): Promise<Parsed> {
 async function parseYaml(text: string): Promise<Parsed> {
   const { LineCounter, parseDocument } = await import('yaml');
   const lines = new LineCounter();
-  // WHY not silent: that would also be silent about a second document.
+  // WHY without logLevel silent: it would hide the error about a second document.
   const document = parseDocument(text, {
     schema: 'core',
     version: '1.2',

@@ -1,6 +1,8 @@
-/** From the policies in files and those in the vault to what is to be done, in an order that grants nothing extra on the way. */
+/** Plans the changes from the policies in the vault to those in files, in an order that never grants more than both, and prints the plan. */
+
 import type { PolicyName } from '../../core/names.ts';
 import type { PolicyDraft } from '../../core/policy.ts';
+import { type Printable, toCell } from '../output/cells.ts';
 import { compare, directionOf, type FieldChange } from './comparison.ts';
 
 export type Step =
@@ -15,14 +17,14 @@ export type Step =
   | { readonly change: 'delete'; readonly name: PolicyName; readonly before: PolicyDraft };
 
 export interface Plan {
-  /** In the order in which they are done. */
+  /** In the order of execution. */
   readonly steps: readonly Step[];
   readonly unchanged: readonly PolicyName[];
-  /** In the vault, in no file, and left alone. */
+  /** In the vault but in no file, and not changed. */
   readonly kept: readonly PolicyName[];
 }
 
-/** `prunes`: what no file has is deleted. */
+/** `prunes`: policies that no file contains are deleted. */
 export function makePlan(wanted: readonly PolicyDraft[], present: readonly PolicyDraft[], prunes: boolean): Plan {
   const before = new Map(present.map((policy) => [policy.name, policy]));
   const steps: Step[] = [];
@@ -42,20 +44,19 @@ export function makePlan(wanted: readonly PolicyDraft[], present: readonly Polic
 }
 
 /**
- * ORDER: what adds, the shortest leases first; what swaps; what removes, the longest leases first. Each step is a change of its own, so
- * there are moments between them. Whatever the order, nothing is granted then that neither the policies before nor those after grant.
- * But the most restrictive policy decides, so one that goes before its successor has come may leave a longer lease than both allow, and
- * refuses meanwhile what both allow. In this order neither happens. Of several that swap with each other no order is without
- * such a moment. WHY not removals first: renaming a policy, the commonest change of files, would do both.
+ * ORDER: additions, shortest leases first; swaps; removals, longest leases first. Each step is a separate change, so the vault has
+ * intermediate states. In any order they grant only what the policies before or after grant. But the most restrictive policy decides, so
+ * deleting a policy before its successor exists could allow a longer lease than both, or deny what both allow. This order prevents that,
+ * except between several swaps. WHY not removals first: renaming a policy, the most common change, would cause both.
  */
 function inOrder(steps: readonly Step[]): Step[] {
-  const rows = steps.map((step) => ({ step, place: placeOf(step) }));
+  const rows = steps.map((step) => ({ step, place: rankOf(step) }));
   const compareNames = (a: Step, b: Step): number => (a.name < b.name ? -1 : 1);
   rows.sort((a, b) => a.place.phase - b.place.phase || a.place.within - b.place.within || compareNames(a.step, b.step));
   return rows.map(({ step }) => step);
 }
 
-function placeOf(step: Step): { phase: number; within: number } {
+function rankOf(step: Step): { phase: number; within: number } {
   switch (step.change) {
     case 'create':
       return { phase: 0, within: step.after.maxTtlSeconds };
@@ -75,7 +76,63 @@ function placeOf(step: Step): { phase: number; within: number } {
   }
 }
 
-/** Whether it gives anybody more than before: a replacement in a field. Every creation does, and is no news. */
+/** Whether a replacement grants more than before. Every creation does, so creations are not marked. */
 export function widens(step: Step): boolean {
   return step.change === 'replace' && step.fields.some((field) => field.widens);
+}
+
+const SIGNS = { create: '+', replace: '~', delete: '-' } as const;
+
+/** Lines for the user: each changed policy by name, then the number of changes of each kind. */
+export function planLines(plan: Plan): string[] {
+  const steps = [...plan.steps].sort((a, b) => (a.name < b.name ? -1 : 1));
+  return [...steps.flatMap(stepLines), summary(plan)];
+}
+
+/** The lines of one policy. */
+export function stepLines(step: Step): string[] {
+  const mark = widens(step) ? '  WIDENS ACCESS' : '';
+  const head = `${SIGNS[step.change]} ${step.change} ${step.name}${mark}`;
+  switch (step.change) {
+    case 'create':
+      return [head, ...grantLines(step.after)];
+    case 'delete':
+      return [head, ...grantLines(step.before)];
+    case 'replace':
+      return [head, ...step.fields.map(fieldLine)];
+  }
+}
+
+function grantLines({ principal, actions, resources, maxTtlSeconds }: PolicyDraft): string[] {
+  return [`    ${principal} may ${actions.join(', ')} ${resources.join(', ')} for up to ${maxTtlSeconds} s`];
+}
+
+function fieldLine({ field, from, to, widens: isWider }: FieldChange): string {
+  return `    ${field}: ${toCell(from)} → ${toCell(to)}${isWider ? '  (wider)' : ''}`;
+}
+
+/** One sentence with the number of changes of each kind. */
+function summary({ steps, unchanged, kept }: Plan): string {
+  const count = (change: Step['change']): number => steps.filter((step) => step.change === change).length;
+  const wider = steps.filter(widens).length;
+  const left = kept.length === 0 ? '' : `; in no file, and left alone without --prune: ${kept.join(', ')}`;
+  return (
+    `${count('create')} to create, ${count('replace')} to replace${wider === 0 ? '' : ` (${wider} widening access)`}, ` +
+    `${count('delete')} to delete, ${unchanged.length} unchanged${left}`
+  );
+}
+
+/** One record for programs, with the steps in the order of execution. */
+export function planRecord({ steps, unchanged, kept }: Plan, isDone: boolean): Printable {
+  return {
+    applied: isDone,
+    steps: steps.map((step) => ({
+      name: step.name,
+      change: step.change,
+      widens: widens(step),
+      fields: step.change === 'replace' ? step.fields : [],
+    })),
+    unchanged,
+    kept,
+  };
 }

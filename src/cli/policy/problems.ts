@@ -1,4 +1,4 @@
-/** What is wrong with files that people wrote: all of it at once, each with its place, so that one look mends them. */
+/** Problems in files of the user, reported together with their locations. */
 
 import { ApiError } from '../../core/errors.ts';
 import { UsageError } from '../../platform/errors.ts';
@@ -7,13 +7,13 @@ import { toCell } from '../output/cells.ts';
 export interface Problem {
   /** A file, or a file and its line. */
   readonly where: string;
-  /** The field and the rule, never what was given for the field. */
+  /** The field and the rule, never the value of the field. */
   readonly what: string;
 }
 
 const MOST_SHOWN = 50;
 
-/** @throws UsageError where there is any problem; `then` says what was not done because of it. */
+/** `then` says what was not done because of the problems. @throws UsageError when there are any */
 export function throwIfProblems(problems: readonly Problem[], then: string): void {
   if (problems.length === 0) return;
   const lines = problems.slice(0, MOST_SHOWN).map(({ where, what }) => `${toCell(where)}: ${what}`);
@@ -22,7 +22,7 @@ export function throwIfProblems(problems: readonly Problem[], then: string): voi
   throw new UsageError(`${head}${lines.join('\n')}`, then);
 }
 
-/** What a grammar of core says of it, or null where it has nothing to say. */
+/** The rule that `parse` reports; null when it succeeds. */
 export function ruleBroken(parse: () => unknown): string | null {
   try {
     parse();

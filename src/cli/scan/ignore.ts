@@ -1,39 +1,39 @@
 /**
- * What .gitignore files say, as far as they are read here: blank lines, comments, `!`, a slash at the end for folders, a slash elsewhere
- * for the place, `*`, `?`, `**` and sets as in `[a-z]`. Matching costs the product of the lengths at most, whatever the pattern, and no
- * more steps than it is given; reading patterns costs their length.
+ * Matches paths against .gitignore patterns: blank lines, comments, `!`, a trailing slash for directories, another slash to anchor a
+ * pattern, `*`, `?`, `**` and sets such as `[a-z]`. Parsing takes linear time. Matching takes at most the product of the lengths, and no
+ * more steps than its budget. WHY not a library: they compile patterns to regular expressions, which backtrack without a bound.
  * SOURCE: git-scm.com/docs/gitignore
  */
 
-/** A segment as its parts: a character, a star, a set; or any number of segments. */
+/** The parts of a segment, each a character, `*`, `?` or a set; or `**` for any number of segments. */
 type Segment = readonly string[] | '**';
 
 interface Pattern {
   readonly segments: readonly Segment[];
   readonly isNegated: boolean;
-  readonly isForFolders: boolean;
+  readonly isForDirectories: boolean;
 }
 
-/** The patterns of one file, in its order. */
+/** The patterns of one file, in order. */
 export type Patterns = readonly Pattern[];
 
-/** What matching may still cost, about a comparison of two characters each; below 0 nothing that was said counts. */
+/** Remaining steps, each about one comparison of two characters. Results below 0 are invalid. */
 export interface MatchBudget {
   left: number;
 }
 
-const MOST_PATTERNS = 2000;
-const LONGEST = 1024;
-const SETS = /\\.|\[[!^]?\]?[^\]]*\]|[\s\S]/g;
-const NO_SETS = /\\.|[\s\S]/g;
+const MAX_PATTERNS = 2000;
+const MAX_LENGTH = 1024;
+const WITH_SETS = /\\.|\[[!^]?\]?[^\]]*\]|[\s\S]/g;
+const WITHOUT_SETS = /\\.|[\s\S]/g;
 
 const isPattern = (line: string): boolean => line !== '' && !line.startsWith('#');
 
-/** Null where these are patterns that can be followed. */
+/** The bound that the patterns exceed; null when they can be followed. */
 export function brokenPatternsRule(text: string): string | null {
   const lines = text.split(/\r?\n/).filter(isPattern);
-  if (lines.length > MOST_PATTERNS) return `more than ${MOST_PATTERNS} patterns`;
-  return lines.some(({ length }) => length > LONGEST) ? `a pattern of more than ${LONGEST} characters` : null;
+  if (lines.length > MAX_PATTERNS) return `more than ${MAX_PATTERNS} patterns`;
+  return lines.some(({ length }) => length > MAX_LENGTH) ? `a pattern of more than ${MAX_LENGTH} characters` : null;
 }
 
 export function parsePatterns(text: string): Patterns {
@@ -42,45 +42,45 @@ export function parsePatterns(text: string): Patterns {
     if (!isPattern(pattern)) return [];
     const isNegated = pattern.startsWith('!');
     const body = pattern.slice(isNegated ? 1 : 0);
-    const isForFolders = body.endsWith('/');
+    const isForDirectories = body.endsWith('/');
     let end = body.length;
     while (body[end - 1] === '/') end -= 1;
-    const place = body.slice(0, end);
-    const segments = place
+    const path = body.slice(0, end);
+    const segments = path
       .split('/')
       .filter((segment) => segment !== '')
       .map((segment): Segment => (segment === '**' ? segment : toParts(segment)));
     if (segments.length === 0) return [];
-    // Without a slash before its end it is meant at any depth.
-    return [{ segments: place.includes('/') ? segments : ['**' as const, ...segments], isNegated, isForFolders }];
+    // A pattern without a slash before its end matches at any depth.
+    return [{ segments: path.includes('/') ? segments : ['**' as const, ...segments], isNegated, isForDirectories }];
   });
 }
 
-/** A [ with no ] behind it is itself. WHY apart: looking for it from each [ would cost the square of their number. */
+/** A [ without a later ] is literal. WHY split first: searching a ] from each [ would take quadratic time. */
 function toParts(segment: string): readonly string[] {
   const end = segment.lastIndexOf(']') + 1;
-  return [...(segment.slice(0, end).match(SETS) ?? []), ...(segment.slice(end).match(NO_SETS) ?? [])];
+  return [...(segment.slice(0, end).match(WITH_SETS) ?? []), ...(segment.slice(end).match(WITHOUT_SETS) ?? [])];
 }
 
-/** Whether the last pattern that matches says so; null where none does. `path` is from the folder of the patterns. */
+/** Whether the last matching pattern ignores the path; null when none matches. `path` is relative to the directory of the patterns. */
 export function isIgnored(
   patterns: Patterns,
   path: readonly string[],
-  isFolder: boolean,
+  isDirectory: boolean,
   steps: MatchBudget,
 ): boolean | null {
-  const last = patterns.findLast(({ segments, isForFolders }) => {
+  const last = patterns.findLast(({ segments, isForDirectories }) => {
     steps.left -= 1;
-    return steps.left >= 0 && (isFolder || !isForFolders) && matchPath(segments, path, steps);
+    return steps.left >= 0 && (isDirectory || !isForDirectories) && matchPath(segments, path, steps);
   });
   return last === undefined || steps.left < 0 ? null : !last.isNegated;
 }
 
-/** `**` takes any number of segments. */
+/** `**` matches any number of segments. */
 function matchPath(pattern: readonly Segment[], path: readonly string[], steps: MatchBudget): boolean {
   const isStar = (at: number): boolean => pattern[at] === '**';
   const isMatch = (at: number, to: number): boolean => matchSegment(pattern[at] ?? [], path[to] ?? '', steps);
-  // What is meant at any depth, as most patterns are, is held against the last name alone.
+  // Most patterns match at any depth, so only the last name is compared.
   if (pattern.length === 2 && isStar(0) && !isStar(1)) return path.length > 0 && isMatch(1, path.length - 1);
   return matchRun(pattern.length, path.length, isStar, isMatch, steps);
 }
@@ -89,7 +89,7 @@ function matchSegment(parts: Segment, name: string, steps: MatchBudget): boolean
   const isStar = (at: number): boolean => parts[at] === '*';
   const isMatch = (at: number, to: number): boolean => {
     const part = parts[at] ?? '';
-    // A set is gone through as a whole.
+    // A set is compared as a whole.
     steps.left -= part.length;
     return matchCharacter(part, name[to] ?? '');
   };
@@ -111,23 +111,23 @@ function matchCharacter(part: string, character: string): boolean {
   return isIn !== isNegated;
 }
 
-/** A pattern with stars against a row of things. Only the last star is ever tried again. */
+/** Matches a pattern with stars against a sequence. It backtracks to the last star only. */
 function matchRun(
-  patterns: number,
-  things: number,
+  patternLength: number,
+  length: number,
   isStar: (at: number) => boolean,
   isMatch: (at: number, to: number) => boolean,
   steps: MatchBudget,
 ): boolean {
   let [at, to, star, resumeAt] = [0, 0, -1, 0];
-  while (to < things) {
+  while (to < length) {
     steps.left -= 1;
     if (steps.left < 0) return false;
-    if (at < patterns && isStar(at)) [star, resumeAt, at] = [at, to, at + 1];
-    else if (at < patterns && isMatch(at, to)) [at, to] = [at + 1, to + 1];
+    if (at < patternLength && isStar(at)) [star, resumeAt, at] = [at, to, at + 1];
+    else if (at < patternLength && isMatch(at, to)) [at, to] = [at + 1, to + 1];
     else if (star !== -1) [at, resumeAt, to] = [star + 1, resumeAt + 1, resumeAt + 1];
     else return false;
   }
-  while (at < patterns && isStar(at)) at += 1;
-  return at === patterns;
+  while (at < patternLength && isStar(at)) at += 1;
+  return at === patternLength;
 }

@@ -1,6 +1,6 @@
 /**
- * Moves findings of env files into the vault. ORDER: store, have it acknowledged, then rewrite: whatever breaks off in between, the
- * value is in one of the two places, and the same again goes on.
+ * Moves findings of env files into the vault. ORDER: rewrite the file only after the service has acknowledged the value. An interrupted
+ * move leaves the value in the file, the vault or both, and running it again completes it.
  */
 import { LeaseholdError } from '../../client/errors.ts';
 import type { Leasehold } from '../../client/leasehold.ts';
@@ -9,10 +9,10 @@ import { type Assignment, parseEnvFile } from '../../run/env-file.ts';
 import { writeReference } from '../../run/references.ts';
 import { typeByName } from '../import/item.ts';
 import { toPath } from '../import/path-names.ts';
-import type { MovableFinding } from './finding.ts';
 import { type Replacement, RewriteError, replaceSpans, rewrite } from './rewrite.ts';
+import type { MovableFinding } from './text.ts';
 
-/** Of a retrieval that only compares. */
+/** For a retrieval that only compares the value. */
 const LEASE_SECONDS = 1;
 
 export interface Move {
@@ -20,20 +20,20 @@ export interface Move {
   readonly path: CredentialPath;
 }
 
-/** Where it goes: PREFIX, the folders of the file, what its name has beyond `.env`, and the name; or why it can't. */
+/** The target path: PREFIX, the directories of the file, the part of its name other than `.env`, and the name; or why it has none. */
 export function pathFor(prefix: readonly string[], { file, name }: MovableFinding): ReturnType<typeof toPath> {
-  const folders = file.split('/');
-  const kind = (folders.pop() ?? '').replace(/^\.env\.?|\.env$/, '');
-  return toPath(prefix, [...folders, ...(kind === '' ? [] : [kind]), name]);
+  const directories = file.split('/');
+  const kind = (directories.pop() ?? '').replace(/^\.env\.?|\.env$/, '');
+  return toPath(prefix, [...directories, ...(kind === '' ? [] : [kind]), name]);
 }
 
 export interface Moved {
   readonly move: Move;
-  /** Null where it was moved. */
+  /** Null when it was moved. */
   readonly failure: string | null;
 }
 
-/** The moves of one file, as it was when they were found. Never rejects for what the service or the disk says. */
+/** Moves the findings of one file, given the bytes that were scanned. Rejects neither on an error of the service nor of the file system. */
 export async function moveFile(
   vault: Pick<Leasehold, 'credentials'>,
   moves: readonly Move[],
@@ -43,7 +43,7 @@ export async function moveFile(
   const done: { readonly move: Move; readonly failure: string | null; readonly replacement: Replacement | null }[] = [];
   for (const move of moves) {
     const assignment = assignments.find((each) => isOf(each, move.finding));
-    if (assignment === undefined) throw new Error('a finding is of another file');
+    if (assignment === undefined) throw new Error('the finding belongs to another file');
     const failure = await store(vault, move);
     const text = writeReference({ path: move.path, version: null });
     done.push({ move, failure, replacement: failure === null ? { span: assignment.valueSpan, text } : null });
@@ -54,7 +54,7 @@ export async function moveFile(
     return done;
   } catch (error) {
     if (!(error instanceof RewriteError)) throw error;
-    const failure = `it is stored, but the file was left as it is: ${error.message}`;
+    const failure = `it is stored, but the file was not changed: ${error.message}`;
     return done.map((each) => (each.failure === null ? { ...each, failure } : each));
   }
 }
@@ -63,24 +63,24 @@ function isOf({ name, line }: Assignment, finding: MovableFinding): boolean {
   return name === finding.name && line === finding.line;
 }
 
-/** Null where the value is in the vault, by its own word. */
+/** Null when the service has confirmed that the vault has the value. */
 async function store({ credentials }: Pick<Leasehold, 'credentials'>, { path, finding }: Move): Promise<string | null> {
   const type = typeByName(finding.name);
   const request = { path, value: finding.value, ...(type === null ? {} : { type }) };
   try {
     const stored = await credentials.store(request, { onlyIfNew: true });
-    return stored.path === path ? null : 'what was acknowledged is another path';
+    return stored.path === path ? null : 'the service acknowledged another path';
   } catch (error) {
     if (!(error instanceof LeaseholdError)) throw error;
     if (error.code !== 'ALREADY_EXISTS') return `${error.message} (${error.code})`;
   }
-  // It may be from a run that was broken off before it could rewrite the file.
+  // An earlier run may have been interrupted before it rewrote the file.
   try {
     const { value } = await credentials.retrieve(path, { ttlSeconds: LEASE_SECONDS, useCache: false });
     if (value.reveal() === finding.value.reveal()) return null;
-    return 'there is another value at this path: give another --prefix';
+    return 'the path already has another value; use another --prefix';
   } catch (error) {
     if (!(error instanceof LeaseholdError)) throw error;
-    return `there is a credential at this path, and it cannot be compared (${error.code}): give another --prefix`;
+    return `the path already has a credential that cannot be compared (${error.code}); use another --prefix`;
   }
 }

@@ -1,19 +1,16 @@
-/** An env file with references where values stood: written beside it, then put in its place, so that it is the old or the new one. */
-import { constants } from 'node:fs';
-import { type FileHandle, open, rename, rm } from 'node:fs/promises';
+/** Replaces an env file atomically: writes the new content to a temporary file, then renames it over the old one. */
+import { open, rename, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { errnoSuffix } from '../../platform/errno.ts';
+import { openDirectly, readHandle } from '../given-file.ts';
 
 export interface Replacement {
-  /** Bytes of the file, the end is not part of it. */
+  /** Byte offsets in the file; `to` is exclusive. */
   readonly span: readonly [from: number, to: number];
   readonly text: string;
 }
 
-/** Without following a link, and without waiting for whoever writes into a pipe. */
-const AS_IT_IS = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
-
-/** A file that is left as it is, and why. */
+/** The file was not changed; the message says why. */
 export class RewriteError extends Error {}
 
 export function replaceSpans(bytes: Buffer, replacements: readonly Replacement[]): Buffer {
@@ -27,44 +24,37 @@ export function replaceSpans(bytes: Buffer, replacements: readonly Replacement[]
   return Buffer.concat([...parts, bytes.subarray(at)]);
 }
 
-/** Owner and mode stay. Resolves when it is on the disk. @throws NotRewritten where the file is not what it was, or can't be replaced */
-export async function rewrite(file: string, was: Buffer, becomes: Buffer): Promise<void> {
+/** Keeps owner and mode. Resolves when the file is on disk. @throws RewriteError when the file has changed or cannot be replaced */
+export async function rewrite(file: string, before: Buffer, after: Buffer): Promise<void> {
   const unfinished = join(dirname(file), `${basename(file)}.${crypto.randomUUID()}.unfinished`);
   try {
-    await using handle = await open(file, AS_IT_IS);
+    await using handle = await openDirectly(file);
     const { mode, uid, gid, nlink } = await handle.stat();
-    if (nlink > 1) throw new RewriteError('it has another name (a hard link), which would keep the value');
-    // ORDER: private until it has the owner and the mode of the one whose place it takes.
+    if (nlink > 1) throw new RewriteError('it has a hard link, which would keep the value');
+    // ORDER: private until it has the owner and mode of the file that it replaces.
     await using written = await open(unfinished, 'wx', 0o600);
-    await written.writeFile(becomes);
+    await written.writeFile(after);
     const own = await written.stat();
     if (own.uid !== uid || own.gid !== gid) await written.chown(uid, gid);
     await written.chmod(mode & 0o7777);
     await written.sync();
-    // Opened again: an editor may have put another file in its place.
-    await using now = await open(file, AS_IT_IS);
-    if (!(await holds(now, was))) throw new RewriteError('it was changed meanwhile; nothing in it was replaced');
+    // Opened again because an editor may have replaced the file.
+    await using current = await openDirectly(file);
+    const found = await readHandle(current, before.length);
+    if (typeof found === 'string' || !found.equals(before))
+      throw new RewriteError('it has changed since it was scanned');
     await rename(unfinished, file);
-    await syncFolder(dirname(file));
+    await syncDirectory(dirname(file));
   } catch (error) {
     await rm(unfinished, { force: true });
     if (error instanceof RewriteError) throw error;
     const code = errnoSuffix(error);
-    throw new RewriteError(code === ' (ELOOP)' ? 'it is a link' : `it cannot be replaced${code}`);
+    throw new RewriteError(code === ' (ELOOP)' ? 'it is a symbolic link' : `it cannot be replaced${code}`);
   }
 }
 
-async function holds(handle: FileHandle, bytes: Buffer): Promise<boolean> {
-  const found = Buffer.alloc(bytes.length + 1);
-  let length = 0;
-  for (let read = -1; read !== 0 && length < found.length; length += read) {
-    read = (await handle.read(found, length, found.length - length, length)).bytesRead;
-  }
-  return found.subarray(0, length).equals(bytes);
-}
-
-async function syncFolder(folder: string): Promise<void> {
-  // Not every system opens folders; the rename is done there too.
-  await using handle = await open(folder, 'r').catch(() => null);
+async function syncDirectory(directory: string): Promise<void> {
+  // Some systems cannot open directories; the rename is complete anyway.
+  await using handle = await open(directory, 'r').catch(() => null);
   await handle?.sync().catch(() => undefined);
 }

@@ -1,43 +1,42 @@
-/** A scan from the first file to its report, with what it needs of the outside as ports: the command fills them in. */
+/** Runs a scan: findings, moves into the vault, report. The command provides the terminal as ports. */
 import type { Leasehold } from '../../client/leasehold.ts';
 import type { CredentialPath } from '../../core/path.ts';
 import { EXIT } from '../errors.ts';
 import { type Printable, toCell } from '../output/cells.ts';
 import { findInEnvFile } from './env-file.ts';
-import { type Finding, isMovable } from './finding.ts';
 import { type Move, moveFile, pathFor } from './move-to-vault.ts';
-import { findInText } from './text.ts';
+import { type Finding, findInText, isMovable } from './text.ts';
 import { type ScannedFile, type Skipped, type TreeOptions, walk } from './tree.ts';
 
 export interface Ports {
-  /** For people. */
+  /** Prints a line for the user. */
   say(line: string): void;
-  /** @throws UsageError where nobody is there */
+  /** @throws UsageError without a terminal */
   confirm(question: string): Promise<boolean>;
   print(records: readonly Printable[], columns: readonly string[]): Promise<void>;
 }
 
 interface Scanned {
   readonly findings: readonly Finding[];
-  /** Env files with findings, as they were read, by the names of the findings. */
+  /** Env files with movable findings, as they were read, by `Finding.file`. */
   readonly envFiles: ReadonlyMap<string, Pick<ScannedFile, 'path' | 'bytes'>>;
   readonly files: number;
-  readonly passed: Skipped;
+  readonly skipped: Skipped;
 }
 
 /** @throws UsageError, the signal's reason */
 export async function scan(options: TreeOptions, progress: (done: number) => void): Promise<Scanned> {
-  const passed: Skipped = { large: 0, binary: 0, unreadable: [], notFollowed: [] };
+  const skipped: Skipped = { large: 0, binary: 0, unreadable: [], notFollowed: [] };
   const findings: Finding[] = [];
   const envFiles = new Map<string, Pick<ScannedFile, 'path' | 'bytes'>>();
   let files = 0;
-  for await (const { file, isEnv, path, bytes } of walk(options, passed)) {
+  for await (const { file, isEnv, path, bytes } of walk(options, skipped)) {
     const found = isEnv ? findInEnvFile(bytes, file) : findInText(bytes.toString('utf8'), file);
     if (isEnv && found.some(isMovable)) envFiles.set(file, { path, bytes });
     for (const each of found) findings.push(each);
     progress(++files);
   }
-  return { findings, envFiles, files, passed };
+  return { findings, envFiles, files, skipped };
 }
 
 export interface MoveOptions {
@@ -48,73 +47,82 @@ export interface MoveOptions {
   connect(): Pick<Leasehold, 'credentials'>;
 }
 
-/** What became of a finding; those that are not in it were left where they are. */
-type Ends = ReadonlyMap<Finding, { readonly path: string; readonly outcome: string }>;
+/** The outcome of each finding; those without one were not moved. */
+type Outcomes = ReadonlyMap<Finding, { readonly path: string; readonly outcome: string }>;
 const MOVED = 'moved';
 
-/** Asks for each, then moves file by file. @throws UsageError, LeaseholdError */
-export async function moveFindings({ findings, envFiles }: Scanned, ports: Ports, options: MoveOptions): Promise<Ends> {
-  const ends = new Map<Finding, { path: string; outcome: string }>();
+/** Confirms each move, then moves file by file. @throws UsageError, LeaseholdError */
+export async function moveFindings(
+  { findings, envFiles }: Scanned,
+  ports: Ports,
+  options: MoveOptions,
+): Promise<Outcomes> {
+  const outcomes = new Map<Finding, { path: string; outcome: string }>();
   const wanted: Move[] = [];
   for (const finding of findings.filter(isMovable)) {
     const named = pathFor(options.prefix, finding);
-    const place = `${finding.name} (${toCell(finding.file)}:${finding.line})`;
-    if ('refused' in named) ends.set(finding, { path: '', outcome: named.refused });
-    else if (options.isDry) ends.set(finding, { path: named.path, outcome: 'would be moved' });
-    else if (!options.asks || (await ports.confirm(`Move ${place} to ${named.path}?`))) {
+    const location = `${finding.name} (${toCell(finding.file)}:${finding.line})`;
+    if ('rejected' in named) outcomes.set(finding, { path: '', outcome: named.rejected });
+    else if (options.isDry) outcomes.set(finding, { path: named.path, outcome: 'would be moved' });
+    else if (!options.asks || (await ports.confirm(`Move ${location} to ${named.path}?`))) {
       wanted.push({ finding, path: named.path as CredentialPath });
     }
   }
-  if (wanted.length === 0) return ends;
+  if (wanted.length === 0) return outcomes;
   const vault = options.connect();
   for (const [file, moves] of Map.groupBy(wanted, ({ finding }) => finding.file)) {
-    // Between files: one that was begun is brought to its end.
-    const isBroken = options.signal.aborted;
+    // Checked between files: a file that was started is completed.
+    const isAborted = options.signal.aborted;
     const read = envFiles.get(file);
-    const moved = isBroken || read === undefined ? [] : await moveFile(vault, moves, read);
-    for (const { move, failure } of moved) ends.set(move.finding, { path: move.path, outcome: failure ?? MOVED });
-    if (isBroken) for (const { finding, path } of moves) ends.set(finding, { path, outcome: 'broken off before it' });
+    const moved = isAborted || read === undefined ? [] : await moveFile(vault, moves, read);
+    for (const { move, failure } of moved) outcomes.set(move.finding, { path: move.path, outcome: failure ?? MOVED });
+    if (isAborted)
+      for (const { finding, path } of moves) outcomes.set(finding, { path, outcome: 'interrupted before it' });
   }
-  return ends;
+  return outcomes;
 }
 
-/** A record a finding. */
-function toRecords(findings: readonly Finding[], ends: Ends | null): Printable[] {
+/** One record per finding. */
+function toRecords(findings: readonly Finding[], outcomes: Outcomes | null): Printable[] {
   return findings.map((finding) => {
     const { file, line, rule, name, hint } = finding;
-    const end = ends?.get(finding);
-    const moved = ends === null ? {} : { path: end?.path ?? null, outcome: end?.outcome ?? 'left' };
+    const outcome = outcomes?.get(finding);
+    const moved = outcomes === null ? {} : { path: outcome?.path ?? null, outcome: outcome?.outcome ?? 'left' };
     return { file, line, rule, name, hint, ...moved };
   });
 }
 
 /** Resolves to the exit code. */
-export async function report(scanned: Scanned, ends: Ends | null, ports: Ports): Promise<number> {
-  const { findings, files, passed } = scanned;
-  const columns = ['file', 'line', 'rule', 'name', 'hint', ...(ends === null ? [] : ['path', 'outcome'])];
-  await ports.print(toRecords(findings, ends), columns);
-  const isMoved = (finding: Finding): boolean => ends?.get(finding)?.outcome === MOVED;
+export async function report(scanned: Scanned, outcomes: Outcomes | null, ports: Ports): Promise<number> {
+  const { findings, files, skipped } = scanned;
+  const columns = ['file', 'line', 'rule', 'name', 'hint', ...(outcomes === null ? [] : ['path', 'outcome'])];
+  await ports.print(toRecords(findings, outcomes), columns);
+  const isMoved = (finding: Finding): boolean => outcomes?.get(finding)?.outcome === MOVED;
   const moved = findings.filter(isMoved).length;
   const found = `${findings.length} found in ${new Set(findings.map(({ file }) => file)).size} of ${files} files`;
-  ports.say(ends === null ? `${found}.` : `${found}; ${moved} moved.`);
-  const skipped = [
-    ...(passed.large > 0 ? [`${passed.large} larger than 1 MiB`] : []),
-    ...(passed.binary > 0 ? [`${passed.binary} binary`] : []),
+  ports.say(outcomes === null ? `${found}.` : `${found}; ${moved} moved.`);
+  const notScanned = [
+    ...(skipped.large > 0 ? [`${skipped.large} larger than 1 MiB`] : []),
+    ...(skipped.binary > 0 ? [`${skipped.binary} binary`] : []),
   ];
-  if (skipped.length > 0) ports.say(`  Not looked at: ${skipped.join(', ')}.`);
-  for (const file of passed.notFollowed) ports.say(`  Not followed, so more was looked at: ${toCell(file)}`);
-  for (const file of passed.unreadable) ports.say(`  Could not be read: ${toCell(file)}`);
+  if (notScanned.length > 0) ports.say(`  Not scanned: ${notScanned.join(', ')}.`);
+  for (const file of skipped.notFollowed) ports.say(`  Ignore file not followed, so more was scanned: ${toCell(file)}`);
+  for (const file of skipped.unreadable) ports.say(`  Could not be read: ${toCell(file)}`);
   if (moved > 0) {
-    ports.say('  leasehold run --env-file FILE -- COMMAND gives the values to a program.');
-    ports.say('  What was ever committed, sent or backed up still holds them: exchange those.');
+    ports.say('  Run a program with the values: leasehold run --env-file FILE -- COMMAND');
+    ports.say('  Copies that were committed, sent or backed up still hold the values: rotate them.');
   }
   const left = findings.filter((finding) => !isMoved(finding));
-  if (ends === null && left.some(isMovable)) {
-    ports.say('  leasehold scan --move --prefix PATH moves those of env files into the vault.');
+  if (outcomes === null && left.some(isMovable)) {
+    ports.say('  Move the secrets of env files into the vault: leasehold scan --move --prefix PATH');
   }
   if (left.some((finding) => !isMovable(finding))) {
-    ports.say('  By hand, in other files: leasehold put PATH, read it in the program from a variable, start that with');
-    ports.say(`  leasehold run --env NAME=PATH, and exchange the value. A line with leasehold:allow is passed over.`);
+    ports.say(
+      '  In other files, store the value with leasehold put PATH, let the program read a variable, and start it with',
+    );
+    ports.say(
+      '  leasehold run --env NAME=PATH. Then rotate the value. A line that contains leasehold:allow is skipped.',
+    );
   }
-  return left.length === 0 && passed.unreadable.length === 0 ? EXIT.OK : EXIT.NEGATIVE;
+  return left.length === 0 && skipped.unreadable.length === 0 ? EXIT.OK : EXIT.NEGATIVE;
 }

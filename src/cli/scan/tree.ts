@@ -1,42 +1,42 @@
-/** The files of a folder that are worth a look, in order of their names. Links are not followed, so that no tree is without an end. */
+/** Lists the files of a directory tree to scan, in the order of names. Links are not followed, so the tree is finite. */
 
 import { readdir, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { UsageError } from '../../platform/errors.ts';
+import { readRegularFile } from '../given-file.ts';
 import { isEnvFile } from './env-file.ts';
 import { brokenPatternsRule, isIgnored, parsePatterns } from './ignore.ts';
 import { type ActiveIgnores, IgnoreFiles } from './ignore-files.ts';
-import { readRegularFile } from './read-regular-file.ts';
 
-const NEVER_ENTERED: ReadonlySet<string> = new Set(['.git', '.hg', '.svn', '.jj', 'node_modules']);
-const LARGEST_BYTES = 1024 * 1024;
-const BINARY_WITHIN_BYTES = 8192;
-const MOST_FILES = 100_000;
-const DEEPEST = 64;
+const EXCLUDED_DIRECTORIES: ReadonlySet<string> = new Set(['.git', '.hg', '.svn', '.jj', 'node_modules']);
+const MAX_FILE_BYTES = 1024 * 1024;
+const BINARY_CHECK_BYTES = 8192;
+const MAX_FILES = 100_000;
+const MAX_DEPTH = 64;
 
 export interface ScannedFile {
-  /** From the folder, with forward slashes. */
+  /** Relative to the scanned directory, with forward slashes. */
   readonly file: string;
-  /** On this machine. */
+  /** In the file system. */
   readonly path: string;
   readonly isEnv: boolean;
   readonly bytes: Buffer;
 }
 
-/** What was not looked at, and so may hold anything. */
+/** What was not scanned, and may contain secrets. */
 export interface Skipped {
   large: number;
   binary: number;
-  /** Names, from the folder. */
+  /** Relative to the scanned directory. */
   readonly unreadable: string[];
-  /** Files of patterns, with the reason: what they name was looked at. */
+  /** Ignore files that were not followed, with the reason. */
   readonly notFollowed: string[];
 }
 
 export interface TreeOptions {
   readonly root: string;
   readonly usesIgnoreFiles: boolean;
-  /** Patterns as in .gitignore, for env files too. */
+  /** Patterns as in .gitignore; they apply to env files too. */
   readonly excluded: readonly string[];
   readonly signal: AbortSignal;
 }
@@ -46,79 +46,79 @@ interface Level {
   readonly ignoring: ActiveIgnores;
 }
 
-/** @throws UsageError where the folder can't be read or holds more than 100,000 files, and for patterns out of bounds */
-export async function* walk(options: TreeOptions, passed: Skipped): AsyncGenerator<ScannedFile> {
+/** @throws UsageError when the root does not exist, the tree has more than 100,000 files, or a pattern exceeds its bounds */
+export async function* walk(options: TreeOptions, skipped: Skipped): AsyncGenerator<ScannedFile> {
   const status = await stat(options.root).catch(() => null);
-  if (status === null) throw new UsageError(`${options.root}: is not there`);
+  if (status === null) throw new UsageError(`${options.root}: does not exist`);
   if (!status.isDirectory()) {
-    const looked = await look(dirname(options.root), [basename(options.root)], passed);
-    if (looked !== null) yield looked;
+    const scanned = await readFile(dirname(options.root), [basename(options.root)], skipped);
+    if (scanned !== null) yield scanned;
     return;
   }
   const excludes = excluder(options.excluded);
-  const ignoreFiles = new IgnoreFiles(passed.notFollowed);
+  const ignoreFiles = new IgnoreFiles(skipped.notFollowed);
   let files = 0;
   const levels: Level[] = [{ path: [], ignoring: [] }];
   for (let level = levels.pop(); level !== undefined; level = levels.pop()) {
     options.signal.throwIfAborted();
     const { path } = level;
-    const folder = join(options.root, ...path);
-    const entries = await readdir(folder, { withFileTypes: true }).catch(() => null);
+    const directory = join(options.root, ...path);
+    const entries = await readdir(directory, { withFileTypes: true }).catch(() => null);
     if (entries === null) {
-      passed.unreadable.push(`${path.join('/')}/`);
+      skipped.unreadable.push(`${path.join('/')}/`);
       continue;
     }
     const ignoring = options.usesIgnoreFiles ? await ignoreFiles.enter(level.ignoring, options.root, path) : [];
-    const folders: Level[] = [];
+    const subdirectories: Level[] = [];
     for (const entry of entries.sort((one, other) => (one.name < other.name ? -1 : 1))) {
       const below = [...path, entry.name];
-      const isFolder = entry.isDirectory();
-      if ((!isFolder && !entry.isFile()) || excludes(below, isFolder)) continue;
-      const isIgnored = ignoreFiles.ignores(ignoring, below, isFolder);
-      if (isFolder) {
-        if (isIgnored || NEVER_ENTERED.has(entry.name)) continue;
-        if (below.length > DEEPEST) passed.unreadable.push(`${below.join('/')}/`);
-        else folders.push({ path: below, ignoring });
-        // An env file is ignored by git for the very reason that it holds secrets.
+      const isDirectory = entry.isDirectory();
+      if ((!isDirectory && !entry.isFile()) || excludes(below, isDirectory)) continue;
+      const isIgnored = ignoreFiles.ignores(ignoring, below, isDirectory);
+      if (isDirectory) {
+        if (isIgnored || EXCLUDED_DIRECTORIES.has(entry.name)) continue;
+        if (below.length > MAX_DEPTH) skipped.unreadable.push(`${below.join('/')}/`);
+        else subdirectories.push({ path: below, ignoring });
+        // Env files are scanned although git ignores them, because they hold secrets.
       } else if (!isIgnored || isEnvFile(entry.name)) {
         files += 1;
-        if (files > MOST_FILES) throw new UsageError(`more than ${MOST_FILES} files: scan a smaller folder`);
-        const looked = await look(options.root, below, passed);
-        if (looked !== null) yield looked;
+        if (files > MAX_FILES) throw new UsageError(`more than ${MAX_FILES} files; scan a smaller directory`);
+        const scanned = await readFile(options.root, below, skipped);
+        if (scanned !== null) yield scanned;
       }
     }
-    levels.push(...folders.reverse());
+    levels.push(...subdirectories.reverse());
   }
 }
 
-/** What whoever asks has typed may take as long as it takes. @throws UsageError */
-function excluder(lines: readonly string[]): (path: readonly string[], isFolder: boolean) => boolean {
+/** Without a budget, because the user trusts their own patterns. @throws UsageError */
+function excluder(lines: readonly string[]): (path: readonly string[], isDirectory: boolean) => boolean {
   const text = lines.join('\n');
   const rule = brokenPatternsRule(text);
   if (rule !== null) throw new UsageError(`--exclude: ${rule}`);
   const patterns = parsePatterns(text);
   const steps = { left: Number.POSITIVE_INFINITY };
-  return (path, isFolder) => isIgnored(patterns, path, isFolder, steps) === true;
+  return (path, isDirectory) => isIgnored(patterns, path, isDirectory, steps) === true;
 }
 
-/** Null where it was passed over. */
-async function look(root: string, segments: readonly string[], passed: Skipped): Promise<ScannedFile | null> {
+/** Null when the file was skipped. */
+async function readFile(root: string, segments: readonly string[], skipped: Skipped): Promise<ScannedFile | null> {
   const file = segments.join('/');
   const path = join(root, ...segments);
   try {
-    const bytes = await readRegularFile(path, LARGEST_BYTES);
+    const bytes = await readRegularFile(path, MAX_FILE_BYTES);
     if (bytes === 'other') return null;
     if (bytes === 'large') {
-      passed.large += 1;
+      skipped.large += 1;
       return null;
     }
-    if (bytes.subarray(0, BINARY_WITHIN_BYTES).includes(0)) {
-      passed.binary += 1;
+    if (bytes.subarray(0, BINARY_CHECK_BYTES).includes(0)) {
+      skipped.binary += 1;
       return null;
     }
     return { file, path, isEnv: isEnvFile(file), bytes };
   } catch {
-    passed.unreadable.push(file);
+    skipped.unreadable.push(file);
     return null;
   }
 }

@@ -3,17 +3,17 @@
  * over would be a policy that is missing, and with `--prune` one that is deleted.
  */
 
-import { lstat, readdir, readFile, realpath, stat } from 'node:fs/promises';
+import { isUtf8 } from 'node:buffer';
+import { lstat, readdir, realpath, stat } from 'node:fs/promises';
 import { basename, extname, join, resolve, sep } from 'node:path';
 import { parsePolicyName } from '../../core/names.ts';
 import { nearest } from '../../core/nearest.ts';
 import type { PolicyDraft } from '../../core/policy.ts';
-import { errnoSuffix } from '../../platform/errno.ts';
 import { UsageError } from '../../platform/errors.ts';
+import { decodeUtf8, readRegularFile, readTextInput } from '../given-file.ts';
 import type { Question } from '../prompt.ts';
 import { readFields } from './fields.ts';
 import { NOTATIONS, type Notation, parseNotation } from './file-format.ts';
-import { readInput } from './input.ts';
 import { type Problem, ruleBroken, throwIfProblems } from './problems.ts';
 
 /** Twice as long as the longest policy there can be. */
@@ -55,7 +55,7 @@ export async function readPolicyFolder(folder: string, from = '.'): Promise<Poli
 export async function readPolicyFile(question: Question, path: string, name: string): Promise<PolicyDraft> {
   const notation = notationOf(path);
   if (notation === null) throw new UsageError(`${path}: ${extensionRule(path)}`);
-  const checked = await checkText(await readInput(question, path), { where: path, notation, name });
+  const checked = await checkText(await readTextInput(question, path), { where: path, notation, name });
   if ('draft' in checked) return checked.draft;
   throwIfProblems(checked.problems, 'Nothing was changed.');
   throw new Error('a file without a policy had no problem');
@@ -78,34 +78,16 @@ async function checkFile(root: string, file: string, where: string): Promise<Che
   if (target === null) return problem('is a link to nothing');
   // A mounted volume links within itself. What points elsewhere was reviewed by nobody.
   if (isLink && !target.startsWith(root + sep)) return problem('is a link that leads out of the folder');
-  const { isFile, isFolder, bytes } = await look(target);
-  if (isFolder) return problem('is a folder; policies stand side by side in one');
-  if (!isFile) return problem('must be a file');
+  if (!(await stat(target)).isFile()) return problem('must be a file; subdirectories are not read');
   const notation = notationOf(file);
   if (notation === null) return problem(extensionRule(file));
   const name = basename(file, extname(file));
   const nameRule = ruleBroken(() => parsePolicyName(name, 'the name of the file'));
   if (nameRule !== null) return problem(nameRule);
-  if (bytes > MAX_FILE_BYTES) return problem(`must be at most ${MAX_FILE_BYTES / 1024} KiB`);
-  const text = await readText(target).catch((error: unknown) => {
-    if (error instanceof UsageError) return null;
-    throw error;
-  });
-  return text === null ? problem('cannot be read as text in UTF-8') : checkText(text, { where, notation, name });
-}
-
-async function look(path: string): Promise<{ isFile: boolean; isFolder: boolean; bytes: number }> {
-  const found = await stat(path);
-  return { isFile: found.isFile(), isFolder: found.isDirectory(), bytes: found.size };
-}
-
-/** @throws UsageError */
-async function readText(path: string): Promise<string> {
-  try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(await readFile(path));
-  } catch (error) {
-    throw new UsageError(`${path}: cannot be read as text in UTF-8${errnoSuffix(error)}`);
-  }
+  const bytes = await readRegularFile(target, MAX_FILE_BYTES).catch(() => null);
+  if (bytes === 'large') return problem(`must be at most ${MAX_FILE_BYTES / 1024} KiB`);
+  if (bytes === null || bytes === 'other' || !isUtf8(bytes)) return problem('cannot be read as text in UTF-8');
+  return checkText(decodeUtf8(bytes, where), { where, notation, name });
 }
 
 async function checkText(
