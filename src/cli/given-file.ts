@@ -1,4 +1,4 @@
-/** A file that somebody named, or a pipe in its place, as a shell's <( ): no more of it than there may be. */
+/** Reads a file or a named pipe, such as a shell's <( ), up to a size limit. */
 
 import { constants, createReadStream, fstatSync, openSync } from 'node:fs';
 import { Socket } from 'node:net';
@@ -7,7 +7,7 @@ import { errnoSuffix } from '../platform/errno.ts';
 import { UsageError } from '../platform/errors.ts';
 import { type Bounds, readStream } from './standard-input.ts';
 
-/** `called` is what it is, for messages: `the file of the value`. @throws UsageError where it cannot be read, or is too long; the signal's reason */
+/** `called` names the file in messages. @throws UsageError when it cannot be read or is too long; the signal's reason */
 export async function readGivenFile(path: string, called: string, bounds: Bounds): Promise<Buffer> {
   try {
     return await readStream(openWithoutWaiting(path), bounds);
@@ -17,7 +17,7 @@ export async function readGivenFile(path: string, called: string, bounds: Bounds
   }
 }
 
-/** WHY: a thread that waits for somebody to write into a pipe keeps the whole process from ending, whatever signals come. */
+/** WHY: a blocking read of a pipe occupies a thread, and the process cannot exit before it returns. */
 function openWithoutWaiting(path: string): Readable {
   const fd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
   return fstatSync(fd).isFIFO() ? new Socket({ fd, readable: true, writable: false }) : createReadStream('', { fd });

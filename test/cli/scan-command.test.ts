@@ -139,9 +139,9 @@ test('who breaks off at the question hears one line, and nothing is stored', asy
 });
 
 const MISTAKES: readonly [words: readonly string[], says: RegExp][] = [
-  [['--move'], /--move needs --prefix PATH/],
-  [['--yes'], /go with --move/],
-  [['--prefix', 'a'], /go with --move/],
+  [['--move'], /--move requires --prefix PATH/],
+  [['--yes'], /require --move/],
+  [['--prefix', 'a'], /require --move/],
   [['--move', '--prefix', '../a'], /--prefix: must not have/],
   [['nowhere'], /nowhere: is not there/],
 ];

@@ -5,7 +5,7 @@
 
 import { Readable, Writable } from 'node:stream';
 import { inspect } from 'node:util';
-import { answerShell, type CompletionTimeouts } from '../../src/cli/completion/complete.ts';
+import { type CompletionTimeouts, printCompletions } from '../../src/cli/completion/complete.ts';
 import { main } from '../../src/cli/main.ts';
 import { COMMANDS } from '../../src/cli/table.ts';
 import { challengeService } from '../../src/server/announcement.ts';
@@ -38,11 +38,19 @@ export async function runHere({ words, input, environment, folder }: Line) {
   if (running === 0) callersUmask = process.umask(OWN_UMASK);
   running += 1;
   try {
-    const terminal = { stdin, stdout, stderr, environment, folder, umask: callersUmask, challengeService: challenge };
+    const terminal = {
+      stdin,
+      stdout,
+      stderr,
+      environment,
+      workingDirectory: folder,
+      umask: callersUmask,
+      challengeService: challenge,
+    };
     const [first, ...others] = words;
     const code =
       first === '__complete'
-        ? await answerShell(others, COMMANDS, terminal, PATIENT).then(() => 0)
+        ? await printCompletions(others, COMMANDS, terminal, PATIENT).then(() => 0)
         : await main(words, terminal, () => new AbortController().signal);
     return { code, signal: null, stdout: stdout.text(), stderr: stderr.text() };
   } catch (error) {

@@ -13,7 +13,7 @@ const TOO_MUCH = 'holds more than 16 MiB';
 export async function readInput(question: Question, from: string): Promise<string> {
   const bytes = await (from === '-'
     ? readStandardInput(question, MOST_BYTES, `standard input ${TOO_MUCH}`)
-    : readGivenFile(resolve(question.terminal.folder, from), `${from}:`, {
+    : readGivenFile(resolve(question.terminal.workingDirectory, from), `${from}:`, {
         mostBytes: MOST_BYTES,
         tooMuch: `${from}: ${TOO_MUCH}`,
         signal: question.signal,
