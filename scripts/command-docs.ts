@@ -15,7 +15,7 @@ function nameOf(command: Command): string {
 const inTable = (text: string): string => text.replaceAll('|', '\\|');
 
 function row(flag: Flag): string {
-  return `| \`${inTable(flagText(flag))}\` | ${inTable(flag.help)}${flag.isRepeatable === true ? '; may be given again' : ''} |`;
+  return `| \`${inTable(flagText(flag))}\` | ${inTable(flag.help)}${flag.isRepeatable === true ? '; repeatable' : ''} |`;
 }
 
 function table(title: string, rows: readonly string[]): string[] {
@@ -24,7 +24,7 @@ function table(title: string, rows: readonly string[]): string[] {
 
 /** The page of a command, as Markdown. */
 export function commandPage(command: Command): string {
-  const { name, summary, about = [], arguments: wanted = [], examples = [], asksService } = command;
+  const { name, summary, about = [], arguments: wanted = [], examples = [], callsService } = command;
   const own = flagsOf(command).filter((flag) => !CONNECTION_FLAGS.includes(flag));
   return [
     `# leasehold ${name}`,
@@ -41,7 +41,7 @@ export function commandPage(command: Command): string {
       wanted.map((each) => `| \`${each.name}\` | ${inTable(each.help)} |`),
     ),
     ...table('Flags', own.map(row)),
-    ...(asksService ? ['Beside these, [the flags of every command that asks the service](README.md#flags).', ''] : []),
+    ...(callsService ? ['The [connection flags](README.md#connection-flags) apply too.', ''] : []),
     ...(examples.length === 0
       ? []
       : ['## Examples', '', '```sh', ...examples.flatMap(({ line, does }) => [`# ${does}`, line]), '```', '']),
@@ -53,7 +53,7 @@ export function indexPage(groups: readonly Group[]): string {
   return [
     '# Commands',
     '',
-    '`npx --no-install leasehold …` in the checkout, `leasehold …` where it is installed. [docs/cli.md](../cli.md) tells what all have in common.',
+    '`npx --no-install leasehold …` in the checkout, `leasehold …` where it is installed. [docs/cli.md](../cli.md) describes what all commands share.',
     '',
     ...groups.flatMap(({ title, commands }) => [
       `## ${title}`,
@@ -63,7 +63,7 @@ export function indexPage(groups: readonly Group[]): string {
       ...commands.map((command) => `| [\`${command.name}\`](${nameOf(command)}) | ${command.summary} |`),
       '',
     ]),
-    ...table('Flags', CONNECTION_FLAGS.map(row)),
+    ...table('Connection flags', CONNECTION_FLAGS.map(row)),
   ].join('\n');
 }
 

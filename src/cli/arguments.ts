@@ -1,4 +1,4 @@
-/** What was typed, held against what a command takes. */
+/** Parses a command line by the flags and arguments that the command declares. */
 
 import { parseArgs } from 'node:util';
 import { nearest } from '../core/nearest.ts';
@@ -8,24 +8,24 @@ import { valueInArguments } from './errors.ts';
 import { CONNECTION_FLAGS, flagsOf, OUTPUT_FLAGS } from './flags.ts';
 
 export interface Typed {
-  /** By the argument's name. */
+  /** Keyed by argument name. */
   readonly arguments: ReadonlyMap<string, readonly string[]>;
-  /** By the flag's name; a switch is `true`. */
+  /** Keyed by flag name; a switch has the value `true`. */
   readonly flags: ReadonlyMap<string, readonly string[]>;
   readonly rest: readonly string[];
   readonly wantsHelp: boolean;
 }
 
-/** @throws UsageError; what was typed is not repeated, because it may be a value */
+/** @throws UsageError, which never repeats an argument, because it may be a secret value */
 export function parseTyped(command: Command, words: readonly string[]): Typed {
   if (command.takesAllWords === true) return { arguments: new Map(), flags: new Map(), rest: words, wantsHelp: false };
   const end = words.indexOf('--');
   const before = end === -1 ? words : words.slice(0, end);
-  const behind = end === -1 ? [] : words.slice(end + 1);
+  const after = end === -1 ? [] : words.slice(end + 1);
   const { flags, positionals } = parseFlags(command, before);
-  if (flags.has('help')) return { arguments: new Map(), flags, rest: behind, wantsHelp: true };
-  // For a command that runs none, what stands there are arguments that may begin with -.
-  const [rest, more] = command.rest === undefined ? [[], behind] : [behind, []];
+  if (flags.has('help')) return { arguments: new Map(), flags, rest: after, wantsHelp: true };
+  // Without a program to run, words after -- are arguments, which may start with -.
+  const [rest, more] = command.rest === undefined ? [[], after] : [after, []];
   return { arguments: place(command, [...positionals, ...more]), flags, rest, wantsHelp: false };
 }
 
@@ -45,44 +45,44 @@ function parseFlags(command: Command, words: readonly string[]) {
   try {
     parsed = parseArgs({ args: [...words], options, allowPositionals: true });
   } catch (error) {
-    throw mistakeOf(command, error, known);
+    throw toUsageError(command, error, known);
   }
   const flags = new Map(Object.entries(parsed.values).map(([name, given]) => [name, (given as unknown[]).map(String)]));
   for (const { name, isRepeatable, value } of known) {
     const given = flags.get(name) ?? [];
     if (given.length > 1 && isRepeatable !== true && value !== null) {
-      throw mistaken(command, `--${name} may be given once`);
+      throw usageError(command, `--${name} can be given only once`);
     }
-    if (given.includes('') && name !== 'description') throw mistaken(command, `--${name} needs a value`);
+    if (given.includes('') && name !== 'description') throw usageError(command, `--${name} needs a value`);
   }
   return { flags, positionals: parsed.positionals };
 }
 
-/** Near to flags that are here, and yet meant for a value. */
-const VALUE_FLAGS_ELSEWHERE: ReadonlySet<string> = new Set(['--file', '--text']);
+/** Flags by which other programs take a value, although they resemble flags of ours. */
+const FOREIGN_VALUE_FLAGS: ReadonlySet<string> = new Set(['--file', '--text']);
 
-/** Node names the flag, which we may repeat, and sometimes what stands behind it, which we may not. */
-function mistakeOf(command: Command, error: unknown, known: readonly { readonly name: string }[]): UsageError {
+/** WHY not Node's message: it can contain the flag's value, which may be a secret. */
+function toUsageError(command: Command, error: unknown, known: readonly { readonly name: string }[]): UsageError {
   const code = error instanceof Error && 'code' in error ? error.code : null;
   const [, flag] = /'(?:-\w, )?(--?[A-Za-z][\w-]*)/.exec(error instanceof Error ? error.message : '') ?? [];
   if (code === 'ERR_PARSE_ARGS_UNKNOWN_OPTION' && flag !== undefined) {
     const near = nearestFlag(flag, known);
-    // As --value, which other programs have; or a value that begins with -.
-    if (command.takesValue === true && (near === null || VALUE_FLAGS_ELSEWHERE.has(flag)))
-      return valueInArguments('there is no such flag, and ');
-    return mistaken(
+    // Either --value, as in other programs, or a value that starts with -.
+    if (command.takesValue === true && (near === null || FOREIGN_VALUE_FLAGS.has(flag)))
+      return valueInArguments('unknown flag; ');
+    return usageError(
       command,
-      near === null ? `there is no flag ${flag}` : `there is no flag ${flag}; did you mean --${near}?`,
+      near === null ? `unknown flag ${flag}` : `unknown flag ${flag}; did you mean --${near}?`,
     );
   }
   if (code === 'ERR_PARSE_ARGS_INVALID_OPTION_VALUE' && flag !== undefined) {
     const isSwitch = error instanceof Error && error.message.includes('does not take an argument');
-    return mistaken(
+    return usageError(
       command,
-      isSwitch ? `${flag} takes no value` : `${flag} needs a value; one that begins with - is written ${flag}=VALUE`,
+      isSwitch ? `${flag} takes no value` : `${flag} needs a value; write ${flag}=VALUE if it starts with -`,
     );
   }
-  return mistaken(command, 'that is no flag and no argument');
+  return usageError(command, 'invalid flag or argument');
 }
 
 function nearestFlag(flag: string, known: readonly { readonly name: string }[]): string | null {
@@ -101,8 +101,8 @@ function place({ name, arguments: wanted = [], rest, takesValue }: Command, posi
   }
   if (left.length > 0 && takesValue === true) throw valueInArguments();
   if (left.length > 0) {
-    const takes = wanted.length === 0 ? 'no argument' : wanted.map(({ name: each }) => each).join(' ');
-    throw new UsageError(`${name} takes ${takes}, and ${left.length} more were given`, `leasehold ${name} --help`);
+    const takes = wanted.length === 0 ? 'no arguments' : wanted.map(({ name: each }) => each).join(' ');
+    throw new UsageError(`${name} takes ${takes}; ${left.length} too many were given`, `leasehold ${name} --help`);
   }
   return placed;
 }
@@ -115,11 +115,11 @@ function take(command: string, { name, count, help }: Argument, left: string[]):
   throw new UsageError(`${name} is missing: ${help}`, `leasehold ${command} --help`);
 }
 
-function mistaken({ name }: Command, message: string): UsageError {
+function usageError({ name }: Command, message: string): UsageError {
   return new UsageError(message, `leasehold ${name} --help`);
 }
 
-/** Flags that every command has may stand before its name, as in `leasehold --agent NAME get PATH`: they are put behind it. */
+/** Moves common flags given before the command name, as in `leasehold --agent NAME get PATH`, after it. */
 export function putFlagsBehind(words: readonly string[]): readonly string[] {
   const flags: string[] = [];
   let at = 0;
@@ -135,7 +135,7 @@ export function putFlagsBehind(words: readonly string[]): readonly string[] {
   }
   if (flags.length === 0) return words;
   const left = words.slice(at);
-  // Of two words, a noun and a verb, or of one: flags go before whatever stands behind --.
+  // The name may have two words, so the flags go to the end, but before --.
   const end = left.indexOf('--');
   return end === -1 ? [...left, ...flags] : [...left.slice(0, end), ...flags, ...left.slice(end)];
 }

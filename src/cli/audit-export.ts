@@ -1,4 +1,4 @@
-/** The audit log into a file or a pipe, as the service streams it. */
+/** Streams the audit log into a file or a pipe. */
 
 import { existsSync, writeFileSync } from 'node:fs';
 import { type FileHandle, open, rename, rm } from 'node:fs/promises';
@@ -15,16 +15,16 @@ import { printNotice } from './terminal.ts';
 
 const NEWLINE = 10;
 
-/** @throws UsageError, LeaseholdError; a file is there only when it is whole */
+/** Creates the file only when the export is complete. @throws UsageError, LeaseholdError */
 export async function exportLog(invocation: Invocation, vault: Leasehold): Promise<void> {
   const { terminal, signal } = invocation;
   const at = (name: string): string | null => {
     const file = invocation.flag(name);
-    return file === null ? null : resolve(terminal.folder, file);
+    return file === null ? null : resolve(terminal.workingDirectory, file);
   };
   const [out, headFile] = [at('out'), at('head')];
-  // ORDER: before anything is asked for; what comes in between is found when it is written.
-  for (const file of [out, headFile]) if (file !== null && existsSync(file)) throw isThere(file);
+  // ORDER: checked before any request; a file created meanwhile fails the write.
+  for (const file of [out, headFile]) if (file !== null && existsSync(file)) throw alreadyExists(file);
   const { meta } = await vault.audit.list({ limit: 1 }, { signal });
   const { head, bytes } = await vault.audit.export({ signal });
   const progress = startProgress(terminal, 'Exporting');
@@ -44,15 +44,15 @@ export async function exportLog(invocation: Invocation, vault: Leasehold): Promi
     const source = Readable.fromWeb(bytes as Parameters<typeof Readable.fromWeb>[0]);
     const target = file === null ? terminal.stdout : file.createWriteStream();
     await pipeline(source, counting, target, { end: file !== null, signal });
-    if (last !== NEWLINE) throw new LeaseholdError('UNREACHABLE', 'the export broke off in the middle of an entry');
+    if (last !== NEWLINE) throw new LeaseholdError('UNREACHABLE', 'the export ended in the middle of an entry');
     if (out !== null && unfinished !== null) await finish(unfinished, out);
     if (headFile !== null)
       writeFileSync(headFile, `leasehold-audit-head: ${head ?? ''}\n`, { flag: 'wx', mode: 0o600 });
   } catch (error) {
     if (unfinished !== null) await rm(unfinished, { force: true });
-    // Whoever reads has seen enough.
+    // The reader closed the pipe.
     if (file === null && errnoSuffix(error) === ' (EPIPE)') return;
-    throw signal.aborted ? signal.reason : toMistake(error);
+    throw signal.aborted ? signal.reason : toUsageError(error);
   } finally {
     progress.end();
   }
@@ -64,26 +64,26 @@ async function makeFile(path: string): Promise<FileHandle> {
     return await open(path, 'wx', 0o600);
   } catch (error) {
     if (errnoSuffix(error) === ' (EEXIST)')
-      throw isThere(path, ' It is of an export that was broken off, or still goes on.');
-    throw toMistake(error);
+      throw alreadyExists(path, ' It belongs to another export that was interrupted or is still running.');
+    throw toUsageError(error);
   }
 }
 
 async function finish(unfinished: string, out: string): Promise<void> {
-  // Made first, so that nothing of others is replaced.
+  // ORDER: created exclusively first, so that the rename never replaces another file.
   writeFileSync(out, '', { flag: 'wx', mode: 0o600 });
   await rename(unfinished, out);
 }
 
-function isThere(path: string, why = ''): UsageError {
-  return new UsageError(`${path} is there already`, `Give another one, or remove it.${why}`);
+function alreadyExists(path: string, why = ''): UsageError {
+  return new UsageError(`${path} already exists`, `Choose another name or delete the file.${why}`);
 }
 
-function toMistake(error: unknown): unknown {
+function toUsageError(error: unknown): unknown {
   if (error instanceof LeaseholdError || error instanceof UsageError) return error;
   if (errnoSuffix(error) === ' (EEXIST)')
-    return new UsageError('the file is there already', 'Give another one, or remove it.');
+    return new UsageError('the file already exists', 'Choose another name or delete the file.');
   if (error instanceof Error && 'syscall' in error)
     return new UsageError(`the file cannot be written (${String(error.message)})`);
-  return new LeaseholdError('UNREACHABLE', 'the export broke off', { cause: error });
+  return new LeaseholdError('UNREACHABLE', 'the export was interrupted', { cause: error });
 }

@@ -1,4 +1,4 @@
-/** Following the audit log: the last entries, and then each new one as it comes. */
+/** Follows the audit log: prints the last entries, then new ones. */
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { MAX_PAGE_ROWS } from '../client/api-client.ts';
@@ -8,8 +8,8 @@ import { assertIncreasing } from './entry-order.ts';
 import { toCell } from './output/cells.ts';
 import { toHeading } from './output/table.ts';
 
-const EVERY_MS = 1000;
-/** Ends when the signal is aborted. @throws LeaseholdError */
+const POLL_INTERVAL_MS = 1000;
+/** Returns when the signal aborts. @throws LeaseholdError */
 export async function followLog(
   invocation: Invocation,
   vault: Leasehold,
@@ -22,11 +22,11 @@ export async function followLog(
   assertIncreasing(seen);
   printHeadings(invocation);
   for (const entry of seen) await print(invocation, entry);
-  // Times never fall along the log: from the last one's on, those that were seen are left out.
+  // Timestamps never decrease along the log, so the next query starts at the last one and skips entries already printed.
   let from = seen.at(-1) ?? (await vault.audit.list({ limit: 1 }, { signal })).data[0] ?? null;
   for (;;) {
     try {
-      await sleep(EVERY_MS, undefined, { signal });
+      await sleep(POLL_INTERVAL_MS, undefined, { signal });
       for (let isFull = true; isFull; ) {
         seen = await next(vault, filter, from, signal);
         for (const entry of seen) await print(invocation, entry);
@@ -55,7 +55,7 @@ async function next(vault: Leasehold, filter: AuditFilter, from: AuditEntry | nu
   return found;
 }
 
-/** One after the other, because nobody knows how many there will be. */
+/** Prints entries one by one, because the output has no end. */
 async function print({ terminal, output, flag }: Invocation, entry: AuditEntry): Promise<void> {
   const write = (text: string): void => void terminal.stdout.write(text);
   if (flag('field') !== null || output.format === 'env') await output.record(entry);
@@ -68,7 +68,7 @@ async function print({ terminal, output, flag }: Invocation, entry: AuditEntry):
   }
 }
 
-/** By column: what most cells fit in, because the entries to come are not known. */
+/** Fixed column widths that fit most cells, because later entries are unknown. */
 const WIDTHS = { seq: 7, timestamp: 24, event_type: 19, agent_name: 16, resource: 24, result: 9, reason: 0 } as const;
 
 function toLine(cells: readonly string[]): string {
@@ -76,7 +76,7 @@ function toLine(cells: readonly string[]): string {
   return `${cells.map((cell, at) => cell.padEnd(widths[at] ?? 0)).join('  ')}\n`;
 }
 
-/** For people, above the entries. */
+/** Prints the table header. */
 function printHeadings({ terminal, output }: Invocation): void {
   if (output.isForPeople) terminal.stdout.write(toLine(Object.keys(WIDTHS).map(toHeading)));
 }

@@ -1,10 +1,10 @@
-/** What a row of the table of commands is, and what its `run` gets. */
+/** The types of a command table entry and of a command invocation. */
 import type { Leasehold } from '../client/leasehold.ts';
 import type { Output } from './output/output.ts';
 import type { Settings } from './settings/settings.ts';
 import type { Terminal } from './terminal.ts';
 
-/** What a shell may offer where it stands. `own agent`: one whose key is on this machine. `assignment`: a name, `=`, and a path. */
+/** What completion offers. `own agent`: an agent whose key is on this machine. `assignment`: NAME=PATH. */
 export type Completes =
   | 'path'
   | 'agent'
@@ -20,7 +20,7 @@ export interface Flag {
   readonly name: string;
   /** One letter, as in `-o`. */
   readonly short?: string;
-  /** What stands behind the flag in help; null for a switch. */
+  /** Placeholder for the value in help; null for a switch. */
   readonly value: string | null;
   readonly help: string;
   readonly isRepeatable?: true;
@@ -28,7 +28,7 @@ export interface Flag {
 }
 
 export interface Argument {
-  /** In capitals, as help shows it. */
+  /** In capitals, as shown in help. */
   readonly name: string;
   readonly help: string;
   readonly count: 'one' | 'optional' | 'many';
@@ -43,50 +43,50 @@ interface Example {
 export interface Command {
   /** One word, or a noun and a verb: `policy show`. */
   readonly name: string;
-  /** A sentence without its full stop. */
+  /** An imperative sentence without a period. */
   readonly summary: string;
-  /** Paragraphs for its page. */
+  /** Paragraphs of the help page. */
   readonly about?: readonly string[];
   readonly arguments?: readonly Argument[];
   readonly flags?: readonly Flag[];
-  /** What stands behind `--`, as help shows it: `COMMAND …`. */
+  /** Placeholder for the words after `--`, as shown in help: `COMMAND …`. */
   readonly rest?: string;
   readonly examples?: readonly Example[];
-  /** Whether it speaks to the service, so that the flags of the connection go with it. */
-  readonly asksService: boolean;
-  /** Whether it prints records, so that `-o` and `--field` go with it. */
+  /** Whether the command calls the service and takes the connection flags. */
+  readonly callsService: boolean;
+  /** Whether the command prints records and takes `-o` and `--field`. */
   readonly printsRecords?: true;
-  /** Whether a value is stored by it: what does not fit may be one, so it is not repeated, and the way for values is told. */
+  /** Whether the command stores a value. An unexpected argument may then be a secret, so errors never repeat it. */
   readonly takesValue?: true;
-  /** Whether all words behind its name are its own, in `rest`. */
+  /** Whether `rest` receives all words after the name, unparsed. */
   readonly takesAllWords?: true;
-  /** Whether it takes Ctrl-C and SIGTERM itself, as for a program that it runs. */
+  /** Whether the command handles Ctrl-C and SIGTERM itself, for example to forward them to a program. */
   readonly handlesSignals?: true;
   /** Resolves to the exit code. */
   run(invocation: Invocation): Promise<number>;
 }
 
-/** A command as it was called. Names that the command did not declare are a bug, and throw. */
+/** A parsed call of a command. Reading an argument that the command does not declare throws. */
 export interface Invocation {
   readonly terminal: Terminal;
   readonly settings: Settings;
   readonly output: Output;
-  /** Of an argument with the count `one`. */
+  /** An argument with count `one`. */
   argument(name: string): string;
-  /** Of an optional one. */
+  /** An argument with count `optional`. */
   optional(name: string): string | null;
-  /** Of `many`. */
+  /** An argument with count `many`. */
   many(name: string): readonly string[];
-  /** The last one given; null where none was. */
+  /** The last value given, or null. */
   flag(name: string): string | null;
   flags(name: string): readonly string[];
   isOn(name: string): boolean;
-  /** What stands behind `--`. */
+  /** The words after `--`. */
   readonly rest: readonly string[];
-  /** The service, as whoever the settings say. A session begun for this command ends with it. @throws UsageError where nobody asks */
-  connect(asNobody?: boolean): Leasehold;
-  /** Ends a session that was begun for this command. For one that does not end by returning; never rejects. */
+  /** A client with the identity of the settings; its session ends with the command. @throws UsageError when not logged in */
+  connect(anonymous?: boolean): Leasehold;
+  /** Ends the session of this command early, for a command that ends the process. Never rejects. */
   close(): Promise<void>;
-  /** Aborted by Ctrl-C and SIGTERM, with a `UsageError` as its reason. */
+  /** Aborts on Ctrl-C and SIGTERM, with a `UsageError` as the reason. */
   readonly signal: AbortSignal;
 }

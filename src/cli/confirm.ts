@@ -1,4 +1,4 @@
-/** Before something is destroyed: what would be gone is said, and the person asked. */
+/** Asks for confirmation before a destructive change. */
 
 import type { Invocation } from './command.ts';
 import { EXIT } from './errors.ts';
@@ -6,8 +6,8 @@ import { confirm } from './prompt.ts';
 import { printNotice } from './terminal.ts';
 
 /**
- * Null where it is to be done, else the exit code to end with. `--dry-run` goes before `--yes`; who says no is told so by the code.
- * @throws UsageError where nobody is there to answer
+ * Returns null to proceed, or else the exit code. `--dry-run` takes precedence over `--yes`.
+ * @throws UsageError when the terminal is not interactive
  */
 export async function confirmDestructive(
   invocation: Invocation,

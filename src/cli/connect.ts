@@ -1,4 +1,4 @@
-/** The service, as whoever the settings say. A session that a command began ends with it. */
+/** Creates the client that the settings describe. */
 
 import { readFileSync, statSync } from 'node:fs';
 import { LeaseholdError } from '../client/errors.ts';
@@ -9,16 +9,16 @@ import { UsageError } from '../platform/errors.ts';
 import { fetchFromOwnService } from './data-dir-proof.ts';
 import type { Settings } from './settings/settings.ts';
 
-export interface Connected {
+export interface Connection {
   readonly vault: Leasehold;
-  /** Ends the session that was begun for the command, if one was. Never rejects. */
+  /** Ends the session that the client opened, if any. Never rejects. */
   close(): Promise<void>;
 }
 
-const CLOSES_WITHIN_MS = 3000;
+const LOGOUT_TIMEOUT_MS = 3000;
 
 /** @throws UsageError */
-export function connect(settings: Settings): Connected {
+export function connect(settings: Settings): Connection {
   const { address, identity, ownService, timeoutSeconds, allowsInsecureHttp } = settings;
   const socket = address.value.startsWith('unix:') ? address.value.slice('unix:'.length) : null;
   const who = identity.value;
@@ -36,7 +36,7 @@ export function connect(settings: Settings): Connected {
     const close = who.kind === 'agent' ? () => endSession(vault) : () => Promise.resolve();
     return { vault, close };
   } catch (error) {
-    if (error instanceof LeaseholdError) throw new UsageError(wordOption(error, settings));
+    if (error instanceof LeaseholdError) throw new UsageError(optionMessage(error, settings));
     throw error;
   }
 }
@@ -56,8 +56,8 @@ function readCa({ caFile }: Settings): string | null {
   throw new UsageError(`${source}: ${file} must be a file of at most 1 MiB`);
 }
 
-/** As the command calls it, by where it is from. */
-function wordOption(
+/** Names the setting's source instead of the client option. */
+function optionMessage(
   { message, option }: LeaseholdError,
   { address, identity, timeoutSeconds, caFile }: Settings,
 ): string {
@@ -74,6 +74,6 @@ function wordOption(
 }
 
 async function endSession(vault: Leasehold): Promise<void> {
-  // One that can't be ended ends by itself within the hour.
-  await vault.logOut({ signal: AbortSignal.timeout(CLOSES_WITHIN_MS) }).catch(() => undefined);
+  // A session that cannot be ended expires within the hour.
+  await vault.logOut({ signal: AbortSignal.timeout(LOGOUT_TIMEOUT_MS) }).catch(() => undefined);
 }

@@ -1,14 +1,14 @@
 /**
- * INVARIANT: a service whose address or token came out of a data directory receives nothing before it has proved that it runs on that
+ * INVARIANT: when the address or token comes from a data directory, nothing is sent before the service proves that it serves that
  * directory. After a crash both files remain, and another program may listen on the port.
  */
 import { LeaseholdError } from '../client/errors.ts';
 import type { OwnService } from './settings/settings.ts';
 
-/** How long a proof counts: a long command asks again, because the service may have ended meanwhile. */
+/** Validity of a proof. A long command asks again, because the service may have stopped. */
 const PROOF_VALID_MS = 1000;
 
-/** `fetch` that asks the service for its proof first. */
+/** Wraps `fetch` so that the service must prove itself first. */
 export function fetchFromOwnService(own: OwnService, fetchFrom: typeof fetch): typeof fetch {
   let provenAt = Number.NEGATIVE_INFINITY;
   return async (input, init) => {
@@ -33,7 +33,10 @@ async function assertOwnService(
 ): Promise<void> {
   const challenge = await challengeService(dataDir, address);
   if (challenge === null) {
-    throw new LeaseholdError('UNREACHABLE', `no service runs on ${dataDir}, which names ${address}; nothing was sent`);
+    throw new LeaseholdError(
+      'UNREACHABLE',
+      `no service runs on ${dataDir}, although its address file names ${address}; nothing was sent`,
+    );
   }
   const response = await fetchFrom(`${origin}/api/v1/health`, {
     headers: { 'leasehold-proof-nonce': challenge.nonce },
@@ -44,8 +47,5 @@ async function assertOwnService(
   });
   response.body?.cancel().catch(() => undefined);
   if (challenge.isAnsweredBy(response.headers.get('leasehold-proof'))) return;
-  throw new LeaseholdError(
-    'INVALID_RESPONSE',
-    `what listens on ${address} is not the service of ${dataDir}; nothing was sent`,
-  );
+  throw new LeaseholdError('INVALID_RESPONSE', `the server on ${address} is not the service of ${dataDir}; nothing was sent`);
 }

@@ -1,20 +1,20 @@
-/** How a command ends when it does not end well. */
+/** Exit codes and errors of commands. */
 
 import { constants } from 'node:os';
 import { UsageError } from '../platform/errors.ts';
 
-/** Exit codes. `run` ends as the program that it runs. */
+/** `run` exits like the program that it ran. */
 export const EXIT = {
   OK: 0,
-  /** The mistake was found before any call. */
+  /** A usage error, found before any request. */
   USAGE: 1,
-  /** A service answered with an error, or not at all. */
+  /** The service returned an error or did not respond. */
   ERROR: 2,
-  /** Asked and answered, and the answer is no: a broken chain, an expectation that failed. */
+  /** The result is negative: a broken chain, a failed expectation, a declined confirmation. */
   NEGATIVE: 3,
 } as const;
 
-/** Ctrl-C at a question, or a signal. Ends with 128 and the signal's number, as shells count. */
+/** Ctrl-C at a prompt, or a signal. The exit code is 128 plus the signal number. */
 export class Cancelled extends UsageError {
   readonly exitCode: number;
 
@@ -24,15 +24,15 @@ export class Cancelled extends UsageError {
   }
 }
 
-/** Of a value that was typed where everybody sees it; never with the value. */
+/** The error for a value given as an argument. It never contains the value. */
 export function valueInArguments(before = ''): UsageError {
   return new UsageError(
-    `${before}a value is never an argument: the shell keeps it, and everybody on this machine sees it. If it was a real one, change it`,
-    'Leave it out to be asked for it, or give - for standard input, or @FILE for a file.',
+    `${before}values cannot be arguments, because the shell records them and other users can see them. If it was a real secret, replace it`,
+    'Omit it to be prompted, or use - for standard input or @FILE for a file.',
   );
 }
 
-/** Another service than Leasehold, such as Vault, answered with an error, or not at all. Exit code 2. */
+/** Another service, such as Vault, returned an error or did not respond. Exit code 2. */
 export class RemoteError extends Error {
   readonly hint: string | null;
 

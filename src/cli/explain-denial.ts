@@ -1,9 +1,9 @@
-/** A refusal that tells the way to the grant that is missing. */
+/** Adds to a denial how to get access. */
 import { LeaseholdError } from '../client/errors.ts';
 import type { Invocation } from './command.ts';
 import { quoteWord } from './output/variables.ts';
 
-/** An error of the service, with what to do about it. */
+/** An error of the service with a hint. */
 export class ErrorWithHint extends Error {
   readonly error: LeaseholdError;
   readonly hint: string;
@@ -15,7 +15,7 @@ export class ErrorWithHint extends Error {
   }
 }
 
-/** Does what is asked; of a denial it also says why, as the service sees it, and who can change it. @throws Hinted, LeaseholdError */
+/** Awaits `work`. If access is denied, explains why and how an administrator can grant it. @throws ErrorWithHint, LeaseholdError */
 export async function withDenialHint<T>(
   { settings, connect, signal }: Invocation,
   { action, path }: { readonly action: string; readonly path: string },
@@ -31,12 +31,12 @@ export async function withDenialHint<T>(
     const simulated = await vault.policies
       .simulate({ agent: who.name, resource: path, action }, { signal })
       .catch(() => null);
-    // What the refusal itself says is not said again.
+    // The rest of the reason is in the error message already.
     const [, near = ''] = /; (the nearest pattern is .*)\.$/.exec(simulated?.reason ?? '') ?? [];
     const why = near === '' ? '' : `${near.charAt(0).toUpperCase()}${near.slice(1)}. `;
     throw new ErrorWithHint(
       error,
-      `${why}An administrator sees what would grant it with: leasehold policy explain ${who.name} ${action} ${quoteWord(path)}`,
+      `${why}An administrator can see what would grant it: leasehold policy explain ${who.name} ${action} ${quoteWord(path)}`,
     );
   }
 }

@@ -1,4 +1,4 @@
-/** The row of the table that was typed. */
+/** Finds a command in the command table by the words typed. */
 
 import { nearest } from '../core/nearest.ts';
 import { UsageError } from '../platform/errors.ts';
@@ -7,11 +7,11 @@ import { nounOverview } from './help.ts';
 
 interface Found {
   readonly command: Command;
-  /** What stands behind its name. */
+  /** The words after its name. */
   readonly words: readonly string[];
 }
 
-/** What other tools call it. Where several of ours are named, the first that there is is meant. */
+/** Names that other tools use, and ours in order of preference. */
 const ALIASES: Readonly<Record<string, readonly string[]>> = {
   add: ['add', 'put'],
   create: ['add', 'put'],
@@ -57,7 +57,7 @@ const ALIASES: Readonly<Record<string, readonly string[]>> = {
   leases: ['lease'],
 };
 
-/** By two words or by one; a noun alone gives its overview. @throws UsageError that names the command that may be meant */
+/** Matches two words or one; a noun alone returns its overview. @throws UsageError that suggests a command */
 export function find(words: readonly string[], commands: readonly Command[]): Found | string {
   const [first = '', second = ''] = words;
   const pair = commands.find(({ name }) => name === `${first} ${second}`);
@@ -67,18 +67,18 @@ export function find(words: readonly string[], commands: readonly Command[]): Fo
   const verbs = commands.filter(({ name }) => name.startsWith(`${first} `));
   if (verbs.length === 0) {
     const known = [...new Set(commands.map(({ name }) => name.split(' ')[0] ?? ''))];
-    throw new UsageError(`there is no such command${meant(first, known)}`, 'leasehold --help lists them all.');
+    throw new UsageError(`unknown command${suggestion(first, known)}`, 'To list all commands: leasehold --help');
   }
   if (second === '' || second.startsWith('-')) return nounOverview(first, verbs);
   const known = verbs.map(({ name }) => name.slice(first.length + 1));
   throw new UsageError(
-    `${first} has no such verb${meant(second, known)}`,
-    `leasehold ${first} ${known.join('|')}; leasehold ${first} --help tells more.`,
+    `unknown ${first} command${suggestion(second, known)}`,
+    `Usage: leasehold ${first} ${known.join('|')}`,
   );
 }
 
-function meant(word: string, known: readonly string[]): string {
-  const elsewhere = Object.hasOwn(ALIASES, word) ? ALIASES[word] : undefined;
-  const near = elsewhere?.find((name) => known.includes(name)) ?? nearest(word, known);
+function suggestion(word: string, known: readonly string[]): string {
+  const aliases = Object.hasOwn(ALIASES, word) ? ALIASES[word] : undefined;
+  const near = aliases?.find((name) => known.includes(name)) ?? nearest(word, known);
   return near === null ? '' : `; did you mean \`${near}\`?`;
 }

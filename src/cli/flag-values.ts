@@ -1,11 +1,11 @@
-/** What stands behind flags, held to its rule before anything is asked. */
+/** Reads and validates flag values. */
 
 import { nearest } from '../core/nearest.ts';
 import { UsageError } from '../platform/errors.ts';
 import type { Invocation } from './command.ts';
 import { parseDuration } from './plural.ts';
 
-/** By a grammar of the service; null where it is not given. @throws Fault INVALID_REQUEST naming the flag and the rule */
+/** Null without the flag. @throws what `parse` throws */
 export function readFlag<T>(
   invocation: Pick<Invocation, 'flag'>,
   name: string,
@@ -15,7 +15,7 @@ export function readFlag<T>(
   return text === null ? null : parse(text, `--${name}`);
 }
 
-/** One of a few words; null where it is not given. @throws UsageError */
+/** One of `choices`, or null without the flag. @throws UsageError */
 export function readChoice<T extends string>(
   invocation: Pick<Invocation, 'flag'>,
   name: string,
@@ -24,25 +24,25 @@ export function readChoice<T extends string>(
   return readFlag(invocation, name, (text, field) => {
     const chosen = choices.find((choice) => choice === text);
     if (chosen !== undefined) return chosen;
-    const meant = nearest(text.toLowerCase(), choices);
-    const hint = meant === null ? '' : `; did you mean ${meant}?`;
+    const near = nearest(text.toLowerCase(), choices);
+    const hint = near === null ? '' : `; did you mean ${near}?`;
     throw new UsageError(`${field}: must be one of ${choices.join(', ')}${hint}`);
   });
 }
 
-/** From 1; null where it is not given. @throws UsageError */
+/** A positive integer, or null without the flag. @throws UsageError */
 export function readWholeNumber(invocation: Pick<Invocation, 'flag'>, name: string): number | null {
   return readFlag(invocation, name, (text, field) => {
-    if (!/^[1-9]\d{0,8}$/.test(text)) throw new UsageError(`${field} must be a whole number from 1`);
+    if (!/^[1-9]\d{0,8}$/.test(text)) throw new UsageError(`${field} must be a positive whole number`);
     return Number(text);
   });
 }
 
-/** In seconds, from 1; null where it is not given. @throws UsageError */
+/** At least one second, in seconds, or null without the flag. @throws UsageError */
 export function readDuration(invocation: Pick<Invocation, 'flag'>, name: string): number | null {
   return readFlag(invocation, name, (text, field) => {
     const seconds = parseDuration(text);
     if (seconds !== null && seconds >= 1) return seconds;
-    throw new UsageError(`${field}: must be seconds, or a duration such as 90s, 15m or 2h`);
+    throw new UsageError(`${field}: must be a number of seconds or a duration such as 90s, 15m or 2h`);
   });
 }

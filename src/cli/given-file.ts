@@ -30,7 +30,7 @@ export function readInput(question: Question, from: string, maxMib = MAX_INPUT_M
   const tooMuch = `${inputName(from)}: holds more than ${maxMib} MiB`;
   if (from === '-') return readStandardInput(question, mostBytes, tooMuch);
   const { terminal, signal } = question;
-  return readGivenFile(resolve(terminal.folder, from), `${from}:`, { mostBytes, tooMuch, signal });
+  return readGivenFile(resolve(terminal.workingDirectory, from), `${from}:`, { mostBytes, tooMuch, signal });
 }
 
 /** @throws UsageError, the signal's reason */

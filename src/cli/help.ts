@@ -1,8 +1,8 @@
-/** Help, written from the table of commands: the overview, and a page for each. */
+/** Renders help from the command table: the overview and a page for each command. */
 import type { Command, Flag } from './command.ts';
 import { CONNECTION_FLAGS, flagsOf } from './flags.ts';
 
-const WIDEST = 100;
+const MAX_WIDTH = 100;
 
 export interface Group {
   readonly title: string;
@@ -23,13 +23,13 @@ export function overview(groups: readonly Group[]): string {
     'Usage: leasehold COMMAND [ARGUMENT …] [FLAG …]',
     '',
     ...sections,
-    'leasehold COMMAND --help tells more of each. On the machine of the service address and token are found',
-    'by themselves; leasehold doctor shows where each came from.',
+    'Run leasehold COMMAND --help for details. On the machine of the service the address and token are found',
+    'automatically; leasehold doctor shows their sources.',
     '',
   ].join('\n');
 }
 
-/** All commands that begin with the noun. */
+/** Overview of the commands that start with the noun. */
 export function nounOverview(noun: string, commands: readonly Command[]): string {
   const longest = Math.max(...commands.map(({ name }) => name.length));
   return [
@@ -55,9 +55,9 @@ export function usageLine(command: Command): string {
   ].join(' ');
 }
 
-/** `columns` are the terminal's. */
-export function page(command: Command, columns = WIDEST): string {
-  const width = Math.min(columns, WIDEST);
+/** `columns` is the width of the terminal. */
+export function page(command: Command, columns = MAX_WIDTH): string {
+  const width = Math.min(columns, MAX_WIDTH);
   const { summary, about = [], arguments: wanted = [], examples = [] } = command;
   const all = flagsOf(command);
   const own = all.filter((flag) => !CONNECTION_FLAGS.includes(flag));
@@ -74,7 +74,7 @@ export function page(command: Command, columns = WIDEST): string {
       width,
     ),
     ...section('Flags', own.map(toRow), width),
-    ...section('Flags of every command that asks the service', common.map(toRow), width),
+    ...section('Connection flags', common.map(toRow), width),
     ...section(
       'Examples',
       examples.map(({ line, does }) => [line, does]),
@@ -88,7 +88,7 @@ export function flagText({ name, short, value }: Flag): string {
 }
 
 function toRow(flag: Flag): [string, string] {
-  const again = flag.isRepeatable === true ? '; may be given again' : '';
+  const again = flag.isRepeatable === true ? '; repeatable' : '';
   return [flagText(flag), `${flag.help}${again}`];
 }
 

@@ -1,10 +1,10 @@
-/** A command as it was called: what was typed, what holds, and the way to the service. */
+/** Builds the invocation that a command runs with. */
 
 import type { Leasehold } from '../client/leasehold.ts';
 import { UsageError } from '../platform/errors.ts';
 import type { Typed } from './arguments.ts';
 import type { Invocation } from './command.ts';
-import { type Connected, connect } from './connect.ts';
+import { type Connection, connect } from './connect.ts';
 import { createOutput } from './output/output.ts';
 import { vaultHint } from './report-error.ts';
 import type { Settings } from './settings/settings.ts';
@@ -16,7 +16,7 @@ export function createInvocation(
   terminal: Terminal,
   signal: AbortSignal,
 ): Invocation {
-  let connected: Connected | null = null;
+  let connected: Connection | null = null;
   const argument = (name: string): readonly string[] => {
     const given = typed.arguments.get(name);
     if (given === undefined) throw new Error(`the command has no argument ${name}`);
@@ -35,8 +35,8 @@ export function createInvocation(
     flags,
     isOn: (name) => flags(name).length > 0,
     rest: typed.rest,
-    connect(asNobody = false): Leasehold {
-      if (!asNobody) assertCaller(settings, terminal);
+    connect(anonymous = false): Leasehold {
+      if (!anonymous) assertCaller(settings, terminal);
       connected ??= connect(settings);
       return connected.vault;
     },
@@ -46,18 +46,18 @@ export function createInvocation(
   };
 }
 
-/** @throws UsageError where it is not known who asks, or somebody else might be taken for them */
-function assertCaller({ address, dataDir, identity, unreadFile }: Settings, terminal: Terminal): void {
+/** @throws UsageError without an identity, or when an unread file might name another one */
+function assertCaller({ address, dataDir, identity, skippedFile }: Settings, terminal: Terminal): void {
   const who = identity.value;
-  if (unreadFile !== null && identity.level !== 'flag' && identity.level !== 'environment') {
+  if (skippedFile !== null && identity.level !== 'flag' && identity.level !== 'environment') {
     throw new UsageError(
-      `who asks may stand in ${unreadFile.path}, which is not read: it ${unreadFile.why}`,
-      `Say it: --agent NAME, or LEASEHOLD_TOKEN. ${unreadFile.hint}`,
+      `${skippedFile.path} may select the identity, but it was not read: it ${skippedFile.reason}`,
+      `Use --agent NAME or LEASEHOLD_TOKEN, or fix the file. ${skippedFile.hint}`,
     );
   }
-  if (who.kind !== 'nobody') return;
+  if (who.kind !== 'anonymous') return;
   throw new UsageError(
     `Not logged in to ${address.value} (${address.source}). Use --agent NAME, --token-file FILE, or run \`leasehold login\``,
-    vaultHint(terminal, address) ?? `A service on this machine would have its data directory in ${dataDir.value}.`,
+    vaultHint(terminal, address) ?? `No running service was found in the data directory ${dataDir.value}.`,
   );
 }

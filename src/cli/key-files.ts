@@ -1,4 +1,4 @@
-/** Agents' keys in files: made here, or read to be registered. */
+/** Creates agent key files, and reads keys to register. */
 
 import { existsSync, rmSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
@@ -12,25 +12,25 @@ import { readStandardInput } from './standard-input.ts';
 import type { Terminal } from './terminal.ts';
 
 export interface MadeKey {
-  /** Base64 of its 32 bytes. */
+  /** Base64 of the 32 bytes. */
   readonly publicKey: string;
-  /** Null where it was given. */
+  /** Null for a given key. */
   readonly file: string | null;
-  /** For a registration that failed. */
+  /** Deletes the file after a failed registration. */
   remove(): void;
 }
 
-/** A new pair; the private half is written to the file. @throws UsageError where there is one already, or it cannot be written */
-export async function makeKeyFile(path: string, { folder }: Terminal): Promise<MadeKey> {
-  const file = resolve(folder, path);
+/** Generates a key pair and writes the private key. @throws UsageError when the file exists or cannot be written */
+export async function makeKeyFile(path: string, { workingDirectory }: Terminal): Promise<MadeKey> {
+  const file = resolve(workingDirectory, path);
   if (existsSync(file)) {
     throw new UsageError(
-      `${file} is there already`,
-      `--public-key ${file} registers the key in it; --new-key FILE writes a new one elsewhere.`,
+      `${file} already exists`,
+      `To register its key, use --public-key ${file}. To write a new key elsewhere, use --new-key FILE.`,
     );
   }
   const pair = await crypto.subtle.generateKey('Ed25519', true, ['sign', 'verify']);
-  if (!('privateKey' in pair)) throw new Error('Ed25519 has pairs');
+  if (!('privateKey' in pair)) throw new Error('generateKey returned no key pair');
   const { privateKey, publicKey } = pair;
   const der = Buffer.from(await crypto.subtle.exportKey('pkcs8', privateKey));
   const raw = Buffer.from(await crypto.subtle.exportKey('raw', publicKey));
@@ -40,21 +40,21 @@ export async function makeKeyFile(path: string, { folder }: Terminal): Promise<M
   } catch (error) {
     const code = errnoSuffix(error);
     if (code === '') throw error;
-    throw new UsageError(`${file} cannot be written${code}`, '--new-key FILE writes it elsewhere.');
+    throw new UsageError(`${file} cannot be written${code}`, 'To write it elsewhere, use --new-key FILE.');
   }
   return { publicKey: raw.toString('base64'), file, remove: () => rmSync(file, { force: true }) };
 }
 
 const PUBLIC_PEM = /^-----BEGIN PUBLIC KEY-----\s+([A-Za-z0-9+/=\s]+?)\s+-----END PUBLIC KEY-----\s*$/;
 
-/** What base64 makes of the name `ssh-ed25519` and both lengths is always the same. SOURCE: RFC 8709, section 4 */
+/** The fixed base64 prefix encodes the name `ssh-ed25519` and both lengths. SOURCE: RFC 8709, section 4 */
 const SSH = /^ssh-ed25519 (AAAAC3NzaC1lZDI1NTE5AAAAI[A-Za-z0-9+/]{43})(?: [^\r\n]*)?\s*$/;
 const KEY_BYTES = 32;
-const MOST_KEY_BYTES = 16 * 1024;
+const MAX_KEY_BYTES = 16 * 1024;
 
 /**
- * Of a file, or of standard input (`-`); base64 of its 32 bytes. PEM, that base64, or a line as `ssh-keygen` writes it; a
- * private key in PEM or of OpenSSH gives its public half, and stays here.
+ * Reads a key from a file or standard input (`-`) and returns base64 of the 32 bytes. Accepts PEM, base64, or a line of `ssh-keygen`.
+ * Of a private key in PEM or OpenSSH format it returns the public half.
  * @throws UsageError, the signal's reason
  */
 export async function readPublicKey(question: Question, from: string): Promise<string> {
@@ -76,18 +76,22 @@ export async function readPublicKey(question: Question, from: string): Promise<s
   } catch {
     throw new UsageError(
       '--public-key: must be an Ed25519 key in PEM, a line ssh-ed25519 …, or base64 of the 32 bytes of its public half',
-      'openssl pkey -in KEY.pem -pubout writes it.',
+      'To extract a public key: openssl pkey -in KEY.pem -pubout',
     );
   }
 }
 
 async function readPiped(question: Question): Promise<string> {
-  const bytes = await readStandardInput(question, MOST_KEY_BYTES, '--public-key: standard input holds no public key');
+  const bytes = await readStandardInput(
+    question,
+    MAX_KEY_BYTES,
+    '--public-key: standard input does not contain a public key',
+  );
   return bytes.toString('latin1');
 }
 
 async function readText({ terminal, signal }: Question, from: string): Promise<string> {
   const called = '--public-key: the file';
-  const bounds = { mostBytes: MOST_KEY_BYTES, tooMuch: `${called} holds no public key`, signal };
-  return (await readGivenFile(resolve(terminal.folder, from), called, bounds)).toString('latin1');
+  const bounds = { mostBytes: MAX_KEY_BYTES, tooMuch: `${called} does not contain a public key`, signal };
+  return (await readGivenFile(resolve(terminal.workingDirectory, from), called, bounds)).toString('latin1');
 }

@@ -1,4 +1,4 @@
-/** The service as what lends values to programs and files, and the words for what it refuses. */
+/** The lease client of `run` and `inject`, and its error messages. */
 import { LeaseholdError } from '../client/errors.ts';
 import type { Leasehold } from '../client/leasehold.ts';
 import type { LeaseClient, Refused } from '../run/leases.ts';
@@ -6,9 +6,12 @@ import type { Invocation } from './command.ts';
 import { ErrorWithHint, withDenialHint } from './explain-denial.ts';
 import { printNotice } from './terminal.ts';
 
-export function lenderOf(invocation: Invocation, vault: Leasehold | null): LeaseClient {
+export function leaseClientFor(invocation: Invocation, vault: Leasehold | null): LeaseClient {
   if (vault === null)
-    return { retrieve: () => Promise.reject(new Error('nothing was wanted')), revoke: () => Promise.resolve() };
+    return {
+      retrieve: () => Promise.reject(new Error('no credential was requested')),
+      revoke: () => Promise.resolve(),
+    };
   return {
     retrieve: (path, options) =>
       withDenialHint(invocation, { action: 'retrieve', path }, vault.credentials.retrieve(path, options)),
@@ -16,8 +19,8 @@ export function lenderOf(invocation: Invocation, vault: Leasehold | null): Lease
   };
 }
 
-/** Says all refusals but the last, which is answered for the frame to say. */
-export function tellRefusals({ terminal }: Invocation, refused: readonly Refused[]): unknown {
+/** Prints all errors but the last, which it returns for the caller to throw. */
+export function reportRefusals({ terminal }: Invocation, refused: readonly Refused[]): unknown {
   const errors = refused.map(withPath);
   for (const error of errors.slice(0, -1)) {
     const known = error instanceof ErrorWithHint ? error.error : error;

@@ -1,4 +1,4 @@
-/** One command line: finds the row of the table, and runs it. Takes nothing from the process, so that it can run in any. */
+/** Runs one command line. Reads nothing from `process`, so that tests can call it. */
 import { ignore, readIgnored } from '../platform/inherited-signals.ts';
 import { parseTyped, putFlagsBehind } from './arguments.ts';
 import type { Invocation } from './command.ts';
@@ -6,7 +6,7 @@ import { EXIT } from './errors.ts';
 import { find } from './find-command.ts';
 import { overview, page } from './help.ts';
 import { createInvocation } from './invocation.ts';
-import { fail } from './report-error.ts';
+import { reportError } from './report-error.ts';
 import { resolveSettings } from './settings/resolve.ts';
 import type { Settings } from './settings/settings.ts';
 import { COMMANDS, GROUPS } from './table.ts';
@@ -15,7 +15,7 @@ import { readVersion } from './version.ts';
 
 const NEVER = new AbortController().signal;
 
-/** Resolves to the exit code. `interruptible` is asked once for what ends a command early, given the signals that do not. */
+/** Resolves to the exit code. `interruptible` returns the abort signal of the command, given the signals to ignore. */
 export async function main(
   typedWords: readonly string[],
   terminal: Terminal,
@@ -38,8 +38,8 @@ export async function main(
       return EXIT.OK;
     }
     if (first === '__complete') {
-      const { answerShell } = await import('./completion/complete.ts');
-      await answerShell(words.slice(1), COMMANDS, terminal);
+      const { printCompletions } = await import('./completion/complete.ts');
+      await printCompletions(words.slice(1), COMMANDS, terminal);
       return EXIT.OK;
     }
     const found = find(first === 'help' ? [...words.slice(1), '--help'] : words, COMMANDS);
@@ -58,7 +58,7 @@ export async function main(
     invocation = createInvocation(typed, settings, terminal, signal);
     return await found.command.run(invocation);
   } catch (error) {
-    return fail({ terminal, noun }, error, settings);
+    return reportError({ terminal, noun }, error, settings);
   } finally {
     await invocation?.close();
   }

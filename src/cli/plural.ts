@@ -1,9 +1,9 @@
-/** Numbers and times as people type them. */
+/** Durations, times and plurals as people write them. */
 import { parseInstant } from '../core/timestamp.ts';
 
 const SECONDS = { s: 1, m: 60, h: 3600, d: 86_400, w: 604_800 } as const;
 
-/** `90`, `90s`, `15m`, `1h30m` in seconds; null for anything else. */
+/** Parses `90`, `90s`, `15m` or `1h30m` into seconds; null for anything else. */
 export function parseDuration(text: string): number | null {
   if (/^\d{1,9}$/.test(text)) return Number(text);
   if (!/^(?:\d{1,9}[smhdw])+$/.test(text)) return null;
@@ -11,7 +11,7 @@ export function parseDuration(text: string): number | null {
   return parts.reduce((sum, [, count, unit]) => sum + Number(count) * SECONDS[unit as keyof typeof SECONDS], 0);
 }
 
-/** `90m` and such, back from now, as the service takes times; ISO 8601 as it is. @throws Fault for anything else */
+/** Converts an age such as `90m` to a timestamp; returns ISO 8601 unchanged. @throws ApiError for anything else */
 export function toInstant(text: string, field: string, now: number = Date.now()): string {
   const seconds = /[smhdw]$/.test(text) ? parseDuration(text) : null;
   const instant = new Date(now - (seconds ?? 0) * 1000);

@@ -1,21 +1,21 @@
-/** Progress of long work, for people: a bar on the terminal's standard error, and a line now and then where it is no terminal. */
+/** Shows progress on standard error: a bar on a terminal, otherwise a line from time to time. */
 import type { Terminal } from './terminal.ts';
 
 export interface Progress {
-  /** `of` is null where nobody knows how much there is. */
+  /** `of` is null when the total is unknown. */
   show(done: number, of: number | null): void;
-  /** Takes the bar away. */
+  /** Clears the bar. */
   end(): void;
 }
 
 const BAR_WIDTH = 30;
-const REDRAWN_EVERY_MS = 100;
-const TOLD_EVERY_MS = 10_000;
+const REDRAW_INTERVAL_MS = 100;
+const REPORT_INTERVAL_MS = 10_000;
 
 export function startProgress({ stderr }: Terminal, what: string): Progress {
   const isTerminal = stderr.isTTY === true;
-  const everyMs = isTerminal ? REDRAWN_EVERY_MS : TOLD_EVERY_MS;
-  // Short work needs none.
+  const everyMs = isTerminal ? REDRAW_INTERVAL_MS : REPORT_INTERVAL_MS;
+  // Nothing is shown before the first interval has passed.
   let shownAt = performance.now();
   let isDrawn = false;
   return {

@@ -1,25 +1,28 @@
-/** Questions to the person at the terminal: on standard error, so that they never mix with what is printed. */
+/** Prompts on standard error, so that standard output contains only results. */
 
 import { createInterface } from 'node:readline/promises';
 import { Secret } from '../core/secret.ts';
 import { UsageError } from '../platform/errors.ts';
 import { Cancelled } from './errors.ts';
-import { canAsk, type Terminal } from './terminal.ts';
+import { isInteractive, type Terminal } from './terminal.ts';
 
 export interface Question {
   readonly terminal: Terminal;
   readonly signal: AbortSignal;
 }
 
-/** Whether the answer was yes; no where it is left empty. @throws UsageError where nobody is there to answer, Cancelled */
+/** Asks a yes/no question; the default is no. @throws UsageError when the terminal is not interactive, Cancelled */
 export async function confirm({ terminal, signal }: Question, text: string): Promise<boolean> {
-  if (!canAsk(terminal))
-    throw new UsageError(`${text} Nobody is there to answer`, 'Say --yes, or look first with --dry-run.');
+  if (!isInteractive(terminal))
+    throw new UsageError(
+      `${text} This needs confirmation on a terminal`,
+      'Use --yes to confirm, or --dry-run to see the changes.',
+    );
   const lines = createInterface({ input: terminal.stdin, output: terminal.stderr });
   try {
     return /^y(?:es)?$/i.test((await lines.question(`${text} [y/N] `, { signal })).trim());
   } catch (error) {
-    // Ctrl-C and Ctrl-D come as keys here, and as no signal.
+    // Here Ctrl-C and Ctrl-D arrive as keys, not as signals.
     if (!(error instanceof Error) || error.name !== 'AbortError') throw error;
     terminal.stderr.write('\n');
     throw signal.aborted ? signal.reason : new Cancelled();
@@ -29,22 +32,22 @@ export async function confirm({ terminal, signal }: Question, text: string): Pro
 }
 
 const ENTER = /[\r\n]/;
-/** What follows so soon behind Enter was pasted: nobody types that fast. */
-const PASTED_WITHIN_MS = 60;
+/** Input that follows Enter within this time was pasted. */
+const MAX_PASTE_GAP_MS = 60;
 const CTRL_C = '\u0003';
 const CTRL_D = '\u0004';
 const CTRL_U = '\u0015';
-const RUBS_OUT: ReadonlySet<string> = new Set(['\b', '\u007f']);
+const BACKSPACES: ReadonlySet<string> = new Set(['\b', '\u007f']);
 
-const SEVERAL_LINES = 'Nothing was done. Give what has several lines by - for standard input, or @FILE.';
+const SEVERAL_LINES = 'Nothing was stored. For a value of several lines use - for standard input, or @FILE.';
 
-/** A line that is not shown while it is typed. @throws UsageError where nobody is there, Cancelled */
+/** Reads a line without echo. @throws UsageError when the terminal is not interactive, Cancelled */
 export async function askHidden({ terminal, signal }: Question, text: string): Promise<Secret> {
   const { stdin, stderr } = terminal;
-  if (!canAsk(terminal) || !('setRawMode' in stdin))
-    throw new UsageError(`${text}: nobody is there to type it`, 'Give - to read it from standard input.');
+  if (!isInteractive(terminal) || !('setRawMode' in stdin))
+    throw new UsageError(`${text}: cannot prompt without a terminal`, 'Use - to read it from standard input.');
   const input = stdin as typeof process.stdin;
-  // ORDER: what is typed at the sight of the question is not shown any more.
+  // ORDER: before the prompt, so that nothing typed after it is echoed.
   input.setRawMode(true);
   input.setEncoding('utf8');
   stderr.write(`${text}: `);
@@ -53,14 +56,14 @@ export async function askHidden({ terminal, signal }: Question, text: string): P
       let typed = '';
       let timer: NodeJS.Timeout | null = null;
       let isMore = false;
-      // ORDER: still unseen until it is quiet: the rest of a paste would stand on the screen, or be taken for the next answer.
+      // ORDER: echo stays off until input pauses. Otherwise the rest of a paste would be echoed or answer the next prompt.
       const finish = (): void => {
         if (isMore) reject(new UsageError(`${text}: more than one line was typed or pasted`, SEVERAL_LINES));
         else resolve(new Secret(typed));
       };
       const wait = (): void => {
         if (timer !== null) clearTimeout(timer);
-        timer = setTimeout(finish, PASTED_WITHIN_MS);
+        timer = setTimeout(finish, MAX_PASTE_GAP_MS);
       };
       const stop = (): void => reject(signal.reason);
       signal.addEventListener('abort', stop, { once: true });
@@ -70,9 +73,9 @@ export async function askHidden({ terminal, signal }: Question, text: string): P
           if (timer !== null) isMore = true;
           if (timer !== null || ENTER.test(character)) wait();
           else if (character === CTRL_C || character === CTRL_D) reject(new Cancelled());
-          else if (RUBS_OUT.has(character)) typed = [...typed].slice(0, -1).join('');
+          else if (BACKSPACES.has(character)) typed = [...typed].slice(0, -1).join('');
           else if (character === CTRL_U) typed = '';
-          else if (character < ' ') reject(new UsageError('a key that is no character was typed; nothing is stored'));
+          else if (character < ' ') reject(new UsageError('a control character was typed; nothing was stored'));
           else typed += character;
         }
       });

@@ -1,4 +1,4 @@
-/** What a command says when it fails, and how it ends: one line that says what is wrong, and one that says how to mend it. */
+/** Prints the error of a failed command, a line with the problem and one with a hint, and chooses the exit code. */
 
 import { styleText } from 'node:util';
 import { LeaseholdError } from '../client/errors.ts';
@@ -10,43 +10,57 @@ import { escapeControls } from './output/cells.ts';
 import { type Identity, mayBeAdministrator, type Settings } from './settings/settings.ts';
 import { hasColours, printNotice, type Terminal } from './terminal.ts';
 
-/** What the message is about, and where it is printed. */
-interface Told {
+interface ErrorContext {
   readonly terminal: Terminal;
-  /** Of the command that was called: `policy`, `agent`, `lease`; any other word otherwise. */
+  /** First word of the command, such as `policy`. */
   readonly noun: string;
 }
 
-/** Resolves an error to an exit code, after it was told. Throws on what is a bug. */
-export function fail(told: Told, error: unknown, settings: Settings | null): number {
-  const { terminal } = told;
-  if (error instanceof Cancelled) return tell(terminal, toLine(error.message), null, error.exitCode);
-  // Mistakes are worded here, and there may be several: a line each.
+/** Prints the error and returns the exit code. Rethrows unexpected errors, which are bugs. */
+export function reportError(context: ErrorContext, error: unknown, settings: Settings | null): number {
+  const { terminal } = context;
+  if (error instanceof Cancelled) return printError(terminal, toLine(error.message), null, error.exitCode);
+  // A usage error may contain several lines, one for each problem.
   if (error instanceof UsageError) {
-    return tell(terminal, toSentence(error.message).split('\n').map(escapeControls).join('\n'), error.hint, EXIT.USAGE);
+    return printError(
+      terminal,
+      toSentence(error.message).split('\n').map(escapeControls).join('\n'),
+      error.hint,
+      EXIT.USAGE,
+    );
   }
-  // The grammar of names and paths is the service's own: what breaks it is found before any call.
+  // Names and paths are validated by the service's own parsers, before any request.
   if (error instanceof ApiError || error instanceof StartupError)
-    return tell(terminal, toLine(error.message), null, EXIT.USAGE);
-  if (error instanceof RemoteError) return tell(terminal, toLine(error.message), error.hint, EXIT.ERROR);
+    return printError(terminal, toLine(error.message), null, EXIT.USAGE);
+  if (error instanceof RemoteError) return printError(terminal, toLine(error.message), error.hint, EXIT.ERROR);
   if (error instanceof ErrorWithHint) {
-    return tell(terminal, toLine(`${error.message}${withId(error.error)}`), error.hint, EXIT.ERROR);
+    return printError(terminal, toLine(`${error.message}${withId(error.error)}`), error.hint, EXIT.ERROR);
   }
   if (error instanceof LeaseholdError) {
     const code = error.code === 'BAD_KEY' || error.code === 'BAD_OPTIONS' ? EXIT.USAGE : EXIT.ERROR;
-    return tell(terminal, toLine(`${worded(error, settings)}${withId(error)}`), hintFor(error, settings, told), code);
+    return printError(
+      terminal,
+      toLine(`${messageFor(error, settings)}${withId(error)}`),
+      hintFor(error, settings, context),
+      code,
+    );
   }
   if (isOfSystem(error))
-    return tell(terminal, toLine(`${error.path ?? error.syscall} cannot be used (${error.code})`), null, EXIT.ERROR);
+    return printError(
+      terminal,
+      toLine(`${error.path ?? error.syscall} cannot be used (${error.code})`),
+      null,
+      EXIT.ERROR,
+    );
   throw error;
 }
 
-/** A file that cannot be made or written, wherever it was: a full disk is no mistake of ours, and none of whoever typed. */
+/** A file-system error: neither a bug nor a usage error. */
 function isOfSystem(error: unknown): error is NodeJS.ErrnoException {
   return error instanceof Error && 'syscall' in error && 'code' in error;
 }
 
-function tell(terminal: Terminal, message: string, hint: string | null, code: number): number {
+function printError(terminal: Terminal, message: string, hint: string | null, code: number): number {
   const name = hasColours(terminal, terminal.stderr) ? styleText(['red', 'bold'], 'leasehold:') : 'leasehold:';
   terminal.stderr.write(`${name} ${message}\n`);
   if (hint !== null) printNotice(terminal, `  ${hint}`);
@@ -57,16 +71,16 @@ function toLine(message: string): string {
   return escapeControls(toSentence(message));
 }
 
-/** One stop at its end, and none before what stands in brackets. */
+/** Ends with one period, and has none before parentheses. */
 function toSentence(message: string): string {
   const text = message.replace(/\.(?= \(|$)/, '');
   return /[?!]$/.test(text) ? text : `${text}.`;
 }
 
 /** In the words of this command: the service's are for who calls it over HTTP. A socket has no host, so the client names localhost. */
-function worded({ code, message }: LeaseholdError, settings: Settings | null): string {
+function messageFor({ code, message }: LeaseholdError, settings: Settings | null): string {
   const who = settings?.identity.value;
-  if (who !== undefined && who.kind !== 'nobody') {
+  if (who !== undefined && who.kind !== 'anonymous') {
     if (code === 'AUTH_FAILED' && who.kind !== 'token')
       return `Login failed: agent ${who.name} is not registered, or this is not its key`;
     if (code === 'UNAUTHENTICATED' || code === 'SESSION_EXPIRED') {
@@ -82,21 +96,21 @@ function withId({ code, requestId }: LeaseholdError): string {
   return requestId === null ? '' : ` (${code}, request ${requestId})`;
 }
 
-/** Where each kind of thing is listed; what is not here is a credential. */
+/** How to list each kind of object; every other noun means credentials. */
 const LISTS: ReadonlyMap<string, string> = new Map([
-  ['policy', 'leasehold policy list shows the policies.'],
-  ['agent', 'leasehold agent list shows the agents.'],
-  ['lease', 'leasehold lease list shows the leases; ended ones for 7 days.'],
+  ['policy', 'To list the policies: leasehold policy list'],
+  ['agent', 'To list the agents: leasehold agent list'],
+  ['lease', 'To list the leases of the last 7 days: leasehold lease list'],
 ]);
 
-/** For a user of HashiCorp Vault, whose variable says nothing here. Null where it is not set, or an address was given. */
+/** A hint for users of HashiCorp Vault: its address variable has no effect here. Null if it is not set or an address was given. */
 export function vaultHint({ environment }: Terminal, address: Settings['address'] | undefined): string | null {
   const name = ['VAULT_ADDR', 'BAO_ADDR'].find((each) => environment[each]);
   if (name === undefined || address === undefined || address.level !== 'default') return null;
-  return `${name} is the address of another vault and is not used here. Set LEASEHOLD_ADDR, or give --address URL.`;
+  return `Leasehold does not use ${name}. Set LEASEHOLD_ADDR or use --address URL.`;
 }
 
-function hintFor({ code }: LeaseholdError, settings: Settings | null, { noun, terminal }: Told): string | null {
+function hintFor({ code }: LeaseholdError, settings: Settings | null, { noun, terminal }: ErrorContext): string | null {
   const identity = settings?.identity;
   const who = identity?.value;
   switch (code) {
@@ -104,34 +118,34 @@ function hintFor({ code }: LeaseholdError, settings: Settings | null, { noun, te
     case 'INVALID_RESPONSE':
       return (
         vaultHint(terminal, settings?.address) ??
-        `The address is from ${settings?.address.source ?? 'nowhere'}. Does the service run there? leasehold doctor looks.`
+        `The address came from ${settings?.address.source ?? 'an unknown source'}. Check whether the service runs there: leasehold doctor`
       );
     case 'BAD_CERTIFICATE':
       return settings?.caFile
-        ? `Only the authorities in ${settings.caFile.value} are trusted (${settings.caFile.source}).`
-        : 'If it is from a private authority, give its certificate: --ca-file FILE, or LEASEHOLD_CA_FILE.';
+        ? `Only the certificate authorities in ${settings.caFile.value} are trusted (${settings.caFile.source}).`
+        : 'If a private authority issued it, use --ca-file FILE or set LEASEHOLD_CA_FILE.';
     case 'NOT_FOUND':
-      return LISTS.get(noun) ?? 'leasehold list shows the credentials that you may list.';
+      return LISTS.get(noun) ?? 'To list the credentials that you may list: leasehold list';
     case 'BAD_KEY':
-      return 'Give --key-file FILE; leasehold agent add NAME makes a key, and registers it.';
+      return 'Use --key-file FILE. To make a key and register it: leasehold agent add NAME';
     case 'ACCESS_DENIED':
       if (who !== undefined && mayBeAdministrator(who)) return null;
-      return 'Ask as the administrator: on the machine of the service without --agent, elsewhere with LEASEHOLD_TOKEN or leasehold login.';
+      return 'This needs the administrator: omit --agent on the machine of the service, or use LEASEHOLD_TOKEN or leasehold login.';
     case 'UNAUTHENTICATED':
     case 'SESSION_EXPIRED':
-      // The token that was typed, and none of the settings.
+      // The token was typed, so no setting is to blame.
       if (noun === 'login') return null;
       if (who?.kind === 'session') {
-        const end = identity?.level === 'login' ? '. leasehold logout ends acting as this agent' : '';
+        const end = identity?.level === 'login' ? '. To use another identity: leasehold logout' : '';
         return `Run: leasehold login --agent ${who.name}${end}`;
       }
-      if (who?.kind === 'nobody') return 'Use --agent NAME, --token-file FILE, or run `leasehold login`.';
+      if (who?.kind === 'anonymous') return 'Use --agent NAME, --token-file FILE, or run `leasehold login`.';
       if (isAdminToken(who)) {
-        return `The token came from ${identity?.source}. Each start of the service makes a new one; the current one is in daemon.token in its data directory.`;
+        return `The token came from ${identity?.source}. The service makes a new token at each start; the current one is in daemon.token in its data directory.`;
       }
       return `The token came from ${identity?.source}.`;
     case 'AUTH_FAILED':
-      return `The agent came from ${identity?.source}. leasehold agent show tells whether it is registered; --key-file gives another key.`;
+      return `The agent came from ${identity?.source}. Check whether it is registered with leasehold agent show, or use another key with --key-file.`;
     default:
       return null;
   }

@@ -1,4 +1,4 @@
-/** Programs of the package that are processes of their own: the service, and those that work on its database. */
+/** Runs the service and its database tools as separate processes. */
 import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { constants } from 'node:os';
@@ -7,7 +7,7 @@ import { HARDENING, TUNING, withoutCoreDumps } from '../../scripts/flags.mjs';
 import { readIgnored, stopSignals } from '../platform/inherited-signals.ts';
 import type { Terminal } from './terminal.ts';
 
-/** Resolves to its exit code. What is typed, and what it prints, are its own. */
+/** Resolves to the exit code. The program inherits standard input and output. */
 export async function runEntry(name: string, words: readonly string[], { environment }: Terminal): Promise<number> {
   const file = join(import.meta.dirname, '..', `${name}.ts`);
   const program = existsSync(file) ? file : file.replace(/\.ts$/, '.js');

@@ -1,4 +1,4 @@
-/** Standard input, or another stream, read to its end: no more of it than there may be, and no longer than until somebody breaks off. */
+/** Reads standard input or another stream to its end, up to a size limit or until a signal aborts. */
 
 import type { Readable } from 'node:stream';
 import { UsageError } from '../platform/errors.ts';
@@ -6,12 +6,12 @@ import type { Question } from './prompt.ts';
 
 export interface Bounds {
   readonly mostBytes: number;
-  /** What is said where there are more. */
+  /** Message for longer input. */
   readonly tooMuch: string;
   readonly signal: AbortSignal;
 }
 
-/** @throws UsageError where there is more of it than `mostBytes`, worded as `tooMuch`; the signal's reason once that is aborted */
+/** @throws UsageError `tooMuch` beyond `mostBytes`; the signal's reason when it aborts */
 export function readStandardInput(
   { terminal: { stdin }, signal }: Question,
   mostBytes: number,
@@ -20,11 +20,11 @@ export function readStandardInput(
   return readStream(stdin, { mostBytes, tooMuch, signal });
 }
 
-/** @throws as `readStandardInput`; what the stream fails with */
+/** @throws like `readStandardInput`, and errors of the stream */
 export async function readStream(stream: Readable, { mostBytes, tooMuch, signal }: Bounds): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let bytes = 0;
-  // Nothing may ever come: only closing it ends the wait.
+  // Only destroying the stream ends a read that waits for data.
   const stop = (): void => void stream.destroy();
   signal.addEventListener('abort', stop, { once: true });
   try {

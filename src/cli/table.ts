@@ -1,4 +1,4 @@
-/** THE TABLE of commands: help, pages, completions and the program itself are made from it. */
+/** The command table: the source of help, the command pages, completion and dispatch. */
 import type { Command } from './command.ts';
 import { AGENT_COMMANDS } from './commands/agents.ts';
 import { AUDIT_COMMANDS } from './commands/audit.ts';
@@ -19,14 +19,14 @@ import type { Group } from './help.ts';
 
 export const GROUPS: readonly Group[] = [
   { title: 'Credentials', commands: [get, ...CREDENTIAL_COMMANDS] },
-  { title: 'Moving in', commands: [importCommand, scanCommand] },
-  { title: 'Handing values to programs and models', commands: [run, inject, mcp] },
+  { title: 'Import', commands: [importCommand, scanCommand] },
+  { title: 'Programs and models', commands: [run, inject, mcp] },
   { title: 'Policies', commands: POLICY_COMMANDS },
-  { title: 'Agents, and who asks', commands: [...AGENT_COMMANDS, ...SESSION_COMMANDS] },
+  { title: 'Agents and logins', commands: [...AGENT_COMMANDS, ...SESSION_COMMANDS] },
   { title: 'Leases', commands: LEASE_COMMANDS },
-  { title: 'The audit log', commands: AUDIT_COMMANDS },
-  { title: 'The service', commands: [...SERVICE_COMMANDS, doctor] },
-  { title: 'Your shell', commands: [completion] },
+  { title: 'Audit log', commands: AUDIT_COMMANDS },
+  { title: 'Service', commands: [...SERVICE_COMMANDS, doctor] },
+  { title: 'Shell', commands: [completion] },
 ];
 
 export const COMMANDS: readonly Command[] = GROUPS.flatMap(({ commands }) => commands);

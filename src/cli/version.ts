@@ -1,4 +1,4 @@
-/** The version of the package that this belongs to. */
+/** The version of this package. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 

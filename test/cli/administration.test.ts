@@ -25,16 +25,19 @@ test('an agent is added with a key that stays here, and acts with it', async (t)
   const added = await home.leasehold(['agent', 'add', 'bot', '--description', 'a bot', '-o', 'json']);
   assert.equal(added.code, 0, added.stderr);
   const file = join(home.path, '.config/leasehold/agents/bot.pem');
-  assert.match(added.stderr, /^Its private key is in .*bot\.pem\. leasehold --agent bot uses it\.\n$/);
+  assert.match(added.stderr, /^The private key is in .*bot\.pem\. Use it with: leasehold --agent bot\n$/);
   assert.equal(statSync(file).mode & 0o777, 0o600);
   assert.equal(existsSync(join(service.dataDir, 'agents/bot')), false, 'the service has no private key');
   await service.admin.post('/api/v1/policies', POLICY);
   assert.equal((await home.leasehold(['get', 'a/b', '--agent', 'bot'])).stdout, 's3cret');
   const again = await home.leasehold(['agent', 'add', 'bot']);
   assert.equal(again.code, 1);
-  assert.match(again.stderr, new RegExp(`^leasehold: ${file} is there already\\.\n {2}--public-key ${file} registers`));
+  assert.match(
+    again.stderr,
+    new RegExp(`^leasehold: ${file} already exists\\.\n {2}To register its key, use --public-key ${file}\\.`),
+  );
   const deleted = await home.leasehold(['agent', 'delete', 'bot', '--yes']);
-  assert.match(deleted.stderr, /^Deregistered bot\.\nIts private key is still in .*bot\.pem: /);
+  assert.match(deleted.stderr, /^Deregistered bot\.\nIts private key is still in .*bot\.pem\. /);
   const anew = await home.leasehold(['agent', 'add', 'bot', '--public-key', file, '--field', 'public_key']);
   assert.deepEqual([anew.code, anew.stdout], [0, (await publicHalf(file)).concat('\n')]);
   assert.equal((await home.leasehold(['get', 'a/b', '--agent', 'bot'])).stdout, 's3cret');
@@ -44,7 +47,7 @@ test('with --new-key it is said how the key is used', async (t) => {
   const { home } = await scene(t);
   const { stderr } = await home.leasehold(['agent', 'add', 'bot', '--new-key', 'bot.pem']);
   const file = join(home.path, 'bot.pem');
-  assert.equal(stderr, `Its private key is in ${file}. leasehold --agent bot --key-file ${file} uses it.\n`);
+  assert.equal(stderr, `The private key is in ${file}. Use it with: leasehold --agent bot --key-file ${file}\n`);
 });
 
 test('followed as a table, the log has its headings', async (t) => {
@@ -106,14 +109,14 @@ test('a list of nothing says so, and what to do next, to people; programs get an
   const service = await startTestService(t);
   const home = newHome(t, { LEASEHOLD_ADDR: service.address, LEASEHOLD_TOKEN: service.adminToken });
   const rows: readonly [words: readonly string[], says: RegExp][] = [
-    [['list'], /^There is no credential, .*leasehold put PATH stores one\.\n$/],
-    [['list', 'prod/'], /^There is no such credential, .*leasehold list shows all\.\n$/],
-    [['list', '--type', 'token'], /^There is no such credential/],
-    [['policy', 'list'], /^There is no policy, .*leasehold policy put NAME creates one\.\n$/],
-    [['lease', 'list'], /^There is no lease, as far as you may see\.\n$/],
-    [['lease', 'list', '--status', 'revoked'], /^There is no such lease, as far as you may see\.\n$/],
-    [['audit', 'list', '--since', '2040-01-01T00:00:00Z'], /^There is no such entry\.\n$/],
-    [['agent', 'list'], /^There is no agent\. leasehold agent add NAME registers one\.\n$/],
+    [['list'], /^No credentials that you may list\. .*Store one with: leasehold put PATH\n$/],
+    [['list', 'prod/'], /^No matching credentials that you may list\. To list all: leasehold list\n$/],
+    [['list', '--type', 'token'], /^No matching credentials/],
+    [['policy', 'list'], /^No policies, .*leasehold policy put NAME\n$/],
+    [['lease', 'list'], /^No leases that you may list\.\n$/],
+    [['lease', 'list', '--status', 'revoked'], /^No matching leases that you may list\.\n$/],
+    [['audit', 'list', '--since', '2040-01-01T00:00:00Z'], /^No matching entries\.\n$/],
+    [['agent', 'list'], /^No agents\. Register one with: leasehold agent add NAME\n$/],
   ];
   for (const [words, says] of rows) {
     const shown = await home.leasehold(words);
@@ -139,12 +142,12 @@ test('leases are listed, renewed and revoked, one by one or all of a holder', as
   assert.equal(await active(), 1);
   assert.equal((await home.leasehold(['lease', 'renew', first])).code, 2);
   const ended = await home.leasehold(['lease', 'revoke', first]);
-  assert.equal(ended.stderr, `${first} has ended already (revoked).\nRevoked 0.\n`);
-  const dry = await home.leasehold(['lease', 'revoke', '--of', 'admin', '--dry-run']);
+  assert.equal(ended.stderr, `${first} has already ended (revoked).\nRevoked 0.\n`);
+  const dry = await home.leasehold(['lease', 'revoke', '--agent-name', 'admin', '--dry-run']);
   assert.equal(dry.stderr, '1 active lease will end. Nothing was done.\n');
   assert.equal((await home.leasehold(['lease', 'revoke', '--path', 'a/b', '--yes'])).stderr, 'Revoked 1.\n');
   assert.equal(await active(), 0);
-  for (const words of [[], [first, '--of', 'admin']]) {
+  for (const words of [[], [first, '--agent-name', 'admin']]) {
     assert.equal((await home.leasehold(['lease', 'revoke', ...words, '--yes'])).code, 1);
   }
 });
@@ -181,9 +184,9 @@ test('the log is listed by filters, verified and exported', async (t) => {
   assert.equal(statSync(file).mode & 0o777, 0o600);
   assert.match(readFileSync(join(home.path, 'head.txt'), 'utf8'), /^leasehold-audit-head: 4 \S+ \S+\n$/);
   const again = await home.leasehold(['audit', 'export', '--out', 'log.ndjson']);
-  assert.deepEqual([again.code, /is there already/.test(again.stderr)], [1, true]);
+  assert.deepEqual([again.code, /already exists/.test(again.stderr)], [1, true]);
   const other = await home.leasehold(['audit', 'export', '--out', 'other.ndjson', '--head', 'head.txt']);
-  assert.deepEqual([other.code, /head\.txt is there already/.test(other.stderr)], [1, true]);
+  assert.deepEqual([other.code, /head\.txt already exists/.test(other.stderr)], [1, true]);
   assert.equal(existsSync(join(home.path, 'other.ndjson')), false);
   assert.equal(existsSync(`${file}.unfinished`), false);
 });

@@ -15,7 +15,7 @@ test('the authority is named by flag, variable or the user’s profile; without 
   const without = await home.leasehold(['list']);
   assert.equal(without.code, 2);
   assert.match(without.stderr, /^leasehold: the certificate of https:\S+ is not from a certificate authority that is/);
-  assert.match(without.stderr, /--ca-file FILE, or LEASEHOLD_CA_FILE/);
+  assert.match(without.stderr, /--ca-file FILE or set LEASEHOLD_CA_FILE/);
   assert.doesNotMatch(without.stderr, /does the service run there/i);
 
   const ca = certificate.certFile;
@@ -31,7 +31,7 @@ test('the authority is named by flag, variable or the user’s profile; without 
 
   const other = await home.leasehold(['list', '--ca-file', makeCertificate(t).certFile]);
   assert.equal(other.code, 2);
-  assert.match(other.stderr, /Only the authorities in \S+cert\.pem are trusted \(--ca-file\)/);
+  assert.match(other.stderr, /Only the certificate authorities in \S+cert\.pem are trusted \(--ca-file\)/);
 });
 
 test('an authority’s file that cannot be used ends with 1, and a project’s file must not name one', async (t) => {
@@ -43,5 +43,5 @@ test('an authority’s file that cannot be used ends with 1, and a project’s f
   const text = await home.leasehold(['list', '--ca-file', 'text.pem']);
   assert.deepEqual([text.code, text.stderr], [1, 'leasehold: --ca-file: must be one or more certificates in PEM.\n']);
   writeFileSync(join(home.path, 'leasehold.toml'), 'ca_file = "ca.pem"\n');
-  assert.match((await home.leasehold(['list'])).stderr, /ca_file does not belong in a file that is committed/);
+  assert.match((await home.leasehold(['list'])).stderr, /ca_file does not belong in a committed file/);
 });

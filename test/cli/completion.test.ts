@@ -13,9 +13,9 @@ import { Leasehold } from '../../src/client/leasehold.ts';
 import { type Home, newHome } from '../kit/command.ts';
 import { startTestService } from '../kit/service.ts';
 
-const wish = (line: string) => locateCursor(line.split(' '), COMMANDS).wish;
+const target = (line: string) => locateCursor(line.split(' '), COMMANDS).target;
 const offers = (line: string): string[] => {
-  const found = wish(line);
+  const found = target(line);
   return found.kind === 'words' ? found.offers.map(({ word }) => word) : [found.kind];
 };
 const ask = (home: Home, ...words: readonly string[]): Promise<string[]> =>
@@ -91,7 +91,7 @@ test('what stands before the cursor decides what is offered', () => {
   ];
   for (const [line, kind, noun, before, begun] of kinds) {
     const wanted = kind === 'names' ? { kind, noun, before, begun } : { kind };
-    const { offers: _, ...found } = { offers: null, ...wish(line) };
+    const { offers: _, ...found } = { offers: null, ...target(line) };
     assert.deepEqual(found, wanted, line);
   }
   assert.deepEqual(offers('policy explain a '), ['retrieve', 'list', 'store', 'delete']);

@@ -58,7 +58,7 @@ test('a value that is empty, no UTF-8 or too long is refused, and nothing of it 
   const { home } = await scene(t);
   const put = (input: string | Uint8Array) => home.leasehold(['put', 'a/b', '-'], { input });
   assert.match((await put('')).stderr, /standard input is empty/);
-  assert.match((await put(new Uint8Array([0x73, 0xff]))).stderr, /no UTF-8; encode it first/);
+  assert.match((await put(new Uint8Array([0x73, 0xff]))).stderr, /not valid UTF-8; encode it first/);
   assert.match((await put('x'.repeat(1024 * 1024 + 1))).stderr, /more than a value may have/);
   assert.match((await home.leasehold(['put', 'a/b'])).stderr, /the value is missing[\s\S]*Give - for standard input/);
   assert.match((await home.leasehold(['put', 'a/b', '@nowhere'])).stderr, /cannot be read \(ENOENT\)/);
@@ -83,18 +83,15 @@ for (const words of [
     // Before anything else is missed, so that nobody types it again.
     const { code, stdout, stderr } = await newHome(t).leasehold(['put', 'a/b', ...words]);
     assert.deepEqual([code, stdout], [1, '']);
-    assert.match(stderr, /^leasehold: (?:there is no such flag, and )?a value is never an argument: .*change it\.\n/);
-    assert.match(
-      stderr,
-      /\n {2}Leave it out to be asked for it, or give - for standard input, or @FILE for a file\.\n$/,
-    );
+    assert.match(stderr, /^leasehold: (?:unknown flag; )?values cannot be arguments, because .*replace it\.\n/);
+    assert.match(stderr, /\n {2}Omit it to be prompted, or use - for standard input or @FILE for a file\.\n$/);
     assert.doesNotMatch(stderr, /hunter/);
   });
 }
 
 test('a misspelt flag of put is still told as what it is', async (t) => {
   const { stderr } = await newHome(t).leasehold(['put', 'a/b', '--tpye', 'x']);
-  assert.match(stderr, /there is no flag --tpye; did you mean --type\?/);
+  assert.match(stderr, /unknown flag --tpye; did you mean --type\?/);
 });
 
 test('a value is typed twice and not shown; two that differ are not stored', async (t) => {
@@ -113,7 +110,7 @@ test('a value is typed twice and not shown; two that differ are not stored', asy
   await differing.shows(/Once more: /);
   differing.type('other\r');
   assert.equal((await differing.ended).exitCode, 1);
-  assert.match(differing.screen(), /the two differ/);
+  assert.match(differing.screen(), /the values differ/);
   const brokenOff = onTerminal(['put', 'a/b']);
   await brokenOff.shows(/Value: /);
   brokenOff.type('hun\u0003');
@@ -132,7 +129,7 @@ test('several lines that are pasted where one is asked for are refused, and none
     assert.equal((await pasted.ended).exitCode, 1);
     assert.match(
       pasted.screen(),
-      /more than one line was typed or pasted\.\s+Nothing was done\. Give what has several lines by -/,
+      /more than one line was typed or pasted\.\s+Nothing was stored\. For a value of several lines use -/,
     );
     assert.doesNotMatch(pasted.screen(), /first|second|third/);
   }
@@ -143,7 +140,7 @@ test('on a terminal a value is shown only to who says so', async (t) => {
   const { home, onTerminal, service } = await scene(t);
   await home.leasehold(['put', 'a/b', '-'], { input: 's3cret' });
   const refused = onTerminal(['get', 'a/b']);
-  await refused.shows(/will stand on this terminal\. Show it\? \[y\/N\]/);
+  await refused.shows(/shows the value of \S+ on the terminal\. Continue\? \[y\/N\]/);
   refused.type('\r');
   assert.equal((await refused.ended).exitCode, 3);
   assert.ok(!refused.screen().includes('s3cret'));
@@ -166,7 +163,7 @@ test('put tells the version, and warns of a line break at the end of a single li
   assert.deepEqual([first.stdout, first.stderr], ['path     a/b\ntype     generic\nversion  1\n', '']);
   const second = await home.leasehold(['put', 'a/b', '-', '--field', 'version'], { input: 'two\n' });
   assert.equal(second.stdout, '2\n');
-  assert.match(second.stderr, /^WARNING {2}the value ends with a line break, which is stored as part of it\./);
+  assert.match(second.stderr, /^WARNING {2}the value ends with a newline, which is stored too\./);
   const lines = await home.leasehold(['put', 'a/b', '-', '-o', 'json'], { input: 'two\nlines\n' });
   assert.deepEqual([JSON.parse(lines.stdout).version, lines.stderr], [3, '']);
 });
@@ -207,9 +204,9 @@ test('a deletion says what goes, asks, and does nothing without a yes', async (t
   for (const input of ['one', 'two']) await home.leasehold(['put', 'a/b', '-'], { input });
   await home.leasehold(['get', 'a/b']);
   const dry = await home.leasehold(['delete', 'a/b', '--dry-run']);
-  assert.equal(dry.stderr, 'a/b: 2 versions and 1 active lease will be gone. Nothing was done.\n');
+  assert.equal(dry.stderr, 'a/b: 2 versions and 1 active lease will be deleted. Nothing was done.\n');
   const alone = await home.leasehold(['delete', 'a/b']);
-  assert.deepEqual([alone.code, /Nobody is there to answer[\s\S]*Say --yes/.test(alone.stderr)], [1, true]);
+  assert.deepEqual([alone.code, /This needs confirmation on a terminal[\s\S]*Use --yes/.test(alone.stderr)], [1, true]);
   const asked = onTerminal(['delete', 'a/b']);
   await asked.shows(/Delete it\? \[y\/N\]/);
   asked.type('n\r');
@@ -227,7 +224,7 @@ test('a dry run goes before a yes, and a no ends with 3', async (t) => {
   for (const words of [
     ['delete', 'a/b'],
     ['agent', 'delete', 'bot'],
-    ['lease', 'revoke', '--of', 'admin'],
+    ['lease', 'revoke', '--agent-name', 'admin'],
   ]) {
     const { code, stderr } = await home.leasehold([...words, '--yes', '--dry-run']);
     assert.deepEqual([code, /Nothing was done/.test(stderr)], [0, true], words.join(' '));

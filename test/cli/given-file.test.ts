@@ -14,11 +14,14 @@ import { assertBrokenOff, ENVIRONMENT } from './interrupt.ts';
 
 /** What reads a file, with what it says of one that never ends. */
 const READERS: readonly [words: readonly string[], ofEndless: RegExp][] = [
-  [['put', 'a/b', '@FILE'], /^leasehold: the file holds more than a value may have: 256 KiB\.\n$/],
+  [['put', 'a/b', '@FILE'], /^leasehold: the file is larger than a value can be: 256 KiB\.\n$/],
   [['policy', 'put', 'p', '--file', 'FILE.toml'], /^leasehold: FILE\.toml: holds more than 16 MiB\.\n$/],
   [['policy', 'test', 'FILE'], /^leasehold: FILE: holds more than 16 MiB\.\n$/],
   [['import', 'FILE'], /^leasehold: FILE: holds more than 64 MiB\.\n$/],
-  [['agent', 'add', 'bot', '--public-key', 'FILE'], /^leasehold: --public-key: the file holds no public key\.\n$/],
+  [
+    ['agent', 'add', 'bot', '--public-key', 'FILE'],
+    /^leasehold: --public-key: the file does not contain a public key\.\n$/,
+  ],
   [['login', '--agent', 'bot', '--key-file', 'FILE'], /^leasehold: no response from/],
 ];
 

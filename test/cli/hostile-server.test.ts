@@ -9,7 +9,7 @@ import { type Scope, temporaryDirectory } from '../kit/directory.ts';
 
 const ASKING = { LEASEHOLD_TOKEN: 'lha_0123456789abcdef' };
 const NO_LEASEHOLD =
-  /^leasehold: [^\n]*(?:is not Leasehold|the response is invalid)[^\n]*\.\n {2}The address is from LEASEHOLD_ADDR\./;
+  /^leasehold: [^\n]*(?:is not Leasehold|the response is invalid)[^\n]*\.\n {2}The address came from LEASEHOLD_ADDR\./;
 
 async function lie(scope: Scope, answer: RequestListener): Promise<string> {
   const server = createServer(answer).listen(0, '127.0.0.1');
@@ -27,7 +27,12 @@ const inJson = (body: unknown): RequestListener => {
 
 const LISTS = ['list', 'history a', 'policy list', 'policy show p', 'policy explain a retrieve b', 'agent list'];
 const MORE_LISTS = ['agent show a', 'lease list', 'audit list', 'audit tail', 'audit verify', 'whoami'];
-const CHANGES = ['delete a --yes', 'agent delete a --yes', 'policy delete p --yes', 'lease revoke --of x --yes'];
+const CHANGES = [
+  'delete a --yes',
+  'agent delete a --yes',
+  'policy delete p --yes',
+  'lease revoke --agent-name x --yes',
+];
 const ANSWERS: readonly [data: unknown, lines: readonly string[]][] = [
   [[null], [...LISTS, ...MORE_LISTS]],
   [[{}], ['list', 'lease list']],
@@ -70,7 +75,7 @@ for (const head of HEADS) {
   test(`a socket that answers ${JSON.stringify(head)} is told to be no Leasehold`, async (t) => {
     const home = newHome(t, { ...ASKING, LEASEHOLD_ADDR: await lieOnSocket(t, head + BODY) });
     const { code, stdout, stderr } = await home.leasehold(['status']);
-    assert.match(stderr, /^leasehold: [^\n]*\.\n {2}The address is from LEASEHOLD_ADDR\. [^\n]*\n$/);
+    assert.match(stderr, /^leasehold: [^\n]*\.\n {2}The address came from LEASEHOLD_ADDR\. [^\n]*\n$/);
     assert.deepEqual([code, stdout], [2, '']);
   });
 }

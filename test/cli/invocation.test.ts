@@ -13,7 +13,7 @@ test('help names every command, and each command has a page', async (t) => {
   assert.deepEqual([code, stderr], [0, '']);
   for (const { name, summary } of COMMANDS) assert.ok(stdout.includes(name) && stdout.includes(summary), name);
   const page = await home.leasehold(['help', 'lease', 'revoke']);
-  assert.match(page.stdout, /^Revokes leases.*\n\nUsage: leasehold lease revoke \[LEASE_ID …\] \[FLAG …\]\n/);
+  assert.match(page.stdout, /^Revoke leases.*\n\nUsage: leasehold lease revoke \[LEASE_ID …\] \[FLAG …\]\n/);
   assert.equal((await home.leasehold(['lease', 'revoke', '--help'])).stdout, page.stdout);
   assert.match((await home.leasehold(['lease'])).stdout, /^Usage: leasehold lease list\|show\|renew\|revoke\n/);
 });
@@ -27,17 +27,17 @@ test('names in the table are said once, and flags of a command are not the same'
 });
 
 const MISTAKES: readonly [words: readonly string[], says: RegExp][] = [
-  [['gett'], /^leasehold: there is no such command; did you mean `get`\?\n {2}leasehold --help/],
-  [['xyzzy'], /^leasehold: there is no such command\.\n/],
+  [['gett'], /^leasehold: unknown command; did you mean `get`\?\n {2}To list all commands: leasehold --help/],
+  [['xyzzy'], /^leasehold: unknown command\.\n/],
   [
     ['lease', 'rewoke'],
-    /^leasehold: lease has no such verb; did you mean `revoke`\?\n {2}leasehold lease list\|show\|renew\|revoke; /,
+    /^leasehold: unknown lease command; did you mean `revoke`\?\n {2}Usage: leasehold lease list\|show\|renew\|revoke\.?\n/,
   ],
-  [['set', 'a', 'b'], /^leasehold: there is no such command; did you mean `put`\?\n/],
-  [['rm', 'a'], /^leasehold: there is no such command; did you mean `delete`\?\n/],
-  [['agent', 'create', 'a'], /^leasehold: agent has no such verb; did you mean `add`\?\n/],
-  [['policy', 'create', 'a'], /^leasehold: policy has no such verb; did you mean `put`\?\n/],
-  [['policy', 'constructor'], /^leasehold: policy has no such verb\.\n/],
+  [['set', 'a', 'b'], /^leasehold: unknown command; did you mean `put`\?\n/],
+  [['rm', 'a'], /^leasehold: unknown command; did you mean `delete`\?\n/],
+  [['agent', 'create', 'a'], /^leasehold: unknown agent command; did you mean `add`\?\n/],
+  [['policy', 'create', 'a'], /^leasehold: unknown policy command; did you mean `put`\?\n/],
+  [['policy', 'constructor'], /^leasehold: unknown policy command\.\n/],
   [['agent', 'show', 'a b'], /^leasehold: NAME: must be 1 to 63 characters/],
   [['agent', 'delete', '..', '--yes'], /^leasehold: NAME: must be 1 to 63 characters/],
   [['policy', 'show', 'a/b'], /^leasehold: NAME: must be 1 to 128 characters/],
@@ -49,26 +49,26 @@ const MISTAKES: readonly [words: readonly string[], says: RegExp][] = [
     ['lease', 'list', '--status', 'actve'],
     /^leasehold: --status: must be one of active, expired, revoked; did you mean a/,
   ],
-  [['lease', 'list', '--of', 'a b'], /^leasehold: --of: must be 1 to 63 characters/],
+  [['lease', 'list', '--agent-name', 'a b'], /^leasehold: --agent-name: must be 1 to 63 characters/],
   [['lease', 'revoke', '--path', '/a'], /^leasehold: --path: /],
   [['audit', 'list', '--since', 'yesterday'], /^leasehold: --since: must be ISO 8601/],
   [['audit', 'tail', '--result', 'no'], /^leasehold: --result: must be one of allowed, denied, not_found, error\.\n/],
   [['list', '--type', 'a b'], /^leasehold: --type: must be 1 to 64 characters/],
   [['put', 'a', '-', '--type', ' '], /^leasehold: --type: must be 1 to 64 characters/],
-  [['get'], /^leasehold: PATH is missing: of the credential\.\n/],
-  [['get', 'a', 'b'], /^leasehold: get takes PATH, and 1 more were given\.\n/],
-  [['get', 'a', '--feild', 'x'], /^leasehold: there is no flag --feild; did you mean --field\?\n/],
+  [['get'], /^leasehold: PATH is missing: path of the credential\.\n/],
+  [['get', 'a', 'b'], /^leasehold: get takes PATH; 1 too many were given\.\n/],
+  [['get', 'a', '--feild', 'x'], /^leasehold: unknown flag --feild; did you mean --field\?\n/],
   [['get', 'a', '--field'], /^leasehold: --field needs a value/],
   [['get', 'a', '--reveal=yes'], /^leasehold: --reveal takes no value/],
-  [['get', 'a', '--version', '0'], /^leasehold: --version must be a whole number from 1\.\n/],
-  [['get', 'a', '--version', '1', '--version', '2'], /^leasehold: --version may be given once/],
-  [['get', 'a', '-o', 'xml'], /^leasehold: --output: the output must be one of table, json, yaml, env\.\n/],
+  [['get', 'a', '--version', '0'], /^leasehold: --version must be a positive whole number\.\n/],
+  [['get', 'a', '--version', '1', '--version', '2'], /^leasehold: --version can be given only once/],
+  [['get', 'a', '-o', 'xml'], /^leasehold: --output: must be one of table, json, yaml, env\.\n/],
   [
     ['get', 'a', '--timeout', 'soon'],
-    /^leasehold: --timeout: the timeout must be seconds, or a duration such as 90s or 2m/,
+    /^leasehold: --timeout: must be a number of seconds or a duration such as 90s or 2m/,
   ],
   [['get', '../x'], /^leasehold: PATH: must not have \. or \.\. as a segment\.\n/],
-  [['get', 'a', '--', '-b'], /^leasehold: get takes PATH, and 1 more were given/],
+  [['get', 'a', '--', '-b'], /^leasehold: get takes PATH; 1 too many were given/],
   [['get', 'a', '--address', 'ftp://x'], /^leasehold: --address: must be http:\/\/HOST:PORT/],
   [['get', 'a', '--address', 'http://192.0.2.1'], /^leasehold: --address: .*plain HTTP to another machine/],
   [
@@ -101,7 +101,7 @@ test('no answer, and every answer that is an error, ends with 2', async (t) => {
   assert.deepEqual([missing.code, missing.stdout], [2, '']);
   assert.match(
     missing.stderr,
-    /^leasehold: The credential does not exist \(NOT_FOUND, request \S+\)\.\n {2}leasehold list shows the credentials/,
+    /^leasehold: The credential does not exist \(NOT_FOUND, request \S+\)\.\n {2}To list the credentials/,
   );
   const stranger = await as('lha_0123456789abcdef');
   assert.equal(stranger.code, 2);
@@ -111,7 +111,7 @@ test('no answer, and every answer that is an error, ends with 2', async (t) => {
   );
   const none = await as(service.adminToken, nowhere);
   assert.equal(none.code, 2);
-  assert.match(none.stderr, /no response from [\s\S]*The address is from LEASEHOLD_ADDR/);
+  assert.match(none.stderr, /no response from [\s\S]*The address came from LEASEHOLD_ADDR/);
 });
 
 test('the hint of an error fits the command and who called it', async (t) => {
@@ -119,12 +119,18 @@ test('the hint of an error fits the command and who called it', async (t) => {
   await service.admin.post('/api/v1/credentials', { path: 'a/b', value: 'v' });
   const home = newHome(t, { LEASEHOLD_ADDR: service.address, LEASEHOLD_TOKEN: service.adminToken });
   const said = async (...words: string[]) => (await home.leasehold(words)).stderr;
-  assert.match(await said('policy', 'show', 'x'), /NOT_FOUND[^\n]*\n {2}leasehold policy list shows the policies\.\n$/);
-  assert.match(await said('agent', 'show', 'x'), /NOT_FOUND[^\n]*\n {2}leasehold agent list shows the agents\.\n$/);
+  assert.match(
+    await said('policy', 'show', 'x'),
+    /NOT_FOUND[^\n]*\n {2}To list the policies: leasehold policy list\n$/,
+  );
+  assert.match(await said('agent', 'show', 'x'), /NOT_FOUND[^\n]*\n {2}To list the agents: leasehold agent list\n$/);
   const lease = crypto.randomUUID();
-  assert.match(await said('lease', 'show', lease), /NOT_FOUND[^\n]*\n {2}leasehold lease list shows the leases; /);
+  assert.match(
+    await said('lease', 'show', lease),
+    /NOT_FOUND[^\n]*\n {2}To list the leases of the last 7 days: leasehold lease list\n$/,
+  );
   assert.match(await said('get', 'a/b'), /--admin-retrieve=deny[^\n]*ACCESS_DENIED[^\n]*\n$/);
-  assert.doesNotMatch(await said('get', 'a/b'), /Ask as the administrator/);
+  assert.doesNotMatch(await said('get', 'a/b'), /This needs the administrator/);
   const { code, stderr } = await newHome(t, { LEASEHOLD_ADDR: service.address }).leasehold([
     'get',
     'a/b',
@@ -156,7 +162,7 @@ test('a user of Vault is told that its variable is not used', async (t) => {
   const environment = { VAULT_ADDR: 'https://vault.example.org:8200', VAULT_TOKEN: 'hvs.x' };
   const { code, stderr } = await newHome(t, environment).leasehold(['get', 'a/b']);
   assert.equal(code, 1);
-  assert.match(stderr, /\n {2}VAULT_ADDR is the address of another vault and is not used here\. Set LEASEHOLD_ADDR/);
+  assert.match(stderr, /\n {2}Leasehold does not use VAULT_ADDR\. Set LEASEHOLD_ADDR/);
   assert.doesNotMatch(stderr, /example\.org/);
 });
 

@@ -19,7 +19,7 @@ async function print(format: Format, isTTY: boolean): Promise<string> {
     stdout,
     stderr,
     environment: {},
-    folder: '.',
+    workingDirectory: '.',
     umask: 0o022,
     challengeService: async () => null,
   };

@@ -1,12 +1,12 @@
 /** The command `leasehold` as the shells of the tests call it: a completion may take as long as a busy machine needs. */
-import { answerShell } from '../../src/cli/completion/complete.ts';
+import { printCompletions } from '../../src/cli/completion/complete.ts';
 import { COMMANDS } from '../../src/cli/table.ts';
 import { processTerminal } from '../../src/cli/terminal.ts';
 import { LONG_TIMEOUTS } from '../kit/commandline.ts';
 
 const [first, ...others] = process.argv.slice(2);
 if (first === '__complete')
-  await answerShell(
+  await printCompletions(
     others,
     COMMANDS,
     processTerminal(0o022, async () => null),

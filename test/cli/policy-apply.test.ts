@@ -93,7 +93,10 @@ test('without --prune what no file has is left alone, and without --yes or a ter
   const seen = await changes();
   const unasked = await apply();
   assert.deepEqual([unasked.code, unasked.stdout], [1, '']);
-  assert.match(unasked.stderr, /\+ create a\n[\s\S]*Make this change\? Nobody is there to answer[\s\S]*--yes/);
+  assert.match(
+    unasked.stderr,
+    /\+ create a\n[\s\S]*Make this change\? This needs confirmation on a terminal[\s\S]*--yes/,
+  );
   assert.deepEqual(await changes(), seen);
   const done = await apply('--yes');
   assert.match(done.stderr, /in no file, and left alone without --prune: bot-0\n/);
@@ -145,7 +148,7 @@ test('a deletion shows what nobody else grants and who loses it, and its dry run
     { action: 'retrieve', resource: 'ci/*', result: 'kept', through: ['ci'], max_ttl: 60 },
   ]);
   const nobody = await home.leasehold(['policy', 'delete', 'ci']);
-  assert.deepEqual([nobody.code, /Delete ci\? Nobody is there to answer/.test(nobody.stderr)], [1, true]);
+  assert.deepEqual([nobody.code, /Delete ci\? This needs confirmation on a terminal/.test(nobody.stderr)], [1, true]);
   const missing = await home.leasehold(['policy', 'delete', 'cj', '--dry-run']);
   assert.deepEqual([missing.code, /does not exist/.test(missing.stderr)], [2, true]);
   assert.equal((await home.leasehold(['policy', 'delete', 'ci', '-y'])).code, 0);

@@ -52,7 +52,7 @@ const MISTAKES: readonly [line: string, says: RegExp][] = [
   ['policy put n --principal agent:a --resource a --action lits', /^leasehold: --action: .*did you mean list\?\n/],
   ['policy put n --principal agent:a --resource a*b --action list', /^leasehold: --resource: a \* may stand/],
   ['policy put n --principal agent:a --resource a --action list --max-ttl 5x', /^leasehold: --max-ttl: must be/],
-  ['policy put n --file x.toml --max-ttl 5', /^leasehold: --file has all of the policy/],
+  ['policy put n --file x.toml --max-ttl 5', /^leasehold: --file contains the whole policy/],
   ['policy put n --file missing.toml', /^leasehold: missing\.toml: cannot be read \(ENOENT\)\.\n/],
   ['policy put n/ --principal agent:a --resource a --action list', /^leasehold: NAME: must be 1 to 128 characters/],
   ['policy explain admin fly a//b', /^leasehold: 3 mistakes\nAGENT: must .*\nACTION: must .*\nPATH: must /],
@@ -137,7 +137,7 @@ test('expectations are held against the vault: 0 where all hold, 3 where one fai
   const file = join(home.path, 'expected.txt');
   writeFileSync(file, 'allow ci retrieve ci/a ttl 60\ndeny ci list ci/a # not yet\n');
   const held = await run('policy test expected.txt');
-  assert.deepEqual(held, { code: 0, signal: null, stdout: '', stderr: 'expected.txt: 2 expectations, all hold.\n' });
+  assert.deepEqual(held, { code: 0, signal: null, stdout: '', stderr: 'expected.txt: 2 expectations, all passed.\n' });
   const failing = 'allow ci retrieve ci/a ttl 61\n\nallow ci retrieve cd/a\ndeny bob list x\n';
   const failed = await run('policy test -', failing);
   assert.equal(failed.code, 3);

@@ -254,7 +254,10 @@ test('a folder that is empty, missing or no folder is refused: with --prune it w
   await assert.rejects(readPolicyFolder(join(folder, 'README.md')), /must be a folder/);
 });
 
-const question = (folder: string) => ({ terminal: { folder } as Terminal, signal: new AbortController().signal });
+const question = (folder: string) => ({
+  terminal: { workingDirectory: folder } as Terminal,
+  signal: new AbortController().signal,
+});
 
 test('a single file may lie anywhere, ends as files of policies do, and may be called otherwise than its policy', async (t) => {
   const folder = folderOf(t, { 'any name.toml': GOOD_TOML, 'x.conf': GOOD_TOML, 'y.json': '{"name":"y"}' });

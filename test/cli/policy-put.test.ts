@@ -61,7 +61,7 @@ test('a replacement shows what changes; with nobody to ask it needs --yes, and -
   assert.deepEqual([unasked.code, unasked.stdout], [1, '']);
   assert.equal(
     unasked.stderr,
-    `${CHANGES.join('\n')}\nleasehold: Replace policy ci? Nobody is there to answer.\n  Say --yes, or look first with --dry-run.\n`,
+    `${CHANGES.join('\n')}\nleasehold: Replace policy ci? This needs confirmation on a terminal.\n  Use --yes to confirm, or --dry-run to see the changes.\n`,
   );
   const dry = await run(`${WIDE} --dry-run --yes`);
   assert.deepEqual(dry, { code: 0, signal: null, stdout: `${CHANGES.join('\n')}\n`, stderr: 'Nothing was done.\n' });

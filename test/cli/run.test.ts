@@ -274,8 +274,8 @@ test('files and leases go away when a signal ends the program', async () => {
 
 const MISTAKES: readonly [words: readonly string[], says: RegExp][] = [
   [[...A], /Put the command after --: leasehold run -e NAME=PATH -- COMMAND/],
-  [['--', 'true'], /there is nothing to deliver/],
-  [['--env', 'A', '--', 'true'], /--env: must be NAME=path/],
+  [['--', 'true'], /no variables to pass/],
+  [['--env', 'A', '--', 'true'], /--env: is written NAME=path/],
   [['--env', 'hunter2!=x', '--', 'true'], /--env: the name of a variable/],
   [['--env', 'A=hunter2!', '--', 'true'], /--env A: the path of a credential may hold only/],
   [['--env', 'A=a?version=x', '--', 'true'], /--env A: behind the path only/],
@@ -285,7 +285,7 @@ const MISTAKES: readonly [words: readonly string[], says: RegExp][] = [
   ],
   [['nowhere', '--', 'true'], /no file has \[run\.nowhere\]/],
   [['--env-file', '.none', '--', 'true'], /\.none: cannot be read \(ENOENT\)/],
-  [[...A, '--ttl', 'x', '--', 'true'], /--ttl: must be seconds, or a duration such as 90s, 15m or 2h/],
+  [[...A, '--ttl', 'x', '--', 'true'], /--ttl: must be a number of seconds or a duration such as 90s, 15m or 2h/],
 ];
 for (const [words, says] of MISTAKES) {
   test(`a mistake ends with 1, and is not repeated: run ${words.join(' ')}`, async () => {

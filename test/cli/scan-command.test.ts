@@ -139,9 +139,9 @@ test('an interrupt at the question prints one line, and nothing is stored', asyn
 });
 
 const USAGE_ERRORS: readonly [words: readonly string[], says: RegExp][] = [
-  [['--move'], /--move needs --prefix PATH/],
-  [['--yes'], /go with --move/],
-  [['--prefix', 'a'], /go with --move/],
+  [['--move'], /--move requires --prefix PATH/],
+  [['--yes'], /require --move/],
+  [['--prefix', 'a'], /require --move/],
   [['--move', '--prefix', '../a'], /--prefix: must not have/],
   [['nowhere'], /nowhere: does not exist/],
 ];

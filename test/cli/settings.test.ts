@@ -51,7 +51,7 @@ test('a flag goes before the environment, that before the project’s file, that
   assert.match(await told(home, [], environment, folder), /^address: http:\/\/127\.0\.0\.1:5, from LEASEHOLD_ADDR$/m);
   const all = await told(home, ['--address', at(6)], environment, folder);
   assert.match(all, /^address: http:\/\/127\.0\.0\.1:6, from --address$/m);
-  const lost = [...all.matchAll(/^overruled: address (\S+), from/gm)].map(([, address]) => address);
+  const lost = [...all.matchAll(/^overridden: address (\S+), from/gm)].map(([, address]) => address);
   assert.deepEqual(lost, [at(5), at(3), at(2), at(1)]);
 });
 
@@ -63,9 +63,12 @@ test('a profile is chosen by flag or environment, and one that is nowhere is a m
     'profile = "dev"\n[profiles.dev]\naddress = "http://127.0.0.1:4"\n[profiles.prod]\nagent = "bot"\n',
   );
   assert.match(await told(home, []), /^address: http:\/\/127\.0\.0\.1:4, from .*\[profiles\.dev\]$/m);
-  assert.match(await told(home, ['--profile', 'prod']), /^who asks: agent bot, from .*\[profiles\.prod\], agent$/m);
+  assert.match(await told(home, ['--profile', 'prod']), /^identity: agent bot, from .*\[profiles\.prod\], agent$/m);
   assert.match(await told(home, [], { LEASEHOLD_PROFILE: 'prod' }), /^profile: prod, from LEASEHOLD_PROFILE$/m);
-  assert.match(await told(home, ['--profile', 'x']), /^leasehold: --profile: no file has a profile "x"\./);
+  assert.match(
+    await told(home, ['--profile', 'x']),
+    /^leasehold: --profile: no settings file contains the profile "x"\./,
+  );
 });
 
 test('the example of docs/cli.md is a file of a project, with its profiles', async (t) => {
@@ -74,22 +77,22 @@ test('the example of docs/cli.md is a file of a project, with its profiles', asy
   write(home, 'leasehold.toml', text);
   const environment = { LEASEHOLD_ADDR: 'http://127.0.0.1:1' };
   const staging = await told(home, ['--profile', 'staging'], environment);
-  assert.match(staging, /^who asks: agent shop-ci, from leasehold\.toml, agent$/m);
+  assert.match(staging, /^identity: agent shop-ci, from leasehold\.toml, agent$/m);
   assert.match(
     staging,
-    /^overruled: address https:\/\/vault\.staging\.example\.org, from leasehold\.toml \[profiles\.staging\]$/m,
+    /^overridden: address https:\/\/vault\.staging\.example\.org, from leasehold\.toml \[profiles\.staging\]$/m,
   );
 });
 
 const REFUSED: readonly [file: string, text: string, says: RegExp][] = [
-  [USER, 'adress = "x"', /config\.toml: adress is not known; there are address, agent/],
-  [USER, 'address = 7', /config\.toml: address must be a text/],
-  [USER, 'address = ', /config\.toml, line 1: it is no TOML/],
+  [USER, 'adress = "x"', /config\.toml: adress is unknown; the fields are address, agent/],
+  [USER, 'address = 7', /config\.toml: address must be a string/],
+  [USER, 'address = ', /config\.toml, line 1: the file is not valid TOML/],
   [USER, '[profiles]\ndev = 1', /\[profiles\.dev\] must be a table/],
-  ['leasehold.toml', 'token = "x"', /leasehold\.toml: token does not belong in a file that is committed/],
-  ['leasehold.toml', 'token_file = "x"', /leasehold\.toml: token_file does not belong in a file that is committed/],
-  ['leasehold.toml', 'data_dir = "x"', /leasehold\.toml: data_dir does not belong in a file that is committed/],
-  ['leasehold.toml', 'trusted_addresses = ["x"]', /does not belong in a file that is committed/],
+  ['leasehold.toml', 'token = "x"', /leasehold\.toml: token does not belong in a committed file/],
+  ['leasehold.toml', 'token_file = "x"', /leasehold\.toml: token_file does not belong in a committed file/],
+  ['leasehold.toml', 'data_dir = "x"', /leasehold\.toml: data_dir does not belong in a committed file/],
+  ['leasehold.toml', 'trusted_addresses = ["x"]', /does not belong in a committed file/],
 ];
 
 for (const [file, text, says] of REFUSED) {
@@ -106,8 +109,8 @@ test('an empty variable, and two that say different things, are mistakes', async
   const home = newHome(t);
   assert.match(await told(home, [], { LEASEHOLD_ADDR: '' }), /LEASEHOLD_ADDR is empty/);
   const both = { LEASEHOLD_TOKEN: 'lha_0123456789abcdef', LEASEHOLD_AGENT: 'bot' };
-  assert.match(await told(home, [], both), /LEASEHOLD_TOKEN and LEASEHOLD_AGENT are both given/);
-  assert.match(await told(home, ['--agent', 'bot'], both), /^who asks: agent bot, from --agent$/m);
+  assert.match(await told(home, [], both), /LEASEHOLD_TOKEN and LEASEHOLD_AGENT are both set/);
+  assert.match(await told(home, ['--agent', 'bot'], both), /^identity: agent bot, from --agent$/m);
 });
 
 async function withService(
@@ -131,10 +134,10 @@ test('the administrator’s token of the data directory goes to its own service 
   const other = await startTestService(t);
   const dataDir = ['--data-dir', service.dataDir];
   const spelt = service.address.replace('127.0.0.1', 'localhost');
-  assert.match(await told(home, ['--address', spelt, ...dataDir]), /^who asks: token, from daemon\.token/m);
+  assert.match(await told(home, ['--address', spelt, ...dataDir]), /^identity: token, from daemon\.token/m);
   // Another port may be another user's, or forwarded to another vault.
   for (const address of [other.address, 'https://vault.example.org']) {
-    assert.match(await told(home, ['--address', address, ...dataDir]), /^who asks: nobody/m);
+    assert.match(await told(home, ['--address', address, ...dataDir]), /^identity: none/m);
   }
 });
 
@@ -159,10 +162,10 @@ test('a login that has ended, a key without its agent and a file that is not rea
   assert.equal((await home.leasehold(['logout'], { environment })).code, 0);
   assert.equal((await home.leasehold(['whoami', '--field', 'name'], { environment })).stdout, 'admin\n');
   const keyed = await home.leasehold(['whoami', '--key-file', 'x.pem'], { environment });
-  assert.deepEqual([keyed.code, /no agent is named/.test(keyed.stderr)], [1, true]);
+  assert.deepEqual([keyed.code, /is given without an agent/.test(keyed.stderr)], [1, true]);
   chmodSync(write(home, 'leasehold.toml', 'agent = "bot"\n'), 0o666);
   const unread = await home.leasehold(['whoami'], { environment });
-  assert.deepEqual([unread.code, /which is not read/.test(unread.stderr)], [1, true]);
+  assert.deepEqual([unread.code, /it was not read/.test(unread.stderr)], [1, true]);
   assert.equal((await home.leasehold(['whoami', '--agent', 'bot'], { environment })).code, 0);
 });
 
@@ -188,7 +191,7 @@ test('an address that only a project’s file names gets nothing before somebody
   const environment = { LEASEHOLD_TOKEN: service.adminToken };
   const before = await home.leasehold(['list'], { cwd: folder, environment });
   assert.equal(before.code, 1);
-  assert.match(before.stderr, /where you have not been[\s\S]*leasehold login --address/);
+  assert.match(before.stderr, /which you have not trusted yet[\s\S]*leasehold login --address/);
   assert.equal((await home.leasehold(['put', 'a/b', '-'], { cwd: folder, environment, input: 'x' })).code, 1);
   const login = await home.leasehold(['login', '--address', service.address], { cwd: folder, environment });
   assert.equal(login.code, 0, login.stderr);
@@ -216,7 +219,7 @@ test('where only a project’s file and a login name an address, it gets that lo
   const environment = { LEASEHOLD_TOKEN: service.adminToken };
   const before = await home.leasehold(['whoami'], { cwd: folder, environment });
   assert.equal(before.code, 1);
-  assert.match(before.stderr, /^leasehold: LEASEHOLD_TOKEN would go to .*which leasehold\.toml names/);
+  assert.match(before.stderr, /^leasehold: LEASEHOLD_TOKEN would be sent to .*which leasehold\.toml sets/);
   write(home, USER, `${settings}trusted_addresses = ["${other.address}"]\n`);
   assert.equal(await from(), 'leasehold login\n', 'a token beside another address is for that one');
   write(home, USER, `agent = "coder"\n`);
@@ -229,7 +232,10 @@ test('a project’s file that others may write is not read, and that is said', a
   chmodSync(write(home, 'leasehold.toml', 'address = "http://127.0.0.1:1"\n'), 0o666);
   const { code, stderr } = await home.leasehold(['status'], { environment: { LEASEHOLD_DATA_DIR: service.dataDir } });
   assert.equal(code, 0);
-  assert.match(stderr, /WARNING {2}.*leasehold\.toml is not read: it belongs to another user, or others may write it/);
+  assert.match(
+    stderr,
+    /WARNING {2}.*leasehold\.toml is not read: it belongs to another user, or other users can write to it/,
+  );
 });
 
 test('a leasehold.toml that is no file is not read, and that is said as it is', async (t) => {
@@ -240,7 +246,7 @@ test('a leasehold.toml that is no file is not read, and that is said as it is', 
   assert.equal(code, 1);
   assert.match(
     stderr,
-    /leasehold\.toml is not read: it is no file\.\n[\s\S]*which is not read: it is no file\.\n.*Remove it/,
+    /leasehold\.toml is not read: it is not a file\.\n[\s\S]*it was not read: it is not a file\.\n.*Delete or rename it/,
   );
 });
 
@@ -253,7 +259,7 @@ test('where nothing can be written that is said in a line, and no session is lef
   assert.equal(nowhere.code, 1);
   assert.match(
     nowhere.stderr,
-    /^leasehold: \/proc\/none\/leasehold\/agents\/bot\.pem cannot be written \(ENOENT\)\.\n {2}--new-key/,
+    /^leasehold: \/proc\/none\/leasehold\/agents\/bot\.pem cannot be written \(ENOENT\)\.\n {2}To write it elsewhere, use --new-key/,
   );
   assert.equal((await home.leasehold(['agent', 'add', 'bot'], { environment })).code, 0);
   const login = await home.leasehold(['login', '--agent', 'bot'], {
@@ -304,7 +310,7 @@ test('a token file that every user can read is told of, and one that a group can
     chmodSync(file, mode);
     return (await home.leasehold(['doctor', '--token-file', 'token'])).stderr;
   };
-  assert.equal(await doctor(0o644), `WARNING  ${file} can be read by every user: chmod o= ${file}\n`);
+  assert.equal(await doctor(0o644), `WARNING  every user can read ${file}. To fix this: chmod o= ${file}\n`);
   assert.equal(await doctor(0o640), '');
 });
 
@@ -316,12 +322,12 @@ test('a token is taken from standard input, and never as an argument', async (t)
   assert.equal((await login(`${service.adminToken}\n`)).code, 0);
   assert.equal((await home.leasehold(['whoami', '--field', 'name'], { environment })).stdout, 'admin\n');
   const short = await login('no token\n');
-  assert.deepEqual([short.code, /does not hold a Leasehold token/.test(short.stderr)], [1, true]);
+  assert.deepEqual([short.code, /does not contain a Leasehold token/.test(short.stderr)], [1, true]);
   const typed = await login('', [service.adminToken]);
   assert.equal(typed.code, 1);
   assert.doesNotMatch(typed.stderr, /lha_\w/);
   assert.match(
     (await login('', [])).stderr,
-    /nobody is there to type it\.\n {2}Give - to read it from standard input\./,
+    /cannot prompt without a terminal\.\n {2}Use - to read it from standard input\./,
   );
 });

@@ -35,7 +35,7 @@ test('all of it is read, and more than the bound is a mistake', async () => {
   assert.equal((await readStandardInput(questionOf(fits), 3, 'too much')).toString(), 'aé');
   const endless = new PassThrough();
   endless.write('abcd');
-  await assert.rejects(readStandardInput(questionOf(endless), 3, 'too much'), /^UsageError: too much$/);
+  await assert.rejects(readStandardInput(questionOf(endless), 3, 'too much'), { message: 'too much' });
 });
 
 test('who breaks off before, or after the last byte, is heard with the reason', { timeout: 5000 }, async () => {

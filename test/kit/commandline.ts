@@ -5,7 +5,7 @@
 
 import { Readable, Writable } from 'node:stream';
 import { inspect } from 'node:util';
-import { answerShell, type CompletionTimeouts } from '../../src/cli/completion/complete.ts';
+import { type CompletionTimeouts, printCompletions } from '../../src/cli/completion/complete.ts';
 import { main } from '../../src/cli/main.ts';
 import { COMMANDS } from '../../src/cli/table.ts';
 import { challengeService } from '../../src/server/announcement.ts';
@@ -43,14 +43,14 @@ export async function runInProcess({ words, input, environment, cwd }: CommandLi
       stdout,
       stderr,
       environment,
-      folder: cwd,
+      workingDirectory: cwd,
       umask: callersUmask,
       challengeService: challenge,
     };
     const [first, ...others] = words;
     const code =
       first === '__complete'
-        ? await answerShell(others, COMMANDS, terminal, LONG_TIMEOUTS).then(() => 0)
+        ? await printCompletions(others, COMMANDS, terminal, LONG_TIMEOUTS).then(() => 0)
         : await main(words, terminal, () => new AbortController().signal);
     return { code, signal: null, stdout: stdout.text(), stderr: stderr.text() };
   } catch (error) {

@@ -135,7 +135,7 @@ test('what cannot be served is said in a line, and ends with 1', async (t) => {
   const { words, home, folder, filesDir, service } = await begin(t);
   const mistakes: readonly [words: readonly string[], says: RegExp][] = [
     [[...words, '--http', '0.0.0.0:1'], /--http: must be localhost/],
-    [[...words, '--http-token-file', 'x'], /--http-token-file is of use only together with --http/],
+    [[...words, '--http-token-file', 'x'], /--http-token-file requires --http/],
     [[...words, '--http', '127.0.0.1:0', '--http-token-file', 'x'], /--http-token-file: \S+ cannot be read \(ENOENT\)/],
     [words.with(words.indexOf('--commands') + 1, 'none'), /--commands: cannot be read \(ENOENT\)/],
     [words.with(words.indexOf('--files-dir') + 1, join(folder, 'none')), /--files-dir: .*mkdir -m 700/],

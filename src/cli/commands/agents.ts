@@ -1,45 +1,48 @@
-/** Commands on agents. */
+/** The `agent` commands. */
 import { existsSync } from 'node:fs';
 import { LeaseholdError } from '../../client/errors.ts';
 import { parseAgentName } from '../../core/names.ts';
 import type { Command } from '../command.ts';
 import { confirmDestructive } from '../confirm.ts';
 import { EXIT } from '../errors.ts';
-import { YES } from '../flags.ts';
+import { DRY_RUN, YES } from '../flags.ts';
 import { type MadeKey, makeKeyFile, readPublicKey } from '../key-files.ts';
 import { quoteWord } from '../output/variables.ts';
 import { pluralize } from '../plural.ts';
 import { userKeyFile } from '../settings/identity.ts';
-import { placesOf } from '../settings/resolve.ts';
+import { userDirsOf } from '../settings/resolve.ts';
 import { printNotice } from '../terminal.ts';
 
-const NAME = { name: 'NAME', help: 'of the agent', count: 'one', completes: 'agent' } as const;
+const NAME = { name: 'NAME', help: 'name of the agent', count: 'one', completes: 'agent' } as const;
 const COLUMNS = ['name', 'description', 'public_key', 'registered_at'];
 
 const add: Command = {
   name: 'agent add',
-  summary: 'Registers an agent, with a key that is made here and stays here',
+  summary: 'Register an agent with a new key pair made on this machine',
   about: [
-    'The private key is written to a file that only you can read (by default ~/.config/leasehold/agents/NAME.pem, where --agent NAME finds it), and the service gets the public half alone. For an agent on another machine make the key there, and register its public half with --public-key.',
-    'An agent may do nothing until a policy names it: leasehold policy put.',
+    'The private key is written to a file that only you can read, by default ~/.config/leasehold/agents/NAME.pem, where --agent NAME finds it. The service receives only the public key. For an agent on another machine, make the key there and register its public key with --public-key.',
+    'A new agent has no access until a policy grants it: see leasehold policy put.',
   ],
-  arguments: [{ name: 'NAME', help: 'of the agent: letters, digits, . _ and -', count: 'one' }],
+  arguments: [{ name: 'NAME', help: 'name of the agent: letters, digits, . _ and -', count: 'one' }],
   flags: [
-    { name: 'description', value: 'TEXT', help: 'for people' },
-    { name: 'new-key', value: 'FILE', help: 'where the new private key is written', completes: 'file' },
+    { name: 'description', value: 'TEXT', help: 'description of the agent' },
+    { name: 'new-key', value: 'FILE', help: 'write the new private key to this file', completes: 'file' },
     {
       name: 'public-key',
       value: 'FILE',
-      help: 'registers this one instead: PEM or an OpenSSH key, of which only the public half is sent, a line ssh-ed25519 …, or base64 of its 32 bytes; - for standard input',
+      help: 'register this key instead of a new one: PEM, OpenSSH, a line ssh-ed25519 …, or base64 of its 32 bytes; of a private key only the public half is sent; - for standard input',
       completes: 'file',
     },
-    { name: 'service-key', value: null, help: 'lets the service make the pair, and keep it in its data directory' },
+    { name: 'service-key', value: null, help: 'let the service make the key pair and keep it in its data directory' },
   ],
   examples: [
-    { line: 'leasehold agent add deploy-bot', does: 'an agent on this machine' },
-    { line: 'openssl pkey -in bot.pem -pubout | leasehold agent add deploy-bot --public-key -', does: 'one elsewhere' },
+    { line: 'leasehold agent add deploy-bot', does: 'register an agent on this machine' },
+    {
+      line: 'openssl pkey -in bot.pem -pubout | leasehold agent add deploy-bot --public-key -',
+      does: 'register an agent on another machine',
+    },
   ],
-  asksService: true,
+  callsService: true,
   printsRecords: true,
   async run(invocation) {
     const { terminal, signal } = invocation;
@@ -55,19 +58,22 @@ const add: Command = {
     try {
       await invocation.output.record(await vault.agents.register(body, { signal }));
     } catch (error) {
-      // Where it is not known that nothing was done, the agent may be registered, and this its only key.
+      // When the outcome is unknown, the agent may be registered with this key, so the key is kept.
       const isRefused = error instanceof LeaseholdError && error.status !== null && error.status < 500;
       if (isRefused) made?.remove();
       else if (made?.file)
-        printNotice(terminal, `Its private key is in ${made.file}: look with leasehold agent show ${name}.`);
+        printNotice(
+          terminal,
+          `The private key is in ${made.file}. Check whether the agent was registered: leasehold agent show ${name}.`,
+        );
       throw error;
     }
     if (made !== null && made.file !== null)
-      printNotice(terminal, `Its private key is in ${made.file}. ${useOf(name, made.file)} uses it.`);
+      printNotice(terminal, `The private key is in ${made.file}. Use it with: ${usageOf(name, made.file)}`);
     return EXIT.OK;
 
-    function useOf(agent: string, file: string): string {
-      const isFound = file === userKeyFile(placesOf(terminal), agent);
+    function usageOf(agent: string, file: string): string {
+      const isFound = file === userKeyFile(userDirsOf(terminal), agent);
       return `leasehold --agent ${agent}${isFound ? '' : ` --key-file ${quoteWord(file)}`}`;
     }
 
@@ -76,29 +82,29 @@ const add: Command = {
       const given = invocation.flag('public-key');
       if (given !== null)
         return { publicKey: await readPublicKey(invocation, given), file: null, remove: () => undefined };
-      return makeKeyFile(invocation.flag('new-key') ?? userKeyFile(placesOf(terminal), name), terminal);
+      return makeKeyFile(invocation.flag('new-key') ?? userKeyFile(userDirsOf(terminal), name), terminal);
     }
   },
 };
 
 const list: Command = {
   name: 'agent list',
-  summary: 'Lists agents',
-  asksService: true,
+  summary: 'List agents',
+  callsService: true,
   printsRecords: true,
   async run(invocation) {
     const vault = invocation.connect();
     const agents = await Array.fromAsync(vault.agents.listAll(invocation));
-    await invocation.output.records(agents, COLUMNS, 'There is no agent. leasehold agent add NAME registers one.');
+    await invocation.output.records(agents, COLUMNS, 'No agents. Register one with: leasehold agent add NAME');
     return EXIT.OK;
   },
 };
 
 const show: Command = {
   name: 'agent show',
-  summary: 'Shows an agent',
+  summary: 'Show an agent',
   arguments: [NAME],
-  asksService: true,
+  callsService: true,
   printsRecords: true,
   async run(invocation) {
     const name = parseAgentName(invocation.argument('NAME'), 'NAME');
@@ -110,11 +116,13 @@ const show: Command = {
 
 const remove: Command = {
   name: 'agent delete',
-  summary: 'Deregisters an agent: its sessions and leases end at once',
-  about: ['Policies that name it stay; an agent registered anew by that name inherits no session and no lease.'],
+  summary: 'Deregister an agent and end its sessions and leases immediately',
+  about: [
+    'Policies that name the agent stay. An agent registered later under the same name inherits no sessions or leases.',
+  ],
   arguments: [NAME],
-  flags: [YES, { name: 'dry-run', value: null, help: 'only says what would be done' }],
-  asksService: true,
+  flags: [YES, DRY_RUN],
+  callsService: true,
   async run(invocation) {
     const { terminal, signal } = invocation;
     const name = parseAgentName(invocation.argument('NAME'), 'NAME');
@@ -128,9 +136,9 @@ const remove: Command = {
     if (ended !== null) return ended;
     await vault.agents.deregister(name, { signal });
     printNotice(terminal, `Deregistered ${name}.`);
-    const keyFile = userKeyFile(placesOf(terminal), name);
+    const keyFile = userKeyFile(userDirsOf(terminal), name);
     if (existsSync(keyFile))
-      printNotice(terminal, `Its private key is still in ${keyFile}: delete it when nothing needs it.`);
+      printNotice(terminal, `Its private key is still in ${keyFile}. Delete the file if you no longer need it.`);
     return EXIT.OK;
   },
 };

@@ -1,4 +1,4 @@
-/** Commands on the audit log. */
+/** The `audit` commands. */
 import { MAX_PAGE_ROWS } from '../../client/api-client.ts';
 import { LeaseholdError } from '../../client/errors.ts';
 import type { AuditEntry, AuditFilter, Leasehold } from '../../client/leasehold.ts';
@@ -13,31 +13,31 @@ import { readChoice, readFlag, readWholeNumber } from '../flag-values.ts';
 import { toInstant } from '../plural.ts';
 import { startProgress } from '../progress.ts';
 
-/** Of entries: what stands after the dot of an event. */
+/** The part of each event type after the dot. */
 const ACTIONS = [...new Set(EVENT_TYPES.map((type) => type.slice(type.indexOf('.') + 1)))];
 const COLUMNS = ['seq', 'timestamp', 'event_type', 'agent_name', 'resource', 'result', 'reason'];
 
 const FILTERS: readonly Flag[] = [
   {
-    name: 'of',
+    name: 'agent-name',
     value: 'NAME',
-    help: 'what this agent did; admin and service are names too; --agent is who asks',
+    help: 'only entries of this agent, or of admin or service (--agent selects who you log in as)',
     completes: 'agent',
   },
   {
     name: 'resource',
     value: 'GLOB',
-    help: 'a path, with * for any run of characters and ? for one',
+    help: 'only entries on this path; * matches any characters, ? matches one',
     completes: 'path',
   },
-  { name: 'action', value: 'ACTION', help: 'such as retrieve', completes: ACTIONS },
-  { name: 'event', value: 'TYPE', help: 'such as credential.retrieve', completes: EVENT_TYPES },
-  { name: 'result', value: RESULTS.join('|'), help: 'only these', completes: RESULTS },
+  { name: 'action', value: 'ACTION', help: 'only this action, such as retrieve', completes: ACTIONS },
+  { name: 'event', value: 'TYPE', help: 'only this event type, such as credential.retrieve', completes: EVENT_TYPES },
+  { name: 'result', value: RESULTS.join('|'), help: 'only this result', completes: RESULTS },
 ];
 
 function readFilter(invocation: Invocation): AuditFilter {
   const given = {
-    agent: readFlag(invocation, 'of', parseActorName),
+    agent: readFlag(invocation, 'agent-name', parseActorName),
     resource: invocation.flag('resource'),
     action: readChoice(invocation, 'action', ACTIONS),
     event_type: readChoice(invocation, 'event', EVENT_TYPES),
@@ -48,15 +48,17 @@ function readFilter(invocation: Invocation): AuditFilter {
 
 const list: Command = {
   name: 'audit list',
-  summary: 'Lists entries of the audit log, newest first',
+  summary: 'List audit entries, newest first',
   flags: [
     ...FILTERS,
-    { name: 'since', value: 'TIME', help: 'ISO 8601, or back from now, such as 90m, 2h, 7d' },
-    { name: 'until', value: 'TIME', help: 'as --since' },
-    { name: 'limit', value: 'N', help: 'entries at most (default 100)' },
+    { name: 'since', value: 'TIME', help: 'only entries since this time: ISO 8601, or an age such as 90m, 2h or 7d' },
+    { name: 'until', value: 'TIME', help: 'only entries until this time, in the same notation' },
+    { name: 'limit', value: 'N', help: 'print at most N entries (default 100)' },
   ],
-  examples: [{ line: 'leasehold audit list --result denied --since 1d', does: 'who was denied what since yesterday' }],
-  asksService: true,
+  examples: [
+    { line: 'leasehold audit list --result denied --since 1d', does: 'show what was denied in the last 24 hours' },
+  ],
+  callsService: true,
   printsRecords: true,
   async run(invocation) {
     const [since, until] = [readFlag(invocation, 'since', toInstant), readFlag(invocation, 'until', toInstant)];
@@ -70,19 +72,19 @@ const list: Command = {
     await invocation.output.records(
       await newest(vault, filter, limit, invocation.signal),
       COLUMNS,
-      'There is no such entry.',
+      'No matching entries.',
     );
     return EXIT.OK;
   },
 };
 
-const MOST_PAGES_OF_NOTHING_NEW = 100;
+const MAX_PAGES_WITHOUT_NEW = 100;
 
 async function newest(vault: Leasehold, filter: AuditFilter, limit: number, signal: AbortSignal) {
   const entries: AuditEntry[] = [];
-  let pagesOfNothingNew = 0;
+  let pagesWithoutNew = 0;
   for (let [offset, wanted] = [0, Math.min(limit, MAX_PAGE_ROWS)]; ; wanted = MAX_PAGE_ROWS) {
-    // Entries that came meanwhile would move all pages: they are left out by their time, and those of the same moment by their number.
+    // Entries appended meanwhile would shift the pages: `until` excludes later ones, and the sequence number those of the same time.
     const until = entries[0]?.timestamp ?? filter.until;
     const page = { ...filter, ...(until === undefined ? {} : { until }), limit: wanted, offset };
     const { data } = await vault.audit.list(page, { signal });
@@ -93,17 +95,17 @@ async function newest(vault: Leasehold, filter: AuditFilter, limit: number, sign
     if (data.length < wanted || entries.length >= limit) return entries.slice(0, limit);
     offset += data.length;
     if (more.length > 0) continue;
-    pagesOfNothingNew += 1;
-    if (pagesOfNothingNew > MOST_PAGES_OF_NOTHING_NEW)
-      throw new LeaseholdError('INVALID_RESPONSE', 'the log has no end');
+    pagesWithoutNew += 1;
+    if (pagesWithoutNew > MAX_PAGES_WITHOUT_NEW)
+      throw new LeaseholdError('INVALID_RESPONSE', 'the audit log has no last page');
   }
 }
 
 const tail: Command = {
   name: 'audit tail',
-  summary: 'Shows the last entries, and then each new one, until Ctrl-C',
-  flags: [...FILTERS, { name: 'last', value: 'N', help: 'so many to begin with (default 10)' }],
-  asksService: true,
+  summary: 'Print the last audit entries, then new ones as they are written',
+  flags: [...FILTERS, { name: 'last', value: 'N', help: 'start with the last N entries (default 10)' }],
+  callsService: true,
   printsRecords: true,
   async run(invocation) {
     const [filter, last] = [readFilter(invocation), readWholeNumber(invocation, 'last') ?? 10];
@@ -112,32 +114,32 @@ const tail: Command = {
   },
 };
 
-const PROGRESS_EVERY_MS = 500;
+const PROGRESS_INTERVAL_MS = 500;
 
 const verify: Command = {
   name: 'audit verify',
-  summary: 'Verifies the whole chain: every entry is read and every link computed again',
-  about: ['Ends with exit code 3 where the chain is broken.'],
-  asksService: true,
+  summary: 'Verify the MAC chain of the whole audit log',
+  about: ['Reads every entry and recomputes its MAC. The exit code is 3 if the chain is broken.'],
+  callsService: true,
   printsRecords: true,
   async run(invocation) {
     const { terminal, signal } = invocation;
     const vault = invocation.connect();
     const progress = startProgress(terminal, 'Verifying');
-    const looking = setInterval(() => {
+    const polling = setInterval(() => {
       vault.audit
         .readProgress({ signal })
         .then(({ entries_checked, entries_total }) => progress.show(entries_checked ?? 0, entries_total))
-        // What can't be told is not shown.
+        // Progress is optional; verify() reports real errors.
         .catch(() => undefined);
-    }, PROGRESS_EVERY_MS);
+    }, PROGRESS_INTERVAL_MS);
     try {
       const verification = await vault.audit.verify({ signal });
       progress.end();
       await invocation.output.record(verification);
       return verification.valid ? EXIT.OK : EXIT.NEGATIVE;
     } finally {
-      clearInterval(looking);
+      clearInterval(polling);
       progress.end();
     }
   },
@@ -145,25 +147,25 @@ const verify: Command = {
 
 const exportEntries: Command = {
   name: 'audit export',
-  summary: 'Writes every entry as JSON, a line each, oldest first',
+  summary: 'Export all audit entries as JSON lines, oldest first',
   about: [
-    'An auditor verifies it without the service: scripts/verify_audit.py, with the key that leasehold audit-key prints, and with the head record that --head writes.',
+    'An auditor can verify the export without the service: run scripts/verify_audit.py with the key from leasehold audit-key and the head record from --head.',
   ],
   flags: [
     {
       name: 'out',
       value: 'FILE',
-      help: 'into this file, which must not be there yet, instead of standard output',
+      help: 'write to this new file instead of standard output',
       completes: 'file',
     },
     {
       name: 'head',
       value: 'FILE',
-      help: 'writes the head record too, by which a cut tail is found',
+      help: 'also write the head record, which reveals missing entries at the end',
       completes: 'file',
     },
   ],
-  asksService: true,
+  callsService: true,
   async run(invocation) {
     await exportLog(invocation, invocation.connect());
     return EXIT.OK;

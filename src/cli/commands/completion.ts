@@ -1,4 +1,4 @@
-/** `leasehold completion`: what a shell needs to complete our words. The scripts ask the command itself at each key press. */
+/** `leasehold completion`: prints a completion script, which calls `leasehold __complete` on each key press. */
 
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -10,17 +10,17 @@ const SHELLS = ['bash', 'zsh', 'fish'] as const;
 
 export const completion: Command = {
   name: 'completion',
-  summary: 'Prints what a shell needs to complete commands, flags, paths and names',
+  summary: 'Print a completion script for bash, zsh or fish',
   about: [
-    'Paths are asked of the service as whoever the command would ask as, and each look is a credential.list in the audit log, for an agent also a login. Names of agents and policies are asked with an administrator’s token alone. What takes longer than a second is given up.',
+    'The script completes commands, flags, files, paths and names. Paths come from the service with your usual login: each completion writes a credential.list entry to the audit log, and for an agent a login entry too. Names of agents and policies are completed only with an administrator’s token. A completion that takes longer than a second is abandoned.',
   ],
   arguments: [{ name: 'SHELL', help: SHELLS.join(', '), count: 'one', completes: SHELLS }],
   examples: [
-    { line: 'source <(leasehold completion bash)', does: 'in ~/.bashrc' },
-    { line: 'source <(leasehold completion zsh)', does: 'in ~/.zshrc, behind compinit' },
-    { line: 'leasehold completion fish | source', does: 'in ~/.config/fish/config.fish' },
+    { line: 'source <(leasehold completion bash)', does: 'for bash: add to ~/.bashrc' },
+    { line: 'source <(leasehold completion zsh)', does: 'for zsh: add to ~/.zshrc, after compinit' },
+    { line: 'leasehold completion fish | source', does: 'for fish: add to ~/.config/fish/config.fish' },
   ],
-  asksService: false,
+  callsService: false,
   run({ argument, output }) {
     const shell = SHELLS.find((known) => known === argument('SHELL'));
     if (shell === undefined) throw new UsageError(`SHELL: must be one of ${SHELLS.join(', ')}`);

@@ -1,4 +1,4 @@
-/** Commands on credentials; `get` and `delete` have their own files. */
+/** The commands `put`, `list` and `history`. */
 import { parseCredentialType } from '../../core/names.ts';
 import { parsePath } from '../../core/path.ts';
 import type { Command } from '../command.ts';
@@ -6,50 +6,54 @@ import { EXIT } from '../errors.ts';
 import { withDenialHint } from '../explain-denial.ts';
 import { readFlag } from '../flag-values.ts';
 import { printNotice } from '../terminal.ts';
-import { endsLine, parseValueSource, readValue } from '../value-source.ts';
+import { isSingleLineWithNewline, parseValueSource, readValue } from '../value-source.ts';
 import { remove } from './delete.ts';
 
 const PATH = {
   name: 'PATH',
-  help: 'of the credential, such as prod/db/password',
+  help: 'path of the credential, such as prod/db/password',
   count: 'one',
   completes: 'path',
 } as const;
 
 const NEWLINE_IS_STORED =
-  "the value ends with a line break, which is stored as part of it. To store it without: printf '%s' VALUE, or … | tr -d '\\n'.";
+  "the value ends with a newline, which is stored too. To store it without: printf '%s' VALUE, or … | tr -d '\\n'.";
 
 const put: Command = {
   name: 'put',
-  summary: 'Stores a value: a new credential, or a new version of one',
+  summary: 'Store a value as a new credential or a new version',
   about: [
-    'The value is typed, without being shown, or comes from standard input (-) or a file (@FILE), byte for byte. It is never an argument: a shell keeps those, and everybody on the machine sees them.',
-    'Nothing is overwritten: the newest versions are kept, and get --version N reads an earlier one.',
+    'The value comes from a hidden prompt, from standard input (-) or from a file (@FILE), byte for byte. It is never an argument: shells record arguments, and every user of the machine can see them.',
+    'Earlier versions are kept, up to the configured number; leasehold get --version N retrieves one.',
   ],
   arguments: [
     PATH,
     {
       name: 'FROM',
-      help: '- for standard input, @FILE for a file; left out, it is asked for',
+      help: '- for standard input, @FILE for a file (default: prompt)',
       count: 'optional',
       completes: 'file',
     },
   ],
   flags: [
-    { name: 'type', value: 'TYPE', help: 'such as api_key, token, password, certificate, ssh_key (default generic)' },
-    { name: 'description', value: 'TEXT', help: 'for people and agents who look for it' },
-    { name: 'if-new', value: null, help: 'refuses where the path exists' },
+    {
+      name: 'type',
+      value: 'TYPE',
+      help: 'type of the value: api_key, token, password, certificate, ssh_key (default generic)',
+    },
+    { name: 'description', value: 'TEXT', help: 'description, shown in lists' },
+    { name: 'if-new', value: null, help: 'fail if the path exists' },
   ],
   examples: [
-    { line: 'leasehold put prod/db/password', does: 'asks for the value' },
+    { line: 'leasehold put prod/db/password', does: 'prompt for the value' },
     {
       line: 'openssl rand -hex 32 | tr -d "\\n" | leasehold put prod/session-key -',
-      does: 'stores what a program makes',
+      does: 'store the output of a program',
     },
-    { line: 'leasehold put prod/tls/key @server.key --type certificate', does: 'stores a file' },
+    { line: 'leasehold put prod/tls/key @server.key --type certificate', does: 'store a file' },
   ],
   takesValue: true,
-  asksService: true,
+  callsService: true,
   printsRecords: true,
   async run(invocation) {
     const { terminal, signal } = invocation;
@@ -59,7 +63,8 @@ const put: Command = {
     const description = invocation.flag('description');
     const vault = invocation.connect();
     const value = await readValue({ terminal, signal }, from);
-    if (from.kind !== 'typed' && endsLine(value)) printNotice(terminal, `WARNING  ${NEWLINE_IS_STORED}`);
+    if (from.kind !== 'prompt' && isSingleLineWithNewline(value))
+      printNotice(terminal, `WARNING  ${NEWLINE_IS_STORED}`);
     const request = {
       path,
       value,
@@ -68,7 +73,7 @@ const put: Command = {
     };
     const storing = vault.credentials.store(request, { onlyIfNew: invocation.isOn('if-new'), signal });
     const stored = await withDenialHint(invocation, { action: 'store', path }, storing);
-    // WHY without the time: it is that of the first version.
+    // WHY no created_at: it is the time of the first version.
     await invocation.output.record({ ...stored }, ['path', 'type', 'version']);
     return EXIT.OK;
   },
@@ -76,12 +81,12 @@ const put: Command = {
 
 const list: Command = {
   name: 'list',
-  summary: 'Lists credentials, without values',
-  about: ['An agent sees the paths that it has a list grant on.'],
-  arguments: [{ name: 'PREFIX', help: 'only paths that begin with it', count: 'optional', completes: 'path' }],
+  summary: 'List credentials, without values',
+  about: ['An agent sees only the paths that a policy lets it list.'],
+  arguments: [{ name: 'PREFIX', help: 'only paths that start with PREFIX', count: 'optional', completes: 'path' }],
   flags: [{ name: 'type', value: 'TYPE', help: 'only of this type' }],
-  examples: [{ line: 'leasehold list prod/ -o json', does: 'everything below prod/, for a program' }],
-  asksService: true,
+  examples: [{ line: 'leasehold list prod/ -o json', does: 'list everything below prod/ as JSON' }],
+  callsService: true,
   printsRecords: true,
   async run(invocation) {
     const { signal } = invocation;
@@ -91,8 +96,8 @@ const list: Command = {
     const found = all.filter(({ path }) => path.startsWith(prefix));
     const nothing =
       prefix === '' && type === null
-        ? 'There is no credential, as far as you may see. leasehold put PATH stores one.'
-        : 'There is no such credential, as far as you may see. leasehold list shows all.';
+        ? 'No credentials that you may list. Store one with: leasehold put PATH'
+        : 'No matching credentials that you may list. To list all: leasehold list';
     await invocation.output.records(found, ['path', 'type', 'description', 'updated_at', 'access_count'], nothing);
     return EXIT.OK;
   },
@@ -100,16 +105,16 @@ const list: Command = {
 
 const history: Command = {
   name: 'history',
-  summary: 'Shows the versions of a credential that are kept, without values',
+  summary: 'List the kept versions of a credential, without values',
   arguments: [PATH],
-  asksService: true,
+  callsService: true,
   printsRecords: true,
   async run(invocation) {
     const path = parsePath(invocation.argument('PATH'), 'PATH');
     const vault = invocation.connect();
     const reading = vault.credentials.readMetadata(path, { signal: invocation.signal });
     const { versions } = await withDenialHint(invocation, { action: 'list', path }, reading);
-    await invocation.output.records(versions, ['version', 'created_at'], 'No version is kept.');
+    await invocation.output.records(versions, ['version', 'created_at'], 'No versions are kept.');
     return EXIT.OK;
   },
 };

@@ -1,4 +1,4 @@
-/** `leasehold delete`: one credential, or with --recursive all below a prefix, after a plan. */
+/** `leasehold delete`: deletes one credential, or with --recursive everything below a prefix. */
 import { LeaseholdError } from '../../client/errors.ts';
 import type { Leasehold } from '../../client/leasehold.ts';
 import type { ListedCredential } from '../../client/types.ts';
@@ -7,7 +7,7 @@ import type { Command, Invocation } from '../command.ts';
 import { confirmDestructive } from '../confirm.ts';
 import { EXIT } from '../errors.ts';
 import { withDenialHint } from '../explain-denial.ts';
-import { YES } from '../flags.ts';
+import { DRY_RUN, YES } from '../flags.ts';
 import { toTable } from '../output/table.ts';
 import { pluralize } from '../plural.ts';
 import { confirm } from '../prompt.ts';
@@ -18,18 +18,18 @@ const MAX_ROWS_SHOWN = 200;
 
 export const remove: Command = {
   name: 'delete',
-  summary: 'Deletes a credential with all its versions, and revokes its leases',
+  summary: 'Delete a credential with all its versions, and revoke its leases',
   about: [
-    'With --recursive it deletes every credential below PATH/ that you may list, and not PATH itself. It shows them first and asks.',
+    'With --recursive, deletes every credential below PATH/ that you may list, but not PATH itself, after showing the list and asking for confirmation.',
   ],
-  arguments: [{ name: 'PATH', help: 'of the credential, such as prod/db/password', count: 'one', completes: 'path' }],
-  flags: [
-    { name: 'recursive', short: 'r', value: null, help: 'deletes everything below PATH/' },
-    YES,
-    { name: 'dry-run', value: null, help: 'only says what would be done' },
+  arguments: [
+    { name: 'PATH', help: 'path of the credential, such as prod/db/password', count: 'one', completes: 'path' },
   ],
-  examples: [{ line: 'leasehold delete old/shop --recursive --dry-run', does: 'shows what is below old/shop/' }],
-  asksService: true,
+  flags: [{ name: 'recursive', short: 'r', value: null, help: 'delete everything below PATH/' }, YES, DRY_RUN],
+  examples: [
+    { line: 'leasehold delete old/shop --recursive --dry-run', does: 'show what would be deleted below old/shop/' },
+  ],
+  callsService: true,
   printsRecords: true,
   async run(invocation) {
     const text = invocation.argument('PATH');
@@ -47,7 +47,7 @@ async function removeOne(invocation: Invocation, vault: Leasehold, path: Credent
     const { versions } = await withDenialHint(invocation, { action: 'list', path }, reading);
     const { meta } = await vault.leases.list({ path, status: 'active', limit: 1 }, { signal });
     const leases = pluralize(meta.total, 'active lease');
-    return `${path}: ${pluralize(versions.length, 'version')} and ${leases} will be gone.`;
+    return `${path}: ${pluralize(versions.length, 'version')} and ${leases} will be deleted.`;
   };
   const ended = await confirmDestructive(invocation, describe, 'Delete it?');
   if (ended !== null) return ended;
@@ -56,13 +56,12 @@ async function removeOne(invocation: Invocation, vault: Leasehold, path: Credent
   return EXIT.OK;
 }
 
-/** What is stored below it after the plan was shown stays. */
+/** Deletes only what was listed; credentials stored in the meantime stay. */
 async function removeBelow(invocation: Invocation, vault: Leasehold, prefix: string): Promise<number> {
   const { terminal, signal, output } = invocation;
   const all = await Array.fromAsync(vault.credentials.listAll({}, { signal }));
   const found = all.filter(({ path }) => path.startsWith(prefix));
-  if (found.length === 0)
-    throw new LeaseholdError('NOT_FOUND', `No credential below ${prefix} exists that you may list.`);
+  if (found.length === 0) throw new LeaseholdError('NOT_FOUND', `No credentials below ${prefix} that you may list.`);
   const sentence = `${pluralize(found.length, 'credential')} below ${prefix} will be deleted, and ${found.length === 1 ? 'its' : 'their'} leases revoked.`;
   if (invocation.isOn('dry-run')) {
     await output.records(found, COLUMNS, null);
@@ -88,7 +87,7 @@ async function removeBelow(invocation: Invocation, vault: Leasehold, prefix: str
   return EXIT.OK;
 }
 
-/** Somebody else may have deleted it since the list. */
+/** A credential that another caller deleted since it was listed is not an error. */
 async function deleteIfThere(vault: Leasehold, path: string, signal: AbortSignal): Promise<void> {
   try {
     await vault.credentials.delete(path, { signal });
@@ -99,8 +98,8 @@ async function deleteIfThere(vault: Leasehold, path: string, signal: AbortSignal
 
 function showPlan({ terminal }: Invocation, found: readonly ListedCredential[]): void {
   const { stderr } = terminal;
-  const look = { isColoured: hasColours(terminal, stderr), width: stderr.columns ?? null };
-  stderr.write(toTable(found.slice(0, MAX_ROWS_SHOWN), COLUMNS, look));
+  const style = { isColoured: hasColours(terminal, stderr), width: stderr.columns ?? null };
+  stderr.write(toTable(found.slice(0, MAX_ROWS_SHOWN), COLUMNS, style));
   if (found.length > MAX_ROWS_SHOWN)
     printNotice(terminal, `… and ${found.length - MAX_ROWS_SHOWN} more: see --dry-run.`);
 }

@@ -1,10 +1,10 @@
-/** `leasehold doctor`: what holds and where it was said, and whether it works. */
+/** `leasehold doctor`: the settings in effect, their sources, and whether they work. */
 import { statSync } from 'node:fs';
 import { LeaseholdError } from '../../client/errors.ts';
 import type { Command, Invocation } from '../command.ts';
 import { EXIT } from '../errors.ts';
 import { loginsPath } from '../settings/logins.ts';
-import { placesOf } from '../settings/resolve.ts';
+import { userDirsOf } from '../settings/resolve.ts';
 import { readVersion } from '../version.ts';
 import { identify } from './sessions.ts';
 
@@ -14,13 +14,13 @@ type Finding = {
   readonly found: string;
 };
 
-const CLOCKS_APART_MS = 30_000;
+const MAX_CLOCK_DIFFERENCE_MS = 30_000;
 
 export const doctor: Command = {
   name: 'doctor',
-  summary: 'Shows which settings hold and where each was said, and whether they work',
-  about: ['Ends with exit code 2 where something is wrong.'],
-  asksService: true,
+  summary: 'Show the settings in effect, where each comes from, and whether they work',
+  about: ['The exit code is 2 if a check fails.'],
+  callsService: true,
   printsRecords: true,
   async run(invocation) {
     const findings = [...settingsOf(invocation), ...filesOf(invocation), ...(await serviceOf(invocation))];
@@ -40,8 +40,8 @@ function settingsOf({ settings }: Invocation): Finding[] {
   return [
     ok('version', `leasehold ${readVersion()}, Node ${process.versions.node}`),
     ok('address', `${address.value}, from ${address.source}`),
-    ...(who.kind === 'nobody' ? [warning('who asks', 'nobody: no token and no agent was found')] : []),
-    ...(who.kind === 'nobody' ? [] : [ok('who asks', `${name}, from ${identity.source}`)]),
+    ...(who.kind === 'anonymous' ? [warning('identity', 'none: no token or agent found')] : []),
+    ...(who.kind === 'anonymous' ? [] : [ok('identity', `${name}, from ${identity.source}`)]),
     ok('data directory', `${dataDir.value}, from ${dataDir.source}`),
     ...(caFile === null ? [] : [ok('certificate authority', `${caFile.value}, from ${caFile.source}`)]),
     ok('output', `${format.value}, from ${format.source}`),
@@ -49,23 +49,25 @@ function settingsOf({ settings }: Invocation): Finding[] {
     ...(profile === null ? [] : [ok('profile', `${profile.value}, from ${profile.source}`)]),
     ...overridden
       .filter(({ level }) => level !== 'default')
-      .map(({ setting, value, source }) => ok('overruled', `${setting} ${value}, from ${source}`)),
+      .map(({ setting, value, source }) => ok('overridden', `${setting} ${value}, from ${source}`)),
   ];
 }
 
 function filesOf({ settings, terminal }: Invocation): Finding[] {
   const who = settings.identity.value;
   const keyFile =
-    who.kind === 'agent' ? [lookAt('key file', who.keyFile) ?? wrong('key file', `${who.keyFile} is not there`)] : [];
-  const logins = lookAt('logins', loginsPath(placesOf(terminal)));
+    who.kind === 'agent'
+      ? [checkMode('key file', who.keyFile) ?? wrong('key file', `${who.keyFile} does not exist`)]
+      : [];
+  const logins = checkMode('logins', loginsPath(userDirsOf(terminal)));
   return logins === null ? keyFile : [...keyFile, logins];
 }
 
-function lookAt(check: string, file: string): Finding | null {
+function checkMode(check: string, file: string): Finding | null {
   const found = statSync(file, { throwIfNoEntry: false });
   if (found === undefined) return null;
   if ((found.mode & 0o077) === 0) return ok(check, file);
-  return warning(check, `${file} is readable by others: chmod 600 it`);
+  return warning(check, `${file} is accessible to other users: run chmod 600 on it`);
 }
 
 async function serviceOf(invocation: Invocation): Promise<Finding[]> {
@@ -76,24 +78,23 @@ async function serviceOf(invocation: Invocation): Promise<Finding[]> {
   try {
     const { status } = await vault.health({ signal });
     const milliseconds = Math.round(performance.now() - startedAt);
-    findings.push(ok('service', `${status}, answered in ${milliseconds} ms`));
+    findings.push(ok('service', `${status}, responded in ${milliseconds} ms`));
   } catch (error) {
     if (!(error instanceof LeaseholdError)) throw error;
     return [...findings, wrong('service', `${error.message} (${error.code})`)];
   }
-  const apart = await vault.clockDifference({ signal });
-  if (Math.abs(apart) > CLOCKS_APART_MS) {
-    findings.push(warning('clock', `this machine's is ${Math.round(apart / 1000)} s off the service's`));
+  const difference = await vault.clockDifference({ signal });
+  if (Math.abs(difference) > MAX_CLOCK_DIFFERENCE_MS) {
+    findings.push(warning('clock', `differs from the service by ${Math.round(difference / 1000)} s`));
   } else findings.push(ok('clock', 'agrees with the service'));
-  if (settings.identity.value.kind === 'nobody') return findings;
+  if (settings.identity.value.kind === 'anonymous') return findings;
   try {
     const { name, expiresAt } = await identify(vault, signal);
-    findings.push(ok('accepted as', `${name}${expiresAt === null ? '' : `, session until ${expiresAt}`}`));
+    findings.push(ok('login', `${name}${expiresAt === null ? '' : `, session until ${expiresAt}`}`));
   } catch (error) {
     if (!(error instanceof LeaseholdError)) throw error;
-    const why =
-      error.code === 'AUTH_FAILED' ? 'the agent is not registered, or this key is not its own' : error.message;
-    findings.push(wrong('accepted as', `${why} (${error.code})`));
+    const why = error.code === 'AUTH_FAILED' ? 'the agent is not registered, or the key is not its key' : error.message;
+    findings.push(wrong('login', `${why} (${error.code})`));
   }
   return findings;
 }

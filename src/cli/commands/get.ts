@@ -1,4 +1,4 @@
-/** `leasehold get`: a value, bare into a pipe, and not by accident onto a terminal. */
+/** `leasehold get`: writes a value to a pipe, or after confirmation to a terminal. */
 
 import type { Retrieved } from '../../client/leasehold.ts';
 import { parsePath } from '../../core/path.ts';
@@ -7,31 +7,32 @@ import type { Command, Invocation } from '../command.ts';
 import { EXIT } from '../errors.ts';
 import { withDenialHint } from '../explain-denial.ts';
 import { readDuration, readWholeNumber } from '../flag-values.ts';
-import { assertHarmless, toVariableName } from '../output/variables.ts';
+import { TTL } from '../flags.ts';
+import { assertNotLoaderVariable, toVariableName } from '../output/variables.ts';
 import { confirm } from '../prompt.ts';
-import { canAsk, printNotice } from '../terminal.ts';
+import { isInteractive, printNotice } from '../terminal.ts';
 
 const FIELDS: readonly string[] = ['path', 'value', 'lease_id', 'expires_at'];
 
 export const get: Command = {
   name: 'get',
-  summary: 'Retrieves a value, for as long as its lease lasts',
+  summary: 'Retrieve a value under a new lease',
   about: [
-    'Into a pipe or a file it prints the value and nothing else, byte for byte. On a terminal it asks first, unless --reveal is given. With -o or --field it prints the lease too.',
-    'Each retrieval is a lease and an entry in the audit log. A program gets a value better with leasehold run, which gives the lease back.',
+    'Writes only the value, byte for byte, to a pipe or file. On a terminal, asks for confirmation first unless --reveal is given. With -o or --field, prints the lease too.',
+    'Each retrieval creates a lease and an entry in the audit log. To give a value to a program, prefer leasehold run, which revokes the lease when the program ends.',
   ],
-  arguments: [{ name: 'PATH', help: 'of the credential', count: 'one', completes: 'path' }],
+  arguments: [{ name: 'PATH', help: 'path of the credential', count: 'one', completes: 'path' }],
   flags: [
-    { name: 'reveal', value: null, help: 'shows the value on a terminal without asking' },
-    { name: 'version', value: 'N', help: 'an earlier version' },
-    { name: 'ttl', value: 'DURATION', help: 'a shorter lease than the policy allows, such as 90s or 15m' },
+    { name: 'reveal', value: null, help: 'show the value on a terminal without asking' },
+    { name: 'version', value: 'N', help: 'retrieve this version (default: the newest)' },
+    TTL,
   ],
   examples: [
-    { line: 'leasehold get prod/db/password | pbcopy', does: 'into the clipboard, past the screen' },
-    { line: 'leasehold get prod/db/password --field lease_id', does: 'the lease alone' },
-    { line: 'eval "$(leasehold get prod/db/password -o env)"', does: 'sets PROD_DB_PASSWORD in this shell' },
+    { line: 'leasehold get prod/db/password | pbcopy', does: 'copy the value to the clipboard' },
+    { line: 'leasehold get prod/db/password --field lease_id', does: 'print only the lease id' },
+    { line: 'eval "$(leasehold get prod/db/password -o env)"', does: 'set PROD_DB_PASSWORD in this shell' },
   ],
-  asksService: true,
+  callsService: true,
   printsRecords: true,
   async run(invocation) {
     const { terminal, signal } = invocation;
@@ -39,14 +40,14 @@ export const get: Command = {
     const version = readWholeNumber(invocation, 'version');
     const ttlSeconds = readDuration(invocation, 'ttl');
     const field = invocation.flag('field');
-    // A retrieval leaves a lease and an entry: what can't be printed is not retrieved.
+    // ORDER: before the retrieval, which creates a lease.
     if (field !== null && !FIELDS.includes(field)) {
-      throw new UsageError(`--field: there is no such field; there are ${FIELDS.join(', ')}`);
+      throw new UsageError(`--field: must be one of ${FIELDS.join(', ')}`);
     }
-    if (invocation.flag('output') === 'env' && field === null) assertHarmless(toVariableName(path));
+    if (invocation.flag('output') === 'env' && field === null) assertNotLoaderVariable(toVariableName(path));
     const showsValue = field === null || field === 'value';
     const mayShow = !showsValue || terminal.stdout.isTTY !== true || invocation.isOn('reveal');
-    if (!mayShow && !(await askBefore(invocation, path))) {
+    if (!mayShow && !(await confirmReveal(invocation, path))) {
       printNotice(terminal, 'Nothing was retrieved.');
       return EXIT.NEGATIVE;
     }
@@ -61,22 +62,25 @@ export const get: Command = {
   },
 };
 
-/** Whether it may be shown. @throws UsageError where nobody is there to say so */
-async function askBefore({ terminal, signal }: Invocation, path: string): Promise<boolean> {
-  if (!canAsk(terminal)) {
-    throw new UsageError('the value would be shown on the terminal', 'Say --reveal, or send it into a pipe or a file.');
+/** @throws UsageError when the terminal is not interactive */
+async function confirmReveal({ terminal, signal }: Invocation, path: string): Promise<boolean> {
+  if (!isInteractive(terminal)) {
+    throw new UsageError(
+      'the value would be shown on the terminal',
+      'Use --reveal, or redirect the output to a pipe or file.',
+    );
   }
-  return confirm({ terminal, signal }, `The value of ${path} will stand on this terminal. Show it?`);
+  return confirm({ terminal, signal }, `This shows the value of ${path} on the terminal. Continue?`);
 }
 
-/** Only what was typed asks for more than the value: a file or a variable must not change what a script reads. */
+/** Only flags select a format here: a settings file or a variable must not change what a script reads. */
 async function print(invocation: Invocation, { value, ...lease }: Retrieved): Promise<void> {
   const { terminal, output } = invocation;
   const revealed = value.reveal();
   const record = { path: lease.path, value: revealed, lease_id: lease.lease_id, expires_at: lease.expires_at };
   const [format, field] = [invocation.flag('output'), invocation.flag('field')];
   if (field === null && format === 'env') {
-    output.variable(assertHarmless(toVariableName(lease.path)), revealed);
+    output.variable(assertNotLoaderVariable(toVariableName(lease.path)), revealed);
     return;
   }
   if (format !== null || field !== null) {

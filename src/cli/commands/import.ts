@@ -1,10 +1,10 @@
-/** `leasehold import`: the row of the table, and the ports that an import gets from the terminal. */
+/** `leasehold import`: the command and the terminal ports that an import uses. */
 
 import { basename } from 'node:path';
 import { Secret } from '../../core/secret.ts';
 import { UsageError } from '../../platform/errors.ts';
 import type { Command, Invocation } from '../command.ts';
-import { YES } from '../flags.ts';
+import { DRY_RUN, YES } from '../flags.ts';
 import { inputName, readInput } from '../given-file.ts';
 import type { Ports } from '../import/import.ts';
 import type { ImportSource } from '../import/item.ts';
@@ -14,21 +14,21 @@ import { confirm } from '../prompt.ts';
 import { mayBeAdministrator } from '../settings/settings.ts';
 import { hasColours, printNotice } from '../terminal.ts';
 
-const MOST_ROWS_SHOWN = 200;
+const MAX_ROWS_SHOWN = 200;
 const MAX_SOURCE_MIB = 64;
 
 export const importCommand: Command = {
   name: 'import',
-  summary: 'Stores what a .env file, a JSON file, Vault, OpenBao, 1Password or Bitwarden holds',
+  summary: 'Import secrets from a .env file, JSON, Vault, OpenBao, 1Password or Bitwarden',
   about: [
-    'Shows what it would store and asks before it does. Nothing in the vault is overwritten: what exists gets a new version. Nothing in the source is changed.',
-    'Names become paths: letters lose their accents, each run of characters that a path cannot have becomes one -. Two values that would get the same path are both left out, and named.',
-    'Exit code 2 where something could not be stored or Vault did not answer well, 3 where a value was left out.',
+    'Shows the plan and asks for confirmation. An existing credential gets a new version; nothing is overwritten. The source is not changed.',
+    'Names become paths: accents are removed, and each run of characters that a path cannot contain becomes one -. Two values that would get the same path are both skipped and reported.',
+    'The exit code is 2 if a value could not be stored or Vault failed, and 3 if a value was skipped.',
   ],
   arguments: [
     {
       name: 'FILE',
-      help: '.env, .json, .1pux or .csv; - for standard input; none for Vault',
+      help: '.env, .json, .1pux or .csv file; - for standard input; omit it for Vault',
       count: 'optional',
       completes: 'file',
     },
@@ -37,28 +37,28 @@ export const importCommand: Command = {
     {
       name: 'from',
       value: 'env|json|1password|bitwarden',
-      help: 'what the file is, where its name and its beginning do not tell',
+      help: 'format of the file (default: detected from its name and content)',
       completes: ['env', 'json', '1password', 'bitwarden'],
     },
-    { name: 'prefix', value: 'PATH', help: 'what goes before every path', completes: 'path' },
-    { name: 'if-new', value: null, help: 'skips what exists' },
-    { name: 'compare', value: null, help: 'retrieves what exists, and skips it where it is the same' },
+    { name: 'prefix', value: 'PATH', help: 'prefix of every new path', completes: 'path' },
+    { name: 'if-new', value: null, help: 'skip paths that exist' },
+    { name: 'compare', value: null, help: 'retrieve existing values and skip those that are equal' },
     {
       name: 'vault-addr',
       value: 'URL',
-      help: 'of a Vault or OpenBao (VAULT_ADDR, BAO_ADDR); its token comes from VAULT_TOKEN or BAO_TOKEN',
+      help: 'address of Vault or OpenBao (VAULT_ADDR, BAO_ADDR); the token comes from VAULT_TOKEN or BAO_TOKEN',
     },
-    { name: 'mount', value: 'PATH', help: 'where its KV engine of version 2 is mounted (default secret)' },
-    { name: 'below', value: 'PATH', help: 'only what is below this folder of the mount' },
+    { name: 'mount', value: 'PATH', help: 'mount path of the KV version 2 engine (default secret)' },
+    { name: 'below', value: 'PATH', help: 'import only what is below this path of the mount' },
     YES,
-    { name: 'dry-run', value: null, help: 'only says what would be done' },
+    DRY_RUN,
   ],
   examples: [
-    { line: 'leasehold import .env --prefix shop/dev', does: 'shows the plan, and asks' },
-    { line: 'leasehold import export.1pux --prefix people/ann --dry-run', does: 'shows the plan alone' },
-    { line: 'leasehold import --vault-addr https://vault.example.org:8200 --mount kv', does: 'all of a mount' },
+    { line: 'leasehold import .env --prefix shop/dev', does: 'show the plan, then ask' },
+    { line: 'leasehold import export.1pux --prefix people/ann --dry-run', does: 'show only the plan' },
+    { line: 'leasehold import --vault-addr https://vault.example.org:8200 --mount kv', does: 'import a whole mount' },
   ],
-  asksService: true,
+  callsService: true,
   printsRecords: true,
   async run(invocation) {
     const { parsePrefix } = await import('../import/path-names.ts');
@@ -68,10 +68,7 @@ export const importCommand: Command = {
     const file = invocation.optional('FILE');
     const address = invocation.flag('vault-addr') ?? (file === null ? vaultVariable(invocation, 'ADDR') : null);
     if ((file === null) === (address === null)) {
-      throw new UsageError(
-        'give a FILE, or --vault-addr URL (VAULT_ADDR, BAO_ADDR), and not both',
-        'leasehold import --help',
-      );
+      throw new UsageError('give either FILE or --vault-addr URL (VAULT_ADDR, BAO_ADDR)', 'leasehold import --help');
     }
     const { reading, isEnv } =
       file === null ? await readVault(invocation, address ?? '') : await readFile(invocation, file);
@@ -82,7 +79,7 @@ export const importCommand: Command = {
       compares: invocation.isOn('compare'),
       isDry: invocation.isOn('dry-run'),
       asks: !invocation.isOn('yes'),
-      // An agent sees what it may list.
+      // An agent sees only what it may list.
       seesAll: mayBeAdministrator(invocation.settings.identity.value),
       followUpSteps: followUpSteps({ file: file === '-' ? null : file, isEnv, vault: address }),
     });
@@ -103,7 +100,7 @@ async function readFile(invocation: Invocation, file: string): Promise<Read> {
   return { reading: await readSource(bytes, name, format), isEnv: format === 'env' };
 }
 
-/** OpenBao reads its own before those of Vault. */
+/** BAO_* takes precedence over VAULT_*, as in OpenBao. */
 function vaultVariable({ terminal }: Invocation, name: string): string | null {
   return terminal.environment[`BAO_${name}`] || terminal.environment[`VAULT_${name}`] || null;
 }
@@ -115,7 +112,7 @@ async function readVault(invocation: Invocation, from: string): Promise<Read> {
   const token = vaultVariable(invocation, 'TOKEN');
   const address = parseVaultAddress(from);
   if (token === null) {
-    throw new UsageError('there is no token for Vault', 'Set VAULT_TOKEN or BAO_TOKEN; a token is never an argument.');
+    throw new UsageError('no token for Vault', 'Set VAULT_TOKEN or BAO_TOKEN.');
   }
   const mount = segmentsOf('mount', invocation.flag('mount') ?? 'secret').join('/');
   const below = segmentsOf('below', invocation.flag('below') ?? '');
@@ -129,11 +126,11 @@ async function readVault(invocation: Invocation, from: string): Promise<Read> {
   }
 }
 
-/** Folders of Vault, slashes at their ends or not. @throws UsageError for what would lead elsewhere */
+/** Splits a path of Vault. @throws UsageError for `.` or `..` */
 function segmentsOf(flag: string, text: string): readonly string[] {
   const segments = text.split('/').filter((segment) => segment !== '');
   if (segments.some((segment) => segment === '.' || segment === '..'))
-    throw new UsageError(`--${flag}: must not have . or ..`);
+    throw new UsageError(`--${flag}: must not contain . or ..`);
   return segments;
 }
 
@@ -143,10 +140,10 @@ function portsOf({ terminal, output, signal }: Invocation): Ports {
     say: (line) => printNotice(terminal, line),
     showPlan: (records, columns) => {
       const { stderr } = terminal;
-      const look = { isColoured: hasColours(terminal, stderr), width: stderr.columns ?? null };
-      stderr.write(toTable(records.slice(0, MOST_ROWS_SHOWN), columns, look));
-      if (records.length > MOST_ROWS_SHOWN)
-        printNotice(terminal, `… and ${records.length - MOST_ROWS_SHOWN} more: see --dry-run.`);
+      const style = { isColoured: hasColours(terminal, stderr), width: stderr.columns ?? null };
+      stderr.write(toTable(records.slice(0, MAX_ROWS_SHOWN), columns, style));
+      if (records.length > MAX_ROWS_SHOWN)
+        printNotice(terminal, `… and ${records.length - MAX_ROWS_SHOWN} more: see --dry-run.`);
     },
     confirm: (question) => confirm({ terminal, signal }, question),
     progress: (what) => startProgress(terminal, what),

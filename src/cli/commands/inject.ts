@@ -1,4 +1,4 @@
-/** `leasehold inject`: a text with references becomes a text with values, in a private file or a pipe. */
+/** `leasehold inject`: replaces the references in a template by values. */
 
 import { writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
@@ -9,48 +9,57 @@ import { fillTemplates, type ParsedTemplate, parseTemplate } from '../../run/tem
 import type { Command, Invocation } from '../command.ts';
 import { EXIT } from '../errors.ts';
 import { readDuration } from '../flag-values.ts';
+import { TTL } from '../flags.ts';
 import { readTextInput } from '../given-file.ts';
-import { lenderOf, tellRefusals } from '../lease-env.ts';
+import { leaseClientFor, reportRefusals } from '../lease-env.ts';
 import { printNotice } from '../terminal.ts';
 
 const NAME = 'template';
 
 export const inject: Command = {
   name: 'inject',
-  summary: 'Fills a template: {{leasehold://PATH}} becomes the value of the credential',
+  summary: 'Replace the references {{leasehold://PATH}} in a template by values',
   about: [
-    'In a URL write {{leasehold://PATH | url}}, for an earlier version {{leasehold://PATH?version=N}}. Everything else stays as it is.',
-    'The result goes into a pipe, or with --out into a new file that only you can read. It holds the values until you delete it, so their leases are left to end; a program gets values better with leasehold run.',
+    'Write {{leasehold://PATH | url}} to percent-encode a value for a URL, and {{leasehold://PATH?version=N}} for an earlier version. Other text stays unchanged.',
+    'The result goes to a pipe, or with --out to a new file that only you can read. The leases are not revoked, because the result contains the values until you delete it. To give values to a program, prefer leasehold run.',
   ],
-  arguments: [{ name: 'FILE', help: 'the template; - for standard input', count: 'one', completes: 'file' }],
+  arguments: [{ name: 'FILE', help: 'template file; - for standard input', count: 'one', completes: 'file' }],
   flags: [
     {
       name: 'out',
       value: 'FILE',
-      help: 'into this file, which must not exist, instead of standard output',
+      help: 'write to this new file instead of standard output',
       completes: 'file',
     },
-    { name: 'ttl', value: 'DURATION', help: 'asks for shorter leases than the policies allow, such as 90s or 15m' },
+    TTL,
   ],
-  examples: [{ line: 'leasehold inject app.yaml.tpl --out app.yaml', does: 'a configuration file with its values' }],
-  asksService: true,
+  examples: [
+    { line: 'leasehold inject app.yaml.tpl --out app.yaml', does: 'write a configuration file with its secrets' },
+  ],
+  callsService: true,
   async run(invocation) {
     const { terminal, signal } = invocation;
     const [file, out] = [invocation.argument('FILE'), invocation.flag('out')];
     const ttlSeconds = readDuration(invocation, 'ttl');
     if (out === null && terminal.stdout.isTTY === true)
-      throw new UsageError('the values would be shown on the terminal', 'Give --out FILE, or send them into a pipe.');
+      throw new UsageError(
+        'the values would be shown on the terminal',
+        'Use --out FILE, or redirect the output to a pipe.',
+      );
     const { template, wanted } = parse(await readTextInput(invocation, file), file);
-    const lender = lenderOf(invocation, invocation.connect());
-    let borrowed: AcquiredLeases;
+    const leaseClient = leaseClientFor(invocation, invocation.connect());
+    let acquired: AcquiredLeases;
     try {
-      borrowed = await acquireLeases(lender, wanted, { ttlSeconds, signal });
+      acquired = await acquireLeases(leaseClient, wanted, { ttlSeconds, signal });
     } catch (error) {
-      throw error instanceof LeaseAcquisitionError ? tellRefusals(invocation, error.refused) : error;
+      throw error instanceof LeaseAcquisitionError ? reportRefusals(invocation, error.refused) : error;
     }
-    const text = fillTemplates([template], borrowed.values).get(NAME)?.reveal() ?? '';
+    const text = fillTemplates([template], acquired.values).get(NAME)?.reveal() ?? '';
     if (out === null) terminal.stdout.write(text);
-    else await write(invocation, resolve(terminal.folder, out), text, () => releaseLeases(lender, borrowed.leaseIds));
+    else
+      await write(invocation, resolve(terminal.workingDirectory, out), text, () =>
+        releaseLeases(leaseClient, acquired.leaseIds),
+      );
     return EXIT.OK;
   },
 };
@@ -59,10 +68,10 @@ export const inject: Command = {
 function parse(text: string, file: string): ParsedTemplate {
   const parsed = parseTemplate(NAME, text, file);
   if (parsed !== null) return parsed;
-  throw new UsageError(`${file}: has no reference {{leasehold://PATH}}`);
+  throw new UsageError(`${file}: contains no reference {{leasehold://PATH}}`);
 }
 
-/** A file that cannot be written leaves no lease. @throws UsageError */
+/** Revokes the leases when the file cannot be written. @throws UsageError */
 async function write(
   { terminal }: Invocation,
   path: string,
@@ -73,7 +82,7 @@ async function write(
     writeFileSync(path, text, { flag: 'wx', mode: 0o600 });
   } catch (error) {
     await undo();
-    throw new UsageError(`${path} cannot be written${errnoSuffix(error)}`, 'Give a file that does not exist.');
+    throw new UsageError(`${path} cannot be written${errnoSuffix(error)}`, 'Give the name of a new file.');
   }
-  printNotice(terminal, `Wrote ${path}. It holds the values: delete it when nothing needs it.`);
+  printNotice(terminal, `Wrote ${path}. It contains secrets: delete it when you no longer need it.`);
 }

@@ -1,4 +1,4 @@
-/** Commands on leases. */
+/** The `lease` commands. */
 
 import type { Lease, RevokeRequest } from '../../client/types.ts';
 import { parseActorName, parseLeaseId } from '../../core/names.ts';
@@ -8,50 +8,54 @@ import type { Command, Invocation } from '../command.ts';
 import { confirmDestructive } from '../confirm.ts';
 import { EXIT } from '../errors.ts';
 import { readChoice, readFlag } from '../flag-values.ts';
-import { YES } from '../flags.ts';
+import { DRY_RUN, YES } from '../flags.ts';
 import { pluralize } from '../plural.ts';
 import { printNotice } from '../terminal.ts';
 
 const STATUSES = ['active', 'expired', 'revoked'] as const;
 const COLUMNS = ['lease_id', 'agent_name', 'path', 'status', 'expires_at', 'policy_name'];
 const HOLDER = {
-  name: 'of',
+  name: 'agent-name',
   value: 'NAME',
-  help: 'only those of this agent; --agent is who asks',
+  help: 'only leases of this agent (--agent selects who you log in as)',
   completes: 'agent',
 } as const;
-const OF_PATH = { name: 'path', value: 'PATH', help: 'only those of this credential', completes: 'path' } as const;
+const OF_PATH = { name: 'path', value: 'PATH', help: 'only leases of this credential', completes: 'path' } as const;
 
-/** Of an agent, of a credential, of both, or all. @throws Fault */
-function readWhich(invocation: Invocation): RevokeRequest {
-  const agent = readFlag(invocation, 'of', parseActorName);
+/** Reads --agent-name and --path. @throws ApiError */
+function readFilter(invocation: Invocation): RevokeRequest {
+  const agent = readFlag(invocation, 'agent-name', parseActorName);
   const path = readFlag(invocation, 'path', parsePath);
   return { ...(agent === null ? {} : { agent }), ...(path === null ? {} : { path }) };
 }
 
 const list: Command = {
   name: 'lease list',
-  summary: 'Lists leases, newest first; ended ones for 7 days',
-  about: ['An agent sees its own.'],
-  flags: [HOLDER, OF_PATH, { name: 'status', value: STATUSES.join('|'), help: 'only these', completes: STATUSES }],
-  asksService: true,
+  summary: 'List leases, newest first',
+  about: ['Ended leases are listed for 7 days. An agent sees only its own leases.'],
+  flags: [
+    HOLDER,
+    OF_PATH,
+    { name: 'status', value: STATUSES.join('|'), help: 'only leases with this status', completes: STATUSES },
+  ],
+  callsService: true,
   printsRecords: true,
   async run(invocation) {
-    const [which, status] = [readWhich(invocation), readChoice(invocation, 'status', STATUSES)];
-    const filter = { ...which, ...(status === null ? {} : { status }) };
+    const [holder, status] = [readFilter(invocation), readChoice(invocation, 'status', STATUSES)];
+    const filter = { ...holder, ...(status === null ? {} : { status }) };
     const vault = invocation.connect();
     const leases = await Array.fromAsync(vault.leases.listAll(filter, invocation));
-    const none = Object.keys(filter).length === 0 ? 'There is no lease' : 'There is no such lease';
-    await invocation.output.records(leases, COLUMNS, `${none}, as far as you may see.`);
+    const none = Object.keys(filter).length === 0 ? 'No leases' : 'No matching leases';
+    await invocation.output.records(leases, COLUMNS, `${none} that you may list.`);
     return EXIT.OK;
   },
 };
 
 const show: Command = {
   name: 'lease show',
-  summary: 'Shows a lease',
-  arguments: [{ name: 'LEASE_ID', help: 'of the lease', count: 'one' }],
-  asksService: true,
+  summary: 'Show a lease',
+  arguments: [{ name: 'LEASE_ID', help: 'id of the lease', count: 'one' }],
+  callsService: true,
   printsRecords: true,
   async run(invocation) {
     const id = parseLeaseId(invocation.argument('LEASE_ID'));
@@ -63,9 +67,10 @@ const show: Command = {
 
 const renew: Command = {
   name: 'lease renew',
-  summary: 'Renews a lease: decided anew, from now, by the policies as they are now',
-  arguments: [{ name: 'LEASE_ID', help: 'of a lease that has not ended', count: 'one' }],
-  asksService: true,
+  summary: 'Renew an active lease',
+  about: ['The current policies decide whether the lease is renewed and for how long, starting now.'],
+  arguments: [{ name: 'LEASE_ID', help: 'id of an active lease', count: 'one' }],
+  callsService: true,
   printsRecords: true,
   async run(invocation) {
     const id = parseLeaseId(invocation.argument('LEASE_ID'));
@@ -77,27 +82,29 @@ const renew: Command = {
 
 const revoke: Command = {
   name: 'lease revoke',
-  summary: 'Revokes leases: at once, on every node',
-  about: ['Give leases by their ids, or all active ones of an agent, of a credential, or of both together.'],
-  arguments: [{ name: 'LEASE_ID', help: 'of a lease', count: 'many' }],
-  flags: [HOLDER, OF_PATH, YES, { name: 'dry-run', value: null, help: 'only says how many there are' }],
-  examples: [{ line: 'leasehold lease revoke --of deploy-bot', does: 'everything that deploy-bot holds' }],
-  asksService: true,
+  summary: 'Revoke leases immediately, on every node',
+  about: [
+    'Select leases by id, or all active leases of an agent (--agent-name), of a credential (--path), or of both.',
+  ],
+  arguments: [{ name: 'LEASE_ID', help: 'id of a lease', count: 'many' }],
+  flags: [HOLDER, OF_PATH, YES, DRY_RUN],
+  examples: [{ line: 'leasehold lease revoke --agent-name deploy-bot', does: 'revoke all leases of deploy-bot' }],
+  callsService: true,
   async run(invocation) {
     const { terminal, signal } = invocation;
     const ids = invocation.many('LEASE_ID').map(parseLeaseId);
-    const which = readWhich(invocation);
-    if ((Object.keys(which).length === 0) === (ids.length === 0)) {
-      throw new UsageError('give LEASE_ID, or --of and --path, and not both', 'leasehold lease revoke --help');
+    const filter = readFilter(invocation);
+    if ((Object.keys(filter).length === 0) === (ids.length === 0)) {
+      throw new UsageError('give either LEASE_ID, or --agent-name or --path', 'leasehold lease revoke --help');
     }
     const vault = invocation.connect();
     if (ids.length > 0) {
-      // An id that does not exist is told before anything is done.
+      // ORDER: read all first, so that an unknown id fails before anything is revoked.
       const leases: Lease[] = [];
       for (const id of new Set(ids)) leases.push(await vault.leases.read(id, { signal }));
       const active = leases.filter(({ status }) => status === 'active');
       for (const { lease_id, status } of leases) {
-        if (status !== 'active') printNotice(terminal, `${lease_id} has ended already (${status}).`);
+        if (status !== 'active') printNotice(terminal, `${lease_id} has already ended (${status}).`);
       }
       if (invocation.isOn('dry-run')) {
         printNotice(terminal, `${pluralize(active.length, 'lease')} would be revoked. Nothing was done.`);
@@ -108,12 +115,12 @@ const revoke: Command = {
       return EXIT.OK;
     }
     const describe = async (): Promise<string> => {
-      const { meta } = await vault.leases.list({ ...which, status: 'active', limit: 1 }, { signal });
+      const { meta } = await vault.leases.list({ ...filter, status: 'active', limit: 1 }, { signal });
       return `${pluralize(meta.total, 'active lease')} will end.`;
     };
     const ended = await confirmDestructive(invocation, describe, 'Revoke?');
     if (ended !== null) return ended;
-    const { revoked } = await vault.leases.revokeAll(which, { signal });
+    const { revoked } = await vault.leases.revokeAll(filter, { signal });
     printNotice(terminal, `Revoked ${revoked}.`);
     return EXIT.OK;
   },

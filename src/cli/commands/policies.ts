@@ -1,9 +1,9 @@
-/** Commands on policies one by one; those that ask them, that put one and that take whole folders have files of their own. */
+/** The commands `policy list`, `policy show` and `policy delete`. */
 import { LeaseholdError } from '../../client/errors.ts';
 import { parsePolicyName } from '../../core/names.ts';
 import type { Command } from '../command.ts';
 import { EXIT } from '../errors.ts';
-import { YES } from '../flags.ts';
+import { DRY_RUN, YES } from '../flags.ts';
 import { LOSS_COLUMNS, lossesOf, lossLines, namedAgents } from '../policy/deletion-impact.ts';
 import { toPolicy } from '../policy/fields.ts';
 import { confirm } from '../prompt.ts';
@@ -13,17 +13,17 @@ import { explain, test } from './policy-explain-test.ts';
 import { put } from './policy-put.ts';
 
 const COLUMNS = ['name', 'principal', 'actions', 'resources', 'max_ttl'];
-const NAME = { name: 'NAME', help: 'of the policy', count: 'one', completes: 'policy' } as const;
+const NAME = { name: 'NAME', help: 'name of the policy', count: 'one', completes: 'policy' } as const;
 
 const list: Command = {
   name: 'policy list',
-  summary: 'Lists policies',
-  asksService: true,
+  summary: 'List policies',
+  callsService: true,
   printsRecords: true,
   async run(invocation) {
     const vault = invocation.connect();
     const policies = await Array.fromAsync(vault.policies.listAll(invocation));
-    const nothing = 'There is no policy, so no agent may do anything. leasehold policy put NAME creates one.';
+    const nothing = 'No policies, so agents have no access. Create one with: leasehold policy put NAME';
     await invocation.output.records(policies, COLUMNS, nothing);
     return EXIT.OK;
   },
@@ -31,13 +31,11 @@ const list: Command = {
 
 const show: Command = {
   name: 'policy show',
-  summary: 'Shows a policy',
-  about: ['What it prints as JSON or YAML can be a file for policy put and policy apply.'],
+  summary: 'Show a policy',
+  about: ['The JSON and YAML output can be used as a file for policy put and policy apply.'],
   arguments: [NAME],
-  examples: [
-    { line: 'leasehold policy show ci -o yaml > policies/ci.yaml', does: 'the beginning of policies as files' },
-  ],
-  asksService: true,
+  examples: [{ line: 'leasehold policy show ci -o yaml > policies/ci.yaml', does: 'save a policy as a file' }],
+  callsService: true,
   printsRecords: true,
   async run(invocation) {
     const name = parsePolicyName(invocation.argument('NAME'), 'NAME');
@@ -49,14 +47,14 @@ const show: Command = {
 
 const remove: Command = {
   name: 'policy delete',
-  summary: 'Deletes a policy: from then on it grants nothing, on any node',
+  summary: 'Delete a policy, effective immediately on every node',
   about: [
-    'It says first what nobody else grants, and asks. Where another policy grants the same, that one decides from then on, maybe for longer leases.',
-    'Leases that were given stay until they end, but are not renewed; leasehold lease revoke ends them at once.',
+    'Shows which access no other policy grants, and asks for confirmation. If another policy grants the same access, it decides from then on, possibly with longer leases.',
+    'Existing leases stay valid until they expire, but cannot be renewed; leasehold lease revoke ends them immediately.',
   ],
   arguments: [NAME],
-  flags: [YES, { name: 'dry-run', value: null, help: 'only says what would be lost' }],
-  asksService: true,
+  flags: [YES, DRY_RUN],
+  callsService: true,
   printsRecords: true,
   async run(invocation) {
     const { terminal, signal, output } = invocation;

@@ -1,8 +1,8 @@
-/** The command that brings a vault's policies to what files say. */
+/** `leasehold policy apply`: makes the policies of a vault match a directory of files. */
 
 import type { Command } from '../command.ts';
 import { EXIT } from '../errors.ts';
-import { YES } from '../flags.ts';
+import { DRY_RUN, YES } from '../flags.ts';
 import { applyPlan } from '../policy/apply.ts';
 import { toPolicy } from '../policy/fields.ts';
 import { makePlan, planLines, planRecord, type Step } from '../policy/plan.ts';
@@ -17,27 +17,26 @@ const DONE = { create: 'Created', replace: 'Replaced', delete: 'Deleted' } as co
 
 export const apply: Command = {
   name: 'policy apply',
-  summary: "Brings the vault's policies to what the files of a folder say",
+  summary: 'Create and replace policies to match the files in a directory',
   about: [
-    'A policy is a file NAME.toml, NAME.json or NAME.yaml with principal, resources, actions and, maybe, max_ttl. All files are checked before anything is changed: an unknown field is a mistake. Hidden files, *.md and *.txt are passed over; anything else in the folder is a mistake, and so is a link that leads out of it.',
-    'The plan is shown first, and asked about. A replacement that gives more than before is marked. Policies that no file has are left alone, unless --prune deletes them.',
-    'What adds is done before what removes, so that in between nothing is granted that neither the old nor the new policies grant. If it is broken off, the same command goes on.',
+    'Each policy is a file NAME.toml, NAME.json or NAME.yaml with principal, resources, actions and optionally max_ttl. All files are validated before anything is changed; an unknown field is an error. Hidden files, *.md and *.txt are ignored; any other file in the directory is an error, and so is a link that leaves it.',
+    'Shows the plan and asks for confirmation. A replacement that grants more than before is marked. Policies without a file are kept, unless --prune is given.',
+    'Changes that add access are made before those that remove it, so that nothing is granted in between that neither the old nor the new policies grant. If the command is interrupted, run it again to continue.',
   ],
-  arguments: [{ name: 'DIR', help: 'of the files', count: 'one', completes: 'directory' }],
-  flags: [
-    { name: 'dry-run', value: null, help: 'only shows the plan' },
-    { name: 'prune', value: null, help: 'deletes policies that no file has' },
-    YES,
-  ],
+  arguments: [{ name: 'DIR', help: 'directory of policy files', count: 'one', completes: 'directory' }],
+  flags: [DRY_RUN, { name: 'prune', value: null, help: 'delete policies without a file' }, YES],
   examples: [
-    { line: 'leasehold policy apply policies --dry-run', does: 'shows what would change' },
-    { line: 'leasehold policy apply policies --prune --yes', does: 'from a pipeline: the files are all there is' },
+    { line: 'leasehold policy apply policies --dry-run', does: 'show what would change' },
+    {
+      line: 'leasehold policy apply policies --prune --yes',
+      does: 'in a pipeline: make the vault match the files exactly',
+    },
   ],
-  asksService: true,
+  callsService: true,
   printsRecords: true,
   async run(invocation) {
     const { terminal, signal, output } = invocation;
-    const files = await readPolicyFolder(invocation.argument('DIR'), terminal.folder);
+    const files = await readPolicyFolder(invocation.argument('DIR'), terminal.workingDirectory);
     const { policies } = invocation.connect();
     const present = (await Array.fromAsync(policies.listAll({ signal }))).map(toPolicy);
     const wanted = files.map(({ draft }) => draft);
@@ -61,7 +60,7 @@ export const apply: Command = {
         stopped: (some, all) =>
           printNotice(
             terminal,
-            `${some} of ${all} changes were made for certain. The same command shows and does the rest.`,
+            `${some} of ${all} changes were confirmed. Run the same command again to make the rest.`,
           ),
       });
     }

@@ -1,4 +1,4 @@
-/** Commands that ask policies: why a decision is as it is, and whether decisions are as they are expected. */
+/** The commands `policy explain` and `policy test`. */
 import { LeaseholdError } from '../../client/errors.ts';
 import type { Policies } from '../../client/policies.ts';
 import type { Policy } from '../../client/types.ts';
@@ -22,31 +22,31 @@ import { printNotice } from '../terminal.ts';
 
 export const explain: Command = {
   name: 'policy explain',
-  summary: 'Says why an agent may do something or not, and what would grant it',
+  summary: 'Explain why access is allowed or denied, and what would grant it',
   about: [
-    'Shows which policies were considered, the first test that each failed (principal, then action, then pattern), which of those that match decides, the nearest pattern, and the command that would grant just this. Nothing is accessed, and nothing recorded.',
-    'An agent may ask for itself, and gets the reason alone. The exit code is 0 whatever the answer is: for scripts there are --field allowed and policy test.',
+    'Shows the policies considered, the first test that each failed (principal, action, then pattern), the deciding policy, the nearest pattern, and a command that would grant exactly this access. Nothing is retrieved or recorded.',
+    'An agent can ask only about itself, and gets only the reason. The exit code is 0 for either decision; in scripts, use --field allowed or policy test.',
   ],
   arguments: [
-    { name: 'AGENT', help: 'its name; it need not be registered', count: 'one', completes: 'agent' },
+    { name: 'AGENT', help: 'name of the agent; it need not be registered', count: 'one', completes: 'agent' },
     { name: 'ACTION', help: ACTIONS.join(', '), count: 'one', completes: ACTIONS },
-    { name: 'PATH', help: 'of a credential, whether it exists or not', count: 'one', completes: 'path' },
+    { name: 'PATH', help: 'path of a credential; it need not exist', count: 'one', completes: 'path' },
   ],
-  flags: [{ name: 'all', value: null, help: 'shows policies that do not name the agent, too' }],
+  flags: [{ name: 'all', value: null, help: 'also show policies that do not name the agent' }],
   examples: [
-    { line: 'leasehold policy explain deploy-bot retrieve prod/db/password', does: 'the way to a grant' },
-    { line: 'leasehold policy explain ci list prod/db --field allowed', does: 'true or false, for a script' },
+    { line: 'leasehold policy explain deploy-bot retrieve prod/db/password', does: 'explain a decision' },
+    { line: 'leasehold policy explain ci list prod/db --field allowed', does: 'print true or false, for a script' },
   ],
-  asksService: true,
+  callsService: true,
   printsRecords: true,
   async run(invocation) {
     const { signal, output } = invocation;
     const [agent, action, path] = ['AGENT', 'ACTION', 'PATH'].map((name) => invocation.argument(name));
     const read = readQuestion(agent ?? '', action ?? '', path ?? '');
     if ('problems' in read) throwIfProblems(read.problems.map(toProblem), 'leasehold policy explain --help');
-    if (!('question' in read)) throw new Error('a question that breaks nothing was not read');
+    if (!('question' in read)) throw new Error('a valid access query was not parsed');
     const { policies } = invocation.connect();
-    // WHY not just tried: an agent's try would stand in the audit log as a denial.
+    // WHY: an agent may not list policies, and the attempt would be recorded as a denial.
     const listed = mayBeAdministrator(invocation.settings.identity.value)
       ? await listWhereAllowed(policies, signal)
       : null;
@@ -63,8 +63,8 @@ export const explain: Command = {
       output.text('');
       await output.records(rows, EXPLANATION_COLUMNS, null);
     }
-    const way = remedyLines(explanation, showsAll);
-    if (way.length > 0) output.text(['', ...way].join('\n'));
+    const remedy = remedyLines(explanation, showsAll);
+    if (remedy.length > 0) output.text(['', ...remedy].join('\n'));
     return EXIT.OK;
   },
 };
@@ -85,26 +85,31 @@ async function listWhereAllowed(policies: Policies, signal: AbortSignal): Promis
 
 export const test: Command = {
   name: 'policy test',
-  summary: 'Holds expectations in a file against what is decided',
+  summary: 'Test policies against a file of expected decisions',
   about: [
-    'A row is allow|deny AGENT ACTION PATH, and behind allow maybe ttl SECONDS: just how long a lease may last. What follows a # is for people. Rows that do not hold are printed, and the exit code is 3.',
-    '--policies DIR asks the policies in files instead of a vault, with the same function, so that a change can be tested before it is applied; no service is needed then.',
+    'Each line is allow|deny AGENT ACTION PATH; allow can be followed by ttl SECONDS, the exact lease duration. Text after # is a comment. If an expectation fails, it is printed and the exit code is 3.',
+    'With --policies DIR, the command tests policy files with the same decision function and needs no service, so a change can be tested before it is applied.',
   ],
-  arguments: [{ name: 'FILE', help: 'of expectations; - for standard input', count: 'one', completes: 'file' }],
+  arguments: [{ name: 'FILE', help: 'file of expectations; - for standard input', count: 'one', completes: 'file' }],
   flags: [
-    { name: 'policies', value: 'DIR', help: 'asks the policies in these files, and no vault', completes: 'directory' },
+    {
+      name: 'policies',
+      value: 'DIR',
+      help: 'test the policy files in this directory instead of a vault',
+      completes: 'directory',
+    },
   ],
   examples: [
-    { line: 'leasehold policy test expected.txt', does: 'asks the vault' },
-    { line: 'leasehold policy test expected.txt --policies policies', does: 'asks the files, in CI' },
+    { line: 'leasehold policy test expected.txt', does: 'test the policies of the vault' },
+    { line: 'leasehold policy test expected.txt --policies policies', does: 'test policy files, in CI' },
   ],
-  asksService: true,
+  callsService: true,
   printsRecords: true,
   async run(invocation) {
     const { terminal, output } = invocation;
     const file = invocation.argument('FILE');
-    const called = file === '-' ? 'standard input' : file;
-    const expectations = readExpectations(await readTextInput(invocation, file), called);
+    const label = file === '-' ? 'standard input' : file;
+    const expectations = readExpectations(await readTextInput(invocation, file), label);
     const held = await holdExpectations(expectations, await asker(invocation));
     const failed = held.filter(({ holds }) => !holds);
     if (!output.isForPeople) await output.records(held.map(toRecord), [], null);
@@ -113,7 +118,7 @@ export const test: Command = {
     const all = `${held.length} ${held.length === 1 ? 'expectation' : 'expectations'}`;
     printNotice(
       terminal,
-      failed.length === 0 ? `${called}: ${all}, all hold.` : `${called}: ${failed.length} of ${all} failed.`,
+      failed.length === 0 ? `${label}: ${all}, all passed.` : `${label}: ${failed.length} of ${all} failed.`,
     );
     return failed.length === 0 ? EXIT.OK : EXIT.NEGATIVE;
   },
@@ -122,9 +127,11 @@ export const test: Command = {
 const toRecord = (held: object) => ({ ...held });
 
 async function asker(invocation: Invocation): Promise<Ask> {
-  const folder = invocation.flag('policies');
-  if (folder !== null)
-    return localSimulator((await readPolicyFolder(folder, invocation.terminal.folder)).map(({ draft }) => draft));
+  const directory = invocation.flag('policies');
+  if (directory !== null)
+    return localSimulator(
+      (await readPolicyFolder(directory, invocation.terminal.workingDirectory)).map(({ draft }) => draft),
+    );
   const { signal } = invocation;
   const { policies } = invocation.connect();
   return (question) => policies.simulate(toSimulation(question), { signal });

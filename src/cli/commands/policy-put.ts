@@ -1,4 +1,4 @@
-/** The command that puts one policy: one that is new at once, and in the place of another one after a question. */
+/** `leasehold policy put`: creates a policy, or replaces one after confirmation. */
 
 import { LeaseholdError } from '../../client/errors.ts';
 import type { Policies } from '../../client/policies.ts';
@@ -7,7 +7,7 @@ import { ACTIONS, type PolicyDraft } from '../../core/policy.ts';
 import { UsageError } from '../../platform/errors.ts';
 import type { Command, Invocation } from '../command.ts';
 import { EXIT } from '../errors.ts';
-import { YES } from '../flags.ts';
+import { DRY_RUN, YES } from '../flags.ts';
 import { readTextInput } from '../given-file.ts';
 import { parseDuration } from '../plural.ts';
 import { readFields, toPolicy, toReplacement } from '../policy/fields.ts';
@@ -21,44 +21,55 @@ const COLUMNS = ['name', 'principal', 'actions', 'resources', 'max_ttl'];
 
 export const put: Command = {
   name: 'policy put',
-  summary: 'Creates a policy, or takes the place of the one with that name',
+  summary: 'Create or replace a policy',
   about: [
-    'What no policy grants is denied. Of all policies that match, the one with the smallest --max-ttl decides.',
-    'A resource is a path, PREFIX/* for everything below a prefix, or *. Quote it: shells read * as files.',
-    'Where a policy has that name already and is another one, what changes is shown, with a mark where it gives more than before, and you are asked.',
+    'Access that no policy grants is denied. If several policies match, the one with the smallest --max-ttl decides.',
+    'A resource is a path, PREFIX/* for everything below a prefix, or * for everything. Quote it, because shells expand *.',
+    'Before it replaces a policy, the command shows the changes, marks those that grant more than before, and asks for confirmation.',
   ],
-  arguments: [{ name: 'NAME', help: 'of the policy', count: 'one', completes: 'policy' }],
+  arguments: [{ name: 'NAME', help: 'name of the policy', count: 'one', completes: 'policy' }],
   flags: [
     {
       name: 'principal',
       value: 'agent:NAME',
-      help: 'whom it names; agent:ci-* for all that begin so, agent:* for all',
+      help: 'the agents it applies to: agent:NAME, agent:PREFIX* or agent:*',
     },
-    { name: 'resource', value: 'PATTERN', help: 'where; several with commas', isRepeatable: true, completes: 'path' },
+    {
+      name: 'resource',
+      value: 'PATTERN',
+      help: 'paths it grants; separate several with commas',
+      isRepeatable: true,
+      completes: 'path',
+    },
     {
       name: 'action',
       value: ACTIONS.join('|'),
-      help: 'what; several with commas',
+      help: 'actions it grants; separate several with commas',
       isRepeatable: true,
       completes: ACTIONS,
     },
     {
       name: 'max-ttl',
       value: 'DURATION',
-      help: 'of its leases at most, such as 15m; a number is seconds (default 300)',
+      help: 'maximum lease duration, such as 15m, or in seconds (default 300)',
     },
-    { name: 'file', value: 'FILE', help: 'has all of it: TOML, JSON or YAML; - for standard input', completes: 'file' },
+    {
+      name: 'file',
+      value: 'FILE',
+      help: 'read the whole policy from this TOML, JSON or YAML file; - for standard input',
+      completes: 'file',
+    },
     YES,
-    { name: 'dry-run', value: null, help: 'only shows what would change' },
+    DRY_RUN,
   ],
   examples: [
     {
       line: "leasehold policy put ci --principal 'agent:ci-*' --resource 'ci/*' --action retrieve,list --max-ttl 10m",
-      does: 'lets every agent whose name begins with ci- list and read what lies below ci/, for ten minutes',
+      does: 'let agents named ci-* list and retrieve everything below ci/, for ten minutes',
     },
-    { line: 'leasehold policy put ci --file policies/ci.toml', does: 'as the file says' },
+    { line: 'leasehold policy put ci --file policies/ci.toml', does: 'create or replace a policy from a file' },
   ],
-  asksService: true,
+  callsService: true,
   printsRecords: true,
   async run(invocation) {
     const { terminal, signal, output } = invocation;
@@ -66,7 +77,7 @@ export const put: Command = {
     const isSure = invocation.isOn('yes');
     const draft = await readDraft(invocation, name);
     const { policies } = invocation.connect();
-    const present = await readWhereItIs(policies, invocation, name);
+    const present = await readIfExists(policies, invocation, name);
     const plan = makePlan([draft], present === null ? [] : [toPolicy(present)], false);
     const [step] = plan.steps;
     if (invocation.isOn('dry-run')) {
@@ -88,7 +99,7 @@ export const put: Command = {
       }
     }
     const body = toReplacement(draft);
-    // One that somebody else has created meanwhile is not replaced unasked.
+    // `create` fails if another caller created the policy meanwhile, so it is never replaced without confirmation.
     const isNew = present === null && !isSure;
     const written = await (isNew
       ? policies.create({ name, ...body }, { signal })
@@ -99,7 +110,7 @@ export const put: Command = {
   },
 };
 
-async function readWhereItIs(policies: Policies, { signal }: Invocation, name: string): Promise<Policy | null> {
+async function readIfExists(policies: Policies, { signal }: Invocation, name: string): Promise<Policy | null> {
   try {
     return await policies.read(name, { signal });
   } catch (error) {
@@ -115,7 +126,7 @@ const FLAG_OF: Readonly<Record<string, string>> = {
   max_ttl: '--max-ttl',
 };
 
-/** Neither paths nor actions hold commas. */
+/** Neither paths nor actions contain commas. */
 const listOf = (given: readonly string[]): string[] => given.flatMap((text) => text.split(','));
 
 /** @throws UsageError */
@@ -125,7 +136,7 @@ async function readDraft(invocation: Invocation, name: string): Promise<PolicyDr
   const [resources, actions] = [listOf(invocation.flags('resource')), listOf(invocation.flags('action'))];
   if (file !== null) {
     if (principal !== null || maxTtl !== null || resources.length + actions.length > 0)
-      throw new UsageError('--file has all of the policy; give it, or the other flags');
+      throw new UsageError('--file contains the whole policy and cannot be combined with the other flags');
     if (file === '-') return readPolicyText(await readTextInput(invocation, file), name);
     return readPolicyFile(invocation, file, name);
   }

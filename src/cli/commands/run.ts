@@ -1,4 +1,4 @@
-/** `leasehold run`: a program with values in its environment, and nowhere else. */
+/** `leasehold run`: runs a program with secrets in its environment only. */
 
 import { UsageError } from '../../platform/errors.ts';
 import { readIgnored } from '../../platform/inherited-signals.ts';
@@ -8,59 +8,60 @@ import { LeaseAcquisitionError } from '../../run/leases.ts';
 import { run as runProgram } from '../../run/run.ts';
 import type { Command, Invocation } from '../command.ts';
 import { readDuration } from '../flag-values.ts';
-import { lenderOf, tellRefusals } from '../lease-env.ts';
+import { TTL } from '../flags.ts';
+import { leaseClientFor, reportRefusals } from '../lease-env.ts';
 import { ignoreBrokenPipe, printNotice } from '../terminal.ts';
 
 export const run: Command = {
   name: 'run',
-  summary: 'Runs a program with values in its environment, masked in its output',
+  summary: 'Run a program with secrets in its environment, masked in its output',
   about: [
-    'All values are lent first: if one is not, nothing starts. At the end the leases are revoked. Terminal, colours, signals and exit code are the program’s own.',
-    'In a file given with --env-file a value that is leasehold://path, or leasehold://path?version=N, is replaced, and so is {{leasehold://path}} inside a value ({{leasehold://path | url}} in a URL); everything else is passed on as it is.',
-    'Without --env and --env-file the variables come from the table [run.default] of leasehold.toml, with NAME from [run.NAME].',
-    'The vault’s own variables and what looks like a secret are not passed on, unless --keep names them.',
-    'Masking finds values in plain text, base64, hex, and as URLs and JSON write them. It guards against accidents, not against a program that wants to show a value.',
+    'All leases are acquired first; if one fails, the program does not start. They are revoked when the program ends. The program keeps its terminal, colours, signals and exit code.',
+    'In an --env-file, the value leasehold://path or leasehold://path?version=N is replaced, and so is {{leasehold://path}} inside a value ({{leasehold://path | url}} in a URL). Everything else is passed on unchanged.',
+    'With NAME, the variables come from the table [run.NAME] of leasehold.toml; without NAME, --env and --env-file, from [run.default].',
+    'Leasehold’s own variables and variables that look like secrets are withheld from the program, unless --keep names them.',
+    'Masking finds values in plain text, base64 and hex, percent-encoded and JSON-escaped. It protects against accidents, not against a program that reveals a value on purpose.',
   ],
   flags: [
     {
       name: 'env',
       short: 'e',
       value: 'NAME=PATH',
-      help: 'the variable gets the value of the credential',
+      help: 'set the variable NAME to the value of the credential PATH',
       isRepeatable: true,
       completes: 'assignment',
     },
     {
       name: 'env-file',
       value: 'FILE',
-      help: 'variables and references from a .env file',
+      help: 'read variables and references from a .env file',
       isRepeatable: true,
       completes: 'file',
     },
-    { name: 'files', value: null, help: 'variables hold paths of private files with the values' },
+    { name: 'files', value: null, help: 'pass values in private files, and set the variables to their paths' },
     {
       name: 'keep',
       value: 'NAME',
-      help: 'passes a variable on whatever it looks like; * all but the vault’s own',
+      help: 'pass on this variable even if it looks like a secret; * for all except Leasehold’s own',
       isRepeatable: true,
     },
-    { name: 'no-masking', value: null, help: 'leaves the output alone' },
-    { name: 'ttl', value: 'DURATION', help: 'asks for shorter leases than the policies allow, such as 90s or 15m' },
+    { name: 'no-masking', value: null, help: 'do not mask the output' },
+    TTL,
   ],
   arguments: [
     {
       name: 'NAME',
-      help: 'of [run.NAME] in leasehold.toml; default where nothing else says what is delivered',
+      help: 'use the table [run.NAME] of leasehold.toml',
       count: 'optional',
     },
   ],
   rest: 'COMMAND [ARGUMENT …]',
   examples: [
-    { line: 'leasehold run --env PGPASSWORD=prod/db/password -- psql', does: 'a session of psql' },
-    { line: 'leasehold run -- npm start', does: 'with the variables that [run.default] of leasehold.toml maps' },
-    { line: 'leasehold run --env-file .env -- npm start', does: 'with references in a file that can be committed' },
+    { line: 'leasehold run --env PGPASSWORD=prod/db/password -- psql', does: 'run psql with a password' },
+    { line: 'leasehold run -- npm start', does: 'use the variables of [run.default] in leasehold.toml' },
+    { line: 'leasehold run --env-file .env -- npm start', does: 'use references in a file that can be committed' },
   ],
-  asksService: true,
+  callsService: true,
   handlesSignals: true,
   async run(invocation) {
     const { terminal, rest } = invocation;
@@ -80,34 +81,34 @@ export const run: Command = {
       };
       const vault = job.wanted.length === 0 ? null : invocation.connect();
       ignoreBrokenPipe(terminal);
-      const ending = await runProgram(job, lenderOf(invocation, vault), {
+      const status = await runProgram(job, leaseClientFor(invocation, vault), {
         streams: terminal,
         environment: terminal.environment,
         umask: terminal.umask,
         ignored: readIgnored(terminal.environment),
         say: (line) => printNotice(terminal, `leasehold: ${line}`),
       });
-      // ORDER: this ends us before the command's own end could.
-      if ('signal' in ending || ending.wasInterrupted === true) await invocation.close();
-      return await exitLike(ending);
+      // ORDER: exitLike may end this process, so the session is closed before.
+      if ('signal' in status || status.wasInterrupted === true) await invocation.close();
+      return await exitLike(status);
     } catch (error) {
-      if (error instanceof LeaseAcquisitionError) throw tellRefusals(invocation, error.refused);
+      if (error instanceof LeaseAcquisitionError) throw reportRefusals(invocation, error.refused);
       throw error;
     }
   },
 };
 
-/** Of [run.NAME], or of [run.default] where nothing was typed. @throws UsageError */
+/** Reads [run.NAME], or [run.default] when no flag says what to pass. @throws UsageError */
 function findMapping({ settings, terminal, optional }: Invocation, isTyped: boolean): string[] {
   const name = optional('NAME');
   if (name === null && isTyped) return [];
   const found = settings.runs.get(name ?? 'default');
   if (found === undefined) {
-    const hint = 'Give --env NAME=PATH or --env-file FILE, or write [run.default] into leasehold.toml.';
-    throw new UsageError(name === null ? 'there is nothing to deliver' : `no file has [run.${name}]`, hint);
+    const hint = 'Use --env NAME=PATH or --env-file FILE, or add [run.default] to leasehold.toml.';
+    throw new UsageError(name === null ? 'no variables to pass' : `no settings file contains [run.${name}]`, hint);
   }
   const pairs = [...found.value].map(([variable, path]) => `${variable}=${path}`);
-  // Nobody typed which credentials the program gets.
+  // The credentials were not named on the command line.
   if (name === null) printNotice(terminal, `leasehold: ${found.source}: ${[...found.value.keys()].join(', ')}`);
   return pairs;
 }

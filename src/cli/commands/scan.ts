@@ -1,9 +1,9 @@
-/** `leasehold scan`: the row of the table, and the ports that a scan gets from the terminal. */
+/** `leasehold scan`: the command and the terminal ports that a scan uses. */
 
 import { resolve } from 'node:path';
 import { UsageError } from '../../platform/errors.ts';
 import type { Command } from '../command.ts';
-import { YES } from '../flags.ts';
+import { DRY_RUN, YES } from '../flags.ts';
 import type { Printable } from '../output/cells.ts';
 import { startProgress } from '../progress.ts';
 import { confirm } from '../prompt.ts';
@@ -11,34 +11,39 @@ import { printNotice } from '../terminal.ts';
 
 export const scanCommand: Command = {
   name: 'scan',
-  summary: 'Finds secrets in env files and key-shaped strings in a tree, and moves them into the vault',
+  summary: 'Find secrets in files, and move them to the vault',
   about: [
-    'Prints where and by which rule, and never a value. What .gitignore names is passed over, but env files are always looked at; so are binary files, files over 1 MiB, .git and node_modules. Links are not followed.',
-    'With --move each secret of an env file is stored below --prefix, and a reference to it, NAME=leasehold://path, takes its place: leasehold run --env-file resolves it. It is stored first, and the file is replaced as a whole.',
-    'Exit code 3 where something was found and not moved, so that a build can stop on it. A line that holds leasehold:allow is passed over.',
+    'Reports the secrets of env files and strings that look like keys, with their position and rule, never the value. Skips binary files, files over 1 MiB, .git, node_modules and files that .gitignore names, except env files. Does not follow links.',
+    'With --move, each secret of an env file is stored below --prefix and replaced by a reference, NAME=leasehold://path, which leasehold run --env-file resolves. The file is replaced atomically, after the secrets are stored.',
+    'The exit code is 3 if a secret was found and not moved, so that a build can fail. Lines that contain leasehold:allow are ignored.',
   ],
   arguments: [
-    { name: 'DIR', help: 'or a file; where you stand, if left out', count: 'optional', completes: 'directory' },
+    {
+      name: 'DIR',
+      help: 'directory or file to scan (default: the current directory)',
+      count: 'optional',
+      completes: 'directory',
+    },
   ],
   flags: [
-    { name: 'move', value: null, help: 'offers to move what env files hold into the vault' },
-    { name: 'prefix', value: 'PATH', help: 'where it goes in the vault', completes: 'path' },
+    { name: 'move', value: null, help: 'move the secrets of env files to the vault, after confirmation' },
+    { name: 'prefix', value: 'PATH', help: 'store moved secrets below this path', completes: 'path' },
     {
       name: 'exclude',
       value: 'PATTERN',
-      help: 'passes over what it names, as a line of .gitignore',
+      help: 'skip files that match this .gitignore pattern',
       isRepeatable: true,
     },
-    { name: 'no-ignore', value: null, help: 'also looks at what .gitignore names' },
+    { name: 'no-ignore', value: null, help: 'also scan files that .gitignore names' },
     YES,
-    { name: 'dry-run', value: null, help: 'only says what would be moved' },
+    DRY_RUN,
   ],
   examples: [
-    { line: 'leasehold scan', does: 'looks at everything below the current folder' },
-    { line: 'leasehold scan --move --prefix shop/dev', does: 'asks for each secret of an env file' },
-    { line: 'leasehold scan -o json > findings.json', does: 'for a build: ends with 3 where something was found' },
+    { line: 'leasehold scan', does: 'scan the current directory' },
+    { line: 'leasehold scan --move --prefix shop/dev', does: 'ask for each secret of an env file' },
+    { line: 'leasehold scan -o json > findings.json', does: 'in a build: exits with 3 if a secret is found' },
   ],
-  asksService: true,
+  callsService: true,
   printsRecords: true,
   async run(invocation) {
     const { terminal, signal, output } = invocation;
@@ -46,11 +51,11 @@ export const scanCommand: Command = {
     const { moveFindings, report, scan } = await import('../scan/scan.ts');
     const isMoving = invocation.isOn('move');
     if (!isMoving && ['prefix', 'yes', 'dry-run'].some((flag) => invocation.isOn(flag))) {
-      throw new UsageError('--prefix, --yes and --dry-run go with --move', 'leasehold scan --help');
+      throw new UsageError('--prefix, --yes and --dry-run require --move', 'leasehold scan --help');
     }
     const prefix = parsePrefix(invocation.flag('prefix'));
-    if (isMoving && prefix.length === 0) throw new UsageError('--move needs --prefix PATH: where it goes in the vault');
-    const root = resolve(terminal.folder, invocation.optional('DIR') ?? '.');
+    if (isMoving && prefix.length === 0) throw new UsageError('--move requires --prefix PATH');
+    const root = resolve(terminal.workingDirectory, invocation.optional('DIR') ?? '.');
     const progress = startProgress(terminal, 'Scanning');
     const options = {
       root,
@@ -64,7 +69,7 @@ export const scanCommand: Command = {
       confirm: (question: string) => confirm({ terminal, signal }, question),
       print: (records: readonly Printable[], columns: readonly string[]) => output.records(records, columns, null),
     };
-    const ends = isMoving
+    const outcomes = isMoving
       ? await moveFindings(scanned, ports, {
           prefix,
           signal,
@@ -73,7 +78,7 @@ export const scanCommand: Command = {
           connect: () => invocation.connect(),
         })
       : null;
-    const code = await report(scanned, ends, ports);
+    const code = await report(scanned, outcomes, ports);
     signal.throwIfAborted();
     return code;
   },

@@ -1,4 +1,4 @@
-/** Commands on the service itself: `server`, `status`, and those that work on its database without it. */
+/** The commands `server` and `status`, and those that work on the database without the service. */
 import { LeaseholdError } from '../../client/errors.ts';
 import type { Command } from '../command.ts';
 import { EXIT } from '../errors.ts';
@@ -6,17 +6,17 @@ import { runEntry } from '../spawn-entry.ts';
 
 const status: Command = {
   name: 'status',
-  summary: 'Says whether the service is there and well; needs no token',
-  about: ['Ends with exit code 2 where it is not.'],
-  asksService: true,
+  summary: 'Show whether the service is reachable and healthy',
+  about: ['Needs no token. The exit code is 2 if the service is not healthy.'],
+  callsService: true,
   printsRecords: true,
   async run(invocation) {
     const { settings, signal } = invocation;
     const vault = invocation.connect(true);
     const address = settings.address.value;
     try {
-      const { status: said } = await vault.health({ signal });
-      await invocation.output.record({ status: said, address });
+      const { status } = await vault.health({ signal });
+      await invocation.output.record({ status, address });
       return EXIT.OK;
     } catch (error) {
       if (!(error instanceof LeaseholdError) || error.status === null || error.code === 'INVALID_RESPONSE') throw error;
@@ -30,8 +30,8 @@ function entry(name: string, summary: string, file: string): Command {
   return {
     name,
     summary,
-    about: [`Its flags are told by leasehold ${name} --help.`],
-    asksService: false,
+    about: [`For its flags, run leasehold ${name} --help.`],
+    callsService: false,
     takesAllWords: true,
     handlesSignals: true,
     run: ({ rest, terminal }) => runEntry(file, rest, terminal),
@@ -39,9 +39,9 @@ function entry(name: string, summary: string, file: string): Command {
 }
 
 export const SERVICE_COMMANDS: readonly Command[] = [
-  entry('server', 'Starts the service', 'bin/server'),
+  entry('server', 'Start the service', 'bin/server'),
   status,
-  entry('migrate', 'Moves a vault from SQLite into PostgreSQL, or back', 'bin/migrate'),
-  entry('schema', 'Makes the schema of a PostgreSQL database, or brings it up to date', 'bin/schema'),
-  entry('audit-key', 'Prints the key that verifies the audit log and opens no value', 'bin/audit-key'),
+  entry('migrate', 'Migrate a vault between SQLite and PostgreSQL', 'bin/migrate'),
+  entry('schema', 'Create or upgrade the schema of a PostgreSQL database', 'bin/schema'),
+  entry('audit-key', 'Print the key that verifies the audit log; it decrypts no values', 'bin/audit-key'),
 ];

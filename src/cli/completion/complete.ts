@@ -1,6 +1,6 @@
 /**
- * `leasehold __complete -- WORD …`, which the shells ask: a line that says what kind of thing stands here, then a line each that could,
- * with a tab and what it is for. It never says what went wrong, and ends within a second.
+ * `leasehold __complete -- WORD …`, called by the shell scripts. Prints the kind of completion, then a line for each candidate with a
+ * tab and its description. Prints no errors and ends within a second.
  */
 import { Writable } from 'node:stream';
 import type { Command } from '../command.ts';
@@ -11,7 +11,7 @@ import type { Terminal } from '../terminal.ts';
 import { namesFrom, ownAgents, pathsFrom } from './names.ts';
 import { locateCursor, type Offer, type Position } from './target.ts';
 
-/** How long the service may take to answer, and how long all of it may take. Tests lengthen them. */
+/** Limits for the service and for the whole completion. Tests increase them. */
 export interface CompletionTimeouts {
   readonly serviceMs: number;
   readonly wholeMs: number;
@@ -19,8 +19,8 @@ export interface CompletionTimeouts {
 
 const TIMEOUTS: CompletionTimeouts = { serviceMs: 600, wholeMs: 850 };
 
-/** Ends the process where it would take too long. Never rejects. */
-export async function answerShell(
+/** Exits the process at the time limit. Never rejects. */
+export async function printCompletions(
   words: readonly string[],
   commands: readonly Command[],
   terminal: Terminal,
@@ -29,20 +29,20 @@ export async function answerShell(
   const startedAt = performance.now();
   const { stdout } = terminal;
   const [first, ...others] = words;
-  const stands = locateCursor(first === '--' ? others : words, commands);
-  const { kind } = stands.wish;
+  const position = locateCursor(first === '--' ? others : words, commands);
+  const { kind } = position.target;
   if (kind === 'file' || kind === 'directory' || kind === 'command') {
     stdout.write(`${kind}\n`);
     return;
   }
   setTimeout(() => process.exit(), wholeMs - (performance.now() - startedAt)).unref();
-  const found = await look(stands, terminal, serviceMs);
+  const found = await findOffers(position, terminal, serviceMs);
   stdout.write(['words', ...found.offers.map(toLine), ''].join('\n'));
   await found.close();
 }
 
-function toLine({ word, does }: Offer): string {
-  return does === null ? word : `${word}\t${does}`;
+function toLine({ word, description }: Offer): string {
+  return description === null ? word : `${word}\t${description}`;
 }
 
 interface Found {
@@ -52,17 +52,17 @@ interface Found {
 
 const NONE: Found = { offers: [], close: () => Promise.resolve() };
 
-async function look({ wish, flags }: Position, terminal: Terminal, serviceMs: number): Promise<Found> {
-  if (wish.kind === 'words') return { ...NONE, offers: wish.offers };
-  if (wish.kind !== 'names') return NONE;
-  const { noun, before, begun } = wish;
+async function findOffers({ target, flags }: Position, terminal: Terminal, serviceMs: number): Promise<Found> {
+  if (target.kind === 'words') return { ...NONE, offers: target.offers };
+  if (target.kind !== 'names') return NONE;
+  const { noun, before, begun } = target;
   const toOffers = (names: readonly string[]): Offer[] =>
-    names.filter((name) => name.startsWith(begun)).map((name) => ({ word: before + name, does: null }));
+    names.filter((name) => name.startsWith(begun)).map((name) => ({ word: before + name, description: null }));
   try {
     const silent = new Writable({ write: (_chunk, _encoding, done) => done() });
     const settings = await resolveSettings((name) => flags.get(name) ?? null, { ...terminal, stderr: silent });
     if (noun === 'own agent') return { ...NONE, offers: toOffers(ownAgents(settings, terminal)) };
-    if (!mayAsk(settings, noun)) return NONE;
+    if (!mayList(settings, noun)) return NONE;
     const { vault, close } = connect(settings);
     const names = await namesFrom(vault, noun, AbortSignal.timeout(serviceMs));
     return { offers: toOffers(noun === 'path' ? pathsFrom(names, begun) : names.sort()), close };
@@ -71,9 +71,9 @@ async function look({ wish, flags }: Position, terminal: Terminal, serviceMs: nu
   }
 }
 
-/** An agent that asks for agents or policies is refused, and the log has it: a key that was pressed must not look like an attack. */
-function mayAsk({ identity }: Settings, noun: string): boolean {
+/** Agents may not list agents or policies. A key press must not add denials to the audit log. */
+function mayList({ identity }: Settings, noun: string): boolean {
   const { value } = identity;
-  if (noun === 'path') return value.kind !== 'nobody';
+  if (noun === 'path') return value.kind !== 'anonymous';
   return mayBeAdministrator(value);
 }

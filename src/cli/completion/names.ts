@@ -1,6 +1,6 @@
 /**
- * Names that begin as somebody typed: of credentials, agents and policies, from the service, and of agents whose keys are here. What
- * comes from the service is put into a command line: only what can be such a name is let through.
+ * Finds names for completion: of credentials, agents and policies from the service, and of agents with a local key. Names go into a
+ * command line, so only valid ones are returned.
  */
 import { readdirSync } from 'node:fs';
 import { dirname } from 'node:path';
@@ -8,31 +8,31 @@ import type { Leasehold } from '../../client/leasehold.ts';
 import { pathViolation } from '../../core/path.ts';
 import { userKeyFile } from '../settings/identity.ts';
 import { keyFileIn } from '../settings/local.ts';
-import { placesOf } from '../settings/resolve.ts';
+import { userDirsOf } from '../settings/resolve.ts';
 import type { Settings } from '../settings/settings.ts';
 import type { Terminal } from '../terminal.ts';
 import type { NameKind } from './target.ts';
 
 const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
-const IN_A_FILE = /\.pem$/;
+const KEY_FILE_SUFFIX = /\.pem$/;
 
-/** Of agents whose keys lie on this machine. */
+/** Agents whose keys are on this machine. */
 export function ownAgents(settings: Settings, terminal: Terminal): string[] {
-  const listed = (folder: string): string[] => {
+  const listed = (directory: string): string[] => {
     try {
-      return readdirSync(folder);
+      return readdirSync(directory);
     } catch {
-      return []; // it is not there, or it is not for us
+      return []; // missing or not readable
     }
   };
-  const usual = listed(dirname(userKeyFile(placesOf(terminal), 'any'))).filter((name) => IN_A_FILE.test(name));
+  const usual = listed(dirname(userKeyFile(userDirsOf(terminal), 'any'))).filter((name) => KEY_FILE_SUFFIX.test(name));
   const served = listed(dirname(dirname(keyFileIn(settings.dataDir.value, 'any'))));
-  return [...new Set([...usual.map((name) => name.replace(IN_A_FILE, '')), ...served])].filter((name) =>
+  return [...new Set([...usual.map((name) => name.replace(KEY_FILE_SUFFIX, '')), ...served])].filter((name) =>
     NAME.test(name),
   );
 }
 
-/** Those that come before the signal. Never rejects. */
+/** Names received before the signal aborts. Never rejects. */
 export async function namesFrom(vault: Leasehold, noun: Exclude<NameKind, 'own agent'>, signal: AbortSignal) {
   const found: string[] = [];
   try {
@@ -47,12 +47,12 @@ export async function namesFrom(vault: Leasehold, noun: Exclude<NameKind, 'own a
         for await (const { name } of vault.policies.listAll({ signal })) found.push(name);
     }
   } catch {
-    // Nobody is there, nobody may ask, or it takes too long: what has come does.
+    // Unreachable, denied or too slow: return what was received.
   }
   return found.filter((name) => (noun === 'path' ? pathViolation(name) === null : NAME.test(name)));
 }
 
-/** Paths as far as the next slash, as a shell goes through folders; through folders of which there is only one it goes on. */
+/** Paths up to the next slash, like directories; descends further while there is only one. */
 export function pathsFrom(paths: readonly string[], begun: string): string[] {
   const upTo = (length: number): string[] => {
     const cut = paths

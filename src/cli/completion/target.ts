@@ -1,52 +1,52 @@
-/** What could stand where the cursor is, by the table of commands alone: nobody is asked, and nothing is refused. */
+/** Determines from the command table what can be completed at the cursor. */
 import type { Argument, Command, Completes, Flag } from '../command.ts';
 import { CONNECTION_FLAGS, flagsOf, OUTPUT_FLAGS } from '../flags.ts';
 
 export interface Offer {
   readonly word: string;
-  /** What it is for; null where its name says it. */
-  readonly does: string | null;
+  /** Null for a name that explains itself. */
+  readonly description: string | null;
 }
 
-/** What is looked up, on this machine or in the service. */
+/** Names looked up on this machine or in the service. */
 export type NameKind = 'path' | 'agent' | 'own agent' | 'policy';
 
 type Target =
   | { readonly kind: 'words'; readonly offers: readonly Offer[] }
-  /** `before` stands before the name in the same word, as in `--path=`. */
+  /** `before` precedes the name in the same word, as in `--path=`. */
   | { readonly kind: 'names'; readonly noun: NameKind; readonly before: string; readonly begun: string }
   | { readonly kind: 'file' | 'directory' | 'command' };
 
 export interface Position {
-  readonly wish: Target;
-  /** Flags with their values, as far as they were typed: they say which service, and who asks it. */
+  readonly target: Target;
+  /** The flags typed so far, which select the service and the identity. */
   readonly flags: ReadonlyMap<string, string>;
 }
 
 const NOTHING: Target = { kind: 'words', offers: [] };
 const COMMON: readonly Flag[] = [...OUTPUT_FLAGS, ...CONNECTION_FLAGS];
 const FIRST_FLAGS: readonly Offer[] = [
-  { word: '--help', does: 'shows all commands' },
-  { word: '--version', does: 'shows the version' },
+  { word: '--help', description: 'show all commands' },
+  { word: '--version', description: 'show the version' },
 ];
 
-/** `words` are those behind the program's name; the last one is being typed, and may be empty. */
+/** `words` follow the program's name; the last one is being typed and may be empty. */
 export function locateCursor(words: readonly string[], commands: readonly Command[]): Position {
   const reader = new Reader(commands);
   for (const word of words.slice(0, -1)) reader.read(word);
-  return { wish: reader.wish(words.at(-1) ?? ''), flags: reader.flags };
+  return { target: reader.target(words.at(-1) ?? ''), flags: reader.flags };
 }
 
 class Reader {
   readonly #commands: readonly Command[];
   readonly flags = new Map<string, string>();
-  /** A noun that is still without its verb. */
+  /** A noun whose verb has not been read yet. */
   #noun: string | null = null;
   #command: Command | null = null;
   #arguments = 0;
-  /** Behind a flag that takes a value. */
+  /** The flag whose value comes next. */
   #flag: Flag | null = null;
-  /** How many words stand behind `--`; null before it. */
+  /** Number of words after `--`; null before it. */
   #rest: number | null = null;
 
   constructor(commands: readonly Command[]) {
@@ -83,25 +83,25 @@ class Reader {
     return this.#command === null ? COMMON : flagsOf(this.#command);
   }
 
-  wish(begun: string): Target {
+  target(begun: string): Target {
     const command = this.#command;
     if (this.#rest !== null)
       return this.#rest === 0 && command?.rest !== undefined ? { kind: 'command' } : { kind: 'file' };
-    if (this.#flag !== null) return toWish(valuesOf(this.#flag), '', begun);
+    if (this.#flag !== null) return toTarget(valuesOf(this.#flag), '', begun);
     if (command?.takesAllWords === true) return { kind: 'file' };
     const [, name, value] = /^--([\w-]+)=(.*)$/s.exec(begun) ?? [];
     if (name !== undefined && value !== undefined) {
       const flag = this.#known.find((known) => known.name === name);
-      return flag === undefined ? NOTHING : toWish(valuesOf(flag), `--${name}=`, value);
+      return flag === undefined ? NOTHING : toTarget(valuesOf(flag), `--${name}=`, value);
     }
     if (begun.startsWith('-')) return words(this.#flagOffers(), begun);
     if (command === null) return words(this.#nameOffers(), begun);
-    return toWish(argumentAt(command, this.#arguments)?.completes, '', begun);
+    return toTarget(argumentAt(command, this.#arguments)?.completes, '', begun);
   }
 
   #flagOffers(): Offer[] {
     const left = this.#known.filter(({ name, isRepeatable }) => isRepeatable === true || !this.flags.has(name));
-    const offers = left.map(({ name, help }) => ({ word: `--${name}`, does: help }));
+    const offers = left.map(({ name, help }) => ({ word: `--${name}`, description: help }));
     return this.#command === null && this.#noun === null ? [...FIRST_FLAGS, ...offers] : offers;
   }
 
@@ -111,7 +111,7 @@ class Reader {
     for (const { name, summary } of this.#commands) {
       if (!name.startsWith(before)) continue;
       const [word = '', ...verb] = name.slice(before.length).split(' ');
-      if (!offers.has(word)) offers.set(word, { word, does: verb.length === 0 ? summary : null });
+      if (!offers.has(word)) offers.set(word, { word, description: verb.length === 0 ? summary : null });
     }
     return [...offers.values()];
   }
@@ -127,7 +127,7 @@ function valuesOf({ completes, value }: Flag): Completes | undefined {
   return completes ?? (choices.length > 1 ? choices : undefined);
 }
 
-function toWish(completes: Completes | undefined, before: string, begun: string): Target {
+function toTarget(completes: Completes | undefined, before: string, begun: string): Target {
   switch (completes) {
     case undefined:
       return NOTHING;
@@ -148,7 +148,7 @@ function toWish(completes: Completes | undefined, before: string, begun: string)
     }
     default:
       return words(
-        completes.map((word) => ({ word: before + word, does: null })),
+        completes.map((word) => ({ word: before + word, description: null })),
         before + begun,
       );
   }

@@ -1,15 +1,15 @@
-/** How a field of a record is written where there is one line for it. */
+/** Formats fields of a record on one line. */
 
-/** As the service answers it, with its own field names. */
+/** A record with the field names of the HTTP interface. */
 export type Printable = { readonly [field: string]: unknown };
 
-/** A text without quotes; nothing for null; what is no scalar as JSON. */
+/** Text without quotes; empty for null; objects and arrays as JSON. */
 export function toText(value: unknown): string {
   if (value === null || value === undefined) return '';
   return typeof value === 'object' ? JSON.stringify(value) : String(value);
 }
 
-/** For people: a list as words, and what is null as a dash. */
+/** For tables: an array as words, and null as a dash. */
 export function toCell(value: unknown): string {
   if (value === null || value === undefined || value === '') return '-';
   const isWords = Array.isArray(value) && value.every((item) => typeof item !== 'object');
@@ -18,13 +18,13 @@ export function toCell(value: unknown): string {
 
 const UNSAFE = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu;
 
-/** What moves a cursor, paints, or ends a line is shown, and does nothing; half a character is shown as which half it is. */
+/** Escapes control and formatting characters, line separators and lone surrogates. */
 export function escapeControls(text: string): string {
   return text.replaceAll(UNSAFE, (character) => `\\u${(character.codePointAt(0) ?? 0).toString(16).padStart(4, '0')}`);
 }
 
-/** The same for text in JSON, which stays that JSON; line ends are its layout. */
-export function harmlessJson(json: string): string {
+/** The same for JSON text, whose meaning stays the same. Keeps newlines, which are layout. */
+export function escapeControlsInJson(json: string): string {
   return json.replaceAll(UNSAFE, (character) => (character === '\n' ? character : toJsonEscapes(character)));
 }
 

@@ -1,7 +1,7 @@
-/** What a command prints: records as a table, JSON, YAML or variables, on standard output, and nothing else there. */
+/** Prints records to standard output as a table, JSON, YAML or shell variables. */
 import { UsageError } from '../../platform/errors.ts';
 import { hasColours, printNotice, type Terminal } from '../terminal.ts';
-import { escapeControls, harmlessJson, type Printable, toText } from './cells.ts';
+import { escapeControls, escapeControlsInJson, type Printable, toText } from './cells.ts';
 import { toTable } from './table.ts';
 import { toVariables, variableLine } from './variables.ts';
 
@@ -10,20 +10,20 @@ export type Format = (typeof FORMATS)[number];
 
 export interface Output {
   readonly format: Format;
-  /** Whether sentences may be printed, too: a table was asked for, and not one field alone. */
+  /** Whether the output is a table, so that sentences can be added. */
   readonly isForPeople: boolean;
-  /** One record. `columns` are what a table shows, all fields where they are left out. */
+  /** Prints one record. `columns` are the fields of a table, all by default. */
   record(record: Printable, columns?: readonly string[]): Promise<void>;
   /**
-   * A list of records. An empty one is an empty list for programs, and for people no headings, but `nothing`, said on standard error;
-   * null where the command says it anyway.
+   * Prints a list of records. An empty list prints `nothing` on standard error instead of a table; null prints nothing. Other formats
+   * print an empty list.
    */
   records(records: readonly Printable[], columns: readonly string[], nothing: string | null): Promise<void>;
-  /** Text as it is, with the end of a line; for what is no record. */
+  /** Prints text and a newline. */
   text(text: string): void;
-  /** A line of JSON, for a record of many that come one after the other. */
+  /** Prints one record of a stream as a line of JSON. */
   jsonLine(record: Printable): void;
-  /** A line NAME='value' of a shell. */
+  /** Prints NAME='value' for a shell. */
   variable(name: string, value: string): void;
 }
 
@@ -32,12 +32,12 @@ export function createOutput(terminal: Terminal, format: Format, field: string |
   const write = (text: string): void => void stdout.write(text);
   const isColoured = hasColours(terminal, stdout);
   const width = stdout.isTTY === true ? (stdout.columns ?? null) : null;
-  // What others wrote must not steer a terminal; a pipe gets every byte.
-  const toTerminal = stdout.isTTY === true ? harmlessJson : (text: string): string => text;
+  // Escape control characters on a terminal; a pipe receives every byte.
+  const toTerminal = stdout.isTTY === true ? escapeControlsInJson : (text: string): string => text;
   const print = async (value: Printable | readonly Printable[], columns: readonly string[]): Promise<void> => {
     if (field !== null) {
       const records = Array.isArray(value) ? (value as readonly Printable[]) : [value as Printable];
-      // What others wrote must not steer a terminal; a value that was asked for is shown as it is.
+      // Escape control characters on a terminal, except in a requested value.
       const toLine = stdout.isTTY === true && field !== 'value' ? escapeControls : (text: string): string => text;
       for (const record of records) write(`${toLine(toText(pick(record, field)))}\n`);
       return;
@@ -49,7 +49,7 @@ export function createOutput(terminal: Terminal, format: Format, field: string |
       case 'yaml': {
         const { stringify } = await import('yaml');
         const text = stringify(value, { lineWidth: 0 });
-        // Only quoted text can hold escapes.
+        // Only quoted YAML strings can contain escapes.
         const isSafe = toTerminal(text) === text;
         write(isSafe ? text : toTerminal(stringify(value, { lineWidth: 0, defaultStringType: 'QUOTE_DOUBLE' })));
         return;
@@ -76,8 +76,10 @@ export function createOutput(terminal: Terminal, format: Format, field: string |
   };
 }
 
-/** @throws UsageError for a field that the record does not have */
+/** @throws UsageError for an unknown field */
 function pick(record: Printable, field: string): unknown {
   if (Object.hasOwn(record, field)) return record[field];
-  throw new UsageError(`--field: there is no ${JSON.stringify(field)}; there are ${Object.keys(record).join(', ')}`);
+  throw new UsageError(
+    `--field: unknown field ${JSON.stringify(field)}; must be one of ${Object.keys(record).join(', ')}`,
+  );
 }

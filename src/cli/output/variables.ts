@@ -1,13 +1,13 @@
 /**
- * Records as lines that a shell reads: NAME='value'. A prefix keeps fields from taking the place of what a shell needs, as PATH, or of
- * what steers this command.
+ * Formats records as shell assignments, NAME='value'. The prefix prevents a field from replacing a variable such as PATH or one that
+ * configures this command.
  */
 
 import { isLoaderVariable } from '../../masking/loader-variables.ts';
 import { UsageError } from '../../platform/errors.ts';
 import { escapeControls, type Printable, toText } from './cells.ts';
 
-/** A list gives each record's variables after the other, numbered from 1. On a terminal nothing steers it. */
+/** Variables of a list are numbered from 1. Control characters are escaped on a terminal. */
 export function toVariables(value: Printable | readonly Printable[], isOnTerminal = false): string {
   const linesOf = (record: Printable, suffix: string): string =>
     Object.entries(record)
@@ -21,7 +21,7 @@ export function variableLine(name: string, value: string, isOnTerminal: boolean)
   return `${name}=${isOnTerminal ? escapeControls(quote(value)) : quote(value)}\n`;
 }
 
-/** In capitals, with `_` for all that a name can't have. */
+/** Upper case, with `_` for other characters. */
 export function toVariableName(text: string): string {
   return text
     .replaceAll(/[^A-Za-z0-9]/g, '_')
@@ -29,22 +29,22 @@ export function toVariableName(text: string): string {
     .replace(/^(?=\d)/, '_');
 }
 
-/** As every shell takes it, whatever it holds. */
+/** Quotes any text for POSIX shells. */
 function quote(text: string): string {
   return `'${text.replaceAll("'", String.raw`'\''`)}'`;
 }
 
-/** In quotes only where a shell would take it for more than itself. */
+/** Quotes only when needed. */
 export function quoteWord(text: string): string {
-  // zsh takes a word that begins with = for the path of a program.
+  // zsh expands a word that starts with = to the path of a program.
   return /^(?!=)[A-Za-z0-9_./:@%+=,-]+$/.test(text) ? text : quote(text);
 }
 
-/** @throws UsageError for the name of a variable that would steer whatever is run next */
-export function assertHarmless(name: string): string {
+/** @throws UsageError for a variable that changes how programs load code */
+export function assertNotLoaderVariable(name: string): string {
   if (!isLoaderVariable(name)) return name;
   throw new UsageError(
-    `the variable would be ${name}, which steers other programs`,
-    `Choose a name of your own: export NAME="$(leasehold get PATH)"`,
+    `the variable would be ${name}, which changes how programs load code`,
+    `Choose another name: export NAME="$(leasehold get PATH)"`,
   );
 }

@@ -1,6 +1,6 @@
 /**
- * The files that settings stand in: `leasehold.toml` of a project, which is committed and holds no secret, and the user's own. Strict:
- * what is misspelt is refused.
+ * Reads settings files: a project's `leasehold.toml`, which is committed and contains no secrets, and the user's own file. Unknown
+ * fields are errors.
  */
 
 import { lstatSync, readFileSync, statSync } from 'node:fs';
@@ -14,26 +14,26 @@ export interface FileSettings {
   readonly key_file?: string;
   readonly output?: string;
   readonly timeout?: number | string;
-  /** The user's file alone. */
+  /** This and the following fields are allowed only in the user's file. */
   readonly token_file?: string;
   readonly ca_file?: string;
   readonly data_dir?: string;
   readonly trusted_addresses?: readonly string[];
 }
 
-/** By variable, `path` or `leasehold://path?version=N`. */
+/** Variable name to `path` or `leasehold://path?version=N`. */
 export type RunMapping = ReadonlyMap<string, string>;
 
 export interface SettingsFile {
   readonly path: string;
-  /** For people: `./leasehold.toml`, `~/.config/leasehold/config.toml`. */
-  readonly shown: string;
+  /** Shortened for messages: `leasehold.toml`, `~/.config/leasehold/config.toml`. */
+  readonly displayPath: string;
   readonly kind: 'project file' | 'user file';
   readonly settings: FileSettings;
   readonly profiles: ReadonlyMap<string, FileSettings>;
-  /** `[run.NAME]`: for a program's variables the paths of credentials. */
+  /** The tables `[run.NAME]`. */
   readonly runs: ReadonlyMap<string, RunMapping>;
-  /** Which profile it asks for where nobody else says. */
+  /** The default profile. */
   readonly profile: string | null;
 }
 
@@ -48,16 +48,16 @@ const PROJECT_FIELDS: Readonly<Record<string, Kind>> = {
 const USER_FIELDS: Readonly<Record<string, Kind>> = {
   ...PROJECT_FIELDS,
   token_file: 'text',
-  // WHY not in a project's: an author of that file who intercepts the connection could impersonate the service.
+  // WHY not in a project file: its author could intercept the connection and impersonate the service.
   ca_file: 'text',
   data_dir: 'text',
   trusted_addresses: 'texts',
 };
-const KINDS = { text: 'text', duration: 'number of seconds, or a duration', texts: 'list of texts' } as const;
+const KINDS = { text: 'string', duration: 'number of seconds or a duration', texts: 'list of strings' } as const;
 const PROJECT_FILE = 'leasehold.toml';
 
 export interface UserDirs {
-  readonly folder: string;
+  readonly workingDirectory: string;
   readonly home: string;
   readonly environment: Readonly<Record<string, string | undefined>>;
 }
@@ -66,54 +66,61 @@ export function userFilePath({ home, environment }: UserDirs): string {
   return join(environment['XDG_CONFIG_HOME'] || join(home, '.config'), 'leasehold', 'config.toml');
 }
 
-/** Whoever may write a file above the folder must not say where tokens go; and what is no file may be a pipe, which would be waited for. */
+/** A file not read because another user could have written it, or because it is not a regular file and reading it could block. */
 export interface SkippedFile {
   readonly path: string;
-  readonly why: string;
-  /** How to mend it. */
+  readonly reason: string;
+  /** How to fix it. */
   readonly hint: string;
 }
 
-/** From the folder upwards, as far as the home directory or the root; both null where there is none. @throws UsageError */
+/** Searches from the working directory up to the home directory or the root; both are null without a file. @throws UsageError */
 export async function readProjectFile(
-  places: UserDirs,
-): Promise<{ readonly file: SettingsFile | null; readonly unread: SkippedFile | null }> {
-  for (let folder = resolve(places.folder); ; folder = dirname(folder)) {
-    const path = join(folder, PROJECT_FILE);
+  userDirs: UserDirs,
+): Promise<{ readonly file: SettingsFile | null; readonly skipped: SkippedFile | null }> {
+  for (let directory = resolve(userDirs.workingDirectory); ; directory = dirname(directory)) {
+    const path = join(directory, PROJECT_FILE);
     const found = lstatSync(path, { throwIfNoEntry: false });
     if (found !== undefined) {
-      const shown = relative(places.folder, path) || PROJECT_FILE;
-      const unread = unreadable(path);
-      return { file: unread === null ? await readSettings(path, shown, 'project file', places) : null, unread };
+      const displayPath = relative(userDirs.workingDirectory, path) || PROJECT_FILE;
+      const skipped = checkSafe(path);
+      return {
+        file: skipped === null ? await readSettings(path, displayPath, 'project file', userDirs) : null,
+        skipped,
+      };
     }
-    if (folder === places.home || dirname(folder) === folder) return { file: null, unread: null };
+    if (directory === userDirs.home || dirname(directory) === directory) return { file: null, skipped: null };
   }
 }
 
-export async function readUserFile(places: UserDirs): Promise<SettingsFile | null> {
-  const path = userFilePath(places);
+export async function readUserFile(userDirs: UserDirs): Promise<SettingsFile | null> {
+  const path = userFilePath(userDirs);
   if (statSync(path, { throwIfNoEntry: false }) === undefined) return null;
-  const unread = unreadable(path);
-  if (unread !== null) throw new UsageError(`${path} ${unread.why}`, unread.hint);
-  return readSettings(path, path.replace(places.home, '~'), 'user file', places);
+  const skipped = checkSafe(path);
+  if (skipped !== null) throw new UsageError(`${path} ${skipped.reason}`, skipped.hint);
+  return readSettings(path, path.replace(userDirs.home, '~'), 'user file', userDirs);
 }
 
-/** Null where it may be read. */
-function unreadable(path: string): SkippedFile | null {
+/** Returns null for a file that is safe to read. */
+function checkSafe(path: string): SkippedFile | null {
   const found = statSync(path, { throwIfNoEntry: false });
-  if (found?.isFile() !== true) return { path, why: 'is no file', hint: `Remove it, or give it another name: ${path}` };
+  if (found?.isFile() !== true) return { path, reason: 'is not a file', hint: `Delete or rename it: ${path}` };
   const { uid, mode } = found;
   const self = process.getuid?.();
   const isOurs = (self === undefined || uid === self || uid === 0) && (mode & 0o022) === 0;
   if (isOurs) return null;
-  return { path, why: 'belongs to another user, or others may write it', hint: `If it is yours: chmod go-w ${path}` };
+  return {
+    path,
+    reason: 'belongs to another user, or other users can write to it',
+    hint: `If it is yours: chmod go-w ${path}`,
+  };
 }
 
 async function readSettings(
   path: string,
-  shown: string,
+  displayPath: string,
   kind: SettingsFile['kind'],
-  places: UserDirs,
+  userDirs: UserDirs,
 ): Promise<SettingsFile> {
   const { parse } = await import('smol-toml');
   let table: Record<string, unknown>;
@@ -121,39 +128,39 @@ async function readSettings(
     table = parse(readFileSync(path, 'utf8'));
   } catch (error) {
     const at = error instanceof Error && 'line' in error ? `, line ${String(error.line)}` : '';
-    throw new UsageError(`${shown}${at}: it is no TOML`);
+    throw new UsageError(`${displayPath}${at}: the file is not valid TOML`);
   }
   const { profile = null, profiles = {}, run = {}, ...settings } = table;
-  if (profile !== null && typeof profile !== 'string') throw new UsageError(`${shown}: profile must be a text`);
-  if (!isTable(profiles)) throw new UsageError(`${shown}: profiles must be tables, as in [profiles.dev]`);
+  if (profile !== null && typeof profile !== 'string') throw new UsageError(`${displayPath}: profile must be a string`);
+  if (!isTable(profiles)) throw new UsageError(`${displayPath}: profiles must be tables, as in [profiles.dev]`);
   const check = (values: unknown, where: string): FileSettings => {
     if (!isTable(values)) throw new UsageError(`${where} must be a table`);
-    return absolute(checkFields(values, where, kind), path, places);
+    return absolute(checkFields(values, where, kind), path, userDirs);
   };
   return {
     path,
-    shown,
+    displayPath,
     kind,
-    settings: check(settings, shown),
+    settings: check(settings, displayPath),
     profiles: new Map(
-      Object.entries(profiles).map(([name, each]) => [name, check(each, `${shown} [profiles.${name}]`)]),
+      Object.entries(profiles).map(([name, each]) => [name, check(each, `${displayPath} [profiles.${name}]`)]),
     ),
-    runs: readRuns(run, shown),
+    runs: readRuns(run, displayPath),
     profile,
   };
 }
 
-/** WHY paths alone: a text around a value could send it to an address that the file's author chose. @throws UsageError */
-function readRuns(runs: unknown, shown: string): Map<string, RunMapping> {
-  if (!isTable(runs)) throw new UsageError(`${shown}: run must be tables, as in [run.default]`);
+/** WHY only paths: text around a value could send it to an address that the file's author chose. @throws UsageError */
+function readRuns(runs: unknown, displayPath: string): Map<string, RunMapping> {
+  if (!isTable(runs)) throw new UsageError(`${displayPath}: run must be tables, as in [run.default]`);
   return new Map(
     Object.entries(runs).map(([name, variables]) => {
-      const where = `${shown} [run.${name}]`;
+      const where = `${displayPath} [run.${name}]`;
       if (!isTable(variables)) throw new UsageError(`${where} must be a table`);
       const paths = Object.entries(variables).map(([variable, path]): [string, string] => {
         if (typeof path !== 'string') throw new UsageError(`${where}: ${variable} must be the path of a credential`);
         if (isLoaderVariable(variable))
-          throw new UsageError(`${where}: ${variable} steers other programs and must not be set here`);
+          throw new UsageError(`${where}: ${variable} changes how programs load code and must not be set here`);
         return [variable, path];
       });
       return [name, new Map(paths)];
@@ -172,8 +179,8 @@ function checkFields(values: Record<string, unknown>, where: string, kind: Setti
     if (wanted === undefined) {
       const isPrivate =
         kind === 'project file' && (Object.hasOwn(USER_FIELDS, name) || /token|secret|password/i.test(name));
-      const rule = isPrivate ? 'does not belong in a file that is committed' : 'is not known';
-      throw new UsageError(`${where}: ${name} ${rule}; there are ${Object.keys(known).join(', ')}`);
+      const rule = isPrivate ? 'does not belong in a committed file' : 'is unknown';
+      throw new UsageError(`${where}: ${name} ${rule}; the fields are ${Object.keys(known).join(', ')}`);
     }
     const isFit =
       wanted === 'texts'
@@ -184,7 +191,7 @@ function checkFields(values: Record<string, unknown>, where: string, kind: Setti
   return values;
 }
 
-/** Paths are meant from where the file lies. */
+/** Resolves paths relative to the file. */
 function absolute(settings: FileSettings, path: string, { home }: UserDirs): FileSettings {
   const from = (text: string): string => {
     const whole = text.replace(/^~(?=\/|$)/, home);

@@ -1,4 +1,4 @@
-/** What a service on this machine left in its data directory for who may read it: where it listens, and the administrator's token. */
+/** Reads what a service on this machine publishes in its data directory: its address and the administrator's token. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Secret } from '../../core/secret.ts';
@@ -8,7 +8,7 @@ function readLine(file: string): string | null {
   try {
     return readFileSync(file, 'latin1').trim() || null;
   } catch {
-    // It is not there, or it is not for us.
+    // The file is missing or not readable.
     return null;
   }
 }
@@ -22,7 +22,7 @@ export function readAdminToken(dataDir: string): Secret | null {
   return token === null ? null : new Secret(token);
 }
 
-/** Where the service keeps the key of an agent that it made the pair of. */
+/** The key file of an agent whose key pair the service made. */
 export function keyFileIn(dataDir: string, agent: string): string {
   return join(dataDirPaths(dataDir).agentsDir, agent, 'private_key.pem');
 }

@@ -1,4 +1,4 @@
-/** What `leasehold login` keeps: a session or a token for each address, in a private file of the user's. `logout` takes it away. */
+/** Stores the logins of `leasehold login`, one for each address, in a private file of the user. */
 import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { Secret } from '../../core/secret.ts';
@@ -9,8 +9,8 @@ export type Login =
   | { readonly kind: 'session'; readonly agent: string; readonly token: Secret; readonly expiresAt: string }
   | { readonly kind: 'token'; readonly token: Secret };
 
-/** As it lies in the file. */
-interface Kept {
+/** The JSON of one login. */
+interface SavedLogin {
   readonly token: string;
   readonly agent?: string;
   readonly expires_at?: string;
@@ -20,37 +20,37 @@ export function loginsPath({ home, environment }: UserDirs): string {
   return join(environment['XDG_STATE_HOME'] || join(home, '.local', 'state'), 'leasehold', 'logins.json');
 }
 
-/** Null where there is none; one that has ended is told by its end. @throws StartupError where the file is another user's, or a link */
-export function readLogin(places: UserDirs, address: string): Login | null {
-  const kept = readAll(places).get(address);
-  if (kept === undefined || typeof kept.token !== 'string') return null;
-  const token = new Secret(kept.token);
-  if (kept.agent === undefined || kept.expires_at === undefined) return { kind: 'token', token };
-  return { kind: 'session', agent: kept.agent, token, expiresAt: kept.expires_at };
+/** Returns null without a login. The session may have expired. @throws StartupError when the file belongs to another user or is a link */
+export function readLogin(userDirs: UserDirs, address: string): Login | null {
+  const saved = readAll(userDirs).get(address);
+  if (saved === undefined || typeof saved.token !== 'string') return null;
+  const token = new Secret(saved.token);
+  if (saved.agent === undefined || saved.expires_at === undefined) return { kind: 'token', token };
+  return { kind: 'session', agent: saved.agent, token, expiresAt: saved.expires_at };
 }
 
-/** Null takes it away. Whether there was one before. */
-export function writeLogin(places: UserDirs, address: string, login: Login | null): boolean {
-  const all = readAll(places);
-  const wasThere = all.delete(address);
+/** Null deletes the login. Returns whether one existed before. */
+export function writeLogin(userDirs: UserDirs, address: string, login: Login | null): boolean {
+  const all = readAll(userDirs);
+  const existed = all.delete(address);
   if (login !== null) {
     const token = login.token.reveal();
     all.set(address, login.kind === 'token' ? { token } : { token, agent: login.agent, expires_at: login.expiresAt });
   }
-  const path = loginsPath(places);
+  const path = loginsPath(userDirs);
   ensurePrivateDir(dirname(path));
   writePrivateFile(path, `${JSON.stringify(Object.fromEntries(all), null, 2)}\n`);
-  return wasThere;
+  return existed;
 }
 
-function readAll(places: UserDirs): Map<string, Kept> {
-  const path = loginsPath(places);
+function readAll(userDirs: UserDirs): Map<string, SavedLogin> {
+  const path = loginsPath(userDirs);
   if (!checkPrivateFile(path)) return new Map();
   try {
     const all: unknown = JSON.parse(readFileSync(path, 'utf8'));
     if (typeof all === 'object' && all !== null) return new Map(Object.entries(all));
   } catch {
-    // What can't be read is no login.
+    // An invalid file contains no logins.
   }
   return new Map();
 }

@@ -1,20 +1,20 @@
-/** What a command goes by, and where each of it was said: flag over environment over project file over user file over default. */
+/** The settings of a command and their sources. Precedence: flag, environment, project file, user file, default. */
 import type { Secret } from '../../core/secret.ts';
 import type { Format } from '../output/output.ts';
 import type { ChallengeService } from '../terminal.ts';
 import type { RunMapping, SkippedFile } from './files.ts';
 
-/** From the strongest: what somebody typed goes before everything. */
+/** Highest precedence first. */
 export type Precedence = 'flag' | 'environment' | 'project file' | 'user file' | 'login' | 'data directory' | 'default';
 
 export interface Setting<T> {
   readonly value: T;
-  /** In words for a person: `--address`, `LEASEHOLD_ADDR`, `leasehold.toml [profiles.dev]`, `the default`. */
+  /** For messages: `--address`, `LEASEHOLD_ADDR`, `leasehold.toml [profiles.dev]`, `the default`. */
   readonly source: string;
   readonly level: Precedence;
 }
 
-/** As whom the service is asked. */
+/** The identity used for requests. */
 export type Identity =
   | { readonly kind: 'token'; readonly token: Secret }
   | { readonly kind: 'agent'; readonly name: string; readonly keyFile: string }
@@ -23,22 +23,22 @@ export type Identity =
       readonly name: string;
       readonly token: Secret;
       readonly expiresAt: string;
-      /** With which a new one could be begun; null where nobody named the agent. */
+      /** The key for a new session; null if the agent was not named explicitly. */
       readonly keyFile: string | null;
     }
-  | { readonly kind: 'nobody' };
+  | { readonly kind: 'anonymous' };
 
 const SESSION_PREFIX = 'lhs_';
 
-/** Whether it may be the administrator: a session's token is an agent's. */
+/** A session token always belongs to an agent. */
 export function mayBeAdministrator(identity: Identity): boolean {
   return identity.kind === 'token' && !identity.token.reveal().startsWith(SESSION_PREFIX);
 }
 
-/** The service of a data directory, by what the directory says. */
+/** The service of a data directory. */
 export interface OwnService {
   readonly dataDir: string;
-  /** As it stands there. */
+  /** From the address file of the directory. */
   readonly address: string;
   readonly challengeService: ChallengeService;
 }
@@ -47,37 +47,37 @@ export interface Settings {
   readonly address: Setting<string>;
   readonly identity: Setting<Identity>;
   readonly dataDir: Setting<string>;
-  /** Set where the address, the token or the trust in the address came out of the data directory: then it must prove itself. */
+  /** Set when the address, the token or the trust in the address comes from the data directory: the service must then prove itself. */
   readonly ownService: OwnService | null;
-  /** Certificates of the authorities that are trusted for the service; null for the usual ones. */
+  /** PEM file of the trusted certificate authorities; null for those of the system. */
   readonly caFile: Setting<string> | null;
   readonly format: Setting<Format>;
-  /** Of each call. */
+  /** For each request. */
   readonly timeoutSeconds: Setting<number>;
   readonly allowsInsecureHttp: boolean;
-  /** A project's file that is not read; null where there is none. */
-  readonly unreadFile: SkippedFile | null;
+  /** A project file that was not read, or null. */
+  readonly skippedFile: SkippedFile | null;
   readonly profile: Setting<string> | null;
-  /** What `leasehold run` delivers by the name of a mapping; the project's before the user's. */
+  /** The tables `[run.NAME]`, by name. */
   readonly runs: ReadonlyMap<string, Setting<RunMapping>>;
-  /** For `doctor`: what else was said of a setting, and lost. */
+  /** Values that a higher precedence overrides, for `doctor`. */
   readonly overridden: readonly (Setting<string> & { readonly setting: string })[];
 }
 
-/** Of one setting all that was said, the strongest first. */
+/** All candidates of one setting, highest precedence first. */
 export class Candidates<T> {
-  readonly #said: Setting<T>[] = [];
+  readonly #candidates: Setting<T>[] = [];
 
   add(value: T | null | undefined, source: string, level: Precedence): this {
-    if (value !== null && value !== undefined) this.#said.push({ value, source, level });
+    if (value !== null && value !== undefined) this.#candidates.push({ value, source, level });
     return this;
   }
 
   get first(): Setting<T> | null {
-    return this.#said[0] ?? null;
+    return this.#candidates[0] ?? null;
   }
 
   get others(): readonly Setting<T>[] {
-    return this.#said.slice(1);
+    return this.#candidates.slice(1);
   }
 }
