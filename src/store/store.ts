@@ -58,7 +58,7 @@ export interface LoadedFromStore {
   readonly sessions: readonly Authenticated<Session>[];
   readonly leases: readonly Lease[];
   readonly spentChallenges: readonly ChallengeId[];
-  readonly keptReplies: readonly Authenticated<IdempotencyRecord>[];
+  readonly idempotencyRecords: readonly Authenticated<IdempotencyRecord>[];
 }
 
 /** A change as it is stored: values sealed, rows that decide with their MACs. */
@@ -110,8 +110,8 @@ export interface ClusterView {
   readonly head: Head | null;
   /** The database's clock, which decides for all nodes: milliseconds since 1970. */
   readonly now: number;
-  /** As `readSeenTime`. */
-  readonly seenAt: number;
+  /** As `readHighWaterTime`. */
+  readonly highWaterTime: number;
   /** The log's last entry; null where there is none. */
   readonly last: LastEntry | null;
   /** The link of the entry that the turn was opened with as the last one known; null where there is none of that ordinal. */
@@ -229,7 +229,7 @@ export interface Store {
   /** The latest time that `sweep` was told, or 0: what had ended by then must not come back with a clock that was set back. */
   readHighWaterTime(): Promise<number>;
   /**
-   * Keeps `now` for `readSeenTime`, and removes up to `limit` rows of what ended long ago, in some milliseconds at most. `isDone`:
+   * Keeps `now` for `readHighWaterTime`, and removes up to `limit` rows of what ended long ago, in some milliseconds at most. `isDone`:
    * nothing more has to go at that time. A lease that ended before it was meant to may stay until 7 days behind that. Not recorded,
    * not part of a turn.
    */

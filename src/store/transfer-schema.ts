@@ -52,7 +52,7 @@ export const TABLES: readonly Table[] = [
   table('sessions', 'token_hash', { ...texts('token_hash agent_id mac'), ...numbers('issued_at expires_at') }),
   table('spent_challenges', 'id', { ...texts('id'), ...numbers('expires_at') }),
   table(
-    'kept_replies',
+    'idempotency_records',
     'id',
     { ...texts('id agent_id request_mac reply mac'), ...numbers('expires_at') },
     ROWS_WITH_VALUES,
@@ -73,7 +73,7 @@ export const TABLES: readonly Table[] = [
     ...texts('id agent_id credential_id agent_name path policy_name'),
     ...numbers('seq version issued_at expires_at revoked_at'),
   }),
-  table('revocation_marks', 'seq', { ...numbers('seq revoked_at'), ...texts('agent_id credential_id') }),
+  table('bulk_revocations', 'seq', { ...numbers('seq revoked_at'), ...texts('agent_id credential_id') }),
 ];
 
 export function keyOf({ key, columns }: Table, row: Row): RowKey {

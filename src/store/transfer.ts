@@ -14,7 +14,7 @@ import { isSameRow, keyOf, LOG, minKey, type RowKey, type Table } from './transf
 export interface VaultMetadata {
   readonly keyCheck: string;
   readonly createdAt: number;
-  readonly seenAt: number;
+  readonly highWaterTime: number;
   /** Null where it was removed. */
   readonly head: Head | null;
 }

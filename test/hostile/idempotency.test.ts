@@ -86,7 +86,7 @@ test('a key that another caller has used answers in every way like one that nobo
 test('no two callers’ rows have an id in common, so that a look for one’s own never reads another’s', async () => {
   const key = newMark();
   const idsOf = async () => {
-    const rows = await rowsOutside(service.dataDir, 'SELECT id, agent_id FROM kept_replies');
+    const rows = await rowsOutside(service.dataDir, 'SELECT id, agent_id FROM idempotency_records');
     return rows.map(({ id, agent_id }) => ({ id: String(id), agentId: String(agent_id) }));
   };
   const before = new Set((await idsOf()).map(({ id }) => id));
@@ -96,7 +96,7 @@ test('no two callers’ rows have an id in common, so that a look for one’s ow
 });
 
 test('only successes are kept: refusals of every kind leave no row, however many keys they come with', async () => {
-  const count = async () => (await rowsOutside(service.dataDir, 'SELECT id FROM kept_replies')).length;
+  const count = async () => (await rowsOutside(service.dataDir, 'SELECT id FROM idempotency_records')).length;
   const before = await count();
   await Promise.all(
     Array.from({ length: 50 }, async () => {

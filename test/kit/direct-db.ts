@@ -84,7 +84,7 @@ export function dumpOutside(dataDir: string): Promise<Readonly<Record<string, re
 }
 
 /** What a service writes by itself, beside its callers: the time that it has seen, and on PostgreSQL what it has added up. */
-const BESIDES = { sqlite: ['vault'], postgres: ['vault', 'access_counts', 'access_counted'] };
+const BESIDES = { sqlite: ['vault'], postgres: ['vault', 'access_counts', 'access_count_progress'] };
 
 /** The same, without that. */
 export async function dumpCalled(dataDir: string): Promise<Readonly<Record<string, readonly OutsideRow[]>>> {

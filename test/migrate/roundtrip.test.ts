@@ -82,7 +82,7 @@ test('there and back without a stay, every row is the one that it was, and the P
   // Every access is in a row: the next start has nothing to count.
   const database = new DatabaseSync(join(home, 'leasehold.db'), { readOnly: true });
   const uncounted =
-    'SELECT seq FROM audit_head WHERE counted_through_seq <> seq UNION SELECT number FROM access_counts, audit_head WHERE through_seq <> seq';
+    'SELECT seq FROM audit_head WHERE counted_through_seq <> seq UNION SELECT count_id FROM access_counts, audit_head WHERE through_seq <> seq';
   assert.deepEqual(database.prepare(uncounted).all(), []);
   database.close();
 });

@@ -110,6 +110,6 @@ for (const [what, look] of LOOKS) {
 
 test('the look at plans sees a scan', async (t) => {
   const { database } = await newRecording(t);
-  assert.equal(scansOf(database, 'SELECT * FROM leases_now WHERE path = ?').length, 1);
-  assert.equal(scansOf(database, 'DELETE FROM revocation_marks WHERE revoked_at < 9').length, 1);
+  assert.equal(scansOf(database, 'SELECT * FROM effective_leases WHERE path = ?').length, 1);
+  assert.equal(scansOf(database, 'DELETE FROM bulk_revocations WHERE revoked_at < 9').length, 1);
 });

@@ -22,7 +22,7 @@ export function putCredential(connection: Connection, credential: Authenticated<
 export function removeCredential(connection: Connection, id: CredentialId): Statements {
   return [
     // ORDER: whoever adds up accesses has many of their rows locked: first he ends, so that neither waits for the other.
-    connection.query`SELECT 1 FROM access_counted WHERE id = 1 FOR UPDATE`,
+    connection.query`SELECT 1 FROM access_count_progress WHERE id = 1 FOR UPDATE`,
     connection.query`DELETE FROM credentials WHERE id = ${id}`,
     connection.query`DELETE FROM credential_versions WHERE credential_id = ${id}`,
     connection.query`DELETE FROM access_counts WHERE credential_id = ${id}`,

@@ -55,11 +55,11 @@ export async function countEnded(
       AND (${agentId}::text IS NULL OR l.agent_id = ${agentId})
       AND (${credentialId}::text IS NULL OR l.credential_id = ${credentialId})
       AND l.revoked_at IS NULL AND l.expires_at > ${revokedAt}
-      AND NOT EXISTS (SELECT 1 FROM revocation_marks m
+      AND NOT EXISTS (SELECT 1 FROM bulk_revocations m
         WHERE m.agent_id = l.agent_id AND m.credential_id = '' AND m.seq > l.seq AND m.seq < ${seq})
-      AND NOT EXISTS (SELECT 1 FROM revocation_marks m
+      AND NOT EXISTS (SELECT 1 FROM bulk_revocations m
         WHERE m.agent_id = l.agent_id AND m.credential_id = l.credential_id AND m.seq > l.seq AND m.seq < ${seq})
-      AND NOT EXISTS (SELECT 1 FROM revocation_marks m
+      AND NOT EXISTS (SELECT 1 FROM bulk_revocations m
         WHERE m.agent_id = '' AND m.credential_id = l.credential_id AND m.seq > l.seq AND m.seq < ${seq})`;
   return { count: Number(row?.['n'] ?? 0), next: step.isFull ? step.from : null };
 }
@@ -83,7 +83,7 @@ function selectMatching(
 ): Promise<readonly Row[]> {
   const listedAfter = now - ENDED_LEASE_RETENTION_MS;
   return connection.query`
-    SELECT seq, id, agent_id, credential_id, agent_name, path, version, policy_name, issued_at, expires_at, revoked_at FROM leases_now l WHERE l.seq >= ${from} AND l.seq < ${beforeSeq}
+    SELECT seq, id, agent_id, credential_id, agent_name, path, version, policy_name, issued_at, expires_at, revoked_at FROM effective_leases l WHERE l.seq >= ${from} AND l.seq < ${beforeSeq}
       AND (${agentName}::text IS NULL OR l.agent_name = ${agentName})
       AND (${agentId}::text IS NULL OR l.agent_id = ${agentId})
       AND (${path}::text IS NULL OR l.path = ${path})

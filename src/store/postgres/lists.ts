@@ -29,7 +29,7 @@ export async function listCredentials(
       SELECT id, path, type, description, created_at, updated_at, version FROM credentials WHERE path >= ${low} AND path <= ${last} AND (${query.type}::text IS NULL OR type = ${query.type})
       ORDER BY path LIMIT ${limit}::bigint
     ), since AS (
-      SELECT credential_id, count(*) AS n FROM leases WHERE seq > (SELECT through_seq FROM access_counted)
+      SELECT credential_id, count(*) AS n FROM leases WHERE seq > (SELECT through_seq FROM access_count_progress)
       AND credential_id IN (SELECT id FROM page) GROUP BY credential_id
     )
     SELECT page.id, page.path, page.type, page.description, page.created_at, page.updated_at, page.version,

@@ -58,13 +58,13 @@ export async function loadKeys(connection: Connection, keys: readonly ReadSet[])
       : connection.query`SELECT token_hash, agent_id, issued_at, expires_at, mac FROM sessions WHERE token_hash = ANY(${textArray(wanted.sessions)}::text[])`,
     wanted.leases.size === 0
       ? []
-      : connection.query`SELECT seq, id, agent_id, credential_id, agent_name, path, version, policy_name, issued_at, expires_at, revoked_at FROM leases_now WHERE id = ANY(${textArray(wanted.leases)}::text[])`,
+      : connection.query`SELECT seq, id, agent_id, credential_id, agent_name, path, version, policy_name, issued_at, expires_at, revoked_at FROM effective_leases WHERE id = ANY(${textArray(wanted.leases)}::text[])`,
     wanted.challenges.size === 0
       ? []
       : connection.query`SELECT id FROM spent_challenges WHERE id = ANY(${textArray(wanted.challenges)}::text[])`,
     wanted.replies.size === 0
       ? []
-      : connection.query`SELECT id, agent_id, request_mac, reply, expires_at, mac FROM kept_replies WHERE id = ANY(${textArray(wanted.replies)}::text[])`,
+      : connection.query`SELECT id, agent_id, request_mac, reply, expires_at, mac FROM idempotency_records WHERE id = ANY(${textArray(wanted.replies)}::text[])`,
   ]);
   const newest = credentials.filter(({ sealed }) => sealed !== null && sealed !== undefined);
   const others = versions.filter(({ credential_id: id, version }) =>
@@ -79,7 +79,7 @@ export async function loadKeys(connection: Connection, keys: readonly ReadSet[])
     histories: gatherHistories(histories),
     sessions: sessions.map(toSession),
     leases: leases.map(toLease),
-    keptReplies: replies.map(toReply),
+    idempotencyRecords: replies.map(toReply),
     spentChallenges: challenges.map(({ id }) => String(id) as ChallengeId),
   };
 }

@@ -15,7 +15,7 @@ export async function readHead(
 ): Promise<{ head: Head | null; last: LastEntry | null; highestSeq: number }> {
   const [row = {}] = await connection.query`
     SELECT h.seq, h.hmac, h.mac, h.epoch, e.seq AS last_seq, e.hmac AS last_hmac, e.timestamp AS last_timestamp,
-      greatest(e.seq, (SELECT max(seq) FROM leases), (SELECT max(seq) FROM revocation_marks), 0) AS highest_seq
+      greatest(e.seq, (SELECT max(seq) FROM leases), (SELECT max(seq) FROM bulk_revocations), 0) AS highest_seq
     FROM (VALUES (1)) AS one
     LEFT JOIN audit_head h ON true
     LEFT JOIN (SELECT seq, hmac, timestamp FROM audit_entries ORDER BY seq DESC LIMIT 1) e ON true`;

@@ -14,14 +14,14 @@ export const REQUIRED_PRIVILEGES: Readonly<Record<string, string>> = {
   control_removals: 'SELECT, INSERT, DELETE',
   sessions: 'SELECT, INSERT, DELETE',
   spent_challenges: 'SELECT, INSERT, DELETE',
-  kept_replies: 'SELECT, INSERT, UPDATE, DELETE',
+  idempotency_records: 'SELECT, INSERT, UPDATE, DELETE',
   credentials: 'SELECT, INSERT, UPDATE, DELETE',
   credential_versions: 'SELECT, INSERT, DELETE',
   access_counts: 'SELECT, INSERT, UPDATE, DELETE',
-  access_counted: 'SELECT, INSERT, UPDATE',
+  access_count_progress: 'SELECT, INSERT, UPDATE',
   leases: 'SELECT, INSERT, UPDATE, DELETE',
-  leases_now: 'SELECT',
-  revocation_marks: 'SELECT, INSERT, DELETE',
+  effective_leases: 'SELECT',
+  bulk_revocations: 'SELECT, INSERT, DELETE',
 };
 
 /** PostgreSQL cuts longer names off, and would then mean another role. */

@@ -37,7 +37,7 @@ import { assertPrivileges } from './privileges.ts';
 import { ReconnectThrottle } from './reconnect-throttle.ts';
 import { sweep } from './sweeper.ts';
 import { openTurn, prepareTurns } from './transaction.ts';
-import { initialise, isEmpty, readEpoch, readRootKeyCheck, readSeenTime, readTime } from './vault-metadata.ts';
+import { initialise, isEmpty, readEpoch, readHighWaterTime, readRootKeyCheck, readTime } from './vault-metadata.ts';
 
 /** Beside the one for turns, and one for sessions and epochs. */
 const READ_CONNECTIONS = 3;
@@ -118,7 +118,7 @@ export class PostgresStore implements Store {
   isDeregistered(agentId: AgentId): Promise<boolean> {
     return this.#pool.use(async (connection) => {
       const marked =
-        await connection.query`SELECT 1 FROM revocation_marks WHERE agent_id = ${agentId} AND credential_id = ''
+        await connection.query`SELECT 1 FROM bulk_revocations WHERE agent_id = ${agentId} AND credential_id = ''
         AND NOT EXISTS (SELECT 1 FROM agents WHERE id = ${agentId})`;
       return marked.length > 0;
     });
@@ -230,7 +230,7 @@ export class PostgresStore implements Store {
   }
 
   readHighWaterTime(): Promise<number> {
-    return this.#pool.use(readSeenTime);
+    return this.#pool.use(readHighWaterTime);
   }
 
   sweep(now: number, limit: number): Promise<SweepResult> {

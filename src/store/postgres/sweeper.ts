@@ -20,7 +20,7 @@ export async function sweep(connection: Connection, now: number, limit: number):
   try {
     const [, , [lock]] = await Promise.all([
       connection.query`BEGIN`,
-      connection.query`UPDATE vault SET seen_at = ${now} WHERE seen_at < ${now}`,
+      connection.query`UPDATE vault SET high_water_time = ${now} WHERE high_water_time < ${now}`,
       connection.query`SELECT pg_try_advisory_xact_lock(${SWEEP_LOCK}::integer, 0) AS is_mine`,
     ]);
     const isMine = lock?.['is_mine'] === true;
@@ -54,21 +54,21 @@ const removeChallenges: Removal = (connection, now, limit) => connection.query`
   SELECT count(*) AS n FROM gone`;
 
 const removeReplies: Removal = (connection, now, limit) => connection.query`
-  WITH gone AS (DELETE FROM kept_replies WHERE id IN (
-    SELECT id FROM kept_replies WHERE expires_at < ${now} ORDER BY expires_at LIMIT ${limit}) RETURNING 1)
+  WITH gone AS (DELETE FROM idempotency_records WHERE id IN (
+    SELECT id FROM idempotency_records WHERE expires_at < ${now} ORDER BY expires_at LIMIT ${limit}) RETURNING 1)
   SELECT count(*) AS n FROM gone`;
 
 /** Marks stand in the order of their times: where the oldest are too young, all are. */
 const removeMarks: Removal = (connection, now, limit) => connection.query`
-  WITH gone AS (DELETE FROM revocation_marks WHERE revoked_at < ${now - MARKS_KEPT_MS} AND seq IN (
-    SELECT seq FROM revocation_marks ORDER BY seq LIMIT ${limit}) RETURNING 1)
+  WITH gone AS (DELETE FROM bulk_revocations WHERE revoked_at < ${now - MARKS_KEPT_MS} AND seq IN (
+    SELECT seq FROM bulk_revocations ORDER BY seq LIMIT ${limit}) RETURNING 1)
   SELECT count(*) AS n FROM gone`;
 
 /** One that was not added up yet is a retrieval that nothing else tells of. */
 const removeLeases: Removal = (connection, now, limit) => connection.query`
   WITH gone AS (DELETE FROM leases WHERE seq IN (
     SELECT seq FROM leases WHERE expires_at <= ${now - ENDED_LEASE_RETENTION_MS}
-      AND seq <= (SELECT through_seq FROM access_counted) ORDER BY expires_at LIMIT ${limit}) RETURNING 1)
+      AND seq <= (SELECT through_seq FROM access_count_progress) ORDER BY expires_at LIMIT ${limit}) RETURNING 1)
   SELECT count(*) AS n FROM gone`;
 
 const pruneRemovals: Removal = (connection, _now, limit) => connection.query`

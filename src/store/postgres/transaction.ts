@@ -62,7 +62,7 @@ function lockAndLoad(connection: Connection, keys: readonly ReadSet[], knownSeq:
     // WHY its own statement: it must see what was committed while this turn waited for the lock.
     connection.query`
       SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now,
-        (SELECT seen_at FROM vault) AS seen_at,
+        (SELECT high_water_time FROM vault) AS high_water_time,
         (SELECT hmac FROM audit_entries WHERE seq = ${knownSeq}::bigint) AS known_link,
         last.seq AS last_seq, last.hmac AS last_hmac, last.timestamp AS last_timestamp
       FROM (VALUES (1)) AS one
@@ -108,7 +108,7 @@ function toShared(connection: Connection, head: Head | null, state: Row): Cluste
   return {
     head,
     now: Number(state['now']),
-    seenAt: Number(state['seen_at'] ?? 0),
+    highWaterTime: Number(state['high_water_time'] ?? 0),
     last: toLastEntry(state),
     knownLink: typeof state['known_link'] === 'string' ? state['known_link'] : null,
     async readControl(behindEpoch) {

@@ -20,7 +20,7 @@ const TYPES: Readonly<Record<ColumnKind, string>> = { text: 'text', number: 'big
 /** What is counted of a source: what was added up, and the leases behind that. */
 const COUNTED = `(SELECT c.id AS credential_id, coalesce(a.count, 0) + coalesce(b.n, 0) AS count FROM credentials c
   LEFT JOIN access_counts a ON a.credential_id = c.id
-  LEFT JOIN (SELECT credential_id, count(*) AS n FROM leases WHERE seq > (SELECT through_seq FROM access_counted)
+  LEFT JOIN (SELECT credential_id, count(*) AS n FROM leases WHERE seq > (SELECT through_seq FROM access_count_progress)
     GROUP BY credential_id) b ON b.credential_id = c.id) AS counted`;
 
 class PostgresCarrier implements TableReader {
@@ -33,13 +33,13 @@ class PostgresCarrier implements TableReader {
   }
 
   async readRecords(): Promise<VaultMetadata | null> {
-    const [vault] = await this.run('SELECT key_check, created_at, seen_at FROM vault', []);
+    const [vault] = await this.run('SELECT key_check, created_at, high_water_time FROM vault', []);
     if (vault === undefined) return null;
     const [head] = await this.run('SELECT seq, hmac, mac, epoch FROM audit_head', []);
     return {
       keyCheck: String(vault['key_check']),
       createdAt: Number(vault['created_at']),
-      seenAt: Number(vault['seen_at']),
+      highWaterTime: Number(vault['high_water_time']),
       head: toHead(head),
     };
   }
@@ -168,14 +168,20 @@ export class PostgresTarget extends PostgresCarrier implements TableWriter {
 
   async commitMetadata(): Promise<void> {
     const { records, highestSeq } = this.#cargo;
-    const { keyCheck, createdAt, seenAt, head } = records;
+    const { keyCheck, createdAt, highWaterTime, head } = records;
     // In one statement, so that there is all of it or nothing.
     const heads =
       head === null ? '' : ', known AS (INSERT INTO audit_head (id, seq, hmac, mac, epoch) VALUES (1, $5, $6, $7, $8))';
     await this.run(
-      `WITH counted AS (INSERT INTO access_counted (id, through_seq) VALUES (1, $4)) ${heads}
-       INSERT INTO vault (id, key_check, created_at, seen_at) VALUES (1, $1, $2, $3)`,
-      [keyCheck, createdAt, seenAt, highestSeq, ...(head === null ? [] : [head.seq, head.hmac, head.mac, head.epoch])],
+      `WITH counted AS (INSERT INTO access_count_progress (id, through_seq) VALUES (1, $4)) ${heads}
+       INSERT INTO vault (id, key_check, created_at, high_water_time) VALUES (1, $1, $2, $3)`,
+      [
+        keyCheck,
+        createdAt,
+        highWaterTime,
+        highestSeq,
+        ...(head === null ? [] : [head.seq, head.hmac, head.mac, head.epoch]),
+      ],
     );
   }
 }

@@ -105,7 +105,7 @@ export class BatchWriter {
       case 'keepReply': {
         const { id, agentId, requestMac, reply, expiresAt, mac } = change.reply;
         // One that ended, or that was altered outside, is replaced.
-        this.#write(connection.query`INSERT INTO kept_replies (id, agent_id, request_mac, reply, expires_at, mac)
+        this.#write(connection.query`INSERT INTO idempotency_records (id, agent_id, request_mac, reply, expires_at, mac)
           VALUES (${id}, ${agentId}, ${requestMac}, ${reply}, ${expiresAt}, ${mac})
           ON CONFLICT (id) DO UPDATE SET agent_id = excluded.agent_id, request_mac = excluded.request_mac,
             reply = excluded.reply, expires_at = excluded.expires_at, mac = excluded.mac`);
@@ -132,7 +132,7 @@ export class BatchWriter {
         return;
       case 'markRevoked': {
         const { seq, agentId, credentialId, revokedAt } = change.mark;
-        this.#write(connection.query`INSERT INTO revocation_marks (seq, agent_id, credential_id, revoked_at)
+        this.#write(connection.query`INSERT INTO bulk_revocations (seq, agent_id, credential_id, revoked_at)
           VALUES (${seq}, ${agentId ?? ''}, ${credentialId ?? ''}, ${revokedAt})`);
         return;
       }

@@ -28,7 +28,7 @@ export interface CountingOptions {
 interface FlushPass {
   readonly throughSeq: number;
   /** Rising, so that each page is touched once. */
-  readonly numbers: Float64Array;
+  readonly countIds: Float64Array;
   readonly added: Map<CountRowId, number>;
   next: number;
 }
@@ -42,7 +42,7 @@ export class AccessCounts {
   readonly #remove: StatementSync;
   readonly #count: StatementSync;
   /** Accesses that no pass has taken. */
-  #fresh = new Map<CountRowId, number>();
+  #pending = new Map<CountRowId, number>();
   #pass: FlushPass | null = null;
   /** All accesses up to this entry are in the rows. */
   #throughSeq: number;
@@ -63,11 +63,11 @@ export class AccessCounts {
     // Within what a number can hold, whatever somebody wrote there: a count that was altered costs nobody else anything.
     this.#add = database.prepare(
       `UPDATE access_counts SET count = min(max(count, 0), ${Number.MAX_SAFE_INTEGER} - :count) + :count, through_seq = :throughSeq
-       WHERE number = :number`,
+       WHERE count_id = :countId`,
     );
-    this.#remove = database.prepare('DELETE FROM access_counts WHERE number = ?');
+    this.#remove = database.prepare('DELETE FROM access_counts WHERE count_id = ?');
     this.#count = database.prepare(
-      `SELECT min(max(count, 0), ${Number.MAX_SAFE_INTEGER}) AS count FROM access_counts WHERE number = ?`,
+      `SELECT min(max(count, 0), ${Number.MAX_SAFE_INTEGER}) AS count FROM access_counts WHERE count_id = ?`,
     );
     // Without a head record the log was tampered with; not all of it is read again for that.
     const begin = database.prepare(
@@ -94,9 +94,9 @@ export class AccessCounts {
     const steps = uncountedAccesses(this.#database, this.#throughSeq, this.#lastSeqBefore);
     for (let step = steps.next(); ; step = steps.next()) {
       if (step.done) {
-        const since = this.#fresh;
-        this.#fresh = step.value;
-        for (const [number, count] of since) this.#addFresh(number, count);
+        const since = this.#pending;
+        this.#pending = step.value;
+        for (const [id, count] of since) this.#addPending(id, count);
         this.#isRecovered = true;
         return;
       }
@@ -109,9 +109,9 @@ export class AccessCounts {
     this.#isClosed = true;
   }
 
-  of(number: CountRowId): number {
-    const written = Number(this.#count.get(number)?.['count'] ?? 0);
-    const unwritten = (this.#pass?.added.get(number) ?? 0) + (this.#fresh.get(number) ?? 0);
+  get(id: CountRowId): number {
+    const written = Number(this.#count.get(id)?.['count'] ?? 0);
+    const unwritten = (this.#pass?.added.get(id) ?? 0) + (this.#pending.get(id) ?? 0);
     return Math.min(written + unwritten, Number.MAX_SAFE_INTEGER);
   }
 
@@ -120,43 +120,43 @@ export class AccessCounts {
     return Number(this.#insert.run(count, throughSeq).lastInsertRowid);
   }
 
-  remove(number: CountRowId): void {
-    this.#remove.run(number);
+  remove(id: CountRowId): void {
+    this.#remove.run(id);
   }
 
   /** Within a commit: takes the pass a step on. Returns the entry up to which all accesses are in the rows then. */
   step(): number {
     const pass = this.#pass;
     if (pass === null) return this.#throughSeq;
-    const { numbers, added, next, throughSeq } = pass;
-    for (const number of numbers.subarray(next, next + this.#rowsACommit)) {
+    const { countIds, added, next, throughSeq } = pass;
+    for (const countId of countIds.subarray(next, next + this.#rowsACommit)) {
       // One that was removed has no row any more.
-      this.#add.run({ count: added.get(number) ?? 0, throughSeq, number });
+      this.#add.run({ count: added.get(countId) ?? 0, throughSeq, countId });
     }
-    return next + this.#rowsACommit >= numbers.length ? throughSeq : this.#throughSeq;
+    return next + this.#rowsACommit >= countIds.length ? throughSeq : this.#throughSeq;
   }
 
   /** After a commit, and only then: takes over its step, and the accesses of credentials that had a row before. */
   committed(added: Iterable<readonly [CountRowId, number]>, headSeq: number): void {
     this.#stepped();
-    for (const [number, count] of added) this.#addFresh(number, count);
-    const isWorthIt = this.#fresh.size >= this.#worthCredentials || headSeq - this.#throughSeq >= WORTH_ENTRIES;
+    for (const [id, count] of added) this.#addPending(id, count);
+    const isWorthIt = this.#pending.size >= this.#worthCredentials || headSeq - this.#throughSeq >= WORTH_ENTRIES;
     if (this.#pass !== null || !this.#isRecovered || !isWorthIt) return;
-    const numbers = Float64Array.from(this.#fresh.keys()).sort();
-    this.#pass = { throughSeq: headSeq, numbers, added: this.#fresh, next: 0 };
-    this.#fresh = new Map();
+    const countIds = Float64Array.from(this.#pending.keys()).sort();
+    this.#pass = { throughSeq: headSeq, countIds, added: this.#pending, next: 0 };
+    this.#pending = new Map();
   }
 
-  #addFresh(number: CountRowId, count: number): void {
-    this.#fresh.set(number, (this.#fresh.get(number) ?? 0) + count);
+  #addPending(id: CountRowId, count: number): void {
+    this.#pending.set(id, (this.#pending.get(id) ?? 0) + count);
   }
 
   #stepped(): void {
     const pass = this.#pass;
     if (pass === null) return;
-    for (const number of pass.numbers.subarray(pass.next, pass.next + this.#rowsACommit)) pass.added.delete(number);
+    for (const countId of pass.countIds.subarray(pass.next, pass.next + this.#rowsACommit)) pass.added.delete(countId);
     pass.next += this.#rowsACommit;
-    if (pass.next < pass.numbers.length) return;
+    if (pass.next < pass.countIds.length) return;
     this.#throughSeq = pass.throughSeq;
     this.#pass = null;
   }

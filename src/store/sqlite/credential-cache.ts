@@ -12,7 +12,7 @@ import type { CountRowId } from './access-counts.ts';
 
 export interface HotCredential {
   readonly credential: Authenticated<Credential>;
-  readonly number: CountRowId;
+  readonly countId: CountRowId;
   readonly newest: CredentialVersion | null;
 }
 

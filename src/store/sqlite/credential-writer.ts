@@ -19,18 +19,18 @@ export class CredentialWriter {
 
   /** Null where there is none of that id. */
   countRowOf(id: CredentialId): CountRowId | null {
-    const row = this.#statements.of('SELECT number FROM credentials WHERE id = ?').get(id);
-    return row === undefined ? null : Number(row['number']);
+    const row = this.#statements.of('SELECT count_id FROM credentials WHERE id = ?').get(id);
+    return row === undefined ? null : Number(row['count_id']);
   }
 
   /** The credential of a batch. A new one gets its row of counts, with its accesses in that batch. */
   put(credential: Authenticated<Credential>, { accesses, head }: WriteSet): void {
     const { id, path, type, description, createdAt, updatedAt, version, mac } = credential;
     if (this.countRowOf(id) === null) {
-      const number = this.#counts.insert(accesses.get(id) ?? 0, head.seq);
+      const countId = this.#counts.insert(accesses.get(id) ?? 0, head.seq);
       this.#statements
         .of('INSERT INTO credentials VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, NULL, NULL)')
-        .run(id, path, type, description, createdAt, updatedAt, version, mac, number);
+        .run(id, path, type, description, createdAt, updatedAt, version, mac, countId);
       return;
     }
     // What was the newest goes to the older ones.
@@ -49,10 +49,10 @@ export class CredentialWriter {
   }
 
   remove(id: CredentialId): void {
-    const number = this.countRowOf(id);
+    const countId = this.countRowOf(id);
     this.#statements.of('DELETE FROM credentials WHERE id = ?').run(id);
     this.#statements.of('DELETE FROM credential_versions WHERE credential_id = ?').run(id);
-    if (number !== null) this.#counts.remove(number);
+    if (countId !== null) this.#counts.remove(countId);
   }
 
   addVersion(id: CredentialId, version: Omit<CredentialVersion, 'content'>, sealed: Uint8Array): void {

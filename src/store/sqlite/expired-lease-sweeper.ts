@@ -14,7 +14,7 @@ const BATCH_ROWS = 256;
 const END = 'min(expires_at, coalesce(revoked_at, expires_at))';
 
 const REMOVE = `DELETE FROM leases WHERE seq IN (
-  SELECT seq FROM leases_now WHERE seq >= :low AND seq < :high AND issued_at <= :endedBy AND ${END} <= :endedBy LIMIT :limit)`;
+  SELECT seq FROM effective_leases WHERE seq >= :low AND seq < :high AND issued_at <= :endedBy AND ${END} <= :endedBy LIMIT :limit)`;
 
 interface WaitingSpan {
   readonly span: number;
@@ -35,7 +35,7 @@ export class ExpiredLeaseSweeper {
     this.#next = database.prepare('SELECT seq, issued_at FROM leases WHERE seq >= ? ORDER BY seq LIMIT 1');
     this.#left = database.prepare(
       `SELECT min(${END}) AS first_end, (SELECT max(seq) FROM leases) < :high AS is_open
-       FROM leases_now WHERE seq >= :low AND seq < :high`,
+       FROM effective_leases WHERE seq >= :low AND seq < :high`,
     );
   }
 

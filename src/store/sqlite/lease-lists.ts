@@ -20,11 +20,11 @@ const STATUS_RULES: Readonly<Record<LeaseStatus, string>> = {
 
 /** Rules on `l`, a lease that a mark ended: it lasted until then, and nothing had ended it before. */
 const ENDED_BY_MARK = `l.revoked_at IS NULL AND l.expires_at > :revokedAt
-  AND NOT EXISTS (SELECT 1 FROM revocation_marks m
+  AND NOT EXISTS (SELECT 1 FROM bulk_revocations m
     WHERE m.agent_id = l.agent_id AND m.credential_id = '' AND m.seq > l.seq AND m.seq < :markSeq)
-  AND NOT EXISTS (SELECT 1 FROM revocation_marks m
+  AND NOT EXISTS (SELECT 1 FROM bulk_revocations m
     WHERE m.agent_id = l.agent_id AND m.credential_id = l.credential_id AND m.seq > l.seq AND m.seq < :markSeq)
-  AND NOT EXISTS (SELECT 1 FROM revocation_marks m
+  AND NOT EXISTS (SELECT 1 FROM bulk_revocations m
     WHERE m.agent_id = '' AND m.credential_id = l.credential_id AND m.seq > l.seq AND m.seq < :markSeq)`;
 
 /** What is looked through: all leases by ordinal, or the spans in which a name has some. */
@@ -42,7 +42,9 @@ export class LeaseLists {
 
   leases(query: LeaseQuery, beforeSeq: number, limit: number): ListStep<Lease, number> {
     const { where, values } = toFilter(query);
-    const rowsOf = this.#statements.of(`SELECT * FROM leases_now l WHERE ${where} ORDER BY seq DESC LIMIT :limit`);
+    const rowsOf = this.#statements.of(
+      `SELECT * FROM effective_leases l WHERE ${where} ORDER BY seq DESC LIMIT :limit`,
+    );
     const rows: Lease[] = [];
     const next = scanUntilDeadline(
       beforeSeq,
@@ -59,7 +61,7 @@ export class LeaseLists {
   }
 
   countLeases(query: LeaseQuery, beforeSeq: number, atMost: number): CountStep<number> {
-    return this.#count(toFilter(query), query.agentName, 'leases_now', beforeSeq, atMost);
+    return this.#count(toFilter(query), query.agentName, 'effective_leases', beforeSeq, atMost);
   }
 
   countEnded({ mark, agentName }: RevokedLeases, beforeSeq: number): CountStep<number> {
@@ -72,7 +74,7 @@ export class LeaseLists {
   #count(
     { where, values }: Filter,
     agentName: string | null,
-    from: 'leases' | 'leases_now',
+    from: 'leases' | 'effective_leases',
     beforeSeq: number,
     atMost: number,
   ): CountStep<number> {

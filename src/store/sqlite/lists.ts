@@ -51,7 +51,7 @@ export class Lists {
           const wanted = limit - rows.length;
           const some = this.#rows.all({ low, last, type: query.type, limit: wanted });
           for (const row of some)
-            rows.push({ ...toCredential(row), accessCount: this.#counts.of(Number(row['number'])) });
+            rows.push({ ...toCredential(row), accessCount: this.#counts.get(Number(row['count_id'])) });
           return some.length < wanted ? null : (rows.at(-1)?.path ?? place.after);
         }),
       () => rows.length >= limit,

@@ -16,7 +16,7 @@ type Mutable<T> = { -readonly [Key in keyof T]: T[Key] extends readonly (infer I
 /** A credential of which something is loaded already in this turn. */
 interface LoadedCredential {
   readonly id: CredentialId;
-  readonly number: CountRowId;
+  readonly countId: CountRowId;
   readonly newest: number;
   /** Looked for, found or not. */
   readonly versions: number[];
@@ -26,7 +26,7 @@ interface LoadedCredential {
 export interface LoadedKeys {
   readonly found: LoadedFromStore;
   /** Of the credentials in it. */
-  readonly numbers: ReadonlyMap<CredentialId, CountRowId>;
+  readonly countIds: ReadonlyMap<CredentialId, CountRowId>;
 }
 
 export class KeyLoader {
@@ -50,9 +50,9 @@ export class KeyLoader {
     this.#version = database.prepare(VERSION);
     this.#history = database.prepare(HISTORY);
     this.#session = database.prepare('SELECT * FROM sessions WHERE token_hash = ?');
-    this.#lease = database.prepare('SELECT * FROM leases_now WHERE id = ?');
+    this.#lease = database.prepare('SELECT * FROM effective_leases WHERE id = ?');
     this.#spent = database.prepare('SELECT 1 FROM spent_challenges WHERE id = ?');
-    this.#reply = database.prepare('SELECT * FROM kept_replies WHERE id = ?');
+    this.#reply = database.prepare('SELECT * FROM idempotency_records WHERE id = ?');
   }
 
   /** Loads the union of the keys; each row once. */
@@ -76,7 +76,7 @@ export class KeyLoader {
       sessions: [],
       leases: [],
       spentChallenges: [],
-      keptReplies: [],
+      idempotencyRecords: [],
     };
     const credentials = new Map<CredentialPath, LoadedCredential | null>();
     const seen = new Set<string>();
@@ -96,13 +96,13 @@ export class KeyLoader {
       }
       if (key.idempotency !== undefined && isNew(`reply ${key.idempotency}`)) {
         const row = this.#reply.get(key.idempotency);
-        if (row !== undefined) found.keptReplies.push(toReply(row));
+        if (row !== undefined) found.idempotencyRecords.push(toReply(row));
       }
     }
-    const numbers = new Map<CredentialId, CountRowId>();
+    const countIds = new Map<CredentialId, CountRowId>();
     for (const credential of credentials.values())
-      if (credential !== null) numbers.set(credential.id, credential.number);
-    return { found, numbers };
+      if (credential !== null) countIds.set(credential.id, credential.countId);
+    return { found, countIds };
   }
 
   #loadCredential(
@@ -139,7 +139,7 @@ export class KeyLoader {
     if (row === undefined) return null;
     const credential = toLoadedCredential(row);
     found.credentials.push(credential);
-    return seen(credential, Number(row['number']), []);
+    return seen(credential, Number(row['count_id']), []);
   }
 
   #findVersion(id: CredentialId, number: number): CredentialVersion | null {
@@ -153,18 +153,18 @@ export class KeyLoader {
     if (hot === null) {
       const row: unknown = this.#newest.get(path);
       if (row === undefined) return null;
-      const { credential, number, newest } = toCredentialWithNewest(row, path);
-      hot = { credential, number, newest: newest ?? this.#findVersion(credential.id, credential.version) };
+      const { credential, countId, newest } = toCredentialWithNewest(row, path);
+      hot = { credential, countId, newest: newest ?? this.#findVersion(credential.id, credential.version) };
       this.#hot.maybeAdmit(path, hot);
     }
-    const { credential, number, newest } = hot;
+    const { credential, countId, newest } = hot;
     const { id, version } = credential;
     found.credentials.push(credential);
     if (newest !== null) found.versions.push({ credentialId: id, version: newest });
-    return seen(credential, number, [version]);
+    return seen(credential, countId, [version]);
   }
 }
 
-function seen({ id, version }: Credential, number: CountRowId, versions: number[]): LoadedCredential {
-  return { id, number, newest: version, versions, hasHistory: false };
+function seen({ id, version }: Credential, countId: CountRowId, versions: number[]): LoadedCredential {
+  return { id, countId, newest: version, versions, hasHistory: false };
 }

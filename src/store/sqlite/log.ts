@@ -25,7 +25,7 @@ export class Log {
     this.#last = database.prepare('SELECT seq, hmac, timestamp FROM audit_entries ORDER BY seq DESC LIMIT 1');
     this.#highest = database.prepare(
       `SELECT max(coalesce((SELECT max(seq) FROM audit_entries), 0), coalesce((SELECT max(seq) FROM leases), 0),
-         coalesce((SELECT max(seq) FROM revocation_marks), 0)) AS seq`,
+         coalesce((SELECT max(seq) FROM bulk_revocations), 0)) AS seq`,
     );
     this.#entries = database.prepare(ENTRIES_IN_RANGE);
     this.#entries.setReturnArrays(true);

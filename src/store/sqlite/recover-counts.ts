@@ -4,7 +4,7 @@ import { scanUntilDeadline } from './time-slice.ts';
 
 /** A credential's row, and the last entry that is counted there. */
 interface Counted {
-  readonly number: number;
+  readonly countId: number;
   readonly throughSeq: number;
 }
 
@@ -26,13 +26,13 @@ export function* uncountedAccesses(
   );
   const countAt = database.prepare(
     // Within what a number can hold, whatever somebody wrote there.
-    `SELECT min(max(number, 0), ${Number.MAX_SAFE_INTEGER}) AS number,
+    `SELECT min(max(count_id, 0), ${Number.MAX_SAFE_INTEGER}) AS count_id,
        min(max(through_seq, 0), ${Number.MAX_SAFE_INTEGER}) AS through_seq
-     FROM access_counts WHERE number = (SELECT number FROM credentials WHERE path = ?)`,
+     FROM access_counts WHERE count_id = (SELECT count_id FROM credentials WHERE path = ?)`,
   );
   const find = (path: string): Counted | null => {
     const row = countAt.get(path);
-    return row === undefined ? null : { number: Number(row['number']), throughSeq: Number(row['through_seq']) };
+    return row === undefined ? null : { countId: Number(row['count_id']), throughSeq: Number(row['through_seq']) };
   };
   const byPath = new Map<string, Counted | null>();
   const added = new Map<number, number>();
@@ -51,7 +51,7 @@ export function* uncountedAccesses(
           }
           // One that was removed has no row; one that was made since then counts from there on.
           if (counted === null || Number(row['seq']) <= counted.throughSeq) continue;
-          added.set(counted.number, (added.get(counted.number) ?? 0) + 1);
+          added.set(counted.countId, (added.get(counted.countId) ?? 0) + 1);
         }
         return typeof end === 'number' ? end + 1 : null;
       },

@@ -6,10 +6,10 @@ import type { CredentialPath } from '../../core/path.ts';
 import type { Authenticated } from '../store.ts';
 
 /** What is said of a credential, without its newest value. */
-export const CREDENTIAL_COLUMNS = 'id, path, type, description, created_at, updated_at, version, mac, number';
+export const CREDENTIAL_COLUMNS = 'id, path, type, description, created_at, updated_at, version, mac, count_id';
 
 /** A credential by its path, with its newest version where that stands in the row; the columns as `toCredentialWithNewest` takes them. */
-export const CREDENTIAL_WITH_NEWEST = `SELECT id, type, description, created_at, updated_at, version, mac, number,
+export const CREDENTIAL_WITH_NEWEST = `SELECT id, type, description, created_at, updated_at, version, mac, count_id,
   newest_at, newest_sealed FROM credentials WHERE path = ?`;
 
 /** Any version of a credential by its number, wherever it stands; both parameters come twice. */
@@ -42,8 +42,8 @@ type CredentialRow = readonly [
 export function toCredentialWithNewest(
   row: unknown,
   path: CredentialPath,
-): { credential: Authenticated<Credential>; number: number; newest: CredentialVersion | null } {
-  const [id, type, description, createdAt, updatedAt, version, mac, number, newestAt, sealed] = row as CredentialRow;
+): { credential: Authenticated<Credential>; countId: number; newest: CredentialVersion | null } {
+  const [id, type, description, createdAt, updatedAt, version, mac, countId, newestAt, sealed] = row as CredentialRow;
   return {
     credential: {
       id: id as CredentialId,
@@ -55,7 +55,7 @@ export function toCredentialWithNewest(
       version,
       mac,
     },
-    number,
+    countId,
     newest:
       newestAt === null || sealed === null
         ? null

@@ -37,7 +37,7 @@ export class SqliteStore implements Store {
   readonly #log: Log;
   readonly #sweeper: Sweeper;
   readonly #session: StatementSync;
-  readonly #numberOf: StatementSync;
+  readonly #countIdOf: StatementSync;
   readonly #walSync: WalSync;
   readonly #checkpointer: Checkpointer;
   #turnClosed: Promise<void> = Promise.resolve();
@@ -56,7 +56,7 @@ export class SqliteStore implements Store {
       this.#log = new Log(this.#database);
       this.#sweeper = new Sweeper(this.#database);
       this.#session = this.#database.prepare('SELECT * FROM sessions WHERE token_hash = ?');
-      this.#numberOf = this.#database.prepare('SELECT number FROM credentials WHERE id = ?');
+      this.#countIdOf = this.#database.prepare('SELECT count_id FROM credentials WHERE id = ?');
       this.#walSync = new WalSync(file, syncFile, anchor);
       this.#checkpointer = new Checkpointer(this.#database, file, checkpoints);
     } catch (error) {
@@ -87,7 +87,7 @@ export class SqliteStore implements Store {
 
   isEmpty() {
     return this.#read(() => {
-      const tables = ['audit_entries', 'agents', 'policies', 'sessions', 'credentials', 'leases', 'revocation_marks'];
+      const tables = ['audit_entries', 'agents', 'policies', 'sessions', 'credentials', 'leases', 'bulk_revocations'];
       return tables.every((table) => this.#database.prepare(`SELECT 1 FROM ${table} LIMIT 1`).get() === undefined);
     });
   }
@@ -110,7 +110,7 @@ export class SqliteStore implements Store {
   isDeregistered(agentId: AgentId) {
     return this.#read(() => {
       const marked = this.#database.prepare(
-        `SELECT 1 FROM revocation_marks WHERE agent_id = :agentId AND credential_id = ''
+        `SELECT 1 FROM bulk_revocations WHERE agent_id = :agentId AND credential_id = ''
            AND NOT EXISTS (SELECT 1 FROM agents WHERE id = :agentId)`,
       );
       return marked.get({ agentId }) !== undefined;
@@ -126,11 +126,11 @@ export class SqliteStore implements Store {
     try {
       await this.#checkpointer.pass();
       this.#walSync.assertInPlace();
-      const { found, numbers } = this.#loader.load(keys);
+      const { found, countIds } = this.#loader.load(keys);
       return {
         found,
         shared: null,
-        commit: (batch) => this.#commit(batch, numbers).finally(close),
+        commit: (batch) => this.#commit(batch, countIds).finally(close),
         rollback: async () => close(),
       };
     } catch (error) {
@@ -146,8 +146,8 @@ export class SqliteStore implements Store {
   async readAccessCount(credentialId: CredentialId) {
     await this.#recovered();
     return this.#read(() => {
-      const number = this.#numberOf.get(credentialId)?.['number'];
-      return typeof number === 'number' ? this.#counts.of(number) : 0;
+      const countId = this.#countIdOf.get(credentialId)?.['count_id'];
+      return typeof countId === 'number' ? this.#counts.get(countId) : 0;
     });
   }
 
@@ -193,7 +193,9 @@ export class SqliteStore implements Store {
   }
 
   readHighWaterTime() {
-    return this.#read(() => Number(this.#database.prepare('SELECT seen_at FROM vault').get()?.['seen_at'] ?? 0));
+    return this.#read(() =>
+      Number(this.#database.prepare('SELECT high_water_time FROM vault').get()?.['high_water_time'] ?? 0),
+    );
   }
 
   sweep(now: number, limit: number) {
@@ -214,10 +216,10 @@ export class SqliteStore implements Store {
     });
   }
 
-  async #commit(batch: WriteSet, numbers: ReadonlyMap<CredentialId, CountRowId>): Promise<Committed> {
+  async #commit(batch: WriteSet, countIds: ReadonlyMap<CredentialId, CountRowId>): Promise<Committed> {
     try {
       this.#hot.invalidate(batch);
-      this.#writer.commit(batch, numbers);
+      this.#writer.commit(batch, countIds);
     } catch (error) {
       throw toFailure(error);
     }

@@ -21,10 +21,11 @@ const BATCH_ROWS = 32;
 const REMOVALS = {
   sessions: 'DELETE FROM sessions WHERE token_hash IN (SELECT token_hash FROM sessions WHERE expires_at < ? LIMIT ?)',
   challenges: 'DELETE FROM spent_challenges WHERE id IN (SELECT id FROM spent_challenges WHERE expires_at < ? LIMIT ?)',
-  replies: 'DELETE FROM kept_replies WHERE rowid IN (SELECT rowid FROM kept_replies WHERE expires_at < ? LIMIT ?)',
+  replies:
+    'DELETE FROM idempotency_records WHERE rowid IN (SELECT rowid FROM idempotency_records WHERE expires_at < ? LIMIT ?)',
   // Marks stand in the order of their times: where the oldest are too young, all are.
-  marks: `DELETE FROM revocation_marks WHERE revoked_at < ?
-    AND seq IN (SELECT seq FROM revocation_marks WHERE seq > 0 ORDER BY seq LIMIT ?)`,
+  marks: `DELETE FROM bulk_revocations WHERE revoked_at < ?
+    AND seq IN (SELECT seq FROM bulk_revocations WHERE seq > 0 ORDER BY seq LIMIT ?)`,
 };
 
 export class Sweeper {
@@ -39,7 +40,7 @@ export class Sweeper {
 
   constructor(database: DatabaseSync) {
     this.#database = database;
-    this.#seen = database.prepare('UPDATE vault SET seen_at = max(seen_at, ?)');
+    this.#seen = database.prepare('UPDATE vault SET high_water_time = max(high_water_time, ?)');
     this.#sessions = database.prepare(REMOVALS.sessions);
     this.#challenges = database.prepare(REMOVALS.challenges);
     this.#replies = database.prepare(REMOVALS.replies);

@@ -18,7 +18,7 @@ const FROM: Readonly<Record<string, string>> = {
   credential_versions: `(SELECT credential_id, version, type, created_at, sealed FROM credential_versions
     UNION ALL SELECT id, version, type, newest_at, newest_sealed FROM credentials WHERE newest_sealed IS NOT NULL)`,
   access_counts: `(SELECT c.id AS credential_id, min(max(coalesce(a.count, 0), 0), ${Number.MAX_SAFE_INTEGER}) AS count
-    FROM credentials c LEFT JOIN access_counts a ON a.number = c.number)`,
+    FROM credentials c LEFT JOIN access_counts a ON a.count_id = c.count_id)`,
 };
 /** Of 8 KiB: what a move writes goes on into the database soon. */
 const CHECKPOINT_PAGES = 4096;
@@ -34,12 +34,12 @@ class SqliteCarrier implements TableReader {
   }
 
   async readRecords(): Promise<VaultMetadata | null> {
-    const [vault] = this.select('SELECT key_check, created_at, seen_at FROM vault', []);
+    const [vault] = this.select('SELECT key_check, created_at, high_water_time FROM vault', []);
     if (vault === undefined) return null;
     return {
       keyCheck: String(vault['key_check']),
       createdAt: Number(vault['created_at']),
-      seenAt: Number(vault['seen_at']),
+      highWaterTime: Number(vault['high_water_time']),
       head: new Log(this.database).head().head,
     };
   }
@@ -89,8 +89,8 @@ export class SqliteSource extends SqliteCarrier {
       const steps = uncountedAccesses(this.database, Math.max(0, Number(head?.['seq'] ?? lastSeq)), lastSeq);
       let step = steps.next();
       while (!step.done) step = steps.next();
-      const add = this.statements.of('UPDATE access_counts SET count = max(count, 0) + ? WHERE number = ?');
-      for (const [number, count] of step.value) add.run(count, number);
+      const add = this.statements.of('UPDATE access_counts SET count = max(count, 0) + ? WHERE count_id = ?');
+      for (const [countId, count] of step.value) add.run(count, countId);
     });
   }
 }
@@ -130,9 +130,9 @@ export class SqliteTarget extends SqliteCarrier implements TableWriter {
 
   async commitMetadata(): Promise<void> {
     const { records, highestSeq } = this.#cargo;
-    const { keyCheck, createdAt, seenAt, head } = records;
+    const { keyCheck, createdAt, highWaterTime, head } = records;
     await this.write(() => {
-      this.#run('INSERT INTO vault VALUES (1, ?, ?, ?)', keyCheck, createdAt, seenAt);
+      this.#run('INSERT INTO vault VALUES (1, ?, ?, ?)', keyCheck, createdAt, highWaterTime);
       if (head === null) return;
       const { seq, hmac, mac, epoch } = head;
       this.#run('INSERT INTO audit_head VALUES (1, ?, ?, ?, ?, ?)', seq, hmac, mac, epoch, highestSeq);
@@ -169,7 +169,7 @@ export class SqliteTarget extends SqliteCarrier implements TableWriter {
     } else if (name === 'access_counts') {
       const { credential_id: id, count } = row;
       this.#run(
-        'UPDATE access_counts SET count = ? WHERE number = (SELECT number FROM credentials WHERE id = ?)',
+        'UPDATE access_counts SET count = ? WHERE count_id = (SELECT count_id FROM credentials WHERE id = ?)',
         toValue(count),
         toValue(id),
       );

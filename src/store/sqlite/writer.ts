@@ -27,10 +27,10 @@ export class BatchWriter {
     this.#leaseSpans = new LeaseSpanWriter(database);
   }
 
-  /** All or nothing; written when it returns, and not yet synced. `numbers`: of credentials that the turn loaded. */
-  commit(batch: WriteSet, numbers: ReadonlyMap<CredentialId, CountRowId>): void {
+  /** All or nothing; written when it returns, and not yet synced. `countIds`: of credentials that the turn loaded. */
+  commit(batch: WriteSet, countIds: ReadonlyMap<CredentialId, CountRowId>): void {
     try {
-      const added = inTransaction(this.#database, () => this.#write(batch, numbers));
+      const added = inTransaction(this.#database, () => this.#write(batch, countIds));
       this.#counts.committed(added, batch.head.seq);
     } catch (error) {
       this.#leaseSpans.forget();
@@ -38,10 +38,10 @@ export class BatchWriter {
     }
   }
 
-  #write(batch: WriteSet, numbers: ReadonlyMap<CredentialId, CountRowId>): [CountRowId, number][] {
+  #write(batch: WriteSet, countIds: ReadonlyMap<CredentialId, CountRowId>): [CountRowId, number][] {
     const { entries, head, changes, accesses } = batch;
     const countedThroughSeq = this.#counts.step();
-    const added = this.#countable(accesses, numbers);
+    const added = this.#countable(accesses, countIds);
     for (const entry of entries) {
       this.#insertEntry.run(
         entry.seq,
@@ -75,12 +75,12 @@ export class BatchWriter {
   /** Accesses of credentials that have a row of counts: those that are made in this batch get theirs with them. */
   #countable(
     accesses: ReadonlyMap<CredentialId, number>,
-    numbers: ReadonlyMap<CredentialId, CountRowId>,
+    countIds: ReadonlyMap<CredentialId, CountRowId>,
   ): [CountRowId, number][] {
     const added: [CountRowId, number][] = [];
     for (const [id, count] of accesses) {
-      const number = numbers.get(id) ?? this.#credentials.countRowOf(id);
-      if (number !== null) added.push([number, count]);
+      const countId = countIds.get(id) ?? this.#credentials.countRowOf(id);
+      if (countId !== null) added.push([countId, count]);
     }
     return added;
   }
@@ -135,7 +135,7 @@ export class BatchWriter {
       case 'keepReply': {
         const { id, agentId, requestMac, reply, expiresAt, mac } = change.reply;
         this.#run(
-          'INSERT OR REPLACE INTO kept_replies VALUES (?, ?, ?, ?, ?, ?)',
+          'INSERT OR REPLACE INTO idempotency_records VALUES (?, ?, ?, ?, ?, ?)',
           id,
           agentId,
           requestMac,
@@ -188,7 +188,7 @@ export class BatchWriter {
       case 'markRevoked': {
         const { seq, agentId, credentialId, revokedAt } = change.mark;
         this.#run(
-          'INSERT INTO revocation_marks VALUES (?, ?, ?, ?)',
+          'INSERT INTO bulk_revocations VALUES (?, ?, ?, ?)',
           seq,
           agentId ?? '',
           credentialId ?? '',
