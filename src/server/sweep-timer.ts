@@ -24,7 +24,7 @@ export function startSweeping(
     try {
       while (!isStopped && !(await store.sweep(clock.now(), STEP_ROWS)).isDone) await sleep(PAUSE_MS);
     } catch (error) {
-      if (error instanceof StoreError && error.kind === 'broken') onBroken(error);
+      if (error instanceof StoreError && error.kind === 'fatal') onBroken(error);
       else log.error('sweeping failed; it is tried again', error);
     }
   };

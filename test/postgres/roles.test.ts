@@ -78,7 +78,7 @@ test('a start without one of its rights names that one, and no other', async (t)
   for (const { right, on } of [{ right: 'USAGE', on: 'schema leasehold' }, ...tables]) {
     await querySql(owner, `REVOKE ${right} ON ${on} FROM ${role}`);
     const message = `the role ${serviceRole} lacks ${right} on ${on}: the role that owns the schema grants it with npm run schema -- --grant ${serviceRole}`;
-    await assert.rejects(PostgresStore.open(parseAddress(service)), { name: 'StoreFailure', message });
+    await assert.rejects(PostgresStore.open(parseAddress(service)), { name: 'StoreError', message });
     await querySql(owner, `GRANT ${right} ON ${on} TO ${role}`);
   }
   await (await PostgresStore.open(parseAddress(service))).close();

@@ -20,7 +20,7 @@ const PATHS = ['a', 'b', 'c', 'd', 'e', 'f'] as const;
 async function newVault(scope: Scope) {
   const file = join(temporaryFolder(scope), 'vault.db');
   const open = (): SqliteStore => {
-    const store = new SqliteStore(file, { counting: { worthCredentials: 3, rowsACommit: 2 } });
+    const store = new SqliteStore(file, { counting: { flushThreshold: 3, rowsPerCommit: 2 } });
     scope.after(() => store.close().catch(() => undefined));
     return store;
   };
@@ -95,7 +95,7 @@ test('while a start counts what the log holds, counts wait for it, retrievals an
   );
   await commit(first, { entries, accesses: new Map(credentials.map(({ id }) => [id, each])) });
   await first.close();
-  const open = () => new SqliteStore(file, { counting: { worthCredentials: 3, rowsACommit: 2 } });
+  const open = () => new SqliteStore(file, { counting: { flushThreshold: 3, rowsPerCommit: 2 } });
 
   const [byKey, byList] = [open(), open()];
   const told: string[] = [];

@@ -78,7 +78,7 @@ test('who is refused after a commit that nobody saw the end of is told so, and h
     );
   for (const [kind, message] of [
     ['unknown', /^It is not known whether this was recorded; nothing was lent\. .*Idempotency-Key.* safely\.$/],
-    ['broken', /^It is not known whether this was recorded; nothing was lent\./],
+    ['fatal', /^It is not known whether this was recorded; nothing was lent\./],
     ['unavailable', /^The service could not record this, and lent nothing\./],
   ] as const) {
     const vault = await openVault(t, {

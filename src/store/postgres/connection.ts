@@ -43,7 +43,7 @@ export class Connection {
 
   /**
    * To the host that first answers and, where that is asked for, takes writes. All are asked at once: one that is gone without a
-   * word must not hold up the one that took over. @throws StoreFailure
+   * word must not hold up the one that took over. @throws StoreError
    */
   static async open(address: PostgresAddress, purpose: Purpose): Promise<Connection> {
     const tried = address.hosts.map((host) => Connection.#openTo(address, host, purpose));
@@ -98,7 +98,7 @@ export class Connection {
 
   /**
    * Sends a statement; those sent in one go, without waiting, share a round trip and are done in their order. Resolves to its rows.
-   * @throws what the driver throws; see `toFailure`
+   * @throws what the driver throws; see `toStoreError`
    */
   query(text: TemplateStringsArray, ...values: readonly Value[]): Promise<Rows> {
     if (this.#failure !== null || this.#sql === null) return Promise.reject(this.#failure);

@@ -6,7 +6,7 @@ import type { Connection } from './connection.ts';
 
 /** A node that missed more turns than that reads everything. What is gone is remembered for longer. */
 const MAX_EPOCHS_BEHIND = 10_000;
-export const EPOCHS_REMEMBERED = 2 * MAX_EPOCHS_BEHIND;
+export const EPOCHS_RETAINED = 2 * MAX_EPOCHS_BEHIND;
 
 /** Null where so much was missed that all must be read. @throws what the driver throws */
 export async function readControl(

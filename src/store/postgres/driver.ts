@@ -20,7 +20,7 @@ const SETTINGS = {
 /** What a connection is for decides how long a statement may take. */
 const SETTINGS_BY_PURPOSE = {
   // INVARIANT: none for a commit. One that waits for a standby would be cut short, be seen by all, and be lost with this server.
-  turns: { statement_timeout: 0 },
+  writing: { statement_timeout: 0 },
   // Each look is planned for what it asks: one plan for all would go through everything for the one who has little.
   reading: { statement_timeout: 10_000, plan_cache_mode: 'force_custom_plan' },
 } as const;
@@ -30,7 +30,7 @@ export type Purpose = keyof typeof SETTINGS_BY_PURPOSE;
 const KEEP_ALIVE_S = 5;
 /** Statements of a turn that are sent without waiting: some for each of its operations. */
 const MAX_PIPELINED = 5000;
-const MOST_WRITTEN_BYTES = 32 * 1024 * 1024;
+const MAX_BUFFERED_BYTES = 32 * 1024 * 1024;
 /** To tell the server that it ends; one that does not listen is left. */
 const TERMINATE_GRACE_MS = 500;
 
@@ -46,8 +46,8 @@ interface ConnectRequest {
 }
 
 /** Nothing is sent before the first statement. */
-export function connect(dialling: ConnectRequest, listeners: Listeners): postgres.Sql<{ number: number }> {
-  const { address, host, purpose } = dialling;
+export function connect(request: ConnectRequest, listeners: Listeners): postgres.Sql<{ number: number }> {
+  const { address, host, purpose } = request;
   const options: postgres.Options<Types> = {
     database: address.database,
     user: address.user,
@@ -69,21 +69,21 @@ export function connect(dialling: ConnectRequest, listeners: Listeners): postgre
   };
   // It would change whom the driver speaks to, and the driver can't be told otherwise.
   delete process.env['PGTARGETSESSIONATTRS'];
-  return postgres({ ...options, ...untypedOptions(dialling) });
+  return postgres({ ...options, ...untypedOptions(request) });
 }
 
 /** Options that the driver's types do not know. WHY lists: a text with colons would be taken for a host and its port. */
 function untypedOptions({ host, signal }: ConnectRequest): object {
   const target = host.kind === 'unix' ? { path: host.socket } : { host: [host.host], port: [host.port] };
-  let isDialled = false;
+  let isConnected = false;
   return {
     ...target,
     max_pipeline: MAX_PIPELINED,
     sslnegotiation: null,
     // WHY not the driver's own: where a server takes a connection and drops it, the driver dials again and again, without a pause.
     socket: (): Promise<Socket> => {
-      if (isDialled) return Promise.reject(Object.assign(new Error('dropped'), { code: 'CONNECTION_DROPPED' }));
-      isDialled = true;
+      if (isConnected) return Promise.reject(Object.assign(new Error('dropped'), { code: 'CONNECTION_DROPPED' }));
+      isConnected = true;
       return openSocket(host, signal);
     },
   };
@@ -93,7 +93,7 @@ function untypedOptions({ host, signal }: ConnectRequest): object {
 function openSocket(host: Host, signal: AbortSignal): Promise<Socket> {
   const target = host.kind === 'unix' ? { path: host.socket } : { host: host.host, port: host.port };
   // A turn's rows are written in one go, whatever they hold.
-  const options = { ...target, noDelay: true, writableHighWaterMark: MOST_WRITTEN_BYTES };
+  const options = { ...target, noDelay: true, writableHighWaterMark: MAX_BUFFERED_BYTES };
   return new Promise((resolve, reject) => {
     const socket = createConnection(options, () => {
       socket.off('error', reject);

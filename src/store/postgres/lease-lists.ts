@@ -40,7 +40,7 @@ export async function countLeases(
   return { count: rows.length, next: isEnough ? Number(rows.at(-1)?.['seq']) : step.isFull ? step.from : null };
 }
 
-export async function countEnded(
+export async function countRevokedBy(
   connection: Connection,
   { mark, agentName }: RevokedLeases,
   beforeSeq: number,

@@ -28,7 +28,7 @@ interface Schema {
 
 export const NO_SCHEMA: Schema = { isNamed: false, isRecorded: false, number: 0, needs: 0 };
 
-/** Brings the schema up to date where that is allowed. Resolves to the names of the migrations that were done. @throws StoreFailure */
+/** Brings the schema up to date where that is allowed. Resolves to the names of the migrations that were done. @throws StoreError */
 export async function prepareSchema(connection: Connection, mayMigrate: boolean): Promise<readonly string[]> {
   const migrations = readMigrations('postgres');
   const { number, needs } = await readSchema(connection);
@@ -123,7 +123,7 @@ async function migrate(connection: Connection, migrations: readonly Migration[])
   }
 }
 
-/** @throws StoreFailure where the role may not even look */
+/** @throws StoreError where the role may not even look */
 export async function readSchema(connection: Connection): Promise<Schema> {
   const [found] = await connection.query`
     SELECT n.oid IS NOT NULL AS is_named, c.oid IS NOT NULL AS is_recorded,

@@ -25,11 +25,11 @@ export const REQUIRED_PRIVILEGES: Readonly<Record<string, string>> = {
 };
 
 /** PostgreSQL cuts longer names off, and would then mean another role. */
-const LONGEST_NAME_BYTES = 63;
+const MAX_NAME_BYTES = 63;
 
 /** A name as an identifier of SQL, whatever its characters; null for one that no role can have. */
 export function toIdentifier(name: string): string | null {
-  const isFit = name !== '' && Buffer.byteLength(name) <= LONGEST_NAME_BYTES && !name.includes('\0');
+  const isFit = name !== '' && Buffer.byteLength(name) <= MAX_NAME_BYTES && !name.includes('\0');
   return isFit ? `"${name.replaceAll('"', '""')}"` : null;
 }
 
@@ -46,7 +46,7 @@ export function grantsFor(role: string): string {
   ].join('\n');
 }
 
-/** Looks only at catalogs, which everybody may read. `role` is a name, or null for the one that is connected. @throws StoreFailure that names all that is missing */
+/** Looks only at catalogs, which everybody may read. `role` is a name, or null for the one that is connected. @throws StoreError that names all that is missing */
 export async function assertPrivileges(connection: Connection, role: string | null = null): Promise<void> {
   const wanted = Object.entries(REQUIRED_PRIVILEGES).flatMap(([table, rights]) =>
     rights.split(', ').map((right) => ({ table, right })),

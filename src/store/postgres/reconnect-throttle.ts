@@ -17,7 +17,7 @@ export class ReconnectThrottle {
     this.#address = address;
   }
 
-  /** @throws StoreFailure */
+  /** @throws StoreError */
   async open(purpose: Purpose): Promise<Connection> {
     if (performance.now() < this.#refusedUntil) throw this.#failure;
     try {

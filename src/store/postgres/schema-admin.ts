@@ -15,7 +15,7 @@ export interface SchemaReport {
   readonly done: readonly string[];
 }
 
-/** `grantee` is the name of the service's role, or null. @throws StoreFailure */
+/** `grantee` is the name of the service's role, or null. @throws StoreError */
 export async function updateSchema(address: PostgresAddress, grantee: string | null): Promise<SchemaReport> {
   // A migration closes its connection.
   const done = await onConnection(address, (connection) => prepareSchema(connection, true));

@@ -1,16 +1,11 @@
 /** Removing what ended long ago, in bounded steps, by one node at a time, beside the turns. */
 import { ENDED_LEASE_RETENTION_MS } from '../../core/lease.ts';
-import { MAX_TTL_SECONDS } from '../../core/policy.ts';
 import type { Row } from '../decode-rows.ts';
-import type { SweepResult } from '../store.ts';
+import { BULK_REVOCATION_TTL_MS, ENDED_SESSION_RETENTION_MS, type SweepResult } from '../store.ts';
 import { foldAccessCounts } from './access-counts.ts';
 import type { Connection } from './connection.ts';
-import { EPOCHS_REMEMBERED } from './control-changes.ts';
+import { EPOCHS_RETAINED } from './control-changes.ts';
 
-/** Ended sessions are told apart from unknown ones for a day. */
-const ENDED_SESSIONS_KNOWN_MS = 24 * 3600 * 1000;
-/** A mark must outlive every lease that it can cover. */
-const MARKS_KEPT_MS = MAX_TTL_SECONDS * 1000 + ENDED_LEASE_RETENTION_MS;
 /** Any number that nobody else takes: 'swee'. */
 const SWEEP_LOCK = 0x73776565;
 
@@ -35,7 +30,14 @@ export async function sweep(connection: Connection, now: number, limit: number):
 
 async function remove(connection: Connection, now: number, limit: number): Promise<number> {
   let left = limit;
-  for (const removal of [removeSessions, removeChallenges, removeReplies, removeMarks, removeLeases, pruneRemovals]) {
+  for (const removal of [
+    removeSessions,
+    removeChallenges,
+    removeIdempotencyRecords,
+    removeBulkRevocations,
+    removeLeases,
+    pruneRemovals,
+  ]) {
     if (left > 0) left -= Number((await removal(connection, now, left))[0]?.['n'] ?? 0);
   }
   return limit - left;
@@ -45,7 +47,7 @@ type Removal = (connection: Connection, now: number, limit: number) => Promise<r
 
 const removeSessions: Removal = (connection, now, limit) => connection.query`
   WITH gone AS (DELETE FROM sessions WHERE token_hash IN (
-    SELECT token_hash FROM sessions WHERE expires_at < ${now - ENDED_SESSIONS_KNOWN_MS} ORDER BY expires_at LIMIT ${limit}) RETURNING 1)
+    SELECT token_hash FROM sessions WHERE expires_at < ${now - ENDED_SESSION_RETENTION_MS} ORDER BY expires_at LIMIT ${limit}) RETURNING 1)
   SELECT count(*) AS n FROM gone`;
 
 const removeChallenges: Removal = (connection, now, limit) => connection.query`
@@ -53,14 +55,14 @@ const removeChallenges: Removal = (connection, now, limit) => connection.query`
     SELECT id FROM spent_challenges WHERE expires_at < ${now} ORDER BY expires_at LIMIT ${limit}) RETURNING 1)
   SELECT count(*) AS n FROM gone`;
 
-const removeReplies: Removal = (connection, now, limit) => connection.query`
+const removeIdempotencyRecords: Removal = (connection, now, limit) => connection.query`
   WITH gone AS (DELETE FROM idempotency_records WHERE id IN (
     SELECT id FROM idempotency_records WHERE expires_at < ${now} ORDER BY expires_at LIMIT ${limit}) RETURNING 1)
   SELECT count(*) AS n FROM gone`;
 
 /** Marks stand in the order of their times: where the oldest are too young, all are. */
-const removeMarks: Removal = (connection, now, limit) => connection.query`
-  WITH gone AS (DELETE FROM bulk_revocations WHERE revoked_at < ${now - MARKS_KEPT_MS} AND seq IN (
+const removeBulkRevocations: Removal = (connection, now, limit) => connection.query`
+  WITH gone AS (DELETE FROM bulk_revocations WHERE revoked_at < ${now - BULK_REVOCATION_TTL_MS} AND seq IN (
     SELECT seq FROM bulk_revocations ORDER BY seq LIMIT ${limit}) RETURNING 1)
   SELECT count(*) AS n FROM gone`;
 
@@ -74,5 +76,5 @@ const removeLeases: Removal = (connection, now, limit) => connection.query`
 const pruneRemovals: Removal = (connection, _now, limit) => connection.query`
   WITH gone AS (DELETE FROM control_removals WHERE (epoch, agent_id, name) IN (
     SELECT epoch, agent_id, name FROM control_removals
-    WHERE epoch < (SELECT epoch FROM audit_head) - ${EPOCHS_REMEMBERED}::bigint ORDER BY epoch LIMIT ${limit}) RETURNING 1)
+    WHERE epoch < (SELECT epoch FROM audit_head) - ${EPOCHS_RETAINED}::bigint ORDER BY epoch LIMIT ${limit}) RETURNING 1)
   SELECT count(*) AS n FROM gone`;

@@ -23,25 +23,25 @@ import { loadKeys } from './loader.ts';
 import { BatchWriter, prepareWrites } from './writer.ts';
 
 /** Longer than the server's own time-out for the lock: then it does not answer at all. */
-const OPENS_WITHIN_MS = 4000;
-const COMMITS_WITHIN_MS = 5000;
+const BEGIN_TIMEOUT_MS = 4000;
+const COMMIT_TIMEOUT_MS = 5000;
 /** Several round trips, one after the other. */
-const PREPARED_WITHIN_MS = 15_000;
+const PREPARE_TIMEOUT_MS = 15_000;
 /**
  * A warning with a commit: no standby has confirmed it, and it may be lost with this server. By its class, because the words are in
  * the server's language. SOURCE: syncrep.c, SyncRepWaitForLSN.
  */
 const WARNING_CLASS = /^01/;
 
-/** @throws StoreFailure; then no turn is open */
-export async function openTurn(
+/** @throws StoreError; then no turn is open */
+export async function beginTransaction(
   connection: Connection,
   keys: readonly ReadSet[],
   knownSeq: number,
 ): Promise<StoreTransaction> {
   try {
     const opening = lockAndLoad(connection, keys, knownSeq);
-    const [, heads, [state], found] = await withDeadline(connection, OPENS_WITHIN_MS, opening);
+    const [, heads, [state], found] = await withDeadline(connection, BEGIN_TIMEOUT_MS, opening);
     const head = toHead(heads[0]);
     return {
       found,
@@ -71,8 +71,8 @@ function lockAndLoad(connection: Connection, keys: readonly ReadSet[], knownSeq:
   ]);
 }
 
-/** Has what a retrieval needs ready, so that the first turn holds the lock no longer than any other. @throws StoreFailure */
-export async function prepareTurns(connection: Connection): Promise<void> {
+/** Has what a retrieval needs ready, so that the first turn holds the lock no longer than any other. @throws StoreError */
+export async function prepareTransactions(connection: Connection): Promise<void> {
   const challenge = '' as ChallengeId;
   const retrieval: ReadSet = {
     credential: '' as CredentialPath,
@@ -83,7 +83,7 @@ export async function prepareTurns(connection: Connection): Promise<void> {
   try {
     await withDeadline(
       connection,
-      PREPARED_WITHIN_MS,
+      PREPARE_TIMEOUT_MS,
       connection.prepare(() => Promise.all([lockAndLoad(connection, [retrieval], 0), prepareWrites(connection)])),
     );
   } catch (error) {
@@ -125,7 +125,7 @@ async function commit(connection: Connection, batch: WriteSet, before: Head | nu
   const writer = new BatchWriter(connection, batch);
   connection.takeNotices();
   try {
-    await withDeadline(connection, COMMITS_WITHIN_MS, writer.commit(before));
+    await withDeadline(connection, COMMIT_TIMEOUT_MS, writer.commit(before));
   } catch (error) {
     await rollBack(connection);
     throw toStoreError(error, true);
@@ -139,5 +139,5 @@ async function commit(connection: Connection, batch: WriteSet, before: Head | nu
 /** Where that fails the connection is no longer used, and the server ends the transaction with it. */
 async function rollBack(connection: Connection): Promise<void> {
   if (!connection.isOpen) return;
-  await withDeadline(connection, OPENS_WITHIN_MS, connection.query`ROLLBACK`).catch(() => connection.close());
+  await withDeadline(connection, BEGIN_TIMEOUT_MS, connection.query`ROLLBACK`).catch(() => connection.close());
 }

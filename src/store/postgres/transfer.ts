@@ -10,7 +10,7 @@ import { sqlStateOf, toStoreError } from './errors.ts';
 import { toHead } from './transaction.ts';
 
 /** Any number that nobody else takes: 'move'. */
-const MOVE_LOCK = 0x6d6f7665;
+const TRANSFER_LOCK = 0x6d6f7665;
 // SOURCE: postgresql.org/docs/current/errcodes-appendix.html.
 const LOCK_NOT_AVAILABLE = '55P03';
 const UNTRANSLATABLE = '22P05';
@@ -23,7 +23,7 @@ const COUNTED = `(SELECT c.id AS credential_id, coalesce(a.count, 0) + coalesce(
   LEFT JOIN (SELECT credential_id, count(*) AS n FROM leases WHERE seq > (SELECT through_seq FROM access_count_progress)
     GROUP BY credential_id) b ON b.credential_id = c.id) AS counted`;
 
-class PostgresCarrier implements TableReader {
+class PostgresTableReader implements TableReader {
   readonly #connection: Connection;
   readonly #counts: string;
 
@@ -80,7 +80,7 @@ class PostgresCarrier implements TableReader {
   }
 }
 
-/** Whether there may be a vault; nothing is made. @throws StoreFailure */
+/** Whether there may be a vault; nothing is made. @throws StoreError */
 export async function hasSchema(address: PostgresAddress): Promise<boolean> {
   const connection = await Connection.open(address, 'reading');
   try {
@@ -94,8 +94,8 @@ export async function hasSchema(address: PostgresAddress): Promise<boolean> {
 }
 
 /** Reads one snapshot, in a transaction that can't write. */
-export class PostgresSource extends PostgresCarrier {
-  /** @throws StoreFailure */
+export class PostgresSource extends PostgresTableReader {
+  /** @throws StoreError */
   static async open(address: PostgresAddress): Promise<PostgresSource> {
     const connection = await Connection.open(address, 'reading');
     const source = new PostgresSource(connection, COUNTED);
@@ -112,21 +112,21 @@ export class PostgresSource extends PostgresCarrier {
   }
 }
 
-export class PostgresTarget extends PostgresCarrier implements TableWriter {
-  readonly #cargo: TransferMetadata;
+export class PostgresTarget extends PostgresTableReader implements TableWriter {
+  readonly #metadata: TransferMetadata;
 
-  private constructor(connection: Connection, cargo: TransferMetadata) {
+  private constructor(connection: Connection, metadata: TransferMetadata) {
     super(connection, 'access_counts');
-    this.#cargo = cargo;
+    this.#metadata = metadata;
   }
 
-  /** One move at a time. The schema must be there. @throws StoreFailure */
-  static async open(address: PostgresAddress, cargo: TransferMetadata): Promise<PostgresTarget> {
-    const connection = await Connection.open(address, 'turns');
-    const target = new PostgresTarget(connection, cargo);
+  /** One move at a time. The schema must be there. @throws StoreError */
+  static async open(address: PostgresAddress, metadata: TransferMetadata): Promise<PostgresTarget> {
+    const connection = await Connection.open(address, 'writing');
+    const target = new PostgresTarget(connection, metadata);
     try {
       // What was killed just now may still be ending: it is waited for, as long as for any lock.
-      await target.run(`SELECT pg_advisory_lock(${MOVE_LOCK}, 0)`, []);
+      await target.run(`SELECT pg_advisory_lock(${TRANSFER_LOCK}, 0)`, []);
       return target;
     } catch (error) {
       target.close();
@@ -148,7 +148,7 @@ export class PostgresTarget extends PostgresCarrier implements TableWriter {
     const { name } = table;
     // A node that starts on them reads all of them, whatever their epoch, and lacks none of that of the head.
     const isControl = name === 'agents' || name === 'policies';
-    const [epoch, ofHead] = isControl ? [', epoch', `, ${this.#cargo.records.head?.epoch ?? 0}`] : ['', ''];
+    const [epoch, ofHead] = isControl ? [', epoch', `, ${this.#metadata.records.head?.epoch ?? 0}`] : ['', ''];
     const columns = Object.entries(table.columns);
     const values = columns.map(([column, kind]) =>
       kind === 'bytes' ? `decode("${column}", 'base64')` : `"${column}"`,
@@ -167,7 +167,7 @@ export class PostgresTarget extends PostgresCarrier implements TableWriter {
   }
 
   async commitMetadata(): Promise<void> {
-    const { records, highestSeq } = this.#cargo;
+    const { records, highestSeq } = this.#metadata;
     const { keyCheck, createdAt, highWaterTime, head } = records;
     // In one statement, so that there is all of it or nothing.
     const heads =

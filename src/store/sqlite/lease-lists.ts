@@ -3,13 +3,15 @@ import type { DatabaseSync } from 'node:sqlite';
 import { ENDED_LEASE_RETENTION_MS, type Lease, type LeaseStatus } from '../../core/lease.ts';
 import { toLease } from '../decode-rows.ts';
 import type { CountStep, LeaseQuery, ListStep, RevokedLeases } from '../queries.ts';
-import { SPAN_SEQS, spanOf } from './lease-blocks.ts';
+import { BLOCK_SEQS, blockOf } from './lease-blocks.ts';
 import { Statements } from './statements.ts';
 import { scanUntilDeadline, WINDOW_ROWS } from './time-slice.ts';
 
 type Values = Readonly<Record<string, string | number>>;
 
-/** A lease is listed while it lasts and 7 days longer. What was issued lately needs no look at its end, nor at marks. */
+/**
+ * A lease is listed while it lasts and 7 days longer. What was issued lately needs no look at its end, nor at marks.
+ */
 const LISTED = '(issued_at > :listedAfter OR min(expires_at, coalesce(revoked_at, expires_at)) > :listedAfter)';
 
 const STATUS_RULES: Readonly<Record<LeaseStatus, string>> = {
@@ -42,7 +44,7 @@ export class LeaseLists {
 
   leases(query: LeaseQuery, beforeSeq: number, limit: number): ListStep<Lease, number> {
     const { where, values } = toFilter(query);
-    const rowsOf = this.#statements.of(
+    const rowsOf = this.#statements.prepare(
       `SELECT * FROM effective_leases l WHERE ${where} ORDER BY seq DESC LIMIT :limit`,
     );
     const rows: Lease[] = [];
@@ -64,7 +66,7 @@ export class LeaseLists {
     return this.#count(toFilter(query), query.agentName, 'effective_leases', beforeSeq, atMost);
   }
 
-  countEnded({ mark, agentName }: RevokedLeases, beforeSeq: number): CountStep<number> {
+  countRevokedBy({ mark, agentName }: RevokedLeases, beforeSeq: number): CountStep<number> {
     const { seq, agentId, credentialId, revokedAt } = mark;
     const columns = { agent_name: agentName, agent_id: agentId, credential_id: credentialId };
     const filter = allOf(columns, ENDED_BY_MARK, { revokedAt, markSeq: seq });
@@ -78,7 +80,7 @@ export class LeaseLists {
     beforeSeq: number,
     atMost: number,
   ): CountStep<number> {
-    const countOf = this.#statements.of(`SELECT count(*) AS n FROM ${from} l WHERE ${where}`);
+    const countOf = this.#statements.prepare(`SELECT count(*) AS n FROM ${from} l WHERE ${where}`);
     let count = 0;
     const next = scanUntilDeadline(
       beforeSeq,
@@ -88,7 +90,7 @@ export class LeaseLists {
           const found = Number(countOf.get({ ...values, ...window })?.['n'] ?? 0);
           count += Math.min(found, left);
           if (found < left) return null;
-          const nth = this.#statements.of(
+          const nth = this.#statements.prepare(
             `SELECT seq FROM ${from} l WHERE ${where} ORDER BY seq DESC LIMIT 1 OFFSET :nth`,
           );
           return Number(nth.get({ ...values, ...window, nth: left - 1 })?.['seq']);
@@ -98,18 +100,21 @@ export class LeaseLists {
     return { count, next };
   }
 
-  /** Has the next window looked at. `look` answers the ordinal before which it goes on, where that is not the window's last. */
+  /**
+   * Has the next window looked at. `look` answers the ordinal before which it goes on, where that is not the window's
+   * last.
+   */
   #look(
     agentName: string | null,
     before: number,
     look: (window: { before: number; last: number }) => number | null,
   ): number | null {
-    const span = agentName === null ? null : this.#spanBefore(agentName, before);
+    const span = agentName === null ? null : this.#blockBefore(agentName, before);
     if (span === undefined) return null;
-    const [low, high] = span === null ? [0, before] : [span * SPAN_SEQS, Math.min(before, (span + 1) * SPAN_SEQS)];
+    const [low, high] = span === null ? [0, before] : [span * BLOCK_SEQS, Math.min(before, (span + 1) * BLOCK_SEQS)];
     const { last, n } =
       this.#statements
-        .of(
+        .prepare(
           `SELECT min(seq) AS last, count(*) AS n FROM
            (SELECT seq FROM leases WHERE seq >= :low AND seq < :high ORDER BY seq DESC LIMIT ${WINDOW_ROWS})`,
         )
@@ -120,11 +125,11 @@ export class LeaseLists {
   }
 
   /** The last span with leases of the name and ordinals before that one; undefined where there is none. */
-  #spanBefore(agentName: string, before: number): number | undefined {
-    const spans = this.#statements.of(
+  #blockBefore(agentName: string, before: number): number | undefined {
+    const spans = this.#statements.prepare(
       'SELECT span FROM lease_spans WHERE agent_name = ? AND span <= ? ORDER BY span DESC LIMIT 1',
     );
-    const span = spans.get(agentName, spanOf(before - 1))?.['span'];
+    const span = spans.get(agentName, blockOf(before - 1))?.['span'];
     return typeof span === 'number' ? span : undefined;
   }
 }

@@ -1,4 +1,6 @@
-/** The list of credentials, step by step: each looks at a bounded number of keys, in their order, wherever it begins. */
+/**
+ * The list of credentials, step by step: each looks at a bounded number of keys, in their order, wherever it begins.
+ */
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import type { CountedCredential } from '../../core/credential.ts';
 import { rangeFrom } from '../../core/pattern.ts';
@@ -76,7 +78,10 @@ export class Lists {
     return { count, next };
   }
 
-  /** Has the next window looked at. `look` answers the path behind which it goes on, where that is not the window's last. */
+  /**
+   * Has the next window looked at. `look` answers the path behind which it goes on, where that is not the window's
+   * last.
+   */
   #look(
     { ranges }: CredentialQuery,
     { range, after }: CredentialCursor,

@@ -31,7 +31,7 @@ export interface LoadedKeys {
 
 export class KeyLoader {
   readonly #database: DatabaseSync;
-  readonly #hot: CredentialCache;
+  readonly #cache: CredentialCache;
   readonly #newest: StatementSync;
   readonly #credential: StatementSync;
   readonly #version: StatementSync;
@@ -43,7 +43,7 @@ export class KeyLoader {
 
   constructor(database: DatabaseSync, hot: CredentialCache) {
     this.#database = database;
-    this.#hot = hot;
+    this.#cache = hot;
     this.#newest = database.prepare(CREDENTIAL_WITH_NEWEST);
     this.#newest.setReturnArrays(true);
     this.#credential = database.prepare(`SELECT ${CREDENTIAL_COLUMNS} FROM credentials WHERE path = ?`);
@@ -60,7 +60,7 @@ export class KeyLoader {
     // WHY a transaction: outside of one, each statement takes and drops the file's lock, two system calls.
     this.#database.exec('BEGIN');
     try {
-      this.#hot.refresh();
+      this.#cache.refresh();
       return this.#load(keys);
     } finally {
       // After an I/O error SQLite has ended it already.
@@ -149,13 +149,13 @@ export class KeyLoader {
 
   /** The newest version, which nearly everyone asks for, comes along in one look. */
   #findWithNewest(path: CredentialPath, found: Mutable<LoadedFromStore>): LoadedCredential | null {
-    let hot = this.#hot.get(path);
+    let hot = this.#cache.get(path);
     if (hot === null) {
       const row: unknown = this.#newest.get(path);
       if (row === undefined) return null;
       const { credential, countId, newest } = toCredentialWithNewest(row, path);
       hot = { credential, countId, newest: newest ?? this.#findVersion(credential.id, credential.version) };
-      this.#hot.maybeAdmit(path, hot);
+      this.#cache.maybeAdmit(path, hot);
     }
     const { credential, countId, newest } = hot;
     const { id, version } = credential;

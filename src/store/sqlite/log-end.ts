@@ -1,6 +1,6 @@
 /**
- * The end of a log as it lies on the disk, read without changing the database or its write-ahead log: opening the store writes the
- * one into the other and drops what it cannot read, and closing it does so too.
+ * The end of a log as it lies on the disk, read without changing the database or its write-ahead log: opening the store
+ * writes the one into the other and drops what it cannot read, and closing it does so too.
  */
 import { DatabaseSync } from 'node:sqlite';
 import type { AuditEntry } from '../../core/audit.ts';

@@ -12,7 +12,7 @@ interface Counted {
 const WINDOW_ENTRIES = 32;
 
 /** Counts those behind `throughSeq` up to `lastSeq`, step by step, by the credential's number. */
-export function* uncountedAccesses(
+export function* uncountedRetrievals(
   database: DatabaseSync,
   throughSeq: number,
   lastSeq: number,

@@ -8,7 +8,10 @@ import type { Authenticated } from '../store.ts';
 /** What is said of a credential, without its newest value. */
 export const CREDENTIAL_COLUMNS = 'id, path, type, description, created_at, updated_at, version, mac, count_id';
 
-/** A credential by its path, with its newest version where that stands in the row; the columns as `toCredentialWithNewest` takes them. */
+/**
+ * A credential by its path, with its newest version where that stands in the row; the columns as
+ * `toCredentialWithNewest` takes them.
+ */
 export const CREDENTIAL_WITH_NEWEST = `SELECT id, type, description, created_at, updated_at, version, mac, count_id,
   newest_at, newest_sealed FROM credentials WHERE path = ?`;
 
@@ -36,8 +39,8 @@ type CredentialRow = readonly [
 ];
 
 /**
- * From a row as an array. `path` is the one that was asked for: the same text, and already known to the maps of the turn.
- * `newest` is null where it does not stand in the row.
+ * From a row as an array. `path` is the one that was asked for: the same text, and already known to the maps of the
+ * turn. `newest` is null where it does not stand in the row.
  */
 export function toCredentialWithNewest(
   row: unknown,

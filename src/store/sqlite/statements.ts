@@ -9,7 +9,7 @@ export class Statements {
     this.#database = database;
   }
 
-  of(sql: string): StatementSync {
+  prepare(sql: string): StatementSync {
     const known = this.#prepared.get(sql);
     if (known !== undefined) return known;
     const statement = this.#database.prepare(sql);

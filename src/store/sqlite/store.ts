@@ -3,12 +3,13 @@ import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import type { ReadSet } from '../../core/batch-state.ts';
 import type { AgentId, CredentialId, TokenHash } from '../../core/names.ts';
 import { toAgent, toPolicy, toSession } from '../decode-rows.ts';
+import { Mutex } from '../mutex.ts';
 import type { AuditFilter, CredentialCursor, CredentialQuery, LeaseQuery, RevokedLeases } from '../queries.ts';
 import type { Committed, Head, LogLocation, Store, StoreTransaction, WriteSet } from '../store.ts';
 import { AccessCounts, type CountingOptions, type CountRowId } from './access-counts.ts';
 import { Checkpointer, type CheckpointOptions } from './checkpointer.ts';
 import { CredentialCache } from './credential-cache.ts';
-import { inTransaction, openDatabase, toFailure } from './database.ts';
+import { inTransaction, openDatabase, toStoreError } from './database.ts';
 import { LeaseLists } from './lease-lists.ts';
 import { Lists } from './lists.ts';
 import { KeyLoader } from './loader.ts';
@@ -29,7 +30,7 @@ export class SqliteStore implements Store {
   readonly logLocation: LogLocation;
   readonly #database: DatabaseSync;
   readonly #counts: AccessCounts;
-  readonly #hot: CredentialCache;
+  readonly #cache: CredentialCache;
   readonly #loader: KeyLoader;
   readonly #writer: BatchWriter;
   readonly #lists: Lists;
@@ -40,16 +41,19 @@ export class SqliteStore implements Store {
   readonly #countIdOf: StatementSync;
   readonly #walSync: WalSync;
   readonly #checkpointer: Checkpointer;
-  #turnClosed: Promise<void> = Promise.resolve();
+  readonly #mutex = new Mutex();
 
-  /** Opens the file, making it where it is missing. Without `anchor` nothing is anchored; the other options are for tests. @throws StoreFailure */
+  /**
+   * Opens the file, making it where it is missing. Without `anchor` nothing is anchored; the other options are for
+   * tests. @throws StoreError
+   */
   constructor(file: string, { anchor, syncFile, checkpoints, counting }: SqliteOptions = {}) {
     this.logLocation = { kind: 'sqlite', file };
     this.#database = openDatabase(file);
     try {
       this.#counts = new AccessCounts(this.#database, counting);
-      this.#hot = new CredentialCache(this.#database);
-      this.#loader = new KeyLoader(this.#database, this.#hot);
+      this.#cache = new CredentialCache(this.#database);
+      this.#loader = new KeyLoader(this.#database, this.#cache);
       this.#writer = new BatchWriter(this.#database, this.#counts);
       this.#lists = new Lists(this.#database, this.#counts);
       this.#leaseLists = new LeaseLists(this.#database);
@@ -61,7 +65,7 @@ export class SqliteStore implements Store {
       this.#checkpointer = new Checkpointer(this.#database, file, checkpoints);
     } catch (error) {
       this.#database.close();
-      throw toFailure(error);
+      throw toStoreError(error);
     }
   }
 
@@ -117,25 +121,22 @@ export class SqliteStore implements Store {
     });
   }
 
-  /** Waits for the turn before: the ledger never does, it opens one at a time. */
+  /** Waits until the previous transaction has ended; the ledger opens only one at a time. */
   async begin(keys: readonly ReadSet[]): Promise<StoreTransaction> {
-    const before = this.#turnClosed;
-    const { promise, resolve: close } = Promise.withResolvers<void>();
-    this.#turnClosed = promise;
-    await before;
+    const release = await this.#mutex.acquire();
     try {
-      await this.#checkpointer.pass();
+      await this.#checkpointer.waitUntilWritable();
       this.#walSync.assertInPlace();
       const { found, countIds } = this.#loader.load(keys);
       return {
         found,
         shared: null,
-        commit: (batch) => this.#commit(batch, countIds).finally(close),
-        rollback: async () => close(),
+        commit: (batch) => this.#commit(batch, countIds).finally(release),
+        rollback: async () => release(),
       };
     } catch (error) {
-      close();
-      throw toFailure(error);
+      release();
+      throw toStoreError(error);
     }
   }
 
@@ -169,7 +170,7 @@ export class SqliteStore implements Store {
   }
 
   countRevokedBy(marked: RevokedLeases, beforeSeq: number) {
-    return this.#read(() => this.#leaseLists.countEnded(marked, beforeSeq));
+    return this.#read(() => this.#leaseLists.countRevokedBy(marked, beforeSeq));
   }
 
   readEntries(fromSeq: number, toSeq: number, limit: number) {
@@ -212,16 +213,16 @@ export class SqliteStore implements Store {
   /** Resolves when counts of accesses are as the log has them. */
   #recovered(): Promise<void> {
     return this.#counts.recovered().catch((error: unknown) => {
-      throw toFailure(error);
+      throw toStoreError(error);
     });
   }
 
   async #commit(batch: WriteSet, countIds: ReadonlyMap<CredentialId, CountRowId>): Promise<Committed> {
     try {
-      this.#hot.invalidate(batch);
+      this.#cache.invalidate(batch);
       this.#writer.commit(batch, countIds);
     } catch (error) {
-      throw toFailure(error);
+      throw toStoreError(error);
     }
     this.#checkpointer.batchCommitted();
     return { durable: this.#walSync.flush(batch.entries.at(-1)) };
@@ -234,19 +235,19 @@ export class SqliteStore implements Store {
       await this.#walSync.idle();
       return value;
     } catch (error) {
-      throw toFailure(error);
+      throw toStoreError(error);
     }
   }
 
   async #write<T>(work: () => T): Promise<T> {
     try {
-      await this.#checkpointer.pass();
+      await this.#checkpointer.waitUntilWritable();
       const value = work();
       this.#checkpointer.committed();
       await this.#walSync.flush();
       return value;
     } catch (error) {
-      throw toFailure(error);
+      throw toStoreError(error);
     }
   }
 }

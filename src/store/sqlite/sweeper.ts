@@ -1,20 +1,19 @@
-/** Removing what ended long ago, in steps that are bounded in rows and in time. Every removal finds its rows by an index. */
+/**
+ * Removing what ended long ago, in steps that are bounded in rows and in time. Every removal finds its rows by an
+ * index.
+ */
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
-import { ENDED_LEASE_RETENTION_MS } from '../../core/lease.ts';
-import { MAX_TTL_SECONDS } from '../../core/policy.ts';
-import type { SweepResult } from '../store.ts';
+import { BULK_REVOCATION_TTL_MS, ENDED_SESSION_RETENTION_MS, type SweepResult } from '../store.ts';
 import { inTransaction } from './database.ts';
 import { ExpiredLeaseSweeper } from './expired-lease-sweeper.ts';
-import { LeaseSpanSweeper } from './lease-blocks.ts';
-
-/** Ended sessions are told apart from unknown ones for a day. */
-const ENDED_SESSIONS_KNOWN_MS = 24 * 3600 * 1000;
-/** A mark must outlive every lease that it can cover. */
-const MARKS_KEPT_MS = MAX_TTL_SECONDS * 1000 + ENDED_LEASE_RETENTION_MS;
+import { LeaseBlockSweeper } from './lease-blocks.ts';
 
 /** The commit, which writes the pages that were touched, comes on top: about as much again. */
 const STEP_MS = 2;
-/** Rows removed between two looks at the clock. Sessions, challenges and ids of kept replies lie at random, each on a page of its own. */
+/**
+ * Rows removed between two looks at the clock. Sessions, challenges and ids of kept replies lie at random, each on a
+ * page of its own.
+ */
 const BATCH_ROWS = 32;
 
 /** Each removes what ended before the first value, at most as many as the second. */
@@ -36,7 +35,7 @@ export class Sweeper {
   readonly #replies: StatementSync;
   readonly #marks: StatementSync;
   readonly #leases: ExpiredLeaseSweeper;
-  readonly #leaseSpans: LeaseSpanSweeper;
+  readonly #leaseBlocks: LeaseBlockSweeper;
 
   constructor(database: DatabaseSync) {
     this.#database = database;
@@ -46,7 +45,7 @@ export class Sweeper {
     this.#replies = database.prepare(REMOVALS.replies);
     this.#marks = database.prepare(REMOVALS.marks);
     this.#leases = new ExpiredLeaseSweeper(database);
-    this.#leaseSpans = new LeaseSpanSweeper(database);
+    this.#leaseBlocks = new LeaseBlockSweeper(database);
   }
 
   sweep(now: number, limit: number): SweepResult {
@@ -58,7 +57,7 @@ export class Sweeper {
       });
     } catch (error) {
       this.#leases.reset();
-      this.#leaseSpans.beginAnew();
+      this.#leaseBlocks.reset();
       throw error;
     }
   }
@@ -80,12 +79,12 @@ export class Sweeper {
       (most: number): number | null =>
         Number(removal.run(time, Math.min(most, BATCH_ROWS)).changes) || null;
     const isDone =
-      sweepKind(before(this.#sessions, now - ENDED_SESSIONS_KNOWN_MS)) &&
+      sweepKind(before(this.#sessions, now - ENDED_SESSION_RETENTION_MS)) &&
       sweepKind(before(this.#challenges, now)) &&
       sweepKind(before(this.#replies, now)) &&
-      sweepKind(before(this.#marks, now - MARKS_KEPT_MS)) &&
+      sweepKind(before(this.#marks, now - BULK_REVOCATION_TTL_MS)) &&
       sweepKind((most) => this.#leases.sweep(now, most)) &&
-      sweepKind((most) => this.#leaseSpans.sweep(Math.min(most, BATCH_ROWS)));
+      sweepKind((most) => this.#leaseBlocks.sweep(Math.min(most, BATCH_ROWS)));
     return { removed, isDone };
   }
 }

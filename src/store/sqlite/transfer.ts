@@ -7,10 +7,10 @@ import type { TableReader, TableWriter, TransferMetadata, VaultMetadata } from '
 import type { RowKey, Table } from '../transfer-schema.ts';
 import { AccessCounts } from './access-counts.ts';
 import { CredentialWriter } from './credential-writer.ts';
-import { inTransaction, openDatabase, toFailure } from './database.ts';
-import { LeaseSpanWriter } from './lease-blocks.ts';
+import { inTransaction, openDatabase, toStoreError } from './database.ts';
+import { LeaseBlockWriter } from './lease-blocks.ts';
 import { Log } from './log.ts';
-import { uncountedAccesses } from './recover-counts.ts';
+import { uncountedRetrievals } from './recover-counts.ts';
 import { Statements } from './statements.ts';
 
 /** What lies otherwise than the table of that name: every version, and the count of every credential. */
@@ -23,11 +23,11 @@ const FROM: Readonly<Record<string, string>> = {
 /** Of 8 KiB: what a move writes goes on into the database soon. */
 const CHECKPOINT_PAGES = 4096;
 
-class SqliteCarrier implements TableReader {
+class SqliteTableReader implements TableReader {
   protected readonly database: DatabaseSync;
   protected readonly statements: Statements;
 
-  /** @throws StoreFailure */
+  /** @throws StoreError */
   constructor(file: string) {
     this.database = openDatabase(file);
     this.statements = new Statements(this.database);
@@ -64,9 +64,9 @@ class SqliteCarrier implements TableReader {
 
   protected select(text: string, values: readonly SQLInputValue[]): Row[] {
     try {
-      return this.statements.of(text).all(...values);
+      return this.statements.prepare(text).all(...values);
     } catch (error) {
-      throw toFailure(error);
+      throw toStoreError(error);
     }
   }
 
@@ -74,40 +74,40 @@ class SqliteCarrier implements TableReader {
     try {
       inTransaction(this.database, work);
     } catch (error) {
-      throw toFailure(error);
+      throw toStoreError(error);
     }
   }
 }
 
 /** Of a copy: it is written to. */
-export class SqliteSource extends SqliteCarrier {
+export class SqliteSource extends SqliteTableReader {
   /** Adds to the rows of counts what only the log tells of accesses, as a start does in memory. */
   addUpAccesses(): Promise<void> {
     return this.write(() => {
       const lastSeq = new Log(this.database).head().last?.seq ?? 0;
       const [head] = this.select('SELECT counted_through_seq AS seq FROM audit_head', []);
-      const steps = uncountedAccesses(this.database, Math.max(0, Number(head?.['seq'] ?? lastSeq)), lastSeq);
+      const steps = uncountedRetrievals(this.database, Math.max(0, Number(head?.['seq'] ?? lastSeq)), lastSeq);
       let step = steps.next();
       while (!step.done) step = steps.next();
-      const add = this.statements.of('UPDATE access_counts SET count = max(count, 0) + ? WHERE count_id = ?');
+      const add = this.statements.prepare('UPDATE access_counts SET count = max(count, 0) + ? WHERE count_id = ?');
       for (const [countId, count] of step.value) add.run(count, countId);
     });
   }
 }
 
-export class SqliteTarget extends SqliteCarrier implements TableWriter {
-  readonly #cargo: TransferMetadata;
+export class SqliteTarget extends SqliteTableReader implements TableWriter {
+  readonly #metadata: TransferMetadata;
   readonly #counts: AccessCounts;
   readonly #credentials: CredentialWriter;
-  readonly #leaseSpans: LeaseSpanWriter;
+  readonly #leaseBlocks: LeaseBlockWriter;
 
-  /** @throws StoreFailure */
-  constructor(file: string, cargo: TransferMetadata) {
+  /** @throws StoreError */
+  constructor(file: string, metadata: TransferMetadata) {
     super(file);
-    this.#cargo = cargo;
+    this.#metadata = metadata;
     this.#counts = new AccessCounts(this.database);
     this.#credentials = new CredentialWriter(this.statements, this.#counts);
-    this.#leaseSpans = new LeaseSpanWriter(this.database);
+    this.#leaseBlocks = new LeaseBlockWriter(this.database);
     this.database.exec(`PRAGMA wal_autocheckpoint = ${CHECKPOINT_PAGES}`);
   }
 
@@ -123,13 +123,13 @@ export class SqliteTarget extends SqliteCarrier implements TableWriter {
         for (const row of rows) this.#add(table, row);
       });
     } catch (error) {
-      this.#leaseSpans.forget();
+      this.#leaseBlocks.reset();
       throw error;
     }
   }
 
   async commitMetadata(): Promise<void> {
-    const { records, highestSeq } = this.#cargo;
+    const { records, highestSeq } = this.#metadata;
     const { keyCheck, createdAt, highWaterTime, head } = records;
     await this.write(() => {
       this.#run('INSERT INTO vault VALUES (1, ?, ?, ?)', keyCheck, createdAt, highWaterTime);
@@ -179,18 +179,18 @@ export class SqliteTarget extends SqliteCarrier implements TableWriter {
         `INSERT INTO ${name} (${names.join(', ')}) VALUES (${names.map(() => '?').join(', ')})`,
         ...names.map((column) => toValue(row[column])),
       );
-      if (name === 'leases') this.#leaseSpans.add(String(row['agent_name']), Number(row['seq']));
+      if (name === 'leases') this.#leaseBlocks.add(String(row['agent_name']), Number(row['seq']));
     }
   }
 
   /** Of which a new credential takes up to where it is counted. */
   #asBatch(): WriteSet {
-    const head = { seq: this.#cargo.highestSeq, hmac: '', mac: '', epoch: 0 };
+    const head = { seq: this.#metadata.highestSeq, hmac: '', mac: '', epoch: 0 };
     return { entries: [], head, changes: [], accesses: new Map() };
   }
 
   #run(text: string, ...values: readonly SQLInputValue[]): void {
-    this.statements.of(text).run(...values);
+    this.statements.prepare(text).run(...values);
   }
 }
 

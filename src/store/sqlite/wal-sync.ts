@@ -1,8 +1,8 @@
 /**
- * Makes what was written durable: syncs the write-ahead log beside the loop, so that a slow disk holds up the answers that wait
- * for it, and nothing else. One sync at a time, which serves all that was written before it began. After each sync the newest
- * entry is anchored, and the files must still be at their paths: nothing is durable before.
- * SOURCE: sqlite.org/wal.html: a transaction survives the loss of power once its frames in the write-ahead log are synced.
+ * Makes what was written durable: syncs the write-ahead log beside the loop, so that a slow disk holds up the answers
+ * that wait for it, and nothing else. One sync at a time, which serves all that was written before it began. After each
+ * sync the newest entry is anchored, and the files must still be at their paths: nothing is durable before. SOURCE:
+ * sqlite.org/wal.html: a transaction survives the loss of power once its frames in the write-ahead log are synced.
  */
 import { close, closeSync, constants, fdatasync, fsyncSync, openSync } from 'node:fs';
 import { dirname } from 'node:path';
@@ -45,7 +45,7 @@ export class WalSync {
     closeSync(directory);
   }
 
-  /** Checks the files every 100 ms at most. @throws StoreFailure `broken`, then and ever after */
+  /** Checks the files every 100 ms at most. @throws StoreError `fatal`, then and ever after */
   assertInPlace(): void {
     if (this.#failure !== null) throw this.#failure;
     if (performance.now() - this.#checkedAt >= CHECK_INTERVAL_MS) this.#checkFiles();
@@ -53,7 +53,7 @@ export class WalSync {
 
   /**
    * Resolves when all that is written now is on disk; `newest` is the newest entry of it, if it has one.
-   * @throws StoreFailure `broken`, then and ever after
+   * @throws StoreError `fatal`, then and ever after
    */
   flush(newest?: Pick<LastEntry, 'seq' | 'hmac'>): Promise<void> {
     if (newest !== undefined) this.#newest = newest;
@@ -113,7 +113,7 @@ export class WalSync {
   }
 
   #fail(what: string, cause: unknown): StoreError {
-    this.#failure ??= cause instanceof StoreError ? cause : new StoreError('broken', what, { cause });
+    this.#failure ??= cause instanceof StoreError ? cause : new StoreError('fatal', what, { cause });
     return this.#failure;
   }
 }

@@ -5,7 +5,7 @@ import type { StoredChange, WriteSet } from '../store.ts';
 import type { AccessCounts, CountRowId } from './access-counts.ts';
 import { CredentialWriter } from './credential-writer.ts';
 import { inTransaction } from './database.ts';
-import { LeaseSpanWriter } from './lease-blocks.ts';
+import { LeaseBlockWriter } from './lease-blocks.ts';
 import { Statements } from './statements.ts';
 
 export class BatchWriter {
@@ -15,7 +15,7 @@ export class BatchWriter {
   readonly #credentials: CredentialWriter;
   readonly #insertEntry: StatementSync;
   readonly #insertLease: StatementSync;
-  readonly #leaseSpans: LeaseSpanWriter;
+  readonly #leaseBlocks: LeaseBlockWriter;
 
   constructor(database: DatabaseSync, counts: AccessCounts) {
     this.#database = database;
@@ -24,7 +24,7 @@ export class BatchWriter {
     this.#credentials = new CredentialWriter(this.#statements, counts);
     this.#insertEntry = database.prepare('INSERT INTO audit_entries VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)');
     this.#insertLease = database.prepare('INSERT INTO leases VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, NULL)');
-    this.#leaseSpans = new LeaseSpanWriter(database);
+    this.#leaseBlocks = new LeaseBlockWriter(database);
   }
 
   /** All or nothing; written when it returns, and not yet synced. `countIds`: of credentials that the turn loaded. */
@@ -33,7 +33,7 @@ export class BatchWriter {
       const added = inTransaction(this.#database, () => this.#write(batch, countIds));
       this.#counts.committed(added, batch.head.seq);
     } catch (error) {
-      this.#leaseSpans.forget();
+      this.#leaseBlocks.reset();
       throw error;
     }
   }
@@ -171,7 +171,7 @@ export class BatchWriter {
           lease.issuedAt,
           lease.expiresAt,
         );
-        this.#leaseSpans.add(lease.agentName, lease.seq);
+        this.#leaseBlocks.add(lease.agentName, lease.seq);
         return;
       }
       case 'renewLease':
@@ -200,6 +200,6 @@ export class BatchWriter {
   }
 
   #run(sql: string, ...values: (string | number | Uint8Array | null)[]): void {
-    this.#statements.of(sql).run(...values);
+    this.#statements.prepare(sql).run(...values);
   }
 }

@@ -1,5 +1,5 @@
--- The initial schema. Times are milliseconds since 1970, except in audit_entries: its columns are those of the HTTP interface.
--- Text is ordered and compared byte by byte.
+-- The initial schema. Times are milliseconds since 1970, except in audit_entries: its columns are those of the HTTP
+-- interface. Text is ordered and compared byte by byte.
 
 CREATE TABLE vault (
   id              integer PRIMARY KEY CHECK (id = 1),
@@ -26,7 +26,8 @@ CREATE TABLE audit_entries (
   hmac        text COLLATE "C" NOT NULL
 );
 
--- The lock of this row serializes the transactions of all nodes. Every batch updates it; the fill factor keeps updates in its page.
+-- The lock of this row serializes the transactions of all nodes. Every batch updates it; the fill factor keeps updates
+-- in its page.
 CREATE TABLE audit_head (
   id    integer PRIMARY KEY CHECK (id = 1),
   seq   bigint NOT NULL,
@@ -60,7 +61,8 @@ CREATE TABLE policies (
 );
 CREATE INDEX policies_by_epoch ON policies (epoch);
 
--- Deleted agents (id and name) and policies (name, with an empty agent_id), with the epoch of the batch that deleted them.
+-- Deleted agents (id and name) and policies (name, with an empty agent_id), with the epoch of the batch that deleted
+-- them.
 CREATE TABLE control_removals (
   epoch    bigint NOT NULL,
   agent_id text COLLATE "C" NOT NULL,
@@ -152,8 +154,8 @@ CREATE TABLE bulk_revocations (
 );
 CREATE INDEX bulk_revocations_by_scope ON bulk_revocations (agent_id, credential_id, seq);
 
--- Leases with the first revocation that applied while they were active. revoked_at never decreases along seq, so the first
--- bulk revocation of each scope decides.
+-- Leases with the first revocation that applied while they were active. revoked_at never decreases along seq, so the
+-- first bulk revocation of each scope decides.
 CREATE VIEW effective_leases AS
 SELECT seq, id, agent_id, credential_id, agent_name, path, version, policy_name, issued_at, expires_at,
        coalesce(revoked_at, nullif(least(

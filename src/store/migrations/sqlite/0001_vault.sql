@@ -1,10 +1,12 @@
--- The initial schema. Times are milliseconds since 1970, except in audit_entries: its columns are those of the HTTP interface.
+-- The initial schema. Times are milliseconds since 1970, except in audit_entries: its columns are those of the HTTP
+-- interface.
 
 CREATE TABLE vault (
   id              INTEGER PRIMARY KEY CHECK (id = 1),
   key_check       TEXT    NOT NULL,
   created_at      INTEGER NOT NULL,
-  -- The latest time that the vault has recorded: a clock that is set back before a start does not extend a lease or a session.
+  -- The latest time that the vault has recorded: a clock that is set back before a start does not extend a lease or a
+  -- session.
   high_water_time INTEGER NOT NULL
 ) STRICT;
 
@@ -70,8 +72,8 @@ CREATE TABLE spent_challenges (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX spent_challenges_by_end ON spent_challenges (expires_at);
 
--- Responses to POST requests with an Idempotency-Key, kept for a day. A rowid table, so that rows are appended: ids are MACs and
--- would be inserted at random positions.
+-- Responses to POST requests with an Idempotency-Key, kept for a day. A rowid table, so that rows are appended: ids are
+-- MACs and would be inserted at random positions.
 CREATE TABLE idempotency_records (
   id          TEXT    PRIMARY KEY,
   agent_id    TEXT    NOT NULL,
@@ -82,8 +84,8 @@ CREATE TABLE idempotency_records (
 ) STRICT;
 CREATE INDEX idempotency_records_by_end ON idempotency_records (expires_at);
 
--- Ordered by path. The row holds its newest version (with the row's version and type, stored at `newest_at`) if that is small,
--- so that a retrieval reads one row. Larger and older versions are in `credential_versions`.
+-- Ordered by path. The row holds its newest version (with the row's version and type, stored at `newest_at`) if that is
+-- small, so that a retrieval reads one row. Larger and older versions are in `credential_versions`.
 CREATE TABLE credentials (
   id            TEXT    NOT NULL UNIQUE,
   path          TEXT    PRIMARY KEY,
@@ -98,8 +100,8 @@ CREATE TABLE credentials (
   newest_sealed BLOB
 ) STRICT, WITHOUT ROWID;
 
--- Retrievals of the credential with that `count_id`, up to the entry `through_seq`. Separate, small rows: one page holds dozens
--- of counts. AUTOINCREMENT never reuses an id, so that a late count is never added to another credential.
+-- Retrievals of the credential with that `count_id`, up to the entry `through_seq`. Separate, small rows: one page
+-- holds dozens of counts. AUTOINCREMENT never reuses an id, so that a late count is never added to another credential.
 CREATE TABLE access_counts (
   count_id    INTEGER PRIMARY KEY AUTOINCREMENT,
   count       INTEGER NOT NULL,
@@ -129,8 +131,8 @@ CREATE TABLE leases (
   expires_at    INTEGER NOT NULL,
   revoked_at    INTEGER
 ) STRICT;
--- WHY not an index on path or agent: nearly every retrieval would write one more page. Queries by path alone are rare and scan
--- the table; queries by agent read the blocks of 4,096 sequence numbers in which the agent has leases.
+-- WHY not an index on path or agent: nearly every retrieval would write one more page. Queries by path alone are rare
+-- and scan the table; queries by agent read the blocks of 4,096 sequence numbers in which the agent has leases.
 CREATE TABLE lease_spans (
   agent_name TEXT    NOT NULL,
   span       INTEGER NOT NULL,
@@ -146,8 +148,8 @@ CREATE TABLE bulk_revocations (
 ) STRICT;
 CREATE INDEX bulk_revocations_by_scope ON bulk_revocations (agent_id, credential_id, seq);
 
--- Leases with the first revocation that applied while they were active. revoked_at never decreases along seq, so the first
--- bulk revocation of each scope decides.
+-- Leases with the first revocation that applied while they were active. revoked_at never decreases along seq, so the
+-- first bulk revocation of each scope decides.
 CREATE VIEW effective_leases AS
 SELECT seq, id, agent_id, credential_id, agent_name, path, version, policy_name, issued_at, expires_at,
        coalesce(revoked_at, nullif(min(
