@@ -1,11 +1,11 @@
 /**
- * How often credentials were retrieved. Each retrieval leaves a lease, so that no turn has anything to count: a count is what was
- * added up so far, and the leases behind that. One node at a time adds up, beside all turns.
+ * Access counts per credential. Each retrieval creates a lease, so that batches count nothing: a count is the stored
+ * count plus the leases since. One node at a time folds new leases into the stored counts, concurrently with batches.
  */
 import type { CredentialId } from '../../core/names.ts';
 import type { Connection } from './connection.ts';
 
-/** Leases added up at a time: some ten milliseconds of the server. */
+/** Leases per step: about ten milliseconds of the server. */
 const STEP_LEASES = 20_000;
 
 export async function readAccessCount(connection: Connection, id: CredentialId): Promise<number> {
@@ -17,8 +17,8 @@ export async function readAccessCount(connection: Connection, id: CredentialId):
 }
 
 /**
- * Adds up a step of the leases that nobody has added up. INVARIANT: what is added is committed with the ordinal through which it
- * is, and all leases up to the last that is seen are seen, because turns commit in their order. Whether there were none left.
+ * Folds a step of leases into the counts. Returns whether none are left. INVARIANT: counts and `through_seq` are
+ * committed together, and no lease before a visible one is invisible, because batches commit in order.
  */
 export async function foldAccessCounts(connection: Connection): Promise<boolean> {
   const [row] = await connection.query`

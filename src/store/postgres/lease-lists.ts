@@ -1,13 +1,13 @@
-/** The list of leases, newest first, step by step: each looks at a bounded number of them, whatever is asked for. */
+/** Lists and counts leases, newest first, in steps that each read a bounded number of leases. */
 import { ENDED_LEASE_RETENTION_MS, type Lease } from '../../core/lease.ts';
 import { type Row, toLease } from '../decode-rows.ts';
 import type { CountStep, LeaseQuery, ListStep, RevokedLeases } from '../queries.ts';
 import type { Connection } from './connection.ts';
 
-/** Leases looked at in a step: some milliseconds of the server. */
+/** Leases per step: a few milliseconds of the server. */
 const STEP_LEASES = 5000;
 
-/** The last leases before an ordinal, of one name or of everybody. */
+/** The last leases before a sequence number, of one agent name or of all. */
 interface Step {
   readonly from: number;
   readonly isFull: boolean;
@@ -73,7 +73,7 @@ async function findChunk(connection: Connection, agentName: string | null, befor
   return { from: row['first'], isFull: row['n'] === STEP_LEASES };
 }
 
-/** A lease is listed while it lasts and 7 days longer. */
+/** A lease is listed while active and for 7 days after its end. */
 function selectMatching(
   connection: Connection,
   { agentId, agentName, path, status, now }: LeaseQuery,

@@ -1,4 +1,4 @@
-/** Loading what a turn's keys name: one statement a kind, however many keys there are. */
+/** Loads the read sets of a transaction, with one statement per kind of row. */
 
 import type { ReadSet } from '../../core/batch-state.ts';
 import type { ChallengeId, CredentialId } from '../../core/names.ts';
@@ -7,17 +7,17 @@ import type { LoadedFromStore } from '../store.ts';
 import { numberArray, textArray } from './array-literals.ts';
 import type { Connection } from './connection.ts';
 
-/** The keys of a turn by their kinds, each once. */
+/** The keys by kind, without duplicates. */
 interface Wanted {
   readonly sessions: Set<string>;
   readonly leases: Set<string>;
   readonly challenges: Set<string>;
   readonly replies: Set<string>;
-  /** All paths, and among them those whose newest value, or whose times of all versions, are wanted. */
+  /** All paths; `newest` and `histories` are subsets of them. */
   readonly paths: Set<string>;
   readonly newest: Set<string>;
   readonly histories: Set<string>;
-  /** By path and number. */
+  /** By path and version number. */
   readonly versions: Map<string, { readonly path: string; readonly version: number }>;
 }
 
@@ -46,7 +46,7 @@ function sortKeys(keys: readonly ReadSet[]): Wanted {
   return wanted;
 }
 
-/** Loads the union of the keys in one round trip, each row once. To be called before anything is awaited in the transaction. */
+/** Loads each row once, in one round trip. Call before awaiting anything in the transaction. */
 export async function loadKeys(connection: Connection, keys: readonly ReadSet[]): Promise<LoadedFromStore> {
   const wanted = sortKeys(keys);
   const [credentials, versions, histories, sessions, leases, challenges, replies] = await Promise.all([

@@ -1,4 +1,4 @@
-/** Reading the log of a PostgreSQL over a connection of its own, from a thread. */
+/** Reads the log of a PostgreSQL store over a separate connection, from a thread. */
 import type { AuditEntry } from '../../core/audit.ts';
 import type { LogReader } from '../store.ts';
 import type { PostgresAddress } from './address.ts';

@@ -1,6 +1,6 @@
 /**
- * Connections for what is read beside the turns. As many as there are places; who comes more waits, and is refused when he has
- * waited for long. One that failed is not used again.
+ * Connections for reads outside transactions. When all slots are in use, callers wait, up to a time-out. A failed
+ * connection is not reused.
  */
 import { StoreError } from '../store.ts';
 import { type Connection, withDeadline } from './connection.ts';
@@ -8,7 +8,7 @@ import { toStoreError } from './errors.ts';
 import type { ReconnectThrottle } from './reconnect-throttle.ts';
 
 const ACQUIRE_TIMEOUT_MS = 5000;
-/** Longer than the server's own time-out for a statement: then it does not answer at all. */
+/** Longer than the statement time-out of the server: after it, the server is unresponsive. */
 export const RESPONSE_TIMEOUT_MS = 12_000;
 
 export class Pool {
@@ -23,7 +23,7 @@ export class Pool {
     this.#slots = slots;
   }
 
-  /** Has the work done on a connection of its own. @throws StoreError, and what the work throws that is none of the driver's */
+  /** Runs the work on an exclusive connection. @throws StoreError; other errors of the work unchanged */
   async use<T>(work: (connection: Connection) => Promise<T>, withinMs = RESPONSE_TIMEOUT_MS): Promise<T> {
     await this.#acquireSlot();
     let connection: Connection | null = null;
@@ -31,7 +31,7 @@ export class Pool {
       connection = await this.#acquire();
       return await withDeadline(connection, withinMs, work(connection));
     } catch (error) {
-      // What has been idle for longer is hardly better.
+      // Idle connections are probably lost too.
       if (connection?.isOpen === false) this.closeIdle();
       throw toStoreError(error);
     } finally {
@@ -45,7 +45,7 @@ export class Pool {
     this.closeIdle();
   }
 
-  /** Whoever comes next gets a connection of his own: a server that fell silent does not say that it is gone. */
+  /** Forces new connections: idle ones to an unresponsive server would not report their loss. */
   closeIdle(): void {
     for (const connection of this.#idle.splice(0)) connection.close();
   }

@@ -1,4 +1,4 @@
-/** Removing what ended long ago, in bounded steps, by one node at a time, beside the turns. */
+/** Deletes rows that ended long ago, in bounded steps, on one node at a time, concurrently with batches. */
 import { ENDED_LEASE_RETENTION_MS } from '../../core/lease.ts';
 import type { Row } from '../decode-rows.ts';
 import { BULK_REVOCATION_TTL_MS, ENDED_SESSION_RETENTION_MS, type SweepResult } from '../store.ts';
@@ -6,10 +6,10 @@ import { foldAccessCounts } from './access-counts.ts';
 import type { Connection } from './connection.ts';
 import { EPOCHS_RETAINED } from './control-changes.ts';
 
-/** Any number that nobody else takes: 'swee'. */
+/** Advisory lock key: 'swee'. */
 const SWEEP_LOCK = 0x73776565;
 
-/** Where another node sweeps, nothing is left to do here. */
+/** Deletes nothing while another node sweeps. */
 export async function sweep(connection: Connection, now: number, limit: number): Promise<SweepResult> {
   const isCounted = await foldAccessCounts(connection);
   try {
@@ -60,13 +60,13 @@ const removeIdempotencyRecords: Removal = (connection, now, limit) => connection
     SELECT id FROM idempotency_records WHERE expires_at < ${now} ORDER BY expires_at LIMIT ${limit}) RETURNING 1)
   SELECT count(*) AS n FROM gone`;
 
-/** Marks stand in the order of their times: where the oldest are too young, all are. */
+/** `revoked_at` never decreases along `seq`: if the oldest rows are not due, none is. */
 const removeBulkRevocations: Removal = (connection, now, limit) => connection.query`
   WITH gone AS (DELETE FROM bulk_revocations WHERE revoked_at < ${now - BULK_REVOCATION_TTL_MS} AND seq IN (
     SELECT seq FROM bulk_revocations ORDER BY seq LIMIT ${limit}) RETURNING 1)
   SELECT count(*) AS n FROM gone`;
 
-/** One that was not added up yet is a retrieval that nothing else tells of. */
+/** Keeps leases that are not yet in the access counts. */
 const removeLeases: Removal = (connection, now, limit) => connection.query`
   WITH gone AS (DELETE FROM leases WHERE seq IN (
     SELECT seq FROM leases WHERE expires_at <= ${now - ENDED_LEASE_RETENTION_MS}

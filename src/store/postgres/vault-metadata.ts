@@ -1,4 +1,4 @@
-/** The vault's own record: that it is there, under which key, since when, and what time it has seen. */
+/** The `vault` row and other state of the whole database. */
 import type { Head } from '../store.ts';
 import type { Connection } from './connection.ts';
 
