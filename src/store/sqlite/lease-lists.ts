@@ -1,4 +1,4 @@
-/** The list of leases, newest first, step by step: each looks at a bounded number of leases, whatever is asked for. */
+/** Lists and counts leases, newest first, in steps that each read a bounded number of leases. */
 import type { DatabaseSync } from 'node:sqlite';
 import { ENDED_LEASE_RETENTION_MS, type Lease, type LeaseStatus } from '../../core/lease.ts';
 import { toLease } from '../decode-rows.ts';
@@ -20,7 +20,7 @@ const STATUS_RULES: Readonly<Record<LeaseStatus, string>> = {
   revoked: `${LISTED} AND revoked_at IS NOT NULL`,
 };
 
-/** Rules on `l`, a lease that a mark ended: it lasted until then, and nothing had ended it before. */
+/** Conditions on a lease `l` that a bulk revocation ended: it was active, and no earlier revocation applied. */
 const ENDED_BY_MARK = `l.revoked_at IS NULL AND l.expires_at > :revokedAt
   AND NOT EXISTS (SELECT 1 FROM bulk_revocations m
     WHERE m.agent_id = l.agent_id AND m.credential_id = '' AND m.seq > l.seq AND m.seq < :markSeq)
@@ -29,7 +29,6 @@ const ENDED_BY_MARK = `l.revoked_at IS NULL AND l.expires_at > :revokedAt
   AND NOT EXISTS (SELECT 1 FROM bulk_revocations m
     WHERE m.agent_id = '' AND m.credential_id = l.credential_id AND m.seq > l.seq AND m.seq < :markSeq)`;
 
-/** What is looked through: all leases by ordinal, or the spans in which a name has some. */
 interface Filter {
   readonly where: string;
   readonly values: Values;

@@ -1,4 +1,4 @@
-/** Loading what a turn's keys name. */
+/** Loads the read sets of a transaction. */
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import type { ReadSet } from '../../core/batch-state.ts';
 import type { Credential, CredentialVersion } from '../../core/credential.ts';
@@ -10,22 +10,22 @@ import type { CountRowId } from './access-counts.ts';
 import type { CredentialCache } from './credential-cache.ts';
 import { CREDENTIAL_COLUMNS, CREDENTIAL_WITH_NEWEST, HISTORY, toCredentialWithNewest, VERSION } from './rows.ts';
 
-/** A list that a turn's keys fill: the port's are read-only. */
+/** With mutable arrays. */
 type Mutable<T> = { -readonly [Key in keyof T]: T[Key] extends readonly (infer Item)[] ? Item[] : T[Key] };
 
-/** A credential of which something is loaded already in this turn. */
+/** What is already loaded of a credential. */
 interface LoadedCredential {
   readonly id: CredentialId;
   readonly countId: CountRowId;
   readonly newest: number;
-  /** Looked for, found or not. */
+  /** Queried, whether found or not. */
   readonly versions: number[];
   hasHistory: boolean;
 }
 
 export interface LoadedKeys {
   readonly found: LoadedFromStore;
-  /** Of the credentials in it. */
+  /** Of the loaded credentials. */
   readonly countIds: ReadonlyMap<CredentialId, CountRowId>;
 }
 
@@ -55,15 +55,15 @@ export class KeyLoader {
     this.#reply = database.prepare('SELECT * FROM idempotency_records WHERE id = ?');
   }
 
-  /** Loads the union of the keys; each row once. */
+  /** Loads each row once. */
   load(keys: readonly ReadSet[]): LoadedKeys {
-    // WHY a transaction: outside of one, each statement takes and drops the file's lock, two system calls.
+    // WHY a transaction: otherwise each statement locks and unlocks the file, which takes two system calls.
     this.#database.exec('BEGIN');
     try {
       this.#cache.refresh();
       return this.#load(keys);
     } finally {
-      // After an I/O error SQLite has ended it already.
+      // SQLite has rolled back after an I/O error.
       if (this.#database.isTransaction) this.#database.exec('COMMIT');
     }
   }
@@ -147,7 +147,7 @@ export class KeyLoader {
     return row === undefined ? null : toVersion(row);
   }
 
-  /** The newest version, which nearly everyone asks for, comes along in one look. */
+  /** Reads the newest version, the usual case, in the same query. */
   #findWithNewest(path: CredentialPath, found: Mutable<LoadedFromStore>): LoadedCredential | null {
     let hot = this.#cache.get(path);
     if (hot === null) {

@@ -7,7 +7,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { StoreError } from '../store.ts';
 import { BUSY_TIMEOUT_MS, describeOpenError, isBusy, toStoreError } from './database.ts';
 
-/** A command that checks whether the lock is taken holds it for a moment: it must not keep a service from starting. */
+/** Commands hold the lock briefly to check it, which must not prevent a start. */
 const TAKE_TIMEOUT_MS = 250;
 
 export class DatabaseLock {
@@ -17,7 +17,7 @@ export class DatabaseLock {
     this.#database = database;
   }
 
-  /** Null where another process has it. Changes nothing but making the file. */
+  /** Null if another process holds it. Creates the file if missing and changes nothing else. */
   static take(file: string): DatabaseLock | null {
     const database = new DatabaseSync(file, { timeout: TAKE_TIMEOUT_MS });
     try {

@@ -18,7 +18,7 @@ export class SqliteLogEnd implements Pick<Store, 'readHead' | 'readEntries' | 'r
     this.#log = new Log(database);
   }
 
-  /** Null where it is not a database with a log: opening the store says what it is. */
+  /** Null if the file is not a database with a log; opening the store reports the reason. */
   static open(file: string): SqliteLogEnd | null {
     let database: DatabaseSync | null = null;
     try {

@@ -1,4 +1,4 @@
-/** Reading the log of a SQLite file over a connection that can't write. */
+/** Reads the log of a SQLite file over a read-only connection. */
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import type { AuditEntry } from '../../core/audit.ts';
 import type { LogReader } from '../store.ts';

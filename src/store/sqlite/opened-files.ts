@@ -14,7 +14,7 @@ interface OpenedFile {
 export class OpenedFiles {
   readonly #files: readonly OpenedFile[];
 
-  /** To be made when the files are opened. */
+  /** Create it when the files are opened. */
   constructor(paths: readonly string[]) {
     this.#files = paths.map((path) => {
       const { dev: device, ino: inode } = statSync(path);
@@ -22,7 +22,7 @@ export class OpenedFiles {
     });
   }
 
-  /** Costs some microseconds for each file. @throws StoreError `fatal` where one was removed, moved or replaced */
+  /** Takes a few microseconds per file. @throws StoreError `fatal` if one was removed, moved or replaced */
   assertInPlace(): void {
     for (const file of this.#files) {
       if (isInPlace(file)) continue;

@@ -1,4 +1,4 @@
-/** Statements by their text, each prepared when it is first needed. For texts that are few and our own. */
+/** Cache of prepared statements by text. Only for a fixed set of texts. */
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 
 export class Statements {

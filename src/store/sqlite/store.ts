@@ -1,4 +1,4 @@
-/** The store on one SQLite file. The process owns the file: a turn needs no lock but the transaction of its commit. */
+/** The SQLite store. The process owns the file, so that only the commit of a transaction takes a lock. */
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import type { ReadSet } from '../../core/batch-state.ts';
 import type { AgentId, CredentialId, TokenHash } from '../../core/names.ts';
@@ -210,7 +210,7 @@ export class SqliteStore implements Store {
     this.#database.close();
   }
 
-  /** Resolves when counts of accesses are as the log has them. */
+  /** Resolves when the access counts match the log. */
   #recovered(): Promise<void> {
     return this.#counts.recovered().catch((error: unknown) => {
       throw toStoreError(error);
@@ -228,7 +228,7 @@ export class SqliteStore implements Store {
     return { durable: this.#walSync.flush(batch.entries.at(-1)) };
   }
 
-  /** What is told is on disk: a turn may have been written, and still be waiting for it. */
+  /** Returns only durable data: a committed batch may still be waiting for its sync. */
   async #read<T>(work: () => T): Promise<T> {
     try {
       const value = work();

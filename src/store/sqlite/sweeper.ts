@@ -8,7 +8,7 @@ import { inTransaction } from './database.ts';
 import { ExpiredLeaseSweeper } from './expired-lease-sweeper.ts';
 import { LeaseBlockSweeper } from './lease-blocks.ts';
 
-/** The commit, which writes the pages that were touched, comes on top: about as much again. */
+/** Without the commit, which takes about as long again. */
 const STEP_MS = 2;
 /**
  * Rows removed between two looks at the clock. Sessions, challenges and ids of kept replies lie at random, each on a
@@ -16,13 +16,13 @@ const STEP_MS = 2;
  */
 const BATCH_ROWS = 32;
 
-/** Each removes what ended before the first value, at most as many as the second. */
+/** Parameters: the time before which rows ended, and the limit. */
 const REMOVALS = {
   sessions: 'DELETE FROM sessions WHERE token_hash IN (SELECT token_hash FROM sessions WHERE expires_at < ? LIMIT ?)',
   challenges: 'DELETE FROM spent_challenges WHERE id IN (SELECT id FROM spent_challenges WHERE expires_at < ? LIMIT ?)',
   replies:
     'DELETE FROM idempotency_records WHERE rowid IN (SELECT rowid FROM idempotency_records WHERE expires_at < ? LIMIT ?)',
-  // Marks stand in the order of their times: where the oldest are too young, all are.
+  // `revoked_at` never decreases along `seq`: if the oldest rows are not due, none is.
   marks: `DELETE FROM bulk_revocations WHERE revoked_at < ?
     AND seq IN (SELECT seq FROM bulk_revocations WHERE seq > 0 ORDER BY seq LIMIT ?)`,
 };
@@ -50,7 +50,7 @@ export class Sweeper {
 
   sweep(now: number, limit: number): SweepResult {
     try {
-      // One transaction: what is gone was over at a time that is kept.
+      // One transaction: a deletion is committed only with the time that justified it.
       return inTransaction(this.#database, () => {
         this.#seen.run(now);
         return this.#remove(now, limit);

@@ -3,9 +3,9 @@
  * there are, and little more on a slow disk.
  */
 
-/** Less than a turn takes: whoever waits for the loop hardly notices. */
+/** Less than a batch takes. */
 const STEP_MS = 1;
-/** Rows looked at between two looks at the clock. */
+/** Rows read between two checks of the clock. */
 export const WINDOW_ROWS = 256;
 
 /**

@@ -1,4 +1,4 @@
-/** Carrying a vault out of a SQLite file, or into one. Nobody else has the file; a source is a copy of ours. */
+/** Copies a vault from or to a SQLite file that no other process uses. A source is a private copy. */
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
 import type { CredentialId } from '../../core/names.ts';
 import { type Row, toLoadedCredential, toVersion } from '../decode-rows.ts';
@@ -13,14 +13,14 @@ import { Log } from './log.ts';
 import { uncountedRetrievals } from './recover-counts.ts';
 import { Statements } from './statements.ts';
 
-/** What lies otherwise than the table of that name: every version, and the count of every credential. */
+/** Replaces tables whose rows are stored differently: all versions, and the count of every credential. */
 const FROM: Readonly<Record<string, string>> = {
   credential_versions: `(SELECT credential_id, version, type, created_at, sealed FROM credential_versions
     UNION ALL SELECT id, version, type, newest_at, newest_sealed FROM credentials WHERE newest_sealed IS NOT NULL)`,
   access_counts: `(SELECT c.id AS credential_id, min(max(coalesce(a.count, 0), 0), ${Number.MAX_SAFE_INTEGER}) AS count
     FROM credentials c LEFT JOIN access_counts a ON a.count_id = c.count_id)`,
 };
-/** Of 8 KiB: what a move writes goes on into the database soon. */
+/** Pages of 8 KiB. */
 const CHECKPOINT_PAGES = 4096;
 
 class SqliteTableReader implements TableReader {
@@ -79,9 +79,9 @@ class SqliteTableReader implements TableReader {
   }
 }
 
-/** Of a copy: it is written to. */
+/** Writes to the copy. */
 export class SqliteSource extends SqliteTableReader {
-  /** Adds to the rows of counts what only the log tells of accesses, as a start does in memory. */
+  /** Adds the retrievals that only the log holds to the count rows, as a start does in memory. */
   addUpAccesses(): Promise<void> {
     return this.write(() => {
       const lastSeq = new Log(this.database).head().last?.seq ?? 0;
@@ -137,7 +137,7 @@ export class SqliteTarget extends SqliteTableReader implements TableWriter {
       const { seq, hmac, mac, epoch } = head;
       this.#run('INSERT INTO audit_head VALUES (1, ?, ?, ?, ?, ?)', seq, hmac, mac, epoch, highestSeq);
     });
-    // A commit is not synced; this is.
+    // Commits are not synced; this checkpoint is.
     this.select('PRAGMA wal_checkpoint(TRUNCATE)', []);
   }
 
@@ -152,7 +152,7 @@ export class SqliteTarget extends SqliteTableReader implements TableWriter {
       if (row !== undefined) this.#credentials.remove(toId(row['id']));
       return;
     }
-    // It goes with its credential, and is written over else.
+    // Deleted with its credential; otherwise overwritten.
     if (name === 'access_counts') return;
     if (name === 'credential_versions') {
       this.#run('UPDATE credentials SET newest_at = NULL, newest_sealed = NULL WHERE id = ? AND version = ?', ...key);
@@ -183,7 +183,7 @@ export class SqliteTarget extends SqliteTableReader implements TableWriter {
     }
   }
 
-  /** Of which a new credential takes up to where it is counted. */
+  /** A new credential takes its `through_seq` from the head. */
   #asBatch(): WriteSet {
     const head = { seq: this.#metadata.highestSeq, hmac: '', mac: '', epoch: 0 };
     return { entries: [], head, changes: [], accesses: new Map() };

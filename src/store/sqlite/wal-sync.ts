@@ -39,7 +39,7 @@ export class WalSync {
     this.#anchor = anchor;
     this.#files = new OpenedFiles([databaseFile, `${databaseFile}-wal`]);
     this.#descriptor = openSync(`${databaseFile}-wal`, constants.O_RDWR);
-    // Its name must be as durable as what is in it.
+    // The directory entry must be durable too.
     const directory = openSync(dirname(databaseFile), constants.O_RDONLY);
     fsyncSync(directory);
     closeSync(directory);
@@ -59,7 +59,7 @@ export class WalSync {
     if (newest !== undefined) this.#newest = newest;
     if (this.#failure !== null) return Promise.reject(this.#failure);
     if (this.#running === null) return this.#begin();
-    // What is under way may have begun before the last write.
+    // The running sync may have begun before the last write.
     this.#next ??= this.#running.then(() => this.#begin());
     return this.#next;
   }
@@ -89,13 +89,13 @@ export class WalSync {
     try {
       await this.#syncFile(this.#descriptor);
     } catch (error) {
-      // Never tried again: the system takes the pages for written, and a second sync would succeed without them.
+      // Never retried: the kernel considers the pages clean, and a second sync would succeed without writing them.
       throw this.#fail('the write-ahead log could not be synced', error);
     }
     this.#checkFiles();
     if (this.#anchor === null || newest === null || newest === this.#anchored) return;
     try {
-      // ORDER: after the sync. An anchor that names an entry which a crash took away would lock the vault.
+      // ORDER: after the sync. An anchor for an entry that a crash lost would lock the vault.
       await this.#anchor(newest);
       this.#anchored = newest;
     } catch (error) {

@@ -1,4 +1,4 @@
-/** Writing a turn's batch in one transaction. */
+/** Writes a batch in one transaction. */
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import type { CredentialId } from '../../core/names.ts';
 import type { StoredChange, WriteSet } from '../store.ts';
@@ -72,7 +72,7 @@ export class BatchWriter {
     return added;
   }
 
-  /** Accesses of credentials that have a row of counts: those that are made in this batch get theirs with them. */
+  /** Retrievals of credentials that have a count row; a credential of this batch gets them with its row. */
   #countable(
     accesses: ReadonlyMap<CredentialId, number>,
     countIds: ReadonlyMap<CredentialId, CountRowId>,
@@ -89,7 +89,7 @@ export class BatchWriter {
     switch (change.kind) {
       case 'putAgent': {
         const { id, name, description, publicKey, registeredAt, mac } = change.agent;
-        // WHY REPLACE: a row that was altered outside is not used, and its name may be registered anew.
+        // WHY REPLACE: a row that was altered outside is not used, and its name can be registered again.
         this.#run(
           'INSERT OR REPLACE INTO agents VALUES (?, ?, ?, ?, ?, ?)',
           id,
