@@ -84,7 +84,7 @@ export class BatchRunner {
     if (shared === null) return Math.max(clock.now(), this.#memory.lastEntryAt);
     assertNoRollback(this.#memory, shared);
     this.#parts.onDeregistered(await applyRemoteChanges(this.#memory, shared, store, keys));
-    const notBefore = Math.max(shared.seenAt, this.#memory.lastEntryAt);
+    const notBefore = Math.max(shared.highWaterTime, this.#memory.lastEntryAt);
     if (clock instanceof DatabaseClock) {
       clock.sync(shared.now);
       clock.advance(notBefore);

@@ -177,7 +177,7 @@ export class Ledger {
     refuse(waiting, isKnown ? unavailable : outcomeUnknown);
     if (this.#state === 'broken') return;
     this.#state = 'failing';
-    if (error instanceof StoreError && error.kind === 'broken') {
+    if (error instanceof StoreError && error.kind === 'fatal') {
       this.#state = 'broken';
       refuse(this.#queue.takeAll());
       this.#settleIdle();

@@ -43,7 +43,7 @@ export function populate(
   for (const { credentialId, versions } of found.histories) loaded.histories.set(credentialId, [...versions]);
   for (const lease of found.leases) loaded.leases.set(lease.id, lease);
   for (const id of found.spentChallenges) loaded.spentChallenges.add(id);
-  for (const reply of found.keptReplies) {
+  for (const reply of found.idempotencyRecords) {
     if (isIdempotencyRecordAuthentic(keys.row, reply)) loaded.keptReplies.set(reply.id, reply);
   }
 }

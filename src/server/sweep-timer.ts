@@ -30,7 +30,7 @@ export function startSweeping(
     try {
       while (!isStopped && !(await store.sweep(clock.now(), STEP_ROWS)).isDone) await sleep(PAUSE_MS);
     } catch (error) {
-      if (error instanceof StoreError && error.kind === 'broken') onBroken(error);
+      if (error instanceof StoreError && error.kind === 'fatal') onBroken(error);
       else log.error('sweeping failed; the service retries', error);
     }
   };

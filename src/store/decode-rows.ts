@@ -1,6 +1,6 @@
 /**
- * From rows to what the rules know, for every store: the columns have the same names in all of them. They are trusted to have the
- * schema's types, and nothing more.
+ * Decodes rows for all stores, which use the same column names. Relies on the column types of the schema and on nothing
+ * else.
  */
 import type { Agent, PublicKey, Session } from '../core/agent.ts';
 import type { Credential, CredentialVersion } from '../core/credential.ts';
@@ -21,7 +21,7 @@ import type { Pattern } from '../core/pattern.ts';
 import type { Action, Policy, Principal, TtlSeconds } from '../core/policy.ts';
 import type { Authenticated } from './store.ts';
 
-/** A row by the names of its columns. */
+/** A row by column name. */
 export type Row = Readonly<Record<string, unknown>>;
 
 const text = (row: Row, column: string): string => String(row[column]);
@@ -38,7 +38,7 @@ export function toAgent(row: Row): Authenticated<Agent> {
   };
 }
 
-/** Lists are kept as JSON; what is not a list of texts any more was altered, and then the MAC does not fit either. */
+/** Lists are stored as JSON. Invalid JSON means an altered row, whose MAC does not match either. */
 function texts(json: string): string[] {
   try {
     const list: unknown = JSON.parse(json);
@@ -93,7 +93,7 @@ export function toCredential(row: Row): Credential {
   };
 }
 
-/** With its MAC, as a turn loads it. */
+/** With its MAC. */
 export function toLoadedCredential(row: Row): Authenticated<Credential> {
   return { ...toCredential(row), mac: text(row, 'mac') };
 }

@@ -1,4 +1,4 @@
-/** What is asked of a store's lists and of its log, and what a step of them answers. */
+/** Queries on the lists and the log of a store, and the results of their steps. */
 import type { BulkRevocation, LeaseStatus } from '../core/lease.ts';
 import type { ActorName, AgentId } from '../core/names.ts';
 import type { CredentialPath } from '../core/path.ts';
@@ -6,7 +6,7 @@ import type { PathRange } from '../core/pattern.ts';
 
 export interface AuditFilter {
   readonly agentName: string | null;
-  /** A glob: `*` any run of characters, `?` one. */
+  /** A glob: `*` matches any characters, `?` one. */
   readonly resource: string | null;
   readonly action: string | null;
   readonly eventType: string | null;
@@ -24,44 +24,40 @@ export interface LeaseQuery {
   readonly agentName: string | null;
   readonly path: CredentialPath | null;
   readonly status: LeaseStatus | null;
-  /** Milliseconds; tells which are active, and which ended too long ago to be listed. */
+  /** Milliseconds; decides which leases are active, and which ended too long ago to be listed. */
   readonly now: number;
 }
 
-/**
- * A place in the list of credentials: behind the path `after` in the range of that index. What a step reached, or
- * `FIRST_CREDENTIAL`.
- */
+/** Position in the list of credentials: after the path `after` in the range with that index. */
 export interface CredentialCursor {
   readonly range: number;
   readonly after: string;
 }
 
 export const FIRST_CREDENTIAL: CredentialCursor = { range: 0, after: '' };
-/** Leases go from the newest on, each place is the ordinal of the one before it. */
+/** Leases are listed newest first; the cursor is the sequence number of the last one read. */
 export const NEWEST_LEASE = Number.MAX_SAFE_INTEGER;
 
-/** What a step of a list found, and where the next one goes on: null where the list ends. */
-export interface ListStep<Row, Place> {
+/** The rows of a step, and the cursor of the next one: null at the end of the list. */
+export interface ListStep<Row, Cursor> {
   readonly rows: readonly Row[];
-  readonly next: Place | null;
+  readonly next: Cursor | null;
 }
 
-/** As `Listed`, for a step that only counts. */
-export interface CountStep<Place> {
+export interface CountStep<Cursor> {
   readonly count: number;
-  readonly next: Place | null;
+  readonly next: Cursor | null;
 }
 
-/** The leases that a mark covers; `agentName` is that of its agent, and null where it has none. */
+/** The leases that a bulk revocation applies to; `agentName` is the name of its agent, or null if it has no agent. */
 export interface RevokedLeases {
   readonly mark: BulkRevocation;
   readonly agentName: ActorName | null;
 }
 
-/** What a step of a search in the log found, and the ordinal at which the next one begins: null where the range ends. */
+/** Result of a search step, and the sequence number at which the next one begins: null at the end of the range. */
 export interface Matches {
-  /** Of the entries that fit, in the order that was asked for. */
+  /** Matching entries, in the requested order. */
   readonly seqs: readonly number[];
   readonly next: number | null;
 }

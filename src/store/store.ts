@@ -1,10 +1,10 @@
 /**
- * The store's port, with its contract; `test/contract` holds every store to it. A store keeps rows and nothing else: it decides
- * nothing, opens no value and knows no key.
+ * The storage port and its contract, which `test/contract` checks for every store. A store only keeps rows: it makes no
+ * decisions, decrypts no value and knows no key.
  *
- * Failures: a method rejects with a `StoreFailure` and with nothing else. `unavailable`: nothing was written, a later try may
- * succeed. `unknown`: a commit may or may not have happened; read the head to know. `broken`: the storage failed under a write
- * or a sync; what it holds can't be trusted to be durable, so that the process must stop (never retry a failed sync).
+ * Errors: a method rejects only with a `StoreError`. `unavailable`: nothing was written, and a retry may succeed.
+ * `unknown`: a commit may have happened; read the head to find out. `fatal`: the storage failed during a write or a
+ * sync, its contents may not be durable, and the process must stop (never retry a failed sync).
  */
 import type { Agent, Session } from '../core/agent.ts';
 import type { AuditEntry } from '../core/audit.ts';
@@ -12,9 +12,9 @@ import type { ReadSet, VersionInfo } from '../core/batch-state.ts';
 import type { DirectChange } from '../core/change.ts';
 import type { CountedCredential, Credential, CredentialVersion, Sealed } from '../core/credential.ts';
 import type { IdempotencyRecord } from '../core/idempotency.ts';
-import type { Lease } from '../core/lease.ts';
+import { ENDED_LEASE_RETENTION_MS, type Lease } from '../core/lease.ts';
 import type { AgentId, AgentName, ChallengeId, CredentialId, PolicyName, TokenHash } from '../core/names.ts';
-import type { Policy } from '../core/policy.ts';
+import { MAX_TTL_SECONDS, type Policy } from '../core/policy.ts';
 import type { PostgresAddress } from './postgres/address.ts';
 import type {
   AuditFilter,
@@ -27,22 +27,22 @@ import type {
   RevokedLeases,
 } from './queries.ts';
 
-export type FailureKind = 'unavailable' | 'unknown' | 'broken';
+export type FailureKind = 'unavailable' | 'unknown' | 'fatal';
 
 export class StoreError extends Error {
   readonly kind: FailureKind;
 
   constructor(kind: FailureKind, message: string, options?: ErrorOptions) {
     super(message, options);
-    this.name = 'StoreFailure';
+    this.name = 'StoreError';
     this.kind = kind;
   }
 }
 
-/** A row with the MAC that the vault puts on it; the store only keeps it. */
+/** A row with the MAC that the vault computed; the store only keeps it. */
 export type Authenticated<T> = T & { readonly mac: string };
 
-/** The log's head record. `epoch` counts the turns that changed the control state. */
+/** The head record of the audit log. `epoch` counts the batches that changed the control state. */
 export interface Head {
   readonly seq: number;
   readonly hmac: string;
@@ -50,7 +50,7 @@ export interface Head {
   readonly epoch: number;
 }
 
-/** What a turn's keys found; what is not there is not in it. */
+/** The rows that the read sets of a transaction name; missing rows are omitted. */
 export interface LoadedFromStore {
   readonly credentials: readonly Authenticated<Credential>[];
   readonly versions: readonly { readonly credentialId: CredentialId; readonly version: CredentialVersion }[];
@@ -58,18 +58,18 @@ export interface LoadedFromStore {
   readonly sessions: readonly Authenticated<Session>[];
   readonly leases: readonly Lease[];
   readonly spentChallenges: readonly ChallengeId[];
-  readonly keptReplies: readonly Authenticated<IdempotencyRecord>[];
+  readonly idempotencyRecords: readonly Authenticated<IdempotencyRecord>[];
 }
 
-/** A change as it is stored: values sealed, rows that decide with their MACs. */
+/** A change as it is stored: values encrypted, rows that affect decisions with their MACs. */
 export type StoredChange =
   | DirectChange
   | { readonly kind: 'putAgent'; readonly agent: Authenticated<Agent> }
   | { readonly kind: 'putPolicy'; readonly policy: Authenticated<Policy> }
   | { readonly kind: 'putSession'; readonly session: Authenticated<Session> }
-  /** Makes the credential, or replaces what is said of it. */
+  /** Creates the credential, or replaces its metadata. */
   | { readonly kind: 'putCredential'; readonly credential: Authenticated<Credential> }
-  /** Takes the place of one with the same id. */
+  /** Replaces a record with the same id. */
   | { readonly kind: 'keepReply'; readonly reply: Authenticated<IdempotencyRecord> }
   | {
       readonly kind: 'addVersion';
@@ -79,24 +79,24 @@ export type StoredChange =
     };
 
 export interface WriteSet {
-  /** In order, without gap, following the head that the turn was opened with. */
+  /** In order, without gaps, following the head at the beginning of the transaction. */
   readonly entries: readonly AuditEntry[];
   readonly head: Head;
-  /** In the order of the decisions. */
+  /** In the order in which they were decided. */
   readonly changes: readonly StoredChange[];
   /**
-   * Successful retrievals of each credential, each of which is an entry and a new lease: the store adds them up, when and where it
-   * likes, with those of every other node, and tells exact counts to whoever asks.
+   * Successful retrievals of each credential; each is also an entry and a new lease. The store decides when to add them
+   * to the stored counts, but every count that it returns is exact and includes the retrievals of all nodes.
    */
   readonly accesses: ReadonlyMap<CredentialId, number>;
 }
 
-/** `durable` resolves when the batch survives the loss of power, and rejects with `broken` and nothing else. */
+/** `durable` resolves when the batch survives a power failure, and rejects only with `fatal`. */
 export interface Committed {
   readonly durable: Promise<void>;
 }
 
-/** Agents and policies that other nodes changed: first what is gone, then what is there now. */
+/** Agents and policies that other nodes changed. Apply the removals first. */
 export interface ControlChanges {
   readonly removedAgents: readonly { readonly id: AgentId; readonly name: AgentName }[];
   readonly removedPolicies: readonly PolicyName[];
@@ -104,30 +104,30 @@ export interface ControlChanges {
   readonly policies: readonly Authenticated<Policy>[];
 }
 
-/** What several nodes share, as it stands for the length of a turn. */
+/** The state that nodes share, fixed for the duration of a transaction. */
 export interface ClusterView {
-  /** Null where it was removed. */
+  /** Null if the row was deleted. */
   readonly head: Head | null;
-  /** The database's clock, which decides for all nodes: milliseconds since 1970. */
+  /** The database clock, which all nodes use: milliseconds since 1970. */
   readonly now: number;
-  /** As `readSeenTime`. */
-  readonly seenAt: number;
-  /** The log's last entry; null where there is none. */
+  /** As `readHighWaterTime`. */
+  readonly highWaterTime: number;
+  /** The last entry of the log; null if the log is empty. */
   readonly last: LastEntry | null;
-  /** The link of the entry that the turn was opened with as the last one known; null where there is none of that ordinal. */
+  /** The MAC of entry `knownSeq`; null if that entry does not exist. */
   readonly knownLink: string | null;
-  /** What was changed by turns behind that epoch; null where that is so long ago that all must be read anew. */
+  /** Changes after that epoch; null if it is so old that the control state must be reloaded. */
   readControl(behindEpoch: number): Promise<ControlChanges | null>;
 }
 
 /**
- * One turn. Between `begin` and `commit` or `rollback` no other turn of any node is open.
- * `commit` writes all of the batch or nothing; the next turn sees it. It is told to nobody before it is `durable`, and what is
- * written later is never durable before it.
+ * Transactions are serialized across all nodes: between `begin` and `commit` or `rollback` no other one is open.
+ * `commit` is atomic, and the next transaction sees the batch. Reads return it only once it is `durable`; later writes
+ * never become durable before it.
  */
 export interface StoreTransaction {
   readonly found: LoadedFromStore;
-  /** Null where the process has the store to itself: then nothing changes between its turns, and its own clock decides. */
+  /** Null if this process is the only writer: nothing changes between its transactions, and it uses its own clock. */
   readonly shared: ClusterView | null;
   commit(batch: WriteSet): Promise<Committed>;
   rollback(): Promise<void>;
@@ -139,19 +139,23 @@ export interface LastEntry {
   readonly timestamp: string;
 }
 
-/** Where a log lies; plain data, so that it can be handed to a thread. */
+/** Location of a log; plain data, so that it can be passed to a thread. */
 export type LogLocation =
   | { readonly kind: 'sqlite'; readonly file: string }
   | { readonly kind: 'postgres'; readonly address: PostgresAddress };
 
-/** Reads the log beside the store; sees what was committed. */
+/** Reads committed entries over a separate connection. */
 export interface LogReader {
   /** As the store's `readEntries`. */
   entries(fromSeq: number, toSeq: number, limit: number): Promise<AuditEntry[]>;
   close(): void;
 }
 
-/** What a step of sweeping did. */
+/** For a day, an ended session is told apart from an unknown one. */
+export const ENDED_SESSION_RETENTION_MS = 24 * 3600 * 1000;
+/** A bulk revocation must outlive every lease that it applies to. */
+export const BULK_REVOCATION_TTL_MS = MAX_TTL_SECONDS * 1000 + ENDED_LEASE_RETENTION_MS;
+
 export interface SweepResult {
   /** Rows. */
   readonly removed: number;
@@ -159,59 +163,63 @@ export interface SweepResult {
 }
 
 export interface Store {
-  /** Whether other processes may write to it too: then what a turn says of itself goes before what is remembered. */
+  /** Whether other processes may write to it: then the `shared` view of a transaction overrides cached state. */
   readonly isMultiWriter: boolean;
 
   /** The check value of the root key, or null for a new vault. */
   readRootKeyCheck(): Promise<string | null>;
-  /** Makes the vault: its check value and its first head record. Once. */
+  /** Creates the vault: its check value and its first head record. Only once. */
   initialise(keyCheck: string, head: Head, now: number): Promise<void>;
 
   /**
-   * The head record (null where it was removed), the log's last row (null where there is none), and the highest ordinal that an
-   * entry, a lease or a mark has (0 where there is none).
+   * The head record (null if deleted), the last entry of the log (null if the log is empty), and the highest sequence
+   * number of an entry, a lease or a bulk revocation (0 if none exists).
    */
   readHead(): Promise<{ head: Head | null; last: LastEntry | null; highestSeq: number }>;
-  /** Whether there is no row of anything yet: a vault without its own record is new, or was tampered with. */
+  /** Whether no table has a row: a database with rows but without a vault record was tampered with. */
   isEmpty(): Promise<boolean>;
   readAgents(): Promise<Authenticated<Agent>[]>;
   readPolicies(): Promise<Authenticated<Policy>[]>;
   readSession(tokenHash: TokenHash): Promise<Authenticated<Session> | null>;
 
-  /** Whether a mark ended everything that the agent held, and there is no row of it: altered or not, a row means that it is not. */
+  /**
+   * Whether a bulk revocation of all leases of the agent exists and its row does not. An altered row counts as a row.
+   */
   isDeregistered(agentId: AgentId): Promise<boolean>;
 
-  /** `knownSeq`: the last entry that this process knows of, to be looked for where others write too. */
+  /** `knownSeq`: the last entry that this process knows; see `knownLink`. */
   begin(keys: readonly ReadSet[], knownSeq?: number): Promise<StoreTransaction>;
-  /** The epoch as it is now, without a turn. Control state of that epoch is what decides. */
+  /** The current epoch, without a transaction. Control state of that epoch is current. */
   readEpoch(): Promise<number>;
 
-  /** How often the credential was retrieved, as far as was committed; 0 where there is none. Soon after a start it may take a while. */
+  /**
+   * Committed retrievals of the credential; 0 if it does not exist. May wait for recovery of the counts after a start.
+   */
   readAccessCount(credentialId: CredentialId): Promise<number>;
 
-  // Steps: each takes some milliseconds at most, however many rows there are, and may end before it found anything. Those that tell
-  // counts of accesses may wait for them soon after a start.
+  // Steps: each takes a few milliseconds, however large the table is, and may return no rows. Steps that return access
+  // counts may wait for their recovery after a start.
 
-  /** By path, from the place on; at most `limit` rows, which is at least 1. */
+  /** By path, from the cursor on; at most `limit` rows, at least 1. */
   listCredentials(
     query: CredentialQuery,
     from: CredentialCursor,
     limit: number,
   ): Promise<ListStep<CountedCredential, CredentialCursor>>;
-  /** Counts from the place on, and stops behind the one that makes it `atMost`, which is at least 1. */
+  /** Counts from the cursor on, and stops after `atMost`, which is at least 1. */
   countCredentials(
     query: CredentialQuery,
     from: CredentialCursor,
     atMost: number,
   ): Promise<CountStep<CredentialCursor>>;
-  /** Newest first, of those older than `beforeSeq`; at most `limit` rows, which is at least 1. */
+  /** Newest first, those before `beforeSeq`; at most `limit` rows, at least 1. */
   listLeases(query: LeaseQuery, beforeSeq: number, limit: number): Promise<ListStep<Lease, number>>;
   /** As `countCredentials`. */
   countLeases(query: LeaseQuery, beforeSeq: number, atMost: number): Promise<CountStep<number>>;
-  /** Counts those that the mark, which is committed, ended: they were active until then. It is the same at any later time. */
+  /** Counts the leases that the committed bulk revocation ended: those active until then. The result never changes. */
   countRevokedBy(marked: RevokedLeases, beforeSeq: number): Promise<CountStep<number>>;
 
-  /** Where a thread of its own finds the log; see `openLogReader`. */
+  /** For `openLogReader` in a thread. */
   readonly logLocation: LogLocation;
   /** Entries with `fromSeq` ≤ seq ≤ `toSeq`, oldest first, at most `limit`. */
   readEntries(fromSeq: number, toSeq: number, limit: number): Promise<AuditEntry[]>;
@@ -219,19 +227,21 @@ export interface Store {
    * Whether an entry has a sequence number below 1. The service writes no such entry, and no read of a range shows it.
    */
   hasEntryBeforeFirst(): Promise<boolean>;
-  /** A step, as above, through the range: from its first ordinal up, or from its last one down. */
+  /** A step, as above, through the range in that order. */
   matchEntries(filter: AuditFilter, fromSeq: number, toSeq: number, order: 'asc' | 'desc'): Promise<Matches>;
-  /** The first ordinal whose entry's time is at or after the timestamp, or null. Costs the logarithm of the log. */
+  /**
+   * The sequence number of the first entry at or after the timestamp, or null. Logarithmic in the length of the log.
+   */
   findSeqAt(timestamp: string): Promise<number | null>;
 
-  /** The clock that decides for all who share the store, in milliseconds since 1970; null where that is the process's own. */
+  /** The clock of the shared database, in milliseconds since 1970; null if the process uses its own clock. */
   readTime(): Promise<number | null>;
-  /** The latest time that `sweep` was told, or 0: what had ended by then must not come back with a clock that was set back. */
+  /** The latest `now` of any `sweep`, or 0: what had ended by then must stay ended when a clock is set back. */
   readHighWaterTime(): Promise<number>;
   /**
-   * Keeps `now` for `readSeenTime`, and removes up to `limit` rows of what ended long ago, in some milliseconds at most. `isDone`:
-   * nothing more has to go at that time. A lease that ended before it was meant to may stay until 7 days behind that. Not recorded,
-   * not part of a turn.
+   * Records `now` for `readHighWaterTime`, and deletes up to `limit` rows that ended long ago, within a few
+   * milliseconds. `isDone`: no more rows are due. A lease that was revoked may stay until 7 days after its original
+   * expiry. Writes no audit entry and runs outside transactions.
    */
   sweep(now: number, limit: number): Promise<SweepResult>;
   close(): Promise<void>;

@@ -1,19 +1,19 @@
 /**
- * The tables of a vault as it is carried from one store to another, in that order: what is the same in every store, whatever a
- * store makes of it. A new table is a line here. The records of vault and head are none of them: they are written last.
+ * The tables that a migration between stores copies, in this order, with the columns that all stores share. A new table
+ * is a line here. The `vault` and `audit_head` rows are not listed: they are written last.
  */
 import type { Row } from './decode-rows.ts';
 
 export type ColumnKind = 'text' | 'number' | 'bytes';
-/** Of a row: its columns in the order of the table's `key`. */
+/** Key values of a row, in the order of the table's `key`. */
 export type RowKey = readonly (string | number)[];
 
 export interface Table {
   readonly name: string;
-  /** Rows are read and compared in its order, byte by byte. */
+  /** Sort key; text is compared byte by byte. */
   readonly key: readonly string[];
   readonly columns: Readonly<Record<string, ColumnKind>>;
-  /** In memory, and written in one statement or transaction. */
+  /** Rows in memory at a time, written in one statement or transaction. */
   readonly chunkRows: number;
 }
 
@@ -25,7 +25,7 @@ const texts = columnsOf('text');
 const numbers = columnsOf('number');
 const bytes = columnsOf('bytes');
 
-/** Some hundred bytes each. */
+/** A few hundred bytes each. */
 const SMALL_ROWS = 2000;
 /** A value has up to 256 KiB. */
 const ROWS_WITH_VALUES = 96;
@@ -34,7 +34,7 @@ function table(name: string, key: string, columns: Table['columns'], chunkRows =
   return { name, key: key.split(' '), columns, chunkRows };
 }
 
-/** Append-only, and the first: whose log begins as the source's is a part of the same vault. */
+/** Append-only, and copied first: a target whose log is a prefix of the source's belongs to the same vault. */
 export const LOG = table('audit_entries', 'seq', {
   ...numbers('seq'),
   ...texts(
@@ -52,7 +52,7 @@ export const TABLES: readonly Table[] = [
   table('sessions', 'token_hash', { ...texts('token_hash agent_id mac'), ...numbers('issued_at expires_at') }),
   table('spent_challenges', 'id', { ...texts('id'), ...numbers('expires_at') }),
   table(
-    'kept_replies',
+    'idempotency_records',
     'id',
     { ...texts('id agent_id request_mac reply mac'), ...numbers('expires_at') },
     ROWS_WITH_VALUES,
@@ -67,25 +67,25 @@ export const TABLES: readonly Table[] = [
     { ...texts('credential_id type'), ...numbers('version created_at'), ...bytes('sealed') },
     ROWS_WITH_VALUES,
   ),
-  // Behind the credentials; all accesses are in them.
+  // After the credentials; the counts include all retrievals.
   table('access_counts', 'credential_id', { ...texts('credential_id'), ...numbers('count') }),
   table('leases', 'seq', {
     ...texts('id agent_id credential_id agent_name path policy_name'),
     ...numbers('seq version issued_at expires_at revoked_at'),
   }),
-  table('revocation_marks', 'seq', { ...numbers('seq revoked_at'), ...texts('agent_id credential_id') }),
+  table('bulk_revocations', 'seq', { ...numbers('seq revoked_at'), ...texts('agent_id credential_id') }),
 ];
 
 export function keyOf({ key, columns }: Table, row: Row): RowKey {
   return key.map((column) => (columns[column] === 'number' ? Number(row[column]) : String(row[column])));
 }
 
-/** Before the key of every row. */
+/** Less than the key of every row. */
 export function minKey({ key, columns }: Table): RowKey {
   return key.map((column) => (columns[column] === 'number' ? Number.MIN_SAFE_INTEGER : ''));
 }
 
-/** Whether all columns hold the same, byte for byte. */
+/** Whether all columns are equal, byte by byte. */
 export function isSameRow({ columns }: Table, a: Row, b: Row): boolean {
   return Object.keys(columns).every((column) => {
     const [left, right] = [a[column], b[column]];

@@ -1,58 +1,57 @@
 /**
- * Carrying a vault from one store into another, row by row: the port, with one carrier a dialect, and the way of a table through it.
+ * Copies a vault from one store to another, row by row: the port, and the synchronization of one table.
  *
- * INVARIANT: a target is a vault only when its records are written, which is the last step; until then every service refuses it.
- * Whatever was written by then is compared with the source, row by row, and what is not the same is made so: that is how a move
- * goes on after any interruption, and why nothing is ever there twice.
+ * INVARIANT: a target becomes a vault with its metadata, which is written last; until then every service rejects it.
+ * Each run compares the target with the source and fixes the differences, so that a migration can resume after any
+ * interruption.
  */
-
 import type { Row } from './decode-rows.ts';
 import { type Head, StoreError } from './store.ts';
 import { isSameRow, keyOf, LOG, minKey, type RowKey, type Table } from './transfer-schema.ts';
 
-/** What makes rows a vault. */
+/** The `vault` and `audit_head` rows. */
 export interface VaultMetadata {
   readonly keyCheck: string;
   readonly createdAt: number;
-  readonly seenAt: number;
-  /** Null where it was removed. */
+  readonly highWaterTime: number;
+  /** Null if the row was deleted. */
   readonly head: Head | null;
 }
 
-/** What is carried, known before the first row is written. */
+/** Known before the first row is written. */
 export interface TransferMetadata {
   readonly records: VaultMetadata;
-  /** The highest ordinal that an entry, a lease or a mark has: accesses are counted up to it. */
+  /** The highest sequence number of an entry, a lease or a bulk revocation; the counts include retrievals up to it. */
   readonly highestSeq: number;
 }
 
 export interface TableReader {
-  /** Null where there is no vault, or not all of one. */
+  /** Null if the vault does not exist or is incomplete. */
   readRecords(): Promise<VaultMetadata | null>;
   count(table: Table): Promise<number>;
-  /** In the order of their keys: those behind `after`, up to and with `through` where that is given; at most `limit`. */
+  /** In key order: rows after `after`, up to and including `through` unless null; at most `limit`. */
   read(table: Table, after: RowKey, through: RowKey | null, limit: number): Promise<Row[]>;
   close(): void;
 }
 
 export interface TableWriter extends TableReader {
-  /** Each call is done wholly or not at all. */
+  /** Each call is atomic. */
   remove(table: Table, keys: readonly RowKey[]): Promise<void>;
   add(table: Table, rows: readonly Row[]): Promise<void>;
-  /** Writes the records of its cargo, in one transaction, and with that makes it a vault; on disk when it resolves. */
+  /** Writes the metadata in one transaction, which makes the target a vault; durable when it resolves. */
   commitMetadata(): Promise<void>;
 }
 
 export interface TransferContext {
   readonly source: TableReader;
   readonly target: TableWriter;
-  /** Looked at between two steps. */
+  /** Checked between two steps. */
   readonly signal: AbortSignal;
-  /** So many rows more are the same in both. */
+  /** That many more rows are equal in both. */
   readonly onProgress: (table: Table, rows: number) => void;
 }
 
-/** Makes the target's table the same as the source's. @throws StoreFailure, the signal's reason */
+/** Makes the target's table equal to the source's. @throws StoreError, the signal's reason */
 export async function syncTable({ source, target, signal, onProgress }: TransferContext, table: Table): Promise<void> {
   let after = minKey(table);
   for (;;) {
@@ -75,23 +74,26 @@ async function reconcileRows(
   through: RowKey | null,
 ): Promise<void> {
   const missing = new Map(rows.map((row) => [textOf(table, row), row]));
-  for (let place: RowKey | null = after; place !== null; ) {
-    const there = await target.read(table, place, through, table.chunkRows);
+  for (let cursor: RowKey | null = after; cursor !== null; ) {
+    const present = await target.read(table, cursor, through, table.chunkRows);
     const foreign: RowKey[] = [];
-    for (const row of there) {
+    for (const row of present) {
       const text = textOf(table, row);
       const wanted = missing.get(text);
       if (wanted !== undefined && isSameRow(table, wanted, row)) missing.delete(text);
       else foreign.push(keyOf(table, row));
     }
     if (foreign.length > 0) await removeForeign(target, table, foreign);
-    const last = there.at(-1);
-    place = last === undefined || there.length < table.chunkRows ? null : keyOf(table, last);
+    const last = present.at(-1);
+    cursor = last === undefined || present.length < table.chunkRows ? null : keyOf(table, last);
   }
   if (missing.size > 0) await target.add(table, [...missing.values()]);
 }
 
-/** Rows that the source has changed or removed since an earlier try. Of a log nothing changes: then it is another vault's. */
+/**
+ * Removes rows that the source changed or deleted since an earlier run. A log never changes: there they belong to
+ * another vault.
+ */
 async function removeForeign(target: TableWriter, table: Table, keys: readonly RowKey[]): Promise<void> {
   if (table === LOG) {
     throw new StoreError(

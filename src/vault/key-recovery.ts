@@ -120,6 +120,6 @@ export class KeyRecovery {
   #stopIfBroken(error: unknown): void {
     if (!(error instanceof Error && 'code' in error && error.code === 'EIO')) return;
     this.stop();
-    this.#parts.onBroken(new StoreError('broken', 'a file of a private key: EIO', { cause: error }));
+    this.#parts.onBroken(new StoreError('fatal', 'a file of a private key: EIO', { cause: error }));
   }
 }

@@ -107,7 +107,7 @@ test('with a high-water time ahead of the database leases end and logins work as
   assert.ok(node);
   await made(node, 'credentials', { path: 'a', value: 'v' });
   await made(node, 'agents', { name: 'bot' });
-  await querySql(url, 'UPDATE leasehold.vault SET seen_at = seen_at + 3600000');
+  await querySql(url, 'UPDATE leasehold.vault SET high_water_time = high_water_time + 3600000');
   const { lease_id } = (await node.admin.get('/api/v1/credentials/a?ttl=2')).body.data;
   await sleep(2500);
   assert.equal((await node.admin.get(`/api/v1/leases/${lease_id}`)).body.data.status, 'expired');

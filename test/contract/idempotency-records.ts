@@ -13,11 +13,11 @@ async function foundOf(
   store: Store,
   replies: readonly IdempotencyRecord[],
 ): Promise<readonly Authenticated<IdempotencyRecord>[]> {
-  const { keptReplies } = await find(
+  const { idempotencyRecords } = await find(
     store,
     replies.map(({ id }) => ({ idempotency: id })),
   );
-  return keptReplies.toSorted((a, b) => a.expiresAt - b.expiresAt);
+  return idempotencyRecords.toSorted((a, b) => a.expiresAt - b.expiresAt);
 }
 
 export function keptReplyContract({ name, newPlace, newVault }: Subject): void {
@@ -27,8 +27,8 @@ export function keptReplyContract({ name, newPlace, newVault }: Subject): void {
     const replies = [aReply(1), odd, aReply(3)];
     await commit(store, { entries: [anEntry(1)], changes: replies.map(keptReply) });
     assert.deepEqual(await foundOf(store, [odd, aReply(4), odd, aReply(1)]), [aReply(1), odd]);
-    const { keptReplies } = await find(store, [{}, { idempotency: aReply(4).id }]);
-    assert.deepEqual(keptReplies, []);
+    const { idempotencyRecords } = await find(store, [{}, { idempotency: aReply(4).id }]);
+    assert.deepEqual(idempotencyRecords, []);
   });
 
   test(`${name}: ids of kept replies are told apart by case`, async (t) => {

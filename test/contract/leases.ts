@@ -18,7 +18,7 @@ import type { Store, StoredChange } from '../../src/store/store.ts';
 import { withScope } from '../kit/directory.ts';
 import { runs } from '../kit/property.ts';
 import { aLease, asPath, commit, find, leased, T0 } from './rows.ts';
-import { countEnded, countLeases, listLeases } from './scan.ts';
+import { countLeases, countRevokedBy, listLeases } from './scan.ts';
 import type { Subject } from './store.ts';
 
 /** Between one event and the next: so that leases last from less than one event to beyond the end. */
@@ -133,7 +133,7 @@ export function leaseContract({ name, newVault }: Subject): void {
           assert.deepEqual((await find(store, keys)).leases, leases);
           for (const [mark, count] of ended) {
             const agentName = mark.agentId === null ? null : nameOf(mark.agentId);
-            assert.equal(await countEnded(store, { mark, agentName }), count, JSON.stringify(mark));
+            assert.equal(await countRevokedBy(store, { mark, agentName }), count, JSON.stringify(mark));
           }
           for (const now of [
             end,

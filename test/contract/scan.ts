@@ -94,7 +94,7 @@ export async function listLeases(
   return rowsFrom(next, (from, most) => store.listLeases(query, from, most), { limit });
 }
 
-export async function countEnded(store: Store, marked: RevokedLeases): Promise<number> {
+export async function countRevokedBy(store: Store, marked: RevokedLeases): Promise<number> {
   return (await countFrom(marked.mark.seq, (from) => store.countRevokedBy(marked, from))).count;
 }
 

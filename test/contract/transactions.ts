@@ -34,7 +34,7 @@ export function turnContract({ name, newVault }: Subject): void {
       sessions: [],
       leases: [],
       spentChallenges: [],
-      keptReplies: [],
+      idempotencyRecords: [],
     });
   });
 

@@ -86,7 +86,7 @@ test('a key that another caller used behaves exactly like an unused one', async 
 test('record ids differ per caller, so that a lookup never reads another callerâ€™s record', async () => {
   const key = newMark();
   const idsOf = async () => {
-    const rows = await selectRows(service.dataDir, 'SELECT id, agent_id FROM kept_replies');
+    const rows = await selectRows(service.dataDir, 'SELECT id, agent_id FROM idempotency_records');
     return rows.map(({ id, agent_id }) => ({ id: String(id), agentId: String(agent_id) }));
   };
   const before = new Set((await idsOf()).map(({ id }) => id));
@@ -96,7 +96,7 @@ test('record ids differ per caller, so that a lookup never reads another callerâ
 });
 
 test('only successes are stored: rejections of every kind leave no record', async () => {
-  const count = async () => (await selectRows(service.dataDir, 'SELECT id FROM kept_replies')).length;
+  const count = async () => (await selectRows(service.dataDir, 'SELECT id FROM idempotency_records')).length;
   const before = await count();
   await Promise.all(
     Array.from({ length: 50 }, async () => {

@@ -84,7 +84,7 @@ export function dumpDatabase(dataDir: string): Promise<Readonly<Record<string, r
 }
 
 /** Tables that a service writes in the background: the high-water time and, on PostgreSQL, access counts. */
-const WRITTEN_BY_SERVICE = { sqlite: ['vault'], postgres: ['vault', 'access_counts', 'access_counted'] };
+const WRITTEN_BY_SERVICE = { sqlite: ['vault'], postgres: ['vault', 'access_counts', 'access_count_progress'] };
 
 /** The same without those tables. */
 export async function dumpCallerData(dataDir: string): Promise<Readonly<Record<string, readonly DatabaseRow[]>>> {

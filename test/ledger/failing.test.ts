@@ -127,7 +127,7 @@ test('a commit that happened though it was not known is refused, and true from t
 
 test('storage that broke under a write stops everything, says so once, and is never tried again', async (t) => {
   let commits = 0;
-  const failure = new StoreError('broken', 'a made-up failure of a sync');
+  const failure = new StoreError('fatal', 'a made-up failure of a sync');
   const vault = await openVault(t, {
     inFront: withCommit(async () => {
       commits += 1;

@@ -86,7 +86,7 @@ const CONTENT: Readonly<Record<string, string>> = {
   policies: 'SELECT * FROM policies ORDER BY name',
   sessions: 'SELECT * FROM sessions ORDER BY token_hash',
   spent_challenges: 'SELECT * FROM spent_challenges ORDER BY id',
-  kept_replies: 'SELECT * FROM kept_replies ORDER BY id',
+  idempotency_records: 'SELECT * FROM idempotency_records ORDER BY id',
   credentials: `SELECT id, path, type, description, created_at, updated_at, version, mac, iif(newest_sealed IS NULL, NULL, newest_at) AS at,
     hex(newest_sealed) AS newest
     FROM credentials ORDER BY path`,
@@ -94,7 +94,7 @@ const CONTENT: Readonly<Record<string, string>> = {
     ORDER BY credential_id, version`,
   leases: 'SELECT * FROM leases ORDER BY seq',
   lease_spans: 'SELECT * FROM lease_spans ORDER BY agent_name, span',
-  revocation_marks: 'SELECT * FROM revocation_marks ORDER BY seq',
+  bulk_revocations: 'SELECT * FROM bulk_revocations ORDER BY seq',
 };
 
 /** Every row except the access counts, which the service returns. */

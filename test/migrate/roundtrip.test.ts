@@ -82,7 +82,7 @@ test('to PostgreSQL and back without a start, every row is the same, and the sou
   // Every access is in a count row: the next start has none to add.
   const database = new DatabaseSync(join(home, 'leasehold.db'), { readOnly: true });
   const uncounted =
-    'SELECT seq FROM audit_head WHERE counted_through_seq <> seq UNION SELECT number FROM access_counts, audit_head WHERE through_seq <> seq';
+    'SELECT seq FROM audit_head WHERE counted_through_seq <> seq UNION SELECT count_id FROM access_counts, audit_head WHERE through_seq <> seq';
   assert.deepEqual(database.prepare(uncounted).all(), []);
   database.close();
 });

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { parseAddress } from '../../src/store/postgres/address.ts';
 import { MIGRATION_LOCK, minCompatible } from '../../src/store/postgres/migrate.ts';
-import { ANSWERS_WITHIN_MS } from '../../src/store/postgres/pool.ts';
+import { RESPONSE_TIMEOUT_MS } from '../../src/store/postgres/pool.ts';
 import { REQUIRED_PRIVILEGES } from '../../src/store/postgres/privileges.ts';
 import { updateSchema } from '../../src/store/postgres/schema-admin.ts';
 import { ROOT } from '../conventions/source.ts';
@@ -42,7 +42,7 @@ test('ten nodes that find an empty database at once all start, on one schema', a
 
 test('a start waits until another node’s migration has ended, however long other answers may take', async (t) => {
   const url = await newDatabase(t);
-  const seconds = ANSWERS_WITHIN_MS / 1000 + 1;
+  const seconds = RESPONSE_TIMEOUT_MS / 1000 + 1;
   const held = querySql(url, `BEGIN; SELECT pg_advisory_xact_lock(${MIGRATION_LOCK}, 0), pg_sleep(${seconds}); COMMIT`);
   const isHeld = async () => (await querySql(url, `SELECT 1 FROM pg_locks WHERE locktype = 'advisory'`)).length > 0;
   await until(isHeld, 120_000, () => 'nobody holds it');
@@ -67,7 +67,7 @@ test('a node that runs while the schema gains columns goes on by itself', async 
   const { owner, service } = await newGrantedDatabase(t);
   const node = await startTestService(t, ['--database', service]);
   await useEverything(node);
-  for (const table of Object.keys(REQUIRED_PRIVILEGES).filter((name) => name !== 'leases_now')) {
+  for (const table of Object.keys(REQUIRED_PRIVILEGES).filter((name) => name !== 'effective_leases')) {
     await querySql(owner, `ALTER TABLE leasehold.${table} ADD COLUMN newer text`);
   }
   // Each statement that was prepared on the table as it was may fail once.

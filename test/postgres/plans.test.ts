@@ -21,7 +21,7 @@ const TIMES = 12;
 /** What a step may look at. */
 const STEP_ROWS = 5000;
 /** With one row, or read whole when a node starts. */
-const SMALL = ['vault', 'audit_head', 'access_counted', 'migrations', 'agents', 'policies', 'control_removals'];
+const SMALL = ['vault', 'audit_head', 'access_count_progress', 'migrations', 'agents', 'policies', 'control_removals'];
 
 const many = (table: string, columns: string, values: string): string =>
   `INSERT INTO leasehold.${table} (${columns}) SELECT ${values} FROM generate_series(1, ${ROWS}) AS i;`;
@@ -36,8 +36,12 @@ const FILL = [
   many('access_counts', 'credential_id, count', `'c' || i, 0`),
   many('sessions', 'token_hash, agent_id, issued_at, expires_at, mac', `'s' || i, 'a' || i % 100, 1, ${T0} + i, ''`),
   many('spent_challenges', 'id, expires_at', `'x' || i, ${T0} + i`),
-  many('kept_replies', 'id, agent_id, request_mac, reply, expires_at, mac', `'k' || i, 'a', '', '', ${T0} + i, ''`),
-  many('revocation_marks', 'seq, agent_id, credential_id, revoked_at', `${ROWS} + i, 'b' || i % 100, '', ${T0}`),
+  many(
+    'idempotency_records',
+    'id, agent_id, request_mac, reply, expires_at, mac',
+    `'k' || i, 'a', '', '', ${T0} + i, ''`,
+  ),
+  many('bulk_revocations', 'seq, agent_id, credential_id, revoked_at', `${ROWS} + i, 'b' || i % 100, '', ${T0}`),
   many(
     'leases',
     'seq, id, agent_id, credential_id, agent_name, path, version, policy_name, issued_at, expires_at',
@@ -49,7 +53,7 @@ const FILL = [
     'seq, id, timestamp, event_type, agent_name, resource, action, result, hmac',
     `i, 'e' || i, to_char(i, 'FM0000000000'), 'credential.list', 'ci', 'r', 'list', 'allowed', ''`,
   ),
-  `UPDATE leasehold.access_counted SET through_seq = ${ROWS - 100}; ANALYZE;`,
+  `UPDATE leasehold.access_count_progress SET through_seq = ${ROWS - 100}; ANALYZE;`,
 ].join('\n');
 
 /** Rows that were read of each table, and how often one was gone through from end to end. */

@@ -56,7 +56,7 @@ test('the role can change nothing of the log but add to it, and nothing of the s
     'CREATE TABLE public.more (id integer)',
     'CREATE TEMPORARY TABLE more (id integer)',
     'CREATE SCHEMA more',
-    'DROP VIEW leasehold.leases_now',
+    'DROP VIEW leasehold.effective_leases',
     'DROP SCHEMA leasehold CASCADE',
     `SET ROLE ${quote(ownerRole)}`,
     'SELECT * FROM public.others',
@@ -78,7 +78,7 @@ test('a start without one of its rights names that one, and no other', async (t)
   for (const { right, on } of [{ right: 'USAGE', on: 'schema leasehold' }, ...tables]) {
     await querySql(owner, `REVOKE ${right} ON ${on} FROM ${role}`);
     const message = `the role ${serviceRole} lacks ${right} on ${on}: the role that owns the schema grants it with npm run schema -- --grant ${serviceRole}`;
-    await assert.rejects(PostgresStore.open(parseAddress(service)), { name: 'StoreFailure', message });
+    await assert.rejects(PostgresStore.open(parseAddress(service)), { name: 'StoreError', message });
     await querySql(owner, `GRANT ${right} ON ${on} TO ${role}`);
   }
   await (await PostgresStore.open(parseAddress(service))).close();
@@ -94,8 +94,8 @@ test('a start that lacks several rights names them all', async (t) => {
 
 test('a start on a schema of which a table was dropped says so', async (t) => {
   const { owner, service } = await newGrantedDatabase(t);
-  await querySql(owner, 'DROP TABLE leasehold.kept_replies');
-  await assert.rejects(PostgresStore.open(parseAddress(service)), /the database lacks leasehold.kept_replies,/);
+  await querySql(owner, 'DROP TABLE leasehold.idempotency_records');
+  await assert.rejects(PostgresStore.open(parseAddress(service)), /the database lacks leasehold.idempotency_records,/);
 });
 
 test('of what the role may do, nothing can be spared', async (t) => {

@@ -40,7 +40,7 @@ test('a thread whose connection is lost ends the others, whatever they have befo
     new AbortController().signal,
     (tell) => (checked = tell),
   );
-  const ended = assert.rejects(verification, { name: 'StoreFailure', message: /^PostgreSQL: / });
+  const ended = assert.rejects(verification, { name: 'StoreError', message: /^PostgreSQL: / });
   await until(
     () => checked() > 0,
     30_000,

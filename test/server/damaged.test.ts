@@ -35,7 +35,7 @@ const ALTERED: Readonly<Record<string, string>> = {
   'the head record': 'DELETE FROM audit_head',
   'the check of the root key': "UPDATE vault SET key_check = ''",
   'a table that is missing': 'DROP TABLE sessions',
-  'a view that is missing': 'DROP VIEW leases_now',
+  'a view that is missing': 'DROP VIEW effective_leases',
   'every row of every table':
     'DELETE FROM agents; DELETE FROM policies; DELETE FROM credentials; DELETE FROM audit_entries',
 };
@@ -87,8 +87,8 @@ test('a start that cannot be recorded fails with the store’s message in one li
 });
 
 const OUT_OF_RANGE: Readonly<Record<string, string>> = {
-  'the latest time, beyond the year 9999': 'UPDATE vault SET seen_at = 9000000000000000',
-  'the latest time, below zero': 'UPDATE vault SET seen_at = -9000000000000000',
+  'the latest time, beyond the year 9999': 'UPDATE vault SET high_water_time = 9000000000000000',
+  'the latest time, below zero': 'UPDATE vault SET high_water_time = -9000000000000000',
   'the last entry’s number, the largest that there is':
     'UPDATE audit_entries SET seq = 9007199254740991 WHERE seq = (SELECT max(seq) FROM audit_entries)',
 };

@@ -77,7 +77,7 @@ test('the largest responses, up to 7 KiB or 130 KiB for a policy of 256 patterns
     const first = await ask();
     assert.equal(first.status, 201, first.text);
     assert.equal((await ask()).text, first.text);
-    const rows = await selectRows(dataDir, 'SELECT id, octet_length(reply) AS size FROM kept_replies');
+    const rows = await selectRows(dataDir, 'SELECT id, octet_length(reply) AS size FROM idempotency_records');
     const added = rows.filter(({ id }) => !known.has(id));
     assert.equal(added.length, 1);
     for (const { id, size } of added) {

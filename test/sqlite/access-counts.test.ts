@@ -20,7 +20,7 @@ const PATHS = ['a', 'b', 'c', 'd', 'e', 'f'] as const;
 async function newVault(scope: Scope) {
   const file = join(temporaryDirectory(scope), 'vault.db');
   const open = (): SqliteStore => {
-    const store = new SqliteStore(file, { counting: { worthCredentials: 3, rowsACommit: 2 } });
+    const store = new SqliteStore(file, { counting: { flushThreshold: 3, rowsPerCommit: 2 } });
     scope.after(() => store.close().catch(() => undefined));
     return store;
   };
@@ -38,7 +38,7 @@ async function countsOf(store: SqliteStore): Promise<Map<string, number>> {
 function written(file: string): { readonly counts: number[]; readonly throughSeq: number } {
   const database = new DatabaseSync(file);
   try {
-    const counts = database.prepare('SELECT count FROM access_counts ORDER BY number').all();
+    const counts = database.prepare('SELECT count FROM access_counts ORDER BY count_id').all();
     const head = database.prepare('SELECT counted_through_seq AS seq FROM audit_head').get();
     return { counts: counts.map(({ count }) => Number(count)), throughSeq: Number(head?.['seq']) };
   } finally {
@@ -95,7 +95,7 @@ test('while a start counts what the log holds, counts wait for it, retrievals an
   );
   await commit(first, { entries, accesses: new Map(credentials.map(({ id }) => [id, each])) });
   await first.close();
-  const open = () => new SqliteStore(file, { counting: { worthCredentials: 3, rowsACommit: 2 } });
+  const open = () => new SqliteStore(file, { counting: { flushThreshold: 3, rowsPerCommit: 2 } });
 
   const [byKey, byList] = [open(), open()];
   const told: string[] = [];
@@ -127,11 +127,11 @@ test('while a start counts what the log holds, counts wait for it, retrievals an
 });
 
 const ALTERED: Readonly<Record<string, string>> = {
-  'a count as large as can be': 'UPDATE access_counts SET count = 9223372036854775807 WHERE number = 1',
-  'a count below zero': 'UPDATE access_counts SET count = -9223372036854775808 WHERE number = 1',
-  'a mark beyond every log': 'UPDATE access_counts SET through_seq = 9223372036854775807 WHERE number = 1',
-  'a mark below zero': 'UPDATE access_counts SET through_seq = -9223372036854775808 WHERE number = 1',
-  'a row that is gone': 'DELETE FROM access_counts WHERE number = 1',
+  'a count as large as can be': 'UPDATE access_counts SET count = 9223372036854775807 WHERE count_id = 1',
+  'a count below zero': 'UPDATE access_counts SET count = -9223372036854775808 WHERE count_id = 1',
+  'a mark beyond every log': 'UPDATE access_counts SET through_seq = 9223372036854775807 WHERE count_id = 1',
+  'a mark below zero': 'UPDATE access_counts SET through_seq = -9223372036854775808 WHERE count_id = 1',
+  'a row that is gone': 'DELETE FROM access_counts WHERE count_id = 1',
   'numbers given again': 'DELETE FROM sqlite_sequence',
   'the log counted beyond its end': 'UPDATE audit_head SET counted_through_seq = 9223372036854775807',
 };

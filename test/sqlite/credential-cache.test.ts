@@ -74,7 +74,7 @@ test('what is kept is bounded, by number and by bytes; what came first goes firs
   const hot = new CredentialCache(database);
   const put = (n: number, size: number): void => {
     const credential = { ...aCredential(`p${n}`) };
-    hot.put(credential.path, { credential, number: n, newest: { ...aVersion(1), content: new Uint8Array(size) } });
+    hot.put(credential.path, { credential, countId: n, newest: { ...aVersion(1), content: new Uint8Array(size) } });
   };
   const kept = (count: number) => Array.from({ length: count }, (_, n) => n).filter((n) => hot.get(asPath(`p${n}`)));
   for (let n = 0; n < 200; n++) put(n, 80_000);

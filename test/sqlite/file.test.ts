@@ -203,8 +203,8 @@ test('a damaged page is told as broken storage, never as an absent row', async (
   const store = new SqliteStore(file);
   t.after(() => store.close());
   await assert.rejects(store.begin([{ credential: asPath('a'), version: 1 }]), {
-    name: 'StoreFailure',
-    kind: 'broken',
+    name: 'StoreError',
+    kind: 'fatal',
   });
 });
 
@@ -214,7 +214,7 @@ test('a vault that another connection is writing to is unavailable for the momen
   t.after(() => store.close());
   const other = new DatabaseSync(file);
   other.exec('BEGIN IMMEDIATE');
-  await assert.rejects(commit(store, { entries: [anEntry(2)] }), { name: 'StoreFailure', kind: 'unavailable' });
+  await assert.rejects(commit(store, { entries: [anEntry(2)] }), { name: 'StoreError', kind: 'unavailable' });
   other.exec('ROLLBACK');
   other.close();
   await commit(store, { entries: [anEntry(2)] });

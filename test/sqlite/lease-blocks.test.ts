@@ -7,7 +7,7 @@ import { type TestContext, test } from 'node:test';
 import { ENDED_LEASE_RETENTION_MS, type Lease } from '../../src/core/lease.ts';
 import type { ActorName } from '../../src/core/names.ts';
 import { NEWEST_LEASE } from '../../src/store/queries.ts';
-import { SPAN_SEQS } from '../../src/store/sqlite/lease-blocks.ts';
+import { BLOCK_SEQS } from '../../src/store/sqlite/lease-blocks.ts';
 import { SqliteStore } from '../../src/store/sqlite/store.ts';
 import { aLease, commit, headAt, KEY_CHECK, leased, T0 } from '../contract/rows.ts';
 import { countLeases, rowsFrom } from '../contract/scan.ts';
@@ -43,8 +43,8 @@ const lease = (agentName: ActorName, seq: number, fields: Partial<Lease> = {}): 
 
 test('the leases of a name are found in every span, newest first, at its borders too; nobody else’s are', async (t) => {
   const { add, seqsOf, spans } = await openVault(t);
-  const own = [1, 2, SPAN_SEQS - 1, SPAN_SEQS, SPAN_SEQS + 1, 5 * SPAN_SEQS, 40 * SPAN_SEQS - 1];
-  const others = [3, SPAN_SEQS + 2, 7 * SPAN_SEQS, 41 * SPAN_SEQS];
+  const own = [1, 2, BLOCK_SEQS - 1, BLOCK_SEQS, BLOCK_SEQS + 1, 5 * BLOCK_SEQS, 40 * BLOCK_SEQS - 1];
+  const others = [3, BLOCK_SEQS + 2, 7 * BLOCK_SEQS, 41 * BLOCK_SEQS];
   await add(...own.map((seq) => lease(CI, seq)), ...others.map((seq) => lease(DEPLOY, seq)));
   assert.deepEqual(await seqsOf(CI), own.toReversed());
   assert.deepEqual(await seqsOf(DEPLOY), others.toReversed());
@@ -55,7 +55,7 @@ test('the leases of a name are found in every span, newest first, at its borders
 test('a turn that was not written leaves no gap: the next lease of the name in that span is found', async (t) => {
   const { add, seqsOf } = await openVault(t);
   await add(lease(DEPLOY, 1));
-  await assert.rejects(add(lease(CI, 2), lease(CI, 1)), { name: 'StoreFailure' });
+  await assert.rejects(add(lease(CI, 2), lease(CI, 1)), { name: 'StoreError' });
   assert.deepEqual(await seqsOf(CI), []);
   await add(lease(CI, 3));
   assert.deepEqual(await seqsOf(CI), [3]);
@@ -63,7 +63,7 @@ test('a turn that was not written leaves no gap: the next lease of the name in t
 
 test('spans that lie before all leases are swept; those with leases stay', async (t) => {
   const { store, add, seqsOf, spans } = await openVault(t);
-  const [old, stays] = [Array.from({ length: 30 }, (_, span) => span * SPAN_SEQS + 5), 100 * SPAN_SEQS];
+  const [old, stays] = [Array.from({ length: 30 }, (_, span) => span * BLOCK_SEQS + 5), 100 * BLOCK_SEQS];
   const ended = { issuedAt: T0 - 2 * ENDED_LEASE_RETENTION_MS, expiresAt: T0 - 2 * ENDED_LEASE_RETENTION_MS + 1 };
   await add(...old.map((seq) => lease(CI, seq, ended)), lease(DEPLOY, 7, ended), lease(CI, stays));
   assert.equal(spans(), 32);

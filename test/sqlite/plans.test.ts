@@ -11,7 +11,7 @@ import { openDatabase } from '../../src/store/sqlite/database.ts';
 import { LeaseLists } from '../../src/store/sqlite/lease-lists.ts';
 import { Lists } from '../../src/store/sqlite/lists.ts';
 import { Log } from '../../src/store/sqlite/log.ts';
-import { uncountedAccesses } from '../../src/store/sqlite/recover-counts.ts';
+import { uncountedRetrievals } from '../../src/store/sqlite/recover-counts.ts';
 import { SqliteStore } from '../../src/store/sqlite/store.ts';
 import { Sweeper } from '../../src/store/sqlite/sweeper.ts';
 import { aLease, commit, headAt, KEY_CHECK, leased, T0 } from '../contract/rows.ts';
@@ -81,9 +81,9 @@ const LOOKS: readonly (readonly [what: string, look: (database: DatabaseSync) =>
     (database) => {
       const lists = new LeaseLists(database);
       const mark = { seq: 9, revokedAt: T0 };
-      lists.countEnded({ mark: { ...mark, agentId, credentialId }, agentName }, 9);
-      lists.countEnded({ mark: { ...mark, agentId, credentialId: null }, agentName }, 9);
-      lists.countEnded({ mark: { ...mark, agentId: null, credentialId }, agentName: null }, 9);
+      lists.countRevokedBy({ mark: { ...mark, agentId, credentialId }, agentName }, 9);
+      lists.countRevokedBy({ mark: { ...mark, agentId, credentialId: null }, agentName }, 9);
+      lists.countRevokedBy({ mark: { ...mark, agentId: null, credentialId }, agentName: null }, 9);
     },
   ],
   ['sweeping', (database) => void new Sweeper(database).sweep(T0, 10)],
@@ -93,7 +93,7 @@ const LOOKS: readonly (readonly [what: string, look: (database: DatabaseSync) =>
       const log = new Log(database);
       log.head();
       log.findSeqAt('2026');
-      [...uncountedAccesses(database, 0, 9)];
+      [...uncountedRetrievals(database, 0, 9)];
     },
   ],
 ];
@@ -110,6 +110,6 @@ for (const [what, look] of LOOKS) {
 
 test('the look at plans sees a scan', async (t) => {
   const { database } = await newRecording(t);
-  assert.equal(scansOf(database, 'SELECT * FROM leases_now WHERE path = ?').length, 1);
-  assert.equal(scansOf(database, 'DELETE FROM revocation_marks WHERE revoked_at < 9').length, 1);
+  assert.equal(scansOf(database, 'SELECT * FROM effective_leases WHERE path = ?').length, 1);
+  assert.equal(scansOf(database, 'DELETE FROM bulk_revocations WHERE revoked_at < 9').length, 1);
 });

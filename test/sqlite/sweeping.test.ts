@@ -49,7 +49,7 @@ test('what a step that failed did not remove is removed later', async (t) => {
   const { store, beside } = await newVault(t);
   await commit(store, { changes: numbers(2500).map((seq) => leased(aLease(seq, { expiresAt: T0 + 1 }))) });
   beside.exec("CREATE TRIGGER held BEFORE DELETE ON leases WHEN old.seq = 1800 BEGIN SELECT RAISE(ABORT, 'held'); END");
-  await assert.rejects(sweepAll(store, LATER, STEP_ROWS), { name: 'StoreFailure', kind: 'unavailable' });
+  await assert.rejects(sweepAll(store, LATER, STEP_ROWS), { name: 'StoreError', kind: 'unavailable' });
   beside.exec('DROP TRIGGER held');
   const left = Number(beside.prepare('SELECT count(*) AS n FROM leases').get()?.['n']);
   assert.ok(left >= 700, `${left} are left`);

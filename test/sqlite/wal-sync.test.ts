@@ -141,11 +141,11 @@ test('a sync that failed is never tried again: what was written is broken, and s
   const before = begun();
   release();
   await assert.rejects(commit(store, { entries: [anEntry(3)] }), {
-    name: 'StoreFailure',
-    kind: 'broken',
+    name: 'StoreError',
+    kind: 'fatal',
     message: line,
   });
-  await assert.rejects(store.readHead(), { name: 'StoreFailure', kind: 'broken' });
-  await assert.rejects(store.sweep(T0, 10), { name: 'StoreFailure', kind: 'broken' });
+  await assert.rejects(store.readHead(), { name: 'StoreError', kind: 'fatal' });
+  await assert.rejects(store.sweep(T0, 10), { name: 'StoreError', kind: 'fatal' });
   assert.equal(begun(), before, 'a failed sync was tried again');
 });

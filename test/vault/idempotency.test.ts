@@ -78,7 +78,7 @@ test('who is refused after a commit that nobody saw the end of is told so, and h
     );
   for (const [kind, message] of [
     ['unknown', /^It is not known whether this was recorded; nothing was lent\. .*Idempotency-Key.* safely\.$/],
-    ['broken', /^It is not known whether this was recorded; nothing was lent\./],
+    ['fatal', /^It is not known whether this was recorded; nothing was lent\./],
     ['unavailable', /^The service could not record this, and lent nothing\./],
   ] as const) {
     const vault = await openVault(t, {
@@ -92,15 +92,15 @@ test('who is refused after a commit that nobody saw the end of is told so, and h
 
 /** What a writer of the database may try. */
 const ALTERED: readonly (readonly [what: string, sql: string])[] = [
-  ['another reply', `UPDATE kept_replies SET reply = replace(reply, '"version":1', '"version":9')`],
-  ['no reply', "UPDATE kept_replies SET reply = ''"],
-  ['another agent', "UPDATE kept_replies SET agent_id = 'x'"],
-  ['another request', "UPDATE kept_replies SET request_mac = 'x'"],
-  ['a later end', 'UPDATE kept_replies SET expires_at = expires_at + 1'],
-  ['no MAC', "UPDATE kept_replies SET mac = ''"],
+  ['another reply', `UPDATE idempotency_records SET reply = replace(reply, '"version":1', '"version":9')`],
+  ['no reply', "UPDATE idempotency_records SET reply = ''"],
+  ['another agent', "UPDATE idempotency_records SET agent_id = 'x'"],
+  ['another request', "UPDATE idempotency_records SET request_mac = 'x'"],
+  ['a later end', 'UPDATE idempotency_records SET expires_at = expires_at + 1'],
+  ['no MAC', "UPDATE idempotency_records SET mac = ''"],
   [
     'the MAC of another',
-    "UPDATE kept_replies SET mac = (SELECT mac FROM kept_replies WHERE reply LIKE '%other%') WHERE reply LIKE '%\"a\"%'",
+    "UPDATE idempotency_records SET mac = (SELECT mac FROM idempotency_records WHERE reply LIKE '%other%') WHERE reply LIKE '%\"a\"%'",
   ],
 ];
 
@@ -121,6 +121,6 @@ test('a kept reply that was moved to another id is none', async (t) => {
   const vault = await openVault(t);
   await put(vault, 'a', 'v', keyed(vault, 'one'));
   const { id } = keyed(vault, 'two').idempotency ?? assert.fail();
-  await executeSql(vault.folder, `UPDATE kept_replies SET id = '${id}'`);
+  await executeSql(vault.folder, `UPDATE idempotency_records SET id = '${id}'`);
   assert.equal((await put(vault, 'a', 'v', keyed(vault, 'two'))).version, 2);
 });

@@ -119,7 +119,7 @@ test('an I/O error stops the process and is not tried again', async (t) => {
     await outcomeOf(request);
     assert.deepEqual(
       vault.broken.map((failure) => `${failure}`),
-      ['StoreFailure: a file of a private key: EIO'],
+      ['StoreError: a file of a private key: EIO'],
       method,
     );
   }

@@ -28,10 +28,10 @@ const numbers = (count: number): string =>
 
 /** What each store has of its own for what is the same in both. */
 const OWN = {
-  sqlite: `INSERT INTO access_counts SELECT number, 0, 0 FROM credentials;
+  sqlite: `INSERT INTO access_counts SELECT count_id, 0, 0 FROM credentials;
     INSERT INTO lease_spans SELECT DISTINCT agent_name, seq / 4096 FROM leases;`,
   // As the server's own housekeeping would, before long.
-  postgres: `INSERT INTO access_counts SELECT id, 0 FROM credentials; UPDATE access_counted SET through_seq = ${LEASES}; ANALYZE;`,
+  postgres: `INSERT INTO access_counts SELECT id, 0 FROM credentials; UPDATE access_count_progress SET through_seq = ${LEASES}; ANALYZE;`,
 };
 
 /** Every tenth lease is of `agent-3`; every thousandth credential is `rare`, and lent to nobody else than the first hundred. */

@@ -149,7 +149,7 @@ test('a lease is looked at as fast under 20,000 revocations as under one', async
   await executeSql(
     vault.folder,
     `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20000)
-    INSERT INTO revocation_marks SELECT 1000 + i, 'admin', '', ${Date.now()} FROM n`,
+    INSERT INTO bulk_revocations SELECT 1000 + i, 'admin', '', ${Date.now()} FROM n`,
   );
   let seen: readonly unknown[] = [];
   const filter = { agentName: null, path: null, status: 'revoked' as const };

@@ -1,6 +1,6 @@
 /**
- * Where a PostgreSQL is and how it is reached, from a connection URL. Strict: what is not understood is refused, and nothing of the
- * URL is repeated, because it may hold a password. SOURCE: postgresql.org/docs/current/libpq-connect.html, "Connection URIs".
+ * Parses a PostgreSQL connection URL. Strict: unknown parts are rejected, and errors never quote the URL, which may
+ * contain a password. SOURCE: postgresql.org/docs/current/libpq-connect.html, "Connection URIs".
  */
 
 import { readFileSync } from 'node:fs';
@@ -11,22 +11,22 @@ export type Host =
   | { readonly kind: 'tcp'; readonly host: string; readonly port: number }
   | { readonly kind: 'unix'; readonly socket: string };
 
-/** `verify-full` holds the server's certificate against its name, `verify-ca` only against the roots, `require` against nothing. */
+/** `verify-full` checks the certificate and the host name, `verify-ca` only the certificate, `require` neither. */
 const SSL_MODES = ['disable', 'require', 'verify-ca', 'verify-full'] as const;
 export type SslMode = (typeof SSL_MODES)[number];
 
-/** Plain data, so that it can be handed to a thread. It may hold a password: never to be printed. */
+/** Plain data, so that it can be passed to a thread. May contain a password: never print it. */
 export interface PostgresAddress {
   /** At least one; tried in order. */
   readonly hosts: readonly Host[];
   readonly database: string;
   readonly user: string;
   readonly password: string | null;
-  /** Null: `verify-full`, but plain to loopback and Unix sockets. */
+  /** Null: `verify-full`, except plain text for loopback and Unix sockets. */
   readonly sslMode: SslMode | null;
-  /** Of certificates in PEM, instead of the system's. */
+  /** PEM certificates that replace those of the system. */
   readonly rootCertificates: string | null;
-  /** `any`: also a server that does not take writes, which is of no use but for looking. */
+  /** `any` also accepts a read-only server. */
   readonly sessionAttributes: 'any' | 'read-write';
   readonly applicationName: string;
 }
@@ -117,13 +117,13 @@ function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || (isIP(host) === 4 && host.startsWith('127.'));
 }
 
-/** What holds for this host: where no mode is given, a network that others share is never trusted. */
+/** The mode for this host. Without a configured mode, only loopback and Unix sockets are trusted. */
 export function sslModeFor({ sslMode }: PostgresAddress, host: Host): SslMode {
   if (host.kind === 'unix') return 'disable';
   return sslMode ?? (isLoopback(host.host) ? 'disable' : 'verify-full');
 }
 
-/** For people: where it is, without who and with what. */
+/** Hosts and database for messages, without user and password. */
 export function describeAddress({ hosts, database }: PostgresAddress): string {
   const shown = hosts.map((host) => (host.kind === 'unix' ? host.socket : `${host.host}:${host.port}`));
   return `PostgreSQL at ${shown.join(', ')}, database ${database}`;

@@ -1,4 +1,4 @@
-/** Lists as parameters: one statement for a whole turn's keys or rows. */
+/** Arrays as statement parameters, so that one statement handles all keys or rows of a batch. */
 
 /** An array literal. SOURCE: postgresql.org/docs/current/arrays.html, "Array Input and Output Syntax". */
 export function textArray(texts: Iterable<string>): string {

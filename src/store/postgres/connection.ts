@@ -1,7 +1,7 @@
 /**
- * One connection to PostgreSQL, from its opening to its end. WHY not the driver's pool: it connects again by itself, and what was
- * meant for a transaction that is gone would run outside of any. Here nothing ever runs on a connection but the one it was meant
- * for, and whoever waits for an answer is told when it is lost.
+ * A single connection to PostgreSQL. WHY not the driver's pool: it reconnects automatically, so that statements of a
+ * lost transaction would run outside of it. Here a statement runs on its own connection or fails, and a lost connection
+ * rejects all pending statements.
  */
 import type postgres from 'postgres';
 import type { Row } from '../decode-rows.ts';
@@ -11,13 +11,12 @@ import { connect, type Purpose } from './driver.ts';
 import { toStoreError } from './errors.ts';
 
 const CONNECT_TIMEOUT_S = 5;
-/** In the driver's own words, a reason to look at the next host. */
-const READ_ONLY = 'it takes no writes: it is a standby';
+const READ_ONLY = 'the server is a read-only standby';
 const NO_TLS =
   'PostgreSQL: the server broke off where TLS begins. Does it speak it (ssl = on)? On a network that you trust say sslmode=disable';
 
 type Rows = readonly Row[];
-/** What a statement can be given. */
+/** Parameter of a statement. */
 export type Value = string | number | Uint8Array | null;
 
 export class Connection {
@@ -27,7 +26,7 @@ export class Connection {
   readonly #ending = new AbortController();
   #isPreparing = false;
   #failure: unknown = null;
-  /** Since the last look: what the server said beside its answers. */
+  /** Notices of the server since the last `takeNotices`. */
   #notices: string[] = [];
 
   private constructor(address: PostgresAddress, host: Host, purpose: Purpose) {
@@ -42,8 +41,8 @@ export class Connection {
   }
 
   /**
-   * To the host that first answers and, where that is asked for, takes writes. All are asked at once: one that is gone without a
-   * word must not hold up the one that took over. @throws StoreFailure
+   * Connects to the first host that responds and, unless `sessionAttributes` is `any`, accepts writes. Tries all hosts
+   * in parallel: an unresponsive host must not delay failover. @throws StoreError
    */
   static async open(address: PostgresAddress, purpose: Purpose): Promise<Connection> {
     const tried = address.hosts.map((host) => Connection.#openTo(address, host, purpose));
@@ -55,8 +54,8 @@ export class Connection {
       const failures: unknown[] = error instanceof AggregateError ? error.errors : [error];
       const [first] = failures;
       if (failures.length === 1 || !failures.every((failure) => failure instanceof StoreError)) throw first;
-      const said = failures.map(({ message }) => message.replace(/^PostgreSQL: /, '')).join('; ');
-      throw new StoreError('unavailable', `PostgreSQL: no host takes writes (${said})`, {
+      const reasons = failures.map(({ message }) => message.replace(/^PostgreSQL: /, '')).join('; ');
+      throw new StoreError('unavailable', `PostgreSQL: no host takes writes (${reasons})`, {
         cause: failures[0]?.cause,
       });
     }
@@ -79,7 +78,7 @@ export class Connection {
   async #begin({ sessionAttributes }: PostgresAddress): Promise<void> {
     const timer = setTimeout(() => this.close(), CONNECT_TIMEOUT_S * 1000);
     try {
-      // WHY before the reservation: the driver never gives out a connection that has not answered anything.
+      // WHY before the reservation: the driver never reserves a connection that has not completed a query.
       const [row] = await this.#watch(
         this.#pool`SELECT pg_is_in_recovery() AS is_standby, current_setting('transaction_read_only') AS is_read_only`,
       );
@@ -97,8 +96,9 @@ export class Connection {
   }
 
   /**
-   * Sends a statement; those sent in one go, without waiting, share a round trip and are done in their order. Resolves to its rows.
-   * @throws what the driver throws; see `toFailure`
+   * Sends a statement and resolves to its rows. Statements that are sent without awaiting share a round trip and run in
+   * order.
+   * @throws errors of the driver; see `toStoreError`
    */
   query(text: TemplateStringsArray, ...values: readonly Value[]): Promise<Rows> {
     if (this.#failure !== null || this.#sql === null) return Promise.reject(this.#failure);
@@ -106,7 +106,7 @@ export class Connection {
     return this.#watch(this.#isPreparing ? query.describe().then(() => []) : query);
   }
 
-  /** What the work asks is not done but prepared: from then on each such statement is one message, and waits for nothing. */
+  /** Prepares the statements of the work without running them, which saves their first round trip later. */
   async prepare(work: () => Promise<unknown>): Promise<void> {
     this.#isPreparing = true;
     try {
@@ -116,29 +116,29 @@ export class Connection {
     }
   }
 
-  /** A statement that was put together from names of our own; its values are bound all the same. @throws as `query` */
+  /** Runs a generated statement without untrusted text; its values are bound. @throws as `query` */
   async run(text: string, values: readonly Value[]): Promise<Rows> {
     if (this.#failure !== null || this.#sql === null) throw this.#failure;
     return this.#watch(this.#sql.unsafe<Row[]>(text, [...values], { prepare: true }));
   }
 
-  /** Several statements of our own, without values, in one go. @throws as `query` */
+  /** Runs several statements without parameters. @throws as `query` */
   async script(text: string): Promise<void> {
     if (this.#failure !== null || this.#sql === null) throw this.#failure;
     await this.#watch(this.#sql.unsafe<Row[]>(text));
   }
 
-  /** What the server said beside its answers since the last look, each with its code in front. */
+  /** The notices since the last call, each with its SQLSTATE in front. */
   takeNotices(): readonly string[] {
     return this.#notices.splice(0);
   }
 
-  /** Ends it at once; whoever waits is told. */
+  /** Closes the connection immediately; pending statements reject. */
   close(): void {
     this.#fail('CONNECTION_CLOSED');
   }
 
-  /** WHY: the driver forgets what it had not sent yet when a connection is lost, and never answers. */
+  /** WHY: the driver never settles statements that were unsent when the connection was lost. */
   #watch(query: PromiseLike<Rows>): Promise<Rows> {
     return new Promise((resolve, reject) => {
       this.#waiting.add(reject);
@@ -162,7 +162,7 @@ export class Connection {
     this.#ending.abort();
     const waiting = [...this.#waiting];
     this.#waiting.clear();
-    // What the driver says first is more exact.
+    // Errors of the driver are more specific, so let them reject first.
     setImmediate(() => {
       for (const reject of waiting) reject(failure);
     });
@@ -170,17 +170,17 @@ export class Connection {
   }
 }
 
-/** Gives the connection up where the answer takes longer: whoever waits for it is told. */
-export async function withDeadline<T>(connection: Connection, milliseconds: number, answer: Promise<T>): Promise<T> {
+/** Closes the connection if the response takes longer, which rejects it. */
+export async function withDeadline<T>(connection: Connection, milliseconds: number, response: Promise<T>): Promise<T> {
   const watch = setTimeout(() => connection.close(), milliseconds);
   try {
-    return await answer;
+    return await response;
   } finally {
     clearTimeout(watch);
   }
 }
 
-/** A server without TLS says so by one letter, which the driver takes no notice of. */
+/** The driver ignores the refusal of TLS by a server, and the connection is reset. */
 function isConnectionReset(error: unknown): boolean {
   return error instanceof Error && 'code' in error && error.code === 'ECONNRESET';
 }

@@ -1,14 +1,17 @@
-/** What other nodes changed of agents and policies: each row has the epoch of the turn that wrote it, and so has what is gone. */
+/**
+ * Reads the agents and policies that other nodes changed. Rows and removals store the epoch of the batch that wrote
+ * them.
+ */
 import type { AgentId, AgentName, PolicyName } from '../../core/names.ts';
 import { toAgent, toPolicy } from '../decode-rows.ts';
 import type { ControlChanges } from '../store.ts';
 import type { Connection } from './connection.ts';
 
-/** A node that missed more turns than that reads everything. What is gone is remembered for longer. */
+/** A node that missed more epochs reloads everything. Removals are kept for longer. */
 const MAX_EPOCHS_BEHIND = 10_000;
-export const EPOCHS_REMEMBERED = 2 * MAX_EPOCHS_BEHIND;
+export const EPOCHS_RETAINED = 2 * MAX_EPOCHS_BEHIND;
 
-/** Null where so much was missed that all must be read. @throws what the driver throws */
+/** Null if the node is too far behind and must reload everything. @throws errors of the driver */
 export async function readControl(
   connection: Connection,
   behindEpoch: number,

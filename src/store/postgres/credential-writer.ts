@@ -1,4 +1,4 @@
-/** Writing credentials and their versions. */
+/** Writes credentials and their versions. */
 import type { Credential, CredentialVersion } from '../../core/credential.ts';
 import type { CredentialId, CredentialType } from '../../core/names.ts';
 import type { CredentialPath } from '../../core/path.ts';
@@ -7,7 +7,7 @@ import type { Connection } from './connection.ts';
 
 type Statements = readonly Promise<unknown>[];
 
-/** Makes it, or replaces what is said of it; a new one begins to be counted. */
+/** Inserts or updates. A new credential gets a count row. */
 export function putCredential(connection: Connection, credential: Authenticated<Credential>): Statements {
   const { id, path, type, description, createdAt, updatedAt, version, mac } = credential;
   return [
@@ -21,8 +21,8 @@ export function putCredential(connection: Connection, credential: Authenticated<
 
 export function removeCredential(connection: Connection, id: CredentialId): Statements {
   return [
-    // ORDER: whoever adds up accesses has many of their rows locked: first he ends, so that neither waits for the other.
-    connection.query`SELECT 1 FROM access_counted WHERE id = 1 FOR UPDATE`,
+    // ORDER: take the counting lock first; the counting job holds many row locks, and the reverse order could deadlock.
+    connection.query`SELECT 1 FROM access_count_progress WHERE id = 1 FOR UPDATE`,
     connection.query`DELETE FROM credentials WHERE id = ${id}`,
     connection.query`DELETE FROM credential_versions WHERE credential_id = ${id}`,
     connection.query`DELETE FROM access_counts WHERE credential_id = ${id}`,
@@ -39,12 +39,12 @@ export function addVersion(
     VALUES (${id}, ${version}, ${type}, ${createdAt}, ${sealed})`;
 }
 
-/** Those up to and with `through`. */
+/** Deletes versions up to and including `through`. */
 export function dropVersions(connection: Connection, id: CredentialId, through: number): Promise<unknown> {
   return connection.query`DELETE FROM credential_versions WHERE credential_id = ${id} AND version <= ${through}`;
 }
 
-/** The statements of a store. */
+/** The statements that storing a credential needs. */
 export function prepareCredentialWrites(connection: Connection): Statements {
   const id = '' as CredentialId;
   const type = '' as CredentialType;

@@ -1,13 +1,13 @@
-/** The list of leases, newest first, step by step: each looks at a bounded number of them, whatever is asked for. */
+/** Lists and counts leases, newest first, in steps that each read a bounded number of leases. */
 import { ENDED_LEASE_RETENTION_MS, type Lease } from '../../core/lease.ts';
 import { type Row, toLease } from '../decode-rows.ts';
 import type { CountStep, LeaseQuery, ListStep, RevokedLeases } from '../queries.ts';
 import type { Connection } from './connection.ts';
 
-/** Leases looked at in a step: some milliseconds of the server. */
+/** Leases per step: a few milliseconds of the server. */
 const STEP_LEASES = 5000;
 
-/** The last leases before an ordinal, of one name or of everybody. */
+/** The last leases before a sequence number, of one agent name or of all. */
 interface Step {
   readonly from: number;
   readonly isFull: boolean;
@@ -40,7 +40,7 @@ export async function countLeases(
   return { count: rows.length, next: isEnough ? Number(rows.at(-1)?.['seq']) : step.isFull ? step.from : null };
 }
 
-export async function countEnded(
+export async function countRevokedBy(
   connection: Connection,
   { mark, agentName }: RevokedLeases,
   beforeSeq: number,
@@ -55,11 +55,11 @@ export async function countEnded(
       AND (${agentId}::text IS NULL OR l.agent_id = ${agentId})
       AND (${credentialId}::text IS NULL OR l.credential_id = ${credentialId})
       AND l.revoked_at IS NULL AND l.expires_at > ${revokedAt}
-      AND NOT EXISTS (SELECT 1 FROM revocation_marks m
+      AND NOT EXISTS (SELECT 1 FROM bulk_revocations m
         WHERE m.agent_id = l.agent_id AND m.credential_id = '' AND m.seq > l.seq AND m.seq < ${seq})
-      AND NOT EXISTS (SELECT 1 FROM revocation_marks m
+      AND NOT EXISTS (SELECT 1 FROM bulk_revocations m
         WHERE m.agent_id = l.agent_id AND m.credential_id = l.credential_id AND m.seq > l.seq AND m.seq < ${seq})
-      AND NOT EXISTS (SELECT 1 FROM revocation_marks m
+      AND NOT EXISTS (SELECT 1 FROM bulk_revocations m
         WHERE m.agent_id = '' AND m.credential_id = l.credential_id AND m.seq > l.seq AND m.seq < ${seq})`;
   return { count: Number(row?.['n'] ?? 0), next: step.isFull ? step.from : null };
 }
@@ -73,7 +73,7 @@ async function findChunk(connection: Connection, agentName: string | null, befor
   return { from: row['first'], isFull: row['n'] === STEP_LEASES };
 }
 
-/** A lease is listed while it lasts and 7 days longer. */
+/** A lease is listed while active and for 7 days after its end. */
 function selectMatching(
   connection: Connection,
   { agentId, agentName, path, status, now }: LeaseQuery,
@@ -83,7 +83,7 @@ function selectMatching(
 ): Promise<readonly Row[]> {
   const listedAfter = now - ENDED_LEASE_RETENTION_MS;
   return connection.query`
-    SELECT seq, id, agent_id, credential_id, agent_name, path, version, policy_name, issued_at, expires_at, revoked_at FROM leases_now l WHERE l.seq >= ${from} AND l.seq < ${beforeSeq}
+    SELECT seq, id, agent_id, credential_id, agent_name, path, version, policy_name, issued_at, expires_at, revoked_at FROM effective_leases l WHERE l.seq >= ${from} AND l.seq < ${beforeSeq}
       AND (${agentName}::text IS NULL OR l.agent_name = ${agentName})
       AND (${agentId}::text IS NULL OR l.agent_id = ${agentId})
       AND (${path}::text IS NULL OR l.path = ${path})

@@ -1,14 +1,14 @@
-/** The list of credentials, step by step: each looks at a bounded number of paths, in their order, wherever it begins. */
+/** Lists and counts credentials by path, in steps that each read a bounded number of paths. */
 import type { CountedCredential } from '../../core/credential.ts';
 import { rangeFrom } from '../../core/pattern.ts';
 import { toCredential } from '../decode-rows.ts';
 import type { CountStep, CredentialCursor, CredentialQuery, ListStep } from '../queries.ts';
 import type { Connection } from './connection.ts';
 
-/** Paths looked at in a step: some milliseconds of the server. */
+/** Paths per step: a few milliseconds of the server. */
 const STEP_PATHS = 5000;
 
-/** The paths of a step: those from `low` up to and with `last`. */
+/** The paths of a step, from `low` up to and including `last`. */
 interface Window {
   readonly low: string;
   readonly last: string;
@@ -29,7 +29,7 @@ export async function listCredentials(
       SELECT id, path, type, description, created_at, updated_at, version FROM credentials WHERE path >= ${low} AND path <= ${last} AND (${query.type}::text IS NULL OR type = ${query.type})
       ORDER BY path LIMIT ${limit}::bigint
     ), since AS (
-      SELECT credential_id, count(*) AS n FROM leases WHERE seq > (SELECT through_seq FROM access_counted)
+      SELECT credential_id, count(*) AS n FROM leases WHERE seq > (SELECT through_seq FROM access_count_progress)
       AND credential_id IN (SELECT id FROM page) GROUP BY credential_id
     )
     SELECT page.id, page.path, page.type, page.description, page.created_at, page.updated_at, page.version,
@@ -60,7 +60,7 @@ export async function countCredentials(
   return { count, next: nextCursor(query, place, isFull ? last : null) };
 }
 
-/** The place behind a path, or behind the range; null behind them all. */
+/** The cursor after a path, or after the range; null at the end. */
 function nextCursor(
   { ranges }: CredentialQuery,
   { range }: CredentialCursor,
@@ -77,7 +77,7 @@ async function findChunk(
 ): Promise<Window | { readonly next: CredentialCursor | null }> {
   const bounds = ranges[range];
   if (bounds === undefined) return { next: null };
-  // '!' stands before every character a path may have.
+  // '!' sorts before every character of a path.
   const behindAfter = after === '' ? '' : `${after}!`;
   const low = behindAfter > bounds.from ? behindAfter : bounds.from;
   const [row] = await connection.query`
@@ -85,7 +85,7 @@ async function findChunk(
       (SELECT path FROM credentials WHERE path >= ${bounds.to} ORDER BY path LIMIT 1) AS next FROM (
       SELECT path FROM credentials WHERE path >= ${low} AND path < ${bounds.to} ORDER BY path LIMIT ${STEP_PATHS}) AS step`;
   if (typeof row?.['last'] !== 'string') {
-    // WHY a look at what follows: of an agent's many ranges most may be empty, and those are passed over together.
+    // WHY: an agent may have many ranges, most of them empty; the next path skips all empty ones.
     const range = typeof row?.['next'] === 'string' ? rangeFrom(ranges, row['next']) : ranges.length;
     return { next: range < ranges.length ? { range, after: '' } : null };
   }

@@ -1,4 +1,4 @@
-/** Loading what a turn's keys name: one statement a kind, however many keys there are. */
+/** Loads the read sets of a transaction, with one statement per kind of row. */
 
 import type { ReadSet } from '../../core/batch-state.ts';
 import type { ChallengeId, CredentialId } from '../../core/names.ts';
@@ -7,17 +7,17 @@ import type { LoadedFromStore } from '../store.ts';
 import { numberArray, textArray } from './array-literals.ts';
 import type { Connection } from './connection.ts';
 
-/** The keys of a turn by their kinds, each once. */
+/** The keys by kind, without duplicates. */
 interface Wanted {
   readonly sessions: Set<string>;
   readonly leases: Set<string>;
   readonly challenges: Set<string>;
   readonly replies: Set<string>;
-  /** All paths, and among them those whose newest value, or whose times of all versions, are wanted. */
+  /** All paths; `newest` and `histories` are subsets of them. */
   readonly paths: Set<string>;
   readonly newest: Set<string>;
   readonly histories: Set<string>;
-  /** By path and number. */
+  /** By path and version number. */
   readonly versions: Map<string, { readonly path: string; readonly version: number }>;
 }
 
@@ -46,7 +46,7 @@ function sortKeys(keys: readonly ReadSet[]): Wanted {
   return wanted;
 }
 
-/** Loads the union of the keys in one round trip, each row once. To be called before anything is awaited in the transaction. */
+/** Loads each row once, in one round trip. Call before awaiting anything in the transaction. */
 export async function loadKeys(connection: Connection, keys: readonly ReadSet[]): Promise<LoadedFromStore> {
   const wanted = sortKeys(keys);
   const [credentials, versions, histories, sessions, leases, challenges, replies] = await Promise.all([
@@ -58,13 +58,13 @@ export async function loadKeys(connection: Connection, keys: readonly ReadSet[])
       : connection.query`SELECT token_hash, agent_id, issued_at, expires_at, mac FROM sessions WHERE token_hash = ANY(${textArray(wanted.sessions)}::text[])`,
     wanted.leases.size === 0
       ? []
-      : connection.query`SELECT seq, id, agent_id, credential_id, agent_name, path, version, policy_name, issued_at, expires_at, revoked_at FROM leases_now WHERE id = ANY(${textArray(wanted.leases)}::text[])`,
+      : connection.query`SELECT seq, id, agent_id, credential_id, agent_name, path, version, policy_name, issued_at, expires_at, revoked_at FROM effective_leases WHERE id = ANY(${textArray(wanted.leases)}::text[])`,
     wanted.challenges.size === 0
       ? []
       : connection.query`SELECT id FROM spent_challenges WHERE id = ANY(${textArray(wanted.challenges)}::text[])`,
     wanted.replies.size === 0
       ? []
-      : connection.query`SELECT id, agent_id, request_mac, reply, expires_at, mac FROM kept_replies WHERE id = ANY(${textArray(wanted.replies)}::text[])`,
+      : connection.query`SELECT id, agent_id, request_mac, reply, expires_at, mac FROM idempotency_records WHERE id = ANY(${textArray(wanted.replies)}::text[])`,
   ]);
   const newest = credentials.filter(({ sealed }) => sealed !== null && sealed !== undefined);
   const others = versions.filter(({ credential_id: id, version }) =>
@@ -79,7 +79,7 @@ export async function loadKeys(connection: Connection, keys: readonly ReadSet[])
     histories: gatherHistories(histories),
     sessions: sessions.map(toSession),
     leases: leases.map(toLease),
-    keptReplies: replies.map(toReply),
+    idempotencyRecords: replies.map(toReply),
     spentChallenges: challenges.map(({ id }) => String(id) as ChallengeId),
   };
 }

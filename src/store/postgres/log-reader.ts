@@ -1,11 +1,11 @@
-/** Reading the log of a PostgreSQL over a connection of its own, from a thread. */
+/** Reads the log of a PostgreSQL store over a separate connection, from a thread. */
 import type { AuditEntry } from '../../core/audit.ts';
 import type { LogReader } from '../store.ts';
 import type { PostgresAddress } from './address.ts';
 import { Connection, withDeadline } from './connection.ts';
 import { toStoreError } from './errors.ts';
 import { readEntries } from './log.ts';
-import { ANSWERS_WITHIN_MS } from './pool.ts';
+import { RESPONSE_TIMEOUT_MS } from './pool.ts';
 
 export class PostgresLogReader implements LogReader {
   readonly #connection: Connection;
@@ -14,7 +14,7 @@ export class PostgresLogReader implements LogReader {
     this.#connection = connection;
   }
 
-  /** @throws StoreFailure */
+  /** @throws StoreError */
   static async open(address: PostgresAddress): Promise<PostgresLogReader> {
     return new PostgresLogReader(await Connection.open(address, 'reading'));
   }
@@ -22,7 +22,7 @@ export class PostgresLogReader implements LogReader {
   async entries(fromSeq: number, toSeq: number, limit: number): Promise<AuditEntry[]> {
     try {
       const entries = readEntries(this.#connection, fromSeq, toSeq, limit);
-      return await withDeadline(this.#connection, ANSWERS_WITHIN_MS, entries);
+      return await withDeadline(this.#connection, RESPONSE_TIMEOUT_MS, entries);
     } catch (error) {
       throw toStoreError(error);
     }

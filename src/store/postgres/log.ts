@@ -1,4 +1,4 @@
-/** Reading the audit log and its head record. */
+/** Reads the audit log and its head record. */
 import type { AuditEntry } from '../../core/audit.ts';
 import type { Row } from '../decode-rows.ts';
 import type { AuditFilter, Matches } from '../queries.ts';
@@ -6,16 +6,16 @@ import type { Head, LastEntry } from '../store.ts';
 import type { Connection } from './connection.ts';
 import { toHead, toLastEntry } from './transaction.ts';
 
-/** Entries looked at in a step: some milliseconds of the server. */
+/** Entries per step: a few milliseconds of the server. */
 const STEP_ENTRIES = 5000;
 
-/** In one statement, so that they belong together whoever writes meanwhile. */
+/** In one statement, which reads one snapshot. */
 export async function readHead(
   connection: Connection,
 ): Promise<{ head: Head | null; last: LastEntry | null; highestSeq: number }> {
   const [row = {}] = await connection.query`
     SELECT h.seq, h.hmac, h.mac, h.epoch, e.seq AS last_seq, e.hmac AS last_hmac, e.timestamp AS last_timestamp,
-      greatest(e.seq, (SELECT max(seq) FROM leases), (SELECT max(seq) FROM revocation_marks), 0) AS highest_seq
+      greatest(e.seq, (SELECT max(seq) FROM leases), (SELECT max(seq) FROM bulk_revocations), 0) AS highest_seq
     FROM (VALUES (1)) AS one
     LEFT JOIN audit_head h ON true
     LEFT JOIN (SELECT seq, hmac, timestamp FROM audit_entries ORDER BY seq DESC LIMIT 1) e ON true`;
@@ -65,7 +65,7 @@ function toEntry(row: Row): AuditEntry {
   };
 }
 
-/** `*` is any run of characters, `?` is one; what LIKE takes for more than itself is escaped. */
+/** Converts a glob (`*`, `?`) to a LIKE pattern. */
 const toLike = (glob: string): string =>
   glob
     .replaceAll(/[\\%_]/g, '\\$&')
@@ -80,7 +80,7 @@ export async function matchEntries(
   order: 'asc' | 'desc',
 ): Promise<Matches> {
   const { agentName, resource, action, eventType, result } = filter;
-  // No text that is stored has it, and none can be sent that does.
+  // PostgreSQL cannot store or receive U+0000, so nothing matches.
   if ([agentName, resource, action, eventType, result].some((text) => text?.includes('\0'))) {
     return { seqs: [], next: null };
   }
@@ -109,7 +109,7 @@ export async function matchEntries(
   return { seqs: isRising ? seqs : seqs.reverse(), next: isOver ? null : last + (isRising ? 1 : -1) };
 }
 
-/** Bisection: times never fall along the log. */
+/** Bisection: timestamps never decrease along the log. */
 export async function findSeqAt(connection: Connection, timestamp: string): Promise<number | null> {
   const [end] = await connection.query`SELECT max(seq) AS seq FROM audit_entries`;
   let low = 1;

@@ -1,7 +1,7 @@
 /**
- * The schema: made and brought up to date by numbered migrations, each in a transaction with the record that it was done, by one
- * node at a time. A node that is older than the schema works on where nothing was changed that it needs, and refuses else: a
- * migration that leaves older nodes working says so in a line of its own, such as `-- needs 3`, the least that a node must know.
+ * Applies numbered migrations, one node at a time, each in a transaction with its record. An older node keeps working
+ * on a newer schema if the migration declares compatibility in a line such as `-- needs 3`, the minimum that a node
+ * must know; otherwise it refuses to start.
  */
 import { type Migration, readMigrations } from '../migrations.ts';
 import { StoreError } from '../store.ts';
@@ -9,26 +9,26 @@ import type { Connection } from './connection.ts';
 import { sqlStateOf } from './errors.ts';
 import { assertPrivileges } from './privileges.ts';
 
-/** Any number that nobody else takes: 'LsHd'. */
+/** Advisory lock key: 'LsHd'. */
 export const MIGRATION_LOCK = 0x4c734864;
 // SOURCE: postgresql.org/docs/current/errcodes-appendix.html.
 const INSUFFICIENT_PRIVILEGE = '42501';
 const UNIQUE_VIOLATION = '23505';
 
-/** The schema as it lies in a database. */
+/** State of the schema in a database. */
 interface Schema {
-  /** Whether the namespace is there, and the record of migrations in it. */
+  /** Whether the namespace exists, and the table of migrations in it. */
   readonly isNamed: boolean;
   readonly isRecorded: boolean;
-  /** Of the last migration that was done; 0 for none. */
+  /** The last applied migration; 0 for none. */
   readonly number: number;
-  /** The least that a node must know to work with it. */
+  /** The minimum migration that a node must know to work with it. */
   readonly needs: number;
 }
 
 export const NO_SCHEMA: Schema = { isNamed: false, isRecorded: false, number: 0, needs: 0 };
 
-/** Brings the schema up to date where that is allowed. Resolves to the names of the migrations that were done. @throws StoreFailure */
+/** Migrates the schema if allowed. Resolves to the names of the applied migrations. @throws StoreError */
 export async function prepareSchema(connection: Connection, mayMigrate: boolean): Promise<readonly string[]> {
   const migrations = readMigrations('postgres');
   const { number, needs } = await readSchema(connection);
@@ -49,7 +49,7 @@ export async function prepareSchema(connection: Connection, mayMigrate: boolean)
   return migrate(connection, migrations);
 }
 
-/** What is left to do on a schema, as it is run and can be read: a transaction for each migration. */
+/** The scripts of the pending migrations, one transaction each. */
 export function pendingScripts(schema: Schema): readonly { readonly name: string; readonly sql: string }[] {
   return toScripts(schema, readMigrations('postgres'));
 }
@@ -57,7 +57,7 @@ export function pendingScripts(schema: Schema): readonly { readonly name: string
 function toScripts(schema: Schema, migrations: readonly Migration[]) {
   return migrations.slice(schema.number).map((migration) => {
     const { number, name, sql } = migration;
-    // WHY not always IF NOT EXISTS: it takes the right to make schemas even where there is nothing to make.
+    // WHY conditional: IF NOT EXISTS requires the CREATE privilege even if the schema exists.
     const isFirst = number === schema.number + 1;
     const script = [
       'BEGIN;',
@@ -67,7 +67,7 @@ function toScripts(schema: Schema, migrations: readonly Migration[]) {
       'SET LOCAL search_path = leasehold;',
       `INSERT INTO migrations (number, name, needs) VALUES (${number}, '${name}', ${minCompatible(migration)});`,
       sql.trim(),
-      // A standby that does not answer is told by the first turn.
+      // The first batch reports an unresponsive standby.
       `SET LOCAL statement_timeout = '10s';`,
       'COMMIT;',
     ];
@@ -79,14 +79,14 @@ const RECORD = `CREATE TABLE IF NOT EXISTS leasehold.migrations (
   number integer PRIMARY KEY, name text NOT NULL, needs integer NOT NULL, applied_at timestamptz NOT NULL DEFAULT now());`;
 
 /**
- * Statements that let one at a time through until the transaction ends; who comes later waits, for as long as it takes. WHY not a
- * lock of the session: a node that stands still would keep it, while a transaction that was sent whole ends without its sender.
+ * Statements that take an advisory lock until the end of the transaction, without a time-out. WHY not a session lock: a
+ * suspended node would keep it, whereas a transaction that was sent as one script ends without its sender.
  */
 export function takeLock(number = MIGRATION_LOCK): string {
   return `SET LOCAL lock_timeout = 0; SELECT pg_advisory_xact_lock(${number}, 0); SET LOCAL lock_timeout = '5s';`;
 }
 
-/** The least that a node must know to work with the schema that this migration leaves. */
+/** The minimum migration that a node must know to work with the schema after this one. */
 export function minCompatible({ number, sql }: Migration): number {
   return Number(/^-- needs (\d+)$/m.exec(sql)?.[1] ?? number);
 }
@@ -104,7 +104,7 @@ async function migrate(connection: Connection, migrations: readonly Migration[])
         done.push(next.name);
       } catch (error) {
         await connection.script('ROLLBACK;');
-        // Another node has recorded it meanwhile. Where none has, the same would only fail again.
+        // Continue only if another node has applied it meanwhile; otherwise a retry would fail again.
         const isOvertaken =
           sqlStateOf(error) === UNIQUE_VIOLATION && (await readSchema(connection)).number > schema.number;
         if (!isOvertaken) throw error;
@@ -118,12 +118,12 @@ async function migrate(connection: Connection, migrations: readonly Migration[])
       { cause: error },
     );
   } finally {
-    // With its settings.
+    // Discards the session settings.
     connection.close();
   }
 }
 
-/** @throws StoreFailure where the role may not even look */
+/** @throws StoreError if the role may not read the schema */
 export async function readSchema(connection: Connection): Promise<Schema> {
   const [found] = await connection.query`
     SELECT n.oid IS NOT NULL AS is_named, c.oid IS NOT NULL AS is_recorded,

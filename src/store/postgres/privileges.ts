@@ -1,9 +1,9 @@
-/** What the service's role must be allowed, table by table: nothing more is needed, and the log can only grow. */
+/** The minimum privileges of the service's role, per table. It cannot change or delete audit entries. */
 import { StoreError } from '../store.ts';
 import { textArray } from './array-literals.ts';
 import type { Connection } from './connection.ts';
 
-/** WHY UPDATE on the head and on what was counted: their rows are locked (FOR UPDATE), which takes the right to change them. */
+/** WHY UPDATE on audit_head and access_count_progress: SELECT FOR UPDATE requires it. */
 export const REQUIRED_PRIVILEGES: Readonly<Record<string, string>> = {
   migrations: 'SELECT',
   vault: 'SELECT, INSERT, UPDATE',
@@ -14,26 +14,26 @@ export const REQUIRED_PRIVILEGES: Readonly<Record<string, string>> = {
   control_removals: 'SELECT, INSERT, DELETE',
   sessions: 'SELECT, INSERT, DELETE',
   spent_challenges: 'SELECT, INSERT, DELETE',
-  kept_replies: 'SELECT, INSERT, UPDATE, DELETE',
+  idempotency_records: 'SELECT, INSERT, UPDATE, DELETE',
   credentials: 'SELECT, INSERT, UPDATE, DELETE',
   credential_versions: 'SELECT, INSERT, DELETE',
   access_counts: 'SELECT, INSERT, UPDATE, DELETE',
-  access_counted: 'SELECT, INSERT, UPDATE',
+  access_count_progress: 'SELECT, INSERT, UPDATE',
   leases: 'SELECT, INSERT, UPDATE, DELETE',
-  leases_now: 'SELECT',
-  revocation_marks: 'SELECT, INSERT, DELETE',
+  effective_leases: 'SELECT',
+  bulk_revocations: 'SELECT, INSERT, DELETE',
 };
 
-/** PostgreSQL cuts longer names off, and would then mean another role. */
-const LONGEST_NAME_BYTES = 63;
+/** PostgreSQL truncates longer names, which could then name another role. */
+const MAX_NAME_BYTES = 63;
 
-/** A name as an identifier of SQL, whatever its characters; null for one that no role can have. */
+/** Quotes a role name as an SQL identifier; null if it is not a valid name. */
 export function toIdentifier(name: string): string | null {
-  const isFit = name !== '' && Buffer.byteLength(name) <= LONGEST_NAME_BYTES && !name.includes('\0');
+  const isFit = name !== '' && Buffer.byteLength(name) <= MAX_NAME_BYTES && !name.includes('\0');
   return isFit ? `"${name.replaceAll('"', '""')}"` : null;
 }
 
-/** The statements that give a role, an identifier, exactly what is needed: what else it had on the schema is taken from it. */
+/** Grants the role (a quoted identifier) exactly the required privileges and revokes all others on the schema. */
 export function grantsFor(role: string): string {
   const tables = Object.entries(REQUIRED_PRIVILEGES).map(
     ([table, rights]) => `GRANT ${rights} ON leasehold.${table} TO ${role};`,
@@ -46,7 +46,10 @@ export function grantsFor(role: string): string {
   ].join('\n');
 }
 
-/** Looks only at catalogs, which everybody may read. `role` is a name, or null for the one that is connected. @throws StoreFailure that names all that is missing */
+/**
+ * Reads only the catalogs. `role` is a name, or null for the connected role. @throws StoreError that names every
+ * missing privilege
+ */
 export async function assertPrivileges(connection: Connection, role: string | null = null): Promise<void> {
   const wanted = Object.entries(REQUIRED_PRIVILEGES).flatMap(([table, rights]) =>
     rights.split(', ').map((right) => ({ table, right })),
@@ -73,13 +76,13 @@ export async function assertPrivileges(connection: Connection, role: string | nu
       `the role ${name} lacks ${lacking.join(', ')}: the role that owns the schema grants it with npm run schema -- --grant ${name}`,
     );
   }
-  const gone = new Set(
+  const missing = new Set(
     rows.filter((row) => row['is_granted'] === null).map((row) => `leasehold.${String(row['name'])}`),
   );
-  if (gone.size > 0) {
+  if (missing.size > 0) {
     throw new StoreError(
       'unavailable',
-      `the database lacks ${[...gone].join(', ')}, which its schema once had: it was altered outside. Restore a backup`,
+      `the database lacks ${[...missing].join(', ')}, which its schema once had: it was altered outside. Restore a backup`,
     );
   }
 }

@@ -1,6 +1,6 @@
 /**
- * Opens the connections of a store. Where none could be had, whoever asks again at once hears the same: callers would have a server
- * that is coming back flooded.
+ * Opens connections. After a failure it rejects attempts with the same error for a short time, so that callers do not
+ * flood a server that is recovering.
  */
 import type { PostgresAddress } from './address.ts';
 import { Connection } from './connection.ts';
@@ -17,7 +17,7 @@ export class ReconnectThrottle {
     this.#address = address;
   }
 
-  /** @throws StoreFailure */
+  /** @throws StoreError */
   async open(purpose: Purpose): Promise<Connection> {
     if (performance.now() < this.#refusedUntil) throw this.#failure;
     try {

@@ -1,4 +1,4 @@
-/** What the owner of the schema does with it: brings it up to date, and lets the service's role use it. */
+/** Commands for the owner of the schema: migrate it, and grant privileges to the service's role. */
 import { StoreError } from '../store.ts';
 import type { PostgresAddress } from './address.ts';
 import { Connection } from './connection.ts';
@@ -9,13 +9,13 @@ import { assertPrivileges, grantsFor, toIdentifier } from './privileges.ts';
 const INSUFFICIENT_PRIVILEGE = '42501';
 
 export interface SchemaReport {
-  /** Of the last migration that was done, now or before. */
+  /** The last applied migration. */
   readonly number: number;
-  /** The names of those that were done now. */
+  /** The names of the migrations that this call applied. */
   readonly done: readonly string[];
 }
 
-/** `grantee` is the name of the service's role, or null. @throws StoreFailure */
+/** `grantee` is the name of the service's role, or null. @throws StoreError */
 export async function updateSchema(address: PostgresAddress, grantee: string | null): Promise<SchemaReport> {
   // A migration closes its connection.
   const done = await onConnection(address, (connection) => prepareSchema(connection, true));
@@ -26,14 +26,14 @@ export async function updateSchema(address: PostgresAddress, grantee: string | n
   });
 }
 
-/** The statements of `updateSchema`: those that are left to do in a database, or all of them without one. */
+/** The statements of `updateSchema`: the pending ones of a database, or all without one. */
 export async function printSchema(address: PostgresAddress | null, grantee: string | null): Promise<string> {
   const schema = address === null ? NO_SCHEMA : await onConnection(address, readSchema);
   const grants = grantee === null ? [] : [toGrantScript(grantee)];
   return [...pendingScripts(schema).map(({ name, sql }) => `-- ${name}\n${sql}`), ...grants].join('\n\n');
 }
 
-/** In one transaction: a node that works meanwhile misses nothing. */
+/** In one transaction, so that running nodes never lack a privilege. */
 function toGrantScript(grantee: string): string {
   const role = toIdentifier(grantee);
   if (role === null) throw new StoreError('unavailable', 'the role to grant to must have a name of 1 to 63 bytes');
@@ -42,7 +42,7 @@ function toGrantScript(grantee: string): string {
 
 async function grant(connection: Connection, grantee: string): Promise<void> {
   const script = toGrantScript(grantee);
-  // WHY: what an owner holds by itself would be taken from it, and the next migration would fail.
+  // WHY: revoking the privileges of the owner would make the next migration fail.
   const owned = await connection.query`
     SELECT 1 FROM pg_class c JOIN pg_roles r ON r.oid = c.relowner
     WHERE c.relnamespace = 'leasehold'::regnamespace AND r.rolname = ${grantee} LIMIT 1`;

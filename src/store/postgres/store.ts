@@ -1,10 +1,11 @@
-/** The store on PostgreSQL, which several nodes share: turns of all of them go one after the other, under the lock of the head's row. */
+/** The PostgreSQL store, which several nodes share. The row lock on `audit_head` serializes their transactions. */
 import type { AuditEntry } from '../../core/audit.ts';
 import type { ReadSet } from '../../core/batch-state.ts';
 import type { CountedCredential } from '../../core/credential.ts';
 import type { Lease } from '../../core/lease.ts';
 import type { AgentId, CredentialId, TokenHash } from '../../core/names.ts';
 import { toAgent, toPolicy, toSession } from '../decode-rows.ts';
+import { Mutex } from '../mutex.ts';
 import type {
   AuditFilter,
   CountStep,
@@ -28,7 +29,7 @@ import {
 import { readAccessCount } from './access-counts.ts';
 import type { PostgresAddress } from './address.ts';
 import type { Connection } from './connection.ts';
-import { countEnded, countLeases, listLeases } from './lease-lists.ts';
+import { countLeases, countRevokedBy, listLeases } from './lease-lists.ts';
 import { countCredentials, listCredentials } from './lists.ts';
 import { findSeqAt, hasEntryBeforeFirst, matchEntries, readEntries, readHead } from './log.ts';
 import { prepareSchema } from './migrate.ts';
@@ -36,39 +37,39 @@ import { Pool } from './pool.ts';
 import { assertPrivileges } from './privileges.ts';
 import { ReconnectThrottle } from './reconnect-throttle.ts';
 import { sweep } from './sweeper.ts';
-import { openTurn, prepareTurns } from './transaction.ts';
-import { initialise, isEmpty, readEpoch, readRootKeyCheck, readSeenTime, readTime } from './vault-metadata.ts';
+import { beginTransaction, prepareTransactions } from './transaction.ts';
+import { initialise, isEmpty, readEpoch, readHighWaterTime, readRootKeyCheck, readTime } from './vault-metadata.ts';
 
-/** Beside the one for turns, and one for sessions and epochs. */
+/** In addition to one for transactions, and one for sessions and epochs. */
 const READ_CONNECTIONS = 3;
-/** It may wait for another node that does the same, and go through large tables. */
-const MIGRATES_WITHIN_MS = 15 * 60_000;
-/** A connection that was lost before it was used is found out in less. */
-const LOST_AT_ONCE_MS = 500;
+/** A migration may wait for that of another node, and rewrite large tables. */
+const MIGRATION_TIMEOUT_MS = 15 * 60_000;
+/** A connection that was lost before its use fails within this time. */
+const IMMEDIATE_LOSS_MS = 500;
 
 export class PostgresStore implements Store {
   readonly isMultiWriter = true;
   readonly logLocation: LogLocation;
-  readonly #dialler: ReconnectThrottle;
+  readonly #throttle: ReconnectThrottle;
   readonly #pool: Pool;
-  /** For what everybody waits for before a turn: no list stands before it. */
+  /** For sessions and epochs, which precede every batch: they do not queue behind lists. */
   readonly #priorityPool: Pool;
   #connection: Connection | null = null;
-  #turnClosed: Promise<void> = Promise.resolve();
+  readonly #mutex = new Mutex();
   #isClosed = false;
 
   private constructor(address: PostgresAddress) {
-    this.#dialler = new ReconnectThrottle(address);
+    this.#throttle = new ReconnectThrottle(address);
     this.logLocation = { kind: 'postgres', address };
-    this.#pool = new Pool(this.#dialler, READ_CONNECTIONS);
-    this.#priorityPool = new Pool(this.#dialler, 1);
+    this.#pool = new Pool(this.#throttle, READ_CONNECTIONS);
+    this.#priorityPool = new Pool(this.#throttle, 1);
   }
 
-  /** Connects, brings the schema up to date, and sees that all that is needed is allowed. @throws StoreFailure */
+  /** Connects, migrates the schema, and checks the privileges of the role. @throws StoreError */
   static async open(address: PostgresAddress, mayMigrate = true): Promise<PostgresStore> {
     const store = new PostgresStore(address);
     try {
-      await store.#pool.use((connection) => prepareSchema(connection, mayMigrate), MIGRATES_WITHIN_MS);
+      await store.#pool.use((connection) => prepareSchema(connection, mayMigrate), MIGRATION_TIMEOUT_MS);
       await store.#pool.use(assertPrivileges);
       return store;
     } catch (error) {
@@ -118,58 +119,55 @@ export class PostgresStore implements Store {
   isDeregistered(agentId: AgentId): Promise<boolean> {
     return this.#pool.use(async (connection) => {
       const marked =
-        await connection.query`SELECT 1 FROM revocation_marks WHERE agent_id = ${agentId} AND credential_id = ''
+        await connection.query`SELECT 1 FROM bulk_revocations WHERE agent_id = ${agentId} AND credential_id = ''
         AND NOT EXISTS (SELECT 1 FROM agents WHERE id = ${agentId})`;
       return marked.length > 0;
     });
   }
 
-  /** Waits for the turn before: the ledger never does, it opens one at a time. */
+  /** Waits until the previous transaction has ended; the ledger opens only one at a time. */
   async begin(keys: readonly ReadSet[], knownSeq = 0): Promise<StoreTransaction> {
-    const before = this.#turnClosed;
-    const { promise, resolve: close } = Promise.withResolvers<void>();
-    this.#turnClosed = promise;
-    await before;
+    const release = await this.#mutex.acquire();
     try {
-      const turn = await this.#open(keys, knownSeq);
+      const transaction = await this.#open(keys, knownSeq);
       return {
-        ...turn,
-        commit: (batch) => this.#commit(turn, batch).finally(close),
-        rollback: () => turn.rollback().finally(close),
+        ...transaction,
+        commit: (batch) => this.#commit(transaction, batch).finally(release),
+        rollback: () => transaction.rollback().finally(release),
       };
     } catch (error) {
-      close();
+      release();
       throw error;
     }
   }
 
-  /** Once more where the connection was lost: nothing was done on it yet, and another server may be there already. */
+  /** Retries once after a lost connection: nothing was written yet, and another server may have taken over. */
   async #open(keys: readonly ReadSet[], knownSeq: number): Promise<StoreTransaction> {
-    const connection = await this.#turnConnection();
+    const connection = await this.#writingConnection();
     const startedAt = performance.now();
     try {
-      return await openTurn(connection, keys, knownSeq);
+      return await beginTransaction(connection, keys, knownSeq);
     } catch (error) {
       if (connection.isOpen) throw error;
       for (const pool of [this.#pool, this.#priorityPool]) pool.closeIdle();
-      if (performance.now() - startedAt > LOST_AT_ONCE_MS) throw error;
-      return openTurn(await this.#turnConnection(), keys, knownSeq);
+      if (performance.now() - startedAt > IMMEDIATE_LOSS_MS) throw error;
+      return beginTransaction(await this.#writingConnection(), keys, knownSeq);
     }
   }
 
-  async #commit(turn: StoreTransaction, batch: WriteSet): Promise<Committed> {
+  async #commit(transaction: StoreTransaction, batch: WriteSet): Promise<Committed> {
     try {
-      return await turn.commit(batch);
+      return await transaction.commit(batch);
     } finally {
       if (this.#connection?.isOpen === false) for (const pool of [this.#pool, this.#priorityPool]) pool.closeIdle();
     }
   }
 
-  async #turnConnection(): Promise<Connection> {
+  async #writingConnection(): Promise<Connection> {
     if (this.#isClosed) throw new StoreError('unavailable', 'PostgreSQL: the store was closed');
     if (this.#connection?.isOpen === true) return this.#connection;
-    this.#connection = await this.#dialler.open('turns');
-    await prepareTurns(this.#connection);
+    this.#connection = await this.#throttle.open('writing');
+    await prepareTransactions(this.#connection);
     return this.#connection;
   }
 
@@ -206,7 +204,7 @@ export class PostgresStore implements Store {
   }
 
   countRevokedBy(marked: RevokedLeases, beforeSeq: number): Promise<CountStep<number>> {
-    return this.#pool.use((connection) => countEnded(connection, marked, beforeSeq));
+    return this.#pool.use((connection) => countRevokedBy(connection, marked, beforeSeq));
   }
 
   readEntries(fromSeq: number, toSeq: number, limit: number): Promise<AuditEntry[]> {
@@ -230,7 +228,7 @@ export class PostgresStore implements Store {
   }
 
   readHighWaterTime(): Promise<number> {
-    return this.#pool.use(readSeenTime);
+    return this.#pool.use(readHighWaterTime);
   }
 
   sweep(now: number, limit: number): Promise<SweepResult> {
@@ -239,7 +237,7 @@ export class PostgresStore implements Store {
 
   async close(): Promise<void> {
     this.#isClosed = true;
-    await this.#turnClosed;
+    await this.#mutex.idle();
     this.#connection?.close();
     this.#pool.close();
     this.#priorityPool.close();

@@ -1,26 +1,21 @@
-/** Removing what ended long ago, in bounded steps, by one node at a time, beside the turns. */
+/** Deletes rows that ended long ago, in bounded steps, on one node at a time, concurrently with batches. */
 import { ENDED_LEASE_RETENTION_MS } from '../../core/lease.ts';
-import { MAX_TTL_SECONDS } from '../../core/policy.ts';
 import type { Row } from '../decode-rows.ts';
-import type { SweepResult } from '../store.ts';
+import { BULK_REVOCATION_TTL_MS, ENDED_SESSION_RETENTION_MS, type SweepResult } from '../store.ts';
 import { foldAccessCounts } from './access-counts.ts';
 import type { Connection } from './connection.ts';
-import { EPOCHS_REMEMBERED } from './control-changes.ts';
+import { EPOCHS_RETAINED } from './control-changes.ts';
 
-/** Ended sessions are told apart from unknown ones for a day. */
-const ENDED_SESSIONS_KNOWN_MS = 24 * 3600 * 1000;
-/** A mark must outlive every lease that it can cover. */
-const MARKS_KEPT_MS = MAX_TTL_SECONDS * 1000 + ENDED_LEASE_RETENTION_MS;
-/** Any number that nobody else takes: 'swee'. */
+/** Advisory lock key: 'swee'. */
 const SWEEP_LOCK = 0x73776565;
 
-/** Where another node sweeps, nothing is left to do here. */
+/** Deletes nothing while another node sweeps. */
 export async function sweep(connection: Connection, now: number, limit: number): Promise<SweepResult> {
   const isCounted = await foldAccessCounts(connection);
   try {
     const [, , [lock]] = await Promise.all([
       connection.query`BEGIN`,
-      connection.query`UPDATE vault SET seen_at = ${now} WHERE seen_at < ${now}`,
+      connection.query`UPDATE vault SET high_water_time = ${now} WHERE high_water_time < ${now}`,
       connection.query`SELECT pg_try_advisory_xact_lock(${SWEEP_LOCK}::integer, 0) AS is_mine`,
     ]);
     const isMine = lock?.['is_mine'] === true;
@@ -35,7 +30,14 @@ export async function sweep(connection: Connection, now: number, limit: number):
 
 async function remove(connection: Connection, now: number, limit: number): Promise<number> {
   let left = limit;
-  for (const removal of [removeSessions, removeChallenges, removeReplies, removeMarks, removeLeases, pruneRemovals]) {
+  for (const removal of [
+    removeSessions,
+    removeChallenges,
+    removeIdempotencyRecords,
+    removeBulkRevocations,
+    removeLeases,
+    pruneRemovals,
+  ]) {
     if (left > 0) left -= Number((await removal(connection, now, left))[0]?.['n'] ?? 0);
   }
   return limit - left;
@@ -45,7 +47,7 @@ type Removal = (connection: Connection, now: number, limit: number) => Promise<r
 
 const removeSessions: Removal = (connection, now, limit) => connection.query`
   WITH gone AS (DELETE FROM sessions WHERE token_hash IN (
-    SELECT token_hash FROM sessions WHERE expires_at < ${now - ENDED_SESSIONS_KNOWN_MS} ORDER BY expires_at LIMIT ${limit}) RETURNING 1)
+    SELECT token_hash FROM sessions WHERE expires_at < ${now - ENDED_SESSION_RETENTION_MS} ORDER BY expires_at LIMIT ${limit}) RETURNING 1)
   SELECT count(*) AS n FROM gone`;
 
 const removeChallenges: Removal = (connection, now, limit) => connection.query`
@@ -53,26 +55,26 @@ const removeChallenges: Removal = (connection, now, limit) => connection.query`
     SELECT id FROM spent_challenges WHERE expires_at < ${now} ORDER BY expires_at LIMIT ${limit}) RETURNING 1)
   SELECT count(*) AS n FROM gone`;
 
-const removeReplies: Removal = (connection, now, limit) => connection.query`
-  WITH gone AS (DELETE FROM kept_replies WHERE id IN (
-    SELECT id FROM kept_replies WHERE expires_at < ${now} ORDER BY expires_at LIMIT ${limit}) RETURNING 1)
+const removeIdempotencyRecords: Removal = (connection, now, limit) => connection.query`
+  WITH gone AS (DELETE FROM idempotency_records WHERE id IN (
+    SELECT id FROM idempotency_records WHERE expires_at < ${now} ORDER BY expires_at LIMIT ${limit}) RETURNING 1)
   SELECT count(*) AS n FROM gone`;
 
-/** Marks stand in the order of their times: where the oldest are too young, all are. */
-const removeMarks: Removal = (connection, now, limit) => connection.query`
-  WITH gone AS (DELETE FROM revocation_marks WHERE revoked_at < ${now - MARKS_KEPT_MS} AND seq IN (
-    SELECT seq FROM revocation_marks ORDER BY seq LIMIT ${limit}) RETURNING 1)
+/** `revoked_at` never decreases along `seq`: if the oldest rows are not due, none is. */
+const removeBulkRevocations: Removal = (connection, now, limit) => connection.query`
+  WITH gone AS (DELETE FROM bulk_revocations WHERE revoked_at < ${now - BULK_REVOCATION_TTL_MS} AND seq IN (
+    SELECT seq FROM bulk_revocations ORDER BY seq LIMIT ${limit}) RETURNING 1)
   SELECT count(*) AS n FROM gone`;
 
-/** One that was not added up yet is a retrieval that nothing else tells of. */
+/** Keeps leases that are not yet in the access counts. */
 const removeLeases: Removal = (connection, now, limit) => connection.query`
   WITH gone AS (DELETE FROM leases WHERE seq IN (
     SELECT seq FROM leases WHERE expires_at <= ${now - ENDED_LEASE_RETENTION_MS}
-      AND seq <= (SELECT through_seq FROM access_counted) ORDER BY expires_at LIMIT ${limit}) RETURNING 1)
+      AND seq <= (SELECT through_seq FROM access_count_progress) ORDER BY expires_at LIMIT ${limit}) RETURNING 1)
   SELECT count(*) AS n FROM gone`;
 
 const pruneRemovals: Removal = (connection, _now, limit) => connection.query`
   WITH gone AS (DELETE FROM control_removals WHERE (epoch, agent_id, name) IN (
     SELECT epoch, agent_id, name FROM control_removals
-    WHERE epoch < (SELECT epoch FROM audit_head) - ${EPOCHS_REMEMBERED}::bigint ORDER BY epoch LIMIT ${limit}) RETURNING 1)
+    WHERE epoch < (SELECT epoch FROM audit_head) - ${EPOCHS_RETAINED}::bigint ORDER BY epoch LIMIT ${limit}) RETURNING 1)
   SELECT count(*) AS n FROM gone`;

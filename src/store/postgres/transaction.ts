@@ -1,9 +1,8 @@
 /**
- * A turn: a transaction that has the head's row locked from its beginning. Two round trips, whatever its size: one that locks and
- * loads, one that writes and commits. INVARIANT: nothing of it ever runs on another connection, and the head is written only where
- * it is what the turn was opened with.
+ * A transaction that locks the head row first. It takes two round trips: one to lock and load, one to write and commit.
+ * INVARIANT: all statements run on the same connection, and the head is updated only if it has not changed since the
+ * beginning.
  */
-
 import type { ReadSet } from '../../core/batch-state.ts';
 import type { ChallengeId, TokenHash } from '../../core/names.ts';
 import type { CredentialPath } from '../../core/path.ts';
@@ -22,26 +21,26 @@ import { toStoreError } from './errors.ts';
 import { loadKeys } from './loader.ts';
 import { BatchWriter, prepareWrites } from './writer.ts';
 
-/** Longer than the server's own time-out for the lock: then it does not answer at all. */
-const OPENS_WITHIN_MS = 4000;
-const COMMITS_WITHIN_MS = 5000;
-/** Several round trips, one after the other. */
-const PREPARED_WITHIN_MS = 15_000;
+/** Longer than the lock time-out of the server: after it, the server is unresponsive. */
+const BEGIN_TIMEOUT_MS = 4000;
+const COMMIT_TIMEOUT_MS = 5000;
+/** Several sequential round trips. */
+const PREPARE_TIMEOUT_MS = 15_000;
 /**
- * A warning with a commit: no standby has confirmed it, and it may be lost with this server. By its class, because the words are in
- * the server's language. SOURCE: syncrep.c, SyncRepWaitForLSN.
+ * A warning on a commit means that no standby confirmed it, and failover may lose it. Matched by class, because the
+ * text is localized. SOURCE: syncrep.c, SyncRepWaitForLSN.
  */
 const WARNING_CLASS = /^01/;
 
-/** @throws StoreFailure; then no turn is open */
-export async function openTurn(
+/** @throws StoreError; then no transaction is open */
+export async function beginTransaction(
   connection: Connection,
   keys: readonly ReadSet[],
   knownSeq: number,
 ): Promise<StoreTransaction> {
   try {
     const opening = lockAndLoad(connection, keys, knownSeq);
-    const [, heads, [state], found] = await withDeadline(connection, OPENS_WITHIN_MS, opening);
+    const [, heads, [state], found] = await withDeadline(connection, BEGIN_TIMEOUT_MS, opening);
     const head = toHead(heads[0]);
     return {
       found,
@@ -59,10 +58,10 @@ function lockAndLoad(connection: Connection, keys: readonly ReadSet[], knownSeq:
   return Promise.all([
     connection.query`BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE`,
     connection.query`SELECT seq, hmac, mac, epoch FROM audit_head WHERE id = 1 FOR UPDATE`,
-    // WHY its own statement: it must see what was committed while this turn waited for the lock.
+    // WHY a separate statement: it must see what was committed while this transaction waited for the lock.
     connection.query`
       SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now,
-        (SELECT seen_at FROM vault) AS seen_at,
+        (SELECT high_water_time FROM vault) AS high_water_time,
         (SELECT hmac FROM audit_entries WHERE seq = ${knownSeq}::bigint) AS known_link,
         last.seq AS last_seq, last.hmac AS last_hmac, last.timestamp AS last_timestamp
       FROM (VALUES (1)) AS one
@@ -71,8 +70,8 @@ function lockAndLoad(connection: Connection, keys: readonly ReadSet[], knownSeq:
   ]);
 }
 
-/** Has what a retrieval needs ready, so that the first turn holds the lock no longer than any other. @throws StoreFailure */
-export async function prepareTurns(connection: Connection): Promise<void> {
+/** Prepares statements up front, so that the first batch does not hold the lock longer. @throws StoreError */
+export async function prepareTransactions(connection: Connection): Promise<void> {
   const challenge = '' as ChallengeId;
   const retrieval: ReadSet = {
     credential: '' as CredentialPath,
@@ -83,7 +82,7 @@ export async function prepareTurns(connection: Connection): Promise<void> {
   try {
     await withDeadline(
       connection,
-      PREPARED_WITHIN_MS,
+      PREPARE_TIMEOUT_MS,
       connection.prepare(() => Promise.all([lockAndLoad(connection, [retrieval], 0), prepareWrites(connection)])),
     );
   } catch (error) {
@@ -92,7 +91,7 @@ export async function prepareTurns(connection: Connection): Promise<void> {
   }
 }
 
-/** Of columns with `last_` in front. */
+/** From columns with the prefix `last_`. */
 export function toLastEntry(row: Row): LastEntry | null {
   const { last_seq: seq, last_hmac: hmac, last_timestamp: timestamp } = row;
   return typeof seq === 'number' ? { seq, hmac: String(hmac), timestamp: String(timestamp) } : null;
@@ -108,7 +107,7 @@ function toShared(connection: Connection, head: Head | null, state: Row): Cluste
   return {
     head,
     now: Number(state['now']),
-    seenAt: Number(state['seen_at'] ?? 0),
+    highWaterTime: Number(state['high_water_time'] ?? 0),
     last: toLastEntry(state),
     knownLink: typeof state['known_link'] === 'string' ? state['known_link'] : null,
     async readControl(behindEpoch) {
@@ -125,7 +124,7 @@ async function commit(connection: Connection, batch: WriteSet, before: Head | nu
   const writer = new BatchWriter(connection, batch);
   connection.takeNotices();
   try {
-    await withDeadline(connection, COMMITS_WITHIN_MS, writer.commit(before));
+    await withDeadline(connection, COMMIT_TIMEOUT_MS, writer.commit(before));
   } catch (error) {
     await rollBack(connection);
     throw toStoreError(error, true);
@@ -136,8 +135,8 @@ async function commit(connection: Connection, batch: WriteSet, before: Head | nu
   return { durable: Promise.resolve() };
 }
 
-/** Where that fails the connection is no longer used, and the server ends the transaction with it. */
+/** On failure it closes the connection, which ends the transaction. */
 async function rollBack(connection: Connection): Promise<void> {
   if (!connection.isOpen) return;
-  await withDeadline(connection, OPENS_WITHIN_MS, connection.query`ROLLBACK`).catch(() => connection.close());
+  await withDeadline(connection, BEGIN_TIMEOUT_MS, connection.query`ROLLBACK`).catch(() => connection.close());
 }

@@ -1,5 +1,4 @@
-/** Carrying a vault out of a PostgreSQL, which stays as it is, or into one. */
-
+/** Copies a vault from PostgreSQL, without changing it, or to PostgreSQL. */
 import type { Row } from '../decode-rows.ts';
 import { StoreError } from '../store.ts';
 import type { TableReader, TableWriter, TransferMetadata, VaultMetadata } from '../transfer.ts';
@@ -9,21 +8,21 @@ import { Connection, type Value } from './connection.ts';
 import { sqlStateOf, toStoreError } from './errors.ts';
 import { toHead } from './transaction.ts';
 
-/** Any number that nobody else takes: 'move'. */
-const MOVE_LOCK = 0x6d6f7665;
+/** Advisory lock key: 'move'. */
+const TRANSFER_LOCK = 0x6d6f7665;
 // SOURCE: postgresql.org/docs/current/errcodes-appendix.html.
 const LOCK_NOT_AVAILABLE = '55P03';
 const UNTRANSLATABLE = '22P05';
 
 const TYPES: Readonly<Record<ColumnKind, string>> = { text: 'text', number: 'bigint', bytes: 'text' };
 
-/** What is counted of a source: what was added up, and the leases behind that. */
+/** Access counts of a source: the stored counts plus the leases since. */
 const COUNTED = `(SELECT c.id AS credential_id, coalesce(a.count, 0) + coalesce(b.n, 0) AS count FROM credentials c
   LEFT JOIN access_counts a ON a.credential_id = c.id
-  LEFT JOIN (SELECT credential_id, count(*) AS n FROM leases WHERE seq > (SELECT through_seq FROM access_counted)
+  LEFT JOIN (SELECT credential_id, count(*) AS n FROM leases WHERE seq > (SELECT through_seq FROM access_count_progress)
     GROUP BY credential_id) b ON b.credential_id = c.id) AS counted`;
 
-class PostgresCarrier implements TableReader {
+class PostgresTableReader implements TableReader {
   readonly #connection: Connection;
   readonly #counts: string;
 
@@ -33,13 +32,13 @@ class PostgresCarrier implements TableReader {
   }
 
   async readRecords(): Promise<VaultMetadata | null> {
-    const [vault] = await this.run('SELECT key_check, created_at, seen_at FROM vault', []);
+    const [vault] = await this.run('SELECT key_check, created_at, high_water_time FROM vault', []);
     if (vault === undefined) return null;
     const [head] = await this.run('SELECT seq, hmac, mac, epoch FROM audit_head', []);
     return {
       keyCheck: String(vault['key_check']),
       createdAt: Number(vault['created_at']),
-      seenAt: Number(vault['seen_at']),
+      highWaterTime: Number(vault['high_water_time']),
       head: toHead(head),
     };
   }
@@ -80,7 +79,7 @@ class PostgresCarrier implements TableReader {
   }
 }
 
-/** Whether there may be a vault; nothing is made. @throws StoreFailure */
+/** Whether the schema exists. Writes nothing. @throws StoreError */
 export async function hasSchema(address: PostgresAddress): Promise<boolean> {
   const connection = await Connection.open(address, 'reading');
   try {
@@ -93,9 +92,9 @@ export async function hasSchema(address: PostgresAddress): Promise<boolean> {
   }
 }
 
-/** Reads one snapshot, in a transaction that can't write. */
-export class PostgresSource extends PostgresCarrier {
-  /** @throws StoreFailure */
+/** Reads one snapshot in a read-only transaction. */
+export class PostgresSource extends PostgresTableReader {
+  /** @throws StoreError */
   static async open(address: PostgresAddress): Promise<PostgresSource> {
     const connection = await Connection.open(address, 'reading');
     const source = new PostgresSource(connection, COUNTED);
@@ -112,21 +111,21 @@ export class PostgresSource extends PostgresCarrier {
   }
 }
 
-export class PostgresTarget extends PostgresCarrier implements TableWriter {
-  readonly #cargo: TransferMetadata;
+export class PostgresTarget extends PostgresTableReader implements TableWriter {
+  readonly #metadata: TransferMetadata;
 
-  private constructor(connection: Connection, cargo: TransferMetadata) {
+  private constructor(connection: Connection, metadata: TransferMetadata) {
     super(connection, 'access_counts');
-    this.#cargo = cargo;
+    this.#metadata = metadata;
   }
 
-  /** One move at a time. The schema must be there. @throws StoreFailure */
-  static async open(address: PostgresAddress, cargo: TransferMetadata): Promise<PostgresTarget> {
-    const connection = await Connection.open(address, 'turns');
-    const target = new PostgresTarget(connection, cargo);
+  /** Allows one migration at a time. The schema must exist. @throws StoreError */
+  static async open(address: PostgresAddress, metadata: TransferMetadata): Promise<PostgresTarget> {
+    const connection = await Connection.open(address, 'writing');
+    const target = new PostgresTarget(connection, metadata);
     try {
-      // What was killed just now may still be ending: it is waited for, as long as for any lock.
-      await target.run(`SELECT pg_advisory_lock(${MOVE_LOCK}, 0)`, []);
+      // A migration that was just killed may still hold the lock: wait up to the lock time-out.
+      await target.run(`SELECT pg_advisory_lock(${TRANSFER_LOCK}, 0)`, []);
       return target;
     } catch (error) {
       target.close();
@@ -146,9 +145,9 @@ export class PostgresTarget extends PostgresCarrier implements TableWriter {
 
   async add(table: Table, rows: readonly Row[]): Promise<void> {
     const { name } = table;
-    // A node that starts on them reads all of them, whatever their epoch, and lacks none of that of the head.
+    // Nodes read all of these rows at the start; the epoch of the head is safe for later changes.
     const isControl = name === 'agents' || name === 'policies';
-    const [epoch, ofHead] = isControl ? [', epoch', `, ${this.#cargo.records.head?.epoch ?? 0}`] : ['', ''];
+    const [epoch, ofHead] = isControl ? [', epoch', `, ${this.#metadata.records.head?.epoch ?? 0}`] : ['', ''];
     const columns = Object.entries(table.columns);
     const values = columns.map(([column, kind]) =>
       kind === 'bytes' ? `decode("${column}", 'base64')` : `"${column}"`,
@@ -167,15 +166,21 @@ export class PostgresTarget extends PostgresCarrier implements TableWriter {
   }
 
   async commitMetadata(): Promise<void> {
-    const { records, highestSeq } = this.#cargo;
-    const { keyCheck, createdAt, seenAt, head } = records;
-    // In one statement, so that there is all of it or nothing.
+    const { records, highestSeq } = this.#metadata;
+    const { keyCheck, createdAt, highWaterTime, head } = records;
+    // One statement, therefore atomic.
     const heads =
       head === null ? '' : ', known AS (INSERT INTO audit_head (id, seq, hmac, mac, epoch) VALUES (1, $5, $6, $7, $8))';
     await this.run(
-      `WITH counted AS (INSERT INTO access_counted (id, through_seq) VALUES (1, $4)) ${heads}
-       INSERT INTO vault (id, key_check, created_at, seen_at) VALUES (1, $1, $2, $3)`,
-      [keyCheck, createdAt, seenAt, highestSeq, ...(head === null ? [] : [head.seq, head.hmac, head.mac, head.epoch])],
+      `WITH counted AS (INSERT INTO access_count_progress (id, through_seq) VALUES (1, $4)) ${heads}
+       INSERT INTO vault (id, key_check, created_at, high_water_time) VALUES (1, $1, $2, $3)`,
+      [
+        keyCheck,
+        createdAt,
+        highWaterTime,
+        highestSeq,
+        ...(head === null ? [] : [head.seq, head.hmac, head.mac, head.epoch]),
+      ],
     );
   }
 }
@@ -197,7 +202,7 @@ function toJson({ columns }: Table, rows: readonly Row[]): string {
   );
 }
 
-/** What was altered outside to a number that is none of ours must not become another one on its way. */
+/** Rejects integers that lose precision as JavaScript numbers; only an outside alteration stores them. */
 function assertExact({ name }: Table, row: Row): void {
   for (const value of Object.values(row)) {
     if (typeof value === 'number' && !Number.isSafeInteger(value)) {

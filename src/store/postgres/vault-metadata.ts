@@ -1,4 +1,4 @@
-/** The vault's own record: that it is there, under which key, since when, and what time it has seen. */
+/** The `vault` row and other state of the whole database. */
 import type { Head } from '../store.ts';
 import type { Connection } from './connection.ts';
 
@@ -14,8 +14,8 @@ export async function initialise(
   now: number,
 ): Promise<void> {
   await connection.query`
-    WITH made AS (INSERT INTO vault (id, key_check, created_at, seen_at) VALUES (1, ${keyCheck}, ${now}, ${now})),
-      counted AS (INSERT INTO access_counted (id, through_seq) VALUES (1, 0))
+    WITH made AS (INSERT INTO vault (id, key_check, created_at, high_water_time) VALUES (1, ${keyCheck}, ${now}, ${now})),
+      counted AS (INSERT INTO access_count_progress (id, through_seq) VALUES (1, 0))
     INSERT INTO audit_head (id, seq, hmac, mac, epoch) VALUES (1, ${seq}, ${hmac}, ${mac}, ${epoch})`;
 }
 
@@ -23,7 +23,7 @@ export async function isEmpty(connection: Connection): Promise<boolean> {
   const [row] = await connection.query`
     SELECT EXISTS (SELECT 1 FROM audit_entries) OR EXISTS (SELECT 1 FROM agents) OR EXISTS (SELECT 1 FROM policies)
       OR EXISTS (SELECT 1 FROM sessions) OR EXISTS (SELECT 1 FROM credentials) OR EXISTS (SELECT 1 FROM leases)
-      OR EXISTS (SELECT 1 FROM revocation_marks) AS is_used`;
+      OR EXISTS (SELECT 1 FROM bulk_revocations) AS is_used`;
   return row?.['is_used'] === false;
 }
 
@@ -37,7 +37,7 @@ export async function readTime(connection: Connection): Promise<number> {
   return Number(row?.['now']);
 }
 
-export async function readSeenTime(connection: Connection): Promise<number> {
-  const [row] = await connection.query`SELECT seen_at FROM vault`;
-  return Number(row?.['seen_at'] ?? 0);
+export async function readHighWaterTime(connection: Connection): Promise<number> {
+  const [row] = await connection.query`SELECT high_water_time FROM vault`;
+  return Number(row?.['high_water_time'] ?? 0);
 }

@@ -1,4 +1,4 @@
-/** Writing a turn's batch: changes in their order, rows of one kind together, and the head last, in one round trip with the commit. */
+/** Writes a batch in one round trip with the commit: changes in order, rows of one kind together, and the head last. */
 import type { AuditEntry } from '../../core/audit.ts';
 import type { Lease } from '../../core/lease.ts';
 import type { Row } from '../decode-rows.ts';
@@ -14,7 +14,7 @@ import {
 
 type OfKind<Kind extends StoredChange['kind']> = Extract<StoredChange, { kind: Kind }>;
 
-/** New rows that can wait for others of their kind, until a change of another kind comes. */
+/** New rows that are collected until a change of another kind follows. */
 const BATCHED_KINDS: ReadonlySet<StoredChange['kind']> = new Set(['addLease', 'putSession', 'spendChallenge']);
 
 export class BatchWriter {
@@ -30,7 +30,7 @@ export class BatchWriter {
     this.#batch = batch;
   }
 
-  /** @throws what the driver throws, of the first statement that was refused */
+  /** @throws the error of the first statement that failed */
   async commit(before: Head | null): Promise<void> {
     const { entries, changes, head } = this.#batch;
     for (const change of changes) this.#apply(change);
@@ -39,11 +39,11 @@ export class BatchWriter {
     this.#write(writeHead(this.#connection, head, before));
     this.#write(this.#connection.query`COMMIT`);
     const ended = await Promise.allSettled(this.#written);
-    const refused = ended.find((each) => each.status === 'rejected');
-    if (refused !== undefined) throw refused.reason;
+    const failed = ended.find((each) => each.status === 'rejected');
+    if (failed !== undefined) throw failed.reason;
   }
 
-  /** In the order of the calls; what is not awaited here is awaited at the end. */
+  /** Sends in call order; `commit` awaits all statements. */
   #write(statement: Promise<unknown>): void {
     statement.catch(() => undefined);
     this.#written.push(statement);
@@ -74,10 +74,10 @@ export class BatchWriter {
         return;
       case 'putAgent': {
         const { id, name, description, publicKey, registeredAt, mac } = change.agent;
-        // A row that was altered outside is not used, and its name may be registered anew.
+        // Replaces a row that was altered outside: it is not used, and its name can be registered again.
         this.#write(connection.query`
-          WITH gone AS (DELETE FROM agents WHERE id = ${id} OR lower(name) = lower(${name}) RETURNING id, name)
-          INSERT INTO control_removals (epoch, agent_id, name) SELECT ${epoch}::bigint, id, name FROM gone WHERE id <> ${id}
+          WITH removed AS (DELETE FROM agents WHERE id = ${id} OR lower(name) = lower(${name}) RETURNING id, name)
+          INSERT INTO control_removals (epoch, agent_id, name) SELECT ${epoch}::bigint, id, name FROM removed WHERE id <> ${id}
           ON CONFLICT DO NOTHING`);
         this.#write(connection.query`INSERT INTO agents (id, name, description, public_key, registered_at, mac, epoch)
           VALUES (${id}, ${name}, ${description}, ${publicKey}, ${registeredAt}, ${mac}, ${epoch})`);
@@ -104,8 +104,8 @@ export class BatchWriter {
         return;
       case 'keepReply': {
         const { id, agentId, requestMac, reply, expiresAt, mac } = change.reply;
-        // One that ended, or that was altered outside, is replaced.
-        this.#write(connection.query`INSERT INTO kept_replies (id, agent_id, request_mac, reply, expires_at, mac)
+        // Replaces a record that expired or was altered outside.
+        this.#write(connection.query`INSERT INTO idempotency_records (id, agent_id, request_mac, reply, expires_at, mac)
           VALUES (${id}, ${agentId}, ${requestMac}, ${reply}, ${expiresAt}, ${mac})
           ON CONFLICT (id) DO UPDATE SET agent_id = excluded.agent_id, request_mac = excluded.request_mac,
             reply = excluded.reply, expires_at = excluded.expires_at, mac = excluded.mac`);
@@ -132,7 +132,7 @@ export class BatchWriter {
         return;
       case 'markRevoked': {
         const { seq, agentId, credentialId, revokedAt } = change.mark;
-        this.#write(connection.query`INSERT INTO revocation_marks (seq, agent_id, credential_id, revoked_at)
+        this.#write(connection.query`INSERT INTO bulk_revocations (seq, agent_id, credential_id, revoked_at)
           VALUES (${seq}, ${agentId ?? ''}, ${credentialId ?? ''}, ${revokedAt})`);
         return;
       }
@@ -140,7 +140,7 @@ export class BatchWriter {
   }
 }
 
-/** For nodes that still have it. */
+/** For other nodes. */
 function recordRemoval(connection: Connection, epoch: number, agentId: string, name: string): Promise<unknown> {
   return connection.query`INSERT INTO control_removals (epoch, agent_id, name) VALUES (${epoch}, ${agentId}, ${name})
     ON CONFLICT DO NOTHING`;
@@ -173,7 +173,9 @@ function insertChallenges(connection: Connection, challenges: readonly object[])
     SELECT * FROM json_to_recordset(${JSON.stringify(challenges)}::text::json) AS c (id text, "expiresAt" bigint)`;
 }
 
-/** Refused by a division by zero where the head is not what the turn was opened with: then the lock was no lock. */
+/**
+ * Fails with a division by zero if the head has changed since the beginning, which means that the lock did not hold.
+ */
 function writeHead(
   connection: Connection,
   { seq, hmac, mac, epoch }: Head,
@@ -188,7 +190,7 @@ function writeHead(
     ) SELECT 1 / count(*)::integer FROM written`;
 }
 
-/** What retrievals, logins and stores write. */
+/** Prepares the statements of retrievals, logins and stores. */
 export function prepareWrites(connection: Connection): Promise<unknown> {
   const head: Head = { seq: 0, hmac: '', mac: '', epoch: 0 };
   return Promise.all([

@@ -1,10 +1,10 @@
-/** The thread that writes the pages of the write-ahead log into the database, over a connection of its own. */
+/** The thread that checkpoints the write-ahead log over a separate connection. */
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import { parentPort, workerData } from 'node:worker_threads';
 import { StoreError } from '../store.ts';
-import { toFailure } from './database.ts';
+import { toStoreError } from './database.ts';
 
-/** What is answered to every message, once the pages are written and synced; or why they are not. */
+/** The response to each message, after the pages are written and synced or the checkpoint failed. */
 export type Checkpointed = { readonly failure: string | null };
 
 let checkpoint: StatementSync | null = null;
@@ -12,7 +12,7 @@ let checkpoint: StatementSync | null = null;
 function open(): StatementSync {
   const database = new DatabaseSync(String(workerData), { timeout: 2000 });
   database.exec('PRAGMA fullfsync = ON; PRAGMA wal_autocheckpoint = 0;');
-  // PASSIVE waits for nobody and keeps nobody waiting.
+  // PASSIVE neither waits for locks nor blocks readers and writers.
   return database.prepare('PRAGMA wal_checkpoint(PASSIVE)');
 }
 
@@ -22,10 +22,10 @@ function run(): Checkpointed {
     checkpoint.get();
     return { failure: null };
   } catch (thrown) {
-    const error = toFailure(thrown);
-    // A database that is busy, or can't be opened, is tried again with the next pages.
-    const isBroken = !(error instanceof StoreError) || error.kind === 'broken';
-    return { failure: isBroken ? String(error) : null };
+    const error = toStoreError(thrown);
+    // A busy database, or one that cannot be opened, is retried with the next pages.
+    const isFatal = !(error instanceof StoreError) || error.kind === 'fatal';
+    return { failure: isFatal ? String(error) : null };
   }
 }
 

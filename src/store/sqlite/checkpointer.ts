@@ -1,8 +1,9 @@
 /**
- * Keeps the write-ahead log short without stopping the loop. Its pages are written into the database by a thread, which comes
- * when there is work and goes when there is none: first beside the turns, then what came meanwhile, while the next turn waits.
- * After that SQLite begins the log anew. What is left is written when no batch was committed for a second, and at the end, so that
- * a copy of the database alone lacks as little as possible. SOURCE: sqlite.org/wal.html, "Avoiding Excessively Large WAL Files".
+ * Keeps the write-ahead log short without blocking the event loop. A thread, started on demand, writes its pages into
+ * the database: first while batches continue, then the pages added meanwhile, while the next batch waits. After that
+ * SQLite restarts the log. The rest is written after a second without a batch, and on close, so that a copy of the
+ * database file alone misses as little as possible. SOURCE: sqlite.org/wal.html, "Avoiding Excessively Large WAL
+ * Files".
  */
 import { extname } from 'node:path';
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
@@ -10,17 +11,17 @@ import { Worker } from 'node:worker_threads';
 import { StoreError } from '../store.ts';
 import type { Checkpointed } from './checkpoint-worker.ts';
 
-/** Pages in the write-ahead log that are worth it: 32 MiB. */
-const WORTH_FRAMES = 4000;
-/** Where so many times as much has come meanwhile, turns wait: else the log of a busy service outruns its thread. */
+/** Pages in the write-ahead log that start a checkpoint: 32 MiB. */
+const CHECKPOINT_THRESHOLD_FRAMES = 4000;
+/** At this multiple of the threshold batches wait: otherwise the log grows faster than the thread can write it. */
 const MAX_BACKLOG_FACTOR = 3;
-/** To look costs some microseconds. */
-const COMMITS_BETWEEN_LOOKS = 16;
+/** A check costs a few microseconds. */
+const COMMITS_PER_CHECK = 16;
 const THREAD_IDLE_MS = 30_000;
-/** Without a batch: longer than between the requests of a caller who has more. */
+/** Time without a batch; longer than the pause between the requests of one caller. */
 const IDLE_MS = 1000;
-/** In a row: whoever takes all file descriptors for a while only makes the log longer. */
-const MOST_LOST_THREADS = 100;
+/** Consecutive failures. A temporary lack of file descriptors only makes the log longer. */
+const MAX_LOST_THREADS = 100;
 
 /** For tests. */
 export interface CheckpointOptions {
@@ -31,50 +32,51 @@ export interface CheckpointOptions {
 export class Checkpointer {
   readonly #database: DatabaseSync;
   readonly #file: string;
-  readonly #worthFrames: number;
+  readonly #checkpointThreshold: number;
   readonly #idleMs: number;
   #quiet: NodeJS.Timeout | null = null;
-  /** Counts the pages, and does nothing else. */
+  /** Only counts the pages. */
   readonly #frames: StatementSync;
   #thread: Worker | null = null;
   #idle: NodeJS.Timeout | null = null;
   #lostThreads = 0;
   #commits = 0;
-  /** In the log when it was last written into the database. */
+  /** Pages in the log at the last checkpoint. */
   #framesLeft = 0;
-  /** While pages are written into the database. Never rejects. */
+  /** Set during a checkpoint. Never rejects. */
   #running: Promise<void> | null = null;
-  /** While whoever would write waits. Never rejects. */
+  /** Set while writers must wait. Never rejects. */
   #writeBarrier: Promise<void> | null = null;
   #failure: StoreError | null = null;
 
   constructor(database: DatabaseSync, file: string, options: CheckpointOptions = {}) {
     this.#database = database;
     this.#file = file;
-    this.#worthFrames = options.checkpointThreshold ?? WORTH_FRAMES;
+    this.#checkpointThreshold = options.checkpointThreshold ?? CHECKPOINT_THRESHOLD_FRAMES;
     this.#idleMs = options.idleMs ?? IDLE_MS;
     this.#frames = database.prepare('PRAGMA wal_checkpoint(NOOP)');
   }
 
-  /** Resolves when a turn may be opened. @throws StoreFailure `broken` where pages could not be written */
-  async pass(): Promise<void> {
+  /** @throws StoreError `fatal` if a checkpoint failed */
+  async waitUntilWritable(): Promise<void> {
     if (this.#writeBarrier !== null) await this.#writeBarrier;
     if (this.#failure !== null) throw this.#failure;
   }
 
-  /** To be told of every other commit. */
+  /** Call after each commit that is not a batch. */
   committed(): void {
     this.#commits += 1;
-    if (this.#commits < COMMITS_BETWEEN_LOOKS) return;
+    if (this.#commits < COMMITS_PER_CHECK) return;
     this.#commits = 0;
     const frames = this.#count().log;
     if (this.#running !== null) {
-      if (frames >= this.#framesLeft + MAX_BACKLOG_FACTOR * this.#worthFrames) this.#writeBarrier ??= this.#running;
+      if (frames >= this.#framesLeft + MAX_BACKLOG_FACTOR * this.#checkpointThreshold)
+        this.#writeBarrier ??= this.#running;
       return;
     }
-    // A reader of another program can keep the log from beginning anew: then not at every look.
-    const isAnew = frames < this.#framesLeft;
-    if (frames < (isAnew ? this.#worthFrames : this.#framesLeft + this.#worthFrames)) return;
+    // A reader of another program can prevent a restart of the log: then do not retry at every check.
+    const isRestarted = frames < this.#framesLeft;
+    if (frames < (isRestarted ? this.#checkpointThreshold : this.#framesLeft + this.#checkpointThreshold)) return;
     this.#framesLeft = frames;
     this.#running = this.#run(async () => {
       await this.#write();
@@ -83,7 +85,7 @@ export class Checkpointer {
     });
   }
 
-  /** To be told of every commit of a batch: when none follows, what is left of the log is written. */
+  /** Call after each batch: when no other follows, the rest of the log is written. */
   batchCommitted(): void {
     this.committed();
     if (this.#quiet === null) this.#quiet = setTimeout(() => this.#finish(), this.#idleMs).unref();
@@ -108,7 +110,7 @@ export class Checkpointer {
       const { log, checkpointed } = this.#frames.get() ?? {};
       return { log: Number(log), checkpointed: Number(checkpointed) };
     } catch {
-      // What was committed is committed; the next look counts again.
+      // The commit has succeeded; the next check counts again.
       return { log: 0, checkpointed: 0 };
     }
   }
@@ -119,10 +121,10 @@ export class Checkpointer {
     await this.#thread?.terminate();
     if (this.#failure !== null) return;
     try {
-      // Closing does it too, but not while another program has the database open.
+      // SQLite does this on close, but not while another program has the database open.
       this.#database.exec('PRAGMA wal_checkpoint(PASSIVE)');
     } catch {
-      // All of it is in the write-ahead log, and synced: the next start tries again.
+      // The write-ahead log holds everything and is synced: the next start retries.
     }
   }
 
@@ -138,21 +140,21 @@ export class Checkpointer {
   }
 
   #fail(cause: unknown): void {
-    this.#failure = new StoreError('broken', 'the write-ahead log could not be written into the database', { cause });
+    this.#failure = new StoreError('fatal', 'the write-ahead log could not be written into the database', { cause });
   }
 
-  /** Has the thread write all pages that are in the log now. Where it can't even begin, they are left to the next time. */
+  /** Checkpoints the current pages. If no thread can be started, a later call does it. */
   async #write(): Promise<void> {
     if (this.#idle !== null) clearTimeout(this.#idle);
-    const answer = await this.#ask();
-    this.#lostThreads = answer === null ? this.#lostThreads + 1 : 0;
-    const failure = this.#lostThreads < MOST_LOST_THREADS ? answer?.failure : 'its thread ends again and again';
+    const response = await this.#request();
+    this.#lostThreads = response === null ? this.#lostThreads + 1 : 0;
+    const failure = this.#lostThreads < MAX_LOST_THREADS ? response?.failure : 'its thread ends repeatedly';
     if (typeof failure === 'string') throw new Error(failure);
     this.#idle = setTimeout(() => this.#stop(), THREAD_IDLE_MS).unref();
   }
 
-  /** Null where no thread could be had, or it ended before it answered. */
-  async #ask(): Promise<Checkpointed | null> {
+  /** Null if no thread could be started, or if it ended without a response. */
+  async #request(): Promise<Checkpointed | null> {
     try {
       this.#thread ??= this.#start();
     } catch {
@@ -165,9 +167,9 @@ export class Checkpointer {
         resolve(null);
       };
       thread.once('exit', lost);
-      thread.once('message', (answer: Checkpointed) => {
+      thread.once('message', (response: Checkpointed) => {
         thread.off('exit', lost);
-        resolve(answer);
+        resolve(response);
       });
       thread.postMessage(null);
     });
@@ -177,7 +179,7 @@ export class Checkpointer {
     const thread = new Worker(new URL(`./checkpoint-worker${extname(import.meta.url)}`, import.meta.url), {
       workerData: this.#file,
     });
-    // It ends after it.
+    // 'exit' follows.
     thread.on('error', () => undefined);
     thread.unref();
     return thread;

@@ -1,6 +1,6 @@
 /**
- * Credentials that were retrieved lately, with their newest values as they lie in the database: sealed. A turn that names one
- * needs no look. What this process writes is dropped here first; what another one writes empties it all.
+ * Recently retrieved credentials, with their newest values as stored (encrypted), to save queries. A write of this
+ * process drops its entries before the commit; a write of another process clears the cache.
  */
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import type { Credential, CredentialVersion } from '../../core/credential.ts';
@@ -12,21 +12,21 @@ import type { CountRowId } from './access-counts.ts';
 
 export interface HotCredential {
   readonly credential: Authenticated<Credential>;
-  readonly number: CountRowId;
+  readonly countId: CountRowId;
   readonly newest: CredentialVersion | null;
 }
 
 const MAX_CREDENTIALS = 20_000;
-/** Of those that come while there is room: what is asked for again and again is kept soon. */
+/** Admission probability while the cache has room; frequent entries are admitted soon anyway. */
 const ADMISSION_RATE = 0.25;
-/** Of those that come when it is full and nobody has asked for what is kept. */
-const LEAST_KEPT_SHARE = 1 / 64;
-/** A hit counts so much in the share of hits. */
+/** Admission probability of a full cache without hits. */
+const MIN_ADMISSION_RATE = 1 / 64;
+/** Weight of one lookup in the moving average of the hit rate. */
 const HIT_WEIGHT = 1 / 1024;
 const MAX_BYTES = 8 * 1024 * 1024;
-/** A larger one would push out a hundred others. */
+/** A larger one would evict a hundred others. */
 const MAX_ENTRY_BYTES = MAX_BYTES / 100;
-/** About what an entry holds beside its value. */
+/** Approximate size of an entry without its value. */
 const ENTRY_BYTES = 400;
 
 export class CredentialCache {
@@ -36,15 +36,15 @@ export class CredentialCache {
   readonly #dataVersion: StatementSync;
   #seenVersion: unknown = null;
   #bytes = 0;
-  /** Of late, about. */
-  #hitShare = 0;
+  /** Moving average. */
+  #hitRate = 0;
   #isFull = false;
 
   constructor(database: DatabaseSync) {
     this.#dataVersion = database.prepare('PRAGMA data_version');
   }
 
-  /** To be called before a turn looks. */
+  /** Call before the lookups of a transaction. */
   refresh(): void {
     const version = this.#dataVersion.get()?.['data_version'];
     if (version !== this.#seenVersion) this.#clear();
@@ -53,16 +53,16 @@ export class CredentialCache {
 
   get(path: CredentialPath): HotCredential | null {
     const hot = this.#byPath.get(path) ?? null;
-    this.#hitShare += ((hot === null ? 0 : 1) - this.#hitShare) * HIT_WEIGHT;
+    this.#hitRate += ((hot === null ? 0 : 1) - this.#hitRate) * HIT_WEIGHT;
     return hot;
   }
 
   /**
-   * Keeps a share of what comes: when it is full, the less the fewer hits there are. WHY: where a million are asked for at random,
-   * keeping what nobody asks for again costs more than the look.
+   * Admits a random share; a full cache admits less when its hit rate is low. WHY: for random access to a million
+   * credentials, caching costs more than the query that it saves.
    */
   maybeAdmit(path: CredentialPath, hot: HotCredential): void {
-    const share = this.#isFull ? Math.max(LEAST_KEPT_SHARE, ADMISSION_RATE * this.#hitShare) : ADMISSION_RATE;
+    const share = this.#isFull ? Math.max(MIN_ADMISSION_RATE, ADMISSION_RATE * this.#hitRate) : ADMISSION_RATE;
     if (Math.random() < share) this.put(path, hot);
   }
 
@@ -75,11 +75,10 @@ export class CredentialCache {
     this.#pathById.set(hot.credential.id, path);
     if (this.#byPath.size <= MAX_CREDENTIALS && this.#bytes <= MAX_BYTES) return;
     this.#isFull = true;
-    // It comes back if it is asked for.
     this.#dropped(this.#byPath.evictOldest());
   }
 
-  /** Before the batch is written: what it changes is looked for anew. */
+  /** Call before the batch is written: drops what it changes. */
   invalidate({ changes }: WriteSet): void {
     for (const change of changes) {
       if (change.kind === 'putCredential') this.#drop(change.credential.path);

@@ -1,11 +1,11 @@
-/** Writing credentials, their versions, and the rows of their counts, within a turn's transaction. */
+/** Writes credentials, their versions and their count rows, within the transaction of a batch. */
 import type { Credential, CredentialVersion } from '../../core/credential.ts';
 import type { CredentialId } from '../../core/names.ts';
 import type { Authenticated, WriteSet } from '../store.ts';
 import type { AccessCounts, CountRowId } from './access-counts.ts';
 import type { Statements } from './statements.ts';
 
-/** A larger value would make the rows around it lie far apart. */
+/** Larger values would spread the rows over too many pages. */
 const MAX_INLINE_BYTES = 1024;
 
 export class CredentialWriter {
@@ -17,31 +17,31 @@ export class CredentialWriter {
     this.#counts = counts;
   }
 
-  /** Null where there is none of that id. */
+  /** Null if the credential does not exist. */
   countRowOf(id: CredentialId): CountRowId | null {
-    const row = this.#statements.of('SELECT number FROM credentials WHERE id = ?').get(id);
-    return row === undefined ? null : Number(row['number']);
+    const row = this.#statements.prepare('SELECT count_id FROM credentials WHERE id = ?').get(id);
+    return row === undefined ? null : Number(row['count_id']);
   }
 
-  /** The credential of a batch. A new one gets its row of counts, with its accesses in that batch. */
+  /** Inserts or updates. A new credential gets its count row, with its retrievals in this batch. */
   put(credential: Authenticated<Credential>, { accesses, head }: WriteSet): void {
     const { id, path, type, description, createdAt, updatedAt, version, mac } = credential;
     if (this.countRowOf(id) === null) {
-      const number = this.#counts.insert(accesses.get(id) ?? 0, head.seq);
+      const countId = this.#counts.insert(accesses.get(id) ?? 0, head.seq);
       this.#statements
-        .of('INSERT INTO credentials VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, NULL, NULL)')
-        .run(id, path, type, description, createdAt, updatedAt, version, mac, number);
+        .prepare('INSERT INTO credentials VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, NULL, NULL)')
+        .run(id, path, type, description, createdAt, updatedAt, version, mac, countId);
       return;
     }
-    // What was the newest goes to the older ones.
+    // Moves the previous newest version to the older ones.
     this.#statements
-      .of(
+      .prepare(
         `INSERT INTO credential_versions SELECT id, version, type, newest_at, newest_sealed FROM credentials
          WHERE id = :id AND (version <> :version OR type <> :type) AND newest_sealed IS NOT NULL`,
       )
       .run({ id, version, type });
     this.#statements
-      .of(
+      .prepare(
         `UPDATE credentials SET type = :type, description = :description, updated_at = :updatedAt, version = :version,
            mac = :mac, newest_sealed = iif(version = :version AND type = :type, newest_sealed, NULL) WHERE id = :id`,
       )
@@ -49,30 +49,34 @@ export class CredentialWriter {
   }
 
   remove(id: CredentialId): void {
-    const number = this.countRowOf(id);
-    this.#statements.of('DELETE FROM credentials WHERE id = ?').run(id);
-    this.#statements.of('DELETE FROM credential_versions WHERE credential_id = ?').run(id);
-    if (number !== null) this.#counts.remove(number);
+    const countId = this.countRowOf(id);
+    this.#statements.prepare('DELETE FROM credentials WHERE id = ?').run(id);
+    this.#statements.prepare('DELETE FROM credential_versions WHERE credential_id = ?').run(id);
+    if (countId !== null) this.#counts.remove(countId);
   }
 
   addVersion(id: CredentialId, version: Omit<CredentialVersion, 'content'>, sealed: Uint8Array): void {
     const { version: number, type, createdAt } = version;
     if (sealed.length <= MAX_INLINE_BYTES) {
       const { changes } = this.#statements
-        .of('UPDATE credentials SET newest_at = ?, newest_sealed = ? WHERE id = ? AND version = ? AND type = ?')
+        .prepare('UPDATE credentials SET newest_at = ?, newest_sealed = ? WHERE id = ? AND version = ? AND type = ?')
         .run(createdAt, sealed, id, number, type);
       if (changes !== 0) return;
     }
     this.#statements
-      .of('INSERT INTO credential_versions VALUES (?, ?, ?, ?, ?)')
+      .prepare('INSERT INTO credential_versions VALUES (?, ?, ?, ?, ?)')
       .run(id, number, type, createdAt, sealed);
   }
 
-  /** Those up to and with `through`. */
+  /** Deletes versions up to and including `through`. */
   dropVersions(id: CredentialId, through: number): void {
-    this.#statements.of('DELETE FROM credential_versions WHERE credential_id = ? AND version <= ?').run(id, through);
     this.#statements
-      .of('UPDATE credentials SET newest_sealed = NULL WHERE id = ? AND version <= ? AND newest_sealed IS NOT NULL')
+      .prepare('DELETE FROM credential_versions WHERE credential_id = ? AND version <= ?')
+      .run(id, through);
+    this.#statements
+      .prepare(
+        'UPDATE credentials SET newest_sealed = NULL WHERE id = ? AND version <= ? AND newest_sealed IS NOT NULL',
+      )
       .run(id, through);
   }
 }

@@ -1,23 +1,23 @@
 /**
- * Removing leases that ended long ago, without an index by their end, which every retrieval would pay for. Leases lie in the order
- * in which they were issued; spans of the log are looked through one by one, and for each that has some left it is remembered
- * when the first of them may go. A new process looks through everything once. What is revoked or shortened after its span was
- * looked through stays for as long as it would have lasted: lists and looks leave it out by its end.
+ * Deletes expired leases block by block, because an index on expires_at would slow down every retrieval. Leases are in
+ * the order in which they were issued. For each scanned block with leases left, the time when the next one is due is
+ * kept in memory. A new process scans all blocks once. A lease that is revoked or shortened after its block was scanned
+ * stays until its original expiry; queries exclude it.
  */
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { ENDED_LEASE_RETENTION_MS } from '../../core/lease.ts';
 
-/** Ordinals in a span: some hundred microseconds to look through. */
-const SPAN_SEQS = 1024;
+/** Sequence numbers in a block: a few hundred microseconds to scan. */
+const BLOCK_SEQS = 1024;
 const BATCH_ROWS = 256;
 
 const END = 'min(expires_at, coalesce(revoked_at, expires_at))';
 
 const REMOVE = `DELETE FROM leases WHERE seq IN (
-  SELECT seq FROM leases_now WHERE seq >= :low AND seq < :high AND issued_at <= :endedBy AND ${END} <= :endedBy LIMIT :limit)`;
+  SELECT seq FROM effective_leases WHERE seq >= :low AND seq < :high AND issued_at <= :endedBy AND ${END} <= :endedBy LIMIT :limit)`;
 
-interface WaitingSpan {
-  readonly span: number;
+interface WaitingBlock {
+  readonly block: number;
   readonly dueAt: number;
 }
 
@@ -25,9 +25,9 @@ export class ExpiredLeaseSweeper {
   readonly #remove: StatementSync;
   readonly #next: StatementSync;
   readonly #left: StatementSync;
-  /** The one that is due last comes first. */
-  #waiting: WaitingSpan[] = [];
-  /** The first span that was not looked at yet. */
+  /** Latest due time first. */
+  #waiting: WaitingBlock[] = [];
+  /** The first block that was not scanned. */
   #scannedThrough = 0;
 
   constructor(database: DatabaseSync) {
@@ -35,25 +35,25 @@ export class ExpiredLeaseSweeper {
     this.#next = database.prepare('SELECT seq, issued_at FROM leases WHERE seq >= ? ORDER BY seq LIMIT 1');
     this.#left = database.prepare(
       `SELECT min(${END}) AS first_end, (SELECT max(seq) FROM leases) < :high AS is_open
-       FROM leases_now WHERE seq >= :low AND seq < :high`,
+       FROM effective_leases WHERE seq >= :low AND seq < :high`,
     );
   }
 
-  /** One batch, of at most `limit`. Resolves to how many went; null where none is due. */
+  /** Deletes up to `limit` leases of one block. Returns the number of rows; null if none is due. */
   sweep(now: number, limit: number): number | null {
-    const span = this.#takeDue(now);
-    if (span === null) return null;
-    const [low, high] = [span * SPAN_SEQS, (span + 1) * SPAN_SEQS];
+    const block = this.#takeDue(now);
+    if (block === null) return null;
+    const [low, high] = [block * BLOCK_SEQS, (block + 1) * BLOCK_SEQS];
     const most = Math.min(limit, BATCH_ROWS);
     const removed = Number(
       this.#remove.run({ low, high, endedBy: now - ENDED_LEASE_RETENTION_MS, limit: most }).changes,
     );
-    if (removed === most) this.#wait({ span, dueAt: now });
-    else this.#waitForRest(span, now, low, high);
+    if (removed === most) this.#wait({ block, dueAt: now });
+    else this.#waitForRest(block, now, low, high);
     return removed;
   }
 
-  /** To be called when what was removed came back, because its transaction failed. */
+  /** Call after a rollback. */
   reset(): void {
     this.#waiting = [];
     this.#scannedThrough = 0;
@@ -63,27 +63,27 @@ export class ExpiredLeaseSweeper {
     const first = this.#waiting.at(-1);
     if (first !== undefined && first.dueAt <= now) {
       this.#waiting.pop();
-      return first.span;
+      return first.block;
     }
-    const lease = this.#next.get(this.#scannedThrough * SPAN_SEQS);
-    // What was issued lately ended lately, and so did all that were issued later.
+    const lease = this.#next.get(this.#scannedThrough * BLOCK_SEQS);
+    // A lease that was issued recently, and every later one, cannot be due.
     if (lease === undefined || Number(lease['issued_at']) > now - ENDED_LEASE_RETENTION_MS) return null;
-    const span = Math.floor(Number(lease['seq']) / SPAN_SEQS);
-    this.#scannedThrough = span + 1;
-    return span;
+    const block = Math.floor(Number(lease['seq']) / BLOCK_SEQS);
+    this.#scannedThrough = block + 1;
+    return block;
   }
 
-  #waitForRest(span: number, now: number, low: number, high: number): void {
+  #waitForRest(block: number, now: number, low: number, high: number): void {
     const { first_end: firstEnd, is_open: isOpen } = this.#left.get({ low, high }) ?? {};
     const ends = [
       ...(typeof firstEnd === 'number' ? [firstEnd] : []),
-      // More may come into the log's last span; it ends later than now.
+      // The last block may receive more leases, which end after now.
       ...(isOpen === 0 ? [] : [now]),
     ];
-    if (ends.length > 0) this.#wait({ span, dueAt: Math.min(...ends) + ENDED_LEASE_RETENTION_MS });
+    if (ends.length > 0) this.#wait({ block, dueAt: Math.min(...ends) + ENDED_LEASE_RETENTION_MS });
   }
 
-  #wait(waiting: WaitingSpan): void {
+  #wait(waiting: WaitingBlock): void {
     let [low, high] = [0, this.#waiting.length];
     while (low < high) {
       const middle = (low + high) >>> 1;

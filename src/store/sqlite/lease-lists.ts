@@ -1,15 +1,17 @@
-/** The list of leases, newest first, step by step: each looks at a bounded number of leases, whatever is asked for. */
+/** Lists and counts leases, newest first, in steps that each read a bounded number of leases. */
 import type { DatabaseSync } from 'node:sqlite';
 import { ENDED_LEASE_RETENTION_MS, type Lease, type LeaseStatus } from '../../core/lease.ts';
 import { toLease } from '../decode-rows.ts';
 import type { CountStep, LeaseQuery, ListStep, RevokedLeases } from '../queries.ts';
-import { SPAN_SEQS, spanOf } from './lease-blocks.ts';
+import { BLOCK_SEQS, blockOf } from './lease-blocks.ts';
 import { Statements } from './statements.ts';
 import { scanUntilDeadline, WINDOW_ROWS } from './time-slice.ts';
 
 type Values = Readonly<Record<string, string | number>>;
 
-/** A lease is listed while it lasts and 7 days longer. What was issued lately needs no look at its end, nor at marks. */
+/**
+ * A lease is listed while it lasts and 7 days longer. What was issued lately needs no look at its end, nor at marks.
+ */
 const LISTED = '(issued_at > :listedAfter OR min(expires_at, coalesce(revoked_at, expires_at)) > :listedAfter)';
 
 const STATUS_RULES: Readonly<Record<LeaseStatus, string>> = {
@@ -18,16 +20,15 @@ const STATUS_RULES: Readonly<Record<LeaseStatus, string>> = {
   revoked: `${LISTED} AND revoked_at IS NOT NULL`,
 };
 
-/** Rules on `l`, a lease that a mark ended: it lasted until then, and nothing had ended it before. */
+/** Conditions on a lease `l` that a bulk revocation ended: it was active, and no earlier revocation applied. */
 const ENDED_BY_MARK = `l.revoked_at IS NULL AND l.expires_at > :revokedAt
-  AND NOT EXISTS (SELECT 1 FROM revocation_marks m
+  AND NOT EXISTS (SELECT 1 FROM bulk_revocations m
     WHERE m.agent_id = l.agent_id AND m.credential_id = '' AND m.seq > l.seq AND m.seq < :markSeq)
-  AND NOT EXISTS (SELECT 1 FROM revocation_marks m
+  AND NOT EXISTS (SELECT 1 FROM bulk_revocations m
     WHERE m.agent_id = l.agent_id AND m.credential_id = l.credential_id AND m.seq > l.seq AND m.seq < :markSeq)
-  AND NOT EXISTS (SELECT 1 FROM revocation_marks m
+  AND NOT EXISTS (SELECT 1 FROM bulk_revocations m
     WHERE m.agent_id = '' AND m.credential_id = l.credential_id AND m.seq > l.seq AND m.seq < :markSeq)`;
 
-/** What is looked through: all leases by ordinal, or the spans in which a name has some. */
 interface Filter {
   readonly where: string;
   readonly values: Values;
@@ -42,7 +43,9 @@ export class LeaseLists {
 
   leases(query: LeaseQuery, beforeSeq: number, limit: number): ListStep<Lease, number> {
     const { where, values } = toFilter(query);
-    const rowsOf = this.#statements.of(`SELECT * FROM leases_now l WHERE ${where} ORDER BY seq DESC LIMIT :limit`);
+    const rowsOf = this.#statements.prepare(
+      `SELECT * FROM effective_leases l WHERE ${where} ORDER BY seq DESC LIMIT :limit`,
+    );
     const rows: Lease[] = [];
     const next = scanUntilDeadline(
       beforeSeq,
@@ -59,10 +62,10 @@ export class LeaseLists {
   }
 
   countLeases(query: LeaseQuery, beforeSeq: number, atMost: number): CountStep<number> {
-    return this.#count(toFilter(query), query.agentName, 'leases_now', beforeSeq, atMost);
+    return this.#count(toFilter(query), query.agentName, 'effective_leases', beforeSeq, atMost);
   }
 
-  countEnded({ mark, agentName }: RevokedLeases, beforeSeq: number): CountStep<number> {
+  countRevokedBy({ mark, agentName }: RevokedLeases, beforeSeq: number): CountStep<number> {
     const { seq, agentId, credentialId, revokedAt } = mark;
     const columns = { agent_name: agentName, agent_id: agentId, credential_id: credentialId };
     const filter = allOf(columns, ENDED_BY_MARK, { revokedAt, markSeq: seq });
@@ -72,11 +75,11 @@ export class LeaseLists {
   #count(
     { where, values }: Filter,
     agentName: string | null,
-    from: 'leases' | 'leases_now',
+    from: 'leases' | 'effective_leases',
     beforeSeq: number,
     atMost: number,
   ): CountStep<number> {
-    const countOf = this.#statements.of(`SELECT count(*) AS n FROM ${from} l WHERE ${where}`);
+    const countOf = this.#statements.prepare(`SELECT count(*) AS n FROM ${from} l WHERE ${where}`);
     let count = 0;
     const next = scanUntilDeadline(
       beforeSeq,
@@ -86,7 +89,7 @@ export class LeaseLists {
           const found = Number(countOf.get({ ...values, ...window })?.['n'] ?? 0);
           count += Math.min(found, left);
           if (found < left) return null;
-          const nth = this.#statements.of(
+          const nth = this.#statements.prepare(
             `SELECT seq FROM ${from} l WHERE ${where} ORDER BY seq DESC LIMIT 1 OFFSET :nth`,
           );
           return Number(nth.get({ ...values, ...window, nth: left - 1 })?.['seq']);
@@ -96,18 +99,21 @@ export class LeaseLists {
     return { count, next };
   }
 
-  /** Has the next window looked at. `look` answers the ordinal before which it goes on, where that is not the window's last. */
+  /**
+   * Has the next window looked at. `look` answers the ordinal before which it goes on, where that is not the window's
+   * last.
+   */
   #look(
     agentName: string | null,
     before: number,
     look: (window: { before: number; last: number }) => number | null,
   ): number | null {
-    const span = agentName === null ? null : this.#spanBefore(agentName, before);
+    const span = agentName === null ? null : this.#blockBefore(agentName, before);
     if (span === undefined) return null;
-    const [low, high] = span === null ? [0, before] : [span * SPAN_SEQS, Math.min(before, (span + 1) * SPAN_SEQS)];
+    const [low, high] = span === null ? [0, before] : [span * BLOCK_SEQS, Math.min(before, (span + 1) * BLOCK_SEQS)];
     const { last, n } =
       this.#statements
-        .of(
+        .prepare(
           `SELECT min(seq) AS last, count(*) AS n FROM
            (SELECT seq FROM leases WHERE seq >= :low AND seq < :high ORDER BY seq DESC LIMIT ${WINDOW_ROWS})`,
         )
@@ -118,11 +124,11 @@ export class LeaseLists {
   }
 
   /** The last span with leases of the name and ordinals before that one; undefined where there is none. */
-  #spanBefore(agentName: string, before: number): number | undefined {
-    const spans = this.#statements.of(
+  #blockBefore(agentName: string, before: number): number | undefined {
+    const spans = this.#statements.prepare(
       'SELECT span FROM lease_spans WHERE agent_name = ? AND span <= ? ORDER BY span DESC LIMIT 1',
     );
-    const span = spans.get(agentName, spanOf(before - 1))?.['span'];
+    const span = spans.get(agentName, blockOf(before - 1))?.['span'];
     return typeof span === 'number' ? span : undefined;
   }
 }

@@ -1,4 +1,6 @@
-/** The list of credentials, step by step: each looks at a bounded number of keys, in their order, wherever it begins. */
+/**
+ * The list of credentials, step by step: each looks at a bounded number of keys, in their order, wherever it begins.
+ */
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import type { CountedCredential } from '../../core/credential.ts';
 import { rangeFrom } from '../../core/pattern.ts';
@@ -8,7 +10,7 @@ import type { AccessCounts } from './access-counts.ts';
 import { CREDENTIAL_COLUMNS } from './rows.ts';
 import { scanUntilDeadline, WINDOW_ROWS } from './time-slice.ts';
 
-/** Its first and last path, both in it. */
+/** First and last path, inclusive. */
 interface Window {
   readonly low: string;
   readonly last: string;
@@ -51,7 +53,7 @@ export class Lists {
           const wanted = limit - rows.length;
           const some = this.#rows.all({ low, last, type: query.type, limit: wanted });
           for (const row of some)
-            rows.push({ ...toCredential(row), accessCount: this.#counts.of(Number(row['number'])) });
+            rows.push({ ...toCredential(row), accessCount: this.#counts.get(Number(row['count_id'])) });
           return some.length < wanted ? null : (rows.at(-1)?.path ?? place.after);
         }),
       () => rows.length >= limit,
@@ -76,7 +78,10 @@ export class Lists {
     return { count, next };
   }
 
-  /** Has the next window looked at. `look` answers the path behind which it goes on, where that is not the window's last. */
+  /**
+   * Has the next window looked at. `look` answers the path behind which it goes on, where that is not the window's
+   * last.
+   */
   #look(
     { ranges }: CredentialQuery,
     { range, after }: CredentialCursor,
@@ -84,18 +89,18 @@ export class Lists {
   ): CredentialCursor | null {
     const bounds = ranges[range];
     if (bounds === undefined) return null;
-    // '!' stands before every character a path may have.
+    // '!' sorts before every character of a path.
     const behind = after === '' ? '' : `${after}!`;
     const low = behind > bounds.from ? behind : bounds.from;
     const { last, n } = this.#window.get(low, bounds.to) ?? {};
-    // WHY a look at what follows: of an agent's many ranges most may be empty, and those are passed over together.
+    // WHY: an agent may have many ranges, most of them empty; the next path skips all empty ones.
     if (typeof last !== 'string') return this.#rangeOfNext(ranges, bounds.to);
     const stoppedAt = look({ low, last });
     if (stoppedAt !== null) return { range, after: stoppedAt };
     return n === WINDOW_ROWS ? { range, after: last } : { range: range + 1, after: '' };
   }
 
-  /** The first range that may hold the next path there is; null where none follows. */
+  /** The first range that may contain the next existing path; null at the end. */
   #rangeOfNext(ranges: CredentialQuery['ranges'], from: string): CredentialCursor | null {
     const path = this.#next.get(from)?.['path'];
     return typeof path === 'string' ? { range: rangeFrom(ranges, path), after: '' } : null;

@@ -1,4 +1,4 @@
-/** Loading what a turn's keys name. */
+/** Loads the read sets of a transaction. */
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import type { ReadSet } from '../../core/batch-state.ts';
 import type { Credential, CredentialVersion } from '../../core/credential.ts';
@@ -10,28 +10,28 @@ import type { CountRowId } from './access-counts.ts';
 import type { CredentialCache } from './credential-cache.ts';
 import { CREDENTIAL_COLUMNS, CREDENTIAL_WITH_NEWEST, HISTORY, toCredentialWithNewest, VERSION } from './rows.ts';
 
-/** A list that a turn's keys fill: the port's are read-only. */
+/** With mutable arrays. */
 type Mutable<T> = { -readonly [Key in keyof T]: T[Key] extends readonly (infer Item)[] ? Item[] : T[Key] };
 
-/** A credential of which something is loaded already in this turn. */
+/** What is already loaded of a credential. */
 interface LoadedCredential {
   readonly id: CredentialId;
-  readonly number: CountRowId;
+  readonly countId: CountRowId;
   readonly newest: number;
-  /** Looked for, found or not. */
+  /** Queried, whether found or not. */
   readonly versions: number[];
   hasHistory: boolean;
 }
 
 export interface LoadedKeys {
   readonly found: LoadedFromStore;
-  /** Of the credentials in it. */
-  readonly numbers: ReadonlyMap<CredentialId, CountRowId>;
+  /** Of the loaded credentials. */
+  readonly countIds: ReadonlyMap<CredentialId, CountRowId>;
 }
 
 export class KeyLoader {
   readonly #database: DatabaseSync;
-  readonly #hot: CredentialCache;
+  readonly #cache: CredentialCache;
   readonly #newest: StatementSync;
   readonly #credential: StatementSync;
   readonly #version: StatementSync;
@@ -43,27 +43,27 @@ export class KeyLoader {
 
   constructor(database: DatabaseSync, hot: CredentialCache) {
     this.#database = database;
-    this.#hot = hot;
+    this.#cache = hot;
     this.#newest = database.prepare(CREDENTIAL_WITH_NEWEST);
     this.#newest.setReturnArrays(true);
     this.#credential = database.prepare(`SELECT ${CREDENTIAL_COLUMNS} FROM credentials WHERE path = ?`);
     this.#version = database.prepare(VERSION);
     this.#history = database.prepare(HISTORY);
     this.#session = database.prepare('SELECT * FROM sessions WHERE token_hash = ?');
-    this.#lease = database.prepare('SELECT * FROM leases_now WHERE id = ?');
+    this.#lease = database.prepare('SELECT * FROM effective_leases WHERE id = ?');
     this.#spent = database.prepare('SELECT 1 FROM spent_challenges WHERE id = ?');
-    this.#reply = database.prepare('SELECT * FROM kept_replies WHERE id = ?');
+    this.#reply = database.prepare('SELECT * FROM idempotency_records WHERE id = ?');
   }
 
-  /** Loads the union of the keys; each row once. */
+  /** Loads each row once. */
   load(keys: readonly ReadSet[]): LoadedKeys {
-    // WHY a transaction: outside of one, each statement takes and drops the file's lock, two system calls.
+    // WHY a transaction: otherwise each statement locks and unlocks the file, which takes two system calls.
     this.#database.exec('BEGIN');
     try {
-      this.#hot.refresh();
+      this.#cache.refresh();
       return this.#load(keys);
     } finally {
-      // After an I/O error SQLite has ended it already.
+      // SQLite has rolled back after an I/O error.
       if (this.#database.isTransaction) this.#database.exec('COMMIT');
     }
   }
@@ -76,7 +76,7 @@ export class KeyLoader {
       sessions: [],
       leases: [],
       spentChallenges: [],
-      keptReplies: [],
+      idempotencyRecords: [],
     };
     const credentials = new Map<CredentialPath, LoadedCredential | null>();
     const seen = new Set<string>();
@@ -96,13 +96,13 @@ export class KeyLoader {
       }
       if (key.idempotency !== undefined && isNew(`reply ${key.idempotency}`)) {
         const row = this.#reply.get(key.idempotency);
-        if (row !== undefined) found.keptReplies.push(toReply(row));
+        if (row !== undefined) found.idempotencyRecords.push(toReply(row));
       }
     }
-    const numbers = new Map<CredentialId, CountRowId>();
+    const countIds = new Map<CredentialId, CountRowId>();
     for (const credential of credentials.values())
-      if (credential !== null) numbers.set(credential.id, credential.number);
-    return { found, numbers };
+      if (credential !== null) countIds.set(credential.id, credential.countId);
+    return { found, countIds };
   }
 
   #loadCredential(
@@ -139,7 +139,7 @@ export class KeyLoader {
     if (row === undefined) return null;
     const credential = toLoadedCredential(row);
     found.credentials.push(credential);
-    return seen(credential, Number(row['number']), []);
+    return seen(credential, Number(row['count_id']), []);
   }
 
   #findVersion(id: CredentialId, number: number): CredentialVersion | null {
@@ -147,24 +147,24 @@ export class KeyLoader {
     return row === undefined ? null : toVersion(row);
   }
 
-  /** The newest version, which nearly everyone asks for, comes along in one look. */
+  /** Reads the newest version, the usual case, in the same query. */
   #findWithNewest(path: CredentialPath, found: Mutable<LoadedFromStore>): LoadedCredential | null {
-    let hot = this.#hot.get(path);
+    let hot = this.#cache.get(path);
     if (hot === null) {
       const row: unknown = this.#newest.get(path);
       if (row === undefined) return null;
-      const { credential, number, newest } = toCredentialWithNewest(row, path);
-      hot = { credential, number, newest: newest ?? this.#findVersion(credential.id, credential.version) };
-      this.#hot.maybeAdmit(path, hot);
+      const { credential, countId, newest } = toCredentialWithNewest(row, path);
+      hot = { credential, countId, newest: newest ?? this.#findVersion(credential.id, credential.version) };
+      this.#cache.maybeAdmit(path, hot);
     }
-    const { credential, number, newest } = hot;
+    const { credential, countId, newest } = hot;
     const { id, version } = credential;
     found.credentials.push(credential);
     if (newest !== null) found.versions.push({ credentialId: id, version: newest });
-    return seen(credential, number, [version]);
+    return seen(credential, countId, [version]);
   }
 }
 
-function seen({ id, version }: Credential, number: CountRowId, versions: number[]): LoadedCredential {
-  return { id, number, newest: version, versions, hasHistory: false };
+function seen({ id, version }: Credential, countId: CountRowId, versions: number[]): LoadedCredential {
+  return { id, countId, newest: version, versions, hasHistory: false };
 }

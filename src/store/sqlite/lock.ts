@@ -1,10 +1,13 @@
-/** A lock between processes: an exclusive transaction on an empty database, which the operating system ends with the process. */
+/**
+ * A lock between processes: an exclusive transaction on an empty database, which the operating system ends with the
+ * process.
+ */
 import { existsSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { StoreError } from '../store.ts';
-import { BUSY_TIMEOUT_MS, describeOpenError, isBusy, toFailure } from './database.ts';
+import { BUSY_TIMEOUT_MS, describeOpenError, isBusy, toStoreError } from './database.ts';
 
-/** A command that checks whether the lock is taken holds it for a moment: it must not keep a service from starting. */
+/** Commands hold the lock briefly to check it, which must not prevent a start. */
 const TAKE_TIMEOUT_MS = 250;
 
 export class DatabaseLock {
@@ -14,7 +17,7 @@ export class DatabaseLock {
     this.#database = database;
   }
 
-  /** Null where another process has it. Changes nothing but making the file. */
+  /** Null if another process holds it. Creates the file if missing and changes nothing else. */
   static take(file: string): DatabaseLock | null {
     const database = new DatabaseSync(file, { timeout: TAKE_TIMEOUT_MS });
     try {
@@ -22,15 +25,15 @@ export class DatabaseLock {
       return new DatabaseLock(database);
     } catch (error) {
       database.close();
-      const failure = toFailure(error);
+      const failure = toStoreError(error);
       if (isBusy(failure)) return null;
       throw describeOpenError(file, failure);
     }
   }
 
   /**
-   * Keeps others from taking it, and is taken itself where nobody has it: without a byte that changes, nor a file. Null where
-   * another process has it. The file must be there.
+   * Keeps others from taking it, and is taken itself where nobody has it: without a byte that changes, nor a file. Null
+   * where another process has it. The file must be there.
    */
   static takeShared(file: string): DatabaseLock | null {
     const database = new DatabaseSync(file, { readOnly: true, timeout: 0 });
@@ -41,7 +44,7 @@ export class DatabaseLock {
       return new DatabaseLock(database);
     } catch (error) {
       database.close();
-      const failure = toFailure(error);
+      const failure = toStoreError(error);
       if (isBusy(failure)) return null;
       throw describeOpenError(file, failure);
     }
@@ -53,9 +56,10 @@ export class DatabaseLock {
 }
 
 /**
- * Takes the database itself for a moment, as another lock than the file next to it, which somebody may have removed. A process that
- * has a database in WAL mode open holds a shared lock on it until it ends. To be called before this process opens it.
- * @throws StoreFailure `unavailable` where another process has it open
+ * Takes the database itself for a moment, as another lock than the file next to it, which somebody may have removed. A
+ * process that has a database in WAL mode open holds a shared lock on it until it ends. To be called before this
+ * process opens it.
+ * @throws StoreError `unavailable` where another process has it open
  */
 export function assertUnused(file: string): void {
   if (!existsSync(file)) return;
@@ -65,7 +69,7 @@ export function assertUnused(file: string): void {
     database.prepare('SELECT count(*) FROM sqlite_schema').get();
   } catch (error) {
     // Opening the database says what else is wrong with it.
-    if (isBusy(toFailure(error))) {
+    if (isBusy(toStoreError(error))) {
       throw new StoreError('unavailable', `${file} is in use by another program; end that first`);
     }
   } finally {

@@ -1,6 +1,6 @@
 /**
- * The end of a log as it lies on the disk, read without changing the database or its write-ahead log: opening the store writes the
- * one into the other and drops what it cannot read, and closing it does so too.
+ * The end of a log as it lies on the disk, read without changing the database or its write-ahead log: opening the store
+ * writes the one into the other and drops what it cannot read, and closing it does so too.
  */
 import { DatabaseSync } from 'node:sqlite';
 import type { AuditEntry } from '../../core/audit.ts';
@@ -18,7 +18,7 @@ export class SqliteLogEnd implements Pick<Store, 'readHead' | 'readEntries' | 'r
     this.#log = new Log(database);
   }
 
-  /** Null where it is not a database with a log: opening the store says what it is. */
+  /** Null if the file is not a database with a log; opening the store reports the reason. */
   static open(file: string): SqliteLogEnd | null {
     let database: DatabaseSync | null = null;
     try {

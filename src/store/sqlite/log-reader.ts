@@ -1,4 +1,4 @@
-/** Reading the log of a SQLite file over a connection that can't write. */
+/** Reads the log of a SQLite file over a read-only connection. */
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import type { AuditEntry } from '../../core/audit.ts';
 import type { LogReader } from '../store.ts';
@@ -11,8 +11,8 @@ export class SqliteLogReader implements LogReader {
 
   constructor(file: string) {
     this.#database = new DatabaseSync(file, { readOnly: true, timeout: 5000 });
-    // WHY not rows: SQLite locks the connection for every column of a row that is taken out, which costs as much as the rest of
-    // reading it. What it hands to a function costs no lock.
+    // WHY not rows: SQLite locks the connection for every column of a row that is taken out, which costs as much as the
+    // rest of reading it. What it hands to a function costs no lock.
     this.#database.function('gather', { varargs: true, directOnly: true }, (...row) => {
       this.#gathered.push(toEntry(row));
       return null;

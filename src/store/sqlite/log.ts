@@ -1,4 +1,4 @@
-/** Reading the audit log. */
+/** Reads the audit log. */
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import type { AuditEntry } from '../../core/audit.ts';
 import type { AuditFilter, Matches } from '../queries.ts';
@@ -6,7 +6,7 @@ import type { Head, LastEntry } from '../store.ts';
 import { ENTRIES_IN_RANGE, toEntry } from './rows.ts';
 import { scanUntilDeadline } from './time-slice.ts';
 
-/** Fewer than of other rows: a glob made to be slow takes half a millisecond with each. */
+/** Fewer than for other rows: a malicious glob takes half a millisecond per entry. */
 const WINDOW_ENTRIES = 32;
 
 export class Log {
@@ -25,7 +25,7 @@ export class Log {
     this.#last = database.prepare('SELECT seq, hmac, timestamp FROM audit_entries ORDER BY seq DESC LIMIT 1');
     this.#highest = database.prepare(
       `SELECT max(coalesce((SELECT max(seq) FROM audit_entries), 0), coalesce((SELECT max(seq) FROM leases), 0),
-         coalesce((SELECT max(seq) FROM revocation_marks), 0)) AS seq`,
+         coalesce((SELECT max(seq) FROM bulk_revocations), 0)) AS seq`,
     );
     this.#entries = database.prepare(ENTRIES_IN_RANGE);
     this.#entries.setReturnArrays(true);
@@ -99,7 +99,7 @@ export class Log {
     return { seqs, next };
   }
 
-  /** Bisection: times never fall along the log. */
+  /** Bisection: timestamps never decrease along the log. */
   findSeqAt(timestamp: string): number | null {
     let low = 1;
     let high = Number(this.#last.get()?.['seq'] ?? 0) + 1;

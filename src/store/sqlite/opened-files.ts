@@ -1,6 +1,6 @@
 /**
- * Whether the files that the process has open are still the files at their paths. What is written to a file that was removed or
- * replaced is lost when the process ends, and no write fails.
+ * Whether the files that the process has open are still the files at their paths. What is written to a file that was
+ * removed or replaced is lost when the process ends, and no write fails.
  */
 import { statSync } from 'node:fs';
 import { StoreError } from '../store.ts';
@@ -14,7 +14,7 @@ interface OpenedFile {
 export class OpenedFiles {
   readonly #files: readonly OpenedFile[];
 
-  /** To be made when the files are opened. */
+  /** Create it when the files are opened. */
   constructor(paths: readonly string[]) {
     this.#files = paths.map((path) => {
       const { dev: device, ino: inode } = statSync(path);
@@ -22,11 +22,11 @@ export class OpenedFiles {
     });
   }
 
-  /** Costs some microseconds for each file. @throws StoreFailure `broken` where one was removed, moved or replaced */
+  /** Takes a few microseconds per file. @throws StoreError `fatal` if one was removed, moved or replaced */
   assertInPlace(): void {
     for (const file of this.#files) {
       if (isInPlace(file)) continue;
-      throw new StoreError('broken', `${file.path} was removed or replaced under the running service`);
+      throw new StoreError('fatal', `${file.path} was removed or replaced under the running service`);
     }
   }
 }

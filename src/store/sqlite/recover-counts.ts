@@ -1,18 +1,18 @@
-/** Accesses that the log holds and no count: what was in the memory of a process that ended. */
+/** Counts the retrievals that only the log holds, because the previous process had their counts in memory. */
 import type { DatabaseSync } from 'node:sqlite';
 import { scanUntilDeadline } from './time-slice.ts';
 
-/** A credential's row, and the last entry that is counted there. */
+/** A count row, and the last entry that it includes. */
 interface Counted {
-  readonly number: number;
+  readonly countId: number;
   readonly throughSeq: number;
 }
 
-/** Fewer than of other rows: each may need a look at a page of its own. */
+/** Fewer than for other rows: each may read a different page. */
 const WINDOW_ENTRIES = 32;
 
-/** Counts those behind `throughSeq` up to `lastSeq`, step by step, by the credential's number. */
-export function* uncountedAccesses(
+/** Counts retrievals after `throughSeq` up to `lastSeq`, step by step, by `count_id`. */
+export function* uncountedRetrievals(
   database: DatabaseSync,
   throughSeq: number,
   lastSeq: number,
@@ -25,14 +25,14 @@ export function* uncountedAccesses(
        AND event_type = 'credential.retrieve' AND result = 'allowed'`,
   );
   const countAt = database.prepare(
-    // Within what a number can hold, whatever somebody wrote there.
-    `SELECT min(max(number, 0), ${Number.MAX_SAFE_INTEGER}) AS number,
+    // Clamped to safe integers, in case of alterations.
+    `SELECT min(max(count_id, 0), ${Number.MAX_SAFE_INTEGER}) AS count_id,
        min(max(through_seq, 0), ${Number.MAX_SAFE_INTEGER}) AS through_seq
-     FROM access_counts WHERE number = (SELECT number FROM credentials WHERE path = ?)`,
+     FROM access_counts WHERE count_id = (SELECT count_id FROM credentials WHERE path = ?)`,
   );
   const find = (path: string): Counted | null => {
     const row = countAt.get(path);
-    return row === undefined ? null : { number: Number(row['number']), throughSeq: Number(row['through_seq']) };
+    return row === undefined ? null : { countId: Number(row['count_id']), throughSeq: Number(row['through_seq']) };
   };
   const byPath = new Map<string, Counted | null>();
   const added = new Map<number, number>();
@@ -49,9 +49,9 @@ export function* uncountedAccesses(
             counted = find(path);
             byPath.set(path, counted);
           }
-          // One that was removed has no row; one that was made since then counts from there on.
+          // A deleted credential has no row; a later one with the same path counts from its own entry on.
           if (counted === null || Number(row['seq']) <= counted.throughSeq) continue;
-          added.set(counted.number, (added.get(counted.number) ?? 0) + 1);
+          added.set(counted.countId, (added.get(counted.countId) ?? 0) + 1);
         }
         return typeof end === 'number' ? end + 1 : null;
       },

@@ -1,24 +1,27 @@
-/** What is selected from SQLite as arrays, which cost half of what objects cost. */
+/** Queries whose rows SQLite returns as arrays, which cost half as much as objects. */
 import type { AuditEntry } from '../../core/audit.ts';
 import type { Credential, CredentialVersion } from '../../core/credential.ts';
 import type { CredentialId, CredentialType } from '../../core/names.ts';
 import type { CredentialPath } from '../../core/path.ts';
 import type { Authenticated } from '../store.ts';
 
-/** What is said of a credential, without its newest value. */
-export const CREDENTIAL_COLUMNS = 'id, path, type, description, created_at, updated_at, version, mac, number';
+/** A credential without its newest value. */
+export const CREDENTIAL_COLUMNS = 'id, path, type, description, created_at, updated_at, version, mac, count_id';
 
-/** A credential by its path, with its newest version where that stands in the row; the columns as `toCredentialWithNewest` takes them. */
-export const CREDENTIAL_WITH_NEWEST = `SELECT id, type, description, created_at, updated_at, version, mac, number,
+/**
+ * A credential by its path, with its newest version where that stands in the row; the columns as
+ * `toCredentialWithNewest` takes them.
+ */
+export const CREDENTIAL_WITH_NEWEST = `SELECT id, type, description, created_at, updated_at, version, mac, count_id,
   newest_at, newest_sealed FROM credentials WHERE path = ?`;
 
-/** Any version of a credential by its number, wherever it stands; both parameters come twice. */
+/** A version of a credential, from either table; bind both parameters twice. */
 export const VERSION = `SELECT version, type, created_at, sealed FROM credential_versions
   WHERE credential_id = ? AND version = ?
   UNION ALL SELECT version, type, newest_at, newest_sealed FROM credentials
   WHERE id = ? AND version = ? AND newest_sealed IS NOT NULL`;
 
-/** When each version of a credential was stored; the parameter comes twice. */
+/** When each version of a credential was stored; bind the parameter twice. */
 export const HISTORY = `SELECT version, created_at FROM credential_versions WHERE credential_id = ?
   UNION ALL SELECT version, newest_at FROM credentials WHERE id = ? AND newest_sealed IS NOT NULL ORDER BY version`;
 
@@ -36,14 +39,14 @@ type CredentialRow = readonly [
 ];
 
 /**
- * From a row as an array. `path` is the one that was asked for: the same text, and already known to the maps of the turn.
- * `newest` is null where it does not stand in the row.
+ * From a row as an array. `path` is the one that was asked for: the same text, and already known to the maps of the
+ * turn. `newest` is null where it does not stand in the row.
  */
 export function toCredentialWithNewest(
   row: unknown,
   path: CredentialPath,
-): { credential: Authenticated<Credential>; number: number; newest: CredentialVersion | null } {
-  const [id, type, description, createdAt, updatedAt, version, mac, number, newestAt, sealed] = row as CredentialRow;
+): { credential: Authenticated<Credential>; countId: number; newest: CredentialVersion | null } {
+  const [id, type, description, createdAt, updatedAt, version, mac, countId, newestAt, sealed] = row as CredentialRow;
   return {
     credential: {
       id: id as CredentialId,
@@ -55,7 +58,7 @@ export function toCredentialWithNewest(
       version,
       mac,
     },
-    number,
+    countId,
     newest:
       newestAt === null || sealed === null
         ? null

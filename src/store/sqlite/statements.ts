@@ -1,4 +1,4 @@
-/** Statements by their text, each prepared when it is first needed. For texts that are few and our own. */
+/** Cache of prepared statements by text. Only for a fixed set of texts. */
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 
 export class Statements {
@@ -9,7 +9,7 @@ export class Statements {
     this.#database = database;
   }
 
-  of(sql: string): StatementSync {
+  prepare(sql: string): StatementSync {
     const known = this.#prepared.get(sql);
     if (known !== undefined) return known;
     const statement = this.#database.prepare(sql);

@@ -1,14 +1,15 @@
-/** The store on one SQLite file. The process owns the file: a turn needs no lock but the transaction of its commit. */
+/** The SQLite store. The process owns the file, so that only the commit of a transaction takes a lock. */
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import type { ReadSet } from '../../core/batch-state.ts';
 import type { AgentId, CredentialId, TokenHash } from '../../core/names.ts';
 import { toAgent, toPolicy, toSession } from '../decode-rows.ts';
+import { Mutex } from '../mutex.ts';
 import type { AuditFilter, CredentialCursor, CredentialQuery, LeaseQuery, RevokedLeases } from '../queries.ts';
 import type { Committed, Head, LogLocation, Store, StoreTransaction, WriteSet } from '../store.ts';
 import { AccessCounts, type CountingOptions, type CountRowId } from './access-counts.ts';
 import { Checkpointer, type CheckpointOptions } from './checkpointer.ts';
 import { CredentialCache } from './credential-cache.ts';
-import { inTransaction, openDatabase, toFailure } from './database.ts';
+import { inTransaction, openDatabase, toStoreError } from './database.ts';
 import { LeaseLists } from './lease-lists.ts';
 import { Lists } from './lists.ts';
 import { KeyLoader } from './loader.ts';
@@ -29,7 +30,7 @@ export class SqliteStore implements Store {
   readonly logLocation: LogLocation;
   readonly #database: DatabaseSync;
   readonly #counts: AccessCounts;
-  readonly #hot: CredentialCache;
+  readonly #cache: CredentialCache;
   readonly #loader: KeyLoader;
   readonly #writer: BatchWriter;
   readonly #lists: Lists;
@@ -37,31 +38,34 @@ export class SqliteStore implements Store {
   readonly #log: Log;
   readonly #sweeper: Sweeper;
   readonly #session: StatementSync;
-  readonly #numberOf: StatementSync;
+  readonly #countIdOf: StatementSync;
   readonly #walSync: WalSync;
   readonly #checkpointer: Checkpointer;
-  #turnClosed: Promise<void> = Promise.resolve();
+  readonly #mutex = new Mutex();
 
-  /** Opens the file, making it where it is missing. Without `anchor` nothing is anchored; the other options are for tests. @throws StoreFailure */
+  /**
+   * Opens the file, making it where it is missing. Without `anchor` nothing is anchored; the other options are for
+   * tests. @throws StoreError
+   */
   constructor(file: string, { anchor, syncFile, checkpoints, counting }: SqliteOptions = {}) {
     this.logLocation = { kind: 'sqlite', file };
     this.#database = openDatabase(file);
     try {
       this.#counts = new AccessCounts(this.#database, counting);
-      this.#hot = new CredentialCache(this.#database);
-      this.#loader = new KeyLoader(this.#database, this.#hot);
+      this.#cache = new CredentialCache(this.#database);
+      this.#loader = new KeyLoader(this.#database, this.#cache);
       this.#writer = new BatchWriter(this.#database, this.#counts);
       this.#lists = new Lists(this.#database, this.#counts);
       this.#leaseLists = new LeaseLists(this.#database);
       this.#log = new Log(this.#database);
       this.#sweeper = new Sweeper(this.#database);
       this.#session = this.#database.prepare('SELECT * FROM sessions WHERE token_hash = ?');
-      this.#numberOf = this.#database.prepare('SELECT number FROM credentials WHERE id = ?');
+      this.#countIdOf = this.#database.prepare('SELECT count_id FROM credentials WHERE id = ?');
       this.#walSync = new WalSync(file, syncFile, anchor);
       this.#checkpointer = new Checkpointer(this.#database, file, checkpoints);
     } catch (error) {
       this.#database.close();
-      throw toFailure(error);
+      throw toStoreError(error);
     }
   }
 
@@ -87,7 +91,7 @@ export class SqliteStore implements Store {
 
   isEmpty() {
     return this.#read(() => {
-      const tables = ['audit_entries', 'agents', 'policies', 'sessions', 'credentials', 'leases', 'revocation_marks'];
+      const tables = ['audit_entries', 'agents', 'policies', 'sessions', 'credentials', 'leases', 'bulk_revocations'];
       return tables.every((table) => this.#database.prepare(`SELECT 1 FROM ${table} LIMIT 1`).get() === undefined);
     });
   }
@@ -110,32 +114,29 @@ export class SqliteStore implements Store {
   isDeregistered(agentId: AgentId) {
     return this.#read(() => {
       const marked = this.#database.prepare(
-        `SELECT 1 FROM revocation_marks WHERE agent_id = :agentId AND credential_id = ''
+        `SELECT 1 FROM bulk_revocations WHERE agent_id = :agentId AND credential_id = ''
            AND NOT EXISTS (SELECT 1 FROM agents WHERE id = :agentId)`,
       );
       return marked.get({ agentId }) !== undefined;
     });
   }
 
-  /** Waits for the turn before: the ledger never does, it opens one at a time. */
+  /** Waits until the previous transaction has ended; the ledger opens only one at a time. */
   async begin(keys: readonly ReadSet[]): Promise<StoreTransaction> {
-    const before = this.#turnClosed;
-    const { promise, resolve: close } = Promise.withResolvers<void>();
-    this.#turnClosed = promise;
-    await before;
+    const release = await this.#mutex.acquire();
     try {
-      await this.#checkpointer.pass();
+      await this.#checkpointer.waitUntilWritable();
       this.#walSync.assertInPlace();
-      const { found, numbers } = this.#loader.load(keys);
+      const { found, countIds } = this.#loader.load(keys);
       return {
         found,
         shared: null,
-        commit: (batch) => this.#commit(batch, numbers).finally(close),
-        rollback: async () => close(),
+        commit: (batch) => this.#commit(batch, countIds).finally(release),
+        rollback: async () => release(),
       };
     } catch (error) {
-      close();
-      throw toFailure(error);
+      release();
+      throw toStoreError(error);
     }
   }
 
@@ -146,8 +147,8 @@ export class SqliteStore implements Store {
   async readAccessCount(credentialId: CredentialId) {
     await this.#recovered();
     return this.#read(() => {
-      const number = this.#numberOf.get(credentialId)?.['number'];
-      return typeof number === 'number' ? this.#counts.of(number) : 0;
+      const countId = this.#countIdOf.get(credentialId)?.['count_id'];
+      return typeof countId === 'number' ? this.#counts.get(countId) : 0;
     });
   }
 
@@ -169,7 +170,7 @@ export class SqliteStore implements Store {
   }
 
   countRevokedBy(marked: RevokedLeases, beforeSeq: number) {
-    return this.#read(() => this.#leaseLists.countEnded(marked, beforeSeq));
+    return this.#read(() => this.#leaseLists.countRevokedBy(marked, beforeSeq));
   }
 
   readEntries(fromSeq: number, toSeq: number, limit: number) {
@@ -193,7 +194,9 @@ export class SqliteStore implements Store {
   }
 
   readHighWaterTime() {
-    return this.#read(() => Number(this.#database.prepare('SELECT seen_at FROM vault').get()?.['seen_at'] ?? 0));
+    return this.#read(() =>
+      Number(this.#database.prepare('SELECT high_water_time FROM vault').get()?.['high_water_time'] ?? 0),
+    );
   }
 
   sweep(now: number, limit: number) {
@@ -207,44 +210,44 @@ export class SqliteStore implements Store {
     this.#database.close();
   }
 
-  /** Resolves when counts of accesses are as the log has them. */
+  /** Resolves when the access counts match the log. */
   #recovered(): Promise<void> {
     return this.#counts.recovered().catch((error: unknown) => {
-      throw toFailure(error);
+      throw toStoreError(error);
     });
   }
 
-  async #commit(batch: WriteSet, numbers: ReadonlyMap<CredentialId, CountRowId>): Promise<Committed> {
+  async #commit(batch: WriteSet, countIds: ReadonlyMap<CredentialId, CountRowId>): Promise<Committed> {
     try {
-      this.#hot.invalidate(batch);
-      this.#writer.commit(batch, numbers);
+      this.#cache.invalidate(batch);
+      this.#writer.commit(batch, countIds);
     } catch (error) {
-      throw toFailure(error);
+      throw toStoreError(error);
     }
     this.#checkpointer.batchCommitted();
     return { durable: this.#walSync.flush(batch.entries.at(-1)) };
   }
 
-  /** What is told is on disk: a turn may have been written, and still be waiting for it. */
+  /** Returns only durable data: a committed batch may still be waiting for its sync. */
   async #read<T>(work: () => T): Promise<T> {
     try {
       const value = work();
       await this.#walSync.idle();
       return value;
     } catch (error) {
-      throw toFailure(error);
+      throw toStoreError(error);
     }
   }
 
   async #write<T>(work: () => T): Promise<T> {
     try {
-      await this.#checkpointer.pass();
+      await this.#checkpointer.waitUntilWritable();
       const value = work();
       this.#checkpointer.committed();
       await this.#walSync.flush();
       return value;
     } catch (error) {
-      throw toFailure(error);
+      throw toStoreError(error);
     }
   }
 }

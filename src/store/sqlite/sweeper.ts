@@ -1,30 +1,30 @@
-/** Removing what ended long ago, in steps that are bounded in rows and in time. Every removal finds its rows by an index. */
+/**
+ * Removing what ended long ago, in steps that are bounded in rows and in time. Every removal finds its rows by an
+ * index.
+ */
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
-import { ENDED_LEASE_RETENTION_MS } from '../../core/lease.ts';
-import { MAX_TTL_SECONDS } from '../../core/policy.ts';
-import type { SweepResult } from '../store.ts';
+import { BULK_REVOCATION_TTL_MS, ENDED_SESSION_RETENTION_MS, type SweepResult } from '../store.ts';
 import { inTransaction } from './database.ts';
 import { ExpiredLeaseSweeper } from './expired-lease-sweeper.ts';
-import { LeaseSpanSweeper } from './lease-blocks.ts';
+import { LeaseBlockSweeper } from './lease-blocks.ts';
 
-/** Ended sessions are told apart from unknown ones for a day. */
-const ENDED_SESSIONS_KNOWN_MS = 24 * 3600 * 1000;
-/** A mark must outlive every lease that it can cover. */
-const MARKS_KEPT_MS = MAX_TTL_SECONDS * 1000 + ENDED_LEASE_RETENTION_MS;
-
-/** The commit, which writes the pages that were touched, comes on top: about as much again. */
+/** Without the commit, which takes about as long again. */
 const STEP_MS = 2;
-/** Rows removed between two looks at the clock. Sessions, challenges and ids of kept replies lie at random, each on a page of its own. */
+/**
+ * Rows removed between two looks at the clock. Sessions, challenges and ids of kept replies lie at random, each on a
+ * page of its own.
+ */
 const BATCH_ROWS = 32;
 
-/** Each removes what ended before the first value, at most as many as the second. */
+/** Parameters: the time before which rows ended, and the limit. */
 const REMOVALS = {
   sessions: 'DELETE FROM sessions WHERE token_hash IN (SELECT token_hash FROM sessions WHERE expires_at < ? LIMIT ?)',
   challenges: 'DELETE FROM spent_challenges WHERE id IN (SELECT id FROM spent_challenges WHERE expires_at < ? LIMIT ?)',
-  replies: 'DELETE FROM kept_replies WHERE rowid IN (SELECT rowid FROM kept_replies WHERE expires_at < ? LIMIT ?)',
-  // Marks stand in the order of their times: where the oldest are too young, all are.
-  marks: `DELETE FROM revocation_marks WHERE revoked_at < ?
-    AND seq IN (SELECT seq FROM revocation_marks WHERE seq > 0 ORDER BY seq LIMIT ?)`,
+  replies:
+    'DELETE FROM idempotency_records WHERE rowid IN (SELECT rowid FROM idempotency_records WHERE expires_at < ? LIMIT ?)',
+  // `revoked_at` never decreases along `seq`: if the oldest rows are not due, none is.
+  marks: `DELETE FROM bulk_revocations WHERE revoked_at < ?
+    AND seq IN (SELECT seq FROM bulk_revocations WHERE seq > 0 ORDER BY seq LIMIT ?)`,
 };
 
 export class Sweeper {
@@ -35,29 +35,29 @@ export class Sweeper {
   readonly #replies: StatementSync;
   readonly #marks: StatementSync;
   readonly #leases: ExpiredLeaseSweeper;
-  readonly #leaseSpans: LeaseSpanSweeper;
+  readonly #leaseBlocks: LeaseBlockSweeper;
 
   constructor(database: DatabaseSync) {
     this.#database = database;
-    this.#seen = database.prepare('UPDATE vault SET seen_at = max(seen_at, ?)');
+    this.#seen = database.prepare('UPDATE vault SET high_water_time = max(high_water_time, ?)');
     this.#sessions = database.prepare(REMOVALS.sessions);
     this.#challenges = database.prepare(REMOVALS.challenges);
     this.#replies = database.prepare(REMOVALS.replies);
     this.#marks = database.prepare(REMOVALS.marks);
     this.#leases = new ExpiredLeaseSweeper(database);
-    this.#leaseSpans = new LeaseSpanSweeper(database);
+    this.#leaseBlocks = new LeaseBlockSweeper(database);
   }
 
   sweep(now: number, limit: number): SweepResult {
     try {
-      // One transaction: what is gone was over at a time that is kept.
+      // One transaction: a deletion is committed only with the time that justified it.
       return inTransaction(this.#database, () => {
         this.#seen.run(now);
         return this.#remove(now, limit);
       });
     } catch (error) {
       this.#leases.reset();
-      this.#leaseSpans.beginAnew();
+      this.#leaseBlocks.reset();
       throw error;
     }
   }
@@ -79,12 +79,12 @@ export class Sweeper {
       (most: number): number | null =>
         Number(removal.run(time, Math.min(most, BATCH_ROWS)).changes) || null;
     const isDone =
-      sweepKind(before(this.#sessions, now - ENDED_SESSIONS_KNOWN_MS)) &&
+      sweepKind(before(this.#sessions, now - ENDED_SESSION_RETENTION_MS)) &&
       sweepKind(before(this.#challenges, now)) &&
       sweepKind(before(this.#replies, now)) &&
-      sweepKind(before(this.#marks, now - MARKS_KEPT_MS)) &&
+      sweepKind(before(this.#marks, now - BULK_REVOCATION_TTL_MS)) &&
       sweepKind((most) => this.#leases.sweep(now, most)) &&
-      sweepKind((most) => this.#leaseSpans.sweep(Math.min(most, BATCH_ROWS)));
+      sweepKind((most) => this.#leaseBlocks.sweep(Math.min(most, BATCH_ROWS)));
     return { removed, isDone };
   }
 }

@@ -1,16 +1,16 @@
 /**
- * One step through many rows: window after window until its time is up. So a step costs the same however many rows there are, and
- * little more on a slow disk.
+ * One step through many rows: window after window until its time is up. So a step costs the same however many rows
+ * there are, and little more on a slow disk.
  */
 
-/** Less than a turn takes: whoever waits for the loop hardly notices. */
+/** Less than a batch takes. */
 const STEP_MS = 1;
-/** Rows looked at between two looks at the clock. */
+/** Rows read between two checks of the clock. */
 export const WINDOW_ROWS = 256;
 
 /**
- * Looks at one window at least, from where the last one ended, until there is enough or no time left. Returns where the next step
- * goes on, null at the end.
+ * Looks at one window at least, from where the last one ended, until there is enough or no time left. Returns where the
+ * next step goes on, null at the end.
  */
 export function scanUntilDeadline<Place>(
   start: Place,

@@ -1,4 +1,4 @@
-/** Carrying a vault out of a SQLite file, or into one. Nobody else has the file; a source is a copy of ours. */
+/** Copies a vault from or to a SQLite file that no other process uses. A source is a private copy. */
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
 import type { CredentialId } from '../../core/names.ts';
 import { type Row, toLoadedCredential, toVersion } from '../decode-rows.ts';
@@ -7,39 +7,39 @@ import type { TableReader, TableWriter, TransferMetadata, VaultMetadata } from '
 import type { RowKey, Table } from '../transfer-schema.ts';
 import { AccessCounts } from './access-counts.ts';
 import { CredentialWriter } from './credential-writer.ts';
-import { inTransaction, openDatabase, toFailure } from './database.ts';
-import { LeaseSpanWriter } from './lease-blocks.ts';
+import { inTransaction, openDatabase, toStoreError } from './database.ts';
+import { LeaseBlockWriter } from './lease-blocks.ts';
 import { Log } from './log.ts';
-import { uncountedAccesses } from './recover-counts.ts';
+import { uncountedRetrievals } from './recover-counts.ts';
 import { Statements } from './statements.ts';
 
-/** What lies otherwise than the table of that name: every version, and the count of every credential. */
+/** Replaces tables whose rows are stored differently: all versions, and the count of every credential. */
 const FROM: Readonly<Record<string, string>> = {
   credential_versions: `(SELECT credential_id, version, type, created_at, sealed FROM credential_versions
     UNION ALL SELECT id, version, type, newest_at, newest_sealed FROM credentials WHERE newest_sealed IS NOT NULL)`,
   access_counts: `(SELECT c.id AS credential_id, min(max(coalesce(a.count, 0), 0), ${Number.MAX_SAFE_INTEGER}) AS count
-    FROM credentials c LEFT JOIN access_counts a ON a.number = c.number)`,
+    FROM credentials c LEFT JOIN access_counts a ON a.count_id = c.count_id)`,
 };
-/** Of 8 KiB: what a move writes goes on into the database soon. */
+/** Pages of 8 KiB. */
 const CHECKPOINT_PAGES = 4096;
 
-class SqliteCarrier implements TableReader {
+class SqliteTableReader implements TableReader {
   protected readonly database: DatabaseSync;
   protected readonly statements: Statements;
 
-  /** @throws StoreFailure */
+  /** @throws StoreError */
   constructor(file: string) {
     this.database = openDatabase(file);
     this.statements = new Statements(this.database);
   }
 
   async readRecords(): Promise<VaultMetadata | null> {
-    const [vault] = this.select('SELECT key_check, created_at, seen_at FROM vault', []);
+    const [vault] = this.select('SELECT key_check, created_at, high_water_time FROM vault', []);
     if (vault === undefined) return null;
     return {
       keyCheck: String(vault['key_check']),
       createdAt: Number(vault['created_at']),
-      seenAt: Number(vault['seen_at']),
+      highWaterTime: Number(vault['high_water_time']),
       head: new Log(this.database).head().head,
     };
   }
@@ -64,9 +64,9 @@ class SqliteCarrier implements TableReader {
 
   protected select(text: string, values: readonly SQLInputValue[]): Row[] {
     try {
-      return this.statements.of(text).all(...values);
+      return this.statements.prepare(text).all(...values);
     } catch (error) {
-      throw toFailure(error);
+      throw toStoreError(error);
     }
   }
 
@@ -74,40 +74,40 @@ class SqliteCarrier implements TableReader {
     try {
       inTransaction(this.database, work);
     } catch (error) {
-      throw toFailure(error);
+      throw toStoreError(error);
     }
   }
 }
 
-/** Of a copy: it is written to. */
-export class SqliteSource extends SqliteCarrier {
-  /** Adds to the rows of counts what only the log tells of accesses, as a start does in memory. */
+/** Writes to the copy. */
+export class SqliteSource extends SqliteTableReader {
+  /** Adds the retrievals that only the log holds to the count rows, as a start does in memory. */
   addUpAccesses(): Promise<void> {
     return this.write(() => {
       const lastSeq = new Log(this.database).head().last?.seq ?? 0;
       const [head] = this.select('SELECT counted_through_seq AS seq FROM audit_head', []);
-      const steps = uncountedAccesses(this.database, Math.max(0, Number(head?.['seq'] ?? lastSeq)), lastSeq);
+      const steps = uncountedRetrievals(this.database, Math.max(0, Number(head?.['seq'] ?? lastSeq)), lastSeq);
       let step = steps.next();
       while (!step.done) step = steps.next();
-      const add = this.statements.of('UPDATE access_counts SET count = max(count, 0) + ? WHERE number = ?');
-      for (const [number, count] of step.value) add.run(count, number);
+      const add = this.statements.prepare('UPDATE access_counts SET count = max(count, 0) + ? WHERE count_id = ?');
+      for (const [countId, count] of step.value) add.run(count, countId);
     });
   }
 }
 
-export class SqliteTarget extends SqliteCarrier implements TableWriter {
-  readonly #cargo: TransferMetadata;
+export class SqliteTarget extends SqliteTableReader implements TableWriter {
+  readonly #metadata: TransferMetadata;
   readonly #counts: AccessCounts;
   readonly #credentials: CredentialWriter;
-  readonly #leaseSpans: LeaseSpanWriter;
+  readonly #leaseBlocks: LeaseBlockWriter;
 
-  /** @throws StoreFailure */
-  constructor(file: string, cargo: TransferMetadata) {
+  /** @throws StoreError */
+  constructor(file: string, metadata: TransferMetadata) {
     super(file);
-    this.#cargo = cargo;
+    this.#metadata = metadata;
     this.#counts = new AccessCounts(this.database);
     this.#credentials = new CredentialWriter(this.statements, this.#counts);
-    this.#leaseSpans = new LeaseSpanWriter(this.database);
+    this.#leaseBlocks = new LeaseBlockWriter(this.database);
     this.database.exec(`PRAGMA wal_autocheckpoint = ${CHECKPOINT_PAGES}`);
   }
 
@@ -123,21 +123,21 @@ export class SqliteTarget extends SqliteCarrier implements TableWriter {
         for (const row of rows) this.#add(table, row);
       });
     } catch (error) {
-      this.#leaseSpans.forget();
+      this.#leaseBlocks.reset();
       throw error;
     }
   }
 
   async commitMetadata(): Promise<void> {
-    const { records, highestSeq } = this.#cargo;
-    const { keyCheck, createdAt, seenAt, head } = records;
+    const { records, highestSeq } = this.#metadata;
+    const { keyCheck, createdAt, highWaterTime, head } = records;
     await this.write(() => {
-      this.#run('INSERT INTO vault VALUES (1, ?, ?, ?)', keyCheck, createdAt, seenAt);
+      this.#run('INSERT INTO vault VALUES (1, ?, ?, ?)', keyCheck, createdAt, highWaterTime);
       if (head === null) return;
       const { seq, hmac, mac, epoch } = head;
       this.#run('INSERT INTO audit_head VALUES (1, ?, ?, ?, ?, ?)', seq, hmac, mac, epoch, highestSeq);
     });
-    // A commit is not synced; this is.
+    // Commits are not synced; this checkpoint is.
     this.select('PRAGMA wal_checkpoint(TRUNCATE)', []);
   }
 
@@ -152,7 +152,7 @@ export class SqliteTarget extends SqliteCarrier implements TableWriter {
       if (row !== undefined) this.#credentials.remove(toId(row['id']));
       return;
     }
-    // It goes with its credential, and is written over else.
+    // Deleted with its credential; otherwise overwritten.
     if (name === 'access_counts') return;
     if (name === 'credential_versions') {
       this.#run('UPDATE credentials SET newest_at = NULL, newest_sealed = NULL WHERE id = ? AND version = ?', ...key);
@@ -169,7 +169,7 @@ export class SqliteTarget extends SqliteCarrier implements TableWriter {
     } else if (name === 'access_counts') {
       const { credential_id: id, count } = row;
       this.#run(
-        'UPDATE access_counts SET count = ? WHERE number = (SELECT number FROM credentials WHERE id = ?)',
+        'UPDATE access_counts SET count = ? WHERE count_id = (SELECT count_id FROM credentials WHERE id = ?)',
         toValue(count),
         toValue(id),
       );
@@ -179,18 +179,18 @@ export class SqliteTarget extends SqliteCarrier implements TableWriter {
         `INSERT INTO ${name} (${names.join(', ')}) VALUES (${names.map(() => '?').join(', ')})`,
         ...names.map((column) => toValue(row[column])),
       );
-      if (name === 'leases') this.#leaseSpans.add(String(row['agent_name']), Number(row['seq']));
+      if (name === 'leases') this.#leaseBlocks.add(String(row['agent_name']), Number(row['seq']));
     }
   }
 
-  /** Of which a new credential takes up to where it is counted. */
+  /** A new credential takes its `through_seq` from the head. */
   #asBatch(): WriteSet {
-    const head = { seq: this.#cargo.highestSeq, hmac: '', mac: '', epoch: 0 };
+    const head = { seq: this.#metadata.highestSeq, hmac: '', mac: '', epoch: 0 };
     return { entries: [], head, changes: [], accesses: new Map() };
   }
 
   #run(text: string, ...values: readonly SQLInputValue[]): void {
-    this.statements.of(text).run(...values);
+    this.statements.prepare(text).run(...values);
   }
 }
 

@@ -1,8 +1,8 @@
 /**
- * Makes what was written durable: syncs the write-ahead log beside the loop, so that a slow disk holds up the answers that wait
- * for it, and nothing else. One sync at a time, which serves all that was written before it began. After each sync the newest
- * entry is anchored, and the files must still be at their paths: nothing is durable before.
- * SOURCE: sqlite.org/wal.html: a transaction survives the loss of power once its frames in the write-ahead log are synced.
+ * Makes what was written durable: syncs the write-ahead log beside the loop, so that a slow disk holds up the answers
+ * that wait for it, and nothing else. One sync at a time, which serves all that was written before it began. After each
+ * sync the newest entry is anchored, and the files must still be at their paths: nothing is durable before. SOURCE:
+ * sqlite.org/wal.html: a transaction survives the loss of power once its frames in the write-ahead log are synced.
  */
 import { close, closeSync, constants, fdatasync, fsyncSync, openSync } from 'node:fs';
 import { dirname } from 'node:path';
@@ -39,13 +39,13 @@ export class WalSync {
     this.#anchor = anchor;
     this.#files = new OpenedFiles([databaseFile, `${databaseFile}-wal`]);
     this.#descriptor = openSync(`${databaseFile}-wal`, constants.O_RDWR);
-    // Its name must be as durable as what is in it.
+    // The directory entry must be durable too.
     const directory = openSync(dirname(databaseFile), constants.O_RDONLY);
     fsyncSync(directory);
     closeSync(directory);
   }
 
-  /** Checks the files every 100 ms at most. @throws StoreFailure `broken`, then and ever after */
+  /** Checks the files every 100 ms at most. @throws StoreError `fatal`, then and ever after */
   assertInPlace(): void {
     if (this.#failure !== null) throw this.#failure;
     if (performance.now() - this.#checkedAt >= CHECK_INTERVAL_MS) this.#checkFiles();
@@ -53,13 +53,13 @@ export class WalSync {
 
   /**
    * Resolves when all that is written now is on disk; `newest` is the newest entry of it, if it has one.
-   * @throws StoreFailure `broken`, then and ever after
+   * @throws StoreError `fatal`, then and ever after
    */
   flush(newest?: Pick<LastEntry, 'seq' | 'hmac'>): Promise<void> {
     if (newest !== undefined) this.#newest = newest;
     if (this.#failure !== null) return Promise.reject(this.#failure);
     if (this.#running === null) return this.#begin();
-    // What is under way may have begun before the last write.
+    // The running sync may have begun before the last write.
     this.#next ??= this.#running.then(() => this.#begin());
     return this.#next;
   }
@@ -89,13 +89,13 @@ export class WalSync {
     try {
       await this.#syncFile(this.#descriptor);
     } catch (error) {
-      // Never tried again: the system takes the pages for written, and a second sync would succeed without them.
+      // Never retried: the kernel considers the pages clean, and a second sync would succeed without writing them.
       throw this.#fail('the write-ahead log could not be synced', error);
     }
     this.#checkFiles();
     if (this.#anchor === null || newest === null || newest === this.#anchored) return;
     try {
-      // ORDER: after the sync. An anchor that names an entry which a crash took away would lock the vault.
+      // ORDER: after the sync. An anchor for an entry that a crash lost would lock the vault.
       await this.#anchor(newest);
       this.#anchored = newest;
     } catch (error) {
@@ -113,7 +113,7 @@ export class WalSync {
   }
 
   #fail(what: string, cause: unknown): StoreError {
-    this.#failure ??= cause instanceof StoreError ? cause : new StoreError('broken', what, { cause });
+    this.#failure ??= cause instanceof StoreError ? cause : new StoreError('fatal', what, { cause });
     return this.#failure;
   }
 }

@@ -1,11 +1,11 @@
-/** Writing a turn's batch in one transaction. */
+/** Writes a batch in one transaction. */
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import type { CredentialId } from '../../core/names.ts';
 import type { StoredChange, WriteSet } from '../store.ts';
 import type { AccessCounts, CountRowId } from './access-counts.ts';
 import { CredentialWriter } from './credential-writer.ts';
 import { inTransaction } from './database.ts';
-import { LeaseSpanWriter } from './lease-blocks.ts';
+import { LeaseBlockWriter } from './lease-blocks.ts';
 import { Statements } from './statements.ts';
 
 export class BatchWriter {
@@ -15,7 +15,7 @@ export class BatchWriter {
   readonly #credentials: CredentialWriter;
   readonly #insertEntry: StatementSync;
   readonly #insertLease: StatementSync;
-  readonly #leaseSpans: LeaseSpanWriter;
+  readonly #leaseBlocks: LeaseBlockWriter;
 
   constructor(database: DatabaseSync, counts: AccessCounts) {
     this.#database = database;
@@ -24,24 +24,24 @@ export class BatchWriter {
     this.#credentials = new CredentialWriter(this.#statements, counts);
     this.#insertEntry = database.prepare('INSERT INTO audit_entries VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)');
     this.#insertLease = database.prepare('INSERT INTO leases VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, NULL)');
-    this.#leaseSpans = new LeaseSpanWriter(database);
+    this.#leaseBlocks = new LeaseBlockWriter(database);
   }
 
-  /** All or nothing; written when it returns, and not yet synced. `numbers`: of credentials that the turn loaded. */
-  commit(batch: WriteSet, numbers: ReadonlyMap<CredentialId, CountRowId>): void {
+  /** All or nothing; written when it returns, and not yet synced. `countIds`: of credentials that the turn loaded. */
+  commit(batch: WriteSet, countIds: ReadonlyMap<CredentialId, CountRowId>): void {
     try {
-      const added = inTransaction(this.#database, () => this.#write(batch, numbers));
+      const added = inTransaction(this.#database, () => this.#write(batch, countIds));
       this.#counts.committed(added, batch.head.seq);
     } catch (error) {
-      this.#leaseSpans.forget();
+      this.#leaseBlocks.reset();
       throw error;
     }
   }
 
-  #write(batch: WriteSet, numbers: ReadonlyMap<CredentialId, CountRowId>): [CountRowId, number][] {
+  #write(batch: WriteSet, countIds: ReadonlyMap<CredentialId, CountRowId>): [CountRowId, number][] {
     const { entries, head, changes, accesses } = batch;
     const countedThroughSeq = this.#counts.step();
-    const added = this.#countable(accesses, numbers);
+    const added = this.#countable(accesses, countIds);
     for (const entry of entries) {
       this.#insertEntry.run(
         entry.seq,
@@ -72,15 +72,15 @@ export class BatchWriter {
     return added;
   }
 
-  /** Accesses of credentials that have a row of counts: those that are made in this batch get theirs with them. */
+  /** Retrievals of credentials that have a count row; a credential of this batch gets them with its row. */
   #countable(
     accesses: ReadonlyMap<CredentialId, number>,
-    numbers: ReadonlyMap<CredentialId, CountRowId>,
+    countIds: ReadonlyMap<CredentialId, CountRowId>,
   ): [CountRowId, number][] {
     const added: [CountRowId, number][] = [];
     for (const [id, count] of accesses) {
-      const number = numbers.get(id) ?? this.#credentials.countRowOf(id);
-      if (number !== null) added.push([number, count]);
+      const countId = countIds.get(id) ?? this.#credentials.countRowOf(id);
+      if (countId !== null) added.push([countId, count]);
     }
     return added;
   }
@@ -89,7 +89,7 @@ export class BatchWriter {
     switch (change.kind) {
       case 'putAgent': {
         const { id, name, description, publicKey, registeredAt, mac } = change.agent;
-        // WHY REPLACE: a row that was altered outside is not used, and its name may be registered anew.
+        // WHY REPLACE: a row that was altered outside is not used, and its name can be registered again.
         this.#run(
           'INSERT OR REPLACE INTO agents VALUES (?, ?, ?, ?, ?, ?)',
           id,
@@ -135,7 +135,7 @@ export class BatchWriter {
       case 'keepReply': {
         const { id, agentId, requestMac, reply, expiresAt, mac } = change.reply;
         this.#run(
-          'INSERT OR REPLACE INTO kept_replies VALUES (?, ?, ?, ?, ?, ?)',
+          'INSERT OR REPLACE INTO idempotency_records VALUES (?, ?, ?, ?, ?, ?)',
           id,
           agentId,
           requestMac,
@@ -171,7 +171,7 @@ export class BatchWriter {
           lease.issuedAt,
           lease.expiresAt,
         );
-        this.#leaseSpans.add(lease.agentName, lease.seq);
+        this.#leaseBlocks.add(lease.agentName, lease.seq);
         return;
       }
       case 'renewLease':
@@ -188,7 +188,7 @@ export class BatchWriter {
       case 'markRevoked': {
         const { seq, agentId, credentialId, revokedAt } = change.mark;
         this.#run(
-          'INSERT INTO revocation_marks VALUES (?, ?, ?, ?)',
+          'INSERT INTO bulk_revocations VALUES (?, ?, ?, ?)',
           seq,
           agentId ?? '',
           credentialId ?? '',
@@ -200,6 +200,6 @@ export class BatchWriter {
   }
 
   #run(sql: string, ...values: (string | number | Uint8Array | null)[]): void {
-    this.#statements.of(sql).run(...values);
+    this.#statements.prepare(sql).run(...values);
   }
 }

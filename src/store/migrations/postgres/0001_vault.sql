@@ -1,12 +1,12 @@
--- The vault as it began. Times are milliseconds since 1970, but in the log, whose columns are the interface's, word for word.
--- Texts are ordered and compared byte by byte.
+-- The initial schema. Times are milliseconds since 1970, except in audit_entries: its columns are those of the HTTP
+-- interface. Text is ordered and compared byte by byte.
 
 CREATE TABLE vault (
-  id         integer PRIMARY KEY CHECK (id = 1),
-  key_check  text   NOT NULL,
-  created_at bigint NOT NULL,
-  -- The latest time that the vault has seen, so that a clock set back extends nothing.
-  seen_at    bigint NOT NULL
+  id              integer PRIMARY KEY CHECK (id = 1),
+  key_check       text   NOT NULL,
+  created_at      bigint NOT NULL,
+  -- The latest time that the vault has recorded: a clock that is set back does not extend a lease or a session.
+  high_water_time bigint NOT NULL
 );
 
 CREATE TABLE audit_entries (
@@ -26,7 +26,8 @@ CREATE TABLE audit_entries (
   hmac        text COLLATE "C" NOT NULL
 );
 
--- Whoever has its row locked has the turn. It is written with every turn: room in its page keeps it there.
+-- The lock of this row serializes the transactions of all nodes. Every batch updates it; the fill factor keeps updates
+-- in its page.
 CREATE TABLE audit_head (
   id    integer PRIMARY KEY CHECK (id = 1),
   seq   bigint NOT NULL,
@@ -35,7 +36,7 @@ CREATE TABLE audit_head (
   epoch bigint NOT NULL
 ) WITH (fillfactor = 10, autovacuum_vacuum_threshold = 10000, autovacuum_vacuum_scale_factor = 0);
 
--- `epoch` is that of the turn that wrote the row: what a node lacks are the rows of later ones.
+-- `epoch` is that of the batch that wrote the row; a node reads the rows of later epochs to catch up.
 CREATE TABLE agents (
   id            text COLLATE "C" PRIMARY KEY,
   name          text COLLATE "C" NOT NULL,
@@ -60,7 +61,8 @@ CREATE TABLE policies (
 );
 CREATE INDEX policies_by_epoch ON policies (epoch);
 
--- What was removed, and by the turn of which epoch: an agent by its id, with its name, or a policy by its name.
+-- Deleted agents (id and name) and policies (name, with an empty agent_id), with the epoch of the batch that deleted
+-- them.
 CREATE TABLE control_removals (
   epoch    bigint NOT NULL,
   agent_id text COLLATE "C" NOT NULL,
@@ -83,8 +85,8 @@ CREATE TABLE spent_challenges (
 );
 CREATE INDEX spent_challenges_by_end ON spent_challenges (expires_at);
 
--- What callers with an Idempotency-Key were told, as text that its MAC covers.
-CREATE TABLE kept_replies (
+-- Responses to requests with an Idempotency-Key, as text that the MAC covers.
+CREATE TABLE idempotency_records (
   id          text COLLATE "C" PRIMARY KEY,
   agent_id    text   NOT NULL,
   request_mac text   NOT NULL,
@@ -92,7 +94,7 @@ CREATE TABLE kept_replies (
   expires_at  bigint NOT NULL,
   mac         text   NOT NULL
 );
-CREATE INDEX kept_replies_by_end ON kept_replies (expires_at);
+CREATE INDEX idempotency_records_by_end ON idempotency_records (expires_at);
 
 CREATE TABLE credentials (
   id          text COLLATE "C" NOT NULL UNIQUE,
@@ -113,20 +115,20 @@ CREATE TABLE credential_versions (
   sealed        bytea  NOT NULL,
   PRIMARY KEY (credential_id, version)
 );
--- Sealed values do not become shorter.
+-- Encrypted values do not compress.
 ALTER TABLE credential_versions ALTER COLUMN sealed SET STORAGE EXTERNAL;
 
--- How often each credential was retrieved, as far as the lease `through_seq`: those behind it are counted when somebody asks.
+-- Retrievals of each credential up to the lease `through_seq` of access_count_progress; a query adds the later leases.
 CREATE TABLE access_counts (
   credential_id text COLLATE "C" PRIMARY KEY,
   count         bigint NOT NULL
 ) WITH (fillfactor = 70);
-CREATE TABLE access_counted (
+CREATE TABLE access_count_progress (
   id          integer PRIMARY KEY CHECK (id = 1),
   through_seq bigint NOT NULL
 ) WITH (fillfactor = 10);
 
--- By the ordinal of the entry that issued it.
+-- `seq` is the sequence number of the audit entry that issued the lease.
 CREATE TABLE leases (
   seq           bigint PRIMARY KEY,
   id            text COLLATE "C" NOT NULL UNIQUE,
@@ -143,26 +145,26 @@ CREATE TABLE leases (
 CREATE INDEX leases_by_agent ON leases (agent_name, seq);
 CREATE INDEX leases_by_end ON leases (expires_at);
 
--- One row ends many leases: those issued before `seq` to the agent, for the credential, or both; '' stands for any.
-CREATE TABLE revocation_marks (
+-- One row revokes every lease that was issued before `seq` to the agent, for the credential, or both; '' means any.
+CREATE TABLE bulk_revocations (
   seq           bigint PRIMARY KEY,
   agent_id      text COLLATE "C" NOT NULL,
   credential_id text COLLATE "C" NOT NULL,
   revoked_at    bigint NOT NULL
 );
-CREATE INDEX revocation_marks_by_scope ON revocation_marks (agent_id, credential_id, seq);
+CREATE INDEX bulk_revocations_by_scope ON bulk_revocations (agent_id, credential_id, seq);
 
--- Leases with the first revocation that reached them while they lasted. The times of marks never fall along their ordinals, so
--- that the first of each scope is enough, however many follow it.
-CREATE VIEW leases_now AS
+-- Leases with the first revocation that applied while they were active. revoked_at never decreases along seq, so the
+-- first bulk revocation of each scope decides.
+CREATE VIEW effective_leases AS
 SELECT seq, id, agent_id, credential_id, agent_name, path, version, policy_name, issued_at, expires_at,
        coalesce(revoked_at, nullif(least(
          expires_at,
-         (SELECT m.revoked_at FROM revocation_marks m WHERE m.agent_id = l.agent_id
-           AND m.credential_id = '' AND m.seq > l.seq ORDER BY m.seq LIMIT 1),
-         (SELECT m.revoked_at FROM revocation_marks m WHERE m.agent_id = l.agent_id
-           AND m.credential_id = l.credential_id AND m.seq > l.seq ORDER BY m.seq LIMIT 1),
-         (SELECT m.revoked_at FROM revocation_marks m WHERE m.agent_id = ''
-           AND m.credential_id = l.credential_id AND m.seq > l.seq ORDER BY m.seq LIMIT 1)
+         (SELECT b.revoked_at FROM bulk_revocations b WHERE b.agent_id = l.agent_id
+           AND b.credential_id = '' AND b.seq > l.seq ORDER BY b.seq LIMIT 1),
+         (SELECT b.revoked_at FROM bulk_revocations b WHERE b.agent_id = l.agent_id
+           AND b.credential_id = l.credential_id AND b.seq > l.seq ORDER BY b.seq LIMIT 1),
+         (SELECT b.revoked_at FROM bulk_revocations b WHERE b.agent_id = ''
+           AND b.credential_id = l.credential_id AND b.seq > l.seq ORDER BY b.seq LIMIT 1)
        ), expires_at)) AS revoked_at
 FROM leases l;

@@ -1,11 +1,13 @@
--- The vault as it began. Times are milliseconds since 1970, but in the log, whose columns are the interface's, word for word.
+-- The initial schema. Times are milliseconds since 1970, except in audit_entries: its columns are those of the HTTP
+-- interface.
 
 CREATE TABLE vault (
-  id         INTEGER PRIMARY KEY CHECK (id = 1),
-  key_check  TEXT    NOT NULL,
-  created_at INTEGER NOT NULL,
-  -- The latest time that the vault has seen, so that a clock set back before a start extends nothing.
-  seen_at    INTEGER NOT NULL
+  id              INTEGER PRIMARY KEY CHECK (id = 1),
+  key_check       TEXT    NOT NULL,
+  created_at      INTEGER NOT NULL,
+  -- The latest time that the vault has recorded: a clock that is set back before a start does not extend a lease or a
+  -- session.
+  high_water_time INTEGER NOT NULL
 ) STRICT;
 
 CREATE TABLE audit_entries (
@@ -31,7 +33,7 @@ CREATE TABLE audit_head (
   hmac                TEXT    NOT NULL,
   mac                 TEXT    NOT NULL,
   epoch               INTEGER NOT NULL,
-  -- Accesses up to here are in `access_counts`.
+  -- `access_counts` includes all retrievals up to this entry.
   counted_through_seq INTEGER NOT NULL
 ) STRICT;
 
@@ -70,9 +72,9 @@ CREATE TABLE spent_challenges (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX spent_challenges_by_end ON spent_challenges (expires_at);
 
--- What a POST with an Idempotency-Key was answered, for a day. By row number, so that the table grows at its end: ids are MACs, and
--- lie at random.
-CREATE TABLE kept_replies (
+-- Responses to POST requests with an Idempotency-Key, kept for a day. A rowid table, so that rows are appended: ids are
+-- MACs and would be inserted at random positions.
+CREATE TABLE idempotency_records (
   id          TEXT    PRIMARY KEY,
   agent_id    TEXT    NOT NULL,
   request_mac TEXT    NOT NULL,
@@ -80,10 +82,10 @@ CREATE TABLE kept_replies (
   expires_at  INTEGER NOT NULL,
   mac         TEXT    NOT NULL
 ) STRICT;
-CREATE INDEX kept_replies_by_end ON kept_replies (expires_at);
+CREATE INDEX idempotency_records_by_end ON idempotency_records (expires_at);
 
--- By path. The newest version stands in the row itself where it is small, so that a retrieval is one look; it has the row's
--- own version and type, and was stored at `newest_at`. Else it is in `credential_versions`, as all older ones are.
+-- Ordered by path. The row holds its newest version (with the row's version and type, stored at `newest_at`) if that is
+-- small, so that a retrieval reads one row. Larger and older versions are in `credential_versions`.
 CREATE TABLE credentials (
   id            TEXT    NOT NULL UNIQUE,
   path          TEXT    PRIMARY KEY,
@@ -93,16 +95,15 @@ CREATE TABLE credentials (
   updated_at    INTEGER NOT NULL,
   version       INTEGER NOT NULL,
   mac           TEXT    NOT NULL,
-  number        INTEGER NOT NULL,
+  count_id      INTEGER NOT NULL,
   newest_at     INTEGER,
   newest_sealed BLOB
 ) STRICT, WITHOUT ROWID;
 
--- How often the credential of that number was retrieved, as far as the entry `through_seq`. Small rows close together: where a
--- million credentials are asked for, dozens of counts are written with one page. No number is given twice, so that what is
--- counted late is never another's.
+-- Retrievals of the credential with that `count_id`, up to the entry `through_seq`. Separate, small rows: one page
+-- holds dozens of counts. AUTOINCREMENT never reuses an id, so that a late count is never added to another credential.
 CREATE TABLE access_counts (
-  number      INTEGER PRIMARY KEY AUTOINCREMENT,
+  count_id    INTEGER PRIMARY KEY AUTOINCREMENT,
   count       INTEGER NOT NULL,
   through_seq INTEGER NOT NULL
 ) STRICT;
@@ -116,7 +117,7 @@ CREATE TABLE credential_versions (
   PRIMARY KEY (credential_id, version)
 ) STRICT, WITHOUT ROWID;
 
--- By the ordinal of the entry that issued it, so that the table grows at its end.
+-- `seq` is the sequence number of the audit entry that issued the lease, so that rows are appended.
 CREATE TABLE leases (
   seq           INTEGER PRIMARY KEY,
   id            TEXT    NOT NULL UNIQUE,
@@ -130,34 +131,34 @@ CREATE TABLE leases (
   expires_at    INTEGER NOT NULL,
   revoked_at    INTEGER
 ) STRICT;
--- No index by path or agent: it would touch a page of its own for nearly every retrieval. Looks by path alone are rare, and go
--- through all; those by agent go through the spans of 4,096 ordinals in which it has any.
+-- WHY not an index on path or agent: nearly every retrieval would write one more page. Queries by path alone are rare
+-- and scan the table; queries by agent read the blocks of 4,096 sequence numbers in which the agent has leases.
 CREATE TABLE lease_spans (
   agent_name TEXT    NOT NULL,
   span       INTEGER NOT NULL,
   PRIMARY KEY (agent_name, span)
 ) STRICT, WITHOUT ROWID;
 
--- One row ends many leases: those issued before `seq` to the agent, for the credential, or both; '' stands for any.
-CREATE TABLE revocation_marks (
+-- One row revokes every lease that was issued before `seq` to the agent, for the credential, or both; '' means any.
+CREATE TABLE bulk_revocations (
   seq           INTEGER PRIMARY KEY,
   agent_id      TEXT    NOT NULL,
   credential_id TEXT    NOT NULL,
   revoked_at    INTEGER NOT NULL
 ) STRICT;
-CREATE INDEX revocation_marks_by_scope ON revocation_marks (agent_id, credential_id, seq);
+CREATE INDEX bulk_revocations_by_scope ON bulk_revocations (agent_id, credential_id, seq);
 
--- Leases with the first revocation that reached them while they lasted. The times of marks never fall along their ordinals, so
--- that the first of each scope is enough, however many follow it.
-CREATE VIEW leases_now AS
+-- Leases with the first revocation that applied while they were active. revoked_at never decreases along seq, so the
+-- first bulk revocation of each scope decides.
+CREATE VIEW effective_leases AS
 SELECT seq, id, agent_id, credential_id, agent_name, path, version, policy_name, issued_at, expires_at,
        coalesce(revoked_at, nullif(min(
          expires_at,
-         coalesce((SELECT m.revoked_at FROM revocation_marks m WHERE m.agent_id = l.agent_id
-           AND m.credential_id = '' AND m.seq > l.seq ORDER BY m.seq LIMIT 1), expires_at),
-         coalesce((SELECT m.revoked_at FROM revocation_marks m WHERE m.agent_id = l.agent_id
-           AND m.credential_id = l.credential_id AND m.seq > l.seq ORDER BY m.seq LIMIT 1), expires_at),
-         coalesce((SELECT m.revoked_at FROM revocation_marks m WHERE m.agent_id = ''
-           AND m.credential_id = l.credential_id AND m.seq > l.seq ORDER BY m.seq LIMIT 1), expires_at)
+         coalesce((SELECT b.revoked_at FROM bulk_revocations b WHERE b.agent_id = l.agent_id
+           AND b.credential_id = '' AND b.seq > l.seq ORDER BY b.seq LIMIT 1), expires_at),
+         coalesce((SELECT b.revoked_at FROM bulk_revocations b WHERE b.agent_id = l.agent_id
+           AND b.credential_id = l.credential_id AND b.seq > l.seq ORDER BY b.seq LIMIT 1), expires_at),
+         coalesce((SELECT b.revoked_at FROM bulk_revocations b WHERE b.agent_id = ''
+           AND b.credential_id = l.credential_id AND b.seq > l.seq ORDER BY b.seq LIMIT 1), expires_at)
        ), expires_at)) AS revoked_at
 FROM leases l;
