@@ -39,6 +39,11 @@ export class StoreError extends Error {
   }
 }
 
+/** The failure of the store that an error is; null for any other error. */
+export function storeErrorOf(error: unknown): StoreError | null {
+  return error instanceof StoreError ? error : null;
+}
+
 /** A row with the MAC that the vault puts on it; the store only keeps it. */
 export type Authenticated<T> = T & { readonly mac: string };
 

@@ -5,6 +5,7 @@ import { after, test } from 'node:test';
 import type { Route } from '../../src/http/route.ts';
 import { ROUTES } from '../../src/http/routes/table.ts';
 import { assertInvalid, assertRefused } from '../kit/responses.ts';
+import { eventOf } from '../spec/events.ts';
 import { startScene } from './fixture.ts';
 
 const scene = await startScene({ after });
@@ -209,7 +210,7 @@ for (const route of ROUTES) {
           if (route.body === null) return;
           assertRefused(await scene.agent.call(route.method, targetOf(route), { extra: 1 }), 'ACCESS_DENIED');
         },
-        Array.from({ length: route.body === null ? 1 : 2 }, () => `${route.event} denied`),
+        Array.from({ length: route.body === null ? 1 : 2 }, () => `${eventOf(route)} denied`),
       ));
   }
 }

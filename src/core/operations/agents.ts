@@ -1,9 +1,12 @@
-/** Registering and deregistering agents. SOURCE: interface 4.3; decisions, "Callers". */
+/** Registers, deregisters and reads agents. SOURCE: interface 4.3; decisions, "Callers". */
 import type { Agent, PublicKey } from '../agent.ts';
+import { ApiError } from '../errors.ts';
 import type { AgentId, AgentName } from '../names.ts';
 import { type Context, type Operation, operation, refused, succeeded } from '../operation.ts';
+import { adminRead } from './admin-read.ts';
 
 export interface RegisterRequest {
+  /** WHY not a fresh id of the batch: the file of a generated key is staged under it before the batch. */
   readonly id: AgentId;
   readonly name: AgentName;
   readonly description: string;
@@ -26,7 +29,7 @@ export function registerAgent(context: Context, request: RegisterRequest): Opera
   );
 }
 
-/** Ends the agent, its sessions (they are bound to its id) and all its leases. Replies the id that is gone. */
+/** Removes the agent, its sessions (they are bound to its id) and all its leases. Replies the removed id. */
 export function deregisterAgent(context: Context, name: AgentName): Operation<AgentId> {
   return operation(
     { context, event: 'agent.deregister', resource: `agent:${name}`, requiredRole: 'admin' },
@@ -40,4 +43,18 @@ export function deregisterAgent(context: Context, name: AgentName): Operation<Ag
       ]);
     },
   );
+}
+
+export function readAgent(context: Context, name: AgentName): Operation<Agent> {
+  return adminRead(
+    context,
+    'agent.read',
+    `agent:${name}`,
+    ({ control }) => control.agentByName(name) ?? new ApiError('NOT_FOUND', 'The agent is not registered.'),
+  );
+}
+
+/** By name. */
+export function listAgents(context: Context): Operation<readonly Agent[]> {
+  return adminRead(context, 'agent.list', '*', ({ control }) => control.agents());
 }

@@ -1,4 +1,4 @@
-/** Storing, listing, looking at and deleting credentials. SOURCE: interface 4.1; decisions, "Credentials". */
+/** Stores, lists, describes and deletes credentials. SOURCE: interface 4.1; decisions, "Credentials". */
 
 import type { VersionInfo } from '../batch-state.ts';
 import { type Credential, type CredentialVersion, isKept } from '../credential.ts';
@@ -15,10 +15,8 @@ export interface StoreRequest {
   /** Undefined: as it was, or the default for a new credential. */
   readonly type: CredentialType | undefined;
   readonly description: string | undefined;
-  /** `If-None-Match: *`: refuse where the path exists. */
+  /** `If-None-Match: *`: rejects a path that exists. */
   readonly onlyIfNew: boolean;
-  /** The id that the credential gets if it is new. */
-  readonly newId: CredentialId;
 }
 
 export function store(context: Context, request: StoreRequest): Operation<Credential> {
@@ -29,7 +27,6 @@ export function store(context: Context, request: StoreRequest): Operation<Creden
     resource: path,
     requiredRole: 'agent' as const,
     reads: { credential: path },
-    sizeBytes: value.reveal().length,
   };
   return operation(description, (asked) => {
     const { caller, state, moment, entry } = asked;
@@ -43,7 +40,7 @@ export function store(context: Context, request: StoreRequest): Operation<Creden
       return refused('ALREADY_EXISTS', 'A credential exists at this path already.', entry('denied', details));
     }
     const credential: Credential = {
-      id: before?.id ?? request.newId,
+      id: before?.id ?? (moment.newId() as CredentialId),
       path,
       type: request.type ?? before?.type ?? DEFAULT_TYPE,
       description: request.description ?? before?.description ?? '',

@@ -1,11 +1,13 @@
-/** Creating, replacing and deleting policies, and simulation. SOURCE: interface 4.2; decisions, "Policies and decisions". */
+/** Creates, replaces, deletes, reads and simulates policies. SOURCE: interface 4.2; decisions, "Policies and decisions". */
 
 import type { BatchState } from '../batch-state.ts';
 import { decide, explain } from '../decision.ts';
+import { ApiError } from '../errors.ts';
 import type { AgentName, PolicyName } from '../names.ts';
 import { type Context, type Operation, operation, refused, succeeded } from '../operation.ts';
 import type { CredentialPath } from '../path.ts';
 import type { Policy, PolicyDraft } from '../policy.ts';
+import { adminRead } from './admin-read.ts';
 
 export function createPolicy(context: Context, draft: PolicyDraft): Operation<Policy> {
   const resource = `policy:${draft.name}`;
@@ -49,6 +51,20 @@ export function deletePolicy(context: Context, name: PolicyName): Operation<null
   );
 }
 
+export function readPolicy(context: Context, name: PolicyName): Operation<Policy> {
+  return adminRead(
+    context,
+    'policy.read',
+    `policy:${name}`,
+    ({ control }) => control.policies.get(name) ?? new ApiError('NOT_FOUND', 'The policy does not exist.'),
+  );
+}
+
+/** By name. */
+export function listPolicies(context: Context): Operation<readonly Policy[]> {
+  return adminRead(context, 'policy.list', '*', ({ control }) => control.policies.all());
+}
+
 export interface Simulated {
   readonly allowed: boolean;
   readonly policyName: PolicyName | null;
@@ -56,7 +72,7 @@ export interface Simulated {
   readonly reason: string;
 }
 
-/** Asks the decision function, touches nothing and is not recorded. An agent may ask for itself. */
+/** Runs the decision function alone: changes nothing and is not recorded. An agent may ask for itself. */
 export function simulate(
   context: Context,
   question: { readonly agent: AgentName; readonly path: CredentialPath; readonly action: string },

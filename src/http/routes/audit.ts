@@ -1,4 +1,4 @@
-/** Rows of the table: the audit log. SOURCE: interface 4.5; decisions, "Audit". */
+/** Rows of the route table: the audit log. SOURCE: interface 4.5; decisions, "Audit". */
 import { Type } from 'typebox';
 import { AuditQuery, MAX_FILTER_LENGTH } from '../../api/requests.ts';
 import { AuditEntry, Verification, VerificationProgress } from '../../api/responses.ts';

@@ -2,7 +2,7 @@
 import type { PublicKey } from '../../../src/core/agent.ts';
 import { parseValue } from '../../../src/core/credential.ts';
 import { ApiError } from '../../../src/core/errors.ts';
-import type { ActorName, AgentId, CredentialId, LeaseId, TokenHash } from '../../../src/core/names.ts';
+import type { ActorName, AgentId, TokenHash } from '../../../src/core/names.ts';
 import { parseAgentName, parseCredentialType, parsePolicyName } from '../../../src/core/names.ts';
 import type { Operation } from '../../../src/core/operation.ts';
 import { adminRead } from '../../../src/core/operations/admin-read.ts';
@@ -37,7 +37,6 @@ export function toOperation(ask: Ask): Operation<unknown> {
         path: parsePath(command.path),
         version: command.version,
         ttlSeconds: command.ttl === null ? null : parseTtl(command.ttl, 'ttl'),
-        leaseId: fresh as LeaseId,
       });
     case 'store':
       return credentials.store(context, {
@@ -46,7 +45,6 @@ export function toOperation(ask: Ask): Operation<unknown> {
         type: command.type === null ? undefined : parseCredentialType(command.type),
         description: command.description ?? undefined,
         onlyIfNew: command.onlyIfNew,
-        newId: fresh as CredentialId,
       });
     case 'remove':
       return credentials.remove(context, parsePath(command.path));

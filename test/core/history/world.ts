@@ -97,8 +97,9 @@ export class World {
     const operations = asks.map((ask): Operation<unknown> => toOperation(ask));
     const workspace = new BatchState(this.control, this.shelf.load(operations), this.#settings);
     let seq = this.#seq;
-    const outcomes = operations.map((operation): Outcome<unknown> => {
-      const outcome = operation.decide(workspace, { now: this.now, seq: seq + 1 });
+    const outcomes = operations.map((operation, at): Outcome<unknown> => {
+      const newId = (): string => asks[at]?.fresh ?? '';
+      const outcome = operation.decide(workspace, { now: this.now, seq: seq + 1, newId });
       if (isKept) for (const change of outcome.changes) workspace.apply(change);
       if (outcome.entry !== null) seq += 1;
       return outcome;
