@@ -9,7 +9,7 @@ import type { EventType } from '../core/audit.ts';
 import { ApiError } from '../core/errors.ts';
 import { parseAgentName, parsePolicyName } from '../core/names.ts';
 import type { Context } from '../core/operation.ts';
-import { adminRead } from '../core/operations/admin-read.ts';
+import { requireAdmin } from '../core/operations/admin-read.ts';
 import { toIdempotency } from '../vault/idempotency.ts';
 import type { Vault } from '../vault/vault.ts';
 import { readIdempotencyKey, requestFingerprint } from './idempotency-header.ts';
@@ -39,7 +39,7 @@ export function addRoutes(app: FastifyInstance, parts: Parts): void {
         config: {
           isPublic: row.who === 'public',
           isAlwaysServed: row.isAlwaysServed,
-          ...(row.who === 'admin' ? { adminEvent: row.event } : {}),
+          ...(row.who === 'admin' ? { adminOperation: row.operation } : {}),
         },
         schema: toSchema(row),
         attachValidation: true,
@@ -114,16 +114,16 @@ async function handle(
 /** Rejects an agent at a route of the administrator before its request is read, and records that. */
 export function checkRight(vault: Vault, request: FastifyRequest, done: (error?: Error) => void): void {
   const { authentication, id: requestId } = request;
-  const { adminEvent } = request.routeOptions.config;
+  const { adminOperation } = request.routeOptions.config;
   if (authentication === null) throw new Error('a guarded route was reached without a caller');
-  if (adminEvent === undefined || authentication.kind === 'admin') {
+  if (adminOperation === undefined || authentication.kind === 'admin') {
     done();
     return;
   }
   const { name } = request.params as Record<string, string>;
   const context: Context = { authentication, requestId, remoteAddr: addressOf(request) };
-  const rejection = adminRead(context, adminEvent, resourceOf(adminEvent, name), () => null);
-  vault.ledger.submit(rejection).then(() => done(), done);
+  const resource = resourceOf(adminOperation.event, name);
+  vault.ledger.submit(requireAdmin(context, adminOperation, resource)).then(() => done(), done);
 }
 
 /** As the operation names it; `*` if the address has no name, or one that breaks the rules of names. */

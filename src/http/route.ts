@@ -3,8 +3,8 @@ import type { Readable } from 'node:stream';
 import type { Static, TObject, TSchema } from 'typebox';
 import { Nothing } from '../api/requests.ts';
 import type { ServiceStatus } from '../api/types.ts';
-import type { EventType } from '../core/audit.ts';
 import type { Context } from '../core/operation.ts';
+import type { AdminOperation } from '../core/operations/admin-read.ts';
 import type { Vault } from '../vault/vault.ts';
 import { IDEMPOTENCY_HEADER } from './idempotency-header.ts';
 
@@ -101,8 +101,8 @@ export type Route = RouteHead &
     | { readonly who: 'agent'; handle(call: Call<unknown, unknown>): Promise<Reply> }
     | {
         readonly who: 'admin';
-        /** The event of the entry that records a rejected agent, and of the operation. */
-        readonly event: EventType;
+        /** Gives its event to the entry that records a rejected agent. */
+        readonly operation: AdminOperation;
         handle(call: Call<unknown, unknown>): Promise<Reply>;
       }
   );
@@ -132,14 +132,16 @@ type BodyOf<B extends TObject | null> = B extends TObject ? Static<B> : undefine
 /** A row for callers with a token; the schemas give the handler its types. */
 export function route<Q extends TObject, B extends TObject | null = null>(
   row: RouteSpec<Q, B> &
-    ({ readonly who: 'agent' } | { readonly who: 'admin'; readonly event: EventType }) & {
+    ({ readonly who: 'agent' } | { readonly who: 'admin'; readonly operation: AdminOperation }) & {
       handle(call: Call<QueryOf<Q>, BodyOf<B>>): Promise<Reply>;
     },
 ): Route {
   // The schemas have checked what they type before the handler sees it.
   const handle = row.handle as Extract<Route, { who: 'agent' }>['handle'];
   const head = normalizeSpec(row);
-  return row.who === 'admin' ? { ...head, who: row.who, event: row.event, handle } : { ...head, who: row.who, handle };
+  return row.who === 'admin'
+    ? { ...head, who: row.who, operation: row.operation, handle }
+    : { ...head, who: row.who, handle };
 }
 
 /** A row for everybody. */

@@ -5,7 +5,12 @@ import { AgentRequest, PageQuery } from '../../api/requests.ts';
 import { Agent, RegisteredAgent } from '../../api/responses.ts';
 import { parseDescription } from '../../core/agent.ts';
 import { parseAgentName } from '../../core/names.ts';
-import { listAgents, readAgent } from '../../core/operations/agents.ts';
+import {
+  deregisterAgent as deregister,
+  listAgents,
+  readAgent,
+  registerAgent as register,
+} from '../../core/operations/agents.ts';
 import { deregisterAgent, registerAgent } from '../../vault/agents.ts';
 import { sliceListing } from '../../vault/paging.ts';
 import { toOptionalPage } from '../query.ts';
@@ -20,7 +25,7 @@ export const agentRoutes: readonly Route[] = [
     path: '/api/v1/agents',
     summary: 'List agents.',
     who: 'admin',
-    event: 'agent.list',
+    operation: listAgents,
     query: PageQuery,
     data: Type.Array(Agent),
     meta: 'paged',
@@ -35,7 +40,7 @@ export const agentRoutes: readonly Route[] = [
     path: '/api/v1/agents',
     summary: 'Register an agent: with its own public key, or with a pair made here.',
     who: 'admin',
-    event: 'agent.register',
+    operation: register,
     status: 201,
     body: AgentRequest,
     data: RegisteredAgent,
@@ -57,7 +62,7 @@ export const agentRoutes: readonly Route[] = [
     summary: 'Read an agent.',
     params: { name: AgentName },
     who: 'admin',
-    event: 'agent.read',
+    operation: readAgent,
     data: Agent,
     async handle({ vault, context, params }) {
       const name = parseAgentName(params['name'] ?? '');
@@ -71,7 +76,7 @@ export const agentRoutes: readonly Route[] = [
     summary: 'Deregister an agent: its sessions and leases end immediately.',
     params: { name: AgentName },
     who: 'admin',
-    event: 'agent.deregister',
+    operation: deregister,
     status: 204,
     data: null,
     async handle({ vault, context, params }) {

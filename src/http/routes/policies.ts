@@ -39,7 +39,7 @@ export const policyRoutes: readonly Route[] = [
     path: '/api/v1/policies',
     summary: 'List policies.',
     who: 'admin',
-    event: 'policy.list',
+    operation: listPolicies,
     query: PageQuery,
     data: Type.Array(Policy),
     meta: 'paged',
@@ -54,7 +54,7 @@ export const policyRoutes: readonly Route[] = [
     path: '/api/v1/policies',
     summary: 'Create a policy.',
     who: 'admin',
-    event: 'policy.create',
+    operation: createPolicy,
     status: 201,
     body: PolicyRequest,
     data: Policy,
@@ -89,7 +89,7 @@ export const policyRoutes: readonly Route[] = [
     summary: 'Read a policy.',
     params: { name: PolicyName },
     who: 'admin',
-    event: 'policy.read',
+    operation: readPolicy,
     data: Policy,
     async handle({ vault, context, params }) {
       const name = parsePolicyName(params['name'] ?? '');
@@ -103,7 +103,7 @@ export const policyRoutes: readonly Route[] = [
     summary: 'Create or replace a policy.',
     params: { name: PolicyName },
     who: 'admin',
-    event: 'policy.replace',
+    operation: replacePolicy,
     body: PolicyReplacement,
     data: Policy,
     async handle({ vault, context, params, body }) {
@@ -119,7 +119,7 @@ export const policyRoutes: readonly Route[] = [
     summary: 'Delete a policy; from its entry on it grants nothing.',
     params: { name: PolicyName },
     who: 'admin',
-    event: 'policy.delete',
+    operation: deletePolicy,
     status: 204,
     data: null,
     async handle({ vault, context, params }) {
