@@ -15,7 +15,7 @@ import {
   idempotencyKeyReused,
   type JsonSerializable,
 } from './idempotency.ts';
-import type { AgentId } from './names.ts';
+import type { AgentId, EntryId } from './names.ts';
 import type { Secret } from './secret.ts';
 
 /** What an operation is decided at. */
@@ -24,6 +24,8 @@ interface Instant {
   readonly now: number;
   /** The sequence number of the entry that this decision gets, if it gets one. */
   readonly seq: number;
+  /** The id of that entry. An intent hands it out, for the entry of its result. */
+  readonly entryId: EntryId;
   /** An id that nothing has yet: a UUIDv7. */
   newId(): string;
 }
@@ -97,6 +99,7 @@ interface EntryDetails {
   readonly policyName?: string | null;
   readonly leaseId?: string | null;
   readonly reason?: string | null;
+  readonly completes?: EntryId;
 }
 
 /** A request whose caller is identified, with what is needed to decide it. */

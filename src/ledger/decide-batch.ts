@@ -6,7 +6,7 @@ import { type AuditEntry, actionOf, type EntryDraft, type EntryWithoutMac } from
 import type { BatchState } from '../core/batch-state.ts';
 import { type Change, changesControlState } from '../core/change.ts';
 import { ApiError } from '../core/errors.ts';
-import type { CredentialId } from '../core/names.ts';
+import type { CredentialId, EntryId } from '../core/names.ts';
 import type { Operation, Outcome } from '../core/operation.ts';
 import { Secret } from '../core/secret.ts';
 import { entryMac, headMac } from '../crypto/chain.ts';
@@ -49,19 +49,21 @@ export function decideBatch(
   const accesses = new Map<CredentialId, number>();
   let { seq, hmac, epoch } = tip;
   let bumpsEpoch = false;
-  const record = (draft: EntryDraft): void => {
+  const newEntryId = (): EntryId => newId() as EntryId;
+  const record = (draft: EntryDraft, id: EntryId): void => {
     seq += 1;
-    const entry = entryWithoutMac(draft, seq, timestamp, newId());
+    const entry = entryWithoutMac(draft, seq, timestamp, id);
     hmac = entryMac(keys.audit, hmac, entry);
     entries.push({ ...entry, hmac });
   };
   const summaries = denials.summarise(now);
-  summaries.entries.forEach(record);
+  for (const draft of summaries.entries) record(draft, newEntryId());
 
   for (const operation of operations) {
+    const entryId = newEntryId();
     let outcome: UnsealedOutcome;
     try {
-      outcome = unsealOutcome(operation.decide(workspace, { now, seq: seq + 1, newId }), keys);
+      outcome = unsealOutcome(operation.decide(workspace, { now, seq: seq + 1, entryId, newId }), keys);
     } catch (error) {
       answers.push({ kind: 'refusal', error: error instanceof Error ? error : new Error('thrown value') });
       continue;
@@ -75,7 +77,7 @@ export function decideBatch(
     }
     // A change is recorded in any case.
     if (outcome.entry !== null && (outcome.changes.length > 0 || denials.admits(outcome.entry, now))) {
-      record(outcome.entry);
+      record(outcome.entry, entryId);
     }
     answers.push(
       'fault' in outcome.answer
@@ -101,10 +103,10 @@ function unsealOutcome(outcome: Outcome<unknown>, keys: VaultKeys): UnsealedOutc
   return value === null ? unsealOutcome(onFailure(), keys) : { answer: { reply: reply(value) }, entry, changes };
 }
 
-function entryWithoutMac(draft: EntryDraft, seq: number, timestamp: string, id: string): EntryWithoutMac {
+function entryWithoutMac(draft: EntryDraft, seq: number, timestamp: string, id: EntryId): EntryWithoutMac {
   return {
     seq,
-    id,
+    id: draft.completes ?? id,
     timestamp,
     event_type: draft.eventType,
     agent_name: draft.agentName,

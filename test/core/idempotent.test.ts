@@ -13,7 +13,7 @@ import {
   type JsonSerializable,
   parseIdempotencyKey,
 } from '../../src/core/idempotency.ts';
-import type { AgentId, AgentName, CredentialId, TokenHash } from '../../src/core/names.ts';
+import type { AgentId, AgentName, CredentialId, EntryId, TokenHash } from '../../src/core/names.ts';
 import type { Context, Operation } from '../../src/core/operation.ts';
 import { store } from '../../src/core/operations/credentials.ts';
 import { retrieve } from '../../src/core/operations/retrieve.ts';
@@ -61,7 +61,7 @@ function storing(context: Context, path = 'prod/key', onlyIfNew = false): Operat
 
 /** Decides, and lets the workspace see what changed, as a turn does. */
 function decide<R>(operation: Operation<R>, workspace: BatchState, now = NOW) {
-  const outcome = operation.decide(workspace, { now, seq: 7, newId: () => 'fresh' });
+  const outcome = operation.decide(workspace, { now, seq: 7, entryId: 'entry' as EntryId, newId: () => 'fresh' });
   for (const change of outcome.changes) workspace.apply(change);
   const { answer, entry, changes } = outcome;
   return {

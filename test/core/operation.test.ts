@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import type { PublicKey } from '../../src/core/agent.ts';
 import { BatchState } from '../../src/core/batch-state.ts';
-import type { AgentId, ChallengeId, TokenHash } from '../../src/core/names.ts';
+import type { AgentId, ChallengeId, EntryId, TokenHash } from '../../src/core/names.ts';
 import { parseAgentName } from '../../src/core/names.ts';
 import { retrieve } from '../../src/core/operations/retrieve.ts';
 import { CHALLENGE_LIFE_MS, SESSION_LIFE_MS, type VerifyRequest, verify } from '../../src/core/operations/sessions.ts';
@@ -39,7 +39,12 @@ function worldWithVersions(): World {
 function retrieved(world: World, version: number | null) {
   const operation = retrieve(BY_ADMIN, { path: PATH, version, ttlSeconds: parseTtl(5, 'ttl') });
   const known = new BatchState(world.control, world.shelf.load([operation]), SETTINGS);
-  const { answer } = operation.decide(known, { now: world.now, seq: 3, newId: () => LEASE });
+  const { answer } = operation.decide(known, {
+    now: world.now,
+    seq: 3,
+    entryId: 'entry' as EntryId,
+    newId: () => LEASE,
+  });
   return 'unseal' in answer ? answer.unseal : null;
 }
 
@@ -93,7 +98,7 @@ test('a signature that was checked with another key, or for another agent of the
   const outcomeOf = (fields: Partial<VerifyRequest>) => {
     const operation = verify(BY_ADMIN, { ...request, ...fields });
     const known = new BatchState(world.control, world.shelf.load([operation]), SETTINGS);
-    return operation.decide(known, { now: world.now, seq: 2, newId: () => LEASE });
+    return operation.decide(known, { now: world.now, seq: 2, entryId: 'entry' as EntryId, newId: () => LEASE });
   };
   const refused: Partial<VerifyRequest>[] = [
     { verifiedAgainst: { agentId: 'another' as AgentId, publicKey } },
