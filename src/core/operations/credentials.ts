@@ -2,6 +2,7 @@
 
 import type { VersionInfo } from '../batch-state.ts';
 import { type Credential, type CredentialVersion, isKept } from '../credential.ts';
+import { behaviourOf, CREDENTIAL_TYPES, type CredentialTypes } from '../credential-types.ts';
 import { type CredentialId, type CredentialType, DEFAULT_TYPE } from '../names.ts';
 import { type Context, type Operation, operation, refused, succeeded } from '../operation.ts';
 import type { CredentialPath } from '../path.ts';
@@ -19,7 +20,11 @@ export interface StoreRequest {
   readonly onlyIfNew: boolean;
 }
 
-export function store(context: Context, request: StoreRequest): Operation<Credential> {
+export function store(
+  context: Context,
+  request: StoreRequest,
+  types: CredentialTypes = CREDENTIAL_TYPES,
+): Operation<Credential> {
   const { path, value } = request;
   const description = {
     context,
@@ -52,7 +57,7 @@ export function store(context: Context, request: StoreRequest): Operation<Creden
       version: credential.version,
       type: credential.type,
       createdAt: moment.now,
-      content: value,
+      content: behaviourOf(types, credential.type).parse(value.reveal()),
     };
     const through = credential.version - state.settings.versionsKept;
     return succeeded(credential, entry('allowed', { policyName }), [

@@ -1,6 +1,7 @@
 /** Retrieves a value: decides, leases, records. SOURCE: interface 4.1 and 7; decisions, "Credentials" and "Policies and decisions". */
 import { actorId, actorName } from '../agent.ts';
 import { isKept } from '../credential.ts';
+import { behaviourOf, CREDENTIAL_TYPES, type CredentialTypes } from '../credential-types.ts';
 import type { Lease } from '../lease.ts';
 import type { LeaseId } from '../names.ts';
 import { type Context, type Operation, operation, type PendingUnseal, refused } from '../operation.ts';
@@ -24,7 +25,11 @@ export interface Retrieved {
   readonly expiresAt: number;
 }
 
-export function retrieve(context: Context, request: RetrieveRequest): Operation<Retrieved> {
+export function retrieve(
+  context: Context,
+  request: RetrieveRequest,
+  types: CredentialTypes = CREDENTIAL_TYPES,
+): Operation<Retrieved> {
   const { path } = request;
   const keys = { credential: path, version: request.version ?? ('newest' as const) };
   return operation(
@@ -68,13 +73,14 @@ export function retrieve(context: Context, request: RetrieveRequest): Operation<
         revokedAt: null,
         seq: moment.seq,
       };
+      // The newest version's type is read from the credential's row, so that an edit of that row is detected.
+      const type = number === credential.version ? credential.type : version.type;
       const unseal: PendingUnseal<Retrieved> = {
         content: version.content,
         associatedData: {
           credentialId: credential.id,
           path,
-          // The newest version's type is read from the credential's row, so that an edit of that row is detected.
-          type: number === credential.version ? credential.type : version.type,
+          type,
           version: number,
         },
         onFailure: () =>
@@ -83,7 +89,12 @@ export function retrieve(context: Context, request: RetrieveRequest): Operation<
             'The stored value does not authenticate: it was altered, or sealed under another key.',
             entry('error', { policyName, reason: 'the stored value does not authenticate' }),
           ),
-        reply: (value) => ({ path, value, leaseId, expiresAt }),
+        reply: (stored) => ({
+          path,
+          value: behaviourOf(types, type).render(stored, moment.now),
+          leaseId,
+          expiresAt,
+        }),
       };
       return {
         answer: { unseal },
