@@ -5,11 +5,11 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import type { AuditEntry } from '../src/core/audit.ts';
-import { DEFAULT_TYPE } from '../src/core/names.ts';
+import { type AgentId, type CredentialId, DEFAULT_TYPE } from '../src/core/names.ts';
 import { Secret } from '../src/core/secret.ts';
 import { entryMac, headMac } from '../src/crypto/chain.ts';
 import { deriveKeys, parseRootKey, type VaultKeys } from '../src/crypto/keys.ts';
-import { newAgentId, newCredentialId, newEntryId, newLeaseId } from '../src/crypto/random.ts';
+import { newId } from '../src/crypto/random.ts';
 import { seal } from '../src/crypto/sealing.ts';
 import { hashToken } from '../src/crypto/tokens.ts';
 import { macAgent, macCredential, macPolicy, macSession } from '../src/ledger/authenticated-rows.ts';
@@ -98,7 +98,7 @@ async function commit(
 }
 
 function agentChanges(keys: VaultKeys, index: number, now: number): StoredChange[] {
-  const id = newAgentId();
+  const id = newId() as AgentId;
   const publicKey = benchPublicKey(index);
   const agent = { id, name: benchAgent(index), description: 'of the bench', publicKey, registeredAt: now };
   const tokenHash = hashToken(benchToken(index));
@@ -114,7 +114,7 @@ function policyChanges(keys: VaultKeys, index: number, now: number): StoredChang
 }
 
 function credentialChanges(keys: VaultKeys, index: number, now: number): StoredChange[] {
-  const [id, path, type, version] = [newCredentialId(), benchPath(index), DEFAULT_TYPE, 1];
+  const [id, path, type, version] = [newId() as CredentialId, benchPath(index), DEFAULT_TYPE, 1];
   const times = { createdAt: now, updatedAt: now };
   const sealed = seal(keys, new Secret(VALUE), { credentialId: id, path, type, version });
   return [
@@ -146,7 +146,7 @@ async function writeEntries(vault: Vault, sizes: Sizes): Promise<void> {
 function retrievalEntry(seq: number, timestamp: string, { credentials, agents }: Sizes) {
   return {
     seq,
-    id: newEntryId(),
+    id: newId(),
     timestamp,
     event_type: 'credential.retrieve',
     agent_name: benchAgent(randomBelow(agents)),
@@ -154,7 +154,7 @@ function retrievalEntry(seq: number, timestamp: string, { credentials, agents }:
     action: 'retrieve',
     result: 'allowed',
     policy_name: 'bench-0',
-    lease_id: newLeaseId(),
+    lease_id: newId(),
     reason: null,
     request_id: `0123abcd-${seq.toString(36)}`,
     remote_addr: '127.0.0.1',

@@ -6,7 +6,7 @@ import { type Service, startService } from '../server/composition.ts';
 import { type Configuration, help, readConfiguration } from '../server/configuration.ts';
 import { createLog } from '../server/log.ts';
 import { startupBanner } from '../server/startup-banner.ts';
-import { StoreError } from '../store/store.ts';
+import { StoreError } from '../store/errors.ts';
 
 const EXIT_FAILED = 1;
 const EXIT_USAGE = 2;

@@ -47,5 +47,8 @@ async function assertOwnService(
   });
   response.body?.cancel().catch(() => undefined);
   if (challenge.isAnsweredBy(response.headers.get('leasehold-proof'))) return;
-  throw new LeaseholdError('INVALID_RESPONSE', `the server on ${address} is not the service of ${dataDir}; nothing was sent`);
+  throw new LeaseholdError(
+    'INVALID_RESPONSE',
+    `the server on ${address} is not the service of ${dataDir}; nothing was sent`,
+  );
 }

@@ -28,7 +28,13 @@ export type Authentication =
   /** `agentName`: whose the session was when the request came in; the turn looks again. */
   | { readonly kind: 'session'; readonly tokenHash: TokenHash; readonly agentName: AgentName };
 
-/** Who asks, once known. */
+/** Who submits an operation, not yet identified. */
+export type Requester =
+  | Authentication
+  | { readonly kind: 'unauthenticated'; readonly remoteAddr: string | null }
+  | { readonly kind: 'service' };
+
+/** The caller, once identified. */
 export type Caller =
   | { readonly kind: 'admin' }
   | { readonly kind: 'agent'; readonly agent: Agent; readonly session: Session };

@@ -2,7 +2,7 @@
  * The audit log's entries and their canonical bytes. SOURCE: interface 2.8; decisions, "Audit"; drawn in docs/formats.md.
  * An entry never holds a value, a token, a session or a signature.
  */
-import type { ActorName } from './names.ts';
+import type { ActorName, EntryId } from './names.ts';
 
 export const RESULTS = ['allowed', 'denied', 'not_found', 'error'] as const;
 export type AuditResult = (typeof RESULTS)[number];
@@ -38,7 +38,7 @@ export const EVENT_TYPES = [
 ] as const;
 export type EventType = (typeof EVENT_TYPES)[number];
 
-/** What a decision says of itself; the ledger adds ordinal, id, time and link. */
+/** What a decision records; the ledger adds sequence number, id, time and MAC. */
 export interface EntryDraft {
   readonly eventType: EventType;
   readonly agentName: ActorName;
@@ -50,6 +50,8 @@ export interface EntryDraft {
   readonly reason: string | null;
   readonly requestId: string | null;
   readonly remoteAddr: string | null;
+  /** The entry of an intent whose result this one records, with the same id. Left out for any other entry. */
+  readonly completes?: EntryId;
 }
 
 /** An entry as it is stored, its columns word for word. */

@@ -11,6 +11,7 @@ export type ActorName = Brand<string, 'ActorName'> | AgentName;
 export type AgentId = Brand<string, 'AgentId'>;
 export type CredentialId = Brand<string, 'CredentialId'>;
 export type LeaseId = Brand<string, 'LeaseId'>;
+export type EntryId = Brand<string, 'EntryId'>;
 export type ChallengeId = Brand<string, 'ChallengeId'>;
 /** Base64 of the SHA-256 of a session token. Tokens themselves are never kept. */
 export type TokenHash = Brand<string, 'TokenHash'>;

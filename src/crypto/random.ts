@@ -1,11 +1,7 @@
 /** Fresh ids. Those of rows are ordered by time (UUIDv7), so that a table grows at its end. SOURCE: RFC 9562. */
 import { randomBytes, randomUUIDv7 } from 'node:crypto';
-import type { AgentId, CredentialId, LeaseId } from '../core/names.ts';
 
-export const newEntryId = (): string => randomUUIDv7();
-export const newLeaseId = (): LeaseId => randomUUIDv7() as LeaseId;
-export const newAgentId = (): AgentId => randomUUIDv7() as AgentId;
-export const newCredentialId = (): CredentialId => randomUUIDv7() as CredentialId;
+export const newId = (): string => randomUUIDv7();
 
 /** A maker of request ids: eight random characters for the process, then a counter. Short, and never the caller's own. */
 export function requestIds(): () => string {

@@ -1,7 +1,7 @@
-/** From what was thrown to the answer: a fault keeps its code, the framework's own errors get ours, anything else is a bug. */
+/** Maps thrown errors to responses: an `ApiError` keeps its code, errors of the framework get ours, any other error is a bug. */
 import { ERROR_STATUS } from '../api/errors.ts';
 import { ApiError, type ApiErrorCode } from '../core/errors.ts';
-import { isStoreFailure } from '../vault/storefailure.ts';
+import { storageUnavailable } from '../vault/vault.ts';
 
 export interface ErrorAnswer {
   readonly status: number;
@@ -31,11 +31,11 @@ export function defaultError(code: keyof typeof MESSAGES): ApiError {
   return new ApiError(code, MESSAGES[code], code === 'UNAVAILABLE' ? 1 : null);
 }
 
-/** The fault that was meant, or null for a bug. */
+/** Null for a bug. */
 export function toApiError(error: unknown): ApiError | null {
   if (error instanceof ApiError) return error;
-  if (isStoreFailure(error))
-    return new ApiError('UNAVAILABLE', 'The storage does not answer. Try again in a second.', 1);
+  const unavailable = storageUnavailable(error);
+  if (unavailable !== null) return unavailable;
   const status = error instanceof Error && 'statusCode' in error ? error.statusCode : undefined;
   if (status === 413) return defaultError('PAYLOAD_TOO_LARGE');
   if (status === 415) return defaultError('UNSUPPORTED_MEDIA_TYPE');

@@ -1,13 +1,16 @@
-/** From rows of the table to the framework's routes: the one funnel that every request of the interface goes through. */
+/** Registers the rows of the route table with the framework. Every request of the interface goes through `handle`. */
 import { isIP } from 'node:net';
 import type { FastifyInstance, FastifyReply, FastifyRequest, preValidationHookHandler } from 'fastify';
 import { type TSchema, Type } from 'typebox';
 import { Nothing } from '../api/requests.ts';
 import { Meta } from '../api/responses.ts';
 import type { ServiceStatus } from '../api/types.ts';
+import type { EventType } from '../core/audit.ts';
+import { ApiError } from '../core/errors.ts';
+import { parseAgentName, parsePolicyName } from '../core/names.ts';
 import type { Context } from '../core/operation.ts';
+import { requireAdmin } from '../core/operations/admin-read.ts';
 import { toIdempotency } from '../vault/idempotency.ts';
-import { refuseAgent } from '../vault/refusal.ts';
 import type { Vault } from '../vault/vault.ts';
 import { readIdempotencyKey, requestFingerprint } from './idempotency-header.ts';
 import { preconditionsOf } from './preconditions.ts';
@@ -16,7 +19,7 @@ import type { Call, ProveService, Reply, Route } from './route.ts';
 import { ROUTES } from './routes/table.ts';
 import { toValidationError } from './validation.ts';
 
-/** A stranger's body is a few short fields; parsing more would cost what nobody has paid for. */
+/** The body of an unauthenticated request is a few short fields. */
 const MAX_PUBLIC_BODY_BYTES = 32 * 1024;
 
 interface Parts {
@@ -36,7 +39,7 @@ export function addRoutes(app: FastifyInstance, parts: Parts): void {
         config: {
           isPublic: row.who === 'public',
           isAlwaysServed: row.isAlwaysServed,
-          ...(row.who === 'admin' ? { adminEvent: row.event } : {}),
+          ...(row.who === 'admin' ? { adminOperation: row.operation } : {}),
         },
         schema: toSchema(row),
         attachValidation: true,
@@ -48,7 +51,7 @@ export function addRoutes(app: FastifyInstance, parts: Parts): void {
   }
 }
 
-/** What happens to a request before its schemas: an empty body is `{}`, and digits in the query are numbers. */
+/** Before the schemas are checked, an empty body becomes `{}`, and digits in the query become numbers. */
 function toPreparation(row: Route): preValidationHookHandler {
   const numbers = wholeNumbersOf(row.query);
   const fillsBody = row.method !== 'GET' && !needsBody(row);
@@ -59,7 +62,7 @@ function toPreparation(row: Route): preValidationHookHandler {
   };
 }
 
-/** Whether a request without a body lacks something. */
+/** Whether a request without a body lacks a required field. */
 function needsBody({ body }: Route): boolean {
   return body !== null && (body.required ?? []).length > 0;
 }
@@ -72,7 +75,7 @@ function toPattern(path: string): string {
 function toSchema(row: Route): Record<string, unknown> {
   const schema: Record<string, unknown> = { querystring: row.query };
   if (row.method !== 'GET') schema['body'] = row.body ?? Nothing;
-  // WHY not for unions: their serialiser tries one shape after the other, and costs more than plain JSON.
+  // WHY not for unions: their serialiser tries each schema in order, and costs more than plain JSON.
   if (row.data !== null && !('anyOf' in row.data)) schema['response'] = { [row.status]: answerSchema(row, row.data) };
   return schema;
 }
@@ -108,18 +111,31 @@ async function handle(
   return send(request, reply, row, await row.handle(withIdempotency(row, request, toCall(vault, request, context))));
 }
 
-/** Rejects an agent at a route of the administrator's before anything of its request is read, and records that. */
+/** Rejects an agent at a route of the administrator before its request is read, and records that. */
 export function checkRight(vault: Vault, request: FastifyRequest, done: (error?: Error) => void): void {
   const { authentication, id: requestId } = request;
-  const { adminEvent } = request.routeOptions.config;
+  const { adminOperation } = request.routeOptions.config;
   if (authentication === null) throw new Error('a guarded route was reached without a caller');
-  if (adminEvent === undefined || authentication.kind === 'admin') {
+  if (adminOperation === undefined || authentication.kind === 'admin') {
     done();
     return;
   }
   const { name } = request.params as Record<string, string>;
   const context: Context = { authentication, requestId, remoteAddr: addressOf(request) };
-  refuseAgent(vault, context, adminEvent, name).then(() => done(), done);
+  const resource = resourceOf(adminOperation.event, name);
+  vault.ledger.submit(requireAdmin(context, adminOperation, resource)).then(() => done(), done);
+}
+
+/** As the operation names it; `*` if the address has no name, or one that breaks the rules of names. */
+function resourceOf(event: EventType, name: string | undefined): string {
+  const [kind] = event.split('.');
+  if (name === undefined) return '*';
+  try {
+    return `${kind}:${kind === 'agent' ? parseAgentName(name) : parsePolicyName(name)}`;
+  } catch (error) {
+    if (error instanceof ApiError) return '*';
+    throw error;
+  }
 }
 
 function proofFor(request: FastifyRequest, prove: ProveService): string | null {
@@ -127,7 +143,7 @@ function proofFor(request: FastifyRequest, prove: ProveService): string | null {
   return typeof nonce === 'string' ? prove(nonce) : null;
 }
 
-/** The call with what its Idempotency-Key says, where it has one and the row honours it. @throws INVALID_REQUEST */
+/** The call with its Idempotency-Key, if it has one and the row accepts it. @throws INVALID_REQUEST */
 function withIdempotency(row: Route, request: FastifyRequest, call: Call<unknown, unknown>): Call<unknown, unknown> {
   const key = row.acceptsIdempotencyKey ? readIdempotencyKey(request.raw) : null;
   if (key === null) return call;
@@ -157,7 +173,7 @@ function checkSchemas(row: Route, request: FastifyRequest): void {
   throw toValidationError(part, validationError.validation[0], Object.keys(schema?.properties ?? {}));
 }
 
-/** As the log has it: an IPv4 address in IPv6 clothes as itself; null on a Unix socket. */
+/** As the log records it: an IPv4-mapped IPv6 address as IPv4; null on a Unix socket. */
 function addressOf(request: FastifyRequest): string | null {
   const { remoteAddress } = request.socket;
   const told: string | undefined = request.ip;

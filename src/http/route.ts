@@ -1,10 +1,10 @@
-/** What a row of THE TABLE is. */
+/** The type of a row of the route table. */
 import type { Readable } from 'node:stream';
 import type { Static, TObject, TSchema } from 'typebox';
 import { Nothing } from '../api/requests.ts';
 import type { ServiceStatus } from '../api/types.ts';
-import type { EventType } from '../core/audit.ts';
 import type { Context } from '../core/operation.ts';
+import type { AdminOperation } from '../core/operations/admin-read.ts';
 import type { Vault } from '../vault/vault.ts';
 import { IDEMPOTENCY_HEADER } from './idempotency-header.ts';
 
@@ -98,10 +98,11 @@ interface RouteHead {
 export type Route = RouteHead &
   (
     | { readonly who: 'public'; handle(call: PublicCall<unknown, unknown>): Promise<Reply> }
+    | { readonly who: 'agent'; handle(call: Call<unknown, unknown>): Promise<Reply> }
     | {
-        readonly who: 'agent' | 'admin';
-        /** What the log calls it. */
-        readonly event: EventType;
+        readonly who: 'admin';
+        /** Gives its event to the entry that records a rejected agent. */
+        readonly operation: AdminOperation;
         handle(call: Call<unknown, unknown>): Promise<Reply>;
       }
   );
@@ -130,19 +131,17 @@ type BodyOf<B extends TObject | null> = B extends TObject ? Static<B> : undefine
 
 /** A row for callers with a token; the schemas give the handler its types. */
 export function route<Q extends TObject, B extends TObject | null = null>(
-  row: RouteSpec<Q, B> & {
-    readonly who: 'agent' | 'admin';
-    readonly event: EventType;
-    handle(call: Call<QueryOf<Q>, BodyOf<B>>): Promise<Reply>;
-  },
+  row: RouteSpec<Q, B> &
+    ({ readonly who: 'agent' } | { readonly who: 'admin'; readonly operation: AdminOperation }) & {
+      handle(call: Call<QueryOf<Q>, BodyOf<B>>): Promise<Reply>;
+    },
 ): Route {
   // The schemas have checked what they type before the handler sees it.
-  return {
-    ...normalizeSpec(row),
-    who: row.who,
-    event: row.event,
-    handle: row.handle as Extract<Route, { event: EventType }>['handle'],
-  };
+  const handle = row.handle as Extract<Route, { who: 'agent' }>['handle'];
+  const head = normalizeSpec(row);
+  return row.who === 'admin'
+    ? { ...head, who: row.who, operation: row.operation, handle }
+    : { ...head, who: row.who, handle };
 }
 
 /** A row for everybody. */

@@ -3,9 +3,9 @@ import type * as api from '../api/types.ts';
 import type { Agent } from '../core/agent.ts';
 import type { CountedCredential } from '../core/credential.ts';
 import { type Lease, statusOf } from '../core/lease.ts';
+import type { LeaseAt } from '../core/operations/leases.ts';
 import type { Policy } from '../core/policy.ts';
 import type { MetadataWithCount } from '../vault/credentials.ts';
-import type { LeaseAt } from '../vault/leases.ts';
 import type { Verification, VerificationProgress } from '../vault/verification/verifier.ts';
 
 let lastAt = Number.NaN;

@@ -1,12 +1,13 @@
 /**
- * Turns over the store, one at a time: load, decide, commit, and remember what was committed.
- * INVARIANT: memory holds nothing that is not in the store. Where a turn fails it is read anew before the next one.
+ * Runs batches over the store, one at a time: loads rows, decides, commits, and updates memory.
+ * INVARIANT: memory holds only what is in the store. After a batch that failed it is read again before the next one.
  */
 
 import { BatchState, LoadedRows, type VaultSettings } from '../core/batch-state.ts';
 import type { Operation } from '../core/operation.ts';
 import { headMac } from '../crypto/chain.ts';
 import type { VaultKeys } from '../crypto/keys.ts';
+import { newId } from '../crypto/random.ts';
 import type { ControlChanges, Store, StoreTransaction } from '../store/store.ts';
 import type { Clock } from './clock.ts';
 import { applyRemoteChanges, assertNoRollback } from './cluster-sync.ts';
@@ -24,14 +25,14 @@ export interface BatchParts {
   readonly settings: VaultSettings;
   readonly memory: VaultState;
   readonly denials: DenialBudget;
-  /** Called with the agents that other nodes deregistered: what this one has of them must go. */
+  /** Called with the agents that other nodes deregistered, whose files this node must remove. */
   readonly onDeregistered: (agents: ControlChanges['removedAgents']) => void;
 }
 
-/** A turn that the next one builds on; nobody is answered before it is durable. */
+/** A batch that the next one builds on; no response is sent before it is durable. */
 export interface CommittedBatch {
   readonly answers: readonly OperationResult[];
-  /** As the store's; null where nothing was to be written. */
+  /** As the store's; null if nothing was written. */
   readonly durable: Promise<void> | null;
 }
 
@@ -52,33 +53,33 @@ export class BatchRunner {
     return this.#memory;
   }
 
-  /** Resolves when the turn is written. @throws StoreFailure, or a bug; then memory must be read anew */
+  /** Resolves when the batch is written. @throws StoreError, or a bug; then memory must be read again */
   async run(operations: readonly Operation<unknown>[]): Promise<CommittedBatch> {
     const { store, keys } = this.#parts;
     const loaded = new LoadedRows();
     const wanted = operations.map((operation) => keysToLoad(this.#memory, operation, loaded, store.isMultiWriter));
-    const turn = await store.begin(wanted, this.#memory.lastSeenEntry?.seq);
+    const transaction = await store.begin(wanted, this.#memory.lastSeenEntry?.seq);
     let decided: DecidedBatch;
     let now: number;
     try {
-      now = await this.#begin(turn);
-      populate(keys, this.#memory, loaded, turn.found);
+      now = await this.#begin(transaction);
+      populate(keys, this.#memory, loaded, transaction.found);
       decided = this.#decide(operations, loaded, now);
     } catch (error) {
-      await turn.rollback();
+      await transaction.rollback();
       throw error;
     }
     const { answers, entries, head, changes, accesses } = decided;
     if (entries.length === 0 && changes.length === 0) {
-      await turn.rollback();
+      await transaction.rollback();
       return { answers, durable: null };
     }
-    const { durable } = await turn.commit({ entries, head, changes, accesses });
+    const { durable } = await transaction.commit({ entries, head, changes, accesses });
     this.#advanceState(decided, now);
     return { answers, durable };
   }
 
-  /** Takes over what other nodes did. Resolves to the time of the turn. */
+  /** Applies what other nodes committed. Resolves to the time of the batch. */
   async #begin({ shared }: StoreTransaction): Promise<number> {
     const { store, keys, clock } = this.#parts;
     if (shared === null) return Math.max(clock.now(), this.#memory.lastEntryAt);
@@ -95,10 +96,10 @@ export class BatchRunner {
   #decide(operations: readonly Operation<unknown>[], loaded: LoadedRows, now: number): DecidedBatch {
     const { keys, settings, denials } = this.#parts;
     const { control, tip } = this.#memory;
-    return decideBatch(operations, new BatchState(control, loaded, settings), tip, now, keys, denials);
+    return decideBatch(operations, new BatchState(control, loaded, settings), tip, now, keys, denials, newId);
   }
 
-  /** Takes over what was committed. */
+  /** Applies what was committed. */
   #advanceState({ head, entries, changes, summaries }: DecidedBatch, now: number): void {
     summaries.committed();
     const memory = this.#memory;
@@ -115,33 +116,33 @@ export class BatchRunner {
   }
 
   /**
-   * Resolves when agents and policies in memory are as new as what was committed when this was asked; false where a turn has to
-   * be taken for that. At once where nobody else writes to the store. @throws StoreFailure
+   * Whether agents and policies in memory are as new as the last commit before this call; false if that takes a batch. Always
+   * true if no other node writes to the store. @throws StoreError
    */
   async isFresh(): Promise<boolean> {
     return !this.#parts.store.isMultiWriter || (await this.#epochs.run(NEVER_ABORTED)) === this.#memory.tip.epoch;
   }
 
   /**
-   * Reads memory again: what a failed turn changed in it is gone, and what a commit did all the same is in it. Then writes the
-   * head record as it stands, so that a turn is known to succeed. @throws StoreFailure
+   * Reads memory again: without the changes of a failed batch, and with those of a commit that succeeded unnoticed. Then writes
+   * the unchanged head record, which shows that the store commits again. @throws StoreError
    */
   async recover(): Promise<void> {
     const { store, keys } = this.#parts;
     const memory = await readMemory(store, keys);
-    const turn = await store.begin([], this.#memory.lastSeenEntry?.seq);
+    const transaction = await store.begin([], this.#memory.lastSeenEntry?.seq);
     try {
-      if (turn.shared !== null) {
-        assertNoRollback(this.#memory, turn.shared);
-        this.#parts.onDeregistered(await applyRemoteChanges(memory, turn.shared, store, keys));
+      if (transaction.shared !== null) {
+        assertNoRollback(this.#memory, transaction.shared);
+        this.#parts.onDeregistered(await applyRemoteChanges(memory, transaction.shared, store, keys));
       }
     } catch (error) {
-      await turn.rollback();
+      await transaction.rollback();
       throw error;
     }
     const { tip } = memory;
     const head = { ...tip, mac: headMac(keys.audit, tip.seq, tip.hmac) };
-    const { durable } = await turn.commit({ entries: [], head, changes: [], accesses: new Map() });
+    const { durable } = await transaction.commit({ entries: [], head, changes: [], accesses: new Map() });
     await durable;
     memory.head = head;
     this.#memory = memory;

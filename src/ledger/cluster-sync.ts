@@ -4,14 +4,8 @@
  */
 import { isHeadAuthentic } from '../crypto/chain.ts';
 import type { VaultKeys } from '../crypto/keys.ts';
-import {
-  type ClusterView,
-  type ControlChanges,
-  type Head,
-  type LastEntry,
-  type Store,
-  StoreError,
-} from '../store/store.ts';
+import { StoreError } from '../store/errors.ts';
+import type { ClusterView, ControlChanges, Head, LastEntry, Store } from '../store/store.ts';
 import { isAgentAuthentic, isPolicyAuthentic } from './authenticated-rows.ts';
 import { findLastTime, readControl, type VaultState } from './vault-state.ts';
 

@@ -1,26 +1,25 @@
 /**
- * One turn: decides each operation in order, seeing what the ones before changed, opens and seals values, and chains the
- * entries. What comes out is the batch to commit and what to answer after it.
+ * One batch: decides each operation in order, on the state that the earlier ones left, unseals and seals values, and chains the
+ * entries. Returns what to commit, and the results to deliver after the commit.
  */
-import { type AuditEntry, actionOf, type EntryDraft } from '../core/audit.ts';
+import { type AuditEntry, actionOf, type EntryDraft, type EntryWithoutMac } from '../core/audit.ts';
 import type { BatchState } from '../core/batch-state.ts';
 import { type Change, changesControlState } from '../core/change.ts';
 import { ApiError } from '../core/errors.ts';
-import type { CredentialId } from '../core/names.ts';
+import type { CredentialId, EntryId } from '../core/names.ts';
 import type { Operation, Outcome } from '../core/operation.ts';
 import { Secret } from '../core/secret.ts';
 import { entryMac, headMac } from '../crypto/chain.ts';
 import type { VaultKeys } from '../crypto/keys.ts';
-import { newEntryId } from '../crypto/random.ts';
 import { seal, unseal } from '../crypto/sealing.ts';
 import type { Head, StoredChange } from '../store/store.ts';
 import { macAgent, macCredential, macIdempotencyRecord, macPolicy, macSession } from './authenticated-rows.ts';
 import type { DenialBudget, Summaries } from './denial-budget.ts';
 import type { ChainTip } from './vault-state.ts';
 
-/** What one operation's caller is told once the turn is on disk. A bug is an Error that is no Fault. */
+/** The result of one operation, delivered once the batch is on disk. An error that is not an `ApiError` is a bug. */
 export type OperationResult =
-  | { readonly kind: 'reply'; readonly reply: unknown; readonly value: Secret | null }
+  | { readonly kind: 'reply'; readonly reply: unknown }
   | { readonly kind: 'refusal'; readonly error: Error };
 
 export interface DecidedBatch {
@@ -30,7 +29,7 @@ export interface DecidedBatch {
   readonly head: Head;
   /** Successful retrievals of each credential. */
   readonly accesses: ReadonlyMap<CredentialId, number>;
-  /** Of denials that were not recorded one by one; in the entries. */
+  /** Of denials that were not recorded one by one; they are among the entries. */
   readonly summaries: Summaries;
 }
 
@@ -41,6 +40,7 @@ export function decideBatch(
   now: number,
   keys: VaultKeys,
   denials: DenialBudget,
+  newId: () => string,
 ): DecidedBatch {
   const timestamp = new Date(now).toISOString();
   const answers: OperationResult[] = [];
@@ -49,24 +49,25 @@ export function decideBatch(
   const accesses = new Map<CredentialId, number>();
   let { seq, hmac, epoch } = tip;
   let bumpsEpoch = false;
-  const record = (draft: EntryDraft): void => {
+  const newEntryId = (): EntryId => newId() as EntryId;
+  const record = (draft: EntryDraft, id: EntryId): void => {
     seq += 1;
-    const unlinked = unlinkedEntry(draft, seq, timestamp);
-    hmac = entryMac(keys.audit, hmac, unlinked);
-    entries.push({ ...unlinked, hmac });
+    const entry = entryWithoutMac(draft, seq, timestamp, id);
+    hmac = entryMac(keys.audit, hmac, entry);
+    entries.push({ ...entry, hmac });
   };
   const summaries = denials.summarise(now);
-  summaries.entries.forEach(record);
+  for (const draft of summaries.entries) record(draft, newEntryId());
 
   for (const operation of operations) {
-    let settled: { outcome: Outcome<unknown>; value: Secret | null };
+    const entryId = newEntryId();
+    let outcome: UnsealedOutcome;
     try {
-      settled = unsealOutcome(operation.decide(workspace, { now, seq: seq + 1 }), keys);
+      outcome = unsealOutcome(operation.decide(workspace, { now, seq: seq + 1, entryId, newId }), keys);
     } catch (error) {
       answers.push({ kind: 'refusal', error: error instanceof Error ? error : new Error('thrown value') });
       continue;
     }
-    const { outcome, value } = settled;
     for (const change of outcome.changes) {
       workspace.apply(change);
       bumpsEpoch ||= changesControlState(change);
@@ -74,14 +75,14 @@ export function decideBatch(
         accesses.set(change.credentialId, (accesses.get(change.credentialId) ?? 0) + 1);
       else changes.push(toStored(change, keys));
     }
-    // What changes something is recorded in any case.
+    // A change is recorded in any case.
     if (outcome.entry !== null && (outcome.changes.length > 0 || denials.admits(outcome.entry, now))) {
-      record(outcome.entry);
+      record(outcome.entry, entryId);
     }
     answers.push(
       'fault' in outcome.answer
         ? { kind: 'refusal', error: new ApiError(outcome.answer.fault.code, outcome.answer.fault.message) }
-        : { kind: 'reply', reply: outcome.answer.reply, value },
+        : { kind: 'reply', reply: outcome.answer.reply },
     );
   }
   if (bumpsEpoch) epoch += 1;
@@ -89,21 +90,23 @@ export function decideBatch(
   return { answers, entries, changes, head, accesses, summaries };
 }
 
-/** Opens the value that an outcome lends; one that does not authenticate turns it into the operation's own `error` outcome. */
-function unsealOutcome(
-  outcome: Outcome<unknown>,
-  keys: VaultKeys,
-): { outcome: Outcome<unknown>; value: Secret | null } {
-  if (outcome.unseal === null) return { outcome, value: null };
-  const { content, associatedData, onUnsealFailure } = outcome.unseal;
+type UnsealedOutcome = Omit<Outcome<unknown>, 'answer'> & {
+  readonly answer: Exclude<Outcome<unknown>['answer'], { unseal: unknown }>;
+};
+
+/** Unseals the value that an outcome waits for. A value that does not authenticate gives the operation's `error` outcome. */
+function unsealOutcome(outcome: Outcome<unknown>, keys: VaultKeys): UnsealedOutcome {
+  const { answer, entry, changes } = outcome;
+  if (!('unseal' in answer)) return { answer, entry, changes };
+  const { content, associatedData, onFailure, reply } = answer.unseal;
   const value = content instanceof Secret ? content : unseal(keys, content, associatedData);
-  return value === null ? { outcome: onUnsealFailure(), value: null } : { outcome, value };
+  return value === null ? unsealOutcome(onFailure(), keys) : { answer: { reply: reply(value) }, entry, changes };
 }
 
-function unlinkedEntry(draft: EntryDraft, seq: number, timestamp: string): Omit<AuditEntry, 'hmac'> {
+function entryWithoutMac(draft: EntryDraft, seq: number, timestamp: string, id: EntryId): EntryWithoutMac {
   return {
     seq,
-    id: newEntryId(),
+    id: draft.completes ?? id,
     timestamp,
     event_type: draft.eventType,
     agent_name: draft.agentName,
@@ -134,7 +137,7 @@ function toStored(change: Exclude<Change, { kind: 'countAccess' }>, keys: VaultK
       const { credential, version } = change;
       const { content, ...rest } = version;
       if (!(content instanceof Secret))
-        throw new ApiError('INTERNAL_ERROR', 'A new version must be plain until it is sealed.');
+        throw new ApiError('INTERNAL_ERROR', 'A new version was sealed before its batch.');
       const { type, version: number } = rest;
       const sealed = seal(keys, content, { credentialId: credential.id, path: credential.path, type, version: number });
       return { kind: 'addVersion', credentialId: credential.id, version: rest, sealed };

@@ -1,49 +1,69 @@
 /**
- * What waits for its turn, bounded. Everyone who asks has a line of their own, and turns are filled from the lines one
- * operation each, so that a flood of one holds up nobody else; who is alone gets whole turns. Where it is full, the newest
- * operation of the longest line is refused.
+ * Operations that wait for a batch, bounded. Each caller has a queue, and a batch takes one operation of each queue in turn, so
+ * that a flood of one caller delays no other; a caller that is alone fills whole batches. When all is full, the newest operation
+ * of the longest queue is rejected.
  * SOURCE: fair queueing with longest-queue drop: Demers, Keshav, Shenker 1989; Suter et al. 1999.
  */
+import type { Requester } from '../core/agent.ts';
 import { ApiError } from '../core/errors.ts';
+import { ADMIN, SERVICE } from '../core/names.ts';
 import type { Operation } from '../core/operation.ts';
 import type { OperationResult } from './decide-batch.ts';
 
-/** An operation that waits, with the way back to its caller. */
+/** An operation that waits for its batch. */
 export interface QueuedOperation {
   readonly operation: Operation<unknown>;
+  /** About what it holds in memory, in bytes. */
+  readonly sizeBytes: number;
   readonly settle: (answer: OperationResult) => void;
 }
 
-/** Some 60 ms of work: who comes later hears at once that it is too much. */
+/** The queue of the requester: one for each agent, for each address that is not authenticated, and for the administrator. */
+export function fairnessKeyOf(requester: Requester): string {
+  switch (requester.kind) {
+    case 'admin':
+      return ADMIN;
+    case 'session':
+      return requester.agentName;
+    case 'unauthenticated':
+      return `address ${requester.remoteAddr}`;
+    case 'service':
+      return SERVICE;
+  }
+}
+
+const isUnauthenticated = ({ operation }: QueuedOperation): boolean => operation.requester.kind === 'unauthenticated';
+
+/** About 60 ms of work; further operations are rejected immediately. */
 const MAX_WAITING = 1024;
 const MAX_WAITING_BYTES = 64 * 1024 * 1024;
-/** Of all strangers together: addresses are cheap, and each has a line. */
-const MAX_STRANGERS = 256;
-// SOURCE: design, "What was measured": turns of 16 to 64 operations were best …
-const MAX_TURN = 64;
-/** … but where several nodes share a store a turn costs round trips, whatever is in it. SOURCE: docs/performance.md. */
-const MAX_SHARED_TURN = 256;
-const MAX_TURN_BYTES = 8 * 1024 * 1024;
+/** Of all unauthenticated callers together: addresses are cheap, and each has a queue. */
+const MAX_UNAUTHENTICATED = 256;
+// SOURCE: design, "What was measured": batches of 16 to 64 operations were best.
+const MAX_BATCH = 64;
+/** Larger where several nodes share a store: a batch costs round trips, whatever its size. SOURCE: docs/performance.md. */
+const MAX_SHARED_BATCH = 256;
+const MAX_BATCH_BYTES = 8 * 1024 * 1024;
 
-/** What one origin has waiting, oldest first. */
+/** The operations of one fairness key, oldest first. */
 interface CallerQueue {
-  readonly origin: string;
+  readonly fairnessKey: string;
   readonly waiting: QueuedOperation[];
   bytes: number;
 }
 
 export class FairQueue {
-  readonly #maxTurn: number;
-  readonly #lines = new Map<string, CallerQueue>();
-  /** The lines in the order in which they come next. */
+  readonly #maxBatch: number;
+  readonly #queues = new Map<string, CallerQueue>();
+  /** The queues in the order in which they are served. */
   #round: CallerQueue[] = [];
   #length = 0;
   #bytes = 0;
-  #strangers = 0;
+  #unauthenticated = 0;
 
-  /** `isShared`: of a store that several nodes share. */
+  /** `isShared`: several nodes share the store. */
   constructor(isShared = false) {
-    this.#maxTurn = isShared ? MAX_SHARED_TURN : MAX_TURN;
+    this.#maxBatch = isShared ? MAX_SHARED_BATCH : MAX_BATCH;
   }
 
   get isEmpty(): boolean {
@@ -54,22 +74,23 @@ export class FairQueue {
     return this.#length;
   }
 
-  /** Whether more would have to wait for another turn. */
+  /** Whether a further operation would wait for another batch. */
   get isBatchFull(): boolean {
-    return this.#length >= this.#maxTurn;
+    return this.#length >= this.#maxBatch;
   }
 
-  /** Whether something small of theirs would come in. */
-  hasCapacityFor(origin: string): boolean {
+  /** Whether a small operation of the caller would be accepted. */
+  hasCapacityFor(fairnessKey: string): boolean {
     if (this.#length < MAX_WAITING) return true;
-    return this.#longerThan((this.#lines.get(origin)?.waiting.length ?? 0) + 1, 'length') !== null;
+    return this.#longerThan((this.#queues.get(fairnessKey)?.waiting.length ?? 0) + 1, 'length') !== null;
   }
 
-  /** Refuses the newest of the longest line where there is no room. @throws UNAVAILABLE where that is the caller's own. */
+  /** Rejects the newest operation of the longest queue if there is no room. @throws UNAVAILABLE if that queue is the caller's */
   add(waiting: QueuedOperation): void {
-    const { fairnessKey, sizeBytes, isUnauthenticated } = waiting.operation;
-    if (isUnauthenticated === true && this.#strangers >= MAX_STRANGERS) throw OVERLOADED;
-    const own = this.#lines.get(fairnessKey) ?? { origin: fairnessKey, waiting: [], bytes: 0 };
+    const { sizeBytes } = waiting;
+    const fairnessKey = fairnessKeyOf(waiting.operation.requester);
+    if (isUnauthenticated(waiting) && this.#unauthenticated >= MAX_UNAUTHENTICATED) throw OVERLOADED;
+    const own = this.#queues.get(fairnessKey) ?? { fairnessKey, waiting: [], bytes: 0 };
     for (;;) {
       const lacks = this.#length >= MAX_WAITING ? 'length' : 'bytes';
       if (lacks === 'bytes' && this.#bytes + sizeBytes <= MAX_WAITING_BYTES) break;
@@ -78,69 +99,69 @@ export class FairQueue {
       this.#dropNewest(longer);
     }
     if (own.waiting.length === 0) {
-      this.#lines.set(fairnessKey, own);
+      this.#queues.set(fairnessKey, own);
       this.#round.push(own);
     }
     own.waiting.push(waiting);
     own.bytes += sizeBytes;
     this.#length += 1;
     this.#bytes += sizeBytes;
-    if (isUnauthenticated === true) this.#strangers += 1;
+    if (isUnauthenticated(waiting)) this.#unauthenticated += 1;
   }
 
-  /** Takes the next turn's operations, one of each line in a round. */
+  /** Takes the operations of the next batch, one of each queue in turn. */
   takeBatch(): QueuedOperation[] {
-    const turn: QueuedOperation[] = [];
+    const batch: QueuedOperation[] = [];
     let bytes = 0;
-    for (let line = this.#round[0]; line !== undefined; line = this.#round[0]) {
-      const next = line.waiting[0];
-      if (next === undefined) throw new Error('a line was kept that has nothing waiting');
-      const { sizeBytes } = next.operation;
-      const isFull = turn.length >= this.#maxTurn || bytes + sizeBytes > MAX_TURN_BYTES;
-      if (turn.length > 0 && isFull) break;
-      turn.push(next);
+    for (let queue = this.#round[0]; queue !== undefined; queue = this.#round[0]) {
+      const next = queue.waiting[0];
+      if (next === undefined) throw new Error('an empty queue was not removed');
+      const { sizeBytes } = next;
+      const isFull = batch.length >= this.#maxBatch || bytes + sizeBytes > MAX_BATCH_BYTES;
+      if (batch.length > 0 && isFull) break;
+      batch.push(next);
       bytes += sizeBytes;
-      line.waiting.shift();
+      queue.waiting.shift();
       this.#round.shift();
-      this.#taken(line, next);
-      if (line.waiting.length > 0) this.#round.push(line);
+      this.#taken(queue, next);
+      if (queue.waiting.length > 0) this.#round.push(queue);
     }
-    return turn;
+    return batch;
   }
 
   takeAll(): QueuedOperation[] {
     const all = this.#round.flatMap(({ waiting }) => waiting);
-    this.#lines.clear();
+    this.#queues.clear();
     this.#round = [];
     this.#length = 0;
     this.#bytes = 0;
-    this.#strangers = 0;
+    this.#unauthenticated = 0;
     return all;
   }
 
-  /** The line that takes the most of what there is too little of, where that is more than the caller would. */
+  /** The queue that takes the most of the scarce resource, if that is more than the caller would take. */
   #longerThan(would: number, measure: Measure): CallerQueue | null {
     let longest: CallerQueue | null = null;
-    for (const line of this.#round) {
-      if (takenBy(line, measure) > (longest === null ? would : takenBy(longest, measure))) longest = line;
+    for (const queue of this.#round) {
+      if (takenBy(queue, measure) > (longest === null ? would : takenBy(longest, measure))) longest = queue;
     }
     return longest;
   }
 
-  #dropNewest(line: CallerQueue): void {
-    const dropped = line.waiting.pop();
-    if (dropped === undefined) throw new Error('a line was kept that has nothing waiting');
-    this.#taken(line, dropped);
-    if (line.waiting.length === 0) this.#round = this.#round.filter((other) => other !== line);
+  #dropNewest(queue: CallerQueue): void {
+    const dropped = queue.waiting.pop();
+    if (dropped === undefined) throw new Error('an empty queue was not removed');
+    this.#taken(queue, dropped);
+    if (queue.waiting.length === 0) this.#round = this.#round.filter((other) => other !== queue);
     dropped.settle({ kind: 'refusal', error: OVERLOADED });
   }
 
-  #taken(line: CallerQueue, { operation }: QueuedOperation): void {
-    line.bytes -= operation.sizeBytes;
+  #taken(queue: CallerQueue, taken: QueuedOperation): void {
+    queue.bytes -= taken.sizeBytes;
     this.#length -= 1;
-    this.#bytes -= operation.sizeBytes;
-    if (operation.isUnauthenticated === true) this.#strangers -= 1;
-    if (line.waiting.length === 0) this.#lines.delete(line.origin);
+    this.#bytes -= taken.sizeBytes;
+    if (isUnauthenticated(taken)) this.#unauthenticated -= 1;
+    if (queue.waiting.length === 0) this.#queues.delete(queue.fairnessKey);
   }
 }
 
@@ -155,7 +176,6 @@ export function answer(waiting: readonly QueuedOperation[], answers: readonly Op
   }
 }
 
-/** Nothing is lent to any of them. */
 export function refuse(waiting: readonly QueuedOperation[], toFault: () => ApiError = unavailable): void {
   for (const { settle } of waiting) settle({ kind: 'refusal', error: toFault() });
 }
@@ -164,14 +184,14 @@ export function unavailable(): ApiError {
   return new ApiError('UNAVAILABLE', 'The service could not record this, and lent nothing. Try again in a second.', 1);
 }
 
-/** For a commit of which nobody saw what came of it. */
+/** For a commit whose outcome is not known. */
 export function outcomeUnknown(): ApiError {
   const message =
     'It is not known whether this was recorded; nothing was lent. A POST with an Idempotency-Key can be sent again safely.';
   return new ApiError('UNAVAILABLE', message, 1);
 }
 
-/** One for all, because there are many when there is no time: what an error costs is its stack. */
+/** Shared: capturing a stack trace per rejection is too expensive under overload. */
 export const OVERLOADED = new ApiError(
   'UNAVAILABLE',
   'The service has more to do than it can. Try again in a second.',

@@ -1,20 +1,21 @@
 /**
- * The one door through which anything is decided or changed. It takes operations in turns: gather what is waiting, load what
- * they need, decide each in order, chain, commit all in one transaction; answer everybody when it is durable. While the disk
- * works the next turn is decided, on what the one before wrote.
- * INVARIANT: nothing is answered before its entry is on disk. If a commit fails every caller of the turn gets UNAVAILABLE, and
- * memory is read again from the store before the next turn. If a sync fails everybody who waits is refused, and the process
- * stops.
+ * The one entry point through which anything is decided or changed. It runs operations in batches (group commit): collects the
+ * waiting operations, loads their rows, decides each in order, chains, commits all in one transaction, and delivers the results
+ * when it is durable. While the disk syncs, the next batch is decided on what the one before wrote.
+ * INVARIANT: no result is delivered before its entry is on disk. If a commit fails every caller of the batch gets UNAVAILABLE,
+ * and memory is read again from the store before the next batch. If a sync fails every waiting operation is rejected, and the
+ * process stops.
  */
+import type { Requester } from '../core/agent.ts';
 import type { Operation } from '../core/operation.ts';
 import { NOOP } from '../core/operations/lifecycle.ts';
-import type { Secret } from '../core/secret.ts';
-import { StoreError } from '../store/store.ts';
+import { type StoreError, storeErrorOf } from '../store/errors.ts';
 import { type BatchParts, BatchRunner } from './batch-runner.ts';
 import type { OperationResult } from './decide-batch.ts';
 import {
   answer,
   FairQueue,
+  fairnessKeyOf,
   OVERLOADED,
   outcomeUnknown,
   type QueuedOperation,
@@ -25,15 +26,15 @@ import { PendingCommits } from './pending-commits.ts';
 import type { VaultState } from './vault-state.ts';
 
 export interface LedgerParts extends BatchParts {
-  /** Called once when the storage failed so that the process must stop. */
+  /** Called once, when the storage failed in a way that must stop the process. */
   readonly onStorageFailure: (failure: StoreError) => void;
-  /** Called for each turn that could not be committed, with the cause, for the service's log. */
+  /** Called with the cause for each batch that could not be committed, for the service's log. */
   readonly onFailedBatch: (error: unknown) => void;
 }
 
-/** Turns between two looks at the sockets. */
+/** Batches per round of the event loop. */
 const MAX_BATCHES_PER_TICK = 4;
-/** Worth a turn while another waits for the disk. WHY: it would wait for the next sync anyway, and a turn costs as much as several. */
+/** Minimum batch while a sync is in flight. WHY: a smaller one would wait for that sync anyway and still pay the fixed cost. */
 const MIN_BATCH_WHILE_SYNCING = 32;
 
 const RECOVERY_INTERVAL_MS = 1000;
@@ -68,45 +69,44 @@ export class Ledger {
   }
 
   /**
-   * Resolves after the operation's turn is on disk; `value` is what the operation lent.
-   * @throws the operation's fault, or UNAVAILABLE where it could not be recorded or too much waits.
+   * Resolves to the operation's reply after its batch is on disk. `sizeBytes` is about what the operation holds in memory.
+   * @throws the operation's error, or UNAVAILABLE where it could not be recorded or too much waits
    */
-  submit<R>(operation: Operation<R>): Promise<{ reply: R; value: Secret | null }> {
+  submit<R>(operation: Operation<R>, sizeBytes = 0): Promise<R> {
     return new Promise((resolve, reject) => {
       const settle = (answer: OperationResult): void => {
-        // The answer is this operation's own: `decideTurn` keeps their order.
-        if (answer.kind === 'reply') resolve({ reply: answer.reply as R, value: answer.value });
+        // The reply is this operation's: `decideBatch` keeps the order.
+        if (answer.kind === 'reply') resolve(answer.reply as R);
         else reject(answer.error);
       };
       if (this.#state === 'broken') throw unavailable();
-      this.#queue.add({ operation, settle });
+      this.#queue.add({ operation, sizeBytes, settle });
       this.#schedule();
     });
   }
 
-  /** Sheds what would be refused anyway, before anything is done for it. @throws UNAVAILABLE */
-  assertCapacity(origin: string): void {
-    if (!this.#queue.hasCapacityFor(origin)) throw OVERLOADED;
+  /** Rejects early what the queue would reject anyway. @throws UNAVAILABLE */
+  assertCapacity(requester: Requester): void {
+    if (!this.#queue.hasCapacityFor(fairnessKeyOf(requester))) throw OVERLOADED;
   }
 
   /**
-   * Resolves when agents and policies in memory are as new as what was committed when this was asked. At once where nobody else
-   * writes to the store. @throws StoreFailure, UNAVAILABLE
+   * Resolves when agents and policies in memory are as new as the last commit before this call. Immediate if no other node writes
+   * to the store. @throws StoreError, UNAVAILABLE
    */
   async refresh(): Promise<void> {
     if (!(await this.#batches.isFresh())) await this.submit(NOOP);
   }
 
   /**
-   * Takes a turn where none was taken for so long, so that a node that nobody asks knows the log that it would answer from. Never
-   * rejects.
+   * Runs a batch if none ran for so long, so that a node without callers follows the log of the others. Never rejects.
    */
   async pollLog(idleMs: number): Promise<void> {
     const isIdle = performance.now() - this.#lastBatchAt >= idleMs;
     if (isIdle && this.#state === 'ok' && !this.#isRunning) await this.submit(NOOP).catch(() => undefined);
   }
 
-  /** Resolves when nothing waits and no turn runs. */
+  /** Resolves when nothing waits and no batch runs. */
   idle(): Promise<void> {
     if (!this.#isRunning && this.#queue.isEmpty) return this.#pendingCommits.last;
     return new Promise((resolve) => this.#whenIdle.push(resolve));
@@ -123,8 +123,8 @@ export class Ledger {
   }
 
   /**
-   * WHY: what arrives in a row of rounds of the loop shares a turn, and its one sync. It begins when a round brought nothing new:
-   * a caller alone waits for one round, some microseconds.
+   * WHY: operations that arrive in consecutive rounds of the event loop share a batch and its sync. The batch starts after a round
+   * without a new one; a caller that is alone waits for one round, some microseconds.
    */
   #collect(before: number): void {
     const { length } = this.#queue;
@@ -133,8 +133,8 @@ export class Ledger {
   }
 
   async #run(): Promise<void> {
-    // WHY more than one: under a flood a round of the loop brings a thousand requests, and one turn answers few of them.
-    for (let turns = 0; turns < MAX_BATCHES_PER_TICK; turns++) {
+    // WHY more than one: under load a round of the event loop brings a thousand requests, and one batch holds few of them.
+    for (let batches = 0; batches < MAX_BATCHES_PER_TICK; batches++) {
       await this.#runBatch(this.#queue.takeBatch());
       if (this.#queue.isEmpty || !this.#isWorthABatch) break;
     }
@@ -149,7 +149,7 @@ export class Ledger {
     for (const resolve of this.#whenIdle.splice(0)) resolve(this.#pendingCommits.last);
   }
 
-  /** Ends when the turn is written: the next one may begin while this one's answers wait for the disk. */
+  /** Resolves when the batch is written: the next one may begin while the results of this one wait for the disk. */
   async #runBatch(waiting: readonly QueuedOperation[]): Promise<void> {
     try {
       if (this.#state === 'broken') throw unavailable();
@@ -159,7 +159,7 @@ export class Ledger {
       }
       this.#lastBatchAt = performance.now();
       const { answers, durable } = await this.#batches.run(waiting.map(({ operation }) => operation));
-      // Where nothing was written, what was seen may be waiting for the disk.
+      // A batch that wrote nothing may have read what still waits for the disk.
       const answered = (durable ?? this.#pendingCommits.last).then(
         () => (this.#state === 'broken' ? refuse(waiting, outcomeUnknown) : answer(waiting, answers)),
         (error: unknown) => this.#fail(error, waiting),
@@ -172,22 +172,23 @@ export class Ledger {
 
   #fail(error: unknown, waiting: readonly QueuedOperation[]): void {
     this.#parts.onFailedBatch(error);
-    // What reached the disk, or the server, before it failed may be there at the next start.
-    const isKnown = !(error instanceof StoreError) || error.kind === 'unavailable';
+    const failure = storeErrorOf(error);
+    // After another failure of the store the batch may have reached the disk or the server.
+    const isKnown = failure === null || failure.kind === 'unavailable';
     refuse(waiting, isKnown ? unavailable : outcomeUnknown);
     if (this.#state === 'broken') return;
     this.#state = 'failing';
-    if (error instanceof StoreError && error.kind === 'fatal') {
+    if (failure?.kind === 'fatal') {
       this.#state = 'broken';
       refuse(this.#queue.takeAll());
       this.#settleIdle();
-      this.#parts.onStorageFailure(error);
+      this.#parts.onStorageFailure(failure);
       return;
     }
     this.#tryAgainLater();
   }
 
-  /** Without callers no turn would record the summary. */
+  /** Without callers no batch would record the summary. */
   #summariseLater(): void {
     this.#summary ??= setTimeout(() => {
       this.#summary = null;
@@ -195,7 +196,7 @@ export class Ledger {
     }, SUMMARY_INTERVAL_MS).unref();
   }
 
-  /** Without callers nothing else would notice that the store is back. */
+  /** Without callers nothing else would notice that the store works again. */
   #tryAgainLater(): void {
     this.#recovery ??= setTimeout(() => {
       this.#recovery = null;

@@ -1,4 +1,4 @@
-/** What a turn knows of its keys: sessions of the cache, and what the store found. */
+/** The rows that a batch decides on: sessions of the cache, and what the store found. */
 import type { Session } from '../core/agent.ts';
 import type { LoadedRows, ReadSet } from '../core/batch-state.ts';
 import type { Operation } from '../core/operation.ts';
@@ -7,21 +7,22 @@ import type { LoadedFromStore } from '../store/store.ts';
 import { isCredentialAuthentic, isIdempotencyRecordAuthentic, isSessionAuthentic } from './authenticated-rows.ts';
 import type { VaultState } from './vault-state.ts';
 
-/** What is to be loaded for the operation: a session that is in the cache needs no look, but where another node may have ended it. */
+/** What to load for the operation. A cached session is not loaded again, except where another node may have ended it. */
 export function keysToLoad(
   { sessions }: VaultState,
-  { reads, session: tokenHash }: Operation<unknown>,
+  { reads }: Operation<unknown>,
   loaded: LoadedRows,
   isShared: boolean,
 ): ReadSet {
-  if (tokenHash === null) return reads;
-  const session = isShared ? null : sessions.get(tokenHash);
-  if (session === null) return { ...reads, session: tokenHash };
+  const { session: tokenHash, ...others } = reads;
+  if (tokenHash === undefined || isShared) return reads;
+  const session = sessions.get(tokenHash);
+  if (session === null) return reads;
   loaded.sessions.set(tokenHash, session);
-  return reads;
+  return others;
 }
 
-/** What the rules see of what was found: of sessions and kept replies those that authenticate, of credentials also which do not. */
+/** Adds the rows that were found: sessions and saved replies only if they authenticate, credentials with a note if they do not. */
 export function populate(
   keys: VaultKeys,
   { sessions, authentic }: VaultState,
@@ -29,7 +30,7 @@ export function populate(
   found: LoadedFromStore,
 ): void {
   for (const session of found.sessions) {
-    // What was authentic when it was seen is so as long as it says the same.
+    // An unchanged session is as authentic as when it was cached.
     const isKnown = isSameSession(sessions.get(session.tokenHash), session);
     if (isKnown || isSessionAuthentic(keys.row, session)) loaded.sessions.set(session.tokenHash, session);
   }

@@ -7,7 +7,8 @@ import { isDeepStrictEqual } from 'node:util';
 import { deriveKeys, timingSafeEqualText, type VaultKeys } from '../crypto/keys.ts';
 import { startClock } from '../ledger/clock.ts';
 import { StartupError } from '../platform/errors.ts';
-import { type Store, StoreError } from '../store/store.ts';
+import { StoreError } from '../store/errors.ts';
+import type { Store } from '../store/store.ts';
 import {
   syncTable,
   type TableReader,

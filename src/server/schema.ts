@@ -2,9 +2,9 @@
 
 import { resolve } from 'node:path';
 import { StartupError, UsageError } from '../platform/errors.ts';
+import { StoreError } from '../store/errors.ts';
 import { describeAddress } from '../store/postgres/address.ts';
 import { printSchema, updateSchema } from '../store/postgres/schema-admin.ts';
-import { StoreError } from '../store/store.ts';
 import { CALLED_AS } from './command-lines.ts';
 import { chooseDatabase, type DatabaseChoice, PASSWORD_ON_COMMAND_LINE } from './database-option.ts';
 import { type Environment, parseFlags, rejectFlagsKeptByNpm } from './flags.ts';

@@ -1,7 +1,8 @@
 /** Deletes rows whose retention has ended, in small steps, so that requests come first. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Clock } from '../ledger/clock.ts';
-import { type Store, StoreError } from '../store/store.ts';
+import { StoreError } from '../store/errors.ts';
+import type { Store } from '../store/store.ts';
 import type { ServiceLog } from './log.ts';
 
 const INTERVAL_MS = 10_000;

@@ -2,9 +2,7 @@
  * The storage port and its contract, which `test/contract` checks for every store. A store only keeps rows: it makes no
  * decisions, decrypts no value and knows no key.
  *
- * Errors: a method rejects only with a `StoreError`. `unavailable`: nothing was written, and a retry may succeed.
- * `unknown`: a commit may have happened; read the head to find out. `fatal`: the storage failed during a write or a
- * sync, its contents may not be durable, and the process must stop (never retry a failed sync).
+ * Errors: a method rejects only with a `StoreError`.
  */
 import type { Agent, Session } from '../core/agent.ts';
 import type { AuditEntry } from '../core/audit.ts';
@@ -26,18 +24,6 @@ import type {
   Matches,
   RevokedLeases,
 } from './queries.ts';
-
-export type FailureKind = 'unavailable' | 'unknown' | 'fatal';
-
-export class StoreError extends Error {
-  readonly kind: FailureKind;
-
-  constructor(kind: FailureKind, message: string, options?: ErrorOptions) {
-    super(message, options);
-    this.name = 'StoreError';
-    this.kind = kind;
-  }
-}
 
 /** A row with the MAC that the vault computed; the store only keeps it. */
 export type Authenticated<T> = T & { readonly mac: string };

@@ -6,7 +6,8 @@
  * interruption.
  */
 import type { Row } from './decode-rows.ts';
-import { type Head, StoreError } from './store.ts';
+import { StoreError } from './errors.ts';
+import type { Head } from './store.ts';
 import { isSameRow, keyOf, LOG, minKey, type RowKey, type Table } from './transfer-schema.ts';
 
 /** The `vault` and `audit_head` rows. */

@@ -1,40 +1,36 @@
-/** Agents. SOURCE: interface 4.3; decisions, "Callers". */
+/** Registers and deregisters agents, with the files of generated keys. SOURCE: interface 4.3; decisions, "Callers". */
 import type { Agent, PublicKey } from '../core/agent.ts';
 import { ApiError } from '../core/errors.ts';
 import type { AgentId, AgentName } from '../core/names.ts';
 import type { Context } from '../core/operation.ts';
-import { adminRead } from '../core/operations/admin-read.ts';
 import { deregisterAgent as deregister, registerAgent as register } from '../core/operations/agents.ts';
-import { withIdempotency } from '../core/operations/idempotent.ts';
-import { generateAgentKeys } from '../crypto/ed25519.ts';
-import { newAgentId } from '../crypto/random.ts';
-import { type Listing, type Page, sliceListing } from './paging.ts';
+import { generateAgentKeys, parsePublicKey } from '../crypto/ed25519.ts';
+import { newId } from '../crypto/random.ts';
 import type { Vault } from './vault.ts';
 
 export interface Registration {
   readonly name: AgentName;
   readonly description: string;
-  /** The agent's own key; null for a pair made here, whose private half is kept in a file. */
-  readonly publicKey: PublicKey | null;
+  /** Base64; null to generate a key pair, whose private half is kept in a file. */
+  readonly publicKey: string | null;
 }
 
 export async function registerAgent(vault: Vault, context: Context, registration: Registration): Promise<Agent> {
   const { ledger, agentKeys } = vault;
   const { name, description } = registration;
-  const id = newAgentId();
-  const toOperation = (publicKey: PublicKey) =>
-    withIdempotency(context, register(context, { id, name, description, publicKey }));
-  if (registration.publicKey !== null) return (await ledger.submit(toOperation(registration.publicKey))).reply;
+  const id = newId() as AgentId;
+  const toOperation = (publicKey: PublicKey) => register(context, { id, name, description, publicKey });
+  if (registration.publicKey !== null) return ledger.submit(toOperation(parsePublicKey(registration.publicKey)));
   const { publicKey, privateKeyPem } = await generateAgentKeys();
-  const request = toOperation(publicKey);
-  // A caller who will be refused leaves no file, not even for a moment.
-  if (context.authentication.kind !== 'admin') return (await ledger.submit(request)).reply;
+  const operation = toOperation(publicKey);
+  // A caller that will be rejected leaves no file, even temporarily.
+  if (context.authentication.kind !== 'admin') return ledger.submit(operation);
   await agentKeys.prepare(id, name, privateKeyPem);
   try {
-    const { reply } = await ledger.submit(request);
-    if (reply.id === id) await agentKeys.publish(id, name);
-    else await publishRetriedKey(vault, reply, id);
-    return reply;
+    const agent = await ledger.submit(operation);
+    if (agent.id === id) await agentKeys.publish(id, name);
+    else await publishRetriedKey(vault, agent, id);
+    return agent;
   } catch (error) {
     if (error instanceof ApiError && error.code !== 'UNAVAILABLE') await agentKeys.discard(id, name);
     else agentKeys.settleLater(id, name);
@@ -43,8 +39,8 @@ export async function registerAgent(vault: Vault, context: Context, registration
 }
 
 /**
- * The agent was registered by the first of the requests, and has the key that was made for that one: it may still be pending where
- * nobody knew what came of the commit. Not published for an agent that is gone: its name may be another's.
+ * The first of the repeated requests registered the agent, with the key that was generated for that request. That key may still be
+ * staged if the outcome of the commit was unknown. It is not published for a deregistered agent, whose name another may have.
  */
 async function publishRetriedKey({ ledger, agentKeys }: Vault, { id, name }: Agent, unused: AgentId): Promise<void> {
   await agentKeys.discard(unused, name);
@@ -52,22 +48,6 @@ async function publishRetriedKey({ ledger, agentKeys }: Vault, { id, name }: Age
 }
 
 export async function deregisterAgent(vault: Vault, context: Context, name: AgentName): Promise<void> {
-  const { reply: id } = await vault.ledger.submit(deregister(context, name));
+  const id = await vault.ledger.submit(deregister(context, name));
   await vault.agentKeys.remove(id, name);
-}
-
-export async function readAgent(vault: Vault, context: Context, name: AgentName): Promise<Agent> {
-  const operation = adminRead(
-    context,
-    'agent.read',
-    `agent:${name}`,
-    ({ control }) => control.agentByName(name) ?? new ApiError('NOT_FOUND', 'The agent is not registered.'),
-  );
-  return (await vault.ledger.submit(operation)).reply;
-}
-
-/** By name. */
-export async function listAgents(vault: Vault, context: Context, page: Page | null): Promise<Listing<Agent>> {
-  const operation = adminRead(context, 'agent.list', '*', ({ control }) => control.agents());
-  return sliceListing((await vault.ledger.submit(operation)).reply, page);
 }

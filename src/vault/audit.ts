@@ -1,7 +1,7 @@
 /** Reading the audit log: the filtered list, and the export. SOURCE: interface 4.5; decisions, "Audit". */
 import type { AuditEntry } from '../core/audit.ts';
 import type { Context } from '../core/operation.ts';
-import { adminRead } from '../core/operations/admin-read.ts';
+import { exportAudit, listAudit } from '../core/operations/audit.ts';
 import type { AuditFilter } from '../store/queries.ts';
 import type { Head } from '../store/store.ts';
 import { type Page, STEP_ROWS, yieldToEventLoop } from './paging.ts';
@@ -22,7 +22,7 @@ export async function listEntries(
   page: Page,
 ): Promise<{ entries: AuditEntry[]; total: number }> {
   const { store } = vault;
-  await vault.ledger.submit(adminRead(context, 'audit.list', '*', () => null));
+  await vault.ledger.submit(listAudit(context));
   const { last } = await store.readHead();
   const from = query.since === null ? 1 : await store.findSeqAt(query.since);
   const afterUntil = query.until === null ? null : nextMillisecond(query.until);
@@ -73,7 +73,7 @@ export async function exportEntries(
   vault: Vault,
   context: Context,
 ): Promise<{ head: Head | null; rows: AsyncIterable<readonly AuditEntry[]> }> {
-  await vault.ledger.submit(adminRead(context, 'audit.export', '*', () => null));
+  await vault.ledger.submit(exportAudit(context));
   const { head, last } = await vault.store.readHead();
   return { head, rows: scanEntries(vault.store, last?.seq ?? 0, STEP_ROWS) };
 }

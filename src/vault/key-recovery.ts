@@ -7,7 +7,7 @@ import { ApiError } from '../core/errors.ts';
 import type { AgentId, AgentName } from '../core/names.ts';
 import { NOOP } from '../core/operations/lifecycle.ts';
 import type { Ledger } from '../ledger/ledger.ts';
-import { StoreError } from '../store/store.ts';
+import { StoreError } from '../store/errors.ts';
 import type { AgentKeyStore } from './agent-key-store.ts';
 
 export interface KeyRecoveryParts {

@@ -1,19 +1,12 @@
-/** Challenges, logins and sessions. SOURCE: interface 4.4 and 5.2; decisions, "Authentication". */
-import { ApiError } from '../core/errors.ts';
+/** Challenges and logins. SOURCE: interface 4.4 and 5.2; decisions, "Authentication". */
+import { ApiError, invalidRequest } from '../core/errors.ts';
 import type { AgentName, ChallengeId } from '../core/names.ts';
 import type { Context } from '../core/operation.ts';
-import {
-  authFailed,
-  CHALLENGE_LIFE_MS,
-  type CurrentSession,
-  endSession as end,
-  type LoginResult,
-  readSession as read,
-  verify,
-} from '../core/operations/sessions.ts';
+import { authFailed, CHALLENGE_LIFE_MS, type LoginResult, verify } from '../core/operations/sessions.ts';
 import type { Secret } from '../core/secret.ts';
 import { type DecodedChallenge, decodeChallengeId, deriveNonce, encodeChallengeId } from '../crypto/challenges.ts';
 import { DUMMY_PUBLIC_KEY, isSignatureValid } from '../crypto/ed25519.ts';
+import { decodeStrictBase64 } from '../crypto/keys.ts';
 import { hashToken, newToken } from '../crypto/tokens.ts';
 import type { Vault } from './vault.ts';
 
@@ -24,7 +17,7 @@ export interface Challenge {
   readonly expiresAt: number;
 }
 
-/** An unknown agent gets a challenge of the same shape. Nothing is kept. @throws StoreFailure, UNAVAILABLE */
+/** An unknown agent gets a challenge of the same form. Nothing is stored. @throws StoreError, UNAVAILABLE */
 export async function issueChallenge(vault: Vault, agentName: AgentName): Promise<Challenge> {
   const { keys, clock, ledger } = vault;
   await ledger.refresh();
@@ -41,9 +34,16 @@ export interface Proof {
   readonly signature: Uint8Array;
 }
 
+/** Strict base64. A wrong length is a failed login, not a malformed request. @throws INVALID_REQUEST */
+export function parseSignature(text: string): Uint8Array {
+  const bytes = decodeStrictBase64(text);
+  if (bytes === null || bytes.length === 0) throw invalidRequest('signature', 'must be canonical base64');
+  return bytes;
+}
+
 /**
- * Opens a session for a challenge that was answered. Every way to fail has the same answer, and for all challenges that were
- * issued here the same work: a signature is checked, and the challenge is spent.
+ * Opens a session for a signed challenge. All failures return the same error, and for every challenge that was issued here they do
+ * the same work: a signature is checked, and the challenge is consumed.
  * @throws AUTH_FAILED, RATE_LIMITED
  */
 export async function login(
@@ -54,7 +54,7 @@ export async function login(
   const { clock, keys, limiter } = vault;
   const { agentName } = proof;
   const challenge = decodeChallengeId(keys.challenge, proof.challengeId);
-  // Not charged, or anybody could use up the tries of an address: an invented id costs no check of a signature.
+  // Not charged: an invented id costs no signature check, and must not use up the attempts of an address.
   if (challenge === null) throw authFailed();
   const settle = await limiter.admit(agentName, origin.remoteAddr, clock);
   try {
@@ -91,20 +91,12 @@ async function answerChallenge(
     tokenHash: hashToken(token.reveal()),
   });
   const submit = () => ledger.submit(operation);
-  // ORDER: after the signature, so that nobody uses up the sessions of another.
-  const answer = isValid ? budgets.sessions.charge(agentName, 1, clock.now(), submit) : submit();
-  return { ...(await answer).reply, token };
+  // ORDER: after the signature check, so that no caller uses up the session budget of another.
+  const result = isValid ? budgets.sessions.charge(agentName, 1, clock.now(), submit) : submit();
+  return { ...(await result), token };
 }
 
-export async function readSession(vault: Vault, context: Context): Promise<CurrentSession> {
-  return (await vault.ledger.submit(read(context))).reply;
-}
-
-export async function endSession(vault: Vault, context: Context): Promise<void> {
-  await vault.ledger.submit(end(context));
-}
-
-/** What a nonce is bound to: the immutable id, so that a name that was registered again can't answer an old challenge. */
+/** What a nonce is bound to: the immutable id, so that an agent registered later under the name can't use an old challenge. */
 function boundTo(agent: { id: string } | null, name: AgentName): string {
   return agent === null ? `name:${name}` : `agent:${agent.id}`;
 }

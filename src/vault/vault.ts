@@ -1,4 +1,4 @@
-/** The vault: the parts that the operations of the interface share, and who a request's token belongs to. */
+/** The vault: the parts that requests share, the authentication of a token, and what a caller is told about a failing store. */
 import { type Authentication, identifySession, type Session } from '../core/agent.ts';
 import { ApiError } from '../core/errors.ts';
 import type { TokenHash } from '../core/names.ts';
@@ -7,6 +7,7 @@ import { hashToken } from '../crypto/tokens.ts';
 import type { Clock } from '../ledger/clock.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import { findSession } from '../ledger/vault-state.ts';
+import { storeErrorOf } from '../store/errors.ts';
 import type { Store } from '../store/store.ts';
 import type { AgentBudgets } from './agent-budgets.ts';
 import type { KeyRecovery } from './key-recovery.ts';
@@ -22,25 +23,25 @@ export interface Vault {
   readonly limiter: LoginThrottle;
   readonly budgets: AgentBudgets;
   readonly verifier: Verifier;
-  /** The administrator's token, hashed. */
+  /** Hash of the administrator's token. */
   readonly adminTokenHash: TokenHash;
 }
 
 /**
- * Whose token this is, before anything of the request is read further; the turn looks again. A function that queries the store
- * where session or agent is not in memory. @throws UNAUTHENTICATED, SESSION_EXPIRED; UNAVAILABLE where more of theirs waits than
- * there is room for
+ * Authenticates a token before anything else of the request is read; the batch identifies the caller again. Returns a function that
+ * queries the store if session or agent are not in memory. @throws UNAUTHENTICATED, SESSION_EXPIRED; UNAVAILABLE if too many
+ * operations of the caller wait
  */
 export function authenticate(vault: Vault, token: string): Authentication | (() => Promise<Authentication>) {
   const { ledger, store, keys, adminTokenHash } = vault;
   const tokenHash = hashToken(token);
   const cached = ledger.memory.sessions.get(tokenHash);
-  // WHY the agent too: the session may be cached before this node has heard of the agent, which another node registered.
+  // WHY the agent too: the session may be cached before this node knows the agent, which another node registered.
   if (cached !== null && hasAgent(vault, cached)) return toAuthentication(vault, tokenHash, cached);
   if (timingSafeEqualText(tokenHash, adminTokenHash)) return { kind: 'admin' };
   return async () => {
     const session = await findSession(ledger.memory, store, keys, tokenHash);
-    // Its agent may have been registered on another node just now.
+    // Another node may have just registered the agent.
     if (session !== null && !hasAgent(vault, session)) await ledger.refresh();
     return toAuthentication(vault, tokenHash, session);
   };
@@ -54,6 +55,13 @@ function toAuthentication({ ledger, clock }: Vault, tokenHash: TokenHash, sessio
   const agent = session === null ? null : ledger.memory.control.agentById(session.agentId);
   const caller = identifySession(session, agent, clock.now());
   if (caller instanceof ApiError) throw caller;
-  ledger.assertCapacity(caller.agent.name);
-  return { kind: 'session', tokenHash, agentName: caller.agent.name };
+  const authentication: Authentication = { kind: 'session', tokenHash, agentName: caller.agent.name };
+  ledger.assertCapacity(authentication);
+  return authentication;
+}
+
+/** What a caller is told about a failing store; null for any other error. WHY: the message of the store is for the operator. */
+export function storageUnavailable(error: unknown): ApiError | null {
+  if (storeErrorOf(error) === null) return null;
+  return new ApiError('UNAVAILABLE', 'The storage does not answer. Try again in a second.', 1);
 }

@@ -165,7 +165,8 @@ test('Bitwarden: an encrypted export is rejected with a hint how to export again
     const text = JSON.stringify({ encrypted: true, passwordProtected, data: '2.a|b|c', items: [] });
     await assert.rejects(
       read(text, 'export.json'),
-      (error) => error instanceof UsageError && /is an encrypted export/.test(error.message) && /\.json/.test(error.hint ?? ''),
+      (error) =>
+        error instanceof UsageError && /is an encrypted export/.test(error.message) && /\.json/.test(error.hint ?? ''),
     );
   }
 });

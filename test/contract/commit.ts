@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { CredentialId, CredentialType } from '../../src/core/names.ts';
-import { type Store, type StoredChange, StoreError, type WriteSet } from '../../src/store/store.ts';
+import { StoreError } from '../../src/store/errors.ts';
+import type { Store, StoredChange, WriteSet } from '../../src/store/store.ts';
 import {
   aCredential,
   aLease,

@@ -4,7 +4,8 @@ import { test } from 'node:test';
 import type { AgentId, AgentName, CredentialId, PolicyName } from '../../src/core/names.ts';
 import type { Pattern } from '../../src/core/pattern.ts';
 import type { TtlSeconds } from '../../src/core/policy.ts';
-import { type Store, StoreError } from '../../src/store/store.ts';
+import { StoreError } from '../../src/store/errors.ts';
+import type { Store } from '../../src/store/store.ts';
 import {
   aCredential,
   aLease,

@@ -13,10 +13,9 @@ import {
   type JsonSerializable,
   parseIdempotencyKey,
 } from '../../src/core/idempotency.ts';
-import type { AgentId, AgentName, CredentialId, LeaseId, TokenHash } from '../../src/core/names.ts';
+import type { AgentId, AgentName, CredentialId, EntryId, TokenHash } from '../../src/core/names.ts';
 import type { Context, Operation } from '../../src/core/operation.ts';
 import { store } from '../../src/core/operations/credentials.ts';
-import { withIdempotency } from '../../src/core/operations/idempotent.ts';
 import { retrieve } from '../../src/core/operations/retrieve.ts';
 import { parsePath } from '../../src/core/path.ts';
 import { parsePolicy } from '../../src/core/policy.ts';
@@ -56,13 +55,13 @@ function known({ agentId = 'agent-1', expiresAt = NOW + 1e9 } = {}): BatchState 
 }
 
 function storing(context: Context, path = 'prod/key', onlyIfNew = false): Operation<Credential> {
-  const more = { type: undefined, description: undefined, onlyIfNew, newId: 'fresh' as CredentialId };
-  return withIdempotency(context, store(context, { path: parsePath(path), value: new Secret('hidden'), ...more }));
+  const more = { type: undefined, description: undefined, onlyIfNew };
+  return store(context, { path: parsePath(path), value: new Secret('hidden'), ...more });
 }
 
 /** Decides, and lets the workspace see what changed, as a turn does. */
 function decide<R>(operation: Operation<R>, workspace: BatchState, now = NOW) {
-  const outcome = operation.decide(workspace, { now, seq: 7 });
+  const outcome = operation.decide(workspace, { now, seq: 7, entryId: 'entry' as EntryId, newId: () => 'fresh' });
   for (const change of outcome.changes) workspace.apply(change);
   const { answer, entry, changes } = outcome;
   return {
@@ -157,26 +156,21 @@ test('a session that has ended is told nothing again', () => {
   assert.equal(decide(storing(agent(ONE)), workspace).fault?.code, 'UNAUTHENTICATED');
 });
 
-test('without a key an operation is the one that it was', () => {
-  const operation = storing(admin());
-  assert.equal(withIdempotency(admin(), operation), operation);
-  assert.deepEqual(decide(operation, known()).kinds, ['putCredential', 'addVersion']);
+test('without a key no reply is saved', () => {
+  assert.deepEqual(decide(storing(admin()), known()).kinds, ['putCredential', 'addVersion']);
 });
 
-test('an operation keeps its keys, its caller and its size, and asks for its kept reply', () => {
-  const [plain, keyed] = [storing(admin()), storing(admin(ONE))];
-  assert.deepEqual(
-    { ...keyed, decide: null },
-    { ...plain, reads: { ...plain.reads, idempotency: ONE.id }, decide: null },
-  );
-  assert.equal(storing(agent(ONE)).session, HASH);
+test('an operation with a key also reads the saved reply, next to its rows and its session', () => {
+  const { reads } = storing(admin());
+  assert.deepEqual(storing(admin(ONE)).reads, { ...reads, idempotency: ONE.id });
+  assert.deepEqual(storing(agent(ONE)).reads, { ...reads, session: HASH, idempotency: ONE.id });
 });
 
-test('what lends a value is never kept', () => {
+test('the reply of a retrieval is never saved', () => {
   const workspace = known();
   decide(storing(admin()), workspace);
-  const request = { path: parsePath('prod/key'), version: null, ttlSeconds: null, leaseId: 'lease' as LeaseId };
-  const { kinds } = decide(withIdempotency(admin(ONE), retrieve(admin(ONE), request)), workspace);
+  const request = { path: parsePath('prod/key'), version: null, ttlSeconds: null };
+  const { kinds } = decide(retrieve(admin(ONE), request), workspace);
   assert.deepEqual(kinds, ['addLease', 'countAccess']);
 });
 

@@ -4,12 +4,13 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import type { PublicKey } from '../../src/core/agent.ts';
 import { BatchState } from '../../src/core/batch-state.ts';
-import type { AgentId, ChallengeId, LeaseId, TokenHash } from '../../src/core/names.ts';
+import type { AgentId, ChallengeId, EntryId, TokenHash } from '../../src/core/names.ts';
 import { parseAgentName } from '../../src/core/names.ts';
 import { retrieve } from '../../src/core/operations/retrieve.ts';
 import { CHALLENGE_LIFE_MS, SESSION_LIFE_MS, type VerifyRequest, verify } from '../../src/core/operations/sessions.ts';
 import { parsePath } from '../../src/core/path.ts';
 import { parseTtl } from '../../src/core/policy.ts';
+import { Secret } from '../../src/core/secret.ts';
 import { runs } from '../kit/property.ts';
 import type { Command } from './history/commands.ts';
 import { histories } from './history/histories.ts';
@@ -18,7 +19,7 @@ import { play, World } from './history/world.ts';
 
 const SETTINGS = { adminMayRetrieve: true, versionsKept: 10 };
 const BY_ADMIN = { authentication: { kind: 'admin' }, requestId: 'r', remoteAddr: null } as const;
-const LEASE = '0190c5f2-7e3a-7b1c-8d2e-0123456789ab' as LeaseId;
+const LEASE = '0190c5f2-7e3a-7b1c-8d2e-0123456789ab';
 const PATH = parsePath('prod/db');
 
 const store = (path: string, type: string | null): Command => ({
@@ -36,21 +37,30 @@ function worldWithVersions(): World {
 }
 
 function retrieved(world: World, version: number | null) {
-  const operation = retrieve(BY_ADMIN, { path: PATH, version, ttlSeconds: parseTtl(5, 'ttl'), leaseId: LEASE });
+  const operation = retrieve(BY_ADMIN, { path: PATH, version, ttlSeconds: parseTtl(5, 'ttl') });
   const known = new BatchState(world.control, world.shelf.load([operation]), SETTINGS);
-  return operation.decide(known, { now: world.now, seq: 3 });
+  const { answer } = operation.decide(known, {
+    now: world.now,
+    seq: 3,
+    entryId: 'entry' as EntryId,
+    newId: () => LEASE,
+  });
+  return 'unseal' in answer ? answer.unseal : null;
 }
 
 test('a value that does not authenticate is an error in the log, and neither lent nor counted', () => {
-  const { unseal } = retrieved(worldWithVersions(), null);
+  const unseal = retrieved(worldWithVersions(), null);
   assert.ok(unseal);
-  const unreadable = unseal.onUnsealFailure();
-  const { answer, entry, changes } = unreadable;
+  const { answer, entry, changes } = unseal.onFailure();
   assert.ok('fault' in answer);
   assert.equal(answer.fault.code, 'INTEGRITY_FAILURE');
   assert.deepEqual(changes, []);
-  assert.equal(unreadable.unseal, null);
   assert.deepEqual([entry?.eventType, entry?.result, entry?.leaseId], ['credential.retrieve', 'error', null]);
+});
+
+test('a retrieval leases the value under a fresh id of its batch, and replies the value', () => {
+  const reply = retrieved(worldWithVersions(), null)?.reply(new Secret('opened'));
+  assert.deepEqual([reply?.value.reveal(), reply?.leaseId, reply?.path], ['opened', LEASE, PATH]);
 });
 
 test('a value is bound to its credential’s id, its path, its version and the type it was stored with', () => {
@@ -58,9 +68,9 @@ test('a value is bound to its credential’s id, its path, its version and the t
   const [credential] = world.shelf.credentials;
   assert.ok(credential);
   const bound = { credentialId: credential.id, path: PATH };
-  assert.deepEqual(retrieved(world, null).unseal?.associatedData, { ...bound, type: 'password', version: 2 });
-  assert.deepEqual(retrieved(world, 2).unseal?.associatedData, { ...bound, type: 'password', version: 2 });
-  assert.deepEqual(retrieved(world, 1).unseal?.associatedData, { ...bound, type: 'token', version: 1 });
+  assert.deepEqual(retrieved(world, null)?.associatedData, { ...bound, type: 'password', version: 2 });
+  assert.deepEqual(retrieved(world, 2)?.associatedData, { ...bound, type: 'password', version: 2 });
+  assert.deepEqual(retrieved(world, 1)?.associatedData, { ...bound, type: 'token', version: 1 });
 });
 
 test('a challenge lives for 60 s, a session for an hour', () => {
@@ -78,7 +88,7 @@ test('a signature that was checked with another key, or for another agent of the
   const { id, publicKey } = agent;
   const request: VerifyRequest = {
     agentName: parseAgentName('a'),
-    challengeId: LEASE as string as ChallengeId,
+    challengeId: LEASE as ChallengeId,
     challengeExpiresAt: world.now + 1,
     wasIssuedToAgent: true,
     verifiedAgainst: { agentId: id, publicKey },
@@ -88,7 +98,7 @@ test('a signature that was checked with another key, or for another agent of the
   const outcomeOf = (fields: Partial<VerifyRequest>) => {
     const operation = verify(BY_ADMIN, { ...request, ...fields });
     const known = new BatchState(world.control, world.shelf.load([operation]), SETTINGS);
-    return operation.decide(known, { now: world.now, seq: 2 });
+    return operation.decide(known, { now: world.now, seq: 2, entryId: 'entry' as EntryId, newId: () => LEASE });
   };
   const refused: Partial<VerifyRequest>[] = [
     { verifiedAgainst: { agentId: 'another' as AgentId, publicKey } },

@@ -5,6 +5,7 @@ import { after, test } from 'node:test';
 import type { Route } from '../../src/http/route.ts';
 import { ROUTES } from '../../src/http/routes/table.ts';
 import { assertInvalid, assertRejected } from '../kit/responses.ts';
+import { eventOf } from '../spec/events.ts';
 import { startFixture } from './fixture.ts';
 
 const fixture = await startFixture({ after });
@@ -209,7 +210,7 @@ for (const route of ROUTES) {
           if (route.body === null) return;
           assertRejected(await fixture.agent.call(route.method, targetOf(route), { extra: 1 }), 'ACCESS_DENIED');
         },
-        Array.from({ length: route.body === null ? 1 : 2 }, () => `${route.event} denied`),
+        Array.from({ length: route.body === null ? 1 : 2 }, () => `${eventOf(route)} denied`),
       ));
   }
 }

@@ -1,16 +1,17 @@
-// When a commit fails: no value, no half-truth, memory as the store has it, and recovery without anybody's help.
+// When a commit fails: no value, no partial change, memory equal to the store, and recovery without an operator.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import type { AgentName, PolicyName } from '../../src/core/names.ts';
+import { listAgents } from '../../src/core/operations/agents.ts';
+import { remove } from '../../src/core/operations/credentials.ts';
+import { createPolicy, deletePolicy, readPolicy } from '../../src/core/operations/policies.ts';
 import type { Pattern } from '../../src/core/pattern.ts';
 import type { PolicyDraft, Principal, TtlSeconds } from '../../src/core/policy.ts';
+import { StoreError } from '../../src/store/errors.ts';
 import { NEWEST_LEASE } from '../../src/store/queries.ts';
-import { StoreError } from '../../src/store/store.ts';
-import { deregisterAgent, listAgents, registerAgent } from '../../src/vault/agents.ts';
-import { deleteCredential } from '../../src/vault/credentials.ts';
-import { createPolicy, deletePolicy, readPolicy } from '../../src/vault/policies.ts';
+import { deregisterAgent, registerAgent } from '../../src/vault/agents.ts';
 import { runs } from '../kit/property.ts';
 import { newAgentKey } from '../vault/agents-fixture.ts';
 import {
@@ -61,15 +62,15 @@ test('after a commit that failed every caller of the turn is refused, without a 
   const mishaps: Mishap[] = [];
   const vault = await openVault(t, { inFront: withMishaps(mishaps) });
   await put(vault, 'prod/key', 'the value');
-  await createPolicy(vault, admin(), draft('old'));
+  await vault.ledger.submit(createPolicy(admin(), draft('old')));
   const before = await readLog(vault.real);
   mishaps.push('before');
   const answers = await Promise.allSettled([
     get(vault, 'prod/key'),
     put(vault, 'prod/new'),
     register(vault, 'ci-1'),
-    createPolicy(vault, admin(), draft('new')),
-    deletePolicy(vault, admin(), 'old' as PolicyName),
+    vault.ledger.submit(createPolicy(admin(), draft('new'))),
+    vault.ledger.submit(deletePolicy(admin(), 'old' as PolicyName)),
     get(vault, 'none'),
   ]);
   for (const answer of answers) {
@@ -81,10 +82,9 @@ test('after a commit that failed every caller of the turn is refused, without a 
   assert.equal(vault.failures.length, 1);
   assert.deepEqual(await readLog(vault.real), before);
 
-  const { rows } = await listAgents(vault, admin(), null);
-  assert.deepEqual(await Array.fromAsync(rows), [[]]);
-  assert.equal((await readPolicy(vault, admin(), 'old' as PolicyName)).name, 'old');
-  assert.equal(await outcomeOf(readPolicy(vault, admin(), 'new' as PolicyName)), 'NOT_FOUND');
+  assert.deepEqual(await vault.ledger.submit(listAgents(admin())), []);
+  assert.equal((await vault.ledger.submit(readPolicy(admin(), 'old' as PolicyName))).name, 'old');
+  assert.equal(await outcomeOf(vault.ledger.submit(readPolicy(admin(), 'new' as PolicyName))), 'NOT_FOUND');
   assert.equal(await outcomeOf(get(vault, 'prod/new')), 'NOT_FOUND');
   await assertMemoryIsTheStore(vault);
   assert.equal(await get(vault, 'prod/key'), 'the value');
@@ -113,12 +113,12 @@ test('a commit that happened though it was not known is refused, and true from t
   mishaps.push('after');
   const outcomes = await Promise.all([
     outcomeOf(get(vault, 'prod/key', admin('once'))),
-    outcomeOf(createPolicy(vault, admin(), draft('made'))),
-    outcomeOf(deleteCredential(vault, admin(), toPath('prod/key'))),
+    outcomeOf(vault.ledger.submit(createPolicy(admin(), draft('made')))),
+    outcomeOf(vault.ledger.submit(remove(admin(), toPath('prod/key')))),
   ]);
   assert.deepEqual(outcomes, ['UNAVAILABLE', 'UNAVAILABLE', 'UNAVAILABLE']);
   assert.equal(await outcomeOf(get(vault, 'prod/key')), 'NOT_FOUND');
-  assert.equal((await readPolicy(vault, admin(), 'made' as PolicyName)).name, 'made');
+  assert.equal((await vault.ledger.submit(readPolicy(admin(), 'made' as PolicyName))).name, 'made');
   const once = (await readLog(vault.real)).filter((entry) => entry.request_id === 'once');
   assert.equal(once.length, 1);
   await assertMemoryIsTheStore(vault);
@@ -162,11 +162,11 @@ test('whatever commits fail, what was answered is in the log once, and memory is
         const calls: Record<string, (which: string, id: string) => Promise<unknown>> = {
           put: (which, id) => put(vault, `p${which}`, 'v', admin(id)),
           get: (which, id) => get(vault, `p${which}`, admin(id)),
-          remove: (which, id) => deleteCredential(vault, admin(id), toPath(`p${which}`)),
+          remove: (which, id) => vault.ledger.submit(remove(admin(id), toPath(`p${which}`))),
           register: (which, id) => register(vault, `ci-${which}`, admin(id)),
           deregister: (which, id) => deregisterAgent(vault, admin(id), `ci-${which}` as AgentName),
-          allow: (which, id) => createPolicy(vault, admin(id), draft(`policy-${which}`)),
-          forbid: (which, id) => deletePolicy(vault, admin(id), `policy-${which}` as PolicyName),
+          allow: (which, id) => vault.ledger.submit(createPolicy(admin(id), draft(`policy-${which}`))),
+          forbid: (which, id) => vault.ledger.submit(deletePolicy(admin(id), `policy-${which}` as PolicyName)),
         };
         for (const [turn, acts] of turns.entries()) {
           await Promise.all(

@@ -1,15 +1,23 @@
-// What waits for its turn: everyone has a line, turns are filled from all lines, and never more waits than fits.
+// Operations that wait for a batch: each caller has a queue, batches are filled from all queues, and the whole is bounded.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { FairQueue, type QueuedOperation } from '../../src/ledger/fair-queue.ts';
+import type { Requester } from '../../src/core/agent.ts';
+import type { AgentName, TokenHash } from '../../src/core/names.ts';
+import { FairQueue, fairnessKeyOf, type QueuedOperation } from '../../src/ledger/fair-queue.ts';
 import { SILENT } from '../vault/fixture.ts';
 
 const MIB = 1024 * 1024;
 const REFUSED = { name: 'Fault', code: 'UNAVAILABLE', retryAfterSeconds: 1 };
 
+const agent = (name: string): Requester => ({
+  kind: 'session',
+  tokenHash: 'hash' as TokenHash,
+  agentName: name as AgentName,
+});
 const waiting = (sizeBytes = 0, origin = 'ci'): QueuedOperation => ({
-  operation: { ...SILENT, sizeBytes, fairnessKey: origin },
+  operation: { ...SILENT, requester: agent(origin) },
+  sizeBytes,
   settle: () => undefined,
 });
 const fill = (queue: FairQueue, count: number, sizeBytes = 0, origin = 'ci'): QueuedOperation[] => {
@@ -18,7 +26,7 @@ const fill = (queue: FairQueue, count: number, sizeBytes = 0, origin = 'ci'): Qu
   return added;
 };
 
-test('turns of one line are taken in the order of the arrival, until nothing is left', () => {
+test('the operations of one caller are taken in the order of their arrival, until none is left', () => {
   const queue = new FairQueue();
   const added = fill(queue, 300);
   const taken: QueuedOperation[] = [];
@@ -31,7 +39,7 @@ test('turns of one line are taken in the order of the arrival, until nothing is 
   assert.deepEqual(queue.takeBatch(), []);
 });
 
-test('1,024 operations may wait, and one more is refused until a turn is taken', () => {
+test('1,024 operations may wait, and one more is rejected until a batch is taken', () => {
   const queue = new FairQueue();
   fill(queue, 1024);
   assert.throws(() => queue.add(waiting()), REFUSED);
@@ -40,7 +48,7 @@ test('1,024 operations may wait, and one more is refused until a turn is taken',
   assert.throws(() => queue.add(waiting()), REFUSED);
 });
 
-test('64 MiB may wait, and what is more is refused until there is room; what is small still comes in', () => {
+test('64 MiB may wait; more is rejected until there is room, and a small operation is still accepted', () => {
   const queue = new FairQueue();
   fill(queue, 255, MIB / 4);
   assert.throws(() => queue.add(waiting(MIB / 4 + 1)), REFUSED);
@@ -51,7 +59,7 @@ test('64 MiB may wait, and what is more is refused until there is room; what is 
   fill(queue, 1, MIB / 4);
 });
 
-test('a turn holds at most 8 MiB, but always one operation', () => {
+test('a batch holds at most 8 MiB, but always one operation', () => {
   const queue = new FairQueue();
   const added = fill(queue, 50, MIB / 4);
   assert.deepEqual(queue.takeBatch(), added.slice(0, 32));
@@ -61,7 +69,7 @@ test('a turn holds at most 8 MiB, but always one operation', () => {
   assert.equal(large.takeBatch().length, 1);
 });
 
-test('all that waits can be taken at once, and then there is room for as much again', () => {
+test('all waiting operations can be taken together, which frees all the room', () => {
   const queue = new FairQueue();
   const added = fill(queue, 256, MIB / 4);
   assert.deepEqual(queue.takeAll(), added);
@@ -69,11 +77,11 @@ test('all that waits can be taken at once, and then there is room for as much ag
   fill(queue, 256, MIB / 4);
 });
 
-/** Whose they are, in the order in which they are taken. */
-const originsOf = (turn: readonly QueuedOperation[]): string =>
-  turn.map(({ operation }) => operation.fairnessKey).join(' ');
+const keyOf = ({ operation }: QueuedOperation): string => fairnessKeyOf(operation.requester);
+/** The keys in the order in which the operations are taken. */
+const originsOf = (turn: readonly QueuedOperation[]): string => turn.map(keyOf).join(' ');
 
-test('whoever asks once is served in the next turn, however many of another one wait already', () => {
+test('a caller with one operation is served in the next batch, however many of another caller wait', () => {
   const queue = new FairQueue();
   fill(queue, 1000, 0, 'flood');
   fill(queue, 2, 0, 'ci');
@@ -83,25 +91,24 @@ test('whoever asks once is served in the next turn, however many of another one 
   assert.equal(originsOf(turn.slice(0, 6)), 'flood ci deploy flood ci flood');
 });
 
-test('the round goes on where the last turn ended, so that many lines are served alike', () => {
+test('a batch continues where the last one ended, so that many callers are served equally', () => {
   const queue = new FairQueue();
   for (let line = 0; line < 100; line++) fill(queue, 3, 0, `agent-${line}`);
   const counts = new Map<string, number>();
   for (let turn = 0; turn < 3; turn++) {
-    for (const { operation } of queue.takeBatch())
-      counts.set(operation.fairnessKey, (counts.get(operation.fairnessKey) ?? 0) + 1);
+    for (const each of queue.takeBatch()) counts.set(keyOf(each), (counts.get(keyOf(each)) ?? 0) + 1);
   }
   assert.equal(counts.size, 100);
   assert.ok([...counts.values()].every((count) => count === 1 || count === 2));
 });
 
-test('who is alone gets whole turns', () => {
+test('a caller that is alone gets whole batches', () => {
   const queue = new FairQueue();
   fill(queue, 200, 0, 'ci');
   assert.deepEqual([queue.takeBatch().length, queue.takeBatch().length], [64, 64]);
 });
 
-test('where it is full the newest of the longest line is refused, and whoever asks for less comes in', () => {
+test('a full queue rejects the newest operation of the caller that has most, and accepts callers that have less', () => {
   const queue = new FairQueue();
   const refused: string[] = [];
   const add = (origin: string, name: string): void =>
@@ -129,22 +136,22 @@ test('large operations of one leave room for small ones of others', () => {
   assert.throws(() => fill(queue, 1, MIB / 4, 'flood'), REFUSED);
 });
 
-test('strangers with ever so many addresses take a quarter of the room together: agents come in all the same', () => {
+test('unauthenticated callers take at most a quarter of the room together, from any number of addresses', () => {
   const queue = new FairQueue();
-  const stranger = (number: number): QueuedOperation => {
-    const { operation, settle } = waiting(0, `address 2001:db8::${number}`);
-    return { operation: { ...operation, isUnauthenticated: true }, settle };
+  const unauthenticated = (number: number): QueuedOperation => {
+    const requester = { kind: 'unauthenticated', remoteAddr: `2001:db8::${number}` } as const;
+    return { ...waiting(), operation: { ...SILENT, requester } };
   };
-  for (let number = 0; number < 256; number++) queue.add(stranger(number));
-  assert.throws(() => queue.add(stranger(256)), REFUSED);
+  for (let number = 0; number < 256; number++) queue.add(unauthenticated(number));
+  assert.throws(() => queue.add(unauthenticated(256)), REFUSED);
   fill(queue, 768, 0, 'ci');
   assert.throws(() => queue.add(waiting(0, 'ci')), REFUSED);
   queue.add(waiting(0, 'deploy'));
   queue.takeAll();
-  queue.add(stranger(257));
+  queue.add(unauthenticated(257));
 });
 
-test('room for bytes is made by whoever has the most bytes, and by nobody who has many small ones', () => {
+test('room for bytes is made by the caller that has most bytes, not by one with many small operations', () => {
   const queue = new FairQueue();
   const refused: string[] = [];
   const add = (origin: string, sizeBytes: number): void =>

@@ -234,7 +234,7 @@ test('every turn that is opened is closed before the next one, whatever happens 
   assert.equal((await verify(vault)).isValid, true);
 });
 
-test('an overfull queue refuses at once, and what it took is answered', async (t) => {
+test('a full queue rejects immediately, and every operation that it holds is answered', async (t) => {
   const gate = newGate();
   // Before the vault's own: a store that closes waits for the turn.
   t.after(() => gate.open());
@@ -289,11 +289,11 @@ test('a caller whose operations fill the queue is rejected before anything is do
     }),
   });
   gate = newGate();
-  const { fairnessKey } = RECORDED;
-  vault.ledger.assertCapacity(fairnessKey);
+  const { requester } = RECORDED;
+  vault.ledger.assertCapacity(requester);
   const waiting = Array.from({ length: 1200 }, () => vault.ledger.submit(RECORDED).catch(() => undefined));
-  assert.throws(() => vault.ledger.assertCapacity(fairnessKey), { code: 'UNAVAILABLE' });
+  assert.throws(() => vault.ledger.assertCapacity(requester), { code: 'UNAVAILABLE' });
   gate.open();
   await Promise.all(waiting);
-  vault.ledger.assertCapacity(fairnessKey);
+  vault.ledger.assertCapacity(requester);
 });

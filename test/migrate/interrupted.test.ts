@@ -16,7 +16,7 @@ import { photograph } from '../server/vaults.ts';
 import { lengthenLog } from '../vault/verification-log.ts';
 import { fillVault } from './full-vault.ts';
 import {
-  assertRefused,
+  assertRejected,
   beginMove,
   contentOf,
   countRows,
@@ -193,7 +193,7 @@ test('of two concurrent migrations to one database one is rejected', async (t) =
   const first = beginMove(['--from', vaultDir, '--to', url]);
   await first.tells('Moving to');
   first.child.kill('SIGSTOP');
-  await assertRefused(['--from', vaultDir, '--to', url], /another move into this database is under way/);
+  await assertRejected(['--from', vaultDir, '--to', url], /another move into this database is under way/);
   first.child.kill('SIGCONT');
   assert.equal((await first.ended).code, 0);
 });

@@ -54,7 +54,7 @@ export async function moveVault(from: string, to: string, flags: readonly string
 }
 
 /** Asserts that it fails with that exit code and one line, the last of its output. */
-export async function assertRefused(
+export async function assertRejected(
   flags: readonly string[],
   reason: RegExp,
   code = 1,

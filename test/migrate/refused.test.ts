@@ -18,7 +18,7 @@ import { startTestService } from '../kit/service.ts';
 import { photograph, photographRunning } from '../server/vaults.ts';
 import { fillVault } from './full-vault.ts';
 import {
-  assertRefused,
+  assertRejected,
   beginMove,
   contentOf,
   countRows,
@@ -55,7 +55,7 @@ test('a wrong root key is rejected first, in either direction', async (t) => {
   const [dataDir, url] = [copyHouse(t), await newDatabase(t)];
   writeFileSync(join(dataDir, 'root.key'), `${Buffer.alloc(32, 7).toString('base64')}\n`);
   const before = photograph(dataDir);
-  await assertRefused(
+  await assertRejected(
     ['--from', dataDir, '--to', url],
     /root\.key is not the root key of the vault in .*data\. Nothing was moved/,
   );
@@ -65,9 +65,9 @@ test('a wrong root key is rejected first, in either direction', async (t) => {
   const home = homeOf(t);
   cpSync(join(dataDir, 'root.key'), join(home, 'root.key'));
   const empty = photograph(home);
-  await assertRefused(['--from', url, '--to', home], /is not the root key of the vault in PostgreSQL at /);
+  await assertRejected(['--from', url, '--to', home], /is not the root key of the vault in PostgreSQL at /);
   assert.deepEqual(photograph(home), empty);
-  await assertRefused(['--from', url, '--to', join(home, 'new')], /The root key is missing: .*new\/root\.key/);
+  await assertRejected(['--from', url, '--to', join(home, 'new')], /The root key is missing: .*new\/root\.key/);
   await moveVault(url, join(home, 'new'), ['--root-key-file', join(vaultDir, 'root.key')]);
 });
 
@@ -75,7 +75,7 @@ test('a source with a running service is rejected, and the service continues', a
   const [dataDir, url] = [copyHouse(t), await newDatabase(t)];
   const { address, adminToken } = await startProcess(t, dataDir);
   const before = photographRunning(dataDir);
-  await assertRefused(
+  await assertRejected(
     ['--from', dataDir, '--to', url],
     /A Leasehold runs on .*data\. Nothing was changed\. Stop it first/,
   );
@@ -92,11 +92,11 @@ test('a source without its anchor or with lost entries is rejected, and so is a 
   for (const dir of [behind, home]) cpSync(join(ahead, 'log.anchor'), join(dir, 'log.anchor'));
   rmSync(join(bare, 'log.anchor'));
   const loss = /has lost entries of the log: this node has seen entry \d+, and the log ends at \d+/;
-  await assertRefused(['--from', behind, '--to', url], loss);
-  await assertRefused(['--from', bare, '--to', url], /log\.anchor is missing/);
+  await assertRejected(['--from', behind, '--to', url], loss);
+  await assertRejected(['--from', bare, '--to', url], /log\.anchor is missing/);
   assert.equal(await isUntouched(url), true);
   await moveVault(vaultDir, url);
-  await assertRefused(['--from', url, '--to', home], loss);
+  await assertRejected(['--from', url, '--to', home], loss);
 });
 
 test('a node that writes is detected before the target becomes a vault', async (t) => {
@@ -132,19 +132,19 @@ test('a target with other content is rejected with one line and not changed', as
   const [url, other] = [await newDatabase(t), homeOf(t)];
   await (await startTestService(t, ['--database', url], join(temporaryDirectory(t), 'node'))).stop();
   const before = await photographDatabase(url);
-  await assertRefused(
+  await assertRejected(
     ['--from', vaultDir, '--to', url],
     /^leasehold: PostgreSQL at .* holds another vault\. Nothing was changed\. Give an empty database/,
   );
   assert.deepEqual(await photographDatabase(url), before);
 
   await querySql(url, 'DELETE FROM leasehold.vault; DELETE FROM leasehold.audit_head');
-  await assertRefused(
+  await assertRejected(
     ['--from', vaultDir, '--to', url],
     /the target holds rows of another vault, or of one that was altered/,
   );
   await querySql(url, "DELETE FROM leasehold.audit_entries; INSERT INTO leasehold.spent_challenges VALUES ('x', 1)");
-  await assertRefused(
+  await assertRejected(
     ['--from', vaultDir, '--to', url],
     /is not empty: spent_challenges has rows\. Give an empty database/,
   );
@@ -152,12 +152,12 @@ test('a target with other content is rejected with one line and not changed', as
   const theirs = join(temporaryDirectory(t), 'theirs');
   mkdirSync(theirs);
   writeFileSync(join(theirs, 'letter.txt'), 'dear');
-  await assertRefused(['--from', vaultDir, '--to', theirs], /contains other files and no vault\. Nothing was changed/);
+  await assertRejected(['--from', vaultDir, '--to', theirs], /contains other files and no vault\. Nothing was changed/);
   assert.deepEqual(Object.keys(photograph(theirs)), ['.', './letter.txt']);
   await (await startTestService(t, [], join(other, 'another'))).stop();
-  await assertRefused(['--from', vaultDir, '--to', join(other, 'another')], /another holds another vault/);
+  await assertRejected(['--from', vaultDir, '--to', join(other, 'another')], /another holds another vault/);
   await startProcess(t, join(other, 'another'));
-  await assertRefused(['--from', vaultDir, '--to', join(other, 'another')], /Another Leasehold runs on /);
+  await assertRejected(['--from', vaultDir, '--to', join(other, 'another')], /Another Leasehold runs on /);
 });
 
 test('a vault that was used at both ends is rejected; one that was used only at the target counts as moved', async (t) => {
@@ -167,7 +167,7 @@ test('a vault that was used at both ends is rejected; one that was used only at 
   assert.match((await moveVault(dataDir, url)).out, /^The vault was already moved/);
   await (await startTestService(t, [], dataDir)).stop();
   const before = await photographDatabase(url);
-  await assertRefused(
+  await assertRejected(
     ['--from', dataDir, '--to', url],
     /holds this vault already, but not entry \d+ of .*data: both were used since/,
   );
@@ -181,11 +181,11 @@ test('a broken chain is rejected with its entry; if accepted, the copy has the s
     "UPDATE audit_entries SET agent_name = 'nobody' WHERE seq = 9; DELETE FROM audit_entries WHERE seq = 20",
   );
   const broken = /The audit chain of .* is broken at entry 9: its content or its link was altered\. Nothing was moved/;
-  await assertRefused(['--from', dataDir, '--to', url], broken);
+  await assertRejected(['--from', dataDir, '--to', url], broken);
   assert.equal(await isUntouched(url), true);
   const { out } = await moveVault(dataDir, url, ['--accept-broken-chain']);
   assert.match(out, /The chain is broken at entry 9, as it was before: its content or its link was altered\./);
-  await assertRefused(['--from', url, '--to', homeOf(t)], broken);
+  await assertRejected(['--from', url, '--to', homeOf(t)], broken);
   const home = homeOf(t);
   await moveVault(url, home, ['--accept-broken-chain']);
   assert.deepEqual(contentOf(home), contentOf(dataDir));
@@ -199,7 +199,7 @@ for (const [what, sql, why] of [
   test(`a log ${what} is copied as it is, if accepted`, async (t) => {
     const [dataDir, url, home] = [copyHouse(t), await newDatabase(t), homeOf(t)];
     await executeSql(dataDir, sql);
-    await assertRefused(['--from', dataDir, '--to', url], why);
+    await assertRejected(['--from', dataDir, '--to', url], why);
     await moveVault(dataDir, url, ['--accept-broken-chain']);
     await moveVault(url, home, ['--accept-broken-chain']);
     assert.deepEqual(contentOf(home), contentOf(dataDir));
@@ -209,16 +209,16 @@ for (const [what, sql, why] of [
 test('a source without a vault is rejected, and nothing is created in it', async (t) => {
   const [url, empty, folder] = [await newDatabase(t), await newDatabase(t), temporaryDirectory(t)];
   const key = ['--root-key-file', join(vaultDir, 'root.key')];
-  await assertRefused(['--from', folder, '--to', url, ...key], /holds no vault: leasehold\.db is missing/);
+  await assertRejected(['--from', folder, '--to', url, ...key], /holds no vault: leasehold\.db is missing/);
   assert.deepEqual(Object.keys(photograph(folder)), ['.']);
-  await assertRefused(['--from', empty, '--to', join(folder, 'new'), ...key], /PostgreSQL at [^\n]*, holds no vault/);
+  await assertRejected(['--from', empty, '--to', join(folder, 'new'), ...key], /PostgreSQL at [^\n]*, holds no vault/);
   assert.equal(await isUntouched(empty), true);
   const linked = copyHouse(t);
   cpSync(join(linked, 'leasehold.db'), join(folder, 'elsewhere.db'));
   const link = join(folder, 'linked');
   mkdirSync(link);
   symlinkSync(join(folder, 'elsewhere.db'), join(link, 'leasehold.db'));
-  await assertRefused(['--from', link, '--to', url, ...key], /must be a file, and not a link to one/);
+  await assertRejected(['--from', link, '--to', url, ...key], /must be a file, and not a link to one/);
 });
 
 test('a value that PostgreSQL cannot store is named', async (t) => {
@@ -226,7 +226,7 @@ test('a value that PostgreSQL cannot store is named', async (t) => {
   const database = new DatabaseSync(join(dataDir, 'leasehold.db'));
   database.prepare("UPDATE credentials SET description = ? WHERE path = 'never/asked'").run('a\u0000b');
   database.close();
-  await assertRefused(
+  await assertRejected(
     ['--from', dataDir, '--to', url],
     /a text in credentials holds U\+0000, which PostgreSQL cannot hold/,
   );
@@ -236,7 +236,7 @@ test('a value that PostgreSQL cannot store is named', async (t) => {
 test('a usage error gives 2, names the flag, and shows no password', async (t) => {
   const [url, folder] = [await newDatabase(t), temporaryDirectory(t)];
   const wrongly = (flags: readonly string[], reason: RegExp, environment = {}) =>
-    assertRefused(flags, reason, 2, environment);
+    assertRejected(flags, reason, 2, environment);
   await wrongly([], /Give --from and --to/);
   await wrongly(['--from', vaultDir], /Give --from and --to/);
   await wrongly(['--from', vaultDir, '--to', vaultDir], /are the same/);

@@ -5,7 +5,7 @@ import { createHash } from 'node:crypto';
 import { cpSync, lstatSync, readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { StartupError } from '../../src/platform/errors.ts';
-import { StoreError } from '../../src/store/store.ts';
+import { StoreError } from '../../src/store/errors.ts';
 import { dumpDatabase } from '../kit/direct-db.ts';
 import { type Scope, temporaryDirectory } from '../kit/directory.ts';
 import { runProgram } from '../kit/process.ts';

@@ -14,6 +14,7 @@ import { readBlocks, withPlaceholders } from '../e2e/markdown.ts';
 import { Shell } from '../e2e/shell.ts';
 import { temporaryDirectory } from '../kit/directory.ts';
 import { startTestService } from '../kit/service.ts';
+import { eventOf } from './events.ts';
 
 const page = readFileSync(join(import.meta.dirname, '../../docs/api.md'), 'utf8');
 const ROUTE = /^(?:GET|POST|PUT|DELETE) \//;
@@ -75,7 +76,7 @@ for (const row of ROUTES) {
     );
     assert.match(section, new RegExp(`^- ${WHO[row.who]}[.;]`, 'm'));
     assert.match(section, new RegExp(`Response[,:] ${row.status}\\b`));
-    if (row.who !== 'public') assert.equal(words.has(row.event), true, row.event);
+    if (row.who !== 'public') assert.equal(words.has(eventOf(row)), true, eventOf(row));
     if (row.who === 'admin') assert.equal(words.has('ACCESS_DENIED'), true);
     const required: readonly string[] = row.body?.['required'] ?? [];
     const cells = [...section.matchAll(/^\| `(\w+)` \| (required|optional) \|/gm)];

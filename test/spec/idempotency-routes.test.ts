@@ -11,6 +11,7 @@ import { dumpCallerData } from '../kit/direct-db.ts';
 import { assertInvalid, auditEntriesOf } from '../kit/responses.ts';
 import { startTestService } from '../kit/service.ts';
 import { readDocument } from './document.ts';
+import { eventOf } from './events.ts';
 
 const CREDENTIALS = '/api/v1/credentials';
 const service = await startTestService({ after });
@@ -81,7 +82,7 @@ for (const [route, ask] of Object.entries(ASKED)) {
       );
       assert.deepEqual(
         entries.map(({ event_type, result }) => [event_type, result]),
-        [[row.event, 'allowed']],
+        [[eventOf(row), 'allowed']],
       );
       // Each request has its own id; the entry has the first one's.
       const ids = answers.map(({ headers }) => headers.get('x-request-id'));

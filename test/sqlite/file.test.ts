@@ -8,11 +8,11 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { type TestContext, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
+import { StoreError } from '../../src/store/errors.ts';
 import { readMigrations } from '../../src/store/migrations.ts';
 import { openDatabase } from '../../src/store/sqlite/database.ts';
 import { DatabaseLock } from '../../src/store/sqlite/lock.ts';
 import { SqliteStore } from '../../src/store/sqlite/store.ts';
-import { StoreError } from '../../src/store/store.ts';
 import {
   aCredential,
   anAgent,

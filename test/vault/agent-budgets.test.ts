@@ -3,9 +3,9 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { ApiError } from '../../src/core/errors.ts';
+import { createPolicy } from '../../src/core/operations/policies.ts';
 import { parsePolicy } from '../../src/core/policy.ts';
 import type { BudgetLimits } from '../../src/vault/agent-budgets.ts';
-import { createPolicy } from '../../src/vault/policies.ts';
 import { as, enrol, logIn, newAgentKey } from './agents-fixture.ts';
 import { admin, get, openVault, outcomeOf, put, readLog } from './fixture.ts';
 
@@ -18,7 +18,7 @@ async function openBudgeted(t: TestContext, budgets: Partial<BudgetLimits>) {
   const key = newAgentKey();
   for (const name of ['one', 'two']) await enrol(vault, name, key);
   const policy = { name: 'all', principal: 'agent:*', resources: ['own/*'], actions: ['retrieve', 'store'] };
-  await createPolicy(vault, admin(), parsePolicy(policy));
+  await vault.ledger.submit(createPolicy(admin(), parsePolicy(policy)));
   const advance = (ms: number): void => {
     offset += ms;
   };

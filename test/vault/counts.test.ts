@@ -3,7 +3,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { deleteCredential, listCredentials, readCredentialMetadata } from '../../src/vault/credentials.ts';
+import { remove } from '../../src/core/operations/credentials.ts';
+import { listCredentials, readCredentialMetadata } from '../../src/vault/credentials.ts';
 import { runs } from '../kit/property.ts';
 import { admin, get, type OpenedVault, openVault, outcomeOf, put, toPath } from './fixture.ts';
 
@@ -53,7 +54,7 @@ test('a path that was deleted and stored again counts from the beginning, in one
   await Promise.all([get(vault, 'a'), get(vault, 'a')]);
   await Promise.all([
     get(vault, 'a'),
-    deleteCredential(vault, admin(), toPath('a')),
+    vault.ledger.submit(remove(admin(), toPath('a'))),
     put(vault, 'a'),
     get(vault, 'a'),
     get(vault, 'a'),
@@ -84,7 +85,7 @@ test('over any history the counts are exact, by list and by look, before and aft
         // The model runs in the order of the questions, which is that of the decisions.
         const outcomes = acts.map(([kind, path]) => {
           if (kind === 'put') return outcomeOf(put(vault, path));
-          if (kind === 'remove') return outcomeOf(deleteCredential(vault, admin(), toPath(path)));
+          if (kind === 'remove') return outcomeOf(vault.ledger.submit(remove(admin(), toPath(path))));
           return kind === 'list' ? outcomeOf(listed(vault)) : outcomeOf(get(vault, path));
         });
         for (const [kind, path] of acts) {

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import { StoreError } from '../../src/store/store.ts';
+import { StoreError } from '../../src/store/errors.ts';
 import { as, enrol, logIn, newAgentKey } from './agents-fixture.ts';
 import { get, type OpenedVault, openVault, outcomeOf, put, readLog, verify, withCommit } from './fixture.ts';
 

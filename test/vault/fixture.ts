@@ -5,7 +5,6 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type AuditEntry, GENESIS_MAC } from '../../src/core/audit.ts';
 import type { VaultSettings } from '../../src/core/batch-state.ts';
-import { SERVICE } from '../../src/core/names.ts';
 import type { Context, Operation } from '../../src/core/operation.ts';
 import type { CredentialPath } from '../../src/core/path.ts';
 import { Secret } from '../../src/core/secret.ts';
@@ -215,10 +214,8 @@ export async function outcomeOf(answer: Promise<unknown>): Promise<string> {
 /** An operation that nobody records. */
 export const SILENT: Operation<null> = {
   reads: {},
-  session: null,
-  fairnessKey: SERVICE,
-  sizeBytes: 0,
-  decide: () => ({ answer: { reply: null }, entry: null, changes: [], unseal: null }),
+  requester: { kind: 'service' },
+  decide: () => ({ answer: { reply: null }, entry: null, changes: [] }),
 };
 
 /** A gate that holds up whoever comes, until it is opened. */

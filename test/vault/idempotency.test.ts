@@ -2,12 +2,14 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { LeaseId } from '../../src/core/names.ts';
 import type { Context } from '../../src/core/operation.ts';
+import { renewLease } from '../../src/core/operations/leases.ts';
+import { createPolicy } from '../../src/core/operations/policies.ts';
 import { parsePolicy } from '../../src/core/policy.ts';
-import { StoreError } from '../../src/store/store.ts';
+import { StoreError } from '../../src/store/errors.ts';
 import { readCredentialMetadata } from '../../src/vault/credentials.ts';
-import { renewLease, revokeLeases } from '../../src/vault/leases.ts';
-import { createPolicy } from '../../src/vault/policies.ts';
+import { revokeLeases } from '../../src/vault/leases.ts';
 import type { Vault } from '../../src/vault/vault.ts';
 import { executeSql } from '../kit/direct-db.ts';
 import {
@@ -54,8 +56,8 @@ for (const [mishap, what] of [
     const policy = parsePolicy({ name: 'p', principal: 'agent:*', resources: ['a'], actions: ['retrieve'] });
     const everyLease = { agentName: null, path: toPath('a') };
     const operations = {
-      'policy.create': (context: Context) => createPolicy(vault, context, policy),
-      'lease.renew': (context: Context) => renewLease(vault, context, leaseId as Parameters<typeof renewLease>[2]),
+      'policy.create': (context: Context) => vault.ledger.submit(createPolicy(context, policy)),
+      'lease.renew': (context: Context) => vault.ledger.submit(renewLease(context, leaseId as LeaseId)),
       'lease.revoke': (context: Context) => revokeLeases(vault, context, everyLease),
     };
     for (const [event, operation] of Object.entries(operations)) {

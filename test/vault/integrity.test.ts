@@ -3,19 +3,15 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { CredentialType, PolicyName } from '../../src/core/names.ts';
+import { remove } from '../../src/core/operations/credentials.ts';
+import { createPolicy, readPolicy } from '../../src/core/operations/policies.ts';
 import { ALL_PATHS } from '../../src/core/pattern.ts';
 import { parsePolicy } from '../../src/core/policy.ts';
 import { Secret } from '../../src/core/secret.ts';
 import { hashToken } from '../../src/crypto/tokens.ts';
 import { FIRST_CREDENTIAL, NEWEST_LEASE } from '../../src/store/queries.ts';
-import {
-  deleteCredential,
-  readCredentialMetadata,
-  retrieveCredential,
-  storeCredential,
-} from '../../src/vault/credentials.ts';
+import { readCredentialMetadata, retrieveCredential, storeCredential } from '../../src/vault/credentials.ts';
 import { revokeLeases } from '../../src/vault/leases.ts';
-import { createPolicy, readPolicy } from '../../src/vault/policies.ts';
 import { executeSql } from '../kit/direct-db.ts';
 import { alterNewestAt, bytes, concatBytes, idAt, newestSealedAt, removeNewestAt } from '../kit/sealed-values.ts';
 import { as, enrol, logIn, newAgentKey, unchecked } from './agents-fixture.ts';
@@ -152,7 +148,7 @@ for (const [what, sql] of ALTERED_CREDENTIALS) {
     assert.deepEqual(new Set(entries.map(({ result }) => result)), new Set(['error']));
     assert.equal(entries.length, 6);
     assert.match(entries[0]?.reason ?? '', /row does not authenticate/);
-    await deleteCredential(vault, admin(), path);
+    await vault.ledger.submit(remove(admin(), path));
     await put(vault, 'prod/key', 'again');
     assert.equal(await get(vault, 'prod/key'), 'again');
     assert.deepEqual([(await verify(vault)).isValid, vault.failures], [true, []]);
@@ -190,8 +186,8 @@ for (const [what, sql] of ALTERED_POLICIES) {
     const key = newAgentKey();
     await enrol(vault, 'ci', key);
     await put(vault, 'prod/key', 'v');
-    await createPolicy(vault, admin(), parsePolicy({ ...POLICY, name: 'narrow' }));
-    await createPolicy(vault, admin(), parsePolicy({ ...POLICY, name: 'other', resources: ['other/*'] }));
+    await vault.ledger.submit(createPolicy(admin(), parsePolicy({ ...POLICY, name: 'narrow' })));
+    await vault.ledger.submit(createPolicy(admin(), parsePolicy({ ...POLICY, name: 'other', resources: ['other/*'] })));
     const token = (await logIn(vault, 'ci', key)).token.reveal();
     assert.equal(await get(vault, 'prod/key', await as(vault, token)), 'v');
     await executeSql(vault.folder, sql);
@@ -201,9 +197,9 @@ for (const [what, sql] of ALTERED_POLICIES) {
     assert.equal(warnings.length, 1);
     assert.match(warnings[0] ?? '', /^1 row of agents or policies .+\.$/);
     assert.equal(await outcomeOf(get(again, 'prod/key', await as(again, token))), 'ACCESS_DENIED');
-    assert.equal(await outcomeOf(readPolicy(again, admin(), 'narrow' as PolicyName)), 'NOT_FOUND');
-    assert.equal((await readPolicy(again, admin(), 'other' as PolicyName)).name, 'other');
-    await createPolicy(again, admin(), parsePolicy({ ...POLICY, name: 'narrow' }));
+    assert.equal(await outcomeOf(again.ledger.submit(readPolicy(admin(), 'narrow' as PolicyName))), 'NOT_FOUND');
+    assert.equal((await again.ledger.submit(readPolicy(admin(), 'other' as PolicyName))).name, 'other');
+    await again.ledger.submit(createPolicy(admin(), parsePolicy({ ...POLICY, name: 'narrow' })));
     assert.equal(await get(again, 'prod/key', await as(again, token)), 'v');
   });
 }

@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ApiError } from '../../src/core/errors.ts';
 import type { Clock } from '../../src/ledger/clock.ts';
-import { StoreError } from '../../src/store/store.ts';
+import { StoreError } from '../../src/store/errors.ts';
 import { LoginThrottle, type Settle } from '../../src/vault/login-throttle.ts';
 import { issueChallenge } from '../../src/vault/sessions.ts';
 import { enrol, logIn, newAgentKey, toName } from './agents-fixture.ts';

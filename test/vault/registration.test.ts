@@ -5,10 +5,10 @@ import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync } from 'node:f
 import { join } from 'node:path';
 import { test } from 'node:test';
 import type { PolicyName } from '../../src/core/names.ts';
+import { createPolicy } from '../../src/core/operations/policies.ts';
 import { parsePolicy } from '../../src/core/policy.ts';
 import { FsAgentKeyStore } from '../../src/server/fs-agent-key-store.ts';
 import { deregisterAgent, registerAgent } from '../../src/vault/agents.ts';
-import { createPolicy } from '../../src/vault/policies.ts';
 import type { Vault } from '../../src/vault/vault.ts';
 import { toName } from './agents-fixture.ts';
 import { admin, type OpenedVault, openVault, outcomeOf } from './fixture.ts';
@@ -76,7 +76,7 @@ test('a key that is published again, or never was prepared, leaves every directo
 test('a registration that is refused after its key was used for another policy leaves no file', async (t) => {
   const vault = await openVault(t);
   const policy = parsePolicy({ name: 'p', principal: 'agent:*', resources: ['a'], actions: ['retrieve'] });
-  assert.equal((await createPolicy(vault, keyed(vault, 'k', 'one'), policy)).name, 'p' as PolicyName);
+  assert.equal((await vault.ledger.submit(createPolicy(keyed(vault, 'k', 'one'), policy))).name, 'p' as PolicyName);
   assert.equal(await outcomeOf(register(vault, keyed(vault, 'k', 'two'))), 'INVALID_REQUEST');
   assert.deepEqual([namesIn(vault), namesIn(vault, '.pending')], [['.pending'], []]);
 });

@@ -2,7 +2,7 @@
 import type { TestContext } from 'node:test';
 import type { IdempotencyKey } from '../../src/core/idempotency.ts';
 import type { Context } from '../../src/core/operation.ts';
-import { StoreError } from '../../src/store/store.ts';
+import { StoreError } from '../../src/store/errors.ts';
 import { toIdempotency } from '../../src/vault/idempotency.ts';
 import type { Vault } from '../../src/vault/vault.ts';
 import { admin, openVault, withCommit } from './fixture.ts';

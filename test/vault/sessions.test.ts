@@ -4,8 +4,9 @@ import assert from 'node:assert/strict';
 import { sign } from 'node:crypto';
 import { test } from 'node:test';
 import type { ChallengeId } from '../../src/core/names.ts';
+import { endSession, readSession } from '../../src/core/operations/sessions.ts';
 import { deregisterAgent } from '../../src/vault/agents.ts';
-import { endSession, issueChallenge, login, readSession } from '../../src/vault/sessions.ts';
+import { issueChallenge, login } from '../../src/vault/sessions.ts';
 import { as, enrol, logIn, newAgentKey, toName, unchecked } from './agents-fixture.ts';
 import { admin, inFrontOf, newGate, openVault, outcomeOf, readLog, settle, verify } from './fixture.ts';
 
@@ -72,11 +73,11 @@ test('a session survives a restart, and is over for good when it was ended', asy
   await enrol(vault, 'ci', key);
   const token = (await logIn(vault, 'ci', key)).token.reveal();
   const again = await openVault(t, { folder: vault.folder });
-  assert.equal((await readSession(again, await as(again, token))).agentName, 'ci');
+  assert.equal((await again.ledger.submit(readSession(await as(again, token)))).agentName, 'ci');
   const caller = await as(again, token);
-  await endSession(again, caller);
+  await again.ledger.submit(endSession(caller));
   assert.equal(await outcomeOf(as(again, token)), 'UNAUTHENTICATED');
-  assert.equal(await outcomeOf(readSession(again, caller)), 'UNAUTHENTICATED');
+  assert.equal(await outcomeOf(again.ledger.submit(readSession(caller))), 'UNAUTHENTICATED');
   assert.equal((await readLog(again.real)).filter((entry) => entry.event_type === 'session.end').length, 1);
 });
 
@@ -101,9 +102,9 @@ test('a session that is ended while it is being looked up stays ended', async (t
   isSlow = true;
   const late = outcomeOf(as(vault, token));
   await settle();
-  await endSession(vault, own);
+  await vault.ledger.submit(endSession(own));
   gate.open();
   await late;
-  assert.equal(await outcomeOf(readSession(vault, own)), 'UNAUTHENTICATED');
+  assert.equal(await outcomeOf(vault.ledger.submit(readSession(own))), 'UNAUTHENTICATED');
   assert.equal(await outcomeOf(as(vault, token)), 'UNAUTHENTICATED');
 });

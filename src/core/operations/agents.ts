@@ -1,43 +1,52 @@
-/** Registering and deregistering agents. SOURCE: interface 4.3; decisions, "Callers". */
+/** Registers, deregisters and reads agents. SOURCE: interface 4.3; decisions, "Callers". */
 import type { Agent, PublicKey } from '../agent.ts';
+import { ApiError } from '../errors.ts';
 import type { AgentId, AgentName } from '../names.ts';
-import { type Context, type Operation, operation, refused, succeeded } from '../operation.ts';
+import { operation, refused, succeeded } from '../operation.ts';
+import { adminOperation, adminRead } from './admin-read.ts';
 
 export interface RegisterRequest {
+  /** WHY not a fresh id of the batch: the file of a generated key is staged under it before the batch. */
   readonly id: AgentId;
   readonly name: AgentName;
   readonly description: string;
   readonly publicKey: PublicKey;
 }
 
-export function registerAgent(context: Context, request: RegisterRequest): Operation<Agent> {
-  const resource = `agent:${request.name}`;
-  return operation(
-    { context, event: 'agent.register', resource, requiredRole: 'admin' },
-    ({ state, moment, entry }) => {
-      if (state.control.isNameTaken(request.name)) {
-        const denied = entry('denied', { reason: 'the name is taken' });
-        const message = 'An agent of this name, or of one that differs only in case, is registered already.';
-        return refused('ALREADY_EXISTS', message, denied);
-      }
-      const agent: Agent = { ...request, registeredAt: moment.now };
-      return succeeded(agent, entry('allowed'), [{ kind: 'putAgent', agent }]);
-    },
-  );
-}
+export const registerAgent = adminOperation('agent.register', (spec, request: RegisterRequest) =>
+  operation({ ...spec, resource: `agent:${request.name}` }, ({ state, moment, entry }) => {
+    if (state.control.isNameTaken(request.name)) {
+      const denied = entry('denied', { reason: 'the name is taken' });
+      const message = 'An agent of this name, or of one that differs only in case, is registered already.';
+      return refused('ALREADY_EXISTS', message, denied);
+    }
+    const agent: Agent = { ...request, registeredAt: moment.now };
+    return succeeded(agent, entry('allowed'), [{ kind: 'putAgent', agent }]);
+  }),
+);
 
-/** Ends the agent, its sessions (they are bound to its id) and all its leases. Replies the id that is gone. */
-export function deregisterAgent(context: Context, name: AgentName): Operation<AgentId> {
-  return operation(
-    { context, event: 'agent.deregister', resource: `agent:${name}`, requiredRole: 'admin' },
-    ({ state, moment, entry }) => {
-      const agent = state.control.agentByName(name);
-      if (agent === null) return refused('NOT_FOUND', 'The agent is not registered.', entry('not_found'));
-      const { id } = agent;
-      return succeeded(id, entry('allowed'), [
-        { kind: 'removeAgent', id, name },
-        { kind: 'markRevoked', mark: { agentId: id, credentialId: null, revokedAt: moment.now, seq: moment.seq } },
-      ]);
-    },
-  );
-}
+/** Removes the agent, its sessions (they are bound to its id) and all its leases. Replies the removed id. */
+export const deregisterAgent = adminOperation('agent.deregister', (spec, name: AgentName) =>
+  operation({ ...spec, resource: `agent:${name}` }, ({ state, moment, entry }) => {
+    const agent = state.control.agentByName(name);
+    if (agent === null) return refused('NOT_FOUND', 'The agent is not registered.', entry('not_found'));
+    const { id } = agent;
+    return succeeded(id, entry('allowed'), [
+      { kind: 'removeAgent', id, name },
+      { kind: 'markRevoked', mark: { agentId: id, credentialId: null, revokedAt: moment.now, seq: moment.seq } },
+    ]);
+  }),
+);
+
+export const readAgent = adminOperation('agent.read', (spec, name: AgentName) =>
+  adminRead<Agent>(
+    spec,
+    `agent:${name}`,
+    ({ control }) => control.agentByName(name) ?? new ApiError('NOT_FOUND', 'The agent is not registered.'),
+  ),
+);
+
+/** By name. */
+export const listAgents = adminOperation('agent.list', (spec) =>
+  adminRead<readonly Agent[]>(spec, '*', ({ control }) => control.agents()),
+);

@@ -1,7 +1,8 @@
-/** Storing, listing, looking at and deleting credentials. SOURCE: interface 4.1; decisions, "Credentials". */
+/** Stores, lists, describes and deletes credentials. SOURCE: interface 4.1; decisions, "Credentials". */
 
 import type { VersionInfo } from '../batch-state.ts';
 import { type Credential, type CredentialVersion, isKept } from '../credential.ts';
+import { behaviourOf, CREDENTIAL_TYPES, type CredentialTypes } from '../credential-types.ts';
 import { type CredentialId, type CredentialType, DEFAULT_TYPE } from '../names.ts';
 import { type Context, type Operation, operation, refused, succeeded } from '../operation.ts';
 import type { CredentialPath } from '../path.ts';
@@ -15,13 +16,15 @@ export interface StoreRequest {
   /** Undefined: as it was, or the default for a new credential. */
   readonly type: CredentialType | undefined;
   readonly description: string | undefined;
-  /** `If-None-Match: *`: refuse where the path exists. */
+  /** `If-None-Match: *`: rejects a path that exists. */
   readonly onlyIfNew: boolean;
-  /** The id that the credential gets if it is new. */
-  readonly newId: CredentialId;
 }
 
-export function store(context: Context, request: StoreRequest): Operation<Credential> {
+export function store(
+  context: Context,
+  request: StoreRequest,
+  types: CredentialTypes = CREDENTIAL_TYPES,
+): Operation<Credential> {
   const { path, value } = request;
   const description = {
     context,
@@ -29,7 +32,6 @@ export function store(context: Context, request: StoreRequest): Operation<Creden
     resource: path,
     requiredRole: 'agent' as const,
     reads: { credential: path },
-    sizeBytes: value.reveal().length,
   };
   return operation(description, (asked) => {
     const { caller, state, moment, entry } = asked;
@@ -43,7 +45,7 @@ export function store(context: Context, request: StoreRequest): Operation<Creden
       return refused('ALREADY_EXISTS', 'A credential exists at this path already.', entry('denied', details));
     }
     const credential: Credential = {
-      id: before?.id ?? request.newId,
+      id: before?.id ?? (moment.newId() as CredentialId),
       path,
       type: request.type ?? before?.type ?? DEFAULT_TYPE,
       description: request.description ?? before?.description ?? '',
@@ -55,7 +57,7 @@ export function store(context: Context, request: StoreRequest): Operation<Creden
       version: credential.version,
       type: credential.type,
       createdAt: moment.now,
-      content: value,
+      content: behaviourOf(types, credential.type).parse(value.reveal()),
     };
     const through = credential.version - state.settings.versionsKept;
     return succeeded(credential, entry('allowed', { policyName }), [

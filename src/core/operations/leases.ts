@@ -1,4 +1,4 @@
-/** Looking at, renewing and revoking leases. SOURCE: decisions, "Leases". An agent sees and touches only its own. */
+/** Reads, renews and revokes leases. An agent sees and changes only its leases. SOURCE: decisions, "Leases". */
 
 import type { BatchState } from '../batch-state.ts';
 import { type BulkRevocation, isWithinRetention, type Lease, statusOf } from '../lease.ts';
@@ -7,7 +7,7 @@ import { type Context, type DecisionPoint, type Operation, operation, refused, s
 import type { CredentialPath } from '../path.ts';
 import { accessDenied, agentAccess, refuseAltered, retrievalAccess } from './access.ts';
 
-/** The lease as the caller may see it, or null: someone else's and one that does not exist are the same. */
+/** Null both for a lease of another agent and for one that does not exist. */
 function findVisibleLease({ caller, state, moment }: DecisionPoint, id: LeaseId): Lease | null {
   const lease = state.lease(id);
   if (lease === null || !isWithinRetention(lease, moment.now)) return null;
@@ -16,8 +16,14 @@ function findVisibleLease({ caller, state, moment }: DecisionPoint, id: LeaseId)
 
 const NOT_FOUND = 'The lease does not exist.';
 
-/** One lease and the time of the look, by which its status is told; not recorded. */
-export function readLease(context: Context, id: LeaseId): Operation<{ lease: Lease; now: number }> {
+/** A lease and the time at which its status is told. */
+export interface LeaseAt {
+  readonly lease: Lease;
+  readonly now: number;
+}
+
+/** Not recorded. */
+export function readLease(context: Context, id: LeaseId): Operation<LeaseAt> {
   const resource = `lease:${id}`;
   return operation({ context, event: 'lease.read', resource, requiredRole: 'agent', reads: { lease: id } }, (asked) => {
     const lease = findVisibleLease(asked, id);
@@ -25,8 +31,8 @@ export function readLease(context: Context, id: LeaseId): Operation<{ lease: Lea
   });
 }
 
-/** Decided anew, from now, by the policies as they are now, for the one who holds the lease. */
-export function renewLease(context: Context, id: LeaseId): Operation<{ lease: Lease; now: number }> {
+/** Decides again from now, by the current policies, for the agent that holds the lease. */
+export function renewLease(context: Context, id: LeaseId): Operation<LeaseAt> {
   const resource = `lease:${id}`;
   return operation(
     { context, event: 'lease.renew', resource, requiredRole: 'agent', reads: { lease: id } },
@@ -56,14 +62,14 @@ export function renewLease(context: Context, id: LeaseId): Operation<{ lease: Le
   );
 }
 
-/** Who holds the lease now; null for an agent that is no longer registered. */
+/** The current holder of the lease; null for an agent that is no longer registered. */
 function leaseHolder(known: BatchState, lease: Lease): { kind: 'admin' } | { kind: 'agent'; name: AgentName } | null {
   if (lease.agentId === ADMIN_ID) return { kind: 'admin' };
   const agent = known.control.agentById(lease.agentId);
   return agent === null ? null : { kind: 'agent', name: agent.name };
 }
 
-/** Idempotent: a lease that has ended already is left as it is. */
+/** Idempotent: a lease that has already ended does not change. */
 export function revokeLease(context: Context, id: LeaseId): Operation<null> {
   const resource = `lease:${id}`;
   return operation(
@@ -87,8 +93,8 @@ export interface RevokeManyRequest {
 }
 
 /**
- * Revokes all that are active for the agent, the path, or both, with one mark, and replies it: how many it ended is counted
- * afterwards. Null where the agent or the path is nobody's. An agent revokes only its own.
+ * Revokes all active leases of the agent, of the path, or of both, with one bulk revocation, and replies it: how many leases it
+ * ended is counted afterwards. Null if the agent or the path does not exist. An agent revokes only its leases.
  */
 export function revokeLeases(context: Context, request: RevokeManyRequest): Operation<BulkRevocation | null> {
   const { path } = request;
@@ -118,7 +124,7 @@ function agentIdOf({ state }: DecisionPoint, name: ActorName): AgentId | null {
   return name === ADMIN ? ADMIN_ID : (state.control.agentByName(name as AgentName)?.id ?? null);
 }
 
-/** Whose leases the caller may list: null for everybody's; not recorded. */
+/** The id of the agent whose leases the caller may list, or null for all leases; not recorded. */
 export function listLeases(context: Context): Operation<{ agentId: AgentId | null; now: number }> {
   return operation({ context, event: 'lease.list', resource: '*', requiredRole: 'agent' }, ({ caller, moment }) =>
     succeeded({ agentId: caller.kind === 'admin' ? null : caller.agent.id, now: moment.now }, null),

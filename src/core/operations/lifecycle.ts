@@ -1,14 +1,12 @@
-/** The service's own entries. SOURCE: decisions, "The product" and "Audit". */
+/** Entries of the service. SOURCE: decisions, "The product" and "Audit". */
 import { SERVICE } from '../names.ts';
 import { type Operation, succeeded } from '../operation.ts';
 
-/** Recorded at each start and each orderly stop. `reason` says what an operator should know of it, or null. */
+/** Recorded at each start and each orderly stop. `reason` is what an operator should know about it, or null. */
 export function serviceEvent(eventType: 'service.start' | 'service.stop', reason: string | null): Operation<null> {
   return {
     reads: {},
-    session: null,
-    fairnessKey: SERVICE,
-    sizeBytes: 0,
+    requester: { kind: 'service' },
     decide: () =>
       succeeded(null, {
         eventType,
@@ -24,11 +22,9 @@ export function serviceEvent(eventType: 'service.start' | 'service.stop', reason
   };
 }
 
-/** Not recorded: shows that a turn can be taken. */
+/** Not recorded: runs a batch, which shows that the store works. */
 export const NOOP: Operation<null> = {
   reads: {},
-  session: null,
-  fairnessKey: SERVICE,
-  sizeBytes: 0,
+  requester: { kind: 'service' },
   decide: () => succeeded(null, null),
 };

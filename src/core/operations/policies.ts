@@ -1,53 +1,56 @@
-/** Creating, replacing and deleting policies, and simulation. SOURCE: interface 4.2; decisions, "Policies and decisions". */
+/** Creates, replaces, deletes, reads and simulates policies. SOURCE: interface 4.2; decisions, "Policies and decisions". */
 
 import type { BatchState } from '../batch-state.ts';
 import { decide, explain } from '../decision.ts';
+import { ApiError } from '../errors.ts';
 import type { AgentName, PolicyName } from '../names.ts';
 import { type Context, type Operation, operation, refused, succeeded } from '../operation.ts';
 import type { CredentialPath } from '../path.ts';
 import type { Policy, PolicyDraft } from '../policy.ts';
+import { adminOperation, adminRead } from './admin-read.ts';
 
-export function createPolicy(context: Context, draft: PolicyDraft): Operation<Policy> {
-  const resource = `policy:${draft.name}`;
-  return operation({ context, event: 'policy.create', resource, requiredRole: 'admin' }, ({ state, moment, entry }) => {
+export const createPolicy = adminOperation('policy.create', (spec, draft: PolicyDraft) =>
+  operation({ ...spec, resource: `policy:${draft.name}` }, ({ state, moment, entry }) => {
     if (state.control.policies.get(draft.name) !== null) {
       const denied = entry('denied', { reason: 'the name is taken' });
       return refused('ALREADY_EXISTS', 'A policy of this name exists already; PUT replaces it.', denied);
     }
     const policy: Policy = { ...draft, createdAt: moment.now };
     return succeeded(policy, entry('allowed'), [{ kind: 'putPolicy', policy }]);
-  });
-}
+  }),
+);
 
 /** Creates or replaces. */
-export function replacePolicy(context: Context, draft: PolicyDraft): Operation<Policy> {
-  const resource = `policy:${draft.name}`;
+export const replacePolicy = adminOperation('policy.replace', (spec, draft: PolicyDraft) => {
   const targetExists = ({ control }: BatchState): boolean => control.policies.get(draft.name) !== null;
-  const description = {
-    context,
-    event: 'policy.replace' as const,
-    resource,
-    requiredRole: 'admin' as const,
-    targetExists,
-  };
-  return operation(description, ({ state, moment, entry }) => {
+  return operation({ ...spec, resource: `policy:${draft.name}`, targetExists }, ({ state, moment, entry }) => {
     const before = state.control.policies.get(draft.name);
     const policy: Policy = { ...draft, createdAt: before?.createdAt ?? moment.now };
     return succeeded(policy, entry('allowed'), [{ kind: 'putPolicy', policy }]);
   });
-}
+});
 
-export function deletePolicy(context: Context, name: PolicyName): Operation<null> {
-  return operation(
-    { context, event: 'policy.delete', resource: `policy:${name}`, requiredRole: 'admin' },
-    ({ state, entry }) => {
-      if (state.control.policies.get(name) === null) {
-        return refused('NOT_FOUND', 'The policy does not exist.', entry('not_found'));
-      }
-      return succeeded(null, entry('allowed'), [{ kind: 'removePolicy', name }]);
-    },
-  );
-}
+export const deletePolicy = adminOperation('policy.delete', (spec, name: PolicyName) =>
+  operation({ ...spec, resource: `policy:${name}` }, ({ state, entry }) => {
+    if (state.control.policies.get(name) === null) {
+      return refused('NOT_FOUND', 'The policy does not exist.', entry('not_found'));
+    }
+    return succeeded(null, entry('allowed'), [{ kind: 'removePolicy', name }]);
+  }),
+);
+
+export const readPolicy = adminOperation('policy.read', (spec, name: PolicyName) =>
+  adminRead<Policy>(
+    spec,
+    `policy:${name}`,
+    ({ control }) => control.policies.get(name) ?? new ApiError('NOT_FOUND', 'The policy does not exist.'),
+  ),
+);
+
+/** By name. */
+export const listPolicies = adminOperation('policy.list', (spec) =>
+  adminRead<readonly Policy[]>(spec, '*', ({ control }) => control.policies.all()),
+);
 
 export interface Simulated {
   readonly allowed: boolean;
@@ -56,7 +59,7 @@ export interface Simulated {
   readonly reason: string;
 }
 
-/** Asks the decision function, touches nothing and is not recorded. An agent may ask for itself. */
+/** Runs the decision function alone: changes nothing and is not recorded. An agent may ask for itself. */
 export function simulate(
   context: Context,
   question: { readonly agent: AgentName; readonly path: CredentialPath; readonly action: string },

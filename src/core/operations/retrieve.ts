@@ -1,30 +1,36 @@
-/** Retrieving a value: decide, lend, record. SOURCE: interface 4.1 and 7; decisions, "Credentials" and "Policies and decisions". */
+/** Retrieves a value: decides, leases, records. SOURCE: interface 4.1 and 7; decisions, "Credentials" and "Policies and decisions". */
 import { actorId, actorName } from '../agent.ts';
 import { isKept } from '../credential.ts';
+import { behaviourOf, CREDENTIAL_TYPES, type CredentialTypes } from '../credential-types.ts';
 import type { Lease } from '../lease.ts';
 import type { LeaseId } from '../names.ts';
-import { type Context, type Operation, operation, refused } from '../operation.ts';
+import { type Context, type Operation, operation, type PendingUnseal, refused } from '../operation.ts';
 import type { CredentialPath } from '../path.ts';
 import type { TtlSeconds } from '../policy.ts';
+import type { Secret } from '../secret.ts';
 import { accessDenied, notFound, refuseAltered, retrievalAccess } from './access.ts';
 
 export interface RetrieveRequest {
   readonly path: CredentialPath;
   /** Null for the newest. */
   readonly version: number | null;
-  /** A shorter lease than the policy's; a longer one is cut to it. */
+  /** Shortens the lease; at most the policy's TTL is granted. */
   readonly ttlSeconds: TtlSeconds | null;
-  readonly leaseId: LeaseId;
 }
 
 export interface Retrieved {
   readonly path: CredentialPath;
+  readonly value: Secret;
   readonly leaseId: LeaseId;
   readonly expiresAt: number;
 }
 
-export function retrieve(context: Context, request: RetrieveRequest): Operation<Retrieved> {
-  const { path, leaseId } = request;
+export function retrieve(
+  context: Context,
+  request: RetrieveRequest,
+  types: CredentialTypes = CREDENTIAL_TYPES,
+): Operation<Retrieved> {
+  const { path } = request;
   const keys = { credential: path, version: request.version ?? ('newest' as const) };
   return operation(
     { context, event: 'credential.retrieve', resource: path, requiredRole: 'agent', reads: keys },
@@ -52,6 +58,8 @@ export function retrieve(context: Context, request: RetrieveRequest): Operation<
         return notFound(asked, policyName, credential === null ? 'credential' : 'version');
       }
       const ttlSeconds = Math.min(decision.ttlSeconds, request.ttlSeconds ?? decision.ttlSeconds);
+      const leaseId = moment.newId() as LeaseId;
+      const expiresAt = moment.now + ttlSeconds * 1000;
       const lease: Lease = {
         id: leaseId,
         agentId: actorId(caller),
@@ -61,33 +69,40 @@ export function retrieve(context: Context, request: RetrieveRequest): Operation<
         version: number,
         policyName,
         issuedAt: moment.now,
-        expiresAt: moment.now + ttlSeconds * 1000,
+        expiresAt,
         revokedAt: null,
         seq: moment.seq,
       };
+      // The newest version's type is read from the credential's row, so that an edit of that row is detected.
+      const type = number === credential.version ? credential.type : version.type;
+      const unseal: PendingUnseal<Retrieved> = {
+        content: version.content,
+        associatedData: {
+          credentialId: credential.id,
+          path,
+          type,
+          version: number,
+        },
+        onFailure: () =>
+          refused(
+            'INTEGRITY_FAILURE',
+            'The stored value does not authenticate: it was altered, or sealed under another key.',
+            entry('error', { policyName, reason: 'the stored value does not authenticate' }),
+          ),
+        reply: (stored) => ({
+          path,
+          value: behaviourOf(types, type).render(stored, moment.now),
+          leaseId,
+          expiresAt,
+        }),
+      };
       return {
-        answer: { reply: { path, leaseId, expiresAt: lease.expiresAt } },
+        answer: { unseal },
         entry: entry('allowed', { policyName, leaseId }),
         changes: [
           { kind: 'addLease', lease },
           { kind: 'countAccess', credentialId: credential.id },
         ],
-        unseal: {
-          content: version.content,
-          associatedData: {
-            credentialId: credential.id,
-            path,
-            // The newest version's type is the one in the credential's row: an edit there is found.
-            type: number === credential.version ? credential.type : version.type,
-            version: number,
-          },
-          onUnsealFailure: () =>
-            refused(
-              'INTEGRITY_FAILURE',
-              'The stored value does not authenticate: it was altered, or sealed under another key.',
-              entry('error', { policyName, reason: 'the stored value does not authenticate' }),
-            ),
-        },
       };
     },
   );

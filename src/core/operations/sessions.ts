@@ -1,4 +1,4 @@
-/** Logging in with a signed challenge, and ending a session. SOURCE: interface 4.4 and 5.2; decisions, "Authentication". */
+/** Logs in with a signed challenge, reads and ends a session. SOURCE: interface 4.4 and 5.2; decisions, "Authentication". */
 import type { PublicKey, Session } from '../agent.ts';
 import type { EntryDraft } from '../audit.ts';
 import { ApiError } from '../errors.ts';
@@ -9,14 +9,14 @@ import { type Context, type Operation, operation, refused, succeeded } from '../
 export const CHALLENGE_LIFE_MS = 60_000;
 export const SESSION_LIFE_MS = 3_600_000;
 
-/** A verify as it comes into the turn: the signature is checked already, and bound to the agent and key it was checked with. */
+/** A login whose signature is checked already, with the agent and the key it was checked against. */
 export interface VerifyRequest {
   readonly agentName: AgentName;
   readonly challengeId: ChallengeId;
   readonly challengeExpiresAt: number;
   /** Whether the challenge was issued to an agent that was registered then. */
   readonly wasIssuedToAgent: boolean;
-  /** Null where the name was nobody's when the signature was checked. */
+  /** Null if no agent had the name when the signature was checked. */
   readonly verifiedAgainst: { readonly agentId: AgentId; readonly publicKey: PublicKey } | null;
   readonly isSignatureValid: boolean;
   /** The session's token, hashed; used only on success. */
@@ -28,7 +28,7 @@ export interface LoginResult {
   readonly expiresAt: number;
 }
 
-/** One answer for every failure: which of them it was stands in the log alone. */
+/** All failures return the same error; only the audit log records the reason. */
 export function authFailed(): ApiError {
   return new ApiError(
     'AUTH_FAILED',
@@ -37,8 +37,8 @@ export function authFailed(): ApiError {
 }
 
 /**
- * Spends the challenge, whoever named it and whatever comes of it, so that known and unknown agents cost and take the same.
- * Recorded where the challenge was issued to a registered agent and the name is one's: strangers must not grow the log.
+ * Consumes the challenge in every case, so that known and unknown agents cost the same. Recorded only if the challenge was issued
+ * to a registered agent and the name is an agent's: unauthenticated callers must not grow the log.
  */
 export function verify(
   context: Pick<Context, 'requestId' | 'remoteAddr'>,
@@ -47,11 +47,8 @@ export function verify(
   const { agentName, challengeId, challengeExpiresAt, verifiedAgainst, tokenHash } = request;
   return {
     reads: { challenge: challengeId },
-    session: null,
-    // Anybody can name an agent: its own share must not suffer by it.
-    fairnessKey: `address ${context.remoteAddr}`,
-    isUnauthenticated: true,
-    sizeBytes: 0,
+    // WHY the address: anyone can name an agent, and must not use up that agent's share of the service.
+    requester: { kind: 'unauthenticated', remoteAddr: context.remoteAddr },
     decide(known, { now }) {
       const agent = known.control.agentByName(agentName);
       const isExpired = now >= challengeExpiresAt;
@@ -103,7 +100,7 @@ export interface CurrentSession {
 
 const NO_SESSION = 'The administrator has no session.';
 
-/** The caller's own session; not recorded. */
+/** The caller's session; not recorded. */
 export function readSession(context: Context): Operation<CurrentSession> {
   return operation({ context, event: 'session.read', resource: '*', requiredRole: 'agent' }, ({ caller }) => {
     if (caller.kind === 'admin') return refused('NOT_FOUND', NO_SESSION, null);

@@ -1,12 +1,18 @@
-/** Rows of the table: agents. SOURCE: interface 4.3; decisions, "Callers". */
+/** Rows of the route table: agents. SOURCE: interface 4.3; decisions, "Callers". */
 import { Type } from 'typebox';
 import { AgentName } from '../../api/fields.ts';
 import { AgentRequest, PageQuery } from '../../api/requests.ts';
 import { Agent, RegisteredAgent } from '../../api/responses.ts';
 import { parseDescription } from '../../core/agent.ts';
 import { parseAgentName } from '../../core/names.ts';
-import { deregisterAgent, listAgents, readAgent, registerAgent } from '../../vault/agents.ts';
-import { parsePublicKey } from '../../vault/encodings.ts';
+import {
+  deregisterAgent as deregister,
+  listAgents,
+  readAgent,
+  registerAgent as register,
+} from '../../core/operations/agents.ts';
+import { deregisterAgent, registerAgent } from '../../vault/agents.ts';
+import { sliceListing } from '../../vault/paging.ts';
 import { toOptionalPage } from '../query.ts';
 import { type Route, route } from '../route.ts';
 import { toAgentResponse, toTimestamp } from '../serialize.ts';
@@ -19,12 +25,13 @@ export const agentRoutes: readonly Route[] = [
     path: '/api/v1/agents',
     summary: 'List agents.',
     who: 'admin',
-    event: 'agent.list',
+    operation: listAgents,
     query: PageQuery,
     data: Type.Array(Agent),
     meta: 'paged',
     async handle({ vault, context, query }) {
-      return streamList(await listAgents(vault, context, toOptionalPage(query)), toAgentResponse);
+      const agents = await vault.ledger.submit(listAgents(context));
+      return streamList(sliceListing(agents, toOptionalPage(query)), toAgentResponse);
     },
   }),
   route({
@@ -33,7 +40,7 @@ export const agentRoutes: readonly Route[] = [
     path: '/api/v1/agents',
     summary: 'Register an agent: with its own public key, or with a pair made here.',
     who: 'admin',
-    event: 'agent.register',
+    operation: register,
     status: 201,
     body: AgentRequest,
     data: RegisteredAgent,
@@ -42,7 +49,7 @@ export const agentRoutes: readonly Route[] = [
       const agent = await registerAgent(vault, context, {
         name: parseAgentName(body.name),
         description: parseDescription(body.description ?? ''),
-        publicKey: body.public_key === undefined ? null : parsePublicKey(body.public_key),
+        publicKey: body.public_key ?? null,
       });
       const { name, publicKey, registeredAt } = agent;
       return { data: { name, public_key: publicKey, registered_at: toTimestamp(registeredAt) } };
@@ -55,20 +62,21 @@ export const agentRoutes: readonly Route[] = [
     summary: 'Read an agent.',
     params: { name: AgentName },
     who: 'admin',
-    event: 'agent.read',
+    operation: readAgent,
     data: Agent,
     async handle({ vault, context, params }) {
-      return { data: toAgentResponse(await readAgent(vault, context, parseAgentName(params['name'] ?? ''))) };
+      const name = parseAgentName(params['name'] ?? '');
+      return { data: toAgentResponse(await vault.ledger.submit(readAgent(context, name))) };
     },
   }),
   route({
     id: 'deregisterAgent',
     method: 'DELETE',
     path: '/api/v1/agents/{name}',
-    summary: 'Deregister an agent: its sessions and leases end at once.',
+    summary: 'Deregister an agent: its sessions and leases end immediately.',
     params: { name: AgentName },
     who: 'admin',
-    event: 'agent.deregister',
+    operation: deregister,
     status: 204,
     data: null,
     async handle({ vault, context, params }) {

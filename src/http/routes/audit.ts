@@ -1,9 +1,10 @@
-/** Rows of the table: the audit log. SOURCE: interface 4.5; decisions, "Audit". */
+/** Rows of the route table: the audit log. SOURCE: interface 4.5; decisions, "Audit". */
 import { Type } from 'typebox';
 import { AuditQuery, MAX_FILTER_LENGTH } from '../../api/requests.ts';
 import { AuditEntry, Verification, VerificationProgress } from '../../api/responses.ts';
 import { invalidRequest } from '../../core/errors.ts';
 import { parseActorName } from '../../core/names.ts';
+import { exportAudit, listAudit, verifyAudit } from '../../core/operations/audit.ts';
 import { parseInstant } from '../../core/timestamp.ts';
 import { exportEntries, listEntries } from '../../vault/audit.ts';
 import { authorizeVerification, readProgress } from '../../vault/verification/authorize.ts';
@@ -34,7 +35,7 @@ export const auditRoutes: readonly Route[] = [
     path: '/api/v1/audit',
     summary: 'List audit entries, newest first.',
     who: 'admin',
-    event: 'audit.list',
+    operation: listAudit,
     query: AuditQuery,
     data: Type.Array(AuditEntry),
     meta: 'always',
@@ -60,7 +61,7 @@ export const auditRoutes: readonly Route[] = [
     path: '/api/v1/audit/verify',
     summary: 'Verify the whole chain: every entry is read and every link computed again.',
     who: 'admin',
-    event: 'audit.verify',
+    operation: verifyAudit,
     data: Verification,
     async handle({ vault, context }) {
       const verify = await authorizeVerification(vault, context);
@@ -73,7 +74,7 @@ export const auditRoutes: readonly Route[] = [
     path: '/api/v1/audit/verify/progress',
     summary: 'How far the verification is that runs now, whoever asked for it.',
     who: 'admin',
-    event: 'audit.verify',
+    operation: verifyAudit,
     data: VerificationProgress,
     async handle({ vault, context }) {
       return { data: progressToWire(await readProgress(vault, context)) };
@@ -85,7 +86,7 @@ export const auditRoutes: readonly Route[] = [
     path: '/api/v1/audit/export',
     summary: 'Every entry as newline-delimited JSON, oldest first.',
     who: 'admin',
-    event: 'audit.export',
+    operation: exportAudit,
     data: null,
     content: { mediaType: 'application/x-ndjson', description: 'One audit entry a line.' },
     async handle({ vault, context }) {

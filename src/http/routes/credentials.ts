@@ -1,4 +1,4 @@
-/** Rows of the table: credentials. SOURCE: interface 4.1; decisions, "Credentials". */
+/** Rows of the route table: credentials. SOURCE: interface 4.1; decisions, "Credentials". */
 
 import { Type } from 'typebox';
 import { Path, word } from '../../api/fields.ts';
@@ -8,10 +8,10 @@ import { parseDescription } from '../../core/agent.ts';
 import { parseValue } from '../../core/credential.ts';
 import { invalidRequest } from '../../core/errors.ts';
 import { parseCredentialType } from '../../core/names.ts';
+import { remove } from '../../core/operations/credentials.ts';
 import { parsePath } from '../../core/path.ts';
 import { parseTtl } from '../../core/policy.ts';
 import {
-  deleteCredential,
   listCredentials,
   readCredentialMetadata,
   retrieveCredential,
@@ -29,7 +29,6 @@ export const credentialRoutes: readonly Route[] = [
     path: '/api/v1/credentials',
     summary: 'List credentials, without values. An agent sees the paths it has a `list` grant on.',
     who: 'agent',
-    event: 'credential.list',
     query: CredentialsQuery,
     data: Type.Array(ListedCredential),
     meta: 'paged',
@@ -46,7 +45,6 @@ export const credentialRoutes: readonly Route[] = [
     summary: 'Retrieve a value by lease; with view=metadata, look at the credential without its value.',
     params: { path: Path },
     who: 'agent',
-    event: 'credential.retrieve',
     query: CredentialQuery,
     data: Type.Union([RetrieveResponse, CredentialMetadata]),
     async handle({ vault, context, params, query }) {
@@ -68,7 +66,6 @@ export const credentialRoutes: readonly Route[] = [
     path: '/api/v1/credentials',
     summary: 'Store a value: a new credential, or a new version. If-None-Match: * refuses where the path exists.',
     who: 'agent',
-    event: 'credential.store',
     status: 201,
     body: StoreRequest,
     headers: { 'If-None-Match': word(['*'], { description: 'Rejects a path that exists with 409.' }) },
@@ -96,11 +93,10 @@ export const credentialRoutes: readonly Route[] = [
     summary: 'Delete a credential with its versions, and revoke its leases.',
     params: { path: Path },
     who: 'agent',
-    event: 'credential.delete',
     status: 204,
     data: null,
     async handle({ vault, context, params }) {
-      await deleteCredential(vault, context, parsePath(params['path'] ?? ''));
+      await vault.ledger.submit(remove(context, parsePath(params['path'] ?? '')));
       return null;
     },
   }),

@@ -1,12 +1,13 @@
-/** Rows of the table: leases. SOURCE: decisions, "Leases". */
+/** Rows of the route table: leases. SOURCE: decisions, "Leases". */
 import { Type } from 'typebox';
 import { Id } from '../../api/fields.ts';
 import { LeasesQuery, Nothing, RevokeRequest } from '../../api/requests.ts';
 import { Lease, RevokeResponse } from '../../api/responses.ts';
 import { invalidRequest } from '../../core/errors.ts';
 import { parseActorName, parseLeaseId } from '../../core/names.ts';
+import { readLease, renewLease, revokeLease } from '../../core/operations/leases.ts';
 import { parsePath } from '../../core/path.ts';
-import { listLeases, readLease, renewLease, revokeLease, revokeLeases } from '../../vault/leases.ts';
+import { listLeases, revokeLeases } from '../../vault/leases.ts';
 import { toOptionalPage } from '../query.ts';
 import { type Route, route } from '../route.ts';
 import { toLeaseResponse, toLeaseWire } from '../serialize.ts';
@@ -26,7 +27,6 @@ export const leaseRoutes: readonly Route[] = [
     path: '/api/v1/leases',
     summary: 'List leases, newest first; ended ones for 7 days. An agent sees its own.',
     who: 'agent',
-    event: 'lease.list',
     query: LeasesQuery,
     data: Type.Array(Lease),
     meta: 'paged',
@@ -42,7 +42,6 @@ export const leaseRoutes: readonly Route[] = [
     path: '/api/v1/leases/revoke',
     summary: 'Revoke all active leases of an agent, of a path, or both.',
     who: 'agent',
-    event: 'lease.revoke',
     body: RevokeRequest,
     data: RevokeResponse,
     acceptsIdempotencyKey: true,
@@ -60,10 +59,10 @@ export const leaseRoutes: readonly Route[] = [
     summary: 'Read a lease.',
     params: { lease_id: Id },
     who: 'agent',
-    event: 'lease.read',
     data: Lease,
     async handle({ vault, context, params }) {
-      return { data: toLeaseResponse(await readLease(vault, context, parseLeaseId(params['lease_id'] ?? ''))) };
+      const id = parseLeaseId(params['lease_id'] ?? '');
+      return { data: toLeaseResponse(await vault.ledger.submit(readLease(context, id))) };
     },
   }),
   route({
@@ -73,12 +72,12 @@ export const leaseRoutes: readonly Route[] = [
     summary: 'Decide anew, from now, by the policies as they are now.',
     params: { lease_id: Id },
     who: 'agent',
-    event: 'lease.renew',
     body: Nothing,
     data: Lease,
     acceptsIdempotencyKey: true,
     async handle({ vault, context, params }) {
-      return { data: toLeaseResponse(await renewLease(vault, context, parseLeaseId(params['lease_id'] ?? ''))) };
+      const id = parseLeaseId(params['lease_id'] ?? '');
+      return { data: toLeaseResponse(await vault.ledger.submit(renewLease(context, id))) };
     },
   }),
   route({
@@ -88,11 +87,10 @@ export const leaseRoutes: readonly Route[] = [
     summary: 'Revoke a lease.',
     params: { lease_id: Id },
     who: 'agent',
-    event: 'lease.revoke',
     status: 204,
     data: null,
     async handle({ vault, context, params }) {
-      await revokeLease(vault, context, parseLeaseId(params['lease_id'] ?? ''));
+      await vault.ledger.submit(revokeLease(context, parseLeaseId(params['lease_id'] ?? '')));
       return null;
     },
   }),

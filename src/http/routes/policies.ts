@@ -1,20 +1,21 @@
-/** Rows of the table: policies and simulation. SOURCE: interface 4.2; decisions, "Policies and decisions". */
+/** Rows of the route table: policies and simulation. SOURCE: interface 4.2; decisions, "Policies and decisions". */
 import { Type } from 'typebox';
 import { PolicyName } from '../../api/fields.ts';
 import { PageQuery, PolicyReplacement, PolicyRequest, SimulateRequest } from '../../api/requests.ts';
 import { Policy, Simulation } from '../../api/responses.ts';
 import { invalidRequest } from '../../core/errors.ts';
 import { parseAgentName, parsePolicyName } from '../../core/names.ts';
-import { parsePath } from '../../core/path.ts';
-import { type PolicyDraft, parsePolicy } from '../../core/policy.ts';
 import {
   createPolicy,
   deletePolicy,
   listPolicies,
   readPolicy,
   replacePolicy,
-  simulateAccess,
-} from '../../vault/policies.ts';
+  simulate,
+} from '../../core/operations/policies.ts';
+import { parsePath } from '../../core/path.ts';
+import { type PolicyDraft, parsePolicy } from '../../core/policy.ts';
+import { sliceListing } from '../../vault/paging.ts';
 import { toOptionalPage } from '../query.ts';
 import { type Route, route } from '../route.ts';
 import { toPolicyResponse } from '../serialize.ts';
@@ -38,12 +39,13 @@ export const policyRoutes: readonly Route[] = [
     path: '/api/v1/policies',
     summary: 'List policies.',
     who: 'admin',
-    event: 'policy.list',
+    operation: listPolicies,
     query: PageQuery,
     data: Type.Array(Policy),
     meta: 'paged',
     async handle({ vault, context, query }) {
-      return streamList(await listPolicies(vault, context, toOptionalPage(query)), toPolicyResponse);
+      const policies = await vault.ledger.submit(listPolicies(context));
+      return streamList(sliceListing(policies, toOptionalPage(query)), toPolicyResponse);
     },
   }),
   route({
@@ -52,13 +54,13 @@ export const policyRoutes: readonly Route[] = [
     path: '/api/v1/policies',
     summary: 'Create a policy.',
     who: 'admin',
-    event: 'policy.create',
+    operation: createPolicy,
     status: 201,
     body: PolicyRequest,
     data: Policy,
     acceptsIdempotencyKey: true,
     async handle({ vault, context, body }) {
-      return { data: toPolicyResponse(await createPolicy(vault, context, toDraft(body.name, body))) };
+      return { data: toPolicyResponse(await vault.ledger.submit(createPolicy(context, toDraft(body.name, body)))) };
     },
   }),
   route({
@@ -67,15 +69,15 @@ export const policyRoutes: readonly Route[] = [
     path: '/api/v1/policies/simulate',
     summary: 'Ask for a decision without an access. An agent may ask for itself.',
     who: 'agent',
-    event: 'policy.simulate',
     body: SimulateRequest,
     data: Simulation,
     async handle({ vault, context, body }) {
-      const simulated = await simulateAccess(vault, context, {
+      const question = {
         agent: parseAgentName(body.agent, 'agent'),
         path: parsePath(body.resource, 'resource'),
         action: body.action,
-      });
+      };
+      const simulated = await vault.ledger.submit(simulate(context, question));
       const { allowed, policyName, leaseTtlSeconds, reason } = simulated;
       return { data: { allowed, policy_name: policyName, lease_ttl: leaseTtlSeconds, reason } };
     },
@@ -87,10 +89,11 @@ export const policyRoutes: readonly Route[] = [
     summary: 'Read a policy.',
     params: { name: PolicyName },
     who: 'admin',
-    event: 'policy.read',
+    operation: readPolicy,
     data: Policy,
     async handle({ vault, context, params }) {
-      return { data: toPolicyResponse(await readPolicy(vault, context, parsePolicyName(params['name'] ?? ''))) };
+      const name = parsePolicyName(params['name'] ?? '');
+      return { data: toPolicyResponse(await vault.ledger.submit(readPolicy(context, name))) };
     },
   }),
   route({
@@ -100,13 +103,13 @@ export const policyRoutes: readonly Route[] = [
     summary: 'Create or replace a policy.',
     params: { name: PolicyName },
     who: 'admin',
-    event: 'policy.replace',
+    operation: replacePolicy,
     body: PolicyReplacement,
     data: Policy,
     async handle({ vault, context, params, body }) {
       const name = params['name'] ?? '';
       if (body.name !== undefined && body.name !== name) throw invalidRequest('name', 'must be the one in the address');
-      return { data: toPolicyResponse(await replacePolicy(vault, context, toDraft(name, body))) };
+      return { data: toPolicyResponse(await vault.ledger.submit(replacePolicy(context, toDraft(name, body)))) };
     },
   }),
   route({
@@ -116,11 +119,11 @@ export const policyRoutes: readonly Route[] = [
     summary: 'Delete a policy; from its entry on it grants nothing.',
     params: { name: PolicyName },
     who: 'admin',
-    event: 'policy.delete',
+    operation: deletePolicy,
     status: 204,
     data: null,
     async handle({ vault, context, params }) {
-      await deletePolicy(vault, context, parsePolicyName(params['name'] ?? ''));
+      await vault.ledger.submit(deletePolicy(context, parsePolicyName(params['name'] ?? '')));
       return null;
     },
   }),

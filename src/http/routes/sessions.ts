@@ -1,9 +1,9 @@
-/** Rows of the table: challenges, logins, sessions. SOURCE: interface 4.4; decisions, "Authentication". */
+/** Rows of the route table: challenges, logins, sessions. SOURCE: interface 4.4; decisions, "Authentication". */
 import { ChallengeRequest, VerifyRequest } from '../../api/requests.ts';
 import { Challenge, Session } from '../../api/responses.ts';
 import { parseAgentName, parseChallengeId } from '../../core/names.ts';
-import { parseSignature } from '../../vault/encodings.ts';
-import { endSession, issueChallenge, login, readSession } from '../../vault/sessions.ts';
+import { endSession, readSession } from '../../core/operations/sessions.ts';
+import { issueChallenge, login, parseSignature } from '../../vault/sessions.ts';
 import { publicRoute, type Route, route } from '../route.ts';
 import { toTimestamp } from '../serialize.ts';
 
@@ -50,10 +50,9 @@ export const sessionRoutes: readonly Route[] = [
     aliases: ['/api/v1/auth/session'],
     summary: "The caller's own session.",
     who: 'agent',
-    event: 'session.read',
     data: Session,
     async handle({ vault, context, token }) {
-      const { agentName, expiresAt } = await readSession(vault, context);
+      const { agentName, expiresAt } = await vault.ledger.submit(readSession(context));
       return { data: { session_id: token, agent_name: agentName, expires_at: toTimestamp(expiresAt) } };
     },
   }),
@@ -64,11 +63,10 @@ export const sessionRoutes: readonly Route[] = [
     aliases: ['/api/v1/auth/session'],
     summary: "End the caller's own session.",
     who: 'agent',
-    event: 'session.end',
     status: 204,
     data: null,
     async handle({ vault, context }) {
-      await endSession(vault, context);
+      await vault.ledger.submit(endSession(context));
       return null;
     },
   }),

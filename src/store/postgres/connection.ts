@@ -5,7 +5,7 @@
  */
 import type postgres from 'postgres';
 import type { Row } from '../decode-rows.ts';
-import { StoreError } from '../store.ts';
+import { StoreError } from '../errors.ts';
 import { type Host, type PostgresAddress, sslModeFor } from './address.ts';
 import { connect, type Purpose } from './driver.ts';
 import { toStoreError } from './errors.ts';

@@ -3,7 +3,7 @@
  * postgresql.org/docs/current/errcodes-appendix.html.
  */
 import postgres from 'postgres';
-import { StoreError } from '../store.ts';
+import { StoreError } from '../errors.ts';
 
 /** Classes whose messages never quote data of the client. */
 const SAFE_SQLSTATE_CLASSES = new Set(['08', '25', '28', '3D', '40', '42', '53', '55', '57', '58', 'XX']);

@@ -3,8 +3,9 @@
  * on a newer schema if the migration declares compatibility in a line such as `-- needs 3`, the minimum that a node
  * must know; otherwise it refuses to start.
  */
+
+import { StoreError } from '../errors.ts';
 import { type Migration, readMigrations } from '../migrations.ts';
-import { StoreError } from '../store.ts';
 import type { Connection } from './connection.ts';
 import { sqlStateOf } from './errors.ts';
 import { assertPrivileges } from './privileges.ts';

@@ -2,7 +2,7 @@
  * Connections for reads outside transactions. When all slots are in use, callers wait, up to a time-out. A failed
  * connection is not reused.
  */
-import { StoreError } from '../store.ts';
+import { StoreError } from '../errors.ts';
 import { type Connection, withDeadline } from './connection.ts';
 import { toStoreError } from './errors.ts';
 import type { ReconnectThrottle } from './reconnect-throttle.ts';

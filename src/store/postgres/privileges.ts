@@ -1,5 +1,5 @@
 /** The minimum privileges of the service's role, per table. It cannot change or delete audit entries. */
-import { StoreError } from '../store.ts';
+import { StoreError } from '../errors.ts';
 import { textArray } from './array-literals.ts';
 import type { Connection } from './connection.ts';
 

@@ -1,5 +1,5 @@
 /** Commands for the owner of the schema: migrate it, and grant privileges to the service's role. */
-import { StoreError } from '../store.ts';
+import { StoreError } from '../errors.ts';
 import type { PostgresAddress } from './address.ts';
 import { Connection } from './connection.ts';
 import { sqlStateOf, toStoreError } from './errors.ts';

@@ -5,6 +5,7 @@ import type { CountedCredential } from '../../core/credential.ts';
 import type { Lease } from '../../core/lease.ts';
 import type { AgentId, CredentialId, TokenHash } from '../../core/names.ts';
 import { toAgent, toPolicy, toSession } from '../decode-rows.ts';
+import { StoreError } from '../errors.ts';
 import { Mutex } from '../mutex.ts';
 import type {
   AuditFilter,
@@ -16,16 +17,7 @@ import type {
   Matches,
   RevokedLeases,
 } from '../queries.ts';
-import {
-  type Committed,
-  type Head,
-  type LogLocation,
-  type Store,
-  StoreError,
-  type StoreTransaction,
-  type SweepResult,
-  type WriteSet,
-} from '../store.ts';
+import type { Committed, Head, LogLocation, Store, StoreTransaction, SweepResult, WriteSet } from '../store.ts';
 import { readAccessCount } from './access-counts.ts';
 import type { PostgresAddress } from './address.ts';
 import type { Connection } from './connection.ts';

@@ -7,14 +7,8 @@ import type { ReadSet } from '../../core/batch-state.ts';
 import type { ChallengeId, TokenHash } from '../../core/names.ts';
 import type { CredentialPath } from '../../core/path.ts';
 import type { Row } from '../decode-rows.ts';
-import {
-  type ClusterView,
-  type Head,
-  type LastEntry,
-  StoreError,
-  type StoreTransaction,
-  type WriteSet,
-} from '../store.ts';
+import { StoreError } from '../errors.ts';
+import type { ClusterView, Head, LastEntry, StoreTransaction, WriteSet } from '../store.ts';
 import { type Connection, withDeadline } from './connection.ts';
 import { readControl } from './control-changes.ts';
 import { toStoreError } from './errors.ts';

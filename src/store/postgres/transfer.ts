@@ -1,6 +1,6 @@
 /** Copies a vault from PostgreSQL, without changing it, or to PostgreSQL. */
 import type { Row } from '../decode-rows.ts';
-import { StoreError } from '../store.ts';
+import { StoreError } from '../errors.ts';
 import type { TableReader, TableWriter, TransferMetadata, VaultMetadata } from '../transfer.ts';
 import type { ColumnKind, RowKey, Table } from '../transfer-schema.ts';
 import type { PostgresAddress } from './address.ts';

@@ -6,7 +6,7 @@
  */
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { setImmediate } from 'node:timers/promises';
-import { StoreError } from '../store.ts';
+import { StoreError } from '../errors.ts';
 import { uncountedRetrievals } from './recover-counts.ts';
 
 /** Key of a credential's row in `access_counts`. */

@@ -1,7 +1,7 @@
 /** The thread that checkpoints the write-ahead log over a separate connection. */
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import { parentPort, workerData } from 'node:worker_threads';
-import { StoreError } from '../store.ts';
+import { StoreError } from '../errors.ts';
 import { toStoreError } from './database.ts';
 
 /** The response to each message, after the pages are written and synced or the checkpoint failed. */

@@ -8,7 +8,7 @@
 import { extname } from 'node:path';
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { Worker } from 'node:worker_threads';
-import { StoreError } from '../store.ts';
+import { StoreError } from '../errors.ts';
 import type { Checkpointed } from './checkpoint-worker.ts';
 
 /** Pages in the write-ahead log that start a checkpoint: 32 MiB. */

@@ -1,8 +1,8 @@
 /** Opens a SQLite file: settings, migrations, and translation of errors. */
 import { DatabaseSync } from 'node:sqlite';
 import { globMatches } from '../../core/glob.ts';
+import { StoreError } from '../errors.ts';
 import { type Migration, readMigrations } from '../migrations.ts';
-import { StoreError } from '../store.ts';
 
 /** Identifies a Leasehold file: 'LsHd'. */
 const APPLICATION_ID = 0x4c734864;

@@ -4,7 +4,7 @@
  */
 import { existsSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
-import { StoreError } from '../store.ts';
+import { StoreError } from '../errors.ts';
 import { BUSY_TIMEOUT_MS, describeOpenError, isBusy, toStoreError } from './database.ts';
 
 /** Commands hold the lock briefly to check it, which must not prevent a start. */

@@ -3,7 +3,7 @@
  * removed or replaced is lost when the process ends, and no write fails.
  */
 import { statSync } from 'node:fs';
-import { StoreError } from '../store.ts';
+import { StoreError } from '../errors.ts';
 
 interface OpenedFile {
   readonly path: string;

@@ -7,7 +7,8 @@
 import { close, closeSync, constants, fdatasync, fsyncSync, openSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { promisify } from 'node:util';
-import { type LastEntry, StoreError } from '../store.ts';
+import { StoreError } from '../errors.ts';
+import type { LastEntry } from '../store.ts';
 import { OpenedFiles } from './opened-files.ts';
 
 /** Resolves when all that was written to the open file is on disk. */

@@ -1,6 +1,6 @@
 /** Verifying the log: who may, and how far it is. The work is `verifier.ts`'s. SOURCE: interface 2.9; decisions, "Audit". */
 import type { Context } from '../../core/operation.ts';
-import { adminRead } from '../../core/operations/admin-read.ts';
+import { verifyAudit } from '../../core/operations/audit.ts';
 import type { Vault } from '../vault.ts';
 import type { Verification, VerificationProgress } from './verifier.ts';
 
@@ -14,7 +14,7 @@ export async function authorizeVerification(
   vault: Vault,
   context: Context,
 ): Promise<(signal: AbortSignal) => Promise<Verification>> {
-  await vault.ledger.submit(adminRead(context, 'audit.verify', '*', () => null));
+  await vault.ledger.submit(verifyAudit(context));
   return (signal) => vault.verifier.verify(signal);
 }
 
@@ -26,6 +26,6 @@ export async function verifyLog(vault: Vault, context: Context): Promise<Verific
 
 /** How far the verification is that runs now, whoever asked for it; null where none does. @throws as `admitVerification` */
 export async function readProgress(vault: Vault, context: Context): Promise<VerificationProgress | null> {
-  await vault.ledger.submit(adminRead(context, 'audit.verify', '*', () => null));
+  await vault.ledger.submit(verifyAudit(context));
   return vault.verifier.progress;
 }

@@ -1,4 +1,5 @@
 /** What a caller and an auditor see of an operation, in plain words that a model can say too. */
+import assert from 'node:assert/strict';
 import type { Agent } from '../../../src/core/agent.ts';
 import type { EntryDraft } from '../../../src/core/audit.ts';
 import type { Credential } from '../../../src/core/credential.ts';
@@ -26,14 +27,16 @@ function plainLease({ seq, agentId, credentialId, ...lease }: Lease, now: number
 }
 
 /** The reply as the caller gets it, null for a refusal. */
-export function observe({ command, now }: Ask, { answer, unseal }: Outcome<unknown>, shelf: Shelf): unknown {
+export function observe({ command, now }: Ask, { answer }: Outcome<unknown>, shelf: Shelf): unknown {
   if ('fault' in answer) return null;
+  if ('unseal' in answer) {
+    const { content, reply } = answer.unseal;
+    assert.ok(content instanceof Secret, 'the shelf keeps plain values');
+    const { value, expiresAt } = reply(content) as Retrieved;
+    return { value: value.reveal(), expiresAt };
+  }
   const { reply } = answer;
   switch (command.kind) {
-    case 'retrieve': {
-      const content = unseal?.content;
-      return { value: content instanceof Secret ? content.reveal() : null, expiresAt: (reply as Retrieved).expiresAt };
-    }
     case 'store':
       return plainCredential(reply as Credential);
     case 'look': {

@@ -1,12 +1,11 @@
 /** Which operation of `src/core` serves a command. */
 import type { PublicKey } from '../../../src/core/agent.ts';
 import { parseValue } from '../../../src/core/credential.ts';
-import { ApiError } from '../../../src/core/errors.ts';
-import type { ActorName, AgentId, CredentialId, LeaseId, TokenHash } from '../../../src/core/names.ts';
+import type { ActorName, AgentId, TokenHash } from '../../../src/core/names.ts';
 import { parseAgentName, parseCredentialType, parsePolicyName } from '../../../src/core/names.ts';
 import type { Operation } from '../../../src/core/operation.ts';
-import { adminRead } from '../../../src/core/operations/admin-read.ts';
 import { deregisterAgent, registerAgent } from '../../../src/core/operations/agents.ts';
+import { listAudit } from '../../../src/core/operations/audit.ts';
 import * as credentials from '../../../src/core/operations/credentials.ts';
 import * as leases from '../../../src/core/operations/leases.ts';
 import { serviceEvent } from '../../../src/core/operations/lifecycle.ts';
@@ -37,7 +36,6 @@ export function toOperation(ask: Ask): Operation<unknown> {
         path: parsePath(command.path),
         version: command.version,
         ttlSeconds: command.ttl === null ? null : parseTtl(command.ttl, 'ttl'),
-        leaseId: fresh as LeaseId,
       });
     case 'store':
       return credentials.store(context, {
@@ -46,7 +44,6 @@ export function toOperation(ask: Ask): Operation<unknown> {
         type: command.type === null ? undefined : parseCredentialType(command.type),
         description: command.description ?? undefined,
         onlyIfNew: command.onlyIfNew,
-        newId: fresh as CredentialId,
       });
     case 'remove':
       return credentials.remove(context, parsePath(command.path));
@@ -61,16 +58,9 @@ export function toOperation(ask: Ask): Operation<unknown> {
     case 'deletePolicy':
       return policies.deletePolicy(context, parsePolicyName(command.name));
     case 'readPolicy':
-      return adminRead(
-        context,
-        'policy.read',
-        `policy:${command.name}`,
-        (known) =>
-          known.control.policies.get(parsePolicyName(command.name)) ??
-          new ApiError('NOT_FOUND', 'The policy does not exist.'),
-      );
+      return policies.readPolicy(context, parsePolicyName(command.name));
     case 'readAudit':
-      return adminRead(context, 'audit.list', '*', () => null);
+      return listAudit(context);
     case 'simulate': {
       const question = { agent: parseAgentName(command.agent), path: parsePath(command.path), action: command.action };
       return policies.simulate(context, question);

@@ -42,11 +42,11 @@ export class Shelf {
   load(operations: readonly Operation<unknown>[]): LoadedRows {
     const loaded = new LoadedRows();
     const leases = this.leases();
-    for (const { reads, session: tokenHash } of operations) {
+    for (const { reads } of operations) {
       const credential = this.credentials.find(({ path }) => path === reads.credential);
       if (credential !== undefined) this.#loadCredential(loaded, credential, reads);
       for (const session of this.sessions) {
-        if (session.tokenHash === tokenHash) loaded.sessions.set(session.tokenHash, session);
+        if (session.tokenHash === reads.session) loaded.sessions.set(session.tokenHash, session);
       }
       for (const lease of leases) if (lease.id === reads.lease) loaded.leases.set(lease.id, lease);
       for (const id of this.spent) if (id === reads.challenge) loaded.spentChallenges.add(id);

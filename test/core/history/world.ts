@@ -7,7 +7,7 @@ import type { EntryDraft } from '../../../src/core/audit.ts';
 import { BatchState, type VaultSettings } from '../../../src/core/batch-state.ts';
 import type { Change } from '../../../src/core/change.ts';
 import { ControlState } from '../../../src/core/control.ts';
-import type { AgentId, AgentName, ChallengeId, LeaseId, TokenHash } from '../../../src/core/names.ts';
+import type { AgentId, AgentName, ChallengeId, EntryId, LeaseId, TokenHash } from '../../../src/core/names.ts';
 import type { Operation, Outcome } from '../../../src/core/operation.ts';
 import { CHALLENGE_LIFE_MS } from '../../../src/core/operations/sessions.ts';
 import type { Command, History, Turn, Wait } from './commands.ts';
@@ -97,8 +97,14 @@ export class World {
     const operations = asks.map((ask): Operation<unknown> => toOperation(ask));
     const workspace = new BatchState(this.control, this.shelf.load(operations), this.#settings);
     let seq = this.#seq;
-    const outcomes = operations.map((operation): Outcome<unknown> => {
-      const outcome = operation.decide(workspace, { now: this.now, seq: seq + 1 });
+    const outcomes = operations.map((operation, at): Outcome<unknown> => {
+      const newId = (): string => asks[at]?.fresh ?? '';
+      const outcome = operation.decide(workspace, {
+        now: this.now,
+        seq: seq + 1,
+        entryId: `entry ${seq + 1}` as EntryId,
+        newId,
+      });
       if (isKept) for (const change of outcome.changes) workspace.apply(change);
       if (outcome.entry !== null) seq += 1;
       return outcome;

@@ -1,0 +1,21 @@
+/** An operation that takes effect elsewhere: its intent, and its result. */
+import type { AuditResult } from '../../src/core/audit.ts';
+import type { EntryId } from '../../src/core/names.ts';
+import { type Context, type Operation, operation, succeeded } from '../../src/core/operation.ts';
+
+const spec = (requestId: string) => {
+  const context: Context = { authentication: { kind: 'admin' }, requestId, remoteAddr: null };
+  return { context, event: 'credential.store', resource: 'prod/key', requiredRole: 'admin' } as const;
+};
+
+export function intent(requestId: string): Operation<EntryId> {
+  return operation(spec(requestId), ({ moment, entry }) =>
+    succeeded(moment.entryId, entry('allowed', { reason: 'the change begins' })),
+  );
+}
+
+export function result(requestId: string, completes: EntryId, how: AuditResult): Operation<null> {
+  return operation(spec(requestId), ({ entry }) =>
+    succeeded(null, entry(how, { reason: 'the change ended', completes })),
+  );
+}
