@@ -9,7 +9,7 @@ import { UsageError } from '../platform/errors.ts';
 import { fetchFromOwnService } from './data-dir-proof.ts';
 import type { Settings } from './settings/settings.ts';
 
-export interface Connection {
+export interface ServiceConnection {
   readonly vault: Leasehold;
   /** Ends the session that the client opened, if any. Never rejects. */
   close(): Promise<void>;
@@ -18,7 +18,7 @@ export interface Connection {
 const LOGOUT_TIMEOUT_MS = 3000;
 
 /** @throws UsageError */
-export function connect(settings: Settings): Connection {
+export function connect(settings: Settings): ServiceConnection {
   const { address, identity, ownService, timeoutSeconds, allowsInsecureHttp } = settings;
   const socket = address.value.startsWith('unix:') ? address.value.slice('unix:'.length) : null;
   const who = identity.value;

@@ -4,7 +4,7 @@ import type { Leasehold } from '../client/leasehold.ts';
 import { UsageError } from '../platform/errors.ts';
 import type { Typed } from './arguments.ts';
 import type { Invocation } from './command.ts';
-import { type Connection, connect } from './connect.ts';
+import { connect, type ServiceConnection } from './connect.ts';
 import { createOutput } from './output/output.ts';
 import { vaultHint } from './report-error.ts';
 import type { Settings } from './settings/settings.ts';
@@ -16,7 +16,7 @@ export function createInvocation(
   terminal: Terminal,
   signal: AbortSignal,
 ): Invocation {
-  let connected: Connection | null = null;
+  let connected: ServiceConnection | null = null;
   const argument = (name: string): readonly string[] => {
     const given = typed.arguments.get(name);
     if (given === undefined) throw new Error(`the command has no argument ${name}`);

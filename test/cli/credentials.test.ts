@@ -59,7 +59,7 @@ test('a value that is empty, no UTF-8 or too long is refused, and nothing of it 
   const put = (input: string | Uint8Array) => home.leasehold(['put', 'a/b', '-'], { input });
   assert.match((await put('')).stderr, /standard input is empty/);
   assert.match((await put(new Uint8Array([0x73, 0xff]))).stderr, /not valid UTF-8; encode it first/);
-  assert.match((await put('x'.repeat(1024 * 1024 + 1))).stderr, /more than a value may have/);
+  assert.match((await put('x'.repeat(1024 * 1024 + 1))).stderr, /larger than a value can be/);
   assert.match((await home.leasehold(['put', 'a/b'])).stderr, /the value is missing[\s\S]*Give - for standard input/);
   assert.match((await home.leasehold(['put', 'a/b', '@nowhere'])).stderr, /cannot be read \(ENOENT\)/);
   const tooLong = await put('x'.repeat(256 * 1024 + 1));
@@ -99,7 +99,7 @@ test('a value is typed twice and not shown; two that differ are not stored', asy
   const typed = onTerminal(['put', 'a/b']);
   await typed.shows(/Value: /);
   typed.type('hunter3\b2\r');
-  await typed.shows(/Once more: /);
+  await typed.shows(/Repeat the value: /);
   typed.type('hunter2\r');
   assert.equal((await typed.ended).exitCode, 0);
   assert.ok(!typed.screen().includes('hunter'), typed.screen());
@@ -107,7 +107,7 @@ test('a value is typed twice and not shown; two that differ are not stored', asy
   const differing = onTerminal(['put', 'a/b']);
   await differing.shows(/Value: /);
   differing.type('one\r');
-  await differing.shows(/Once more: /);
+  await differing.shows(/Repeat the value: /);
   differing.type('other\r');
   assert.equal((await differing.ended).exitCode, 1);
   assert.match(differing.screen(), /the values differ/);
@@ -146,12 +146,12 @@ test('on a terminal a value is shown only to who says so', async (t) => {
   assert.ok(!refused.screen().includes('s3cret'));
   assert.equal((await service.admin.get('/api/v1/leases')).body.data.length, 0, 'nothing was retrieved');
   const asked = onTerminal(['get', 'a/b']);
-  await asked.shows(/Show it\?/);
+  await asked.shows(/Continue\?/);
   asked.type('y\r');
   await asked.shows(/s3cret[\s\S]*Lease \S+ ends at /);
   const told = onTerminal(['get', 'a/b', '--reveal']);
   await told.shows(/s3cret/);
-  assert.ok(!told.screen().includes('Show it'));
+  assert.ok(!told.screen().includes('Continue?'));
   const lease = onTerminal(['get', 'a/b', '--field', 'lease_id']);
   await lease.shows(/[0-9a-f-]{36}/);
   assert.ok(!lease.screen().includes('s3cret'));

@@ -235,7 +235,7 @@ test('an unreachable Vault and error responses end with exit code 2 and do not m
 
 const USAGE_ERRORS: readonly [words: readonly string[], says: RegExp][] = [
   [[], /give either FILE or --vault-addr URL \(VAULT_ADDR, BAO_ADDR\)/],
-  [['a', '--vault-addr', 'https://x'], /and not both/],
+  [['a', '--vault-addr', 'https://x'], /give either FILE or --vault-addr/],
   [['missing.env'], /missing\.env: cannot be read \(ENOENT\)/],
   [['folder'], /folder: cannot be read \(EISDIR\)/],
   [['a.env', '--from', 'xml'], /--from: must be one of env, json, 1password, bitwarden/],

@@ -233,7 +233,7 @@ test('a mapping in leasehold.toml delivers by its name, and the default one with
   assert.equal(typed.stdout, `|${VALUES['prod/a']}\n`, 'what is typed is all');
   for (const [line, says] of [
     ['A = "postgres://u:{{leasehold://prod/a}}@evil.example"', /A: the path of a credential may hold only/],
-    ['LD_PRELOAD = "prod/a"', /\[run\.default\]: LD_PRELOAD steers other programs/],
+    ['LD_PRELOAD = "prod/a"', /\[run\.default\]: LD_PRELOAD changes how programs load code/],
     ['A = 1', /\[run\.default\]: A must be the path of a credential/],
   ] as const) {
     write(`[run.default]\n${line}\n`);
@@ -283,7 +283,7 @@ const MISTAKES: readonly [words: readonly string[], says: RegExp][] = [
     ['--env-file', '.inside', '--', 'true'],
     /\.inside, line 1: a reference inside a value needs braces\.\n {2}Write \{\{leasehold:\/\/PATH\}\}/,
   ],
-  [['nowhere', '--', 'true'], /no file has \[run\.nowhere\]/],
+  [['nowhere', '--', 'true'], /no settings file contains \[run\.nowhere\]/],
   [['--env-file', '.none', '--', 'true'], /\.none: cannot be read \(ENOENT\)/],
   [[...A, '--ttl', 'x', '--', 'true'], /--ttl: must be a number of seconds or a duration such as 90s, 15m or 2h/],
 ];

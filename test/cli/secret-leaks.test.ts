@@ -68,7 +68,7 @@ test('a value is seen in no process’s arguments, no log, no history and no fil
     cwd: home.path,
     environment: { ...environment, HOME: home.path },
   });
-  for (const question of [/Value: /, /Once more: /]) {
+  for (const question of [/Value: /, /Repeat the value: /]) {
     await typed.shows(question);
     typed.type(`${VALUE}\r`);
   }

@@ -113,7 +113,7 @@ test('over HTTP it prints its address and a token, or takes the token of a file 
   const { words, home, folder } = await begin(t);
   const made = start(t, [...words, '--http', '127.0.0.1:0'], home.path);
   await until(() => made.stderr().includes('token: '));
-  const [, url = ''] = /listens on (\S+);/.exec(made.stderr()) ?? [];
+  const [, url = ''] = /listening on (\S+);/.exec(made.stderr()) ?? [];
   const [, token = ''] = /token: (lhm_\S+)\n/.exec(made.stderr()) ?? [];
   const client = new Client({ name: 'test', version: '0' });
   await client.connect(httpTransport(url, token));
@@ -126,7 +126,7 @@ test('over HTTP it prints its address and a token, or takes the token of a file 
   const file = join(folder, 'token');
   writeFileSync(file, 'a'.repeat(40), { mode: 0o600 });
   const given = start(t, [...words, '--http', '127.0.0.1:0', '--http-token-file', file], home.path);
-  await until(() => given.stderr().includes('listens on'));
+  await until(() => given.stderr().includes('listening on'));
   assert.equal(given.stderr().includes('token:'), false);
   assert.equal(given.stderr().includes('aaa'), false);
 });

@@ -37,7 +37,7 @@ const OWN = {
 /** Every tenth lease is of `agent-3`; every thousandth credential is `rare`, and lent to nobody else than the first hundred. */
 function fill(folder: string, now: number): Promise<void> {
   const path = `'prod/team' || ${padded('i / 10000', 2)} || '/key' || ${padded('i', 6)}`;
-  const number = STORE === 'sqlite' ? { column: ', number', value: ', i' } : { column: '', value: '' };
+  const number = STORE === 'sqlite' ? { column: ', count_id', value: ', i' } : { column: '', value: '' };
   const lent = `i % ${CREDENTIALS / 100} + 1`;
   return executeSql(
     folder,

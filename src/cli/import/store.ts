@@ -28,7 +28,7 @@ export interface Outcome {
   readonly reason: string | null;
 }
 
-export interface StoreOptions {
+export interface StoreAllOptions {
   readonly onlyNew: boolean;
   readonly signal: AbortSignal;
   progress(done: number, of: number): void;
@@ -38,7 +38,7 @@ export interface StoreOptions {
 export async function storeAll(
   vault: Pick<Leasehold, 'credentials'>,
   rows: readonly Row[],
-  { onlyNew, signal, progress }: StoreOptions,
+  { onlyNew, signal, progress }: StoreAllOptions,
 ): Promise<readonly Outcome[]> {
   const outcomes = new Map<Row, Outcome>();
   const stopped = new AbortController();

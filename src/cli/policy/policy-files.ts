@@ -44,7 +44,7 @@ export async function readPolicyFolder(folder: string, from = '.'): Promise<Poli
     if ('problems' in checked) problems.push(...checked.problems);
     else files.push({ file, draft: checked.draft });
   }
-  throwIfProblems([...problems, ...sharedNames(files, folder)], 'Nothing was done.');
+  throwIfProblems([...problems, ...sharedNames(files, folder)], 'Nothing was changed.');
   // A wrong folder would otherwise say that every policy is to go.
   if (files.length === 0)
     throw new UsageError(`${folder}: holds no policy`, 'A policy is a file NAME.toml, NAME.json or NAME.yaml.');
@@ -57,7 +57,7 @@ export async function readPolicyFile(question: Question, path: string, name: str
   if (notation === null) throw new UsageError(`${path}: ${extensionRule(path)}`);
   const checked = await checkText(await readTextInput(question, path), { where: path, notation, name });
   if ('draft' in checked) return checked.draft;
-  throwIfProblems(checked.problems, 'Nothing was done.');
+  throwIfProblems(checked.problems, 'Nothing was changed.');
   throw new Error('a file without a policy had no problem');
 }
 
@@ -65,7 +65,7 @@ export async function readPolicyFile(question: Question, path: string, name: str
 export async function readPolicyText(text: string, name: string): Promise<PolicyDraft> {
   const checked = await checkText(text, { where: 'standard input', notation: 'yaml', name });
   if ('draft' in checked) return checked.draft;
-  throwIfProblems(checked.problems, 'Nothing was done.');
+  throwIfProblems(checked.problems, 'Nothing was changed.');
   throw new Error('a text without a policy had no problem');
 }
 

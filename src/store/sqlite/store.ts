@@ -43,10 +43,7 @@ export class SqliteStore implements Store {
   readonly #checkpointer: Checkpointer;
   readonly #mutex = new Mutex();
 
-  /**
-   * Opens the file, making it where it is missing. Without `anchor` nothing is anchored; the other options are for
-   * tests. @throws StoreError
-   */
+  /** Opens or creates the file. The options other than `anchor` are for tests. @throws StoreError */
   constructor(file: string, { anchor, syncFile, checkpoints, counting }: SqliteOptions = {}) {
     this.logLocation = { kind: 'sqlite', file };
     this.#database = openDatabase(file);
