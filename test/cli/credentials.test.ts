@@ -60,7 +60,7 @@ test('a value that is empty, no UTF-8 or too long is refused, and nothing of it 
   assert.match((await put('')).stderr, /standard input is empty/);
   assert.match((await put(new Uint8Array([0x73, 0xff]))).stderr, /not valid UTF-8; encode it first/);
   assert.match((await put('x'.repeat(1024 * 1024 + 1))).stderr, /larger than a value can be/);
-  assert.match((await home.leasehold(['put', 'a/b'])).stderr, /the value is missing[\s\S]*Give - for standard input/);
+  assert.match((await home.leasehold(['put', 'a/b'])).stderr, /the value is missing[\s\S]*Use - for standard input/);
   assert.match((await home.leasehold(['put', 'a/b', '@nowhere'])).stderr, /cannot be read \(ENOENT\)/);
   const tooLong = await put('x'.repeat(256 * 1024 + 1));
   assert.deepEqual([tooLong.code, /INVALID_REQUEST|PAYLOAD_TOO_LARGE/.test(tooLong.stderr)], [2, true]);
@@ -241,7 +241,7 @@ test('a full disk, and a field that there is not, are told before anything is be
   const { home, service } = await scene(t);
   await home.leasehold(['put', 'a/b', '-'], { input: 's3cret' });
   const wrong = await home.leasehold(['get', 'a/b', '--field', 'nope']);
-  assert.deepEqual([wrong.code, /there are path, value, lease_id, expires_at/.test(wrong.stderr)], [1, true]);
+  assert.deepEqual([wrong.code, /must be one of path, value, lease_id, expires_at/.test(wrong.stderr)], [1, true]);
   assert.equal((await service.admin.get('/api/v1/leases')).body.data.length, 0, 'nothing was retrieved');
   const full = openSync('/dev/full', 'w');
   const [program, ...first] = COMMAND;
@@ -261,7 +261,7 @@ test('a file or a variable does not change what a script reads, and a name that 
   const environment = { LEASEHOLD_OUTPUT: 'json' };
   assert.equal((await home.leasehold(['get', 'node/options'], { environment })).stdout, 's3cret');
   const steering = await home.leasehold(['get', 'node/options', '-o', 'env']);
-  assert.deepEqual([steering.code, /NODE_OPTIONS, which steers/.test(steering.stderr)], [1, true]);
+  assert.deepEqual([steering.code, /NODE_OPTIONS, which changes/.test(steering.stderr)], [1, true]);
 });
 
 test('a denial says why, and the way to the grant that is missing', async (t) => {

@@ -2,6 +2,7 @@
 import { printCompletions } from '../../src/cli/completion/complete.ts';
 import { COMMANDS } from '../../src/cli/table.ts';
 import { processTerminal } from '../../src/cli/terminal.ts';
+import { challengeService } from '../../src/server/announcement.ts';
 import { LONG_TIMEOUTS } from '../kit/commandline.ts';
 
 const [first, ...others] = process.argv.slice(2);
@@ -9,7 +10,7 @@ if (first === '__complete')
   await printCompletions(
     others,
     COMMANDS,
-    processTerminal(0o022, async () => null),
+    processTerminal(0o022, async (...asked) => challengeService(...asked)),
     LONG_TIMEOUTS,
   );
 else await import('../../src/bin/leasehold.ts');

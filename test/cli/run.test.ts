@@ -275,7 +275,7 @@ test('files and leases go away when a signal ends the program', async () => {
 const MISTAKES: readonly [words: readonly string[], says: RegExp][] = [
   [[...A], /Put the command after --: leasehold run -e NAME=PATH -- COMMAND/],
   [['--', 'true'], /no variables to pass/],
-  [['--env', 'A', '--', 'true'], /--env: is written NAME=path/],
+  [['--env', 'A', '--', 'true'], /--env: must be NAME=path/],
   [['--env', 'hunter2!=x', '--', 'true'], /--env: the name of a variable/],
   [['--env', 'A=hunter2!', '--', 'true'], /--env A: the path of a credential may hold only/],
   [['--env', 'A=a?version=x', '--', 'true'], /--env A: behind the path only/],
