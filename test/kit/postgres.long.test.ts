@@ -158,9 +158,9 @@ for (const end of ['SIGKILL', 'end'] as const) {
       : 'nothing is left of the server of a run when its runner is killed';
   test(claim, async () => {
     const script = `
-      import { newDatabase, startRunServer } from '${import.meta.resolve('./database.ts')}';
+      import { newDatabase, startSharedServer } from '${import.meta.resolve('./database.ts')}';
       import { querySql } from '${import.meta.resolve('./postmaster.ts')}';
-      ${end === 'end' ? '' : 'Object.assign(process.env, (await startRunServer()).environment);'}
+      ${end === 'end' ? '' : 'Object.assign(process.env, (await startSharedServer()).environment);'}
       const [row] = await querySql(await newDatabase({ after() {} }), \`select
         current_setting('data_directory') as directory, pg_read_file('postmaster.pid') as file\`);
       console.log(row.directory + ':' + row.file.split('\\n')[0]);

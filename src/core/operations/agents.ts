@@ -27,7 +27,7 @@ export const registerAgent = adminOperation('agent.register', (spec, request: Re
 
 /** Removes the agent, its sessions (they are bound to its id) and all its leases. Replies the removed id. */
 export const deregisterAgent = adminOperation('agent.deregister', (spec, name: AgentName) =>
-  operation({ ...spec, resource: `agent:${name}` }, ({ state, moment, entry }) => {
+  operation<AgentId>({ ...spec, resource: `agent:${name}` }, ({ state, moment, entry }) => {
     const agent = state.control.agentByName(name);
     if (agent === null) return refused('NOT_FOUND', 'The agent is not registered.', entry('not_found'));
     const { id } = agent;

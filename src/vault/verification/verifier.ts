@@ -80,6 +80,7 @@ export class Verifier {
     try {
       // With none before 1, none missing up to the last and each number used once, the count is the last number.
       if (await store.hasEntryBeforeFirst()) return toVerification(BEFORE_FIRST);
+      signal.throwIfAborted();
       const followed = await this.#follow(lastSeq, signal);
       if ('entry' in followed) return toVerification(followed);
       const beyondHead = head !== null && head.seq < followed.seq ? await this.#timestampAt(head.seq + 1) : null;
