@@ -10,6 +10,8 @@ import { childrenOf } from '../kit/processes.ts';
 import { installPackage } from './installed.ts';
 
 const project = installPackage({ after });
+/** What `scripts/leasehold` starts, for a Node that a test chooses. */
+const launcher = join(project.installed, 'scripts/leasehold.mjs');
 
 function node(words: readonly string[], more: Readonly<Record<string, string>> = {}) {
   const env = { ...project.environment, ...more };
@@ -34,18 +36,18 @@ test('the package holds what it needs to run and to be read, and nothing of the 
 });
 
 test('the command starts by its link, and by npx, which asks nothing and fetches nothing', () => {
-  const { status, stdout, stderr } = node([project.command, '--help']);
+  const { status, stdout, stderr } = node([launcher, '--help']);
   assert.deepEqual([status, stderr], [0, '']);
   assert.match(stdout, /^Usage: leasehold COMMAND/m);
-  assert.match(node([project.command, 'completion', 'bash']).stdout, /^complete -F _leasehold leasehold$/m);
+  assert.match(node([launcher, 'completion', 'bash']).stdout, /^complete -F _leasehold leasehold$/m);
   assert.equal(project.npm(['exec', '--no', '--', 'leasehold', '--help']), stdout);
 });
 
 test('leasehold --help takes less than eight times what Node itself takes here', () => {
-  millisecondsOf([project.command, '--help']); // fills the cache
+  millisecondsOf([launcher, '--help']); // fills the cache
   const rounds = Array.from({ length: 10 }, () => ({
     bare: millisecondsOf(['-e', '0']),
-    help: millisecondsOf([project.command, '--help']),
+    help: millisecondsOf([launcher, '--help']),
   }));
   const [bare, help] = [median(rounds.map((round) => round.bare)), median(rounds.map((round) => round.help))];
   assert.ok(help < 8 * bare, `${help.toFixed()} ms, and Node alone ${bare.toFixed()} ms`);
@@ -53,7 +55,7 @@ test('leasehold --help takes less than eight times what Node itself takes here',
 
 test('what was compiled is kept where nobody else can write, and nowhere else', (t) => {
   const home = temporaryDirectory(t);
-  const run = (HOME: string, more = {}) => node([project.command, '--version'], { HOME, TMPDIR: home, ...more }).status;
+  const run = (HOME: string, more = {}) => node([launcher, '--version'], { HOME, TMPDIR: home, ...more }).status;
   assert.equal(run(home), 0);
   assert.deepEqual(globSync('{.cache,.cache/*,*}', { cwd: home }).sort(), ['.cache', '.cache/leasehold']);
   assert.equal(statSync(join(home, '.cache/leasehold')).mode & 0o777, 0o700);
@@ -69,18 +71,18 @@ test('what was compiled is kept where nobody else can write, and nowhere else', 
 
 test('installed, the programs say how they are called there, and not by npm', () => {
   for (const name of ['server', 'migrate', 'schema', 'audit-key']) {
-    const { status, stdout } = node([project.command, name, '--help']);
+    const { status, stdout } = node([launcher, name, '--help']);
     assert.equal(status, 0, name);
     assert.match(stdout, new RegExp(`^Usage: leasehold ${name} `, 'm'));
     assert.doesNotMatch(stdout, /npm (?:start|run)/, name);
-    const mistaken = node([project.command, name, '--nonsense']);
+    const mistaken = node([launcher, name, '--nonsense']);
     assert.doesNotMatch(mistaken.stderr, /npm (?:start|run)/, name);
   }
 });
 
 test('the service starts from the package, on the flags that it is tuned for, and answers the library', async (t) => {
   const dataDir = join(temporaryDirectory(t), 'data');
-  const words = [project.command, 'server', '--data-dir', dataDir, '--listen', '127.0.0.1:0', '--log-level', 'silent'];
+  const words = [launcher, 'server', '--data-dir', dataDir, '--listen', '127.0.0.1:0', '--log-level', 'silent'];
   const service = spawn(process.execPath, words, { cwd: project.folder, env: project.environment });
   t.after(() => service.kill('SIGTERM'));
   const address = await new Promise<string>((resolve, reject) => {
