@@ -60,7 +60,7 @@ export async function readMemory(store: Store, keys: VaultKeys): Promise<VaultSt
 
 /**
  * The time of the newest entry whose MAC is right, in milliseconds: an edited time must not become the vault's clock. Looks at the
- * last entries only, because whoever edited more of them is found by verification.
+ * last entries only, because verification finds an edit of more of them.
  */
 export async function findLastTime(
   store: Store,

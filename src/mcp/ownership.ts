@@ -1,5 +1,5 @@
 /**
- * Whether a file is nobody else's to change: itself, and every directory and link on the way to it, belongs to the user
+ * Checks that no other user can change a file: itself, and every directory and link on the way to it, belongs to the user
  * that runs this server or to root, and only they may write. SOURCE: OpenSSH's safe_path, which looks so at
  * authorized_keys.
  */

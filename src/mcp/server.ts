@@ -1,6 +1,6 @@
 /**
  * The server that acts as one agent: which tools there are, how many calls at once, and letting go of everything when
- * it stops. Any number of connections share it, over whichever transport. Whoever calls is taken as hostile: a model
+ * it stops. Any number of connections share it, over whichever transport. The caller is treated as hostile: a model
  * follows what it reads.
  */
 import { McpServer } from '@modelcontextprotocol/server';

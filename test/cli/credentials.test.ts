@@ -168,7 +168,7 @@ test('put tells the version, and warns of a line break at the end of a single li
   assert.deepEqual([JSON.parse(lines.stdout).version, lines.stderr], [3, '']);
 });
 
-test('a prefix is deleted with --recursive: after a plan and a yes, and nothing beside it', async (t) => {
+test('a prefix is deleted with --recursive: after a plan and a yes, and nothing else', async (t) => {
   const { home, onTerminal } = await scene(t);
   for (const path of ['old/a', 'old/b/c', 'old', 'older']) await home.leasehold(['put', path, '-'], { input: 'v' });
   const left = async () => (await home.leasehold(['list', '--field', 'path'])).stdout.trim().split('\n');

@@ -52,9 +52,9 @@ test('parallel retrievals with a session of another node are all accepted', asyn
 test('a session that another node ends by its first requests is ended on every node', async () => {
   for (let round = 0; round < ROUNDS; round++) {
     const { token } = await newAgent(`ends-${round}`);
-    const beside = Array.from({ length: REQUESTS }, () => two('GET', '/auth/session', token));
+    const concurrent = Array.from({ length: REQUESTS }, () => two('GET', '/auth/session', token));
     const ended: number = (await two('DELETE', '/auth/session', token)).status;
-    await Promise.all(beside);
+    await Promise.all(concurrent);
     assert.equal(ended, 204, `round ${round}`);
     for (const call of calls) assert.equal((await call('GET', '/auth/session', token)).status, 401, `round ${round}`);
   }

@@ -9,7 +9,7 @@ import type { Authenticated } from '../store.ts';
 export const CREDENTIAL_COLUMNS = 'id, path, type, description, created_at, updated_at, version, mac, count_id';
 
 /**
- * A credential by its path, with its newest version where that stands in the row; the columns as
+ * A credential by its path, with its newest version if that row stores it; the columns as
  * `toCredentialWithNewest` takes them.
  */
 export const CREDENTIAL_WITH_NEWEST = `SELECT id, type, description, created_at, updated_at, version, mac, count_id,
@@ -40,7 +40,7 @@ type CredentialRow = readonly [
 
 /**
  * From a row as an array. `path` is the one that was asked for: the same text, and already known to the maps of the
- * turn. `newest` is null where it does not stand in the row.
+ * turn. `newest` is null if that row does not store it.
  */
 export function toCredentialWithNewest(
   row: unknown,

@@ -1,5 +1,5 @@
 /**
- * Makes what was written durable: syncs the write-ahead log beside the loop, so that a slow disk holds up the answers
+ * Makes what was written durable: syncs the write-ahead log outside the event loop, so that a slow disk holds up the answers
  * that wait for it, and nothing else. One sync at a time, which serves all that was written before it began. After each
  * sync the newest entry is anchored, and the files must still be at their paths: nothing is durable before. SOURCE:
  * sqlite.org/wal.html: a transaction survives the loss of power once its frames in the write-ahead log are synced.
