@@ -104,25 +104,31 @@ test('a node that is killed within a migration leaves the old schema or the new 
   const url = await newDatabase(t);
   await querySql(url, 'CREATE SCHEMA leasehold');
   // In the middle of it: a table of the same name is being made.
-  const holder = querySql(url, 'BEGIN; CREATE TABLE leasehold.credentials (id integer); SELECT pg_sleep(2); ROLLBACK;');
+  const holder = querySql(
+    url,
+    'BEGIN; CREATE TABLE leasehold.credentials (id integer); SELECT pg_sleep(600); ROLLBACK;',
+  );
+  const released = assert.rejects(holder, /canceling statement/);
   const child = spawn(process.execPath, ['--disable-proto=throw', join(ROOT, SCHEMA), '--database', url], {
     stdio: 'ignore',
   });
   const ended = once(child, 'close');
   await until(
     () => isHeldUp(url),
-    10_000,
+    120_000,
     () => 'no migration was held up',
   );
   child.kill('SIGKILL');
   await ended;
-  // At once, while what was sent still waits.
-  const [[seen]] = await Promise.all([
-    querySql(url, `SELECT to_regclass('leasehold.vault') IS NULL AS is_old`),
-    open(url),
-  ]);
+  // While the statement of the killed process still waits in the server.
+  const opened = open(url);
+  const [seen] = await querySql(url, `SELECT to_regclass('leasehold.vault') IS NULL AS is_old`);
   assert.equal(seen?.['is_old'], true, 'nothing of it is seen before its end');
-  await holder;
+  await querySql(
+    url,
+    `SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND query LIKE 'BEGIN; CREATE TABLE leasehold.credentials (id integer)%'`,
+  );
+  await Promise.all([released, opened]);
   assert.deepEqual(await migrationsOf(url), MIGRATIONS);
   const alone = await newDatabase(t);
   await open(alone);
