@@ -1,6 +1,6 @@
 /** The schemas of requests: queries and bodies. SOURCE: interface, section 4; decisions. */
 import { type TSchemaOptions, Type } from 'typebox';
-import { INSTANT } from '../core/timestamp.ts';
+import { TIMESTAMP } from '../core/timestamp.ts';
 import * as fields from './fields.ts';
 
 const { object, whole, word } = fields;
@@ -11,7 +11,7 @@ export const MAX_FILTER_LENGTH = 640;
 const filter = (options: TSchemaOptions = {}) =>
   Type.Optional(Type.String({ minLength: 1, maxLength: MAX_FILTER_LENGTH, ...options }));
 const instant = Type.Optional(
-  Type.String({ pattern: INSTANT.source, description: 'ISO 8601, inclusive; UTC unless it has an offset.' }),
+  Type.String({ pattern: TIMESTAMP.source, description: 'ISO 8601, inclusive; UTC unless it has an offset.' }),
 );
 
 const paging = {

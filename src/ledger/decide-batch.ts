@@ -20,7 +20,7 @@ import type { ChainTip } from './vault-state.ts';
 /** The result of one operation, delivered once the batch is on disk. An error that is not an `ApiError` is a bug. */
 export type OperationResult =
   | { readonly kind: 'reply'; readonly reply: unknown }
-  | { readonly kind: 'refusal'; readonly error: Error };
+  | { readonly kind: 'error'; readonly error: Error };
 
 export interface DecidedBatch {
   readonly answers: readonly OperationResult[];
@@ -65,7 +65,7 @@ export function decideBatch(
     try {
       outcome = unsealOutcome(operation.decide(workspace, { now, seq: seq + 1, entryId, newId }), keys);
     } catch (error) {
-      answers.push({ kind: 'refusal', error: error instanceof Error ? error : new Error('thrown value') });
+      answers.push({ kind: 'error', error: error instanceof Error ? error : new Error('thrown value') });
       continue;
     }
     for (const change of outcome.changes) {
@@ -80,9 +80,9 @@ export function decideBatch(
       record(outcome.entry, entryId);
     }
     answers.push(
-      'fault' in outcome.answer
-        ? { kind: 'refusal', error: new ApiError(outcome.answer.fault.code, outcome.answer.fault.message) }
-        : { kind: 'reply', reply: outcome.answer.reply },
+      'error' in outcome.response
+        ? { kind: 'error', error: new ApiError(outcome.response.error.code, outcome.response.error.message) }
+        : { kind: 'reply', reply: outcome.response.reply },
     );
   }
   if (bumpsEpoch) epoch += 1;
@@ -90,17 +90,17 @@ export function decideBatch(
   return { answers, entries, changes, head, accesses, summaries };
 }
 
-type UnsealedOutcome = Omit<Outcome<unknown>, 'answer'> & {
-  readonly answer: Exclude<Outcome<unknown>['answer'], { unseal: unknown }>;
+type UnsealedOutcome = Omit<Outcome<unknown>, 'response'> & {
+  readonly response: Exclude<Outcome<unknown>['response'], { unseal: unknown }>;
 };
 
 /** Unseals the value that an outcome waits for. A value that does not authenticate gives the operation's `error` outcome. */
 function unsealOutcome(outcome: Outcome<unknown>, keys: VaultKeys): UnsealedOutcome {
-  const { answer, entry, changes } = outcome;
-  if (!('unseal' in answer)) return { answer, entry, changes };
-  const { content, associatedData, onFailure, reply } = answer.unseal;
+  const { response, entry, changes } = outcome;
+  if (!('unseal' in response)) return { response, entry, changes };
+  const { content, associatedData, onFailure, reply } = response.unseal;
   const value = content instanceof Secret ? content : unseal(keys, content, associatedData);
-  return value === null ? unsealOutcome(onFailure(), keys) : { answer: { reply: reply(value) }, entry, changes };
+  return value === null ? unsealOutcome(onFailure(), keys) : { response: { reply: reply(value) }, entry, changes };
 }
 
 function entryWithoutMac(draft: EntryDraft, seq: number, timestamp: string, id: EntryId): EntryWithoutMac {

@@ -153,7 +153,7 @@ export class FairQueue {
     if (dropped === undefined) throw new Error('an empty queue was not removed');
     this.#taken(queue, dropped);
     if (queue.waiting.length === 0) this.#round = this.#round.filter((other) => other !== queue);
-    dropped.settle({ kind: 'refusal', error: OVERLOADED });
+    dropped.settle({ kind: 'error', error: OVERLOADED });
   }
 
   #taken(queue: CallerQueue, taken: QueuedOperation): void {
@@ -172,12 +172,12 @@ const takenBy = ({ waiting, bytes }: CallerQueue, measure: Measure): number =>
 
 export function answer(waiting: readonly QueuedOperation[], answers: readonly OperationResult[]): void {
   for (const [index, { settle }] of waiting.entries()) {
-    settle(answers[index] ?? { kind: 'refusal', error: new Error('an operation was not answered') });
+    settle(answers[index] ?? { kind: 'error', error: new Error('an operation was not answered') });
   }
 }
 
 export function refuse(waiting: readonly QueuedOperation[], toFault: () => ApiError = unavailable): void {
-  for (const { settle } of waiting) settle({ kind: 'refusal', error: toFault() });
+  for (const { settle } of waiting) settle({ kind: 'error', error: toFault() });
 }
 
 export function unavailable(): ApiError {

@@ -45,7 +45,7 @@ export function populate(
   for (const lease of found.leases) loaded.leases.set(lease.id, lease);
   for (const id of found.spentChallenges) loaded.spentChallenges.add(id);
   for (const reply of found.idempotencyRecords) {
-    if (isIdempotencyRecordAuthentic(keys.row, reply)) loaded.keptReplies.set(reply.id, reply);
+    if (isIdempotencyRecordAuthentic(keys.row, reply)) loaded.idempotencyRecords.set(reply.id, reply);
   }
 }
 

@@ -64,13 +64,13 @@ const REASONS: readonly [what: string, action: string, path: string, reason: str
     'the policy and the pattern that decided',
     'retrieve',
     'prod/db/x',
-    'Policy short grants retrieve on prod/db/*; of those that match it is the most restrictive.',
+    'Policy short grants retrieve on prod/db/*; it is the most restrictive policy that matches.',
   ],
   [
     'the exact path',
     'retrieve',
     'prod/web',
-    'Policy long grants retrieve on prod/web; of those that match it is the most restrictive.',
+    'Policy long grants retrieve on prod/web; it is the most restrictive policy that matches.',
   ],
   [
     'the nearest pattern',

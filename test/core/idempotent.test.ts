@@ -63,10 +63,10 @@ function storing(context: Context, path = 'prod/key', onlyIfNew = false): Operat
 function decide<R>(operation: Operation<R>, workspace: BatchState, now = NOW) {
   const outcome = operation.decide(workspace, { now, seq: 7, entryId: 'entry' as EntryId, newId: () => 'fresh' });
   for (const change of outcome.changes) workspace.apply(change);
-  const { answer, entry, changes } = outcome;
+  const { response, entry, changes } = outcome;
   return {
-    reply: 'reply' in answer ? answer.reply : null,
-    fault: 'fault' in answer ? answer.fault : null,
+    reply: 'reply' in response ? response.reply : null,
+    error: 'error' in response ? response.error : null,
     result: entry?.result ?? null,
     changes,
     kinds: changes.map(({ kind }) => kind),
@@ -111,8 +111,8 @@ test('another request under the key is 400 that names the header and the rule, i
   const workspace = known();
   const first = decide(storing(agent(ONE)), workspace);
   const other = decide(storing(agent({ ...ONE, requestMac: 'mac of two' }), 'prod/other'), workspace);
-  assert.equal(other.fault?.code, 'INVALID_REQUEST');
-  assert.match(other.fault?.message ?? '', /^Idempotency-Key: \w/);
+  assert.equal(other.error?.code, 'INVALID_REQUEST');
+  assert.match(other.error?.message ?? '', /^Idempotency-Key: \w/);
   assert.deepEqual([other.kinds, other.result], [[], null]);
   assert.deepEqual(decide(storing(agent(ONE)), workspace).reply, first.reply);
 });
@@ -128,9 +128,9 @@ test('a refusal is not kept: it is decided anew, and a success under the key is 
   const workspace = known();
   decide(storing(admin()), workspace);
   const refused = decide(storing(admin(ONE), 'prod/key', true), workspace);
-  assert.deepEqual([refused.fault?.code, refused.kinds, refused.result], ['ALREADY_EXISTS', [], 'denied']);
+  assert.deepEqual([refused.error?.code, refused.kinds, refused.result], ['ALREADY_EXISTS', [], 'denied']);
   const again = decide(storing(admin(ONE), 'prod/key', true), workspace);
-  assert.deepEqual([again.fault?.code, again.result], ['ALREADY_EXISTS', 'denied']);
+  assert.deepEqual([again.error?.code, again.result], ['ALREADY_EXISTS', 'denied']);
   workspace.apply({ kind: 'removeCredential', id: 'fresh' as CredentialId, path: parsePath('prod/key') });
   assert.deepEqual(decide(storing(admin(ONE), 'prod/key', true), workspace).kinds, DONE);
 });
@@ -139,7 +139,7 @@ test('an agent that has the name again is not told what the one before it was, a
   const before = known();
   decide(storing(agent(ONE)), before);
   const after = known({ agentId: 'agent-2' });
-  const kept = before.keptReply(ONE.id);
+  const kept = before.idempotencyRecord(ONE.id);
   assert.ok(kept);
   after.apply({ kind: 'keepReply', reply: kept });
   const { kinds, changes } = decide(storing(agent({ ...ONE, requestMac: 'another' })), after);
@@ -151,9 +151,9 @@ test('an agent that has the name again is not told what the one before it was, a
 test('a session that has ended is told nothing again', () => {
   const workspace = known({ expiresAt: NOW + 10 });
   decide(storing(agent(ONE)), workspace);
-  assert.equal(decide(storing(agent(ONE)), workspace, NOW + 10).fault?.code, 'SESSION_EXPIRED');
+  assert.equal(decide(storing(agent(ONE)), workspace, NOW + 10).error?.code, 'SESSION_EXPIRED');
   workspace.apply({ kind: 'removeSession', tokenHash: HASH });
-  assert.equal(decide(storing(agent(ONE)), workspace).fault?.code, 'UNAUTHENTICATED');
+  assert.equal(decide(storing(agent(ONE)), workspace).error?.code, 'UNAUTHENTICATED');
 });
 
 test('without a key no reply is saved', () => {

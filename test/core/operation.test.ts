@@ -39,21 +39,21 @@ function worldWithVersions(): World {
 function retrieved(world: World, version: number | null) {
   const operation = retrieve(BY_ADMIN, { path: PATH, version, ttlSeconds: parseTtl(5, 'ttl') });
   const known = new BatchState(world.control, world.shelf.load([operation]), SETTINGS);
-  const { answer } = operation.decide(known, {
+  const { response } = operation.decide(known, {
     now: world.now,
     seq: 3,
     entryId: 'entry' as EntryId,
     newId: () => LEASE,
   });
-  return 'unseal' in answer ? answer.unseal : null;
+  return 'unseal' in response ? response.unseal : null;
 }
 
 test('a value that does not authenticate is an error in the log, and neither lent nor counted', () => {
   const unseal = retrieved(worldWithVersions(), null);
   assert.ok(unseal);
-  const { answer, entry, changes } = unseal.onFailure();
-  assert.ok('fault' in answer);
-  assert.equal(answer.fault.code, 'INTEGRITY_FAILURE');
+  const { response, entry, changes } = unseal.onFailure();
+  assert.ok('error' in response);
+  assert.equal(response.error.code, 'INTEGRITY_FAILURE');
   assert.deepEqual(changes, []);
   assert.deepEqual([entry?.eventType, entry?.result, entry?.leaseId], ['credential.retrieve', 'error', null]);
 });
@@ -109,15 +109,15 @@ test('a signature that was checked with another key, or for another agent of the
     { challengeExpiresAt: world.now },
     { agentName: parseAgentName('A') },
   ];
-  assert.ok('reply' in outcomeOf({}).answer);
+  assert.ok('reply' in outcomeOf({}).response);
   const messages = new Set<string>();
   for (const fields of refused) {
-    const { answer, changes } = outcomeOf(fields);
-    assert.ok('fault' in answer && answer.fault.code === 'AUTH_FAILED', JSON.stringify(fields));
+    const { response, changes } = outcomeOf(fields);
+    assert.ok('error' in response && response.error.code === 'AUTH_FAILED', JSON.stringify(fields));
     assert.ok(changes.every(({ kind }) => kind === 'spendChallenge'));
-    messages.add(answer.fault.message);
+    messages.add(response.error.message);
   }
-  assert.equal(messages.size, 1, 'the answer tells what failed');
+  assert.equal(messages.size, 1, 'the message tells what failed');
 });
 
 test('to a caller without a grant a path that exists and one that does not are the same', () => {

@@ -31,7 +31,7 @@ const ACCEPTED = [
   '__proto__/constructor',
 ];
 
-const CHARACTERS = /may hold only/;
+const CHARACTERS = /may contain only/;
 const SLASHES = /begin or end/;
 const DOTS = /\. or \.\. as a segment/;
 

@@ -31,7 +31,7 @@ for (const text of ['*', 'a', 'prod/db', 'prod/*', 'a/b/c/*', '.../*', LONGEST, 
 const REFUSED: readonly [pattern: string, rule: RegExp][] = [
   ...['**', '*/*', 'a*', 'a/b*', '*a', '*/a', 'a/*/b', 'a/**', 'a/*/*', 'a*/*'].map((text): [string, RegExp] => [
     text,
-    /a \* may stand only alone/,
+    /\* is allowed only/,
   ]),
   ['', /1 to 512/],
   ['/*', /1 to 512/],
@@ -41,9 +41,9 @@ const REFUSED: readonly [pattern: string, rule: RegExp][] = [
   ['a//*', /begin or end/],
   ['../*', /\.\. as a segment/],
   ['a/./*', /\.\. as a segment/],
-  ['a/?', /may hold only/],
-  ['a/* ', /a \* may stand only alone/],
-  ['[a]/*', /may hold only/],
+  ['a/?', /may contain only/],
+  ['a/* ', /\* is allowed only/],
+  ['[a]/*', /may contain only/],
 ];
 
 for (const [text, rule] of REFUSED) {

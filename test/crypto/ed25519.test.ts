@@ -13,7 +13,7 @@ import { flipped } from './vectors.ts';
 
 const hex = (text: string): Buffer => Buffer.from(text, 'hex');
 const parse = (bytes: Uint8Array): PublicKey => parsePublicKey(Buffer.from(bytes).toString('base64'));
-const refusal = { name: 'Fault', code: 'INVALID_REQUEST', message: /^public_key: / };
+const refusal = { name: 'ApiError', code: 'INVALID_REQUEST', message: /^public_key: / };
 
 // SOURCE: RFC 8032, section 7.1: public key, message, signature.
 const RFC_8032: readonly (readonly [name: string, publicKey: string, message: string, signature: string])[] = [

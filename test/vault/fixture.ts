@@ -215,7 +215,7 @@ export async function outcomeOf(answer: Promise<unknown>): Promise<string> {
 export const SILENT: Operation<null> = {
   reads: {},
   requester: { kind: 'service' },
-  decide: () => ({ answer: { reply: null }, entry: null, changes: [] }),
+  decide: () => ({ response: { reply: null }, entry: null, changes: [] }),
 };
 
 /** A gate that holds up whoever comes, until it is opened. */

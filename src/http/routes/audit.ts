@@ -5,7 +5,7 @@ import { AuditEntry, Verification, VerificationProgress } from '../../api/respon
 import { invalidRequest } from '../../core/errors.ts';
 import { parseActorName } from '../../core/names.ts';
 import { exportAudit, listAudit, verifyAudit } from '../../core/operations/audit.ts';
-import { parseInstant } from '../../core/timestamp.ts';
+import { parseTimestamp } from '../../core/timestamp.ts';
 import { exportEntries, listEntries } from '../../vault/audit.ts';
 import { authorizeVerification, readProgress } from '../../vault/verification/authorize.ts';
 import { deferredReply } from '../deferred-response.ts';
@@ -25,7 +25,7 @@ function parseFilter(text: string | undefined, field: string): string | null {
 }
 
 function parseTime(text: string | undefined, field: string, rounding: 'up' | 'down'): string | null {
-  return text === undefined ? null : toTimestamp(parseInstant(text, field, rounding));
+  return text === undefined ? null : toTimestamp(parseTimestamp(text, field, rounding));
 }
 
 export const auditRoutes: readonly Route[] = [

@@ -27,15 +27,15 @@ function plainLease({ seq, agentId, credentialId, ...lease }: Lease, now: number
 }
 
 /** The reply as the caller gets it, null for a refusal. */
-export function observe({ command, now }: Ask, { answer }: Outcome<unknown>, shelf: Shelf): unknown {
-  if ('fault' in answer) return null;
-  if ('unseal' in answer) {
-    const { content, reply } = answer.unseal;
+export function observe({ command, now }: Ask, { response }: Outcome<unknown>, shelf: Shelf): unknown {
+  if ('error' in response) return null;
+  if ('unseal' in response) {
+    const { content, reply } = response.unseal;
     assert.ok(content instanceof Secret, 'the shelf keeps plain values');
     const { value, expiresAt } = reply(content) as Retrieved;
     return { value: value.reveal(), expiresAt };
   }
-  const { reply } = answer;
+  const { reply } = response;
   switch (command.kind) {
     case 'store':
       return plainCredential(reply as Credential);

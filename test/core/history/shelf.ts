@@ -50,7 +50,8 @@ export class Shelf {
       }
       for (const lease of leases) if (lease.id === reads.lease) loaded.leases.set(lease.id, lease);
       for (const id of this.spent) if (id === reads.challenge) loaded.spentChallenges.add(id);
-      for (const reply of this.replies) if (reply.id === reads.idempotency) loaded.keptReplies.set(reply.id, reply);
+      for (const reply of this.replies)
+        if (reply.id === reads.idempotency) loaded.idempotencyRecords.set(reply.id, reply);
     }
     return loaded;
   }

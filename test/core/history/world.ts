@@ -115,11 +115,11 @@ export class World {
     }
     return asks.map((ask, at) => {
       const outcome = outcomes[at] as Outcome<unknown>;
-      const { answer, entry, changes } = outcome;
-      const fault = 'fault' in answer ? answer.fault : null;
-      const code = fault?.code ?? 'OK';
+      const { response, entry, changes } = outcome;
+      const error = 'error' in response ? response.error : null;
+      const code = error?.code ?? 'OK';
       if (isKept && code === 'OK') this.#remember(ask);
-      return { ask, code, message: fault?.message ?? null, reply: observe(ask, outcome, this.shelf), entry, changes };
+      return { ask, code, message: error?.message ?? null, reply: observe(ask, outcome, this.shelf), entry, changes };
     });
   }
 
