@@ -67,8 +67,9 @@ process.on('uncaughtException', (error) => {
 });
 try {
   // WHY the delay: clients in flight still receive their error response.
-  const stopBroken = (line: string): void => void setTimeout(() => fail(line, EXIT_FAILED), RESPONSE_FLUSH_MS);
-  const service = await startService(configuration, log, stopBroken);
+  const stopOnStorageFailure = (line: string): void =>
+    void setTimeout(() => fail(line, EXIT_FAILED), RESPONSE_FLUSH_MS);
+  const service = await startService(configuration, log, stopOnStorageFailure);
   stopOnSignals(service);
   process.stdout.write(startupBanner(service, configuration, process.stdout.isTTY === true));
 } catch (error) {

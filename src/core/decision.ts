@@ -20,7 +20,7 @@ export const DENIAL_REASONS: Readonly<Record<Denial, string>> = {
   no_policy: 'no policy names this agent',
   no_action: 'no policy grants this agent the action',
   no_path: 'no policy grants this agent the action on this path',
-  unknown_action: `the action does not exist; there are ${ACTIONS.join(', ')}`,
+  unknown_action: `the action does not exist; the actions are ${ACTIONS.join(', ')}`,
 };
 
 export function decide(policies: PolicyIndex, agent: AgentName, action: string, path: CredentialPath): Decision {

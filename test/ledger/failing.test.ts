@@ -136,7 +136,7 @@ test('storage that broke under a write stops everything, says so once, and is ne
   });
   const waiting = Array.from({ length: 200 }, () => outcomeOf(put(vault, 'a')));
   assert.deepEqual(new Set(await Promise.all(waiting)), new Set(['UNAVAILABLE']));
-  assert.equal(vault.ledger.state, 'broken');
+  assert.equal(vault.ledger.state, 'failed');
   assert.deepEqual(vault.broken, [failure]);
   assert.equal(await outcomeOf(put(vault, 'a')), 'UNAVAILABLE');
   assert.equal(await outcomeOf(get(vault, 'a')), 'UNAVAILABLE');

@@ -94,7 +94,7 @@ test('a sync that fails: everybody who waits is refused, the process is told to 
   await settle(50);
   disk.fail();
   assert.deepEqual(new Set(await Promise.all([first, ...second, unrecorded])), new Set(['UNAVAILABLE']));
-  assert.equal(vault.ledger.state, 'broken');
+  assert.equal(vault.ledger.state, 'failed');
   assert.equal(vault.broken.length, 1);
   assert.equal(await outcomeOf(get(vault, 'prod/key')), 'UNAVAILABLE');
   assert.equal(countWritten(vault.folder), written);

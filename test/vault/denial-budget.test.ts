@@ -62,7 +62,7 @@ test('denials beyond the budget are still denied, and one summary has their numb
   assert.deepEqual([summary?.resource, summary?.action], ['*', 'retrieve']);
   assert.equal(
     summary?.reason,
-    `${TRIES - BUDGET} more refusals of this agent within 11 s were not recorded one by one`,
+    `${TRIES - BUDGET} more denials of this agent within 11 s were not recorded individually`,
   );
   await put(vault, 'any');
   assert.equal((await denialsOf(vault, 'loud')).length, BUDGET + 1);
@@ -81,7 +81,7 @@ test('a summary whose commit fails is recorded by a later turn', async (t) => {
   fail(false);
   await put(vault, 'any');
   const reasons = (await denialsOf(vault, 'loud')).map(({ reason }) => reason ?? '');
-  assert.equal(reasons.filter((reason) => reason.startsWith(`${TRIES - BUDGET} more refusals`)).length, 1);
+  assert.equal(reasons.filter((reason) => reason.startsWith(`${TRIES - BUDGET} more denials`)).length, 1);
 });
 
 test('when the service stops every summary is due', async (t) => {

@@ -15,7 +15,7 @@ import { SYSTEM_TIME, startClock, type TimeSource } from '../../src/ledger/clock
 import { DatabaseClock } from '../../src/ledger/database-clock.ts';
 import { DenialBudget } from '../../src/ledger/denial-budget.ts';
 import { Ledger } from '../../src/ledger/ledger.ts';
-import { readMemory } from '../../src/ledger/vault-state.ts';
+import { readVaultState } from '../../src/ledger/vault-state.ts';
 import { FsAgentKeyStore } from '../../src/server/fs-agent-key-store.ts';
 import type { SyncFile } from '../../src/store/sqlite/wal-sync.ts';
 import type { Store, WriteSet } from '../../src/store/store.ts';
@@ -84,7 +84,7 @@ export async function openVault(scope: Scope, options: OpenOptions = {}): Promis
   }
   const timed = options.time === undefined ? real : withTime(real, options.time);
   const store = options.inFront?.(timed) ?? timed;
-  const memory = await readMemory(store, keys);
+  const memory = await readVaultState(store, keys);
   const notBefore = Math.max(memory.lastEntryAt, await store.readHighWaterTime());
   const shared = await store.readTime();
   const source = options.time ?? SYSTEM_TIME;
@@ -108,15 +108,15 @@ export async function openVault(scope: Scope, options: OpenOptions = {}): Promis
     keyFiles,
     ledger,
     onFailure: (error) => failures.push(error),
-    onBroken: (failure) => broken.push(failure),
+    onStorageFailure: (failure) => broken.push(failure),
     intervalMs: options.recoveryIntervalMs ?? NEVER_MS,
   });
   scope.after(() => agentKeys.stop());
   const adminTokenHash = hashToken('lha_of_this_test');
-  const limiter = new LoginThrottle();
+  const loginThrottle = new LoginThrottle();
   const budgets = new AgentBudgets({ ...DEFAULT_BUDGETS, ...options.budgets });
   const verifier = new Verifier({ store, keys, clock });
-  const vault = { ledger, store, keys, clock, agentKeys, limiter, budgets, verifier, adminTokenHash };
+  const vault = { ledger, store, keys, clock, agentKeys, loginThrottle, budgets, verifier, adminTokenHash };
   return { ...vault, denials, folder, real, failures, broken };
 }
 
@@ -191,7 +191,7 @@ export function readLog(store: Store): Promise<AuditEntry[]> {
 
 /** What memory holds, as the store would have it read. */
 export async function assertMemoryIsTheStore(vault: OpenedVault): Promise<void> {
-  const [held, read] = [vault.ledger.memory, await readMemory(vault.real, vault.keys)];
+  const [held, read] = [vault.ledger.memory, await readVaultState(vault.real, vault.keys)];
   // What was read still has its MAC beside it.
   const bare = (rows: readonly object[]) => rows.map((row) => ({ ...row, mac: null }));
   assert.deepEqual(bare(held.control.agents()), bare(read.control.agents()));

@@ -79,9 +79,12 @@ test('who is refused after a commit that nobody saw the end of is told so, and h
       (error: Error) => error.message,
     );
   for (const [kind, message] of [
-    ['unknown', /^It is not known whether this was recorded; nothing was lent\. .*Idempotency-Key.* safely\.$/],
-    ['fatal', /^It is not known whether this was recorded; nothing was lent\./],
-    ['unavailable', /^The service could not record this, and lent nothing\./],
+    [
+      'unknown',
+      /^It is unknown whether the request was recorded; no value was returned\. .*Idempotency-Key.* safely\.$/,
+    ],
+    ['fatal', /^It is unknown whether the request was recorded; no value was returned\./],
+    ['unavailable', /^The service could not record the request and issued no lease\./],
   ] as const) {
     const vault = await openVault(t, {
       inFront: withCommit(async () => {

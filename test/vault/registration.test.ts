@@ -67,8 +67,8 @@ test('a key that is published again, or never was prepared, leaves every directo
   const vault = await openVault(t);
   const { id, name } = await register(vault);
   const pem = readFileSync(keyFile(vault, 'ci', 'private_key.pem'), 'utf8');
-  await vault.agentKeys.publish(id, name);
-  await vault.agentKeys.publish('01890000-0000-7000-8000-000000000001' as typeof id, name);
+  await vault.agentKeys.commit(id, name);
+  await vault.agentKeys.commit('01890000-0000-7000-8000-000000000001' as typeof id, name);
   assert.equal(readFileSync(keyFile(vault, 'ci', 'private_key.pem'), 'utf8'), pem);
   assert.equal(existsSync(keyFile(vault, 'ci', 'agent_id')), true);
 });
