@@ -152,7 +152,7 @@ test('an error for a schema violation names the rule', async () => {
     assert.deepEqual([status, body.error.message], [400, message]);
   }
   const neither = await admin.post('/api/v1/leases/revoke', {});
-  assert.deepEqual([neither.status, neither.body.error.message], [400, 'agent: give agent, path, or both']);
+  assert.deepEqual([neither.status, neither.body.error.message], [400, 'agent: is required, or path, or both']);
   const queries: readonly (readonly [query: string, message: string])[] = [
     ['audit?limit=0', 'limit: must be a whole number, 1 to 999999999999999'],
     ['audit?limit=x', 'limit: must be a whole number, 1 to 999999999999999'],
