@@ -11,21 +11,21 @@ const SRC = path.join(ROOT, 'src');
 const TSC = path.join(ROOT, 'node_modules', '.bin', 'tsc');
 
 function build(out: string): void {
-  const folder = `${out}.${process.pid}`;
+  const directory = `${out}.${process.pid}`;
   try {
-    execFileSync(process.execPath, [TSC, '--project', 'tsconfig.build.json', '--outDir', folder], {
+    execFileSync(process.execPath, [TSC, '--project', 'tsconfig.build.json', '--outDir', directory], {
       cwd: ROOT,
       stdio: ['ignore', 2, 2],
     });
     // Migrations are read at run time from the directory of their program.
-    cpSync(SRC, folder, {
+    cpSync(SRC, directory, {
       recursive: true,
       filter: (file) => statSync(file).isDirectory() || !file.endsWith('.ts'),
     });
     rmSync(out, { recursive: true, force: true });
-    renameSync(folder, out);
+    renameSync(directory, out);
   } finally {
-    rmSync(folder, { recursive: true, force: true });
+    rmSync(directory, { recursive: true, force: true });
   }
 }
 

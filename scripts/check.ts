@@ -1,8 +1,8 @@
 // Everything that is checked, in one command: Biome, tsc and knip, and next to them the tests, on both stores. `--tests-only`, or
-// names of test files or folders, run tests alone; `--test-name-pattern=TEXT` narrows them by name; with LEASEHOLD_TEST_STORE they
-// run on that store alone. `--unit` runs the folders that need no service; `--long` runs what takes long by nature, which nothing
+// names of test files or directories, run tests alone; `--test-name-pattern=TEXT` narrows them by name; with LEASEHOLD_TEST_STORE they
+// run on that store alone. `--unit` runs the directories that need no service; `--long` runs what takes long by nature, which nothing
 // else runs; `--watch` runs tests again when a file changes. Green means that nothing failed, nothing was skipped and something ran
-// on each store. It ends with how long each folder took and a line a store.
+// on each store. It ends with how long each directory took and a line a store.
 
 import { execFile } from 'node:child_process';
 import { availableParallelism } from 'node:os';
@@ -68,16 +68,16 @@ async function reportJob(job: Job, options: RunOptions): Promise<JobResult> {
   return result;
 }
 
-/** How long each folder took, on both stores together. */
-function describeFolders(results: readonly JobResult[]): string[] {
+/** How long each directory took, on both stores together. */
+function describeDirectories(results: readonly JobResult[]): string[] {
   const files = results.flatMap((result) => result.files);
-  const folders = [...Map.groupBy(files, ({ name }) => path.posix.dirname(name))].toSorted(([a], [b]) =>
+  const directories = [...Map.groupBy(files, ({ name }) => path.posix.dirname(name))].toSorted(([a], [b]) =>
     a < b ? -1 : 1,
   );
-  return folders.map(([folder, own]) => {
+  return directories.map(([directory, own]) => {
     const sum = (pick: (file: (typeof own)[number]) => number) => own.reduce((total, file) => total + pick(file), 0);
     const [seconds, processor] = [sum((file) => file.seconds), sum((file) => file.processorSeconds)];
-    return `${folder.padEnd(16)} ${seconds.toFixed(1).padStart(6)} s ${processor.toFixed(1).padStart(6)} s processor`;
+    return `${directory.padEnd(16)} ${seconds.toFixed(1).padStart(6)} s ${processor.toFixed(1).padStart(6)} s processor`;
   });
 }
 
@@ -109,7 +109,7 @@ async function runEverything(
       }),
     ]);
     const summaries = passes.map((pass) => describePass(pass, results));
-    if (!options.isVerbose) console.log(`\n${describeFolders(results).join('\n')}\n`);
+    if (!options.isVerbose) console.log(`\n${describeDirectories(results).join('\n')}\n`);
     for (const { line } of summaries) console.log(line);
     return verdicts.every(Boolean) && summaries.every(({ isGreen }) => isGreen);
   } finally {

@@ -1,5 +1,5 @@
 /**
- * Which test files share a process. Files of one folder do, a few at a time: a process costs more to start and to load than most
+ * Which test files share a process. Files of one directory do, a few at a time: a process costs more to start and to load than most
  * files take to run. A file that changes what the whole process shares, or measures it, has a process to itself.
  */
 import path from 'node:path';
@@ -17,7 +17,7 @@ const STARTED_FIRST = ['e2e', 'cluster', 'house', 'moving', 'mcp', 'cli'];
 
 export interface Job {
   readonly store: StoreName;
-  /** All of one folder. */
+  /** All of one directory. */
   readonly files: readonly string[];
 }
 
@@ -34,8 +34,8 @@ export function jobsFor(passes: readonly Pass[]): Job[] {
     const [alone = [], shared = []] = [true, false].map((isAlone) =>
       files.filter((file) => Object.hasOwn(ALONE, nameOf(file)) === isAlone),
     );
-    const folders = Map.groupBy(shared.toSorted(), path.dirname).values();
-    const groups = [...folders.flatMap(split), ...alone.map((file) => [file])];
+    const directories = Map.groupBy(shared.toSorted(), path.dirname).values();
+    const groups = [...directories.flatMap(split), ...alone.map((file) => [file])];
     return groups.map((group): Job => ({ store, files: group }));
   });
   return jobs.toSorted((a, b) => rankOf(a.files[0] ?? '') - rankOf(b.files[0] ?? ''));

@@ -7,7 +7,7 @@ import path from 'node:path';
 
 const ROOT = path.resolve(import.meta.dirname, '..');
 
-/** Folders of `test` whose files run once, and why. */
+/** Directories of `test` whose files run once, and why. */
 export const ONCE: Readonly<Record<string, string>> = {
   bench: 'no store',
   cli: 'a caller of the interface, which test/spec holds to be the same on both',
@@ -27,7 +27,7 @@ export const ONCE: Readonly<Record<string, string>> = {
   sqlite: 'what is SQLite’s alone',
 };
 
-/** Folders and files that run on PostgreSQL in `npm run test:all` alone, and why. */
+/** Directories and files that run on PostgreSQL in `npm run test:all` alone, and why. */
 export const LATER_ON_POSTGRES: Readonly<Record<string, string>> = {
   'test/e2e': 'programs and pages; test/cluster kills nodes on PostgreSQL',
   'test/server': 'starting and stopping, before and after the store is used',
@@ -62,7 +62,7 @@ const SCALED = [
   'test/e2e/crash.test.ts',
   'test/migrate/interrupted.test.ts',
 ];
-/** Folders that need no service and no process. */
+/** Directories that need no service and no process. */
 const UNIT = ['core', 'crypto'];
 
 export type Kind = 'usual' | 'unit' | 'long';
@@ -73,7 +73,7 @@ const nameOf = (file: string): string => path.relative(ROOT, file).split(path.se
 export function findTests(names: readonly string[], kind: Kind): string[] {
   if (names.length === 0) {
     const all = globSync('test/**/*.test.ts', { cwd: ROOT }).map((name) => path.join(ROOT, name));
-    return kind === 'unit' ? all.filter((file) => UNIT.includes(folderOf(file) ?? '')) : all;
+    return kind === 'unit' ? all.filter((file) => UNIT.includes(directoryOf(file) ?? '')) : all;
   }
   return names.flatMap((name) => {
     const file = [process.env['INIT_CWD'] ?? '.', ROOT].map((from) => path.resolve(from, name)).find(existsSync);
@@ -90,22 +90,22 @@ export interface Pass {
   readonly files: readonly string[];
 }
 
-function folderOf(file: string): string | undefined {
-  const [top, folder] = nameOf(file).split('/');
-  return top === 'test' ? folder : undefined;
+function directoryOf(file: string): string | undefined {
+  const [top, directory] = nameOf(file).split('/');
+  return top === 'test' ? directory : undefined;
 }
 
 /** Whether the file runs on both stores. What lies outside of `test`, such as a sample of a test of the runner, runs once. */
 export function runsOnBoth(file: string): boolean {
-  const folder = folderOf(file);
-  return folder !== undefined && !Object.hasOwn(ONCE, folder);
+  const directory = directoryOf(file);
+  return directory !== undefined && !Object.hasOwn(ONCE, directory);
 }
 
 /** Whether any of them asks for a database, whatever store it was told to run on. */
 export function needsServer(passes: readonly Pass[]): boolean {
-  const folders = ['cluster', 'contract', 'kit', 'migrate', 'postgres'];
+  const directories = ['cluster', 'contract', 'kit', 'migrate', 'postgres'];
   return passes.some(
-    ({ store, files }) => store === 'postgres' || files.some((file) => folders.includes(folderOf(file) ?? '')),
+    ({ store, files }) => store === 'postgres' || files.some((file) => directories.includes(directoryOf(file) ?? '')),
   );
 }
 
@@ -145,8 +145,12 @@ export function passesFor(
   );
 }
 
-/** Folders and files that are named above and do not exist. */
+/** Directories and files that are named above and do not exist. */
 export function missingNames(): string[] {
-  const names = [...Object.keys(ONCE).map((folder) => `test/${folder}`), ...Object.keys(LATER_ON_POSTGRES), ...SCALED];
+  const names = [
+    ...Object.keys(ONCE).map((directory) => `test/${directory}`),
+    ...Object.keys(LATER_ON_POSTGRES),
+    ...SCALED,
+  ];
   return names.filter((name) => !existsSync(path.join(ROOT, name)));
 }

@@ -92,7 +92,7 @@ export async function startService(
       },
     });
     const agentKeys = new KeyRecovery({
-      keyFiles: keyStore,
+      keyStore,
       ledger,
       onFailure: (error) => logOften('a key file could not be written, moved or removed; the service retries', error),
       onStorageFailure: stopOnStorageFailure,
@@ -128,7 +128,7 @@ export async function startService(
     } catch (error) {
       files.remove();
       await server.close();
-      // WHY: the error that callers get tells an operator nothing.
+      // WHY: the error that callers get does not contain the cause, which the operator needs.
       throw batchError instanceof StoreError ? batchError : error;
     }
     const watching = startAnchoring(ledger, opened.anchor, store.isMultiWriter, logOften);

@@ -15,8 +15,8 @@ const STEP_ROWS = 500;
 const PAUSE_MS = 10;
 
 /**
- * `stop` resolves when the running step has ended. `onStorageFailure` is called when the process must end because the storage
- * failed.
+ * `stop` resolves when the running step has ended. `onStorageFailure` is called when the process must end because the
+ * storage failed.
  */
 export function startSweeping(
   store: Store,

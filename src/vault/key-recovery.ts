@@ -12,7 +12,7 @@ import { StoreError } from '../store/errors.ts';
 import type { AgentKeyStore } from './agent-key-store.ts';
 
 export interface KeyRecoveryParts {
-  readonly keyFiles: AgentKeyStore;
+  readonly keyStore: AgentKeyStore;
   readonly ledger: Pick<Ledger, 'memory' | 'submit'>;
   /** Called when an operation on key files failed, for the service's log. */
   readonly onFailure: (error: unknown) => void;
@@ -76,7 +76,7 @@ export class KeyRecovery {
 
   async #succeeds(id: AgentId, name: AgentName, work: (files: AgentKeyStore) => Promise<void>): Promise<boolean> {
     try {
-      await work(this.#parts.keyFiles);
+      await work(this.#parts.keyStore);
       return true;
     } catch (error) {
       this.#parts.onFailure(error);
@@ -98,7 +98,7 @@ export class KeyRecovery {
 
   /** Never rejects. */
   async #recover(): Promise<void> {
-    const { keyFiles, ledger } = this.#parts;
+    const { keyStore, ledger } = this.#parts;
     const unfinished = [...this.#unfinished];
     // ORDER: after a batch, memory includes the outcome of every earlier commit.
     const isKnown = await ledger.submit(NOOP).then(
@@ -108,8 +108,8 @@ export class KeyRecovery {
     if (!isKnown) return;
     for (const [id, name] of unfinished) {
       try {
-        if (ledger.memory.control.agentById(id) === null) await keyFiles.remove(id, name);
-        else await keyFiles.commit(id, name);
+        if (ledger.memory.control.agentById(id) === null) await keyStore.remove(id, name);
+        else await keyStore.commit(id, name);
         this.#unfinished.delete(id);
       } catch (error) {
         this.#stopOnStorageFailure(error);

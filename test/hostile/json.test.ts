@@ -17,7 +17,7 @@ const bytes = (...parts: readonly (string | readonly number[])[]) =>
 const SYNTAX = /^body: must be JSON$/;
 const UTF8 = /^body: must be UTF-8$/;
 const TWICE = /^body: must not contain a key twice$/;
-const KEY = /^body: has a key that is not allowed$/;
+const KEY = /^body: must not contain the keys __proto__, constructor and prototype$/;
 const DEPTH = /^body: must be at most \d+ levels deep$/;
 const TOKENS = /^body: must contain at most \d+ tokens$/;
 const CONTAINERS = /^body: must contain at most \d+ objects and arrays$/;

@@ -119,7 +119,7 @@ test('no entry is older than the one before it, in one run and across restarts w
     await put(vault, 'a');
     hands.pass(1, 0);
     await outcomeOf(get(vault, 'none'));
-    vault = await openVault(t, { folder: vault.folder, time: hands });
+    vault = await openVault(t, { directory: vault.directory, time: hands });
     await get(vault, 'a');
   }
   const times = (await readLog(vault.real)).map(({ timestamp }) => timestamp);
@@ -137,7 +137,7 @@ test('what had ended when the vault was swept stays ended, though the clock is b
   hands.pass(expiresAt - NOW);
   await vault.real.sweep(vault.clock.now(), 10);
   hands.pass(0, -4 * 60_000);
-  const again = await openVault(t, { folder: vault.folder, time: hands });
+  const again = await openVault(t, { directory: vault.directory, time: hands });
   const { lease, now } = await again.ledger.submit(readLease(admin(), leaseId));
   assert.equal(statusOf(lease, now), 'expired');
 });

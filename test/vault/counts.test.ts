@@ -43,7 +43,7 @@ test('counts that were not written yet are found again after a crash, and not tw
     for (let i = 0; i < 5; i++) await get(vault, 'a');
     expected += 5;
     if (isListed) assert.deepEqual(await listed(vault), { a: expected });
-    vault = await openVault(t, { folder: vault.folder });
+    vault = await openVault(t, { directory: vault.directory });
     assert.equal(await looked(vault, 'a'), expected);
   }
 });
@@ -60,7 +60,7 @@ test('a path that was deleted and stored again counts from the beginning, in one
     get(vault, 'a'),
   ]);
   assert.equal(await looked(vault, 'a'), 2);
-  const again = await openVault(t, { folder: vault.folder });
+  const again = await openVault(t, { directory: vault.directory });
   assert.equal(await looked(again, 'a'), 2);
   await get(again, 'a');
   assert.deepEqual(await listed(again), { a: 3 });
@@ -96,7 +96,7 @@ test('over any history the counts are exact, by list and by look, before and aft
         }
         await Promise.all(outcomes);
         if (isKilled) {
-          vault = await openVault(t, { folder: vault.folder });
+          vault = await openVault(t, { directory: vault.directory });
           opened.push(vault);
         }
         for (const [path, count] of counts) assert.equal(await looked(vault, path), count, path);

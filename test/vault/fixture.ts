@@ -40,7 +40,7 @@ export function admin(requestId = `r${++requests}`): Context {
 
 export interface OpenedVault extends Vault {
   /** Its data directory. */
-  readonly folder: string;
+  readonly directory: string;
   /** The real store, without what a test stands in front of it. */
   readonly real: Store;
   readonly denials: DenialBudget;
@@ -52,7 +52,7 @@ export interface OpenedVault extends Vault {
 
 export interface OpenOptions {
   /** Of a vault that was opened before. */
-  readonly folder?: string;
+  readonly directory?: string;
   /** Stands in front of the store; the ledger sees only what it gives. */
   readonly inFront?: (store: Store) => Store;
   /** The clock that decides: this process's, or on a store that several share the database's. */
@@ -60,8 +60,8 @@ export interface OpenOptions {
   /** Syncs the store's file: SQLite's alone. */
   readonly syncFile?: SyncFile;
   readonly settings?: Partial<VaultSettings>;
-  /** In place of those in the folder. */
-  readonly keyFiles?: AgentKeyStore;
+  /** In place of those in the directory. */
+  readonly keyStore?: AgentKeyStore;
   readonly denialsPerMinute?: number;
   readonly budgets?: Partial<BudgetLimits>;
   /** How soon work on key files that failed is repeated; without it, not within a test. */
@@ -72,12 +72,12 @@ const NEVER_MS = 2 ** 31 - 1;
 
 /** Opens as the daemon does. Opening again without closing is what a crash does. */
 export async function openVault(scope: Scope, options: OpenOptions = {}): Promise<OpenedVault> {
-  const folder = options.folder ?? temporaryDirectory(scope);
+  const directory = options.directory ?? temporaryDirectory(scope);
   const keys = deriveKeys(ROOT_KEY);
-  const real = await openStore(folder, options.syncFile);
+  const real = await openStore(directory, options.syncFile);
   // A test may have closed it already.
   scope.after(() => real.close().catch(() => undefined));
-  keepDatabase(scope, folder);
+  keepDatabase(scope, directory);
   if ((await real.readRootKeyCheck()) === null) {
     const head = { seq: 0, hmac: GENESIS_MAC, mac: headMac(keys.audit, 0, GENESIS_MAC), epoch: 0 };
     await real.initialise(keys.checkValue, head, 0);
@@ -103,9 +103,9 @@ export async function openVault(scope: Scope, options: OpenOptions = {}): Promis
     onStorageFailure: (failure) => broken.push(failure),
     onFailedBatch: (error) => failures.push(error),
   });
-  const keyFiles = options.keyFiles ?? new FsAgentKeyStore(join(folder, 'agents'));
+  const keyStore = options.keyStore ?? new FsAgentKeyStore(join(directory, 'agents'));
   const agentKeys = new KeyRecovery({
-    keyFiles,
+    keyStore,
     ledger,
     onFailure: (error) => failures.push(error),
     onStorageFailure: (failure) => broken.push(failure),
@@ -117,7 +117,7 @@ export async function openVault(scope: Scope, options: OpenOptions = {}): Promis
   const budgets = new AgentBudgets({ ...DEFAULT_BUDGETS, ...options.budgets });
   const verifier = new Verifier({ store, keys, clock });
   const vault = { ledger, store, keys, clock, agentKeys, loginThrottle, budgets, verifier, adminTokenHash };
-  return { ...vault, denials, folder, real, failures, broken };
+  return { ...vault, denials, directory, real, failures, broken };
 }
 
 /** The store with a test's own clock in the place of its database's; a store that has none stays as it is. */

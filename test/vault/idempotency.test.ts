@@ -114,7 +114,7 @@ for (const [what, sql] of ALTERED) {
     const vault = await openVault(t);
     await put(vault, 'a', 'v', keyed(vault));
     await put(vault, 'other', 'v', keyed(vault, 'another'));
-    await executeSql(vault.folder, sql);
+    await executeSql(vault.directory, sql);
     const again = await put(vault, 'a', 'v', keyed(vault));
     assert.equal(again.version, 2);
     assert.deepEqual(await put(vault, 'a', 'v', keyed(vault)), again);
@@ -126,6 +126,6 @@ test('a kept reply that was moved to another id is none', async (t) => {
   const vault = await openVault(t);
   await put(vault, 'a', 'v', keyed(vault, 'one'));
   const { id } = keyed(vault, 'two').idempotency ?? assert.fail();
-  await executeSql(vault.folder, `UPDATE idempotency_records SET id = '${id}'`);
+  await executeSql(vault.directory, `UPDATE idempotency_records SET id = '${id}'`);
   assert.equal((await put(vault, 'a', 'v', keyed(vault, 'two'))).version, 2);
 });

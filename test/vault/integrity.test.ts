@@ -73,7 +73,7 @@ async function vaultWithValues(t: Parameters<typeof openVault>[0]): Promise<Open
 for (const [what, sql, version] of UNREADABLE) {
   test(`a stored value that does not authenticate is an error in the log, no lease and no access: ${what}`, async (t) => {
     const vault = await vaultWithValues(t);
-    await executeSql(vault.folder, sql);
+    await executeSql(vault.directory, sql);
     const before = await readLog(vault.real);
     const [neighbour, error, another] = await Promise.allSettled([
       get(vault, 'neighbour'),
@@ -99,7 +99,7 @@ for (const [what, sql, version] of UNREADABLE) {
     assert.equal((await vault.real.countLeases(leases, NEWEST_LEASE, 10)).count, 2);
     assert.equal(await accessesOf(vault, 'prod/key'), 0);
     assert.equal((await verify(vault)).isValid, true);
-    const again = await openVault(t, { folder: vault.folder });
+    const again = await openVault(t, { directory: vault.directory });
     assert.equal(await accessesOf(again, 'prod/key'), 0);
   });
 }
@@ -133,7 +133,7 @@ for (const [what, sql] of ALTERED_CREDENTIALS) {
     const path = toPath('prod/key');
     // Also where the row was found authentic before.
     for (let times = 0; times < 20; times++) assert.equal(await get(vault, 'prod/key'), 'second');
-    await executeSql(vault.folder, sql);
+    await executeSql(vault.directory, sql);
     const before = (await readLog(vault.real)).length;
     const retrieval = (version: number | null) =>
       outcomeOf(retrieveCredential(vault, admin(), { path, version, ttlSeconds: null }));
@@ -160,7 +160,7 @@ test('a credential whose row was altered is denied like any other without a gran
   const key = newAgentKey();
   await enrol(vault, 'ci', key);
   const caller = await as(vault, (await logIn(vault, 'ci', key)).token.reveal());
-  await executeSql(vault.folder, alterRow('version = 1'));
+  await executeSql(vault.directory, alterRow('version = 1'));
   assert.equal(await outcomeOf(get(vault, 'prod/key', caller)), 'ACCESS_DENIED');
 });
 
@@ -190,9 +190,9 @@ for (const [what, sql] of ALTERED_POLICIES) {
     await vault.ledger.submit(createPolicy(admin(), parsePolicy({ ...POLICY, name: 'other', resources: ['other/*'] })));
     const token = (await logIn(vault, 'ci', key)).token.reveal();
     assert.equal(await get(vault, 'prod/key', await as(vault, token)), 'v');
-    await executeSql(vault.folder, sql);
+    await executeSql(vault.directory, sql);
 
-    const again = await openVault(t, { folder: vault.folder });
+    const again = await openVault(t, { directory: vault.directory });
     const { warnings } = again.ledger.memory;
     assert.equal(warnings.length, 1);
     assert.match(warnings[0] ?? '', /^1 row of agents or policies .+\.$/);
@@ -219,9 +219,9 @@ for (const [what, sql] of ALTERED_AGENTS) {
     await enrol(vault, 'ci', key);
     await enrol(vault, 'other', key);
     const token = (await logIn(vault, 'ci', key)).token.reveal();
-    await executeSql(vault.folder, sql);
+    await executeSql(vault.directory, sql);
 
-    const again = await openVault(t, { folder: vault.folder });
+    const again = await openVault(t, { directory: vault.directory });
     assert.match(again.ledger.memory.warnings.join('\n'), /^1 row of agents or policies .+\.$/);
     for (const name of ['ci', 'root']) {
       for (const privateKey of [key.privateKey, OWN_KEY.privateKey]) {
@@ -251,7 +251,7 @@ for (const [what, sql] of ALTERED_SESSIONS) {
     await enrol(vault, 'ci', key);
     await enrol(vault, 'other', newAgentKey());
     const token = (await logIn(vault, 'ci', key)).token.reveal();
-    await executeSql(vault.folder, sql);
+    await executeSql(vault.directory, sql);
     for (const shown of [token, 'lhs_forged']) {
       assert.equal(await outcomeOf(as(vault, shown)), 'UNAUTHENTICATED');
       // Nor where it gets as far as the turn.
@@ -264,7 +264,7 @@ test('a newest value that was removed is an integrity failure, recorded; an earl
   const vault = await openVault(t);
   await put(vault, 'prod/key', 'one');
   await put(vault, 'prod/key', 'two');
-  await executeSql(vault.folder, removeNewestAt('prod/key'));
+  await executeSql(vault.directory, removeNewestAt('prod/key'));
   assert.equal(await outcomeOf(get(vault, 'prod/key')), 'INTEGRITY_FAILURE');
   const last = (await readLog(vault.real)).at(-1);
   assert.deepEqual([last?.result, last?.lease_id], ['error', null]);
@@ -279,11 +279,11 @@ test('a large newest value stands beside the older ones, and is found altered or
   await put(vault, 'prod/key', large);
   assert.equal(await get(vault, 'prod/key'), large);
   await executeSql(
-    vault.folder,
+    vault.directory,
     `UPDATE credential_versions SET sealed = substr(sealed, 1, 4000) WHERE ${rowOf('prod/key', 2)}`,
   );
   assert.equal(await outcomeOf(get(vault, 'prod/key')), 'INTEGRITY_FAILURE');
-  await executeSql(vault.folder, `DELETE FROM credential_versions WHERE ${rowOf('prod/key', 2)}`);
+  await executeSql(vault.directory, `DELETE FROM credential_versions WHERE ${rowOf('prod/key', 2)}`);
   assert.equal(await outcomeOf(get(vault, 'prod/key')), 'INTEGRITY_FAILURE');
   await put(vault, 'prod/key', 'three');
   assert.equal(await get(vault, 'prod/key'), 'three');

@@ -19,11 +19,11 @@ const register = (vault: Vault, context = admin(), name = 'ci') =>
 
 /** A vault whose key files fail from `fail` on, with the code of the system's error; null ends that. */
 async function openFailing(t: TestContext, recoveryIntervalMs?: number) {
-  const folder = temporaryDirectory(t);
-  const agentsDir = join(folder, 'agents');
+  const directory = temporaryDirectory(t);
+  const agentsDir = join(directory, 'agents');
   const real = new FsAgentKeyStore(agentsDir);
   let failing: { methods: readonly string[]; code: string } | null = null;
-  const keyFiles = new Proxy<AgentKeyStore>(real, {
+  const keyStore = new Proxy<AgentKeyStore>(real, {
     get(target, name) {
       const method: unknown = Reflect.get(target, name);
       assert.ok(typeof method === 'function');
@@ -38,7 +38,7 @@ async function openFailing(t: TestContext, recoveryIntervalMs?: number) {
     },
   });
   const options = recoveryIntervalMs === undefined ? {} : { recoveryIntervalMs };
-  const vault = await openVault(t, { folder, keyFiles, ...options });
+  const vault = await openVault(t, { directory, keyStore, ...options });
   return {
     vault,
     names: () => [readdirSync(agentsDir).sort(), readdirSync(join(agentsDir, '.pending')).length],
@@ -107,7 +107,7 @@ test('a key that is removed later leaves the key of an agent that was registered
   const { id } = await register(vault);
   fail(null);
   await until(() => names()[0]?.toString() === '.pending,ci', 'the directory of the other agent is removed');
-  assert.equal(readFileSync(join(vault.folder, 'agents', 'ci', 'agent_id'), 'utf8').trim(), id);
+  assert.equal(readFileSync(join(vault.directory, 'agents', 'ci', 'agent_id'), 'utf8').trim(), id);
 });
 
 test('an I/O error stops the process and is not tried again', async (t) => {

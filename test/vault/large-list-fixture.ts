@@ -35,12 +35,12 @@ const OWN = {
 };
 
 /** Every tenth lease is of `agent-3`; every thousandth credential is `rare`, and lent to nobody else than the first hundred. */
-function fill(folder: string, now: number): Promise<void> {
+function fill(directory: string, now: number): Promise<void> {
   const path = `'prod/team' || ${padded('i / 10000', 2)} || '/key' || ${padded('i', 6)}`;
   const number = STORE === 'sqlite' ? { column: ', count_id', value: ', i' } : { column: '', value: '' };
   const lent = `i % ${CREDENTIALS / 100} + 1`;
   return executeSql(
-    folder,
+    directory,
     `BEGIN;
     ${numbers(CREDENTIALS)} INSERT INTO credentials (id, path, type, description, created_at, updated_at, version, mac${number.column}) SELECT 'credential-' || i, ${path},
       CASE WHEN i % 1000 = 0 THEN 'rare' ELSE 'generic' END, 'a credential', 1, 1, 1, ''${number.value} FROM n;
@@ -74,9 +74,9 @@ export async function openLargeVault(t: TestContext): Promise<LargeVault> {
   const made = await openVault(t);
   await made.real.close();
   const filledAt = Date.now();
-  await fill(made.folder, filledAt);
-  for (const index of [1, 2]) await executeSql(made.folder, authenticated(index, made.keys));
-  return { ...(await openVault(t, { folder: made.folder })), filledAt };
+  await fill(made.directory, filledAt);
+  for (const index of [1, 2]) await executeSql(made.directory, authenticated(index, made.keys));
+  return { ...(await openVault(t, { directory: made.directory })), filledAt };
 }
 
 /**

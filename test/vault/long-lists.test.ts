@@ -147,7 +147,7 @@ test('a lease is looked at as fast under 20,000 revocations as under one', async
   await put(vault, 'a');
   for (let lent = 0; lent < 200; lent++) await get(vault, 'a');
   await executeSql(
-    vault.folder,
+    vault.directory,
     `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20000)
     INSERT INTO bulk_revocations SELECT 1000 + i, 'admin', '', ${Date.now()} FROM n`,
   );

@@ -14,7 +14,7 @@ import { toName } from './agents-fixture.ts';
 import { admin, type OpenedVault, openVault, outcomeOf } from './fixture.ts';
 import { keyed, vaultWithLoss } from './retry-fixture.ts';
 
-const keyFile = (vault: OpenedVault, ...parts: string[]) => join(vault.folder, 'agents', ...parts);
+const keyFile = (vault: OpenedVault, ...parts: string[]) => join(vault.directory, 'agents', ...parts);
 const namesIn = (vault: OpenedVault, ...parts: string[]) => readdirSync(keyFile(vault, ...parts)).sort();
 const register = (vault: Vault, context = keyed(vault), name = 'ci') =>
   registerAgent(vault, context, { name: toName(name), description: '', publicKey: null });
@@ -49,7 +49,7 @@ test('a repeat touches nothing of an agent that has the name since', async (t) =
   lose('after');
   assert.equal(await outcomeOf(register(vault)), 'UNAVAILABLE');
   const [first = ''] = namesIn(vault, '.pending');
-  const kept = join(vault.folder, 'kept');
+  const kept = join(vault.directory, 'kept');
   cpSync(keyFile(vault, '.pending', first), kept, { recursive: true });
   await deregisterAgent(vault, admin(), toName('ci'));
   assert.deepEqual(namesIn(vault, '.pending'), [], 'the key of an agent that is gone waits no more');

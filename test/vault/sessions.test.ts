@@ -34,7 +34,7 @@ test('a challenge works once, also where it is answered several times at once', 
   const proof = { challengeId, agentName: toName('ci'), signature: sign(null, nonce, key.privateKey) };
   const outcomes = await Promise.all(Array.from({ length: 8 }, () => outcomeOf(login(vault, ORIGIN, proof))));
   assert.deepEqual(outcomes.sort(), [...Array<string>(7).fill('AUTH_FAILED'), 'ok']);
-  const again = await openVault(t, { folder: vault.folder });
+  const again = await openVault(t, { directory: vault.directory });
   assert.equal(await outcomeOf(login(again, ORIGIN, proof)), 'AUTH_FAILED');
 });
 
@@ -72,7 +72,7 @@ test('a session survives a restart, and is over for good when it was ended', asy
   const key = newAgentKey();
   await enrol(vault, 'ci', key);
   const token = (await logIn(vault, 'ci', key)).token.reveal();
-  const again = await openVault(t, { folder: vault.folder });
+  const again = await openVault(t, { directory: vault.directory });
   assert.equal((await again.ledger.submit(readSession(await as(again, token)))).agentName, 'ci');
   const caller = await as(again, token);
   await again.ledger.submit(endSession(caller));

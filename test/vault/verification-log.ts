@@ -55,7 +55,7 @@ export const HOW = {
 
 /** Does it to the entries, such as `seq IN (3, 4)`; looks, and puts them back. */
 export async function tamper(vault: OpenedVault, how: string, which: string, look: () => Promise<void>): Promise<void> {
-  const outside = await openDirectDb(vault.folder);
+  const outside = await openDirectDb(vault.directory);
   await outside.run(`CREATE TEMP TABLE kept AS SELECT * FROM audit_entries WHERE ${which}`);
   try {
     await outside.run(`${how} WHERE ${which}`);
@@ -94,7 +94,7 @@ export async function assertSameBreak(vault: OpenedVault, length: number, how: s
     const expected = await firstBreak(vault, length);
     assert.notEqual(expected, null);
     await withScope(async (scope) => {
-      const looking = vault.real.isMultiWriter ? await openVault(scope, { folder: vault.folder }) : vault;
+      const looking = vault.real.isMultiWriter ? await openVault(scope, { directory: vault.directory }) : vault;
       assert.deepEqual(placeOf(await verify(looking)), expected);
     });
   });
