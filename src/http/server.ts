@@ -226,7 +226,8 @@ function sendError({ log }: HttpParts, error: unknown, request: FastifyRequest, 
   if (request.headers['transfer-encoding'] !== undefined || hasUnreadBody(request.raw)) closeUnread(request.raw, reply);
   else if (reply.hasHeader('connection')) reply.removeHeader('connection');
   if (known?.code === 'PRECONDITION_FAILED' && isNotModified(request.raw)) return reply.code(304).send();
-  const response = toErrorAnswer(known ?? new ApiError('INTERNAL_ERROR', 'An internal error occurred; see the log.'));
+  const message = "An internal error occurred. The service's log has the cause under the request id.";
+  const response = toErrorAnswer(known ?? new ApiError('INTERNAL_ERROR', message));
   log.rejected({
     code: response.body.error.code,
     requestId: request.id,
