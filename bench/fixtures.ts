@@ -1,5 +1,5 @@
-// Vaults of a given size, written through the store's port while no service has them open. What it writes authenticates and verifies
-// like the service's rows. Its entries have no leases, as in a log whose leases were swept.
+// Vaults of a given size, written through the store's port while no service has them open. What it writes authenticates
+// and verifies like the service's rows. Its entries have no leases, as in a log whose leases were swept.
 
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

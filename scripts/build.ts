@@ -1,5 +1,5 @@
-// `npm run build` creates dist/, which the package contains instead of src/: Node strips no types below node_modules. It builds
-// in a temporary directory, which replaces the old one when it is complete. `--out DIR` names another target.
+// `npm run build` creates dist/, which the package contains instead of src/: Node strips no types below node_modules.
+// It builds in a temporary directory, which replaces the old one when it is complete. `--out DIR` names another target.
 
 import { execFileSync } from 'node:child_process';
 import { cpSync, renameSync, rmSync, statSync } from 'node:fs';

@@ -1,7 +1,7 @@
 /**
  * Single-flight execution of shared work. INVARIANT: a caller's result comes from a run that started after the call, so
- * that it includes everything up to then. Callers during a run share the next one, so at most two runs exist and no call
- * is rejected.
+ * that it includes everything up to then. Callers during a run share the next one, so at most two runs exist and no
+ * call is rejected.
  */
 export class SingleFlight<T> {
   readonly #work: (signal: AbortSignal) => Promise<T>;

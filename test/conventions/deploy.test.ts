@@ -175,7 +175,7 @@ test('secrets.sh makes every secret that compose.yaml names, fit for its use, an
   execFileSync('openssl', verify, { stdio: 'pipe' });
 
   const before = secret('root_key');
-  assert.throws(run, /deploy\/secrets is there already/);
+  assert.throws(run, /deploy\/secrets exists already/);
   assert.equal(secret('root_key'), before);
 });
 
