@@ -1,4 +1,4 @@
-// ISO 8601 as a filter may give it. SOURCE: decisions, "Audit".
+// ISO 8601 timestamps of filters. SOURCE: decisions, "Audit".
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
@@ -84,7 +84,7 @@ const REFUSED = [
 ];
 
 for (const text of REFUSED) {
-  test(`${shown(text)} is no instant`, () => {
+  test(`${shown(text)} is rejected`, () => {
     const sentence = refusal('since', () => parseTimestamp('', 'since', 'up'));
     assert.equal(
       refusal('since', () => parseTimestamp(text, 'since', 'up')),
@@ -126,7 +126,7 @@ function offsetText(minutes: number): string {
   return `${minutes < 0 ? '-' : '+'}${String(hours).padStart(2, '0')}:${String(rest).padStart(2, '0')}`;
 }
 
-test('every timestamp that the service writes is read back as itself, in every offset', () => {
+test('every timestamp that the service writes is parsed to the same time, with every offset', () => {
   fc.assert(
     fc.property(instants, offsets, (instant, offset) => {
       const text = new Date(instant).toISOString();

@@ -1,4 +1,5 @@
-// Operations that wait for a batch: each caller has a queue, batches are filled from all queues, and the whole is bounded.
+// Operations that wait for a batch: each caller has a queue, batches are filled from all queues, and the whole is
+// bounded.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

@@ -1,4 +1,4 @@
-// What was altered in the database outside Leasehold: values that do not open, rows that are not used.
+// Edits of the database outside Leasehold: values that do not unseal, rows that are not used.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -30,7 +30,7 @@ const anotherEnd = (column: string): string =>
     `CASE substr(${column}, 39) WHEN ${bytes('00')} THEN ${bytes('01')} ELSE ${bytes('00')} END`,
   );
 
-/** `version` is the one that is asked for: null for the newest, which is 2. */
+/** `version` is the requested one: null for the newest, which is 2. */
 const UNREADABLE: readonly (readonly [what: string, sql: string, version: number | null])[] = [
   ['a byte of it is altered', alterNewest(anotherEnd), null],
   ['its last byte is cut off', alterNewest((column) => `substr(${column}, 1, 38)`), null],
@@ -104,7 +104,7 @@ for (const [what, sql, version] of UNREADABLE) {
   });
 }
 
-/** As the list tells them, which shows also rows that do not authenticate. */
+/** As the list shows them, which includes rows that do not authenticate. */
 async function accessesOf({ real }: OpenedVault, path: string): Promise<number | undefined> {
   const { rows } = await real.listCredentials({ ranges: ALL_PATHS, type: null }, FIRST_CREDENTIAL, 100);
   return rows.find((row) => row.path === path)?.accessCount;
@@ -128,7 +128,7 @@ const ALTERED_CREDENTIALS: readonly (readonly [what: string, sql: string])[] = [
 ];
 
 for (const [what, sql] of ALTERED_CREDENTIALS) {
-  test(`a credential whose row was altered outside gives and takes nothing, and can be deleted: ${what}`, async (t) => {
+  test(`a credential whose row was altered can neither be retrieved nor stored, but can be deleted: ${what}`, async (t) => {
     const vault = await vaultWithValues(t);
     const path = toPath('prod/key');
     // Also where the row was found authentic before.
@@ -155,7 +155,7 @@ for (const [what, sql] of ALTERED_CREDENTIALS) {
   });
 }
 
-test('a credential whose row was altered is denied like any other without a grant', async (t) => {
+test('a caller without a grant gets the same denial for a credential whose row was altered', async (t) => {
   const vault = await vaultWithValues(t);
   const key = newAgentKey();
   await enrol(vault, 'ci', key);
@@ -181,7 +181,7 @@ const ALTERED_POLICIES: readonly (readonly [what: string, sql: string])[] = [
 ];
 
 for (const [what, sql] of ALTERED_POLICIES) {
-  test(`a policy that was altered outside grants nothing, is told of, and can be written anew: ${what}`, async (t) => {
+  test(`an altered policy grants nothing, is reported at start, and can be created again: ${what}`, async (t) => {
     const vault = await openVault(t);
     const key = newAgentKey();
     await enrol(vault, 'ci', key);
@@ -213,7 +213,7 @@ const ALTERED_AGENTS: readonly (readonly [what: string, sql: string])[] = [
 ];
 
 for (const [what, sql] of ALTERED_AGENTS) {
-  test(`an agent that was altered outside is nobody, and can be registered anew: ${what}`, async (t) => {
+  test(`an altered agent is unknown and can be registered again: ${what}`, async (t) => {
     const vault = await openVault(t);
     const key = newAgentKey();
     await enrol(vault, 'ci', key);
@@ -245,7 +245,7 @@ const ALTERED_SESSIONS: readonly (readonly [what: string, sql: string])[] = [
 ];
 
 for (const [what, sql] of ALTERED_SESSIONS) {
-  test(`a session that was altered outside is none: ${what}`, async (t) => {
+  test(`an altered session is invalid: ${what}`, async (t) => {
     const vault = await openVault(t);
     const key = newAgentKey();
     await enrol(vault, 'ci', key);
@@ -260,7 +260,7 @@ for (const [what, sql] of ALTERED_SESSIONS) {
   });
 }
 
-test('a newest value that was removed is an integrity failure, recorded; an earlier one that is kept still opens', async (t) => {
+test('a removed newest value is a recorded integrity failure; earlier kept versions can still be retrieved', async (t) => {
   const vault = await openVault(t);
   await put(vault, 'prod/key', 'one');
   await put(vault, 'prod/key', 'two');
@@ -272,7 +272,7 @@ test('a newest value that was removed is an integrity failure, recorded; an earl
   assert.equal((await retrieveCredential(vault, admin(), first)).value.reveal(), 'one');
 });
 
-test('a large newest value stands beside the older ones, and is found altered or removed there', async (t) => {
+test('a large newest value is stored with the older ones, and its alteration or removal is detected', async (t) => {
   const vault = await openVault(t);
   const large = 'x'.repeat(5000);
   await put(vault, 'prod/key', 'one');

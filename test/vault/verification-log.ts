@@ -1,4 +1,7 @@
-/** A long log: written through the store's port, tampered with, and what one look from its first entry to its last says of it. */
+/**
+ * A long log: written through the store's port, tampered with, and what one look from its first entry to its last says
+ * of it.
+ */
 import assert from 'node:assert/strict';
 import type { AuditEntry } from '../../src/core/audit.ts';
 import { entryMac, headMac } from '../../src/crypto/chain.ts';
@@ -86,8 +89,8 @@ const placeOf = (found: Verification): Place | null =>
   found.isValid ? null : [found.breakAtEntry, found.breakAtTimestamp];
 
 /**
- * Tampers: threads find the break that one look from end to end finds. WHY another node where several share the store: one that has
- * seen an entry which is gone decides nothing any more, not even who may verify.
+ * Tampers: threads find the break that one look from end to end finds. WHY another node where several share the store:
+ * one that has seen an entry which is gone decides nothing any more, not even who may verify.
  */
 export async function assertSameBreak(vault: OpenedVault, length: number, how: string, which: string): Promise<void> {
   await tamper(vault, how, which, async () => {

@@ -1,4 +1,4 @@
-/** What a store does, in arrays: keeps rows, and finds what a turn's keys name. Nothing is decided here. */
+/** A store in arrays: keeps rows, and finds those that a batch's keys name. It decides nothing. */
 import type { Session } from '../../../src/core/agent.ts';
 import { LoadedRows, type ReadSet } from '../../../src/core/batch-state.ts';
 import type { Change } from '../../../src/core/change.ts';
