@@ -1,5 +1,6 @@
 // A keep-alive HTTP connection that sends one request at a time and reads its response by Content-Length.
-// WHY not node:http: its client takes more processor time for a request than the service does, on the cores that both share.
+// WHY not node:http: its client takes more processor time for a request than the service does, on the cores that both
+// share.
 
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';

@@ -1,5 +1,5 @@
-// A failover of PostgreSQL: the primary is killed and its synchronous standby promoted while a client retrieves from each of two
-// nodes.
+// A failover of PostgreSQL: the primary is killed and its synchronous standby promoted while a client retrieves from
+// each of two nodes.
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createClient } from '../test/kit/client.ts';

@@ -1,5 +1,5 @@
-// Vaults of a given size, written through the store's port while no service has them open. What it writes authenticates and verifies
-// like the service's rows. Its entries have no leases, as in a log whose leases were swept.
+// Vaults of a given size, written through the store's port while no service has them open. What it writes authenticates
+// and verifies like the service's rows. Its entries have no leases, as in a log whose leases were swept.
 
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -13,7 +13,7 @@ import { newId } from '../src/crypto/random.ts';
 import { seal } from '../src/crypto/sealing.ts';
 import { hashToken } from '../src/crypto/tokens.ts';
 import { macAgent, macCredential, macPolicy, macSession } from '../src/ledger/authenticated-rows.ts';
-import { type ChainTip, readMemory } from '../src/ledger/vault-state.ts';
+import { type ChainTip, readVaultState } from '../src/ledger/vault-state.ts';
 import { SqliteStore } from '../src/store/sqlite/store.ts';
 import type { Store, StoredChange } from '../src/store/store.ts';
 import { benchAgent, benchPath, benchPolicy, benchPublicKey, benchToken, randomBelow, VALUE } from './targets.ts';
@@ -53,7 +53,7 @@ export async function fillStore(store: Store, rootKeyFile: string, sizes: Sizes)
   if (rootKey === null) throw new Error(`${rootKeyFile} is not a root key`);
   const keys = deriveKeys(rootKey);
   try {
-    const vault: Vault = { store, keys, tip: (await readMemory(store, keys)).tip };
+    const vault: Vault = { store, keys, tip: (await readVaultState(store, keys)).tip };
     await write(vault, sizes.agents, agentChanges);
     await write(vault, sizes.policies, policyChanges);
     await write(vault, sizes.credentials, credentialChanges);

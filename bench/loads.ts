@@ -1,5 +1,5 @@
-// The loads of the generator: closed loops, in which each connection sends its next request when it has its response, and an
-// open loop.
+// The loads of the generator: closed loops, in which each connection sends its next request when it has its response,
+// and an open loop.
 
 import { sign } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -72,8 +72,8 @@ export function runStores(job: StoreJob): Promise<LoadResult> {
 }
 
 /**
- * Each retrieval is due at a time fixed in advance, and its time counts from then, so that waiting for a connection or for the
- * generator counts too.
+ * Each retrieval is due at a time fixed in advance, and its time counts from then, so that waiting for a connection or
+ * for the generator counts too.
  */
 export function runPaced(job: PacedJob): Promise<LoadResult> {
   const total = Math.round(job.perSecond * job.seconds);

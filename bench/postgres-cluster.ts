@@ -13,7 +13,8 @@ import { type ServiceProgram, startService } from './program.ts';
 import type { Stage } from './types.ts';
 import { SMALL } from './vault.ts';
 
-// SOURCE: postgresql.org/docs/18/runtime-config-resource.html for a machine with a GiB to spare; the rest is the default of 18.
+// SOURCE: postgresql.org/docs/18/runtime-config-resource.html for a machine with a GiB to spare; the rest is the
+// default of 18.
 const PRODUCTION = {
   fsync: 'on',
   full_page_writes: 'on',

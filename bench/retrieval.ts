@@ -1,5 +1,5 @@
-// Retrievals of agents compared with a bare Fastify route, and retrievals at half of full load. The log must grow by one entry
-// for each.
+// Retrievals of agents compared with a bare Fastify route, and retrievals at half of full load. The log must grow by
+// one entry for each.
 
 import { compare, type Round, rateRatios, retrievals } from './compare.ts';
 import { median, toFigure } from './measurement.ts';
@@ -66,7 +66,9 @@ async function measureHalfLoad(
   return loads;
 }
 
-/** Bytes of an entry and its lease: the file's growth since the fixture, which wrote entries alone. Removes the vault. */
+/**
+ * Bytes of an entry and its lease: the file's growth since the fixture, which wrote entries alone. Removes the vault.
+ */
 async function measureDisk(vault: BenchVault): Promise<number> {
   const entries = (await countEntries(vault)) - SMALL.entries;
   await vault.service.stop();

@@ -1,4 +1,5 @@
-// Start: from the launcher that `npm start` runs to the first 200 of the health check. Memory at rest: some time after it.
+// Start: from the launcher that `npm start` runs to the first 200 of the health check. Memory at rest: some time after
+// it.
 
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';

@@ -1,5 +1,5 @@
-// Paths, agents, keys and tokens of the fixtures, each computed from its number alone, so that the load generator can name a
-// million of them. Nothing here touches a store.
+// Paths, agents, keys and tokens of the fixtures, each computed from its number alone, so that the load generator can
+// name a million of them. Nothing here touches a store.
 
 import { createHash, createPrivateKey, createPublicKey, type KeyObject } from 'node:crypto';
 import type { PublicKey } from '../src/core/agent.ts';
@@ -47,9 +47,9 @@ export function benchPublicKey(index: number): PublicKey {
 }
 
 /**
- * The first policy grants the bench's agents everything. Of the others every second one names them too, with other prefixes; the
- * rest name agents that do not exist. The patterns of few policies are as long as those of many, because the cost of a decision
- * depends on the number of different lengths.
+ * The first policy grants the bench's agents everything. Of the others every second one names them too, with other
+ * prefixes; the rest name agents that do not exist. The patterns of few policies are as long as those of many, because
+ * the cost of a decision depends on the number of different lengths.
  */
 export function benchPolicy(index: number): PolicyDraft {
   const prefixes = [100 + (index % 900), 100_000 + ((index * 89) % 900_000)].map(

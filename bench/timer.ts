@@ -1,4 +1,5 @@
-// Collects the time of each response of a load. The clock starts with the first response, so preparation does not count.
+// Collects the time of each response of a load. The clock starts with the first response, so preparation does not
+// count.
 
 import { percentile } from './measurement.ts';
 import type { LoadResult } from './types.ts';

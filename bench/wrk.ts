@@ -30,7 +30,10 @@ export function runWrk(program: string, { target, connections, amount }: Retriev
   });
 }
 
-/** Reads what bench/wrk.lua prints. @throws Error after a response with another status than 2xx or 3xx, or a failed request */
+/**
+ * Reads what bench/wrk.lua prints.
+ * @throws Error after a response with another status than 2xx or 3xx, or a failed request
+ */
 export function parseWrk(output: string): LoadResult {
   const json = /^\{.*\}$/m.exec(output)?.[0];
   if (json === undefined) throw new Error(`unexpected output of wrk: ${output}`);

@@ -1,11 +1,11 @@
-// Tells by its exit code whether the node in this container is well: 0 where its health is "ok", else 1, with a line that says why.
-// For HEALTHCHECK, because the image has no curl. It finds the node by LEASEHOLD_LISTEN, so leave that to the environment.
+// The container's HEALTHCHECK: exits with 0 if the node's health is "ok", otherwise with 1 and a line with the reason.
+// WHY not curl: the image has none. The node's address is LEASEHOLD_LISTEN, so set the address by that variable and not by --listen.
 
 import { get as getPlain } from 'node:http';
 import { get as getSecure } from 'node:https';
 
 const { LEASEHOLD_LISTEN = '127.0.0.1:7700', LEASEHOLD_TLS_CERT } = process.env;
-const WITHIN_MS = 3000;
+const TIMEOUT_MS = 3000;
 
 function end(line, code) {
   console.log(line);
@@ -16,8 +16,8 @@ const options = {
   host: '127.0.0.1',
   port: Number(LEASEHOLD_LISTEN.split(':').at(-1)),
   path: '/api/v1/health',
-  timeout: WITHIN_MS,
-  // It asks itself, and sends nothing: whose name is on the certificate says nothing here.
+  timeout: TIMEOUT_MS,
+  // The connection stays in the container and carries no secret, and the certificate is not for 127.0.0.1.
   rejectUnauthorized: false,
 };
 const request = (LEASEHOLD_TLS_CERT === undefined ? getPlain : getSecure)(options, (response) => {
@@ -27,5 +27,5 @@ const request = (LEASEHOLD_TLS_CERT === undefined ? getPlain : getSecure)(option
   });
   response.on('end', () => end(`${response.statusCode} ${text}`, response.statusCode === 200 ? 0 : 1));
 });
-request.on('timeout', () => end('no answer', 1));
+request.on('timeout', () => end('no response', 1));
 request.on('error', (error) => end(error.message, 1));

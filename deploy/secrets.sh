@@ -1,11 +1,11 @@
 #!/bin/sh
-# Makes what no two installations may share: the root key, the administrator's token, passwords and certificates, into
-# deploy/secrets. Nothing that is there is ever overwritten. The containers read them as account 1000.
+# Creates the secrets of an installation in deploy/secrets: the root key, the administrator's token, passwords and
+# certificates. It never overwrites existing files. The containers read them as account 1000.
 set -eu
 umask 077
 cd "$(dirname "$0")"
 if [ -e secrets ]; then
-  echo 'secrets.sh: deploy/secrets is there already; nothing was changed' >&2
+  echo 'secrets.sh: deploy/secrets exists already; nothing was changed' >&2
   exit 1
 fi
 rm -rf secrets.new
@@ -19,7 +19,7 @@ for role in owner node; do
   echo "postgres://leasehold_$role:$(cat ${role}_password)@postgres1,postgres2/leasehold?sslrootcert=/run/secrets/ca" > ${role}_url
 done
 
-# A certificate authority of this installation alone. Its key is used here and nowhere else.
+# Creates a certificate authority for this installation. Only this script uses its key.
 make() { openssl req "$@" -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes; }
 make -x509 -days 3650 -subj '/CN=Leasehold of this installation' -keyout ca_key -out ca
 issue() {
@@ -38,5 +38,5 @@ if [ "$(id -u)" = 0 ]; then chown -R 1000:1000 .; fi
 cd ..
 mv secrets.new secrets
 if [ "$(id -u)" != 0 ] && [ "$(id -u)" != 1000 ]; then
-  echo 'secrets.sh: now hand them to account 1000: sudo chown -R 1000:1000 deploy/secrets' >&2
+  echo 'secrets.sh: give the files to account 1000: sudo chown -R 1000:1000 deploy/secrets' >&2
 fi

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""An agent in Python, with the standard library alone, and openssl (3 or later) for its signature.
+"""An agent in Python that needs only the standard library, and openssl (3 or later) for its signature.
 
     LEASEHOLD_ADDR=http://127.0.0.1:7700 python3 examples/agent.py deploy-bot deploy-bot.pem prod/db/password
 """
@@ -17,8 +17,8 @@ import urllib.request
 ADDRESS = os.environ.get("LEASEHOLD_ADDR", "http://127.0.0.1:7700")
 
 
-class Refused(Exception):
-    """What the service answered instead."""
+class ApiError(Exception):
+    """An error of the service."""
 
     def __init__(self, code, message, request_id):
         super().__init__(f"{code}: {message}")
@@ -27,7 +27,7 @@ class Refused(Exception):
 
 
 class NoRedirect(urllib.request.HTTPRedirectHandler):
-    """A token must not go to somebody else's address."""
+    """Rejects redirects, because the token must not be sent to another address."""
 
     def redirect_request(self, *_):
         return None
@@ -43,19 +43,20 @@ def call(method, path, body=None, session=None):
     data = None if body is None else json.dumps(body).encode()
     request = urllib.request.Request(ADDRESS + path, data, headers, method=method)
     try:
-        with OPENER.open(request, timeout=30) as answer:
-            text = answer.read()
+        with OPENER.open(request, timeout=30) as response:
+            text = response.read()
             return json.loads(text)["data"] if text else None
-    except urllib.error.HTTPError as answer:
+    except urllib.error.HTTPError as response:
         try:
-            error = json.loads(answer.read())["error"]
+            error = json.loads(response.read())["error"]
         except (ValueError, KeyError, TypeError):
-            raise Refused("INVALID_RESPONSE", f"the server at this address is not Leasehold (HTTP {answer.code})", None) from None
-        raise Refused(error["code"], error["message"], answer.headers["X-Request-Id"]) from None
+            message = f"the server at this address is not Leasehold (HTTP {response.code})"
+            raise ApiError("INVALID_RESPONSE", message, None) from None
+        raise ApiError(error["code"], error["message"], response.headers["X-Request-Id"]) from None
 
 
 def sign(key_file, nonce):
-    """The Ed25519 signature over the nonce's bytes. The key stays in its file; a nonce is no secret."""
+    """Returns the Ed25519 signature over the nonce. The key stays in its file; the nonce is not secret."""
     with tempfile.NamedTemporaryFile() as file:
         file.write(nonce)
         file.flush()
@@ -66,33 +67,33 @@ def sign(key_file, nonce):
 def log_in(agent, key_file):
     challenge = call("POST", "/auth/challenge", {"agent_name": agent})
     signature = sign(key_file, base64.b64decode(challenge["nonce"]))
-    answer = {
+    proof = {
         "agent_name": agent,
         "challenge_id": challenge["challenge_id"],
         "signature": base64.b64encode(signature).decode(),
     }
-    return call("POST", "/auth/verify", answer)["session_id"]
+    return call("POST", "/auth/verify", proof)["session_id"]
 
 
 def main(agent, key_file, path):
     session = log_in(agent, key_file)
     try:
-        lent = call("GET", f"/api/v1/credentials/{urllib.parse.quote(path)}?ttl=60", session=session)
+        lease = call("GET", f"/api/v1/credentials/{urllib.parse.quote(path)}?ttl=60", session=session)
         try:
-            work(lent["value"])
-            print(f"Worked with {lent['path']}, on a lease until {lent['expires_at']}.")
+            work(lease["value"])
+            print(f"Worked with {lease['path']}, on a lease until {lease['expires_at']}.")
         finally:
-            call("DELETE", f"/api/v1/leases/{lent['lease_id']}", session=session)
-    except Refused as refused:
-        if refused.code != "ACCESS_DENIED":
+            call("DELETE", f"/api/v1/leases/{lease['lease_id']}", session=session)
+    except ApiError as error:
+        if error.code != "ACCESS_DENIED":
             raise
-        sys.exit(f"{agent} may not retrieve {path}. Whoever writes the policies finds the request as {refused.request_id}.")
+        sys.exit(f"{agent} may not retrieve {path}. The audit log has the request as {error.request_id}.")
     finally:
         call("DELETE", "/auth/session", session=session)
 
 
 def work(password):
-    """Stands for what the agent is there for: the value goes where it is needed, and is never printed."""
+    """A placeholder for the agent's task: it passes the value on where it is needed, and never prints it."""
     assert password
 
 
@@ -101,5 +102,5 @@ if __name__ == "__main__":
         sys.exit("usage: agent.py AGENT KEY_FILE PATH")
     try:
         main(*sys.argv[1:])
-    except (Refused, OSError, subprocess.CalledProcessError) as failure:
-        sys.exit(str(failure))
+    except (ApiError, OSError, subprocess.CalledProcessError) as error:
+        sys.exit(str(error))

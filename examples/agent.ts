@@ -1,9 +1,11 @@
 /**
- * An agent, end to end: it logs in with its key, works with a value for as long as it has a lease, and leaves nothing behind.
+ * A complete agent: it logs in with its key, works with a value while it has a lease, and releases its leases and its
+ * session.
  *
  *   node_modules/.bin/node --conditions=leasehold-source examples/agent.ts deploy-bot deploy-bot.pem prod/db/password
  *
- * In the checkout the condition resolves 'leasehold/client' to src/. In a project that installed the packed file it is left out.
+ * In the checkout the condition resolves 'leasehold/client' to src/. A project that installed the package does not need
+ * it.
  */
 import { fileSigner, Leasehold, LeaseholdError, type Secret } from 'leasehold/client';
 
@@ -13,7 +15,7 @@ if (name === undefined || keyFile === undefined || path === undefined) {
   process.exit(1);
 }
 
-// Ctrl-C stops whatever is under way; the leases are given back all the same.
+// Ctrl-C aborts the running request; the leases are released in any case.
 const stop = new AbortController();
 for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => stop.abort(new Error(`stopped by ${signal}`)));
 const { signal } = stop;
@@ -24,7 +26,7 @@ const vault = new Leasehold({
   cache: 10,
 });
 
-/** Stands for what the agent is there for. The value leaves its Secret here, and goes nowhere else. */
+/** A placeholder for the agent's task. Only this function reveals the value. */
 async function work(task: number, password: Secret): Promise<void> {
   const key = await crypto.subtle.importKey(
     'raw',
@@ -40,7 +42,7 @@ async function work(task: number, password: Secret): Promise<void> {
 const leases = new Set<string>();
 try {
   for (const task of [1, 2, 3]) {
-    // The same lease for as long as it lasts, then another one.
+    // The cache returns the same lease until it ends.
     const { value, lease_id } = await vault.credentials.retrieve(path, { ttlSeconds: 60, signal });
     leases.add(lease_id);
     await work(task, value);
@@ -53,9 +55,7 @@ try {
   process.exitCode = 1;
   if (error === signal.reason) console.error(String(error));
   else if (error instanceof LeaseholdError && error.code === 'ACCESS_DENIED') {
-    console.error(
-      `${name} may not retrieve ${path}. Whoever writes the policies finds the request as ${error.requestId}.`,
-    );
+    console.error(`${name} may not retrieve ${path}. The audit log has the request as ${error.requestId}.`);
   } else if (error instanceof LeaseholdError) console.error(`${error.code}: ${error.message}`);
   else throw error;
 } finally {

@@ -1,11 +1,12 @@
 /**
- * An agent whose key stays in ssh-agent, or in what stands behind it: the library hands over a nonce, and gets a signature.
+ * An agent whose key stays in ssh-agent, or in a device behind it: the library passes a nonce and gets a signature.
  *
  *   ssh-keygen -t ed25519 -f bot -N '' && ssh-add bot && rm bot
  *   npx --no-install leasehold agent add deploy-bot --public-key bot.pub
  *   node_modules/.bin/node --conditions=leasehold-source examples/ssh_agent.ts deploy-bot bot.pub prod/db/password
  *
- * In the checkout the condition resolves 'leasehold/client' to src/. In a project that installed the packed file it is left out.
+ * In the checkout the condition resolves 'leasehold/client' to src/. A project that installed the package does not need
+ * it.
  * SOURCE: draft-ietf-sshm-ssh-agent, "Private key operations"; RFC 8709 (Ed25519 keys and signatures of SSH).
  */
 import { readFileSync } from 'node:fs';
@@ -16,16 +17,16 @@ const SIGN_REQUEST = 13;
 const SIGN_RESPONSE = 14;
 const SIGNATURE_BYTES = 64;
 
-/** Signs with the key whose public half is given as `ssh-keygen` writes it: `ssh-ed25519 AAAA… comment`. */
+/** Signs with the key whose public half is in the line that `ssh-keygen` writes: `ssh-ed25519 AAAA… comment`. */
 function sshAgentSigner(publicKeyLine: string, socket: string): Signer {
   const key = Buffer.from(publicKeyLine.split(' ')[1] ?? '', 'base64');
   return async (nonce) => {
     const body = Buffer.concat([Buffer.from([SIGN_REQUEST]), withLength(key), withLength(nonce), Buffer.alloc(4)]);
-    const answer = await ask(socket, withLength(body));
-    if (answer[0] !== SIGN_RESPONSE)
-      throw new Error('ssh-agent does not sign with this key: ssh-add -l lists what it has');
-    // The signature stands last, behind the name of its kind.
-    return answer.subarray(-SIGNATURE_BYTES);
+    const response = await send(socket, withLength(body));
+    if (response[0] !== SIGN_RESPONSE)
+      throw new Error('ssh-agent does not sign with this key: ssh-add -l lists its keys');
+    // The signature comes last, after the name of its type.
+    return response.subarray(-SIGNATURE_BYTES);
   };
 }
 
@@ -35,18 +36,18 @@ function withLength(bytes: Uint8Array): Buffer {
   return Buffer.concat([length, bytes]);
 }
 
-/** The answer without its length. */
-async function ask(socket: string, request: Uint8Array): Promise<Buffer> {
+/** Sends the request, and resolves to the response without its length. */
+async function send(socket: string, request: Uint8Array): Promise<Buffer> {
   const connection = createConnection(socket);
   try {
-    connection.setTimeout(30_000, () => connection.destroy(new Error('ssh-agent does not answer')));
+    connection.setTimeout(30_000, () => connection.destroy(new Error('ssh-agent does not respond')));
     connection.write(request);
-    let answer = Buffer.alloc(0);
+    let received = Buffer.alloc(0);
     for await (const chunk of connection) {
-      answer = Buffer.concat([answer, chunk]);
-      if (answer.length >= 4 && answer.length >= 4 + answer.readUInt32BE()) return answer.subarray(4);
+      received = Buffer.concat([received, chunk]);
+      if (received.length >= 4 && received.length >= 4 + received.readUInt32BE()) return received.subarray(4);
     }
-    throw new Error('ssh-agent broke off');
+    throw new Error('ssh-agent closed the connection');
   } finally {
     connection.destroy();
   }

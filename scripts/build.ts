@@ -1,5 +1,5 @@
-// `npm run build` creates dist/, which the package contains instead of src/: Node strips no types below node_modules. It builds
-// in a temporary directory, which replaces the old one when it is complete. `--out DIR` names another target.
+// `npm run build` creates dist/, which the package contains instead of src/: Node strips no types below node_modules.
+// It builds in a temporary directory, which replaces the old one when it is complete. `--out DIR` names another target.
 
 import { execFileSync } from 'node:child_process';
 import { cpSync, renameSync, rmSync, statSync } from 'node:fs';
@@ -11,21 +11,21 @@ const SRC = path.join(ROOT, 'src');
 const TSC = path.join(ROOT, 'node_modules', '.bin', 'tsc');
 
 function build(out: string): void {
-  const folder = `${out}.${process.pid}`;
+  const directory = `${out}.${process.pid}`;
   try {
-    execFileSync(process.execPath, [TSC, '--project', 'tsconfig.build.json', '--outDir', folder], {
+    execFileSync(process.execPath, [TSC, '--project', 'tsconfig.build.json', '--outDir', directory], {
       cwd: ROOT,
       stdio: ['ignore', 2, 2],
     });
     // Migrations are read at run time from the directory of their program.
-    cpSync(SRC, folder, {
+    cpSync(SRC, directory, {
       recursive: true,
       filter: (file) => statSync(file).isDirectory() || !file.endsWith('.ts'),
     });
     rmSync(out, { recursive: true, force: true });
-    renameSync(folder, out);
+    renameSync(directory, out);
   } finally {
-    rmSync(folder, { recursive: true, force: true });
+    rmSync(directory, { recursive: true, force: true });
   }
 }
 

@@ -1,8 +1,8 @@
-// Everything that is checked, in one command: Biome, tsc and knip, and next to them the tests, on both stores. `--tests-only`, or
-// names of test files or folders, run tests alone; `--test-name-pattern=TEXT` narrows them by name; with LEASEHOLD_TEST_STORE they
-// run on that store alone. `--unit` runs the folders that need no service; `--long` runs what takes long by nature, which nothing
-// else runs; `--watch` runs tests again when a file changes. Green means that nothing failed, nothing was skipped and something ran
-// on each store. It ends with how long each folder took and a line a store.
+// `npm test`: runs Biome, tsc and knip, and at the same time the tests on both stores. `--tests-only`, or names of test
+// files or directories, run only tests; `--test-name-pattern=TEXT` selects tests by name; LEASEHOLD_TEST_STORE selects
+// a store. `--unit` runs the directories that need no service; `--long` runs the tests that `npm test` leaves out;
+// `--watch` runs tests again when a file changes. The run succeeds if no test failed or was skipped and tests ran on
+// each store. It ends with the time of each directory, and a line per store.
 
 import { execFile } from 'node:child_process';
 import { availableParallelism } from 'node:os';
@@ -23,7 +23,7 @@ const TOOLS = [
   { name: 'tsc', arguments: ['--noEmit'] },
   { name: 'knip', arguments: [] },
 ];
-/** Tests that wait for disks and processes leave a core idle: one process more than there are cores. */
+/** One process more than cores, because tests that wait for disks and processes leave a core idle. */
 const JOBS_AT_ONCE = Math.min(4, availableParallelism() + 1);
 
 const stop = new AbortController();
@@ -68,20 +68,20 @@ async function reportJob(job: Job, options: RunOptions): Promise<JobResult> {
   return result;
 }
 
-/** How long each folder took, on both stores together. */
-function describeFolders(results: readonly JobResult[]): string[] {
+/** The time of each directory, on both stores together. */
+function describeDirectories(results: readonly JobResult[]): string[] {
   const files = results.flatMap((result) => result.files);
-  const folders = [...Map.groupBy(files, ({ name }) => path.posix.dirname(name))].toSorted(([a], [b]) =>
+  const directories = [...Map.groupBy(files, ({ name }) => path.posix.dirname(name))].toSorted(([a], [b]) =>
     a < b ? -1 : 1,
   );
-  return folders.map(([folder, own]) => {
+  return directories.map(([directory, own]) => {
     const sum = (pick: (file: (typeof own)[number]) => number) => own.reduce((total, file) => total + pick(file), 0);
     const [seconds, processor] = [sum((file) => file.seconds), sum((file) => file.processorSeconds)];
-    return `${folder.padEnd(16)} ${seconds.toFixed(1).padStart(6)} s ${processor.toFixed(1).padStart(6)} s processor`;
+    return `${directory.padEnd(16)} ${seconds.toFixed(1).padStart(6)} s ${processor.toFixed(1).padStart(6)} s processor`;
   });
 }
 
-/** The line of a store: ok if tests ran and all of them passed. */
+/** The summary line of a store: ok if tests ran and all of them passed. */
 function describePass({ store, files }: Pass, results: readonly JobResult[]): { isGreen: boolean; line: string } {
   const own = results.filter((result) => result.store === store);
   const tests = own.reduce((total, result) => total + result.tests, 0);
@@ -109,7 +109,7 @@ async function runEverything(
       }),
     ]);
     const summaries = passes.map((pass) => describePass(pass, results));
-    if (!options.isVerbose) console.log(`\n${describeFolders(results).join('\n')}\n`);
+    if (!options.isVerbose) console.log(`\n${describeDirectories(results).join('\n')}\n`);
     for (const { line } of summaries) console.log(line);
     return verdicts.every(Boolean) && summaries.every(({ isGreen }) => isGreen);
   } finally {

@@ -1,11 +1,14 @@
-/** Writes docs/commands from the command table: `node scripts/launch.mjs scripts/command-docs.ts`. A test checks the result. */
+/**
+ * Writes docs/commands from the command table: `node scripts/launch.mjs scripts/command-docs.ts`. A test checks the
+ * result.
+ */
 import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import type { Command, Flag } from '../src/cli/command.ts';
 import { CONNECTION_FLAGS, flagsOf } from '../src/cli/flags.ts';
 import { flagText, type Group, usageLine } from '../src/cli/help.ts';
 
-const FOLDER = path.resolve(import.meta.dirname, '../docs/commands');
+const DIRECTORY = path.resolve(import.meta.dirname, '../docs/commands');
 
 function nameOf(command: Command): string {
   return `${command.name.replaceAll(' ', '-')}.md`;
@@ -78,8 +81,8 @@ export function allPages(groups: readonly Group[]): Map<string, string> {
 if (import.meta.main) {
   const { GROUPS } = await import('../src/cli/table.ts');
   const pages = allPages(GROUPS);
-  mkdirSync(FOLDER, { recursive: true });
-  for (const name of readdirSync(FOLDER)) if (!pages.has(name)) rmSync(path.join(FOLDER, name));
-  for (const [name, text] of pages) writeFileSync(path.join(FOLDER, name), text);
+  mkdirSync(DIRECTORY, { recursive: true });
+  for (const name of readdirSync(DIRECTORY)) if (!pages.has(name)) rmSync(path.join(DIRECTORY, name));
+  for (const [name, text] of pages) writeFileSync(path.join(DIRECTORY, name), text);
   process.stdout.write(`docs/commands: ${pages.size} pages.\n`);
 }

@@ -21,9 +21,9 @@ export const COMPILE_CACHE = path.join(ROOT, 'node_modules', '.cache', 'leasehol
 const LOCK_WAIT_MS = 5 * 60_000;
 const NOTICE_INTERVAL_MS = 5000;
 
-// WHY: a caller's npmrc or NODE_ENV may exclude required packages. The runtime is an optional dependency of a development
-// dependency, some tools have optional dependencies, and they run on another Node than npm. No package needs an install
-// script, so none runs.
+// WHY: a caller's npmrc or NODE_ENV may exclude required packages. The runtime is an optional dependency of a
+// development dependency, some tools have optional dependencies, and they run on another Node than npm. No package
+// needs an install script, so none runs.
 const INSTALL_ARGUMENTS = [
   ...['ci', '--include=dev', '--include=optional', '--include=peer', '--ignore-scripts'],
   ...['--engine-strict=false', '--bin-links=true', '--no-audit', '--no-fund', '--loglevel=warn'],

@@ -1,6 +1,6 @@
-// `node scripts/launch.mjs ENTRY.ts [argument …]` installs missing packages, then runs the entry on the project's Node. It runs
-// on the Node of the caller's npm (18 or later): plain JavaScript with node: builtins only. The program gets the arguments,
-// streams, working directory, environment (with INIT_CWD) and signals of this process.
+// `node scripts/launch.mjs ENTRY.ts [argument …]` installs missing packages, then runs the entry on the project's Node.
+// It runs on the Node of the caller's npm (18 or later): plain JavaScript with node: builtins only. The program gets
+// the arguments, streams, working directory, environment (with INIT_CWD) and signals of this process.
 
 import { spawn, spawnSync } from 'node:child_process';
 import path from 'node:path';

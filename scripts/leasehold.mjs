@@ -1,6 +1,6 @@
-// The program of the command `leasehold`, which the file `leasehold` starts. In a checkout it installs missing packages and
-// runs src/ without a build; in the package it runs dist/. Both run in this process. Plain JavaScript for Node 18 and later,
-// so that it can report a Node that is too old.
+// The program of the command `leasehold`, which the file `leasehold` starts. In a checkout it installs missing packages
+// and runs src/ without a build; in the package it runs dist/. Both run in this process. Plain JavaScript for Node 18
+// and later, so that it can report a Node that is too old.
 
 import { existsSync, mkdirSync, statSync } from 'node:fs';
 import module from 'node:module';
@@ -14,7 +14,10 @@ const SOURCE = path.join(ROOT, 'src', 'bin', 'leasehold.ts');
 const BUILT = path.join(ROOT, 'dist', 'bin', 'leasehold.js');
 const OTHERS_MAY_WRITE = 0o022;
 
-/** Resolves to the file to run in this process; null after it ran in another one. @throws Error with a line for the terminal */
+/**
+ * Resolves to the file to run in this process; null after it ran in another one.
+ * @throws Error with a line for the terminal
+ */
 async function prepareCheckout() {
   // The package contains neither of these modules.
   const { COMPILE_CACHE, findRuntime, install, isInstalled } = await import('./install.mjs');

@@ -4,7 +4,7 @@ import { parseSync } from 'oxc-parser';
 export interface Mutant {
   readonly file: string;
   readonly line: number;
-  /** What is replaced, as offsets into the text, and by what. */
+  /** The replaced range as offsets into the text, and the replacement. */
   readonly start: number;
   readonly end: number;
   readonly replacement: string;
@@ -38,13 +38,13 @@ const SWAPPED: Readonly<Record<string, string>> = {
   '-=': '+=',
 };
 const SWAPPED_METHODS: Readonly<Record<string, string>> = { some: 'every', every: 'some', min: 'max', max: 'min' };
-/** Types do not run. */
+/** Syntax nodes of types, which do not run. */
 const IS_TYPE = /^TS(?!AsExpression|SatisfiesExpression|NonNullExpression)|^Import|^ExportAll/;
 
 const isNode = (value: unknown): value is Node =>
   typeof value === 'object' && value !== null && 'type' in value && 'start' in value;
 
-/** In the order of the text. */
+/** Sorted by position in the text. */
 export function findMutants(file: string, text: string): Mutant[] {
   const found: Mutant[] = [];
   const add = (start: number, end: number, replacement: string): void => {

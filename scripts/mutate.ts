@@ -1,6 +1,7 @@
 /**
- * `npm run mutation [-- --sample N --seed N --of TEXT]` applies small faults to the code that decides, one at a time, and runs
- * the tests of its layer: a mutant that no test detects survives. Reports how many were killed per file, and which survived.
+ * `npm run mutation [-- --sample N --seed N --of TEXT]` applies small faults to the code that decides, one at a time,
+ * and runs the tests of its layer: a mutant that no test detects survives. Reports how many were killed per file, and
+ * which survived.
  */
 import { spawn } from 'node:child_process';
 import { globSync, readFileSync } from 'node:fs';

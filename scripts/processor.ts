@@ -7,7 +7,7 @@ const TICKS_A_SECOND = 100;
 /** Of the fields behind the command's name: cutime and cstime. SOURCE: proc_pid_stat(5) */
 const CHILDREN_FIELDS = [13, 14];
 
-/** In seconds. Without child processes where the system does not report them. */
+/** Processor seconds. Excludes child processes if the system does not report them. */
 export function processorSeconds(): number {
   const { user, system } = process.cpuUsage();
   return (user + system) / 1e6 + childrenSeconds();

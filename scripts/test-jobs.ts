@@ -1,23 +1,23 @@
 /**
- * Which test files share a process. Files of one folder do, a few at a time: a process costs more to start and to load than most
- * files take to run. A file that changes what the whole process shares, or measures it, has a process to itself.
+ * Groups test files into processes. Files of one directory share a process, a few at a time, because starting a process
+ * takes longer than running most files. A file that changes or measures process-wide state gets a separate process.
  */
 import path from 'node:path';
 import type { Pass, StoreName } from './test-matrix.ts';
 
 const ROOT = path.resolve(import.meta.dirname, '..');
-/** Bounds how long one process runs, so that the last one does not run alone for long. */
+/** Limits the duration of one process, so that the last one does not run alone for long. */
 const MAX_FILES = 10;
 
-/** Test files that have a process to themselves, each with the reason. `test/conventions/jobs.test.ts` checks that they exist. */
+/** Test files with a separate process, each with the reason. `test/conventions/jobs.test.ts` checks that they exist. */
 export const ALONE: Readonly<Record<string, string>> = {};
 
-/** Their jobs wait or run longest, so they start first. */
-const STARTED_FIRST = ['e2e', 'cluster', 'house', 'moving', 'mcp', 'cli'];
+/** The directories whose jobs take longest. They start first. */
+const STARTED_FIRST = ['e2e', 'cluster', 'conventions', 'migrate', 'mcp', 'cli'];
 
 export interface Job {
   readonly store: StoreName;
-  /** All of one folder. */
+  /** Files of one directory. */
   readonly files: readonly string[];
 }
 
@@ -28,20 +28,20 @@ function rankOf(file: string): number {
   return rank === -1 ? STARTED_FIRST.length : rank;
 }
 
-/** Those that start first come first. */
+/** Returns the jobs in the order in which they start. */
 export function jobsFor(passes: readonly Pass[]): Job[] {
   const jobs = passes.flatMap(({ store, files }) => {
     const [alone = [], shared = []] = [true, false].map((isAlone) =>
       files.filter((file) => Object.hasOwn(ALONE, nameOf(file)) === isAlone),
     );
-    const folders = Map.groupBy(shared.toSorted(), path.dirname).values();
-    const groups = [...folders.flatMap(split), ...alone.map((file) => [file])];
+    const directories = Map.groupBy(shared.toSorted(), path.dirname).values();
+    const groups = [...directories.flatMap(split), ...alone.map((file) => [file])];
     return groups.map((group): Job => ({ store, files: group }));
   });
   return jobs.toSorted((a, b) => rankOf(a.files[0] ?? '') - rankOf(b.files[0] ?? ''));
 }
 
-/** Into groups of about the same size. */
+/** Splits files into groups of about the same size. */
 function split(files: readonly string[]): string[][] {
   const count = Math.ceil(files.length / MAX_FILES);
   return Array.from({ length: count }, (_, group) => files.filter((_, index) => index % count === group));

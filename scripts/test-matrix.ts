@@ -1,45 +1,46 @@
 /**
- * Which tests run in which command and on which store. Everything runs on SQLite. What reaches SQL runs on PostgreSQL too; of the
- * rest, what opens a vault does so in `npm run test:all`. `test/conventions/test-matrix.test.ts` checks that no test is left out of both.
+ * Defines which tests run in which command and on which store. All run on SQLite. Tests that reach SQL also run on
+ * PostgreSQL; the other tests that open a vault do so in `npm run test:all`. `test/conventions/test-matrix.test.ts`
+ * checks that no test is left out.
  */
 import { existsSync, globSync, statSync } from 'node:fs';
 import path from 'node:path';
 
 const ROOT = path.resolve(import.meta.dirname, '..');
 
-/** Folders of `test` whose files run once, and why. */
+/** The directories of `test` whose files run once, with the reasons. */
 export const ONCE: Readonly<Record<string, string>> = {
   bench: 'no store',
-  cli: 'a caller of the interface, which test/spec holds to be the same on both',
-  client: 'the library, which is the same whatever the service keeps its vault in',
+  cli: 'uses the interface, which test/spec tests on both stores',
+  client: 'uses the interface, as cli does',
   cluster: 'nodes that share a PostgreSQL',
-  contract: 'every store by itself, in one run',
+  contract: 'tests every store in one run',
   core: 'no store',
   crypto: 'no store',
   conventions: 'no store',
-  kit: 'no store but PostgreSQL itself',
+  kit: 'no store except PostgreSQL itself',
   masking: 'no store',
-  mcp: 'a caller of the interface, as cli',
+  mcp: 'uses the interface, as cli does',
   migrate: 'from one store to the other',
   package: 'no store',
   run: 'no store',
-  postgres: 'what is PostgreSQL’s alone',
-  sqlite: 'what is SQLite’s alone',
+  postgres: 'properties of PostgreSQL',
+  sqlite: 'properties of SQLite',
 };
 
-/** Folders and files that run on PostgreSQL in `npm run test:all` alone, and why. */
+/** The directories and files that run on PostgreSQL only in `npm run test:all`, with the reasons. */
 export const LATER_ON_POSTGRES: Readonly<Record<string, string>> = {
   'test/e2e': 'programs and pages; test/cluster kills nodes on PostgreSQL',
-  'test/server': 'starting and stopping, before and after the store is used',
-  'test/hostile': 'requests that are rejected before the store is asked',
+  'test/server': 'start and stop, before and after the store is used',
+  'test/hostile': 'requests that are rejected before the store is read',
   'test/spec/configuration.test.ts': 'flags and addresses',
   'test/spec/connections.test.ts': 'sockets',
   'test/spec/conventions.test.ts': 'headers and errors of the HTTP layer',
   'test/spec/docs.test.ts': 'pages',
   'test/spec/guessing.test.ts': 'counted in memory',
-  'test/spec/names.test.ts': 'the grammar of names, rejected before the store is asked',
+  'test/spec/names.test.ts': 'the grammar of names, checked before the store is read',
   'test/spec/openapi.test.ts': 'a document of the HTTP layer',
-  'test/spec/strictness.test.ts': 'bodies and queries that are rejected before the store is asked',
+  'test/spec/strictness.test.ts': 'bodies and queries that are rejected before the store is read',
   'test/spec/verification.test.ts':
     'test/vault/verification-gap.test.ts and verification-inline.test.ts verify logs there',
   'test/vault/login-throttle.test.ts': 'no store',
@@ -53,27 +54,33 @@ export const LATER_ON_POSTGRES: Readonly<Record<string, string>> = {
   'test/vault/verification-work-queue.test.ts': 'no store',
 };
 
-/** Takes long by nature: packaging, tours in every shell, floods. Runs in `npm run test:all` alone, unless it is named. */
+/**
+ * Tests that take long: packaging, tours in every shell, overload. They run only in `npm run test:all`, or if they are
+ * named.
+ */
 const LONG = '.long.test.ts';
-/** Runs in `npm test` with a few rounds, and in `npm run test:all` with all of them: see test/kit/scale.ts. */
+/** Tests that run a few rounds in `npm test`, and all rounds in `npm run test:all`: see test/kit/scale.ts. */
 const SCALED = [
   'test/client/endless-responses.test.ts',
   'test/cluster/revocation.test.ts',
   'test/e2e/crash.test.ts',
   'test/migrate/interrupted.test.ts',
 ];
-/** Folders that need no service and no process. */
+/** Directories that need no service and no process. */
 const UNIT = ['core', 'crypto'];
 
 export type Kind = 'usual' | 'unit' | 'long';
 
 const nameOf = (file: string): string => path.relative(ROOT, file).split(path.sep).join('/');
 
-/** Relative names are meant from where npm was called, else from the top of the project. @throws Error for a name that does not exist */
+/**
+ * Resolves relative names from the caller's directory or the top of the project.
+ * @throws Error for a name that does not exist
+ */
 export function findTests(names: readonly string[], kind: Kind): string[] {
   if (names.length === 0) {
     const all = globSync('test/**/*.test.ts', { cwd: ROOT }).map((name) => path.join(ROOT, name));
-    return kind === 'unit' ? all.filter((file) => UNIT.includes(folderOf(file) ?? '')) : all;
+    return kind === 'unit' ? all.filter((file) => UNIT.includes(directoryOf(file) ?? '')) : all;
   }
   return names.flatMap((name) => {
     const file = [process.env['INIT_CWD'] ?? '.', ROOT].map((from) => path.resolve(from, name)).find(existsSync);
@@ -90,22 +97,24 @@ export interface Pass {
   readonly files: readonly string[];
 }
 
-function folderOf(file: string): string | undefined {
-  const [top, folder] = nameOf(file).split('/');
-  return top === 'test' ? folder : undefined;
+function directoryOf(file: string): string | undefined {
+  const [top, directory] = nameOf(file).split('/');
+  return top === 'test' ? directory : undefined;
 }
 
-/** Whether the file runs on both stores. What lies outside of `test`, such as a sample of a test of the runner, runs once. */
+/**
+ * Whether the file runs on both stores. A file outside of `test`, such as a sample of the runner's tests, runs once.
+ */
 export function runsOnBoth(file: string): boolean {
-  const folder = folderOf(file);
-  return folder !== undefined && !Object.hasOwn(ONCE, folder);
+  const directory = directoryOf(file);
+  return directory !== undefined && !Object.hasOwn(ONCE, directory);
 }
 
-/** Whether any of them asks for a database, whatever store it was told to run on. */
+/** Whether any of the tests needs a PostgreSQL server, also if it runs on SQLite. */
 export function needsServer(passes: readonly Pass[]): boolean {
-  const folders = ['cluster', 'contract', 'kit', 'migrate', 'postgres'];
+  const directories = ['cluster', 'contract', 'kit', 'migrate', 'postgres'];
   return passes.some(
-    ({ store, files }) => store === 'postgres' || files.some((file) => folders.includes(folderOf(file) ?? '')),
+    ({ store, files }) => store === 'postgres' || files.some((file) => directories.includes(directoryOf(file) ?? '')),
   );
 }
 
@@ -113,8 +122,9 @@ const isLater = (file: string): boolean =>
   Object.keys(LATER_ON_POSTGRES).some((name) => nameOf(file) === name || nameOf(file).startsWith(`${name}/`));
 
 /**
- * What runs. A file that was named runs whatever its name says. `only` is the store that was asked for, if one was: then everything
- * that can runs on it. @throws Error for a store that does not exist
+ * The passes of a run. A file that the user named always runs. `only` is the requested store: then every test that can
+ * runs on it.
+ * @throws Error for an unknown store
  */
 export function passesFor(
   files: readonly string[],
@@ -145,8 +155,12 @@ export function passesFor(
   );
 }
 
-/** Folders and files that are named above and do not exist. */
+/** The directories and files named above that do not exist. */
 export function missingNames(): string[] {
-  const names = [...Object.keys(ONCE).map((folder) => `test/${folder}`), ...Object.keys(LATER_ON_POSTGRES), ...SCALED];
+  const names = [
+    ...Object.keys(ONCE).map((directory) => `test/${directory}`),
+    ...Object.keys(LATER_ON_POSTGRES),
+    ...SCALED,
+  ];
   return names.filter((name) => !existsSync(path.join(ROOT, name)));
 }

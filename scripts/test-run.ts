@@ -9,7 +9,7 @@ import type { StoreName } from './test-matrix.ts';
 
 const ROOT = path.resolve(import.meta.dirname, '..');
 const GROUP = path.join(import.meta.dirname, 'test-group.ts');
-/** Ends a process that hangs. Not a limit on how slow a machine may be. */
+/** Ends a hanging process. It is long enough for any slow machine. */
 const HANGS_AFTER_MS = 30 * 60_000;
 
 export interface FileResult {
@@ -24,7 +24,7 @@ export interface JobResult {
   readonly isGreen: boolean;
   readonly tests: number;
   readonly files: readonly FileResult[];
-  /** For people. */
+  /** The output for a reader. */
   readonly report: string;
 }
 
@@ -111,7 +111,7 @@ function toLine(store: StoreName, { name, tests, seconds, processorSeconds }: Fi
   return `${store.padEnd(8)} ${times} ${String(tests).padStart(5)} tests  ${name}`;
 }
 
-/** The test with its file, and the error as it was thrown. Where only a test within it failed, no more than its name. */
+/** The test with its file and its error; only its name if the error is that of a subtest. */
 function describeFailure({ name, file = ROOT, details }: TestEvent): string {
   const { error } = details;
   const isOfSubtest = (error as { failureType?: string } | undefined)?.failureType === 'subtestsFailed';

@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""Verify an export of a Leasehold audit log without Leasehold: Python 3.8 or newer, nothing else.
+"""Verify an export of a Leasehold audit log without Leasehold. Needs only Python 3.8 or newer.
 
 The export is newline-delimited JSON, oldest entry first. Each entry's hmac is
 
     base64(HMAC-SHA256(audit key, previous hmac as 32 bytes || canonical bytes))
 
-where 32 zero bytes come before the first, and the canonical bytes are one JSON array without white space:
+where the first entry follows 32 zero bytes, and the canonical bytes are one JSON array without white space:
 ["leasehold-audit-v1", seq, id, ...], the fields in the order of FIELDS below. The head record holds the last seq
-and hmac, under the HMAC of ["leasehold-head-v1", seq, hmac], so that a cut-off end is found too.
+and hmac, under the HMAC of ["leasehold-head-v1", seq, hmac], so that a truncated log is detected too.
 
-It stops at the first finding: a broken chain is reported as such whatever stands after the break.
+It stops at the first break and ignores all lines after it.
 """
 
 from __future__ import annotations
@@ -46,28 +46,28 @@ example:
     http://127.0.0.1:7700/api/v1/audit/export
   python3 verify_audit.py audit.ndjson --key-file audit.key --head-file head.txt
 
-The key file holds one line, the 32-byte audit key as base64; without --key-file
-it is taken from {KEY_VARIABLE}, never from the command line.
-The verdict is one JSON object on standard output, all else goes to standard error.
+The key file contains one line, the 32-byte audit key as base64. Without --key-file
+the key is read from {KEY_VARIABLE}, never from the command line.
+The result is one JSON object on standard output; errors go to standard error.
 
 exit status: 0 the chain is valid, 1 it is broken, 2 cannot tell (nothing on standard output)
 """
 
 
 class CannotTell(Exception):
-    """What was given is no export, key or head, or cannot be read: it says nothing about the chain."""
+    """The export, key or head record is malformed or unreadable, so the state of the chain is unknown."""
 
 
 class Broken(Exception):
-    """What was given is well-formed, and it is not the log that the service wrote."""
+    """The export is well-formed, but it is not the log that the service wrote."""
 
     def __init__(self, entry: int, timestamp: str | None, why: str) -> None:
         super().__init__(why)
         self.entry, self.timestamp, self.why = entry, timestamp, why
 
 
-# seq, timestamp, canonical bytes, and the hmac's text as it stands in the export: of two base64 spellings of the
-# same bytes, one is a forgery. A plain tuple: one is made for every line, and a named one is several times as dear.
+# seq, timestamp, canonical bytes, and the hmac's text as the export has it, because a second base64 encoding of the
+# same bytes is a forgery. A plain tuple, because each line needs one and a named tuple is several times slower.
 Entry = Tuple[int, str, bytes, bytes]
 
 
@@ -77,8 +77,8 @@ class Head(NamedTuple):
     mac: str
 
 
-# JSON.stringify escapes exactly what Python does with ensure_ascii=False; they differ in lone surrogates alone,
-# and those cannot be encoded to UTF-8 here.
+# JSON.stringify escapes exactly what Python does with ensure_ascii=False. They differ only in lone surrogates,
+# which cannot be encoded to UTF-8 here.
 to_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circular=False).encode
 
 
@@ -106,8 +106,8 @@ def mac(keyed: hmac.HMAC, message: bytes) -> bytes:
 
 
 def plain_line() -> re.Pattern[bytes]:
-    """Matches a line as the service writes it, if no string in it has an escape. The matched values are then
-    their own canonical text, and need not be parsed and written again: that makes most lines twice as fast."""
+    """Matches a line as the service writes it, if no string in it has an escape. The matched text is then already
+    canonical and need not be parsed and serialised again, which makes most lines twice as fast."""
     text = r'"[^"\\\x00-\x1f]*"'
     values = {"seq": "[1-9][0-9]{0,15}", **dict.fromkeys(NULLABLE, f"null|{text}")}
     shape = ",".join(f'"{name}":({values.get(name, text)})' for name in (*FIELDS, "hmac"))
@@ -118,7 +118,7 @@ PLAIN_LINE = plain_line()
 
 
 def read_entry(line: bytes) -> Entry:
-    """Reads one line strictly: raises ValueError, with the reason as a sentence, for what is no entry."""
+    """Parses one line strictly. Raises ValueError with the reason if it is not an entry."""
     if len(line) > LINE_LIMIT:
         raise ValueError("it is longer than 1 MiB")
     if not line.endswith(b"\n"):
@@ -153,7 +153,7 @@ def parse_entry(line: bytes) -> Entry:
 
 
 def verify(export: BinaryIO, keyed: hmac.HMAC, head: Head | None) -> dict[str, Any]:
-    """The verdict on an intact chain; raises Broken at the first entry that does not hold."""
+    """Returns the result for an intact chain. Raises Broken at the first invalid entry."""
     progress = sys.stderr is not None and sys.stderr.isatty()
     last, last_time, last_hmac = 0, "", GENESIS
     first_time = after_head = None
@@ -168,9 +168,9 @@ def verify(export: BinaryIO, keyed: hmac.HMAC, head: Head | None) -> dict[str, A
         try:
             seq, timestamp, canonical, stored = read_entry(line)
         except ValueError as problem:
-            raise CannotTell(f"line {expected} of the export is no audit entry: {problem}") from None
+            raise CannotTell(f"line {expected} of the export is not an audit entry: {problem}") from None
         if seq != expected:
-            raise Broken(expected, timestamp, f"it is missing, and entry {seq} stands in its place")
+            raise Broken(expected, timestamp, f"it is missing, and entry {seq} follows")
         if timestamp < last_time:
             raise Broken(seq, timestamp, "it is older than the entry before it")
         computed = mac(keyed, last_hmac + canonical)
@@ -208,14 +208,14 @@ def check_head(
 
 
 def read_small_file(path: str, what: str) -> bytes:
-    # Errors do not repeat the name: somebody will give the key itself where its file belongs.
+    # Errors do not repeat the name, because a user may give the key itself instead of its file.
     try:
         with open(path, "rb") as file:
             content = file.read(SMALL_FILE_LIMIT + 1)
     except (OSError, ValueError) as problem:
         raise CannotTell(f"{what} cannot be read ({getattr(problem, 'strerror', 'bad name')})") from None
     if len(content) > SMALL_FILE_LIMIT:
-        raise CannotTell(f"{what} is too long to be one")
+        raise CannotTell(f"{what} is too long")
     return content
 
 
@@ -225,7 +225,7 @@ def read_key(path: str | None) -> bytes:
     else:
         text = read_small_file(path, "the key file")
     if not text:
-        raise CannotTell(f"there is no audit key; give --key-file, or set {KEY_VARIABLE}")
+        raise CannotTell(f"the audit key is missing; give --key-file, or set {KEY_VARIABLE}")
     text = re.sub(rb"\r?\n\Z", b"", text)
     try:
         key = base64.b64decode(text, validate=True)
@@ -245,7 +245,7 @@ def read_head(text: bytes) -> Head:
 
 
 def read_head_file(path: str) -> Head:
-    """A file with the three words, or the response headers as `curl -D` writes them."""
+    """Reads a file with the three words, or with the response headers as `curl -D` writes them."""
     text = read_small_file(path, "the head file")
     found = [line[len(HEAD_HEADER) :] for line in text.splitlines() if line.lower().startswith(HEAD_HEADER)]
     if len(found) > 1:
@@ -327,7 +327,7 @@ def guarded(argv: list[str]) -> int:
     try:
         say(f"Cannot tell: {reason}.")
     except Exception:
-        pass  # nobody is listening; the status still says it
+        pass  # standard error is closed; the exit status still tells the result
     return CANNOT_TELL
 
 

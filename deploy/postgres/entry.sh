@@ -1,6 +1,6 @@
 #!/bin/sh
-# Goes before the entry point of PostgreSQL's image, as root: hands the server the secrets, which only their owner may read, and
-# makes a standby out of a server that has no data yet and is told whose standby it is (STANDBY_OF).
+# Runs as root before the entry point of PostgreSQL's image. It copies the secrets for the server's account, because only their
+# owner may read them. If the server has no data and STANDBY_OF names a primary, it creates a standby of that primary.
 set -eu
 own=/run/postgres-secrets
 install -d -o postgres -g postgres -m 700 "$own" "$(dirname "$PGDATA")" "$PGDATA"
@@ -12,10 +12,10 @@ chown postgres:postgres "$passwords"
 chmod 400 "$passwords"
 
 if [ ! -s "$PGDATA/PG_VERSION" ]; then
-  # While the first data is made there is no standby that a commit could wait for.
+  # While the first data is created, no standby exists for which a commit could wait.
   export PGOPTIONS='-c synchronous_commit=local'
   if [ -n "${STANDBY_OF:-}" ]; then
-    # Beside it first: a copy that was cut off is never taken for whole.
+    # ORDER: copy to a temporary directory, then rename it, so that an interrupted copy is never used.
     rm -rf "$PGDATA.new"
     gosu postgres pg_basebackup --pgdata "$PGDATA.new" --wal-method stream --checkpoint fast --write-recovery-conf --dbname \
       "host=$STANDBY_OF user=leasehold_replica application_name=$(hostname) sslmode=verify-full sslrootcert=$own/ca passfile=$passwords"

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Run once, by PostgreSQL's image, when it has made its first data.
+# PostgreSQL's image runs this once, after it has created its first data.
 set -eu
 own=/run/postgres-secrets
 psql --no-psqlrc --set ON_ERROR_STOP=1 --username postgres --dbname postgres \

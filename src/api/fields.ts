@@ -1,6 +1,6 @@
 /**
- * The fields that requests and responses are made of. The text grammars are core's own regular expressions and bounds; core's parsers
- * apply them, because they name the rule that was broken.
+ * The schemas of single fields. The grammars of strings are the regular expressions and limits of `core`, whose parsers
+ * apply them, because they name the violated rule.
  */
 import {
   type TObjectOptions,
@@ -17,22 +17,24 @@ import { ACTOR_NAME, AGENT_NAME, CREDENTIAL_TYPE, POLICY_NAME, UUID } from '../c
 import { MAX_PATH_LENGTH, PATH_PART } from '../core/path.ts';
 import { ACTIONS, MAX_RESOURCES, MAX_TTL_SECONDS, PRINCIPAL } from '../core/policy.ts';
 
-/** An object without other fields. */
+/** An object that rejects other fields. */
 export const object = <T extends TProperties>(properties: T, options: TObjectOptions = {}) =>
   Type.Object(properties, { additionalProperties: false, ...options });
 
-/** The field or null, as one schema with two types: serialisers and generated clients handle it better than a union. */
+/**
+ * The field or null, as one schema with two types, which serialisers and generated clients handle better than a union.
+ */
 export const nullable = <T>(schema: TSchema & { readonly type: string }) =>
   Type.Unsafe<T | null>({ ...schema, type: [schema.type, 'null'] });
 
-/** One of the words. */
+/** An enum of words. */
 export const word = <Words extends string[]>(words: readonly [...Words], options: TSchemaOptions = {}) =>
   Type.Enum(words, { type: 'string', ...options });
 
-/** In JavaScript and in JSON exact; in a query at most 15 digits. */
+/** An integer of at most 15 digits is exact in JavaScript and JSON. */
 const MAX_WHOLE = 999_999_999_999_999;
 
-/** A whole number, `least` or more. */
+/** An integer of at least `least`. */
 export const whole = (least: number, options: TSchemaOptions = {}) =>
   Type.Integer({ minimum: least, maximum: MAX_WHOLE, ...options });
 
@@ -59,7 +61,7 @@ const Resource = text(
   MAX_PATH_LENGTH + 2,
   {
     title: 'Pattern',
-    description: 'A path; `prefix/*`: everything below `prefix/`, at any depth; or `*`.',
+    description: 'A path; `prefix/*` for everything below `prefix/` at any depth; or `*`.',
   },
 );
 export const AgentName = text(AGENT_NAME, 1, 63, { description: 'Not `admin`, `service` or `anonymous`.' });
@@ -75,7 +77,7 @@ export const Value = Type.String({
   description: `1 to ${MAX_VALUE_BYTES} bytes of UTF-8.`,
 });
 export const Description = text(String.raw`^[^\u0000]*$`, 0, MAX_DESCRIPTION_LENGTH);
-/** Base64 in its one spelling: what is left over of the last character is zero. */
+/** Canonical base64: the unused bits of the last character are zero. */
 export const PublicKey = text('^[A-Za-z0-9+/]{42}[AEIMQUYcgkosw048]=$', 44, 44, {
   contentEncoding: 'base64',
   description: 'Base64 of the 32 raw bytes of an Ed25519 key.',

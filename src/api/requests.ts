@@ -1,27 +1,27 @@
 /** The schemas of requests: queries and bodies. SOURCE: interface, section 4; decisions. */
 import { type TSchemaOptions, Type } from 'typebox';
-import { INSTANT } from '../core/timestamp.ts';
+import { TIMESTAMP } from '../core/timestamp.ts';
 import * as fields from './fields.ts';
 
 const { object, whole, word } = fields;
 
-/** Longer than any resource, action or event that is ever recorded. */
+/** Longer than any recorded resource, action or event. */
 export const MAX_FILTER_LENGTH = 640;
 
 const filter = (options: TSchemaOptions = {}) =>
   Type.Optional(Type.String({ minLength: 1, maxLength: MAX_FILTER_LENGTH, ...options }));
 const instant = Type.Optional(
-  Type.String({ pattern: INSTANT.source, description: 'ISO 8601, inclusive; UTC unless it has an offset.' }),
+  Type.String({ pattern: TIMESTAMP.source, description: 'ISO 8601, inclusive; UTC unless it has an offset.' }),
 );
 
 const paging = {
-  limit: Type.Optional(whole(1, { description: 'The largest number of entries; over 1000 is cut to 1000.' })),
+  limit: Type.Optional(whole(1, { description: 'The maximum number of entries; values over 1000 count as 1000.' })),
   offset: Type.Optional(whole(0, { description: 'The number of entries to skip.' })),
 };
 export const PageQuery = object(paging);
 export const CredentialsQuery = object({ type: Type.Optional(fields.CredentialType), ...paging });
 export const CredentialQuery = object({
-  version: Type.Optional(whole(1, { description: 'An earlier version; the newest by default.' })),
+  version: Type.Optional(whole(1, { description: 'The version; the newest by default.' })),
   ttl: Type.Optional(Type.Integer({ ...fields.Ttl, description: 'A shorter lease than the policy allows.' })),
   view: Type.Optional(
     word(['metadata'], { description: 'No value and no lease; needs `list`. Not with `version` or `ttl`.' }),
@@ -35,7 +35,7 @@ export const LeasesQuery = object({
 });
 export const AuditQuery = object({
   agent: Type.Optional(fields.ActorName),
-  resource: filter({ description: 'A glob: `*` stands for any run of characters, `?` for one.' }),
+  resource: filter({ description: 'A glob: `*` matches any characters, `?` matches one.' }),
   action: filter(),
   event_type: filter(),
   result: filter(),
@@ -59,7 +59,7 @@ const policy = {
 };
 export const PolicyRequest = object({ name: fields.PolicyName, ...policy });
 export const PolicyReplacement = object({
-  name: Type.Optional(Type.String({ ...fields.PolicyName, description: 'The one in the address.' })),
+  name: Type.Optional(Type.String({ ...fields.PolicyName, description: 'Must equal the name in the path.' })),
   ...policy,
 });
 export const SimulateRequest = object({ agent: fields.AgentName, resource: fields.Path, action: fields.Text });

@@ -1,4 +1,4 @@
-/** The schemas of what responses hold. SOURCE: interface, section 2; decisions. */
+/** The schemas of responses. SOURCE: interface, section 2; decisions. */
 import { Type } from 'typebox';
 import { RESULTS } from '../core/audit.ts';
 import { API_ERROR_CODES } from '../core/errors.ts';
@@ -73,7 +73,9 @@ export const Lease = object({
   status: LeaseStatus,
 });
 export const RevokeResponse = object({ revoked: whole(0) });
-/** As it is stored. WHY no closed words: an entry that was altered can still be listed, and `verify` says that it was. */
+/**
+ * An entry as it is stored. WHY no enums: an altered entry can still be listed, and `verify` reports the alteration.
+ */
 export const AuditEntry = object({
   seq: Type.Integer({ description: '1, 2, 3 …' }),
   id: Text,

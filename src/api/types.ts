@@ -1,4 +1,4 @@
-/** The types of the interface, derived from its schemas. Types alone: importing this file loads no schema. */
+/** The types of the interface, derived from its schemas. It exports only types, so importing it loads no schema. */
 import type { Static } from 'typebox';
 import type * as requests from './requests.ts';
 import type * as responses from './responses.ts';

@@ -1,4 +1,4 @@
-/** `npm run audit-key -- --data-dir DIR`: prints the key that verifies the audit log and decrypts nothing. */
+/** `npm run audit-key -- --data-dir DIR`: prints the key with which an auditor verifies the audit log. */
 
 import { StartupError, UsageError } from '../platform/errors.ts';
 import { readAuditKey } from '../server/audit-key.ts';

@@ -1,4 +1,4 @@
-/** The command `leasehold`, as a process. */
+/** The entry point of the command `leasehold`. */
 import { Cancelled } from '../cli/errors.ts';
 import { main } from '../cli/main.ts';
 import { type ChallengeService, processTerminal } from '../cli/terminal.ts';

@@ -1,4 +1,4 @@
-/** The service as a process: reads its arguments, starts the service, prints the next steps, and stops on a signal. */
+/** The entry point of the service: reads its arguments, starts it, prints the next steps, and stops it on a signal. */
 
 import { StartupError, UsageError } from '../platform/errors.ts';
 import { ignore, readIgnored, stopSignals } from '../platform/inherited-signals.ts';
@@ -66,9 +66,10 @@ process.on('uncaughtException', (error) => {
   process.exit(EXIT_FAILED);
 });
 try {
-  // WHY the delay: clients in flight still receive their error response.
-  const stopBroken = (line: string): void => void setTimeout(() => fail(line, EXIT_FAILED), RESPONSE_FLUSH_MS);
-  const service = await startService(configuration, log, stopBroken);
+  // WHY the delay: requests in flight still get their error response.
+  const stopOnStorageFailure = (line: string): void =>
+    void setTimeout(() => fail(line, EXIT_FAILED), RESPONSE_FLUSH_MS);
+  const service = await startService(configuration, log, stopOnStorageFailure);
   stopOnSignals(service);
   process.stdout.write(startupBanner(service, configuration, process.stdout.isTTY === true));
 } catch (error) {

@@ -1,5 +1,5 @@
 /** Durations, times and plurals as people write them. */
-import { parseInstant } from '../core/timestamp.ts';
+import { parseTimestamp } from '../core/timestamp.ts';
 
 const SECONDS = { s: 1, m: 60, h: 3600, d: 86_400, w: 604_800 } as const;
 
@@ -16,7 +16,7 @@ export function toInstant(text: string, field: string, now: number = Date.now())
   const seconds = /[smhdw]$/.test(text) ? parseDuration(text) : null;
   const instant = new Date(now - (seconds ?? 0) * 1000);
   if (seconds !== null && !Number.isNaN(instant.getTime())) return instant.toISOString();
-  parseInstant(text, field, 'up');
+  parseTimestamp(text, field, 'up');
   return text;
 }
 

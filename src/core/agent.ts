@@ -1,4 +1,4 @@
-/** Agents, their sessions and their challenges, as the rules see them. SOURCE: interface 2.5 to 2.7. */
+/** Agents, their sessions, and the identification of a request's caller. SOURCE: interface 2.5 to 2.7. */
 import type { Brand } from './brand.ts';
 import { ApiError, invalidRequest } from './errors.ts';
 import { type ActorName, ADMIN, ADMIN_ID, type AgentId, type AgentName, type TokenHash } from './names.ts';
@@ -7,7 +7,7 @@ import { type ActorName, ADMIN, ADMIN_ID, type AgentId, type AgentName, type Tok
 export type PublicKey = Brand<string, 'PublicKey'>;
 
 export interface Agent {
-  /** Immutable: a name registered again gets another id, and inherits nothing. */
+  /** Immutable: an agent registered again under the same name gets a new id and inherits nothing. */
   readonly id: AgentId;
   readonly name: AgentName;
   readonly description: string;
@@ -22,13 +22,13 @@ export interface Session {
   readonly expiresAt: number;
 }
 
-/** What a request showed: the administrator's token (already compared), or the hash of a session's. */
+/** The credentials of a request: the administrator's token, already compared, or the hash of a session token. */
 export type Authentication =
   | { readonly kind: 'admin' }
-  /** `agentName`: whose the session was when the request came in; the turn looks again. */
+  /** `agentName`: the session's agent when the request arrived. The batch identifies the caller again. */
   | { readonly kind: 'session'; readonly tokenHash: TokenHash; readonly agentName: AgentName };
 
-/** Who submits an operation, not yet identified. */
+/** The submitter of an operation, not yet identified. */
 export type Requester =
   | Authentication
   | { readonly kind: 'unauthenticated'; readonly remoteAddr: string | null }
@@ -39,23 +39,25 @@ export type Caller =
   | { readonly kind: 'admin' }
   | { readonly kind: 'agent'; readonly agent: Agent; readonly session: Session };
 
-/** What `identify` looks at. */
+/** The lookups that `identify` needs. */
 export interface CallerLookup {
   session(tokenHash: TokenHash): Session | null;
   agentById(id: AgentId): Agent | null;
 }
 
-/** In characters, not in units of text. */
+/** In code points, not in UTF-16 code units. */
 export const MAX_DESCRIPTION_LENGTH = 1024;
 
-/** Who presents this. UNAUTHENTICATED for what is no session, or a deregistered agent's; SESSION_EXPIRED for one that has ended. */
-export function identify(register: CallerLookup, authentication: Authentication, now: number): Caller | ApiError {
+/**
+ * Returns UNAUTHENTICATED for an unknown session or a deregistered agent, SESSION_EXPIRED for a session that has ended.
+ */
+export function identify(lookup: CallerLookup, authentication: Authentication, now: number): Caller | ApiError {
   if (authentication.kind === 'admin') return authentication;
-  const session = register.session(authentication.tokenHash);
-  return identifySession(session, session === null ? null : register.agentById(session.agentId), now);
+  const session = lookup.session(authentication.tokenHash);
+  return identifySession(session, session === null ? null : lookup.agentById(session.agentId), now);
 }
 
-/** Whose session it is: `agent` is the one that it names. */
+/** As `identify`; `agent` is the one with the session's `agentId`. */
 export function identifySession(
   session: Session | null,
   agent: Agent | null,
@@ -78,9 +80,9 @@ export function actorId(caller: Caller): AgentId {
 
 /** @throws INVALID_REQUEST */
 export function parseDescription(text: string): string {
-  // A character beyond the basic plane is two units of text.
+  // A code point outside the Basic Multilingual Plane takes two UTF-16 code units.
   const isTooLong = text.length > 2 * MAX_DESCRIPTION_LENGTH || [...text].length > MAX_DESCRIPTION_LENGTH;
-  // WHY no U+0000: it is the one character that not every store can hold as text.
+  // WHY U+0000 is rejected: PostgreSQL cannot store it as text.
   if (isTooLong || !text.isWellFormed() || text.includes('\u0000')) {
     throw invalidRequest(
       'description',

@@ -1,5 +1,5 @@
 /**
- * The audit log's entries and their canonical bytes. SOURCE: interface 2.8; decisions, "Audit"; drawn in docs/formats.md.
+ * The audit log's entries and their canonical bytes. SOURCE: interface 2.8; decisions, "Audit"; docs/formats.md.
  * An entry never holds a value, a token, a session or a signature.
  */
 import type { ActorName, EntryId } from './names.ts';
@@ -7,7 +7,10 @@ import type { ActorName, EntryId } from './names.ts';
 export const RESULTS = ['allowed', 'denied', 'not_found', 'error'] as const;
 export type AuditResult = (typeof RESULTS)[number];
 
-/** What a route can be; the reads among them stand in the log only where they were refused. */
+/**
+ * The event types of the routes. A read is recorded only if it was denied, except `credential.retrieve` and
+ * `credential.list`.
+ */
 export const EVENT_TYPES = [
   'credential.retrieve',
   'credential.list',
@@ -42,7 +45,7 @@ export type EventType = (typeof EVENT_TYPES)[number];
 export interface EntryDraft {
   readonly eventType: EventType;
   readonly agentName: ActorName;
-  /** A credential path, else `policy:<name>`, `agent:<name>`, `lease:<id>`, or `*` for a list. */
+  /** A credential path, `policy:<name>`, `agent:<name>`, `lease:<id>`, or `*` for a list. */
   readonly resource: string;
   readonly result: AuditResult;
   readonly policyName: string | null;
@@ -54,7 +57,7 @@ export interface EntryDraft {
   readonly completes?: EntryId;
 }
 
-/** An entry as it is stored, its columns word for word. */
+/** An entry as it is stored: the fields have the names of the columns. */
 export interface AuditEntry {
   readonly seq: number;
   readonly id: string;
@@ -70,7 +73,7 @@ export interface AuditEntry {
   readonly reason: string | null;
   readonly request_id: string | null;
   readonly remote_addr: string | null;
-  /** Base64 of the 32 bytes that link the entry to the one before. */
+  /** Base64 of the entry's MAC, 32 bytes, which covers the previous entry's MAC too. */
   readonly hmac: string;
 }
 
@@ -79,10 +82,13 @@ export type EntryWithoutMac = Omit<AuditEntry, 'hmac'>;
 const ENTRY_FORMAT = 'leasehold-audit-v1';
 const HEAD_FORMAT = 'leasehold-head-v1';
 
-/** Base64 of 32 zero bytes: what stands before the first entry. */
+/** Base64 of 32 zero bytes: the previous MAC of the first entry. */
 export const GENESIS_MAC = 'AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=';
 
-/** The text whose UTF-8 bytes an entry's HMAC covers: every field but `hmac`, injective because it is JSON. */
+/**
+ * The text whose UTF-8 bytes an entry's HMAC covers: every field but `hmac`. JSON, so that different entries differ
+ * here too.
+ */
 export function canonicalEntry(entry: EntryWithoutMac): string {
   return JSON.stringify([
     ENTRY_FORMAT,
@@ -107,7 +113,7 @@ export function canonicalHead(seq: number, hmac: string): string {
   return JSON.stringify([HEAD_FORMAT, seq, hmac]);
 }
 
-/** Of each event type the part after the dot. */
+/** Maps each event type to the part after its dot. */
 export const actionOf = Object.fromEntries(
   EVENT_TYPES.map((eventType) => [eventType, eventType.slice(eventType.indexOf('.') + 1)]),
 ) as Readonly<Record<EventType, string>>;

@@ -1,6 +1,6 @@
 /**
- * What a turn knows: the control state, and what was loaded by key for the turn's operations. Every outcome's changes are
- * applied here at once, so that an operation sees what the ones before it changed.
+ * The state that a batch decides on: the control state, and the rows loaded by key for the batch's operations. The
+ * changes of each outcome are applied here immediately, so that an operation sees the changes of the earlier ones.
  */
 import type { CallerLookup, Session } from './agent.ts';
 import type { Change } from './change.ts';
@@ -11,7 +11,7 @@ import { applyRevocation, type Lease } from './lease.ts';
 import type { AgentId, ChallengeId, CredentialId, LeaseId, TokenHash } from './names.ts';
 import type { CredentialPath } from './path.ts';
 
-/** What an operation needs to be loaded. */
+/** The keys of the rows that an operation reads. */
 export interface ReadSet {
   readonly credential?: CredentialPath;
   /** Loads the value of this version, or of the newest. */
@@ -29,17 +29,17 @@ export interface VersionInfo {
   readonly createdAt: number;
 }
 
-/** What the store found for the keys of a turn. What is not there is not in the maps. */
+/** The rows that the store found for the keys of a batch. A row that does not exist is missing from its map. */
 export class LoadedRows {
   readonly credentials = new Map<CredentialPath, Credential>();
-  /** Of those the ones whose rows do not authenticate. */
+  /** The credentials whose rows have an invalid MAC. */
   readonly altered = new Set<CredentialPath>();
   readonly histories = new Map<CredentialId, VersionInfo[]>();
   readonly sessions = new Map<TokenHash, Session>();
   readonly leases = new Map<LeaseId, Lease>();
   readonly spentChallenges = new Set<ChallengeId>();
-  readonly keptReplies = new Map<IdempotencyId, IdempotencyRecord>();
-  /** Few of each credential: a list is looked through faster than a key is made. */
+  readonly idempotencyRecords = new Map<IdempotencyId, IdempotencyRecord>();
+  /** Few versions per credential, so a linear scan beats building a composite key. */
   readonly #versions = new Map<CredentialId, CredentialVersion[]>();
 
   version(id: CredentialId, number: number): CredentialVersion | null {
@@ -82,7 +82,10 @@ export class BatchState implements CallerLookup {
     return this.loaded.credentials.get(path) ?? null;
   }
 
-  /** Whether the row of the credential was altered outside. Nothing is given or stored on the strength of it. */
+  /**
+   * Whether the credential's row has an invalid MAC, because it was edited outside Leasehold. Such a row grants
+   * nothing.
+   */
   isAltered(path: CredentialPath): boolean {
     return this.loaded.altered.has(path);
   }
@@ -91,8 +94,8 @@ export class BatchState implements CallerLookup {
     return this.loaded.leases.get(id) ?? null;
   }
 
-  keptReply(id: IdempotencyId): IdempotencyRecord | null {
-    return this.loaded.keptReplies.get(id) ?? null;
+  idempotencyRecord(id: IdempotencyId): IdempotencyRecord | null {
+    return this.loaded.idempotencyRecords.get(id) ?? null;
   }
 
   apply(change: Change): void {
@@ -114,7 +117,7 @@ export class BatchState implements CallerLookup {
         loaded.spentChallenges.add(change.id);
         return;
       case 'keepReply':
-        loaded.keptReplies.set(change.reply.id, change.reply);
+        loaded.idempotencyRecords.set(change.reply.id, change.reply);
         return;
       case 'putCredential':
         loaded.credentials.set(change.credential.path, change.credential);
@@ -131,13 +134,13 @@ export class BatchState implements CallerLookup {
         return;
       }
       case 'dropVersions':
-        // What is dropped is out of reach by its number already: see `isKept`.
+        // `isKept` already rejects the numbers of dropped versions.
         return;
       case 'countAccess':
-        // Counts are told behind the turns.
+        // Access counts are read from the store, after the batch.
         return;
       case 'addLease':
-        // Nobody knows its id before the turn is answered: it can't be asked for in this one.
+        // No caller knows the new lease's id before this batch is committed, so no operation of the batch reads it.
         return;
       case 'renewLease':
         this.#changeLease(change.id, (lease) => ({

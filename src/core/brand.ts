@@ -1,3 +1,3 @@
-/** A type that only its own parser can make: `Brand<string, 'AgentName'>` is a string that was checked. */
+/** A nominal type: `Brand<string, 'AgentName'>` is a string that the parser of agent names has checked. */
 declare const brand: unique symbol;
 export type Brand<T, Name extends string> = T & { readonly [brand]: Name };

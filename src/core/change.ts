@@ -1,4 +1,6 @@
-/** What an outcome changes, as plain data: the closed union that the ledger applies in memory and commits to the store. */
+/**
+ * What an outcome changes, as plain data: the closed union that the ledger applies in memory and commits to the store.
+ */
 import type { Agent, Session } from './agent.ts';
 import type { Credential, CredentialVersion } from './credential.ts';
 import type { IdempotencyRecord } from './idempotency.ts';
@@ -23,20 +25,20 @@ export type DirectChange =
 
 export type Change =
   | DirectChange
-  // Rows that decide: stored with a MAC.
+  // Rows on which decisions depend are stored with a MAC.
   | { readonly kind: 'putAgent'; readonly agent: Agent }
   | { readonly kind: 'putPolicy'; readonly policy: Policy }
   | { readonly kind: 'putSession'; readonly session: Session }
-  /** Makes the credential, or replaces what is said of it. */
+  /** Creates the credential, or replaces its metadata. */
   | { readonly kind: 'putCredential'; readonly credential: Credential }
-  /** In place of one that has the id and is of no use any more. */
+  /** Replaces an expired record with the same id. */
   | { readonly kind: 'keepReply'; readonly reply: IdempotencyRecord }
-  /** Stored sealed. */
+  /** The store gets the value sealed. */
   | { readonly kind: 'addVersion'; readonly credential: Credential; readonly version: CredentialVersion }
-  /** Added up with the others of the turn. */
+  /** The batch adds these up per credential. */
   | { readonly kind: 'countAccess'; readonly credentialId: CredentialId };
 
-/** Changes of what is held in memory for deciding; on several nodes they move the epoch. */
+/** Whether the change alters agents or policies, which nodes hold in memory: such a change increments the epoch. */
 export function changesControlState(change: Change): boolean {
   return (
     change.kind === 'putAgent' ||

@@ -46,7 +46,7 @@ export class ControlState {
   }
 
   #putAgent(agent: Agent): void {
-    // Whoever had the name is gone, also where nobody was told.
+    // An agent that had this name was deregistered, even if this node missed its removal.
     const former = this.#agentsByName.get(agent.name.toLowerCase());
     if (former !== undefined) this.#agentsById.delete(former.id);
     this.#agentsById.set(agent.id, agent);

@@ -3,7 +3,10 @@ import type { CredentialType } from './names.ts';
 import { Secret } from './secret.ts';
 
 export interface CredentialBehaviour {
-  /** Returns what is sealed. `text` is within the bounds of every value. @throws INVALID_REQUEST, which rejects the request */
+  /**
+   * Returns what is sealed. `text` is within the bounds of every value.
+   * @throws INVALID_REQUEST, which rejects the request
+   */
   parse(text: string): Secret;
   /** Returns what the caller gets at `now`, in milliseconds since 1970. */
   render(stored: Secret, now: number): Secret;

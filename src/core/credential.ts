@@ -1,11 +1,13 @@
-/** Credentials and their versions, as the rules see them. SOURCE: interface 2.1; decisions, "Credentials". */
+/** Credentials, their versions and the grammar of values. SOURCE: interface 2.1; decisions, "Credentials". */
 import { invalidRequest } from './errors.ts';
 import type { CredentialId, CredentialType } from './names.ts';
 import type { CredentialPath } from './path.ts';
 import { Secret } from './secret.ts';
 
 export interface Credential {
-  /** Immutable: a path that is created again gets another id, and never opens old ciphertexts. */
+  /**
+   * Immutable: a credential created again at the same path gets a new id, under which old ciphertexts do not unseal.
+   */
   readonly id: CredentialId;
   readonly path: CredentialPath;
   readonly type: CredentialType;
@@ -17,11 +19,11 @@ export interface Credential {
 }
 
 export interface CountedCredential extends Credential {
-  /** Successful retrievals so far, exactly. */
+  /** The exact number of successful retrievals. */
   readonly accessCount: number;
 }
 
-/** A value as it lies in the store; what the bytes are is the business of crypto. */
+/** A value as it is stored; `crypto/sealing.ts` defines the bytes. */
 export type Sealed = Uint8Array;
 
 export interface CredentialVersion {
@@ -29,11 +31,11 @@ export interface CredentialVersion {
   /** The credential's type when this version was stored. */
   readonly type: CredentialType;
   readonly createdAt: number;
-  /** Still plain where it was stored earlier in the same turn. */
+  /** A `Secret` if the version was stored earlier in the same batch. */
   readonly content: Sealed | Secret;
 }
 
-/** What a value is bound to: a ciphertext opens only where all of it is the same. */
+/** The associated data of a value: a ciphertext unseals only under the same four fields. */
 export interface AssociatedData {
   readonly credentialId: CredentialId;
   readonly path: CredentialPath;
@@ -41,7 +43,7 @@ export interface AssociatedData {
   readonly version: number;
 }
 
-/** Whether the version is of the newest `versionsKept`; older ones are as good as gone, even where a row is left. */
+/** Whether the version is one of the newest `versionsKept`. Older ones count as deleted even while their rows exist. */
 export function isKept(version: number, credential: Credential, versionsKept: number): boolean {
   return version >= 1 && version <= credential.version && version > credential.version - versionsKept;
 }
@@ -61,8 +63,7 @@ function utf8Length(text: string): number {
 
 /** @throws INVALID_REQUEST */
 export function parseValue(text: string): Secret {
-  if (!text.isWellFormed())
-    throw invalidRequest('value', 'must be well-formed Unicode: half of a surrogate pair is none');
+  if (!text.isWellFormed()) throw invalidRequest('value', 'must be well-formed Unicode, without unpaired surrogates');
   const bytes = text.length > MAX_VALUE_BYTES ? text.length : utf8Length(text);
   if (bytes < 1 || bytes > MAX_VALUE_BYTES)
     throw invalidRequest('value', `must be 1 to ${MAX_VALUE_BYTES} bytes of UTF-8`);

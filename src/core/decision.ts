@@ -1,6 +1,7 @@
 /**
- * THE decision: may this agent do this here, by the policies as they are? Retrieval, renewal and simulation ask this one
- * function. Deny by default; of all that match the most restrictive policy decides. SOURCE: decisions, "Policies and decisions".
+ * The decision: whether the current policies allow an agent an action on a path. Retrieval, renewal and simulation all
+ * call this function. Access is denied by default; among the matching policies the most restrictive one decides.
+ * SOURCE: decisions, "Policies and decisions".
  */
 import type { AgentName, PolicyName } from './names.ts';
 import type { CredentialPath } from './path.ts';
@@ -12,14 +13,14 @@ export type Decision =
   | { readonly allowed: true; readonly policyName: PolicyName; readonly ttlSeconds: TtlSeconds }
   | { readonly allowed: false; readonly denial: Denial };
 
-/** The first thing that was missing. */
+/** The first condition that no policy met. */
 export type Denial = 'no_policy' | 'no_action' | 'no_path' | 'unknown_action';
 
 export const DENIAL_REASONS: Readonly<Record<Denial, string>> = {
   no_policy: 'no policy names this agent',
   no_action: 'no policy grants this agent the action',
   no_path: 'no policy grants this agent the action on this path',
-  unknown_action: `the action does not exist; there are ${ACTIONS.join(', ')}`,
+  unknown_action: `the action does not exist; the actions are ${ACTIONS.join(', ')}`,
 };
 
 export function decide(policies: PolicyIndex, agent: AgentName, action: string, path: CredentialPath): Decision {
@@ -31,7 +32,7 @@ export function decide(policies: PolicyIndex, agent: AgentName, action: string, 
   return { allowed: false, denial: 'no_path' };
 }
 
-/** What decided, in a sentence, for people. Costs a look at the agent's patterns; never on the way of a retrieval. */
+/** Explains the decision in a sentence. Scans all patterns of the agent, so a retrieval never calls it. */
 export function explain(
   decision: Decision,
   question: { policies: PolicyIndex; agent: AgentName; isRegistered: boolean; action: string; path: CredentialPath },
@@ -41,7 +42,7 @@ export function explain(
   if (decision.allowed) {
     const policy = policies.get(decision.policyName);
     const matchedPattern = policy?.resources.find((pattern) => matches(pattern, path));
-    return `Policy ${decision.policyName} grants ${action} on ${matchedPattern ?? path}; of those that match it is the most restrictive.${unregisteredNote}`;
+    return `Policy ${decision.policyName} grants ${action} on ${matchedPattern ?? path}; it is the most restrictive policy that matches.${unregisteredNote}`;
   }
   const nearest =
     decision.denial === 'no_path' ? nearestPattern(policies.grantedPatterns(agent, action as Action), path) : null;
@@ -50,7 +51,7 @@ export function explain(
   return `${sentence.charAt(0).toUpperCase()}${sentence.slice(1)}${unregisteredNote}`;
 }
 
-/** The pattern that has the longest beginning in common with the path; of equals the first in code-point order. */
+/** The pattern with the longest common prefix with the path; among equals the first in code-point order. */
 export function nearestPattern(patterns: Iterable<Pattern>, path: CredentialPath): Pattern | null {
   let nearest: Pattern | null = null;
   let longest = -1;

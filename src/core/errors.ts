@@ -1,6 +1,7 @@
 /**
- * The closed list of error codes. A fault is a refusal that a caller is told about; anything else that is thrown is a bug.
- * SOURCE: decisions, "HTTP"; `src/api/errors.ts` has each code's HTTP status. A message never repeats what was sent.
+ * The closed list of error codes, and the error that carries one. An `ApiError` is sent to the caller; any other
+ * exception is a bug. A message never repeats the caller's input. SOURCE: decisions, "HTTP"; `src/api/errors.ts` has
+ * the HTTP statuses.
  */
 
 export const API_ERROR_CODES = [
@@ -29,26 +30,26 @@ export const API_ERROR_CODES = [
 
 export type ApiErrorCode = (typeof API_ERROR_CODES)[number];
 
-/** A refusal as plain data, as a decision gives it. */
+/** The error of a rejected operation, as plain data. */
 export interface ErrorInfo {
   readonly code: ApiErrorCode;
   readonly message: string;
 }
 
-/** A refusal with a code from the table. `retryAfterSeconds` goes with `RATE_LIMITED` and `UNAVAILABLE`. */
+/** An error with a code of the list. Only `RATE_LIMITED` and `UNAVAILABLE` have `retryAfterSeconds`. */
 export class ApiError extends Error {
   readonly code: ApiErrorCode;
   readonly retryAfterSeconds: number | null;
 
   constructor(code: ApiErrorCode, message: string, retryAfterSeconds: number | null = null) {
     super(message);
-    this.name = 'Fault';
+    this.name = 'ApiError';
     this.code = code;
     this.retryAfterSeconds = retryAfterSeconds;
   }
 }
 
-/** A 400 that names the field and the rule. */
+/** An error that names the field and the rule. */
 export function invalidRequest(field: string, rule: string): ApiError {
   return new ApiError('INVALID_REQUEST', `${field}: ${rule}`);
 }

@@ -1,11 +1,11 @@
 /**
- * A map that knows what came first, so that a cache can let it go.
- * WHY not the first key of a Map: what was deleted leaves a hole, and V8 walks over all holes to find the first key, thousands of
- * them in a cache that is full.
+ * A map that can evict its oldest entry.
+ * WHY not the first key of a Map: a deleted entry leaves a hole, and V8 skips all holes to find the first key. A full
+ * cache has thousands of them.
  */
 export class FifoCache<K, V> {
   readonly #entries = new Map<K, Entry<K, V>>();
-  /** In the order of their coming; what is gone stays until it is the oldest, or most are gone. */
+  /** Entries in insertion order. A deleted one stays until it is the oldest, or until most entries are deleted. */
   #order: Entry<K, V>[] = [];
   #oldest = 0;
 
@@ -17,10 +17,10 @@ export class FifoCache<K, V> {
     return this.#entries.get(key)?.value;
   }
 
-  /** What is replaced loses its place, and comes last. */
+  /** A replaced entry becomes the newest. */
   put(key: K, value: V): void {
     this.delete(key);
-    const entry: Entry<K, V> = { key, value, isGone: false };
+    const entry: Entry<K, V> = { key, value, isDeleted: false };
     this.#entries.set(key, entry);
     this.#order.push(entry);
   }
@@ -29,21 +29,21 @@ export class FifoCache<K, V> {
     const entry = this.#entries.get(key);
     if (entry === undefined) return undefined;
     const { value } = entry;
-    entry.isGone = true;
-    // What is gone is not kept by the list.
+    entry.isDeleted = true;
+    // Releases the value, which the list would otherwise keep alive.
     entry.value = undefined;
     this.#entries.delete(key);
-    if (this.#order.length > 2 * this.#entries.size + MIN_ORDER) this.#tidy();
+    if (this.#order.length > 2 * this.#entries.size + MIN_COMPACTED_LENGTH) this.#compact();
     return value;
   }
 
-  /** Lets the oldest go, and tells what it was; undefined where nothing is left. */
+  /** Removes the oldest entry and returns its value; undefined if the map is empty. */
   evictOldest(): V | undefined {
     for (;;) {
       const entry = this.#order[this.#oldest];
       if (entry === undefined) return undefined;
       this.#oldest += 1;
-      if (!entry.isGone) return this.delete(entry.key);
+      if (!entry.isDeleted) return this.delete(entry.key);
     }
   }
 
@@ -53,8 +53,8 @@ export class FifoCache<K, V> {
     this.#oldest = 0;
   }
 
-  #tidy(): void {
-    this.#order = this.#order.slice(this.#oldest).filter(({ isGone }) => !isGone);
+  #compact(): void {
+    this.#order = this.#order.slice(this.#oldest).filter(({ isDeleted }) => !isDeleted);
     this.#oldest = 0;
   }
 }
@@ -62,8 +62,8 @@ export class FifoCache<K, V> {
 interface Entry<K, V> {
   readonly key: K;
   value: V | undefined;
-  isGone: boolean;
+  isDeleted: boolean;
 }
 
-/** A shorter list is not worth tidying. */
-const MIN_ORDER = 64;
+/** Compacting a shorter list is not worth its cost. */
+const MIN_COMPACTED_LENGTH = 64;

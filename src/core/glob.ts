@@ -1,6 +1,6 @@
-/** Globs of the audit filter: `*` stands for any run of characters, `?` for one. A character is a code point. */
+/** Globs of the audit filter: `*` matches any sequence of code points, `?` matches one code point. */
 
-/** Costs at most the product of the lengths: only the last star is ever tried again. */
+/** Takes at most the product of the lengths in steps, because only the last star is retried. */
 export function globMatches(glob: string, text: string): boolean {
   let at = 0;
   let inGlob = 0;
@@ -28,5 +28,5 @@ export function globMatches(glob: string, text: string): boolean {
   return inGlob === glob.length;
 }
 
-/** How many units of text the character there has. */
+/** UTF-16 code units of the code point at the index. */
 const utf16LengthAt = (text: string, at: number): number => ((text.codePointAt(at) ?? 0) > 0xffff ? 2 : 1);

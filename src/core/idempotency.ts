@@ -1,39 +1,39 @@
 /**
- * What makes a retry safe: a POST that its caller gave an Idempotency-Key, and the reply to it, which is kept for a day.
- * The key and the request, which may hold a secret value, are known here by their MACs alone, and are never kept.
- * SOURCE: docs/decisions.md, "Idempotency"; drawn in docs/formats.md.
+ * Idempotency records: the reply to a POST with an Idempotency-Key is saved for a day, so that a retry returns it
+ * again. Only MACs of the key and of the request are stored, because the request may contain a secret value.
+ * SOURCE: docs/decisions.md, "Idempotency"; docs/formats.md.
  */
 import type { Brand } from './brand.ts';
 import { type ApiError, invalidRequest } from './errors.ts';
 import type { AgentId } from './names.ts';
 
-/** What a caller calls a request of theirs, so that it can be sent again. */
+/** The caller's name for a request, so that the request can be sent again. */
 export type IdempotencyKey = Brand<string, 'IdempotencyKey'>;
 /** Base64 of a MAC over the caller's name and the key. */
 export type IdempotencyId = Brand<string, 'IdempotencyId'>;
 
-/** A request with a key, as the rules know it. */
+/** A request with an Idempotency-Key. */
 export interface Idempotency {
   readonly id: IdempotencyId;
-  /** Base64 of a MAC over all that was asked for. */
+  /** Base64 of a MAC over the whole request. */
   readonly requestMac: string;
 }
 
-/** What the caller of a request that succeeded was told, to be told again. */
+/** The reply to a request that succeeded, saved for retries. */
 export interface IdempotencyRecord extends Idempotency {
-  /** Whose it is: the caller's name may be another's by now. */
+  /** The caller's id, because another agent may have the name by now. */
   readonly agentId: AgentId;
-  /** JSON text of what the operation replied. */
+  /** The operation's reply as JSON text. */
   readonly reply: string;
   readonly expiresAt: number;
 }
 
-/** From the reply on. */
+/** Counted from the reply. */
 export const IDEMPOTENCY_TTL_MS = 24 * 3600 * 1000;
 
 /**
- * A reply that JSON gives back as it was: data all through. A `Secret` has methods and is none, nor is anything that holds one,
- * so that what must not be kept can't be.
+ * A reply that JSON restores unchanged: plain data at every level. A type with methods, such as `Secret`, is not
+ * assignable, so that no reply with a value can be saved.
  */
 export type JsonSerializable<R> = R extends string | number | boolean | null
   ? R
@@ -41,18 +41,18 @@ export type JsonSerializable<R> = R extends string | number | boolean | null
     ? never
     : { readonly [Field in keyof R]: JsonSerializable<R[Field]> };
 
-/** Names the header in what a caller is told. */
+/** The header's name in error messages. */
 const FIELD = 'Idempotency-Key';
 /** Visible ASCII. */
 export const IDEMPOTENCY_KEY = /^[!-~]{1,255}$/;
 
 /** @throws INVALID_REQUEST */
 export function parseIdempotencyKey(text: string): IdempotencyKey {
-  if (!IDEMPOTENCY_KEY.test(text)) throw invalidRequest(FIELD, 'must be 1 to 255 visible characters of ASCII');
+  if (!IDEMPOTENCY_KEY.test(text)) throw invalidRequest(FIELD, 'must be 1 to 255 visible ASCII characters');
   return text as IdempotencyKey;
 }
 
-/** For a key that comes back with another request. */
+/** The error for a key that an earlier, different request used. */
 export function idempotencyKeyReused(): ApiError {
-  return invalidRequest(FIELD, 'was given with another request within 24 hours; a new request needs a new one');
+  return invalidRequest(FIELD, 'was used for a different request within 24 hours; use a new key for a new request');
 }

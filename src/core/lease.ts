@@ -1,5 +1,6 @@
 /**
- * Leases. What has ended is found by comparing with the clock and with revocation marks, never by a timer.
+ * Leases and bulk revocations. No timer ends a lease: its status follows from the clock and the revocations when it is
+ * read.
  * SOURCE: interface 2.2; decisions, "Leases".
  */
 import type { ActorName, AgentId, CredentialId, LeaseId } from './names.ts';
@@ -7,7 +8,10 @@ import type { CredentialPath } from './path.ts';
 
 export interface Lease {
   readonly id: LeaseId;
-  /** Bound to the immutable ids, so that a name or a path that returns inherits nothing. */
+  /**
+   * A lease is bound to immutable ids, so that an agent or credential created again under the same name does not
+   * inherit it.
+   */
   readonly agentId: AgentId;
   readonly credentialId: CredentialId;
   readonly agentName: ActorName;
@@ -16,15 +20,15 @@ export interface Lease {
   readonly policyName: string;
   readonly issuedAt: number;
   readonly expiresAt: number;
-  /** Set by its own revocation, or derived from the first mark that covers it. */
+  /** Set when this lease is revoked, or derived from the first bulk revocation that applies to it. */
   readonly revokedAt: number | null;
-  /** The audit entry that issued it; marks of later entries cover it. */
+  /** The sequence number of the audit entry that issued it. Bulk revocations with a higher one apply to it. */
   readonly seq: number;
 }
 
 /**
- * Ends many leases with one record: all that were issued before entry `seq` to the agent, for the credential, or for both.
- * At least one of the two ids is given.
+ * Revokes many leases with one record: all leases issued before entry `seq` to the agent, for the credential, or both.
+ * At least one of the two ids is not null.
  */
 export interface BulkRevocation {
   readonly agentId: AgentId | null;
@@ -55,13 +59,13 @@ export function appliesTo(mark: BulkRevocation, lease: Lease): boolean {
   );
 }
 
-/** The lease as the mark leaves it: an earlier revocation stays, and what had expired before stays expired. */
+/** The lease after the bulk revocation. A lease that was revoked or had expired before does not change. */
 export function applyRevocation(lease: Lease, mark: BulkRevocation): Lease {
   if (!appliesTo(mark, lease) || lease.revokedAt !== null || mark.revokedAt >= lease.expiresAt) return lease;
   return { ...lease, revokedAt: mark.revokedAt };
 }
 
-/** Whether an ended lease is still shown. */
+/** Whether lists still show the lease. */
 export function isWithinRetention(lease: Lease, now: number): boolean {
   return Math.min(lease.expiresAt, lease.revokedAt ?? lease.expiresAt) > now - ENDED_LEASE_RETENTION_MS;
 }

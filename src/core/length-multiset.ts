@@ -1,4 +1,4 @@
-/** How many texts there are of each length, so that only what has a length in use is looked up. */
+/** Counts strings by length, so that a lookup can skip lengths that no string has. */
 export class LengthMultiset {
   readonly #counts = new Map<number, number>();
 

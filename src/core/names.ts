@@ -1,11 +1,11 @@
-/** The grammar of names: agents, policies, types, ids. SOURCE: decisions, "Names and paths". */
+/** The grammar of names and ids. SOURCE: decisions, "Names and paths". */
 import type { Brand } from './brand.ts';
 import { invalidRequest } from './errors.ts';
 
 export type AgentName = Brand<string, 'AgentName'>;
 export type PolicyName = Brand<string, 'PolicyName'>;
 export type CredentialType = Brand<string, 'CredentialType'>;
-/** Who an audit entry or a lease names: an agent, or one of the reserved names. */
+/** The name of a caller in an audit entry or a lease: an agent's, or one of the reserved names. */
 export type ActorName = Brand<string, 'ActorName'> | AgentName;
 
 export type AgentId = Brand<string, 'AgentId'>;
@@ -13,10 +13,10 @@ export type CredentialId = Brand<string, 'CredentialId'>;
 export type LeaseId = Brand<string, 'LeaseId'>;
 export type EntryId = Brand<string, 'EntryId'>;
 export type ChallengeId = Brand<string, 'ChallengeId'>;
-/** Base64 of the SHA-256 of a session token. Tokens themselves are never kept. */
+/** Base64 of the SHA-256 of a session token. Tokens are never stored. */
 export type TokenHash = Brand<string, 'TokenHash'>;
 
-/** An agent's name without the reserved ones, so that it can be part of another expression. */
+/** The grammar of agent names as a part for other expressions. It excludes the reserved names. */
 export const AGENT_NAME_PART =
   '(?!(?:[Aa][Dd][Mm][Ii][Nn]|[Ss][Ee][Rr][Vv][Ii][Cc][Ee]|[Aa][Nn][Oo][Nn][Yy][Mm][Oo][Uu][Ss])$)[A-Za-z0-9][A-Za-z0-9._-]{0,62}';
 export const AGENT_NAME = new RegExp(`^${AGENT_NAME_PART}$`);
@@ -27,7 +27,7 @@ export const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{1
 
 export const ADMIN = 'admin' as ActorName;
 export const SERVICE = 'service' as ActorName;
-/** The administrator's leases are bound to this id; agents' ids are UUIDs, so that none can be it. */
+/** The administrator's leases are bound to this id. Agent ids are UUIDs, so no agent can have it. */
 export const ADMIN_ID = 'admin' as AgentId;
 export const DEFAULT_TYPE = 'generic' as CredentialType;
 
@@ -40,7 +40,7 @@ export function parseAgentName(text: string, field = 'name'): AgentName {
   return text as AgentName;
 }
 
-/** An agent's name, or a reserved one: what a filter may ask for. @throws INVALID_REQUEST */
+/** An agent's name or a reserved one, for filters. @throws INVALID_REQUEST */
 export function parseActorName(text: string, field: string): ActorName {
   if (!ACTOR_NAME.test(text)) {
     throw invalidRequest(field, 'must be 1 to 63 characters of A-Z a-z 0-9 . _ - and begin with a letter or digit');

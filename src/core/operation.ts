@@ -1,6 +1,6 @@
 /**
- * An operation: one pure, synchronous function from the known state, the caller and the time to an outcome. It does no I/O and
- * reads no clock. A rejection is an outcome like any other, so that it is recorded.
+ * An operation: one pure, synchronous function from the known state, the caller and the time to an outcome. It does no
+ * I/O and reads no clock. A rejection is an outcome like any other, so that it is recorded.
  */
 import { type Authentication, actorId, actorName, type Caller, identify, type Requester } from './agent.ts';
 import type { AuditResult, EntryDraft, EventType } from './audit.ts';
@@ -18,20 +18,20 @@ import {
 import type { AgentId, EntryId } from './names.ts';
 import type { Secret } from './secret.ts';
 
-/** What an operation is decided at. */
-interface Instant {
+/** The time, sequence number and ids of one decision. */
+interface DecisionPoint {
   /** Milliseconds since 1970; never below the last entry's. */
   readonly now: number;
-  /** The sequence number of the entry that this decision gets, if it gets one. */
+  /** The sequence number of this decision's entry, if it is recorded. */
   readonly seq: number;
-  /** The id of that entry. An intent hands it out, for the entry of its result. */
+  /** The id of that entry. An intent returns it, so that the entry of its result can have the same id. */
   readonly entryId: EntryId;
-  /** An id that nothing has yet: a UUIDv7. */
+  /** Returns a new UUIDv7. */
   newId(): string;
 }
 
 /**
- * Conditions of a request on its target. No resource here has an entity tag, so that a list of tags never matches.
+ * Conditions of a request on its target. No resource has an entity tag, so a list of tags never matches.
  * SOURCE: RFC 9110, section 13.
  */
 export interface Preconditions {
@@ -39,12 +39,12 @@ export interface Preconditions {
   readonly ifNoneMatch: 'any' | null;
 }
 
-/** What is known of a request in addition to what it asks for. */
+/** The data of a request that every operation needs. */
 export interface Context {
   readonly authentication: Authentication;
   readonly requestId: string;
   readonly remoteAddr: string | null;
-  /** Left out where the caller gave no key, or the route accepts none. */
+  /** Absent if the caller sent no key or the route accepts none. */
   readonly idempotency?: Idempotency;
   readonly preconditions?: Preconditions;
 }
@@ -53,47 +53,49 @@ export interface Context {
 export interface PendingUnseal<R> {
   readonly content: Sealed | Secret;
   readonly associatedData: AssociatedData;
-  /** The outcome where the value does not authenticate. */
+  /** The outcome if the value does not authenticate. */
   onFailure(): Outcome<never>;
   reply(value: Secret): R;
 }
 
 export interface Outcome<R> {
-  readonly answer: { readonly reply: R } | { readonly unseal: PendingUnseal<R> } | { readonly fault: ErrorInfo };
-  /** Null if it is not recorded. */
+  readonly response: { readonly reply: R } | { readonly unseal: PendingUnseal<R> } | { readonly error: ErrorInfo };
+  /** Null if the outcome is not recorded. */
   readonly entry: EntryDraft | null;
   readonly changes: readonly Change[];
 }
 
 export interface Operation<R> {
   readonly reads: ReadSet;
-  /** Who submits it, not yet identified. */
+  /** The submitter, not yet identified. */
   readonly requester: Requester;
-  decide(known: BatchState, moment: Instant): Outcome<R>;
+  decide(known: BatchState, moment: DecisionPoint): Outcome<R>;
 }
 
-/** Any type whose values JSON restores; `never` for the others. */
+/** `unknown` for a type whose values JSON restores, `never` for other types. */
 export type Replayable<R> = [R] extends [JsonSerializable<R>] ? unknown : never;
 
-/** A reply is plain data: a value can only come from `unseal`, which is never saved for a retry. */
+/**
+ * An outcome with a reply. A reply is plain data; a value comes only from `unseal`, which is never saved for a retry.
+ */
 export function succeeded<R>(
   reply: R & Replayable<R>,
   entry: EntryDraft | null,
   changes: readonly Change[] = [],
 ): Outcome<R> {
-  return { answer: { reply }, entry, changes };
+  return { response: { reply }, entry, changes };
 }
 
-export function refused(
+export function rejected(
   code: ApiErrorCode,
   message: string,
   entry: EntryDraft | null,
   changes: readonly Change[] = [],
 ): Outcome<never> {
-  return { answer: { fault: { code, message } }, entry, changes };
+  return { response: { error: { code, message } }, entry, changes };
 }
 
-/** What an entry may say in addition to its event and result. */
+/** The optional fields of an entry. */
 interface EntryDetails {
   readonly resource?: string;
   readonly policyName?: string | null;
@@ -102,11 +104,11 @@ interface EntryDetails {
   readonly completes?: EntryId;
 }
 
-/** A request whose caller is identified, with what is needed to decide it. */
-export interface DecisionPoint {
+/** The input of a decision: the identified caller, the state, the time, and a constructor of entries. */
+export interface OperationInput {
   readonly caller: Caller;
   readonly state: BatchState;
-  readonly moment: Instant;
+  readonly moment: DecisionPoint;
   entry(result: AuditResult, details?: EntryDetails): EntryDraft;
 }
 
@@ -117,15 +119,15 @@ interface OperationSpec {
   /** `admin`: an agent is rejected, and the rejection is recorded. */
   readonly requiredRole: 'admin' | 'agent';
   readonly reads?: ReadSet;
-  /** Left out where the operation succeeds only on a target that exists. */
+  /** Absent if the operation succeeds only on an existing target. */
   readonly targetExists?: (known: BatchState) => boolean;
 }
 
 /**
- * An operation of a caller, which is identified within the batch. Rejects agents where only the administrator may do it, checks
- * the request's preconditions, and runs a request with an Idempotency-Key once.
+ * Builds an operation whose caller is identified within the batch. It rejects agents if only the administrator may call
+ * it, checks the request's preconditions, and runs a request with an Idempotency-Key only once.
  */
-export function operation<R>(spec: OperationSpec, decide: (asked: DecisionPoint) => Outcome<R>): Operation<R> {
+export function operation<R>(spec: OperationSpec, decide: (input: OperationInput) => Outcome<R>): Operation<R> {
   const { context, reads = {} } = spec;
   const { authentication, idempotency } = context;
   return {
@@ -136,9 +138,9 @@ export function operation<R>(spec: OperationSpec, decide: (asked: DecisionPoint)
     },
     requester: authentication,
     decide(known, moment) {
-      // A repeated request identifies its caller too: a session that has ended gets no saved reply.
+      // ORDER: the caller of a repeated request is identified first, so that an ended session gets no saved reply.
       const caller = identify(known, authentication, moment.now);
-      if (caller instanceof ApiError) return refused(caller.code, caller.message, null);
+      if (caller instanceof ApiError) return rejected(caller.code, caller.message, null);
       if (idempotency === undefined) return decideOnce(spec, decide, caller, known, moment);
       const agentId = actorId(caller);
       return (
@@ -151,10 +153,10 @@ export function operation<R>(spec: OperationSpec, decide: (asked: DecisionPoint)
 
 function decideOnce<R>(
   { context, event, resource, requiredRole, targetExists = () => true }: OperationSpec,
-  decide: (asked: DecisionPoint) => Outcome<R>,
+  decide: (input: OperationInput) => Outcome<R>,
   caller: Caller,
   known: BatchState,
-  moment: Instant,
+  moment: DecisionPoint,
 ): Outcome<R> {
   const entry = (result: AuditResult, details: EntryDetails = {}): EntryDraft => ({
     eventType: event,
@@ -170,48 +172,53 @@ function decideOnce<R>(
   });
   if (requiredRole === 'admin' && caller.kind !== 'admin') {
     const reason = 'only the administrator may do this';
-    return refused('ACCESS_DENIED', 'Only the administrator may do this.', entry('denied', { reason }));
+    return rejected('ACCESS_DENIED', 'Only the administrator may do this.', entry('denied', { reason }));
   }
   const outcome = decide({ caller, state: known, moment, entry });
   const { preconditions } = context;
-  if (preconditions === undefined || 'fault' in outcome.answer) return outcome;
+  if (preconditions === undefined || 'error' in outcome.response) return outcome;
   if (meets(preconditions, targetExists(known))) return outcome;
   const denied = entry('denied', { reason: 'a precondition of the request does not hold' });
   const message = 'A precondition of the request does not hold.';
-  return refused('PRECONDITION_FAILED', message, outcome.entry === null ? null : denied);
+  return rejected('PRECONDITION_FAILED', message, outcome.entry === null ? null : denied);
 }
 
-/** Whether the preconditions hold; checked only for what succeeds without them. */
+/** Whether the preconditions hold. They are checked only if the operation would succeed without them. */
 function meets({ ifMatch, ifNoneMatch }: Preconditions, exists: boolean): boolean {
   return exists ? ifMatch !== 'tags' && ifNoneMatch === null : ifMatch === null;
 }
 
-/** The outcome of a repeated request: the saved reply, no change and no entry. Null for a request that is not a repeat. */
+/**
+ * The outcome of a repeated request: the saved reply, no change and no entry. Null for a request that is not a repeat.
+ */
 function repeated<R>(
   { id, requestMac }: Idempotency,
   agentId: AgentId,
   known: BatchState,
-  { now }: Instant,
+  { now }: DecisionPoint,
 ): Outcome<R> | null {
-  const record = known.keptReply(id);
+  const record = known.idempotencyRecord(id);
   if (record === null || record.agentId !== agentId || now >= record.expiresAt) return null;
   if (record.requestMac !== requestMac) {
     const { code, message } = idempotencyKeyReused();
-    return refused(code, message, null);
+    return rejected(code, message, null);
   }
-  // The same request is the same operation, so that its saved reply is an R.
-  return { answer: { reply: JSON.parse(record.reply) as R }, entry: null, changes: [] };
+  // The same request is the same operation, so its saved reply is an R.
+  return { response: { reply: JSON.parse(record.reply) as R }, entry: null, changes: [] };
 }
 
-/** The outcome, with a record of its reply in the same transaction. A rejection is not saved, nor is a value: a retry decides again. */
+/**
+ * Adds an idempotency record to a successful outcome. Rejections and values are not saved, so a retry of these decides
+ * again.
+ */
 function saved<R>(
   { id, requestMac }: Idempotency,
   agentId: AgentId,
   outcome: Outcome<R>,
-  { now }: Instant,
+  { now }: DecisionPoint,
 ): Outcome<R> {
-  if (!('reply' in outcome.answer)) return outcome;
-  const { reply } = outcome.answer;
+  if (!('reply' in outcome.response)) return outcome;
+  const { reply } = outcome.response;
   const record: IdempotencyRecord = {
     id,
     agentId,

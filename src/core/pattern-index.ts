@@ -1,4 +1,7 @@
-/** The policies of one principal for one action, by pattern: what matches a path costs the path's depth at most. */
+/**
+ * The policies of one principal for one action, by pattern. A query costs at most as many lookups as the path has
+ * segments, plus one.
+ */
 import { LengthMultiset } from './length-multiset.ts';
 import type { PolicyName } from './names.ts';
 import type { CredentialPath } from './path.ts';
@@ -19,7 +22,7 @@ export class PatternIndex {
   /** Each pattern's policies, most restrictive first. */
   readonly #byPattern = new Map<Pattern, Policy[]>();
   readonly #lengths = new LengthMultiset();
-  /** What the patterns cover, until one of them comes or goes. */
+  /** The merged ranges of all patterns; null after a change. */
   #ranges: readonly PathRange[] | null = null;
 
   get isEmpty(): boolean {
@@ -58,7 +61,7 @@ export class PatternIndex {
     this.#lengths.remove(pattern.length);
   }
 
-  /** Of all that match the path the most restrictive, or null. */
+  /** The most restrictive policy that matches the path, or null. */
   mostRestrictive(path: CredentialPath): Policy | null {
     let found: Policy | null = null;
     for (const pattern of matchingPatterns(path, this.#lengths)) {

@@ -8,7 +8,7 @@ import { type CredentialPath, pathViolation } from './path.ts';
 
 export type Pattern = Brand<string, 'Pattern'>;
 
-/** A run of paths in code-point order: `from` ≤ path < `to`. */
+/** An interval of paths in code-point order: `from` ≤ path < `to`. */
 export interface PathRange {
   readonly from: string;
   readonly to: string;
@@ -18,7 +18,7 @@ export interface PathRange {
 export function parsePattern(text: string, field = 'resources'): Pattern {
   const path = text === '*' ? null : text.endsWith('/*') ? text.slice(0, -2) : text;
   const rule = path === null ? null : pathViolation(path);
-  if (path?.includes('*')) throw invalidRequest(field, 'a * may stand only alone, or once at the end after a slash');
+  if (path?.includes('*')) throw invalidRequest(field, '* is allowed only as the whole pattern, or at the end after /');
   if (rule !== null) throw invalidRequest(field, `a pattern's path ${rule}`);
   return text as Pattern;
 }
@@ -30,8 +30,8 @@ export function matches(pattern: Pattern, path: CredentialPath): boolean {
 }
 
 /**
- * All patterns that match `path`, from the widest to the exact one: as many as the path is deep, and two. Of those only the ones
- * with a length in use.
+ * All patterns that match `path` and have a length in use, from the widest to the exact one. A path of n segments has n
+ * + 1.
  */
 export function matchingPatterns(path: CredentialPath, inUse: { has(length: number): boolean }): Pattern[] {
   const patterns: string[] = inUse.has(1) ? ['*'] : [];
@@ -44,28 +44,28 @@ export function matchingPatterns(path: CredentialPath, inUse: { has(length: numb
 
 function rangeOf(pattern: Pattern): PathRange {
   if (pattern === '*') return { from: '', to: '\u007f' };
-  // '0' is the character after '/', so that ['prefix/', 'prefix0') holds just what lies below the prefix.
+  // '0' follows '/' in code-point order, so that ['prefix/', 'prefix0') is exactly the paths below the prefix.
   if (pattern.endsWith('/*')) return { from: pattern.slice(0, -1), to: `${pattern.slice(0, -2)}0` };
-  // '!' stands before every character a path may have.
+  // '!' precedes every character that a path may contain.
   return { from: pattern, to: `${pattern}!` };
 }
 
-/** What the patterns cover, as ranges that do not overlap, in order. */
+/** The paths that the patterns match, as ranges in order that do not overlap. */
 export function toRanges(patterns: Iterable<Pattern>): PathRange[] {
-  // As texts patterns have the order of their ranges, because '*' stands before every character a path may have.
+  // Patterns sort in the order of their ranges, because '*' precedes every character that a path may contain.
   const merged: PathRange[] = [];
   for (const pattern of [...patterns].sort()) append(merged, rangeOf(pattern));
   return merged;
 }
 
-/** Ranges come in the order of their beginnings. */
+/** Appends a range, or extends the last one. Callers append ranges in the order of `from`. */
 function append(merged: PathRange[], range: PathRange): void {
   const last = merged.at(-1);
   if (last === undefined || range.from >= last.to) merged.push(range);
   else if (range.to > last.to) merged[merged.length - 1] = { from: last.from, to: range.to };
 }
 
-/** Merges lists of such ranges into one, each a pass through both. */
+/** Merges lists of such ranges into one, in a linear pass for each list. */
 export function unionOf(lists: readonly (readonly PathRange[])[]): readonly PathRange[] {
   const [first = [], ...others] = lists;
   return others.reduce(mergeTwo, first);
@@ -84,7 +84,7 @@ function mergeTwo(a: readonly PathRange[], b: readonly PathRange[]): PathRange[]
   return merged;
 }
 
-/** The index of the first range that ends behind the path: the next one that may hold anything from there on. */
+/** The index of the first range that ends after the path: the first that can contain the path or a later one. */
 export function rangeFrom(ranges: readonly PathRange[], path: string): number {
   let [low, high] = [0, ranges.length];
   while (low < high) {

@@ -1,6 +1,7 @@
 /**
- * The policies, compiled for deciding: by principal, action and pattern. A decision looks up the principals that name the
- * agent and the patterns that match the path, so that it costs the depth of the path and not the number of policies.
+ * The policies, indexed by principal, action and pattern. A decision looks up the principals that match the agent and
+ * the patterns that match the path, so that its cost depends on the depth of the path and not on the number of
+ * policies.
  */
 
 import { LengthMultiset } from './length-multiset.ts';
@@ -15,10 +16,10 @@ const MAX_CACHED_AGENTS = 10_000;
 export class PolicyIndex {
   readonly #byName = new Map<PolicyName, Policy>();
   readonly #byPrincipal = new Map<Principal, Map<Action, PatternIndex>>();
-  /** Of the names before the `*` of principals. */
-  readonly #stemLengths = new LengthMultiset();
-  /** What `#naming` found, until a principal comes or goes. */
-  readonly #namingByAgent = new Map<AgentName, readonly Map<Action, PatternIndex>[]>();
+  /** The lengths of the name prefixes of principals with `*`. */
+  readonly #prefixLengths = new LengthMultiset();
+  /** Caches `#findGrants`. It is cleared when a principal is added or removed. */
+  readonly #grantsByAgent = new Map<AgentName, readonly Map<Action, PatternIndex>[]>();
 
   get(name: PolicyName): Policy | null {
     return this.#byName.get(name) ?? null;
@@ -33,7 +34,7 @@ export class PolicyIndex {
     return this.#byName.size;
   }
 
-  /** Adds the policy, or puts it in the place of the one with its name. */
+  /** Adds the policy, or replaces the one with its name. */
   put(policy: Policy): void {
     this.remove(policy.name);
     this.#byName.set(policy.name, policy);
@@ -59,7 +60,7 @@ export class PolicyIndex {
     if (actions.size === 0) this.#dropPrincipal(policy.principal);
   }
 
-  /** The policy that decides: of all that match agent, action and path the most restrictive, or null. */
+  /** The most restrictive policy that matches agent, action and path, or null. */
   findDecidingPolicy(agent: AgentName, action: Action, path: CredentialPath): Policy | null {
     let found: Policy | null = null;
     for (const actions of this.#grantsFor(agent)) {
@@ -77,7 +78,10 @@ export class PolicyIndex {
     return patterns;
   }
 
-  /** What those patterns cover: costs a pass through the ranges where several principals name the agent, else nothing. */
+  /**
+   * The paths that those patterns match. Merges ranges only if several principals match the agent; otherwise they are
+   * cached.
+   */
   grantedRanges(agent: AgentName, action: Action): readonly PathRange[] {
     return unionOf(this.#grantsFor(agent).map((actions) => actions.get(action)?.ranges() ?? []));
   }
@@ -93,20 +97,20 @@ export class PolicyIndex {
   }
 
   #grantsFor(agent: AgentName): readonly Map<Action, PatternIndex>[] {
-    const known = this.#namingByAgent.get(agent);
+    const known = this.#grantsByAgent.get(agent);
     if (known !== undefined) return known;
-    const found = this.#findNaming(agent);
-    // Simulations may ask for any name.
-    if (this.#namingByAgent.size >= MAX_CACHED_AGENTS) this.#namingByAgent.clear();
-    this.#namingByAgent.set(agent, found);
+    const found = this.#findGrants(agent);
+    // A simulation may ask for any name, so the cache needs a limit.
+    if (this.#grantsByAgent.size >= MAX_CACHED_AGENTS) this.#grantsByAgent.clear();
+    this.#grantsByAgent.set(agent, found);
     return found;
   }
 
-  #findNaming(agent: AgentName): Map<Action, PatternIndex>[] {
+  #findGrants(agent: AgentName): Map<Action, PatternIndex>[] {
     const found: Map<Action, PatternIndex>[] = [];
     const exact = this.#byPrincipal.get(`agent:${agent}` as Principal);
     if (exact !== undefined) found.push(exact);
-    for (const length of this.#stemLengths.lengths()) {
+    for (const length of this.#prefixLengths.lengths()) {
       if (length > agent.length) continue;
       const actions = this.#byPrincipal.get(`agent:${agent.slice(0, length)}*` as Principal);
       if (actions !== undefined) found.push(actions);
@@ -119,18 +123,18 @@ export class PolicyIndex {
     if (known !== undefined) return known;
     const actions = new Map<Action, PatternIndex>();
     this.#byPrincipal.set(principal, actions);
-    this.#namingByAgent.clear();
-    if (principal.endsWith('*')) this.#stemLengths.add(stemLength(principal));
+    this.#grantsByAgent.clear();
+    if (principal.endsWith('*')) this.#prefixLengths.add(prefixLength(principal));
     return actions;
   }
 
   #dropPrincipal(principal: Principal): void {
     this.#byPrincipal.delete(principal);
-    this.#namingByAgent.clear();
-    if (principal.endsWith('*')) this.#stemLengths.remove(stemLength(principal));
+    this.#grantsByAgent.clear();
+    if (principal.endsWith('*')) this.#prefixLengths.remove(prefixLength(principal));
   }
 }
 
-function stemLength(principal: Principal): number {
+function prefixLength(principal: Principal): number {
   return principal.length - 'agent:*'.length;
 }

@@ -1,4 +1,7 @@
-/** Policies: who may do what where, and for how long at most. SOURCE: interface 2.3; decisions, "Policies and decisions". */
+/**
+ * Policies: they grant agents actions on paths, with a maximum TTL.
+ * SOURCE: interface 2.3; decisions, "Policies and decisions".
+ */
 import type { Brand } from './brand.ts';
 import { invalidRequest } from './errors.ts';
 import {
@@ -14,7 +17,7 @@ import { type Pattern, parsePattern } from './pattern.ts';
 export const ACTIONS = ['retrieve', 'list', 'store', 'delete'] as const;
 export type Action = (typeof ACTIONS)[number];
 
-/** `agent:<name>`, or with one trailing `*` in the name. */
+/** `agent:<name>`; the name may end with `*`. */
 export type Principal = Brand<string, 'Principal'>;
 
 /** Seconds, 1 to 31,536,000 (a year). */
@@ -35,7 +38,7 @@ export interface Policy {
   readonly createdAt: number;
 }
 
-/** A policy as it was asked for: everything but the time. */
+/** A policy as a request defines it. */
 export type PolicyDraft = Omit<Policy, 'createdAt'>;
 
 export function isAction(text: string): text is Action {
@@ -52,7 +55,7 @@ export function parseTtl(value: number, field: string): TtlSeconds {
 
 /** @throws INVALID_REQUEST */
 export function parsePrincipal(text: string): Principal {
-  const rule = 'must be agent:<name>, agent:<beginning of a name>* or agent:*';
+  const rule = 'must be agent:<name>, agent:<prefix>* or agent:*';
   if (!text.startsWith('agent:')) throw invalidRequest('principal', rule);
   const name = text.slice('agent:'.length);
   if (name === '*') return text as Principal;
@@ -62,7 +65,7 @@ export function parsePrincipal(text: string): Principal {
   return text as Principal;
 }
 
-/** Takes a policy's fields as they came over the wire. @throws INVALID_REQUEST naming the field and the rule. */
+/** Parses the fields of a request. @throws INVALID_REQUEST naming the field and the rule. */
 export function parsePolicy(fields: {
   name: string;
   principal: string;

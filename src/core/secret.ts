@@ -1,4 +1,4 @@
-/** A value that must not be shown by accident: printing, JSON and inspection give `[secret]`; `reveal` is the one way out. */
+/** A value that must not leak by accident: printing, JSON and inspection show `[secret]`. Only `reveal` returns it. */
 export class Secret {
   readonly #value: string;
 

@@ -1,8 +1,8 @@
 /**
- * Challenges cost no storage to issue: the id tells when it was made and that it was made here, the nonce is derived from it.
+ * Challenges, which need no storage to issue: the id contains the time and a MAC, and the nonce is derived from the id.
  * Id, as a UUID of version 8: milliseconds (48 bits) | version (4) | random (12) | variant (2) | masked flag (1) |
- * random (13) | MAC (48). The flag says whether the name was a registered agent's; only the key's holder can read it.
- * SOURCE: decisions, "Authentication"; RFC 9562, section 5.8; drawn in docs/formats.md.
+ * random (13) | MAC (48). The flag says whether the name was a registered agent's; the mask keeps that from the client.
+ * SOURCE: decisions, "Authentication"; RFC 9562, section 5.8; docs/formats.md.
  */
 import { createHmac, type KeyObject, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { ChallengeId } from '../core/names.ts';
@@ -44,7 +44,7 @@ export function encodeChallengeId(key: KeyObject, issuedAt: number, isForAgent: 
   return toUuid(Buffer.concat([body, macOf(key, 'id', body).subarray(0, MAC_BYTES)]));
 }
 
-/** Null for an invented id. */
+/** Null for an id with an invalid MAC. */
 export function decodeChallengeId(key: KeyObject, id: ChallengeId): DecodedChallenge | null {
   const bytes = Buffer.from(id.replaceAll('-', ''), 'hex');
   const body = bytes.subarray(0, BODY_BYTES);
@@ -54,9 +54,9 @@ export function decodeChallengeId(key: KeyObject, id: ChallengeId): DecodedChall
 }
 
 /**
- * The 32 bytes to be signed, bound to the immutable id of the agent: a name that was registered again can't answer an old
- * challenge. For a name that is nobody's, `boundTo` is the name itself.
+ * The 32 bytes to be signed. `subject` names the agent by its immutable id, so that an agent registered later under the
+ * same name cannot use an old challenge.
  */
-export function deriveNonce(key: KeyObject, id: ChallengeId, boundTo: string): Buffer {
-  return createHmac('sha256', key).update('nonce').update(id).update(boundTo).digest();
+export function deriveNonce(key: KeyObject, id: ChallengeId, subject: string): Buffer {
+  return createHmac('sha256', key).update('nonce').update(id).update(subject).digest();
 }

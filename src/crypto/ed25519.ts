@@ -9,12 +9,12 @@ import { Semaphore } from './semaphore.ts';
 
 const PUBLIC_KEY_BYTES = 32;
 const SIGNATURE_BYTES = 64;
-/** What stands before the raw key in a SubjectPublicKeyInfo. SOURCE: RFC 8410, section 4. */
+/** The bytes before the raw key in a SubjectPublicKeyInfo. SOURCE: RFC 8410, section 4. */
 const SPKI_PREFIX = Buffer.from('302a300506032b6570032100', 'hex');
 
 /**
- * The points of small order: signatures under them hold for anything. The sign bit is left out of the comparison; those
- * whose coordinate is not below the prime are refused by `isCanonical`. SOURCE: eprint 2020/1244, table 3.
+ * The points of small order, under which one signature can be valid for any message. The comparison ignores the sign
+ * bit; `isCanonical` rejects the encodings that are not below the prime. SOURCE: eprint 2020/1244, table 3.
  */
 const SMALL_ORDER = new Set([
   '0000000000000000000000000000000000000000000000000000000000000000',
@@ -47,8 +47,9 @@ const PRIME = 2n ** 255n - 19n;
 const D = 37095705934669439343138083508754565189542113879843219016388785533085940283555n;
 
 /**
- * Whether some x belongs to the y coordinate: (y² - 1) / (dy² + 1) has a square root. Decided for the product of the two, which is
- * a square if and only if their quotient is. SOURCE: RFC 8032, section 5.1.3; Euler's criterion.
+ * Whether the curve has a point with this y coordinate: whether (y² - 1) / (dy² + 1) is a square. Checked for the
+ * product of the two, which is a square if and only if their quotient is. SOURCE: RFC 8032, section 5.1.3; Euler's
+ * criterion.
  */
 function isOnCurve(withoutSign: Uint8Array): boolean {
   const y = BigInt(`0x${Buffer.from(withoutSign).reverse().toString('hex')}`);
@@ -61,7 +62,9 @@ function isOnCurve(withoutSign: Uint8Array): boolean {
   return power === 1n;
 }
 
-/** @throws INVALID_REQUEST for what is not base64 of 32 bytes, for points of small order, and for no point of the curve. */
+/**
+ * @throws INVALID_REQUEST if the text is not base64 of 32 bytes, the point has small order, or it is not on the curve.
+ */
 export function parsePublicKey(text: string): PublicKey {
   const bytes = decodeStrictBase64(text);
   if (bytes?.length !== PUBLIC_KEY_BYTES)
@@ -71,14 +74,14 @@ export function parsePublicKey(text: string): PublicKey {
   if (!isCanonical(withoutSign) || SMALL_ORDER.has(Buffer.from(withoutSign).toString('hex'))) {
     throw invalidRequest(
       'public_key',
-      'is not a usable Ed25519 key: a point of small order, or not in its one spelling',
+      'is not a usable Ed25519 key: the point has small order, or its encoding is not canonical',
     );
   }
-  if (!isOnCurve(withoutSign)) throw invalidRequest('public_key', 'is not a point of the curve Ed25519');
+  if (!isOnCurve(withoutSign)) throw invalidRequest('public_key', 'is not a point on the Ed25519 curve');
   return text as PublicKey;
 }
 
-/** Of keys that were used lately: to read one costs a fifth of a signature's check. */
+/** Keys used recently, parsed: parsing one takes a fifth of the time of a signature check. */
 const keyObjects = new FifoCache<PublicKey, KeyObject>();
 const MAX_KEY_OBJECTS = 10_000;
 
@@ -92,19 +95,22 @@ function toKeyObject(publicKey: PublicKey): KeyObject {
   return key;
 }
 
-/** A key that nobody holds, for checking what claims to be from nobody: it costs the same. */
+/** A valid key without a known private key: signatures of unknown agents are checked with it, which takes as long. */
 export const DUMMY_PUBLIC_KEY = Buffer.from(
   'd75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511b',
   'hex',
 ).toString('base64') as PublicKey;
 
 /**
- * Two for each thread of the pool: all are busy, and a turn's sync, which is done there too, waits for two checks and not for
- * all of a crowd's.
+ * Two checks per thread of libuv's pool. The pool also runs a batch's sync, which then waits for at most two checks per
+ * thread and not for every pending login.
  */
 const verifySemaphore = new Semaphore(8);
 
-/** Checks off the loop, in Node's thread pool. A signature of another length is not valid. */
+/**
+ * Checks in libuv's thread pool, not on the event loop. A signature of another length is invalid and takes the same
+ * time.
+ */
 export function isSignatureValid(publicKey: PublicKey, message: Uint8Array, signature: Uint8Array): Promise<boolean> {
   const isLengthRight = signature.length === SIGNATURE_BYTES;
   const checked = isLengthRight ? signature : new Uint8Array(SIGNATURE_BYTES);

@@ -1,6 +1,6 @@
 /**
- * The root key and the keys derived from it: one key a purpose, so that handing one out opens nothing else.
- * SOURCE: RFC 5869 (HKDF-SHA256, empty salt); drawn in docs/formats.md.
+ * The root key and the keys derived from it, one per purpose, so that a disclosed key works for its purpose only.
+ * SOURCE: RFC 5869 (HKDF-SHA256, empty salt); docs/formats.md.
  */
 import { createHmac, createSecretKey, hkdfSync, type KeyObject, timingSafeEqual } from 'node:crypto';
 
@@ -15,15 +15,15 @@ const PURPOSES = {
 export interface VaultKeys {
   /** Seals values. */
   readonly seal: KeyObject;
-  /** Names the sealing key in front of what it sealed: 4 bytes. */
+  /** The id of the sealing key in each sealed value: 4 bytes. */
   readonly sealKeyId: Uint8Array;
-  /** Links audit entries. An auditor may have it. */
+  /** Authenticates audit entries. An auditor may have it. */
   readonly audit: KeyObject;
-  /** Makes and knows challenges. */
+  /** Authenticates challenges. */
   readonly challenge: KeyObject;
-  /** Authenticates rows of agents, policies, sessions, credentials and kept replies. */
+  /** Authenticates rows of agents, policies, sessions, credentials and idempotency records. */
   readonly row: KeyObject;
-  /** Base64; kept in the database, so that another root key is refused there. */
+  /** Base64. The database holds it, so that a service with another root key is rejected there. */
   readonly checkValue: string;
 }
 
@@ -51,24 +51,24 @@ export function exportAuditKey(keys: VaultKeys): string {
   return keys.audit.export().toString('base64');
 }
 
-/** The other way round. */
+/** The inverse of `exportAuditKey`. */
 export function importAuditKey(text: string): VaultKeys['audit'] {
   return createSecretKey(text, 'base64');
 }
 
-/** The 32 bytes of a root key file: base64, with or without one line end. Null where it is not that. */
+/** The 32 bytes of a root key file: base64, with or without one line break. Null for any other text. */
 export function parseRootKey(text: string): Uint8Array | null {
   const bytes = decodeStrictBase64(text.replace(/\r?\n$/, ''));
   return bytes?.length === ROOT_KEY_BYTES ? bytes : null;
 }
 
-/** Strict base64: what does not re-encode to itself is refused with null. */
+/** Decodes strict base64. Null if the text does not re-encode to itself. */
 export function decodeStrictBase64(text: string): Uint8Array | null {
   const bytes = Buffer.from(text, 'base64');
   return bytes.toString('base64') === text ? bytes : null;
 }
 
-/** Whether two texts are the same, in constant time for texts of one length. */
+/** Whether two texts are equal, in constant time for texts of the same length. */
 export function timingSafeEqualText(a: string, b: string): boolean {
   const left = Buffer.from(a);
   const right = Buffer.from(b);

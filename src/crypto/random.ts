@@ -1,9 +1,14 @@
-/** Fresh ids. Those of rows are ordered by time (UUIDv7), so that a table grows at its end. SOURCE: RFC 9562. */
+/**
+ * Random ids and keys. Row ids are ordered by time (UUIDv7), so that rows are appended to a table's end.
+ * SOURCE: RFC 9562.
+ */
 import { randomBytes, randomUUIDv7 } from 'node:crypto';
 
 export const newId = (): string => randomUUIDv7();
 
-/** A maker of request ids: eight random characters for the process, then a counter. Short, and never the caller's own. */
+/**
+ * Returns a generator of request ids: eight random characters per process, then a counter. They are never the caller's.
+ */
 export function requestIds(): () => string {
   const prefix = randomBytes(5).toString('hex').slice(0, 8);
   let count = 0;
@@ -14,5 +19,3 @@ export function requestIds(): () => string {
 export function newRootKey(): Uint8Array {
   return randomBytes(32);
 }
-
-/** A name for a file that exists only until it is renamed. */

@@ -1,17 +1,17 @@
 /**
- * MACs on the rows that decide: agents, policies, sessions, credentials and kept replies. An edit in the database is found when the row is
- * read. The same key makes of a caller's idempotency key and of the request that came with it what may be kept of them, and
- * authenticates the anchor of the log, which lies in a file.
+ * MACs on the rows on which decisions depend: agents, policies, sessions, credentials and idempotency records. They
+ * detect an edit of the database when the row is read. The same key hashes a caller's idempotency key and its request
+ * before they are stored, and authenticates the file with the log's anchor.
  */
 import { createHmac, type KeyObject } from 'node:crypto';
 import { timingSafeEqualText } from './keys.ts';
 
 export type RowFields = readonly (string | number | readonly string[])[];
 
-/** What a MAC is over; each kind has a name of its own in front. */
+/** The kind of a row, which the MAC covers. */
 type RowKind = 'agent' | 'policy' | 'session' | 'credential' | 'reply' | 'idempotency' | 'request' | 'anchor';
 
-/** Base64 of HMAC-SHA256 over the JSON array of the kind and the row's fields in their order. SOURCE: docs/formats.md. */
+/** Base64 of HMAC-SHA256 over the JSON array of the kind and the row's fields in order. SOURCE: docs/formats.md. */
 export function rowMac(rowKey: KeyObject, kind: RowKind, fields: RowFields): string {
   return createHmac('sha256', rowKey)
     .update(JSON.stringify([`leasehold-${kind}-v1`, ...fields]))

@@ -1,7 +1,7 @@
 /**
- * Sealing of values with AES-256-GCM. Layout: format version (1 byte, 1) | key id (4) | nonce (12) | ciphertext | tag (16).
- * The associated data is format version, key id, and JSON of credential id, path, type and version.
- * SOURCE: NIST SP 800-38D; drawn in docs/formats.md. Nonces are random, so that one root key may seal 2^32 values.
+ * Sealing of values with AES-256-GCM. Layout: format version (1 byte, 1) | key id (4) | nonce (12) | ciphertext | tag
+ * (16). The associated data is format version, key id, and JSON of credential id, path, type and version.
+ * SOURCE: NIST SP 800-38D; docs/formats.md. Nonces are random, so one root key may seal at most 2^32 values.
  */
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
 import type { AssociatedData, Sealed } from '../core/credential.ts';
@@ -13,7 +13,7 @@ const HEADER_BYTES = 5;
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 
-/** As long as a header. */
+/** Replaced by the header after encoding. */
 const HEADER_PLACEHOLDER = '\0'.repeat(HEADER_BYTES);
 
 function associatedBytes(header: Uint8Array, bound: AssociatedData): Buffer {
@@ -33,7 +33,9 @@ export function seal(keys: VaultKeys, value: Secret, bound: AssociatedData): Sea
   return Buffer.concat([header, nonce, ciphertext, cipher.getAuthTag()]);
 }
 
-/** Null where it does not authenticate: altered, moved from elsewhere, of another format, or under another key. */
+/**
+ * Null if the value does not authenticate: altered, copied from another row, of another format, or under another key.
+ */
 export function unseal(keys: VaultKeys, sealed: Sealed, bound: AssociatedData): Secret | null {
   if (sealed.length < HEADER_BYTES + NONCE_BYTES + TAG_BYTES || sealed[0] !== FORMAT_VERSION) return null;
   if (!keys.sealKeyId.every((byte, index) => sealed[1 + index] === byte)) return null;

@@ -1,10 +1,10 @@
-/** Lets so many through at once; who comes more waits, first come, first served. */
+/** Limits how much work runs concurrently; further work waits in arrival order. */
 export class Semaphore {
   readonly #waiting: (() => void)[] = [];
   #free: number;
 
-  constructor(places: number) {
-    this.#free = places;
+  constructor(permits: number) {
+    this.#free = permits;
   }
 
   /** Resolves or rejects as the work does. */
@@ -14,7 +14,7 @@ export class Semaphore {
     try {
       return await work();
     } finally {
-      // Whoever waits takes the place over.
+      // Passes the permit on to the first waiter.
       const next = this.#waiting.shift();
       if (next === undefined) this.#free += 1;
       else next();

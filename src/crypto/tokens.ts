@@ -1,4 +1,4 @@
-/** Tokens: `lha_` for the administrator, `lhs_` for a session, 256 bits each. Only their hashes are kept. */
+/** Tokens of 256 bits: `lha_` for the administrator, `lhs_` for a session. Only their hashes are stored. */
 import { hash, randomBytes } from 'node:crypto';
 import type { TokenHash } from '../core/names.ts';
 import { Secret } from '../core/secret.ts';

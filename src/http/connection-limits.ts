@@ -1,6 +1,6 @@
 /**
- * How many connections there may be, in all and from one address. Where a new one is over a limit, the unauthenticated connection
- * that was idle longest is closed; 503 only where every connection has shown a valid token.
+ * Limits connections, in total and per address. If a new one exceeds a limit, the unauthenticated connection that was
+ * idle longest is closed. The new one gets 503 only if all others are authenticated.
  */
 import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
@@ -12,12 +12,12 @@ const MAX_CONNECTIONS_PER_ADDRESS = 500;
 
 interface Connection {
   readonly address: string;
-  /** Closes the connection and gives its place back. */
+  /** Closes the connection and stops counting it. */
   close(): void;
 }
 
 export class ConnectionLimits {
-  /** Connections that have not shown a valid token, longest idle first. */
+  /** Connections that have not sent a valid token, longest idle first. */
   readonly #unauthenticated = new Map<unknown, Connection>();
   readonly #byAddress = new Map<string, number>();
   #total = 0;
@@ -28,17 +28,17 @@ export class ConnectionLimits {
       if (this.#makeRoom(address)) this.#add(address, socket);
       else writeFault(socket, defaultError('UNAVAILABLE'), newRequestId());
     });
-    // Before the framework's own listener.
+    // Prepended, so that it runs before the framework's listener.
     server.prependListener('request', ({ socket }, response) => response.once('close', () => this.#idle(socket)));
   }
 
-  /** The connection has shown a valid token, and is not closed for another one. */
+  /** Marks the connection as authenticated, so that it is not closed for a new one. */
   keep(socket: Socket): void {
     this.#unauthenticated.delete(keyOf(socket));
   }
 
   #makeRoom(address: string): boolean {
-    // A Unix socket has no addresses to tell apart.
+    // All clients of a Unix socket have the same address.
     const limit = address === 'local' ? MAX_CONNECTIONS : MAX_CONNECTIONS_PER_ADDRESS;
     const isAddressFull = (this.#byAddress.get(address) ?? 0) >= limit;
     if (!isAddressFull && this.#total < MAX_CONNECTIONS) return true;
@@ -72,7 +72,7 @@ export class ConnectionLimits {
     socket.once('close', release);
   }
 
-  /** A response has ended: the connection is idle from now on. */
+  /** Records that a response has ended, from which on the connection is idle. */
   #idle(socket: Socket): void {
     const key = keyOf(socket);
     const connection = this.#unauthenticated.get(key);
@@ -82,7 +82,7 @@ export class ConnectionLimits {
   }
 }
 
-/** The same for a connection and for the TLS socket on top of it. */
+/** The key is equal for a connection and the TLS socket on top of it. */
 function keyOf(socket: Socket): unknown {
   return socket.remoteAddress === undefined ? socket : `${socket.remoteAddress} ${socket.remotePort}`;
 }

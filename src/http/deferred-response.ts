@@ -1,16 +1,19 @@
-/** An answer that takes long to find: nothing of it is sent before it is whole, and who goes away ends the work. */
+/**
+ * A response that takes long to compute. Nothing is sent before it is complete, and the work stops when the client
+ * disconnects.
+ */
 import { Readable } from 'node:stream';
 import type { Reply } from './route.ts';
 
-/** `{"data":…}`. What the work throws is answered as an error; its signal says that the client has gone. */
+/** Replies `{"data":…}`, or the error that `work` throws. The signal aborts when the client disconnects. */
 export function deferredReply(work: (signal: AbortSignal) => Promise<unknown>): Reply {
-  const leaving = new AbortController();
-  let isAsked = false;
+  const disconnected = new AbortController();
+  let hasStarted = false;
   const stream = new Readable({
     read() {
-      if (isAsked) return;
-      isAsked = true;
-      work(leaving.signal).then(
+      if (hasStarted) return;
+      hasStarted = true;
+      work(disconnected.signal).then(
         (data) => {
           stream.push(JSON.stringify({ data }));
           stream.push(null);
@@ -19,7 +22,7 @@ export function deferredReply(work: (signal: AbortSignal) => Promise<unknown>): 
       );
     },
     destroy(error, done) {
-      leaving.abort();
+      disconnected.abort();
       done(error);
     },
   });

@@ -1,4 +1,7 @@
-/** Maps thrown errors to responses: an `ApiError` keeps its code, errors of the framework get ours, any other error is a bug. */
+/**
+ * Maps thrown errors to responses: an `ApiError` keeps its code, errors of the framework get one, any other error is a
+ * bug.
+ */
 import { ERROR_STATUS } from '../api/errors.ts';
 import { ApiError, type ApiErrorCode } from '../core/errors.ts';
 import { storageUnavailable } from '../vault/vault.ts';
@@ -9,12 +12,12 @@ export interface ErrorAnswer {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-export function toErrorAnswer(fault: ApiError): ErrorAnswer {
+export function toErrorAnswer(error: ApiError): ErrorAnswer {
   const headers: Record<string, string> = {};
-  const status = ERROR_STATUS[fault.code];
+  const status = ERROR_STATUS[error.code];
   if (status === 401) headers['www-authenticate'] = 'Bearer';
-  if (fault.retryAfterSeconds !== null) headers['retry-after'] = String(fault.retryAfterSeconds);
-  return { status, body: { error: { code: fault.code, message: fault.message } }, headers };
+  if (error.retryAfterSeconds !== null) headers['retry-after'] = String(error.retryAfterSeconds);
+  return { status, body: { error: { code: error.code, message: error.message } }, headers };
 }
 
 const MESSAGES = {
@@ -24,14 +27,14 @@ const MESSAGES = {
   URI_TOO_LONG: 'The address is too long.',
   HEADERS_TOO_LARGE: 'The headers are too large.',
   REQUEST_TIMEOUT: 'The request did not arrive in time.',
-  UNAVAILABLE: 'The service holds as many connections as it can. Try again in a second.',
+  UNAVAILABLE: 'The service has reached its limit of connections. Try again in a second.',
 } as const;
 
 export function defaultError(code: keyof typeof MESSAGES): ApiError {
   return new ApiError(code, MESSAGES[code], code === 'UNAVAILABLE' ? 1 : null);
 }
 
-/** Null for a bug. */
+/** Null if the error is a bug. */
 export function toApiError(error: unknown): ApiError | null {
   if (error instanceof ApiError) return error;
   const unavailable = storageUnavailable(error);

@@ -1,28 +1,28 @@
 /**
- * Shares the event loop between callers: while there are several, each starts a bounded number of requests a millisecond, and of
- * the large bodies of one caller few are read at a time. So one caller on many connections delays the others by a bounded time.
- * A caller is an agent, the administrator, or the address of an unauthenticated client.
+ * Shares the event loop fairly between callers: while several are active, each starts a bounded number of requests per
+ * millisecond, and few large bodies of one caller are read at a time. So one caller on many connections delays others
+ * by a bounded time. A caller is an agent, the administrator, or the address of an unauthenticated client.
  */
 import type { EventEmitter } from 'node:events';
 import type { IncomingMessage } from 'node:http';
 import type { FastifyRequest } from 'fastify';
 import { addressPrefix } from '../vault/login-throttle.ts';
 
-/** A credit is about 60 µs of work: a small request of an authenticated caller. */
+/** One credit is about 60 µs of work, the cost of a small request of an authenticated caller. */
 const CREDITS_PER_MS = 16;
 const MAX_DEBT = 16;
 /** A busy loop turns less often than every millisecond: what a caller earned meanwhile still counts, up to this. */
 const MAX_CATCH_UP_MS = 8;
 const UNAUTHENTICATED_COST = 6;
-/** Requests of one caller that wait; further ones are rejected immediately. */
+/** Maximum number of waiting requests of one caller; further ones are rejected immediately. */
 const MAX_WAITING = 1024;
-/** Bytes of a body that cost a credit. */
+/** Bytes of a body that cost one credit. */
 const BYTES_PER_CREDIT = 2 * 1024;
 /** Room for a value of 256 KiB whose every byte is escaped, and for the rest of its body. */
 export const MAX_BODY_BYTES = 2 * 1024 * 1024;
-/** How long a caller counts as present after its last request. */
-const PRESENT_MS = 100;
-/** Bodies over this size take many turns of the loop to read, and milliseconds to parse. */
+/** The time after its last request for which a caller counts as active. */
+const ACTIVE_MS = 100;
+/** Bodies over this size take many iterations of the event loop to read, and milliseconds to parse. */
 const LARGE_BODY_BYTES = 64 * 1024;
 const MAX_LARGE_BODIES = 2;
 
@@ -31,14 +31,14 @@ export function callerKey({ authentication, ip }: FastifyRequest): string {
   return authentication.kind === 'admin' ? 'admin' : `agent ${authentication.agentName}`;
 }
 
-/** In credits. */
+/** The cost of a request in credits. */
 function costOf({ authentication, raw }: FastifyRequest): number {
   const bytes = Math.min(bodyLength(raw), MAX_BODY_BYTES);
   return (authentication === null ? UNAUTHENTICATED_COST : 1) + bytes / BYTES_PER_CREDIT;
 }
 
 interface Account {
-  /** Credits that were used and are not yet paid off. */
+  /** Credits that were used and are not paid off yet. */
   debt: number;
   readonly waiting: { readonly cost: number; readonly start: () => void }[];
 }
@@ -49,13 +49,16 @@ export class FairStart {
   #contendedUntil = 0;
   #paidUntil = 0;
 
-  /** Calls `start` now or later, in the order of the caller's requests. A caller that is alone does not wait. False where too many wait. */
+  /**
+   * Calls `start` now or later, in the order of the caller's requests. The only active caller does not wait. Returns
+   * false if too many requests of the caller wait.
+   */
   run(request: FastifyRequest, start: () => void): boolean {
     const caller = callerKey(request);
     const now = performance.now();
     if (caller !== this.#lastCaller) {
       this.#lastCaller = caller;
-      this.#contendedUntil = now + PRESENT_MS;
+      this.#contendedUntil = now + ACTIVE_MS;
     }
     const account = this.#accounts.get(caller);
     const cost = costOf(request);
@@ -99,16 +102,19 @@ export class FairStart {
 }
 
 interface Reading {
-  /** Bodies that are being read. */
+  /** The number of bodies being read. */
   count: number;
-  /** What begins to read the others, oldest first. */
+  /** Callbacks that start to read the waiting bodies, oldest first. */
   readonly waiting: Set<() => void>;
 }
 
 export class LargeBodies {
   readonly #callers = new Map<string, Reading>();
 
-  /** Calls `read` when fewer than `MAX_LARGE_BODIES` of the caller are being read; never for a client that has gone. */
+  /**
+   * Calls `read` when fewer than `MAX_LARGE_BODIES` of the caller are being read; never after the client has
+   * disconnected.
+   */
   enter(caller: string, { raw }: FastifyRequest, response: EventEmitter, read: () => void): void {
     if (bodyLength(raw) <= LARGE_BODY_BYTES) {
       read();
@@ -140,7 +146,7 @@ export class LargeBodies {
   }
 }
 
-/** Bytes that the header promises; infinite where the end is not known. */
+/** The announced length in bytes; infinite for a chunked body. */
 function bodyLength({ headers }: IncomingMessage): number {
   return headers['transfer-encoding'] === undefined ? Number(headers['content-length'] ?? 0) : Number.POSITIVE_INFINITY;
 }

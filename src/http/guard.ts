@@ -1,5 +1,5 @@
 /**
- * What is looked at before anything else of a request: its raw target, its Host and its Authorization header.
+ * The first checks of a request: its raw target, framing, Host and Authorization header.
  * SOURCE: decisions, "HTTP"; security, "How others were broken"; RFC 9110, section 11; RFC 9112, section 3.2.
  */
 import type { IncomingMessage } from 'node:http';
@@ -8,10 +8,10 @@ import { ApiError, invalidRequest } from '../core/errors.ts';
 import { defaultError } from './errors.ts';
 
 const MAX_TARGET_LENGTH = 8192;
-/** A path in origin form: visible ASCII without the characters that some read as another one. */
+/** A path in origin form: visible ASCII without the characters that some parsers interpret as another one. */
 const TARGET = /^\/(?!\/)[!$-[\]^_`a-z{|}~"]*$/;
 
-/** Checks the target as it came over the wire, before anyone decodes or resolves it. @throws URI_TOO_LONG, INVALID_REQUEST */
+/** Checks the raw target, before it is decoded or resolved. @throws URI_TOO_LONG, INVALID_REQUEST */
 export function checkTarget(target: string): void {
   if (target.length > MAX_TARGET_LENGTH) throw defaultError('URI_TOO_LONG');
   if (!TARGET.test(target)) throw invalidRequest('target', 'must be a path such as /api/v1/credentials');
@@ -19,12 +19,12 @@ export function checkTarget(target: string): void {
   try {
     decodeURIComponent(target);
   } catch {
-    throw invalidRequest('target', 'must have % only before two hexadecimal digits, and be UTF-8 when decoded');
+    throw invalidRequest('target', 'must contain % only before two hexadecimal digits, and decode to UTF-8');
   }
 }
 
 /**
- * The parser accepts other transfer codings before `chunked`, and `chunked` in HTTP/1.0, where it is a faulty framing.
+ * Rejects framings that Node's parser accepts: transfer codings before `chunked`, and `chunked` in HTTP/1.0.
  * SOURCE: RFC 9112, section 6.1. @throws INVALID_REQUEST
  */
 export function checkFraming({ headers, httpVersion }: IncomingMessage): void {
@@ -34,13 +34,13 @@ export function checkFraming({ headers, httpVersion }: IncomingMessage): void {
   if (coding.trim().toLowerCase() !== 'chunked') throw invalidRequest('Transfer-Encoding', 'must be chunked');
 }
 
-/** The parser takes more versions than are spoken here. @throws INVALID_REQUEST */
+/** Rejects versions that Node's parser accepts but this service does not support. @throws INVALID_REQUEST */
 export function checkVersion({ httpVersion }: IncomingMessage): void {
   if (httpVersion !== '1.1' && httpVersion !== '1.0')
     throw new ApiError('INVALID_REQUEST', 'version: must be HTTP/1.1');
 }
 
-/** `name` in lower case. */
+/** Counts a header, also if Node has merged or dropped its repetitions. `name` is in lower case. */
 export function countHeader(request: IncomingMessage, name: string): number {
   const { rawHeaders } = request;
   let count = 0;
@@ -51,15 +51,15 @@ export function countHeader(request: IncomingMessage, name: string): number {
   return count;
 }
 
-/** Where a request may say that it is going. */
+/** The hosts that a request may name. */
 export interface AllowedHosts {
-  /** Names that are ours beside `localhost` and IP literals, in lower case. */
+  /** Allowed names in addition to `localhost` and IP literals, in lower case. */
   readonly names: ReadonlySet<string>;
 }
 
 /**
- * On a loopback listener a web page of any name can be made to point here: its Host gives it away.
- * `rule` is null where every Host is fine. @throws INVALID_REQUEST, MISDIRECTED_REQUEST
+ * Prevents DNS rebinding on a loopback listener: a web page whose name resolves to this machine sends its own name as
+ * Host. `rule` is null if every Host is allowed. @throws INVALID_REQUEST, MISDIRECTED_REQUEST
  */
 export function checkHost(request: IncomingMessage, rule: AllowedHosts | null): void {
   if (countHeader(request, 'host') !== 1) throw new ApiError('INVALID_REQUEST', 'Host: must be given once');
@@ -75,7 +75,7 @@ export function checkHost(request: IncomingMessage, rule: AllowedHosts | null): 
   );
 }
 
-/** The token of `Authorization: Bearer …`. @throws UNAUTHENTICATED where there is none, INVALID_REQUEST for two headers */
+/** The token of `Authorization: Bearer …`. @throws UNAUTHENTICATED if it is missing or malformed */
 export function bearerToken(request: IncomingMessage): string {
   const { authorization } = request.headers;
   if (authorization === undefined) {
@@ -86,7 +86,7 @@ export function bearerToken(request: IncomingMessage): string {
   return token;
 }
 
-/** Node keeps the first of several: a proxy in front may have read another one. @throws INVALID_REQUEST */
+/** Rejects repetitions: Node keeps the first header, and a proxy may have used another one. @throws INVALID_REQUEST */
 export function checkSingleHeaders(request: IncomingMessage): void {
   for (const name of ['Authorization', 'Content-Type']) {
     if (countHeader(request, name.toLowerCase()) > 1) throw invalidRequest(name, 'must be given once');

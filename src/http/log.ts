@@ -1,4 +1,4 @@
-/** What the HTTP layer tells the service's log: allow-listed fields, never what was sent. */
+/** What the HTTP layer logs: allow-listed fields, never the content of a request. */
 import type { ApiErrorCode } from '../core/errors.ts';
 
 export interface RequestLog {
@@ -8,6 +8,6 @@ export interface RequestLog {
     readonly method: string;
     readonly remoteAddr: string | undefined;
   }): void;
-  /** Something that is no fault was thrown: a mistake of ours. */
+  /** Logs an exception that is not an `ApiError`, which is a bug. */
   unexpectedError(error: unknown, requestId: string): void;
 }

@@ -1,4 +1,4 @@
-/** The OpenAPI 3.1 document, generated from the route table: the schemas that validate are the ones it shows. */
+/** The OpenAPI 3.1 document, generated from the route table with the schemas that validate requests. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TSchema, Type } from 'typebox';
@@ -8,10 +8,10 @@ import type { Route, RouteGroup } from './route.ts';
 
 type Json = Record<string, unknown>;
 
-/** Schemas are the same where their texts are: an optional field holds a copy. */
+/** Compares schemas by their text, because an optional field contains a copy. */
 const keyOf = (schema: unknown): string => JSON.stringify(schema) ?? '';
 
-/** Every schema that clients see under a name. A query's parameters are shown one by one. */
+/** The schemas that the document names. The parameters of a query are listed individually. */
 const COMPONENTS: readonly (readonly [name: string, schema: unknown])[] = [
   ...Object.entries(requests),
   ...Object.entries(responses),
@@ -20,7 +20,7 @@ const NAMES = new Map(COMPONENTS.map(([name, schema]) => [keyOf(schema), name]))
 
 const toReference = (name: string): Json => ({ $ref: `#/components/schemas/${name}` });
 
-/** The schema with references in place of the named ones within it. */
+/** Replaces named schemas by references. */
 function withReferences(schema: unknown): unknown {
   const name = NAMES.get(keyOf(schema));
   return name === undefined ? withInnerReferences(schema) : toReference(name);
@@ -83,7 +83,7 @@ function parametersOf(row: Route): Json[] {
 }
 
 function operationOf(row: Route, tag: string): Json {
-  const who = { public: 'Everybody.', agent: 'Agents and the administrator.', admin: 'The administrator.' }[row.who];
+  const who = { public: 'All clients.', agent: 'Agents and the administrator.', admin: 'The administrator.' }[row.who];
   const aliases = row.aliases.map((path) => ` Also served at \`${path}\`.`).join('');
   const hasBody = row.body !== null && Object.keys(row.body.properties).length > 0;
   return {
@@ -120,7 +120,7 @@ export function openApiDocument(groups: readonly RouteGroup[]): Json {
     openapi: '3.1.0',
     info: {
       title: 'Leasehold',
-      description: 'A credential vault for AI agents: credentials are held by lease, never owned.',
+      description: 'A credential vault for AI agents, which lease credentials for a limited time.',
       version: readVersion(),
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },

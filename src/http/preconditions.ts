@@ -3,8 +3,8 @@ import type { IncomingMessage } from 'node:http';
 import type { Preconditions } from '../core/operation.ts';
 
 /**
- * Null where the request has none. A POST creates or does something, and selects no representation: it has none, but that storing
- * a credential knows `If-None-Match: *`. Without entity tags a list of them in If-None-Match always holds.
+ * Null if the request has none. A POST selects no representation, so it has none; the route that stores a credential
+ * reads `If-None-Match: *` itself. Resources have no entity tags, so a list of tags in If-None-Match always holds.
  */
 export function preconditionsOf({ method, headers }: IncomingMessage): Preconditions | null {
   const { 'if-match': match, 'if-none-match': noneMatch } = headers;
@@ -13,7 +13,7 @@ export function preconditionsOf({ method, headers }: IncomingMessage): Precondit
   return method === 'POST' || (ifMatch === null && ifNoneMatch === null) ? null : { ifMatch, ifNoneMatch };
 }
 
-/** Whether the answer to a failed precondition is 304: to a GET whose If-Match holds. */
+/** Whether a failed precondition gives 304 and not 412: for a GET whose If-Match holds. */
 export function isNotModified(request: IncomingMessage): boolean {
   return request.method === 'GET' && preconditionsOf(request)?.ifMatch !== 'tags';
 }

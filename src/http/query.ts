@@ -1,23 +1,23 @@
-/** Query values. They come as text; the row's schema says which of them are whole numbers. */
+/** Parses query parameters, which arrive as strings, to the integers of the row's schema. */
 import type { TObject, TSchema } from 'typebox';
 import type { Page } from '../vault/paging.ts';
 
 const MAX_LIMIT = 1000;
 const DEFAULT_LIMIT = 100;
-const WHOLE_NUMBER = /^\d{1,15}$/;
+const DIGITS = /^\d{1,15}$/;
 
-/** The parameters of the schema that are whole numbers. */
-export function wholeNumbersOf({ properties }: TObject): string[] {
-  const isWhole = (schema: TSchema) => 'type' in schema && schema.type === 'integer';
-  return Object.keys(properties).filter((name) => isWhole(properties[name] ?? {}));
+/** The names of the schema's integer parameters. */
+export function integerParameters({ properties }: TObject): string[] {
+  const isInteger = (schema: TSchema) => 'type' in schema && schema.type === 'integer';
+  return Object.keys(properties).filter((name) => isInteger(properties[name] ?? {}));
 }
 
-/** Plain digits become the number; anything else stays text, which the schema then rejects. */
-export function readWholeNumbers(query: unknown, names: readonly string[]): void {
+/** Converts strings of digits to numbers. Other strings stay, and the schema rejects them. */
+export function parseIntegers(query: unknown, names: readonly string[]): void {
   const values = query as Record<string, unknown>;
   for (const name of names) {
     const value = values[name];
-    if (typeof value === 'string' && WHOLE_NUMBER.test(value)) values[name] = Number(value);
+    if (typeof value === 'string' && DIGITS.test(value)) values[name] = Number(value);
   }
 }
 
@@ -26,12 +26,12 @@ interface PageFields {
   readonly offset?: number | undefined;
 }
 
-/** The page, with the defaults of the audit list. */
+/** The requested page, with defaults. */
 export function toPage({ limit = DEFAULT_LIMIT, offset = 0 }: PageFields): Page {
   return { limit: Math.min(MAX_LIMIT, limit), offset };
 }
 
-/** Null where neither was asked for: the whole list, without `meta`. */
+/** Null if neither field is given, which requests the whole list without `meta`. */
 export function toOptionalPage(fields: PageFields): Page | null {
   return fields.limit === undefined && fields.offset === undefined ? null : toPage(fields);
 }

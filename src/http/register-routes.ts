@@ -14,12 +14,12 @@ import { toIdempotency } from '../vault/idempotency.ts';
 import type { Vault } from '../vault/vault.ts';
 import { readIdempotencyKey, requestFingerprint } from './idempotency-header.ts';
 import { preconditionsOf } from './preconditions.ts';
-import { readWholeNumbers, wholeNumbersOf } from './query.ts';
+import { integerParameters, parseIntegers } from './query.ts';
 import type { Call, ProveService, Reply, Route } from './route.ts';
 import { ROUTES } from './routes/table.ts';
 import { toValidationError } from './validation.ts';
 
-/** The body of an unauthenticated request is a few short fields. */
+/** The body of an unauthenticated request has a few short fields. */
 const MAX_PUBLIC_BODY_BYTES = 32 * 1024;
 
 interface Parts {
@@ -51,13 +51,13 @@ export function addRoutes(app: FastifyInstance, parts: Parts): void {
   }
 }
 
-/** Before the schemas are checked, an empty body becomes `{}`, and digits in the query become numbers. */
+/** Runs before validation: an empty body becomes `{}`, and digits in the query become numbers. */
 function toPreparation(row: Route): preValidationHookHandler {
-  const numbers = wholeNumbersOf(row.query);
+  const numbers = integerParameters(row.query);
   const fillsBody = row.method !== 'GET' && !needsBody(row);
   return (request, _reply, done) => {
     if (fillsBody && request.body === undefined) request.body = {};
-    readWholeNumbers(request.query, numbers);
+    parseIntegers(request.query, numbers);
     done();
   };
 }
@@ -67,7 +67,7 @@ function needsBody({ body }: Route): boolean {
   return body !== null && (body.required ?? []).length > 0;
 }
 
-/** `{path}` may hold slashes and stands last; other parameters are one segment. */
+/** `{path}` is the last parameter and may contain slashes; other parameters are one segment. */
 function toPattern(path: string): string {
   return path.replace('{path}', '*').replaceAll(/\{(\w+)\}/g, ':$1');
 }
@@ -75,12 +75,12 @@ function toPattern(path: string): string {
 function toSchema(row: Route): Record<string, unknown> {
   const schema: Record<string, unknown> = { querystring: row.query };
   if (row.method !== 'GET') schema['body'] = row.body ?? Nothing;
-  // WHY not for unions: their serialiser tries each schema in order, and costs more than plain JSON.
-  if (row.data !== null && !('anyOf' in row.data)) schema['response'] = { [row.status]: answerSchema(row, row.data) };
+  // WHY not for unions: their serialiser tries each schema in order, which is slower than JSON.stringify.
+  if (row.data !== null && !('anyOf' in row.data)) schema['response'] = { [row.status]: responseSchema(row, row.data) };
   return schema;
 }
 
-function answerSchema(row: Route, data: TSchema): TSchema {
+function responseSchema(row: Route, data: TSchema): TSchema {
   return Type.Object(row.meta === 'always' ? { data, meta: Meta } : { data });
 }
 
@@ -95,8 +95,8 @@ async function handle(
   if (row.who === 'public') {
     checkSchemas(row, request);
     const call = toCall(vault, request, { requestId, remoteAddr });
-    const answer = await row.handle({ ...call, status: status(), prove: () => proofFor(request, prove) });
-    return send(request, reply, row, answer);
+    const result = await row.handle({ ...call, status: status(), prove: () => proofFor(request, prove) });
+    return send(request, reply, row, result);
   }
   const { authentication } = request;
   if (authentication === null) throw new Error('a guarded route was reached without a caller');
@@ -111,8 +111,8 @@ async function handle(
   return send(request, reply, row, await row.handle(withIdempotency(row, request, toCall(vault, request, context))));
 }
 
-/** Rejects an agent at a route of the administrator before its request is read, and records that. */
-export function checkRight(vault: Vault, request: FastifyRequest, done: (error?: Error) => void): void {
+/** Rejects an agent at a route of the administrator before the body is read, and records the denial. */
+export function checkRole(vault: Vault, request: FastifyRequest, done: (error?: Error) => void): void {
   const { authentication, id: requestId } = request;
   const { adminOperation } = request.routeOptions.config;
   if (authentication === null) throw new Error('a guarded route was reached without a caller');
@@ -126,7 +126,7 @@ export function checkRight(vault: Vault, request: FastifyRequest, done: (error?:
   vault.ledger.submit(requireAdmin(context, adminOperation, resource)).then(() => done(), done);
 }
 
-/** As the operation names it; `*` if the address has no name, or one that breaks the rules of names. */
+/** The resource as the operation names it; `*` if the path has no name or an invalid one. */
 function resourceOf(event: EventType, name: string | undefined): string {
   const [kind] = event.split('.');
   if (name === undefined) return '*';
@@ -173,32 +173,32 @@ function checkSchemas(row: Route, request: FastifyRequest): void {
   throw toValidationError(part, validationError.validation[0], Object.keys(schema?.properties ?? {}));
 }
 
-/** As the log records it: an IPv4-mapped IPv6 address as IPv4; null on a Unix socket. */
+/** The client's address as the log records it: an IPv4-mapped IPv6 address as IPv4; null on a Unix socket. */
 function addressOf(request: FastifyRequest): string | null {
   const { remoteAddress } = request.socket;
-  const told: string | undefined = request.ip;
-  // Behind a trusted proxy a header may hold anything.
-  const address = told === remoteAddress || isIP(told ?? '') !== 0 ? told : remoteAddress;
+  const forwarded: string | undefined = request.ip;
+  // The header of a trusted proxy may contain any text.
+  const address = forwarded === remoteAddress || isIP(forwarded ?? '') !== 0 ? forwarded : remoteAddress;
   if (address === undefined || address === '') return null;
   return address.startsWith('::ffff:') ? address.slice('::ffff:'.length) : address;
 }
 
-function send({ raw }: FastifyRequest, reply: FastifyReply, row: Route, answer: Reply): FastifyReply {
+function send({ raw }: FastifyRequest, reply: FastifyReply, row: Route, result: Reply): FastifyReply {
   reply.code(row.status);
-  if (answer === null) return reply.send();
-  if ('bytes' in answer) return reply.type(answer.type).send(answer.bytes);
-  if ('hasFailed' in answer) {
-    const { data, hasFailed, headers = {} } = answer;
+  if (result === null) return reply.send();
+  if ('bytes' in result) return reply.type(result.type).send(result.bytes);
+  if ('hasFailed' in result) {
+    const { data, hasFailed, headers = {} } = result;
     const status = hasFailed && row.failureStatus !== null ? row.failureStatus : row.status;
     return reply.headers(headers).code(status).send({ data });
   }
-  if (!('stream' in answer)) {
-    if (answer.headers === undefined) return reply.send(answer);
-    const { headers, ...body } = answer;
+  if (!('stream' in result)) {
+    if (result.headers === undefined) return reply.send(result);
+    const { headers, ...body } = result;
     return reply.headers(headers).send(body);
   }
-  const { stream, headers = {}, type } = answer;
-  if (answer.endsWithClient === true) {
+  const { stream, headers = {}, type } = result;
+  if (result.endsWithClient === true) {
     const leave = (): void => void raw.socket.destroy();
     raw.socket.once('end', leave);
     stream.once('close', () => raw.socket.off('end', leave));

@@ -1,5 +1,5 @@
 /**
- * The requests of one connection: how many may be sent ahead, and in which order they take effect.
+ * Limits the pipelined requests of a connection, and starts them in order.
  * SOURCE: RFC 9112, section 9.3.2: in order, unless all of them have safe methods.
  */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
@@ -9,10 +9,10 @@ import type { Socket } from 'node:net';
 const MAX_PIPELINED = 8;
 const SAFE_METHODS: ReadonlySet<unknown> = new Set(['GET', 'HEAD', 'OPTIONS', 'TRACE']);
 
-/** Closes connections that pipeline more requests than that without reading responses. */
+/** Closes connections with more than `MAX_PIPELINED` pipelined requests. */
 export function limitPipelining(server: Server): void {
   const waiting = new WeakMap<Socket, number>();
-  // Before the framework's own listener.
+  // Prepended, so that it runs before the framework's listener.
   server.prependListener('request', ({ socket }, response) => {
     // Only a response that is queued behind another one has no socket yet.
     if (response.socket !== null) return;
@@ -25,14 +25,16 @@ export function limitPipelining(server: Server): void {
 
 interface Entry {
   readonly isSafe: boolean;
-  /** Null once it was called. */
+  /** Null after it was called. */
   start: (() => void) | null;
 }
 
 export class RequestOrder {
   readonly #unanswered = new WeakMap<Socket, Entry[]>();
 
-  /** Calls `start` when the earlier requests of the connection are answered; immediately if they and this one are safe. */
+  /**
+   * Calls `start` when the earlier requests of the connection are answered; immediately if they and this one are safe.
+   */
   enter({ method, socket }: IncomingMessage, response: ServerResponse, start: () => void): void {
     const entry: Entry = { isSafe: SAFE_METHODS.has(method), start };
     const entries = this.#unanswered.get(socket) ?? [];

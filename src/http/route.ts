@@ -8,7 +8,7 @@ import type { AdminOperation } from '../core/operations/admin-read.ts';
 import type { Vault } from '../vault/vault.ts';
 import { IDEMPOTENCY_HEADER } from './idempotency-header.ts';
 
-/** No query parameters, or no fields. */
+/** The schema of a query or body without fields. */
 const NOTHING: TObject = Nothing;
 
 type Method = 'GET' | 'POST' | 'PUT' | 'DELETE';
@@ -22,7 +22,9 @@ export type Reply =
       readonly stream: Readable;
       readonly headers?: Readonly<Record<string, string>>;
       readonly type: string;
-      /** Whether the work stops when the client ends its side, which is also how one that has gone is noticed. */
+      /**
+       * Whether the work stops when the client ends its side of the connection, which is how a disconnect is detected.
+       */
       readonly endsWithClient?: true;
     }
   /** 204 */
@@ -30,12 +32,12 @@ export type Reply =
 
 interface BaseCall<Query, Body> {
   readonly vault: Vault;
-  /** What the address holds: `path`, `name` or `lease_id`, decoded once and not yet parsed. */
+  /** The path parameters `path`, `name` or `lease_id`, decoded once and not yet parsed. */
   readonly params: Readonly<Record<string, string>>;
   readonly query: Query;
   readonly body: Body;
   readonly ifNoneMatch: string | undefined;
-  /** The token that was shown; for an answer to its owner alone. */
+  /** The request's token; a response may contain it only for its owner. */
   readonly token: string;
 }
 
@@ -46,14 +48,14 @@ export interface Call<Query, Body> extends BaseCall<Query, Body> {
 export interface PublicCall<Query, Body> extends BaseCall<Query, Body> {
   readonly context: Pick<Context, 'requestId' | 'remoteAddr'>;
   readonly status: ServiceStatus;
-  /** The proof that a caller's nonce asks for; null without a nonce, or where this service has no data directory to prove. */
+  /** The proof for the caller's nonce; null without a nonce, or if this service has no data directory. */
   prove(): string | null;
 }
 
-/** A nonce of a caller in, and the proof out that this service runs on the data directory whose key the caller has. */
+/** Returns the proof for a caller's nonce that this service runs on the data directory whose key the caller has. */
 export type ProveService = (nonce: string) => string | null;
 
-/** A body that is not `data`: its media type, and what it holds. */
+/** The media type and description of a response body that is not `data`. */
 interface Content {
   readonly mediaType: string;
   readonly description: string;
@@ -67,31 +69,31 @@ export interface RouteGroup {
 }
 
 interface RouteHead {
-  /** Names the operation in the OpenAPI document, and so in generated clients. */
+  /** The `operationId` in the OpenAPI document, which names the operation in generated clients. */
   readonly id: string;
   readonly method: Method;
-  /** As in OpenAPI: `{name}` is a parameter; `{path}` may hold slashes. */
+  /** As in OpenAPI: `{name}` is a parameter. Only `{path}` may contain slashes. */
   readonly path: string;
   readonly summary: string;
-  /** What the parameters of the address are, in their order. Core's parsers check them. */
+  /** The schemas of the path parameters, in order, for the document. The parsers of `core` check the values. */
   readonly params: Readonly<Record<string, TSchema>>;
   readonly status: 200 | 201 | 204;
   readonly query: TObject;
   readonly body: TObject | null;
-  /** The shape of `data`; null for 204 and for other content. */
+  /** The schema of `data`; null for 204 and for other content. */
   readonly data: TSchema | null;
   readonly content: Content | null;
-  /** The status with which `data` may come when something is wrong. */
+  /** The status of a response that reports a failure in `data`. */
   readonly failureStatus: 503 | null;
-  /** Whether `meta` stands beside `data`. */
+  /** Whether the response has `meta` in addition to `data`. */
   readonly meta: 'always' | 'paged' | 'never';
-  /** Request headers that it looks at, with what they do. */
+  /** The request headers that the route reads, with their descriptions. */
   readonly headers: Readonly<Record<string, TSchema>>;
-  /** Under which other addresses it is served too. */
+  /** Other paths of the same route. */
   readonly aliases: readonly string[];
   /** Whether an Idempotency-Key is honoured. */
   readonly acceptsIdempotencyKey: boolean;
-  /** Whether it is served while the service starts, stops or is locked. */
+  /** Whether the route is served while the service starts, stops or is locked. */
   readonly isAlwaysServed: boolean;
 }
 
@@ -101,7 +103,7 @@ export type Route = RouteHead &
     | { readonly who: 'agent'; handle(call: Call<unknown, unknown>): Promise<Reply> }
     | {
         readonly who: 'admin';
-        /** Gives its event to the entry that records a rejected agent. */
+        /** The operation whose event the entry of a rejected agent has. */
         readonly operation: AdminOperation;
         handle(call: Call<unknown, unknown>): Promise<Reply>;
       }
@@ -129,14 +131,14 @@ interface RouteSpec<Q extends TObject, B extends TObject | null> {
 type QueryOf<Q extends TObject> = Static<Q>;
 type BodyOf<B extends TObject | null> = B extends TObject ? Static<B> : undefined;
 
-/** A row for callers with a token; the schemas give the handler its types. */
+/** Returns a row for authenticated callers. The handler's types follow from the schemas. */
 export function route<Q extends TObject, B extends TObject | null = null>(
   row: RouteSpec<Q, B> &
     ({ readonly who: 'agent' } | { readonly who: 'admin'; readonly operation: AdminOperation }) & {
       handle(call: Call<QueryOf<Q>, BodyOf<B>>): Promise<Reply>;
     },
 ): Route {
-  // The schemas have checked what they type before the handler sees it.
+  // The values were validated by the schemas that give them their types.
   const handle = row.handle as Extract<Route, { who: 'agent' }>['handle'];
   const head = normalizeSpec(row);
   return row.who === 'admin'
@@ -144,7 +146,7 @@ export function route<Q extends TObject, B extends TObject | null = null>(
     : { ...head, who: row.who, handle };
 }
 
-/** A row for everybody. */
+/** Returns a row that needs no token. */
 export function publicRoute<Q extends TObject, B extends TObject | null = null>(
   row: RouteSpec<Q, B> & { handle(call: PublicCall<QueryOf<Q>, BodyOf<B>>): Promise<Reply> },
 ): Route {

@@ -1,4 +1,4 @@
-/** From what the vault tells to the interface's keys. Snake case and timestamps exist only from here outwards. */
+/** Converts the vault's types to those of the interface, with keys in snake case and times as ISO 8601 timestamps. */
 import type * as api from '../api/types.ts';
 import type { Agent } from '../core/agent.ts';
 import type { CountedCredential } from '../core/credential.ts';
@@ -11,7 +11,7 @@ import type { Verification, VerificationProgress } from '../vault/verification/v
 let lastAt = Number.NaN;
 let lastTimestamp = '';
 
-/** Answers of one turn name the same few times: the last one is kept. */
+/** Caches the last timestamp, because the responses of one batch contain the same time. */
 export function toTimestamp(at: number): string {
   if (at !== lastAt) {
     lastTimestamp = new Date(at).toISOString();
@@ -62,9 +62,9 @@ export const toLeaseResponse = ({ lease, now }: LeaseAt): api.Lease => ({
   status: statusOf(lease, now),
 });
 
-export const toLeaseWire = (now: number) => (lease: Lease) => toLeaseResponse({ lease, now });
+export const toListedLeaseResponse = (now: number) => (lease: Lease) => toLeaseResponse({ lease, now });
 
-export function verificationToWire(verification: Verification): api.Verification {
+export function toVerificationResponse(verification: Verification): api.Verification {
   if (verification.isValid) {
     const { entries, firstEntry, lastEntry } = verification;
     return { valid: true, entries, first_entry: firstEntry, last_entry: lastEntry };
@@ -78,8 +78,8 @@ export function verificationToWire(verification: Verification): api.Verification
   };
 }
 
-/** Null where none runs. */
-export const progressToWire = (progress: VerificationProgress | null): api.VerificationProgress => ({
+/** `progress` is null if no verification runs. */
+export const toProgressResponse = (progress: VerificationProgress | null): api.VerificationProgress => ({
   running: progress !== null,
   entries_checked: progress?.entriesChecked ?? null,
   entries_total: progress?.entriesTotal ?? null,

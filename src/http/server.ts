@@ -1,6 +1,7 @@
 /**
- * The HTTP server, made from THE TABLE. The way of a request: guard (target, headers, Host, state) → route → authenticate →
- * read and parse the body → check the schema → hand over → serialise. Every exit is a reply or a fault of the one table.
+ * The HTTP server. The path of a request: guard (target, headers, Host, state) → route → authenticate → read and parse
+ * the body → validate → handle → serialise. Every response is a reply of the route table or an error of the closed
+ * list.
  */
 import type { IncomingMessage } from 'node:http';
 import type { SecureContextOptions } from 'node:tls';
@@ -39,7 +40,7 @@ import {
 import { closeIdleSockets } from './idle-sockets.ts';
 import type { RequestLog } from './log.ts';
 import { isNotModified } from './preconditions.ts';
-import { addRoutes, checkRight } from './register-routes.ts';
+import { addRoutes, checkRole } from './register-routes.ts';
 import { limitPipelining, RequestOrder } from './request-order.ts';
 import type { ProveService } from './route.ts';
 import { isEncodedRoute, routingError } from './routing-errors.ts';
@@ -52,9 +53,9 @@ export interface HttpParts {
   readonly status: () => ServiceStatus;
   readonly log: RequestLog;
   readonly newRequestId: () => string;
-  /** Null where every Host is fine. */
+  /** Null if every Host is allowed. */
   readonly hostRule: AllowedHosts | null;
-  /** Proxies whose X-Forwarded-For is believed: addresses and networks. */
+  /** Addresses and networks of the proxies whose X-Forwarded-For is trusted. */
   readonly trustedProxies: readonly string[];
   readonly tls: SecureContextOptions | null;
   readonly prove: ProveService;
@@ -64,7 +65,7 @@ export interface HttpParts {
 const MAX_HEADER_BYTES = 16 * 1024;
 
 /** Shared: capturing a stack trace per rejection is too expensive under overload. */
-const OVERLOADED = new ApiError('UNAVAILABLE', 'The service has more to do than it can. Try again in a second.', 1);
+const OVERLOADED = new ApiError('UNAVAILABLE', 'The service is overloaded. Try again in a second.', 1);
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -72,7 +73,7 @@ declare module 'fastify' {
     token: string;
   }
   interface FastifyContextConfig {
-    /** No token is needed. What does not say so needs one. */
+    /** Whether the route needs no token. By default it needs one. */
     readonly isPublic?: boolean;
     /** Served while the service starts, stops or is locked. */
     readonly isAlwaysServed?: boolean;
@@ -102,13 +103,13 @@ export function createServer(parts: HttpParts): HttpServer {
     trustProxy: trustedProxies.length === 0 ? false : [...trustedProxies],
     routerOptions: { maxParamLength: 4096 },
     clientErrorHandler: (error, socket) => writeClientError(error, socket, newRequestId()),
-    frameworkErrors: (error, request, reply) => void answerError(parts, error, request, reply),
+    frameworkErrors: (error, request, reply) => void sendError(parts, error, request, reply),
     ajv: VALIDATOR,
   } satisfies FastifyServerOptions;
   const app: HttpServer =
     tls === null
       ? fastify({ ...options, http })
-      : // What is used of an HTTPS server is what it shares with an HTTP server.
+      : // Only members that an HTTPS server shares with an HTTP server are used.
         (fastify({
           ...options,
           https: { ...http, ...tls, handshakeTimeout: timeouts.headersMs },
@@ -127,7 +128,7 @@ export function createServer(parts: HttpParts): HttpServer {
   const largeBodies = new LargeBodies();
   app.addHook('onRequest', (request, reply, done) => {
     setCommonHeaders(request, reply);
-    // The client was cut off, or told that the connection ends: nobody reads a response, so nothing is decided.
+    // No client reads a response on a connection that is closed or closing, so the request is not decided.
     const isGone = (): boolean => request.raw.socket.destroyed || request.raw.socket.writableEnded;
     if (isGone()) return void reply.hijack();
     const start = (act: () => void): void => {
@@ -152,10 +153,10 @@ export function createServer(parts: HttpParts): HttpServer {
     function admit(authentication: Authentication): void {
       request.authentication = authentication;
       connections.keep(request.raw.socket);
-      start(() => checkRight(parts.vault, request, done));
+      start(() => checkRole(parts.vault, request, done));
     }
   });
-  // The body is about to be read.
+  // Runs before the body is read.
   app.addHook('preParsing', (request, reply, payload, done) => {
     if (!hasUnreadBody(request.raw)) return done(null, payload);
     largeBodies.enter(callerKey(request), request, reply.raw, () => {
@@ -177,12 +178,12 @@ export function createServer(parts: HttpParts): HttpServer {
       done(toError(error));
     }
   });
-  // What is empty has no type to be wrong.
+  // An empty body may have any content type.
   app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, bytes, done) => {
     done(bytes.length === 0 ? null : defaultError('UNSUPPORTED_MEDIA_TYPE'), undefined);
   });
-  app.setErrorHandler((error: FastifyError, request, reply) => answerError(parts, error, request, reply));
-  app.setNotFoundHandler((request, reply) => answerError(parts, routingError(request.url, reply), request, reply));
+  app.setErrorHandler((error: FastifyError, request, reply) => sendError(parts, error, request, reply));
+  app.setNotFoundHandler((request, reply) => sendError(parts, routingError(request.url, reply), request, reply));
   addRoutes(app, parts);
   return app;
 }
@@ -215,17 +216,27 @@ function guard({ status, hostRule }: HttpParts, raw: IncomingMessage, isAlwaysSe
   throw new ApiError('UNAVAILABLE', `The service is ${now}. Try again in a second.`, 1);
 }
 
-function answerError({ log }: HttpParts, error: unknown, request: FastifyRequest, reply: FastifyReply) {
-  const fault = toApiError(error);
-  if (fault === null) log.unexpectedError(error, request.id);
-  // What the framework rejects on its own did not pass the hooks.
+function sendError({ log }: HttpParts, error: unknown, request: FastifyRequest, reply: FastifyReply) {
+  const known = toApiError(error);
+  if (known === null) log.unexpectedError(error, request.id);
+  // A request that the framework itself rejects did not pass the `onRequest` hook.
   setCommonHeaders(request, reply);
-  // What remains of a chunked body is unknown, and where it is framed wrongly so is its end. The framework would close after every
-  // body that a parser rejects.
+  // The rest of a chunked body has an unknown length, and malformed framing hides its end, so the connection is closed.
+  // Otherwise it stays open; the framework would close it after every body that a parser rejects.
   if (request.headers['transfer-encoding'] !== undefined || hasUnreadBody(request.raw)) closeUnread(request.raw, reply);
   else if (reply.hasHeader('connection')) reply.removeHeader('connection');
-  if (fault?.code === 'PRECONDITION_FAILED' && isNotModified(request.raw)) return reply.code(304).send();
-  const answer = toErrorAnswer(fault ?? new ApiError('INTERNAL_ERROR', 'The service made a mistake; its log has it.'));
-  log.rejected({ code: answer.body.error.code, requestId: request.id, method: request.method, remoteAddr: request.ip });
-  return reply.code(answer.status).headers(answer.headers).type('application/json; charset=utf-8').send(answer.body);
+  if (known?.code === 'PRECONDITION_FAILED' && isNotModified(request.raw)) return reply.code(304).send();
+  const message = "An internal error occurred. The service's log has the cause under the request id.";
+  const response = toErrorAnswer(known ?? new ApiError('INTERNAL_ERROR', message));
+  log.rejected({
+    code: response.body.error.code,
+    requestId: request.id,
+    method: request.method,
+    remoteAddr: request.ip,
+  });
+  return reply
+    .code(response.status)
+    .headers(response.headers)
+    .type('application/json; charset=utf-8')
+    .send(response.body);
 }

@@ -1,10 +1,13 @@
-/** Lists on the wire: JSON written row by row, so that a long list never stands in memory as a whole. */
+/** Streams lists as JSON row by row, so that a long list is never held in memory as a whole. */
 import { Readable } from 'node:stream';
 import type { Listing } from '../vault/paging.ts';
 import type { Reply } from './route.ts';
 
-/** `{"data":[…]}`, with `meta` where a page was asked for. The first rows are read before anything is sent. */
-export async function streamList<T>(listing: Listing<T>, toWire: (row: T) => unknown): Promise<Reply> {
+/**
+ * Replies `{"data":[…]}`, with `meta` if a page was requested. Reads the first rows before anything is sent, so that
+ * their error is a response.
+ */
+export async function streamList<T>(listing: Listing<T>, toResponse: (row: T) => unknown): Promise<Reply> {
   const batches = listing.rows[Symbol.asyncIterator]();
   const first = await batches.next();
   async function* text(): AsyncGenerator<string> {
@@ -12,7 +15,7 @@ export async function streamList<T>(listing: Listing<T>, toWire: (row: T) => unk
     let batch = first;
     let separator = '';
     while (!batch.done) {
-      const rows = batch.value.map((row) => JSON.stringify(toWire(row))).join(',');
+      const rows = batch.value.map((row) => JSON.stringify(toResponse(row))).join(',');
       if (rows !== '') {
         yield separator + rows;
         separator = ',';
@@ -24,7 +27,7 @@ export async function streamList<T>(listing: Listing<T>, toWire: (row: T) => unk
   return { stream: Readable.from(text()), type: 'application/json; charset=utf-8' };
 }
 
-/** One JSON object a line. */
+/** One JSON object per line. */
 export function toNdjson(batches: AsyncIterable<readonly unknown[]>): Readable {
   async function* text(): AsyncGenerator<string> {
     for await (const rows of batches) yield rows.map((row) => `${JSON.stringify(row)}\n`).join('');

@@ -1,20 +1,23 @@
 /**
- * Closes connections whose request body is not read to its end: after an early response nothing of it is read any more.
+ * Closes connections whose request body is not read to its end, because the response is sent early.
  * SOURCE: RFC 9112, section 9.6.
  */
 import type { IncomingMessage } from 'node:http';
 import type { FastifyReply } from 'fastify';
 
-/** Time to take the response. Closing a socket with unread bytes resets the connection, and the client may lose the response. */
+/**
+ * Time for the client to read the response. Closing a socket with unread bytes resets the connection, which can discard
+ * the response.
+ */
 const LINGER_MS = 250;
 
-/** Whether more of the body may come. */
+/** Whether more of the body may arrive. */
 export function hasUnreadBody({ complete, headers }: IncomingMessage): boolean {
   if (complete) return false;
   return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
 }
 
-/** To be called before the response's head is written. */
+/** Must be called before the response's headers are written. */
 export function closeUnread(request: IncomingMessage, reply: FastifyReply): void {
   const { socket } = request;
   reply.header('connection', 'close');

@@ -1,8 +1,9 @@
 /**
- * Validation by the rows' schemas: fields, types, numbers, words and counts. Text is left to core's parsers: they apply the grammars that
- * the schemas show, and name the rule that was broken. So is a body in which one of several fields must be given, to its handler.
- * INVARIANT: names, paths and ids reach the vault only as the branded types that such parsers return: the compiler finds one that
- * nobody parsed.
+ * Validation by the rows' schemas: fields, types, numbers, enums and counts. The parsers of `core` validate strings,
+ * because they name the violated rule; the schemas only document those grammars. A handler checks a body that needs one
+ * of several fields.
+ * INVARIANT: names, paths and ids reach the vault only as the branded types that the parsers return, which the compiler
+ * checks.
  */
 import type { FastifyServerOptions } from 'fastify';
 import { ApiError } from '../core/errors.ts';
@@ -11,7 +12,7 @@ const LEFT_TO_CORE = ['pattern', 'format', 'minLength', 'maxLength', 'contentEnc
 
 type Ajv = Parameters<NonNullable<NonNullable<FastifyServerOptions['ajv']>['onCreate']>>[0];
 
-/** For the framework's validator. */
+/** The options of the framework's validator. */
 export const VALIDATOR = {
   customOptions: { coerceTypes: false, removeAdditional: false, useDefaults: false, allErrors: false, verbose: true },
   onCreate(ajv: Ajv): void {
@@ -23,14 +24,14 @@ interface SchemaError {
   readonly instancePath?: string;
   readonly keyword?: string;
   readonly params?: Record<string, unknown>;
-  /** What was sent, and the schema that it breaks. */
+  /** The invalid value, and the schema that it violates. */
   readonly data?: unknown;
   readonly parentSchema?: unknown;
 }
 
 interface FieldSchema {
   readonly type?: string;
-  /** What one of it is called. */
+  /** The noun for one value. */
   readonly title?: string;
   readonly enum?: readonly string[];
   readonly minimum?: number;
@@ -40,7 +41,7 @@ interface FieldSchema {
   readonly items?: FieldSchema;
 }
 
-/** The rule that a field's schema states, as the end of a sentence. */
+/** The rule of a field's schema, for an error message. */
 function ruleOf({ type, title, enum: words, minimum, maximum, minItems, maxItems, items }: FieldSchema): string {
   if (words !== undefined) return `must be one of ${words.join(', ')}`;
   if (type === 'integer') {
@@ -53,14 +54,14 @@ function ruleOf({ type, title, enum: words, minimum, maximum, minItems, maxItems
   return `must be a ${type}`;
 }
 
-/** Names the field and the rule that a schema found broken; never a key or a value that was sent. */
+/** Names the field and the violated rule, never a key or value of the request. */
 export function toValidationError(part: string, error: SchemaError | undefined, known: readonly string[]): ApiError {
   const [, name = part, index] = (error?.instancePath ?? '').split('/');
   const field = index === undefined ? name : `${name}[${index}]`;
   if (error?.keyword === 'additionalProperties') {
-    const names = known.length === 0 ? 'there are none' : `there are ${known.join(', ')}`;
     const noun = part === 'query' ? 'parameter' : 'field';
-    return new ApiError('INVALID_REQUEST', `${part}: has a ${noun} that does not exist; ${names}`);
+    const names = known.length === 0 ? `no ${noun}s are allowed` : `the allowed ${noun}s are ${known.join(', ')}`;
+    return new ApiError('INVALID_REQUEST', `${part}: has an unknown ${noun}; ${names}`);
   }
   if (error?.keyword === 'required') {
     return new ApiError('INVALID_REQUEST', `${String(error.params?.['missingProperty'])}: is required`);

@@ -1,4 +1,4 @@
-/** MACs on the rows that decide: put on when they are stored, checked when they are read. */
+/** MACs on the rows on which decisions depend: added when a row is stored, checked when it is read. */
 import type { Agent, Session } from '../core/agent.ts';
 import type { Credential } from '../core/credential.ts';
 import type { IdempotencyRecord } from '../core/idempotency.ts';

@@ -1,6 +1,6 @@
 /**
  * Runs batches over the store, one at a time: loads rows, decides, commits, and updates memory.
- * INVARIANT: memory holds only what is in the store. After a batch that failed it is read again before the next one.
+ * INVARIANT: memory contains only what the store contains. After a failed batch it is read again before the next one.
  */
 
 import { BatchState, LoadedRows, type VaultSettings } from '../core/batch-state.ts';
@@ -16,7 +16,7 @@ import { type DecidedBatch, decideBatch, type OperationResult } from './decide-b
 import type { DenialBudget } from './denial-budget.ts';
 import { keysToLoad, populate } from './load.ts';
 import { SingleFlight } from './single-flight.ts';
-import { readMemory, type VaultState } from './vault-state.ts';
+import { readVaultState, type VaultState } from './vault-state.ts';
 
 export interface BatchParts {
   readonly store: Store;
@@ -29,10 +29,10 @@ export interface BatchParts {
   readonly onDeregistered: (agents: ControlChanges['removedAgents']) => void;
 }
 
-/** A batch that the next one builds on; no response is sent before it is durable. */
+/** A committed batch. The next batch builds on it, but no response is sent before it is durable. */
 export interface CommittedBatch {
-  readonly answers: readonly OperationResult[];
-  /** As the store's; null if nothing was written. */
+  readonly results: readonly OperationResult[];
+  /** Resolves when the commit is on disk; null if nothing was written. */
   readonly durable: Promise<void> | null;
 }
 
@@ -53,7 +53,7 @@ export class BatchRunner {
     return this.#memory;
   }
 
-  /** Resolves when the batch is written. @throws StoreError, or a bug; then memory must be read again */
+  /** Resolves when the batch is written. After any error the caller must run `recover`. @throws StoreError */
   async run(operations: readonly Operation<unknown>[]): Promise<CommittedBatch> {
     const { store, keys } = this.#parts;
     const loaded = new LoadedRows();
@@ -69,14 +69,14 @@ export class BatchRunner {
       await transaction.rollback();
       throw error;
     }
-    const { answers, entries, head, changes, accesses } = decided;
+    const { results, entries, head, changes, accesses } = decided;
     if (entries.length === 0 && changes.length === 0) {
       await transaction.rollback();
-      return { answers, durable: null };
+      return { results, durable: null };
     }
     const { durable } = await transaction.commit({ entries, head, changes, accesses });
     this.#advanceState(decided, now);
-    return { answers, durable };
+    return { results, durable };
   }
 
   /** Applies what other nodes committed. Resolves to the time of the batch. */
@@ -99,7 +99,7 @@ export class BatchRunner {
     return decideBatch(operations, new BatchState(control, loaded, settings), tip, now, keys, denials, newId);
   }
 
-  /** Applies what was committed. */
+  /** Applies a committed batch to memory. */
   #advanceState({ head, entries, changes, summaries }: DecidedBatch, now: number): void {
     summaries.committed();
     const memory = this.#memory;
@@ -116,20 +116,20 @@ export class BatchRunner {
   }
 
   /**
-   * Whether agents and policies in memory are as new as the last commit before this call; false if that takes a batch. Always
-   * true if no other node writes to the store. @throws StoreError
+   * Whether agents and policies in memory include every commit before this call. If not, a batch brings them up to
+   * date. Always true if no other node writes to the store. @throws StoreError
    */
   async isFresh(): Promise<boolean> {
     return !this.#parts.store.isMultiWriter || (await this.#epochs.run(NEVER_ABORTED)) === this.#memory.tip.epoch;
   }
 
   /**
-   * Reads memory again: without the changes of a failed batch, and with those of a commit that succeeded unnoticed. Then writes
-   * the unchanged head record, which shows that the store commits again. @throws StoreError
+   * Reads memory again, which drops the changes of a failed batch and adds those of a commit whose success was not
+   * reported. Then writes the unchanged head record, which shows that the store commits again. @throws StoreError
    */
   async recover(): Promise<void> {
     const { store, keys } = this.#parts;
-    const memory = await readMemory(store, keys);
+    const memory = await readVaultState(store, keys);
     const transaction = await store.begin([], this.#memory.lastSeenEntry?.seq);
     try {
       if (transaction.shared !== null) {

@@ -1,12 +1,12 @@
 /**
- * The vault's clock. It never goes back and never stands: it goes on with the monotonic clock where the wall clock was set
- * back, so that a jump extends no lease. Milliseconds since 1970.
+ * The vault's clock, in milliseconds since 1970. It never goes back or stops: when the wall clock is set back, it
+ * advances with the monotonic clock, so that no lease lasts longer.
  */
 export interface Clock {
   now(): number;
 }
 
-/** Where the time comes from; a test gives its own. */
+/** The source of the time; tests replace it. */
 export interface TimeSource {
   wall(): number;
   monotonic(): number;
@@ -14,10 +14,10 @@ export interface TimeSource {
 
 export const SYSTEM_TIME: TimeSource = { wall: () => Date.now(), monotonic: () => performance.now() };
 
-/** The last millisecond of the year 9999. Timestamps beyond it have another form, in which the log would not sort. */
+/** The last millisecond of the year 9999. Later timestamps have more digits, so that the log would not sort. */
 export const MAX_TIME = Date.UTC(10_000, 0, 1) - 1;
 
-/** A clock that begins at `notBefore` or the wall clock, whichever is later. */
+/** Returns a clock that starts at `notBefore` or the wall clock, whichever is later. */
 export function startClock(notBefore: number, source: TimeSource = SYSTEM_TIME): Clock {
   let latest = Math.max(notBefore, source.wall());
   let monotonic = source.monotonic();

@@ -1,6 +1,6 @@
 /**
- * Where several nodes share the store: taking over, at the beginning of a turn, what the others did since this node's last one.
- * INVARIANT: what this node has once told somebody is never missing from the log that it goes on with.
+ * Synchronises a node with the others that share its store: at the start of a batch it applies their changes since the
+ * node's last batch. INVARIANT: a node never continues a log from which an entry that it has acknowledged is missing.
  */
 import { isHeadAuthentic } from '../crypto/chain.ts';
 import type { VaultKeys } from '../crypto/keys.ts';
@@ -10,8 +10,8 @@ import { isAgentAuthentic, isPolicyAuthentic } from './authenticated-rows.ts';
 import { findLastTime, readControl, type VaultState } from './vault-state.ts';
 
 /**
- * Whether the log still holds the last entry that this node knows of. A standby that took over too early does not, nor does a
- * backup, nor a log that was altered. @throws StoreFailure
+ * Checks that the log still contains the last entry that this node has seen. It does not if a lagging standby was
+ * promoted, a backup was restored, or the log was altered. @throws StoreError
  */
 export function assertNoRollback(
   { lastSeenEntry }: Pick<VaultState, 'lastSeenEntry'>,
@@ -19,16 +19,16 @@ export function assertNoRollback(
 ): void {
   if (lastSeenEntry === null || knownLink === lastSeenEntry.hmac) return;
   const { seq } = lastSeenEntry;
-  const found = knownLink !== null ? 'holds another one' : `ends at entry ${last?.seq ?? 0}`;
+  const found = knownLink !== null ? 'contains a different one' : `ends at entry ${last?.seq ?? 0}`;
   throw new StoreError(
     'unavailable',
-    `the log has lost entry ${seq}, which this node has seen: it ${found}. Was a standby promoted that lagged behind, or a backup restored? Nothing is decided on such a log; bring the lost entries back, or start every node anew with --accept-rollback`,
+    `the log has lost entry ${seq}, which this node has seen: it ${found}. Was a lagging standby promoted, or a backup restored? The node decides nothing on this log. Restore the lost entries, or restart every node with --accept-rollback`,
   );
 }
 
 /**
- * Control state and the end of the log as they stand under the turn's lock. Resolves to the agents that others deregistered, as far
- * as they are known one by one. @throws StoreFailure
+ * Updates control state and the end of the log, under the batch's lock. Resolves to the agents that other nodes
+ * deregistered; empty if too much changed for a list and the whole control state was read. @throws StoreError
  */
 export async function applyRemoteChanges(
   memory: VaultState,
@@ -39,7 +39,7 @@ export async function applyRemoteChanges(
   const { head, last } = shared;
   if (!isSame(head, memory.head)) {
     if (head === null || !isHeadAuthentic(keys.audit, head)) {
-      throw new StoreError('unavailable', `the log's head record is ${head === null ? 'gone' : 'not authentic'}`);
+      throw new StoreError('unavailable', `the log's head record is ${head === null ? 'missing' : 'not authentic'}`);
     }
     memory.head = head;
     memory.tip = { seq: head.seq, hmac: head.hmac, epoch: memory.tip.epoch };
@@ -53,7 +53,8 @@ export async function applyRemoteChanges(
     memory.tip = { ...memory.tip, epoch };
     removedAgents = changes?.removedAgents ?? [];
   }
-  // One beyond the head was told to nobody: somebody put it there, and may take it away again.
+  // An entry after the head record was added outside Leasehold and may disappear again, so it does not become the last
+  // seen entry.
   if (last !== null && last.seq > memory.tip.seq) return removedAgents;
   if (last === null) memory.lastEntryAt = 0;
   else if (last.hmac !== memory.lastSeenEntry?.hmac) memory.lastEntryAt = await timeOf(last, shared, store, keys);
@@ -61,7 +62,10 @@ export async function applyRemoteChanges(
   return removedAgents;
 }
 
-/** WHY the MAC is checked only for a time ahead of the database's clock: an earlier one, true or not, moves no clock. */
+/**
+ * WHY the MAC is checked only if the time is ahead of the database's clock: an earlier time, even a forged one, moves
+ * no clock.
+ */
 async function timeOf(last: LastEntry, { now }: ClusterView, store: Store, keys: VaultKeys): Promise<number> {
   const time = Date.parse(last.timestamp) || 0;
   return time <= now ? time : findLastTime(store, last.seq, keys, []);
@@ -71,7 +75,7 @@ function isSame(a: Head | null, b: Head | null): boolean {
   return a === b || (a !== null && b !== null && a.seq === b.seq && a.hmac === b.hmac && a.mac === b.mac);
 }
 
-/** Rows that were altered outside are not used, nor is what they replaced. */
+/** A row without a valid MAC is not used, and neither is the row that it replaced. */
 function apply({ control }: VaultState, changes: ControlChanges, keys: VaultKeys): void {
   for (const { id, name } of changes.removedAgents) control.apply({ kind: 'removeAgent', id, name });
   for (const name of changes.removedPolicies) control.apply({ kind: 'removePolicy', name });

@@ -1,25 +1,25 @@
 /**
- * The database's clock, as a node that shares it knows it: what it said last, and the time that has passed here since then. It
- * decides all ends. It never goes back: where the database's clock was set back, as by a standby that took over, this one goes on
- * by itself, so that no lease lasts longer for it.
+ * The clock of nodes that share a database: the database's time at the last reading, plus the monotonic time since
+ * then. It decides when leases and sessions end. It never goes back: if the database's clock is set back, for example
+ * by a failover, it advances with the monotonic clock, so that no lease lasts longer.
  */
 import type { Clock, TimeSource } from './clock.ts';
 import { SYSTEM_TIME } from './clock.ts';
 
-/** Two clocks may drift apart by so much without one of them having been set … */
-const DRIFT = 0.001;
-/** … and an answer may take so long on its way. */
+/** The relative drift between two clocks that is not taken for a clock that was set back. */
+const MAX_DRIFT = 0.001;
+/** The network latency of a reading that is not taken for a clock that was set back. */
 const MAX_LATENCY_MS = 250;
 
 export class DatabaseClock implements Clock {
   readonly #source: Pick<TimeSource, 'monotonic'>;
-  /** What the database said, and when that was here. */
+  /** The database's time at the last reading, and the monotonic time of that reading. */
   #lastReading: number;
   #readAt: number;
-  /** What was told last. */
+  /** The last value that `now` returned. */
   #lastReturned: number;
 
-  /** Goes on from `notBefore` where the database's clock is behind it. */
+  /** Starts at `notBefore` if the database's clock is behind it. */
   constructor(databaseTime: number, notBefore: number, source: Pick<TimeSource, 'monotonic'> = SYSTEM_TIME) {
     this.#source = source;
     this.#lastReading = Math.max(databaseTime, notBefore);
@@ -32,16 +32,16 @@ export class DatabaseClock implements Clock {
     return Math.floor(this.#lastReturned);
   }
 
-  /** Takes over what the database says now, in milliseconds since 1970. */
+  /** Records a reading of the database's clock, in milliseconds since 1970. */
   sync(databaseTime: number): void {
     const elapsed = this.#elapsed();
     const expected = this.#lastReading + elapsed;
-    const isSetBack = databaseTime < expected - MAX_LATENCY_MS - elapsed * DRIFT;
+    const isSetBack = databaseTime < expected - MAX_LATENCY_MS - elapsed * MAX_DRIFT;
     this.#lastReading = isSetBack ? expected : databaseTime;
     this.#readAt = this.#source.monotonic();
   }
 
-  /** Goes on from there where that is later: what others have seen is past. */
+  /** Advances the clock to a time that another node has already seen. */
   advance(to: number): void {
     if (to <= this.now()) return;
     this.#lastReading = to;

@@ -1,6 +1,6 @@
 /**
- * One batch: decides each operation in order, on the state that the earlier ones left, unseals and seals values, and chains the
- * entries. Returns what to commit, and the results to deliver after the commit.
+ * One batch: decides each operation in order, on the state that the earlier ones left, unseals and seals values, and
+ * chains the entries. Returns what to commit, and the results to deliver after the commit.
  */
 import { type AuditEntry, actionOf, type EntryDraft, type EntryWithoutMac } from '../core/audit.ts';
 import type { BatchState } from '../core/batch-state.ts';
@@ -20,22 +20,22 @@ import type { ChainTip } from './vault-state.ts';
 /** The result of one operation, delivered once the batch is on disk. An error that is not an `ApiError` is a bug. */
 export type OperationResult =
   | { readonly kind: 'reply'; readonly reply: unknown }
-  | { readonly kind: 'refusal'; readonly error: Error };
+  | { readonly kind: 'error'; readonly error: Error };
 
 export interface DecidedBatch {
-  readonly answers: readonly OperationResult[];
+  readonly results: readonly OperationResult[];
   readonly entries: readonly AuditEntry[];
   readonly changes: readonly StoredChange[];
   readonly head: Head;
   /** Successful retrievals of each credential. */
   readonly accesses: ReadonlyMap<CredentialId, number>;
-  /** Of denials that were not recorded one by one; they are among the entries. */
+  /** The summaries of denials that were not recorded individually; `entries` includes them. */
   readonly summaries: Summaries;
 }
 
 export function decideBatch(
   operations: readonly Operation<unknown>[],
-  workspace: BatchState,
+  state: BatchState,
   tip: ChainTip,
   now: number,
   keys: VaultKeys,
@@ -43,7 +43,7 @@ export function decideBatch(
   newId: () => string,
 ): DecidedBatch {
   const timestamp = new Date(now).toISOString();
-  const answers: OperationResult[] = [];
+  const results: OperationResult[] = [];
   const entries: AuditEntry[] = [];
   const changes: StoredChange[] = [];
   const accesses = new Map<CredentialId, number>();
@@ -63,44 +63,47 @@ export function decideBatch(
     const entryId = newEntryId();
     let outcome: UnsealedOutcome;
     try {
-      outcome = unsealOutcome(operation.decide(workspace, { now, seq: seq + 1, entryId, newId }), keys);
+      outcome = unsealOutcome(operation.decide(state, { now, seq: seq + 1, entryId, newId }), keys);
     } catch (error) {
-      answers.push({ kind: 'refusal', error: error instanceof Error ? error : new Error('thrown value') });
+      results.push({ kind: 'error', error: error instanceof Error ? error : new Error('thrown value') });
       continue;
     }
     for (const change of outcome.changes) {
-      workspace.apply(change);
+      state.apply(change);
       bumpsEpoch ||= changesControlState(change);
       if (change.kind === 'countAccess')
         accesses.set(change.credentialId, (accesses.get(change.credentialId) ?? 0) + 1);
       else changes.push(toStored(change, keys));
     }
-    // A change is recorded in any case.
+    // An entry with changes is always recorded; only denials without changes are limited.
     if (outcome.entry !== null && (outcome.changes.length > 0 || denials.admits(outcome.entry, now))) {
       record(outcome.entry, entryId);
     }
-    answers.push(
-      'fault' in outcome.answer
-        ? { kind: 'refusal', error: new ApiError(outcome.answer.fault.code, outcome.answer.fault.message) }
-        : { kind: 'reply', reply: outcome.answer.reply },
+    results.push(
+      'error' in outcome.response
+        ? { kind: 'error', error: new ApiError(outcome.response.error.code, outcome.response.error.message) }
+        : { kind: 'reply', reply: outcome.response.reply },
     );
   }
   if (bumpsEpoch) epoch += 1;
   const head: Head = { seq, hmac, mac: headMac(keys.audit, seq, hmac), epoch };
-  return { answers, entries, changes, head, accesses, summaries };
+  return { results, entries, changes, head, accesses, summaries };
 }
 
-type UnsealedOutcome = Omit<Outcome<unknown>, 'answer'> & {
-  readonly answer: Exclude<Outcome<unknown>['answer'], { unseal: unknown }>;
+type UnsealedOutcome = Omit<Outcome<unknown>, 'response'> & {
+  readonly response: Exclude<Outcome<unknown>['response'], { unseal: unknown }>;
 };
 
-/** Unseals the value that an outcome waits for. A value that does not authenticate gives the operation's `error` outcome. */
+/**
+ * Unseals the value that an outcome needs. If it does not authenticate, the operation's `onFailure` outcome replaces
+ * this one.
+ */
 function unsealOutcome(outcome: Outcome<unknown>, keys: VaultKeys): UnsealedOutcome {
-  const { answer, entry, changes } = outcome;
-  if (!('unseal' in answer)) return { answer, entry, changes };
-  const { content, associatedData, onFailure, reply } = answer.unseal;
+  const { response, entry, changes } = outcome;
+  if (!('unseal' in response)) return { response, entry, changes };
+  const { content, associatedData, onFailure, reply } = response.unseal;
   const value = content instanceof Secret ? content : unseal(keys, content, associatedData);
-  return value === null ? unsealOutcome(onFailure(), keys) : { answer: { reply: reply(value) }, entry, changes };
+  return value === null ? unsealOutcome(onFailure(), keys) : { response: { reply: reply(value) }, entry, changes };
 }
 
 function entryWithoutMac(draft: EntryDraft, seq: number, timestamp: string, id: EntryId): EntryWithoutMac {

@@ -1,19 +1,20 @@
 /**
- * How many denials of one agent are recorded one by one, so that none fills the disk with them: a token bucket for each agent, in
- * the memory of this node. What exceeds it is refused all the same, and counted; a summary entry says how many those were.
+ * Limits the denials of one agent that are recorded individually, so that no agent fills the disk: a token bucket per
+ * agent, in this node's memory. Further requests are denied too; they are counted, and a summary entry records their
+ * number.
  */
 import type { EntryDraft } from '../core/audit.ts';
 import { type ActorName, ADMIN, SERVICE } from '../core/names.ts';
 
 export const DENIALS_PER_MINUTE = 1200;
-/** From the first denial that is only counted to the summary. */
+/** The time from the first denial that is only counted to the summary entry. */
 const SUMMARY_AFTER_MS = 10_000;
 
 interface Bucket {
   tokens: number;
-  /** When `tokens` was right. */
+  /** The time at which `tokens` was computed. */
   at: number;
-  /** Null where nothing waits for a summary. */
+  /** Null if no denial waits for a summary. */
   unrecorded: Unrecorded | null;
 }
 
@@ -23,10 +24,10 @@ interface Unrecorded {
   last: EntryDraft;
 }
 
-/** Summaries that a turn records. */
+/** The summaries that a batch records. */
 export interface Summaries {
   readonly entries: readonly EntryDraft[];
-  /** To be called when they are committed. */
+  /** Must be called after the commit. */
   committed(): void;
 }
 
@@ -45,7 +46,7 @@ export class DenialBudget {
     return this.#waiting > 0;
   }
 
-  /** Whether the entry is recorded; where not, it is counted for the summary. */
+  /** Whether the entry is recorded individually; if not, it is counted for the summary. */
   admits(entry: EntryDraft, now: number): boolean {
     if (!isLimited(entry)) return true;
     const bucket = this.#buckets.get(entry.agentName) ?? { tokens: this.#perMinute, at: now, unrecorded: null };
@@ -66,7 +67,7 @@ export class DenialBudget {
     return false;
   }
 
-  /** What is due; nothing of it is dropped before it is committed. */
+  /** The summaries that are due. They stay due until they are committed. */
   summarise(now: number): Summaries {
     if (this.#waiting === 0) return { entries: [], committed: () => undefined };
     const due = [...this.#buckets.values()].flatMap((bucket) => {
@@ -87,13 +88,13 @@ export class DenialBudget {
     };
   }
 
-  /** From now on every summary is due: the service stops. */
+  /** Makes every summary due, because the service stops. */
   close(): void {
     this.#isClosing = true;
   }
 }
 
-/** Logins are limited by their own failures; the administrator and the service are not limited. */
+/** Failed logins have their own limit; the administrator and the service are not limited. */
 function isLimited({ eventType, agentName, result }: EntryDraft): boolean {
   const isDenial = result === 'denied' || result === 'not_found';
   return isDenial && agentName !== ADMIN && agentName !== SERVICE && eventType !== 'auth.verify';
@@ -108,7 +109,7 @@ function toSummary({ since, count, last }: Unrecorded, now: number): EntryDraft 
     result: 'denied',
     policyName: null,
     leaseId: null,
-    reason: `${count} more refusals of this agent within ${seconds} s were not recorded one by one`,
+    reason: `${count} more denials of this agent within ${seconds} s were not recorded individually`,
     requestId: null,
     remoteAddr: null,
   };

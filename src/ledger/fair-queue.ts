@@ -1,7 +1,7 @@
 /**
- * Operations that wait for a batch, bounded. Each caller has a queue, and a batch takes one operation of each queue in turn, so
- * that a flood of one caller delays no other; a caller that is alone fills whole batches. When all is full, the newest operation
- * of the longest queue is rejected.
+ * Operations that wait for a batch, bounded. Each caller has a queue, and a batch takes one operation of each queue in
+ * turn, so that a flood of one caller delays no other; a caller that is alone fills whole batches. When all is full,
+ * the newest operation of the longest queue is rejected.
  * SOURCE: fair queueing with longest-queue drop: Demers, Keshav, Shenker 1989; Suter et al. 1999.
  */
 import type { Requester } from '../core/agent.ts';
@@ -13,12 +13,14 @@ import type { OperationResult } from './decide-batch.ts';
 /** An operation that waits for its batch. */
 export interface QueuedOperation {
   readonly operation: Operation<unknown>;
-  /** About what it holds in memory, in bytes. */
+  /** Approximate memory that the operation holds, in bytes. */
   readonly sizeBytes: number;
-  readonly settle: (answer: OperationResult) => void;
+  readonly settle: (result: OperationResult) => void;
 }
 
-/** The queue of the requester: one for each agent, for each address that is not authenticated, and for the administrator. */
+/**
+ * The key of the requester's queue: one for each agent, for each unauthenticated address, and for the administrator.
+ */
 export function fairnessKeyOf(requester: Requester): string {
   switch (requester.kind) {
     case 'admin':
@@ -37,11 +39,14 @@ const isUnauthenticated = ({ operation }: QueuedOperation): boolean => operation
 /** About 60 ms of work; further operations are rejected immediately. */
 const MAX_WAITING = 1024;
 const MAX_WAITING_BYTES = 64 * 1024 * 1024;
-/** Of all unauthenticated callers together: addresses are cheap, and each has a queue. */
+/** For all unauthenticated callers together, because an attacker can have many addresses and each has a queue. */
 const MAX_UNAUTHENTICATED = 256;
 // SOURCE: design, "What was measured": batches of 16 to 64 operations were best.
 const MAX_BATCH = 64;
-/** Larger where several nodes share a store: a batch costs round trips, whatever its size. SOURCE: docs/performance.md. */
+/**
+ * Larger where several nodes share a store: a batch costs round trips, whatever its size.
+ * SOURCE: docs/performance.md.
+ */
 const MAX_SHARED_BATCH = 256;
 const MAX_BATCH_BYTES = 8 * 1024 * 1024;
 
@@ -74,7 +79,7 @@ export class FairQueue {
     return this.#length;
   }
 
-  /** Whether a further operation would wait for another batch. */
+  /** Whether one more operation would have to wait for another batch. */
   get isBatchFull(): boolean {
     return this.#length >= this.#maxBatch;
   }
@@ -85,7 +90,10 @@ export class FairQueue {
     return this.#longerThan((this.#queues.get(fairnessKey)?.waiting.length ?? 0) + 1, 'length') !== null;
   }
 
-  /** Rejects the newest operation of the longest queue if there is no room. @throws UNAVAILABLE if that queue is the caller's */
+  /**
+   * Rejects the newest operation of the longest queue if the limits are reached.
+   * @throws UNAVAILABLE if that queue is the caller's
+   */
   add(waiting: QueuedOperation): void {
     const { sizeBytes } = waiting;
     const fairnessKey = fairnessKeyOf(waiting.operation.requester);
@@ -109,7 +117,7 @@ export class FairQueue {
     if (isUnauthenticated(waiting)) this.#unauthenticated += 1;
   }
 
-  /** Takes the operations of the next batch, one of each queue in turn. */
+  /** Removes and returns the operations of the next batch, one of each queue in turn. */
   takeBatch(): QueuedOperation[] {
     const batch: QueuedOperation[] = [];
     let bytes = 0;
@@ -139,7 +147,7 @@ export class FairQueue {
     return all;
   }
 
-  /** The queue that takes the most of the scarce resource, if that is more than the caller would take. */
+  /** The queue that uses the most of the measure, if that is more than the caller would use. */
   #longerThan(would: number, measure: Measure): CallerQueue | null {
     let longest: CallerQueue | null = null;
     for (const queue of this.#round) {
@@ -153,7 +161,7 @@ export class FairQueue {
     if (dropped === undefined) throw new Error('an empty queue was not removed');
     this.#taken(queue, dropped);
     if (queue.waiting.length === 0) this.#round = this.#round.filter((other) => other !== queue);
-    dropped.settle({ kind: 'refusal', error: OVERLOADED });
+    dropped.settle({ kind: 'error', error: OVERLOADED });
   }
 
   #taken(queue: CallerQueue, taken: QueuedOperation): void {
@@ -170,30 +178,27 @@ type Measure = 'length' | 'bytes';
 const takenBy = ({ waiting, bytes }: CallerQueue, measure: Measure): number =>
   measure === 'length' ? waiting.length : bytes;
 
-export function answer(waiting: readonly QueuedOperation[], answers: readonly OperationResult[]): void {
+export function deliver(waiting: readonly QueuedOperation[], results: readonly OperationResult[]): void {
   for (const [index, { settle }] of waiting.entries()) {
-    settle(answers[index] ?? { kind: 'refusal', error: new Error('an operation was not answered') });
+    settle(results[index] ?? { kind: 'error', error: new Error('an operation has no result') });
   }
 }
 
-export function refuse(waiting: readonly QueuedOperation[], toFault: () => ApiError = unavailable): void {
-  for (const { settle } of waiting) settle({ kind: 'refusal', error: toFault() });
+export function rejectAll(waiting: readonly QueuedOperation[], toError: () => ApiError = unavailable): void {
+  for (const { settle } of waiting) settle({ kind: 'error', error: toError() });
 }
 
 export function unavailable(): ApiError {
-  return new ApiError('UNAVAILABLE', 'The service could not record this, and lent nothing. Try again in a second.', 1);
+  const message = 'The service could not record the request and issued no lease. Try again in a second.';
+  return new ApiError('UNAVAILABLE', message, 1);
 }
 
-/** For a commit whose outcome is not known. */
+/** The error for a commit whose outcome is unknown. */
 export function outcomeUnknown(): ApiError {
   const message =
-    'It is not known whether this was recorded; nothing was lent. A POST with an Idempotency-Key can be sent again safely.';
+    'It is unknown whether the request was recorded; no value was returned. A POST with an Idempotency-Key can be repeated safely.';
   return new ApiError('UNAVAILABLE', message, 1);
 }
 
 /** Shared: capturing a stack trace per rejection is too expensive under overload. */
-export const OVERLOADED = new ApiError(
-  'UNAVAILABLE',
-  'The service has more to do than it can. Try again in a second.',
-  1,
-);
+export const OVERLOADED = new ApiError('UNAVAILABLE', 'The service is overloaded. Try again in a second.', 1);

@@ -1,4 +1,4 @@
-/** The rows that a batch decides on: sessions of the cache, and what the store found. */
+/** Loads the rows that a batch decides on, from the session cache and from the store. */
 import type { Session } from '../core/agent.ts';
 import type { LoadedRows, ReadSet } from '../core/batch-state.ts';
 import type { Operation } from '../core/operation.ts';
@@ -7,7 +7,7 @@ import type { LoadedFromStore } from '../store/store.ts';
 import { isCredentialAuthentic, isIdempotencyRecordAuthentic, isSessionAuthentic } from './authenticated-rows.ts';
 import type { VaultState } from './vault-state.ts';
 
-/** What to load for the operation. A cached session is not loaded again, except where another node may have ended it. */
+/** The keys to load for the operation. A cached session is not loaded again, unless another node may have ended it. */
 export function keysToLoad(
   { sessions }: VaultState,
   { reads }: Operation<unknown>,
@@ -22,7 +22,10 @@ export function keysToLoad(
   return others;
 }
 
-/** Adds the rows that were found: sessions and saved replies only if they authenticate, credentials with a note if they do not. */
+/**
+ * Adds the rows that the store found. Sessions and idempotency records without a valid MAC are left out; credentials
+ * without one are added to `altered`.
+ */
 export function populate(
   keys: VaultKeys,
   { sessions, authentic }: VaultState,
@@ -30,7 +33,7 @@ export function populate(
   found: LoadedFromStore,
 ): void {
   for (const session of found.sessions) {
-    // An unchanged session is as authentic as when it was cached.
+    // A session that equals the cached one was authentic when it was cached.
     const isKnown = isSameSession(sessions.get(session.tokenHash), session);
     if (isKnown || isSessionAuthentic(keys.row, session)) loaded.sessions.set(session.tokenHash, session);
   }
@@ -45,7 +48,7 @@ export function populate(
   for (const lease of found.leases) loaded.leases.set(lease.id, lease);
   for (const id of found.spentChallenges) loaded.spentChallenges.add(id);
   for (const reply of found.idempotencyRecords) {
-    if (isIdempotencyRecordAuthentic(keys.row, reply)) loaded.keptReplies.set(reply.id, reply);
+    if (isIdempotencyRecordAuthentic(keys.row, reply)) loaded.idempotencyRecords.set(reply.id, reply);
   }
 }
 

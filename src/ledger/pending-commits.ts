@@ -1,38 +1,38 @@
-/** Turns that are written, wait for the disk, and are answered after it. */
+/** Batches that are written and wait for the disk; their results are delivered after the sync. */
 
-/** More would outrun a slow disk: what waits would be answers, and no queue would refuse. */
-const MAX_TURNS = 4;
+/** More would outrun a slow disk: operations would wait here, where no limit applies, and not in the queue. */
+const MAX_BATCHES = 4;
 
 export class PendingCommits {
-  readonly #turns: Promise<void>[] = [];
+  readonly #batches: Promise<void>[] = [];
   #count = 0;
   #last: Promise<void> = Promise.resolve();
-  readonly #onAnswered: () => void;
+  readonly #onDelivered: () => void;
 
-  /** `onAnswered` is called in a round of the loop after a turn was answered. */
-  constructor(onAnswered: () => void) {
-    this.#onAnswered = onAnswered;
+  /** `onDelivered` is called in the iteration of the event loop after a batch's results were delivered. */
+  constructor(onDelivered: () => void) {
+    this.#onDelivered = onDelivered;
   }
 
-  /** Whether the disk has nothing to do. */
+  /** Whether no batch waits for the disk. */
   get isEmpty(): boolean {
     return this.#count === 0;
   }
 
-  /** Resolves when all that was decided so far is on disk and answered. Never rejects. */
+  /** Resolves when the results of all batches so far are delivered. Never rejects. */
   get last(): Promise<void> {
     return this.#last;
   }
 
-  /** `answered` never rejects. Resolves when there is room for another turn. */
-  async add(answered: Promise<void>): Promise<void> {
+  /** Adds a batch; `delivered` must never reject. Resolves when another batch may be added. */
+  async add(delivered: Promise<void>): Promise<void> {
     this.#count += 1;
-    this.#last = answered.then(() => {
+    this.#last = delivered.then(() => {
       this.#count -= 1;
-      // WHY later: those who were answered may ask on, and share a turn with who waits.
-      setImmediate(this.#onAnswered);
+      // WHY later: callers that just got a result may submit again, and share a batch with the waiting operations.
+      setImmediate(this.#onDelivered);
     });
-    this.#turns.push(this.#last);
-    if (this.#turns.length >= MAX_TURNS) await this.#turns.shift();
+    this.#batches.push(this.#last);
+    if (this.#batches.length >= MAX_BATCHES) await this.#batches.shift();
   }
 }

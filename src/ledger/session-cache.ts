@@ -1,4 +1,6 @@
-/** Sessions seen lately, so that a turn need not load them. A session that ends is dropped with the commit that ends it. */
+/**
+ * Caches recently used sessions, so that a batch need not load them. The commit that ends a session removes it here.
+ */
 import type { Session } from '../core/agent.ts';
 import { FifoCache } from '../core/fifo-cache.ts';
 import type { TokenHash } from '../core/names.ts';
@@ -8,11 +10,11 @@ const MAX_SESSIONS = 10_000;
 export class SessionCache {
   readonly #sessions = new FifoCache<TokenHash, Session>();
 
-  #drops = 0;
+  #invalidations = 0;
 
-  /** How many were dropped so far: a look at the store that began before the last one may be out of date. */
+  /** The number of sessions dropped so far. A read of the store that began before the last drop may be stale. */
   get invalidations(): number {
-    return this.#drops;
+    return this.#invalidations;
   }
 
   get(tokenHash: TokenHash): Session | null {
@@ -21,12 +23,12 @@ export class SessionCache {
 
   put(session: Session): void {
     this.#sessions.put(session.tokenHash, session);
-    // The one that was put first: sessions are not extended by use, so that it is the nearest to its end.
+    // Sessions are not extended by use, so the oldest one ends first.
     if (this.#sessions.size > MAX_SESSIONS) this.#sessions.evictOldest();
   }
 
   drop(tokenHash: TokenHash): void {
-    this.#drops += 1;
+    this.#invalidations += 1;
     this.#sessions.delete(tokenHash);
   }
 }

@@ -1,33 +1,39 @@
 /**
- * Work that many may ask for and that is done once at a time. INVARIANT: whoever asks is answered by a round that began after
- * he asked, so that it saw all that was there then. Who comes while a round runs shares the next one: there are never more than
- * two, however many ask, and nobody has to be refused.
+ * Single-flight execution of shared work. INVARIANT: a caller's result comes from a run that started after the call, so
+ * that it includes everything up to then. Callers during a run share the next one, so at most two runs exist and no
+ * call is rejected.
  */
 export class SingleFlight<T> {
   readonly #work: (signal: AbortSignal) => Promise<T>;
   #running: Flight<T> | null = null;
   #next: Flight<T> | null = null;
 
-  /** `work` is told by the signal when nobody waits for it any more; it has ended, with all that it started, when it settles. */
+  /**
+   * The signal aborts `work` when no caller waits for it any more. `work` must have stopped everything it started when
+   * it settles.
+   */
   constructor(work: (signal: AbortSignal) => Promise<T>) {
     this.#work = work;
   }
 
-  /** Resolves to what a round of the work answers. @throws what the work throws, or the signal's reason where that comes first */
+  /**
+   * Resolves to the result of a run.
+   * @throws the work's error, or the signal's reason if it aborts first
+   */
   run(signal: AbortSignal): Promise<T> {
     if (this.#running === null) {
-      const round = new Flight<T>();
-      const answer = round.join(signal);
-      this.#begin(round);
-      return answer;
+      const flight = new Flight<T>();
+      const result = flight.join(signal);
+      this.#begin(flight);
+      return result;
     }
     if (this.#next === null || !this.#next.isWanted) this.#next = new Flight();
     return this.#next.join(signal);
   }
 
-  #begin(round: Flight<T>): void {
-    this.#running = round;
-    void round.run(this.#work).then(() => {
+  #begin(flight: Flight<T>): void {
+    this.#running = flight;
+    void flight.run(this.#work).then(() => {
       const next = this.#next;
       this.#running = null;
       this.#next = null;
@@ -38,17 +44,17 @@ export class SingleFlight<T> {
 
 class Flight<T> {
   readonly #result = Promise.withResolvers<T>();
-  readonly #leaving = new AbortController();
+  readonly #abandoned = new AbortController();
   #waiting = 0;
 
   constructor() {
-    // Everybody may have left before it fails.
+    // Prevents an unhandled rejection if all callers have left before the work fails.
     this.#result.promise.catch(() => undefined);
   }
 
-  /** Whether somebody still waits for it. */
+  /** Whether a caller still waits for it. */
   get isWanted(): boolean {
-    return !this.#leaving.signal.aborted;
+    return !this.#abandoned.signal.aborted;
   }
 
   async join(signal: AbortSignal): Promise<T> {
@@ -62,14 +68,14 @@ class Flight<T> {
     } finally {
       signal.removeEventListener('abort', leave);
       this.#waiting -= 1;
-      if (this.#waiting === 0) this.#leaving.abort();
+      if (this.#waiting === 0) this.#abandoned.abort();
     }
   }
 
   /** Never rejects. */
   async run(work: (signal: AbortSignal) => Promise<T>): Promise<void> {
     try {
-      this.#result.resolve(await work(this.#leaving.signal));
+      this.#result.resolve(await work(this.#abandoned.signal));
     } catch (error) {
       this.#result.reject(error);
     }

@@ -1,6 +1,6 @@
 /**
- * What the ledger holds in memory: the control state, the head of the log, and sessions seen lately.
- * It is read from the store at start, and again after a commit that failed.
+ * The ledger's state in memory: the control state, the head of the log, and a cache of sessions.
+ * It is read from the store at start, and again after a failed commit.
  */
 import type { Session } from '../core/agent.ts';
 import { GENESIS_MAC } from '../core/audit.ts';
@@ -14,7 +14,7 @@ import { isAgentAuthentic, isPolicyAuthentic, isSessionAuthentic } from './authe
 import { SYSTEM_TIME } from './clock.ts';
 import { SessionCache } from './session-cache.ts';
 
-/** Where the log goes on. */
+/** The end of the chain, to which the next entry is appended. */
 export interface ChainTip {
   readonly seq: number;
   readonly hmac: string;
@@ -24,23 +24,25 @@ export interface ChainTip {
 export interface VaultState {
   control: ControlState;
   tip: ChainTip;
-  /** The head record as it was read or written last: another one is another node's. */
+  /** The head record that this node last read or wrote. If the store has a different one, another node wrote it. */
   head: Head | null;
-  /** The last entry that was read or written; null where there was none. It must never be gone. */
+  /**
+   * The last entry that this node read or wrote, which the log must contain from then on; null if the log was empty.
+   */
   lastSeenEntry: Pick<LastEntry, 'seq' | 'hmac'> | null;
   readonly sessions: SessionCache;
-  /** Rows that a store keeps in memory and that were found authentic: the same object is not checked again. */
+  /** Rows in the store's cache whose MAC was checked: the same object is not checked again. */
   readonly authentic: WeakSet<Credential>;
-  /** The time of the log's last entry in milliseconds, 0 where it is empty. */
+  /** The time of the log's last entry in milliseconds since 1970; 0 if the log is empty. */
   lastEntryAt: number;
-  /** What an operator should know, a line each. */
+  /** Warnings for the operator, one line each. */
   warnings: string[];
 }
 
-/** Entries at the end of the log whose MACs are checked at a start, until one is right. */
-const ENTRIES_CHECKED = 100;
+/** Entries at the end of the log whose MACs are checked at start, until one is valid. */
+const MAX_ENTRIES_CHECKED = 100;
 
-export async function readMemory(store: Store, keys: VaultKeys): Promise<VaultState> {
+export async function readVaultState(store: Store, keys: VaultKeys): Promise<VaultState> {
   const { head, last, highestSeq } = await store.readHead();
   const warnings: string[] = [];
   const tip = findTip(head, last, highestSeq, keys, warnings);
@@ -59,8 +61,8 @@ export async function readMemory(store: Store, keys: VaultKeys): Promise<VaultSt
 }
 
 /**
- * The time of the newest entry whose MAC is right, in milliseconds: an edited time must not become the vault's clock. Looks at the
- * last entries only, because verification finds an edit of more of them.
+ * The time of the newest entry with a valid MAC, in milliseconds, because an edited time must not set the vault's
+ * clock. Checks only the last entries; verification finds edits of more of them. Returns 0 if none is valid.
  */
 export async function findLastTime(
   store: Store,
@@ -68,8 +70,8 @@ export async function findLastTime(
   keys: VaultKeys,
   warnings: string[],
 ): Promise<number> {
-  const firstSeq = Math.max(1, lastSeq - ENTRIES_CHECKED);
-  const entries = await store.readEntries(firstSeq, lastSeq, ENTRIES_CHECKED + 1);
+  const firstSeq = Math.max(1, lastSeq - MAX_ENTRIES_CHECKED);
+  const entries = await store.readEntries(firstSeq, lastSeq, MAX_ENTRIES_CHECKED + 1);
   for (const [index, entry] of [...entries.entries()].reverse()) {
     const previous = entry.seq === 1 ? CHAIN_START : entries[index - 1];
     if (previous?.seq !== entry.seq - 1) continue;
@@ -84,9 +86,9 @@ export async function findLastTime(
 }
 
 /**
- * Goes on from the head record, so that a gap or a foreign row stays visible for ever. Where rows stand beyond it, behind them.
- * A head record that is missing or forged costs one ordinal: the gap shows it. No ordinal is given twice, even where the entry
- * that had it was removed: leases and marks name theirs.
+ * Continues from the head record, so that a gap or a foreign row stays visible indefinitely, but after any rows beyond
+ * it. If the head record is missing or forged, one sequence number is skipped, and verification reports the gap. No
+ * sequence number is used twice, even if its entry was removed, because leases and bulk revocations refer to it.
  */
 function findTip(
   head: Head | null,
@@ -96,15 +98,16 @@ function findTip(
   warnings: string[],
 ): ChainTip {
   const lastSeq = last?.seq ?? 0;
-  const lastLink = last?.hmac ?? GENESIS_MAC;
+  const lastMac = last?.hmac ?? GENESIS_MAC;
   if (head === null || !isHeadAuthentic(keys.audit, head)) {
     warnings.push(
-      `The audit log's head record is ${head === null ? 'missing' : 'not authentic'}; the log goes on after a gap at entry ${lastSeq + 1}, which GET /api/v1/audit/verify names.`,
+      `The audit log's head record is ${head === null ? 'missing' : 'not authentic'}; the log continues after a gap at entry ${lastSeq + 1}, which GET /api/v1/audit/verify reports.`,
     );
-    // Beyond any that was counted: a node that took part in those must not take the same number for the same state.
-    return { seq: highestSeq + 1, hmac: lastLink, epoch: SYSTEM_TIME.wall() };
+    // The wall clock is greater than any epoch so far: other nodes must not take an epoch that they know for this
+    // state.
+    return { seq: highestSeq + 1, hmac: lastMac, epoch: SYSTEM_TIME.wall() };
   }
-  if (head.seq !== lastSeq || head.hmac !== lastLink || highestSeq > head.seq) {
+  if (head.seq !== lastSeq || head.hmac !== lastMac || highestSeq > head.seq) {
     warnings.push(
       `The audit log's head record (entry ${head.seq}) and its last row (entry ${lastSeq}) disagree: entries were removed, added or altered. GET /api/v1/audit/verify names the first.`,
     );
@@ -112,7 +115,7 @@ function findTip(
   return { seq: Math.max(head.seq, highestSeq), hmac: head.hmac, epoch: head.epoch };
 }
 
-/** Rows that were altered outside are not used, so that an edit of the database grants nothing. */
+/** Rows without a valid MAC are not used, so that an edit of the database grants nothing. */
 export async function readControl(store: Store, keys: VaultKeys, warnings: string[]): Promise<ControlState> {
   const [agents, policies] = [await store.readAgents(), await store.readPolicies()];
   const goodAgents = agents.filter((agent) => isAgentAuthentic(keys.row, agent));
@@ -120,13 +123,13 @@ export async function readControl(store: Store, keys: VaultKeys, warnings: strin
   const ignored = agents.length - goodAgents.length + policies.length - goodPolicies.length;
   if (ignored > 0) {
     warnings.push(
-      `${ignored} ${ignored === 1 ? 'row' : 'rows'} of agents or policies in the database were altered outside Leasehold and are not used; register or write them anew.`,
+      `${ignored} ${ignored === 1 ? 'row' : 'rows'} of agents or policies in the database were altered outside Leasehold and are not used. Register or create them again.`,
     );
   }
   return new ControlState(goodAgents, goodPolicies);
 }
 
-/** A session as it is in the store, if it is authentic; from then on it is in the cache. */
+/** Reads a session from the store and adds it to the cache. Null if it does not exist or does not authenticate. */
 export async function findSession(
   memory: VaultState,
   store: Store,
@@ -136,7 +139,7 @@ export async function findSession(
   const { invalidations } = memory.sessions;
   const session = await store.readSession(tokenHash);
   if (session === null || !isSessionAuthentic(keys.row, session)) return null;
-  // What was read may have ended meanwhile.
+  // The session may have ended since it was read.
   if (memory.sessions.invalidations === invalidations) memory.sessions.put(session);
   return session;
 }

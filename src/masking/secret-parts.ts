@@ -101,7 +101,7 @@ class Parts {
   #readUrl(url: string, depth: number): void {
     const rest = url.slice(url.indexOf('//') + 2);
     const [authority = ''] = /^[^/?#]*/.exec(rest) ?? [];
-    // WHY the second: many drivers take a password with a slash that nobody has escaped. A port is not one.
+    // WHY the second: many drivers take an unescaped slash in a password. A port is not a password.
     const isUnescaped = !authority.includes('@') && !/^[^:]*(?::\d{0,5})?$/.test(authority);
     const userinfo = rest.slice(0, Math.max(0, (isUnescaped ? rest : authority).lastIndexOf('@')));
     if (userinfo.includes(':')) this.#add(userinfo.slice(userinfo.indexOf(':') + 1), depth);

@@ -1,7 +1,7 @@
 /**
  * Patterns of secrets with a recognisable form: `scan` reports them, `run` withholds variables that contain one, and a
- * masker masks them inside longer values. INVARIANT: a match begins where no character of its own kind precedes it, and
- * no two adjacent parts match the same characters, so that the time for a text is linear in its length. SOURCE: the
+ * masker masks them inside longer values. INVARIANT: a match begins where no character of the same kind precedes it,
+ * and no two adjacent parts match the same characters, so that the time for a text is linear in its length. SOURCE: the
  * services' own documentation.
  */
 
@@ -143,7 +143,7 @@ const TOKENS: readonly Row[] = [
 
 const STRUCTURES: readonly Row[] = [
   [
-    // The heading alone is no finding: documents and programs name it. Encrypted keys have lines such as DEK-Info before the body.
+    // The heading alone is not a finding, because documents quote it. Encrypted keys have lines such as DEK-Info first.
     'private-key',
     'PRIVATE KEY',
     0,

@@ -28,7 +28,7 @@ export function chooseAdminToken(
     throw new StartupError(`${givenFile} cannot be read: ${error instanceof Error ? error.message : 'unknown error'}.`);
   }
   if (!GIVEN_TOKEN.test(text)) {
-    throw new StartupError(`${givenFile} must hold one token of 32 to 512 characters of A-Z a-z 0-9 - . _ ~ + /.`);
+    throw new StartupError(`${givenFile} must contain one token of 32 to 512 characters of A-Z a-z 0-9 - . _ ~ + /.`);
   }
   warnIfReadableByOthers(givenFile, warn);
   return { token: new Secret(text), writtenTo: null };

@@ -1,4 +1,4 @@
-/** The audit key for an auditor: derived from the root key; decrypts no value and needs no service. */
+/** Derives the audit key from the root key, for an auditor. It cannot decrypt values. No service needs to run. */
 
 import { deriveKeys, exportAuditKey } from '../crypto/keys.ts';
 import { dataDirPaths } from '../platform/data-dir-paths.ts';

@@ -48,21 +48,21 @@ export const SERVICE_TIMEOUTS: ServiceTimeouts = { ...CALLER_TIMEOUTS, stopMs: 1
 const SAME_LINE_MS = 1000;
 
 /**
- * Starts the service. `onBroken` is called when the process must end because the storage failed; tests replace
+ * Starts the service. `onStorageFailure` is called when the process must end because the storage failed; tests replace
  * `syncFile`.
  * @throws StartupError, UsageError, StoreError
  */
 export async function startService(
   configuration: Configuration,
   log: ServiceLog,
-  onBroken: (line: string) => void,
+  onStorageFailure: (line: string) => void,
   syncFile?: SyncFile,
   timeouts: ServiceTimeouts = SERVICE_TIMEOUTS,
 ): Promise<Service> {
   const warnings: string[] = [];
   const warn = (line: string): void => void warnings.push(line);
-  const stopBroken = (failure: StoreError): void =>
-    onBroken(`The storage failed (${failure.message}); stopping, so that no write is lost silently.`);
+  const stopOnStorageFailure = (failure: StoreError): void =>
+    onStorageFailure(`The storage failed (${failure.message}); stopping, so that no write is lost silently.`);
   const opened = await openVault(configuration, warn, syncFile);
   const { keys, store, memory, clock, keyStore, tokenFile } = opened;
   const files = new ServiceFiles(configuration.dataDir);
@@ -82,7 +82,7 @@ export async function startService(
       onDeregistered: (agents) => {
         for (const { id, name } of agents) void agentKeys.remove(id, name);
       },
-      onStorageFailure: stopBroken,
+      onStorageFailure: stopOnStorageFailure,
       // The message of a StoreError contains no data of a request.
       onFailedBatch: (error) => {
         batchError = error;
@@ -92,10 +92,10 @@ export async function startService(
       },
     });
     const agentKeys = new KeyRecovery({
-      keyFiles: keyStore,
+      keyStore,
       ledger,
       onFailure: (error) => logOften('a key file could not be written, moved or removed; the service retries', error),
-      onBroken: stopBroken,
+      onStorageFailure: stopOnStorageFailure,
     });
     const vault: Vault = {
       ledger,
@@ -103,7 +103,7 @@ export async function startService(
       keys,
       clock,
       agentKeys,
-      limiter: new LoginThrottle(),
+      loginThrottle: new LoginThrottle(),
       budgets: new AgentBudgets(configuration.budgets),
       verifier: new Verifier({ store, keys, clock }),
       adminTokenHash: hashToken(adminToken.token.reveal()),
@@ -128,11 +128,11 @@ export async function startService(
     } catch (error) {
       files.remove();
       await server.close();
-      // WHY: the error that callers get tells an operator nothing.
+      // WHY: the error that callers get does not contain the cause, which the operator needs.
       throw batchError instanceof StoreError ? batchError : error;
     }
     const watching = startAnchoring(ledger, opened.anchor, store.isMultiWriter, logOften);
-    const sweeping = startSweeping(store, clock, log, stopBroken);
+    const sweeping = startSweeping(store, clock, log, stopOnStorageFailure);
     phase = 'running';
     return {
       address,

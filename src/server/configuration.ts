@@ -1,4 +1,7 @@
-/** The service's configuration: flag over environment over default. `--help` is generated from the same table. */
+/**
+ * The service's configuration: a flag overrides the environment, which overrides the default. `--help` lists the same
+ * table.
+ */
 
 import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -88,7 +91,7 @@ export interface Configuration {
   readonly adminTokenFile: string | null;
   readonly adminMayRetrieve: boolean;
   readonly versionsKept: number;
-  /** Of one agent with a log entry each; further denials are summarised. */
+  /** Denials of one agent that are recorded individually; further ones are summarised. */
   readonly denialsPerMinute: number;
   readonly budgets: BudgetLimits;
   readonly tls: { readonly certFile: string; readonly keyFile: string } | null;

@@ -23,7 +23,7 @@ interface Given {
   readonly file: string | null;
 }
 
-/** Flag over file over environment; null without any. @throws UsageError */
+/** The flag overrides the file, and the file the environment. Null if none is given. @throws UsageError */
 export function chooseDatabase({ flag, environment, file }: Given, mayMigrate: boolean): DatabaseChoice | null {
   if (flag !== undefined && file !== null) throw new UsageError('Give --database or --database-file, not both.');
   if (flag !== undefined) {

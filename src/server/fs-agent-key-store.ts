@@ -35,12 +35,12 @@ export class FsAgentKeyStore implements AgentKeyStore {
 
   async commit(id: AgentId, name: AgentName): Promise<void> {
     const dir = join(this.#root, name);
-    const prepared = join(this.#pending, id);
-    // ORDER: check before deleting anything. For a repeated request the first one has published the key.
-    if (lstatOrNull(prepared) !== null) {
+    const staged = join(this.#pending, id);
+    // ORDER: check before deleting anything. For a repeated request the first one has committed the key.
+    if (lstatOrNull(staged) !== null) {
       // Names are unique, so an existing directory is left over from an earlier agent.
       rmSync(dir, { recursive: true, force: true });
-      renameSync(prepared, dir);
+      renameSync(staged, dir);
     }
     // WHY always: an earlier call may have renamed the directory and then failed to sync.
     syncDir(this.#root);
@@ -61,8 +61,8 @@ export class FsAgentKeyStore implements AgentKeyStore {
   }
 
   /**
-   * Recovers from a crash: publishes pending keys of registered agents and deletes the others; deletes the
-   * directories of deregistered agents. Leaves every other entry unchanged. @throws StartupError for links
+   * Recovers from a crash: commits staged keys of registered agents and deletes the others; deletes the directories of
+   * deregistered agents. Leaves every other entry unchanged. @throws StartupError for links
    */
   async recover(registered: readonly Agent[], isDeregistered: (id: AgentId) => Promise<boolean>): Promise<void> {
     const namesById = new Map(registered.map(({ id, name }) => [id, name]));

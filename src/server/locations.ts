@@ -18,7 +18,7 @@ import { DatabaseSnapshot } from './snapshot.ts';
 
 export type VaultLocation =
   | { readonly kind: 'directory'; readonly dir: string }
-  /** May contain a password: never print it. */
+  /** The address may contain a password: never print it. */
   | { readonly kind: 'database'; readonly address: PostgresAddress };
 
 export function describeLocation(location: VaultLocation): string {
@@ -71,7 +71,7 @@ export async function openSource(location: VaultLocation): Promise<Source> {
  * needs the privilege to write, it writes, and it proves nothing more.
  */
 async function openDatabaseSource(address: PostgresAddress): Promise<Source> {
-  if (!(await hasSchema(address))) throw new StartupError(`${describeAddress(address)}, holds no vault.`);
+  if (!(await hasSchema(address))) throw new StartupError(`${describeAddress(address)}, contains no vault.`);
   const store = await PostgresStore.open(address, false);
   try {
     const seen = JSON.stringify(await store.readHead());

@@ -36,7 +36,7 @@ export function createLog(level: LogLevel): ServiceLog {
   };
   const counts = new Map<ApiErrorCode, number>();
   setInterval(() => {
-    if (counts.size > 0) log.info({ refused: Object.fromEntries(counts) }, 'rejected requests of the last minute');
+    if (counts.size > 0) log.info({ rejected: Object.fromEntries(counts) }, 'rejected requests of the last minute');
     counts.clear();
   }, COUNT_INTERVAL_MS).unref();
   return {

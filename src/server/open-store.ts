@@ -88,7 +88,7 @@ async function openShared(configuration: Configuration, database: DatabaseChoice
     const isVaultNew = await isNew(store);
     if (isVaultNew && hadVault(dataDir)) {
       throw new StartupError(
-        `${describeAddress(address)}, holds no vault, but ${dataDir} has served one. Give the right database, or another --data-dir to start an empty vault.`,
+        `${describeAddress(address)}, contains no vault, but ${dataDir} has served one. Give the right database, or another --data-dir to start an empty vault.`,
       );
     }
     return { store, ...readKeys(configuration, !isVaultNew, warn) };

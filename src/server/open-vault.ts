@@ -8,7 +8,7 @@ import { headMac } from '../crypto/chain.ts';
 import { timingSafeEqualText, type VaultKeys } from '../crypto/keys.ts';
 import { type Clock, MAX_TIME, startClock } from '../ledger/clock.ts';
 import { DatabaseClock } from '../ledger/database-clock.ts';
-import { readMemory, type VaultState } from '../ledger/vault-state.ts';
+import { readVaultState, type VaultState } from '../ledger/vault-state.ts';
 import { dataDirPaths } from '../platform/data-dir-paths.ts';
 import { StartupError } from '../platform/errors.ts';
 import { checkPrivateFile, removeUnfinished } from '../platform/private-files.ts';
@@ -60,7 +60,7 @@ export async function openVault(
     if (isVaultNew) await initialiseVault(store, keys, rootKeyFile);
     markVault(dataDir);
     warnOfDamage(anchor, warn);
-    const memory = await readMemory(store, keys);
+    const memory = await readVaultState(store, keys);
     if (loss !== null) memory.warnings.unshift(loss);
     // ORDER: before the first entry, so that entries without an anchor show that the anchor was deleted.
     else if (anchor.read() === null) await anchor.keep(memory.lastSeenEntry ?? { seq: 0, hmac: GENESIS_MAC });

@@ -19,7 +19,7 @@ export interface AnchoredLog {
 }
 
 interface Loss {
-  /** A sentence. */
+  /** The loss, in one sentence. */
   readonly what: string;
   /** The alternatives to accepting the loss. */
   readonly remedy: string;
@@ -81,7 +81,7 @@ async function findLoss(anchor: AnchorFile, { end, isShared, keys }: AnchoredLog
 function lost({ seq }: AnchoredEntry, found: string): Loss {
   return {
     what: `The database has lost entries of the log: this node has seen entry ${seq}, ${found}.`,
-    remedy: `Was a backup restored, a file of the database damaged or removed, or a standby promoted that lagged behind? Restore the entries; or, to continue without them, ${ACCEPT}.`,
+    remedy: `Was a backup restored, a file of the database damaged or removed, or a lagging standby promoted? Restore the entries; or, to continue without them, ${ACCEPT}.`,
   };
 }
 

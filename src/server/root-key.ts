@@ -34,7 +34,7 @@ export function readRootKey(
   if (!isDefaultFile) warnIfReadableByOthers(file, warn);
   const rootKey = parseRootKey(text);
   if (rootKey === null)
-    throw new StartupError(`${file} is not a root key: it must hold 32 bytes as base64, on one line.`);
+    throw new StartupError(`${file} is not a root key: it must contain 32 bytes as base64, on one line.`);
   return rootKey;
 }
 

@@ -29,7 +29,7 @@ export class DatabaseSnapshot {
   constructor(dataDir: string) {
     const { databaseFile, lockFile } = dataDirPaths(dataDir);
     if (!isFile(databaseFile))
-      throw new StartupError(`${dataDir} holds no vault: ${basename(databaseFile)} is missing.`);
+      throw new StartupError(`${dataDir} contains no vault: ${basename(databaseFile)} is missing.`);
     this.#lockFile = lockFile;
     this.#lock = lockSource(lockFile, dataDir);
     // Without -shm: SQLite rebuilds this index from the -wal file.

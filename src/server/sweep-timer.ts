@@ -15,14 +15,14 @@ const STEP_ROWS = 500;
 const PAUSE_MS = 10;
 
 /**
- * `stop` resolves when the running step has ended. `onBroken` is called when the process must end because the storage
- * failed.
+ * `stop` resolves when the running step has ended. `onStorageFailure` is called when the process must end because the
+ * storage failed.
  */
 export function startSweeping(
   store: Store,
   clock: Clock,
   log: ServiceLog,
-  onBroken: (failure: StoreError) => void,
+  onStorageFailure: (failure: StoreError) => void,
   intervalMs: number = INTERVAL_MS,
 ): { stop(): Promise<void> } {
   let sweeping: Promise<void> | null = null;
@@ -31,7 +31,7 @@ export function startSweeping(
     try {
       while (!isStopped && !(await store.sweep(clock.now(), STEP_ROWS)).isDone) await sleep(PAUSE_MS);
     } catch (error) {
-      if (error instanceof StoreError && error.kind === 'fatal') onBroken(error);
+      if (error instanceof StoreError && error.kind === 'fatal') onStorageFailure(error);
       else log.error('sweeping failed; the service retries', error);
     }
   };

@@ -5,7 +5,7 @@ import { UsageError } from '../platform/errors.ts';
 
 const PREFIX = 'LEASEHOLD_';
 
-/** Variables without a flag of the service: another spelling, those of the command, and internal ones. */
+/** Variables without a flag of the service: an alternative name, those of the command, and internal ones. */
 const OTHERS = [
   ...['ADDR', 'AGENT', 'AUDIT_KEY', 'CA_FILE', 'DATABASE_URL', 'KEY_FILE', 'MCP_TOKEN', 'OUTPUT', 'PROFILE', 'SIGIGN'],
   ...['TIMEOUT', 'TOKEN', 'TOKEN_FILE'],
@@ -14,7 +14,7 @@ const OTHERS = [
 /** SOURCE: Kubernetes sets these in every pod for a Service named `leasehold`. */
 const OF_KUBERNETES = /^(?:SERVICE_HOST|SERVICE_PORT(?:_\w+)?|PORT_\d+_(?:TCP|UDP|SCTP)(?:_(?:PROTO|PORT|ADDR))?)$/;
 const ADDRESS_OF_KUBERNETES = /^(?:tcp|udp|sctp):\/\//;
-/** For the project's tests. */
+/** The variables of the project's tests. */
 const OF_TESTS = /^TEST_/;
 
 export function variableOf(flag: string): string {

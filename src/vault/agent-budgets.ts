@@ -1,6 +1,7 @@
 /**
- * What one agent may add to the database in an hour, so that none fills the disk: sessions, leases, bytes of values. A token bucket
- * for each agent, in the memory of this node; what was refused is not charged. The administrator is not limited.
+ * Limits the sessions, leases and value bytes that one agent may add to the database in an hour, so that no agent fills
+ * the disk: token buckets per agent, in this node's memory. Rejected requests are not charged. The administrator is not
+ * limited.
  */
 import { ApiError } from '../core/errors.ts';
 import { FifoCache } from '../core/fifo-cache.ts';
@@ -25,7 +26,7 @@ const MAX_AGENTS = 20_000;
 
 interface Bucket {
   tokens: number;
-  /** When `tokens` was right. */
+  /** The time at which `tokens` was computed. */
   at: number;
 }
 
@@ -39,14 +40,14 @@ class HourlyBudget {
     this.#what = what;
   }
 
-  /** Does the work and charges the amount, unless the work fails. @throws RATE_LIMITED with the seconds to wait */
+  /** Runs the work and charges the amount, unless the work fails. @throws RATE_LIMITED with the seconds to wait */
   async charge<T>(agent: AgentName, amount: number, now: number, work: () => Promise<T>): Promise<T> {
     const bucket = this.#at(agent, now);
     if (bucket.tokens < 1) {
       const seconds = Math.ceil((((1 - bucket.tokens) / this.#perHour) * HOUR_MS) / 1000);
       throw new ApiError(
         'RATE_LIMITED',
-        `The agent has used up its ${this.#what} of an hour. Try again later.`,
+        `The agent has used up its hourly budget of ${this.#what}. Try again later.`,
         seconds,
       );
     }

@@ -1,16 +1,17 @@
 /**
- * The port to the files of agents' private keys. ORDER: prepare → commit → publish → reply, and commit → remove → reply, so that
- * a crash leaves either a pending key that start-up finishes or discards, or a stray one that it removes.
+ * The interface to the files of agents' private keys. ORDER: stage → ledger → commit → reply, and ledger → remove →
+ * reply, so that a crash leaves either a staged key, which the next start commits or aborts, or a stray one, which it
+ * removes.
  */
 import type { AgentId, AgentName } from '../core/names.ts';
 
 export interface AgentKeyStore {
-  /** Writes the key where nobody reads it yet; on disk when it resolves. */
+  /** Writes the key to a staging file. The key is on disk when this resolves. */
   stage(id: AgentId, privateKeyPem: string): Promise<void>;
-  /** Moves the prepared key to its agent's directory; replaces a stray one. Where none is prepared, nothing is touched. */
+  /** Moves the staged key to its agent's directory and replaces a stray one. Does nothing if no key is staged. */
   commit(id: AgentId, name: AgentName): Promise<void>;
-  /** Removes a prepared key. */
+  /** Removes a staged key. */
   abort(id: AgentId): Promise<void>;
-  /** Removes the agent's directory if it is that of `id`, and what is still prepared for it. */
+  /** Removes the agent's directory, if it belongs to `id`, and the staged key of `id`. */
   remove(id: AgentId, name: AgentName): Promise<void>;
 }

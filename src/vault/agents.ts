@@ -11,7 +11,7 @@ import type { Vault } from './vault.ts';
 export interface Registration {
   readonly name: AgentName;
   readonly description: string;
-  /** Base64; null to generate a key pair, whose private half is kept in a file. */
+  /** Base64. Null generates a key pair, whose private key is written to a file. */
   readonly publicKey: string | null;
 }
 
@@ -25,26 +25,27 @@ export async function registerAgent(vault: Vault, context: Context, registration
   const operation = toOperation(publicKey);
   // A caller that will be rejected leaves no file, even temporarily.
   if (context.authentication.kind !== 'admin') return ledger.submit(operation);
-  await agentKeys.prepare(id, name, privateKeyPem);
+  await agentKeys.stage(id, name, privateKeyPem);
   try {
     const agent = await ledger.submit(operation);
-    if (agent.id === id) await agentKeys.publish(id, name);
-    else await publishRetriedKey(vault, agent, id);
+    if (agent.id === id) await agentKeys.commit(id, name);
+    else await commitRetriedKey(vault, agent, id);
     return agent;
   } catch (error) {
-    if (error instanceof ApiError && error.code !== 'UNAVAILABLE') await agentKeys.discard(id, name);
-    else agentKeys.settleLater(id, name);
+    if (error instanceof ApiError && error.code !== 'UNAVAILABLE') await agentKeys.abort(id, name);
+    else agentKeys.recoverLater(id, name);
     throw error;
   }
 }
 
 /**
- * The first of the repeated requests registered the agent, with the key that was generated for that request. That key may still be
- * staged if the outcome of the commit was unknown. It is not published for a deregistered agent, whose name another may have.
+ * For a repeated request: the first request registered the agent with the key generated for it. That key is still
+ * staged if the outcome of its commit was unknown. It is not committed for an agent deregistered since, whose name
+ * another agent may have.
  */
-async function publishRetriedKey({ ledger, agentKeys }: Vault, { id, name }: Agent, unused: AgentId): Promise<void> {
-  await agentKeys.discard(unused, name);
-  if (ledger.memory.control.agentById(id) !== null) await agentKeys.publish(id, name);
+async function commitRetriedKey({ ledger, agentKeys }: Vault, { id, name }: Agent, unused: AgentId): Promise<void> {
+  await agentKeys.abort(unused, name);
+  if (ledger.memory.control.agentById(id) !== null) await agentKeys.commit(id, name);
 }
 
 export async function deregisterAgent(vault: Vault, context: Context, name: AgentName): Promise<void> {

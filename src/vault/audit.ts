@@ -1,4 +1,4 @@
-/** Reading the audit log: the filtered list, and the export. SOURCE: interface 4.5; decisions, "Audit". */
+/** Reads the audit log: the filtered list, and the export. SOURCE: interface 4.5; decisions, "Audit". */
 import type { AuditEntry } from '../core/audit.ts';
 import type { Context } from '../core/operation.ts';
 import { exportAudit, listAudit } from '../core/operations/audit.ts';
@@ -9,7 +9,7 @@ import type { Vault } from './vault.ts';
 import { scanEntries } from './verification/scan-entries.ts';
 
 export interface AuditQuery extends AuditFilter {
-  /** Timestamps as the log has them, inclusive. */
+  /** Timestamps in the log's format, inclusive. */
   readonly since: string | null;
   readonly until: string | null;
   readonly order: 'asc' | 'desc';
@@ -39,7 +39,7 @@ function isUnfiltered(filter: AuditFilter): boolean {
   return [agentName, resource, action, eventType, result].every((value) => value === null);
 }
 
-/** Without a filter the ordinals tell the page and the total. */
+/** Without a filter, sequence numbers determine the page and the total. */
 async function readUnfilteredPage(vault: Vault, from: number, to: number, { order }: AuditQuery, page: Page) {
   const total = to - from + 1;
   const count = Math.max(0, Math.min(page.limit, total - page.offset));
@@ -48,7 +48,7 @@ async function readUnfilteredPage(vault: Vault, from: number, to: number, { orde
   return { entries: order === 'asc' ? entries : entries.reverse(), total };
 }
 
-/** Looks through the whole range, step by step, and reads the entries of the page alone. */
+/** Scans the whole range in steps, because the total is needed, and reads only the entries of the page. */
 async function readMatches(vault: Vault, from: number, to: number, query: AuditQuery, page: Page) {
   const wanted: number[] = [];
   let total = 0;
@@ -68,7 +68,7 @@ async function readMatches(vault: Vault, from: number, to: number, query: AuditQ
   return { entries, total };
 }
 
-/** Every entry, oldest first, in steps, up to the one that is the last now; with the head record as it is now. */
+/** The entries up to the current last one, oldest first, in steps; and the current head record. */
 export async function exportEntries(
   vault: Vault,
   context: Context,
@@ -78,7 +78,7 @@ export async function exportEntries(
   return { head, rows: scanEntries(vault.store, last?.seq ?? 0, STEP_ROWS) };
 }
 
-/** Null behind the year 9999, where no entry can be. */
+/** Null after the year 9999, where no entry can be. */
 function nextMillisecond(timestamp: string): string | null {
   const next = new Date(Date.parse(timestamp) + 1).toISOString();
   return next.startsWith('+') ? null : next;

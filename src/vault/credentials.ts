@@ -1,4 +1,4 @@
-/** Credentials: what needs a budget or the store in addition to the ledger. SOURCE: interface 4.1. */
+/** Operations on credentials that need a budget or the store in addition to the ledger. SOURCE: interface 4.1. */
 import type { CountedCredential, Credential } from '../core/credential.ts';
 import type { CredentialType } from '../core/names.ts';
 import type { Context } from '../core/operation.ts';
@@ -38,7 +38,7 @@ export async function readCredentialMetadata(
   return { credential: { ...credential, accessCount }, versions };
 }
 
-/** The paths that the caller has a `list` grant on, in order. */
+/** The credentials that the caller may list, sorted by path. */
 export async function listCredentials(
   vault: Vault,
   context: Context,

@@ -1,16 +1,20 @@
-/** What the rules and the store may know of an Idempotency-Key and of the request that came with it: MACs, and nothing else. */
+/**
+ * What the rules and the store may know of an Idempotency-Key and of the request that came with it: MACs, and nothing
+ * else.
+ */
 import type { Authentication } from '../core/agent.ts';
 import type { Idempotency, IdempotencyId, IdempotencyKey } from '../core/idempotency.ts';
 import { ADMIN } from '../core/names.ts';
 import { rowMac } from '../crypto/row-mac.ts';
 import type { Vault } from './vault.ts';
 
-/** A request as texts in a fixed order: two are the same just where all of them are. */
+/** A request as strings in a fixed order. Two requests are equal if and only if all strings are. */
 export type RequestTexts = readonly string[];
 
 /**
- * WHY MACs: a plain hash of a body that holds a short value would tell the value to whoever reads the database and tries all. The
- * id is bound to the caller's name, so that nobody can come upon another's; whose the name is, the turn looks.
+ * WHY MACs: with a plain hash of a body that contains a short value, a reader of the database could find the value by
+ * trial. The id covers the caller's name, so that callers cannot use each other's keys; the batch compares the agent's
+ * id too.
  */
 export function toIdempotency(
   { keys }: Pick<Vault, 'keys'>,

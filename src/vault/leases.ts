@@ -1,4 +1,4 @@
-/** Lists leases, and counts bulk revocations. SOURCE: decisions, "Leases". */
+/** Lists leases, and counts the leases of bulk revocations. SOURCE: decisions, "Leases". */
 import type { Lease, LeaseStatus } from '../core/lease.ts';
 import type { ActorName } from '../core/names.ts';
 import type { Context } from '../core/operation.ts';
@@ -39,8 +39,9 @@ function ownName({ authentication }: Context): ActorName | null {
 }
 
 /**
- * Returns how many were revoked. An agent that names no agent means itself. They are counted in steps after the commit, so that no
- * batch waits for the count; what a bulk revocation ended does not change afterwards.
+ * Returns the number of revoked leases. An agent that names no agent revokes its own. The leases are counted in steps
+ * after the commit, so that no batch waits for the count; the leases that a bulk revocation ended do not change
+ * afterwards.
  */
 export async function revokeLeases(vault: Vault, context: Context, request: RevokeManyRequest): Promise<number> {
   const agentName = request.agentName ?? ownName(context);

@@ -1,6 +1,6 @@
 /**
- * Slows guessing: failed verifies are limited per agent and address together, and per address. It is looked at before the
- * signature is checked, and charged when the try has failed. SOURCE: decisions, "Authentication".
+ * Limits failed logins per pair of agent and address, and per address. The limit is checked before the signature, and
+ * only a failed attempt is charged. SOURCE: decisions, "Authentication".
  */
 import { ApiError } from '../core/errors.ts';
 import { FifoCache } from '../core/fifo-cache.ts';
@@ -14,15 +14,15 @@ interface Limit {
 
 const PER_AGENT_AND_ADDRESS: Limit = { burst: 60, perSecond: 1 };
 const PER_ADDRESS: Limit = { burst: 300, perSecond: 10 };
-/** Buckets kept at most of each kind; the one that is the longest unused goes first. */
+/** Maximum number of buckets of each kind; the least recently used one is evicted. */
 const MAX_BUCKETS = 20_000;
 
 interface Bucket {
-  /** Failures that are still free. */
+  /** The number of failures that are still allowed. */
   tokens: number;
-  /** When `tokens` was right. */
+  /** The time at which `tokens` was computed. */
   at: number;
-  /** Tries under way: each may turn out a failure. */
+  /** Attempts in progress, each of which may fail. */
   pending: number;
 }
 
@@ -34,7 +34,7 @@ class Buckets {
     this.#limit = limit;
   }
 
-  /** The bucket as it is now. Asking makes it the one that was used last. */
+  /** The bucket with its tokens at `now`; it becomes the most recently used one. */
   at(key: string, now: number): Bucket {
     const { burst, perSecond } = this.#limit;
     const bucket = this.#buckets.get(key) ?? { tokens: burst, at: now, pending: 0 };
@@ -45,13 +45,13 @@ class Buckets {
     return bucket;
   }
 
-  /** Seconds until a failure is free again. */
+  /** Seconds until another failure is allowed. */
   waitSeconds({ tokens }: Bucket): number {
     return Math.max(1, Math.ceil((1 - tokens) / this.#limit.perSecond));
   }
 }
 
-/** Ends a try: only one that failed costs anything. */
+/** Ends an attempt. Only a failed one is charged. */
 export type Settle = (hasFailed: boolean) => void;
 
 export class LoginThrottle {
@@ -60,8 +60,8 @@ export class LoginThrottle {
   #settled = Promise.withResolvers<void>();
 
   /**
-   * Admits a try, or waits for the tries under way where they might leave room for it: successes cost nothing, however many come
-   * at once. @throws RATE_LIMITED with the seconds to wait.
+   * Admits an attempt. If the attempts in progress may exhaust the limit, it waits for them first, so that any number
+   * of concurrent successful logins is admitted. @throws RATE_LIMITED with the seconds to wait
    */
   async admit(agent: AgentName, remoteAddr: string | null, clock: Clock): Promise<Settle> {
     for (;;) {
@@ -71,7 +71,7 @@ export class LoginThrottle {
     }
   }
 
-  /** Null where it depends on the tries under way. @throws RATE_LIMITED */
+  /** Null if the result depends on the attempts in progress. @throws RATE_LIMITED */
   tryAdmit(agent: AgentName, remoteAddr: string | null, now: number): Settle | null {
     const address = addressPrefix(remoteAddr ?? 'local');
     const ofAddress = this.#byAddress.at(address, now);
@@ -98,7 +98,10 @@ function limited(seconds: number): ApiError {
   return new ApiError('RATE_LIMITED', `Too many failed logins from this address. Try again in ${seconds} s.`, seconds);
 }
 
-/** An IPv4 address as it is; of an IPv6 address the first 64 bits, which one host has to itself. */
+/**
+ * An IPv4 address unchanged, or the first 64 bits of an IPv6 address, because a single host can use all addresses of a
+ * /64.
+ */
 export function addressPrefix(address: string): string {
   if (!address.includes(':')) return address;
   const [head = '', tail] = address.split('::');

@@ -1,7 +1,7 @@
-/** Lists: whole, in steps so that none holds up the others, or a page with its `meta`. */
+/** Lists: a whole list in steps, so that no list delays other requests, or a page with its `meta`. */
 import type { CountStep, ListStep } from '../store/queries.ts';
 
-/** A page that was asked for. */
+/** The requested page. */
 export interface Page {
   readonly limit: number;
   readonly offset: number;
@@ -10,23 +10,23 @@ export interface Page {
 export interface Listing<T> {
   /** Batches of rows, in order. */
   readonly rows: AsyncIterable<readonly T[]>;
-  /** Null where the whole list was asked for. */
+  /** Null if the whole list was requested. */
   readonly meta: (Page & { readonly total: number }) | null;
 }
 
-/** A list of the store, in its steps. */
+/** A list of the store, which is read or counted in steps. */
 interface SteppedList<T, Place> {
   readonly start: Place;
   list(from: Place, limit: number): Promise<ListStep<T, Place>>;
   count(from: Place, atMost: number): Promise<CountStep<Place>>;
 }
 
-/** Rows read at a time: about a millisecond of work. */
+/** Rows per step: about a millisecond of work. */
 export const STEP_ROWS = 500;
 
 /**
- * A page is found by counting: first through what it skips, which tells where it begins, then through the rest, for the total.
- * No snapshot: each step sees what is there then.
+ * A page is found by counting: first the skipped rows, which gives its start, then the rest, which gives the total. A
+ * list is not a snapshot: each step sees the rows of its time.
  */
 export async function readListing<T, Place>(page: Page | null, source: SteppedList<T, Place>): Promise<Listing<T>> {
   const { start } = source;
@@ -37,7 +37,7 @@ export async function readListing<T, Place>(page: Page | null, source: SteppedLi
   return { rows: inSteps(skipped.next, page.limit, source), meta };
 }
 
-/** Counts to the end, or to `atMost`; `next` is where it stopped. */
+/** Counts to the end, or up to `atMost`; `next` is the position at which it stopped. */
 export async function countFrom<Place>(
   start: Place | null,
   { count: countStep }: Pick<SteppedList<unknown, Place>, 'count'>,
@@ -70,7 +70,7 @@ async function* inSteps<T, Place>(
   }
 }
 
-/** A list that is in memory already. */
+/** A list of rows in memory. */
 export function sliceListing<T>(all: readonly T[], page: Page | null): Listing<T> {
   const rows = page === null ? all : all.slice(page.offset, page.offset + page.limit);
   async function* inBatches(): AsyncGenerator<readonly T[]> {
@@ -86,14 +86,14 @@ export function sliceListing<T>(all: readonly T[], page: Page | null): Listing<T
 
 const waiting: (() => void)[] = [];
 /**
- * Rounds of the loop from one step to the next. While nobody else works a round takes microseconds; under load it is a turn or
- * more, and the steps take a small part of the time.
+ * Iterations of the event loop between two steps. An iteration takes microseconds while the service is idle; under load
+ * it runs a batch or more, so that the steps take a small part of the time.
  */
 const TICKS_BETWEEN_STEPS = 4;
 
 /**
- * To be awaited before each step of a long work. Of all that wait one goes on at a time: a hundred long lists at once slow each
- * other down, and nobody else.
+ * Yields to the event loop; long work awaits it before each step. Only one waiter resumes at a time, so that long lists
+ * slow each other down and nothing else.
  */
 export function yieldToEventLoop(): Promise<void> {
   return new Promise((resolve) => {
@@ -102,9 +102,9 @@ export function yieldToEventLoop(): Promise<void> {
   });
 }
 
-function resumeNext(rounds: number): void {
-  if (rounds > 1) {
-    setImmediate(resumeNext, rounds - 1);
+function resumeNext(ticks: number): void {
+  if (ticks > 1) {
+    setImmediate(resumeNext, ticks - 1);
     return;
   }
   waiting.shift()?.();

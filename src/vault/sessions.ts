@@ -24,7 +24,7 @@ export async function issueChallenge(vault: Vault, agentName: AgentName): Promis
   const agent = ledger.memory.control.agentByName(agentName);
   const issuedAt = clock.now();
   const challengeId = encodeChallengeId(keys.challenge, issuedAt, agent !== null);
-  const nonce = deriveNonce(keys.challenge, challengeId, boundTo(agent, agentName));
+  const nonce = deriveNonce(keys.challenge, challengeId, nonceSubject(agent, agentName));
   return { challengeId, nonce, expiresAt: issuedAt + CHALLENGE_LIFE_MS };
 }
 
@@ -42,8 +42,8 @@ export function parseSignature(text: string): Uint8Array {
 }
 
 /**
- * Opens a session for a signed challenge. All failures return the same error, and for every challenge that was issued here they do
- * the same work: a signature is checked, and the challenge is consumed.
+ * Opens a session for a signed challenge. All failures return the same error. For every challenge issued by this
+ * service they also do the same work: a signature is checked, and the challenge is consumed.
  * @throws AUTH_FAILED, RATE_LIMITED
  */
 export async function login(
@@ -51,14 +51,14 @@ export async function login(
   origin: Pick<Context, 'requestId' | 'remoteAddr'>,
   proof: Proof,
 ): Promise<LoginResult & { token: Secret }> {
-  const { clock, keys, limiter } = vault;
+  const { clock, keys, loginThrottle } = vault;
   const { agentName } = proof;
   const challenge = decodeChallengeId(keys.challenge, proof.challengeId);
-  // Not charged: an invented id costs no signature check, and must not use up the attempts of an address.
+  // A forged id is not charged: it costs no signature check, and must not use up the attempts of an address.
   if (challenge === null) throw authFailed();
-  const settle = await limiter.admit(agentName, origin.remoteAddr, clock);
+  const settle = await loginThrottle.admit(agentName, origin.remoteAddr, clock);
   try {
-    const loggedIn = await answerChallenge(vault, origin, proof, challenge);
+    const loggedIn = await verifyChallenge(vault, origin, proof, challenge);
     settle(false);
     return loggedIn;
   } catch (error) {
@@ -67,7 +67,7 @@ export async function login(
   }
 }
 
-async function answerChallenge(
+async function verifyChallenge(
   { keys, ledger, budgets, clock }: Vault,
   origin: Pick<Context, 'requestId' | 'remoteAddr'>,
   { challengeId, agentName, signature }: Proof,
@@ -75,7 +75,7 @@ async function answerChallenge(
 ): Promise<LoginResult & { token: Secret }> {
   await ledger.refresh();
   const agent = ledger.memory.control.agentByName(agentName);
-  const nonce = deriveNonce(keys.challenge, challengeId, boundTo(agent, agentName));
+  const nonce = deriveNonce(keys.challenge, challengeId, nonceSubject(agent, agentName));
   const publicKey = agent?.publicKey ?? DUMMY_PUBLIC_KEY;
   const isValid =
     (await isSignatureValid(publicKey, nonce, signature)) ||
@@ -96,7 +96,10 @@ async function answerChallenge(
   return { ...(await result), token };
 }
 
-/** What a nonce is bound to: the immutable id, so that an agent registered later under the name can't use an old challenge. */
-function boundTo(agent: { id: string } | null, name: AgentName): string {
+/**
+ * The subject of a nonce: the immutable id, so that an agent registered later under the name cannot use an old
+ * challenge.
+ */
+function nonceSubject(agent: { id: string } | null, name: AgentName): string {
   return agent === null ? `name:${name}` : `agent:${agent.id}`;
 }

@@ -1,4 +1,4 @@
-/** The vault: the parts that requests share, the authentication of a token, and what a caller is told about a failing store. */
+/** The vault: the parts that requests share, the authentication of a token, and the error for a failing store. */
 import { type Authentication, identifySession, type Session } from '../core/agent.ts';
 import { ApiError } from '../core/errors.ts';
 import type { TokenHash } from '../core/names.ts';
@@ -20,7 +20,7 @@ export interface Vault {
   readonly keys: VaultKeys;
   readonly clock: Clock;
   readonly agentKeys: KeyRecovery;
-  readonly limiter: LoginThrottle;
+  readonly loginThrottle: LoginThrottle;
   readonly budgets: AgentBudgets;
   readonly verifier: Verifier;
   /** Hash of the administrator's token. */
@@ -28,9 +28,9 @@ export interface Vault {
 }
 
 /**
- * Authenticates a token before anything else of the request is read; the batch identifies the caller again. Returns a function that
- * queries the store if session or agent are not in memory. @throws UNAUTHENTICATED, SESSION_EXPIRED; UNAVAILABLE if too many
- * operations of the caller wait
+ * Authenticates a token before the rest of the request is read; the batch identifies the caller again. If the session
+ * or its agent is not in memory, returns a function that queries the store. @throws UNAUTHENTICATED, SESSION_EXPIRED;
+ * UNAVAILABLE if the queue has no capacity for the caller
  */
 export function authenticate(vault: Vault, token: string): Authentication | (() => Promise<Authentication>) {
   const { ledger, store, keys, adminTokenHash } = vault;
@@ -60,8 +60,11 @@ function toAuthentication({ ledger, clock }: Vault, tokenHash: TokenHash, sessio
   return authentication;
 }
 
-/** What a caller is told about a failing store; null for any other error. WHY: the message of the store is for the operator. */
+/**
+ * The caller's error for a failing store; null for any other error. WHY: the store's own message is for the operator
+ * only.
+ */
 export function storageUnavailable(error: unknown): ApiError | null {
   if (storeErrorOf(error) === null) return null;
-  return new ApiError('UNAVAILABLE', 'The storage does not answer. Try again in a second.', 1);
+  return new ApiError('UNAVAILABLE', 'The storage is not available. Try again in a second.', 1);
 }

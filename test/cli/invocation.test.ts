@@ -67,7 +67,7 @@ const MISTAKES: readonly [words: readonly string[], says: RegExp][] = [
     ['get', 'a', '--timeout', 'soon'],
     /^leasehold: --timeout: must be a number of seconds or a duration such as 90s or 2m/,
   ],
-  [['get', '../x'], /^leasehold: PATH: must not have \. or \.\. as a segment\.\n/],
+  [['get', '../x'], /^leasehold: PATH: must not contain \. or \.\. as a segment\.\n/],
   [['get', 'a', '--', '-b'], /^leasehold: get takes PATH; 1 too many were given/],
   [['get', 'a', '--address', 'ftp://x'], /^leasehold: --address: must be http:\/\/HOST:PORT/],
   [['get', 'a', '--address', 'http://192.0.2.1'], /^leasehold: --address: .*plain HTTP to another machine/],

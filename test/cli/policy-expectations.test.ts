@@ -51,7 +51,7 @@ test('what is wrong with rows is said by line and rule, all of it at once, and n
           'expected.txt:4: AGENT, ACTION and PATH must all be there; …',
           'expected.txt:5: AGENT: …',
           'expected.txt:5: ACTION: must be one of retrieve, list, store, delete; did you mean retrieve?',
-          'expected.txt:5: PATH: must not begin or end with /, nor have two in a row',
+          'expected.txt:5: PATH: must not begin or end with /, nor contain //',
           'expected.txt:6: ttl: must be a whole number of seconds, or a duration such as 15m',
           'expected.txt:7: ttl: must be a whole number of seconds, 1 to 31536000',
           'expected.txt:8: ttl: must be a whole number of seconds, or a duration such as 15m',

@@ -232,7 +232,7 @@ test('a mapping in leasehold.toml delivers by its name, and the default one with
   const typed = await run(['--no-masking', '--env', 'B=prod/a', ...print]);
   assert.equal(typed.stdout, `|${VALUES['prod/a']}\n`, 'what is typed is all');
   for (const [line, says] of [
-    ['A = "postgres://u:{{leasehold://prod/a}}@evil.example"', /A: the path of a credential may hold only/],
+    ['A = "postgres://u:{{leasehold://prod/a}}@evil.example"', /A: the path of a credential may contain only/],
     ['LD_PRELOAD = "prod/a"', /\[run\.default\]: LD_PRELOAD changes how programs load code/],
     ['A = 1', /\[run\.default\]: A must be the path of a credential/],
   ] as const) {
@@ -277,7 +277,7 @@ const MISTAKES: readonly [words: readonly string[], says: RegExp][] = [
   [['--', 'true'], /no variables to pass/],
   [['--env', 'A', '--', 'true'], /--env: must be NAME=path/],
   [['--env', 'hunter2!=x', '--', 'true'], /--env: the name of a variable/],
-  [['--env', 'A=hunter2!', '--', 'true'], /--env A: the path of a credential may hold only/],
+  [['--env', 'A=hunter2!', '--', 'true'], /--env A: the path of a credential may contain only/],
   [['--env', 'A=a?version=x', '--', 'true'], /--env A: behind the path only/],
   [
     ['--env-file', '.inside', '--', 'true'],

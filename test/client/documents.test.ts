@@ -16,8 +16,8 @@ const program = readBlocks(page)
 const library = join(ROOT, 'src/client/leasehold.ts');
 
 test('the page prints what it says', async (t) => {
-  const { folder, run } = await openShop(t);
-  const file = join(folder, 'page.ts');
+  const { directory, run } = await openShop(t);
+  const file = join(directory, 'page.ts');
   writeFileSync(file, program.replaceAll("'leasehold/client'", JSON.stringify(library)));
   const { code, stdout, stderr } = await run(process.execPath, [file]);
   assert.deepEqual([code, stderr], [0, '']);
@@ -28,16 +28,16 @@ test('the page prints what it says', async (t) => {
 
 test('the page’s types hold', async (t) => {
   const { run } = await openShop(t);
-  const folder = temporaryDirectory(t);
-  writeFileSync(join(folder, 'page.ts'), `${program}\n`);
+  const directory = temporaryDirectory(t);
+  writeFileSync(join(directory, 'page.ts'), `${program}\n`);
   const compilerOptions = {
     ...{ strict: true, target: 'esnext', lib: ['esnext'], module: 'esnext', moduleResolution: 'bundler', noEmit: true },
     ...{ types: ['node'], typeRoots: [join(ROOT, 'node_modules/@types')], allowImportingTsExtensions: true },
     paths: { 'leasehold/client': [library] },
     ...{ skipLibCheck: true, exactOptionalPropertyTypes: true },
   };
-  writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions, files: ['page.ts'] }));
-  const { code, stdout } = await run(process.execPath, [join(ROOT, 'node_modules/.bin/tsc'), '-p', folder]);
+  writeFileSync(join(directory, 'tsconfig.json'), JSON.stringify({ compilerOptions, files: ['page.ts'] }));
+  const { code, stdout } = await run(process.execPath, [join(ROOT, 'node_modules/.bin/tsc'), '-p', directory]);
   assert.equal(code, 0, stdout);
 });
 

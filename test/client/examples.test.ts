@@ -62,7 +62,7 @@ for (const [name, program, words, done] of PROGRAMS) {
     const { code, stdout, stderr } = await shop.run(program, [...words, AGENT, KEY_FILE, 'prod/signing/key']);
     assert.deepEqual([code, stdout], [1, '']);
     const { body } = await shop.service.admin.get('/api/v1/audit?result=denied');
-    const told = `${AGENT} may not retrieve prod/signing/key. Whoever writes the policies finds the request as`;
+    const told = `${AGENT} may not retrieve prod/signing/key. The audit log has the request as`;
     assert.equal(stderr, `${told} ${body.data[0].request_id}.\n`);
     await assertNothingLeft(shop);
   });
@@ -84,14 +84,14 @@ for (const [name, program, words, done] of PROGRAMS) {
 
 test('the agent whose key is in ssh-agent works with its value; without the key it says so', async (t) => {
   const shop = await openShop(t);
-  const inFolder = async (program: string, ...words: string[]) => {
+  const inDirectory = async (program: string, ...words: string[]) => {
     const { code, stderr } = await shop.run(program, words, { SSH_AUTH_SOCK: socket });
     assert.equal(code, 0, stderr);
   };
-  const socket = join(shop.folder, 'agent.sock');
+  const socket = join(shop.directory, 'agent.sock');
   const sshAgent = spawn('ssh-agent', ['-D', '-a', socket], { stdio: 'ignore' });
   t.after(() => sshAgent.kill());
-  await inFolder('ssh-keygen', '-q', '-t', 'ed25519', '-f', 'bot', '-N', '', '-C', 'a bot of ours');
+  await inDirectory('ssh-keygen', '-q', '-t', 'ed25519', '-f', 'bot', '-N', '', '-C', 'a bot of ours');
   while (!existsSync(socket)) await sleep(10);
   const environment = { LEASEHOLD_TOKEN: shop.service.adminToken };
   const [program, ...flags] = COMMAND;
@@ -110,8 +110,8 @@ test('the agent whose key is in ssh-agent works with its value; without the key 
   const without = await work();
   assert.deepEqual([without.code, without.stdout], [1, '']);
   assert.match(without.stderr, /^Error: ssh-agent does not sign with this key: /);
-  await inFolder('ssh-add', '-q', 'bot');
-  rmSync(join(shop.folder, 'bot'));
+  await inDirectory('ssh-add', '-q', 'bot');
+  rmSync(join(shop.directory, 'bot'));
   const { code, stdout, stderr } = await work();
   assert.deepEqual([code, stderr], [0, '']);
   assert.match(stdout, /^Worked with prod\/db\/password \(\[secret\]\), on a lease until .*Z\.\n$/);
@@ -129,8 +129,8 @@ test('the workflow for GitHub deploys with the value, and leaves neither key nor
   const installing = steps.findIndex(({ run: script = '' }) => script.startsWith('npm install'));
 
   // In place of what the step installs: the command of this checkout, as a program on PATH.
-  const bin = join(shop.folder, 'bin');
-  const temporary = join(shop.folder, 'temporary');
+  const bin = join(shop.directory, 'bin');
+  const temporary = join(shop.directory, 'temporary');
   for (const made of [bin, temporary]) mkdirSync(made);
   const [program, ...flags] = COMMAND;
   writeFileSync(
@@ -139,11 +139,11 @@ test('the workflow for GitHub deploys with the value, and leaves neither key nor
   );
   const given =
     '[ "$PGPASSWORD" = "correct horse" ] || exit 9; env | grep -c -e LEASEHOLD -e "PRIVATE KEY"; echo "$PGPASSWORD"';
-  writeFileSync(join(shop.folder, 'deploy.sh'), `#!/bin/sh\n${given}\n`);
-  for (const file of [join(bin, 'leasehold'), join(shop.folder, 'deploy.sh')]) chmodSync(file, 0o755);
+  writeFileSync(join(shop.directory, 'deploy.sh'), `#!/bin/sh\n${given}\n`);
+  for (const file of [join(bin, 'leasehold'), join(shop.directory, 'deploy.sh')]) chmodSync(file, 0o755);
 
   const secrets: Record<string, string> = {
-    LEASEHOLD_AGENT_KEY: readFileSync(join(shop.folder, KEY_FILE), 'utf8').trimEnd(),
+    LEASEHOLD_AGENT_KEY: readFileSync(join(shop.directory, KEY_FILE), 'utf8').trimEnd(),
   };
   const printed: string[] = [];
   for (const { run: script = '', env: own = {}, if: condition } of steps.slice(installing + 1)) {

@@ -11,8 +11,8 @@ import { startTestService } from '../kit/service.ts';
 
 const KEYGEN = 'ssh-keygen';
 
-function sshKey(folder: string, name: string, ...words: string[]): string {
-  const file = join(folder, name);
+function sshKey(directory: string, name: string, ...words: string[]): string {
+  const file = join(directory, name);
   execFileSync(KEYGEN, ['-q', '-f', file, ...(words.length === 0 ? ['-t', 'ed25519', '-N', ''] : words)]);
   return file;
 }
@@ -32,10 +32,10 @@ test('an OpenSSH key registers an agent, and the agent logs in with it', async (
 });
 
 test('a key that cannot be used is refused with its reason, and nothing of it', async (t) => {
-  const folder = temporaryDirectory(t);
-  const plain = readFileSync(sshKey(folder, 'plain'), 'utf8');
-  const withPassphrase = sshKey(folder, 'locked', '-t', 'ed25519', '-N', 'a passphrase');
-  const ecdsa = sshKey(folder, 'ecdsa', '-t', 'ecdsa', '-N', '');
+  const directory = temporaryDirectory(t);
+  const plain = readFileSync(sshKey(directory, 'plain'), 'utf8');
+  const withPassphrase = sshKey(directory, 'locked', '-t', 'ed25519', '-N', 'a passphrase');
+  const ecdsa = sshKey(directory, 'ecdsa', '-t', 'ecdsa', '-N', '');
   const lines = plain.split('\n');
   const cut = [...lines.slice(0, 3), ...lines.slice(-2)].join('\n');
   const sign = (text: string) => async () => keySigner(text)(new Uint8Array(32));

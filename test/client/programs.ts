@@ -18,7 +18,7 @@ interface Ran {
 export interface Shop {
   readonly service: TestService;
   /** Where programs run: the agent's key and the administrator's token lie there. */
-  readonly folder: string;
+  readonly directory: string;
   /** Runs it there, with nothing of this environment but PATH and what is given. */
   run(program: string, words: readonly string[], environment?: Readonly<Record<string, string>>): Promise<Ran>;
 }
@@ -35,21 +35,26 @@ export function flagsOfExample(name: string): string[] {
 export async function openShop(scope: Scope): Promise<Shop> {
   const service = await startTestService(scope);
   const { admin, dataDir } = service;
-  const folder = temporaryDirectory(scope);
+  const directory = temporaryDirectory(scope);
   await admin.post('/api/v1/credentials', { path: 'prod/db/password', type: 'password', value: VALUE });
   await admin.post('/api/v1/credentials', { path: 'prod/signing/key', value: 'of nobody here' });
   await admin.post('/api/v1/agents', { name: AGENT });
   const grant = { name: 'deploys', principal: `agent:${AGENT}`, resources: ['prod/db/*'] };
   await admin.post('/api/v1/policies', { ...grant, actions: ['retrieve', 'list'], max_ttl: 900 });
-  copyFileSync(join(dataDir, 'agents', AGENT, 'private_key.pem'), join(folder, `${AGENT}.pem`));
-  copyFileSync(join(dataDir, 'daemon.token'), join(folder, 'daemon.token'));
+  copyFileSync(join(dataDir, 'agents', AGENT, 'private_key.pem'), join(directory, `${AGENT}.pem`));
+  copyFileSync(join(dataDir, 'daemon.token'), join(directory, 'daemon.token'));
   return {
     service,
-    folder,
+    directory,
     run: (program, words, environment = {}) =>
       new Promise((resolve) => {
-        const env = { PATH: process.env['PATH'] ?? '', LEASEHOLD_ADDR: service.address, HOME: folder, ...environment };
-        const child = execFile(program, words, { cwd: folder, env, timeout: 20_000 }, (_error, stdout, stderr) =>
+        const env = {
+          PATH: process.env['PATH'] ?? '',
+          LEASEHOLD_ADDR: service.address,
+          HOME: directory,
+          ...environment,
+        };
+        const child = execFile(program, words, { cwd: directory, env, timeout: 20_000 }, (_error, stdout, stderr) =>
           resolve({ code: child.exitCode, stdout, stderr }),
         );
       }),

@@ -82,7 +82,7 @@ for (const at of ['before', 'during', 'after'] as const) {
     const { answer, name } = await loseCommit(at, (tried) => store(cut, tried));
     const path = `stored/${name}`;
     assert.equal(answer.status, 503, answer.text);
-    assert.match(answer.text, /It is not known whether this was recorded/);
+    assert.match(answer.text, /It is unknown whether the request was recorded/);
     for (const node of [other, cut]) assert.equal((await store(node, name)).status, 201);
     assert.equal(await versionsOf(path), 1);
     assert.equal(await entriesOf(path, 'store'), 1);

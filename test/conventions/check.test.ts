@@ -16,11 +16,11 @@ const run = (name: string, more: Record<string, string> = {}) =>
     env: { ...environment, ...more },
   });
 
-const folder = mkdtempSync(path.join(tmpdir(), 'leasehold-check-'));
-after(() => rmSync(folder, { recursive: true, force: true }));
+const directory = mkdtempSync(path.join(tmpdir(), 'leasehold-check-'));
+after(() => rmSync(directory, { recursive: true, force: true }));
 
 function check(name: string, body: string) {
-  const file = path.join(folder, `${name}.test.ts`);
+  const file = path.join(directory, `${name}.test.ts`);
   writeFileSync(file, `import { test } from 'node:test';\n${body}\n`);
   return run(file);
 }

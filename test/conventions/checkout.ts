@@ -21,31 +21,36 @@ setTimeout(() => {
 
 /** `files` by their names from the top of it. */
 export function makeCheckout(t: TestContext, files: Readonly<Record<string, string>>): string {
-  const folder = mkdtempSync(path.join(tmpdir(), 'leasehold-launch-'));
-  t.after(() => rmSync(folder, { recursive: true, force: true }));
+  const directory = mkdtempSync(path.join(tmpdir(), 'leasehold-launch-'));
+  t.after(() => rmSync(directory, { recursive: true, force: true }));
   for (const name of ['child-process', 'flags', 'install', 'launch', 'leasehold']) {
-    cpSync(path.join(ROOT, `scripts/${name}.mjs`), path.join(folder, `scripts/${name}.mjs`));
+    cpSync(path.join(ROOT, `scripts/${name}.mjs`), path.join(directory, `scripts/${name}.mjs`));
   }
-  cpSync(path.join(ROOT, 'scripts/leasehold'), path.join(folder, 'scripts/leasehold'));
+  cpSync(path.join(ROOT, 'scripts/leasehold'), path.join(directory, 'scripts/leasehold'));
   const all = { 'package.json': '{"type":"module"}', 'package-lock.json': '{}', 'npm/npm-cli.cjs': NPM, ...files };
   for (const [name, content] of Object.entries(all)) {
-    mkdirSync(path.dirname(path.join(folder, name)), { recursive: true });
-    writeFileSync(path.join(folder, name), content);
+    mkdirSync(path.dirname(path.join(directory, name)), { recursive: true });
+    writeFileSync(path.join(directory, name), content);
   }
-  return folder;
+  return directory;
 }
 
 /** Runs a script of it from elsewhere, on this Node. */
-export function spawnIn(folder: string, script: string, words: readonly string[], nodeFlags: readonly string[] = []) {
+export function spawnIn(
+  directory: string,
+  script: string,
+  words: readonly string[],
+  nodeFlags: readonly string[] = [],
+) {
   // Where compiled code is kept is the checkout's to say.
   const { NODE_COMPILE_CACHE: _, ...inherited } = process.env;
   const env = {
     ...inherited,
-    npm_execpath: path.join(folder, 'npm/npm-cli.cjs'),
+    npm_execpath: path.join(directory, 'npm/npm-cli.cjs'),
     INIT_CWD: 'where the caller stood',
-    HOME: folder,
+    HOME: directory,
   };
-  return spawn(process.execPath, [...nodeFlags, path.join(folder, script), ...words], { cwd: tmpdir(), env });
+  return spawn(process.execPath, [...nodeFlags, path.join(directory, script), ...words], { cwd: tmpdir(), env });
 }
 
 export async function ending(child: ChildProcess) {
@@ -55,5 +60,5 @@ export async function ending(child: ChildProcess) {
 }
 
 /** How often its npm was called. */
-export const callsOf = (folder: string): number =>
-  readFileSync(path.join(folder, 'calls'), 'utf8').trim().split('\n').length;
+export const callsOf = (directory: string): number =>
+  readFileSync(path.join(directory, 'calls'), 'utf8').trim().split('\n').length;

@@ -25,33 +25,33 @@ const onOldNode = (version: string): string[] => [
 const checkout = (t: TestContext): string =>
   makeCheckout(t, { 'src/bin/leasehold.ts': `const typed: number = 1;\nvoid typed;\n${PROGRAM}` });
 const installed = (t: TestContext): string => makeCheckout(t, { 'dist/bin/leasehold.js': PROGRAM });
-const run = (folder: string, words: readonly string[], flags: readonly string[] = []) =>
-  spawnIn(folder, 'scripts/leasehold.mjs', words, flags);
+const run = (directory: string, words: readonly string[], flags: readonly string[] = []) =>
+  spawnIn(directory, 'scripts/leasehold.mjs', words, flags);
 
 test('in a checkout it installs what is missing, once, says so beside its output, and runs in this very process', async (t) => {
-  const folder = checkout(t);
+  const directory = checkout(t);
   for (const told of ['Installing what is missing (once) …\n', '']) {
-    const child = run(folder, ['get', './a b']);
+    const child = run(directory, ['get', './a b']);
     const { out, err, code } = await ending(child);
     assert.deepEqual([code, err], [0, told]);
     const { pid, words, cwd } = JSON.parse(out);
     assert.deepEqual([pid, words], [child.pid, ['get', './a b']]);
     assert.equal(cwd, process.platform === 'darwin' ? cwd : tmpdir());
   }
-  assert.equal(callsOf(folder), 1);
-  assert.ok(existsSync(path.join(folder, 'node_modules/.cache/leasehold')));
+  assert.equal(callsOf(directory), 1);
+  assert.ok(existsSync(path.join(directory, 'node_modules/.cache/leasehold')));
 });
 
 test('on an older Node it runs on the one that the checkout brings along, and ends as that ends', async (t) => {
-  const folder = checkout(t);
-  const child = run(folder, ['exit', '9'], onOldNode('20.20.2'));
+  const directory = checkout(t);
+  const child = run(directory, ['exit', '9'], onOldNode('20.20.2'));
   const { out, code } = await ending(child);
   const { pid, version, cache } = JSON.parse(out);
   assert.deepEqual([code, version], [9, process.versions.node]);
   assert.equal(cache, null, 'what `run` starts would inherit it');
   assert.notEqual(pid, child.pid);
 
-  const staying = run(folder, ['stay'], onOldNode('24.20.99'));
+  const staying = run(directory, ['stay'], onOldNode('24.20.99'));
   const ended = ending(staying);
   assert.ok(staying.stdout);
   await once(staying.stdout, 'data');
@@ -60,9 +60,9 @@ test('on an older Node it runs on the one that the checkout brings along, and en
 });
 
 test('an installation that fails, or is broken off, is told in a line, and nothing is run', async (t) => {
-  const folder = checkout(t);
-  writeFileSync(path.join(folder, 'offline'), '');
-  const { out, err, code } = await ending(run(folder, ['x']));
+  const directory = checkout(t);
+  writeFileSync(path.join(directory, 'offline'), '');
+  const { out, err, code } = await ending(run(directory, ['x']));
   assert.deepEqual([out, code], ['', 1]);
   assert.match(
     err,
@@ -78,22 +78,22 @@ test('an installation that fails, or is broken off, is told in a line, and nothi
 });
 
 test('installed it runs what was built, in this very process, and never installs', async (t) => {
-  const folder = installed(t);
-  const child = run(folder, ['exit', '3']);
+  const directory = installed(t);
+  const child = run(directory, ['exit', '3']);
   const { out, err, code } = await ending(child);
   assert.deepEqual([code, err, JSON.parse(out).pid], [3, '', child.pid]);
-  assert.throws(() => readFileSync(path.join(folder, 'calls')));
+  assert.throws(() => readFileSync(path.join(directory, 'calls')));
 });
 
 test('installed on a Node that is too old, it says so in one line', async (t) => {
-  const folder = installed(t);
+  const directory = installed(t);
   for (const version of ['18.0.0', '22.99.99', '24.9.1', '24.20.99']) {
-    const { out, err, code } = await ending(run(folder, ['x'], onOldNode(version)));
+    const { out, err, code } = await ending(run(directory, ['x'], onOldNode(version)));
     assert.deepEqual([out, code], ['', 1], version);
     assert.equal(err, `leasehold: Node 24.21.0 or later is needed, and this is ${process.version}.\n`);
   }
   for (const version of ['24.21.0', '24.100.0', '25.0.0', '100.0.0']) {
-    assert.equal((await ending(run(folder, ['x'], onOldNode(version)))).code, 0, version);
+    assert.equal((await ending(run(directory, ['x'], onOldNode(version)))).code, 0, version);
   }
 });
 
@@ -104,14 +104,14 @@ test('a bug of the program is shown as one', async (t) => {
 });
 
 test('Node does not read the file of our --env-file, nor apply NODE_OPTIONS from it', (t) => {
-  const folder = installed(t);
-  const command = path.join(folder, 'scripts/leasehold');
-  writeFileSync(path.join(folder, 'evil.mjs'), "console.log('evil');");
-  writeFileSync(path.join(folder, '.env'), `NODE_OPTIONS=--import=${path.join(folder, 'evil.mjs')}\n`);
+  const directory = installed(t);
+  const command = path.join(directory, 'scripts/leasehold');
+  writeFileSync(path.join(directory, 'evil.mjs'), "console.log('evil');");
+  writeFileSync(path.join(directory, '.env'), `NODE_OPTIONS=--import=${path.join(directory, 'evil.mjs')}\n`);
   const PATH = `${path.dirname(process.execPath)}:${process.env['PATH']}`;
   for (const file of ['.env', '.none']) {
     const words = ['run', '--env-file', file, '--', 'x'];
-    const out = execFileSync(command, words, { cwd: folder, env: { PATH }, encoding: 'utf8' });
+    const out = execFileSync(command, words, { cwd: directory, env: { PATH }, encoding: 'utf8' });
     assert.deepEqual(JSON.parse(out).words, words);
   }
 });

@@ -8,7 +8,7 @@ const TREE = '/opt/leasehold';
 export interface Containerfile {
   /** Of its stages. */
   readonly images: readonly string[];
-  /** From the checkout, and where to below the image's folder. */
+  /** From the checkout, and where to below the image's directory. */
   readonly copied: readonly { readonly from: string; readonly to: string }[];
   readonly entrypoint: readonly string[];
   readonly health: readonly string[];

@@ -73,7 +73,7 @@ test('every service says only what compose files have, and names only what the f
   );
 });
 
-test('every file, folder and volume that a service mounts is there', () => {
+test('every file, directory and volume that a service mounts is there', () => {
   const volumes = new Set(words(compose['volumes']));
   for (const service of services) {
     for (const mount of words((service as YamlMap)['volumes'])) {
@@ -137,11 +137,11 @@ test('no password, key or token stands in an environment or in a file of deploy'
 });
 
 test('secrets.sh makes every secret that compose.yaml names, fit for its use, and never a second time', (t) => {
-  const folder = temporaryDirectory(t);
-  cpSync(path.join(DEPLOY, 'secrets.sh'), path.join(folder, 'secrets.sh'));
-  const run = () => execFileSync('sh', [path.join(folder, 'secrets.sh')], { stdio: 'pipe' });
+  const directory = temporaryDirectory(t);
+  cpSync(path.join(DEPLOY, 'secrets.sh'), path.join(directory, 'secrets.sh'));
+  const run = () => execFileSync('sh', [path.join(directory, 'secrets.sh')], { stdio: 'pipe' });
   run();
-  const made = path.join(folder, 'secrets');
+  const made = path.join(directory, 'secrets');
   const secret = (name: string): string => readFileSync(path.join(made, name), 'utf8').trim();
   const files = Object.entries(asMap(compose['secrets'])).map(([name, value]) => [name, asMap(value)['file']]);
   assert.deepEqual(
@@ -175,7 +175,7 @@ test('secrets.sh makes every secret that compose.yaml names, fit for its use, an
   execFileSync('openssl', verify, { stdio: 'pipe' });
 
   const before = secret('root_key');
-  assert.throws(run, /deploy\/secrets is there already/);
+  assert.throws(run, /deploy\/secrets exists already/);
   assert.equal(secret('root_key'), before);
 });
 

@@ -13,10 +13,10 @@ interface Habit {
 
 const MAX_FILE_LINES = 250;
 const MAX_COMMENT_COLUMNS = 120;
-/** Words that must not come back, wherever `PROSE` is checked. */
+/** Words and phrases that CONTRIBUTING.md's rule of plain sentences excludes, wherever `PROSE` is checked. */
 const FORBIDDEN_WORDS = [
-  ...['anew', 'beside', 'by itself', 'folder', 'for ever', 'lent', 'mend', 'nobody', 'of its own', 'somebody'],
-  ...['stranger', 'there is none', 'whoever'],
+  ...['anew', 'at once', 'beside', 'borrow', 'by itself', 'folder', 'for ever', 'is gone', 'lend', 'lent', 'mend'],
+  ...['nobody', 'of its own', 'ordinal', 'somebody', 'stands in', 'stranger', 'there is none', 'whoever'],
 ];
 /** Exported types of one name: the wire's and the domain's, and those of two commands. Only shrinks. */
 const SHARED_TYPE_NAMES = new Set([
@@ -26,8 +26,21 @@ const SHARED_TYPE_NAMES = new Set([
 ]);
 const src = readSources(['src']);
 const tests = readSources(['test']);
-/** What the rows about prose check: `readSources(['src', 'docs'], ['.ts', '.md'])` once every page and comment is rewritten. */
-const PROSE = readSources(['src/bin', 'src/platform', 'src/server'], ['.ts', '.md']);
+/** Sources whose prose is not checked yet. Only shrinks. */
+const UNCHECKED_PROSE = [
+  ...['src/cli/', 'src/http/connections.ts', 'src/http/idle-sockets.ts', 'src/mcp/', 'src/store/'],
+  ...['src/vault/verification/'],
+  ...['docs/cli.md', 'docs/client.md', 'docs/decisions.md', 'docs/formats.md', 'docs/import.md', 'docs/mcp.md'],
+  ...['docs/performance.md', 'docs/run.md', 'docs/tour.md'],
+];
+/** What the rows about prose check. */
+const PROSE = readSources(
+  [
+    ...['src', 'bench', 'deploy', 'docs', 'examples', 'scripts'],
+    ...['CHANGELOG.md', 'CONTRIBUTING.md', 'README.md', 'SECURITY.md'],
+  ],
+  ['.ts', '.md', '.mjs', '.py', '.sh', '.yaml', '.yml'],
+).filter(({ name }) => !UNCHECKED_PROSE.some((start) => name.startsWith(start)));
 const everything = readSources(
   ['src', 'test', 'bench', 'scripts', 'docs', '.ci'],
   ['.ts', '.mjs', '.md', '.py', '.json', '.sql', '.ci/run'],
@@ -131,7 +144,7 @@ const HABITS: readonly Habit[] = [
     broken: FORBIDDEN_WORDS.map((word) => sample(`// ${word.toUpperCase()}: text`)),
   },
   {
-    claim: `no comment of src is wider than ${MAX_COMMENT_COLUMNS} columns`,
+    claim: `no comment is wider than ${MAX_COMMENT_COLUMNS} columns`,
     files: PROSE.filter(({ name }) => name.endsWith('.ts')),
     breach: ({ text }) =>
       text.split('\n').find((line) => line.length > MAX_COMMENT_COLUMNS && /^\s*(?:\/\/|\/?\*)/.test(line)),

@@ -20,24 +20,25 @@ if (process.argv[2] === 'stay') setInterval(() => {}, 1000);
 `;
 
 const makeProject = (t: TestContext): string => makeCheckout(t, { 'entry.ts': ENTRY });
-const launch = (folder: string, ...words: string[]) => spawnIn(folder, 'scripts/launch.mjs', ['entry.ts', ...words]);
-const lockOf = (folder: string): string => path.join(folder, '.leasehold-install.lock');
+const launch = (directory: string, ...words: string[]) =>
+  spawnIn(directory, 'scripts/launch.mjs', ['entry.ts', ...words]);
+const lockOf = (directory: string): string => path.join(directory, '.leasehold-install.lock');
 
 test('a first launch installs, a second does not, and standard output is the program’s alone', async (t) => {
-  const folder = makeProject(t);
-  const first = await ending(launch(folder));
+  const directory = makeProject(t);
+  const first = await ending(launch(directory));
   assert.equal(first.err, 'Installing what is missing (once) …\n');
   const said = JSON.parse(first.out);
-  const second = await ending(launch(folder));
+  const second = await ending(launch(directory));
   assert.equal(second.err, '');
   assert.deepEqual(JSON.parse(second.out), said);
-  assert.equal(callsOf(folder), 1);
-  assert.match(readFileSync(path.join(folder, 'calls'), 'utf8'), /^ci --include=dev .*--ignore-scripts /);
+  assert.equal(callsOf(directory), 1);
+  assert.match(readFileSync(path.join(directory, 'calls'), 'utf8'), /^ci --include=dev .*--ignore-scripts /);
 });
 
-test('the program gets its words, the caller’s folder, INIT_CWD and the flags of the runtime', async (t) => {
-  const folder = makeProject(t);
-  const { out } = await ending(launch(folder, '--data-dir', './x y'));
+test('the program gets its words, the caller’s directory, INIT_CWD and the flags of the runtime', async (t) => {
+  const directory = makeProject(t);
+  const { out } = await ending(launch(directory, '--data-dir', './x y'));
   const { flags, words, cwd, from, core } = JSON.parse(out);
   assert.equal(core, '0', 'a crash leaves no core dump, and nothing can allow it');
   assert.deepEqual(words, ['--data-dir', './x y']);
@@ -55,58 +56,58 @@ test('the program gets its words, the caller’s folder, INIT_CWD and the flags 
 });
 
 test('a changed lock file is installed again', async (t) => {
-  const folder = makeProject(t);
-  await ending(launch(folder));
-  rmSync(path.join(folder, 'node_modules/.bin'), { recursive: true });
-  writeFileSync(path.join(folder, 'package-lock.json'), '{"lockfileVersion":3}');
-  assert.equal((await ending(launch(folder))).code, 0);
-  assert.equal(callsOf(folder), 2);
+  const directory = makeProject(t);
+  await ending(launch(directory));
+  rmSync(path.join(directory, 'node_modules/.bin'), { recursive: true });
+  writeFileSync(path.join(directory, 'package-lock.json'), '{"lockfileVersion":3}');
+  assert.equal((await ending(launch(directory))).code, 0);
+  assert.equal(callsOf(directory), 2);
 });
 
 test('launches at the same time install once, and all of them run', async (t) => {
-  const folder = makeProject(t);
-  const endings = await Promise.all(['a', 'b', 'c', 'd'].map((word) => ending(launch(folder, word))));
+  const directory = makeProject(t);
+  const endings = await Promise.all(['a', 'b', 'c', 'd'].map((word) => ending(launch(directory, word))));
   assert.deepEqual(
     endings.map(({ code, out }) => [code, JSON.parse(out).words[0]]),
     ['a', 'b', 'c', 'd'].map((word) => [0, word]),
   );
-  assert.equal(callsOf(folder), 1);
-  assert.throws(() => readlinkSync(lockOf(folder)));
+  assert.equal(callsOf(directory), 1);
+  assert.throws(() => readlinkSync(lockOf(directory)));
 });
 
 test('the lock of a process that is gone is taken over', async (t) => {
-  const folder = makeProject(t);
+  const directory = makeProject(t);
   const gone = spawn(process.execPath, ['--version'], { stdio: 'ignore' });
   await once(gone, 'close');
-  symlinkSync(`${gone.pid}-${gone.pid}`, lockOf(folder));
-  assert.equal((await ending(launch(folder))).code, 0);
-  assert.throws(() => readlinkSync(lockOf(folder)));
+  symlinkSync(`${gone.pid}-${gone.pid}`, lockOf(directory));
+  assert.equal((await ending(launch(directory))).code, 0);
+  assert.throws(() => readlinkSync(lockOf(directory)));
 });
 
 test('when npm fails its output is shown, the next launch tries again, and no lock is left', async (t) => {
-  const folder = makeProject(t);
-  writeFileSync(path.join(folder, 'offline'), '');
-  const { code, out, err } = await ending(launch(folder));
+  const directory = makeProject(t);
+  writeFileSync(path.join(directory, 'offline'), '');
+  const { code, out, err } = await ending(launch(directory));
   assert.deepEqual([code, out], [1, '']);
   assert.match(err, /no such host\n"npm ci" failed \(exit code 7\)\./);
-  assert.equal(existsSync(lockOf(folder)), false);
-  rmSync(path.join(folder, 'offline'));
-  assert.equal((await ending(launch(folder))).code, 0);
+  assert.equal(existsSync(lockOf(directory)), false);
+  rmSync(path.join(directory, 'offline'));
+  assert.equal((await ending(launch(directory))).code, 0);
 });
 
 test('the launcher ends as its program ends, by exit code or by signal', async (t) => {
-  const folder = makeProject(t);
-  assert.equal((await ending(launch(folder, 'exit', '0'))).code, 0);
-  assert.equal((await ending(launch(folder, 'exit', '9'))).code, 9);
-  assert.equal((await ending(launch(folder, 'die', 'SIGKILL'))).signal, 'SIGKILL');
-  assert.equal((await ending(launch(folder, 'die', 'SIGUSR2'))).signal, 'SIGUSR2');
+  const directory = makeProject(t);
+  assert.equal((await ending(launch(directory, 'exit', '0'))).code, 0);
+  assert.equal((await ending(launch(directory, 'exit', '9'))).code, 9);
+  assert.equal((await ending(launch(directory, 'die', 'SIGKILL'))).signal, 'SIGKILL');
+  assert.equal((await ending(launch(directory, 'die', 'SIGUSR2'))).signal, 'SIGUSR2');
 });
 
 test('SIGTERM, SIGINT and SIGHUP reach the program, whose exit code is kept', async (t) => {
-  const folder = makeProject(t);
-  await ending(launch(folder));
+  const directory = makeProject(t);
+  await ending(launch(directory));
   for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) {
-    const child = launch(folder, 'stay');
+    const child = launch(directory, 'stay');
     const ended = ending(child);
     assert.ok(child.stdout);
     await once(child.stdout, 'data');
@@ -130,13 +131,13 @@ test('a long installation says now and then that it goes on, until it has ended'
 });
 
 test('a signal during the installation ends it, and leaves no lock and no stamp', async (t) => {
-  const folder = makeProject(t);
-  const child = launch(folder);
+  const directory = makeProject(t);
+  const child = launch(directory);
   assert.ok(child.stderr);
   const ended = ending(child);
   await once(child.stderr, 'data');
   child.kill('SIGTERM');
   assert.equal((await ended).signal, 'SIGTERM');
-  assert.throws(() => readlinkSync(lockOf(folder)));
-  assert.equal(existsSync(path.join(folder, 'node_modules/.leasehold-install')), false);
+  assert.throws(() => readlinkSync(lockOf(directory)));
+  assert.equal(existsSync(path.join(directory, 'node_modules/.leasehold-install')), false);
 });

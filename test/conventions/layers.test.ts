@@ -5,7 +5,7 @@ import { builtinModules } from 'node:module';
 import { test } from 'node:test';
 import { importsOf, readSources, resolveImport, type Source, toSource } from './source.ts';
 
-/** A folder of src, or a package, that has no row here is refused. */
+/** A directory of src, or a package, that has no row here is refused. */
 const LAYERS = {
   mayImport: {
     core: [],

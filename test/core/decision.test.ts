@@ -1,4 +1,4 @@
-// THE decision and the index that serves it, held against a loop over a list. SOURCE: decisions, "Policies and decisions".
+// The decision and its index, compared with a loop over a list. SOURCE: decisions, "Policies and decisions".
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
@@ -27,7 +27,7 @@ interface Fields {
 
 const toPolicy = (fields: Fields): Policy => ({ ...parsePolicy(fields), createdAt: 0 });
 
-// So few of each that policies meet: same names, same TTLs, overlapping patterns and principals.
+// Few of each, so that policies collide: same names, same TTLs, overlapping patterns and principals.
 const policies = fc
   .record<Fields>({
     name: fc.constantFrom('p1', 'p2', 'p3', 'P1', 'p10', 'toString'),
@@ -56,7 +56,7 @@ function* questions(): Generator<[agent: AgentName, action: string, path: Creden
 
 const decisionsOf = (index: PolicyIndex) => [...questions()].map((question) => decide(index, ...question));
 
-/** What the index must say, from the list alone. */
+/** The expected content of the index, computed from the list. */
 function holdAgainst(index: PolicyIndex, list: readonly Policy[]): void {
   for (const [agent, action, path] of questions()) {
     const policy = decidePlainly(list, agent, action, path);
@@ -76,14 +76,14 @@ function holdAgainst(index: PolicyIndex, list: readonly Policy[]): void {
   }
 }
 
-test('a decision is that of a loop over all policies', () => {
+test('a decision equals that of a loop over all policies', () => {
   fc.assert(
     fc.property(sets, (list) => holdAgainst(indexOf(list), list)),
     runs(150),
   );
 });
 
-test('after any putting, replacing and removing the index knows exactly what the list holds', () => {
+test('after any puts, replacements and removals the index has exactly the content of the list', () => {
   const steps = fc.array(fc.oneof(policies, fc.constantFrom('p1', 'p2', 'p3', 'P1', 'p10', 'toString', 'p4')), {
     maxLength: 30,
   });
@@ -121,7 +121,7 @@ test('after any putting, replacing and removing the index knows exactly what the
   );
 });
 
-test('the order of policies never matters', () => {
+test('the order of policies does not affect decisions', () => {
   const shuffled = sets.chain((list) =>
     fc.tuple(fc.constant(list), fc.shuffledSubarray(list, { minLength: list.length })),
   );
@@ -133,7 +133,7 @@ test('the order of policies never matters', () => {
   );
 });
 
-test('adding a grant never denies, and never lengthens a lease', () => {
+test('adding a grant never denies access and never lengthens a lease', () => {
   fc.assert(
     fc.property(sets, policies, (list, added) => {
       const before = decisionsOf(indexOf(list.filter(({ name }) => name !== added.name)));
@@ -148,7 +148,7 @@ test('adding a grant never denies, and never lengthens a lease', () => {
   );
 });
 
-test('removing what was put restores every decision, and a policy put again replaces the one of its name', () => {
+test('removing a policy restores every decision, and putting a policy replaces the one with its name', () => {
   fc.assert(
     fc.property(sets, policies, (list, added) => {
       const others = list.filter(({ name }) => name !== added.name);
@@ -165,7 +165,7 @@ test('removing what was put restores every decision, and a policy put again repl
   );
 });
 
-test('the smallest max_ttl decides, then the name, whatever is more specific', () => {
+test('the smallest max_ttl decides, then the name, regardless of which pattern is more specific', () => {
   const grant = (name: string, resource: string, maxTtlSeconds: number) =>
     toPolicy({ name, principal: 'agent:a', resources: [resource], actions: ['retrieve'], maxTtlSeconds });
   const [agent, path] = [parseAgentName('a'), parsePath('p/x')];
@@ -178,7 +178,7 @@ test('the smallest max_ttl decides, then the name, whatever is more specific', (
   assert.deepEqual(decides(...names, grant('z', 'p/*', 59)), { allowed: true, policyName: 'z', ttlSeconds: 59 });
 });
 
-test('on the deepest path every pattern that covers it is found', () => {
+test('every pattern that covers the deepest path is found', () => {
   const segments = fc.array(fc.constantFrom('a', 'b', 'a.b', '~'), { minLength: 1, maxLength: 32 });
   fc.assert(
     fc.property(segments, segments, fc.nat(), (deep, other, at) => {

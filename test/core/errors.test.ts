@@ -1,4 +1,4 @@
-// The closed table of faults. SOURCE: decisions, "HTTP"; interface 7.
+// The closed list of errors. SOURCE: decisions, "HTTP"; interface 7.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ERROR_STATUS } from '../../src/api/errors.ts';
@@ -23,13 +23,13 @@ const TABLE: Readonly<Record<number, readonly ApiErrorCode[]>> = {
   503: ['VAULT_LOCKED', 'UNAVAILABLE'],
 };
 
-test('the faults are those of the one table, each with its status', () => {
+test('the error codes are those of the list, each with its status', () => {
   const rows = Object.entries(TABLE).flatMap(([status, codes]) => codes.map((code) => [code, Number(status)] as const));
   assert.deepEqual({ ...ERROR_STATUS }, Object.fromEntries(rows));
   assert.deepEqual([...API_ERROR_CODES], Object.keys(ERROR_STATUS));
 });
 
-test('a 400 names the field and the rule, and only faults that say so tell when to come back', () => {
+test('a 400 names the field and the rule, and only given errors have retryAfterSeconds', () => {
   assert.equal(invalidRequest('max_ttl', 'must be whole').message, 'max_ttl: must be whole');
   assert.equal(invalidRequest('max_ttl', 'must be whole').code, 'INVALID_REQUEST');
   assert.equal(invalidRequest('max_ttl', 'must be whole').retryAfterSeconds, null);

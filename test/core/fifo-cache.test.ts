@@ -1,4 +1,4 @@
-// A map that knows what came first.
+// A map that evicts its oldest entry.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -6,7 +6,7 @@ import fc from 'fast-check';
 import { FifoCache } from '../../src/core/fifo-cache.ts';
 import { runs } from '../kit/property.ts';
 
-test('it does what a list does that is looked through, whatever is put, deleted and let go', () => {
+test('it behaves like a list for any sequence of puts, deletions and evictions', () => {
   const step = fc.oneof(
     fc.tuple(fc.constant('put' as const), fc.nat(20)),
     fc.tuple(fc.constant('delete' as const), fc.nat(20)),
@@ -55,7 +55,7 @@ test('it does what a list does that is looked through, whatever is put, deleted 
 
 type Queue = Pick<FifoCache<string, number>, 'put' | 'evictOldest'>;
 
-/** What `Fifo` is there to avoid: it walks over the holes of all that went before. */
+/** The alternative that `FifoCache` avoids: it skips the holes of all entries evicted before. */
 function newFirstKeyQueue(): Queue {
   const entries = new Map<string, number>();
   return {
@@ -69,7 +69,7 @@ function newFirstKeyQueue(): Queue {
   };
 }
 
-/** Milliseconds for the older half of so many. */
+/** Milliseconds to evict the older half of `count` entries. */
 function letHalfGo(queue: Queue, size: number): number {
   for (let key = 0; key < size; key++) queue.put(`key ${key}`, key);
   const startedAt = performance.now();
@@ -77,7 +77,7 @@ function letHalfGo(queue: Queue, size: number): number {
   return performance.now() - startedAt;
 }
 
-test('letting the oldest go costs little, however many went before: by a Map’s first key it takes ten times as long', () => {
+test('evicting the oldest entry stays fast after many evictions; by a Map’s first key it takes ten times as long', () => {
   const size = 40_000;
   // WHY the shortest of some: what else the machine does can only lengthen one.
   const own = Math.min(...[1, 2, 3].map(() => letHalfGo(new FifoCache(), size)));

@@ -47,7 +47,7 @@ for (const [glob, text, isMatch] of ROWS) {
   });
 }
 
-/** By the definition: what is left of the glob against every rest of the text. */
+/** The definition: the rest of the glob is compared with every suffix of the text. */
 function fitsPlainly(glob: string, text: string): boolean {
   if (glob === '') return text === '';
   const rest = glob.slice(1);
@@ -58,7 +58,7 @@ function fitsPlainly(glob: string, text: string): boolean {
   return text !== '' && (glob.startsWith('?') || glob[0] === text[0]) && fitsPlainly(rest, text.slice(1));
 }
 
-test('matching is what the definition says, for every glob and text', () => {
+test('matching agrees with the definition for every glob and text', () => {
   const globs = fc.string({ unit: fc.constantFrom('a', 'b', '*', '?', '/'), maxLength: 8 });
   const texts = fc.string({ unit: fc.constantFrom('a', 'b', '/', '*', '?'), maxLength: 9 });
   fc.assert(
@@ -69,7 +69,7 @@ test('matching is what the definition says, for every glob and text', () => {
   );
 });
 
-test('a text with some of its runs replaced by * and characters by ? fits', () => {
+test('a text matches the glob in which * replaces some of its substrings and ? some characters', () => {
   const parts = fc.array(fc.tuple(fc.string({ unit: fc.constantFrom('a', 'b', '/'), maxLength: 4 }), fc.nat(3)));
   fc.assert(
     fc.property(parts, (pieces) => {
@@ -83,7 +83,7 @@ test('a text with some of its runs replaced by * and characters by ? fits', () =
   );
 });
 
-test('hostile globs end at once: backtracking over each star would outlast the sun', () => {
+test('hostile globs end fast: backtracking over each star would never end', () => {
   for (const [before, part, behind] of [
     ['', '*a', 'b'],
     ['', '**', 'b'],

@@ -9,7 +9,7 @@ import { PolicyIndex } from '../../src/core/policy-index.ts';
 
 const AGENT = 'ci-1' as AgentName;
 
-test('ranges follow every change of the policies, and are not computed again in between', () => {
+test('ranges follow every change of the policies and are cached in between', () => {
   const policies = new PolicyIndex();
   const put = (name: string, principal: string, resources: readonly string[]): void =>
     policies.put({ ...parsePolicy({ name, principal, resources: [...resources], actions: ['list'] }), createdAt: 0 });

@@ -1,4 +1,4 @@
-// An operation whose caller gave an Idempotency-Key: once done, its repeats are told the same and do nothing.
+// Operations with an Idempotency-Key: after a success, repeats return the same reply and do nothing.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Agent, PublicKey, Session } from '../../src/core/agent.ts';
@@ -44,7 +44,7 @@ const agent = (idempotency: Idempotency): Context => ({
   authentication: { kind: 'session', tokenHash: HASH, agentName: 'ci' as AgentName },
 });
 
-/** What is known to a turn: the agent of that id, logged in, with a policy that lets it store. */
+/** A batch state with the agent of that id, logged in, and a policy that lets it store. */
 function known({ agentId = 'agent-1', expiresAt = NOW + 1e9 } = {}): BatchState {
   const draft = parsePolicy({ name: 'p', principal: 'agent:ci', resources: ['prod/*'], actions: ['store'] });
   const control = new ControlState([anAgent(agentId)], [{ ...draft, createdAt: 0 }]);
@@ -59,14 +59,14 @@ function storing(context: Context, path = 'prod/key', onlyIfNew = false): Operat
   return store(context, { path: parsePath(path), value: new Secret('hidden'), ...more });
 }
 
-/** Decides, and lets the workspace see what changed, as a turn does. */
+/** Decides, and applies the changes to the state, as a batch does. */
 function decide<R>(operation: Operation<R>, workspace: BatchState, now = NOW) {
   const outcome = operation.decide(workspace, { now, seq: 7, entryId: 'entry' as EntryId, newId: () => 'fresh' });
   for (const change of outcome.changes) workspace.apply(change);
-  const { answer, entry, changes } = outcome;
+  const { response, entry, changes } = outcome;
   return {
-    reply: 'reply' in answer ? answer.reply : null,
-    fault: 'fault' in answer ? answer.fault : null,
+    reply: 'reply' in response ? response.reply : null,
+    error: 'error' in response ? response.error : null,
     result: entry?.result ?? null,
     changes,
     kinds: changes.map(({ kind }) => kind),
@@ -75,7 +75,7 @@ function decide<R>(operation: Operation<R>, workspace: BatchState, now = NOW) {
 
 const DONE = ['putCredential', 'addVersion', 'keepReply'];
 
-test('a success keeps its reply with its changes, for 24 hours, under its caller’s immutable id', () => {
+test('a success saves its reply with its changes, for 24 hours, under its caller’s immutable id', () => {
   for (const [context, agentId] of [
     [admin(ONE), 'admin'],
     [agent(ONE), 'agent-1'],
@@ -88,7 +88,7 @@ test('a success keeps its reply with its changes, for 24 hours, under its caller
   }
 });
 
-test('a repeat is told the same, changes nothing and has no entry, in the same turn and in a later one', () => {
+test('a repeat returns the same reply, changes nothing and has no entry, in the same batch and in a later one', () => {
   const workspace = known();
   const first = decide(storing(agent(ONE)), workspace);
   for (const now of [NOW, NOW + 1, NOW + IDEMPOTENCY_TTL_MS - 1]) {
@@ -98,7 +98,7 @@ test('a repeat is told the same, changes nothing and has no entry, in the same t
   }
 });
 
-test('a reply that has ended is as if it had never been kept', () => {
+test('an expired reply is ignored', () => {
   const workspace = known({ expiresAt: NOW + 2 * IDEMPOTENCY_TTL_MS });
   decide(storing(agent(ONE)), workspace);
   const later = decide(storing(agent(ONE)), workspace, NOW + IDEMPOTENCY_TTL_MS);
@@ -107,12 +107,12 @@ test('a reply that has ended is as if it had never been kept', () => {
   assert.deepEqual([repeat.kinds, repeat.reply?.version], [[], 2]);
 });
 
-test('another request under the key is 400 that names the header and the rule, is not recorded and changes nothing', () => {
+test('a different request with the key gets a 400 that names the header and the rule, and changes and records nothing', () => {
   const workspace = known();
   const first = decide(storing(agent(ONE)), workspace);
   const other = decide(storing(agent({ ...ONE, requestMac: 'mac of two' }), 'prod/other'), workspace);
-  assert.equal(other.fault?.code, 'INVALID_REQUEST');
-  assert.match(other.fault?.message ?? '', /^Idempotency-Key: \w/);
+  assert.equal(other.error?.code, 'INVALID_REQUEST');
+  assert.match(other.error?.message ?? '', /^Idempotency-Key: \w/);
   assert.deepEqual([other.kinds, other.result], [[], null]);
   assert.deepEqual(decide(storing(agent(ONE)), workspace).reply, first.reply);
 });
@@ -124,22 +124,22 @@ test('another key is another request', () => {
   assert.deepEqual([other.kinds, other.reply?.version], [DONE, 2]);
 });
 
-test('a refusal is not kept: it is decided anew, and a success under the key is kept then', () => {
+test('a rejection is not saved: a repeat is decided again, and its success is saved', () => {
   const workspace = known();
   decide(storing(admin()), workspace);
   const refused = decide(storing(admin(ONE), 'prod/key', true), workspace);
-  assert.deepEqual([refused.fault?.code, refused.kinds, refused.result], ['ALREADY_EXISTS', [], 'denied']);
+  assert.deepEqual([refused.error?.code, refused.kinds, refused.result], ['ALREADY_EXISTS', [], 'denied']);
   const again = decide(storing(admin(ONE), 'prod/key', true), workspace);
-  assert.deepEqual([again.fault?.code, again.result], ['ALREADY_EXISTS', 'denied']);
+  assert.deepEqual([again.error?.code, again.result], ['ALREADY_EXISTS', 'denied']);
   workspace.apply({ kind: 'removeCredential', id: 'fresh' as CredentialId, path: parsePath('prod/key') });
   assert.deepEqual(decide(storing(admin(ONE), 'prod/key', true), workspace).kinds, DONE);
 });
 
-test('an agent that has the name again is not told what the one before it was, and has its own reply kept', () => {
+test('an agent registered again under the name does not get the earlier agent’s reply, and its own is saved', () => {
   const before = known();
   decide(storing(agent(ONE)), before);
   const after = known({ agentId: 'agent-2' });
-  const kept = before.keptReply(ONE.id);
+  const kept = before.idempotencyRecord(ONE.id);
   assert.ok(kept);
   after.apply({ kind: 'keepReply', reply: kept });
   const { kinds, changes } = decide(storing(agent({ ...ONE, requestMac: 'another' })), after);
@@ -148,12 +148,12 @@ test('an agent that has the name again is not told what the one before it was, a
   assert.equal(change?.kind === 'keepReply' && change.reply.agentId, 'agent-2');
 });
 
-test('a session that has ended is told nothing again', () => {
+test('an ended session gets no saved reply', () => {
   const workspace = known({ expiresAt: NOW + 10 });
   decide(storing(agent(ONE)), workspace);
-  assert.equal(decide(storing(agent(ONE)), workspace, NOW + 10).fault?.code, 'SESSION_EXPIRED');
+  assert.equal(decide(storing(agent(ONE)), workspace, NOW + 10).error?.code, 'SESSION_EXPIRED');
   workspace.apply({ kind: 'removeSession', tokenHash: HASH });
-  assert.equal(decide(storing(agent(ONE)), workspace).fault?.code, 'UNAUTHENTICATED');
+  assert.equal(decide(storing(agent(ONE)), workspace).error?.code, 'UNAUTHENTICATED');
 });
 
 test('without a key no reply is saved', () => {
@@ -174,7 +174,7 @@ test('the reply of a retrieval is never saved', () => {
   assert.deepEqual(kinds, ['addLease', 'countAccess']);
 });
 
-test('a type that holds a secret, or anything that is not plain data, is not one that can be kept', () => {
+test('a type with a secret, or anything but plain data, cannot be saved', () => {
   type Can<R> = [R] extends [JsonSerializable<R>] ? true : false;
   // The compiler is who tests it.
   const plain: [Can<Credential>, Can<readonly string[]>, Can<{ a: { b: number | null }[] } | null>] = [

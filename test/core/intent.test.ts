@@ -11,9 +11,9 @@ const at = (entryId: string, seq: number) => ({ now: 0, seq, entryId: entryId as
 
 test('an intent replies the id of its entry, and the entry of its result names that id', () => {
   const begun = intent('begin').decide(known, at('first', 1));
-  assert.ok('reply' in begun.answer);
-  assert.equal(begun.answer.reply, 'first');
+  assert.ok('reply' in begun.response);
+  assert.equal(begun.response.reply, 'first');
   assert.equal(begun.entry?.completes, undefined);
-  const ended = result('end', begun.answer.reply, 'error').decide(known, at('second', 2));
+  const ended = result('end', begun.response.reply, 'error').decide(known, at('second', 2));
   assert.deepEqual([ended.entry?.completes, ended.entry?.result], ['first', 'error']);
 });

@@ -1,4 +1,5 @@
-// When a lease has ended, and what a mark ends. SOURCE: decisions, "Leases"; design, "Revoking many".
+// When a lease has ended, and which leases a bulk revocation ends. SOURCE: decisions, "Leases"; design, "Revoking
+// many".
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {
@@ -70,7 +71,7 @@ const MARKS: readonly [what: string, fields: Partial<BulkRevocation>, isCovered:
 ];
 
 for (const [what, fields, isCovered] of MARKS) {
-  test(`a mark for ${what} ${isCovered ? 'ends' : 'leaves'} the lease`, () => {
+  test(`a bulk revocation for ${what} ${isCovered ? 'ends' : 'leaves'} the lease`, () => {
     const revocation = mark(fields);
     assert.equal(appliesTo(revocation, LEASE), isCovered);
     const after = applyRevocation(LEASE, revocation);
@@ -79,12 +80,12 @@ for (const [what, fields, isCovered] of MARKS) {
   });
 }
 
-test('the first revocation stays, whatever comes later', () => {
+test('a later revocation does not change the first one', () => {
   const once = applyRevocation(LEASE, mark({ agentId: ANN }));
   assert.deepEqual(applyRevocation(once, mark({ credentialId: DB, seq: 9, revokedAt: ISSUED + 6000 })), once);
 });
 
-test('what had expired before a mark stays expired', () => {
+test('a lease that expired before a bulk revocation stays expired', () => {
   for (const revokedAt of [EXPIRES, EXPIRES + 1]) {
     const after = applyRevocation(LEASE, mark({ agentId: ANN, revokedAt }));
     assert.equal(statusOf(after, EXPIRES + DAY), 'expired');

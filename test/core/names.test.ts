@@ -74,7 +74,7 @@ for (const name of ['admin', 'service', 'anonymous', 'Admin', 'SERVICE', 'aNonym
   });
 }
 
-test('names that only begin like a reserved one are free', () => {
+test('names that only begin with a reserved one are allowed', () => {
   for (const name of ['administrator', 'admin.', 'service-1', 'my-admin']) assert.equal(parseAgentName(name), name);
 });
 
@@ -103,7 +103,7 @@ const IN_OTHER_CASE = LETTERS.map(
   (at) => UUID.slice(0, at) + UUID.slice(at, at + 1).toUpperCase() + UUID.slice(at + 1),
 );
 
-test('ids of leases and challenges are UUIDs in lower case, in their one spelling', () => {
+test('ids of leases and challenges are UUIDs in lower case', () => {
   assert.equal(parseLeaseId(UUID), UUID);
   assert.equal(parseChallengeId(UUID), UUID);
   for (const text of [...NO_UUIDS, ...IN_OTHER_CASE]) {

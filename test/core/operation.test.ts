@@ -1,4 +1,4 @@
-// What histories do not come to: values that do not open, keys that change, and what a refusal tells. SOURCE: decisions.
+// Cases that random histories do not reach: values that do not unseal, keys that change, and the text of errors.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
@@ -31,7 +31,7 @@ const store = (path: string, type: string | null): Command => ({
   onlyIfNew: false,
 });
 
-/** A world with two versions of a credential, of different types. */
+/** A state with two versions of a credential, of different types. */
 function worldWithVersions(): World {
   return play({ ...SETTINGS, turns: [{ wait: { ms: 0 }, commands: [store(PATH, 'token'), store(PATH, 'password')] }] });
 }
@@ -39,31 +39,31 @@ function worldWithVersions(): World {
 function retrieved(world: World, version: number | null) {
   const operation = retrieve(BY_ADMIN, { path: PATH, version, ttlSeconds: parseTtl(5, 'ttl') });
   const known = new BatchState(world.control, world.shelf.load([operation]), SETTINGS);
-  const { answer } = operation.decide(known, {
+  const { response } = operation.decide(known, {
     now: world.now,
     seq: 3,
     entryId: 'entry' as EntryId,
     newId: () => LEASE,
   });
-  return 'unseal' in answer ? answer.unseal : null;
+  return 'unseal' in response ? response.unseal : null;
 }
 
-test('a value that does not authenticate is an error in the log, and neither lent nor counted', () => {
+test('a value that does not authenticate is an error in the log, and is neither returned nor counted', () => {
   const unseal = retrieved(worldWithVersions(), null);
   assert.ok(unseal);
-  const { answer, entry, changes } = unseal.onFailure();
-  assert.ok('fault' in answer);
-  assert.equal(answer.fault.code, 'INTEGRITY_FAILURE');
+  const { response, entry, changes } = unseal.onFailure();
+  assert.ok('error' in response);
+  assert.equal(response.error.code, 'INTEGRITY_FAILURE');
   assert.deepEqual(changes, []);
   assert.deepEqual([entry?.eventType, entry?.result, entry?.leaseId], ['credential.retrieve', 'error', null]);
 });
 
-test('a retrieval leases the value under a fresh id of its batch, and replies the value', () => {
+test('a retrieval issues a lease with a new id of its batch, and replies with the value', () => {
   const reply = retrieved(worldWithVersions(), null)?.reply(new Secret('opened'));
   assert.deepEqual([reply?.value.reveal(), reply?.leaseId, reply?.path], ['opened', LEASE, PATH]);
 });
 
-test('a value is bound to its credential’s id, its path, its version and the type it was stored with', () => {
+test('a value is bound to its credential’s id, its path, its version and its type when it was stored', () => {
   const world = worldWithVersions();
   const [credential] = world.shelf.credentials;
   assert.ok(credential);
@@ -73,7 +73,7 @@ test('a value is bound to its credential’s id, its path, its version and the t
   assert.deepEqual(retrieved(world, 1)?.associatedData, { ...bound, type: 'token', version: 1 });
 });
 
-test('a challenge lives for 60 s, a session for an hour', () => {
+test('a challenge is valid for 60 s, a session for an hour', () => {
   assert.equal(CHALLENGE_LIFE_MS, 60_000);
   assert.equal(SESSION_LIFE_MS, 3_600_000);
 });
@@ -109,18 +109,18 @@ test('a signature that was checked with another key, or for another agent of the
     { challengeExpiresAt: world.now },
     { agentName: parseAgentName('A') },
   ];
-  assert.ok('reply' in outcomeOf({}).answer);
+  assert.ok('reply' in outcomeOf({}).response);
   const messages = new Set<string>();
   for (const fields of refused) {
-    const { answer, changes } = outcomeOf(fields);
-    assert.ok('fault' in answer && answer.fault.code === 'AUTH_FAILED', JSON.stringify(fields));
+    const { response, changes } = outcomeOf(fields);
+    assert.ok('error' in response && response.error.code === 'AUTH_FAILED', JSON.stringify(fields));
     assert.ok(changes.every(({ kind }) => kind === 'spendChallenge'));
-    messages.add(answer.fault.message);
+    messages.add(response.error.message);
   }
-  assert.equal(messages.size, 1, 'the answer tells what failed');
+  assert.equal(messages.size, 1, 'the message tells what failed');
 });
 
-test('to a caller without a grant a path that exists and one that does not are the same', () => {
+test('a caller without a grant cannot distinguish an existing path from a missing one', () => {
   const tries = (path: string): Command[] => [
     { kind: 'retrieve', by: 5, path, version: null, ttl: null },
     { kind: 'look', by: 5, path },
@@ -149,7 +149,7 @@ test('to a caller without a grant a path that exists and one that does not are t
   );
 });
 
-test('deciding alone changes nothing: what an outcome changes is in its changes', () => {
+test('a decision does not change the state; its changes are data', () => {
   fc.assert(
     fc.property(histories, (history) => {
       const world = new World(history);

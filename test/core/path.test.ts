@@ -31,7 +31,7 @@ const ACCEPTED = [
   '__proto__/constructor',
 ];
 
-const CHARACTERS = /may hold only/;
+const CHARACTERS = /may contain only/;
 const SLASHES = /begin or end/;
 const DOTS = /\. or \.\. as a segment/;
 
@@ -74,7 +74,7 @@ const REFUSED: readonly [path: string, rule: RegExp][] = [
 ];
 
 for (const path of ACCEPTED) {
-  test(`a path may be ${shown(path)}, and stays as it is`, () => {
+  test(`a path may be ${shown(path)} and is not normalised`, () => {
     assert.equal(parsePath(path), path);
     assert.equal(pathViolation(path), null);
   });
@@ -89,7 +89,7 @@ for (const [path, rule] of REFUSED) {
   });
 }
 
-test('of all characters just those of the grammar may stand in a segment', () => {
+test('a segment may contain exactly the characters of the grammar', () => {
   const accepted: string[] = [];
   for (let unit = 0; unit <= 0xffff; unit++) {
     const character = String.fromCharCode(unit);
@@ -98,7 +98,7 @@ test('of all characters just those of the grammar may stand in a segment', () =>
   assert.deepEqual(accepted, [...SEGMENT_CHARACTERS, '/'].sort());
 });
 
-/** The sentence of decisions, word by word. */
+/** The grammar of the decisions page, written as code. */
 function fitsPlainly(path: string): boolean {
   const segments = path.split('/');
   return (
@@ -126,7 +126,7 @@ const likelyPaths = fc.oneof(
   anyText(),
 );
 
-test('a path is accepted just where it fits the grammar, word by word', () => {
+test('a path is accepted if and only if it fits that grammar', () => {
   fc.assert(
     fc.property(likelyPaths, (path) => {
       assert.equal(pathViolation(path) === null, fitsPlainly(path));
@@ -135,7 +135,7 @@ test('a path is accepted just where it fits the grammar, word by word', () => {
   );
 });
 
-test('a refusal names the field that it is told, and repeats nothing of what was sent', () => {
+test('an error names the given field and does not repeat the input', () => {
   const sentences = new Set<string>();
   for (const [path] of REFUSED) sentences.add(refusal('resource', () => parsePath(path, 'resource')));
   assert.equal(sentences.size, 6);

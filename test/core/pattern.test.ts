@@ -31,7 +31,7 @@ for (const text of ['*', 'a', 'prod/db', 'prod/*', 'a/b/c/*', '.../*', LONGEST, 
 const REFUSED: readonly [pattern: string, rule: RegExp][] = [
   ...['**', '*/*', 'a*', 'a/b*', '*a', '*/a', 'a/*/b', 'a/**', 'a/*/*', 'a*/*'].map((text): [string, RegExp] => [
     text,
-    /a \* may stand only alone/,
+    /\* is allowed only/,
   ]),
   ['', /1 to 512/],
   ['/*', /1 to 512/],
@@ -41,9 +41,9 @@ const REFUSED: readonly [pattern: string, rule: RegExp][] = [
   ['a//*', /begin or end/],
   ['../*', /\.\. as a segment/],
   ['a/./*', /\.\. as a segment/],
-  ['a/?', /may hold only/],
-  ['a/* ', /a \* may stand only alone/],
-  ['[a]/*', /may hold only/],
+  ['a/?', /may contain only/],
+  ['a/* ', /\* is allowed only/],
+  ['[a]/*', /may contain only/],
 ];
 
 for (const [text, rule] of REFUSED) {
@@ -77,14 +77,14 @@ for (const [pattern, path, isMatch] of MATCHES) {
   });
 }
 
-test('a path has as many patterns as it is deep, and two; of them those with a length in use', () => {
+test('a path of n segments has n + 1 patterns, and those with a length in use are returned', () => {
   assert.deepEqual(matchingPatterns(parsePath('a/b/c'), EVERY_LENGTH), ['*', 'a/*', 'a/b/*', 'a/b/c']);
   assert.deepEqual(matchingPatterns(parsePath('a/b/c'), new Set([3, 5])), ['a/*', 'a/b/*', 'a/b/c']);
   assert.deepEqual(matchingPatterns(parsePath('a/b/c'), new Set([2, 4])), []);
   assert.equal(matchingPatterns(parsePath(Array<string>(32).fill('a').join('/')), EVERY_LENGTH).length, 33);
 });
 
-// Few segments, of the characters at the ends of the order, so that ranges touch and overlap.
+// Few segments, with the first and last characters in order, so that ranges touch and overlap.
 const segment = fc.oneof(
   fc.constantFrom('a', 'b', 'a0', 'a+', 'a-', 'a.', 'a~', 'A', '0', '~', '+', 'aa'),
   fc
@@ -101,7 +101,7 @@ const patterns = fc.oneof(
 const isWithin = (ranges: readonly PathRange[], path: string): boolean =>
   ranges.some(({ from, to }) => from <= path && path < to);
 
-/** Of each pattern the paths at its borders, where a range could be a character too wide or too narrow. */
+/** The paths at the borders of each pattern, where a range could be a character too wide or too narrow. */
 function neighbours(pattern: Pattern): string[] {
   const stem = pattern.replace(/\/?\*$/, '');
   return [...'+-./0:=@AZ_az~']
@@ -110,7 +110,7 @@ function neighbours(pattern: Pattern): string[] {
     .filter((text) => text !== '' && !/\/$|^\/|\/\/|(?:^|\/)\.{1,2}(?:\/|$)/.test(text));
 }
 
-test('matching is what the reference says, for every pattern and path', () => {
+test('matching agrees with the reference for every pattern and path', () => {
   fc.assert(
     fc.property(patterns, paths, (pattern, path) => {
       for (const near of [path, ...neighbours(pattern).map((text) => parsePath(text))]) {
@@ -126,7 +126,7 @@ test('matching is what the reference says, for every pattern and path', () => {
   );
 });
 
-test('ranges of several lists are merged as if their patterns were in one, and are found by path', () => {
+test('merging the ranges of several lists gives the ranges of all patterns, and they are found by path', () => {
   const lists = fc.array(fc.array(patterns, { maxLength: 6 }), { maxLength: 4 });
   fc.assert(
     fc.property(lists, paths, (several, path) => {
@@ -139,7 +139,7 @@ test('ranges of several lists are merged as if their patterns were in one, and a
   );
 });
 
-test('the ranges of patterns hold exactly the paths that one of the patterns covers', () => {
+test('the ranges of patterns contain exactly the paths that a pattern covers', () => {
   fc.assert(
     fc.property(fc.array(patterns, { maxLength: 6 }), fc.array(paths, { maxLength: 6 }), (several, some) => {
       const ranges = toRanges(several);
@@ -166,7 +166,7 @@ test('ranges are in order and do not overlap, so that a list shows no path twice
   );
 });
 
-test('no pattern is no range, and the administrator’s range holds every path', () => {
+test('no patterns give no ranges, and the administrator’s range contains every path', () => {
   assert.deepEqual(toRanges([]), []);
   fc.assert(
     fc.property(paths, (path) => assert.ok(isWithin(ALL_PATHS, path))),

@@ -1,4 +1,4 @@
-// Policies as they come over the wire: principals, actions, TTLs. SOURCE: decisions, "Policies and decisions".
+// Parsing of policies: principals, actions, TTLs. SOURCE: decisions, "Policies and decisions".
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parseAgentName } from '../../src/core/names.ts';
@@ -58,7 +58,7 @@ for (const text of NO_PRINCIPALS) {
   });
 }
 
-test('a principal names an agent by its whole name, or by its beginning before the *', () => {
+test('a principal matches an agent by its whole name, or by the prefix before the *', () => {
   const agents = ['a', 'A', 'ab', 'ci-1', 'ci-', 'ci', 'CI-1', 'xci-1', LONGEST_NAME].map((name) =>
     parseAgentName(name),
   );
@@ -90,12 +90,12 @@ for (const value of [0, -1, 1.5, 31_536_001, 2 ** 31, 1e300, Number.NaN, Number.
   });
 }
 
-test('max_ttl is 300 s where it is left out', () => {
+test('max_ttl is 300 s by default', () => {
   assert.equal(parsePolicy(FIELDS).maxTtlSeconds, 300);
   assert.equal(parsePolicy({ ...FIELDS, maxTtlSeconds: undefined }).maxTtlSeconds, 300);
 });
 
-test('a policy keeps what it was given, each pattern and action once', () => {
+test('a policy keeps the given fields, each pattern and action once', () => {
   assert.deepEqual(
     parsePolicy({
       name: 'p.1',
@@ -114,7 +114,7 @@ test('a policy keeps what it was given, each pattern and action once', () => {
   );
 });
 
-test('the actions are retrieve, list, store and delete, and nothing that an object has by birth', () => {
+test('the actions are retrieve, list, store and delete, and no property of Object.prototype', () => {
   for (const action of ['retrieve', 'list', 'store', 'delete']) assert.equal(isAction(action), true);
   for (const action of ['', '*', 'Retrieve', 'retrieve ', 'read', 'constructor', '__proto__', 'length', '0']) {
     assert.equal(isAction(action), false, action);
@@ -129,7 +129,7 @@ test('a policy needs a name, at least one pattern and at least one action', () =
   refusal('resources[1]', () => parsePolicy({ ...FIELDS, resources: ['a', 'b*'] }));
 });
 
-test('a policy holds at most 256 patterns', () => {
+test('a policy has at most 256 patterns', () => {
   const resources = Array.from({ length: 256 }, (_, index) => `a/${index}`);
   assert.equal(parsePolicy({ ...FIELDS, resources }).resources.length, 256);
   refusal('resources', () => parsePolicy({ ...FIELDS, resources: [...resources, 'b'] }));

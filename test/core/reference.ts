@@ -1,5 +1,5 @@
 /**
- * The decision said as plainly as it can be: a loop over a list. It shares nothing with `src` and is slow on purpose.
+ * A reference implementation of the decision: a loop over a list. It shares no code with `src` and need not be fast.
  * SOURCE: decisions, "Policies and decisions".
  */
 
@@ -35,7 +35,7 @@ function grants(policy: PlainPolicy, agent: string, action: string, path: string
   );
 }
 
-/** Of all that match the most restrictive: the smallest `max_ttl`, then the name. Null denies. */
+/** The most restrictive matching policy: the smallest `max_ttl`, then the name. Null denies. */
 export function decidePlainly<P extends PlainPolicy>(
   policies: readonly P[],
   agent: string,

@@ -1,4 +1,4 @@
-/** Assertions about what the rules refuse. */
+/** Assertions about rejected input. */
 import assert from 'node:assert/strict';
 import { ApiError } from '../../src/core/errors.ts';
 
@@ -17,7 +17,7 @@ export function refusal(field: string, parse: () => unknown): string {
   assert.fail(`${field} was accepted`);
 }
 
-/** Printable and short, for the name of a test. */
+/** The text, printable and short, for the name of a test. */
 export function shown(value: unknown): string {
   const text = JSON.stringify(value) ?? String(value);
   const characters = [...text];

@@ -1,8 +1,8 @@
-// ISO 8601 as a filter may give it. SOURCE: decisions, "Audit".
+// ISO 8601 timestamps of filters. SOURCE: decisions, "Audit".
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { parseInstant } from '../../src/core/timestamp.ts';
+import { parseTimestamp } from '../../src/core/timestamp.ts';
 import { runs } from '../kit/property.ts';
 import { refusal, shown } from './refusals.ts';
 
@@ -36,8 +36,8 @@ const ACCEPTED: readonly [text: string, instant: string][] = [
 
 for (const [text, instant] of ACCEPTED) {
   test(`${text} is ${instant}, at the beginning and the end of a range`, () => {
-    assert.equal(new Date(parseInstant(text, 'since', 'up')).toISOString(), instant);
-    assert.equal(new Date(parseInstant(text, 'until', 'down')).toISOString(), instant);
+    assert.equal(new Date(parseTimestamp(text, 'since', 'up')).toISOString(), instant);
+    assert.equal(new Date(parseTimestamp(text, 'until', 'down')).toISOString(), instant);
   });
 }
 
@@ -84,10 +84,10 @@ const REFUSED = [
 ];
 
 for (const text of REFUSED) {
-  test(`${shown(text)} is no instant`, () => {
-    const sentence = refusal('since', () => parseInstant('', 'since', 'up'));
+  test(`${shown(text)} is rejected`, () => {
+    const sentence = refusal('since', () => parseTimestamp('', 'since', 'up'));
     assert.equal(
-      refusal('since', () => parseInstant(text, 'since', 'up')),
+      refusal('since', () => parseTimestamp(text, 'since', 'up')),
       sentence,
       'the refusal depends on what was sent',
     );
@@ -112,9 +112,9 @@ const ROUNDED: readonly [fraction: string, up: number, down: number][] = [
 for (const [fraction, up, down] of ROUNDED) {
   test(`a fraction ${fraction} is rounded into the range: from ${up} ms, until ${down} ms`, () => {
     const second = Date.UTC(2026, 0, 31, 9, 30, 5);
-    assert.equal(parseInstant(`2026-01-31T09:30:05${fraction}Z`, 'since', 'up') - second, up);
-    assert.equal(parseInstant(`2026-01-31T09:30:05${fraction}Z`, 'until', 'down') - second, down);
-    assert.equal(parseInstant('1969-12-31T23:59:59Z', 'since', 'up'), -1000);
+    assert.equal(parseTimestamp(`2026-01-31T09:30:05${fraction}Z`, 'since', 'up') - second, up);
+    assert.equal(parseTimestamp(`2026-01-31T09:30:05${fraction}Z`, 'until', 'down') - second, down);
+    assert.equal(parseTimestamp('1969-12-31T23:59:59Z', 'since', 'up'), -1000);
   });
 }
 
@@ -126,13 +126,13 @@ function offsetText(minutes: number): string {
   return `${minutes < 0 ? '-' : '+'}${String(hours).padStart(2, '0')}:${String(rest).padStart(2, '0')}`;
 }
 
-test('every timestamp that the service writes is read back as itself, in every offset', () => {
+test('every timestamp that the service writes is parsed to the same time, with every offset', () => {
   fc.assert(
     fc.property(instants, offsets, (instant, offset) => {
       const text = new Date(instant).toISOString();
-      assert.equal(parseInstant(text, 'since', 'up'), instant);
+      assert.equal(parseTimestamp(text, 'since', 'up'), instant);
       const wall = new Date(instant + offset * 60_000).toISOString().replace('Z', offsetText(offset));
-      assert.equal(parseInstant(wall, 'until', 'down'), instant);
+      assert.equal(parseTimestamp(wall, 'until', 'down'), instant);
     }),
     runs(1000),
   );

@@ -1,4 +1,5 @@
-// Bounds of values and descriptions, kept versions, and secrets that do not print. SOURCE: decisions, "Names and paths".
+// Bounds of values and descriptions, kept versions, and secrets that do not print. SOURCE: decisions, "Names and
+// paths".
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { format, inspect } from 'node:util';
@@ -44,7 +45,7 @@ for (const [what, value, isAccepted] of VALUES) {
   });
 }
 
-test('a value is accepted just where it is 1 to 262144 bytes of well-formed UTF-8', () => {
+test('a value is accepted if and only if it is 1 to 262144 bytes of well-formed UTF-8', () => {
   const units = fc.oneof(anyText(), fc.constantFrom('\ud83d', '\udd11', '€', 'é', ''));
   const paddings = fc.constantFrom('', 'a'.repeat(MOST - 3), '🔑'.repeat(MOST / 4 - 1), '€'.repeat(87_380));
   fc.assert(
@@ -83,7 +84,7 @@ for (const [text, isAccepted] of DESCRIPTIONS) {
   });
 }
 
-test('just the newest versions are kept, as many as are set', () => {
+test('exactly the newest `versionsKept` versions are kept', () => {
   const credential = { version: 12 } as Credential;
   const kept = (versionsKept: number) =>
     Array.from({ length: 15 }, (_, index) => index - 1).filter((version) => isKept(version, credential, versionsKept));
@@ -92,7 +93,7 @@ test('just the newest versions are kept, as many as are set', () => {
   assert.deepEqual(kept(20), [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]);
 });
 
-test('no way of printing a secret shows it', () => {
+test('a secret is not shown by any form of printing', () => {
   const secret = new Secret('hunter2');
   const inside = { secret, list: [secret], map: new Map([['key', secret]]) };
   const printed = [

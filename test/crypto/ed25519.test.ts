@@ -13,7 +13,7 @@ import { flipped } from './vectors.ts';
 
 const hex = (text: string): Buffer => Buffer.from(text, 'hex');
 const parse = (bytes: Uint8Array): PublicKey => parsePublicKey(Buffer.from(bytes).toString('base64'));
-const refusal = { name: 'Fault', code: 'INVALID_REQUEST', message: /^public_key: / };
+const refusal = { name: 'ApiError', code: 'INVALID_REQUEST', message: /^public_key: / };
 
 // SOURCE: RFC 8032, section 7.1: public key, message, signature.
 const RFC_8032: readonly (readonly [name: string, publicKey: string, message: string, signature: string])[] = [
@@ -136,8 +136,8 @@ test('a signature with its scalar raised by the order of the group is not valid'
 });
 
 test('a pair made here signs with OpenSSL, from its PEM, what is valid here', async (t) => {
-  const folder = temporaryDirectory(t);
-  const [keyFile, nonceFile, signatureFile] = ['key.pem', 'nonce', 'signature'].map((name) => join(folder, name));
+  const directory = temporaryDirectory(t);
+  const [keyFile, nonceFile, signatureFile] = ['key.pem', 'nonce', 'signature'].map((name) => join(directory, name));
   const { publicKey, privateKeyPem } = await generateAgentKeys();
   assert.match(privateKeyPem, /^-----BEGIN PRIVATE KEY-----\n[A-Za-z0-9+/=\n]+\n-----END PRIVATE KEY-----\n$/);
   assert.equal(parsePublicKey(publicKey), publicKey);

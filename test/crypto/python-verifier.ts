@@ -29,8 +29,8 @@ export function toExport(entries: readonly object[]): string {
 
 /** Lays the evidence down as files; returns the arguments that name it. */
 function layDown(scope: Scope, { text, head, auditKey }: Evidence): string[] {
-  const folder = temporaryDirectory(scope);
-  const [exported, keyFile] = [join(folder, 'audit.ndjson'), join(folder, 'audit.key')];
+  const directory = temporaryDirectory(scope);
+  const [exported, keyFile] = [join(directory, 'audit.ndjson'), join(directory, 'audit.key')];
   writeFileSync(exported, text);
   writeFileSync(keyFile, `${auditKey}\n`);
   const words = head === null || typeof head === 'string' ? head : `${head.seq} ${head.hmac} ${head.mac}`;

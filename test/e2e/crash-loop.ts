@@ -1,6 +1,6 @@
 /**
- * `npm run torture [-- --runs N] [--seed N]`: the crash test again and again, each run of 20 kills on a fresh data directory
- * with the next seed, until the runs are done (default 50) or something is found. What is found is left where it lies.
+ * `npm run crash-test [-- --runs N] [--seed N]`: repeats the crash test, 20 kills per run on a new data directory with the
+ * next seed, until the runs are done (default 50) or one fails. The data directory of a failed run is kept.
  */
 import { randomInt } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -24,8 +24,8 @@ function show(run: number, seed: number, more: number, isRunDone: boolean): void
   else if (isRunDone) console.log(line);
 }
 
-async function torture(run: number, seed: number): Promise<void> {
-  const directory = mkdtempSync(join(tmpdir(), 'leasehold-torture-'));
+async function crashTest(run: number, seed: number): Promise<void> {
+  const directory = mkdtempSync(join(tmpdir(), 'leasehold-crash-test-'));
   const endings: (() => Promise<unknown>)[] = [];
   const scope: Scope = { after: (end) => void endings.push(async () => end()) };
   try {
@@ -37,11 +37,11 @@ async function torture(run: number, seed: number): Promise<void> {
     show(run, seed, 0, true);
     rmSync(directory, { recursive: true });
   } catch (error) {
-    console.error(`\nFound after ${kills} kills with --seed ${seed}; the vault lies in ${directory}\n`, error);
+    console.error(`\nFailed after ${kills} kills with --seed ${seed}; the vault is in ${directory}\n`, error);
     process.exitCode = 1;
   } finally {
     for (const end of endings) await end();
   }
 }
 
-for (let run = 0; run < runs && process.exitCode !== 1; run++) await torture(run, firstSeed + run);
+for (let run = 0; run < runs && process.exitCode !== 1; run++) await crashTest(run, firstSeed + run);

@@ -16,13 +16,13 @@ const bytes = (...parts: readonly (string | readonly number[])[]) =>
 // The expected message: it shows that the body was rejected for its own defect.
 const SYNTAX = /^body: must be JSON$/;
 const UTF8 = /^body: must be UTF-8$/;
-const TWICE = /^body: has a key twice$/;
-const KEY = /^body: has a key that is not allowed$/;
+const TWICE = /^body: must not contain a key twice$/;
+const KEY = /^body: must not contain the keys __proto__, constructor and prototype$/;
 const DEPTH = /^body: must be at most \d+ levels deep$/;
-const TOKENS = /^body: must have at most \d+ tokens$/;
-const CONTAINERS = /^body: must have at most \d+ objects and arrays$/;
-const KEYS = /^body: must have at most \d+ keys in an object$/;
-const LONG = /^body: (?:must have no (?:key|number) over \d+ characters|has a string that is too long)$/;
+const TOKENS = /^body: must contain at most \d+ tokens$/;
+const CONTAINERS = /^body: must contain at most \d+ objects and arrays$/;
+const KEYS = /^body: must contain at most \d+ keys per object$/;
+const LONG = /^body: must not contain a (?:key|number|string) over \d+ characters$/;
 const SCHEMA = /^(?:body|path|value|description): /;
 
 /** Each would store `open/json` if the parser were lenient. */

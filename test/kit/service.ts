@@ -44,13 +44,19 @@ export async function startTestService(
     ['--data-dir', dataDir, '--listen', '127.0.0.1:0', '--log-level', 'silent', ...flags],
     url === null ? {} : { LEASEHOLD_DATABASE_URL: url },
   ) as Configuration;
-  const stopBroken = (line: string): never => {
+  const stopOnStorageFailure = (line: string): never => {
     throw new Error(line);
   };
-  const service: Service = await startService(configuration, createLog(configuration.logLevel), stopBroken, syncFile, {
-    ...SERVICE_TIMEOUTS,
-    ...timeouts,
-  });
+  const service: Service = await startService(
+    configuration,
+    createLog(configuration.logLevel),
+    stopOnStorageFailure,
+    syncFile,
+    {
+      ...SERVICE_TIMEOUTS,
+      ...timeouts,
+    },
+  );
   let stopped: Promise<void> | null = null;
   const stop = (): Promise<void> => {
     stopped ??= service.stop();

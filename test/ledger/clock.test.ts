@@ -1,4 +1,4 @@
-// The vault's clock: what jumps back extends nothing, and no entry is older than the one before it.
+// The vault's clock: a jump back extends no lease, and no entry is older than the previous one.
 
 import assert from 'node:assert/strict';
 import { sign } from 'node:crypto';
@@ -17,7 +17,7 @@ import { admin, get, openVault, outcomeOf, put, readLog, toPath, verify } from '
 const NOW = Date.UTC(2026, 0, 31);
 const HOUR_MS = 3_600_000;
 
-/** Both hands of the clock in the test's own. */
+/** A time source that the test moves. */
 class Hands implements TimeSource {
   wallAt = NOW;
   monotonicAt = 1000;
@@ -31,7 +31,7 @@ class Hands implements TimeSource {
   }
 }
 
-test('the clock is the wall clock while that goes forward, and follows it when it is set forward', () => {
+test('the clock equals the wall clock while that goes forward, and follows it when it is set forward', () => {
   const hands = new Hands();
   const clock = startClock(0, hands);
   assert.equal(clock.now(), NOW);
@@ -41,7 +41,7 @@ test('the clock is the wall clock while that goes forward, and follows it when i
   assert.equal(clock.now(), NOW + 250 + HOUR_MS);
 });
 
-test('set back, it goes on at the pace of time until the wall clock has caught up', () => {
+test('after the wall clock is set back, the clock advances with the monotonic clock until the wall clock has caught up', () => {
   const hands = new Hands();
   const clock = startClock(0, hands);
   clock.now();
@@ -53,7 +53,7 @@ test('set back, it goes on at the pace of time until the wall clock has caught u
   assert.equal(clock.now(), hands.wallAt);
 });
 
-test('it begins at the latest time that is known, and does not stand there', () => {
+test('it starts at the latest known time and advances from there', () => {
   const hands = new Hands();
   const clock = startClock(NOW + 60_000, hands);
   assert.equal(clock.now(), NOW + 60_000);
@@ -61,7 +61,7 @@ test('it begins at the latest time that is known, and does not stand there', () 
   assert.equal(clock.now(), NOW + 65_000);
 });
 
-test('whatever the hands do, it never goes back, never goes slower than time, and tells whole milliseconds', () => {
+test('for any jumps it never goes back, is never slower than the monotonic clock, and returns whole milliseconds', () => {
   const step = fc.tuple(fc.double({ min: 0, max: 5000, noNaN: true }), fc.integer({ min: -10_000, max: 10_000 }));
   fc.assert(
     fc.property(fc.array(step), fc.integer({ min: -5000, max: 5000 }), (steps, ahead) => {
@@ -111,7 +111,7 @@ test('a wall clock set back extends no lease, no session and no challenge', asyn
   assert.equal(await outcomeOf(get(vault, 'prod/key', caller)), 'SESSION_EXPIRED');
 });
 
-test('no entry is older than the one before it, in one run and across restarts with a clock behind', async (t) => {
+test('no entry is older than the previous one, in one run and across restarts with a clock behind', async (t) => {
   const hands = new Hands();
   let vault = await openVault(t, { time: hands });
   for (const jump of [0, -HOUR_MS, 5000, -24 * HOUR_MS]) {
@@ -119,7 +119,7 @@ test('no entry is older than the one before it, in one run and across restarts w
     await put(vault, 'a');
     hands.pass(1, 0);
     await outcomeOf(get(vault, 'none'));
-    vault = await openVault(t, { folder: vault.folder, time: hands });
+    vault = await openVault(t, { directory: vault.directory, time: hands });
     await get(vault, 'a');
   }
   const times = (await readLog(vault.real)).map(({ timestamp }) => timestamp);
@@ -128,7 +128,7 @@ test('no entry is older than the one before it, in one run and across restarts w
   assert.equal((await verify(vault)).isValid, true);
 });
 
-test('what had ended when the vault was swept stays ended, though the clock is behind at the next start', async (t) => {
+test('a lease that had ended when the vault was swept stays ended when the clock is behind at the next start', async (t) => {
   const hands = new Hands();
   const vault = await openVault(t, { time: hands });
   await put(vault, 'a');
@@ -137,7 +137,7 @@ test('what had ended when the vault was swept stays ended, though the clock is b
   hands.pass(expiresAt - NOW);
   await vault.real.sweep(vault.clock.now(), 10);
   hands.pass(0, -4 * 60_000);
-  const again = await openVault(t, { folder: vault.folder, time: hands });
+  const again = await openVault(t, { directory: vault.directory, time: hands });
   const { lease, now } = await again.ledger.submit(readLease(admin(), leaseId));
   assert.equal(statusOf(lease, now), 'expired');
 });

@@ -1,4 +1,5 @@
-// The database's clock as a node knows it: it decides, it never goes back, and where it was set back the node goes on by itself.
+// A node's copy of the database's clock: it never goes back, and advances with the monotonic clock if the database's is
+// set back.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -9,7 +10,7 @@ const NOW = Date.UTC(2026, 0, 31);
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 
-/** The node's own hand, and a database whose clock may go at another pace and be set. */
+/** The node's monotonic clock, and a database whose clock may drift and be set. */
 class Clocks {
   #passed = 1000;
   #database = NOW;
@@ -21,13 +22,13 @@ class Clocks {
 
   readonly source = { monotonic: () => this.#passed };
 
-  /** Time passes, and somebody sets the database's clock by `jump`. */
+  /** Time passes, and an operator sets the database's clock by `jump`. */
   pass(milliseconds: number, jump = 0): void {
     this.#passed += milliseconds;
     this.#database += milliseconds * this.#pace + jump;
   }
 
-  /** What the database says: whole milliseconds. */
+  /** The database's time in whole milliseconds. */
   get database(): number {
     return Math.floor(this.#database);
   }
@@ -37,7 +38,7 @@ class Clocks {
   }
 }
 
-test('it begins with what the database says, and goes on by the time that passes here', () => {
+test('it starts at the database’s time and advances with the node’s monotonic clock', () => {
   const clocks = new Clocks();
   const clock = clocks.open();
   assert.equal(clock.now(), NOW);
@@ -45,7 +46,7 @@ test('it begins with what the database says, and goes on by the time that passes
   assert.equal(clock.now(), NOW + 90_000);
 });
 
-test('it begins at the latest time that is known where the database is behind that, and does not stand there', () => {
+test('it starts at the latest known time if the database is behind it, and advances from there', () => {
   const clocks = new Clocks();
   const clock = clocks.open(NOW + 60_000);
   assert.equal(clock.now(), NOW + 60_000);
@@ -54,7 +55,7 @@ test('it begins at the latest time that is known where the database is behind th
   assert.equal(clock.now(), NOW + 65_000);
 });
 
-test('it follows the database where that was set forward, at once', () => {
+test('it follows the database immediately when that is set forward', () => {
   const clocks = new Clocks();
   const clock = clocks.open();
   clocks.pass(1000, HOUR_MS);
@@ -63,7 +64,7 @@ test('it follows the database where that was set forward, at once', () => {
   assert.equal(clock.now(), NOW + 1000 + HOUR_MS);
 });
 
-test('where the database was set back it goes on by itself, until the database has caught up', () => {
+test('when the database is set back, it advances with the monotonic clock until the database has caught up', () => {
   const clocks = new Clocks();
   const clock = clocks.open();
   clocks.pass(1000);
@@ -83,7 +84,7 @@ for (const [what, pace] of [
   ['slower', 0.9995],
   ['faster', 1.0005],
 ] as const) {
-  test(`drift does not add up: a day with a database whose clock goes a little ${what} ends where the database is`, () => {
+  test(`drift does not add up: after a day with a database whose clock goes a little ${what}, it equals the database’s`, () => {
     const clocks = new Clocks(pace);
     const clock = clocks.open();
     for (let passed = 0; passed < DAY_MS; passed += 10_000) {
@@ -94,7 +95,7 @@ for (const [what, pace] of [
     }
   });
 
-  test(`nor where nobody asked the database for a day: the first answer is followed, ${what} as it goes`, () => {
+  test(`after a day without a reading it follows the first one, also if the database’s clock goes ${what}`, () => {
     const clocks = new Clocks(pace);
     const clock = clocks.open();
     clocks.pass(DAY_MS);
@@ -106,7 +107,7 @@ for (const [what, pace] of [
   });
 }
 
-test('an answer that was long on its way does not pull it back, and the next one is followed', () => {
+test('a delayed reading does not set it back, and the next one is followed', () => {
   const clocks = new Clocks();
   const clock = clocks.open();
   clocks.pass(1000);
@@ -120,7 +121,7 @@ test('an answer that was long on its way does not pull it back, and the next one
   assert.equal(clock.now(), NOW + 2200);
 });
 
-test('whatever the database says, it never goes back, and tells whole milliseconds', () => {
+test('it never goes back for any readings, and returns whole milliseconds', () => {
   const step = fc.record({
     passes: fc.double({ min: 0, max: 5000, noNaN: true }),
     jump: fc.integer({ min: -10_000, max: 10_000 }),

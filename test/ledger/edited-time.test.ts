@@ -1,4 +1,4 @@
-// The time of the last entry is where the vault's clock goes on at a start, so it is believed only if the entry's MAC is right.
+// The vault's clock continues from the time of the last entry, so that time counts only if the entry's MAC is valid.
 
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
@@ -7,7 +7,7 @@ import { startTestService } from '../kit/service.ts';
 import { startTestClock } from '../kit/test-clock.ts';
 
 const LEASE_MS = 3600_000;
-/** For a machine that is busy. */
+/** Tolerance for a busy machine. */
 const TOLERANCE_MS = 600_000;
 
 async function stoppedVault(t: TestContext): Promise<{ dataDir: string; last: number }> {
@@ -29,7 +29,7 @@ async function leaseEnd(t: TestContext, dataDir: string): Promise<{ endsInMs: nu
 }
 
 for (const year of [new Date().getUTCFullYear() + 1, 9999]) {
-  test(`a time of the year ${year} that was written into the last entry is not the vault's time`, async (t) => {
+  test(`a time of the year ${year} written into the last entry does not set the vault's clock`, async (t) => {
     const { dataDir, last } = await stoppedVault(t);
     await executeSql(dataDir, `UPDATE audit_entries SET timestamp = '${year}-12-31T00:00:00.000Z' WHERE seq = ${last}`);
     const { endsInMs, warnings } = await leaseEnd(t, dataDir);
@@ -38,7 +38,7 @@ for (const year of [new Date().getUTCFullYear() + 1, 9999]) {
   });
 }
 
-test('a clock that shows a time after the year 9999 is refused', async (t) => {
+test('a clock after the year 9999 prevents the start', async (t) => {
   const clock = startTestClock(t);
   const { dataDir } = await stoppedVault(t);
   await clock.moveTo(new Date(Date.UTC(10_000, 0, 2)).toISOString());

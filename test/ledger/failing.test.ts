@@ -32,7 +32,7 @@ import {
 
 type Mishap = 'none' | 'before' | 'after';
 
-/** A store whose commits meet the mishaps in turn; `before` writes nothing, `after` has written, and neither says so. */
+/** A store whose commits fail in turn: `before` the write or `after` it. */
 function withMishaps(mishaps: Mishap[]) {
   return withCommit(async (_batch, commit) => {
     const mishap = mishaps.shift() ?? 'none';
@@ -58,7 +58,7 @@ async function register(vault: OpenedVault, name: string, context = admin()) {
   });
 }
 
-test('after a commit that failed every caller of the turn is refused, without a value, and nothing happened', async (t) => {
+test('after a failed commit every caller of the batch is rejected without a value, and nothing has changed', async (t) => {
   const mishaps: Mishap[] = [];
   const vault = await openVault(t, { inFront: withMishaps(mishaps) });
   await put(vault, 'prod/key', 'the value');
@@ -94,7 +94,7 @@ test('after a commit that failed every caller of the turn is refused, without a 
   assert.equal((await verify(vault)).isValid, true);
 });
 
-test('a ledger whose commits fail is well again by itself, once they don’t', async (t) => {
+test('a ledger recovers automatically when commits succeed again', async (t) => {
   const mishaps: Mishap[] = [];
   const vault = await openVault(t, { inFront: withMishaps(mishaps) });
   mishaps.push('before', 'before');
@@ -106,7 +106,7 @@ test('a ledger whose commits fail is well again by itself, once they don’t', a
   await assertMemoryIsTheStore(vault);
 });
 
-test('a commit that happened though it was not known is refused, and true from then on', async (t) => {
+test('a commit whose success was not reported is rejected, and its changes are in effect from then on', async (t) => {
   const mishaps: Mishap[] = [];
   const vault = await openVault(t, { inFront: withMishaps(mishaps) });
   await put(vault, 'prod/key', 'v');
@@ -125,7 +125,7 @@ test('a commit that happened though it was not known is refused, and true from t
   assert.equal((await verify(vault)).isValid, true);
 });
 
-test('storage that broke under a write stops everything, says so once, and is never tried again', async (t) => {
+test('a storage failure during a write stops the ledger, is reported once, and is never retried', async (t) => {
   let commits = 0;
   const failure = new StoreError('fatal', 'a made-up failure of a sync');
   const vault = await openVault(t, {
@@ -136,7 +136,7 @@ test('storage that broke under a write stops everything, says so once, and is ne
   });
   const waiting = Array.from({ length: 200 }, () => outcomeOf(put(vault, 'a')));
   assert.deepEqual(new Set(await Promise.all(waiting)), new Set(['UNAVAILABLE']));
-  assert.equal(vault.ledger.state, 'broken');
+  assert.equal(vault.ledger.state, 'failed');
   assert.deepEqual(vault.broken, [failure]);
   assert.equal(await outcomeOf(put(vault, 'a')), 'UNAVAILABLE');
   assert.equal(await outcomeOf(get(vault, 'a')), 'UNAVAILABLE');
@@ -144,7 +144,7 @@ test('storage that broke under a write stops everything, says so once, and is ne
   assert.equal(commits, 1);
 });
 
-test('whatever commits fail, what was answered is in the log once, and memory is as the store has it', async (t) => {
+test('for any failing commits, every acknowledged operation is in the log once, and memory equals the store', async (t) => {
   const mishap = fc.constantFrom<Mishap>('none', 'none', 'none', 'before', 'after');
   const act = fc.constantFrom('put', 'get', 'remove', 'register', 'deregister', 'allow', 'forbid');
   const together = fc.array(fc.tuple(act, fc.constantFrom('1', '2')), { minLength: 1, maxLength: 6 });

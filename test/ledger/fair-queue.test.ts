@@ -1,4 +1,5 @@
-// Operations that wait for a batch: each caller has a queue, batches are filled from all queues, and the whole is bounded.
+// Operations that wait for a batch: each caller has a queue, batches are filled from all queues, and the whole is
+// bounded.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -8,7 +9,7 @@ import { FairQueue, fairnessKeyOf, type QueuedOperation } from '../../src/ledger
 import { SILENT } from '../vault/fixture.ts';
 
 const MIB = 1024 * 1024;
-const REFUSED = { name: 'Fault', code: 'UNAVAILABLE', retryAfterSeconds: 1 };
+const REFUSED = { name: 'ApiError', code: 'UNAVAILABLE', retryAfterSeconds: 1 };
 
 const agent = (name: string): Requester => ({
   kind: 'session',
@@ -115,7 +116,7 @@ test('a full queue rejects the newest operation of the caller that has most, and
     queue.add({
       ...waiting(0, origin),
       settle: (answer) =>
-        refused.push(`${name} ${answer.kind === 'refusal' && 'code' in answer.error ? answer.error.code : ''}`),
+        refused.push(`${name} ${answer.kind === 'error' && 'code' in answer.error ? answer.error.code : ''}`),
     });
   for (let number = 0; number < 1024; number++) add('flood', `flood-${number}`);
   add('ci', 'ci-0');

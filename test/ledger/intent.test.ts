@@ -9,7 +9,7 @@ test('the result of an intent is recorded later under the same id, after other e
   const vault = await openVault(t);
   const id = await vault.ledger.submit(intent('begin'));
   await put(vault, 'other');
-  const again = await openVault(t, { folder: vault.folder });
+  const again = await openVault(t, { directory: vault.directory });
   await again.ledger.submit(result('end', id, 'allowed'));
   const entries = await readLog(again.real);
   const own = entries.filter((entry) => entry.id === id);

@@ -1,4 +1,4 @@
-// The ledger: decide, lend, record, commit, then speak; in turns, in order, and with a bounded queue.
+// The ledger: decide, record, commit, then respond; in batches, in order, and with a bounded queue.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -26,10 +26,10 @@ import {
 
 const RECORDED = serviceEvent('service.start', null);
 
-test('nothing is answered before its entry is on disk', async (t) => {
+test('no response is sent before its entry is on disk', async (t) => {
   let gate = newGate();
   gate.open();
-  // Before the vault's own: a store that closes waits for the turn.
+  // Before the vault's own clean-up, because a store that closes waits for the batch.
   t.after(() => gate.open());
   let commits = 0;
   const vault = await openVault(t, {
@@ -61,10 +61,10 @@ test('nothing is answered before its entry is on disk', async (t) => {
   );
 });
 
-test('nothing is answered before the commit has come back, though it is on disk', async (t) => {
+test('no response is sent before the commit has returned, even if it is on disk', async (t) => {
   let gate = newGate();
   gate.open();
-  // Before the vault's own: a store that closes waits for the turn.
+  // Before the vault's own clean-up, because a store that closes waits for the batch.
   t.after(() => gate.open());
   let committed = 0;
   const vault = await openVault(t, {
@@ -92,10 +92,10 @@ test('nothing is answered before the commit has come back, though it is on disk'
   assert.deepEqual(answers, ['ok', 'NOT_FOUND']);
 });
 
-test('what is asked for together shares turns, and each turn is one transaction', async (t) => {
+test('concurrent operations share batches, and each batch is one transaction', async (t) => {
   const batches: WriteSet[] = [];
   const gate = newGate();
-  // Before the vault's own: a store that closes waits for the turn.
+  // Before the vault's own clean-up, because a store that closes waits for the batch.
   t.after(() => gate.open());
   const vault = await openVault(t, {
     inFront: withCommit(async (batch, commit) => {
@@ -107,7 +107,7 @@ test('what is asked for together shares turns, and each turn is one transaction'
   await put(vault, 'prod/key');
   const first = Array.from({ length: 30 }, () => get(vault, 'prod/key'));
   await until(() => batches.length === 2, 'the first turn is decided');
-  // What comes while a turn is being synced waits for the next one.
+  // Operations that arrive while a batch is synced wait for the next one.
   const second = Array.from({ length: 32 }, () => get(vault, 'prod/key'));
   await settle();
   assert.equal(batches.length, 2);
@@ -128,7 +128,7 @@ test('what is asked for together shares turns, and each turn is one transaction'
   assert.equal((await verify(vault)).isValid, true);
 });
 
-test('what is not recorded commits nothing', async (t) => {
+test('an operation without an entry commits nothing', async (t) => {
   const batches: WriteSet[] = [];
   const vault = await openVault(t, {
     inFront: withCommit(async (batch, commit) => {
@@ -140,7 +140,7 @@ test('what is not recorded commits nothing', async (t) => {
   assert.deepEqual(batches, []);
 });
 
-test('answers come in the order of the questions, and so do the entries', async (t) => {
+test('responses and entries have the order of the operations', async (t) => {
   const vault = await openVault(t);
   await put(vault, 'prod/key');
   const ids = Array.from({ length: 200 }, (_, index) => `q${index}`);
@@ -159,7 +159,7 @@ test('answers come in the order of the questions, and so do the entries', async 
   );
 });
 
-test('each operation of a turn sees what those before it changed', async (t) => {
+test('each operation of a batch sees the changes of the earlier ones', async (t) => {
   const vault = await openVault(t);
   const path = toPath('prod/key');
   const outcomes = await Promise.all([
@@ -177,7 +177,7 @@ test('each operation of a turn sees what those before it changed', async (t) => 
   assert.equal(await get(vault, path), 'third');
 });
 
-test('a bug in one operation is its own caller’s alone', async (t) => {
+test('a bug in one operation affects only its caller', async (t) => {
   const vault = await openVault(t);
   await put(vault, 'prod/key', 'v');
   const buggy: Operation<null> = {
@@ -198,7 +198,7 @@ test('a bug in one operation is its own caller’s alone', async (t) => {
   assert.equal((await verify(vault)).isValid, true);
 });
 
-test('every turn that is opened is closed before the next one, whatever happens in it', async (t) => {
+test('every transaction is closed before the next one begins, whatever fails', async (t) => {
   let open = 0;
   const vault = await openVault(t, {
     inFront: (store) =>
@@ -223,7 +223,7 @@ test('every turn that is opened is closed before the next one, whatever happens 
   await put(vault, 'prod/key');
   await vault.ledger.submit(SILENT);
   assert.equal(open, 0);
-  // Decided without a mistake, but nothing can be done with it.
+  // Decided without an error, but its change cannot be stored.
   const unusable: Operation<null> = {
     ...SILENT,
     decide: (known, moment) => ({ ...RECORDED.decide(known, moment), changes: [{ kind: 'addVersion' } as never] }),
@@ -234,9 +234,9 @@ test('every turn that is opened is closed before the next one, whatever happens 
   assert.equal((await verify(vault)).isValid, true);
 });
 
-test('a full queue rejects immediately, and every operation that it holds is answered', async (t) => {
+test('a full queue rejects immediately, and every operation in it gets a result', async (t) => {
   const gate = newGate();
-  // Before the vault's own: a store that closes waits for the turn.
+  // Before the vault's own clean-up, because a store that closes waits for the batch.
   t.after(() => gate.open());
   const vault = await openVault(t, {
     inFront: withCommit(async (_batch, commit) => {
@@ -268,7 +268,7 @@ test('a full queue rejects immediately, and every operation that it holds is ans
   assert.deepEqual(vault.failures, []);
 });
 
-test('idle means that nothing waits and nothing runs', async (t) => {
+test('idle resolves when nothing waits and nothing runs', async (t) => {
   const vault = await openVault(t);
   await vault.ledger.idle();
   const answers: string[] = [];
@@ -278,7 +278,7 @@ test('idle means that nothing waits and nothing runs', async (t) => {
   assert.equal(answers.length, 100);
 });
 
-test('a caller whose operations fill the queue is rejected before anything is done for it, until there is room', async (t) => {
+test('a caller whose operations fill the queue is rejected before its request is read, until the queue has capacity', async (t) => {
   let gate = newGate();
   gate.open();
   t.after(() => gate.open());

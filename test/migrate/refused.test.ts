@@ -209,9 +209,12 @@ for (const [what, sql, why] of [
 test('a source without a vault is rejected, and nothing is created in it', async (t) => {
   const [url, empty, folder] = [await newDatabase(t), await newDatabase(t), temporaryDirectory(t)];
   const key = ['--root-key-file', join(vaultDir, 'root.key')];
-  await assertRejected(['--from', folder, '--to', url, ...key], /holds no vault: leasehold\.db is missing/);
+  await assertRejected(['--from', folder, '--to', url, ...key], /contains no vault: leasehold\.db is missing/);
   assert.deepEqual(Object.keys(photograph(folder)), ['.']);
-  await assertRejected(['--from', empty, '--to', join(folder, 'new'), ...key], /PostgreSQL at [^\n]*, holds no vault/);
+  await assertRejected(
+    ['--from', empty, '--to', join(folder, 'new'), ...key],
+    /PostgreSQL at [^\n]*, contains no vault/,
+  );
   assert.equal(await isUntouched(empty), true);
   const linked = copyHouse(t);
   cpSync(join(linked, 'leasehold.db'), join(folder, 'elsewhere.db'));

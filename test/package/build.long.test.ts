@@ -81,8 +81,8 @@ test('the client library needs nothing but its own files: no package, and no mod
 });
 
 test('a build takes the place of the one before, whole, and one that fails leaves it as it was', (t) => {
-  const folder = temporaryDirectory(t);
-  const out = join(folder, 'dist');
+  const directory = temporaryDirectory(t);
+  const out = join(directory, 'dist');
   mkdirSync(out);
   writeFileSync(join(out, 'stale.js'), '');
   execFileSync(process.execPath, [join(ROOT, 'scripts/build.ts'), '--out', out], { stdio: 'pipe' });
@@ -90,7 +90,7 @@ test('a build takes the place of the one before, whole, and one that fails leave
   assert.ok(existsSync(join(out, CLIENT)));
   const failed = spawnSync(process.execPath, [join(ROOT, 'scripts/build.ts'), '--out', join(out, CLIENT, 'below')]);
   assert.notEqual(failed.status, 0);
-  assert.deepEqual(readdirSync(folder), ['dist']);
+  assert.deepEqual(readdirSync(directory), ['dist']);
 });
 
 test('every thread that a program of dist starts is a program of dist', () => {

@@ -1,18 +1,18 @@
-/** What `npm run build` makes, in a folder of its own, once for a file of tests. */
+/** What `npm run build` makes, in a directory of its own, once for a file of tests. */
 import { execFileSync } from 'node:child_process';
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ROOT, type Source, toSource } from '../conventions/source.ts';
 import { type Scope, temporaryDirectory } from '../kit/directory.ts';
 
-/** The folder that stands for dist/. */
+/** The directory that stands for dist/. */
 export function buildInto(scope: Scope): string {
   const dist = join(temporaryDirectory(scope), 'dist');
   execFileSync(process.execPath, [join(ROOT, 'scripts/build.ts'), '--out', dist], { stdio: 'pipe' });
   return dist;
 }
 
-/** Its files whose names end so, named from the folder. */
+/** Its files whose names end so, named from the directory. */
 export function readBuilt(dist: string, ending: string): Source[] {
   return globSync(`**/*${ending}`, { cwd: dist })
     .sort()

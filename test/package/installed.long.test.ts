@@ -15,7 +15,7 @@ const launcher = join(project.installed, 'scripts/leasehold.mjs');
 
 function node(words: readonly string[], more: Readonly<Record<string, string>> = {}) {
   const env = { ...project.environment, ...more };
-  return spawnSync(process.execPath, words, { cwd: project.folder, env, encoding: 'utf8' });
+  return spawnSync(process.execPath, words, { cwd: project.directory, env, encoding: 'utf8' });
 }
 
 const median = (numbers: readonly number[]): number => numbers.toSorted((a, b) => a - b)[numbers.length >> 1] ?? 0;
@@ -83,7 +83,7 @@ test('installed, the programs say how they are called there, and not by npm', ()
 test('the service starts from the package, on the flags that it is tuned for, and answers the library', async (t) => {
   const dataDir = join(temporaryDirectory(t), 'data');
   const words = [launcher, 'server', '--data-dir', dataDir, '--listen', '127.0.0.1:0', '--log-level', 'silent'];
-  const service = spawn(process.execPath, words, { cwd: project.folder, env: project.environment });
+  const service = spawn(process.execPath, words, { cwd: project.directory, env: project.environment });
   t.after(() => service.kill('SIGTERM'));
   const address = await new Promise<string>((resolve, reject) => {
     let printed = '';
@@ -101,7 +101,7 @@ test('the service starts from the package, on the flags that it is tuned for, an
     assert.match(readFileSync(file, 'utf8'), /^Max core file size +0 +0 /m, 'a crash leaves no core dump');
   }
   writeFileSync(
-    join(project.folder, 'asks.js'),
+    join(project.directory, 'asks.js'),
     `import { readFileSync } from 'node:fs';
      import { Leasehold } from 'leasehold/client';
      const token = readFileSync(process.argv[3], 'utf8').trim();
@@ -153,8 +153,8 @@ const PROJECTS = {
 for (const [name, given] of Object.entries(PROJECTS)) {
   test(`the library's types hold under strict checks, resolved as ${name}`, () => {
     const compilerOptions = { strict: true, target: 'esnext', noEmit: true, skipLibCheck: false, ...given };
-    writeFileSync(join(project.folder, 'uses.ts'), USES);
-    writeFileSync(join(project.folder, 'tsconfig.json'), JSON.stringify({ compilerOptions, files: ['uses.ts'] }));
+    writeFileSync(join(project.directory, 'uses.ts'), USES);
+    writeFileSync(join(project.directory, 'tsconfig.json'), JSON.stringify({ compilerOptions, files: ['uses.ts'] }));
     const { status, stdout } = node([join(ROOT, 'node_modules/.bin/tsc'), '-p', '.']);
     assert.equal(status, 0, stdout);
   });

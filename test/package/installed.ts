@@ -10,7 +10,7 @@ import { type Scope, temporaryDirectory } from '../kit/directory.ts';
 import { buildInto } from './built.ts';
 
 export interface Project {
-  readonly folder: string;
+  readonly directory: string;
   /** The package there. */
   readonly installed: string;
   /** The command, as npm links it. */
@@ -18,11 +18,11 @@ export interface Project {
   /** What a shell of its own would have: a home where nothing is yet, and nothing of this machine's settings. */
   readonly environment: Readonly<Record<string, string>>;
   /** Runs npm there, or elsewhere; answers what it printed. */
-  npm(words: readonly string[], folder?: string): string;
+  npm(words: readonly string[], directory?: string): string;
 }
 
 export function installPackage(scope: Scope): Project {
-  const folder = temporaryDirectory(scope);
+  const directory = temporaryDirectory(scope);
   const environment = {
     // Programs are looked up, and this Node is to be the one that is found.
     PATH: [dirname(process.execPath), process.env['PATH'] ?? ''].join(delimiter),
@@ -30,22 +30,22 @@ export function installPackage(scope: Scope): Project {
     npm_config_offline: 'true',
     npm_config_update_notifier: 'false',
   };
-  const npm = (words: readonly string[], cwd = folder): string => {
+  const npm = (words: readonly string[], cwd = directory): string => {
     const cli = process.env['npm_execpath'] ?? '';
     const [program, ...first] = /^npm(-cli)?\.c?js$/.test(basename(cli)) ? [process.execPath, cli] : ['npm'];
     return execFileSync(program ?? 'npm', [...first, ...words], { cwd, env: environment, encoding: 'utf8' });
   };
   const tarball = pack(scope, npm);
-  const installed = join(folder, 'node_modules', 'leasehold');
-  placeDependencies(folder);
+  const installed = join(directory, 'node_modules', 'leasehold');
+  placeDependencies(directory);
   mkdirSync(installed);
   execFileSync('tar', ['xzf', tarball, '-C', installed, '--strip-components=1']);
   writeFileSync(
-    join(folder, 'package.json'),
+    join(directory, 'package.json'),
     JSON.stringify({ name: 'somebodys', private: true, type: 'module', dependencies: { leasehold: '*' } }),
   );
   npm(['rebuild', '--ignore-scripts']);
-  return { folder, installed, command: join(folder, 'node_modules', '.bin', 'leasehold'), environment, npm };
+  return { directory, installed, command: join(directory, 'node_modules', '.bin', 'leasehold'), environment, npm };
 }
 
 /** What `npm pack` makes of the checkout after a build, which goes elsewhere here. Answers the file. */
@@ -58,7 +58,7 @@ function pack(scope: Scope, npm: Project['npm']): string {
   return join(staged, npm(['pack', '--ignore-scripts', '--silent'], staged).trim());
 }
 
-function placeDependencies(folder: string): void {
+function placeDependencies(directory: string): void {
   interface Locked {
     readonly packages: Readonly<Record<string, { readonly dev?: boolean; readonly link?: boolean }>>;
   }
@@ -68,6 +68,6 @@ function placeDependencies(folder: string): void {
     // Those of other platforms are not here.
     if (name === '' || dev || link || !existsSync(from)) continue;
     const filter = (file: string) => !file.slice(from.length).includes('node_modules');
-    cpSync(from, join(folder, name), { recursive: true, filter });
+    cpSync(from, join(directory, name), { recursive: true, filter });
   }
 }

@@ -104,7 +104,7 @@ test('every refusal of a start that the page lists is one that the source can sa
   const source = globSync('src/{server,store,vault,ledger,platform}/**/*.ts', { cwd: ROOT })
     .map((name) => readFileSync(join(ROOT, name), 'utf8'))
     .join('\n');
-  const rows = tableUnder('What a start refuses', 'it says | cure');
+  const rows = tableUnder('What prevents a start', 'it says | remedy');
   assert.ok(rows.length > 15);
   for (const [said = ''] of rows) {
     for (const [, quoted = ''] of said.matchAll(/`([^`]+)`/g)) {

@@ -161,14 +161,14 @@ test('fuzzed: what is written in quotes is read back, and any text is read or re
 });
 
 test('a file that is not there, or has no end, is refused in a line', async (t) => {
-  const folder = temporaryDirectory(t);
-  await assert.rejects(readEnvFile(join(folder, 'none')), {
-    message: `${join(folder, 'none')}: cannot be read (ENOENT)`,
+  const directory = temporaryDirectory(t);
+  await assert.rejects(readEnvFile(join(directory, 'none')), {
+    message: `${join(directory, 'none')}: cannot be read (ENOENT)`,
   });
-  await assert.rejects(readEnvFile(folder), { message: `${folder}: cannot be read (EISDIR)` });
+  await assert.rejects(readEnvFile(directory), { message: `${directory}: cannot be read (EISDIR)` });
   await assert.rejects(readEnvFile('/dev/zero'), { message: '/dev/zero: has more than 4 MiB' });
-  writeFileSync(join(folder, '.env'), 'A=1');
-  assert.equal((await readEnvFile(join(folder, '.env')))[0]?.name, 'A');
+  writeFileSync(join(directory, '.env'), 'A=1');
+  assert.equal((await readEnvFile(join(directory, '.env')))[0]?.name, 'A');
 });
 
 test('a reference is the whole of a value, with a version or without', () => {

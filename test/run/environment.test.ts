@@ -91,7 +91,7 @@ test('no family of names hides a value, and what programs need goes whatever its
     assert.deepEqual(leftOut({ [name]: `x ${key}` }), [name], name);
   assert.deepEqual(leftOut({ XDG_TOKEN: 'x', LC_API_KEY: 'x' }), ['LC_API_KEY', 'XDG_TOKEN']);
   assert.deepEqual(leftOut({ XDG_ACTIVATION_TOKEN: 'gnome-shell/Files/1-0_TIME1', PAGER: 'less -R' }), []);
-  const folder = '/srv/sk-a-folder-with-a-long-name';
+  const directory = '/srv/sk-a-directory-with-a-long-name';
   for (const name of [
     'PATH',
     'HOME',
@@ -103,7 +103,7 @@ test('no family of names hides a value, and what programs need goes whatever its
     'XDG_RUNTIME_DIR',
     'XDG_DATA_DIRS',
   ])
-    assert.deepEqual(leftOut({ [name]: folder }), [], name);
+    assert.deepEqual(leftOut({ [name]: directory }), [], name);
 });
 
 test('a large variable takes time by its length', () => {
@@ -146,20 +146,20 @@ test('files are private, hold values byte for byte, and are removed with their d
 });
 
 test('a place that others can enter or that is a link is not used, nor does a file follow one', (t) => {
-  const folder = temporaryDirectory(t);
-  mkdirSync(join(folder, 'open'));
-  chmodSync(join(folder, 'open'), 0o755);
-  symlinkSync(folder, join(folder, 'link'));
-  for (const place of [join(folder, 'open'), join(folder, 'link'), join(folder, 'none'), 'relative']) {
+  const directory = temporaryDirectory(t);
+  mkdirSync(join(directory, 'open'));
+  chmodSync(join(directory, 'open'), 0o755);
+  symlinkSync(directory, join(directory, 'link'));
+  for (const place of [join(directory, 'open'), join(directory, 'link'), join(directory, 'none'), 'relative']) {
     const files = makePrivateFiles(place);
     assert.notEqual(dirname(files.directory), place);
     files.remove();
   }
-  const files = makePrivateFiles(folder);
+  const files = makePrivateFiles(directory);
   t.after(() => files.remove());
-  symlinkSync(join(folder, 'target'), join(files.directory, 'A'));
+  symlinkSync(join(directory, 'target'), join(files.directory, 'A'));
   assert.throws(() => files.write('A', new Secret('x')), { code: 'EEXIST' });
-  assert.equal(existsSync(join(folder, 'target')), false);
+  assert.equal(existsSync(join(directory, 'target')), false);
   for (const name of ['../x', 'a/b', '.', '..'])
     assert.throws(() => files.write(name, new Secret('x')), { name: 'UsageError' });
 });

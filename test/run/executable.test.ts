@@ -9,14 +9,14 @@ import { checkExecutable } from '../../src/run/executable.ts';
 import { temporaryDirectory } from '../kit/directory.ts';
 
 test('a program is looked up as a shell does it', (t) => {
-  const folder = temporaryDirectory(t);
-  mkdirSync(join(folder, 'sh'));
-  assert.equal(checkExecutable('sh', `${folder}:/nowhere:/bin`), null);
+  const directory = temporaryDirectory(t);
+  mkdirSync(join(directory, 'sh'));
+  assert.equal(checkExecutable('sh', `${directory}:/nowhere:/bin`), null);
   assert.equal(checkExecutable('sh', undefined), null);
   assert.equal(checkExecutable('/bin/sh', ''), null);
   assert.equal(checkExecutable('no-such', '/bin')?.code, 127);
   assert.equal(checkExecutable('./no-such', '/bin')?.code, 127);
-  assert.equal(checkExecutable('sh', folder)?.code, 126);
+  assert.equal(checkExecutable('sh', directory)?.code, 126);
   assert.equal(checkExecutable('/etc/passwd', '/bin')?.code, 126);
 });
 
@@ -36,9 +36,9 @@ const SCRIPTS: readonly [text: string | Uint8Array, code: number | null][] = [
 ];
 
 test('a script whose interpreter is missing is a fault, with the code that bash ends with', (t) => {
-  const folder = temporaryDirectory(t);
+  const directory = temporaryDirectory(t);
   for (const [at, [text, code]] of SCRIPTS.entries()) {
-    const file = join(folder, `script${at}`);
+    const file = join(directory, `script${at}`);
     writeFileSync(file, text, { mode: 0o755 });
     const fault = checkExecutable(file, '/bin');
     assert.equal(fault?.code ?? null, code, String(text));
@@ -50,7 +50,7 @@ test('a script whose interpreter is missing is a fault, with the code that bash 
 
 test('the next in the path serves where the first has no interpreter, and a file that nobody may read is left to the system', (t) => {
   const [one, other] = [join(temporaryDirectory(t), 'one'), join(temporaryDirectory(t), 'other')];
-  for (const folder of [one, other]) mkdirSync(folder);
+  for (const directory of [one, other]) mkdirSync(directory);
   writeFileSync(join(one, 'tool'), '#!/no/such\n', { mode: 0o755 });
   assert.equal(checkExecutable('tool', `${one}:${other}`)?.code, 127);
   writeFileSync(join(other, 'tool'), '#!/bin/sh\n', { mode: 0o755 });

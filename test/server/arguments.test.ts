@@ -243,8 +243,8 @@ test('one TLS file without the other, unknown flags, flags without a value and e
 });
 
 test('a usage error ends the program with 2 and one line, and creates nothing', async (t) => {
-  const folder = temporaryDirectory(t);
-  const dataDir = join(folder, 'data');
+  const directory = temporaryDirectory(t);
+  const dataDir = join(directory, 'data');
   const calls: readonly (readonly [flags: readonly string[], environment?: Record<string, string>])[] = [
     [['--listen', 'nonsense']],
     [['--trusted-proxy', 'nonsense']],
@@ -278,23 +278,23 @@ test('--help ends with 0, lists every flag with its default, and creates nothing
 });
 
 test('unusable files give one line and exit code 1: invalid TLS files, a file as data directory', async (t) => {
-  const folder = temporaryDirectory(t);
-  mkdirSync(join(folder, 'a'));
-  const tls = ['--tls-cert', join(folder, 'none.pem'), '--tls-key', join(folder, 'none.pem')];
+  const directory = temporaryDirectory(t);
+  mkdirSync(join(directory, 'a'));
+  const tls = ['--tls-cert', join(directory, 'none.pem'), '--tls-key', join(directory, 'none.pem')];
   const notTls = ['--tls-cert', import.meta.filename, '--tls-key', import.meta.filename];
   const ends = await Promise.all([
-    runProgram(['--data-dir', join(folder, 'b'), '--listen', '127.0.0.1:0', ...tls]),
-    runProgram(['--data-dir', join(folder, 'c'), '--listen', '127.0.0.1:0', ...notTls]),
+    runProgram(['--data-dir', join(directory, 'b'), '--listen', '127.0.0.1:0', ...tls]),
+    runProgram(['--data-dir', join(directory, 'c'), '--listen', '127.0.0.1:0', ...notTls]),
     runProgram(['--data-dir', import.meta.filename, '--listen', '127.0.0.1:0']),
     runProgram([
       '--data-dir',
-      join(folder, 'a'),
+      join(directory, 'a'),
       '--listen',
       '127.0.0.1:0',
       '--admin-token-file',
-      join(folder, 'none'),
+      join(directory, 'none'),
     ]),
-    runProgram(['--data-dir', join(folder, 'd'), '--listen', '127.0.0.1:0', '--root-key-file', folder]),
+    runProgram(['--data-dir', join(directory, 'd'), '--listen', '127.0.0.1:0', '--root-key-file', directory]),
   ]);
   for (const { code, output } of ends) {
     assert.match(output, /^leasehold: [^\n]{20,}\n$/);

@@ -98,23 +98,23 @@ for (const name of LINKED) {
 }
 
 test('the data directory may not be a link or a file', async (t) => {
-  const [dataDir, folder] = [await copyVault(t), temporaryDirectory(t)];
-  symlinkSync(dataDir, join(folder, 'link'));
-  symlinkSync(join(folder, 'nowhere'), join(folder, 'dangling'));
-  writeFileSync(join(folder, 'file'), '');
+  const [dataDir, directory] = [await copyVault(t), temporaryDirectory(t)];
+  symlinkSync(dataDir, join(directory, 'link'));
+  symlinkSync(join(directory, 'nowhere'), join(directory, 'dangling'));
+  writeFileSync(join(directory, 'file'), '');
   const before = photograph(dataDir);
   for (const name of ['link', 'dangling', 'file']) {
-    await assertNoStart(t, join(folder, name), /must be a directory, and not a link to one/);
+    await assertNoStart(t, join(directory, name), /must be a directory, and not a link to one/);
   }
   assert.deepEqual(photograph(dataDir), before);
 });
 
 test('a dangling link is rejected: no token or key is written through it', async (t) => {
   for (const name of ['root.key', 'leasehold.db', 'lock', 'daemon.token']) {
-    const folder = temporaryDirectory(t);
-    const dataDir = join(folder, 'data');
+    const directory = temporaryDirectory(t);
+    const dataDir = join(directory, 'data');
     mkdirSync(dataDir, { mode: 0o700 });
-    symlinkSync(join(folder, 'target'), join(dataDir, name));
+    symlinkSync(join(directory, 'target'), join(dataDir, name));
     const reason = /must be a file, and not a link to one/;
     if (name === 'daemon.token') {
       const { code, output } = await runProgram(['--data-dir', dataDir, '--listen', '127.0.0.1:0']);
@@ -123,7 +123,7 @@ test('a dangling link is rejected: no token or key is written through it', async
     } else {
       await assert.rejects(startTestService(t, [], dataDir), reason);
     }
-    assert.equal(existsSync(join(folder, 'target')), false, name);
+    assert.equal(existsSync(join(directory, 'target')), false, name);
   }
 });
 

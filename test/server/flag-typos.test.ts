@@ -15,21 +15,21 @@ const start = (dataDir: string, environment: Record<string, string> = {}) =>
   runProgram(['--data-dir', dataDir, '--listen', '127.0.0.1:0'], environment);
 
 test('a directory with other files is rejected and left unchanged', async (t) => {
-  const folder = temporaryDirectory(t);
-  chmodSync(folder, 0o1777);
-  writeFileSync(join(folder, 'somebody’s.txt'), 'x');
-  const { code, output } = await start(folder);
+  const directory = temporaryDirectory(t);
+  chmodSync(directory, 0o1777);
+  writeFileSync(join(directory, 'somebody’s.txt'), 'x');
+  const { code, output } = await start(directory);
   assert.equal(code, 1);
   assert.match(output, /^leasehold: .* contains other files and no vault\. Nothing was changed\. .*\n$/);
-  assert.equal(statSync(folder).mode & 0o7777, 0o1777);
-  assert.deepEqual(readdirSync(folder), ['somebody’s.txt']);
+  assert.equal(statSync(directory).mode & 0o7777, 0o1777);
+  assert.deepEqual(readdirSync(directory), ['somebody’s.txt']);
 });
 
 test('the directory of an empty volume is accepted', async (t) => {
-  const folder = temporaryDirectory(t);
-  writeFileSync(join(folder, 'lost+found'), '');
-  const service = await startProcess(t, folder);
-  assert.ok(existsSync(join(folder, 'root.key')));
+  const directory = temporaryDirectory(t);
+  writeFileSync(join(directory, 'lost+found'), '');
+  const service = await startProcess(t, directory);
+  assert.ok(existsSync(join(directory, 'root.key')));
   await service.end('SIGTERM');
 });
 
@@ -65,27 +65,27 @@ const LOSSES = {
         dataDir,
         `TRUNCATE ${Object.keys(await dumpDatabase(dataDir)).filter((name) => name !== 'migrations')}`,
       ),
-    said: /holds no vault, but .* has served one\. Give the right database/,
+    said: /contains no vault, but .* has served one\. Give the right database/,
   },
 }[STORE];
 
 for (const how of ['removed', 'emptied'] as const) {
   test(`a vault whose database was ${how} is not replaced by an empty one, with or without its root key`, async (t) => {
-    const folder = join(temporaryDirectory(t), 'data');
-    const service = await startProcess(t, folder);
+    const directory = join(temporaryDirectory(t), 'data');
+    const service = await startProcess(t, directory);
     await createClient(service.address, service.adminToken).post('/api/v1/agents', { name: 'ci' });
     await service.end('SIGTERM');
-    await LOSSES[how](folder);
-    const before = readdirSync(folder).sort();
+    await LOSSES[how](directory);
+    const before = readdirSync(directory).sort();
     for (const isKeyThere of [true, false]) {
-      if (!isKeyThere) rmSync(join(folder, 'root.key'));
-      const { code, output } = await start(folder);
+      if (!isKeyThere) rmSync(join(directory, 'root.key'));
+      const { code, output } = await start(directory);
       assert.equal(code, 1);
-      assert.match(output, isKeyThere ? LOSSES.said : /root key is missing|database was lost|holds no vault/);
-      assert.equal(existsSync(join(folder, 'root.key')), isKeyThere, 'a new root key was made');
+      assert.match(output, isKeyThere ? LOSSES.said : /root key is missing|database was lost|contains no vault/);
+      assert.equal(existsSync(join(directory, 'root.key')), isKeyThere, 'a new root key was made');
     }
     assert.deepEqual(
-      readdirSync(folder)
+      readdirSync(directory)
         .filter((name) => !name.startsWith('leasehold.db'))
         .sort(),
       before.filter((name) => !name.startsWith('leasehold.db') && name !== 'root.key'),
@@ -94,8 +94,8 @@ for (const how of ['removed', 'emptied'] as const) {
 }
 
 test('a vault with a supplied token and no agents is not replaced by an empty one either', async (t) => {
-  const folder = temporaryDirectory(t);
-  const [dataDir, token] = [join(folder, 'data'), join(folder, 'token')];
+  const directory = temporaryDirectory(t);
+  const [dataDir, token] = [join(directory, 'data'), join(directory, 'token')];
   writeFileSync(token, 'a'.repeat(40), { mode: 0o600 });
   const flags = ['--admin-token-file', token];
   await (await startTestService(t, flags, dataDir)).stop();
@@ -105,13 +105,13 @@ test('a vault with a supplied token and no agents is not replaced by an empty on
 
 test('the error for a damaged or foreign database names the file and the remedy', async (t) => {
   for (const name of STORE === 'sqlite' ? ['leasehold.db', 'lock'] : ['lock']) {
-    const folder = join(temporaryDirectory(t), 'data');
-    const service = await startProcess(t, folder);
+    const directory = join(temporaryDirectory(t), 'data');
+    const service = await startProcess(t, directory);
     await service.end('SIGTERM');
-    writeFileSync(join(folder, name), 'not a database at all, whatever its name says'.repeat(100));
-    const { code, output } = await start(folder);
+    writeFileSync(join(directory, name), 'not a database at all, whatever its name says'.repeat(100));
+    const { code, output } = await start(directory);
     assert.equal(code, 1);
-    assert.ok(output.startsWith(`leasehold: ${join(folder, name)}: `), output);
+    assert.ok(output.startsWith(`leasehold: ${join(directory, name)}: `), output);
     assert.match(output, /restore a backup/);
   }
 });

@@ -42,12 +42,12 @@ test('at the start the program prints a few lines with the token file and comman
 });
 
 test('a terminal shows the token', async (t) => {
-  const folder = temporaryDirectory(t);
-  const dataDir = join(folder, 'data');
+  const directory = temporaryDirectory(t);
+  const dataDir = join(directory, 'data');
   const words = ['--data-dir', dataDir, '--listen', '127.0.0.1:0'];
-  const environment = { HOME: folder, ...(await storeVariables(dataDir, [])) };
+  const environment = { HOME: directory, ...(await storeVariables(dataDir, [])) };
   const command = [process.execPath, join(ROOT, 'src/bin/server.ts'), ...words];
-  const terminal = openPseudoTerminal(t, command, { cwd: folder, environment, columns: 200 });
+  const terminal = openPseudoTerminal(t, command, { cwd: directory, environment, columns: 200 });
   await terminal.shows(/Ctrl-C stops/);
   const token = readFileSync(join(dataDir, 'daemon.token'), 'utf8').trim();
   assert.equal(terminal.screen().split(token).length, 2);
@@ -138,13 +138,13 @@ test('audit-key prints the key of the entry MACs, also while the service runs, a
 });
 
 test('audit-key creates neither a key nor a directory: one line and 1; a usage error is 2', async (t) => {
-  const [dataDir, folder] = [await copyVault(t), temporaryDirectory(t)];
-  const keyFile = join(folder, 'key');
+  const [dataDir, directory] = [await copyVault(t), temporaryDirectory(t)];
+  const keyFile = join(directory, 'key');
   renameSync(join(dataDir, 'root.key'), keyFile);
   const before = photograph(dataDir);
   const [missing, nowhere, elsewhere, mistake, help] = await Promise.all([
     auditKeyCommand('--data-dir', dataDir),
-    auditKeyCommand('--data-dir', join(folder, 'none')),
+    auditKeyCommand('--data-dir', join(directory, 'none')),
     auditKeyCommand('--data-dir', dataDir, '--root-key-file', keyFile),
     auditKeyCommand('--nonsense'),
     auditKeyCommand('--help'),
@@ -157,7 +157,7 @@ test('audit-key creates neither a key nor a directory: one line and 1; a usage e
   assert.match(mistake.output, /^leasehold: [^\n]+\n$/);
   assert.deepEqual([elsewhere.code, mistake.code, help.code], [0, 2, 0]);
   assert.match(help.output, /Usage: npm run --silent audit-key/);
-  assert.equal(existsSync(join(folder, 'none')), false);
+  assert.equal(existsSync(join(directory, 'none')), false);
   assert.deepEqual(photograph(dataDir), before);
 
   writeFileSync(keyFile, 'no key');

@@ -52,7 +52,7 @@ test('an invalid root key of an existing vault is rejected, and nothing changes'
   const right = readFileSync(keyFile);
   for (const text of Object.values(NO_KEYS)) {
     writeFileSync(keyFile, text);
-    await assertNoStart(t, dataDir, /is not a root key: it must hold 32 bytes as base64/);
+    await assertNoStart(t, dataDir, /is not a root key: it must contain 32 bytes as base64/);
   }
   writeFileSync(keyFile, `${newKey()}\n`);
   await assertNoStart(t, dataDir, /is not the root key of this vault/);
@@ -64,8 +64,8 @@ test('an invalid root key of an existing vault is rejected, and nothing changes'
 });
 
 test('the same holds for --root-key-file, which is never created for an existing vault', async (t) => {
-  const [dataDir, folder] = [await copyVault(t), temporaryDirectory(t)];
-  const keyFile = join(folder, 'elsewhere.key');
+  const [dataDir, directory] = [await copyVault(t), temporaryDirectory(t)];
+  const keyFile = join(directory, 'elsewhere.key');
   const flags = ['--root-key-file', keyFile];
   await assertNoStart(t, dataDir, /The root key is missing: .*elsewhere\.key/, flags);
   writeFileSync(keyFile, newKey());
@@ -120,11 +120,11 @@ test('a root key from a pipe is read once', async (t) => {
 });
 
 test('a root key file elsewhere is created private, in an existing directory', async (t) => {
-  const folder = temporaryDirectory(t);
-  const keyFile = join(folder, 'key');
+  const directory = temporaryDirectory(t);
+  const keyFile = join(directory, 'key');
   await startTestService(t, ['--root-key-file', keyFile]);
   assert.equal(statSync(keyFile).mode & 0o777, 0o600);
-  assert.deepEqual(readdirSync(folder), ['key']);
+  assert.deepEqual(readdirSync(directory), ['key']);
 });
 
 test('the token of an earlier start is invalid, and its file was replaced, not overwritten', async (t) => {
@@ -146,9 +146,9 @@ test('the token of an earlier start is invalid, and its file was replaced, not o
 });
 
 test('a supplied token is neither printed nor written, and an earlier daemon.token is deleted', async (t) => {
-  const [dataDir, folder] = [await copyVault(t), temporaryDirectory(t)];
+  const [dataDir, directory] = [await copyVault(t), temporaryDirectory(t)];
   const token = 'given-0123456789abcdef0123456789abcdef';
-  const file = join(folder, 'token');
+  const file = join(directory, 'token');
   writeFileSync(file, `${token}\n`, { mode: 0o600 });
   writeFileSync(join(dataDir, 'daemon.token'), `lha_${'a'.repeat(43)}\n`, { mode: 0o600 });
   const service = await startProcess(t, dataDir, ['--admin-token-file', file]);
@@ -172,8 +172,8 @@ test('a token that the operator supplied in daemon.token is not deleted', async 
 });
 
 test('a weak or malformed supplied token is rejected with one line that does not repeat it', async (t) => {
-  const [dataDir, folder] = [await copyVault(t), temporaryDirectory(t)];
-  const file = join(folder, 'token');
+  const [dataDir, directory] = [await copyVault(t), temporaryDirectory(t)];
+  const file = join(directory, 'token');
   const flags = ['--admin-token-file', file];
   const weak = [
     '',
@@ -187,7 +187,7 @@ test('a weak or malformed supplied token is rejected with one line that does not
   ];
   for (const text of [...weak, `${'a'.repeat(40)}\n${'b'.repeat(40)}`, 'ä'.repeat(40), `${'a'.repeat(40)}\u0000`]) {
     writeFileSync(file, text, { mode: 0o600 });
-    await assertNoStart(t, dataDir, /must hold one token of 32 to 512 characters/, flags);
+    await assertNoStart(t, dataDir, /must contain one token of 32 to 512 characters/, flags);
   }
   rmSync(file);
   await assertNoStart(t, dataDir, /token cannot be read/, flags);

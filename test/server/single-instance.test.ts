@@ -118,8 +118,8 @@ test('a stale socket file is replaced, and deleted when the service stops', asyn
 });
 
 test('a socket in use and a regular file are not replaced', async (t) => {
-  const folder = temporaryDirectory(t);
-  const path = join(folder, 's');
+  const directory = temporaryDirectory(t);
+  const path = join(directory, 's');
   const theirs = createServer((socket) => socket.end()).listen(path);
   t.after(() => theirs.close());
   await new Promise((resolve) => theirs.once('listening', resolve));
@@ -128,9 +128,9 @@ test('a socket in use and a regular file are not replaced', async (t) => {
     isOneLine(/is already in use\. Give another --listen\.$/),
   );
   assert.equal(theirs.listening && existsSync(path), true);
-  writeFileSync(join(folder, 'file'), 'precious');
-  await assert.rejects(startTestService(t, ['--listen', `unix:${join(folder, 'file')}`]), isOneLine(/file/));
-  assert.equal(readFileSync(join(folder, 'file'), 'utf8'), 'precious');
+  writeFileSync(join(directory, 'file'), 'precious');
+  await assert.rejects(startTestService(t, ['--listen', `unix:${join(directory, 'file')}`]), isOneLine(/file/));
+  assert.equal(readFileSync(join(directory, 'file'), 'utf8'), 'precious');
 });
 
 test('a localhost with two addresses has the same rules on both, or one listener', async (t) => {

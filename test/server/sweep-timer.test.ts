@@ -16,10 +16,10 @@ const HEAD_AT = 1;
 const DAY_MS = 24 * 3600 * 1000;
 
 async function sweepOn(t: TestContext, intervalMs = 20) {
-  const folder = temporaryDirectory(t);
-  const store = await openStore(folder);
+  const directory = temporaryDirectory(t);
+  const store = await openStore(directory);
   t.after(() => store.close());
-  keepDatabase(t, folder);
+  keepDatabase(t, directory);
   await store.initialise('check', HEAD, HEAD_AT);
   const broken: unknown[] = [];
   const sweeping = startSweeping(

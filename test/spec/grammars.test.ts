@@ -139,7 +139,7 @@ test('an error for a schema violation names the rule', async () => {
     [{ resources: 'a' }, 'resources: must be an array of 1 to 256 patterns'],
     [{ resources: [] }, 'resources: must be an array of 1 to 256 patterns'],
     [{ resources: ['a', 'b', 5] }, 'resources[2]: must be a string'],
-    [{ resources: ['a', 'b', 'c*'] }, 'resources[2]: a * may stand only alone, or once at the end after a slash'],
+    [{ resources: ['a', 'b', 'c*'] }, 'resources[2]: * is allowed only as the whole pattern, or at the end after /'],
     [{ actions: [] }, 'actions: must be an array of 1 or more actions'],
     [{ actions: ['list', 'read'] }, 'actions[1]: must be one of retrieve, list, store, delete'],
     [{ max_ttl: '60' }, 'max_ttl: must be a whole number of seconds, 1 to 31536000'],
@@ -152,7 +152,7 @@ test('an error for a schema violation names the rule', async () => {
     assert.deepEqual([status, body.error.message], [400, message]);
   }
   const neither = await admin.post('/api/v1/leases/revoke', {});
-  assert.deepEqual([neither.status, neither.body.error.message], [400, 'agent: give agent, path, or both']);
+  assert.deepEqual([neither.status, neither.body.error.message], [400, 'agent: is required, or path, or both']);
   const queries: readonly (readonly [query: string, message: string])[] = [
     ['audit?limit=0', 'limit: must be a whole number, 1 to 999999999999999'],
     ['audit?limit=x', 'limit: must be a whole number, 1 to 999999999999999'],

@@ -14,10 +14,10 @@ test('counts are written by themselves after so many accesses, so that the next 
   const vault = await openVault(t);
   await put(vault, 'a');
   for (let i = 0; i < 505; i++) await Promise.all(Array.from({ length: 200 }, () => get(vault, 'a')));
-  const [head] = await selectRows(vault.folder, 'SELECT seq, counted_through_seq AS written FROM audit_head');
+  const [head] = await selectRows(vault.directory, 'SELECT seq, counted_through_seq AS written FROM audit_head');
   const left = Number(head?.['seq']) - Number(head?.['written']);
   assert.ok(left < 2000, `${left} accesses of 101,000 are not written`);
   assert.equal(await looked(vault, 'a'), 101_000);
-  const again = await openVault(t, { folder: vault.folder });
+  const again = await openVault(t, { directory: vault.directory });
   assert.equal(await looked(again, 'a'), 101_000);
 });

@@ -39,8 +39,8 @@ async function vaultOnSlowDisk(t: TestContext) {
   return { vault, disk };
 }
 
-function countWritten(folder: string): number {
-  const database = new DatabaseSync(join(folder, 'leasehold.db'), { readOnly: true });
+function countWritten(directory: string): number {
+  const database = new DatabaseSync(join(directory, 'leasehold.db'), { readOnly: true });
   const row = database.prepare('SELECT count(*) AS n FROM audit_entries').get();
   database.close();
   return Number(row?.['n']);
@@ -54,9 +54,9 @@ test('while the disk works the next turns are decided and written; nobody is ans
   const ask = (name: string, asked: Promise<unknown>) =>
     asked.then((answer) => answered.push(typeof answer === 'string' ? `${name} ${answer}` : name));
   const asked = [ask('put', put(vault, 'prod/key', 'new'))];
-  await until(() => countWritten(vault.folder) === 2, 'the first turn is written');
+  await until(() => countWritten(vault.directory) === 2, 'the first turn is written');
   for (let number = 0; number < WORTH_A_TURN; number++) asked.push(ask('get', get(vault, 'prod/key')));
-  await until(() => countWritten(vault.folder) === 2 + WORTH_A_TURN, 'the second turn is written');
+  await until(() => countWritten(vault.directory) === 2 + WORTH_A_TURN, 'the second turn is written');
   asked.push(ask('unrecorded', vault.ledger.submit(SILENT)));
   await settle(50);
   assert.deepEqual(answered, [], 'somebody was told what may be lost');
@@ -70,7 +70,7 @@ test('idle is when all is answered, not when all is written', async (t) => {
   const { vault, disk } = await vaultOnSlowDisk(t);
   disk.hold();
   const asked = put(vault, 'prod/key');
-  await until(() => countWritten(vault.folder) === 1, 'the turn is written');
+  await until(() => countWritten(vault.directory) === 1, 'the turn is written');
   let isIdle = false;
   const idle = vault.ledger.idle().then(() => {
     isIdle = true;
@@ -86,18 +86,18 @@ test('a sync that fails: everybody who waits is refused, the process is told to 
   await put(vault, 'prod/key');
   disk.hold();
   const first = outcomeOf(get(vault, 'prod/key'));
-  await until(() => countWritten(vault.folder) === 2, 'the first turn is written');
+  await until(() => countWritten(vault.directory) === 2, 'the first turn is written');
   const second = Array.from({ length: WORTH_A_TURN }, () => outcomeOf(get(vault, 'prod/key')));
   const written = 2 + WORTH_A_TURN;
-  await until(() => countWritten(vault.folder) === written, 'the second turn is written');
+  await until(() => countWritten(vault.directory) === written, 'the second turn is written');
   const unrecorded = outcomeOf(vault.ledger.submit(SILENT));
   await settle(50);
   disk.fail();
   assert.deepEqual(new Set(await Promise.all([first, ...second, unrecorded])), new Set(['UNAVAILABLE']));
-  assert.equal(vault.ledger.state, 'broken');
+  assert.equal(vault.ledger.state, 'failed');
   assert.equal(vault.broken.length, 1);
   assert.equal(await outcomeOf(get(vault, 'prod/key')), 'UNAVAILABLE');
-  assert.equal(countWritten(vault.folder), written);
+  assert.equal(countWritten(vault.directory), written);
 });
 
 test('a slow disk is not outrun: what is written and not answered is bounded, the rest waits in the queue', async (t) => {
@@ -106,7 +106,7 @@ test('a slow disk is not outrun: what is written and not answered is bounded, th
   disk.hold();
   const asked = Array.from({ length: 1000 }, () => get(vault, 'prod/key'));
   await settle(200);
-  const written = countWritten(vault.folder) - 1;
+  const written = countWritten(vault.directory) - 1;
   assert.ok(written > 0 && written <= 4 * 64, `${written} are written and unanswered`);
   disk.release();
   await Promise.all(asked);
@@ -118,13 +118,13 @@ test('a few operations wait for the disk with the turn before them, and then go 
   await put(vault, 'prod/key');
   disk.hold();
   const first = get(vault, 'prod/key');
-  await until(() => countWritten(vault.folder) === 2, 'the first turn is written');
+  await until(() => countWritten(vault.directory) === 2, 'the first turn is written');
   const few = Array.from({ length: WORTH_A_TURN - 1 }, () => get(vault, 'prod/key'));
   await settle(50);
-  assert.equal(countWritten(vault.folder), 2, 'a turn was written that would have had to wait for the next sync');
+  assert.equal(countWritten(vault.directory), 2, 'a turn was written that would have had to wait for the next sync');
   disk.release();
   await Promise.all([first, ...few]);
-  assert.equal(countWritten(vault.folder), 1 + WORTH_A_TURN);
+  assert.equal(countWritten(vault.directory), 1 + WORTH_A_TURN);
 });
 
 test('idle is also when a failed sync refused all that waited for it', { timeout: 10_000 }, async (t) => {
@@ -132,7 +132,7 @@ test('idle is also when a failed sync refused all that waited for it', { timeout
   await put(vault, 'prod/key');
   disk.hold();
   const first = outcomeOf(get(vault, 'prod/key'));
-  await until(() => countWritten(vault.folder) === 2, 'the first turn is written');
+  await until(() => countWritten(vault.directory) === 2, 'the first turn is written');
   const second = outcomeOf(get(vault, 'prod/key'));
   const idle = vault.ledger.idle();
   await settle(20);

@@ -45,5 +45,5 @@ test('a repeat of what the disk then failed to keep is told, like the first one,
   fail(new Error('EIO'));
   const messages = new Set(await Promise.all([first, ...repeats]));
   assert.equal(messages.size, 1);
-  assert.match([...messages].join(), /^It is not known whether this was recorded; /);
+  assert.match([...messages].join(), /^It is unknown whether the request was recorded; /);
 });

@@ -14,8 +14,8 @@ const ENTRIES = 200_500;
 const TABLE_LEAF = 0x0d;
 
 /** Damages the page of the file on which the entry lies, so that nobody can read it; gives back what repairs it. */
-function damagePage({ folder }: OpenedVault, seq: number): () => void {
-  const path = join(folder, 'leasehold.db');
+function damagePage({ directory }: OpenedVault, seq: number): () => void {
+  const path = join(directory, 'leasehold.db');
   const database = new DatabaseSync(path);
   database.exec('PRAGMA wal_checkpoint(TRUNCATE)');
   const pageSize = Number(database.prepare('PRAGMA page_size').get()?.['page_size']);

@@ -1,4 +1,4 @@
-// What one agent may add to the database in an hour: beyond it 429 with the seconds to wait, and nothing is written.
+// The hourly budgets of an agent: beyond them 429 with the seconds to wait, and nothing is written.
 
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
@@ -25,7 +25,7 @@ async function openBudgeted(t: TestContext, budgets: Partial<BudgetLimits>) {
   return { vault, key, advance };
 }
 
-/** Tries until it is refused; resolves to how often it was not. */
+/** Repeats until a rejection; resolves to the number of successes. */
 async function countUntilLimited(work: () => Promise<unknown>): Promise<number> {
   for (let times = 0; times < 100; times++) {
     const refusal = await work().then(
@@ -41,7 +41,7 @@ async function countUntilLimited(work: () => Promise<unknown>): Promise<number> 
   throw new Error('it was never limited');
 }
 
-test('sessions: wrong signatures cost nothing of them, and an hour brings them back', async (t) => {
+test('sessions: wrong signatures are not charged, and the budget is full again after an hour', async (t) => {
   const { vault, key, advance } = await openBudgeted(t, { sessionsPerHour: 3 });
   const wrong = newAgentKey();
   for (let n = 0; n < 10; n++) assert.equal(await outcomeOf(logIn(vault, 'one', wrong)), 'AUTH_FAILED');
@@ -54,7 +54,7 @@ test('sessions: wrong signatures cost nothing of them, and an hour brings them b
   assert.equal(await countUntilLimited(() => logIn(vault, 'one', key)), 3);
 });
 
-test('leases: refused retrievals cost nothing of them, and the administrator is not limited', async (t) => {
+test('leases: denied retrievals are not charged, and the administrator is not limited', async (t) => {
   const { vault, key } = await openBudgeted(t, { leasesPerHour: 4 });
   await put(vault, 'own/key');
   const [one, two] = [await logIn(vault, 'one', key), await logIn(vault, 'two', key)];
@@ -65,7 +65,7 @@ test('leases: refused retrievals cost nothing of them, and the administrator is 
   for (let n = 0; n < 10; n++) assert.equal(await outcomeOf(get(vault, 'own/key')), 'ok');
 });
 
-test('stored bytes: the sizes of values count, and those of others do not', async (t) => {
+test('stored bytes: the sizes of the agent’s values count, and those of other agents do not', async (t) => {
   const { vault, key } = await openBudgeted(t, { storedMibPerHour: 1 });
   const [one, two] = [await logIn(vault, 'one', key), await logIn(vault, 'two', key)];
   const value = 'x'.repeat(200_000);

@@ -1,4 +1,4 @@
-/** Agents with keys of their own, registered and logged in without HTTP. */
+/** Agents with their own keys, registered and logged in without HTTP. */
 import { generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
 import type { Agent, PublicKey } from '../../src/core/agent.ts';
 import type { AgentName } from '../../src/core/names.ts';
@@ -27,7 +27,7 @@ export function enrol(vault: Vault, name: string, key: AgentKey): Promise<Agent>
   return registerAgent(vault, admin(), { name: toName(name), description: '', publicKey: key.publicKey });
 }
 
-/** Answers a new challenge, with a signature over the bytes that `toSign` makes of the nonce. */
+/** Requests a challenge and signs the bytes that `toSign` returns for the nonce. */
 export async function logIn(
   vault: Vault,
   name: string,
@@ -47,7 +47,7 @@ export async function as(vault: Vault, token: string): Promise<Context> {
   return { ...admin(), authentication: typeof found === 'function' ? await found() : found };
 }
 
-/** The agent in a new request, as far as a turn: nobody has looked yet whether the token is good. */
+/** The agent in a new request whose token was not authenticated yet. */
 export function unchecked(token: string, name: string): Context {
   return { ...admin(), authentication: { kind: 'session', tokenHash: hashToken(token), agentName: toName(name) } };
 }

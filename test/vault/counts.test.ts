@@ -1,4 +1,4 @@
-// The count of accesses: exact, whatever is written when, and across a stop that nobody prepared.
+// Access counts are exact, also after a crash.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -20,7 +20,7 @@ async function looked(vault: OpenedVault, path: string): Promise<number> {
   return (await readCredentialMetadata(vault, admin(), toPath(path))).credential.accessCount;
 }
 
-test('accesses are counted one by one, at once, and only those that gave a value', async (t) => {
+test('every successful retrieval is counted immediately, and no other access', async (t) => {
   const vault = await openVault(t);
   await put(vault, 'a');
   for (let count = 1; count <= 3; count++) {
@@ -35,7 +35,7 @@ test('accesses are counted one by one, at once, and only those that gave a value
   assert.deepEqual(await listed(vault), { a: 203 });
 });
 
-test('counts that were not written yet are found again after a crash, and not twice', async (t) => {
+test('counts that were not written before a crash are recovered, and not counted twice', async (t) => {
   let vault = await openVault(t);
   await put(vault, 'a');
   let expected = 0;
@@ -43,12 +43,12 @@ test('counts that were not written yet are found again after a crash, and not tw
     for (let i = 0; i < 5; i++) await get(vault, 'a');
     expected += 5;
     if (isListed) assert.deepEqual(await listed(vault), { a: expected });
-    vault = await openVault(t, { folder: vault.folder });
+    vault = await openVault(t, { directory: vault.directory });
     assert.equal(await looked(vault, 'a'), expected);
   }
 });
 
-test('a path that was deleted and stored again counts from the beginning, in one turn as in many', async (t) => {
+test('a credential deleted and stored again is counted from zero, in one batch or several', async (t) => {
   const vault = await openVault(t);
   await put(vault, 'a');
   await Promise.all([get(vault, 'a'), get(vault, 'a')]);
@@ -60,13 +60,13 @@ test('a path that was deleted and stored again counts from the beginning, in one
     get(vault, 'a'),
   ]);
   assert.equal(await looked(vault, 'a'), 2);
-  const again = await openVault(t, { folder: vault.folder });
+  const again = await openVault(t, { directory: vault.directory });
   assert.equal(await looked(again, 'a'), 2);
   await get(again, 'a');
   assert.deepEqual(await listed(again), { a: 3 });
 });
 
-test('over any history the counts are exact, by list and by look, before and after crashes', async (t) => {
+test('for any history the counts are exact, in lists and metadata, before and after crashes', async (t) => {
   const act = fc.oneof(
     { weight: 8, arbitrary: fc.tuple(fc.constant('get' as const), fc.constantFrom(...PATHS)) },
     { weight: 2, arbitrary: fc.tuple(fc.constantFrom('put' as const, 'remove' as const), fc.constantFrom(...PATHS)) },
@@ -96,7 +96,7 @@ test('over any history the counts are exact, by list and by look, before and aft
         }
         await Promise.all(outcomes);
         if (isKilled) {
-          vault = await openVault(t, { folder: vault.folder });
+          vault = await openVault(t, { directory: vault.directory });
           opened.push(vault);
         }
         for (const [path, count] of counts) assert.equal(await looked(vault, path), count, path);

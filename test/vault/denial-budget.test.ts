@@ -1,4 +1,4 @@
-// Denials of one agent beyond its budget: refused like any other, and recorded by a summary that keeps their number.
+// Denials of one agent beyond its budget are denied like others, and recorded by a summary with their number.
 
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
@@ -9,7 +9,7 @@ import { get, type OpenedVault, openVault, outcomeOf, put, readLog, verify, with
 const BUDGET = 5;
 const TRIES = 20;
 
-/** A vault whose clock a test moves, and whose next commits may fail. */
+/** A vault whose clock the test moves, and whose next commits may fail. */
 async function openLimited(t: TestContext) {
   let offset = 0;
   let isFailing = false;
@@ -62,7 +62,7 @@ test('denials beyond the budget are still denied, and one summary has their numb
   assert.deepEqual([summary?.resource, summary?.action], ['*', 'retrieve']);
   assert.equal(
     summary?.reason,
-    `${TRIES - BUDGET} more refusals of this agent within 11 s were not recorded one by one`,
+    `${TRIES - BUDGET} more denials of this agent within 11 s were not recorded individually`,
   );
   await put(vault, 'any');
   assert.equal((await denialsOf(vault, 'loud')).length, BUDGET + 1);
@@ -72,7 +72,7 @@ test('denials beyond the budget are still denied, and one summary has their numb
   assert.equal((await verify(vault)).isValid, true);
 });
 
-test('a summary whose commit fails is recorded by a later turn', async (t) => {
+test('a summary whose commit fails is recorded by a later batch', async (t) => {
   const { vault, loud, advance, fail } = await openLimited(t);
   await denied(vault, loud, TRIES);
   advance(11_000);
@@ -81,10 +81,10 @@ test('a summary whose commit fails is recorded by a later turn', async (t) => {
   fail(false);
   await put(vault, 'any');
   const reasons = (await denialsOf(vault, 'loud')).map(({ reason }) => reason ?? '');
-  assert.equal(reasons.filter((reason) => reason.startsWith(`${TRIES - BUDGET} more refusals`)).length, 1);
+  assert.equal(reasons.filter((reason) => reason.startsWith(`${TRIES - BUDGET} more denials`)).length, 1);
 });
 
-test('when the service stops every summary is due', async (t) => {
+test('every summary is recorded when the service stops', async (t) => {
   const { vault, loud } = await openLimited(t);
   await denied(vault, loud, TRIES);
   await put(vault, 'any');

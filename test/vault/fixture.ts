@@ -1,4 +1,4 @@
-/** The vault without its doors: a ledger over a real store, with a clock and a store that a test may stand in front of. */
+/** A vault without HTTP: a ledger over a real store, with a clock and a store that a test may wrap. */
 
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
@@ -15,7 +15,7 @@ import { SYSTEM_TIME, startClock, type TimeSource } from '../../src/ledger/clock
 import { DatabaseClock } from '../../src/ledger/database-clock.ts';
 import { DenialBudget } from '../../src/ledger/denial-budget.ts';
 import { Ledger } from '../../src/ledger/ledger.ts';
-import { readMemory } from '../../src/ledger/vault-state.ts';
+import { readVaultState } from '../../src/ledger/vault-state.ts';
 import { FsAgentKeyStore } from '../../src/server/fs-agent-key-store.ts';
 import type { SyncFile } from '../../src/store/sqlite/wal-sync.ts';
 import type { Store, WriteSet } from '../../src/store/store.ts';
@@ -40,51 +40,51 @@ export function admin(requestId = `r${++requests}`): Context {
 
 export interface OpenedVault extends Vault {
   /** Its data directory. */
-  readonly folder: string;
-  /** The real store, without what a test stands in front of it. */
+  readonly directory: string;
+  /** The real store, without the test's wrapper. */
   readonly real: Store;
   readonly denials: DenialBudget;
-  /** What made turns fail, in order. */
+  /** The errors of failed batches, in order. */
   readonly failures: unknown[];
-  /** What was told to stop the process. */
+  /** The storage failures that would stop the process. */
   readonly broken: unknown[];
 }
 
 export interface OpenOptions {
-  /** Of a vault that was opened before. */
-  readonly folder?: string;
-  /** Stands in front of the store; the ledger sees only what it gives. */
+  /** The data directory of a vault that was opened before. */
+  readonly directory?: string;
+  /** Wraps the store of the ledger. */
   readonly inFront?: (store: Store) => Store;
-  /** The clock that decides: this process's, or on a store that several share the database's. */
+  /** The deciding clock: this process's, or the database's on a shared store. */
   readonly time?: TimeSource;
-  /** Syncs the store's file: SQLite's alone. */
+  /** Syncs the store's file; only for SQLite. */
   readonly syncFile?: SyncFile;
   readonly settings?: Partial<VaultSettings>;
-  /** In place of those in the folder. */
-  readonly keyFiles?: AgentKeyStore;
+  /** Replaces the key store of the directory. */
+  readonly keyStore?: AgentKeyStore;
   readonly denialsPerMinute?: number;
   readonly budgets?: Partial<BudgetLimits>;
-  /** How soon work on key files that failed is repeated; without it, not within a test. */
+  /** The interval of retries of failed key file operations; by default longer than a test. */
   readonly recoveryIntervalMs?: number;
 }
 
 const NEVER_MS = 2 ** 31 - 1;
 
-/** Opens as the daemon does. Opening again without closing is what a crash does. */
+/** Opens the vault as the service does. Opening it again without closing simulates a crash. */
 export async function openVault(scope: Scope, options: OpenOptions = {}): Promise<OpenedVault> {
-  const folder = options.folder ?? temporaryDirectory(scope);
+  const directory = options.directory ?? temporaryDirectory(scope);
   const keys = deriveKeys(ROOT_KEY);
-  const real = await openStore(folder, options.syncFile);
+  const real = await openStore(directory, options.syncFile);
   // A test may have closed it already.
   scope.after(() => real.close().catch(() => undefined));
-  keepDatabase(scope, folder);
+  keepDatabase(scope, directory);
   if ((await real.readRootKeyCheck()) === null) {
     const head = { seq: 0, hmac: GENESIS_MAC, mac: headMac(keys.audit, 0, GENESIS_MAC), epoch: 0 };
     await real.initialise(keys.checkValue, head, 0);
   }
   const timed = options.time === undefined ? real : withTime(real, options.time);
   const store = options.inFront?.(timed) ?? timed;
-  const memory = await readMemory(store, keys);
+  const memory = await readVaultState(store, keys);
   const notBefore = Math.max(memory.lastEntryAt, await store.readHighWaterTime());
   const shared = await store.readTime();
   const source = options.time ?? SYSTEM_TIME;
@@ -103,24 +103,24 @@ export async function openVault(scope: Scope, options: OpenOptions = {}): Promis
     onStorageFailure: (failure) => broken.push(failure),
     onFailedBatch: (error) => failures.push(error),
   });
-  const keyFiles = options.keyFiles ?? new FsAgentKeyStore(join(folder, 'agents'));
+  const keyStore = options.keyStore ?? new FsAgentKeyStore(join(directory, 'agents'));
   const agentKeys = new KeyRecovery({
-    keyFiles,
+    keyStore,
     ledger,
     onFailure: (error) => failures.push(error),
-    onBroken: (failure) => broken.push(failure),
+    onStorageFailure: (failure) => broken.push(failure),
     intervalMs: options.recoveryIntervalMs ?? NEVER_MS,
   });
   scope.after(() => agentKeys.stop());
   const adminTokenHash = hashToken('lha_of_this_test');
-  const limiter = new LoginThrottle();
+  const loginThrottle = new LoginThrottle();
   const budgets = new AgentBudgets({ ...DEFAULT_BUDGETS, ...options.budgets });
   const verifier = new Verifier({ store, keys, clock });
-  const vault = { ledger, store, keys, clock, agentKeys, limiter, budgets, verifier, adminTokenHash };
-  return { ...vault, denials, folder, real, failures, broken };
+  const vault = { ledger, store, keys, clock, agentKeys, loginThrottle, budgets, verifier, adminTokenHash };
+  return { ...vault, denials, directory, real, failures, broken };
 }
 
-/** The store with a test's own clock in the place of its database's; a store that has none stays as it is. */
+/** The store with the test's clock instead of the database's; a store without a clock is unchanged. */
 function withTime(store: Store, time: TimeSource): Store {
   if (!store.isMultiWriter) return store;
   return inFrontOf(store, {
@@ -132,7 +132,7 @@ function withTime(store: Store, time: TimeSource): Store {
   });
 }
 
-/** The store with a commit that a test decides about: it may wait, call the real one, or throw. */
+/** The store with a replaced commit, which may wait, call the real one, or throw. */
 export function withCommit(decide: (batch: WriteSet, commit: () => Promise<void>) => Promise<void>) {
   return (store: Store): Store =>
     inFrontOf(store, {
@@ -189,9 +189,9 @@ export function readLog(store: Store): Promise<AuditEntry[]> {
   return store.readEntries(1, Number.MAX_SAFE_INTEGER, 100_000);
 }
 
-/** What memory holds, as the store would have it read. */
+/** The content of memory, in the form in which the store returns it. */
 export async function assertMemoryIsTheStore(vault: OpenedVault): Promise<void> {
-  const [held, read] = [vault.ledger.memory, await readMemory(vault.real, vault.keys)];
+  const [held, read] = [vault.ledger.memory, await readVaultState(vault.real, vault.keys)];
   // What was read still has its MAC beside it.
   const bare = (rows: readonly object[]) => rows.map((row) => ({ ...row, mac: null }));
   assert.deepEqual(bare(held.control.agents()), bare(read.control.agents()));
@@ -203,7 +203,7 @@ export async function assertMemoryIsTheStore(vault: OpenedVault): Promise<void> 
 
 export const verify = (vault: Vault) => verifyLog(vault, admin());
 
-/** Submits and tells, in place of the answer, whether it was one: for many at once. */
+/** Submits an operation and resolves to 'ok' or its error code. */
 export async function outcomeOf(answer: Promise<unknown>): Promise<string> {
   return answer.then(
     () => 'ok',
@@ -211,20 +211,20 @@ export async function outcomeOf(answer: Promise<unknown>): Promise<string> {
   );
 }
 
-/** An operation that nobody records. */
+/** An operation that is not recorded. */
 export const SILENT: Operation<null> = {
   reads: {},
   requester: { kind: 'service' },
-  decide: () => ({ answer: { reply: null }, entry: null, changes: [] }),
+  decide: () => ({ response: { reply: null }, entry: null, changes: [] }),
 };
 
-/** A gate that holds up whoever comes, until it is opened. */
+/** A gate at which callers wait until it is opened. */
 export function newGate(): { pass: Promise<void>; open(): void } {
   const { promise, resolve } = Promise.withResolvers<void>();
   return { pass: promise, open: resolve };
 }
 
-/** Lets everything go on that can: rounds of the loop, each as long as an answer of the store may take. */
+/** Waits for several iterations of the event loop, each as long as a response of the store may take. */
 export async function settle(rounds = 20): Promise<void> {
   const round =
     STORE === 'sqlite' ? (next: () => void) => setImmediate(next) : (next: () => void) => setTimeout(next, 2);

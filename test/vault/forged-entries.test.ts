@@ -1,4 +1,4 @@
-// Entries that nobody reads, because their sequence numbers are below the first one: the schema refuses them, and verification finds
+// Forged entries with sequence numbers below the first one: the schema rejects them, and verification finds
 // those that were written past the schema.
 
 import assert from 'node:assert/strict';
@@ -11,13 +11,13 @@ const insertAt = (seq: string): string =>
   `INSERT INTO audit_entries SELECT ${seq}, id, timestamp, event_type, agent_name, resource, action, result,
      policy_name, lease_id, reason, request_id, remote_addr, hmac FROM audit_entries WHERE seq = 1`;
 
-/** As the owner of the database does it. */
+/** Runs SQL as the owner of the database. */
 const DROP_CHECK = {
   sqlite: 'PRAGMA ignore_check_constraints = ON',
   postgres: 'ALTER TABLE audit_entries DROP CONSTRAINT audit_entries_seq_check',
 }[STORE];
 
-test('the schema refuses an entry whose sequence number is below 1', async (t) => {
+test('the schema rejects an entry whose sequence number is below 1', async (t) => {
   const { dataDir } = await startTestService(t);
   const outside = await openDirectDb(dataDir);
   t.after(() => outside.close());

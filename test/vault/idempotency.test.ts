@@ -1,4 +1,4 @@
-// Retries where it matters: after commits whose end nobody saw, and with rows that were altered outside.
+// Retries after commits with an unknown outcome, and with rows that were altered outside Leasehold.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -35,7 +35,7 @@ for (const [mishap, what] of [
   ['after', 'happened'],
   ['before', 'did not happen'],
 ] as const) {
-  test(`a store whose commit ${what}, and nobody knew, is there once after the retry`, async (t) => {
+  test(`a stored value whose commit ${what}, with unknown outcome, exists once after the retry`, async (t) => {
     const { vault, lose } = await vaultWithLoss(t);
     lose(mishap);
     assert.equal(await outcomeOf(put(vault, 'a', 'v', keyed(vault))), 'UNAVAILABLE');
@@ -48,7 +48,7 @@ for (const [mishap, what] of [
     assert.equal((await verify(vault)).isValid, true);
   });
 
-  test(`every operation with a key is done once where its commit ${what}, and nobody knew`, async (t) => {
+  test(`every operation with a key is done once if its commit ${what}, with unknown outcome`, async (t) => {
     const { vault, lose } = await vaultWithLoss(t);
     await put(vault, 'a');
     await get(vault, 'a');
@@ -72,16 +72,19 @@ for (const [mishap, what] of [
   });
 }
 
-test('who is refused after a commit that nobody saw the end of is told so, and how to retry; else that nothing was recorded', async (t) => {
+test('the error of a commit with unknown outcome says so and how to retry; other errors say that nothing was recorded', async (t) => {
   const messageOf = (answer: Promise<unknown>) =>
     answer.then(
       () => 'ok',
       (error: Error) => error.message,
     );
   for (const [kind, message] of [
-    ['unknown', /^It is not known whether this was recorded; nothing was lent\. .*Idempotency-Key.* safely\.$/],
-    ['fatal', /^It is not known whether this was recorded; nothing was lent\./],
-    ['unavailable', /^The service could not record this, and lent nothing\./],
+    [
+      'unknown',
+      /^It is unknown whether the request was recorded; no value was returned\. .*Idempotency-Key.* safely\.$/,
+    ],
+    ['fatal', /^It is unknown whether the request was recorded; no value was returned\./],
+    ['unavailable', /^The service could not record the request and issued no lease\./],
   ] as const) {
     const vault = await openVault(t, {
       inFront: withCommit(async () => {
@@ -92,7 +95,7 @@ test('who is refused after a commit that nobody saw the end of is told so, and h
   }
 });
 
-/** What a writer of the database may try. */
+/** Edits that a writer of the database may try. */
 const ALTERED: readonly (readonly [what: string, sql: string])[] = [
   ['another reply', `UPDATE idempotency_records SET reply = replace(reply, '"version":1', '"version":9')`],
   ['no reply', "UPDATE idempotency_records SET reply = ''"],
@@ -107,11 +110,11 @@ const ALTERED: readonly (readonly [what: string, sql: string])[] = [
 ];
 
 for (const [what, sql] of ALTERED) {
-  test(`a kept reply that was altered outside is as good as none, and is replaced: ${what}`, async (t) => {
+  test(`an altered idempotency record is ignored and replaced: ${what}`, async (t) => {
     const vault = await openVault(t);
     await put(vault, 'a', 'v', keyed(vault));
     await put(vault, 'other', 'v', keyed(vault, 'another'));
-    await executeSql(vault.folder, sql);
+    await executeSql(vault.directory, sql);
     const again = await put(vault, 'a', 'v', keyed(vault));
     assert.equal(again.version, 2);
     assert.deepEqual(await put(vault, 'a', 'v', keyed(vault)), again);
@@ -119,10 +122,10 @@ for (const [what, sql] of ALTERED) {
   });
 }
 
-test('a kept reply that was moved to another id is none', async (t) => {
+test('an idempotency record moved to another id is ignored', async (t) => {
   const vault = await openVault(t);
   await put(vault, 'a', 'v', keyed(vault, 'one'));
   const { id } = keyed(vault, 'two').idempotency ?? assert.fail();
-  await executeSql(vault.folder, `UPDATE idempotency_records SET id = '${id}'`);
+  await executeSql(vault.directory, `UPDATE idempotency_records SET id = '${id}'`);
   assert.equal((await put(vault, 'a', 'v', keyed(vault, 'two'))).version, 2);
 });

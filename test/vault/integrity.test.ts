@@ -1,4 +1,4 @@
-// What was altered in the database outside Leasehold: values that do not open, rows that are not used.
+// Edits of the database outside Leasehold: values that do not unseal, rows that are not used.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -30,7 +30,7 @@ const anotherEnd = (column: string): string =>
     `CASE substr(${column}, 39) WHEN ${bytes('00')} THEN ${bytes('01')} ELSE ${bytes('00')} END`,
   );
 
-/** `version` is the one that is asked for: null for the newest, which is 2. */
+/** `version` is the requested one: null for the newest, which is 2. */
 const UNREADABLE: readonly (readonly [what: string, sql: string, version: number | null])[] = [
   ['a byte of it is altered', alterNewest(anotherEnd), null],
   ['its last byte is cut off', alterNewest((column) => `substr(${column}, 1, 38)`), null],
@@ -73,7 +73,7 @@ async function vaultWithValues(t: Parameters<typeof openVault>[0]): Promise<Open
 for (const [what, sql, version] of UNREADABLE) {
   test(`a stored value that does not authenticate is an error in the log, no lease and no access: ${what}`, async (t) => {
     const vault = await vaultWithValues(t);
-    await executeSql(vault.folder, sql);
+    await executeSql(vault.directory, sql);
     const before = await readLog(vault.real);
     const [neighbour, error, another] = await Promise.allSettled([
       get(vault, 'neighbour'),
@@ -99,12 +99,12 @@ for (const [what, sql, version] of UNREADABLE) {
     assert.equal((await vault.real.countLeases(leases, NEWEST_LEASE, 10)).count, 2);
     assert.equal(await accessesOf(vault, 'prod/key'), 0);
     assert.equal((await verify(vault)).isValid, true);
-    const again = await openVault(t, { folder: vault.folder });
+    const again = await openVault(t, { directory: vault.directory });
     assert.equal(await accessesOf(again, 'prod/key'), 0);
   });
 }
 
-/** As the list tells them, which shows also rows that do not authenticate. */
+/** As the list shows them, which includes rows that do not authenticate. */
 async function accessesOf({ real }: OpenedVault, path: string): Promise<number | undefined> {
   const { rows } = await real.listCredentials({ ranges: ALL_PATHS, type: null }, FIRST_CREDENTIAL, 100);
   return rows.find((row) => row.path === path)?.accessCount;
@@ -128,12 +128,12 @@ const ALTERED_CREDENTIALS: readonly (readonly [what: string, sql: string])[] = [
 ];
 
 for (const [what, sql] of ALTERED_CREDENTIALS) {
-  test(`a credential whose row was altered outside gives and takes nothing, and can be deleted: ${what}`, async (t) => {
+  test(`a credential whose row was altered can neither be retrieved nor stored, but can be deleted: ${what}`, async (t) => {
     const vault = await vaultWithValues(t);
     const path = toPath('prod/key');
     // Also where the row was found authentic before.
     for (let times = 0; times < 20; times++) assert.equal(await get(vault, 'prod/key'), 'second');
-    await executeSql(vault.folder, sql);
+    await executeSql(vault.directory, sql);
     const before = (await readLog(vault.real)).length;
     const retrieval = (version: number | null) =>
       outcomeOf(retrieveCredential(vault, admin(), { path, version, ttlSeconds: null }));
@@ -155,12 +155,12 @@ for (const [what, sql] of ALTERED_CREDENTIALS) {
   });
 }
 
-test('a credential whose row was altered is denied like any other without a grant', async (t) => {
+test('a caller without a grant gets the same denial for a credential whose row was altered', async (t) => {
   const vault = await vaultWithValues(t);
   const key = newAgentKey();
   await enrol(vault, 'ci', key);
   const caller = await as(vault, (await logIn(vault, 'ci', key)).token.reveal());
-  await executeSql(vault.folder, alterRow('version = 1'));
+  await executeSql(vault.directory, alterRow('version = 1'));
   assert.equal(await outcomeOf(get(vault, 'prod/key', caller)), 'ACCESS_DENIED');
 });
 
@@ -181,7 +181,7 @@ const ALTERED_POLICIES: readonly (readonly [what: string, sql: string])[] = [
 ];
 
 for (const [what, sql] of ALTERED_POLICIES) {
-  test(`a policy that was altered outside grants nothing, is told of, and can be written anew: ${what}`, async (t) => {
+  test(`an altered policy grants nothing, is reported at start, and can be created again: ${what}`, async (t) => {
     const vault = await openVault(t);
     const key = newAgentKey();
     await enrol(vault, 'ci', key);
@@ -190,9 +190,9 @@ for (const [what, sql] of ALTERED_POLICIES) {
     await vault.ledger.submit(createPolicy(admin(), parsePolicy({ ...POLICY, name: 'other', resources: ['other/*'] })));
     const token = (await logIn(vault, 'ci', key)).token.reveal();
     assert.equal(await get(vault, 'prod/key', await as(vault, token)), 'v');
-    await executeSql(vault.folder, sql);
+    await executeSql(vault.directory, sql);
 
-    const again = await openVault(t, { folder: vault.folder });
+    const again = await openVault(t, { directory: vault.directory });
     const { warnings } = again.ledger.memory;
     assert.equal(warnings.length, 1);
     assert.match(warnings[0] ?? '', /^1 row of agents or policies .+\.$/);
@@ -213,15 +213,15 @@ const ALTERED_AGENTS: readonly (readonly [what: string, sql: string])[] = [
 ];
 
 for (const [what, sql] of ALTERED_AGENTS) {
-  test(`an agent that was altered outside is nobody, and can be registered anew: ${what}`, async (t) => {
+  test(`an altered agent is unknown and can be registered again: ${what}`, async (t) => {
     const vault = await openVault(t);
     const key = newAgentKey();
     await enrol(vault, 'ci', key);
     await enrol(vault, 'other', key);
     const token = (await logIn(vault, 'ci', key)).token.reveal();
-    await executeSql(vault.folder, sql);
+    await executeSql(vault.directory, sql);
 
-    const again = await openVault(t, { folder: vault.folder });
+    const again = await openVault(t, { directory: vault.directory });
     assert.match(again.ledger.memory.warnings.join('\n'), /^1 row of agents or policies .+\.$/);
     for (const name of ['ci', 'root']) {
       for (const privateKey of [key.privateKey, OWN_KEY.privateKey]) {
@@ -245,13 +245,13 @@ const ALTERED_SESSIONS: readonly (readonly [what: string, sql: string])[] = [
 ];
 
 for (const [what, sql] of ALTERED_SESSIONS) {
-  test(`a session that was altered outside is none: ${what}`, async (t) => {
+  test(`an altered session is invalid: ${what}`, async (t) => {
     const vault = await openVault(t);
     const key = newAgentKey();
     await enrol(vault, 'ci', key);
     await enrol(vault, 'other', newAgentKey());
     const token = (await logIn(vault, 'ci', key)).token.reveal();
-    await executeSql(vault.folder, sql);
+    await executeSql(vault.directory, sql);
     for (const shown of [token, 'lhs_forged']) {
       assert.equal(await outcomeOf(as(vault, shown)), 'UNAUTHENTICATED');
       // Nor where it gets as far as the turn.
@@ -260,11 +260,11 @@ for (const [what, sql] of ALTERED_SESSIONS) {
   });
 }
 
-test('a newest value that was removed is an integrity failure, recorded; an earlier one that is kept still opens', async (t) => {
+test('a removed newest value is a recorded integrity failure; earlier kept versions can still be retrieved', async (t) => {
   const vault = await openVault(t);
   await put(vault, 'prod/key', 'one');
   await put(vault, 'prod/key', 'two');
-  await executeSql(vault.folder, removeNewestAt('prod/key'));
+  await executeSql(vault.directory, removeNewestAt('prod/key'));
   assert.equal(await outcomeOf(get(vault, 'prod/key')), 'INTEGRITY_FAILURE');
   const last = (await readLog(vault.real)).at(-1);
   assert.deepEqual([last?.result, last?.lease_id], ['error', null]);
@@ -272,18 +272,18 @@ test('a newest value that was removed is an integrity failure, recorded; an earl
   assert.equal((await retrieveCredential(vault, admin(), first)).value.reveal(), 'one');
 });
 
-test('a large newest value stands beside the older ones, and is found altered or removed there', async (t) => {
+test('a large newest value is stored with the older ones, and its alteration or removal is detected', async (t) => {
   const vault = await openVault(t);
   const large = 'x'.repeat(5000);
   await put(vault, 'prod/key', 'one');
   await put(vault, 'prod/key', large);
   assert.equal(await get(vault, 'prod/key'), large);
   await executeSql(
-    vault.folder,
+    vault.directory,
     `UPDATE credential_versions SET sealed = substr(sealed, 1, 4000) WHERE ${rowOf('prod/key', 2)}`,
   );
   assert.equal(await outcomeOf(get(vault, 'prod/key')), 'INTEGRITY_FAILURE');
-  await executeSql(vault.folder, `DELETE FROM credential_versions WHERE ${rowOf('prod/key', 2)}`);
+  await executeSql(vault.directory, `DELETE FROM credential_versions WHERE ${rowOf('prod/key', 2)}`);
   assert.equal(await outcomeOf(get(vault, 'prod/key')), 'INTEGRITY_FAILURE');
   await put(vault, 'prod/key', 'three');
   assert.equal(await get(vault, 'prod/key'), 'three');

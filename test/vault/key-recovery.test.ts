@@ -1,4 +1,4 @@
-// Key files on a file system that fails: a request ends with 503 or succeeds, the files follow the log later, and an I/O error
+// Key files on a failing file system: a request gets 503 or succeeds, the files follow the log later, and an I/O error
 // stops the process. SOURCE: security, P7 and "Half-done deletes (CVE-2020-7220)".
 
 import assert from 'node:assert/strict';
@@ -17,13 +17,13 @@ import { keyed } from './retry-fixture.ts';
 const register = (vault: Vault, context = admin(), name = 'ci') =>
   registerAgent(vault, context, { name: toName(name), description: '', publicKey: null });
 
-/** A vault whose key files fail from `fail` on, with the code of the system's error; null ends that. */
+/** A vault whose key files fail with the given system error after `fail(code)`; `fail(null)` ends that. */
 async function openFailing(t: TestContext, recoveryIntervalMs?: number) {
-  const folder = temporaryDirectory(t);
-  const agentsDir = join(folder, 'agents');
+  const directory = temporaryDirectory(t);
+  const agentsDir = join(directory, 'agents');
   const real = new FsAgentKeyStore(agentsDir);
   let failing: { methods: readonly string[]; code: string } | null = null;
-  const keyFiles = new Proxy<AgentKeyStore>(real, {
+  const keyStore = new Proxy<AgentKeyStore>(real, {
     get(target, name) {
       const method: unknown = Reflect.get(target, name);
       assert.ok(typeof method === 'function');
@@ -38,7 +38,7 @@ async function openFailing(t: TestContext, recoveryIntervalMs?: number) {
     },
   });
   const options = recoveryIntervalMs === undefined ? {} : { recoveryIntervalMs };
-  const vault = await openVault(t, { folder, keyFiles, ...options });
+  const vault = await openVault(t, { directory, keyStore, ...options });
   return {
     vault,
     names: () => [readdirSync(agentsDir).sort(), readdirSync(join(agentsDir, '.pending')).length],
@@ -48,7 +48,7 @@ async function openFailing(t: TestContext, recoveryIntervalMs?: number) {
   };
 }
 
-test('a key that cannot be written is 503, registers nothing and leaves nothing', async (t) => {
+test('a key that cannot be written gives 503, registers nothing and leaves nothing', async (t) => {
   const { vault, names, fail } = await openFailing(t);
   fail(['stage']);
   assert.equal(await outcomeOf(register(vault)), 'UNAVAILABLE');
@@ -58,7 +58,7 @@ test('a key that cannot be written is 503, registers nothing and leaves nothing'
   assert.deepEqual(names(), [['.pending', 'ci'], 0]);
 });
 
-test('what could not be removed after that is removed later', async (t) => {
+test('a file that could not be removed is removed later', async (t) => {
   const { vault, names, fail } = await openFailing(t, 5);
   fail(['stage', 'abort', 'remove']);
   assert.equal(await outcomeOf(register(vault)), 'UNAVAILABLE');
@@ -67,7 +67,7 @@ test('what could not be removed after that is removed later', async (t) => {
   await until(() => names()[1] === 0, 'the prepared key is removed');
 });
 
-test('a key that cannot be published is 503, and a repeat with the same Idempotency-Key finishes the registration', async (t) => {
+test('a key that cannot be committed gives 503, and a repeat with the same Idempotency-Key finishes the registration', async (t) => {
   const { vault, names, fail } = await openFailing(t);
   fail(['commit']);
   assert.equal(await outcomeOf(register(vault, keyed(vault))), 'UNAVAILABLE');
@@ -78,7 +78,7 @@ test('a key that cannot be published is 503, and a repeat with the same Idempote
   assert.deepEqual(names(), [['.pending', 'ci'], 0]);
 });
 
-test('without a repeat the key is published later', async (t) => {
+test('without a repeat the key is committed later', async (t) => {
   const { vault, names, fail } = await openFailing(t, 5);
   fail(['commit'], 'ENOSPC');
   assert.equal(await outcomeOf(register(vault)), 'UNAVAILABLE');
@@ -87,7 +87,7 @@ test('without a repeat the key is published later', async (t) => {
   assert.deepEqual(names(), [['.pending', 'ci'], 0]);
 });
 
-test('a deregistration is done although the key file stays, which is removed later', async (t) => {
+test('a deregistration succeeds although the key file cannot be removed, which is removed later', async (t) => {
   const { vault, names, fail } = await openFailing(t, 5);
   await register(vault);
   fail(['remove']);
@@ -97,7 +97,7 @@ test('a deregistration is done although the key file stays, which is removed lat
   await until(() => names()[0]?.toString() === '.pending', 'the directory is removed');
 });
 
-test('a key that is removed later leaves the key of an agent that was registered under the name meanwhile', async (t) => {
+test('a delayed removal keeps the key of an agent registered under the name meanwhile', async (t) => {
   const { vault, names, fail } = await openFailing(t, 5);
   await register(vault);
   await register(vault, admin(), 'other');
@@ -107,10 +107,10 @@ test('a key that is removed later leaves the key of an agent that was registered
   const { id } = await register(vault);
   fail(null);
   await until(() => names()[0]?.toString() === '.pending,ci', 'the directory of the other agent is removed');
-  assert.equal(readFileSync(join(vault.folder, 'agents', 'ci', 'agent_id'), 'utf8').trim(), id);
+  assert.equal(readFileSync(join(vault.directory, 'agents', 'ci', 'agent_id'), 'utf8').trim(), id);
 });
 
-test('an I/O error stops the process and is not tried again', async (t) => {
+test('an I/O error stops the process and is not retried', async (t) => {
   for (const method of ['stage', 'commit', 'remove']) {
     const { vault, fail } = await openFailing(t, 1);
     if (method === 'remove') await register(vault);

@@ -1,4 +1,7 @@
-/** A vault that is large, written past the service in seconds, and how long the loop stands still while something is asked of it. */
+/**
+ * A vault that is large, written past the service in seconds, and how long the loop stands still while something is
+ * asked of it.
+ */
 import type { TestContext } from 'node:test';
 import { ENDED_LEASE_RETENTION_MS } from '../../src/core/lease.ts';
 import type { CredentialId, CredentialType } from '../../src/core/names.ts';
@@ -11,7 +14,10 @@ import { type OpenedVault, openVault, toPath } from './fixture.ts';
 export const CREDENTIALS = 200_000;
 export const LEASES = 314_000;
 const AGENTS = 10;
-/** Of the leases the oldest, which ended so long ago that they are swept. WHY not more: spans would go with them, and be counted. */
+/**
+ * Of the leases the oldest, which ended so long ago that they are swept. WHY not more: spans would go with them, and be
+ * counted.
+ */
 export const ENDED = 64_000;
 
 const HOUR_MS = 3_600_000;
@@ -34,13 +40,16 @@ const OWN = {
   postgres: `INSERT INTO access_counts SELECT id, 0 FROM credentials; UPDATE access_count_progress SET through_seq = ${LEASES}; ANALYZE;`,
 };
 
-/** Every tenth lease is of `agent-3`; every thousandth credential is `rare`, and lent to nobody else than the first hundred. */
-function fill(folder: string, now: number): Promise<void> {
+/**
+ * Every tenth lease is of `agent-3`; every thousandth credential is `rare`, and lent to nobody else than the first
+ * hundred.
+ */
+function fill(directory: string, now: number): Promise<void> {
   const path = `'prod/team' || ${padded('i / 10000', 2)} || '/key' || ${padded('i', 6)}`;
   const number = STORE === 'sqlite' ? { column: ', count_id', value: ', i' } : { column: '', value: '' };
   const lent = `i % ${CREDENTIALS / 100} + 1`;
   return executeSql(
-    folder,
+    directory,
     `BEGIN;
     ${numbers(CREDENTIALS)} INSERT INTO credentials (id, path, type, description, created_at, updated_at, version, mac${number.column}) SELECT 'credential-' || i, ${path},
       CASE WHEN i % 1000 = 0 THEN 'rare' ELSE 'generic' END, 'a credential', 1, 1, 1, ''${number.value} FROM n;
@@ -74,14 +83,14 @@ export async function openLargeVault(t: TestContext): Promise<LargeVault> {
   const made = await openVault(t);
   await made.real.close();
   const filledAt = Date.now();
-  await fill(made.folder, filledAt);
-  for (const index of [1, 2]) await executeSql(made.folder, authenticated(index, made.keys));
-  return { ...(await openVault(t, { folder: made.folder })), filledAt };
+  await fill(made.directory, filledAt);
+  for (const index of [1, 2]) await executeSql(made.directory, authenticated(index, made.keys));
+  return { ...(await openVault(t, { directory: made.directory })), filledAt };
 }
 
 /**
- * The longest time for which the loop stood still under the work, in milliseconds of this thread's own processor time: so other
- * programs on the same machine don't count.
+ * The longest time for which the loop stood still under the work, in milliseconds of this thread's own processor time:
+ * so other programs on the same machine don't count.
  */
 export async function longestBlock(work: () => Promise<unknown>): Promise<number> {
   let longest = 0;

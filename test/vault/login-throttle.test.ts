@@ -1,4 +1,4 @@
-// Guessing is slowed: failed verifies are limited per agent and address together, and per address. SOURCE: decisions,
+// Failed logins are limited per pair of agent and address, and per address. SOURCE: decisions,
 // "Authentication".
 
 import assert from 'node:assert/strict';
@@ -16,7 +16,7 @@ const ADDRESS = '192.0.2.1';
 
 const at = (now: number): Clock => ({ now: () => now });
 
-/** Tries one after another that all fail; tells the seconds to wait where one is refused, else 0. */
+/** Makes failing attempts in sequence; returns the seconds to wait of each, 0 for an admitted one. */
 async function tries(
   limiter: LoginThrottle,
   count: number,
@@ -38,7 +38,7 @@ async function tries(
   return waits;
 }
 
-/** One try under each of so many names; tells how many were let through. */
+/** Makes one attempt under each of `count` names; returns how many were admitted. */
 async function triesOfMany(limiter: LoginThrottle, count: number, stem: string, now = NOW): Promise<number> {
   let through = 0;
   for (let n = 0; n < count; n++) through += had(await tries(limiter, 1, `${stem}-${n}`, ADDRESS, now));
@@ -47,7 +47,7 @@ async function triesOfMany(limiter: LoginThrottle, count: number, stem: string, 
 
 const had = (waits: readonly number[]): number => waits.filter((wait) => wait === 0).length;
 
-test('of one agent from one address 60 tries may fail at once, then one a second', async () => {
+test('60 attempts for one agent from one address may fail immediately, then one a second', async () => {
   const limiter = new LoginThrottle();
   assert.deepEqual(await tries(limiter, 62, 'ci', ADDRESS), [...Array<number>(60).fill(0), 1, 1]);
   for (const [later, expected] of [
@@ -61,7 +61,7 @@ test('of one agent from one address 60 tries may fail at once, then one a second
   }
 });
 
-test('from one address 300 tries may fail at once, whatever the names, then ten a second', async () => {
+test('300 attempts from one address may fail immediately, for any names, then ten a second', async () => {
   const limiter = new LoginThrottle();
   assert.equal(await triesOfMany(limiter, 400, 'a'), 300);
   assert.equal(await triesOfMany(limiter, 20, 'b', NOW + 99), 0);
@@ -70,7 +70,7 @@ test('from one address 300 tries may fail at once, whatever the names, then ten 
   assert.deepEqual(await tries(limiter, 1, 'e', ADDRESS, NOW + 2100), [1]);
 });
 
-test('nobody is limited by what comes from elsewhere, nor by what another agent does', async () => {
+test('failures from another address or of another agent do not limit a caller', async () => {
   const limiter = new LoginThrottle();
   await tries(limiter, 100, 'ci', ADDRESS);
   assert.deepEqual(await tries(limiter, 1, 'ci', '192.0.2.2'), [0]);
@@ -78,19 +78,19 @@ test('nobody is limited by what comes from elsewhere, nor by what another agent 
   assert.deepEqual(await tries(limiter, 1, 'ci', null), [0]);
 });
 
-test('the name counts in any spelling of its case', async () => {
+test('the agent’s name counts without regard to case', async () => {
   const limiter = new LoginThrottle();
   assert.equal(had(await tries(limiter, 40, 'ci', ADDRESS)), 40);
   assert.equal(had(await tries(limiter, 40, 'CI', ADDRESS)), 20);
 });
 
-test('tries that were refused cost the address nothing', async () => {
+test('rejected attempts are not charged to the address', async () => {
   const limiter = new LoginThrottle();
   await tries(limiter, 1000, 'ci', ADDRESS);
   assert.equal(await triesOfMany(limiter, 300, 'other'), 240);
 });
 
-test('a try that did not fail costs nothing, and never gives more than there was', async () => {
+test('a successful attempt is not charged and adds no tokens', async () => {
   const limiter = new LoginThrottle();
   for (let i = 0; i < 1000; i++) (await limiter.admit(toName('ci'), ADDRESS, at(NOW)))(false);
   const late = await limiter.admit(toName('ci'), ADDRESS, at(NOW));
@@ -99,7 +99,7 @@ test('a try that did not fail costs nothing, and never gives more than there was
   assert.equal(had(await tries(limiter, 100, 'ci', ADDRESS, NOW + 3_600_000)), 60);
 });
 
-test('of many tries at once no more are under way than may fail; the others wait for what comes of those', async () => {
+test('no more attempts run concurrently than may fail; the others wait for their results', async () => {
   const limiter = new LoginThrottle();
   const underWay: Settle[] = [];
   const refused: unknown[] = [];
@@ -137,7 +137,7 @@ for (const [one, other, isSame] of [
   });
 }
 
-test('it keeps a bounded number of addresses, and forgets the one that was not seen for the longest time', async () => {
+test('it keeps a bounded number of addresses and evicts the least recently used one', async () => {
   const limiter = new LoginThrottle();
   await tries(limiter, 60, 'ci', 'first');
   await tries(limiter, 60, 'ci', 'in use');
@@ -149,7 +149,7 @@ test('it keeps a bounded number of addresses, and forgets the one that was not s
   assert.equal(had(await tries(limiter, 1, 'ci', 'first')), 1);
 });
 
-test('over the limit no signature helps any more; from elsewhere the agent still gets in', async (t) => {
+test('over the limit a valid signature is rejected too; from another address the agent can still log in', async (t) => {
   const vault = await openVault(t, { time: { wall: () => NOW, monotonic: () => 0 } });
   const [key, wrong] = [newAgentKey(), newAgentKey()];
   await enrol(vault, 'ci', key);
@@ -161,7 +161,7 @@ test('over the limit no signature helps any more; from elsewhere the agent still
   assert.equal(entries.length, 61);
 });
 
-test('challenges and logins that succeed cost nothing, one after another', async (t) => {
+test('challenges and successful logins are not charged', async (t) => {
   const vault = await openVault(t);
   const key = newAgentKey();
   await enrol(vault, 'ci', key);
@@ -169,7 +169,7 @@ test('challenges and logins that succeed cost nothing, one after another', async
   for (let i = 0; i < 80; i++) assert.equal(await outcomeOf(logIn(vault, 'ci', key)), 'ok');
 });
 
-test('logins that succeed cost nothing, however many come at once', async (t) => {
+test('any number of concurrent successful logins is not charged', async (t) => {
   const vault = await openVault(t);
   const key = newAgentKey();
   await enrol(vault, 'ci', key);
@@ -177,7 +177,7 @@ test('logins that succeed cost nothing, however many come at once', async (t) =>
   assert.deepEqual(new Set(outcomes), new Set(['ok']));
 });
 
-test('what could not be recorded is no failed login', async (t) => {
+test('a login that could not be recorded is not charged as a failure', async (t) => {
   let isFull = false;
   const vault = await openVault(t, {
     inFront: withCommit(async (_batch, commit) => {

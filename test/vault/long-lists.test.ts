@@ -1,4 +1,4 @@
-// Nothing that is asked of a large vault holds up the loop, and so everybody: lists, their totals and offsets, bulk revocations,
+// No request to a large vault blocks the event loop: lists, their totals and offsets, bulk revocations,
 // sweeping.
 
 import assert from 'node:assert/strict';
@@ -14,7 +14,9 @@ import { executeSql } from '../kit/direct-db.ts';
 import { admin, get, openVault, put, toPath } from './fixture.ts';
 import { CREDENTIALS, ENDED, ENTRIES, LEASES, longestBlock, openLargeVault } from './large-list-fixture.ts';
 
-/** A step takes about 1 ms, or 16 with the slowest glob; what is 50 ms for a caller leaves room for a slower machine. */
+/**
+ * A step takes about 1 ms, or 16 with the slowest glob; what is 50 ms for a caller leaves room for a slower machine.
+ */
 const MAX_BLOCK_MS = 35;
 
 test('a vault with 200,000 credentials and more than 300,000 leases', async (t) => {
@@ -142,12 +144,12 @@ test('a vault with 200,000 credentials and more than 300,000 leases', async (t) 
   );
 });
 
-test('a lease is looked at as fast under 20,000 revocations as under one', async (t) => {
+test('a lease is read as fast with 20,000 bulk revocations as with one', async (t) => {
   const vault = await openVault(t);
   await put(vault, 'a');
   for (let lent = 0; lent < 200; lent++) await get(vault, 'a');
   await executeSql(
-    vault.folder,
+    vault.directory,
     `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20000)
     INSERT INTO bulk_revocations SELECT 1000 + i, 'admin', '', ${Date.now()} FROM n`,
   );

@@ -1,4 +1,4 @@
-/** Verification of a log that is long enough to be parted among threads: its ends, and what is missing of it in whole pieces. */
+/** Verification of a log that is long enough for several threads: its ends, and missing ranges. */
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { RANGE_ENTRIES } from '../../src/vault/verification/work-queue.ts';
@@ -12,7 +12,7 @@ const BORDER = RANGE_ENTRIES;
 
 const vault = await openLongVault({ after }, ENTRIES);
 
-test('an intact log is valid as a whole, and tells its length and both ends', async () => {
+test('an intact log is valid, with its length and both ends', async () => {
   const entries = await readLog(vault.real);
   assert.deepEqual(await verify(vault), {
     isValid: true,
@@ -46,6 +46,6 @@ for (const [place, seq] of Object.entries({
 }
 
 for (const [name, [how, which]] of Object.entries(tamperings)) {
-  test(`the same break is found as by one look from end to end: ${name}`, () =>
+  test(`the threads find the same break as a sequential scan: ${name}`, () =>
     assertSameBreak(vault, ENTRIES, how, which));
 }

@@ -1,4 +1,4 @@
-// Steps of long works take turns: one of all that wait goes on in each round of the loop.
+// Steps of long work alternate: one waiter resumes at a time.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -7,7 +7,7 @@ import { settle } from './fixture.ts';
 
 const numbers = (count: number): number[] => Array.from({ length: count }, (_, index) => index);
 
-/** Places are indexes; each step looks at four numbers, and finds the even ones. */
+/** Positions are indexes; each step scans four numbers and finds the even ones. */
 function evenNumbers(upTo: number) {
   const look = (from: number, most: number) => {
     const rows: number[] = [];
@@ -28,7 +28,7 @@ function evenNumbers(upTo: number) {
   };
 }
 
-test('a page holds what stands behind its offset, and the total all there is, whatever a step happens to find', async () => {
+test('a page contains the rows after its offset, and the total counts all rows, whatever a step finds', async () => {
   const even = numbers(50).filter((number) => number % 2 === 0);
   for (const offset of [0, 1, 2, 3, 7, 24, 25, 26, 1000]) {
     for (const limit of [1, 2, 5, 25, 1000]) {
@@ -41,7 +41,7 @@ test('a page holds what stands behind its offset, and the total all there is, wh
   assert.deepEqual([(await Array.fromAsync(rows)).flat(), meta], [even, null]);
 });
 
-test('a page begins where its offset was reached: what it skips is not read again', async () => {
+test('a page starts where its offset was reached, and skipped rows are not read again', async () => {
   const source = evenNumbers(50);
   const begun: number[] = [];
   const list = (from: number, limit: number) => {
@@ -53,7 +53,7 @@ test('a page begins where its offset was reached: what it skips is not read agai
   assert.deepEqual(begun, [39]);
 });
 
-test('of all that wait one goes on in a round of the loop, in their order', async () => {
+test('waiters resume one at a time, in order', async () => {
   let round = 0;
   let isOver = false;
   const countRounds = (): void => {
@@ -78,7 +78,7 @@ test('of all that wait one goes on in a round of the loop, in their order', asyn
   await yieldToEventLoop();
 });
 
-test('what is in memory comes in batches too, and empty as one', async () => {
+test('a list in memory is returned in batches too, and an empty list as one', async () => {
   const batches = await Array.fromAsync(sliceListing(numbers(1200), null).rows);
   assert.deepEqual(batches.flat(), numbers(1200));
   assert.ok(batches.every(({ length }) => length <= 500));

@@ -1,4 +1,4 @@
-// Registrations that are sent again, and the files of private keys: each agent has the key that was made for it, and no other.
+// Repeated registrations and the files of private keys: each agent has exactly the key that was generated for it.
 
 import assert from 'node:assert/strict';
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
@@ -14,12 +14,12 @@ import { toName } from './agents-fixture.ts';
 import { admin, type OpenedVault, openVault, outcomeOf } from './fixture.ts';
 import { keyed, vaultWithLoss } from './retry-fixture.ts';
 
-const keyFile = (vault: OpenedVault, ...parts: string[]) => join(vault.folder, 'agents', ...parts);
+const keyFile = (vault: OpenedVault, ...parts: string[]) => join(vault.directory, 'agents', ...parts);
 const namesIn = (vault: OpenedVault, ...parts: string[]) => readdirSync(keyFile(vault, ...parts)).sort();
 const register = (vault: Vault, context = keyed(vault), name = 'ci') =>
   registerAgent(vault, context, { name: toName(name), description: '', publicKey: null });
 
-test('the retry of a registration that nobody saw the end of publishes the key of the first try', async (t) => {
+test('the retry of a registration with unknown outcome commits the key of the first attempt', async (t) => {
   const { vault, lose } = await vaultWithLoss(t);
   lose('after');
   assert.equal(await outcomeOf(register(vault)), 'UNAVAILABLE');
@@ -34,7 +34,7 @@ test('the retry of a registration that nobody saw the end of publishes the key o
   assert.equal(readFileSync(keyFile(vault, 'ci', 'private_key.pem'), 'utf8'), pem);
 });
 
-test('the retry of a registration that did not happen registers, and what was prepared for the first try harms nobody', async (t) => {
+test('the retry of a registration that was not committed registers, and the key staged first has no effect', async (t) => {
   const { vault, lose } = await vaultWithLoss(t);
   lose('before');
   assert.equal(await outcomeOf(register(vault)), 'UNAVAILABLE');
@@ -44,12 +44,12 @@ test('the retry of a registration that did not happen registers, and what was pr
   assert.deepEqual([namesIn(vault), namesIn(vault, '.pending')], [['.pending', 'ci'], []]);
 });
 
-test('a repeat touches nothing of an agent that has the name since', async (t) => {
+test('a repeat does not change an agent registered under the name since', async (t) => {
   const { vault, lose } = await vaultWithLoss(t);
   lose('after');
   assert.equal(await outcomeOf(register(vault)), 'UNAVAILABLE');
   const [first = ''] = namesIn(vault, '.pending');
-  const kept = join(vault.folder, 'kept');
+  const kept = join(vault.directory, 'kept');
   cpSync(keyFile(vault, '.pending', first), kept, { recursive: true });
   await deregisterAgent(vault, admin(), toName('ci'));
   assert.deepEqual(namesIn(vault, '.pending'), [], 'the key of an agent that is gone waits no more');
@@ -63,17 +63,17 @@ test('a repeat touches nothing of an agent that has the name since', async (t) =
   assert.equal(readFileSync(keyFile(vault, 'ci', 'private_key.pem'), 'utf8'), pem);
 });
 
-test('a key that is published again, or never was prepared, leaves every directory as it is', async (t) => {
+test('committing a key again, or one that was never staged, changes no directory', async (t) => {
   const vault = await openVault(t);
   const { id, name } = await register(vault);
   const pem = readFileSync(keyFile(vault, 'ci', 'private_key.pem'), 'utf8');
-  await vault.agentKeys.publish(id, name);
-  await vault.agentKeys.publish('01890000-0000-7000-8000-000000000001' as typeof id, name);
+  await vault.agentKeys.commit(id, name);
+  await vault.agentKeys.commit('01890000-0000-7000-8000-000000000001' as typeof id, name);
   assert.equal(readFileSync(keyFile(vault, 'ci', 'private_key.pem'), 'utf8'), pem);
   assert.equal(existsSync(keyFile(vault, 'ci', 'agent_id')), true);
 });
 
-test('a registration that is refused after its key was used for another policy leaves no file', async (t) => {
+test('a registration that is rejected because its Idempotency-Key was used before leaves no file', async (t) => {
   const vault = await openVault(t);
   const policy = parsePolicy({ name: 'p', principal: 'agent:*', resources: ['a'], actions: ['retrieve'] });
   assert.equal((await vault.ledger.submit(createPolicy(keyed(vault, 'k', 'one'), policy))).name, 'p' as PolicyName);

@@ -1,4 +1,4 @@
-/** Retries without HTTP: requests with a key, and a vault that loses what came of a commit. */
+/** Retries without HTTP: requests with a key, and a vault that loses the outcome of a commit. */
 import type { TestContext } from 'node:test';
 import type { IdempotencyKey } from '../../src/core/idempotency.ts';
 import type { Context } from '../../src/core/operation.ts';

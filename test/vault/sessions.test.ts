@@ -1,4 +1,4 @@
-// Logging in and sessions, as the vault has them: bound to the immutable id of the agent, and over when they are over.
+// Logins and sessions: bound to the immutable id of the agent, and invalid after their end.
 
 import assert from 'node:assert/strict';
 import { sign } from 'node:crypto';
@@ -12,7 +12,7 @@ import { admin, inFrontOf, newGate, openVault, outcomeOf, readLog, settle, verif
 
 const ORIGIN = { requestId: 'login', remoteAddr: '192.0.2.7' };
 
-test('a name that was registered again, with the same key, can’t answer the challenge of the one before', async (t) => {
+test('an agent registered again under the name, with the same key, cannot use a challenge of the earlier one', async (t) => {
   const vault = await openVault(t);
   const key = newAgentKey();
   await enrol(vault, 'ci', key);
@@ -26,7 +26,7 @@ test('a name that was registered again, with the same key, can’t answer the ch
   assert.equal(await outcomeOf(logIn(vault, 'ci', key)), 'ok');
 });
 
-test('a challenge works once, also where it is answered several times at once', async (t) => {
+test('a challenge works once, also for concurrent logins', async (t) => {
   const vault = await openVault(t);
   const key = newAgentKey();
   await enrol(vault, 'ci', key);
@@ -34,11 +34,11 @@ test('a challenge works once, also where it is answered several times at once', 
   const proof = { challengeId, agentName: toName('ci'), signature: sign(null, nonce, key.privateKey) };
   const outcomes = await Promise.all(Array.from({ length: 8 }, () => outcomeOf(login(vault, ORIGIN, proof))));
   assert.deepEqual(outcomes.sort(), [...Array<string>(7).fill('AUTH_FAILED'), 'ok']);
-  const again = await openVault(t, { folder: vault.folder });
+  const again = await openVault(t, { directory: vault.directory });
   assert.equal(await outcomeOf(login(again, ORIGIN, proof)), 'AUTH_FAILED');
 });
 
-test('the nonce is signed as it is or as its base64 text, and nothing else is taken for it', async (t) => {
+test('a signature over the nonce or its base64 text is accepted, and no other', async (t) => {
   const vault = await openVault(t);
   const key = newAgentKey();
   await enrol(vault, 'ci', key);
@@ -55,7 +55,7 @@ test('the nonce is signed as it is or as its base64 text, and nothing else is ta
   }
 });
 
-test('a try with an invented id or an unknown name fails alike, and leaves no entry', async (t) => {
+test('an attempt with a forged id or an unknown name gets the same error and leaves no entry', async (t) => {
   const vault = await openVault(t);
   const key = newAgentKey();
   await enrol(vault, 'ci', key);
@@ -67,12 +67,12 @@ test('a try with an invented id or an unknown name fails alike, and leaves no en
   assert.equal((await verify(vault)).isValid, true);
 });
 
-test('a session survives a restart, and is over for good when it was ended', async (t) => {
+test('a session survives a restart, and an ended one stays ended', async (t) => {
   const vault = await openVault(t);
   const key = newAgentKey();
   await enrol(vault, 'ci', key);
   const token = (await logIn(vault, 'ci', key)).token.reveal();
-  const again = await openVault(t, { folder: vault.folder });
+  const again = await openVault(t, { directory: vault.directory });
   assert.equal((await again.ledger.submit(readSession(await as(again, token)))).agentName, 'ci');
   const caller = await as(again, token);
   await again.ledger.submit(endSession(caller));
@@ -81,7 +81,7 @@ test('a session survives a restart, and is over for good when it was ended', asy
   assert.equal((await readLog(again.real)).filter((entry) => entry.event_type === 'session.end').length, 1);
 });
 
-test('a session that is ended while it is being looked up stays ended', async (t) => {
+test('a session that is ended while it is read stays ended', async (t) => {
   const gate = newGate();
   let isSlow = false;
   const vault = await openVault(t, {

@@ -14,7 +14,7 @@ for (const seq of ORDINALS) {
     const vault = await openVault(t);
     await put(vault, 'prod/key');
     await executeSql(
-      vault.folder,
+      vault.directory,
       `INSERT INTO audit_entries SELECT ${seq}, id, timestamp, event_type, agent_name, resource, action, result,
       policy_name, lease_id, reason, request_id, remote_addr, hmac FROM audit_entries WHERE seq = 1`,
     );
@@ -28,15 +28,15 @@ test('a foreign entry that is taken away again leaves the log as it was, and tur
   const vault = await openVault(t);
   await put(vault, 'prod/key');
   await executeSql(
-    vault.folder,
+    vault.directory,
     `INSERT INTO audit_entries SELECT 1000, id, '2999-01-01T00:00:00.000Z', event_type, agent_name, resource, action, result,
       policy_name, lease_id, reason, request_id, remote_addr, hmac FROM audit_entries WHERE seq = 1`,
   );
   await put(vault, 'prod/key', 'a second time');
   assert.equal((await verify(vault)).isValid, false);
-  await executeSql(vault.folder, 'DELETE FROM audit_entries WHERE seq = 1000');
+  await executeSql(vault.directory, 'DELETE FROM audit_entries WHERE seq = 1000');
   await put(vault, 'prod/key', 'a third time');
   assert.equal((await verify(vault)).isValid, true);
-  const [last] = await selectRows(vault.folder, 'SELECT max(timestamp) AS at FROM audit_entries');
+  const [last] = await selectRows(vault.directory, 'SELECT max(timestamp) AS at FROM audit_entries');
   assert.ok(Date.parse(String(last?.['at'])) < Date.now() + 60_000, 'the time of a foreign entry is nobody’s');
 });

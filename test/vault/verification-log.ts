@@ -1,4 +1,7 @@
-/** A long log: written through the store's port, tampered with, and what one look from its first entry to its last says of it. */
+/**
+ * A long log: written through the store's port, tampered with, and what one look from its first entry to its last says
+ * of it.
+ */
 import assert from 'node:assert/strict';
 import type { AuditEntry } from '../../src/core/audit.ts';
 import { entryMac, headMac } from '../../src/crypto/chain.ts';
@@ -55,7 +58,7 @@ export const HOW = {
 
 /** Does it to the entries, such as `seq IN (3, 4)`; looks, and puts them back. */
 export async function tamper(vault: OpenedVault, how: string, which: string, look: () => Promise<void>): Promise<void> {
-  const outside = await openDirectDb(vault.folder);
+  const outside = await openDirectDb(vault.directory);
   await outside.run(`CREATE TEMP TABLE kept AS SELECT * FROM audit_entries WHERE ${which}`);
   try {
     await outside.run(`${how} WHERE ${which}`);
@@ -86,15 +89,15 @@ const placeOf = (found: Verification): Place | null =>
   found.isValid ? null : [found.breakAtEntry, found.breakAtTimestamp];
 
 /**
- * Tampers: threads find the break that one look from end to end finds. WHY another node where several share the store: one that has
- * seen an entry which is gone decides nothing any more, not even who may verify.
+ * Tampers: threads find the break that one look from end to end finds. WHY another node where several share the store:
+ * one that has seen an entry which is gone decides nothing any more, not even who may verify.
  */
 export async function assertSameBreak(vault: OpenedVault, length: number, how: string, which: string): Promise<void> {
   await tamper(vault, how, which, async () => {
     const expected = await firstBreak(vault, length);
     assert.notEqual(expected, null);
     await withScope(async (scope) => {
-      const looking = vault.real.isMultiWriter ? await openVault(scope, { folder: vault.folder }) : vault;
+      const looking = vault.real.isMultiWriter ? await openVault(scope, { directory: vault.directory }) : vault;
       assert.deepEqual(placeOf(await verify(looking)), expected);
     });
   });

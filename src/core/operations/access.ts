@@ -1,40 +1,45 @@
-/** Access to credentials as operations ask for it: the decision, and the administrator's own rule. */
+/** Access to credentials: the decision for agents, and the administrator's rule. */
 import type { Caller } from '../agent.ts';
 import type { BatchState } from '../batch-state.ts';
 import { DENIAL_REASONS, decide } from '../decision.ts';
 import { ADMIN_LEASE_SECONDS, ADMIN_POLICY } from '../lease.ts';
 import type { AgentName } from '../names.ts';
-import { type DecisionPoint, type Outcome, refused } from '../operation.ts';
+import { type OperationInput, type Outcome, rejected } from '../operation.ts';
 import type { CredentialPath } from '../path.ts';
 import type { Action } from '../policy.ts';
 
 export type Access =
   | { readonly allowed: true; readonly policyName: string; readonly ttlSeconds: number }
-  /** `reason` for the log, `message` for the caller; neither tells whether the path exists. */
+  /** `reason` is for the log, `message` for the caller; neither reveals whether the path exists. */
   | { readonly allowed: false; readonly reason: string; readonly message: string };
 
 type Denied = Extract<Access, { allowed: false }>;
 
-/** Refuses what the decision did not allow. `leaseId` is given where a lease is what was asked about. */
+/** The outcome of a denied request. `leaseId` is the lease that the request named, or null. */
 export function accessDenied(
-  { entry }: DecisionPoint,
+  { entry }: OperationInput,
   { reason, message }: Denied,
   leaseId: string | null = null,
 ): Outcome<never> {
-  return refused('ACCESS_DENIED', message, entry('denied', { reason, leaseId }));
+  return rejected('ACCESS_DENIED', message, entry('denied', { reason, leaseId }));
 }
 
-/** Tells a caller with a grant that nothing is there. */
-export function notFound({ entry }: DecisionPoint, policyName: string, what: 'credential' | 'version'): Outcome<never> {
+/** The outcome for a missing credential or version. Only callers with a grant may get it. */
+export function notFound(
+  { entry }: OperationInput,
+  policyName: string,
+  what: 'credential' | 'version',
+): Outcome<never> {
   const details = { policyName, reason: `the ${what} does not exist` };
-  return refused('NOT_FOUND', `The ${what} does not exist.`, entry('not_found', details));
+  return rejected('NOT_FOUND', `The ${what} does not exist.`, entry('not_found', details));
 }
 
-/** Refuses what would rest on a row that was altered outside. Deleting the credential is the way on. */
-export function refuseAltered({ entry }: DecisionPoint, policyName: string | null): Outcome<never> {
+/** The outcome for a credential whose row was edited outside Leasehold. Such a credential can only be deleted. */
+export function credentialAltered({ entry }: OperationInput, policyName: string | null): Outcome<never> {
   const reason = "the credential's row does not authenticate";
-  const message = 'The credential does not authenticate: its row was altered outside. Delete it and store it again.';
-  return refused('INTEGRITY_FAILURE', message, entry('error', { policyName, reason }));
+  const message =
+    'The credential does not authenticate: its row was edited outside Leasehold. Delete it and store it again.';
+  return rejected('INTEGRITY_FAILURE', message, entry('error', { policyName, reason }));
 }
 
 const ADMIN_ACCESS: Access = { allowed: true, policyName: ADMIN_POLICY, ttlSeconds: ADMIN_LEASE_SECONDS };
@@ -50,7 +55,7 @@ export function access(known: BatchState, caller: Caller, action: Action, path: 
   return caller.kind === 'admin' ? ADMIN_ACCESS : agentAccess(known, caller.agent.name, action, path);
 }
 
-/** As `access`, where a value is read: an operator may have taken that from the administrator. */
+/** As `access`, for reading a value, which `--admin-retrieve=deny` forbids the administrator. */
 export function retrievalAccess(known: BatchState, caller: Caller, path: CredentialPath): Access {
   if (caller.kind === 'admin' && !known.settings.adminMayRetrieve) {
     const reason = 'the administrator may not read values here';

@@ -1,8 +1,8 @@
-/** Operations of the administrator alone. An agent that tries one is rejected and recorded. SOURCE: decisions, "Audit". */
+/** Operations that only the administrator may call. A rejected agent is recorded. SOURCE: decisions, "Audit". */
 import type { EventType } from '../audit.ts';
 import type { BatchState } from '../batch-state.ts';
 import { ApiError } from '../errors.ts';
-import { type Context, type Operation, operation, type Replayable, refused, succeeded } from '../operation.ts';
+import { type Context, type Operation, operation, type Replayable, rejected, succeeded } from '../operation.ts';
 
 interface AdminSpec {
   readonly context: Context;
@@ -10,7 +10,7 @@ interface AdminSpec {
   readonly requiredRole: 'admin';
 }
 
-/** Names its event, so that an agent can be rejected before its request is read. */
+/** An operation that names its event, so that an agent can be rejected before its request is read. */
 export interface AdminOperation {
   readonly event: EventType;
 }
@@ -25,7 +25,7 @@ export function adminOperation<Input extends readonly unknown[], R>(
   return Object.assign(construct, { event });
 }
 
-/** A read, which is not recorded. Replies what `read` returns; an error that it returns rejects the request. */
+/** A read, which is not recorded. Replies with what `read` returns; an error that it returns rejects the request. */
 export function adminRead<R>(
   spec: AdminSpec,
   resource: string,
@@ -33,7 +33,7 @@ export function adminRead<R>(
 ): Operation<R> {
   return operation({ ...spec, resource }, ({ state }) => {
     const seen = read(state);
-    return seen instanceof ApiError ? refused(seen.code, seen.message, null) : succeeded<R>(seen, null);
+    return seen instanceof ApiError ? rejected(seen.code, seen.message, null) : succeeded<R>(seen, null);
   });
 }
 

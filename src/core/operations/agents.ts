@@ -2,11 +2,11 @@
 import type { Agent, PublicKey } from '../agent.ts';
 import { ApiError } from '../errors.ts';
 import type { AgentId, AgentName } from '../names.ts';
-import { operation, refused, succeeded } from '../operation.ts';
+import { operation, rejected, succeeded } from '../operation.ts';
 import { adminOperation, adminRead } from './admin-read.ts';
 
 export interface RegisterRequest {
-  /** WHY not a fresh id of the batch: the file of a generated key is staged under it before the batch. */
+  /** WHY not an id made by the batch: the file of a generated key is staged under this id before the batch. */
   readonly id: AgentId;
   readonly name: AgentName;
   readonly description: string;
@@ -18,18 +18,21 @@ export const registerAgent = adminOperation('agent.register', (spec, request: Re
     if (state.control.isNameTaken(request.name)) {
       const denied = entry('denied', { reason: 'the name is taken' });
       const message = 'An agent of this name, or of one that differs only in case, is registered already.';
-      return refused('ALREADY_EXISTS', message, denied);
+      return rejected('ALREADY_EXISTS', message, denied);
     }
     const agent: Agent = { ...request, registeredAt: moment.now };
     return succeeded(agent, entry('allowed'), [{ kind: 'putAgent', agent }]);
   }),
 );
 
-/** Removes the agent, its sessions (they are bound to its id) and all its leases. Replies the removed id. */
+/**
+ * Removes the agent and revokes its leases; its sessions end because they are bound to its id. Replies with the removed
+ * id.
+ */
 export const deregisterAgent = adminOperation('agent.deregister', (spec, name: AgentName) =>
   operation<AgentId>({ ...spec, resource: `agent:${name}` }, ({ state, moment, entry }) => {
     const agent = state.control.agentByName(name);
-    if (agent === null) return refused('NOT_FOUND', 'The agent is not registered.', entry('not_found'));
+    if (agent === null) return rejected('NOT_FOUND', 'The agent is not registered.', entry('not_found'));
     const { id } = agent;
     return succeeded(id, entry('allowed'), [
       { kind: 'removeAgent', id, name },
@@ -46,7 +49,7 @@ export const readAgent = adminOperation('agent.read', (spec, name: AgentName) =>
   ),
 );
 
-/** By name. */
+/** Sorted by name. */
 export const listAgents = adminOperation('agent.list', (spec) =>
   adminRead<readonly Agent[]>(spec, '*', ({ control }) => control.agents()),
 );

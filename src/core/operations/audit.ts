@@ -1,4 +1,4 @@
-/** Access to the audit log: whether the caller may read it. The entries are read after the decision. */
+/** Checks whether the caller may read the audit log. The entries are read after the decision. */
 import { adminOperation, adminRead } from './admin-read.ts';
 
 export const listAudit = adminOperation('audit.list', (spec) => adminRead(spec, '*', () => null));

@@ -4,16 +4,16 @@ import type { VersionInfo } from '../batch-state.ts';
 import { type Credential, type CredentialVersion, isKept } from '../credential.ts';
 import { behaviourOf, CREDENTIAL_TYPES, type CredentialTypes } from '../credential-types.ts';
 import { type CredentialId, type CredentialType, DEFAULT_TYPE } from '../names.ts';
-import { type Context, type Operation, operation, refused, succeeded } from '../operation.ts';
+import { type Context, type Operation, operation, rejected, succeeded } from '../operation.ts';
 import type { CredentialPath } from '../path.ts';
 import { ALL_PATHS, type PathRange } from '../pattern.ts';
 import type { Secret } from '../secret.ts';
-import { access, accessDenied, notFound, refuseAltered } from './access.ts';
+import { access, accessDenied, credentialAltered, notFound } from './access.ts';
 
 export interface StoreRequest {
   readonly path: CredentialPath;
   readonly value: Secret;
-  /** Undefined: as it was, or the default for a new credential. */
+  /** Undefined keeps the current type; a new credential gets the default. */
   readonly type: CredentialType | undefined;
   readonly description: string | undefined;
   /** `If-None-Match: *`: rejects a path that exists. */
@@ -33,16 +33,16 @@ export function store(
     requiredRole: 'agent' as const,
     reads: { credential: path },
   };
-  return operation(description, (asked) => {
-    const { caller, state, moment, entry } = asked;
+  return operation(description, (input) => {
+    const { caller, state, moment, entry } = input;
     const granted = access(state, caller, 'store', path);
-    if (!granted.allowed) return accessDenied(asked, granted);
+    if (!granted.allowed) return accessDenied(input, granted);
     const { policyName } = granted;
-    if (state.isAltered(path)) return refuseAltered(asked, policyName);
+    if (state.isAltered(path)) return credentialAltered(input, policyName);
     const before = state.credential(path);
     if (before !== null && request.onlyIfNew) {
       const details = { policyName, reason: 'the path exists already' };
-      return refused('ALREADY_EXISTS', 'A credential exists at this path already.', entry('denied', details));
+      return rejected('ALREADY_EXISTS', 'A credential exists at this path already.', entry('denied', details));
     }
     const credential: Credential = {
       id: before?.id ?? (moment.newId() as CredentialId),
@@ -71,13 +71,13 @@ export function store(
 export function remove(context: Context, path: CredentialPath): Operation<null> {
   return operation(
     { context, event: 'credential.delete', resource: path, requiredRole: 'agent', reads: { credential: path } },
-    (asked) => {
-      const { caller, state, moment, entry } = asked;
+    (input) => {
+      const { caller, state, moment, entry } = input;
       const granted = access(state, caller, 'delete', path);
-      if (!granted.allowed) return accessDenied(asked, granted);
+      if (!granted.allowed) return accessDenied(input, granted);
       const { policyName } = granted;
       const credential = state.credential(path);
-      if (credential === null) return notFound(asked, policyName, 'credential');
+      if (credential === null) return notFound(input, policyName, 'credential');
       const { id } = credential;
       return succeeded(null, entry('allowed', { policyName }), [
         { kind: 'removeCredential', id, path },
@@ -87,7 +87,7 @@ export function remove(context: Context, path: CredentialPath): Operation<null> 
   );
 }
 
-/** What the caller may see of the list, as ranges of paths. */
+/** The paths that the caller may list, as ranges. */
 export function list(context: Context): Operation<readonly PathRange[]> {
   return operation(
     { context, event: 'credential.list', resource: '*', requiredRole: 'agent' },
@@ -104,7 +104,7 @@ export interface Metadata {
   readonly versions: readonly VersionInfo[];
 }
 
-/** `?view=metadata`: no value and no lease; it needs `list`. */
+/** `?view=metadata`: returns no value, issues no lease, and needs `list`. */
 export function readMetadata(context: Context, path: CredentialPath): Operation<Metadata> {
   return operation(
     {
@@ -114,14 +114,14 @@ export function readMetadata(context: Context, path: CredentialPath): Operation<
       requiredRole: 'agent',
       reads: { credential: path, history: true },
     },
-    (asked) => {
-      const { caller, state, entry } = asked;
+    (input) => {
+      const { caller, state, entry } = input;
       const granted = access(state, caller, 'list', path);
-      if (!granted.allowed) return accessDenied(asked, granted);
+      if (!granted.allowed) return accessDenied(input, granted);
       const { policyName } = granted;
-      if (state.isAltered(path)) return refuseAltered(asked, policyName);
+      if (state.isAltered(path)) return credentialAltered(input, policyName);
       const credential = state.credential(path);
-      if (credential === null) return notFound(asked, policyName, 'credential');
+      if (credential === null) return notFound(input, policyName, 'credential');
       const kept = (state.loaded.histories.get(credential.id) ?? []).filter(({ version }) =>
         isKept(version, credential, state.settings.versionsKept),
       );

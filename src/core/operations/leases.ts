@@ -3,12 +3,12 @@
 import type { BatchState } from '../batch-state.ts';
 import { type BulkRevocation, isWithinRetention, type Lease, statusOf } from '../lease.ts';
 import { type ActorName, ADMIN, ADMIN_ID, type AgentId, type AgentName, type LeaseId } from '../names.ts';
-import { type Context, type DecisionPoint, type Operation, operation, refused, succeeded } from '../operation.ts';
+import { type Context, type Operation, type OperationInput, operation, rejected, succeeded } from '../operation.ts';
 import type { CredentialPath } from '../path.ts';
-import { accessDenied, agentAccess, refuseAltered, retrievalAccess } from './access.ts';
+import { accessDenied, agentAccess, credentialAltered, retrievalAccess } from './access.ts';
 
 /** Null both for a lease of another agent and for one that does not exist. */
-function findVisibleLease({ caller, state, moment }: DecisionPoint, id: LeaseId): Lease | null {
+function findVisibleLease({ caller, state, moment }: OperationInput, id: LeaseId): Lease | null {
   const lease = state.lease(id);
   if (lease === null || !isWithinRetention(lease, moment.now)) return null;
   return caller.kind === 'admin' || caller.agent.id === lease.agentId ? lease : null;
@@ -16,7 +16,7 @@ function findVisibleLease({ caller, state, moment }: DecisionPoint, id: LeaseId)
 
 const NOT_FOUND = 'The lease does not exist.';
 
-/** A lease and the time at which its status is told. */
+/** A lease, and the time to which its status refers. */
 export interface LeaseAt {
   readonly lease: Lease;
   readonly now: number;
@@ -25,9 +25,9 @@ export interface LeaseAt {
 /** Not recorded. */
 export function readLease(context: Context, id: LeaseId): Operation<LeaseAt> {
   const resource = `lease:${id}`;
-  return operation({ context, event: 'lease.read', resource, requiredRole: 'agent', reads: { lease: id } }, (asked) => {
-    const lease = findVisibleLease(asked, id);
-    return lease === null ? refused('NOT_FOUND', NOT_FOUND, null) : succeeded({ lease, now: asked.moment.now }, null);
+  return operation({ context, event: 'lease.read', resource, requiredRole: 'agent', reads: { lease: id } }, (input) => {
+    const lease = findVisibleLease(input, id);
+    return lease === null ? rejected('NOT_FOUND', NOT_FOUND, null) : succeeded({ lease, now: input.moment.now }, null);
   });
 }
 
@@ -36,21 +36,21 @@ export function renewLease(context: Context, id: LeaseId): Operation<LeaseAt> {
   const resource = `lease:${id}`;
   return operation(
     { context, event: 'lease.renew', resource, requiredRole: 'agent', reads: { lease: id } },
-    (asked) => {
-      const { state, moment, entry } = asked;
+    (input) => {
+      const { state, moment, entry } = input;
       const { now } = moment;
-      const lease = findVisibleLease(asked, id);
-      if (lease === null) return refused('NOT_FOUND', NOT_FOUND, entry('not_found', { leaseId: id }));
+      const lease = findVisibleLease(input, id);
+      if (lease === null) return rejected('NOT_FOUND', NOT_FOUND, entry('not_found', { leaseId: id }));
       const holder = leaseHolder(state, lease);
       if (statusOf(lease, now) !== 'active' || holder === null) {
         const denied = entry('denied', { leaseId: id, reason: `the lease is ${statusOf(lease, now)}` });
-        return refused('LEASE_ENDED', 'The lease has ended; retrieve the credential again.', denied);
+        return rejected('LEASE_ENDED', 'The lease has ended; retrieve the credential again.', denied);
       }
       const decision =
         holder.kind === 'admin'
           ? retrievalAccess(state, holder, lease.path)
           : agentAccess(state, holder.name, 'retrieve', lease.path);
-      if (!decision.allowed) return accessDenied(asked, decision, id);
+      if (!decision.allowed) return accessDenied(input, decision, id);
       const { policyName } = decision;
       const expiresAt = now + decision.ttlSeconds * 1000;
       return succeeded(
@@ -74,10 +74,10 @@ export function revokeLease(context: Context, id: LeaseId): Operation<null> {
   const resource = `lease:${id}`;
   return operation(
     { context, event: 'lease.revoke', resource, requiredRole: 'agent', reads: { lease: id } },
-    (asked) => {
-      const { moment, entry } = asked;
-      const lease = findVisibleLease(asked, id);
-      if (lease === null) return refused('NOT_FOUND', NOT_FOUND, entry('not_found', { leaseId: id }));
+    (input) => {
+      const { moment, entry } = input;
+      const lease = findVisibleLease(input, id);
+      if (lease === null) return rejected('NOT_FOUND', NOT_FOUND, entry('not_found', { leaseId: id }));
       if (statusOf(lease, moment.now) !== 'active') {
         return succeeded(null, entry('allowed', { leaseId: id, reason: 'the lease had ended already' }));
       }
@@ -93,22 +93,23 @@ export interface RevokeManyRequest {
 }
 
 /**
- * Revokes all active leases of the agent, of the path, or of both, with one bulk revocation, and replies it: how many leases it
- * ended is counted afterwards. Null if the agent or the path does not exist. An agent revokes only its leases.
+ * Revokes all active leases of the agent, of the path, or of both with one bulk revocation, which is the reply; the
+ * caller counts its leases afterwards. Null if the agent or the path does not exist. An agent may revoke only its own
+ * leases.
  */
 export function revokeLeases(context: Context, request: RevokeManyRequest): Operation<BulkRevocation | null> {
   const { path } = request;
   const resource = path ?? `agent:${request.agentName}`;
   const keys = path === null ? {} : { credential: path };
-  return operation({ context, event: 'lease.revoke', resource, requiredRole: 'agent', reads: keys }, (asked) => {
-    const { caller, state, moment, entry } = asked;
+  return operation({ context, event: 'lease.revoke', resource, requiredRole: 'agent', reads: keys }, (input) => {
+    const { caller, state, moment, entry } = input;
     const { agentName } = request;
     if (caller.kind === 'agent' && agentName !== caller.agent.name) {
       const denied = entry('denied', { reason: 'an agent may revoke only its own leases' });
-      return refused('ACCESS_DENIED', 'An agent may revoke only its own leases.', denied);
+      return rejected('ACCESS_DENIED', 'An agent may revoke only its own leases.', denied);
     }
-    if (path !== null && state.isAltered(path)) return refuseAltered(asked, null);
-    const agentId = agentName === null ? null : agentIdOf(asked, agentName);
+    if (path !== null && state.isAltered(path)) return credentialAltered(input, null);
+    const agentId = agentName === null ? null : agentIdOf(input, agentName);
     const credentialId = path === null ? null : (state.credential(path)?.id ?? null);
     if ((agentName !== null && agentId === null) || (path !== null && credentialId === null)) {
       return succeeded(null, entry('allowed', { reason: 'there were no leases to revoke' }));
@@ -120,7 +121,7 @@ export function revokeLeases(context: Context, request: RevokeManyRequest): Oper
   });
 }
 
-function agentIdOf({ state }: DecisionPoint, name: ActorName): AgentId | null {
+function agentIdOf({ state }: OperationInput, name: ActorName): AgentId | null {
   return name === ADMIN ? ADMIN_ID : (state.control.agentByName(name as AgentName)?.id ?? null);
 }
 

@@ -1,8 +1,8 @@
-/** Entries of the service. SOURCE: decisions, "The product" and "Audit". */
+/** Operations of the service itself. SOURCE: decisions, "The product" and "Audit". */
 import { SERVICE } from '../names.ts';
 import { type Operation, succeeded } from '../operation.ts';
 
-/** Recorded at each start and each orderly stop. `reason` is what an operator should know about it, or null. */
+/** Recorded at each start and each orderly stop. `reason` holds warnings for the operator, or null. */
 export function serviceEvent(eventType: 'service.start' | 'service.stop', reason: string | null): Operation<null> {
   return {
     reads: {},
@@ -22,7 +22,7 @@ export function serviceEvent(eventType: 'service.start' | 'service.stop', reason
   };
 }
 
-/** Not recorded: runs a batch, which shows that the store works. */
+/** Runs a batch, which shows that the store works. Not recorded. */
 export const NOOP: Operation<null> = {
   reads: {},
   requester: { kind: 'service' },

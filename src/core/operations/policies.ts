@@ -1,10 +1,13 @@
-/** Creates, replaces, deletes, reads and simulates policies. SOURCE: interface 4.2; decisions, "Policies and decisions". */
+/**
+ * Creates, replaces, deletes, reads and simulates policies.
+ * SOURCE: interface 4.2; decisions, "Policies and decisions".
+ */
 
 import type { BatchState } from '../batch-state.ts';
 import { decide, explain } from '../decision.ts';
 import { ApiError } from '../errors.ts';
 import type { AgentName, PolicyName } from '../names.ts';
-import { type Context, type Operation, operation, refused, succeeded } from '../operation.ts';
+import { type Context, type Operation, operation, rejected, succeeded } from '../operation.ts';
 import type { CredentialPath } from '../path.ts';
 import type { Policy, PolicyDraft } from '../policy.ts';
 import { adminOperation, adminRead } from './admin-read.ts';
@@ -13,7 +16,7 @@ export const createPolicy = adminOperation('policy.create', (spec, draft: Policy
   operation({ ...spec, resource: `policy:${draft.name}` }, ({ state, moment, entry }) => {
     if (state.control.policies.get(draft.name) !== null) {
       const denied = entry('denied', { reason: 'the name is taken' });
-      return refused('ALREADY_EXISTS', 'A policy of this name exists already; PUT replaces it.', denied);
+      return rejected('ALREADY_EXISTS', 'A policy of this name exists already; PUT replaces it.', denied);
     }
     const policy: Policy = { ...draft, createdAt: moment.now };
     return succeeded(policy, entry('allowed'), [{ kind: 'putPolicy', policy }]);
@@ -33,7 +36,7 @@ export const replacePolicy = adminOperation('policy.replace', (spec, draft: Poli
 export const deletePolicy = adminOperation('policy.delete', (spec, name: PolicyName) =>
   operation({ ...spec, resource: `policy:${name}` }, ({ state, entry }) => {
     if (state.control.policies.get(name) === null) {
-      return refused('NOT_FOUND', 'The policy does not exist.', entry('not_found'));
+      return rejected('NOT_FOUND', 'The policy does not exist.', entry('not_found'));
     }
     return succeeded(null, entry('allowed'), [{ kind: 'removePolicy', name }]);
   }),
@@ -47,7 +50,7 @@ export const readPolicy = adminOperation('policy.read', (spec, name: PolicyName)
   ),
 );
 
-/** By name. */
+/** Sorted by name. */
 export const listPolicies = adminOperation('policy.list', (spec) =>
   adminRead<readonly Policy[]>(spec, '*', ({ control }) => control.policies.all()),
 );
@@ -59,7 +62,7 @@ export interface Simulated {
   readonly reason: string;
 }
 
-/** Runs the decision function alone: changes nothing and is not recorded. An agent may ask for itself. */
+/** Calls the decision function, changes nothing and is not recorded. An agent may simulate only for itself. */
 export function simulate(
   context: Context,
   question: { readonly agent: AgentName; readonly path: CredentialPath; readonly action: string },
@@ -70,7 +73,7 @@ export function simulate(
     ({ caller, state, entry }) => {
       if (caller.kind === 'agent' && caller.agent.name !== agent) {
         const denied = entry('denied', { reason: 'an agent may simulate only for itself' });
-        return refused('ACCESS_DENIED', 'An agent may simulate only for itself.', denied);
+        return rejected('ACCESS_DENIED', 'An agent may simulate only for itself.', denied);
       }
       const { policies } = state.control;
       const decision = decide(policies, agent, action, path);

@@ -1,14 +1,17 @@
-/** Retrieves a value: decides, leases, records. SOURCE: interface 4.1 and 7; decisions, "Credentials" and "Policies and decisions". */
+/**
+ * Retrieves a value and issues a lease.
+ * SOURCE: interface 4.1 and 7; decisions, "Credentials" and "Policies and decisions".
+ */
 import { actorId, actorName } from '../agent.ts';
 import { isKept } from '../credential.ts';
 import { behaviourOf, CREDENTIAL_TYPES, type CredentialTypes } from '../credential-types.ts';
 import type { Lease } from '../lease.ts';
 import type { LeaseId } from '../names.ts';
-import { type Context, type Operation, operation, type PendingUnseal, refused } from '../operation.ts';
+import { type Context, type Operation, operation, type PendingUnseal, rejected } from '../operation.ts';
 import type { CredentialPath } from '../path.ts';
 import type { TtlSeconds } from '../policy.ts';
 import type { Secret } from '../secret.ts';
-import { accessDenied, notFound, refuseAltered, retrievalAccess } from './access.ts';
+import { accessDenied, credentialAltered, notFound, retrievalAccess } from './access.ts';
 
 export interface RetrieveRequest {
   readonly path: CredentialPath;
@@ -34,12 +37,12 @@ export function retrieve(
   const keys = { credential: path, version: request.version ?? ('newest' as const) };
   return operation(
     { context, event: 'credential.retrieve', resource: path, requiredRole: 'agent', reads: keys },
-    (asked) => {
-      const { caller, state, moment, entry } = asked;
+    (input) => {
+      const { caller, state, moment, entry } = input;
       const decision = retrievalAccess(state, caller, path);
-      if (!decision.allowed) return accessDenied(asked, decision);
+      if (!decision.allowed) return accessDenied(input, decision);
       const { policyName } = decision;
-      if (state.isAltered(path)) return refuseAltered(asked, policyName);
+      if (state.isAltered(path)) return credentialAltered(input, policyName);
       const credential = state.credential(path);
       const number = request.version ?? credential?.version ?? 0;
       const version =
@@ -48,14 +51,14 @@ export function retrieve(
           : null;
       if (credential !== null && version === null && request.version === null) {
         const reason = 'the newest value is missing from the store';
-        return refused(
+        return rejected(
           'INTEGRITY_FAILURE',
           'The stored value is missing: it was removed.',
           entry('error', { policyName, reason }),
         );
       }
       if (credential === null || version === null) {
-        return notFound(asked, policyName, credential === null ? 'credential' : 'version');
+        return notFound(input, policyName, credential === null ? 'credential' : 'version');
       }
       const ttlSeconds = Math.min(decision.ttlSeconds, request.ttlSeconds ?? decision.ttlSeconds);
       const leaseId = moment.newId() as LeaseId;
@@ -84,7 +87,7 @@ export function retrieve(
           version: number,
         },
         onFailure: () =>
-          refused(
+          rejected(
             'INTEGRITY_FAILURE',
             'The stored value does not authenticate: it was altered, or sealed under another key.',
             entry('error', { policyName, reason: 'the stored value does not authenticate' }),
@@ -97,7 +100,7 @@ export function retrieve(
         }),
       };
       return {
-        answer: { unseal },
+        response: { unseal },
         entry: entry('allowed', { policyName, leaseId }),
         changes: [
           { kind: 'addLease', lease },

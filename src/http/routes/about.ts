@@ -1,11 +1,11 @@
-/** Rows of the table: the service itself. SOURCE: decisions, "HTTP". */
+/** Rows of the route table: the service itself. SOURCE: decisions, "HTTP". */
 import { Health } from '../../api/responses.ts';
 import { openApiDocument } from '../openapi.ts';
 import { publicRoute, type Route, type RouteGroup } from '../route.ts';
 
 const PROOF_HEADER = 'leasehold-proof';
 
-/** `groups` gives the whole table, of which these rows are a part. */
+/** `groups` returns the whole table, which includes these rows. */
 export function aboutRoutes(groups: () => readonly RouteGroup[]): readonly Route[] {
   let document: Uint8Array | null = null;
   return [

@@ -38,7 +38,7 @@ export const agentRoutes: readonly Route[] = [
     id: 'registerAgent',
     method: 'POST',
     path: '/api/v1/agents',
-    summary: 'Register an agent: with its own public key, or with a pair made here.',
+    summary: 'Register an agent, with its public key or with a key pair that the service generates.',
     who: 'admin',
     operation: register,
     status: 201,

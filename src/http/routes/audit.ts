@@ -5,13 +5,13 @@ import { AuditEntry, Verification, VerificationProgress } from '../../api/respon
 import { invalidRequest } from '../../core/errors.ts';
 import { parseActorName } from '../../core/names.ts';
 import { exportAudit, listAudit, verifyAudit } from '../../core/operations/audit.ts';
-import { parseInstant } from '../../core/timestamp.ts';
+import { parseTimestamp } from '../../core/timestamp.ts';
 import { exportEntries, listEntries } from '../../vault/audit.ts';
 import { authorizeVerification, readProgress } from '../../vault/verification/authorize.ts';
 import { deferredReply } from '../deferred-response.ts';
 import { toPage } from '../query.ts';
 import { type Route, route } from '../route.ts';
-import { progressToWire, toTimestamp, verificationToWire } from '../serialize.ts';
+import { toProgressResponse, toTimestamp, toVerificationResponse } from '../serialize.ts';
 import { toNdjson } from '../streaming.ts';
 
 const HEAD_WORDS = /^\d+ [A-Za-z0-9+/=]+ [A-Za-z0-9+/=]+$/;
@@ -25,7 +25,7 @@ function parseFilter(text: string | undefined, field: string): string | null {
 }
 
 function parseTime(text: string | undefined, field: string, rounding: 'up' | 'down'): string | null {
-  return text === undefined ? null : toTimestamp(parseInstant(text, field, rounding));
+  return text === undefined ? null : toTimestamp(parseTimestamp(text, field, rounding));
 }
 
 export const auditRoutes: readonly Route[] = [
@@ -59,25 +59,25 @@ export const auditRoutes: readonly Route[] = [
     id: 'verifyAuditLog',
     method: 'GET',
     path: '/api/v1/audit/verify',
-    summary: 'Verify the whole chain: every entry is read and every link computed again.',
+    summary: 'Verify the whole chain: read every entry and compute every MAC again.',
     who: 'admin',
     operation: verifyAudit,
     data: Verification,
     async handle({ vault, context }) {
       const verify = await authorizeVerification(vault, context);
-      return deferredReply(async (signal) => verificationToWire(await verify(signal)));
+      return deferredReply(async (signal) => toVerificationResponse(await verify(signal)));
     },
   }),
   route({
     id: 'readVerificationProgress',
     method: 'GET',
     path: '/api/v1/audit/verify/progress',
-    summary: 'How far the verification is that runs now, whoever asked for it.',
+    summary: 'Read the progress of the running verification.',
     who: 'admin',
     operation: verifyAudit,
     data: VerificationProgress,
     async handle({ vault, context }) {
-      return { data: progressToWire(await readProgress(vault, context)) };
+      return { data: toProgressResponse(await readProgress(vault, context)) };
     },
   }),
   route({
@@ -88,11 +88,11 @@ export const auditRoutes: readonly Route[] = [
     who: 'admin',
     operation: exportAudit,
     data: null,
-    content: { mediaType: 'application/x-ndjson', description: 'One audit entry a line.' },
+    content: { mediaType: 'application/x-ndjson', description: 'One audit entry per line.' },
     async handle({ vault, context }) {
       const { head, rows } = await exportEntries(vault, context);
       const words = head === null ? '' : `${head.seq} ${head.hmac} ${head.mac}`;
-      // A head record that was tampered with may hold anything.
+      // A head record that was tampered with may contain any text.
       const headers = HEAD_WORDS.test(words) ? { 'leasehold-audit-head': words } : {};
       return { stream: toNdjson(rows), type: 'application/x-ndjson', headers };
     },

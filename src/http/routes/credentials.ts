@@ -27,7 +27,7 @@ export const credentialRoutes: readonly Route[] = [
     id: 'listCredentials',
     method: 'GET',
     path: '/api/v1/credentials',
-    summary: 'List credentials, without values. An agent sees the paths it has a `list` grant on.',
+    summary: 'List credentials, without values. An agent sees the paths that its policies let it list.',
     who: 'agent',
     query: CredentialsQuery,
     data: Type.Array(ListedCredential),
@@ -42,7 +42,7 @@ export const credentialRoutes: readonly Route[] = [
     id: 'retrieveCredential',
     method: 'GET',
     path: '/api/v1/credentials/{path}',
-    summary: 'Retrieve a value by lease; with view=metadata, look at the credential without its value.',
+    summary: 'Retrieve a value and a lease; with view=metadata, read the credential without its value.',
     params: { path: Path },
     who: 'agent',
     query: CredentialQuery,
@@ -50,8 +50,8 @@ export const credentialRoutes: readonly Route[] = [
     async handle({ vault, context, params, query }) {
       const path = parsePath(params['path'] ?? '');
       if (query.view !== undefined) {
-        if (query.version !== undefined) throw invalidRequest('version', 'does not go with view=metadata');
-        if (query.ttl !== undefined) throw invalidRequest('ttl', 'does not go with view=metadata');
+        if (query.version !== undefined) throw invalidRequest('version', 'must not be given with view=metadata');
+        if (query.ttl !== undefined) throw invalidRequest('ttl', 'must not be given with view=metadata');
         return { data: toMetadataResponse(await readCredentialMetadata(vault, context, path)) };
       }
       const version = query.version ?? null;
@@ -64,7 +64,7 @@ export const credentialRoutes: readonly Route[] = [
     id: 'storeCredential',
     method: 'POST',
     path: '/api/v1/credentials',
-    summary: 'Store a value: a new credential, or a new version. If-None-Match: * refuses where the path exists.',
+    summary: 'Store a value: a new credential, or a new version. If-None-Match: * rejects a path that exists.',
     who: 'agent',
     status: 201,
     body: StoreRequest,
@@ -72,8 +72,7 @@ export const credentialRoutes: readonly Route[] = [
     data: StoredCredential,
     acceptsIdempotencyKey: true,
     async handle({ vault, context, body, ifNoneMatch }) {
-      if (ifNoneMatch !== undefined && ifNoneMatch.trim() !== '*')
-        throw invalidRequest('If-None-Match', 'may only be *');
+      if (ifNoneMatch !== undefined && ifNoneMatch.trim() !== '*') throw invalidRequest('If-None-Match', 'must be *');
       const credential = await storeCredential(vault, context, {
         path: parsePath(body.path),
         value: parseValue(body.value),

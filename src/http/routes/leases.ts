@@ -10,7 +10,7 @@ import { parsePath } from '../../core/path.ts';
 import { listLeases, revokeLeases } from '../../vault/leases.ts';
 import { toOptionalPage } from '../query.ts';
 import { type Route, route } from '../route.ts';
-import { toLeaseResponse, toLeaseWire } from '../serialize.ts';
+import { toLeaseResponse, toListedLeaseResponse } from '../serialize.ts';
 import { streamList } from '../streaming.ts';
 
 function parseHolder({ agent, path }: { agent?: string | undefined; path?: string | undefined }) {
@@ -25,7 +25,7 @@ export const leaseRoutes: readonly Route[] = [
     id: 'listLeases',
     method: 'GET',
     path: '/api/v1/leases',
-    summary: 'List leases, newest first; ended ones for 7 days. An agent sees its own.',
+    summary: 'List leases, newest first, including those that ended within 7 days. An agent sees its own.',
     who: 'agent',
     query: LeasesQuery,
     data: Type.Array(Lease),
@@ -33,7 +33,7 @@ export const leaseRoutes: readonly Route[] = [
     async handle({ vault, context, query }) {
       const filter = { ...parseHolder(query), status: query.status ?? null };
       const listing = await listLeases(vault, context, filter, toOptionalPage(query));
-      return streamList(listing, toLeaseWire(listing.now));
+      return streamList(listing, toListedLeaseResponse(listing.now));
     },
   }),
   route({
@@ -48,7 +48,7 @@ export const leaseRoutes: readonly Route[] = [
     async handle({ vault, context, body }) {
       const request = parseHolder(body);
       if (request.agentName === null && request.path === null)
-        throw invalidRequest('agent', 'give agent, path, or both');
+        throw invalidRequest('agent', 'is required, or path, or both');
       return { data: { revoked: await revokeLeases(vault, context, request) } };
     },
   }),
@@ -69,7 +69,7 @@ export const leaseRoutes: readonly Route[] = [
     id: 'renewLease',
     method: 'POST',
     path: '/api/v1/leases/{lease_id}/renew',
-    summary: 'Decide anew, from now, by the policies as they are now.',
+    summary: 'Renew a lease from now, if the current policies allow it.',
     params: { lease_id: Id },
     who: 'agent',
     body: Nothing,

@@ -67,7 +67,7 @@ export const policyRoutes: readonly Route[] = [
     id: 'simulateAccess',
     method: 'POST',
     path: '/api/v1/policies/simulate',
-    summary: 'Ask for a decision without an access. An agent may ask for itself.',
+    summary: 'Simulate a decision without access to a value. An agent may simulate only for itself.',
     who: 'agent',
     body: SimulateRequest,
     data: Simulation,
@@ -108,7 +108,8 @@ export const policyRoutes: readonly Route[] = [
     data: Policy,
     async handle({ vault, context, params, body }) {
       const name = params['name'] ?? '';
-      if (body.name !== undefined && body.name !== name) throw invalidRequest('name', 'must be the one in the address');
+      if (body.name !== undefined && body.name !== name)
+        throw invalidRequest('name', 'must equal the name in the path');
       return { data: toPolicyResponse(await vault.ledger.submit(replacePolicy(context, toDraft(name, body)))) };
     },
   }),
@@ -116,7 +117,7 @@ export const policyRoutes: readonly Route[] = [
     id: 'deletePolicy',
     method: 'DELETE',
     path: '/api/v1/policies/{name}',
-    summary: 'Delete a policy; from its entry on it grants nothing.',
+    summary: 'Delete a policy. It grants nothing from its audit entry on.',
     params: { name: PolicyName },
     who: 'admin',
     operation: deletePolicy,

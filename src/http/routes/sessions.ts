@@ -13,7 +13,7 @@ export const sessionRoutes: readonly Route[] = [
     method: 'POST',
     path: '/auth/challenge',
     aliases: ['/api/v1/auth/challenge'],
-    summary: 'Ask for a challenge: 32 bytes to sign within 60 seconds.',
+    summary: 'Request a challenge: 32 bytes to sign within 60 seconds.',
     body: ChallengeRequest,
     data: Challenge,
     async handle({ vault, body }) {
@@ -31,7 +31,7 @@ export const sessionRoutes: readonly Route[] = [
     method: 'POST',
     path: '/auth/verify',
     aliases: ['/api/v1/auth/verify'],
-    summary: 'Answer a challenge with a signature, and get a session.',
+    summary: 'Verify the signature of a challenge, and open a session.',
     body: VerifyRequest,
     data: Session,
     async handle({ vault, context, body }) {

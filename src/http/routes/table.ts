@@ -1,4 +1,4 @@
-/** THE TABLE: every route of the service, by subject. What is not in it does not exist. */
+/** The route table: every route of the service, by subject. */
 import type { Route, RouteGroup } from '../route.ts';
 import { aboutRoutes } from './about.ts';
 import { agentRoutes } from './agents.ts';
@@ -9,11 +9,11 @@ import { policyRoutes } from './policies.ts';
 import { sessionRoutes } from './sessions.ts';
 
 const GROUPS: readonly RouteGroup[] = [
-  { tag: 'Credentials', description: 'Store values, and retrieve them by lease.', routes: credentialRoutes },
-  { tag: 'Policies', description: 'Which agent may do what, where, and for how long.', routes: policyRoutes },
+  { tag: 'Credentials', description: 'Store values, and retrieve them with a lease.', routes: credentialRoutes },
+  { tag: 'Policies', description: 'Grant agents actions on paths, and simulate decisions.', routes: policyRoutes },
   { tag: 'Agents', description: 'Register the agents that may log in.', routes: agentRoutes },
   { tag: 'Authentication', description: 'Log an agent in by a challenge and a signature.', routes: sessionRoutes },
-  { tag: 'Leases', description: 'Look up, renew and revoke leases.', routes: leaseRoutes },
+  { tag: 'Leases', description: 'List, read, renew and revoke leases.', routes: leaseRoutes },
   { tag: 'Audit', description: 'Read, verify and export the audit log.', routes: auditRoutes },
   { tag: 'Service', description: 'The service itself.', routes: aboutRoutes(() => GROUPS) },
 ];

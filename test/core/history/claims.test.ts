@@ -1,4 +1,4 @@
-// What must hold in every history, told by its log and its answers alone.
+// Properties of every history, checked by its log and its responses.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';

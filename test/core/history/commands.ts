@@ -1,9 +1,9 @@
-/** What may happen in a history. */
+/** The commands of a history. */
 import type { PlainPolicy } from '../reference.ts';
 
 export type PolicyFields = Omit<PlainPolicy, 'createdAt'>;
 
-/** `by`: 0 the administrator, 1 a stranger, 2 to 4 one of the sessions that are alive, from 5 on one of all that were opened. */
+/** `by`: 0 the administrator, 1 unauthenticated, 2 to 4 one of the live sessions, from 5 on one of all sessions. */
 interface By {
   readonly by: number;
 }
@@ -39,7 +39,7 @@ export type Command =
   | { readonly kind: 'verify'; readonly name: string; readonly challenge: number; readonly isSigned: boolean }
   | { readonly kind: 'start' };
 
-/** How the time goes on before a turn: by so much, or to just before, at or after the next ends of things. */
+/** How time advances before a batch: by an amount, or to just before, at or after the next expiries. */
 export type Wait = { readonly ms: number } | { readonly end: number; readonly delta: -1 | 0 | 1 };
 
 export interface Turn {

@@ -1,4 +1,4 @@
-/** Histories at random: few names, so that callers, leases and deletions meet. */
+/** Random histories with few names, so that callers, leases and deletions collide. */
 import fc from 'fast-check';
 import { type Command, type History, OWN, type PolicyFields, type Wait } from './commands.ts';
 
@@ -83,7 +83,7 @@ const turns = fc.record({
   commands: fc.array(commands, { minLength: 1, maxLength: 6 }).map((all) => all.flat()),
 });
 
-/** Asks for a challenge and answers it. */
+/** Requests a challenge and signs it. */
 function login(name: string): readonly Command[] {
   return [
     { kind: 'challenge', name },
@@ -112,7 +112,7 @@ const stored = (path: string): Command => ({
 });
 const registered = (name: string): Command => ({ kind: 'register', by: 0, name, description: '' });
 
-/** What most stories need; histories begin with some of it. */
+/** Commands that most histories need; each history begins with some of them. */
 const BEGINNING: (readonly Command[])[] = [
   [registered('a'), registered('ab')],
   [...login('a'), ...login('ab')],

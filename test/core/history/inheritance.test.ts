@@ -1,4 +1,5 @@
-// A name or a path that returns inherits nothing, whatever happened before. SOURCE: decisions, "Callers" and "Credentials".
+// An agent or credential created again under a name or path inherits nothing. SOURCE: decisions, "Callers" and
+// "Credentials".
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
@@ -24,7 +25,7 @@ const lend: Command = {
   policy: { name: 'lend', principal: 'agent:a', resources: ['p/x'], actions: ['retrieve'], maxTtlSeconds: 60 },
 };
 
-test('an agent registered again has none of the sessions, challenges and leases of its name', () => {
+test('an agent registered again does not get the sessions, challenges and leases of its name', () => {
   fc.assert(
     fc.property(histories, fc.boolean(), (history, inOneTurn) => {
       const world = play(history);
@@ -72,7 +73,7 @@ test('an agent registered again has none of the sessions, challenges and leases 
   );
 });
 
-test('a path that is stored again has no version, count, description, type or lease of the one before', () => {
+test('a credential stored again at a path does not get version, count, description, type or leases of the earlier one', () => {
   fc.assert(
     fc.property(histories, fc.boolean(), (history, inOneTurn) => {
       const world = play({ ...history, adminMayRetrieve: true });

@@ -1,4 +1,4 @@
-// Random histories, decided by the rules of src/core in turns and by a plain model of them one by one.
+// Random histories, decided by src/core in batches and by a simple model one at a time.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
@@ -27,7 +27,9 @@ function toQuestion(ask: Ask): Question {
   };
 }
 
-/** Every answer, every entry, and after every turn everything that is known. Tells what came of each sort of command. */
+/**
+ * Compares every response, every entry, and the whole state after every batch. Returns the outcomes of each command.
+ */
 function holdAgainstModel({ turns, ...settings }: History): string[] {
   const world = new World(settings);
   const model = new Model(settings);
@@ -44,7 +46,7 @@ function holdAgainstModel({ turns, ...settings }: History): string[] {
   return outcomes;
 }
 
-test('whatever happens, the rules answer, record and keep what the model does', () => {
+test('the rules respond, record and store as the model does, in every history', () => {
   fc.assert(
     fc.property(histories, (history) => {
       holdAgainstModel(history);
@@ -98,7 +100,7 @@ const REACHED: Readonly<Record<string, string>> = {
   'session revokeMany': 'OK ACCESS_DENIED',
 };
 
-test('the histories come to every answer that there is', () => {
+test('the histories reach every response', () => {
   const drawn = fc.sample(histories, { numRuns: 1000, seed: 7 });
   const reached = new Set(drawn.flatMap(holdAgainstModel));
   const wanted = Object.entries(REACHED).flatMap(([who, codes]) => codes.split(' ').map((code) => `${who} ${code}`));

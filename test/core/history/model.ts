@@ -1,6 +1,6 @@
 /**
- * All the rules once more, as plainly as they can be said: lists and loops. Written from decisions, and sharing nothing with
- * `src`.
+ * A second, simple implementation of all rules, with lists and loops. It follows the decisions page and shares no code
+ * with `src`.
  */
 import { decidePlainly } from '../reference.ts';
 import { type Command, OWN } from './commands.ts';

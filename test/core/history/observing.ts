@@ -1,4 +1,4 @@
-/** What a caller and an auditor see of an operation, in plain words that a model can say too. */
+/** What a caller and an auditor see of an operation, in a form that the model can produce too. */
 import assert from 'node:assert/strict';
 import type { Agent } from '../../../src/core/agent.ts';
 import type { EntryDraft } from '../../../src/core/audit.ts';
@@ -13,7 +13,7 @@ import { Secret } from '../../../src/core/secret.ts';
 import type { Shelf } from './shelf.ts';
 import type { Ask, World } from './world.ts';
 
-/** What an entry says that the pages fix; reasons are for people. */
+/** The fields of an entry that the specification defines, without the reason. */
 export function plainEntry(entry: EntryDraft | null) {
   if (entry === null) return null;
   const { eventType, agentName, resource, result, policyName, leaseId } = entry;
@@ -26,16 +26,16 @@ function plainLease({ seq, agentId, credentialId, ...lease }: Lease, now: number
   return { ...lease, status: statusOf(lease as Lease, now) };
 }
 
-/** The reply as the caller gets it, null for a refusal. */
-export function observe({ command, now }: Ask, { answer }: Outcome<unknown>, shelf: Shelf): unknown {
-  if ('fault' in answer) return null;
-  if ('unseal' in answer) {
-    const { content, reply } = answer.unseal;
+/** The reply as the caller gets it; null for an error. */
+export function observe({ command, now }: Ask, { response }: Outcome<unknown>, shelf: Shelf): unknown {
+  if ('error' in response) return null;
+  if ('unseal' in response) {
+    const { content, reply } = response.unseal;
     assert.ok(content instanceof Secret, 'the shelf keeps plain values');
     const { value, expiresAt } = reply(content) as Retrieved;
     return { value: value.reveal(), expiresAt };
   }
-  const { reply } = answer;
+  const { reply } = response;
   switch (command.kind) {
     case 'store':
       return plainCredential(reply as Credential);
@@ -75,7 +75,7 @@ export function observe({ command, now }: Ask, { answer }: Outcome<unknown>, she
   }
 }
 
-/** All that is known after a turn. */
+/** The whole state after a batch. */
 export function plainState({ control, shelf, now }: World) {
   const { credentials, sessions, spent } = shelf;
   return {

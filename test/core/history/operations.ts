@@ -1,4 +1,4 @@
-/** Which operation of `src/core` serves a command. */
+/** Maps a command to its operation of `src/core`. */
 import type { PublicKey } from '../../../src/core/agent.ts';
 import { parseValue } from '../../../src/core/credential.ts';
 import type { ActorName, AgentId, TokenHash } from '../../../src/core/names.ts';
@@ -17,11 +17,11 @@ import { parsePolicy, parseTtl } from '../../../src/core/policy.ts';
 import { OWN } from './commands.ts';
 import type { Ask } from './world.ts';
 
-/** Every value that is stored is another one. */
+/** Every stored value is unique. */
 export const storedBy = (ask: Pick<Ask, 'fresh'>): string => `value of ${ask.fresh}`;
 const keyOf = (id: string): PublicKey => `key of ${id}` as PublicKey;
 
-/** The name that a request about an agent's leases is about: its own, where it says nobody's. */
+/** The agent of a request about leases: the caller itself if the request names none. */
 function holderOf(ask: Ask, agent: string | null): string | null {
   if (agent !== OWN) return agent;
   return ask.authentication.kind === 'session' ? ask.authentication.agentName : 'admin';

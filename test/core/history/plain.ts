@@ -1,4 +1,4 @@
-/** What the model is made of: things that are what they are, so that a name that returns is another agent. */
+/** The objects of the model, compared by identity, so that an agent registered again is a different one. */
 import type { Command } from './commands.ts';
 
 export interface Agent {
@@ -81,7 +81,7 @@ export function nameOf(who: Caller | Agent): string {
   return 'agent' in who ? who.agent.name : who.name;
 }
 
-/** An answer with its entry. */
+/** A response with its entry. */
 export function recorded(agent: string, event: string, resource: string) {
   return (code: string, reply: unknown = null, { policy = null, lease = null }: Partial<Entry> = {}): Said => {
     const result = code === 'OK' ? 'allowed' : code === 'NOT_FOUND' ? 'not_found' : 'denied';
@@ -103,7 +103,7 @@ export function plainLease(lease: Lease, now: number) {
   return { ...rest, agentName: nameOf(holder), path: credential.path, status: statusAt(lease, now) };
 }
 
-/** As a reply tells it: counts of accesses are told behind the turns. */
+/** The credential as a reply has it, without the access count, which is read after the batch. */
 export function plainCredential({ versions, accessCount, ...rest }: Credential) {
   return { ...rest };
 }

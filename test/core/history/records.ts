@@ -1,4 +1,4 @@
-/** What the model knows, in lists, and the rules that several operations share. */
+/** The model's state, in lists, and the rules that several operations share. */
 import { decidePlainly, type PlainPolicy } from '../reference.ts';
 import {
   type Agent,

@@ -1,4 +1,4 @@
-/** What a store does, in arrays: keeps rows, and finds what a turn's keys name. Nothing is decided here. */
+/** A store in arrays: keeps rows, and finds those that a batch's keys name. It decides nothing. */
 import type { Session } from '../../../src/core/agent.ts';
 import { LoadedRows, type ReadSet } from '../../../src/core/batch-state.ts';
 import type { Change } from '../../../src/core/change.ts';
@@ -50,7 +50,8 @@ export class Shelf {
       }
       for (const lease of leases) if (lease.id === reads.lease) loaded.leases.set(lease.id, lease);
       for (const id of this.spent) if (id === reads.challenge) loaded.spentChallenges.add(id);
-      for (const reply of this.replies) if (reply.id === reads.idempotency) loaded.keptReplies.set(reply.id, reply);
+      for (const reply of this.replies)
+        if (reply.id === reads.idempotency) loaded.idempotencyRecords.set(reply.id, reply);
     }
     return loaded;
   }

@@ -1,6 +1,6 @@
 /**
- * The rules of `src/core` at work: histories decided in turns on a workspace, as the ledger does it, on a shelf instead of a
- * disk. What every command came to is kept for the claims.
+ * Runs histories through `src/core`, in batches as the ledger does, with arrays instead of a database. The outcome of
+ * every command is kept for the claims.
  */
 import type { Authentication } from '../../../src/core/agent.ts';
 import type { EntryDraft } from '../../../src/core/audit.ts';
@@ -22,7 +22,7 @@ export interface Challenge {
   readonly boundTo: AgentId | null;
 }
 
-/** A command with what it refers to. */
+/** A command, and the objects to which it refers. */
 export interface Ask {
   readonly command: Command;
   readonly now: number;
@@ -115,11 +115,11 @@ export class World {
     }
     return asks.map((ask, at) => {
       const outcome = outcomes[at] as Outcome<unknown>;
-      const { answer, entry, changes } = outcome;
-      const fault = 'fault' in answer ? answer.fault : null;
-      const code = fault?.code ?? 'OK';
+      const { response, entry, changes } = outcome;
+      const error = 'error' in response ? response.error : null;
+      const code = error?.code ?? 'OK';
       if (isKept && code === 'OK') this.#remember(ask);
-      return { ask, code, message: fault?.message ?? null, reply: observe(ask, outcome, this.shelf), entry, changes };
+      return { ask, code, message: error?.message ?? null, reply: observe(ask, outcome, this.shelf), entry, changes };
     });
   }
 
