@@ -43,12 +43,10 @@ export const LATER_ON_POSTGRES: Readonly<Record<string, string>> = {
   'test/spec/verification.test.ts':
     'test/vault/verification-gap.test.ts and verification-inline.test.ts verify logs there',
   'test/vault/login-throttle.test.ts': 'no store',
-  'test/vault/long-lists.test.ts': 'test/contract reads lists by pages there',
   'test/vault/long-log.test.ts': 'test/contract reads the log by pages there',
   'test/ledger/fair-queue.test.ts': 'no store',
   'test/vault/verification.test.ts':
     'test/vault/verification-gap.test.ts and verification-inline.test.ts verify logs there',
-  'test/vault/verification-borders.test.ts': 'the same',
   'test/vault/verification-single-flight.test.ts': 'no store',
   'test/vault/verification-work-queue.test.ts': 'no store',
 };
@@ -61,6 +59,7 @@ const SCALED = [
   'test/cluster/revocation.test.ts',
   'test/e2e/crash.test.ts',
   'test/migrate/interrupted.test.ts',
+  'test/vault/verification.test.ts',
 ];
 /** Folders that need no service and no process. */
 const UNIT = ['core', 'crypto'];

@@ -7,7 +7,7 @@ import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Client } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
-import { COMMAND, newHome } from '../kit/command.ts';
+import { COMMAND, COMPILED, newHome } from '../kit/command.ts';
 import { temporaryDirectory } from '../kit/directory.ts';
 import { startTestService } from '../kit/service.ts';
 import { EVERYTHING, httpTransport, shows, VALUE } from './fixture.ts';
@@ -57,7 +57,7 @@ for (const era of ['auto', 'legacy'] as const) {
     const transport = new StdioClientTransport({
       command,
       args: [...first, ...words],
-      env: { HOME: home.path },
+      env: { HOME: home.path, ...COMPILED },
       cwd: home.path,
       stderr: 'pipe',
     });
