@@ -24,8 +24,8 @@ const TOOLS = [
   { name: 'tsc', arguments: ['--noEmit', '--checkers', '1'] },
   { name: 'knip', arguments: [] },
 ];
-/** Tests that wait for disks and processes leave a core idle: one process more than there are cores. */
-const JOBS_AT_ONCE = Math.min(4, availableParallelism() + 1);
+/** Tests wait for disks, timers and processes about as long as they compute: two processes for each core. */
+const JOBS_AT_ONCE = Math.min(6, 2 * availableParallelism());
 
 const stop = new AbortController();
 const startedAt = performance.now();

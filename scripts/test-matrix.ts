@@ -36,6 +36,7 @@ export const LATER_ON_POSTGRES: Readonly<Record<string, string>> = {
   'test/spec/connections.test.ts': 'sockets',
   'test/spec/conventions.test.ts': 'headers and errors of the HTTP layer',
   'test/spec/docs.test.ts': 'pages',
+  'test/spec/grammars.test.ts': 'the grammar of fields, rejected before the store is asked',
   'test/spec/guessing.test.ts': 'counted in memory',
   'test/spec/names.test.ts': 'the grammar of names, rejected before the store is asked',
   'test/spec/openapi.test.ts': 'a document of the HTTP layer',
@@ -58,7 +59,7 @@ const SCALED = [
   'test/client/endless-responses.test.ts',
   'test/cluster/revocation.test.ts',
   'test/e2e/crash.test.ts',
-  'test/migrate/interrupted.test.ts',
+  'test/spec/verification.test.ts',
   'test/vault/verification.test.ts',
 ];
 /** Folders that need no service and no process. */
