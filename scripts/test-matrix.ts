@@ -38,8 +38,10 @@ export const LATER_ON_POSTGRES: Readonly<Record<string, string>> = {
   'test/spec/docs.test.ts': 'pages',
   'test/spec/grammars.test.ts': 'the grammar of fields, rejected before the store is asked',
   'test/spec/guessing.test.ts': 'counted in memory',
+  'test/spec/matrix.test.ts': 'who may call what, which core decides',
   'test/spec/names.test.ts': 'the grammar of names, rejected before the store is asked',
   'test/spec/openapi.test.ts': 'a document of the HTTP layer',
+  'test/spec/product.test.ts': 'starting, stopping and the files of the data directory, as test/server',
   'test/spec/strictness.test.ts': 'bodies and queries that are rejected before the store is asked',
   'test/spec/verification.test.ts':
     'test/vault/verification-gap.test.ts and verification-inline.test.ts verify logs there',
@@ -60,6 +62,7 @@ const SCALED = [
   'test/cluster/revocation.test.ts',
   'test/e2e/crash.test.ts',
   'test/spec/verification.test.ts',
+  'test/vault/counts.test.ts',
   'test/vault/verification.test.ts',
 ];
 /** Folders that need no service and no process. */

@@ -10,6 +10,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { ROOT } from '../conventions/source.ts';
 import { createClient } from '../kit/client.ts';
+import { COMPILED } from '../kit/command.ts';
 import { temporaryDirectory } from '../kit/directory.ts';
 import { runCommand, startProcess, storeVariables } from '../kit/process.ts';
 import { openPseudoTerminal } from '../kit/pseudo-terminal.ts';
@@ -45,7 +46,7 @@ test('a terminal shows the token', async (t) => {
   const folder = temporaryDirectory(t);
   const dataDir = join(folder, 'data');
   const words = ['--data-dir', dataDir, '--listen', '127.0.0.1:0'];
-  const environment = { HOME: folder, ...(await storeVariables(dataDir, [])) };
+  const environment = { HOME: folder, ...COMPILED, ...(await storeVariables(dataDir, [])) };
   const command = [process.execPath, join(ROOT, 'src/bin/server.ts'), ...words];
   const terminal = openPseudoTerminal(t, command, { cwd: folder, environment, columns: 200 });
   await terminal.shows(/Ctrl-C stops/);
