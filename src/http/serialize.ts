@@ -6,7 +6,7 @@ import { type Lease, statusOf } from '../core/lease.ts';
 import type { LeaseAt } from '../core/operations/leases.ts';
 import type { Policy } from '../core/policy.ts';
 import type { MetadataWithCount } from '../vault/credentials.ts';
-import type { Verification, VerificationProgress } from '../vault/verification/verifier.ts';
+import type { VerificationResult, VerificationStatus } from '../vault/verification/verifier.ts';
 
 let lastAt = Number.NaN;
 let lastTimestamp = '';
@@ -64,7 +64,7 @@ export const toLeaseResponse = ({ lease, now }: LeaseAt): api.Lease => ({
 
 export const toLeaseWire = (now: number) => (lease: Lease) => toLeaseResponse({ lease, now });
 
-export function verificationToWire(verification: Verification): api.Verification {
+export function verificationToWire(verification: VerificationResult): api.Verification {
   if (verification.isValid) {
     const { entries, firstEntry, lastEntry } = verification;
     return { valid: true, entries, first_entry: firstEntry, last_entry: lastEntry };
@@ -79,7 +79,7 @@ export function verificationToWire(verification: Verification): api.Verification
 }
 
 /** Null where none runs. */
-export const progressToWire = (progress: VerificationProgress | null): api.VerificationProgress => ({
+export const progressToWire = (progress: VerificationStatus | null): api.VerificationProgress => ({
   running: progress !== null,
   entries_checked: progress?.entriesChecked ?? null,
   entries_total: progress?.entriesTotal ?? null,

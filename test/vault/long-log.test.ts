@@ -1,18 +1,19 @@
-/** Verification of a log that is long enough to be parted among threads: its ends, and what is missing of it in whole pieces. */
+/** Verification of a log that threads check: its ends, and whole ranges that are missing. */
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { RANGE_ENTRIES } from '../../src/vault/verification/work-queue.ts';
+import { RANGE_ENTRIES } from '../../src/vault/verification/pool.ts';
 import { readLog, verify } from './fixture.ts';
 import { assertSameBreak, HOW, openLongVault } from './verification-log.ts';
 
-/** Three ranges, of which the last is short. */
-const ENTRIES = 2 * RANGE_ENTRIES + 4000;
-/** The last entry of the first range. `verification_borders.test.ts` has the single entries on both sides of it. */
+/** The last range is short. */
+const RANGES = 10;
+const ENTRIES = RANGES * RANGE_ENTRIES + 400;
+/** The last entry of the first range. `verification-borders.test.ts` has the single entries on both sides of it. */
 const BORDER = RANGE_ENTRIES;
 
 const vault = await openLongVault({ after }, ENTRIES);
 
-test('an intact log is valid as a whole, and tells its length and both ends', async () => {
+test('an intact log is valid, and the result has its length and both ends', async () => {
   const entries = await readLog(vault.real);
   assert.deepEqual(await verify(vault), {
     isValid: true,
@@ -28,7 +29,7 @@ const tamperings: Record<string, readonly [how: string, which: string]> = {
   'the first range removed': [removed, `seq <= ${BORDER}`],
   'a whole range removed': [removed, `seq BETWEEN ${BORDER + 1} AND ${2 * BORDER}`],
   'a whole range removed with its neighbours': [removed, `seq BETWEEN ${BORDER - 3} AND ${2 * BORDER + 3}`],
-  'the last range removed': [removed, `seq > ${2 * BORDER}`],
+  'the last range removed': [removed, `seq > ${RANGES * BORDER}`],
   'two places altered': [altered, `seq IN (${BORDER + 5}, ${BORDER - 5})`],
 };
 for (const [place, seq] of Object.entries({ first: 1, last: ENTRIES, inside: BORDER + 77 })) {
@@ -46,6 +47,6 @@ for (const [place, seq] of Object.entries({
 }
 
 for (const [name, [how, which]] of Object.entries(tamperings)) {
-  test(`the same break is found as by one look from end to end: ${name}`, () =>
+  test(`the threads find the break that a sequential check finds: ${name}`, () =>
     assertSameBreak(vault, ENTRIES, how, which));
 }
