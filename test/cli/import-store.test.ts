@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Row } from '../../src/cli/import/plan.ts';
 import { storeAll } from '../../src/cli/import/store.ts';
-import { inParallel } from '../../src/cli/parallel.ts';
+import { inParallel } from '../../src/platform/parallel.ts';
 import { Leasehold } from '../../src/client/leasehold.ts';
 import { Secret } from '../../src/core/secret.ts';
 import { startTestService } from '../kit/service.ts';

@@ -2,7 +2,7 @@
 import { LeaseholdError } from '../../client/errors.ts';
 import type { Leasehold } from '../../client/leasehold.ts';
 import { mayHaveSucceeded } from '../../client/retries.ts';
-import { inParallel } from '../parallel.ts';
+import { inParallel } from '../../platform/parallel.ts';
 import type { Plan, Row } from './plan.ts';
 
 const MAX_CONCURRENT = 8;
