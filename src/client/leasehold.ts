@@ -4,11 +4,10 @@
  */
 import { Secret } from '../core/secret.ts';
 import { parseAddress } from './address.ts';
-import { AgentAuth } from './agent-auth.ts';
 import { Agents } from './agents.ts';
 import { ApiClient, type CallOptions } from './api-client.ts';
 import { Audit } from './audit.ts';
-import { ANONYMOUS, type AuthProvider, tokenCaller } from './auth-provider.ts';
+import { AgentAuth, ANONYMOUS, tokenCaller } from './authentication.ts';
 import { LeaseCache } from './cache.ts';
 import { Credentials } from './credentials.ts';
 import { decodeHealth, decodeSession } from './decoders.ts';
@@ -17,7 +16,7 @@ import { Leases } from './leases.ts';
 import { caFetch } from './node-fetch.ts';
 import { Policies } from './policies.ts';
 import type { Signer } from './signers.ts';
-import { Transport } from './transport.ts';
+import { type AuthProvider, Transport } from './transport.ts';
 import type { Health, Session } from './types.ts';
 
 export interface LeaseholdOptions {

@@ -1,14 +1,30 @@
-/** Authenticates as an agent: logs in on first use, and again before the session expires or after it was revoked. */
+/** Authentication of requests: anonymous, with a given token, or as an agent that logs in. */
 import { Secret } from '../core/secret.ts';
-import { ANONYMOUS, type AuthProvider } from './auth-provider.ts';
-import { fromBase64, toBase64 } from './base64.ts';
 import { decodeChallenge, decodeSession } from './decoders.ts';
-import { LeaseholdError } from './errors.ts';
+import { badOption, LeaseholdError } from './errors.ts';
 import { Expiry, estimateDurationMs } from './expiry.ts';
+import { fromBase64, toBase64 } from './key-formats.ts';
 import { isTransient } from './retries.ts';
 import type { Signer } from './signers.ts';
-import type { Transport } from './transport.ts';
+import type { AuthProvider, Transport } from './transport.ts';
 import type { Session } from './types.ts';
+
+export const ANONYMOUS: AuthProvider = {
+  token: () => Promise.resolve(null),
+  invalidate: () => false,
+};
+
+/** Characters that a header accepts. WHY checked here: the runtime's own error message would quote the token. */
+const VISIBLE = /^[\x21-\x7e]+$/;
+
+/** @throws LeaseholdError BAD_OPTIONS */
+export function tokenCaller(token: string | Secret): AuthProvider {
+  const secret = token instanceof Secret ? token : new Secret(token);
+  if (!VISIBLE.test(secret.reveal())) {
+    throw badOption('token', 'must be visible ASCII characters, without spaces and line breaks');
+  }
+  return { token: () => Promise.resolve(secret.reveal()), invalidate: () => false };
+}
 
 /** Remaining lifetime at which a new session is requested, so that none expires during a request. */
 const RENEWAL_THRESHOLD_MS = 60_000;
@@ -18,6 +34,7 @@ interface CurrentSession {
   readonly expiry: Expiry;
 }
 
+/** Logs in on first use, and again before the session expires or after it was revoked. */
 export class AgentAuth implements AuthProvider {
   readonly #transport: Transport;
   readonly #agent: string;
