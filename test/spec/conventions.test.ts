@@ -2,7 +2,6 @@
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { ERROR_STATUS } from '../../src/api/errors.ts';
 import { type RawResponse, rawRequest, sendRaw } from '../kit/raw.ts';
 import {
   assertHeaders,
@@ -11,7 +10,6 @@ import {
   assertRejected,
   auditEntriesOf,
   dataOf,
-  STATUS_OF,
 } from '../kit/responses.ts';
 import { startTestService } from '../kit/service.ts';
 
@@ -35,10 +33,6 @@ const storeAs = (type: string | null, body = '{"path":"typed/a","value":"v"}') =
     ],
     body,
   );
-
-test('one closed table of codes, each with its status', () => {
-  assert.deepEqual({ ...ERROR_STATUS }, STATUS_OF);
-});
 
 test('every response has a unique X-Request-Id, no-store and nosniff', async () => {
   const answers = [
