@@ -7,7 +7,7 @@ import { fromBase64, toBase64 } from './key-formats.ts';
 import { isTransient } from './retries.ts';
 import type { Signer } from './signers.ts';
 import type { AuthProvider, Transport } from './transport.ts';
-import type { Session } from './types.ts';
+import type { AgentSession } from './types.ts';
 
 export const ANONYMOUS: AuthProvider = {
   token: () => Promise.resolve(null),
@@ -30,7 +30,7 @@ export function tokenCaller(token: string | Secret): AuthProvider {
 const RENEWAL_THRESHOLD_MS = 60_000;
 
 interface CurrentSession {
-  readonly session: Session;
+  readonly session: AgentSession;
   readonly expiry: Expiry;
 }
 
@@ -54,7 +54,7 @@ export class AgentAuth implements AuthProvider {
   }
 
   /** Returns the session; logs in when there is no session or it expires soon. @throws LeaseholdError */
-  async session(signal: AbortSignal): Promise<Session> {
+  async session(signal: AbortSignal): Promise<AgentSession> {
     const current = this.#current;
     if (current !== null && current.expiry.remainingMs() > RENEWAL_THRESHOLD_MS) return current.session;
     try {
@@ -73,7 +73,7 @@ export class AgentAuth implements AuthProvider {
   }
 
   /** Returns the session after any login in progress; null when there is no valid session. */
-  async current(): Promise<Session | null> {
+  async current(): Promise<AgentSession | null> {
     await this.#login?.catch(() => undefined);
     return this.#current === null || this.#current.expiry.remainingMs() <= 0 ? null : this.#current.session;
   }

@@ -34,7 +34,7 @@ export const toMetadataResponse = ({ credential, versions }: MetadataWithCount):
   versions: versions.map(({ version, createdAt }) => ({ version, created_at: toTimestamp(createdAt) })),
 });
 
-export const toPolicyResponse = (policy: Policy): api.Policy => ({
+export const toPolicyResponse = (policy: Policy): api.PolicyResponse => ({
   name: policy.name,
   principal: policy.principal,
   resources: [...policy.resources],
@@ -43,14 +43,14 @@ export const toPolicyResponse = (policy: Policy): api.Policy => ({
   created_at: toTimestamp(policy.createdAt),
 });
 
-export const toAgentResponse = (agent: Agent): api.Agent => ({
+export const toAgentResponse = (agent: Agent): api.AgentResponse => ({
   name: agent.name,
   description: agent.description,
   public_key: agent.publicKey,
   registered_at: toTimestamp(agent.registeredAt),
 });
 
-export const toLeaseResponse = ({ lease, now }: LeaseAt): api.Lease => ({
+export const toLeaseResponse = ({ lease, now }: LeaseAt): api.LeaseResponse => ({
   lease_id: lease.id,
   agent_name: lease.agentName,
   path: lease.path,

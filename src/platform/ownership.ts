@@ -85,7 +85,7 @@ function checkTrusted(found: Stats, path: string, field: string): void {
   if (!hasTrustedOwner(found)) {
     throw new UsageError(`${field}: ${path} must belong to the user that runs this program, or to root`);
   }
-  // The mode of a link has no effect. In a sticky directory, such as /tmp, other users cannot replace this user's files.
+  // The mode of a link has no effect. In a sticky directory, such as /tmp, other users cannot replace our files.
   const isTrustedAnyway = found.isSymbolicLink() || (found.isDirectory() && isSticky(found));
   if (!isTrustedAnyway && !isTrusted(found)) {
     throw new UsageError(`${field}: ${path} must not be writable by a group or by all (chmod go-w)`);

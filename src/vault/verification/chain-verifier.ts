@@ -50,7 +50,7 @@ export function earlierBreak(a: ChainBreak | null, b: ChainBreak): ChainBreak {
   return a === null || b.entry < a.entry ? b : a;
 }
 
-/** Compares the end of the chain with the head record. `beyondHead` is the time of the entry after the head's, if any. */
+/** Compares the end of the chain with the head record. `beyondHead` is the time of the entry after it, if any. */
 export function verifyHead(
   keys: Pick<VaultKeys, 'audit'>,
   end: ChainPoint,

@@ -60,7 +60,7 @@ export async function verifyInParallel(
   return end;
 }
 
-/** INVARIANT: in the order of the log, so the ranges before a break are checked too, although those after it are not. */
+/** INVARIANT: in the order of the log, so the ranges before a break are always checked. */
 function* splitLog(lastSeq: number): Generator<EntryRange> {
   for (let fromSeq = 1; fromSeq <= lastSeq; fromSeq += RANGE_ENTRIES) {
     yield { fromSeq, toSeq: Math.min(lastSeq, fromSeq + RANGE_ENTRIES - 1) };
