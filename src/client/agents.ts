@@ -1,8 +1,7 @@
 /** Calls on agents. SOURCE: interface 4.3; decisions, "Callers". */
-import type { ApiClient, CallOptions, ListAllOptions } from './api-client.ts';
+import { type ApiClient, type CallOptions, type ListAllOptions, toSegment } from './api-client.ts';
 import { decodeAgent, decodeRegistered } from './decoders.ts';
 import type { Agent, AgentRequest, Page, PageFilter, RegisteredAgent } from './types.ts';
-import { toSegment } from './url-path.ts';
 
 const AGENTS = '/api/v1/agents';
 const addressOf = (name: string): string => `${AGENTS}/${toSegment(name, 'name')}`;

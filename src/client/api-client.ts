@@ -1,8 +1,7 @@
 /** The transport with one caller's authentication, shared by all groups of calls. */
-import type { AuthProvider } from './auth-provider.ts';
 import { type Decoder, decodeMeta, listOf } from './decoders.ts';
 import { LeaseholdError } from './errors.ts';
-import type { ApiResponse, RequestSpec, Transport } from './transport.ts';
+import type { ApiResponse, AuthProvider, RequestSpec, Transport } from './transport.ts';
 import type { Meta, Page } from './types.ts';
 
 /** Options of every call. */
@@ -96,4 +95,23 @@ export class ApiClient {
     const spec = { method: 'DELETE', path, retry: by === 'id' ? 'always' : 'if-not-applied', signal } as const;
     await this.#transport.remove(spec, this.caller);
   }
+}
+
+/**
+ * Encodes a name or an id as a segment of a URL's path. URL parsers resolve `.` and `..`, so such a name would lead to
+ * another route. @throws LeaseholdError INVALID_REQUEST
+ */
+export function toSegment(name: string, field: string): string {
+  if (name === '' || name === '.' || name === '..' || !name.isWellFormed()) {
+    throw new LeaseholdError('INVALID_REQUEST', `${field}: must not be empty, "." or ".."`);
+  }
+  return encodeURIComponent(name);
+}
+
+/** Encodes each segment of a path separately. @throws LeaseholdError INVALID_REQUEST */
+export function toSegments(path: string): string {
+  return path
+    .split('/')
+    .map((segment) => toSegment(segment, 'path: a segment'))
+    .join('/');
 }

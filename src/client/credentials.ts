@@ -1,6 +1,6 @@
 /** Calls on credentials. SOURCE: interface 4.1; decisions, "Credentials". */
 import { Secret } from '../core/secret.ts';
-import type { ApiClient, CallOptions, ListAllOptions } from './api-client.ts';
+import { type ApiClient, type CallOptions, type ListAllOptions, toSegments } from './api-client.ts';
 import type { LeaseCache } from './cache.ts';
 import { decodeLease, decodeListed, decodeMetadata, decodeRetrieved, decodeStored } from './decoders.ts';
 import { type ClockReading, Expiry } from './expiry.ts';
@@ -15,7 +15,6 @@ import type {
   StoredCredential,
   StoreRequest,
 } from './types.ts';
-import { toSegments } from './url-path.ts';
 
 const CREDENTIALS = '/api/v1/credentials';
 

@@ -3,8 +3,6 @@
  * the bytes of PKCS#8. Encrypted keys are rejected: a program cannot enter a passphrase.
  * SOURCE: RFC 8410, section 7; OpenSSH, PROTOCOL.key
  */
-import { fromBase64 } from './base64.ts';
-
 const PKCS8 = /^\s*-----BEGIN PRIVATE KEY-----\s+([A-Za-z0-9+/=\s]+?)\s+-----END PRIVATE KEY-----\s*$/;
 const OPENSSH =
   /^\s*-----BEGIN OPENSSH PRIVATE KEY-----\s+([A-Za-z0-9+/=\s]+?)\s+-----END OPENSSH PRIVATE KEY-----\s*$/;
@@ -77,4 +75,14 @@ class Fields {
   fixed(length: number): string {
     return new TextDecoder('latin1').decode(this.bytes(length));
   }
+}
+
+/** WHY not Buffer: browsers do not have it. */
+export function toBase64(bytes: Uint8Array): string {
+  return btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join(''));
+}
+
+/** @throws DOMException for invalid base64 */
+export function fromBase64(text: string): Uint8Array<ArrayBuffer> {
+  return Uint8Array.from(atob(text), (character) => character.charCodeAt(0));
 }

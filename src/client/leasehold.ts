@@ -4,11 +4,10 @@
  */
 import { Secret } from '../core/secret.ts';
 import { parseAddress } from './address.ts';
-import { AgentAuth } from './agent-auth.ts';
 import { Agents } from './agents.ts';
 import { ApiClient, type CallOptions } from './api-client.ts';
 import { Audit } from './audit.ts';
-import { ANONYMOUS, type AuthProvider, tokenCaller } from './auth-provider.ts';
+import { AgentAuth, ANONYMOUS, tokenCaller } from './authentication.ts';
 import { LeaseCache } from './cache.ts';
 import { Credentials } from './credentials.ts';
 import { decodeHealth, decodeSession } from './decoders.ts';
@@ -17,8 +16,8 @@ import { Leases } from './leases.ts';
 import { caFetch } from './node-fetch.ts';
 import { Policies } from './policies.ts';
 import type { Signer } from './signers.ts';
-import { Transport } from './transport.ts';
-import type { Health, Session } from './types.ts';
+import { type AuthProvider, Transport } from './transport.ts';
+import type { AgentSession, Health } from './types.ts';
 
 export interface LeaseholdOptions {
   /** Such as `https://vault.example.org` or `http://127.0.0.1:7700`. */
@@ -91,13 +90,13 @@ export class Leasehold {
   }
 
   /** Returns the agent's session; logs in when there is no session. */
-  async logIn({ signal }: CallOptions = {}): Promise<Session> {
+  async logIn({ signal }: CallOptions = {}): Promise<AgentSession> {
     if (this.#agent === null) throw new LeaseholdError('BAD_OPTIONS', 'only an agent can log in');
     return this.#agent.session(signal ?? new AbortController().signal);
   }
 
   /** Reads the session of the token in use from the service. */
-  async readSession(options: CallOptions = {}): Promise<Session> {
+  async readSession(options: CallOptions = {}): Promise<AgentSession> {
     const { session_id, ...others } = await this.#api.read('/auth/session', {}, decodeSession, options);
     return { ...others, session_id: new Secret(session_id) };
   }

@@ -1,10 +1,9 @@
 /** Calls on leases. SOURCE: decisions, "Leases". */
 
-import type { ApiClient, CallOptions, ListAllOptions } from './api-client.ts';
+import { type ApiClient, type CallOptions, type ListAllOptions, toSegment } from './api-client.ts';
 import type { LeaseCache } from './cache.ts';
 import { decodeLease, decodeRevoked } from './decoders.ts';
 import type { Lease, LeasesFilter, Page, Revoked, RevokeRequest } from './types.ts';
-import { toSegment } from './url-path.ts';
 
 const LEASES = '/api/v1/leases';
 /** @throws LeaseholdError INVALID_REQUEST */

@@ -1,5 +1,5 @@
 /** Calls on policies. SOURCE: interface 4.2; decisions, "Policies and decisions". */
-import type { ApiClient, CallOptions, ListAllOptions } from './api-client.ts';
+import { type ApiClient, type CallOptions, type ListAllOptions, toSegment } from './api-client.ts';
 import { decodePolicy, decodeSimulation } from './decoders.ts';
 import type {
   Page,
@@ -10,7 +10,6 @@ import type {
   SimulateRequest,
   Simulation,
 } from './types.ts';
-import { toSegment } from './url-path.ts';
 
 const POLICIES = '/api/v1/policies';
 const addressOf = (name: string): string => `${POLICIES}/${toSegment(name, 'name')}`;

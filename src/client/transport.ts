@@ -1,12 +1,18 @@
 /** Sends requests with authentication, a timeout and retries. */
 
-import type { AuthProvider } from './auth-provider.ts';
 import { certificateFault } from './certificates.ts';
 import type { Decoder } from './decoders.ts';
 import { LeaseholdError } from './errors.ts';
 import { type ClockReading, now } from './expiry.ts';
 import { discard, notLeasehold, readJson, reasonOf, toError } from './responses.ts';
 import { backoffMs, mayHaveSucceeded, pause } from './retries.ts';
+
+export interface AuthProvider {
+  /** The bearer token of a request; null for an anonymous one. @throws LeaseholdError */
+  token(signal: AbortSignal): Promise<string | null>;
+  /** Reports a rejected token. Returns whether `token` may return another one now. */
+  invalidate(rejected: string): boolean;
+}
 
 export interface RequestSpec {
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';

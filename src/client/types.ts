@@ -3,28 +3,28 @@ import type * as api from '../api/types.ts';
 import type { Secret } from '../core/secret.ts';
 
 export type {
-  Agent,
   AgentRequest,
-  AuditEntry,
-  AuditQuery as AuditFilter,
-  Challenge,
+  AgentResponse as Agent,
+  AuditEntryResponse as AuditEntry,
+  AuditListQuery as AuditFilter,
+  ChallengeResponse as Challenge,
   CredentialMetadata,
   CredentialsQuery as CredentialsFilter,
   ErrorBody,
   Health,
-  Lease,
+  LeaseResponse as Lease,
   LeasesQuery as LeasesFilter,
   ListedCredential,
   Meta,
   PageQuery as PageFilter,
-  Policy,
   PolicyReplacement,
   PolicyRequest,
+  PolicyResponse as Policy,
   RegisteredAgent,
   RetrieveResponse as RetrievedWire,
   RevokeRequest,
   RevokeResponse as Revoked,
-  Session as SessionWire,
+  SessionResponse as SessionWire,
   SimulateRequest,
   Simulation,
   StoredCredential,
@@ -32,9 +32,9 @@ export type {
   VerificationProgress,
 } from '../api/types.ts';
 
-export type StoreRequest = Omit<api.StoreRequest, 'value'> & { readonly value: string | Secret };
+export type StoreRequest = Omit<api.StoreBody, 'value'> & { readonly value: string | Secret };
 export type Retrieved = Omit<api.RetrieveResponse, 'value'> & { readonly value: Secret };
-export type Session = Omit<api.Session, 'session_id'> & { readonly session_id: Secret };
+export type AgentSession = Omit<api.SessionResponse, 'session_id'> & { readonly session_id: Secret };
 
 /** A page of a list; `meta` has the total. */
 export interface Page<T> {

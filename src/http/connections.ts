@@ -1,37 +1,45 @@
-/** Connections: how many, how long, and what is answered where there is no request yet. */
-import { type IncomingMessage, type Server, ServerResponse, STATUS_CODES } from 'node:http';
+/** Connections: their timeouts, and the responses to what Node rejects or closes itself. */
+import { type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import { ApiError } from '../core/errors.ts';
 import { defaultError, toErrorAnswer } from './errors.ts';
 
-/** How long a caller may take. Tests shorten it. */
+/** How long a caller may take. Tests shorten the times. */
 export interface CallerTimeouts {
   /** Also for a TLS handshake, and for a socket that receives nothing. */
   readonly headersMs: number;
   readonly requestMs: number;
   /** How often Node checks the two. */
   readonly checkIntervalMs: number;
+  /** How long a connection may make no progress: longer than the verification of millions of entries. */
+  readonly silenceMs: number;
 }
 
 // SOURCE: decisions, "HTTP".
-export const CALLER_TIMEOUTS: CallerTimeouts = { headersMs: 10_000, requestMs: 30_000, checkIntervalMs: 1000 };
+export const CALLER_TIMEOUTS: CallerTimeouts = {
+  headersMs: 10_000,
+  requestMs: 30_000,
+  checkIntervalMs: 1000,
+  silenceMs: 300_000,
+};
 const KEEP_ALIVE_TIMEOUT_MS = 60_000;
 
 // SOURCE: security, "Node's HTTP defaults".
-export function setTimeouts(server: Server, { headersMs, requestMs }: CallerTimeouts): void {
+export function setTimeouts(server: Server, { headersMs, requestMs, silenceMs }: CallerTimeouts): void {
   server.headersTimeout = headersMs;
   server.requestTimeout = requestMs;
   server.keepAliveTimeout = KEEP_ALIVE_TIMEOUT_MS;
+  // A response that the client reads slowly counts as progress.
+  server.timeout = silenceMs;
 }
 
-/** Answers what Node by itself would close or refuse without a word. */
+/** Responds to requests that Node would otherwise close or reject without a body. */
 export function handleConnectAndExpect(server: Server, newRequestId: () => string): void {
-  // What asks for a tunnel has no address of ours.
   server.on('connect', (_request, socket: Socket) => {
     const fault = new ApiError('METHOD_NOT_ALLOWED', 'No address takes CONNECT.');
     writeFault(socket, fault, newRequestId(), ['Allow: GET, POST, PUT, DELETE']);
   });
-  // An expectation that is not 100-continue is ignored; that one is met when the body is about to be read.
+  // `100-continue` is met when the body is about to be read; any other expectation is ignored.
   for (const event of ['checkContinue', 'checkExpectation']) {
     server.on(event, (request, response) => server.emit('request', request, response));
   }
@@ -48,13 +56,18 @@ export function answerHalfClosed(server: Server): void {
   Reflect.set(server, 'httpAllowHalfOpen', true);
 }
 
-/** What the parser refuses has no request and no reply: it is answered on the socket. */
-export function writeClientError(error: Error & { code?: string }, socket: Socket, requestId: string): void {
-  // An answer that is still under way must not be mistaken: what comes after it on the wire is cut off without a word.
-  const answer: unknown = Reflect.get(socket, '_httpMessage');
-  const isAnswering = answer instanceof ServerResponse && (answer.req.complete || answer.headersSent);
+/**
+ * Responds on the socket to what the parser rejects, which has no request and no reply. WHY not while a response is in
+ * progress (`isResponding`): the client would take the error for a part of it. The connection is closed instead.
+ */
+export function writeClientError(
+  error: Error & { code?: string },
+  socket: Socket,
+  requestId: string,
+  isResponding: boolean,
+): void {
   const isHandshake = /^(ERR_TLS|ERR_SSL|EPROTO)/.test(error.code ?? '');
-  if (error.code === 'ECONNRESET' || isHandshake || !socket.writable || isAnswering) {
+  if (error.code === 'ECONNRESET' || isHandshake || !socket.writable || isResponding) {
     socket.destroy();
     return;
   }

@@ -1,6 +1,6 @@
 /** Parses query parameters, which arrive as strings, to the integers of the row's schema. */
 import type { TObject, TSchema } from 'typebox';
-import type { Page } from '../vault/paging.ts';
+import type { PageRequest } from '../vault/paging.ts';
 
 const MAX_LIMIT = 1000;
 const DEFAULT_LIMIT = 100;
@@ -27,11 +27,11 @@ interface PageFields {
 }
 
 /** The requested page, with defaults. */
-export function toPage({ limit = DEFAULT_LIMIT, offset = 0 }: PageFields): Page {
+export function toPage({ limit = DEFAULT_LIMIT, offset = 0 }: PageFields): PageRequest {
   return { limit: Math.min(MAX_LIMIT, limit), offset };
 }
 
 /** Null if neither field is given, which requests the whole list without `meta`. */
-export function toOptionalPage(fields: PageFields): Page | null {
+export function toOptionalPage(fields: PageFields): PageRequest | null {
   return fields.limit === undefined && fields.offset === undefined ? null : toPage(fields);
 }

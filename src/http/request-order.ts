@@ -1,50 +1,57 @@
 /**
- * Limits the pipelined requests of a connection, and starts them in order.
- * SOURCE: RFC 9112, section 9.3.2: in order, unless all of them have safe methods.
+ * The requests of each connection that have no complete response yet: how many a client may send ahead, and in which
+ * order they take effect. SOURCE: RFC 9112, section 9.3.2: in order, unless all of them have safe methods.
  */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 
-/** Requests on one connection that were sent without waiting for the responses to earlier ones. */
-const MAX_PIPELINED = 8;
+/** The request that is being answered, and eight that were sent without waiting for its response. */
+const MAX_UNANSWERED = 9;
 const SAFE_METHODS: ReadonlySet<unknown> = new Set(['GET', 'HEAD', 'OPTIONS', 'TRACE']);
 
-/** Closes connections with more than `MAX_PIPELINED` pipelined requests. */
-export function limitPipelining(server: Server): void {
-  const waiting = new WeakMap<Socket, number>();
-  // Prepended, so that it runs before the framework's listener.
-  server.prependListener('request', ({ socket }, response) => {
-    // Only a response that is queued behind another one has no socket yet.
-    if (response.socket !== null) return;
-    const count = (waiting.get(socket) ?? 0) + 1;
-    if (count > MAX_PIPELINED) socket.destroy();
-    waiting.set(socket, count);
-    response.once('close', () => waiting.set(socket, (waiting.get(socket) ?? 1) - 1));
-  });
-}
-
 interface Entry {
-  readonly isSafe: boolean;
-  /** Null after it was called. */
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  /** Null before `enter`, and after it was called. */
   start: (() => void) | null;
 }
 
 export class RequestOrder {
+  /** Oldest first. */
   readonly #unanswered = new WeakMap<Socket, Entry[]>();
+
+  /** Closes connections that send more requests ahead without reading responses. */
+  constructor(server: Server) {
+    // Before the framework's own listener.
+    server.prependListener('request', (request, response) => this.#add({ request, response, start: null }));
+  }
 
   /**
    * Calls `start` when the earlier requests of the connection are answered; immediately if they and this one are safe.
    */
-  enter({ method, socket }: IncomingMessage, response: ServerResponse, start: () => void): void {
-    const entry: Entry = { isSafe: SAFE_METHODS.has(method), start };
+  enter(request: IncomingMessage, start: () => void): void {
+    const entries = this.#unanswered.get(request.socket) ?? [];
+    const entry = entries.find((each) => each.request === request);
+    if (entry === undefined) throw new Error('the connection of the request is not tracked');
+    entry.start = start;
+    startNext(entries);
+  }
+
+  /** Whether a response to a complete request is awaited, or a response was sent in part. */
+  isResponding(socket: Socket): boolean {
     const entries = this.#unanswered.get(socket) ?? [];
-    entries.push(entry);
-    if (entries.length === 1) this.#unanswered.set(socket, entries);
+    return entries.some(({ request, response }) => request.complete || response.headersSent);
+  }
+
+  #add(entry: Entry): void {
+    const { request, response } = entry;
+    const entries = this.#unanswered.get(request.socket) ?? [];
+    if (entries.push(entry) === 1) this.#unanswered.set(request.socket, entries);
+    if (entries.length > MAX_UNANSWERED) request.socket.destroy();
     response.once('close', () => {
       entries.splice(entries.indexOf(entry), 1);
       startNext(entries);
     });
-    startNext(entries);
   }
 }
 
@@ -52,8 +59,9 @@ function startNext(entries: readonly Entry[]): void {
   const ready: (() => void)[] = [];
   let isEarlierSafe = true;
   for (const [index, entry] of entries.entries()) {
-    if (index > 0 && !(isEarlierSafe && entry.isSafe)) break;
-    isEarlierSafe = entry.isSafe;
+    const isSafe = SAFE_METHODS.has(entry.request.method);
+    if (index > 0 && !(isEarlierSafe && isSafe)) break;
+    isEarlierSafe = isSafe;
     if (entry.start !== null) ready.push(entry.start);
     entry.start = null;
   }

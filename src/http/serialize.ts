@@ -6,7 +6,7 @@ import { type Lease, statusOf } from '../core/lease.ts';
 import type { LeaseAt } from '../core/operations/leases.ts';
 import type { Policy } from '../core/policy.ts';
 import type { MetadataWithCount } from '../vault/credentials.ts';
-import type { Verification, VerificationProgress } from '../vault/verification/verifier.ts';
+import type { VerificationResult, VerificationStatus } from '../vault/verification/verifier.ts';
 
 let lastAt = Number.NaN;
 let lastTimestamp = '';
@@ -34,7 +34,7 @@ export const toMetadataResponse = ({ credential, versions }: MetadataWithCount):
   versions: versions.map(({ version, createdAt }) => ({ version, created_at: toTimestamp(createdAt) })),
 });
 
-export const toPolicyResponse = (policy: Policy): api.Policy => ({
+export const toPolicyResponse = (policy: Policy): api.PolicyResponse => ({
   name: policy.name,
   principal: policy.principal,
   resources: [...policy.resources],
@@ -43,14 +43,14 @@ export const toPolicyResponse = (policy: Policy): api.Policy => ({
   created_at: toTimestamp(policy.createdAt),
 });
 
-export const toAgentResponse = (agent: Agent): api.Agent => ({
+export const toAgentResponse = (agent: Agent): api.AgentResponse => ({
   name: agent.name,
   description: agent.description,
   public_key: agent.publicKey,
   registered_at: toTimestamp(agent.registeredAt),
 });
 
-export const toLeaseResponse = ({ lease, now }: LeaseAt): api.Lease => ({
+export const toLeaseResponse = ({ lease, now }: LeaseAt): api.LeaseResponse => ({
   lease_id: lease.id,
   agent_name: lease.agentName,
   path: lease.path,
@@ -64,7 +64,7 @@ export const toLeaseResponse = ({ lease, now }: LeaseAt): api.Lease => ({
 
 export const toListedLeaseResponse = (now: number) => (lease: Lease) => toLeaseResponse({ lease, now });
 
-export function toVerificationResponse(verification: Verification): api.Verification {
+export function toVerificationResponse(verification: VerificationResult): api.Verification {
   if (verification.isValid) {
     const { entries, firstEntry, lastEntry } = verification;
     return { valid: true, entries, first_entry: firstEntry, last_entry: lastEntry };
@@ -79,7 +79,7 @@ export function toVerificationResponse(verification: Verification): api.Verifica
 }
 
 /** `progress` is null if no verification runs. */
-export const toProgressResponse = (progress: VerificationProgress | null): api.VerificationProgress => ({
+export const toProgressResponse = (progress: VerificationStatus | null): api.VerificationProgress => ({
   running: progress !== null,
   entries_checked: progress?.entriesChecked ?? null,
   entries_total: progress?.entriesTotal ?? null,

@@ -37,11 +37,10 @@ import {
   checkTarget,
   checkVersion,
 } from './guard.ts';
-import { closeIdleSockets } from './idle-sockets.ts';
 import type { RequestLog } from './log.ts';
 import { isNotModified } from './preconditions.ts';
 import { addRoutes, checkRole } from './register-routes.ts';
-import { limitPipelining, RequestOrder } from './request-order.ts';
+import { RequestOrder } from './request-order.ts';
 import type { ProveService } from './route.ts';
 import { isEncodedRoute, routingError } from './routing-errors.ts';
 import { parseJson } from './strict-json.ts';
@@ -102,7 +101,7 @@ export function createServer(parts: HttpParts): HttpServer {
     forceCloseConnections: 'idle',
     trustProxy: trustedProxies.length === 0 ? false : [...trustedProxies],
     routerOptions: { maxParamLength: 4096 },
-    clientErrorHandler: (error, socket) => writeClientError(error, socket, newRequestId()),
+    clientErrorHandler: (error, socket) => writeClientError(error, socket, newRequestId(), order.isResponding(socket)),
     frameworkErrors: (error, request, reply) => void sendError(parts, error, request, reply),
     ajv: VALIDATOR,
   } satisfies FastifyServerOptions;
@@ -115,15 +114,13 @@ export function createServer(parts: HttpParts): HttpServer {
           https: { ...http, ...tls, handshakeTimeout: timeouts.headersMs },
         }) as unknown as HttpServer);
   handleConnectAndExpect(app.server, newRequestId);
-  closeIdleSockets(app.server);
   const connections = new ConnectionLimits(app.server, newRequestId);
   setTimeouts(app.server, timeouts);
-  limitPipelining(app.server);
+  const order = new RequestOrder(app.server);
   answerHalfClosed(app.server);
 
   app.decorateRequest('authentication', null);
   app.decorateRequest('token', '');
-  const order = new RequestOrder();
   const starts = new FairStart();
   const largeBodies = new LargeBodies();
   app.addHook('onRequest', (request, reply, done) => {
@@ -135,7 +132,7 @@ export function createServer(parts: HttpParts): HttpServer {
       const begin = (): unknown => (isGone() ? reply.hijack() : act());
       if (!starts.run(request, begin)) done(OVERLOADED);
     };
-    order.enter(request.raw, reply.raw, () => {
+    order.enter(request.raw, () => {
       try {
         guard(parts, request.raw, request.routeOptions.config.isAlwaysServed === true);
         if (request.is404 || isEncodedRoute(request.url, request.method)) throw routingError(request.url, reply);

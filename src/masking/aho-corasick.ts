@@ -2,7 +2,7 @@
  * Aho-Corasick automaton: finds many byte patterns in time linear in the input. Immutable once built, so that several
  * maskers share it.
  */
-import type { Pattern } from './encodings.ts';
+import type { SearchPattern } from './encodings.ts';
 
 const BYTES = 256;
 
@@ -36,7 +36,7 @@ export class Automaton {
   #size = 1;
 
   /** Each pattern has 1 to 255 bytes. */
-  constructor(patterns: readonly Pattern[]) {
+  constructor(patterns: readonly SearchPattern[]) {
     const size = patterns.reduce((sum, { bytes }) => sum + bytes.length, 1);
     this.#bytes = new Uint8Array(size);
     this.#children = new Int32Array(size);
@@ -67,7 +67,7 @@ export class Automaton {
     return child;
   }
 
-  #add({ bytes, mayBreak }: Pattern): void {
+  #add({ bytes, mayBreak }: SearchPattern): void {
     let state = 0;
     for (const byte of bytes) {
       state = this.#child(state, byte) || this.#grow(state, byte);

@@ -17,7 +17,7 @@ const LARGE_VALUE_BYTES = 32 * 1024;
 const SHORTEST_WRAPPED_BYTES = 16;
 const PEM_BORDER = /^-----(?:BEGIN|END) [^\r\n]*-----$/;
 
-export interface Pattern {
+export interface SearchPattern {
   /** Without CR and LF. */
   readonly bytes: Uint8Array;
   /** Whether a match may contain line breaks. */
@@ -25,8 +25,8 @@ export interface Pattern {
 }
 
 /** Patterns of the value and of its secret parts; none for a value that is too short to be masked. */
-export function patternsOf(value: string): Pattern[] {
-  const patterns = new Map<string, Pattern>();
+export function patternsOf(value: string): SearchPattern[] {
+  const patterns = new Map<string, SearchPattern>();
   // WHY trimmed too: a shell's $( ) and many programs remove the line break at the end.
   const whole = value.toWellFormed();
   const isLarge = Buffer.byteLength(whole) > LARGE_VALUE_BYTES;
@@ -38,7 +38,7 @@ export function patternsOf(value: string): Pattern[] {
   return [...patterns.values()];
 }
 
-function add(patterns: Map<string, Pattern>, form: string, hasBreaks: boolean): void {
+function add(patterns: Map<string, SearchPattern>, form: string, hasBreaks: boolean): void {
   const bytes = withoutNewlines(form);
   for (let from = 0; from < bytes.length; ) {
     const isLast = bytes.length - from <= LONGEST_PATTERN_BYTES;

@@ -4,7 +4,7 @@
  */
 import type { Secret } from '../core/secret.ts';
 import { Automaton } from './aho-corasick.ts';
-import { type Pattern, patternsOf } from './encodings.ts';
+import { patternsOf, type SearchPattern } from './encodings.ts';
 import { Masker } from './masker.ts';
 
 /** CR CR LF, the line end of a terminal inside a terminal. */
@@ -32,7 +32,7 @@ export function patternBytesOf(value: Secret): number {
  * masking exists.
  */
 export function createMasking(values: Iterable<readonly [name: string, value: Secret]>): Masking {
-  const patterns = new Map<string, Pattern>();
+  const patterns = new Map<string, SearchPattern>();
   const isMasked = new Map<string, boolean>();
   const tooShort: string[] = [];
   let breaks = 0;
@@ -60,7 +60,7 @@ export function createMasking(values: Iterable<readonly [name: string, value: Se
   };
 }
 
-function addOnce(patterns: Map<string, Pattern>, pattern: Pattern): void {
+function addOnce(patterns: Map<string, SearchPattern>, pattern: SearchPattern): void {
   const key = Buffer.from(pattern.bytes).toString('latin1');
   // Of equal patterns the one that allows line breaks is kept.
   if (patterns.get(key)?.mayBreak !== true) patterns.set(key, pattern);

@@ -4,10 +4,13 @@
  * not a hole.
  */
 
+import { readFile } from 'node:fs/promises';
 import { parse, TomlError } from 'smol-toml';
 import { type Pattern, parsePattern } from '../core/pattern.ts';
 import { isLoaderVariable } from '../masking/loader-variables.ts';
+import { errnoSuffix } from '../platform/errno.ts';
 import { UsageError } from '../platform/errors.ts';
+import { checkTrustedPath } from '../platform/ownership.ts';
 import { Fields } from './table-reader.ts';
 
 interface ExtraArguments {
@@ -36,9 +39,25 @@ export interface AllowedCommand {
   readonly outputLimitBytes: number;
 }
 
-const MOST_COMMANDS = 64;
+const FIELD = '--commands';
+const MAX_FILE_BYTES = 256 * 1024;
+const MAX_COMMANDS = 64;
 const NAME = /^[a-z][a-z0-9_-]{0,39}$/;
 const VARIABLE = /^[A-Za-z_][A-Za-z0-9_]{0,99}$/;
+/** `path` is absolute. Only the operator and root may change the file. @throws UsageError */
+export async function readAllowList(path: string): Promise<AllowedCommand[]> {
+  const found = await checkTrustedPath(path, FIELD);
+  // WHY before reading: reading a pipe would block.
+  if (!found.isFile()) throw new UsageError(`${FIELD}: must be a file`);
+  if (found.size > MAX_FILE_BYTES) throw new UsageError(`${FIELD}: the file is longer than 256 KiB`);
+  try {
+    return parseAllowList(await readFile(path, 'utf8'));
+  } catch (error) {
+    if (error instanceof UsageError) throw error;
+    throw new UsageError(`${FIELD}: cannot be read${errnoSuffix(error)}`);
+  }
+}
+
 /** @throws UsageError naming the command's field and the rule */
 export function parseAllowList(text: string): AllowedCommand[] {
   let document: Record<string, unknown>;
@@ -51,8 +70,8 @@ export function parseAllowList(text: string): AllowedCommand[] {
   const top = new Fields(document, '', ['commands']);
   const commands = top.table('commands');
   const names = commands.names();
-  if (names.length === 0 || names.length > MOST_COMMANDS) {
-    throw new UsageError(`commands: there must be 1 to ${MOST_COMMANDS}, each as [commands.NAME]`);
+  if (names.length === 0 || names.length > MAX_COMMANDS) {
+    throw new UsageError(`commands: there must be 1 to ${MAX_COMMANDS}, each as [commands.NAME]`);
   }
   return names.map((name) => {
     if (!NAME.test(name)) throw commands.broken(name, 'must be 1 to 40 of a-z 0-9 _ - and begin with a letter');

@@ -3,19 +3,19 @@
  * single segments of a strict grammar. Only files that this server wrote are replaced or removed.
  */
 
-import { constants, type Stats } from 'node:fs';
+import type { Stats } from 'node:fs';
 import { type FileHandle, lstat, open, readdir, unlink } from 'node:fs/promises';
 import { isAbsolute, join } from 'node:path';
 import type { Secret } from '../core/secret.ts';
 import { errnoSuffix } from '../platform/errno.ts';
 import { UsageError } from '../platform/errors.ts';
+import { privacyViolation } from '../platform/ownership.ts';
 import { ToolError } from './errors.ts';
 
 /** 1 to 64 characters without a leading dot: neither `..` nor a hidden file. */
 export const FILE_NAME = '^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$';
 const NAME = new RegExp(FILE_NAME);
 const PRIVATE_FILE = 0o600;
-const NEW_FILE = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
 
 /**
  * A file that this server wrote. Its handle stays open, so that the file can be emptied after it was moved or linked.
@@ -47,7 +47,7 @@ export class FileDirectory {
     if (!isAbsolute(path)) throw new UsageError('--files-dir: must be an absolute path');
     try {
       const found = await lstat(path);
-      const rule = brokenRule(found);
+      const rule = privacyViolation(found, 'directory');
       if (rule !== null) throw new UsageError(`--files-dir: ${path} ${rule}`);
       return new FileDirectory(path, found, (await readdir(path)).length);
     } catch (error) {
@@ -71,7 +71,7 @@ export class FileDirectory {
     const file = join(this.path, name);
     let handle: FileHandle;
     try {
-      handle = await open(file, NEW_FILE, PRIVATE_FILE);
+      handle = await open(file, 'wx', PRIVATE_FILE);
     } catch (error) {
       if (errnoSuffix(error) === ' (EEXIST)') {
         throw new ToolError('NAME_TAKEN', 'name: a file of this name exists that this server did not write');
@@ -122,16 +122,8 @@ export class FileDirectory {
   /** @throws ToolError */
   async #assertUnchanged(): Promise<void> {
     const now = await lstat(this.path).catch(() => null);
-    if (now === null || !isSame(now, this.#found) || brokenRule(now) !== null) {
+    if (now === null || !isSame(now, this.#found) || privacyViolation(now, 'directory') !== null) {
       throw new ToolError('FAILED', 'the directory for files was replaced or is no longer private');
     }
   }
-}
-
-function brokenRule(found: Stats): string | null {
-  if (!found.isDirectory()) return 'must be a directory and not a symbolic link';
-  const self = process.getuid?.();
-  if (self !== undefined && found.uid !== self) return 'must belong to the user that runs this server';
-  if ((found.mode & 0o077) !== 0) return 'must be private: chmod 700';
-  return null;
 }

@@ -5,11 +5,12 @@ import { isEndedLease } from '../client/errors.ts';
 import type { Leasehold } from '../client/leasehold.ts';
 import type { Retrieved } from '../client/types.ts';
 import type { CredentialPath } from '../core/path.ts';
+import { revokeAll } from '../run/leases.ts';
 import { ToolError } from './errors.ts';
 
 /** WHY bounded: a model in a loop must fill neither memory nor the vault's table of leases. */
 const MAX_LEASES = 500;
-const MAX_CONCURRENT = 8;
+const MAX_QUERIES = 8;
 const QUERY_TIMEOUT_MS = 2000;
 
 export class HeldLeases {
@@ -55,25 +56,19 @@ export class HeldLeases {
 
   /** Resolves to whether the lease has ended; otherwise it is tried again when the server stops. */
   async release(leaseId: string, signal: AbortSignal): Promise<boolean> {
-    try {
-      await this.#client.leases.revoke(leaseId, { signal });
-    } catch (error) {
-      if (!isEndedLease(error)) return false;
-    }
-    this.#ends.delete(leaseId);
-    return true;
+    await this.#releaseEach([leaseId], signal);
+    return !this.#ends.has(leaseId);
   }
 
   /** Resolves to the number of leases that could not be released; these expire. */
   async releaseAll(signal: AbortSignal): Promise<number> {
-    const waiting = [...this.#ends.keys()];
-    const work = async (): Promise<void> => {
-      for (let next = waiting.pop(); next !== undefined && !signal.aborted; next = waiting.pop()) {
-        await this.release(next, signal);
-      }
-    };
-    await Promise.all(Array.from({ length: MAX_CONCURRENT }, work));
+    await this.#releaseEach([...this.#ends.keys()], signal);
     return this.#ends.size;
+  }
+
+  async #releaseEach(leaseIds: readonly string[], signal: AbortSignal): Promise<void> {
+    const failures = await revokeAll(this.#client.leases, leaseIds, signal);
+    for (const leaseId of leaseIds) if (!failures.has(leaseId)) this.#ends.delete(leaseId);
   }
 
   get #isFull(): boolean {
@@ -85,7 +80,7 @@ export class HeldLeases {
    * lost.
    */
   async #pruneEnded(): Promise<void> {
-    const first = [...this.#ends].sort(([, a], [, b]) => a - b).slice(0, MAX_CONCURRENT);
+    const first = [...this.#ends].sort(([, a], [, b]) => a - b).slice(0, MAX_QUERIES);
     const signal = AbortSignal.timeout(QUERY_TIMEOUT_MS);
     await Promise.all(
       first.map(async ([leaseId]) => {

@@ -19,7 +19,7 @@ export interface CapturedOutput {
   readonly isWhole: boolean;
 }
 
-export interface Output {
+export interface ShownOutput {
   readonly text: string;
   readonly isCut: boolean;
 }
@@ -49,7 +49,7 @@ export function maskAndTruncate(
   { bytes, isOver, isWhole }: CapturedOutput,
   masking: Masking,
   limitBytes: number,
-): Output {
+): ShownOutput {
   const masker = masking.masker();
   const kept: Uint8Array[] = [];
   let room = limitBytes;

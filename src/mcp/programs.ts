@@ -5,8 +5,8 @@ import { access, stat } from 'node:fs/promises';
 import { basename, isAbsolute } from 'node:path';
 import { errnoSuffix } from '../platform/errno.ts';
 import { UsageError } from '../platform/errors.ts';
+import { checkTrustedPath } from '../platform/ownership.ts';
 import type { AllowedCommand } from './allowlist.ts';
-import { checkOwnership } from './ownership.ts';
 
 /** An argument is a program to them, or the name of one. */
 const RUNS_ITS_ARGUMENTS =
@@ -24,7 +24,7 @@ async function checkProgram({ name, program, folder, ...others }: AllowedCommand
       `${at}.extra_arguments: must not stand with ${basename(program)}, which runs what its arguments say, unless arguments name a program of yours`,
     );
   }
-  const found = await checkOwnership(program, `${at}.program`);
+  const found = await checkTrustedPath(program, `${at}.program`);
   if (!found.isFile()) throw new UsageError(`${at}.program: must be a file`);
   if (RUNS_ITS_ARGUMENTS.test(basename(program))) await checkScripts(others.arguments, folder, `${at}.arguments`);
   await access(program, constants.X_OK).catch(() => {
@@ -38,7 +38,7 @@ async function checkScripts(given: readonly string[], folder: string, field: str
   for (const argument of given) {
     const path = isAbsolute(argument) ? argument : `${folder}/${argument}`;
     const found = await stat(path).catch(() => null);
-    if (found?.isFile() === true) await checkOwnership(path, field);
+    if (found?.isFile() === true) await checkTrustedPath(path, field);
   }
 }
 

@@ -10,7 +10,7 @@ import { createMasking } from '../masking/masking.ts';
 import { errnoSuffix } from '../platform/errno.ts';
 import type { AllowedCommand } from './allowlist.ts';
 import { ToolError } from './errors.ts';
-import { type CapturedOutput, maskAndTruncate, type Output, readRaw } from './output.ts';
+import { type CapturedOutput, maskAndTruncate, readRaw, type ShownOutput } from './output.ts';
 
 const GRACE_MS = 2000;
 const PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
@@ -68,7 +68,7 @@ function show(
   values: readonly Secret[],
   limitBytes: number,
   wasStopped: boolean,
-): Output[] {
+): ShownOutput[] {
   const masking = createMasking(values.map((value) => ['', value]));
   return printed.map((raw) => maskAndTruncate({ ...raw, isWhole: raw.isWhole && !wasStopped }, masking, limitBytes));
 }

@@ -4,6 +4,7 @@ import { lstat, readFile } from 'node:fs/promises';
 import { Secret } from '../core/secret.ts';
 import { errnoSuffix } from '../platform/errno.ts';
 import { UsageError } from '../platform/errors.ts';
+import { privacyViolation } from '../platform/ownership.ts';
 
 /** 256 random bits as 43 characters, with a prefix that scanners recognise. */
 export function makeToken(): Secret {
@@ -17,9 +18,8 @@ const FIELD = '--http-token-file';
 export async function readToken(file: string): Promise<Secret> {
   let text: string;
   try {
-    const found = await lstat(file);
-    if (!found.isFile()) throw new UsageError(`${FIELD}: ${file} must be a file and not a symbolic link`);
-    if ((found.mode & 0o077) !== 0) throw new UsageError(`${FIELD}: ${file} must be private: chmod 600`);
+    const violation = privacyViolation(await lstat(file), 'file');
+    if (violation !== null) throw new UsageError(`${FIELD}: ${file} ${violation}`);
     text = (await readFile(file, 'latin1')).replace(/\r?\n$/, '');
   } catch (error) {
     if (error instanceof UsageError) throw error;

@@ -15,6 +15,7 @@ import {
 } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { StartupError } from './errors.ts';
+import { isOwn, isPrivate } from './ownership.ts';
 
 const PRIVATE_DIR = 0o700;
 const PRIVATE_FILE = 0o600;
@@ -34,7 +35,7 @@ export function ensurePrivateDir(path: string): void {
     return;
   }
   if (!found.isDirectory()) throw new StartupError(`${path} must be a directory, and not a link to one.`);
-  assertOurs(path, found.uid);
+  if (!isOwn(found)) throw foreign(path);
   if ((found.mode & 0o777) !== PRIVATE_DIR) chmodSync(path, PRIVATE_DIR);
 }
 
@@ -51,14 +52,13 @@ export function checkPrivateFile(path: string): boolean {
   const found = lstatOrNull(path);
   if (found === null) return false;
   if (!found.isFile()) throw new StartupError(`${path} must be a file, and not a link to one.`);
-  assertOurs(path, found.uid);
+  if (!isOwn(found)) throw foreign(path);
   if ((found.mode & 0o777) !== PRIVATE_FILE) chmodSync(path, PRIVATE_FILE);
   return true;
 }
 
-function assertOurs(path: string, owner: number): void {
-  const self = process.getuid?.();
-  if (self !== undefined && owner !== self) throw new StartupError(`${path} belongs to another user.`);
+function foreign(path: string): StartupError {
+  return new StartupError(`${path} belongs to another user.`);
 }
 
 const UNFINISHED = /^\.[0-9a-f-]{36}\.new$/;
@@ -104,5 +104,5 @@ export function syncDir(path: string): void {
 
 /** Follows links. */
 export function warnIfReadableByOthers(path: string, warn: (line: string) => void): void {
-  if ((statSync(path).mode & 0o077) !== 0) warn(`Other users may read ${path}. Run chmod 600 on it.`);
+  if (!isPrivate(statSync(path))) warn(`Other users may read ${path}. Run chmod 600 on it.`);
 }

@@ -2,6 +2,7 @@
 import { isEndedLease, LeaseholdError } from '../client/errors.ts';
 import type { CredentialPath } from '../core/path.ts';
 import type { Secret } from '../core/secret.ts';
+import { inParallel } from '../platform/parallel.ts';
 
 const MAX_CONCURRENT = 8;
 const RELEASE_TIMEOUT_MS = 5000;
@@ -62,7 +63,6 @@ export async function acquireLeases(
   const acquired = new Map<string, { readonly lease_id: string; readonly value: Secret }>();
   const refused: Refused[] = [];
   const distinct = [...new Map(bindings.toReversed().map((each) => [keyOf(each), each])).values()].toReversed();
-  const pending = distinct.values();
   const timeout = new AbortController();
   let isStopped = false;
   let timer: NodeJS.Timeout | undefined;
@@ -71,23 +71,21 @@ export async function acquireLeases(
     timer ??= setTimeout(() => timeout.abort(), IN_FLIGHT_TIMEOUT_MS);
   };
   const options = { ...(ttlSeconds === null ? {} : { ttlSeconds }), signal: timeout.signal };
-  const work = async (): Promise<void> => {
-    for (const each of pending) {
+  const acquire = async (each: EnvBinding): Promise<void> => {
+    if (isStopped) return;
+    try {
+      const { version } = each;
+      const withVersion = version === null ? options : { ...options, version };
+      acquired.set(keyOf(each), await client.retrieve(each.path, withVersion));
+    } catch (error) {
       if (isStopped) return;
-      try {
-        const { version } = each;
-        const withVersion = version === null ? options : { ...options, version };
-        acquired.set(keyOf(each), await client.retrieve(each.path, withVersion));
-      } catch (error) {
-        if (isStopped) return;
-        refused.push({ wanted: each, error });
-        if (error instanceof LeaseholdError && !SINGLE_PATH_ERRORS.has(error.code)) stop();
-      }
+      refused.push({ wanted: each, error });
+      if (error instanceof LeaseholdError && !SINGLE_PATH_ERRORS.has(error.code)) stop();
     }
   };
   if (signal.aborted) stop();
   signal.addEventListener('abort', stop);
-  await Promise.all(Array.from({ length: MAX_CONCURRENT }, work));
+  await inParallel(distinct, MAX_CONCURRENT, acquire);
   signal.removeEventListener('abort', stop);
   clearTimeout(timer);
   const leaseIds = [...acquired.values()].map(({ lease_id }) => lease_id);
@@ -109,20 +107,26 @@ export async function acquireLeases(
  * rejects.
  */
 export async function releaseLeases(client: LeaseClient, leaseIds: readonly string[]): Promise<string | null> {
-  const signal = AbortSignal.timeout(RELEASE_TIMEOUT_MS);
-  const pending = leaseIds.values();
-  const reasons: string[] = [];
-  const work = async (): Promise<void> => {
-    for (const leaseId of pending) {
-      try {
-        await client.revoke(leaseId, { signal });
-      } catch (error) {
-        if (isEndedLease(error)) continue;
-        reasons.push(error instanceof LeaseholdError ? error.message : 'the service did not answer in time');
-      }
+  const failures = await revokeAll(client, leaseIds, AbortSignal.timeout(RELEASE_TIMEOUT_MS));
+  if (failures.size === 0) return null;
+  const [first] = failures.values();
+  const reason = first instanceof LeaseholdError ? first.message : 'the service did not answer in time';
+  return `${failures.size} of ${leaseIds.length} leases were not revoked and will expire: ${reason}`;
+}
+
+/** Revokes the leases. Resolves to the errors of those that may still be active, by lease id. Never rejects. */
+export async function revokeAll(
+  client: Pick<LeaseClient, 'revoke'>,
+  leaseIds: readonly string[],
+  signal: AbortSignal,
+): Promise<ReadonlyMap<string, unknown>> {
+  const failures = new Map<string, unknown>();
+  await inParallel(leaseIds, MAX_CONCURRENT, async (leaseId) => {
+    try {
+      await client.revoke(leaseId, { signal });
+    } catch (error) {
+      if (!isEndedLease(error)) failures.set(leaseId, error);
     }
-  };
-  await Promise.all(Array.from({ length: MAX_CONCURRENT }, work));
-  if (reasons.length === 0) return null;
-  return `${reasons.length} of ${leaseIds.length} leases were not revoked and will expire: ${reasons[0]}`;
+  });
+  return failures;
 }

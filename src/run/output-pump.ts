@@ -1,8 +1,10 @@
 /** Copies a program's output through a masker to our output, with backpressure and without loss. */
-import type { Readable, Writable } from 'node:stream';
+import { type Readable, Transform, type TransformCallback, type Writable } from 'node:stream';
+import type { Masker } from '../masking/masker.ts';
 import type { Masking } from '../masking/masking.ts';
-import { MaskingStream } from './masking-stream.ts';
 
+/** After this time without output, held bytes are released as far as that is safe. */
+const QUIET_MS = 50;
 const TICK_MS = 100;
 /**
  * After the program's end the stream is closed after this many ticks without output: a background process may keep it
@@ -97,4 +99,42 @@ export function passOn(masked: MaskingStream, target: Writable): Promise<void> {
       else target.write('', () => resolve());
     });
   });
+}
+
+/** Masks its input. Held bytes are released as far as safe when the source is quiet. */
+export class MaskingStream extends Transform {
+  readonly #masker: Masker;
+  #timer: NodeJS.Timeout | null = null;
+
+  constructor(masking: Masking) {
+    super();
+    this.#masker = masking.masker();
+  }
+
+  override _transform(chunk: Uint8Array, _encoding: BufferEncoding, done: TransformCallback): void {
+    this.#stopWaiting();
+    this.#pass(this.#masker.write(chunk));
+    if (this.#masker.isHolding) this.#timer = setTimeout(() => this.#pass(this.#masker.release()), QUIET_MS);
+    done();
+  }
+
+  override _flush(done: TransformCallback): void {
+    this.#stopWaiting();
+    this.#pass(this.#masker.end());
+    done();
+  }
+
+  override _destroy(error: Error | null, done: (error?: Error | null) => void): void {
+    this.#stopWaiting();
+    done(error);
+  }
+
+  #pass(bytes: Uint8Array): void {
+    if (bytes.length > 0) this.push(bytes);
+  }
+
+  #stopWaiting(): void {
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    this.#timer = null;
+  }
 }

@@ -1,21 +1,34 @@
 /** Runs a program on our own streams, or with its output on pipes when it is masked. Its standard input is ours. */
 
-import { type ChildProcess, spawn } from 'node:child_process';
-import { fstatSync } from 'node:fs';
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { closeSync, constants, fstatSync, openSync } from 'node:fs';
+import { Socket } from 'node:net';
+import { join } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
 import { UsageError } from '../platform/errors.ts';
 import { type Program, withUmask } from './executable.ts';
 import { type ExitStatus, NOT_EXECUTABLE, NOT_FOUND, withWriteError } from './exit-status.ts';
-import { type Fifo, makeFifo } from './fifos.ts';
 import { withIgnoredSignals } from './ignored-signals.ts';
 import { type OutputPump, pumpOutput } from './output-pump.ts';
 import type { Signals } from './signals.ts';
-import { makePrivateFiles } from './value-files.ts';
+import { makePrivateFiles, type PrivateFiles } from './value-files.ts';
 
 export interface Streams {
   readonly stdin: Readable;
   readonly stdout: Writable;
   readonly stderr: Writable;
+}
+
+/**
+ * A real pipe to a program. WHY: Node's `pipe` is a socket pair, which programs cannot open as /dev/stdout and which
+ * reports a connection reset instead of SIGPIPE. The file is deleted once both ends are open.
+ */
+interface Fifo {
+  /** Passed to the program; call `closeWriteEnd` after its start. */
+  readonly writeEnd: number;
+  readonly readEnd: Readable;
+  /** Closes our copy of the write end, so that the reader ends when the program closes its copy. */
+  closeWriteEnd(): void;
 }
 
 /** One pipe for each output; the same one if both of ours lead to the same file, which keeps their order. */
@@ -82,6 +95,18 @@ function makePipes(streams: Streams): Pipes | null {
   } finally {
     files.remove();
   }
+}
+
+/** Creates the fifo in the given directory; returns null when the system cannot. */
+function makeFifo({ directory }: PrivateFiles, name: string): Fifo | null {
+  const path = join(directory, name);
+  const made = spawnSync('mkfifo', ['-m', '600', path], { stdio: 'ignore', env: { PATH: process.env['PATH'] } });
+  if (made.status !== 0) return null;
+  // ORDER: the read end first, non-blocking: opening the write end blocks without a reader.
+  const readFd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
+  const writeEnd = openSync(path, constants.O_WRONLY);
+  const readEnd = new Socket({ fd: readFd, readable: true, writable: false });
+  return { writeEnd, readEnd, closeWriteEnd: () => closeSync(writeEnd) };
 }
 
 function isSamePlace({ stdout, stderr }: Streams): boolean {

@@ -11,8 +11,7 @@ import type { Masking } from '../masking/masking.ts';
 import { type Program, withUmask } from './executable.ts';
 import { type ExitStatus, signalOf } from './exit-status.ts';
 import { withIgnoredSignals } from './ignored-signals.ts';
-import { MaskingStream } from './masking-stream.ts';
-import { passOn } from './output-pump.ts';
+import { MaskingStream, passOn } from './output-pump.ts';
 import type { Signals } from './signals.ts';
 
 export type PtyMaker = Pick<typeof import('@lydell/node-pty'), 'spawn'>;

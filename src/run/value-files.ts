@@ -3,18 +3,16 @@
  * ORDER: the clean-up is registered before the first value is written.
  */
 
-import { closeSync, constants, lstatSync, mkdtempSync, openSync, rmSync, writeFileSync } from 'node:fs';
+import { lstatSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Secret } from '../core/secret.ts';
 import { UsageError } from '../platform/errors.ts';
+import { isSafeParent, privacyViolation } from '../platform/ownership.ts';
+import { lstatOrNull, writeNewFile } from '../platform/private-files.ts';
 
 const IN_MEMORY = '/dev/shm';
 const PREFIX = 'leasehold-run-';
-const OTHERS = 0o077;
-const OTHERS_WRITE = 0o022;
-const STICKY = 0o1000;
-const PERMISSIONS = 0o777;
 
 export interface PrivateFiles {
   readonly directory: string;
@@ -32,10 +30,10 @@ export function makePrivateFiles(runtimeDir = process.env['XDG_RUNTIME_DIR']): P
     rmSync(directory, { recursive: true, force: true });
   };
   process.on('exit', remove);
-  const { uid, mode } = lstatSync(directory);
-  if (uid !== process.getuid?.() || (mode & PERMISSIONS) !== 0o700) {
+  const violation = privacyViolation(lstatSync(directory), 'directory');
+  if (violation !== null) {
     remove();
-    throw new UsageError(`${directory}: the new directory must have the mode 0700`);
+    throw new UsageError(`${directory}: the new directory ${violation}`);
   }
   return {
     directory,
@@ -43,13 +41,7 @@ export function makePrivateFiles(runtimeDir = process.env['XDG_RUNTIME_DIR']): P
       if (name.includes('/') || name.startsWith('.'))
         throw new UsageError('the name of the variable cannot be used as a file name');
       const path = join(directory, name);
-      const { O_CREAT, O_EXCL, O_NOFOLLOW, O_WRONLY } = constants;
-      const file = openSync(path, O_CREAT | O_EXCL | O_NOFOLLOW | O_WRONLY, 0o600);
-      try {
-        writeFileSync(file, value.reveal(), 'utf8');
-      } finally {
-        closeSync(file);
-      }
+      writeNewFile(path, value.reveal());
       return path;
     },
     remove,
@@ -60,7 +52,7 @@ export function makePrivateFiles(runtimeDir = process.env['XDG_RUNTIME_DIR']): P
  * Creates the directory in the first safe and writable one of XDG_RUNTIME_DIR, /dev/shm and the temporary directory.
  */
 function makeDirectory(runtimeDir: string | undefined): string {
-  const own = runtimeDir?.startsWith('/') && isOurs(runtimeDir) ? [runtimeDir] : [];
+  const own = runtimeDir?.startsWith('/') && isPrivateDir(runtimeDir) ? [runtimeDir] : [];
   for (const place of [...own, ...[IN_MEMORY, tmpdir()].filter(isSafe)]) {
     try {
       return mkdtempSync(join(place, PREFIX));
@@ -71,14 +63,12 @@ function makeDirectory(runtimeDir: string | undefined): string {
   throw new UsageError('no directory is both safe and writable', 'Point TMPDIR at a directory of your own.');
 }
 
-function isOurs(directory: string): boolean {
-  const found = lstatSync(directory, { throwIfNoEntry: false });
-  return found?.isDirectory() === true && found.uid === process.getuid?.() && (found.mode & OTHERS) === 0;
+function isPrivateDir(directory: string): boolean {
+  const found = lstatOrNull(directory);
+  return found !== null && privacyViolation(found, 'directory') === null;
 }
 
-/** Whether only this user and root can move files created there. */
 function isSafe(directory: string): boolean {
-  const found = lstatSync(directory, { throwIfNoEntry: false });
-  if (found?.isDirectory() !== true || (found.uid !== 0 && found.uid !== process.getuid?.())) return false;
-  return (found.mode & STICKY) !== 0 || (found.mode & OTHERS_WRITE) === 0;
+  const found = lstatOrNull(directory);
+  return found?.isDirectory() === true && isSafeParent(found);
 }

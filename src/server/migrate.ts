@@ -17,7 +17,7 @@ import {
   type VaultMetadata,
 } from '../store/transfer.ts';
 import { TABLES, type Table } from '../store/transfer-schema.ts';
-import { type Verification, Verifier } from '../vault/verification/verifier.ts';
+import { type VerificationResult, Verifier } from '../vault/verification/verifier.ts';
 import { describeLocation, openSource, openTarget, type Source, type Target, type VaultLocation } from './locations.ts';
 import { anchorTarget, checkSourceAnchor } from './migrate-anchor.ts';
 import { readRootKey } from './root-key.ts';
@@ -44,7 +44,7 @@ export interface MigrationResult {
   /** Rows by table. */
   readonly counts: ReadonlyMap<string, number>;
   /** Of the target's chain. */
-  readonly verification: Verification;
+  readonly verification: VerificationResult;
 }
 
 /** Whether the error is one for the operator; any other one is a bug. */
@@ -90,7 +90,7 @@ interface Migration {
   readonly metadata: TransferMetadata;
   readonly target: Target;
   /** Of the source's chain. */
-  readonly before: Verification;
+  readonly before: VerificationResult;
 }
 
 async function copyAll(migration: Migration): Promise<MigrationResult> {
@@ -153,7 +153,7 @@ async function verifySource(
   keys: VaultKeys,
   request: MigrationRequest,
   reporter: ProgressReporter,
-): Promise<Verification> {
+): Promise<VerificationResult> {
   reporter.say(`Verifying the chain of ${describeLocation(request.from)}.`);
   const found = await verify(store, { keys, reporter });
   if (found.isValid || request.acceptsBrokenChain) return found;
@@ -162,7 +162,7 @@ async function verifySource(
   );
 }
 
-function verify(store: Store, { keys, reporter }: Pick<Migration, 'keys' | 'reporter'>): Promise<Verification> {
+function verify(store: Store, { keys, reporter }: Pick<Migration, 'keys' | 'reporter'>): Promise<VerificationResult> {
   return new Verifier({ store, keys, clock: startClock(0) }).verify(reporter.signal);
 }
 
@@ -221,7 +221,7 @@ async function assertMoved({ request, metadata, keys, reporter, target, before }
 }
 
 /** Compares the verification result, the head and the last entry of source and target. @throws StartupError */
-async function assertSame({ source, target, before, request }: Migration, after: Verification): Promise<void> {
+async function assertSame({ source, target, before, request }: Migration, after: VerificationResult): Promise<void> {
   const [sent, arrived] = [await source.store.readHead(), await target.store.readHead()];
   if (isDeepStrictEqual(before, after) && isDeepStrictEqual(sent, arrived)) return;
   const what = after.isValid ? 'the heads differ' : `entry ${after.breakAtEntry}: ${after.reason}`;

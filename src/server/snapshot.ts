@@ -9,6 +9,7 @@ import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { dataDirPaths } from '../platform/data-dir-paths.ts';
 import { StartupError } from '../platform/errors.ts';
+import { isOwn } from '../platform/ownership.ts';
 import { DatabaseLock } from '../store/sqlite/lock.ts';
 
 const PREFIX = 'leasehold-migrate-';
@@ -108,7 +109,7 @@ function removeStale(): void {
   for (const name of readdirSync(tmpdir()).filter((each) => each.startsWith(PREFIX))) {
     const dir = join(tmpdir(), name);
     try {
-      if (lstatSync(dir).uid !== process.getuid?.()) continue;
+      if (!isOwn(lstatSync(dir))) continue;
       const lock = DatabaseLock.take(join(dir, LOCK));
       lock?.release();
       if (lock !== null) rmSync(dir, { recursive: true, force: true });

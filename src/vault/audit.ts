@@ -4,11 +4,11 @@ import type { Context } from '../core/operation.ts';
 import { exportAudit, listAudit } from '../core/operations/audit.ts';
 import type { AuditFilter } from '../store/queries.ts';
 import type { Head } from '../store/store.ts';
-import { type Page, STEP_ROWS, yieldToEventLoop } from './paging.ts';
+import { type PageRequest, STEP_ROWS, yieldToEventLoop } from './paging.ts';
 import type { Vault } from './vault.ts';
 import { scanEntries } from './verification/scan-entries.ts';
 
-export interface AuditQuery extends AuditFilter {
+export interface EntryQuery extends AuditFilter {
   /** Timestamps in the log's format, inclusive. */
   readonly since: string | null;
   readonly until: string | null;
@@ -18,8 +18,8 @@ export interface AuditQuery extends AuditFilter {
 export async function listEntries(
   vault: Vault,
   context: Context,
-  query: AuditQuery,
-  page: Page,
+  query: EntryQuery,
+  page: PageRequest,
 ): Promise<{ entries: AuditEntry[]; total: number }> {
   const { store } = vault;
   await vault.ledger.submit(listAudit(context));
@@ -40,7 +40,7 @@ function isUnfiltered(filter: AuditFilter): boolean {
 }
 
 /** Without a filter, sequence numbers determine the page and the total. */
-async function readUnfilteredPage(vault: Vault, from: number, to: number, { order }: AuditQuery, page: Page) {
+async function readUnfilteredPage(vault: Vault, from: number, to: number, { order }: EntryQuery, page: PageRequest) {
   const total = to - from + 1;
   const count = Math.max(0, Math.min(page.limit, total - page.offset));
   const first = order === 'asc' ? from + page.offset : to - page.offset - count + 1;
@@ -49,7 +49,7 @@ async function readUnfilteredPage(vault: Vault, from: number, to: number, { orde
 }
 
 /** Scans the whole range in steps, because the total is needed, and reads only the entries of the page. */
-async function readMatches(vault: Vault, from: number, to: number, query: AuditQuery, page: Page) {
+async function readMatches(vault: Vault, from: number, to: number, query: EntryQuery, page: PageRequest) {
   const wanted: number[] = [];
   let total = 0;
   let place: number | null = query.order === 'asc' ? from : to;

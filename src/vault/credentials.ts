@@ -2,21 +2,21 @@
 import type { CountedCredential, Credential } from '../core/credential.ts';
 import type { CredentialType } from '../core/names.ts';
 import type { Context } from '../core/operation.ts';
-import { list, type Metadata, readMetadata, type StoreRequest, store } from '../core/operations/credentials.ts';
-import { type Retrieved, type RetrieveRequest, retrieve } from '../core/operations/retrieve.ts';
+import { list, type Metadata, type NewValue, readMetadata, store } from '../core/operations/credentials.ts';
+import { type RetrievalResult, type RetrieveRequest, retrieve } from '../core/operations/retrieve.ts';
 import type { CredentialPath } from '../core/path.ts';
 import { FIRST_CREDENTIAL } from '../store/queries.ts';
 import { withBudget } from './agent-budgets.ts';
-import { type Listing, type Page, readListing } from './paging.ts';
+import { type Listing, type PageRequest, readListing } from './paging.ts';
 import type { Vault } from './vault.ts';
 
-export function retrieveCredential(vault: Vault, context: Context, request: RetrieveRequest): Promise<Retrieved> {
+export function retrieveCredential(vault: Vault, context: Context, request: RetrieveRequest): Promise<RetrievalResult> {
   const { ledger, budgets, clock } = vault;
   const work = () => ledger.submit(retrieve(context, request));
   return withBudget(budgets.leases, context, 1, clock.now(), work);
 }
 
-export function storeCredential(vault: Vault, context: Context, request: StoreRequest): Promise<Credential> {
+export function storeCredential(vault: Vault, context: Context, request: NewValue): Promise<Credential> {
   const { ledger, budgets, clock } = vault;
   const bytes = Buffer.byteLength(request.value.reveal());
   const work = () => ledger.submit(store(context, request), bytes);
@@ -43,7 +43,7 @@ export async function listCredentials(
   vault: Vault,
   context: Context,
   filter: { type: CredentialType | null },
-  page: Page | null,
+  page: PageRequest | null,
 ): Promise<Listing<CountedCredential>> {
   const ranges = await vault.ledger.submit(list(context));
   const query = { ranges, type: filter.type };

@@ -5,7 +5,7 @@ import type { Context } from '../core/operation.ts';
 import { listLeases as list, type RevokeManyRequest, revokeLeases as revokeMany } from '../core/operations/leases.ts';
 import type { CredentialPath } from '../core/path.ts';
 import { NEWEST_LEASE } from '../store/queries.ts';
-import { countFrom, type Listing, type Page, readListing, sliceListing } from './paging.ts';
+import { countFrom, type Listing, type PageRequest, readListing, sliceListing } from './paging.ts';
 import type { Vault } from './vault.ts';
 
 export interface LeaseFilter {
@@ -19,7 +19,7 @@ export async function listLeases(
   vault: Vault,
   context: Context,
   filter: LeaseFilter,
-  page: Page | null,
+  page: PageRequest | null,
 ): Promise<Listing<Lease> & { now: number }> {
   const { agentId, now } = await vault.ledger.submit(list(context));
   const own = ownName(context);

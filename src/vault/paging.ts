@@ -2,7 +2,7 @@
 import type { CountStep, ListStep } from '../store/queries.ts';
 
 /** The requested page. */
-export interface Page {
+export interface PageRequest {
   readonly limit: number;
   readonly offset: number;
 }
@@ -11,7 +11,7 @@ export interface Listing<T> {
   /** Batches of rows, in order. */
   readonly rows: AsyncIterable<readonly T[]>;
   /** Null if the whole list was requested. */
-  readonly meta: (Page & { readonly total: number }) | null;
+  readonly meta: (PageRequest & { readonly total: number }) | null;
 }
 
 /** A list of the store, which is read or counted in steps. */
@@ -28,7 +28,10 @@ export const STEP_ROWS = 500;
  * A page is found by counting: first the skipped rows, which gives its start, then the rest, which gives the total. A
  * list is not a snapshot: each step sees the rows of its time.
  */
-export async function readListing<T, Place>(page: Page | null, source: SteppedList<T, Place>): Promise<Listing<T>> {
+export async function readListing<T, Place>(
+  page: PageRequest | null,
+  source: SteppedList<T, Place>,
+): Promise<Listing<T>> {
   const { start } = source;
   if (page === null) return { rows: inSteps(start, Number.POSITIVE_INFINITY, source), meta: null };
   const skipped = await countFrom(start, source, page.offset);
@@ -71,7 +74,7 @@ async function* inSteps<T, Place>(
 }
 
 /** A list of rows in memory. */
-export function sliceListing<T>(all: readonly T[], page: Page | null): Listing<T> {
+export function sliceListing<T>(all: readonly T[], page: PageRequest | null): Listing<T> {
   const rows = page === null ? all : all.slice(page.offset, page.offset + page.limit);
   async function* inBatches(): AsyncGenerator<readonly T[]> {
     let first = 0;

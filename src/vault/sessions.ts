@@ -10,7 +10,7 @@ import { decodeStrictBase64 } from '../crypto/keys.ts';
 import { hashToken, newToken } from '../crypto/tokens.ts';
 import type { Vault } from './vault.ts';
 
-export interface Challenge {
+export interface IssuedChallenge {
   readonly challengeId: ChallengeId;
   /** 32 bytes, to be signed. */
   readonly nonce: Buffer;
@@ -18,7 +18,7 @@ export interface Challenge {
 }
 
 /** An unknown agent gets a challenge of the same form. Nothing is stored. @throws StoreError, UNAVAILABLE */
-export async function issueChallenge(vault: Vault, agentName: AgentName): Promise<Challenge> {
+export async function issueChallenge(vault: Vault, agentName: AgentName): Promise<IssuedChallenge> {
   const { keys, clock, ledger } = vault;
   await ledger.refresh();
   const agent = ledger.memory.control.agentByName(agentName);

@@ -2,15 +2,15 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Row } from '../../src/cli/import/plan.ts';
+import type { PlannedRow } from '../../src/cli/import/plan.ts';
 import { storeAll } from '../../src/cli/import/store.ts';
-import { inParallel } from '../../src/cli/parallel.ts';
 import { Leasehold } from '../../src/client/leasehold.ts';
 import { Secret } from '../../src/core/secret.ts';
+import { inParallel } from '../../src/platform/parallel.ts';
 import { startTestService } from '../kit/service.ts';
 
 const NEVER = new AbortController().signal;
-const rowsOf = (count: number): Row[] =>
+const rowsOf = (count: number): PlannedRow[] =>
   Array.from({ length: count }, (_, at) => ({
     path: `k/${at}`,
     state: 'new',

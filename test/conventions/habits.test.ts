@@ -18,12 +18,6 @@ const FORBIDDEN_WORDS = [
   ...['anew', 'at once', 'beside', 'borrow', 'by itself', 'folder', 'for ever', 'is gone', 'lend', 'lent', 'mend'],
   ...['nobody', 'of its own', 'ordinal', 'somebody', 'stands in', 'stranger', 'there is none', 'whoever'],
 ];
-/** Exported types of one name: the wire's and the domain's, and those of two commands. Only shrinks. */
-const SHARED_TYPE_NAMES = new Set([
-  ...['Agent', 'AuditEntry', 'AuditQuery', 'BatchWriter', 'Challenge', 'Lease', 'Outcome', 'Output', 'Page'],
-  ...['Pattern', 'Plan', 'Policy', 'Ports', 'Retrieved', 'Row', 'Session', 'Skipped', 'StoreRequest'],
-  ...['Verification', 'VerificationProgress'],
-]);
 const src = readSources(['src']);
 const tests = readSources(['test']);
 /** Sources whose prose is not checked yet. Only shrinks. */
@@ -154,9 +148,7 @@ const HABITS: readonly Habit[] = [
     claim: 'no two files of src export types of the same name',
     files: src,
     breach: (source) =>
-      exportedTypes(source).find(
-        (name) => !SHARED_TYPE_NAMES.has(name) && (exporters.get(name) ?? []).some(({ file }) => file !== source.name),
-      ),
+      exportedTypes(source).find((name) => (exporters.get(name) ?? []).some(({ file }) => file !== source.name)),
     broken: [sample('export interface Store {}'), sample('export type UsageError = 1;')],
   },
 ];
@@ -174,13 +166,6 @@ for (const { claim, files, breach, broken } of HABITS) {
     for (const source of broken) assert.notEqual(breach(source), undefined, `${source.name}: ${source.text}`);
   });
 }
-
-test('every shared type name is still exported by two files', () => {
-  assert.deepEqual(
-    [...SHARED_TYPE_NAMES].filter((name) => (exporters.get(name) ?? []).length < 2),
-    [],
-  );
-});
 
 test('the conventions are checked on existing files', () => {
   assert.notEqual(src.length, 0);

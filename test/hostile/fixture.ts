@@ -3,11 +3,12 @@
 import assert from 'node:assert/strict';
 import { globSync } from 'node:fs';
 import { join } from 'node:path';
+import type { ApiErrorCode } from '../../src/core/errors.ts';
 import type { Client, TestResponse } from '../kit/client.ts';
 import { dumpCallerData } from '../kit/direct-db.ts';
 import type { Scope } from '../kit/directory.ts';
 import { sendRaw, toResponse } from '../kit/raw.ts';
-import { assertHeaders, assertRejected, type ErrorCode } from '../kit/responses.ts';
+import { assertHeaders, assertRejected } from '../kit/responses.ts';
 import { startTestService, type TestService } from '../kit/service.ts';
 
 /** A request as sent; omitted parts default to those of a valid administrator request. */
@@ -92,7 +93,7 @@ export function assertSound(answer: TestResponse): void {
   assert.equal(answer.status >= 100 && answer.status < 500, true, `${answer.status} ${answer.text}`);
   if (answer.status < 400) assertHeaders(answer);
   // A response to HEAD has no body and therefore no code.
-  else if (answer.text !== '') assertRejected(answer, answer.body?.error?.code as ErrorCode);
+  else if (answer.text !== '') assertRejected(answer, answer.body?.error?.code as ApiErrorCode);
 }
 
 function toBytes(asking: RequestParts, adminToken: string): Buffer {

@@ -6,13 +6,13 @@ import { createServer, type RequestListener } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { closeIdleSockets } from '../../src/http/idle-sockets.ts';
+import { CALLER_TIMEOUTS, setTimeouts } from '../../src/http/connections.ts';
 
 const SILENCE_MS = 800;
 
 async function serve(t: TestContext, answer: RequestListener) {
   const server = createServer(answer);
-  closeIdleSockets(server, SILENCE_MS);
+  setTimeouts(server, { ...CALLER_TIMEOUTS, silenceMs: SILENCE_MS });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   t.after(() => server.close());
@@ -74,5 +74,5 @@ test('a large response can be read slowly; one that is not read is cut off', asy
   assert.ok(tookMs > 2 * SILENCE_MS, `read in ${tookMs} ms: too fast to tell`);
   stopped.socket.resume();
   await sleep(200);
-  assert.ok(stopped.seen.isClosed && stopped.seen.bytes < size, 'the one that nobody read was not cut');
+  assert.ok(stopped.seen.isClosed && stopped.seen.bytes < size, 'the response that was not read was not cut off');
 });

@@ -74,7 +74,8 @@ const SLOW_BODIES: Readonly<Record<string, readonly [first: string, drop: string
 };
 
 test('the default time limits are 10 s for headers, 30 s for a request and 10 s at the stop', () => {
-  assert.deepEqual(SERVICE_TIMEOUTS, { headersMs: 10_000, requestMs: 30_000, checkIntervalMs: 1000, stopMs: 10_000 });
+  const caller = { headersMs: 10_000, requestMs: 30_000, checkIntervalMs: 1000, silenceMs: 300_000 };
+  assert.deepEqual(SERVICE_TIMEOUTS, { ...caller, stopMs: 10_000 });
 });
 
 describe('slow callers', { concurrency: true }, () => {

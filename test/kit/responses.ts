@@ -1,35 +1,11 @@
 /** Assertions on responses: they check the complete shape, so that no key or header is overlooked. */
 import assert from 'node:assert/strict';
+import { ERROR_STATUS } from '../../src/api/errors.ts';
+import type { ApiErrorCode } from '../../src/core/errors.ts';
 import type { TestResponse } from './client.ts';
 import type { TestService } from './service.ts';
 
 type Json = TestResponse['body'];
-
-/** A separate copy that the service's table is compared with. SOURCE: decisions, "HTTP". */
-export const STATUS_OF = {
-  INVALID_REQUEST: 400,
-  UNAUTHENTICATED: 401,
-  SESSION_EXPIRED: 401,
-  AUTH_FAILED: 401,
-  ACCESS_DENIED: 403,
-  NOT_FOUND: 404,
-  METHOD_NOT_ALLOWED: 405,
-  REQUEST_TIMEOUT: 408,
-  ALREADY_EXISTS: 409,
-  LEASE_ENDED: 409,
-  PRECONDITION_FAILED: 412,
-  PAYLOAD_TOO_LARGE: 413,
-  URI_TOO_LONG: 414,
-  UNSUPPORTED_MEDIA_TYPE: 415,
-  MISDIRECTED_REQUEST: 421,
-  RATE_LIMITED: 429,
-  HEADERS_TOO_LARGE: 431,
-  INTERNAL_ERROR: 500,
-  INTEGRITY_FAILURE: 500,
-  VAULT_LOCKED: 503,
-  UNAVAILABLE: 503,
-} as const;
-export type ErrorCode = keyof typeof STATUS_OF;
 
 export const TIMESTAMP = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 export const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
@@ -69,9 +45,9 @@ export function assertNoContent(answer: TestResponse): void {
 }
 
 /** Asserts the error's code, status, shape and headers; returns its message. */
-export function assertRejected(answer: TestResponse, code: ErrorCode): string {
+export function assertRejected(answer: TestResponse, code: ApiErrorCode): string {
   assert.equal(answer.body?.error?.code, code, `${answer.status} ${answer.text}`);
-  assert.equal(answer.status, STATUS_OF[code]);
+  assert.equal(answer.status, ERROR_STATUS[code]);
   assertKeys(answer.body, 'error');
   assertKeys(answer.body.error, 'code message');
   assert.match(answer.headers.get('content-type') ?? '', /^application\/json/);

@@ -5,10 +5,10 @@ import { execFileSync } from 'node:child_process';
 import { chmodSync, chownSync, lchownSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { readAllowList } from '../../src/mcp/allowlist-file.ts';
-import { checkOwnership } from '../../src/mcp/ownership.ts';
+import { readAllowList } from '../../src/mcp/allowlist.ts';
 import { checkPrograms } from '../../src/mcp/programs.ts';
 import { UsageError } from '../../src/platform/errors.ts';
+import { checkTrustedPath } from '../../src/platform/ownership.ts';
 import { newHome } from '../kit/command.ts';
 import { temporaryDirectory } from '../kit/directory.ts';
 import { startTestService } from '../kit/service.ts';
@@ -45,7 +45,7 @@ interface Row {
 }
 
 const RULE = 'must not be writable by a group or by all (chmod go-w)';
-const OWNER = 'must belong to the user that runs this server, or to root';
+const OWNER = 'must belong to the user that runs this program, or to root';
 const REFUSED: readonly Row[] = [
   {
     says: `--commands: lists/own/commands.toml ${RULE}`,
@@ -173,14 +173,14 @@ test('it starts where only the operator and root can, also in a sticky directory
 
 test('links are followed as the kernel follows them', async (t) => {
   const { at } = lay(t);
-  const leads = async (path: string): Promise<number> => (await checkOwnership(at(path), 'x')).ino;
+  const leads = async (path: string): Promise<number> => (await checkTrustedPath(at(path), 'x')).ino;
   const job = await leads('programs/own/job');
   symlinkSync(at('programs/own'), at('lists/away'));
   // `..` is that of where the link leads, and not of where it lies.
-  assert.equal((await checkOwnership(`${at('lists')}/away/../own/job`, 'x')).ino, job);
+  assert.equal((await checkTrustedPath(`${at('lists')}/away/../own/job`, 'x')).ino, job);
   symlinkSync('away/../own/./job', at('lists/twice'));
   assert.equal(await leads('lists/twice'), job);
-  assert.equal((await checkOwnership(`/../${at('lists/twice')}`, 'x')).ino, job);
+  assert.equal((await checkTrustedPath(`/../${at('lists/twice')}`, 'x')).ino, job);
   symlinkSync('loop', at('lists/loop'));
   for (const [path, code] of [
     ['lists/loop', 'ELOOP'],
@@ -188,7 +188,7 @@ test('links are followed as the kernel follows them', async (t) => {
     ['programs/own/job/more', 'ENOTDIR'],
   ] as const) {
     await assert.rejects(
-      checkOwnership(at(path), 'x'),
+      checkTrustedPath(at(path), 'x'),
       (error) => error instanceof UsageError && error.message === `x: cannot be read (${code})`,
     );
   }

@@ -8,7 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Client } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { fileSigner, Leasehold } from '../../src/client/leasehold.ts';
-import { readAllowList } from '../../src/mcp/allowlist-file.ts';
+import { readAllowList } from '../../src/mcp/allowlist.ts';
 import { openMcp } from '../../src/mcp/server.ts';
 import { COMMAND, COMPILED, newHome } from '../kit/command.ts';
 import { type Scope, temporaryDirectory } from '../kit/directory.ts';

@@ -180,11 +180,11 @@ test('a broken chain is rejected with its entry; if accepted, the copy has the s
     dataDir,
     "UPDATE audit_entries SET agent_name = 'nobody' WHERE seq = 9; DELETE FROM audit_entries WHERE seq = 20",
   );
-  const broken = /The audit chain of .* is broken at entry 9: its content or its link was altered\. Nothing was moved/;
+  const broken = /The audit chain of .* is broken at entry 9: its content or its MAC was altered\. Nothing was moved/;
   await assertRejected(['--from', dataDir, '--to', url], broken);
   assert.equal(await isUntouched(url), true);
   const { out } = await moveVault(dataDir, url, ['--accept-broken-chain']);
-  assert.match(out, /The chain is broken at entry 9, as it was before: its content or its link was altered\./);
+  assert.match(out, /The chain is broken at entry 9, as it was before: its content or its MAC was altered\./);
   await assertRejected(['--from', url, '--to', homeOf(t)], broken);
   const home = homeOf(t);
   await moveVault(url, home, ['--accept-broken-chain']);

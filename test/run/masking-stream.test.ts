@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Secret } from '../../src/core/secret.ts';
 import { createMasking } from '../../src/masking/masking.ts';
-import { MaskingStream } from '../../src/run/masking-stream.ts';
+import { MaskingStream } from '../../src/run/output-pump.ts';
 
 test('a masking stream releases a prompt when the source is quiet, and passes on everything at its end', async () => {
   const stream = new MaskingStream(createMasking([['V', new Secret(': hunter2')]]));

@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { spawn } from '@lydell/node-pty';
 import { Secret } from '../../src/core/secret.ts';
 import { createMasking } from '../../src/masking/masking.ts';
-import { MaskingStream } from '../../src/run/masking-stream.ts';
+import { MaskingStream } from '../../src/run/output-pump.ts';
 import { PtyOutput } from '../../src/run/pty.ts';
 
 const BLOCKED_MS = 250;

@@ -2,17 +2,8 @@
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { ERROR_STATUS } from '../../src/api/errors.ts';
 import { type RawResponse, rawRequest, sendRaw } from '../kit/raw.ts';
-import {
-  assertHeaders,
-  assertInvalid,
-  assertKeys,
-  assertRejected,
-  auditEntriesOf,
-  dataOf,
-  STATUS_OF,
-} from '../kit/responses.ts';
+import { assertHeaders, assertInvalid, assertKeys, assertRejected, auditEntriesOf, dataOf } from '../kit/responses.ts';
 import { startTestService } from '../kit/service.ts';
 
 const CREDENTIALS = '/api/v1/credentials';
@@ -35,10 +26,6 @@ const storeAs = (type: string | null, body = '{"path":"typed/a","value":"v"}') =
     ],
     body,
   );
-
-test('one closed table of codes, each with its status', () => {
-  assert.deepEqual({ ...ERROR_STATUS }, STATUS_OF);
-});
 
 test('every response has a unique X-Request-Id, no-store and nosniff', async () => {
   const answers = [

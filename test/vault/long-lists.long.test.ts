@@ -8,7 +8,7 @@ import type { ActorName, CredentialType } from '../../src/core/names.ts';
 import { listEntries } from '../../src/vault/audit.ts';
 import { listCredentials } from '../../src/vault/credentials.ts';
 import { type LeaseFilter, listLeases, revokeLeases } from '../../src/vault/leases.ts';
-import type { Listing, Page } from '../../src/vault/paging.ts';
+import type { Listing, PageRequest } from '../../src/vault/paging.ts';
 import { sweepAll } from '../contract/sweeping.ts';
 import { executeSql } from '../kit/direct-db.ts';
 import { admin, get, openVault, put, toPath } from './fixture.ts';
@@ -33,9 +33,9 @@ test('a vault with 200,000 credentials and more than 300,000 leases', async (t) 
     const { rows, meta } = await listing;
     return { rows: (await Array.fromAsync(rows)).flat(), total: meta?.total };
   };
-  const credentials = (page: Page | null, type: string | null = null) =>
+  const credentials = (page: PageRequest | null, type: string | null = null) =>
     whole(listCredentials(vault, admin(), { type: type as CredentialType | null }, page));
-  const leases = (page: Page | null, filter: Partial<LeaseFilter> = {}) =>
+  const leases = (page: PageRequest | null, filter: Partial<LeaseFilter> = {}) =>
     whole(listLeases(vault, admin(), { agentName: null, path: null, status: null, ...filter }, page));
 
   await t.test('credentials: a deep offset, and the total', () =>

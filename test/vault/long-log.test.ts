@@ -1,12 +1,13 @@
 /** Verification of a log that is long enough for several threads: its ends, and missing ranges. */
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { RANGE_ENTRIES } from '../../src/vault/verification/work-queue.ts';
+import { RANGE_ENTRIES } from '../../src/vault/verification/pool.ts';
 import { readLog, verify } from './fixture.ts';
 import { assertSameBreak, HOW, openLongVault } from './verification-log.ts';
 
-/** Three ranges, of which the last is short. */
-const ENTRIES = 2 * RANGE_ENTRIES + 4000;
+/** The last range is short. */
+const RANGES = 10;
+const ENTRIES = RANGES * RANGE_ENTRIES + 400;
 /** The last entry of the first range. `verification-borders.long.test.ts` has the single entries on both sides of it. */
 const BORDER = RANGE_ENTRIES;
 
@@ -28,7 +29,7 @@ const tamperings: Record<string, readonly [how: string, which: string]> = {
   'the first range removed': [removed, `seq <= ${BORDER}`],
   'a whole range removed': [removed, `seq BETWEEN ${BORDER + 1} AND ${2 * BORDER}`],
   'a whole range removed with its neighbours': [removed, `seq BETWEEN ${BORDER - 3} AND ${2 * BORDER + 3}`],
-  'the last range removed': [removed, `seq > ${2 * BORDER}`],
+  'the last range removed': [removed, `seq > ${RANGES * BORDER}`],
   'two places altered': [altered, `seq IN (${BORDER + 5}, ${BORDER - 5})`],
 };
 for (const [place, seq] of Object.entries({ first: 1, last: ENTRIES, inside: BORDER + 77 })) {

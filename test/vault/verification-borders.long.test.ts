@@ -1,12 +1,12 @@
-/** What threads find at the borders of their ranges is what one look from end to end finds. */
+/** The threads of a verification find at the borders of their ranges what a sequential check finds. */
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { RANGE_ENTRIES, STEP_ENTRIES } from '../../src/vault/verification/work-queue.ts';
+import { RANGE_ENTRIES } from '../../src/vault/verification/pool.ts';
 import { verify } from './fixture.ts';
 import { assertSameBreak, HOW, openLongVault, tamper } from './verification-log.ts';
 
-/** The last range ends with a step of one entry. */
-const ENTRIES = 4 * RANGE_ENTRIES + STEP_ENTRIES + 1;
+/** The last range has one entry. */
+const ENTRIES = 10 * RANGE_ENTRIES + 1;
 
 const vault = await openLongVault({ after }, ENTRIES);
 
@@ -20,9 +20,9 @@ const places: Record<string, readonly number[]> = {
   'the last of a range': [border],
   'the first of a range': [border + 1],
   'both sides of a border': [border, border + 1],
-  'places in three ranges, told in no order': [3 * border + 7, border + 7, 2 * border + 7],
-  'a border and a place far behind it': [border, 4 * border + 600],
-  'what stands behind the last border': [4 * border + 1],
+  'places in three ranges, not in order': [3 * border + 7, border + 7, 2 * border + 7],
+  'a border and a later place': [border, 4 * border + 600],
+  'the first of the last range': [ENTRIES],
   'the last entry but one': [ENTRIES - 1],
 };
 for (const [place, seqs] of Object.entries(places)) {
@@ -32,7 +32,7 @@ for (const [place, seqs] of Object.entries(places)) {
   }
 }
 
-test('a value that is no text any more breaks the chain where it stands', () =>
+test('a value that is not text breaks the chain at its entry', () =>
   tamper(vault, 'UPDATE audit_entries SET reason = 7', `seq = ${border + 5}`, async () => {
     const found = await verify(vault);
     assert.equal(found.isValid ? null : found.breakAtEntry, border + 5);

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { RANGE_ENTRIES } from '../../src/vault/verification/work-queue.ts';
+import { RANGE_ENTRIES } from '../../src/vault/verification/pool.ts';
 import { executeSql, selectRows } from '../kit/direct-db.ts';
 import { openVault, put, verify } from './fixture.ts';
 

@@ -3,13 +3,13 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Store } from '../../src/store/store.ts';
 import { authorizeVerification, readProgress } from '../../src/vault/verification/authorize.ts';
-import { WORTH_A_THREAD } from '../../src/vault/verification/verifier.ts';
+import { THREADS_THRESHOLD } from '../../src/vault/verification/verifier.ts';
 import type { Scope } from '../kit/directory.ts';
 import { admin, inFrontOf, openVault, put, settle, verify } from './fixture.ts';
 import { lengthenLog } from './verification-log.ts';
 
 const ENTRIES = 6000;
-assert.ok(ENTRIES < WORTH_A_THREAD);
+assert.ok(ENTRIES < THREADS_THRESHOLD);
 
 /** A vault that tells of each reading of entries before it happens. */
 async function openShortVault(scope: Scope, onReading: () => void) {

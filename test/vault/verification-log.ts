@@ -8,7 +8,7 @@ import { entryMac, headMac } from '../../src/crypto/chain.ts';
 import type { VaultKeys } from '../../src/crypto/keys.ts';
 import type { Store } from '../../src/store/store.ts';
 import { ChainVerifier } from '../../src/vault/verification/chain-verifier.ts';
-import { type Verification, WORTH_A_THREAD } from '../../src/vault/verification/verifier.ts';
+import { THREADS_THRESHOLD, type VerificationResult } from '../../src/vault/verification/verifier.ts';
 import { openDirectDb } from '../kit/direct-db.ts';
 import { type Scope, withScope } from '../kit/directory.ts';
 import { type OpenedVault, openVault, put, verify } from './fixture.ts';
@@ -39,7 +39,7 @@ export async function lengthenLog(store: Store, keys: Pick<VaultKeys, 'audit'>, 
 
 /** A vault whose log threads verify; the ledger goes on behind its end. */
 export async function openLongVault(scope: Scope, length: number): Promise<OpenedVault> {
-  assert.ok(length >= WORTH_A_THREAD, 'no thread would look at it');
+  assert.ok(length >= THREADS_THRESHOLD, 'no thread would look at it');
   const vault = await openVault(scope);
   await put(vault, 'a/b');
   await lengthenLog(vault.real, vault.keys, length);
@@ -85,7 +85,7 @@ async function firstBreak(vault: OpenedVault, length: number): Promise<Place | n
   return null;
 }
 
-const placeOf = (found: Verification): Place | null =>
+const placeOf = (found: VerificationResult): Place | null =>
   found.isValid ? null : [found.breakAtEntry, found.breakAtTimestamp];
 
 /**

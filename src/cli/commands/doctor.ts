@@ -1,6 +1,7 @@
 /** `leasehold doctor`: the settings in effect, their sources, and whether they work. */
 import { statSync } from 'node:fs';
 import { LeaseholdError } from '../../client/errors.ts';
+import { isPrivate } from '../../platform/ownership.ts';
 import type { Command, Invocation } from '../command.ts';
 import { EXIT } from '../errors.ts';
 import { loginsPath } from '../settings/logins.ts';
@@ -66,7 +67,7 @@ function filesOf({ settings, terminal }: Invocation): Finding[] {
 function checkMode(check: string, file: string): Finding | null {
   const found = statSync(file, { throwIfNoEntry: false });
   if (found === undefined) return null;
-  if ((found.mode & 0o077) === 0) return ok(check, file);
+  if (isPrivate(found)) return ok(check, file);
   return warning(check, `${file} is accessible to other users: run chmod 600 on it`);
 }
 

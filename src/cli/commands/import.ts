@@ -6,7 +6,7 @@ import { UsageError } from '../../platform/errors.ts';
 import type { Command, Invocation } from '../command.ts';
 import { DRY_RUN, YES } from '../flags.ts';
 import { inputName, readInput } from '../given-file.ts';
-import type { Ports } from '../import/import.ts';
+import type { ImportPorts } from '../import/import.ts';
 import type { ImportSource } from '../import/item.ts';
 import { toTable } from '../output/table.ts';
 import { startProgress } from '../progress.ts';
@@ -134,7 +134,7 @@ function segmentsOf(flag: string, text: string): readonly string[] {
   return segments;
 }
 
-function portsOf({ terminal, output, signal }: Invocation): Ports {
+function portsOf({ terminal, output, signal }: Invocation): ImportPorts {
   return {
     signal,
     say: (line) => printNotice(terminal, line),

@@ -129,6 +129,6 @@ async function serveHttp(opened: Mcp, text: string, invocation: Invocation, log:
 async function readCommands(invocation: Invocation): Promise<AllowedCommand[]> {
   const file = invocation.flag('commands');
   if (file === null) return [];
-  const { readAllowList } = await import('../../mcp/allowlist-file.ts');
+  const { readAllowList } = await import('../../mcp/allowlist.ts');
   return readAllowList(resolve(invocation.terminal.workingDirectory, file));
 }

@@ -3,11 +3,11 @@ import type { Leasehold } from '../../client/leasehold.ts';
 import { EXIT } from '../errors.ts';
 import type { Printable } from '../output/cells.ts';
 import type { ImportSource } from './item.ts';
-import { isToStore, makePlan, type Plan } from './plan.ts';
+import { type ImportPlan, isToStore, makePlan } from './plan.ts';
 import { OUTCOME_COLUMNS, outcomeRecords, outcomeSentence, PLAN_COLUMNS, planRecords, planSentence } from './report.ts';
-import { compare, type Outcome, storeAll } from './store.ts';
+import { compare, type ImportOutcome, storeAll } from './store.ts';
 
-export interface Ports {
+export interface ImportPorts {
   /** Prints a line for the user. */
   say(line: string): void;
   /** Shows the plan as a table before the confirmation. */
@@ -35,7 +35,7 @@ export interface ImportOptions {
 export async function runImport(
   vault: Pick<Leasehold, 'credentials'>,
   source: ImportSource,
-  ports: Ports,
+  ports: ImportPorts,
   options: ImportOptions,
 ): Promise<number> {
   const plan = await planFor(vault, source, ports, options);
@@ -68,9 +68,9 @@ export async function runImport(
 async function planFor(
   vault: Pick<Leasehold, 'credentials'>,
   source: ImportSource,
-  ports: Ports,
+  ports: ImportPorts,
   { prefix, onlyNew, seesAll, compares }: ImportOptions,
-): Promise<Plan> {
+): Promise<ImportPlan> {
   const { signal } = ports;
   const existing = new Set<string>();
   for await (const { path } of vault.credentials.listAll({}, { signal })) existing.add(path);
@@ -80,7 +80,7 @@ async function planFor(
 }
 
 async function withProgress<T>(
-  { progress: start }: Ports,
+  { progress: start }: ImportPorts,
   what: string,
   work: (progress: (done: number, of: number) => void) => Promise<T>,
 ): Promise<T> {
@@ -93,7 +93,7 @@ async function withProgress<T>(
 }
 
 /** A value that was skipped, by the plan or by its source, is not a success. */
-function exitCode({ skipped }: Plan, outcomes: readonly Outcome[]): number {
+function exitCode({ skipped }: ImportPlan, outcomes: readonly ImportOutcome[]): number {
   if (outcomes.some(({ result }) => result === 'failed' || result === 'not tried')) return EXIT.ERROR;
   return skipped.some(({ kind }) => kind === 'rejected') ? EXIT.NEGATIVE : EXIT.OK;
 }

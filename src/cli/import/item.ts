@@ -12,7 +12,7 @@ export interface Draft {
   readonly where: string;
 }
 
-export interface Skipped {
+export interface SkippedItem {
   readonly where: string;
   readonly reason: string;
   /** `empty`: there was no value to store. `rejected`: there was one, and it was not stored. */
@@ -21,19 +21,19 @@ export interface Skipped {
 
 export interface ImportSource {
   readonly drafts: readonly Draft[];
-  readonly skipped: readonly Skipped[];
+  readonly skipped: readonly SkippedItem[];
 }
 
 /** Collects drafts and skipped values. */
 export class Reader {
   readonly drafts: Draft[] = [];
-  readonly skipped: Skipped[] = [];
+  readonly skipped: SkippedItem[] = [];
 
   add(draft: Draft): void {
     this.drafts.push(draft);
   }
 
-  skip(where: string, reason: string, kind: Skipped['kind'] = 'rejected'): void {
+  skip(where: string, reason: string, kind: SkippedItem['kind'] = 'rejected'): void {
     this.skipped.push({ where, reason, kind });
   }
 }

@@ -1,7 +1,7 @@
 /** Reads all secrets of a KV v2 mount: each field under PATH/FIELD, or PATH when the only field is `value`. */
 import { UsageError } from '../../platform/errors.ts';
+import { inParallel } from '../../platform/parallel.ts';
 import { RemoteError } from '../errors.ts';
-import { inParallel } from '../parallel.ts';
 import { type ImportSource, Reader } from './item.ts';
 import type { JsonObject } from './json.ts';
 import { addMembers, addValue } from './json-source.ts';

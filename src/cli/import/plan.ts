@@ -1,13 +1,13 @@
 /** The plan of an import: a row for each credential to store, and the values that are skipped, with the reason. */
 import { parseValue } from '../../core/credential.ts';
 import { ApiError } from '../../core/errors.ts';
-import { type Draft, type ImportSource, Reader, type Skipped } from './item.ts';
+import { type Draft, type ImportSource, Reader, type SkippedItem } from './item.ts';
 import { toPath } from './path-names.ts';
 
 /** `new?`: the caller cannot list every path. `unchanged`: the vault has the same value. `exists`: skipped because of --if-new. */
 type State = 'new' | 'new?' | 'new version' | 'unchanged' | 'exists';
 
-export interface Row {
+export interface PlannedRow {
   readonly path: string;
   readonly state: State;
   readonly draft: Draft;
@@ -15,10 +15,10 @@ export interface Row {
   readonly from: string;
 }
 
-export interface Plan {
+export interface ImportPlan {
   /** In the order of the source. */
-  readonly rows: readonly Row[];
-  readonly skipped: readonly Skipped[];
+  readonly rows: readonly PlannedRow[];
+  readonly skipped: readonly SkippedItem[];
 }
 
 export interface PlanOptions {
@@ -33,7 +33,7 @@ export interface PlanOptions {
 /** Further locations are only counted. */
 const MAX_LOCATIONS = 8;
 
-export function makePlan(source: ImportSource, options: PlanOptions): Plan {
+export function makePlan(source: ImportSource, options: PlanOptions): ImportPlan {
   const out = new Reader();
   for (const each of source.skipped) out.skipped.push(each);
   const byPath = new Map<string, Draft[]>();
@@ -45,7 +45,7 @@ export function makePlan(source: ImportSource, options: PlanOptions): Plan {
     else if ('rejected' in named) out.skip(draft.where, named.rejected);
     else appendTo(byPath, named.path, draft);
   }
-  const rows: Row[] = [];
+  const rows: PlannedRow[] = [];
   for (const [path, drafts] of byPath) {
     const [draft] = drafts;
     if (draft === undefined) continue;
@@ -102,6 +102,6 @@ function stateOf(path: string, { existing, seesAll, onlyNew }: PlanOptions): Sta
 }
 
 /** Whether the plan stores it. */
-export function isToStore({ state }: Row): boolean {
+export function isToStore({ state }: PlannedRow): boolean {
   return state !== 'unchanged' && state !== 'exists';
 }

@@ -1,14 +1,14 @@
 /** The output of an import: plan, results and follow-up steps. It never contains a value. */
 import { toCell } from '../output/cells.ts';
-import type { Plan } from './plan.ts';
+import type { ImportPlan } from './plan.ts';
 import { isToStore } from './plan.ts';
-import type { Outcome } from './store.ts';
+import type { ImportOutcome } from './store.ts';
 
 export const PLAN_COLUMNS = ['path', 'plan', 'type', 'from', 'reason'];
 export const OUTCOME_COLUMNS = ['path', 'result', 'type', 'from', 'reason'];
 
 /** One record per row; skipped values have no path. */
-export function planRecords({ rows, skipped }: Plan) {
+export function planRecords({ rows, skipped }: ImportPlan) {
   return [
     ...rows.map(({ path, state, draft, from }) => ({
       path,
@@ -21,7 +21,7 @@ export function planRecords({ rows, skipped }: Plan) {
   ];
 }
 
-export function outcomeRecords(plan: Plan, outcomes: readonly Outcome[]) {
+export function outcomeRecords(plan: ImportPlan, outcomes: readonly ImportOutcome[]) {
   const byRow = new Map(outcomes.map((outcome) => [outcome.row, outcome]));
   return [
     ...plan.rows.map((row) => {
@@ -33,7 +33,7 @@ export function outcomeRecords(plan: Plan, outcomes: readonly Outcome[]) {
 }
 
 /** `12 new, 3 new versions; 2 left out`. */
-export function planSentence({ rows, skipped }: Plan): string {
+export function planSentence({ rows, skipped }: ImportPlan): string {
   const count = (state: string): number => rows.filter((row) => row.state === state).length;
   const parts = [
     counted(count('new') + count('new?'), 'new credential', 'new credentials'),
@@ -45,7 +45,7 @@ export function planSentence({ rows, skipped }: Plan): string {
   return parts.filter((part) => part !== null).join(', ') || 'nothing';
 }
 
-export function outcomeSentence(plan: Plan, outcomes: readonly Outcome[]): string {
+export function outcomeSentence(plan: ImportPlan, outcomes: readonly ImportOutcome[]): string {
   const count = (result: string): number => outcomes.filter((outcome) => outcome.result === result).length;
   const skipped = plan.rows.filter((row) => !isToStore(row)).length + count('exists');
   const parts = [

@@ -2,8 +2,8 @@
 import { LeaseholdError } from '../../client/errors.ts';
 import type { Leasehold } from '../../client/leasehold.ts';
 import { mayHaveSucceeded } from '../../client/retries.ts';
-import { inParallel } from '../parallel.ts';
-import type { Plan, Row } from './plan.ts';
+import { inParallel } from '../../platform/parallel.ts';
+import type { ImportPlan, PlannedRow } from './plan.ts';
 
 const MAX_CONCURRENT = 8;
 /** After an interrupt, for requests in flight, so that their result is known. */
@@ -21,8 +21,8 @@ const FATAL: ReadonlySet<string> = new Set([
   'VAULT_LOCKED',
 ]);
 
-export interface Outcome {
-  readonly row: Row;
+export interface ImportOutcome {
+  readonly row: PlannedRow;
   /** `exists`: skipped because of --if-new. `not tried`: after an interrupt or a fatal failure. */
   readonly result: 'stored' | 'exists' | 'failed' | 'not tried';
   readonly reason: string | null;
@@ -37,15 +37,15 @@ export interface StoreAllOptions {
 /** Returns an outcome for each row, in order. Rejects neither on an error response nor on the signal. */
 export async function storeAll(
   vault: Pick<Leasehold, 'credentials'>,
-  rows: readonly Row[],
+  rows: readonly PlannedRow[],
   { onlyNew, signal, progress }: StoreAllOptions,
-): Promise<readonly Outcome[]> {
-  const outcomes = new Map<Row, Outcome>();
+): Promise<readonly ImportOutcome[]> {
+  const outcomes = new Map<PlannedRow, ImportOutcome>();
   const stopped = new AbortController();
   const grace = new AbortController();
   const startGrace = (): unknown => setTimeout(() => grace.abort(signal.reason), GRACE_MS).unref();
   signal.addEventListener('abort', startGrace, { once: true });
-  const storeOne = async (row: Row): Promise<void> => {
+  const storeOne = async (row: PlannedRow): Promise<void> => {
     const outcome = await store(vault, row, onlyNew, grace.signal);
     outcomes.set(row, outcome);
     if (outcome.isFatal) stopped.abort();
@@ -61,11 +61,11 @@ export async function storeAll(
   return rows.map((row) => outcomes.get(row) ?? { row, result: 'not tried', reason: null });
 }
 
-type Attempt = Outcome & { readonly isFatal: boolean };
+type Attempt = ImportOutcome & { readonly isFatal: boolean };
 
 async function store(
   { credentials }: Pick<Leasehold, 'credentials'>,
-  row: Row,
+  row: PlannedRow,
   onlyIfNew: boolean,
   signal: AbortSignal,
 ): Promise<Attempt> {
@@ -102,13 +102,13 @@ const LEASE_SECONDS = 1;
  */
 export async function compare(
   { credentials }: Pick<Leasehold, 'credentials'>,
-  plan: Plan,
+  plan: ImportPlan,
   { signal, progress }: { readonly signal: AbortSignal; progress(done: number, of: number): void },
-): Promise<Plan> {
+): Promise<ImportPlan> {
   const existing = plan.rows.filter(({ state }) => state === 'new version');
-  const unchanged = new Set<Row>();
+  const unchanged = new Set<PlannedRow>();
   let done = 0;
-  const compareOne = async (row: Row): Promise<void> => {
+  const compareOne = async (row: PlannedRow): Promise<void> => {
     try {
       const { value } = await credentials.retrieve(row.path, { ttlSeconds: LEASE_SECONDS, useCache: false, signal });
       if (value.reveal() === row.draft.value.reveal()) unchanged.add(row);

@@ -4,7 +4,7 @@ import type { Simulation } from '../../client/types.ts';
 import { nearest } from '../../core/nearest.ts';
 import { parseTtl, type TtlSeconds } from '../../core/policy.ts';
 import { UsageError } from '../../platform/errors.ts';
-import { inParallel } from '../parallel.ts';
+import { inParallel } from '../../platform/parallel.ts';
 import { parseDuration } from '../plural.ts';
 import { type AccessQuery, type Ask, readQuestion } from './access-query.ts';
 import { DURATION_RULE } from './fields.ts';

@@ -7,6 +7,7 @@ import { lstatSync, readFileSync, statSync } from 'node:fs';
 import { dirname, isAbsolute, join, relative, resolve } from 'node:path';
 import { isLoaderVariable } from '../../masking/loader-variables.ts';
 import { UsageError } from '../../platform/errors.ts';
+import { isTrusted } from '../../platform/ownership.ts';
 
 export interface FileSettings {
   readonly address?: string;
@@ -105,10 +106,7 @@ export async function readUserFile(userDirs: UserDirs): Promise<SettingsFile | n
 function checkSafe(path: string): SkippedFile | null {
   const found = statSync(path, { throwIfNoEntry: false });
   if (found?.isFile() !== true) return { path, reason: 'is not a file', hint: `Delete or rename it: ${path}` };
-  const { uid, mode } = found;
-  const self = process.getuid?.();
-  const isOurs = (self === undefined || uid === self || uid === 0) && (mode & 0o022) === 0;
-  if (isOurs) return null;
+  if (isTrusted(found)) return null;
   return {
     path,
     reason: 'belongs to another user, or other users can write to it',

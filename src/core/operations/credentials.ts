@@ -10,7 +10,7 @@ import { ALL_PATHS, type PathRange } from '../pattern.ts';
 import type { Secret } from '../secret.ts';
 import { access, accessDenied, credentialAltered, notFound } from './access.ts';
 
-export interface StoreRequest {
+export interface NewValue {
   readonly path: CredentialPath;
   readonly value: Secret;
   /** Undefined keeps the current type; a new credential gets the default. */
@@ -22,7 +22,7 @@ export interface StoreRequest {
 
 export function store(
   context: Context,
-  request: StoreRequest,
+  request: NewValue,
   types: CredentialTypes = CREDENTIAL_TYPES,
 ): Operation<Credential> {
   const { path, value } = request;

@@ -21,7 +21,7 @@ export interface RetrieveRequest {
   readonly ttlSeconds: TtlSeconds | null;
 }
 
-export interface Retrieved {
+export interface RetrievalResult {
   readonly path: CredentialPath;
   readonly value: Secret;
   readonly leaseId: LeaseId;
@@ -32,7 +32,7 @@ export function retrieve(
   context: Context,
   request: RetrieveRequest,
   types: CredentialTypes = CREDENTIAL_TYPES,
-): Operation<Retrieved> {
+): Operation<RetrievalResult> {
   const { path } = request;
   const keys = { credential: path, version: request.version ?? ('newest' as const) };
   return operation(
@@ -78,7 +78,7 @@ export function retrieve(
       };
       // The newest version's type is read from the credential's row, so that an edit of that row is detected.
       const type = number === credential.version ? credential.type : version.type;
-      const unseal: PendingUnseal<Retrieved> = {
+      const unseal: PendingUnseal<RetrievalResult> = {
         content: version.content,
         associatedData: {
           credentialId: credential.id,

@@ -13,7 +13,7 @@ import { type Connection, withDeadline } from './connection.ts';
 import { readControl } from './control-changes.ts';
 import { toStoreError } from './errors.ts';
 import { loadKeys } from './loader.ts';
-import { BatchWriter, prepareWrites } from './writer.ts';
+import { PostgresBatchWriter, prepareWrites } from './writer.ts';
 
 /** Longer than the lock time-out of the server: after it, the server is unresponsive. */
 const BEGIN_TIMEOUT_MS = 4000;
@@ -115,7 +115,7 @@ function toShared(connection: Connection, head: Head | null, state: Row): Cluste
 }
 
 async function commit(connection: Connection, batch: WriteSet, before: Head | null) {
-  const writer = new BatchWriter(connection, batch);
+  const writer = new PostgresBatchWriter(connection, batch);
   connection.takeNotices();
   try {
     await withDeadline(connection, COMMIT_TIMEOUT_MS, writer.commit(before));

@@ -17,7 +17,7 @@ type OfKind<Kind extends StoredChange['kind']> = Extract<StoredChange, { kind: K
 /** New rows that are collected until a change of another kind follows. */
 const BATCHED_KINDS: ReadonlySet<StoredChange['kind']> = new Set(['addLease', 'putSession', 'spendChallenge']);
 
-export class BatchWriter {
+export class PostgresBatchWriter {
   readonly #connection: Connection;
   readonly #batch: WriteSet;
   readonly #written: Promise<unknown>[] = [];

@@ -16,7 +16,7 @@ import { KeyLoader } from './loader.ts';
 import { Log } from './log.ts';
 import { Sweeper } from './sweeper.ts';
 import { type AnchorEntry, type SyncFile, WalSync } from './wal-sync.ts';
-import { BatchWriter } from './writer.ts';
+import { SqliteBatchWriter } from './writer.ts';
 
 interface SqliteOptions {
   readonly anchor?: AnchorEntry;
@@ -32,7 +32,7 @@ export class SqliteStore implements Store {
   readonly #counts: AccessCounts;
   readonly #cache: CredentialCache;
   readonly #loader: KeyLoader;
-  readonly #writer: BatchWriter;
+  readonly #writer: SqliteBatchWriter;
   readonly #lists: Lists;
   readonly #leaseLists: LeaseLists;
   readonly #log: Log;
@@ -51,7 +51,7 @@ export class SqliteStore implements Store {
       this.#counts = new AccessCounts(this.#database, counting);
       this.#cache = new CredentialCache(this.#database);
       this.#loader = new KeyLoader(this.#database, this.#cache);
-      this.#writer = new BatchWriter(this.#database, this.#counts);
+      this.#writer = new SqliteBatchWriter(this.#database, this.#counts);
       this.#lists = new Lists(this.#database, this.#counts);
       this.#leaseLists = new LeaseLists(this.#database);
       this.#log = new Log(this.#database);

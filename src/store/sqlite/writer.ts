@@ -8,7 +8,7 @@ import { inTransaction } from './database.ts';
 import { LeaseBlockWriter } from './lease-blocks.ts';
 import { Statements } from './statements.ts';
 
-export class BatchWriter {
+export class SqliteBatchWriter {
   readonly #database: DatabaseSync;
   readonly #counts: AccessCounts;
   readonly #statements: Statements;

@@ -1,31 +1,31 @@
-/** Verifying the log: who may, and how far it is. The work is `verifier.ts`'s. SOURCE: interface 2.9; decisions, "Audit". */
+/** Authorizes a verification and the query of its progress. SOURCE: interface 2.9; decisions, "Audit". */
 import type { Context } from '../../core/operation.ts';
 import { verifyAudit } from '../../core/operations/audit.ts';
 import type { Vault } from '../vault.ts';
-import type { Verification, VerificationProgress } from './verifier.ts';
+import type { VerificationResult, VerificationStatus } from './verifier.ts';
 
-const NEVER = new AbortController().signal;
+const NEVER_ABORTED = new AbortController().signal;
 
 /**
- * Decides whether the caller may, and leaves the work, which ends soon after its signal, to be begun by whoever wants the
- * answer. @throws ACCESS_DENIED, UNAUTHENTICATED, SESSION_EXPIRED, UNAVAILABLE
+ * Authorizes the caller. Returns the function that verifies, which ends soon after its signal.
+ * @throws ACCESS_DENIED, UNAUTHENTICATED, SESSION_EXPIRED, UNAVAILABLE
  */
 export async function authorizeVerification(
   vault: Vault,
   context: Context,
-): Promise<(signal: AbortSignal) => Promise<Verification>> {
+): Promise<(signal: AbortSignal) => Promise<VerificationResult>> {
   await vault.ledger.submit(verifyAudit(context));
   return (signal) => vault.verifier.verify(signal);
 }
 
-/** Verifies for a caller who stays. @throws as `admitVerification` */
-export async function verifyLog(vault: Vault, context: Context): Promise<Verification> {
+/** Verifies to the end. @throws as `authorizeVerification` */
+export async function verifyLog(vault: Vault, context: Context): Promise<VerificationResult> {
   const verify = await authorizeVerification(vault, context);
-  return verify(NEVER);
+  return verify(NEVER_ABORTED);
 }
 
-/** How far the verification is that runs now, whoever asked for it; null where none does. @throws as `admitVerification` */
-export async function readProgress(vault: Vault, context: Context): Promise<VerificationProgress | null> {
+/** The status of the verification that runs for any caller; null if none runs. @throws as `authorizeVerification` */
+export async function readProgress(vault: Vault, context: Context): Promise<VerificationStatus | null> {
   await vault.ledger.submit(verifyAudit(context));
-  return vault.verifier.progress;
+  return vault.verifier.status;
 }

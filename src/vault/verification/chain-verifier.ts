@@ -1,4 +1,4 @@
-/** The check of the chain itself, entry by entry. `scripts/verify_audit.py` does the same without the service. */
+/** Verifies the chain, entry by entry. `scripts/verify_audit.py` does the same without the service. */
 import type { AuditEntry } from '../../core/audit.ts';
 import { CHAIN_START, type ChainPoint, entryMac, isHeadAuthentic } from '../../crypto/chain.ts';
 import type { VaultKeys } from '../../crypto/keys.ts';
@@ -10,7 +10,7 @@ export interface ChainBreak {
   readonly reason: string;
 }
 
-/** Follows the chain from a point on: each entry holds the link to the one before, so that ranges are checked apart. */
+/** Follows the chain from a given entry on: each MAC covers the previous one, so ranges can be checked separately. */
 export class ChainVerifier {
   readonly #keys: Pick<VaultKeys, 'audit'>;
   #point: ChainPoint;
@@ -24,47 +24,46 @@ export class ChainVerifier {
     return this.#point;
   }
 
-  /** The break that this entry shows, or null. Entries come in the order of the log. */
+  /** Returns the break at this entry, or null. Entries must be given in the order of the log. */
   next(entry: AuditEntry): ChainBreak | null {
     const { seq, hmac, timestamp } = this.#point;
     const expected = seq + 1;
     const broken = (reason: string): ChainBreak => ({ entry: expected, timestamp: entry.timestamp, reason });
     if (entry.seq !== expected) return broken('the entry is missing');
-    if (timestamp !== null && entry.timestamp < timestamp) return broken('its time is before that of the entry before');
-    if (entryMac(this.#keys.audit, hmac, entry) !== entry.hmac) return broken('its content or its link was altered');
+    if (timestamp !== null && entry.timestamp < timestamp)
+      return broken('its time is earlier than that of the previous entry');
+    if (entryMac(this.#keys.audit, hmac, entry) !== entry.hmac) return broken('its content or its MAC was altered');
     this.#point = entry;
     return null;
   }
 }
 
-/** The break where an entry has a sequence number below 1. Every such entry is forged: the service counts from 1. */
+/** The break for an entry with a sequence number below 1, which is forged: the service counts from 1. */
 export const BEFORE_FIRST: ChainBreak = {
   entry: 0,
   timestamp: null,
   reason: 'the log has an entry before the first one',
 };
 
-/** The one nearer to the beginning. */
+/** Returns the one with the smaller sequence number. */
 export function earlierBreak(a: ChainBreak | null, b: ChainBreak): ChainBreak {
   return a === null || b.entry < a.entry ? b : a;
 }
 
-/**
- * Holds the end of the chain against the head record. `beyondHead` is the time of the entry behind the head's, if there is one.
- */
+/** Compares the end of the chain with the head record. `beyondHead` is the time of the entry after it, if any. */
 export function verifyHead(
   keys: Pick<VaultKeys, 'audit'>,
   end: ChainPoint,
   head: Head | null,
   beyondHead: string | null,
 ): ChainBreak | null {
-  const behind = (reason: string): ChainBreak => ({ entry: end.seq + 1, timestamp: end.timestamp, reason });
-  if (head === null) return behind('the head record is missing');
-  if (!isHeadAuthentic(keys.audit, head)) return behind('the head record is not authentic');
-  if (head.seq > end.seq) return behind('the entry is missing: the end of the log was cut off');
+  const atEnd = (reason: string): ChainBreak => ({ entry: end.seq + 1, timestamp: end.timestamp, reason });
+  if (head === null) return atEnd('the head record is missing');
+  if (!isHeadAuthentic(keys.audit, head)) return atEnd('the head record is not authentic');
+  if (head.seq > end.seq) return atEnd('the entry is missing: the end of the log was cut off');
   if (head.seq < end.seq) {
-    return { entry: head.seq + 1, timestamp: beyondHead, reason: 'the head record does not know the entry' };
+    return { entry: head.seq + 1, timestamp: beyondHead, reason: 'the head record does not cover the entry' };
   }
   if (head.hmac === end.hmac) return null;
-  return { entry: end.seq, timestamp: end.timestamp, reason: 'the head record links to another entry' };
+  return { entry: end.seq, timestamp: end.timestamp, reason: 'the head record has another MAC' };
 }

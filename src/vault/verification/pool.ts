@@ -1,75 +1,100 @@
 /**
- * The threads that check a long log. They run at the lowest priority where a thread can have one of its own (Linux); elsewhere
- * one core is left to the callers. While the service has callers they rest most of the time.
+ * The threads that check a long log. This thread sends each of them one short range at a time. On Linux they run at the
+ * lowest priority; elsewhere one core is left to the callers. While the service is busy, a thread waits between ranges.
  */
+import { on } from 'node:events';
 import { availableParallelism } from 'node:os';
 import { extname } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import type { ChainPoint } from '../../crypto/chain.ts';
 import { exportAuditKey, type VaultKeys } from '../../crypto/keys.ts';
 import type { Store } from '../../store/store.ts';
 import { type ChainBreak, earlierBreak } from './chain-verifier.ts';
-import { RANGE_ENTRIES, WorkQueue } from './work-queue.ts';
-import type { Findings, RangesTask } from './worker.ts';
+import type { EntryRange, WorkerSetup } from './worker.ts';
 
 const MAX_THREADS = 4;
-/** A step's entries die young: a larger nursery would only be more memory. */
+/** Some milliseconds of work, so that a thread soon gives way or ends. */
+export const RANGE_ENTRIES = 2000;
+/** The entries of a range are soon garbage: a larger young generation would only take more memory. */
 const YOUNG_GENERATION_MB = 8;
-/** How often it is looked whether there are callers … */
-const LOAD_INTERVAL_MS = 20;
-/** … that is, whether the service's own thread is in use for more than this share of the time. */
+/** The service is busy while this thread is in use for more than this share of the time. */
 const BUSY_UTILIZATION = 0.1;
+/** How much longer than it worked a thread waits for its next range while the service is busy. */
+const PAUSE_FACTOR = 6;
 
 /**
- * The first break of the log up to `lastSeq`, or its end. `watch` is given what tells how many entries were checked so far.
- * Every thread has ended when this settles. @throws the signal's reason; what a thread throws
+ * Returns the first break of the log up to `lastSeq`, or its end. `onChecked` is called with the number of entries of
+ * each range that was checked. Every thread has ended when this settles.
+ * @throws the signal's reason; the error of a thread
  */
 export async function verifyInParallel(
   { store, keys }: { readonly store: Store; readonly keys: VaultKeys },
   lastSeq: number,
   signal: AbortSignal,
-  watch: (checked: () => number) => void,
+  onChecked: (entries: number) => void,
 ): Promise<ChainPoint | ChainBreak> {
-  const share = new WorkQueue(lastSeq);
-  watch(() => share.checked);
-  const end = (): void => share.cancel();
-  signal.addEventListener('abort', end, { once: true });
-  const task: RangesTask = { log: store.logLocation, auditKey: exportAuditKey(keys), lastSeq, shared: share.numbers };
-  const threads = Array.from({ length: countThreads(lastSeq) }, () =>
-    checkInThread(task).catch((error: unknown) => {
-      share.cancel();
-      throw error;
-    }),
-  );
-  const looking = watchLoad((isBusy) => share.setBusy(isBusy));
-  const ended = await Promise.allSettled(threads);
-  clearInterval(looking);
-  signal.removeEventListener('abort', end);
-  signal.throwIfAborted();
+  const setup: WorkerSetup = { log: store.logLocation, auditKey: exportAuditKey(keys) };
+  const threads = Array.from({ length: countThreads(lastSeq) }, () => startThread(setup));
+  const ranges = splitLog(lastSeq);
   let broken: ChainBreak | null = null;
-  let last: ChainPoint | null = null;
-  for (const thread of ended) {
-    if (thread.status === 'rejected') throw thread.reason;
-    const { broken: its, end: point } = thread.value;
-    if (its !== null) broken = earlierBreak(broken, its);
-    if (point !== null && point.seq > (last?.seq ?? 0)) last = point;
+  let end: ChainPoint | null = null;
+  try {
+    for (const found of await Promise.all(threads.map((thread) => checkRanges(thread, ranges, signal, onChecked)))) {
+      if (found === null) continue;
+      if ('entry' in found) broken = earlierBreak(broken, found);
+      else if (found.seq === lastSeq) end = found;
+    }
+  } catch (error) {
+    signal.throwIfAborted();
+    throw error;
+  } finally {
+    await Promise.all(threads.map((thread) => thread.terminate()));
   }
   if (broken !== null) {
-    // Where the rest of a range is missing, what stands behind the gap is in another one.
+    // The entry after a gap may be in another range than the gap.
     const [next] = await store.readEntries(broken.entry, lastSeq, 1);
     return { ...broken, timestamp: next?.timestamp ?? broken.timestamp };
   }
-  if (last?.seq !== lastSeq) throw new Error('threads ended before the log did, and none found a break');
-  return last;
+  if (end === null) throw new Error('the threads ended before the log, and none found a break');
+  return end;
 }
 
-function watchLoad(tell: (areThere: boolean) => void): NodeJS.Timeout {
-  let before = performance.eventLoopUtilization();
-  return setInterval(() => {
-    const now = performance.eventLoopUtilization();
-    tell(performance.eventLoopUtilization(now, before).utilization > BUSY_UTILIZATION);
-    before = now;
-  }, LOAD_INTERVAL_MS);
+/** INVARIANT: in the order of the log, so the ranges before a break are always checked. */
+function* splitLog(lastSeq: number): Generator<EntryRange> {
+  for (let fromSeq = 1; fromSeq <= lastSeq; fromSeq += RANGE_ENTRIES) {
+    yield { fromSeq, toSeq: Math.min(lastSeq, fromSeq + RANGE_ENTRIES - 1) };
+  }
+}
+
+/**
+ * Checks ranges in a thread until none is left. Returns the end of its last range, the break that it found, or null if
+ * no range was left. Leaving the loop early ends `ranges` for every thread.
+ */
+async function checkRanges(
+  thread: Worker,
+  ranges: Generator<EntryRange>,
+  signal: AbortSignal,
+  onChecked: (entries: number) => void,
+): Promise<ChainPoint | ChainBreak | null> {
+  const results = on(thread, 'message', { close: ['exit'], signal });
+  let found: ChainPoint | ChainBreak | null = null;
+  for (const range of ranges) {
+    const sentAt = performance.now();
+    const utilization = performance.eventLoopUtilization();
+    thread.postMessage(range);
+    const result = await results.next();
+    if (result.done === true) throw new Error('a thread of the verification exited');
+    const [checked]: (ChainPoint | ChainBreak)[] = result.value;
+    if (checked === undefined || 'entry' in checked) return checked ?? null;
+    found = checked;
+    onChecked(range.toSeq - range.fromSeq + 1);
+    // WHY not the priority alone: a thread also slows down others through the processor's caches and through locks.
+    if (performance.eventLoopUtilization(utilization).utilization > BUSY_UTILIZATION) {
+      await sleep((performance.now() - sentAt) * PAUSE_FACTOR, undefined, { signal });
+    }
+  }
+  return found;
 }
 
 function countThreads(lastSeq: number): number {
@@ -77,24 +102,11 @@ function countThreads(lastSeq: number): number {
   return Math.max(1, Math.min(MAX_THREADS, cores, Math.ceil(lastSeq / RANGE_ENTRIES)));
 }
 
-/** Settles when the thread has ended, and not before. */
-function checkInThread(task: RangesTask): Promise<Findings> {
-  return new Promise((resolve, reject) => {
-    let findings: Findings | null = null;
-    let failure: unknown = null;
-    const worker = new Worker(new URL(`./worker${extname(import.meta.url)}`, import.meta.url), {
-      workerData: task,
-      resourceLimits: { maxYoungGenerationSizeMb: YOUNG_GENERATION_MB },
-    });
-    worker.once('message', (found: Findings) => {
-      findings = found;
-    });
-    worker.once('error', (error) => {
-      failure = error;
-    });
-    worker.once('exit', (code) => {
-      if (findings === null) reject(failure ?? new Error(`a thread of the verification ended with ${code}`));
-      else resolve(findings);
-    });
+function startThread(workerData: WorkerSetup): Worker {
+  const thread = new Worker(new URL(`./worker${extname(import.meta.url)}`, import.meta.url), {
+    workerData,
+    resourceLimits: { maxYoungGenerationSizeMb: YOUNG_GENERATION_MB },
   });
+  // WHY: an error that comes after the verification has ended would otherwise end the process.
+  return thread.on('error', () => undefined);
 }

@@ -1,9 +1,9 @@
-/** Reading all of the log, a step at a time, while the service goes on. */
+/** Reads the whole log in steps, between which the event loop serves callers. */
 import type { AuditEntry } from '../../core/audit.ts';
 import type { Store } from '../../store/store.ts';
 import { yieldToEventLoop } from '../paging.ts';
 
-/** Oldest first, up to and with `lastSeq`. */
+/** Yields the entries from the oldest up to `lastSeq`, inclusive. */
 export async function* scanEntries(
   store: Store,
   lastSeq: number,

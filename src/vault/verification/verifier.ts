@@ -1,11 +1,9 @@
 /**
- * Reads the whole log, computes every link again, and holds the end against the head record. One for a vault: whoever asks while
- * it runs shares it.
- * SOURCE: interface 2.9; decisions, "Audit".
+ * Verifies the log: recomputes every entry MAC and compares the end of the chain with the head record. Callers of a
+ * vault share one verification at a time. SOURCE: interface 2.9; decisions, "Audit".
  *
- * What is verified is the log as it stands at its head record, read when the round begins. Each thread, and each of its steps,
- * opens a snapshot of its own, and they agree all the same: the service only ever appends, so that the entries up to that head
- * are the same rows in every later snapshot, and what is appended meanwhile stands behind it and is not looked at.
+ * INVARIANT: a verification covers the log up to the head record that it read at its start. Its threads read separate
+ * snapshots, which agree up to that head, because the service only appends.
  */
 
 import type { ChainPoint } from '../../crypto/chain.ts';
@@ -17,7 +15,7 @@ import { BEFORE_FIRST, type ChainBreak, ChainVerifier, verifyHead } from './chai
 import { verifyInParallel } from './pool.ts';
 import { scanEntries } from './scan-entries.ts';
 
-export type Verification =
+export type VerificationResult =
   | {
       readonly isValid: true;
       readonly entries: number;
@@ -31,18 +29,18 @@ export type Verification =
       readonly reason: string;
     };
 
-/** Of a verification that runs. */
-export interface VerificationProgress {
+/** Of the running verification. */
+export interface VerificationStatus {
   readonly entriesChecked: number;
   readonly entriesTotal: number;
   /** Milliseconds since 1970. */
   readonly startedAt: number;
 }
 
-/** Entries checked at a time on the service's own thread: some milliseconds of work. */
+/** Entries checked per step on the service's own thread: some milliseconds of work. */
 const STEP_ENTRIES = 500;
-/** A log that is shorter is checked before a thread would have started. */
-export const WORTH_A_THREAD = 20_000;
+/** Length of a log from which on threads verify it; a shorter one is verified sooner than a thread starts. */
+export const THREADS_THRESHOLD = 20_000;
 
 /** The parts of a vault that its verification needs. */
 export interface VerifierParts {
@@ -53,65 +51,65 @@ export interface VerifierParts {
 
 export class Verifier {
   readonly #parts: VerifierParts;
-  readonly #rounds: SingleFlight<Verification>;
+  readonly #runs: SingleFlight<VerificationResult>;
   #running: { readonly entriesTotal: number; readonly startedAt: number } | null = null;
-  #checked: () => number = () => 0;
+  #checked = 0;
 
   constructor(parts: VerifierParts) {
     this.#parts = parts;
-    this.#rounds = new SingleFlight((signal) => this.#verify(signal));
+    this.#runs = new SingleFlight((signal) => this.#verify(signal));
   }
 
-  /** Of the log as it stands when a round begins after this; ends soon after the signal. @throws the signal's reason */
-  verify(signal: AbortSignal): Promise<Verification> {
-    return this.#rounds.run(signal);
+  /** Covers the log as it is at this call or later; ends soon after the signal. @throws the signal's reason */
+  verify(signal: AbortSignal): Promise<VerificationResult> {
+    return this.#runs.run(signal);
   }
 
-  /** Null where nothing is verified now. */
-  get progress(): VerificationProgress | null {
-    return this.#running === null ? null : { entriesChecked: this.#checked(), ...this.#running };
+  /** Null unless a verification runs. */
+  get status(): VerificationStatus | null {
+    return this.#running === null ? null : { entriesChecked: this.#checked, ...this.#running };
   }
 
-  async #verify(signal: AbortSignal): Promise<Verification> {
+  async #verify(signal: AbortSignal): Promise<VerificationResult> {
     const { keys, store, clock } = this.#parts;
     const { head, last } = await store.readHead();
     const lastSeq = last?.seq ?? 0;
     this.#running = { entriesTotal: lastSeq, startedAt: clock.now() };
     try {
-      // With none before 1, none missing up to the last and each number used once, the count is the last number.
-      if (await store.hasEntryBeforeFirst()) return toVerification(BEFORE_FIRST);
+      // The chain starts at 1 and has no gaps, so its last number is the number of its entries.
+      if (await store.hasEntryBeforeFirst()) return toResult(BEFORE_FIRST);
       signal.throwIfAborted();
-      const followed = await this.#follow(lastSeq, signal);
-      if ('entry' in followed) return toVerification(followed);
-      const beyondHead = head !== null && head.seq < followed.seq ? await this.#timestampAt(head.seq + 1) : null;
-      const broken = verifyHead(keys, followed, head, beyondHead);
-      if (broken !== null) return toVerification(broken);
+      const end = await this.#verifyChain(lastSeq, signal);
+      if ('entry' in end) return toResult(end);
+      const beyondHead = head !== null && head.seq < end.seq ? await this.#timestampAt(head.seq + 1) : null;
+      const broken = verifyHead(keys, end, head, beyondHead);
+      if (broken !== null) return toResult(broken);
       const firstEntry = await this.#timestampAt(1);
-      return { isValid: true, entries: followed.seq, firstEntry, lastEntry: followed.timestamp };
+      return { isValid: true, entries: end.seq, firstEntry, lastEntry: end.timestamp };
     } finally {
       this.#running = null;
-      this.#checked = () => 0;
+      this.#checked = 0;
     }
   }
 
-  #follow(lastSeq: number, signal: AbortSignal): Promise<ChainPoint | ChainBreak> {
-    if (lastSeq < WORTH_A_THREAD) return this.#followHere(lastSeq, signal);
-    return verifyInParallel(this.#parts, lastSeq, signal, (checked) => {
-      this.#checked = checked;
+  #verifyChain(lastSeq: number, signal: AbortSignal): Promise<ChainPoint | ChainBreak> {
+    if (lastSeq < THREADS_THRESHOLD) return this.#verifyInline(lastSeq, signal);
+    return verifyInParallel(this.#parts, lastSeq, signal, (entries) => {
+      this.#checked += entries;
     });
   }
 
-  async #followHere(lastSeq: number, signal: AbortSignal): Promise<ChainPoint | ChainBreak> {
-    const check = new ChainVerifier(this.#parts.keys);
-    this.#checked = () => check.point.seq;
+  async #verifyInline(lastSeq: number, signal: AbortSignal): Promise<ChainPoint | ChainBreak> {
+    const verifier = new ChainVerifier(this.#parts.keys);
     for await (const entries of scanEntries(this.#parts.store, lastSeq, STEP_ENTRIES)) {
       signal.throwIfAborted();
       for (const entry of entries) {
-        const broken = check.next(entry);
+        const broken = verifier.next(entry);
         if (broken !== null) return broken;
       }
+      this.#checked = verifier.point.seq;
     }
-    return check.point;
+    return verifier.point;
   }
 
   async #timestampAt(seq: number): Promise<string | null> {
@@ -120,6 +118,6 @@ export class Verifier {
   }
 }
 
-function toVerification({ entry, timestamp, reason }: ChainBreak): Verification {
+function toResult({ entry, timestamp, reason }: ChainBreak): VerificationResult {
   return { isValid: false, breakAtEntry: entry, breakAtTimestamp: timestamp, reason };
 }

@@ -7,7 +7,7 @@ import { type BulkRevocation, isWithinRetention, type Lease, statusOf } from '..
 import type { Outcome } from '../../../src/core/operation.ts';
 import type { Metadata } from '../../../src/core/operations/credentials.ts';
 import type { Simulated } from '../../../src/core/operations/policies.ts';
-import type { Retrieved } from '../../../src/core/operations/retrieve.ts';
+import type { RetrievalResult } from '../../../src/core/operations/retrieve.ts';
 import type { PathRange } from '../../../src/core/pattern.ts';
 import { Secret } from '../../../src/core/secret.ts';
 import type { Shelf } from './shelf.ts';
@@ -32,7 +32,7 @@ export function observe({ command, now }: Ask, { response }: Outcome<unknown>, s
   if ('unseal' in response) {
     const { content, reply } = response.unseal;
     assert.ok(content instanceof Secret, 'the shelf keeps plain values');
-    const { value, expiresAt } = reply(content) as Retrieved;
+    const { value, expiresAt } = reply(content) as RetrievalResult;
     return { value: value.reveal(), expiresAt };
   }
   const { reply } = response;

@@ -1,23 +1,40 @@
-/** Authenticates as an agent: logs in on first use, and again before the session expires or after it was revoked. */
+/** Authentication of requests: anonymous, with a given token, or as an agent that logs in. */
 import { Secret } from '../core/secret.ts';
-import { ANONYMOUS, type AuthProvider } from './auth-provider.ts';
-import { fromBase64, toBase64 } from './base64.ts';
 import { decodeChallenge, decodeSession } from './decoders.ts';
-import { LeaseholdError } from './errors.ts';
+import { badOption, LeaseholdError } from './errors.ts';
 import { Expiry, estimateDurationMs } from './expiry.ts';
+import { fromBase64, toBase64 } from './key-formats.ts';
 import { isTransient } from './retries.ts';
 import type { Signer } from './signers.ts';
-import type { Transport } from './transport.ts';
-import type { Session } from './types.ts';
+import type { AuthProvider, Transport } from './transport.ts';
+import type { AgentSession } from './types.ts';
+
+export const ANONYMOUS: AuthProvider = {
+  token: () => Promise.resolve(null),
+  invalidate: () => false,
+};
+
+/** Characters that a header accepts. WHY checked here: the runtime's own error message would quote the token. */
+const VISIBLE = /^[\x21-\x7e]+$/;
+
+/** @throws LeaseholdError BAD_OPTIONS */
+export function tokenCaller(token: string | Secret): AuthProvider {
+  const secret = token instanceof Secret ? token : new Secret(token);
+  if (!VISIBLE.test(secret.reveal())) {
+    throw badOption('token', 'must be visible ASCII characters, without spaces and line breaks');
+  }
+  return { token: () => Promise.resolve(secret.reveal()), invalidate: () => false };
+}
 
 /** Remaining lifetime at which a new session is requested, so that none expires during a request. */
 const RENEWAL_THRESHOLD_MS = 60_000;
 
 interface CurrentSession {
-  readonly session: Session;
+  readonly session: AgentSession;
   readonly expiry: Expiry;
 }
 
+/** Logs in on first use, and again before the session expires or after it was revoked. */
 export class AgentAuth implements AuthProvider {
   readonly #transport: Transport;
   readonly #agent: string;
@@ -37,7 +54,7 @@ export class AgentAuth implements AuthProvider {
   }
 
   /** Returns the session; logs in when there is no session or it expires soon. @throws LeaseholdError */
-  async session(signal: AbortSignal): Promise<Session> {
+  async session(signal: AbortSignal): Promise<AgentSession> {
     const current = this.#current;
     if (current !== null && current.expiry.remainingMs() > RENEWAL_THRESHOLD_MS) return current.session;
     try {
@@ -56,7 +73,7 @@ export class AgentAuth implements AuthProvider {
   }
 
   /** Returns the session after any login in progress; null when there is no valid session. */
-  async current(): Promise<Session | null> {
+  async current(): Promise<AgentSession | null> {
     await this.#login?.catch(() => undefined);
     return this.#current === null || this.#current.expiry.remainingMs() <= 0 ? null : this.#current.session;
   }
