@@ -1,4 +1,4 @@
-/** What threads find at the borders of their ranges is what one look from end to end finds. */
+/** At the borders of their ranges, threads find the same breaks as a sequential scan. */
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { RANGE_ENTRIES, STEP_ENTRIES } from '../../src/vault/verification/work-queue.ts';
@@ -32,7 +32,7 @@ for (const [place, seqs] of Object.entries(places)) {
   }
 }
 
-test('a value that is no text any more breaks the chain where it stands', () =>
+test('a value that is not text breaks the chain at its entry', () =>
   tamper(vault, 'UPDATE audit_entries SET reason = 7', `seq = ${border + 5}`, async () => {
     const found = await verify(vault);
     assert.equal(found.isValid ? null : found.breakAtEntry, border + 5);

@@ -1,10 +1,10 @@
-/** How the threads of a verification share the log, and how they give way. */
+/** How the threads of a verification share the log, and how they throttle. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Worker } from 'node:worker_threads';
 import { RANGE_ENTRIES, STEP_ENTRIES, WorkQueue } from '../../src/vault/verification/work-queue.ts';
 
-test('every entry is in just one range, and ranges are taken in the order of the log, whoever takes them', () => {
+test('every entry is in exactly one range, and ranges are taken in the order of the log by any thread', () => {
   for (const lastSeq of [1, RANGE_ENTRIES - 1, RANGE_ENTRIES, RANGE_ENTRIES + 1, 5 * RANGE_ENTRIES + 7]) {
     const shares = [new WorkQueue(lastSeq)];
     shares.push(new WorkQueue(lastSeq, shares[0]?.numbers));
@@ -21,7 +21,7 @@ test('every entry is in just one range, and ranges are taken in the order of the
   }
 });
 
-test('behind a break nobody takes a range, and when it is over nobody takes one at all', () => {
+test('after a break no range behind it is taken, and after the end none is taken', () => {
   const closed = new WorkQueue(5 * RANGE_ENTRIES);
   assert.notEqual(closed.take(), null);
   closed.stopTaking();
@@ -31,7 +31,7 @@ test('behind a break nobody takes a range, and when it is over nobody takes one 
   assert.deepEqual([ended.take(), ended.isOver], [null, true]);
 });
 
-test('what was checked is told in steps, and never more than there is', () => {
+test('progress is reported in steps and never exceeds the total', () => {
   const share = new WorkQueue(STEP_ENTRIES + 1);
   const seen = [share.checked];
   for (let step = 0; step < 2; step++) {
@@ -41,7 +41,7 @@ test('what was checked is told in steps, and never more than there is', () => {
   assert.deepEqual(seen, [0, STEP_ENTRIES, STEP_ENTRIES + 1]);
 });
 
-/** Milliseconds that a thread rested after a step of `stepMs`; `meanwhile` is done when it has begun. */
+/** Milliseconds that a thread paused after a step of `stepMs`; `meanwhile` runs when the pause has begun. */
 async function restIn(share: WorkQueue, stepMs: number, meanwhile: () => void = () => undefined): Promise<number> {
   const url = JSON.stringify(new URL('../../src/vault/verification/work-queue.ts', import.meta.url).href);
   const code = `const { workerData, parentPort } = require('node:worker_threads');
@@ -59,14 +59,14 @@ async function restIn(share: WorkQueue, stepMs: number, meanwhile: () => void = 
   });
 }
 
-test('while there are callers a thread rests longer than it worked; without any it does not', async () => {
+test('a thread pauses longer than it worked while the service is busy, and does not pause otherwise', async () => {
   const share = new WorkQueue(1);
   assert.equal((await restIn(share, 60_000)) < 60_000, true);
   share.setBusy(true);
   assert.equal((await restIn(share, 20)) >= 40, true);
 });
 
-test('a rest ends when the callers have gone, or when it is over', async () => {
+test('a pause ends when the service is idle, or after its time', async () => {
   for (const change of [(share: WorkQueue) => share.setBusy(false), (share: WorkQueue) => share.cancel()]) {
     const share = new WorkQueue(1);
     share.setBusy(true);
