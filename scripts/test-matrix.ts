@@ -37,19 +37,20 @@ export const LATER_ON_POSTGRES: Readonly<Record<string, string>> = {
   'test/spec/connections.test.ts': 'sockets',
   'test/spec/conventions.test.ts': 'headers and errors of the HTTP layer',
   'test/spec/docs.test.ts': 'pages',
+  'test/spec/grammars.test.ts': 'the grammar of fields, rejected before the store is read',
   'test/spec/guessing.test.ts': 'counted in memory',
-  'test/spec/names.test.ts': 'the grammar of names, checked before the store is read',
+  'test/spec/matrix.test.ts': 'who may call what, which core decides',
+  'test/spec/names.test.ts': 'the grammar of names, rejected before the store is read',
   'test/spec/openapi.test.ts': 'a document of the HTTP layer',
+  'test/spec/product.test.ts': 'starting, stopping and the files of the data directory, as test/server',
   'test/spec/strictness.test.ts': 'bodies and queries that are rejected before the store is read',
   'test/spec/verification.test.ts':
     'test/vault/verification-gap.test.ts and verification-inline.test.ts verify logs there',
   'test/vault/login-throttle.test.ts': 'no store',
-  'test/vault/long-lists.test.ts': 'test/contract reads lists by pages there',
   'test/vault/long-log.test.ts': 'test/contract reads the log by pages there',
   'test/ledger/fair-queue.test.ts': 'no store',
   'test/vault/verification.test.ts':
     'test/vault/verification-gap.test.ts and verification-inline.test.ts verify logs there',
-  'test/vault/verification-borders.test.ts': 'the same',
   'test/vault/verification-single-flight.test.ts': 'no store',
   'test/vault/verification-work-queue.test.ts': 'no store',
 };
@@ -64,7 +65,9 @@ const SCALED = [
   'test/client/endless-responses.test.ts',
   'test/cluster/revocation.test.ts',
   'test/e2e/crash.test.ts',
-  'test/migrate/interrupted.test.ts',
+  'test/spec/verification.test.ts',
+  'test/vault/counts.test.ts',
+  'test/vault/verification.test.ts',
 ];
 /** Directories that need no service and no process. */
 const UNIT = ['core', 'crypto'];

@@ -3,6 +3,7 @@ import { execFile } from 'node:child_process';
 import { copyFileSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ROOT } from '../conventions/source.ts';
+import { COMPILED } from '../kit/command.ts';
 import { type Scope, temporaryDirectory } from '../kit/directory.ts';
 import { startTestService, type TestService } from '../kit/service.ts';
 
@@ -19,7 +20,7 @@ export interface Shop {
   readonly service: TestService;
   /** Where programs run: the agent's key and the administrator's token lie there. */
   readonly directory: string;
-  /** Runs it there, with nothing of this environment but PATH and what is given. */
+  /** Runs it there, with nothing of this environment but PATH and what is given, and with the compile cache. */
   run(program: string, words: readonly string[], environment?: Readonly<Record<string, string>>): Promise<Ran>;
 }
 
@@ -48,17 +49,16 @@ export async function openShop(scope: Scope): Promise<Shop> {
     directory,
     run: (program, words, environment = {}) =>
       new Promise((resolve) => {
-        const env = {
-          PATH: process.env['PATH'] ?? '',
-          LEASEHOLD_ADDR: service.address,
-          HOME: directory,
-          ...environment,
-        };
-        const child = execFile(program, words, { cwd: directory, env, timeout: 20_000 }, (_error, stdout, stderr) =>
+        const base = { PATH: process.env['PATH'] ?? '', LEASEHOLD_ADDR: service.address, HOME: directory, ...COMPILED };
+        const options = { cwd: directory, env: { ...base, ...environment }, timeout: HANGS_AFTER_MS };
+        const child = execFile(program, words, options, (_error, stdout, stderr) =>
           resolve({ code: child.exitCode, stdout, stderr }),
         );
       }),
   };
 }
+
+/** Only a hang reaches it. */
+const HANGS_AFTER_MS = 120_000;
 
 export const example = (name: string): string => join(ROOT, 'examples', name);

@@ -75,8 +75,10 @@ function targetOf({ adminToken, rootKeyFile }: Cluster, nodes: readonly Node[], 
   };
 }
 
+type Serving = Pick<Node, 'address' | 'admin'> & { output?(): string };
+
 /** Resolves when every node serves again. */
-export async function untilWell(nodes: readonly Node[]): Promise<void> {
+export async function untilWell(nodes: readonly Serving[]): Promise<void> {
   const deadline = performance.now() + WELL_WITHIN_MS;
   for (const { address, admin, output } of nodes) {
     for (;;) {
@@ -85,7 +87,7 @@ export async function untilWell(nodes: readonly Node[]): Promise<void> {
         .catch(() => null);
       // A node that nobody asked may not have noticed yet.
       if (health?.status === 200 && (await admin.get('/api/v1/agents').catch(() => null))?.status === 200) break;
-      assert.ok(performance.now() < deadline, `a node is not well again: ${health?.text}\n${output()}`);
+      assert.ok(performance.now() < deadline, `a node is not well again: ${health?.text}\n${output?.()}`);
       await sleep(50);
     }
   }

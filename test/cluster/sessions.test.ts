@@ -2,14 +2,14 @@
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { startCluster } from '../kit/cluster.ts';
+import { startNodes } from '../kit/cluster.ts';
 import { keepAlive } from '../kit/keep-alive.ts';
 import { grant, logIn, newLane, register } from './deletion-races.ts';
 
 const ROUNDS = 20;
 const REQUESTS = 10;
 
-const { nodes, adminToken } = await startCluster({ after }, { nodes: 2 });
+const { nodes, adminToken } = await startNodes({ after }, { nodes: 2 });
 const calls = nodes.map(({ address }) => keepAlive({ after }, address));
 const [one, two] = calls;
 assert.ok(one && two);

@@ -4,11 +4,12 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { TestResponse } from '../kit/client.ts';
-import { type Node, startCluster } from '../kit/cluster.ts';
+import { startCluster, startNodes } from '../kit/cluster.ts';
 import { newDatabase } from '../kit/database.ts';
 import { startPostgres } from '../kit/postgres.ts';
 import { querySql } from '../kit/postmaster.ts';
 import { startProxy } from '../kit/proxy.ts';
+import type { TestService } from '../kit/service.ts';
 import { untilWell } from './crash-load.ts';
 
 const named = (url: string, name: string): string => `${url}?application_name=${name}`;
@@ -37,7 +38,7 @@ async function untilItHoldsTheLock(url: string, name: string): Promise<void> {
   throw new Error(`${name} never held the lock`);
 }
 
-async function assertValid(nodes: readonly Node[]): Promise<void> {
+async function assertValid(nodes: readonly Pick<TestService, 'admin'>[]): Promise<void> {
   for (const { admin } of nodes) assert.equal((await admin.get('/api/v1/audit/verify')).body.data.valid, true);
 }
 
@@ -81,7 +82,7 @@ test('a node stopped while it holds the lock delays others by two seconds, and i
 test('a latency of one second only slows a node; three seconds make it reject requests while others continue', async (t) => {
   const url = await newDatabase(t);
   const proxy = await startProxy(t, url);
-  const { nodes } = await startCluster(t, { nodes: 2, url, urlOf: (node) => (node === 0 ? proxy.url : url) });
+  const { nodes } = await startNodes(t, { nodes: 2, url, urlOf: (node) => (node === 0 ? proxy.url : url) });
   const [far, near] = nodes;
   assert.ok(far && near);
   assert.equal((await far.admin.post('/api/v1/credentials', { path: 'a', value: 'the value' })).status, 201);
@@ -107,7 +108,7 @@ test('a latency of one second only slows a node; three seconds make it reject re
 test('a network that drops everything is detected within seconds', async (t) => {
   const url = await newDatabase(t);
   const proxy = await startProxy(t, url);
-  const { nodes } = await startCluster(t, { nodes: 1, url, urlOf: () => proxy.url });
+  const { nodes } = await startNodes(t, { nodes: 1, url, urlOf: () => proxy.url });
   const [node] = nodes;
   assert.ok(node);
   assert.equal((await node.admin.post('/api/v1/credentials', { path: 'a', value: 'v' })).status, 201);
@@ -124,7 +125,7 @@ test('a node rejects requests while the server has no free connection, and recov
   const server = await startPostgres(t, { settings: { max_connections: '25', superuser_reserved_connections: '5' } });
   await server.query("CREATE ROLE node LOGIN PASSWORD 'node' ; GRANT ALL ON DATABASE postgres TO node");
   const url = server.url().replace(/\/\/[^@]+@/, '//node:node@');
-  const { nodes } = await startCluster(t, { nodes: 1, url });
+  const { nodes } = await startNodes(t, { nodes: 1, url });
   const [node] = nodes;
   assert.ok(node);
   assert.equal((await node.admin.post('/api/v1/credentials', { path: 'a', value: 'v' })).status, 201);
@@ -143,7 +144,7 @@ test('a node rejects requests while the server has no free connection, and recov
 
 test("while a node's read connections are all in use, reads wait or are rejected, and retrievals continue", async (t) => {
   const url = await newDatabase(t);
-  const { nodes } = await startCluster(t, { nodes: 1, url });
+  const { nodes } = await startNodes(t, { nodes: 1, url });
   const [node] = nodes;
   assert.ok(node);
   assert.equal((await node.admin.post('/api/v1/credentials', { path: 'a', value: 'v' })).status, 201);

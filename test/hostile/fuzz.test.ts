@@ -21,7 +21,7 @@ function sendAll(bytes: Uint8Array): Promise<string> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
     const socket = connect({ host: hostname, port: Number(port) }, () => socket.end(bytes));
-    const timer = setTimeout(() => reject(new Error(`no end to ${JSON.stringify(String(bytes))}`)), 20_000);
+    const timer = setTimeout(() => reject(new Error(`no end to ${JSON.stringify(String(bytes))}`)), 120_000);
     socket.on('data', (chunk) => chunks.push(Buffer.from(chunk)));
     socket.on('error', () => undefined);
     socket.on('close', () => {

@@ -17,16 +17,20 @@ export async function withScope<T>(work: (scope: Scope) => Promise<T>): Promise<
 export function temporaryDirectory(scope: Scope): string {
   const directory = mkdtempSync(join(tmpdir(), 'leasehold-test-'));
   scope.after(async () => {
-    for (const [path, close] of users)
-      if (path.startsWith(directory)) await Promise.resolve(close()).catch(() => undefined);
+    await closeUsers((path) => path.startsWith(directory));
     rmSync(directory, { recursive: true, force: true });
   });
   return directory;
 }
 
-const users: (readonly [path: string, close: () => unknown])[] = [];
+const users: (readonly [place: string, close: () => unknown])[] = [];
 
-/** Calls `close` before the temporary directory of the path is removed, so that a service stops first. */
-export function closeBeforeRemoval(path: string, close: () => unknown): void {
-  users.push([path, close]);
+/** Calls `close` before the temporary directory of the path, or the database at the URL, is removed, so that a service stops first. */
+export function closeBeforeRemoval(place: string, close: () => unknown): void {
+  users.push([place, close]);
+}
+
+/** Closes what uses the places. */
+export async function closeUsers(isUsed: (place: string) => boolean): Promise<void> {
+  for (const [place, close] of users) if (isUsed(place)) await Promise.resolve(close()).catch(() => undefined);
 }

@@ -5,7 +5,7 @@ import { readdirSync } from 'node:fs';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { connect, startStage, VALUE } from './fixture.ts';
-import { startServer } from './process.ts';
+import { startServerProcess } from './process.ts';
 
 const PATH = 'prod/db/password';
 const HOUR_MS = 3_600_000;
@@ -16,11 +16,11 @@ const clockOffBy = (milliseconds: number): string[] => [
   `data:text/javascript,const now=Date.now.bind(Date);Date.now=()=>now()+(${milliseconds})`,
 ];
 
-for (const hours of [2, -2, 48, -48]) {
+for (const hours of [48, -48]) {
   test(`by a clock that is off by ${hours} hours every lease is revoked when the server stops`, async (t) => {
     const lines = 'touch begun; sleep 30';
     const work = { lines, credentials: { A: PATH } };
-    const { use, close, statuses, filesDir, made } = await startServer(
+    const { use, close, statuses, filesDir, made } = await startServerProcess(
       t,
       { [PATH]: VALUE },
       { work },
@@ -38,7 +38,7 @@ for (const hours of [2, -2, 48, -48]) {
   });
 }
 
-test('where 500 leases are held, those make room that the service says have ended, and no other', async (t) => {
+test('at most 500 leases are held: those make room that the service says have ended, and no other', async (t) => {
   const { mcp, service, agent } = await startStage(t, { allowsValues: true });
   const { use, refusal } = await connect(t, mcp, 'http');
   const retrieve = (ttl_seconds: number) => use('retrieve_credential', { path: PATH, ttl_seconds });
@@ -47,7 +47,7 @@ test('where 500 leases are held, those make room that the service says have ende
   for (let n = 0; n < 49; n++) await several(10, 600);
   // The last of all end first.
   const last = await several(10, 30);
-  assert.match(await refusal('retrieve_credential', { path: PATH }), /^BUSY: /);
+  assert.match(await refusal('retrieve_credential', { path: PATH }), /^BUSY: this server holds 500 leases already/);
   const [first, second] = last.map(({ lease_id }) => String(lease_id)) as [string, string];
   await agent.leases.revoke(first);
   await service.admin.delete(`/api/v1/leases/${second}`);

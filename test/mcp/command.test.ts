@@ -7,7 +7,8 @@ import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Client } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
-import { COMMAND, newHome } from '../kit/command.ts';
+import { COMMAND, COMPILED, newHome } from '../kit/command.ts';
+import { runInProcess } from '../kit/commandline.ts';
 import { temporaryDirectory } from '../kit/directory.ts';
 import { startTestService } from '../kit/service.ts';
 import { EVERYTHING, httpTransport, shows, VALUE } from './fixture.ts';
@@ -57,7 +58,7 @@ for (const era of ['auto', 'legacy'] as const) {
     const transport = new StdioClientTransport({
       command,
       args: [...first, ...words],
-      env: { HOME: home.path },
+      env: { HOME: home.path, ...COMPILED },
       cwd: home.path,
       stderr: 'pipe',
     });
@@ -133,19 +134,25 @@ test('over HTTP it prints its address and a token, or takes the token of a file 
 
 test('what cannot be served is said in a line, and ends with 1', async (t) => {
   const { words, home, folder, filesDir, service } = await begin(t);
-  const mistakes: readonly [words: readonly string[], says: RegExp][] = [
-    [[...words, '--http', '0.0.0.0:1'], /--http: must be localhost/],
+  const assertRejected = (ended: Awaited<ReturnType<typeof home.leasehold>>, says: RegExp): void => {
+    assert.deepEqual([ended.code, ended.stdout], [1, ''], ended.stderr);
+    assert.match(ended.stderr, says);
+  };
+  // A server that is not opened handles no signals and exits no process.
+  const open = (given: readonly string[]) =>
+    runInProcess({ words: given, input: '', environment: { HOME: home.path }, cwd: home.path });
+  const unopened: readonly [words: readonly string[], says: RegExp][] = [
     [[...words, '--http-token-file', 'x'], /--http-token-file requires --http/],
-    [[...words, '--http', '127.0.0.1:0', '--http-token-file', 'x'], /--http-token-file: \S+ cannot be read \(ENOENT\)/],
     [words.with(words.indexOf('--commands') + 1, 'none'), /--commands: cannot be read \(ENOENT\)/],
     [words.with(words.indexOf('--files-dir') + 1, join(folder, 'none')), /--files-dir: .*mkdir -m 700/],
     [['mcp', '--data-dir', service.dataDir], /must act as an agent, not as the administrator/],
   ];
-  for (const [given, says] of mistakes) {
-    const { code, stdout, stderr } = await home.leasehold(given);
-    assert.deepEqual([code, stdout], [1, ''], stderr);
-    assert.match(stderr, says);
-  }
+  for (const [given, says] of unopened) assertRejected(await open(given), says);
+  const opened: readonly [words: readonly string[], says: RegExp][] = [
+    [[...words, '--http', '0.0.0.0:1'], /--http: must be localhost/],
+    [[...words, '--http', '127.0.0.1:0', '--http-token-file', 'x'], /--http-token-file: \S+ cannot be read \(ENOENT\)/],
+  ];
+  for (const [given, says] of opened) assertRejected(await home.leasehold(given), says);
   chmodSync(filesDir, 0o755);
-  assert.match((await home.leasehold(words)).stderr, /--files-dir: \S+ must be private: chmod 700/);
+  assertRejected(await open(words), /--files-dir: \S+ must be private: chmod 700/);
 });

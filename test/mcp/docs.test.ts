@@ -10,7 +10,7 @@ import { parse } from 'smol-toml';
 import { mcp } from '../../src/cli/commands/mcp.ts';
 import { parseAllowList } from '../../src/mcp/allowlist.ts';
 import { parseListenAddress } from '../../src/mcp/http.ts';
-import { COMMAND, newHome } from '../kit/command.ts';
+import { COMMAND, COMPILED, newHome } from '../kit/command.ts';
 import { temporaryDirectory } from '../kit/directory.ts';
 import { startTestService } from '../kit/service.ts';
 import { startStage } from './fixture.ts';
@@ -67,7 +67,11 @@ for (const [index, { command, args = [], env = {} }] of entries.entries()) {
     const transport = new StdioClientTransport({
       command: node,
       args: [...first, ...args.map(real)],
-      env: { HOME: home, ...Object.fromEntries(Object.entries(env).map(([name, value]) => [name, real(value)])) },
+      env: {
+        HOME: home,
+        ...COMPILED,
+        ...Object.fromEntries(Object.entries(env).map(([name, value]) => [name, real(value)])),
+      },
       cwd: home,
       stderr: 'ignore',
     });

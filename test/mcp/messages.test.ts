@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { type MessageId, splitLines } from '../../src/mcp/bounded-lines.ts';
 import { VALUE } from './fixture.ts';
-import { ask, INITIALIZE, prepare, start, startServer, until } from './process.ts';
+import { ask, INITIALIZE, prepare, start, startServerProcess, until } from './process.ts';
 
 const MOST = 1024 * 1024;
 const PATH = 'prod/db/password';
@@ -64,13 +64,16 @@ test('a message of exactly 1 MiB is served', async (t) => {
 });
 
 test('a line that never ends is not kept, and the process ends with its client or by a signal', async (t) => {
-  for (const end of ['client', 'SIGTERM'] as const) {
+  for (const [end, pieces] of [
+    ['client', 300],
+    ['SIGTERM', 3],
+  ] as const) {
     const { send, answer, answers, child, ended, filesDir } = await begin(t);
     await send(ask(2, 'tools/call', write));
     await answer(2);
     const before = residentKib(child.pid);
     const piece = Buffer.alloc(MOST, 'x');
-    for (let n = 0; n < 300; n++) await send(piece);
+    for (let n = 0; n < pieces; n++) await send(piece);
     if (before !== null) assert.equal((residentKib(child.pid) ?? 0) - before < 150_000, true);
     assert.equal(answers().length, 2);
     if (end === 'client') child.stdin?.end();
@@ -92,7 +95,7 @@ test('who does not read what is answered is gone: the process ends although its 
 });
 
 test("the SDK's client has the error of its own call", async (t) => {
-  const { use } = await startServer(t, {}, {});
+  const { use } = await startServerProcess(t, {}, {});
   await assert.rejects(use('explain_access', { path: 'x'.repeat(1_100_000) }), /a message has at most 1048576 bytes/);
   assert.equal('credentials' in (await use('list_credentials')), true);
 });

@@ -5,7 +5,9 @@ import { execFileSync } from 'node:child_process';
 import { chmodSync, chownSync, lchownSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
+import { readAllowList } from '../../src/mcp/allowlist-file.ts';
 import { checkOwnership } from '../../src/mcp/ownership.ts';
+import { checkPrograms } from '../../src/mcp/programs.ts';
 import { UsageError } from '../../src/platform/errors.ts';
 import { newHome } from '../kit/command.ts';
 import { temporaryDirectory } from '../kit/directory.ts';
@@ -127,15 +129,30 @@ async function begin(t: TestContext) {
   return (list: string) => home.leasehold(['mcp', ...who, '--commands', list]);
 }
 
-test('the server does not start where others can change what it runs, and says where in a line', async (t) => {
-  const serve = await begin(t);
+/** As the command reads the list and checks what it names, before it serves. */
+const prepare = async (list: string): Promise<void> => checkPrograms(await readAllowList(list));
+
+test('nothing is run where others can change what is run, and the error says where', async (t) => {
   for (const { says, change, list = LIST, needsRoot } of REFUSED) {
     if (needsRoot === true && !isRoot) continue;
     const laid = lay(t);
     change(laid);
-    const { code, stdout, stderr } = await serve(laid.at(list));
-    assert.deepEqual([code, stdout], [1, ''], says);
-    assert.equal(stderr.split('\n')[0]?.replaceAll(`${laid.folder}/`, ''), `leasehold: ${says}.`);
+    await assert.rejects(prepare(laid.at(list)), (error) => {
+      assert.ok(error instanceof UsageError, says);
+      assert.equal(error.message.replaceAll(`${laid.folder}/`, ''), says);
+      return true;
+    });
+  }
+});
+
+test('the server does not start where others can write the list or a program, and says so in a line', async (t) => {
+  const serve = await begin(t);
+  for (const path of [LIST, 'programs/own/job']) {
+    const { at } = lay(t);
+    chmodSync(at(path), 0o702);
+    const { code, stdout, stderr } = await serve(at(LIST));
+    assert.deepEqual([code, stdout], [1, ''], path);
+    assert.match(stderr, /^leasehold: .* must not be writable by a group or by all \(chmod go-w\)\.\n/);
   }
 });
 

@@ -1,4 +1,5 @@
-// `leasehold mcp` as a process over standard input and output, with a real service, scripts of the operator's, and the SDK's own client.
+// The MCP server with a real service, scripts of the operator's, and the SDK's own client: in this process, or as the process
+// `leasehold mcp` over standard input and output.
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { chmodSync, existsSync, mkdirSync, writeFileSync } from 'node:fs';
@@ -6,10 +7,13 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Client } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
-import { COMMAND, newHome } from '../kit/command.ts';
+import { fileSigner, Leasehold } from '../../src/client/leasehold.ts';
+import { readAllowList } from '../../src/mcp/allowlist-file.ts';
+import { openMcp } from '../../src/mcp/server.ts';
+import { COMMAND, COMPILED, newHome } from '../kit/command.ts';
 import { type Scope, temporaryDirectory } from '../kit/directory.ts';
 import { startTestService, type TestService } from '../kit/service.ts';
-import { type Calls, callsOf, EVERYTHING } from './fixture.ts';
+import { type Calls, callsOf, connect, EVERYTHING } from './fixture.ts';
 
 export interface Script {
   /** Of /bin/sh. `$FILES` is the directory for files. */
@@ -24,6 +28,10 @@ export interface Setting {
   readonly service: TestService;
   /** Words behind the command. */
   readonly words: readonly string[];
+  /** The file of the agent's key. */
+  readonly key: string;
+  /** The file of the allowed commands, if there are any. */
+  readonly commands: string | null;
   readonly home: string;
   /** Where the scripts run. */
   readonly folder: string;
@@ -37,10 +45,8 @@ export interface Setting {
 }
 
 export interface Serving extends Calls, Setting {
-  /** On standard error. */
-  said(): string;
-  /** Resolves when the process has ended. */
-  close(): Promise<void>;
+  /** Resolves when the server has ended. */
+  close(): Promise<unknown>;
 }
 
 /** The agent `builder` may use what is in `values`, by path, all under `prod/`. */
@@ -61,6 +67,8 @@ export async function prepare(
   const key = join(service.dataDir, 'agents/builder/private_key.pem');
   const who = ['--address', service.address, '--agent', 'builder', '--key-file', key];
   return {
+    key,
+    commands: isRunning ? commands : null,
     words: ['mcp', ...who, '--files-dir', filesDir, ...(isRunning ? ['--commands', commands] : [])],
     home: newHome(t).path,
     service,
@@ -77,8 +85,28 @@ export async function prepare(
   };
 }
 
-/** `nodeFlags` are for the process, before everything else. */
+/** The server in this process. */
 export async function startServer(
+  t: Scope,
+  values: Readonly<Record<string, string>>,
+  scripts: Readonly<Record<string, Script>>,
+): Promise<Serving> {
+  const setting = await prepare(t, values, scripts);
+  const { service, key, commands, filesDir } = setting;
+  const mcp = await openMcp({
+    client: new Leasehold({ address: service.address, agent: { name: 'builder', sign: fileSigner(key) } }),
+    filesDir,
+    commands: commands === null ? [] : await readAllowList(commands),
+    allowsValues: false,
+    version: '0',
+    log: () => undefined,
+  });
+  t.after(() => mcp.close());
+  return { ...setting, ...(await connect(t, mcp, 'stdio')), close: () => mcp.close() };
+}
+
+/** The server as a process. `nodeFlags` come before everything else. */
+export async function startServerProcess(
   t: Scope,
   values: Readonly<Record<string, string>>,
   scripts: Readonly<Record<string, Script>>,
@@ -88,13 +116,12 @@ export async function startServer(
   const { words, home } = setting;
   const [command, ...first] = COMMAND;
   const args = [...nodeFlags, ...first, ...words];
-  const transport = new StdioClientTransport({ command, args, env: { HOME: home }, cwd: home, stderr: 'pipe' });
-  let said = '';
-  transport.stderr?.on('data', (chunk) => (said += chunk));
+  const env = { HOME: home, ...COMPILED };
+  const transport = new StdioClientTransport({ command, args, env, cwd: home, stderr: 'ignore' });
   const client = new Client({ name: 'test', version: '0' });
   await client.connect(transport);
   t.after(() => client.close());
-  return { ...setting, ...callsOf(client), said: () => said, close: () => client.close() };
+  return { ...setting, ...callsOf(client), close: () => client.close() };
 }
 
 export interface Started {
@@ -107,7 +134,7 @@ export interface Started {
 /** The process alone: nobody speaks to it. */
 export function start(t: Scope, words: readonly string[], home: string): Started {
   const [program, ...first] = COMMAND;
-  const child = spawn(program, [...first, ...words], { env: { HOME: home }, cwd: home, stdio: 'pipe' });
+  const child = spawn(program, [...first, ...words], { env: { HOME: home, ...COMPILED }, cwd: home, stdio: 'pipe' });
   let [stdout, stderr] = ['', ''];
   child.stdout.on('data', (chunk) => (stdout += chunk));
   child.stderr.on('data', (chunk) => (stderr += chunk));

@@ -254,6 +254,17 @@ test('a usage error gives 2, names the flag, and shows no password', async (t) =
   assert.equal(readFileSync(join(vaultDir, 'root.key'), 'utf8').length, 45);
 });
 
+test('the process exits with 2 after a usage error, with 1 after a rejected migration, and prints one line', async (t) => {
+  for (const [flags, code] of [
+    [[], 2],
+    [['--from', temporaryDirectory(t), '--to', await newDatabase(t)], 1],
+  ] as const) {
+    const ended = await beginMove(flags).ended;
+    assert.deepEqual([ended.code, ended.out], [code, '']);
+    assert.match(ended.told, /(?:^|\n)leasehold: [^\n]+\n$/);
+  }
+});
+
 test('the environment can name the PostgreSQL database as source or target', async (t) => {
   const [url, home] = [await newDatabase(t), homeOf(t)];
   const environment = { LEASEHOLD_DATABASE_URL: url, LEASEHOLD_ROOT_KEY_FILE: join(vaultDir, 'root.key') };

@@ -45,7 +45,7 @@ test('a start waits until another node’s migration has ended, however long oth
   const seconds = RESPONSE_TIMEOUT_MS / 1000 + 1;
   const held = querySql(url, `BEGIN; SELECT pg_advisory_xact_lock(${MIGRATION_LOCK}, 0), pg_sleep(${seconds}); COMMIT`);
   const isHeld = async () => (await querySql(url, `SELECT 1 FROM pg_locks WHERE locktype = 'advisory'`)).length > 0;
-  await until(isHeld, 120_000, () => 'nobody holds it');
+  await until(isHeld, 120_000, () => 'no transaction holds the table');
   await open(url);
   await held;
   assert.deepEqual(await migrationsOf(url), MIGRATIONS);
@@ -91,6 +91,10 @@ test('a newer schema that takes a newer node is refused, and what it needs is sa
   for (const mayMigrate of [true, false]) await assert.rejects(open(service, mayMigrate), { message });
 });
 
+/** A transaction of this file that holds a table and sleeps. */
+const HOLDER = `FROM pg_stat_activity WHERE datname = current_database() AND wait_event = 'PgSleep'`;
+const isHolding = async (url: string) => (await querySql(url, `SELECT 1 ${HOLDER}`)).length > 0;
+
 /** Whether a migration waits for what another transaction holds. */
 async function isHeldUp(url: string): Promise<boolean> {
   const rows = await querySql(
@@ -104,25 +108,28 @@ test('a node that is killed within a migration leaves the old schema or the new 
   const url = await newDatabase(t);
   await querySql(url, 'CREATE SCHEMA leasehold');
   // In the middle of it: a table of the same name is being made.
-  const holder = querySql(url, 'BEGIN; CREATE TABLE leasehold.credentials (id integer); SELECT pg_sleep(2); ROLLBACK;');
+  const holding = 'BEGIN; CREATE TABLE leasehold.credentials (id integer); SELECT pg_sleep(600);';
+  const holder = assert.rejects(querySql(url, holding));
+  await until(
+    () => isHolding(url),
+    120_000,
+    () => 'no transaction holds the table',
+  );
   const child = spawn(process.execPath, ['--disable-proto=throw', join(ROOT, SCHEMA), '--database', url], {
     stdio: 'ignore',
   });
   const ended = once(child, 'close');
   await until(
     () => isHeldUp(url),
-    10_000,
+    120_000,
     () => 'no migration was held up',
   );
   child.kill('SIGKILL');
   await ended;
-  // At once, while what was sent still waits.
-  const [[seen]] = await Promise.all([
-    querySql(url, `SELECT to_regclass('leasehold.vault') IS NULL AS is_old`),
-    open(url),
-  ]);
+  // While what the killed node sent still waits.
+  const [seen] = await querySql(url, `SELECT to_regclass('leasehold.vault') IS NULL AS is_old`);
   assert.equal(seen?.['is_old'], true, 'nothing of it is seen before its end');
-  await holder;
+  await Promise.all([open(url), querySql(url, `SELECT pg_terminate_backend(pid) ${HOLDER}`), holder]);
   assert.deepEqual(await migrationsOf(url), MIGRATIONS);
   const alone = await newDatabase(t);
   await open(alone);
@@ -133,13 +140,15 @@ test('a migration that waits for somebody’s long transaction gives up, changes
   const url = await newDatabase(t);
   await querySql(url, 'CREATE SCHEMA leasehold');
   const table = `relname FROM pg_class WHERE relnamespace = 'leasehold'::regnamespace`;
-  const holding = 'BEGIN; CREATE TABLE leasehold.credentials (id integer); SELECT pg_sleep(60);';
+  const holding = 'BEGIN; CREATE TABLE leasehold.credentials (id integer); SELECT pg_sleep(600);';
   const held = assert.rejects(querySql(url, holding));
-  const findHolder = `FROM pg_stat_activity WHERE datname = current_database() AND wait_event = 'PgSleep'`;
-  const isHolding = async () => (await querySql(url, `SELECT 1 ${findHolder}`)).length > 0;
-  await until(isHolding, 120_000, () => 'nobody holds it');
+  await until(
+    () => isHolding(url),
+    120_000,
+    () => 'no transaction holds the table',
+  );
   await assert.rejects(updateSchema(parseAddress(url), null), /canceling statement due to lock timeout \(55P03\)/);
-  await querySql(url, `SELECT pg_terminate_backend(pid) ${findHolder}`);
+  await querySql(url, `SELECT pg_terminate_backend(pid) ${HOLDER}`);
   await held;
   assert.equal((await querySql(url, `SELECT ${table}`)).length, 0);
 });

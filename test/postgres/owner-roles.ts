@@ -1,6 +1,7 @@
 /** A database as docs/operations.md has it made: owned by one role, used by another that owns nothing. */
 import { randomBytes } from 'node:crypto';
 import { parseAddress } from '../../src/store/postgres/address.ts';
+import { REQUIRED_PRIVILEGES } from '../../src/store/postgres/privileges.ts';
 import { updateSchema } from '../../src/store/postgres/schema-admin.ts';
 import { newDatabase } from '../kit/database.ts';
 import type { Scope } from '../kit/directory.ts';
@@ -15,6 +16,11 @@ export interface OwnedDatabase {
   readonly ownerRole: string;
   readonly serviceRole: string;
 }
+
+/** What the role of the service is granted, one right on one table each. */
+export const GRANTS = Object.entries(REQUIRED_PRIVILEGES).flatMap(([table, rights]) =>
+  rights.split(', ').map((right) => ({ table, right })),
+);
 
 /** Without a schema. The names have characters that need quotes. */
 export async function newOwnedDatabase(scope: Scope): Promise<OwnedDatabase> {

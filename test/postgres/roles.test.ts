@@ -9,11 +9,7 @@ import { PostgresStore } from '../../src/store/postgres/store.ts';
 import { querySql } from '../kit/postmaster.ts';
 import { startTestService } from '../kit/service.ts';
 import { useBesides, useEverything } from './full-vault.ts';
-import { newGrantedDatabase, quote } from './owner-roles.ts';
-
-const GRANTS = Object.entries(REQUIRED_PRIVILEGES).flatMap(([table, rights]) =>
-  rights.split(', ').map((right) => ({ table, right })),
-);
+import { GRANTS, newGrantedDatabase, quote } from './owner-roles.ts';
 
 test('a role that owns nothing can do all that a node does, and again after a restart', async (t) => {
   const { service } = await newGrantedDatabase(t);
@@ -96,29 +92,6 @@ test('a start on a schema of which a table was dropped says so', async (t) => {
   const { owner, service } = await newGrantedDatabase(t);
   await querySql(owner, 'DROP TABLE leasehold.idempotency_records');
   await assert.rejects(PostgresStore.open(parseAddress(service)), /the database lacks leasehold.idempotency_records,/);
-});
-
-test('of what the role may do, nothing can be spared', async (t) => {
-  const { owner, service, serviceRole } = await newGrantedDatabase(t);
-  const node = await startTestService(t, ['--database', service]);
-  const store = await PostgresStore.open(parseAddress(service));
-  const spared: string[] = [];
-  for (const { table, right } of GRANTS) {
-    await querySql(owner, `REVOKE ${right} ON leasehold.${table} FROM ${quote(serviceRole)}`);
-    try {
-      await useBesides(store, service);
-      await useEverything(node);
-      spared.push(`${right} on ${table}`);
-    } catch {
-      // Missed by one of them, as it should be.
-    }
-    await querySql(owner, `GRANT ${right} ON leasehold.${table} TO ${quote(serviceRole)}`);
-    // Nothing but the right was missing.
-    await useEverything(node);
-  }
-  assert.deepEqual(spared, []);
-  await store.close();
-  await node.stop();
 });
 
 test('what a role had beyond its needs is taken from it when it is granted them', async (t) => {

@@ -247,11 +247,7 @@ test('a usage error ends the program with 2 and one line, and creates nothing', 
   const dataDir = join(directory, 'data');
   const calls: readonly (readonly [flags: readonly string[], environment?: Record<string, string>])[] = [
     [['--listen', 'nonsense']],
-    [['--trusted-proxy', 'nonsense']],
-    [['--trusted-proxy', '0.0.0.0/0']],
-    [['--public-name', 'http://vault']],
     [[], { LEASEHOLD_ADMIN_RETRIEV: 'deny' }],
-    [[], { LEASEHOLD_VERSIONS_KEPT: 'many' }],
   ];
   const ends = await Promise.all(
     calls.map(([flags, more = {}]) => runProgram(['--data-dir', dataDir, '--listen=127.0.0.1:0', ...flags], more)),
@@ -265,15 +261,14 @@ test('a usage error ends the program with 2 and one line, and creates nothing', 
 
 test('--help ends with 0, lists every flag with its default, and creates nothing', async (t) => {
   const home = temporaryDirectory(t);
-  for (const flag of ['--help', '-h']) {
-    const { code, output } = await runProgram([flag], { HOME: home });
-    assert.equal(code, 0);
-    for (const name of [...Object.keys(VALUES), 'tls-cert', 'tls-key', 'insecure-http', 'accept-clock', 'help']) {
-      assert.match(output, new RegExp(`^ {2}--${name}\\b.* \\S`, 'm'), name);
-    }
-    for (const said of ['~/.leasehold', '127.0.0.1:7700', 'LEASEHOLD_DATA_DIR'])
-      assert.equal(output.includes(said), true, said);
+  const { code, output } = await runProgram(['--help'], { HOME: home });
+  assert.equal(code, 0);
+  for (const name of [...Object.keys(VALUES), 'tls-cert', 'tls-key', 'insecure-http', 'accept-clock', 'help']) {
+    assert.match(output, new RegExp(`^ {2}--${name}\\b.* \\S`, 'm'), name);
   }
+  for (const said of ['~/.leasehold', '127.0.0.1:7700', 'LEASEHOLD_DATA_DIR'])
+    assert.equal(output.includes(said), true, said);
+  for (const flag of ['--help', '-h']) assert.equal(readConfiguration([flag], {}), null);
   assert.deepEqual(readdirSync(home), []);
 });
 
@@ -282,22 +277,17 @@ test('unusable files give one line and exit code 1: invalid TLS files, a file as
   mkdirSync(join(directory, 'a'));
   const tls = ['--tls-cert', join(directory, 'none.pem'), '--tls-key', join(directory, 'none.pem')];
   const notTls = ['--tls-cert', import.meta.filename, '--tls-key', import.meta.filename];
-  const ends = await Promise.all([
-    runProgram(['--data-dir', join(directory, 'b'), '--listen', '127.0.0.1:0', ...tls]),
-    runProgram(['--data-dir', join(directory, 'c'), '--listen', '127.0.0.1:0', ...notTls]),
-    runProgram(['--data-dir', import.meta.filename, '--listen', '127.0.0.1:0']),
-    runProgram([
-      '--data-dir',
-      join(directory, 'a'),
-      '--listen',
-      '127.0.0.1:0',
-      '--admin-token-file',
-      join(directory, 'none'),
-    ]),
-    runProgram(['--data-dir', join(directory, 'd'), '--listen', '127.0.0.1:0', '--root-key-file', directory]),
-  ]);
-  for (const { code, output } of ends) {
-    assert.match(output, /^leasehold: [^\n]{20,}\n$/);
-    assert.equal(code, 1, output);
+  const unusable: readonly (readonly [dataDir: string, ...flags: string[]])[] = [
+    [join(directory, 'b'), ...tls],
+    [join(directory, 'c'), ...notTls],
+    [import.meta.filename],
+    [join(directory, 'a'), '--admin-token-file', join(directory, 'none')],
+    [join(directory, 'd'), '--root-key-file', directory],
+  ];
+  for (const [dataDir, ...flags] of unusable) {
+    await assert.rejects(startTestService(t, flags, dataDir), { message: /^[^\n]{20,}$/ });
   }
+  const { code, output } = await runProgram(['--data-dir', join(directory, 'b'), '--listen', '127.0.0.1:0', ...tls]);
+  assert.match(output, /^leasehold: [^\n]{20,}\n$/);
+  assert.equal(code, 1, output);
 });

@@ -4,15 +4,14 @@ import assert from 'node:assert/strict';
 import { chmodSync, existsSync, readdirSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { createClient } from '../kit/client.ts';
+import { readConfiguration } from '../../src/server/configuration.ts';
 import { dumpDatabase, executeSql } from '../kit/direct-db.ts';
 import { temporaryDirectory } from '../kit/directory.ts';
-import { runProgram, startProcess } from '../kit/process.ts';
+import { runProgram } from '../kit/process.ts';
 import { startTestService } from '../kit/service.ts';
 import { STORE } from '../kit/stores.ts';
 
-const start = (dataDir: string, environment: Record<string, string> = {}) =>
-  runProgram(['--data-dir', dataDir, '--listen', '127.0.0.1:0'], environment);
+const start = (dataDir: string) => runProgram(['--data-dir', dataDir, '--listen', '127.0.0.1:0']);
 
 test('a directory with other files is rejected and left unchanged', async (t) => {
   const directory = temporaryDirectory(t);
@@ -28,17 +27,18 @@ test('a directory with other files is rejected and left unchanged', async (t) =>
 test('the directory of an empty volume is accepted', async (t) => {
   const directory = temporaryDirectory(t);
   writeFileSync(join(directory, 'lost+found'), '');
-  const service = await startProcess(t, directory);
+  const service = await startTestService(t, [], directory);
   assert.ok(existsSync(join(directory, 'root.key')));
-  await service.end('SIGTERM');
+  await service.stop();
 });
 
-test('an empty variable is rejected by name, like an empty flag', async () => {
+test('an empty variable is rejected by name, like an empty flag', () => {
   for (const flag of ['data-dir', 'root-key-file', 'listen']) {
     const variable = `LEASEHOLD_${flag.toUpperCase().replaceAll('-', '_')}`;
-    const { code, output } = await runProgram([], { [variable]: '' });
-    const line = `leasehold: ${variable} is empty: give it a value as for --${flag}, or unset it.\n`;
-    assert.deepEqual([code, output], [2, line]);
+    assert.throws(() => readConfiguration([], { [variable]: '' }), {
+      name: 'UsageError',
+      message: `${variable} is empty: give it a value as for --${flag}, or unset it.`,
+    });
   }
 });
 
@@ -72,16 +72,15 @@ const LOSSES = {
 for (const how of ['removed', 'emptied'] as const) {
   test(`a vault whose database was ${how} is not replaced by an empty one, with or without its root key`, async (t) => {
     const directory = join(temporaryDirectory(t), 'data');
-    const service = await startProcess(t, directory);
-    await createClient(service.address, service.adminToken).post('/api/v1/agents', { name: 'ci' });
-    await service.end('SIGTERM');
+    const service = await startTestService(t, [], directory);
+    await service.admin.post('/api/v1/agents', { name: 'ci' });
+    await service.stop();
     await LOSSES[how](directory);
     const before = readdirSync(directory).sort();
     for (const isKeyThere of [true, false]) {
       if (!isKeyThere) rmSync(join(directory, 'root.key'));
-      const { code, output } = await start(directory);
-      assert.equal(code, 1);
-      assert.match(output, isKeyThere ? LOSSES.said : /root key is missing|database was lost|contains no vault/);
+      const said = isKeyThere ? LOSSES.said : /root key is missing|database was lost|holds no vault/;
+      await assert.rejects(startTestService(t, [], directory), said);
       assert.equal(existsSync(join(directory, 'root.key')), isKeyThere, 'a new root key was made');
     }
     assert.deepEqual(
@@ -106,8 +105,7 @@ test('a vault with a supplied token and no agents is not replaced by an empty on
 test('the error for a damaged or foreign database names the file and the remedy', async (t) => {
   for (const name of STORE === 'sqlite' ? ['leasehold.db', 'lock'] : ['lock']) {
     const directory = join(temporaryDirectory(t), 'data');
-    const service = await startProcess(t, directory);
-    await service.end('SIGTERM');
+    await (await startTestService(t, [], directory)).stop();
     writeFileSync(join(directory, name), 'not a database at all, whatever its name says'.repeat(100));
     const { code, output } = await start(directory);
     assert.equal(code, 1);

@@ -10,6 +10,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { ROOT } from '../conventions/source.ts';
 import { createClient } from '../kit/client.ts';
+import { COMPILED } from '../kit/command.ts';
 import { temporaryDirectory } from '../kit/directory.ts';
 import { runCommand, startProcess, storeVariables } from '../kit/process.ts';
 import { openPseudoTerminal } from '../kit/pseudo-terminal.ts';
@@ -45,7 +46,7 @@ test('a terminal shows the token', async (t) => {
   const directory = temporaryDirectory(t);
   const dataDir = join(directory, 'data');
   const words = ['--data-dir', dataDir, '--listen', '127.0.0.1:0'];
-  const environment = { HOME: directory, ...(await storeVariables(dataDir, [])) };
+  const environment = { HOME: directory, ...COMPILED, ...(await storeVariables(dataDir, [])) };
   const command = [process.execPath, join(ROOT, 'src/bin/server.ts'), ...words];
   const terminal = openPseudoTerminal(t, command, { cwd: directory, environment, columns: 200 });
   await terminal.shows(/Ctrl-C stops/);

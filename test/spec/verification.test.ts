@@ -14,6 +14,7 @@ import { executeSql, openDirectDb, selectRows } from '../kit/direct-db.ts';
 import { type Scope, temporaryDirectory } from '../kit/directory.ts';
 import { startProcess } from '../kit/process.ts';
 import { assertRejected, dataOf } from '../kit/responses.ts';
+import { scaled } from '../kit/scale.ts';
 import { startAnotherNode, startTestService, type TestService } from '../kit/service.ts';
 import { openStore, STORE } from '../kit/stores.ts';
 import { lengthenLog } from '../vault/verification-log.ts';
@@ -248,13 +249,15 @@ test('a head record that disagrees with the last row at start is reported in one
   assert.equal(seqs.includes(entry + 2), true);
 });
 
-const LONG = 200_000;
-const LOOK_MS = 20;
+const LONG = scaled(60_000, 200_000);
+const LOOK_MS = scaled(5, 20);
 
-/** A vault with a long log, not opened by a service. */
-async function makeLongLog(t: Scope): Promise<string> {
-  const dataDir = join(temporaryDirectory(t), 'data');
-  await (await startTestService(t, [], dataDir)).stop();
+/** A vault with a long log, which one service after the other opens. */
+const longLog = makeLongLog({ after });
+
+async function makeLongLog(scope: Scope): Promise<string> {
+  const dataDir = join(temporaryDirectory(scope), 'data');
+  await (await startTestService(scope, [], dataDir)).stop();
   const store = await openStore(dataDir);
   await lengthenLog(store, { audit: auditKeyOf({ dataDir }) }, LONG);
   await store.close();
@@ -262,7 +265,7 @@ async function makeLongLog(t: Scope): Promise<string> {
 }
 
 test('an administrator sees the progress of a verification, and requests during it share the next run', async (t) => {
-  const { admin, anonymous, agent } = await startTestService(t, [], await makeLongLog(t));
+  const { admin, anonymous, agent } = await startTestService(t, [], await longLog);
   const look = async () => dataOf(await admin.get(PROGRESS), 200, 'running entries_checked entries_total started_at');
   const nothing = { running: false, entries_checked: null, entries_total: null, started_at: null };
   assert.deepEqual(await look(), nothing);
@@ -294,7 +297,7 @@ test('an administrator sees the progress of a verification, and requests during 
 });
 
 test('a verification is cancelled when its client disconnects, and is not logged as an error', async (t) => {
-  const { address, adminToken, output, end } = await startProcess(t, await makeLongLog(t), ['--log-level', 'info']);
+  const { address, adminToken, output, end } = await startProcess(t, await longLog, ['--log-level', 'info']);
   const admin = createClient(address, adminToken);
   const look = async () => (await admin.get(PROGRESS)).body.data;
   const leaving = new AbortController();
@@ -314,7 +317,7 @@ test('a verification is cancelled when its client disconnects, and is not logged
 });
 
 test('a stop completes a running verification, or cancels it if its client disconnected, and exits 0', async (t) => {
-  const dataDir = await makeLongLog(t);
+  const dataDir = await longLog;
   for (const stays of [true, false]) {
     const service = await startProcess(t, dataDir);
     const admin = createClient(service.address, service.adminToken);

@@ -64,7 +64,7 @@ test('a process that runs out of file descriptors goes on, and writes the log in
   const program = fileURLToPath(import.meta.resolve('./exhausted.ts'));
   const command = 'ulimit -n 80 && exec "$@"';
   const args = ['-c', command, 'sh', process.execPath, '--disable-proto=throw', program, file];
-  const { stdout } = await promisify(execFile)('sh', args, { timeout: 30_000 });
+  const { stdout } = await promisify(execFile)('sh', args, { timeout: 120_000 });
   const { taken, during, after, seq } = JSON.parse(stdout);
   assert.ok(taken > 10, `${taken} descriptors were left to take`);
   assert.ok(during > 8 * WORTH_FRAMES, `${during} pages: it was written all the same`);

@@ -127,7 +127,7 @@ test('a few operations wait for the disk with the turn before them, and then go 
   assert.equal(countWritten(vault.directory), 1 + WORTH_A_TURN);
 });
 
-test('idle is also when a failed sync refused all that waited for it', { timeout: 10_000 }, async (t) => {
+test('idle is also when a failed sync refused all that waited for it', { timeout: 120_000 }, async (t) => {
   const { vault, disk } = await vaultOnSlowDisk(t);
   await put(vault, 'prod/key');
   disk.hold();

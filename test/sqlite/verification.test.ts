@@ -8,7 +8,7 @@ import { verifyInParallel } from '../../src/vault/verification/pool.ts';
 import { type OpenedVault, verify } from '../vault/fixture.ts';
 import { openLongVault } from '../vault/verification-log.ts';
 
-const ENTRIES = 200_500;
+const ENTRIES = 100_500;
 
 /** The first byte of a page with rows of a table. SOURCE: the file format of SQLite, 1.6, "B-tree Pages". */
 const TABLE_LEAF = 0x0d;

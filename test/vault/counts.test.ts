@@ -6,6 +6,7 @@ import fc from 'fast-check';
 import { remove } from '../../src/core/operations/credentials.ts';
 import { listCredentials, readCredentialMetadata } from '../../src/vault/credentials.ts';
 import { runs } from '../kit/property.ts';
+import { scaled } from '../kit/scale.ts';
 import { admin, get, type OpenedVault, openVault, outcomeOf, put, toPath } from './fixture.ts';
 
 const PATHS = ['a', 'b', 'c'] as const;
@@ -104,6 +105,6 @@ test('for any history the counts are exact, in lists and metadata, before and af
       assert.deepEqual(await listed(vault), Object.fromEntries([...counts].sort()));
       for (const { real } of opened) await real.close();
     }),
-    runs(25),
+    runs(scaled(10, 25)),
   );
 });

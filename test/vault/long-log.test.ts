@@ -7,7 +7,7 @@ import { assertSameBreak, HOW, openLongVault } from './verification-log.ts';
 
 /** Three ranges, of which the last is short. */
 const ENTRIES = 2 * RANGE_ENTRIES + 4000;
-/** The last entry of the first range. `verification_borders.test.ts` has the single entries on both sides of it. */
+/** The last entry of the first range. `verification-borders.long.test.ts` has the single entries on both sides of it. */
 const BORDER = RANGE_ENTRIES;
 
 const vault = await openLongVault({ after }, ENTRIES);

@@ -1,0 +1,33 @@
+// Each right of the service's role is one that a node uses.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { parseAddress } from '../../src/store/postgres/address.ts';
+import { PostgresStore } from '../../src/store/postgres/store.ts';
+import { querySql } from '../kit/postmaster.ts';
+import { startTestService } from '../kit/service.ts';
+import { useBesides, useEverything } from './full-vault.ts';
+import { GRANTS, newGrantedDatabase, quote } from './owner-roles.ts';
+
+test('of what the role may do, nothing can be spared', async (t) => {
+  const { owner, service, serviceRole } = await newGrantedDatabase(t);
+  const node = await startTestService(t, ['--database', service]);
+  const store = await PostgresStore.open(parseAddress(service));
+  const spared: string[] = [];
+  for (const { table, right } of GRANTS) {
+    await querySql(owner, `REVOKE ${right} ON leasehold.${table} FROM ${quote(serviceRole)}`);
+    try {
+      await useBesides(store, service);
+      await useEverything(node);
+      spared.push(`${right} on ${table}`);
+    } catch {
+      // Missed by one of them, as it should be.
+    }
+    await querySql(owner, `GRANT ${right} ON leasehold.${table} TO ${quote(serviceRole)}`);
+    // Nothing but the right was missing.
+    await useEverything(node);
+  }
+  assert.deepEqual(spared, []);
+  await store.close();
+  await node.stop();
+});
