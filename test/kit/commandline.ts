@@ -1,6 +1,6 @@
 /**
- * A command line run in this process, as `src/bin/leasehold.ts` runs it in a separate one: with its umask, its streams and its
- * environment, and none of this process's. It costs a tenth of the processor time of a process.
+ * A command line run in this process, as `src/bin/leasehold.ts` runs it in a separate one: with its umask, its streams
+ * and its environment, and none of this process's. It costs a tenth of the processor time of a process.
  */
 
 import { Readable, Writable } from 'node:stream';

@@ -1,6 +1,6 @@
 /**
- * A database of its own for each test, on one server for the whole run. Where none was started for the run, this process starts its
- * own with the first database, and ends it when it has nothing left to do.
+ * A separate database for each test, on one server for the whole run. If the run started no server, this process starts
+ * one with the first database, and ends it when it exits.
  */
 import { createHash, randomBytes } from 'node:crypto';
 import postgres from 'postgres';
@@ -21,7 +21,9 @@ const RELEASE_TIMEOUT_MS = 120_000;
 let own: Promise<PostgresServer> | undefined;
 let migrated: Promise<string> | undefined;
 
-/** The URL of an empty database, as the superuser who owns it. It is dropped with its scope, under whoever is still connected. */
+/**
+ * The URL of an empty database, as the superuser who owns it. It is dropped with its scope, despite open connections.
+ */
 export async function newDatabase(scope: Scope): Promise<string> {
   const url = await createDatabase('template0');
   scope.after(async () => {
@@ -64,7 +66,10 @@ async function createDatabase(template: string): Promise<string> {
   return urlOf(server, name);
 }
 
-/** The name of a database with today's schema. The first who looks for it on the server makes it, which takes as long as a start does. */
+/**
+ * The name of a database with the current schema. The first caller on the server creates it, which takes as long as a
+ * start.
+ */
 async function findTemplate(): Promise<string> {
   const server = await findServer();
   const hash = createHash('sha256')
@@ -102,8 +107,9 @@ function urlOf(server: string, database: string): string {
 
 function startOwnServer(): Promise<PostgresServer> {
   own ??= createPostgres().then((server) => {
-    // WHY not `after` of node:test: within a test it would belong to that test. The guard does it where the process is killed.
-    // ORDER: the file's own `after` begins with this event too, and stops what uses a database; the next one comes behind that.
+    // WHY not `after` of node:test: within a test it would belong to that test. If the process is killed, the guard
+    // ends the server.
+    // ORDER: the file's `after` runs on this event too, and stops the users of databases; a later event comes after it.
     process.once('beforeExit', () => setImmediate(() => process.once('beforeExit', () => void server.end())));
     return server;
   });
@@ -111,13 +117,18 @@ function startOwnServer(): Promise<PostgresServer> {
 }
 
 export interface SharedServer {
-  /** For the processes of the tests, beside the rest of their environment. */
+  /** Environment variables for the processes of the tests, in addition to the others. */
   readonly environment: Readonly<Record<string, string>>;
-  /** Resolves when the server and its directory are gone. Not to be forgotten, but safe: the end of this process does it too, even by SIGKILL. */
+  /**
+   * Resolves when the server and its directory were removed. The end of this process removes them too, even by SIGKILL.
+   */
   end(): Promise<void>;
 }
 
-/** One server for all tests of a run. Within a run that has one, such as a test of the runner, it is that one, and stays. */
+/**
+ * One server for all tests of a run. A nested run, such as a test of the runner, uses the outer one and does not stop
+ * it.
+ */
 export async function startSharedServer(): Promise<SharedServer> {
   const outer = process.env[VARIABLE];
   if (outer !== undefined) return { environment: { [VARIABLE]: outer }, end: async () => {} };

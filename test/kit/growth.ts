@@ -1,6 +1,6 @@
 /**
- * Claims about cost that hold on any machine, however busy: not how long something takes, but how much more processor time it takes
- * for more of it. What is worse than claimed takes so much more that the limits need not be tight.
+ * Assertions about cost that hold on any machine, however busy: they compare the processor time of different amounts of
+ * work, and not with an absolute limit. A worse complexity takes so much more time that the limits need not be tight.
  */
 import assert from 'node:assert/strict';
 

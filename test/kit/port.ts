@@ -2,8 +2,8 @@
 import { randomInt } from 'node:crypto';
 import { createServer } from 'node:net';
 
-// WHY not port 0: the system would give one of those that it also gives to clients. While the server is away one of its own clients
-// could get it, or even be connected to itself.
+// WHY not port 0: the system assigns ports of the same range to clients. While the server is stopped, one of its
+// clients could get the port, or even connect to itself.
 const [FIRST, END] = [20_000, 32_000];
 
 /** A port that is free on 127.0.0.1 now; another process may still take it. */

@@ -1,5 +1,5 @@
-// The kit's own promises: a real PostgreSQL that can be killed, a standby that can take over, a database for each test, and nothing
-// left when it is over, also when the process that asked for it was killed.
+// The kit itself: a real PostgreSQL that can be killed, a standby that can be promoted, a database for each test, and
+// no remains afterwards, also if the process that started it was killed.
 
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';

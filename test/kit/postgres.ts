@@ -1,6 +1,6 @@
 /**
- * A real PostgreSQL for a test that kills it, stops it, or needs settings of its own: about 0.7 s. Whoever only needs a database asks
- * `newDatabase` of database.ts.
+ * A separate PostgreSQL for a test that kills it, stops it, or needs other settings; it takes about 0.7 s. A test that
+ * only needs a database calls `newDatabase` of database.ts.
  */
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -8,7 +8,7 @@ import { closeUsers, type Scope } from './directory.ts';
 import { PostgresServer, type Settings, SUPERUSER } from './postmaster.ts';
 import { chownToServer, runInitdb } from './programs.ts';
 
-// WHY without fsync: what a killed process wrote is with the system, and no test takes the machine's power away.
+// WHY without fsync: the system keeps what a killed process wrote, and no test simulates a loss of power here.
 const SETTINGS: Settings = {
   listen_addresses: '127.0.0.1',
   max_connections: '200',
@@ -25,7 +25,7 @@ async function initialize(directory: string, password: string, tell: (pid: numbe
   const passwordFile = join(directory, 'password');
   writeFileSync(passwordFile, password, { mode: 0o600 });
   chownToServer(passwordFile);
-  // WHY these: what PostgreSQL brings along itself, so that no locale has to be installed.
+  // WHY these: PostgreSQL contains them, so that no locale has to be installed.
   const locale = ['--encoding=UTF8', '--locale=C', '--locale-provider=builtin', '--builtin-locale=C.UTF-8'];
   const access = ['--username', SUPERUSER, '--pwfile', passwordFile, '--auth', 'scram-sha-256'];
   // Many tests connect and few are about passwords: PostgreSQL's 4,096 iterations cost each connection milliseconds on both sides.

@@ -1,6 +1,6 @@
 /**
- * One PostgreSQL server over its life: started, killed, stopped, held up and started again, on one port and one data directory.
- * It never leaves a process or a file behind: a guard ends it even if this process is killed.
+ * A PostgreSQL server that can be started, killed, stopped, paused and started again, on one port and one data
+ * directory. It leaves no process or file behind: a guard ends it even if this process is killed.
  */
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
@@ -48,7 +48,10 @@ export class PostgresServer {
     this.dataDir = join(directory, 'data');
   }
 
-  /** `makeData` puts a data directory there, and tells of a process that must not outlive this one; the settings come after those that it has. Running, or nothing is left of it. */
+  /**
+   * `makeData` puts a data directory there, and tells of a process that must not outlive this one; the settings come
+   * after those that it has. Running, or nothing is left of it.
+   */
   static async create(
     settings: Settings,
     makeData: (directory: string, password: string, tell: (pid: number) => void) => Promise<void>,
@@ -104,7 +107,10 @@ export class PostgresServer {
     return existsSync(file) ? readFileSync(file, 'utf8') : '';
   }
 
-  /** Resolves when it takes connections, after a kill when it has recovered. @throws Error with the last lines of its log */
+  /**
+   * Resolves when it accepts connections, after a kill when it has recovered.
+   * @throws Error with the last lines of its log
+   */
   async start(): Promise<void> {
     if (this.#child !== null) throw new Error('PostgreSQL runs already');
     const isFirst = this.#port === 0;
@@ -131,7 +137,7 @@ export class PostgresServer {
     );
   }
 
-  /** SIGKILL to all its processes, as when the machine loses them; resolves when all are gone. */
+  /** Sends SIGKILL to all its processes, like a crash of the machine; resolves when all have ended. */
   async kill(): Promise<void> {
     if (this.#child === null) return;
     const { pid } = this;
@@ -150,7 +156,7 @@ export class PostgresServer {
     if (segment !== undefined) await new Promise((resolve) => execFile('ipcrm', ['-m', segment], resolve));
   }
 
-  /** Pauses all processes with open connections, as a hung machine; resolves when all are stopped. */
+  /** Pauses all processes with open connections, like a hanging machine; resolves when all are stopped. */
   async pause(): Promise<void> {
     this.#isPaused = true;
     await freeze(this.pid);

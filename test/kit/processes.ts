@@ -1,4 +1,7 @@
-/** Processes by their ids: whose children there are, signals to those who may be gone, and a guard that outlives this process. */
+/**
+ * Processes by their ids: lists children, sends signals to processes that may have ended, and a guard that outlives
+ * this process.
+ */
 import { execFileSync, spawn } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { Socket } from 'node:net';
@@ -81,10 +84,11 @@ export async function until(
 }
 
 /**
- * At the end of its input, which comes even if this process is killed, it ends the process that it was last told of and removes the
- * directory. SIGQUIT, so that PostgreSQL ends its children itself, by force after five seconds, and leaves no shared memory; the last
- * thing that goes is postmaster.pid. WHY not the id alone: in a container nobody may collect the dead.
- * WHY again and again: initdb may still be writing.
+ * A shell script. At the end of its input, which comes even if this process is killed, it ends the process that it was
+ * last given and removes the directory. SIGQUIT makes PostgreSQL end its children, by force after five seconds, and
+ * leave no shared memory; it deletes postmaster.pid last. WHY not only the process id: in a container no process may
+ * reap zombies.
+ * WHY the removal is repeated: initdb may still be writing.
  */
 const GUARD = `
 pid=
@@ -100,13 +104,13 @@ while rm -rf -- "$1"; [ -e "$1" ] && [ "$tries" -lt 100 ]; do sleep 0.1; tries=$
 `;
 
 export interface Guard {
-  /** Of this process from now on; null where it has ended, because its id may then be given to another. */
+  /** Sets the process to end; null after it has ended, because its id may then be reused. */
   watch(pid: number | null): void;
   /** Ends the guard, which removes the directory; resolves when it has ended. */
   dismiss(): Promise<void>;
 }
 
-/** WHY a shell: it takes no memory to speak of, and nothing of the runner can take it down. */
+/** WHY a shell: it takes little memory, and a failure of the test runner does not end it. */
 export function guardDirectory(directory: string): Guard {
   const guard = spawn('sh', ['-c', GUARD, 'guard', directory], {
     stdio: ['pipe', 'ignore', 'ignore'],

@@ -1,6 +1,7 @@
 /**
- * PostgreSQL's programs from the package registry, put into a directory where the account that runs them can read them. The package's
- * own directory is never changed, and its install script, which would make the symbolic links of the libraries, need not have run.
+ * PostgreSQL's programs from the npm package, linked into a directory that the account that runs them can read. The
+ * package's directory is never changed, and its install script, which would create the symbolic links of the libraries,
+ * need not have run.
  */
 import { execFile } from 'node:child_process';
 import {
@@ -22,22 +23,26 @@ import { dirname, join, relative } from 'node:path';
 import { promisify } from 'node:util';
 
 const IS_ROOT = process.getuid?.() === 0;
-/** PostgreSQL refuses to run as root: `nobody` runs it then, as its spawn's `uid` and `gid`. */
+/** PostgreSQL does not run as root: then it runs as the account `nobody`, by `uid` and `gid` of `spawn`. */
 const NOBODY = 65_534;
-/** A Unix socket's path may have 107 bytes: what is left for the directory of temporary files. */
+/** The maximum length of the temporary directory, because a Unix socket's path may have 107 bytes. */
 const MAX_PARENT_BYTES = 60;
 const WORLD_READABLE = 0o755;
 
-/** How its programs are started: as whom, and with nothing of this process's environment that could change what they do. */
+/**
+ * The spawn options of its programs: the account, and an environment without variables that could change their
+ * behaviour.
+ */
 export function programOptions(directory: string) {
   const account = IS_ROOT ? { uid: NOBODY, gid: NOBODY } : {};
-  // WHY the directory: a program that can't read where it was started, such as a checkout below a closed home, ends at once.
-  // WHY the libraries: where there is no /proc the linker can't tell what they lie beside.
+  // WHY cwd: a program exits if it cannot read its working directory, such as a checkout below a private home
+  // directory.
+  // WHY the libraries: without /proc the linker cannot resolve paths relative to the program.
   const libraries = { LD_LIBRARY_PATH: join(directory, 'native', 'lib') };
   return { ...account, cwd: directory, env: { PATH: process.env['PATH'] ?? '', LC_ALL: 'C', TZ: 'UTC', ...libraries } };
 }
 
-/** Hands a file or directory that this process made to the account that runs PostgreSQL. */
+/** Changes the owner of a file or directory to the account that runs PostgreSQL. */
 export function chownToServer(path: string): void {
   if (IS_ROOT) chownSync(path, NOBODY, NOBODY);
 }
@@ -46,7 +51,10 @@ export function programPath(directory: string, name: 'initdb' | 'postgres'): str
   return join(directory, 'native', 'bin', name);
 }
 
-/** Makes a data directory; `tell` hears the id of the process at once. @throws Error with what it printed */
+/**
+ * Creates a data directory; `tell` is called with the id of the process when it starts.
+ * @throws Error with its output
+ */
 export async function runInitdb(
   directory: string,
   flags: readonly string[],
@@ -69,7 +77,7 @@ export function makeServerDirectory(): string {
   return directory;
 }
 
-/** The usual directory of temporary files, unless a socket's path would be too long there or the account can't get there. */
+/** The system's temporary directory, unless a socket's path would be too long there or the account cannot enter it. */
 function findParent(): string {
   const usual = tmpdir();
   const isFit = Buffer.byteLength(usual) <= MAX_PARENT_BYTES && (!IS_ROOT || isOpenToAll(usual));
@@ -91,8 +99,9 @@ function findPackage(): string {
 }
 
 /**
- * Puts them into the directory, as `native`. WHY a tree of its own with hard links: `nobody` may not get to the checkout at all, and the libraries are looked for beside the
- * programs, under names that are symbolic links. It takes 20 ms; a copy, where links are not possible, is 60 MB.
+ * Links the programs into the directory, as `native`. WHY a separate tree with hard links: the account `nobody` may not
+ * be able to enter the checkout, and the linker expects the libraries next to the programs, under names that are
+ * symbolic links. It takes 20 ms; a copy, where hard links are not possible, takes 60 MB.
  */
 export function installPrograms(directory: string): void {
   const [source, target] = [findPackage(), join(directory, 'native')];
@@ -123,7 +132,7 @@ function linkFile(from: string, to: string): void {
       linkSync(from, to);
       return;
     } catch {
-      // Another file system, or somebody else's file: a copy then.
+      // Another file system, or a file of another owner: copy it.
     }
   }
   copyFileSync(from, to, constants.COPYFILE_FICLONE);

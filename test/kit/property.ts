@@ -1,4 +1,4 @@
-/** Properties are tried a bounded number of times, so that the whole run stays short; `SLOW=1` tries them much more often. */
+/** Limits the runs of property tests, so that a test run stays short; `SLOW=1` runs them much more often. */
 import fc from 'fast-check';
 
 const FACTOR = process.env['SLOW'] ? 40 : 1;
@@ -8,7 +8,7 @@ export function runs(count: number): { numRuns: number } {
   return { numRuns: count * FACTOR };
 }
 
-/** Any string that there is, halves of surrogate pairs too. WHY not fast-check's own unit: building it takes a second. */
+/** Any string, including unpaired surrogates. WHY not fast-check's arbitrary: building it takes a second. */
 export function anyText(maxLength = 10): fc.Arbitrary<string> {
   const unit = fc.oneof(fc.nat(0x7f), fc.integer({ min: 0xd7f0, max: 0xe00f }), fc.nat(0xffff));
   return fc.array(unit, { maxLength }).map((units) => String.fromCharCode(...units));

@@ -1,6 +1,7 @@
 /**
- * A proxy between a service and PostgreSQL, which a test makes slow, cuts, or has watch for a commit. It reads just enough of the
- * protocol to know a statement when it passes. SOURCE: postgresql.org/docs/current/protocol-message-formats.html.
+ * A proxy between a service and PostgreSQL. A test can slow it down, cut its connections, or make it act on a commit.
+ * It parses just enough of the protocol to recognise statements. SOURCE:
+ * postgresql.org/docs/current/protocol-message-formats.html.
  */
 import { connect, createServer, type Socket } from 'node:net';
 import type { Scope } from './directory.ts';
@@ -17,31 +18,31 @@ export type CutAt =
 export interface Proxy {
   /** The URL with the proxy in place of the server. */
   readonly url: string;
-  /** Delays every piece in each direction from now on. */
+  /** Delays every chunk in each direction from now on. */
   delay(milliseconds: number): void;
-  /** Cuts all connections, and refuses new ones until `open`. */
+  /** Cuts all connections, and rejects new ones until `open`. */
   close(): void;
   open(): void;
-  /** Drops everything without a response, as a black-hole network. */
+  /** Drops all bytes without a response, like a network that loses every packet. */
   swallow(): void;
   /** Drops everything on existing connections; new ones are unaffected. */
   freeze(): void;
   /** Cuts the next commit that passes; resolves when that has happened. */
   cutNextCommit(at: CutAt): Promise<void>;
-  /** Commits that were passed on so far. */
+  /** The number of commits passed on so far. */
   readonly commits: number;
-  /** Connections that were refused so far. */
+  /** The number of connections rejected so far. */
   readonly refused: number;
 }
 
-/** Frontend messages of a stream, whole; the first one, of a connection that begins, has no type. */
+/** Splits a stream into complete frontend messages. The first one of a connection has no type. */
 class Messages {
   #rest = Buffer.alloc(0);
   #hasBegun = false;
   /** Names of prepared statements that commit. */
   readonly #commits = new Set<string>();
 
-  /** Splits what came: how many bytes stand before a commit, or null where there is none in it. */
+  /** The number of bytes before a commit in the received chunk; null if it contains none. */
   findCommit(chunk: Buffer): number | null {
     const before = this.#rest.length;
     this.#rest = Buffer.concat([this.#rest, chunk]);
@@ -120,7 +121,7 @@ export async function startProxy(scope: Scope, serverUrl: string): Promise<Proxy
       if (at === 'after') {
         isCutAfter = true;
         send(upstream, chunk);
-        // Cut before the server has said so, it might not come to it.
+        // WHY wait for the server: if the connection is cut earlier, the server may not commit.
         upstream.on('data', (answer: Buffer) => {
           if (!answer.includes('COMMIT\0')) return;
           end(pair);

@@ -1,4 +1,4 @@
-/** Requests byte for byte over a raw socket, where a client library would tidy them. */
+/** Sends requests byte for byte over a raw socket, because a client library would normalise them. */
 import { connect } from 'node:net';
 import type { TestResponse } from './client.ts';
 
@@ -11,7 +11,7 @@ export interface RawResponse {
   readonly isClosed: boolean;
 }
 
-/** Sends the bytes and resolves to everything that comes back until the server closes, or `waitMs` pass. */
+/** Sends the bytes and resolves to the received bytes until the server closes the connection or `waitMs` pass. */
 export function sendRaw(address: string, bytes: string | Uint8Array, waitMs = 3000): Promise<RawResponse> {
   const { hostname, port } = new URL(address);
   return new Promise((resolve) => {
@@ -55,7 +55,7 @@ export function toResponse({ status, head, body }: RawResponse): TestResponse {
   return { status, headers, text, body: parsed };
 }
 
-/** Sizes are in bytes, and tests with chunked answers hold to ASCII. */
+/** Sizes are in bytes, so tests with chunked responses use ASCII only. */
 function withoutChunks(body: string): string {
   let text = '';
   let rest = body;

@@ -26,7 +26,10 @@ export function assertHeaders({ headers }: TestResponse): void {
   );
 }
 
-/** Claims success with just `data`, whose every object has these keys; returns it. `meta` is claimed where it is asked for. */
+/**
+ * Asserts success with `data` and no other key, whose objects have exactly these keys, and returns it. `meta` only if
+ * it is expected.
+ */
 export function dataOf(answer: TestResponse, status: 200 | 201, keys: string, meta: 'meta' | '' = ''): Json {
   assert.equal(answer.status, status, answer.text);
   assert.match(answer.headers.get('content-type') ?? '', /^application\/json/);

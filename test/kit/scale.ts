@@ -1,4 +1,4 @@
-/** How often a test repeats what it does: a few times in `npm test`, the full number in `npm run test:all`, ten times that with SLOW. */
+/** The number of repetitions of a test: a few in `npm test`, all in `npm run test:all`, ten times as many with SLOW. */
 const { LEASEHOLD_TEST_LONG, SLOW } = process.env;
 
 /** `full` kills, races or rounds support the claim; `few` are a quick check of it. */

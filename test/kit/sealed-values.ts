@@ -1,6 +1,6 @@
 /**
- * Where sealed values lie, in SQL for `executeSql`. SQLite keeps a small newest value in its credential's own row; PostgreSQL keeps
- * every value in that of its version.
+ * SQL expressions of sealed values, for `executeSql`. SQLite stores a small newest value in its credential's row;
+ * PostgreSQL stores every value in the row of its version.
  */
 import { STORE } from './stores.ts';
 
@@ -30,6 +30,6 @@ export const removeNewestAt = (path: string): string =>
 /** A literal of bytes, given as hexadecimal digits. */
 export const bytes = (hex: string): string => (isSqlite ? `x'${hex}'` : `'\\x${hex}'::bytea`);
 
-/** Two values of bytes, one behind the other. SQLite makes a text of them. */
+/** Two byte values concatenated. SQLite returns them as text. */
 export const concatBytes = (first: string, second: string): string =>
   isSqlite ? `CAST(${first} || ${second} AS BLOB)` : `(${first} || ${second})`;

@@ -1,4 +1,4 @@
-/** The real service in this process: on the store that was chosen, with a real socket on a free port of loopback. */
+/** The real service in this process: on the store of the run, with a real socket on a free loopback port. */
 import { copyFileSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { SERVICE_TIMEOUTS, type Service, type ServiceTimeouts, startService } from '../../src/server/composition.ts';
@@ -28,8 +28,8 @@ export interface TestService {
 }
 
 /**
- * Starts the service on a new directory, or on `dataDir`. `flags` are those of the command line; `syncFile` is its disk, SQLite's alone;
- * `timeouts` are those that the test shortens.
+ * Starts the service on a new directory, or on `dataDir`, with the flags of a command line. `syncFile` replaces the
+ * sync of SQLite's files; `timeouts` are those that the test shortens.
  */
 export async function startTestService(
   scope: Scope,

@@ -1,4 +1,4 @@
-/** A streaming standby of a server of the test's own, as an operator would have it, made over SQL: there is no pg_basebackup here. */
+/** A streaming standby of a test's server, created over SQL, because the package has no pg_basebackup. */
 import { copyFileSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import postgres from 'postgres';
@@ -8,24 +8,27 @@ import { until } from './processes.ts';
 import { chownToServer } from './programs.ts';
 
 const STREAMING_TIMEOUT_MS = 120_000;
-/** Of the running server alone, or made anew by the standby. SOURCE: postgresql.org/docs/18/continuous-archiving.html. */
+/**
+ * Files that belong to the running server or that the standby creates again.
+ * SOURCE: postgresql.org/docs/18/continuous-archiving.html.
+ */
 const NOT_COPIED = ['postmaster.pid', 'postmaster.opts'];
 const EMPTIED = 'pg_wal pg_replslot pg_dynshmem pg_notify pg_serial pg_snapshots pg_stat_tmp pg_subtrans'.split(' ');
 
 export interface Standby {
   readonly server: PostgresServer;
-  /** Makes it a primary; resolves when it takes writes. */
+  /** Promotes it; resolves when it accepts writes. */
   promote(): Promise<void>;
 }
 
 interface StandbyOptions {
-  /** In small letters, digits and underscores: its application_name. */
+  /** Its application_name, of lower-case letters, digits and underscores. */
   readonly name: string;
-  /** The primary then answers no commit before this standby has it, and waits for as long as it is away. */
+  /** Whether the primary confirms a commit only after this standby has it, and waits while the standby is down. */
   readonly isSynchronous: boolean;
 }
 
-/** Resolves when it streams. It has the primary's settings but for those that make the primary wait. */
+/** Resolves when it streams. It has the primary's settings, except those that make the primary wait. */
 export async function startStandby(
   scope: Scope,
   primary: PostgresServer,
@@ -49,7 +52,10 @@ export async function startStandby(
   return { server, promote: () => promote(server) };
 }
 
-/** Copies the data while the primary runs: what changes meanwhile is in the log, which the standby reads from the label on. */
+/**
+ * Copies the data while the primary runs. Changes during the copy are in the log, which the standby reads from the
+ * label on.
+ */
 async function takeBaseBackup(primary: PostgresServer, dataDir: string): Promise<void> {
   const session = postgres(primary.url(), { max: 1, fetch_types: false, onnotice: () => {} });
   try {
@@ -63,7 +69,7 @@ async function takeBaseBackup(primary: PostgresServer, dataDir: string): Promise
     await session.end({ timeout: 1 });
   }
   writePrivate(join(dataDir, 'standby.signal'), '');
-  // Once promoted it would wait for itself.
+  // After a promotion it would wait for itself.
   const changed = join(dataDir, 'postgresql.auto.conf');
   const lines = readFileSync(changed, 'utf8').split('\n');
   writeFileSync(changed, lines.filter((line) => !line.startsWith('synchronous_standby_names')).join('\n'));
@@ -96,7 +102,7 @@ function writePrivate(file: string, text: string): void {
   chownToServer(file);
 }
 
-/** Beside those that it waits for already. */
+/** Adds a standby to those for which the primary already waits. */
 async function addSynchronousStandby(primary: PostgresServer, name: string): Promise<void> {
   const [row] = await primary.query('show synchronous_standby_names');
   const others = /\((.*)\)/.exec(String(row?.['synchronous_standby_names']))?.[1]?.split(', ') ?? [];

@@ -1,6 +1,7 @@
 /**
- * Which store the tests of this process run on, and the database that belongs to a data directory where that is PostgreSQL:
- * a new one for a new directory, and the same one whenever the directory is opened again. It goes when its directory has gone.
+ * The store of the tests of this process, and on PostgreSQL the database that belongs to a data directory: a new one
+ * for a new directory, and the same one when the directory is opened again. It is dropped after its directory was
+ * removed.
  */
 import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
@@ -26,9 +27,9 @@ function chosenStore(): StoreName {
 
 interface TestDatabase {
   readonly url: Promise<string>;
-  /** Services and stores that are open there, or were and have not been cleaned up yet. */
+  /** The number of services and stores on it whose clean-up has not run yet. */
   users: number;
-  /** Whether the data directory was seen, so that it can be gone. */
+  /** Whether the data directory existed, so that a missing one was removed. */
   wasSeen: boolean;
 }
 
@@ -36,17 +37,20 @@ const databases = new Map<string, TestDatabase>();
 let willDropUnused = false;
 const preparations = new Set<(url: string) => Promise<void>>();
 
-/** The URL of the data directory's database; null where the vault lies in the directory itself. */
+/** The URL of the data directory's database; null if the vault is in the directory. */
 export async function databaseUrlOf(dataDir: string): Promise<string | null> {
   return STORE === 'sqlite' ? null : databaseAt(dataDir, createMigratedDatabase).url;
 }
 
-/** The same for a service that is started with the flags: null where they name a database. */
+/** The same for a service with these flags: null if they name a database. */
 export async function databaseUrlFor(dataDir: string, flags: readonly string[]): Promise<string | null> {
   return flags.some((flag) => flag.startsWith('--database')) ? null : databaseUrlOf(dataDir);
 }
 
-/** Keeps the data directory's database until the scope has ended. To be said after what uses it: scopes clean up in that order. */
+/**
+ * Keeps the data directory's database until the scope ends. Call it after its users are registered, because scopes
+ * clean up in that order.
+ */
 export function keepDatabase(scope: Scope, dataDir: string): void {
   const database = databases.get(resolve(dataDir));
   if (database === undefined) return;
@@ -58,7 +62,7 @@ export function keepDatabase(scope: Scope, dataDir: string): void {
   });
 }
 
-/** Copies the database of a vault that nobody has open, for a data directory that was copied. */
+/** Copies the database of a closed vault, for a copied data directory. */
 export async function copyDatabaseOf(from: string, to: string): Promise<void> {
   const url = await databaseUrlOf(from);
   if (url !== null) await databaseAt(to, () => copyDatabase(url)).url;
@@ -85,7 +89,9 @@ export async function openStore(dataDir: string, syncFile?: SyncFile): Promise<S
   return PostgresStore.open(parseAddress(url));
 }
 
-/** A test that stands in for the disk is one of SQLite's own: it must not pass where nobody asks that disk. */
+/**
+ * Fails on PostgreSQL: a test that replaces the disk's sync is about SQLite and would pass without testing anything.
+ */
 export function rejectSyncFile(syncFile: SyncFile | undefined): void {
   if (syncFile !== undefined) throw new Error('PostgreSQL syncs its files itself: this test belongs to test/sqlite');
 }
@@ -106,7 +112,7 @@ async function makePrepared(make: () => Promise<string>): Promise<string> {
   return url;
 }
 
-/** WHY not with the scope that opened it first: a data directory is often opened again in another one. */
+/** WHY not with the scope that opened it first: tests often open a data directory again in another scope. */
 function dropOrphaned(): Promise<void> {
   return drop(([dataDir, { users, wasSeen }]) => users === 0 && wasSeen && !existsSync(dataDir));
 }

@@ -1,7 +1,7 @@
 /**
- * Moves the clocks by which a service goes: the wall clock of this process, and on PostgreSQL that of the database, which decides
- * there. Real timers and the monotonic clock go on. A test that moves it has it for itself: files of one process run one after the
- * other, and to be moved is a property of one database.
+ * Moves the clocks of a service: the wall clock of this process, and on PostgreSQL that of the database, which decides
+ * there. Timers and the monotonic clock are unchanged. Other tests are not affected: files of one process run one after
+ * the other, and each database has its own offset.
  */
 import { mock } from 'node:test';
 import type { Scope } from './directory.ts';
@@ -10,8 +10,8 @@ import { prepareDatabases } from './stores.ts';
 
 export interface TestClock {
   /**
-   * Sets the clock forward, or back with a negative number. A service in this process knows at once; with a database it is told by
-   * its next turn.
+   * Sets the clock forward, or back with a negative number. A service in this process knows at once; with a database it
+   * is told by its next turn.
    */
   move(milliseconds: number): Promise<void>;
   /** Sets it to the timestamp. */
@@ -19,8 +19,9 @@ export interface TestClock {
 }
 
 /**
- * The function by which PostgreSQL tells the time, put aside, and one in its place that adds what a test says. WHY not a search_path:
- * the store has its own, and what PostgreSQL brings along goes before it. Statements that were planned before go on with the old one.
+ * Renames PostgreSQL's clock function and puts one in its place that adds the test's offset. WHY not a search_path: the
+ * store sets its own, and PostgreSQL's functions come before it. Statements that were planned before keep using the
+ * original.
  */
 const MOVABLE = `
   ALTER FUNCTION pg_catalog.clock_timestamp() RENAME TO unmoved_timestamp;

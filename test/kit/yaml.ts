@@ -1,6 +1,7 @@
 /**
- * Reads the part of YAML that deploy/compose.yaml keeps to, and refuses all else, also what others read differently: mappings and
- * sequences by two blanks, sequences of scalars in brackets, plain and double-quoted scalars, anchors on mappings, and `<<`.
+ * Parses the subset of YAML that deploy/compose.yaml uses and rejects everything else, including what parsers read
+ * differently: mappings and sequences indented by two spaces, sequences of scalars in brackets, plain and double-quoted
+ * scalars, anchors on mappings, and `<<`.
  */
 
 export type Yaml = string | boolean | null | readonly Yaml[] | YamlMap;
@@ -12,7 +13,7 @@ interface Line {
   readonly text: string;
 }
 
-/** What YAML 1.1 takes for something else than the text that it looks like: words of yes and no, numbers in base 60. */
+/** Scalars that YAML 1.1 does not read as strings: words such as yes and no, numbers in base 60. */
 const AMBIGUOUS = /^(?:y|n|yes|no|on|off|null|~)$|^[\d.:_-]*:[\d.:_-]*$/i;
 const KEY = /^([A-Za-z0-9_.-]+|<<):(?: (.*))?$/;
 
@@ -53,7 +54,7 @@ class Reader {
     for (let line = this.#at(indent); line?.text.startsWith('- '); line = this.#at(indent)) {
       const item = line.text.slice(2);
       if (KEY.test(item)) {
-        // The item is a mapping whose first key stands behind the dash.
+        // The item is a mapping whose first key follows the dash.
         this.#lines[0] = { ...line, indent: indent + 2, text: item };
         items.push(this.#mapping(indent + 2));
       } else {
@@ -108,7 +109,7 @@ class Reader {
     return text;
   }
 
-  /** The next line, if it stands at this depth; a deeper one is a mistake. */
+  /** The next line, if it has this depth; a deeper one is an error. */
   #at(indent: number): Line | undefined {
     const [line] = this.#lines;
     if (line !== undefined && line.indent > indent) this.#refuse(line, 'indented too far');

@@ -1,7 +1,4 @@
-/**
- * A vault that is large, written past the service in seconds, and how long the loop stands still while something is
- * asked of it.
- */
+/** A large vault, written directly to the store, and the time for which requests block the event loop. */
 import type { TestContext } from 'node:test';
 import { ENDED_LEASE_RETENTION_MS } from '../../src/core/lease.ts';
 import type { CredentialId, CredentialType } from '../../src/core/names.ts';
@@ -14,25 +11,22 @@ import { type OpenedVault, openVault, toPath } from './fixture.ts';
 export const CREDENTIALS = 200_000;
 export const LEASES = 314_000;
 const AGENTS = 10;
-/**
- * Of the leases the oldest, which ended so long ago that they are swept. WHY not more: spans would go with them, and be
- * counted.
- */
+/** The oldest leases, which are due for deletion. WHY not more: whole lease blocks would be deleted and counted. */
 export const ENDED = 64_000;
 
 const HOUR_MS = 3_600_000;
 
-/** In the log, each with a resource that makes a glob slow. */
+/** Log entries, each with a resource that makes a glob slow. */
 export const ENTRIES = 1000;
 
-/** A number as text, with zeros in front. */
+/** A number as text with leading zeros. */
 const padded = (number: string, digits: number): string =>
   STORE === 'sqlite' ? `printf('%0${digits}d', ${number})` : `lpad((${number})::text, ${digits}, '0')`;
 /** The numbers from 1 on, as `i` of `n`. */
 const numbers = (count: number): string =>
   `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${count})`;
 
-/** What each store has of its own for what is the same in both. */
+/** The SQL in which the stores differ. */
 const OWN = {
   sqlite: `INSERT INTO access_counts SELECT count_id, 0, 0 FROM credentials;
     INSERT INTO lease_spans SELECT DISTINCT agent_name, seq / 4096 FROM leases;`,
@@ -41,20 +35,20 @@ const OWN = {
 };
 
 /**
- * Every tenth lease is of `agent-3`; every thousandth credential is `rare`, and lent to nobody else than the first
- * hundred.
+ * Every tenth lease is of `agent-3`, and every thousandth credential is `rare`. Only the first hundredth of the
+ * credentials has leases.
  */
 function fill(directory: string, now: number): Promise<void> {
   const path = `'prod/team' || ${padded('i / 10000', 2)} || '/key' || ${padded('i', 6)}`;
   const number = STORE === 'sqlite' ? { column: ', count_id', value: ', i' } : { column: '', value: '' };
-  const lent = `i % ${CREDENTIALS / 100} + 1`;
+  const credential = `i % ${CREDENTIALS / 100} + 1`;
   return executeSql(
     directory,
     `BEGIN;
     ${numbers(CREDENTIALS)} INSERT INTO credentials (id, path, type, description, created_at, updated_at, version, mac${number.column}) SELECT 'credential-' || i, ${path},
       CASE WHEN i % 1000 = 0 THEN 'rare' ELSE 'generic' END, 'a credential', 1, 1, 1, ''${number.value} FROM n;
     ${numbers(LEASES)} INSERT INTO leases SELECT i, '019d2e93-1994-7e10-8a5c-' || ${padded('i', 12)}, 'agent-' || (i % ${AGENTS}),
-      'credential-' || (${lent}), 'ci-' || (i % ${AGENTS}), 'prod/team00/key' || ${padded(lent, 6)}, 1, 'policy-1',
+      'credential-' || (${credential}), 'ci-' || (i % ${AGENTS}), 'prod/team00/key' || ${padded(credential, 6)}, 1, 'policy-1',
       ${now} - CASE WHEN i <= ${ENDED} THEN ${ENDED_LEASE_RETENTION_MS + HOUR_MS} ELSE 0 END - ${LEASES} + i,
       ${now} - CASE WHEN i <= ${ENDED} THEN ${ENDED_LEASE_RETENTION_MS} ELSE -${HOUR_MS} END - ${LEASES} + i, NULL FROM n;
     ${numbers(ENTRIES)} INSERT INTO audit_entries SELECT ${LEASES} + i, 'id', '2026-01-31T00:00:00.000Z', 'credential.list', 'ci-1',
@@ -69,7 +63,7 @@ interface LargeVault extends OpenedVault {
   readonly filledAt: number;
 }
 
-/** The first credentials are asked for by path, too: their rows must authenticate. */
+/** The first credentials are also read by path, so their rows must authenticate. */
 function authenticated(index: number, keys: VaultKeys): string {
   const id = `credential-${index}` as CredentialId;
   const path = toPath(`prod/team00/key${String(index).padStart(6, '0')}`);
@@ -78,7 +72,7 @@ function authenticated(index: number, keys: VaultKeys): string {
   return `UPDATE credentials SET mac = '${macCredential(keys.row, row).mac}' WHERE path = '${path}'`;
 }
 
-/** The log's head record does not fit what was written past it, which is nothing to a list. */
+/** The log's head record does not match the entries written directly, which does not matter to lists. */
 export async function openLargeVault(t: TestContext): Promise<LargeVault> {
   const made = await openVault(t);
   await made.real.close();
@@ -89,8 +83,8 @@ export async function openLargeVault(t: TestContext): Promise<LargeVault> {
 }
 
 /**
- * The longest time for which the loop stood still under the work, in milliseconds of this thread's own processor time:
- * so other programs on the same machine don't count.
+ * The longest time for which the work blocked the event loop, in milliseconds of this thread's processor time, so that
+ * other programs on the machine do not count.
  */
 export async function longestBlock(work: () => Promise<unknown>): Promise<number> {
   let longest = 0;

@@ -1,4 +1,4 @@
-/** The threads of a verification find at the borders of their ranges what a sequential check finds. */
+/** At the borders of their ranges, threads find the same breaks as a sequential scan. */
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { RANGE_ENTRIES } from '../../src/vault/verification/pool.ts';

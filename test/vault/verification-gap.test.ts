@@ -1,4 +1,4 @@
-// A row that somebody put in far beyond the log: whatever its ordinal, the gap before it is found, and at once.
+// A row inserted far beyond the log: for any sequence number the gap before it is found, and fast.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -6,11 +6,11 @@ import { RANGE_ENTRIES } from '../../src/vault/verification/pool.ts';
 import { executeSql, selectRows } from '../kit/direct-db.ts';
 import { openVault, put, verify } from './fixture.ts';
 
-/** Around where counters of 32 bits end, in entries and in ranges; and the largest that the service reads. */
+/** Around the limits of 32-bit counters, of entries and of ranges; and the largest number that the service reads. */
 const ORDINALS = [1e12, 2 ** 31 * RANGE_ENTRIES, 3e13, 2 ** 32 * RANGE_ENTRIES, Number.MAX_SAFE_INTEGER];
 
 for (const seq of ORDINALS) {
-  test(`a foreign entry ${seq} is told as a gap behind the last that is whole`, { timeout: 120_000 }, async (t) => {
+  test(`a foreign entry ${seq} is reported as a gap after the last intact entry`, { timeout: 120_000 }, async (t) => {
     const vault = await openVault(t);
     await put(vault, 'prod/key');
     await executeSql(
@@ -24,7 +24,7 @@ for (const seq of ORDINALS) {
   });
 }
 
-test('a foreign entry that is taken away again leaves the log as it was, and turns go on before and after', async (t) => {
+test('a foreign entry that is removed again leaves the log unchanged, and batches continue before and after', async (t) => {
   const vault = await openVault(t);
   await put(vault, 'prod/key');
   await executeSql(

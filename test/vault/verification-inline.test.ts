@@ -1,4 +1,4 @@
-/** Verification of a log that is too short for threads: it runs on the service's own, a step at a time. */
+/** Verification of a log that is too short for threads: it runs on the service's thread, one step at a time. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Store } from '../../src/store/store.ts';
@@ -11,7 +11,7 @@ import { lengthenLog } from './verification-log.ts';
 const ENTRIES = 6000;
 assert.ok(ENTRIES < THREADS_THRESHOLD);
 
-/** A vault that tells of each reading of entries before it happens. */
+/** A vault that calls the test before each read of entries. */
 async function openShortVault(scope: Scope, onReading: () => void) {
   const readEntries =
     (store: Store): Store['readEntries'] =>
@@ -25,7 +25,7 @@ async function openShortVault(scope: Scope, onReading: () => void) {
   return vault;
 }
 
-test('it ends with the step that runs when its caller goes away, and another one can follow', async (t) => {
+test('it ends with the running step when its caller disconnects, and another one can follow', async (t) => {
   const leaving = new AbortController();
   let readings = 0;
   const vault = await openShortVault(t, () => {
@@ -43,7 +43,7 @@ test('it ends with the step that runs when its caller goes away, and another one
   assert.equal(readings > 10, true, `${readings} readings`);
 });
 
-test('who has gone before it begins makes it read one step at most', async (t) => {
+test('it reads at most one step if its caller disconnected before it began', async (t) => {
   let readings = 0;
   const vault = await openShortVault(t, () => (readings += 1));
   const verify = await authorizeVerification(vault, admin());
@@ -53,6 +53,6 @@ test('who has gone before it begins makes it read one step at most', async (t) =
   assert.equal(await readProgress(vault, admin()), null);
 });
 
-test('a log without an entry is valid, and has no first and no last', async (t) => {
+test('a log without entries is valid, and has neither a first nor a last entry', async (t) => {
   assert.deepEqual(await verify(await openVault(t)), { isValid: true, entries: 0, firstEntry: null, lastEntry: null });
 });

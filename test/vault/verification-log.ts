@@ -1,7 +1,4 @@
-/**
- * A long log: written through the store's port, tampered with, and what one look from its first entry to its last says
- * of it.
- */
+/** A long log: written through the store, tampered with, and verified by a sequential scan. */
 import assert from 'node:assert/strict';
 import type { AuditEntry } from '../../src/core/audit.ts';
 import { entryMac, headMac } from '../../src/crypto/chain.ts';
@@ -15,7 +12,7 @@ import { type OpenedVault, openVault, put, verify } from './fixture.ts';
 
 const ENTRIES_A_TURN = 5000;
 
-/** Writes entries until there are so many; each like the first one, with an id and a time of its own. */
+/** Writes entries up to a number; each is like the first one, with a separate id and time. */
 export async function lengthenLog(store: Store, keys: Pick<VaultKeys, 'audit'>, length: number): Promise<void> {
   const { head } = await store.readHead();
   const [model] = await store.readEntries(1, 1, 1);
@@ -37,7 +34,7 @@ export async function lengthenLog(store: Store, keys: Pick<VaultKeys, 'audit'>, 
   }
 }
 
-/** A vault whose log threads verify; the ledger goes on behind its end. */
+/** A vault whose log is verified by threads; the ledger continues after its end. */
 export async function openLongVault(scope: Scope, length: number): Promise<OpenedVault> {
   assert.ok(length >= THREADS_THRESHOLD, 'no thread would look at it');
   const vault = await openVault(scope);
@@ -49,14 +46,14 @@ export async function openLongVault(scope: Scope, length: number): Promise<Opene
   return vault;
 }
 
-/** What is done to entries; which ones is said behind it. */
+/** SQL that tampers with entries, without its condition. */
 export const HOW = {
   altered: `UPDATE audit_entries SET resource = resource || '!'`,
   removed: 'DELETE FROM audit_entries',
   exchanged: `UPDATE audit_entries SET hmac = CASE substr(hmac, 1, 1) WHEN 'A' THEN 'B' ELSE 'A' END || substr(hmac, 2)`,
 } as const;
 
-/** Does it to the entries, such as `seq IN (3, 4)`; looks, and puts them back. */
+/** Tampers with the entries, such as `seq IN (3, 4)`, verifies, and restores them. */
 export async function tamper(vault: OpenedVault, how: string, which: string, look: () => Promise<void>): Promise<void> {
   const outside = await openDirectDb(vault.directory);
   await outside.run(`CREATE TEMP TABLE kept AS SELECT * FROM audit_entries WHERE ${which}`);
@@ -71,7 +68,7 @@ export async function tamper(vault: OpenedVault, how: string, which: string, loo
 
 type Place = readonly [entry: number, timestamp: string | null];
 
-/** Where one look from the first entry on finds the first break of a log that was so long. */
+/** The first break that a sequential scan finds in a log that had so many entries. */
 async function firstBreak(vault: OpenedVault, length: number): Promise<Place | null> {
   const check = new ChainVerifier(vault.keys);
   while (check.point.seq < length) {
@@ -89,8 +86,8 @@ const placeOf = (found: VerificationResult): Place | null =>
   found.isValid ? null : [found.breakAtEntry, found.breakAtTimestamp];
 
 /**
- * Tampers: threads find the break that one look from end to end finds. WHY another node where several share the store:
- * one that has seen an entry which is gone decides nothing any more, not even who may verify.
+ * Tampers, and asserts that threads find the same break as a sequential scan. WHY another node on a shared store: a node
+ * that has seen an entry that is missing decides nothing, and so authorises no verification.
  */
 export async function assertSameBreak(vault: OpenedVault, length: number, how: string, which: string): Promise<void> {
   await tamper(vault, how, which, async () => {

@@ -1,4 +1,4 @@
-/** Work that many ask for and that is done once at a time. */
+/** Single-flight execution of shared work. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { SingleFlight } from '../../src/ledger/single-flight.ts';
@@ -6,7 +6,7 @@ import { settle } from './fixture.ts';
 
 const STAY = new AbortController().signal;
 
-/** Rounds whose work each ends when it is told to. */
+/** Runs that each end when the test says so. */
 function controlled() {
   const begun: { signal: AbortSignal; end: (answer: string) => void; fail: (error: Error) => void }[] = [];
   const rounds = new SingleFlight<string>((signal) => {
@@ -17,7 +17,7 @@ function controlled() {
   return { rounds, begun };
 }
 
-/** Asks, and goes away when `leave` is called, which resolves when he was told. */
+/** Calls `run`, and aborts when `leave` is called, which resolves when the caller got the abort. */
 function askToLeave(rounds: SingleFlight<string>): { leave(): Promise<void> } {
   const leaving = new AbortController();
   const left = rounds.run(leaving.signal);
@@ -29,7 +29,7 @@ function askToLeave(rounds: SingleFlight<string>): { leave(): Promise<void> } {
   };
 }
 
-test('who asks alone is answered by a round of his own, each time', async () => {
+test('a caller without others gets a separate run, each time', async () => {
   const { rounds, begun } = controlled();
   for (const word of ['first', 'second']) {
     const answer = rounds.run(STAY);
@@ -40,7 +40,7 @@ test('who asks alone is answered by a round of his own, each time', async () => 
   assert.equal(begun.length, 2);
 });
 
-test('all who ask while a round runs share the next one, which begins when that one has ended', async () => {
+test('callers during a run share the next one, which begins when the first has ended', async () => {
   const { rounds, begun } = controlled();
   const first = rounds.run(STAY);
   const others = Array.from({ length: 50 }, () => rounds.run(STAY));
@@ -58,7 +58,7 @@ test('all who ask while a round runs share the next one, which begins when that 
   assert.equal(await late, 'third');
 });
 
-test('who leaves is told at once, and the round goes on for those who stay', async () => {
+test('a caller that aborts is rejected immediately, and the run continues for the others', async () => {
   const { rounds, begun } = controlled();
   const running = rounds.run(STAY);
   const leaving = askToLeave(rounds);
@@ -72,7 +72,7 @@ test('who leaves is told at once, and the round goes on for those who stay', asy
   assert.equal(await stayed, 'second');
 });
 
-test('a round that all have left is told so, and the next one begins only when it has ended', async () => {
+test('a run that all callers have left is aborted, and the next one begins only when it has ended', async () => {
   const { rounds, begun } = controlled();
   await askToLeave(rounds).leave();
   assert.equal(begun[0]?.signal.aborted, true);
@@ -86,7 +86,7 @@ test('a round that all have left is told so, and the next one begins only when i
   assert.equal(await next, 'second');
 });
 
-test('a round that nobody waits for any more is not begun', async () => {
+test('a run for which no caller waits is not started', async () => {
   const { rounds, begun } = controlled();
   const running = rounds.run(STAY);
   await askToLeave(rounds).leave();
@@ -96,7 +96,7 @@ test('a round that nobody waits for any more is not begun', async () => {
   assert.equal(begun.length, 1);
 });
 
-test('who comes after all had left the next round gets a new one', async () => {
+test('a caller after all others left the next run gets a new one', async () => {
   const { rounds, begun } = controlled();
   const running = rounds.run(STAY);
   await askToLeave(rounds).leave();
@@ -110,7 +110,7 @@ test('who comes after all had left the next round gets a new one', async () => {
   assert.equal(begun.length, 2);
 });
 
-test('who had gone before he asked starts nothing that goes on', async () => {
+test('a call with an aborted signal starts a run that is aborted', async () => {
   const { rounds, begun } = controlled();
   await assert.rejects(rounds.run(AbortSignal.abort(new Error('gone'))), /gone/);
   assert.equal(
@@ -119,7 +119,7 @@ test('who had gone before he asked starts nothing that goes on', async () => {
   );
 });
 
-test('a round that fails fails for those who share it, and for nobody else', async () => {
+test('a run that fails rejects the callers that share it, and no others', async () => {
   const { rounds, begun } = controlled();
   const first = rounds.run(STAY);
   const second = rounds.run(STAY);

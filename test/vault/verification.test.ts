@@ -1,4 +1,4 @@
-/** Verification in threads: how far it is, how it gives way to others, how it ends, and what happens meanwhile. */
+/** Verification in threads: its progress, its priority, its cancellation, and concurrent changes. */
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
@@ -16,7 +16,7 @@ const LOOK_MS = scaled(3, 10);
 /** Of one verification. */
 const MOST_THREADS = Math.min(4, availableParallelism());
 const LOWEST = 19;
-/** Elsewhere a thread has no priority of its own. */
+/** Other systems have no priority per thread. */
 const isLinux = process.platform === 'linux';
 
 const vault = await openLongVault({ after }, ENTRIES);
@@ -36,7 +36,7 @@ function countThreadsAt(priority: number): number {
 
 /** Entries checked so far; null where no verification runs. */
 const checked = async (): Promise<number | null> => (await readProgress(vault, admin()))?.entriesChecked ?? null;
-/** Begins a verification; resolves when it has checked something. */
+/** Starts a verification; resolves when it has checked entries. */
 async function begin(signal: AbortSignal) {
   const verification = (await authorizeVerification(vault, admin()))(signal);
   let isOver = false;
@@ -50,7 +50,7 @@ async function begin(signal: AbortSignal) {
 }
 const stay = new AbortController().signal;
 
-test('its progress is seen while it runs: it grows to the whole, and there is none before and after', async () => {
+test('its progress is visible while it runs and grows to the total; there is no progress before and after', async () => {
   assert.equal(await readProgress(vault, admin()), null);
   const startedAfter = vault.clock.now();
   const { verification } = await begin(stay);
@@ -74,7 +74,7 @@ test('its progress is seen while it runs: it grows to the whole, and there is no
   assert.equal((seen.at(-1) ?? 0) <= ENTRIES, true);
 });
 
-test('its threads run at the lowest priority, and the others keep theirs', async () => {
+test('its threads run at the lowest priority, and other threads keep theirs', async () => {
   const before = isLinux ? countThreadsAt(0) : 0;
   const { verification } = await begin(stay);
   const [lowered, kept] = isLinux ? [countThreadsAt(LOWEST), countThreadsAt(0)] : [1, 0];
@@ -83,7 +83,7 @@ test('its threads run at the lowest priority, and the others keep theirs', async
   assert.equal(kept >= before, true, `${kept} of ${before} threads kept their priority`);
 });
 
-test('it ends soon after its caller has gone, with its threads, and another one can follow', async () => {
+test('it ends soon after its caller disconnects, with its threads, and another one can follow', async () => {
   const leaving = new AbortController();
   const { verification } = await begin(leaving.signal);
   leaving.abort(new Error('gone'));
@@ -102,7 +102,7 @@ test('it ends soon after its caller has gone, with its threads, and another one 
   assert.equal((await verify(vault)).isValid, true);
 });
 
-test('two who ask at once: one verification runs after the other, never two side by side', async () => {
+test('two concurrent calls run one verification after the other, never two in parallel', async () => {
   const { verification } = await begin(stay);
   const second = verify(vault);
   let most = 0;
@@ -116,14 +116,14 @@ test('two who ask at once: one verification runs after the other, never two side
   assert.equal(most >= 1 && most <= MOST_THREADS, true, `${most} threads`);
 });
 
-/** A place where no log is. */
+/** A path without a log. */
 function astrayOf(location: LogLocation): LogLocation {
   return location.kind === 'sqlite'
     ? { ...location, file: `${location.file}.not-there` }
     : { ...location, address: { ...location.address, database: 'not_there' } };
 }
 
-test('threads that can’t read fail the verification, and leave the next one alone', async () => {
+test('a verification whose threads cannot read fails, and the next one is not affected', async () => {
   const { keys, clock } = vault;
   const store = inFrontOf(vault.real, { logLocation: astrayOf(vault.real.logLocation) });
   const astray = { ...vault, verifier: new Verifier({ store, keys, clock }) };
@@ -134,7 +134,7 @@ test('threads that can’t read fail the verification, and leave the next one al
 });
 
 // The last one: the log is longer afterwards.
-test('what is appended while it runs is not looked at, and is by the next one', async () => {
+test('entries appended while it runs are not verified; the next one verifies them', async () => {
   const { verification } = await begin(stay);
   for (let n = 0; n < 5; n++) await put(vault, `a/${n}`);
   assert.notEqual(await checked(), null, 'it was over before anything was appended');
