@@ -13,6 +13,7 @@ import { parseArgs } from 'node:util';
 import { type SharedServer, startSharedServer } from '../test/kit/database.ts';
 import { HARDENING } from './flags.mjs';
 import { processorSeconds } from './processor.ts';
+import { findMemoryDirectory } from './temporary-directory.ts';
 import { type Job, jobsFor } from './test-jobs.ts';
 import { findTests, needsServer, type Pass, passesFor } from './test-matrix.ts';
 import { type JobResult, type RunOptions, runJob } from './test-run.ts';
@@ -146,6 +147,9 @@ async function check(): Promise<boolean> {
   const isVerbose = positionals.length > 0 || namePattern !== undefined;
   const passes = passesFor(files, process.env['LEASEHOLD_TEST_STORE'], kind, positionals.length > 0);
   if (kind === 'long') process.env['LEASEHOLD_TEST_LONG'] = '1'; // see test/kit/scale.ts
+  // The long tests use the disk.
+  const memory = kind === 'long' ? null : findMemoryDirectory();
+  if (memory !== null) process.env['TMPDIR'] ??= memory;
   return runEverything(passes, isTestsOnly ? [] : TOOLS, { namePattern, isVerbose, signal: stop.signal });
 }
 

@@ -61,7 +61,7 @@ const databaseName = (url: string): string => new URL(url).pathname.slice(1);
 async function createDatabase(template: string): Promise<string> {
   const server = await findServer();
   const name = `test_${process.pid}_${randomBytes(6).toString('hex')}`;
-  // WHY not wal_log: it takes three to six times the processor time. Without fsync the checkpoints of file_copy cost little.
+  // WHY not wal_log: it takes up to twice the processor time. Without fsync the checkpoints of file_copy cost little.
   await querySql(server, `create database ${name} template ${template} strategy file_copy`);
   return urlOf(server, name);
 }

@@ -48,10 +48,9 @@ export function photograph(dir: string): Record<string, string> {
   return shots;
 }
 
-/** The same for a running service, without the files that its checkpoints write. */
+/** The same for a running service, without the database: the service itself writes the time and checkpoints into it. */
 export function photographRunning(dir: string): Record<string, string> {
-  const own = ['./leasehold.db', './leasehold.db-shm'];
-  return Object.fromEntries(Object.entries(photograph(dir)).filter(([name]) => !own.includes(name)));
+  return Object.fromEntries(Object.entries(photograph(dir)).filter(([name]) => !name.startsWith('./leasehold.db')));
 }
 
 /** The whole vault: its directory, and every row on PostgreSQL. */

@@ -7,11 +7,14 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { startFlood } from '../e2e/overload-process.ts';
 import { startProbe } from '../e2e/probe.ts';
+import { until } from '../kit/processes.ts';
 import { startTestService } from '../kit/service.ts';
 
 const PATH = '/api/v1/credentials/demo/key';
 const CALLERS = 64;
-const LASTS_MS = 3000;
+const MIN_SYNCS = 20;
+/** Only a hang reaches it. */
+const FLOOD_TIMEOUT_MS = 120_000;
 const TICK_MS = 5;
 
 /** A disk of spinning rust behind a busy network: 50 to 200 ms a sync. */
@@ -49,7 +52,11 @@ test('with syncs of 50 to 200 ms callers wait, health checks and the event loop 
     path: PATH,
   };
   const callers = startFlood(t, job);
-  await sleep(LASTS_MS);
+  await until(
+    () => disk.syncs() - syncsBefore >= MIN_SYNCS,
+    FLOOD_TIMEOUT_MS,
+    () => 'the callers cause no syncs',
+  );
   const { byStatus } = await callers.end();
   clearInterval(ticking);
   const syncs = disk.syncs() - syncsBefore;
