@@ -52,7 +52,6 @@ export const LATER_ON_POSTGRES: Readonly<Record<string, string>> = {
   'test/vault/verification.test.ts':
     'test/vault/verification-gap.test.ts and verification-inline.test.ts verify logs there',
   'test/vault/verification-single-flight.test.ts': 'no store',
-  'test/vault/verification-work-queue.test.ts': 'no store',
 };
 
 /**
