@@ -3,11 +3,11 @@
 import assert from 'node:assert/strict';
 import { globSync } from 'node:fs';
 import { join } from 'node:path';
+import type { ApiErrorCode } from '../../src/core/errors.ts';
 import type { Client, TestResponse } from '../kit/client.ts';
 import { dumpCallerData } from '../kit/direct-db.ts';
 import type { Scope } from '../kit/directory.ts';
 import { sendRaw, toResponse } from '../kit/raw.ts';
-import type { ApiErrorCode } from '../../src/core/errors.ts';
 import { assertHeaders, assertRejected } from '../kit/responses.ts';
 import { startTestService, type TestService } from '../kit/service.ts';
 

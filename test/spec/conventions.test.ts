@@ -3,14 +3,7 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { type RawResponse, rawRequest, sendRaw } from '../kit/raw.ts';
-import {
-  assertHeaders,
-  assertInvalid,
-  assertKeys,
-  assertRejected,
-  auditEntriesOf,
-  dataOf,
-} from '../kit/responses.ts';
+import { assertHeaders, assertInvalid, assertKeys, assertRejected, auditEntriesOf, dataOf } from '../kit/responses.ts';
 import { startTestService } from '../kit/service.ts';
 
 const CREDENTIALS = '/api/v1/credentials';
