@@ -50,7 +50,6 @@ export const LATER_ON_POSTGRES: Readonly<Record<string, string>> = {
     'test/vault/verification-gap.test.ts and verification-inline.test.ts verify logs there',
   'test/vault/verification-borders.test.ts': 'the same',
   'test/vault/verification-single-flight.test.ts': 'no store',
-  'test/vault/verification-work-queue.test.ts': 'no store',
 };
 
 /** Takes long by nature: packaging, tours in every shell, floods. Runs in `npm run test:all` alone, unless it is named. */
